@@ -1,0 +1,1 @@
+//! Python module e2sm_tc.

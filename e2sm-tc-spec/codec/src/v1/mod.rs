@@ -1,0 +1,4 @@
+//! E2SM-TC v1.
+
+mod model;
+pub use model::*;

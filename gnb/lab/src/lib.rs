@@ -1,0 +1,1 @@
+//! The world: scenario, virtual time, E2 gateway server and CLI.

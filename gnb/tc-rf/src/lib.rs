@@ -1,0 +1,1 @@
+//! TC RAN function: the six-stage traffic-control pipeline of a bearer.

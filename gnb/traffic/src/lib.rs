@@ -1,0 +1,1 @@
+//! Senders and receivers on virtual time.
