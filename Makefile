@@ -1,0 +1,72 @@
+# Sojourn. `make demo` and `make test` set up all they need: Python 3.11+, Rust and a C compiler.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+OUT ?= out
+TRACE ?=
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# maturin refuses to choose between two active environments.
+unexport CONDA_PREFIX
+
+# Distributions installed editable, in the order of their dependencies.
+PACKAGES := interfaces interfaces/model_contract xapps/ric xapps/tc_controller \
+            xapps/rlc_forecaster demo
+PACKAGE_FILES := $(addsuffix /pyproject.toml,$(PACKAGES))
+PYTHON_SOURCES := $(addsuffix /src,$(PACKAGES)) benchmarks tests
+CLI := gnb-lab e2sm-tc
+
+.PHONY: help
+help: ## Say what can be made
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(VENV)/.tools: constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Sojourn needs Python 3.11 or newer, this is " + sys.version.split()[0])'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q -c constraints.txt pip
+	$(BIN)/python -m pip install -q -c constraints.txt -r requirements-dev.txt
+	touch $@
+
+$(VENV)/.packages: $(VENV)/.tools $(PACKAGE_FILES) $(wildcard interfaces/proto/*.proto)
+	$(BIN)/python -m pip install -q -c constraints.txt --no-build-isolation $(addprefix -e ,$(PACKAGES))
+	touch $@
+
+.PHONY: native
+native: $(VENV)/.tools
+	cargo build --release --locked -p gnb-lab -p e2sm-tc
+	install -m 755 $(addprefix target/release/,$(CLI)) $(BIN)/
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop -q --release --locked -m e2sm-tc-spec/codec/python/Cargo.toml
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop -q --release --locked -m gnb/lab/python/Cargo.toml
+
+.PHONY: setup
+setup: native $(VENV)/.packages ## Build everything; every command-line tool is then in .venv/bin
+
+.PHONY: demo
+demo: setup ## The loop closes: 40 s on loopback, report in out/demo (TRACE=file for a Mahimahi trace)
+	$(BIN)/sojourn-demo --out $(OUT)/demo $(if $(TRACE),--trace $(TRACE))
+
+.PHONY: test
+test: setup ## Every test that needs no root and no service
+	$(BIN)/python tests/run.py
+
+.PHONY: lint
+lint: setup ## Formatting, lints, types, import contracts
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --release --locked -- -D warnings
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy $(PYTHON_SOURCES)
+	$(BIN)/lint-imports
+
+.PHONY: bench
+bench: setup ## Speed, as ratios and rates measured in one run
+	cargo bench --locked -p tc-rf -p ran -p traffic -p gnb-lab
+	$(BIN)/python benchmarks/loop_latency.py --out $(OUT)/bench
+
+.PHONY: clean
+clean: ## Remove everything that was built
+	rm -rf $(VENV) $(OUT) target
+	find . -name '*_pb2*.py*' -path '*sojourn_interfaces*' -delete

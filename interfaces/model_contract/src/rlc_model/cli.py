@@ -1,0 +1,42 @@
+"""``rlc-model``: checks a model directory, prints the manifest's JSON schema."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from rlc_model.contract import read_contract
+from rlc_model.errors import ContractError
+from rlc_model.manifest import Manifest
+
+
+def manifest_schema() -> str:
+    """The JSON schema of ``manifest.json``."""
+    return json.dumps(Manifest.model_json_schema(by_alias=True), indent=2) + "\n"
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs the command; 0 when the model keeps the contract, 2 when it does not."""
+    parser = argparse.ArgumentParser(prog="rlc-model", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    check = commands.add_parser("check", help="check digests and manifest of a model directory")
+    check.add_argument("directory", type=Path)
+    commands.add_parser("schema", help="print the JSON schema of manifest.json")
+    arguments = parser.parse_args(argv)
+    if arguments.command == "schema":
+        sys.stdout.write(manifest_schema())
+        return 0
+    try:
+        contract = read_contract(arguments.directory)
+    except ContractError as error:
+        print(f"rlc-model: {error}", file=sys.stderr)
+        return 2
+    m = contract.manifest
+    print(
+        f"{m.name}: {', '.join(m.quantities)} at {m.horizon.points} points from"
+        f" {m.horizon.start_us} µs every {m.horizon.step_us} µs, quantiles {m.quantiles},"
+        f" {len(contract.onnx)} bytes"
+    )
+    return 0

@@ -1,0 +1,133 @@
+"""Reading, checking and writing a model directory."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from rlc_model.errors import ContractError
+from rlc_model.manifest import Manifest, parse_manifest
+
+MODEL: Final = "model.onnx"
+MANIFEST: Final = "manifest.json"
+CHECKSUMS: Final = "SHA256SUMS"
+
+MAX_MODEL_BYTES: Final = 64 * 2**20
+"""A step that answers within a millisecond is far below this."""
+MAX_MANIFEST_BYTES: Final = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """Name, element type and shape of a graph's input or output; None is a free dimension."""
+
+    name: str
+    element_type: str
+    shape: tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelContract:
+    """A model directory whose digests and manifest were found right."""
+
+    manifest: Manifest
+    onnx: bytes
+
+    def inputs(self) -> tuple[Tensor, ...]:
+        """The graph's inputs: sample ``(B, F)``, state ``(B, S)``, both scaled float32."""
+        return (
+            Tensor("sample", "tensor(float)", (None, len(self.manifest.features))),
+            Tensor("state", "tensor(float)", (None, self.manifest.state_size)),
+        )
+
+    def outputs(self) -> tuple[Tensor, ...]:
+        """The graph's outputs: forecast ``(B, quantity, point, quantile)`` and next state."""
+        m = self.manifest
+        shape = (None, len(m.quantities), m.horizon.points, len(m.quantiles))
+        return (
+            Tensor("forecast", "tensor(float)", shape),
+            Tensor("next_state", "tensor(float)", (None, m.state_size)),
+        )
+
+    def check_signature(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
+        """Compares what a runtime found in the graph with what the manifest promises.
+
+        Raises:
+            ContractError: Naming the tensor, what it is and what it should be.
+        """
+        for kind, found, expected in (
+            ("input", inputs, self.inputs()),
+            ("output", outputs, self.outputs()),
+        ):
+            names = [t.name for t in found]
+            if sorted(names) != sorted(t.name for t in expected):
+                wanted = ", ".join(t.name for t in expected)
+                raise ContractError(MODEL, f"has {kind}s {', '.join(names)}; expected {wanted}")
+            by_name = {t.name: t for t in found}
+            for tensor in expected:
+                got = by_name[tensor.name]
+                if got.element_type != tensor.element_type or got.shape != tensor.shape:
+                    raise ContractError(
+                        f"{MODEL}: {kind} {tensor.name}",
+                        f"is {got.element_type} {got.shape}; expected"
+                        f" {tensor.element_type} {tensor.shape} (None is the batch)",
+                    )
+
+
+def _read(path: Path, limit: int) -> bytes:
+    try:
+        size = path.stat().st_size
+        if size > limit:
+            raise ContractError(path.name, f"is {size} bytes; at most {limit} are read")
+        return path.read_bytes()
+    except OSError as error:
+        raise ContractError(str(path), error.strerror or "cannot be read") from error
+
+
+def _parse_checksums(data: bytes) -> dict[str, str]:
+    sums: dict[str, str] = {}
+    for number, line in enumerate(data.decode("ascii", "replace").splitlines(), 1):
+        digest, separator, name = line.partition("  ")
+        if not separator or len(digest) != 64:
+            raise ContractError(f"{CHECKSUMS}:{number}", "expected '<sha256>  <file>'")
+        sums[name] = digest
+    return sums
+
+
+def read_contract(directory: Path) -> ModelContract:
+    """Reads a model directory and checks digests and manifest.
+
+    Raises:
+        ContractError: A file is missing, too large, altered or wrong.
+    """
+    sums = _parse_checksums(_read(directory / CHECKSUMS, MAX_MANIFEST_BYTES))
+    files = {
+        MANIFEST: _read(directory / MANIFEST, MAX_MANIFEST_BYTES),
+        MODEL: _read(directory / MODEL, MAX_MODEL_BYTES),
+    }
+    for name, data in files.items():
+        if name not in sums:
+            raise ContractError(CHECKSUMS, f"has no digest of {name}")
+        digest = hashlib.sha256(data).hexdigest()
+        if digest != sums[name]:
+            raise ContractError(
+                name, f"has SHA-256 {digest[:12]}…; {CHECKSUMS} says {sums[name][:12]}…"
+            )
+    return ModelContract(parse_manifest(files[MANIFEST]), files[MODEL])
+
+
+def write_contract(directory: Path, manifest: Manifest, onnx: bytes) -> None:
+    """Writes a model directory; a reader sees the old one or the whole new one.
+
+    The digests go last, so that a directory cut short by a crash is refused, not half used.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    files = {MODEL: onnx, MANIFEST: manifest.to_json()}
+    sums = "".join(f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in files.items())
+    for name, data in (*files.items(), (CHECKSUMS, sums.encode())):
+        part = directory / f".{name}.part"
+        part.write_bytes(data)
+        part.replace(directory / name)

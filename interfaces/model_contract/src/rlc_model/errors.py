@@ -1,0 +1,13 @@
+"""The error of this package."""
+
+
+class ContractError(ValueError):
+    """A model directory, manifest or sample that does not keep the contract.
+
+    Attributes:
+        place: File, and field within it, e.g. ``manifest.json: scaler.minimum``.
+    """
+
+    def __init__(self, place: str, message: str) -> None:
+        self.place = place
+        super().__init__(f"{place}: {message}")

@@ -1,0 +1,127 @@
+"""A model directory is served as it was written, or refused with the place that is wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from rlc_model import FEATURES, ContractError, Manifest, Quantity, read_contract, write_contract
+from rlc_model.cli import main, manifest_schema
+from rlc_model.contract import Tensor
+from rlc_model.manifest import ExporterCheck, Horizon, Scaler, TrainingData, parse_manifest
+
+SCHEMA = Path(__file__).parents[1] / "manifest.schema.json"
+
+
+def manifest() -> Manifest:
+    return Manifest(
+        model_name="tiny",
+        model_version="1.2.0",
+        features=list(FEATURES),
+        scaler=Scaler(minimum=[0.0] * len(FEATURES), maximum=[100.0] * len(FEATURES)),
+        quantities=[Quantity.OCCUPANCY],
+        target="residual",
+        horizon=Horizon(start_us=11_000, step_us=1_000, points=4),
+        quantiles=[0.1, 0.5, 0.9],
+        state_size=8,
+        training_data=TrainingData(description="made here", sha256="0" * 64),
+        exporter_check=ExporterCheck(steps=100, max_abs_difference=1e-7),
+    )
+
+
+def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
+    write_contract(tmp_path, manifest(), b"graph")
+    contract = read_contract(tmp_path)
+    assert contract.manifest == manifest()
+    assert contract.onnx == b"graph"
+    assert contract.manifest.name == "tiny:1.2.0"
+
+
+def test_identity_has_the_names_of_the_aiml_framework(tmp_path: Path) -> None:
+    document = json.loads(manifest().to_json())
+    assert {
+        "modelName",
+        "modelVersion",
+        "artifactVersion",
+        "inputDataType",
+        "targetEnvironment",
+    } <= (document.keys())
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "manifest.json"])
+def test_an_altered_file_is_refused(tmp_path: Path, name: str) -> None:
+    write_contract(tmp_path, manifest(), b"graph")
+    path = tmp_path / name
+    path.write_bytes(path.read_bytes() + b" ")
+    with pytest.raises(ContractError, match=rf"^{name}: has SHA-256 .*; SHA256SUMS says"):
+        read_contract(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "manifest.json", "SHA256SUMS"])
+def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
+    write_contract(tmp_path, manifest(), b"graph")
+    (tmp_path / name).unlink()
+    with pytest.raises(ContractError, match=f"{name}: No such file"):
+        read_contract(tmp_path)
+
+
+def test_a_huge_model_is_not_read(tmp_path: Path) -> None:
+    write_contract(tmp_path, manifest(), b"graph")
+    with (tmp_path / "model.onnx").open("wb") as file:
+        file.truncate(65 * 2**20)
+    with pytest.raises(ContractError, match=r"model.onnx: is 68157440 bytes; at most 67108864"):
+        read_contract(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"features": [*reversed(FEATURES)]}, r"manifest.json: .*features: got .* in this order"),
+        ({"quantiles": [0.5, 0.1]}, r"quantiles: \[0.5, 0.1\] must grow strictly"),
+        ({"quantiles": [0.0, 0.5]}, r"must grow strictly within \(0, 1\)"),
+        ({"horizon": {"startUs": 0, "stepUs": 0, "points": 1}}, r"manifest.json: horizon.stepUs"),
+        ({"schemaVersion": 2}, r"manifest.json: schemaVersion: Input should be 1"),
+        ({"units": "bytes"}, r"manifest.json: units: Extra inputs are not permitted"),
+        ({"scaler": {"minimum": [0.0], "maximum": [1.0]}}, r"scaler.minimum: 1 values, 6 features"),
+        (
+            {"scaler": {"minimum": [0.0] * 6, "maximum": [1.0] * 5 + [0.0]}},
+            r"scaler.maximum\[5\]: 0.0 is not above minimum 0.0",
+        ),
+        ({"scaler": {"minimum": [0.0] * 6, "maximum": ["NaN"] * 6}}, r"scaler.maximum.0: .*finite"),
+    ],
+)
+def test_a_wrong_manifest_names_the_field(change: dict[str, object], message: str) -> None:
+    document = json.loads(manifest().to_json()) | change
+    with pytest.raises(ContractError, match=message):
+        parse_manifest(json.dumps(document).encode())
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b"\xff\xfe"])
+def test_what_is_no_manifest_is_refused(data: bytes) -> None:
+    with pytest.raises(ContractError, match=r"^manifest.json"):
+        parse_manifest(data)
+
+
+def test_a_graph_must_have_the_promised_signature(tmp_path: Path) -> None:
+    write_contract(tmp_path, manifest(), b"graph")
+    contract = read_contract(tmp_path)
+    inputs, outputs = contract.inputs(), contract.outputs()
+    contract.check_signature(inputs[::-1], outputs)
+    wide = Tensor("sample", "tensor(float)", (None, 7))
+    with pytest.raises(ContractError, match=r"input sample: is .*7\).*; expected .*6\)"):
+        contract.check_signature((wide, inputs[1]), outputs)
+    with pytest.raises(ContractError, match="has outputs forecast; expected forecast, next_state"):
+        contract.check_signature(inputs, outputs[:1])
+
+
+def test_the_committed_schema_is_that_of_the_code() -> None:
+    assert SCHEMA.read_text() == manifest_schema(), "run: rlc-model schema > manifest.schema.json"
+
+
+def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(tmp_path)]) == 2
+    assert "SHA256SUMS: No such file" in capsys.readouterr().err
+    write_contract(tmp_path, manifest(), b"graph")
+    assert main(["check", str(tmp_path)]) == 0
+    assert "tiny:1.2.0: occupancy_bytes at 4 points" in capsys.readouterr().out

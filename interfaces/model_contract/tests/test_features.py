@@ -1,0 +1,98 @@
+"""Samples say what the radio did between two reports, whatever the counters do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from rlc_model import FEATURES, ContractError, FeatureExtractor, MinMaxScaler
+
+DTYPE = np.dtype(
+    [
+        ("txbuf_occ_bytes", "<u4"),
+        ("txbuf_occ_pkts", "<u4"),
+        ("txpdu_bytes", "<u4"),
+        ("txsdu_avg_time_to_tx", "<f8"),
+        ("txsdu_wt_us", "<u4"),
+    ]
+)
+OCCUPANCY, DRAINED, ARRIVED = (
+    FEATURES.index(name)
+    for name in ("occupancy_bytes", "drained_bytes_per_ms", "arrived_bytes_per_ms")
+)
+
+
+def rows(*values: tuple[int, int]) -> NDArray[np.void]:
+    """Reports of (occupancy, PDU byte counter)."""
+    report = np.zeros(len(values), DTYPE)
+    for row, (occupancy, pdu_bytes) in zip(report, values, strict=True):
+        row["txbuf_occ_bytes"] = occupancy
+        row["txpdu_bytes"] = pdu_bytes
+    return report
+
+
+def slots(*values: int) -> NDArray[np.intp]:
+    return np.array(values, np.intp)
+
+
+def test_the_first_report_has_levels_but_no_rates() -> None:
+    samples = FeatureExtractor().extract(slots(0), rows((5000, 123)), 1_000)
+    assert samples.features[0, OCCUPANCY] == 5000
+    assert samples.features[0, DRAINED] == 0
+    assert not samples.fresh[0]
+
+
+def test_rates_are_per_millisecond_across_a_gap() -> None:
+    extractor = FeatureExtractor()
+    extractor.extract(slots(0), rows((1000, 0)), 0)
+    samples = extractor.extract(slots(0), rows((4000, 6000)), 3_000)
+    assert samples.fresh[0]
+    assert samples.features[0, DRAINED] == 2000
+    assert samples.features[0, ARRIVED] == 3000
+
+
+@given(start=st.integers(0, 2**32 - 1), drained=st.integers(0, 1_000_000))
+def test_a_wrap_of_the_counter_is_not_seen(start: int, drained: int) -> None:
+    extractor = FeatureExtractor()
+    extractor.extract(slots(0), rows((0, start)), 0)
+    samples = extractor.extract(slots(0), rows((0, (start + drained) % 2**32)), 1_000)
+    assert samples.features[0, DRAINED] == np.float32(drained)
+
+
+def test_a_restarted_entity_is_not_a_burst() -> None:
+    extractor = FeatureExtractor()
+    extractor.extract(slots(0), rows((0, 900_000)), 0)
+    samples = extractor.extract(slots(0), rows((100, 50)), 1_000)
+    assert not samples.fresh[0]
+    assert samples.features[0, DRAINED] == 0
+
+
+def test_bearers_do_not_mix_and_slots_can_be_used_again() -> None:
+    extractor = FeatureExtractor(capacity=1)
+    extractor.extract(slots(0, 70), rows((0, 100), (0, 5_000)), 0)
+    samples = extractor.extract(slots(70, 0), rows((0, 5_400), (0, 110)), 1_000)
+    assert samples.features[:, DRAINED].tolist() == [400, 10]
+    extractor.forget(slots(0, 9_999))
+    again = extractor.extract(slots(0, 70), rows((0, 1), (0, 5_500)), 2_000)
+    assert again.fresh.tolist() == [False, True]
+
+
+def test_what_cannot_be_a_report_is_refused() -> None:
+    extractor = FeatureExtractor()
+    with pytest.raises(ContractError, match="report: lacks txbuf_occ_bytes"):
+        extractor.extract(slots(0), np.zeros(1, [("rnti", "<u4")]), 0)
+    with pytest.raises(ContractError, match="report: has 2 rows for 1 slots"):
+        extractor.extract(slots(0), rows((0, 0), (0, 0)), 0)
+    extractor.extract(slots(0), rows((0, 0)), 5_000)
+    with pytest.raises(ContractError, match="5000 is not after"):
+        extractor.extract(slots(0), rows((0, 0)), 5_000)
+
+
+@given(st.lists(st.floats(-1e6, 1e6, width=32), min_size=2, max_size=2))
+def test_scaling_there_and_back(values: list[float]) -> None:
+    scaler = MinMaxScaler.of([-1e6, 0.0], [1e6, 1e6])
+    scaled = scaler.transform(np.array([values], np.float32))
+    for column, value in enumerate(values):
+        assert scaler.inverse_column(column, scaled[:, column]) == pytest.approx([value], abs=1)

@@ -1,0 +1,100 @@
+"""Runs every test suite of the repository and closes with one count over all of them.
+
+The pure crates run with overflow checks and debug assertions; the lab runs optimised, because
+its tests simulate minutes of traffic and share the build that `make setup` made.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PURE_CRATES = ("e2sm-tc", "tc-rf", "ran", "traffic")
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """One test command and how to read its closing lines."""
+
+    name: str
+    command: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+
+@dataclass(slots=True)
+class Count:
+    """Tests passed, failed and skipped."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+
+CARGO = re.compile(r"^test result: .*? (?P<passed>\d+) passed; (?P<failed>\d+) failed; (?P<skipped>\d+) ignored")
+PYTEST = re.compile(r"(?P<number>\d+) (?P<kind>passed|failed|errors?|skipped)")
+
+SUITES = (
+    Suite(
+        "Rust, checked",
+        ("cargo", "test", "--locked", "--no-fail-fast", *(a for c in PURE_CRATES for a in ("-p", c))),
+        CARGO,
+    ),
+    Suite("Rust, lab", ("cargo", "test", "--release", "--locked", "--no-fail-fast", "-p", "gnb-lab"), CARGO),
+    Suite("Python", (sys.executable, "-m", "pytest", "-q"), PYTEST),
+)
+
+
+def count_line(suite: Suite, line: str, count: Count) -> None:
+    """Adds what one line of output says to `count`."""
+    if suite.pattern is CARGO:
+        if match := CARGO.match(line):
+            count.passed += int(match["passed"])
+            count.failed += int(match["failed"])
+            count.skipped += int(match["skipped"])
+    elif re.search(r" in [\d.]+s", line):
+        for match in PYTEST.finditer(line):
+            kind = "failed" if match["kind"].startswith("error") else match["kind"]
+            setattr(count, kind, getattr(count, kind) + int(match["number"]))
+
+
+def run(suite: Suite, total: Count) -> bool:
+    """Runs a suite, echoing its output; whether it ended well."""
+    started = time.monotonic()
+    print(f"== {suite.name}: {' '.join(suite.command)}", flush=True)
+    count = Count()
+    with subprocess.Popen(
+        suite.command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            sys.stdout.write(line)
+            count_line(suite, line, count)
+    if process.returncode != 0 and count.failed == 0:
+        # A build that broke or a crashed runner is a failure even where no test was counted.
+        count.failed = 1
+    print(
+        f"== {suite.name}: {count.passed} passed, {count.failed} failed, {count.skipped} skipped"
+        f" in {time.monotonic() - started:.0f} s",
+        flush=True,
+    )
+    total.passed += count.passed
+    total.failed += count.failed
+    total.skipped += count.skipped
+    return process.returncode == 0
+
+
+def main() -> int:
+    """Runs all suites; 0 only if every one of them passed."""
+    total = Count()
+    good = [run(suite, total) for suite in SUITES]
+    print(f"{total.passed} passed, {total.failed} failed, {total.skipped} skipped", flush=True)
+    return 0 if all(good) and total.passed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
