@@ -1,0 +1,125 @@
+"""Build hook: compiles `proto/*.proto` into `src/sojourn_interfaces`.
+
+Runs for wheels and for editable installations alike; needs no system protoc, `grpcio-tools`
+carries its own. The modules are not in version control but are part of the wheel.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+PACKAGE = "sojourn_interfaces"
+
+# protoc writes `import x_pb2 as x__pb2`, which finds the module only on the top level of sys.path.
+_TOP_LEVEL_IMPORT = re.compile(r"^import (\w+_pb2) as", re.MULTILINE)
+
+
+class ProtobufBuildHook(BuildHookInterface):  # type: ignore[type-arg]
+    """Generates the Protobuf and gRPC modules before the files of a build are collected."""
+
+    PLUGIN_NAME = "custom"
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Compile; then name what was written as artifacts, for git ignores it."""
+        root = Path(self.root)
+        written = compile_protos(root / "proto", root / "src" / PACKAGE)
+        build_data["artifacts"].extend(f"/{path.relative_to(root).as_posix()}" for path in written)
+
+
+def compile_protos(proto_dir: Path, out_dir: Path) -> list[Path]:
+    """Compile every `.proto` of `proto_dir` into modules of the package at `out_dir`.
+
+    Returns the files written. Raises `RuntimeError` when there is nothing to compile or protoc
+    refuses a file; protoc has then said which line on standard error.
+    """
+    from google.protobuf import descriptor_pb2
+    from grpc_tools import protoc
+
+    protos = sorted(proto_dir.glob("*.proto"))
+    if not protos:
+        raise RuntimeError(f"{proto_dir}: no .proto file; expected at least one")
+    well_known = resources.files("grpc_tools") / "_proto"
+    with tempfile.TemporaryDirectory() as scratch:
+        descriptor_file = Path(scratch) / "all.desc"
+        status = protoc.main(
+            [
+                "protoc",
+                f"--proto_path={proto_dir}",
+                f"--proto_path={well_known}",
+                f"--python_out={out_dir}",
+                f"--pyi_out={out_dir}",
+                f"--grpc_python_out={out_dir}",
+                f"--descriptor_set_out={descriptor_file}",
+                *map(str, protos),
+            ]
+        )
+        if status != 0:
+            raise RuntimeError(f"{proto_dir}: protoc failed with status {status}")
+        descriptors = descriptor_pb2.FileDescriptorSet.FromString(descriptor_file.read_bytes())
+
+    written = []
+    for file in descriptors.file:
+        stem = file.name.removesuffix(".proto")
+        (out_dir / f"{stem}_pb2_grpc.pyi").write_text("".join(grpc_stub(file)))
+        for suffix in ("_pb2.py", "_pb2.pyi", "_pb2_grpc.py", "_pb2_grpc.pyi"):
+            path = out_dir / f"{stem}{suffix}"
+            text = path.read_text()
+            path.write_text(_TOP_LEVEL_IMPORT.sub(rf"from {PACKAGE} import \1 as", text))
+            written.append(path)
+    return written
+
+
+def grpc_stub(file: Any) -> Iterator[str]:
+    """The `.pyi` of one `_pb2_grpc` module; protoc types the messages but not the services.
+
+    The stubs are those of `grpc.aio`, which is all that Sojourn uses. Message types are taken from
+    the file's own module: no service of ours speaks messages of another file.
+    """
+    messages = f"{file.name.removesuffix('.proto')}_pb2"
+
+    def type_of(full_name: str) -> str:
+        return f"{messages}.{full_name.removeprefix(f'.{file.package}.')}"
+
+    yield (
+        "from collections.abc import AsyncIterator\n"
+        "import grpc\n"
+        "import grpc.aio\n"
+        f"from {PACKAGE} import {messages}\n"
+    )
+    for service in file.service:
+        yield f"\nclass {service.name}Stub:\n"
+        yield "    def __init__(self, channel: grpc.aio.Channel) -> None: ...\n"
+        for method in service.method:
+            kind = "UnaryStream" if method.server_streaming else "UnaryUnary"
+            request, response = type_of(method.input_type), type_of(method.output_type)
+            yield f"    {method.name}: grpc.aio.{kind}MultiCallable[{request}, {response}]\n"
+        yield f"\nclass {service.name}Servicer:\n"
+        for method in service.method:
+            request, response = type_of(method.input_type), type_of(method.output_type)
+            context = f"grpc.aio.ServicerContext[{request}, {response}]"
+            result = f"AsyncIterator[{response}]" if method.server_streaming else response
+            keyword = "def" if method.server_streaming else "async def"
+            yield (
+                f"    {keyword} {method.name}(\n"
+                f"        self, request: {request}, context: {context}\n"
+                f"    ) -> {result}: ...\n"
+            )
+        yield (
+            f"\ndef add_{service.name}Servicer_to_server(\n"
+            f"    servicer: {service.name}Servicer, server: grpc.aio.Server\n"
+            ") -> None: ...\n"
+        )
+
+
+if __name__ == "__main__":
+    here = Path(__file__).parent
+    for path in compile_protos(here / "proto", here / "src" / PACKAGE):
+        sys.stdout.write(f"{path}\n")

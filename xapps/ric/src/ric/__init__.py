@@ -1,0 +1,62 @@
+"""The xApp SDK: what every xApp of Sojourn stands on.
+
+An xApp, whole::
+
+    from ric import XApp, XAppSettings, load_settings, run_xapp
+    from ric.sm import RLC_OID, rlc
+
+    async def main(app: XApp) -> None:
+        async def watch(node: Node) -> None:
+            async for indication in app.gateway.subscribe(node.id, RLC_OID, rlc.event_trigger(1)):
+                bearers = rlc.decode(indication.message).records
+                ...
+        await for_each_node(app.gateway, RLC_OID, watch)
+
+    run_xapp("my-xapp", load_settings(XAppSettings, prog="my-xapp"), main)
+
+Where things are:
+
+- `ric.e2`: the vocabulary (nodes, indications, control answers) and the `E2Gateway` interface.
+- `ric.gateway`: the client of the E2 gateway; back-off, resubscription, node churn.
+- `ric.sm`: service models as NumPy structured arrays and typed reports.
+- `ric.lifecycle`, `ric.health`, `ric.logs`, `ric.metrics`, `ric.settings`: the shell of an xApp.
+- `ric.testing`: a fake RIC, virtual time.
+- `ric.errors`: everything that is raised on purpose.
+"""
+
+from ric.e2 import (
+    ControlAnswer,
+    E2Gateway,
+    Indication,
+    KpmReport,
+    KpmUe,
+    Node,
+    NodeEvent,
+    NodeEventKind,
+    NodeType,
+    RanFunction,
+    SubscriptionRequest,
+)
+from ric.gateway import E2GatewayClient, for_each_node
+from ric.lifecycle import XApp, run_xapp
+from ric.settings import XAppSettings, load_settings
+
+__all__ = [
+    "ControlAnswer",
+    "E2Gateway",
+    "E2GatewayClient",
+    "Indication",
+    "KpmReport",
+    "KpmUe",
+    "Node",
+    "NodeEvent",
+    "NodeEventKind",
+    "NodeType",
+    "RanFunction",
+    "SubscriptionRequest",
+    "XApp",
+    "XAppSettings",
+    "for_each_node",
+    "load_settings",
+    "run_xapp",
+]

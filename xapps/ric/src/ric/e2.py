@@ -1,0 +1,186 @@
+"""The E2 vocabulary of an xApp: nodes, RAN functions, indications, control answers.
+
+`E2Gateway` is the interface xApps are written against. `ric.gateway.E2GatewayClient` implements
+it over a link to a gateway; `ric.testing.FakeRic` gives the same client over an in-memory link.
+Times are µs since the Unix epoch.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+class NodeType(enum.Enum):
+    """Kind of E2 node."""
+
+    UNKNOWN = "unknown"
+    GNB = "gnb"
+    GNB_CU = "gnb-cu"
+    GNB_DU = "gnb-du"
+    ENB = "enb"
+
+
+@dataclass(frozen=True, slots=True)
+class RanFunction:
+    """One RAN function a node offers. xApps find it by `oid`, never by `id`."""
+
+    id: int
+    oid: str
+    revision: int = 1
+    definition: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One E2 node; `id` is unique within the gateway."""
+
+    id: str
+    type: NodeType = NodeType.GNB
+    mcc: int = 0
+    mnc: int = 0
+    nb_id: int = 0
+    ran_functions: tuple[RanFunction, ...] = ()
+
+    def ran_function(self, oid: str) -> RanFunction | None:
+        """The RAN function with this OID, `None` when the node lacks it."""
+        return next((function for function in self.ran_functions if function.oid == oid), None)
+
+
+class NodeEventKind(enum.Enum):
+    """What happened to a node."""
+
+    CONNECTED = "connected"
+    DISCONNECTED = "disconnected"
+    UPDATED = "updated"
+    """Its RAN functions changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEvent:
+    """A node came, went or changed."""
+
+    kind: NodeEventKind
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class KpmUe:
+    """Measurements of one UE: name of 28.552 → value in the unit OAI uses (see the proto)."""
+
+    rnti: int
+    values: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class KpmReport:
+    """One E2SM-KPM report, typed by the gateway."""
+
+    period_ms: int
+    ues: tuple[KpmUe, ...] = ()
+    unsupported: tuple[str, ...] = ()
+    """Requested measurements this node does not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionRequest:
+    """One RIC subscription: which RAN function, when, what."""
+
+    node_id: str
+    oid: str
+    event_trigger: bytes = b""
+    actions: tuple[bytes, ...] = ()
+    kpm_measurements: tuple[str, ...] = ()
+    queue_depth: int = 0
+    """Indications the gateway may hold for us before it drops the oldest; 0: gateway's default."""
+
+
+@dataclass(slots=True)
+class Indication:
+    """One RIC indication as an xApp's handler gets it.
+
+    Not frozen only because a frozen dataclass costs several µs to make, and this one is made for
+    every message; treat it as immutable.
+    """
+
+    node_id: str
+    ran_function_id: int
+    oid: str
+    sequence: int
+    """Grows by one per indication within one `subscription`."""
+    header: bytes
+    message: bytes
+    """The service model's bytes; empty for KPM."""
+    kpm: KpmReport | None
+    collected_at_us: int
+    """Wall clock of the node when the report was taken."""
+    received_at_us: int
+    """Wall clock of the gateway when it got the report."""
+    handled_at_us: int = 0
+    """Wall clock of this xApp when the indication reached it."""
+    dropped: int = 0
+    """Dropped by the gateway since `subscription` began, because we were slow."""
+    missed: int = 0
+    """Indications lost right before this one (a gap in `sequence`, or our own bounded buffer)."""
+    subscription: int = 1
+    """1 for the first RIC subscription of an iterator, one more after each resubscription: the
+    node's counters may have started anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControlAnswer:
+    """Answer to a RIC control. A refusal by the RAN function is an answer, not an error."""
+
+    acknowledged: bool
+    outcome: bytes = b""
+    """RIC control outcome in the service model's encoding; may be empty."""
+    detail: str = ""
+    """For people."""
+    sent_at_us: int = 0
+    answered_at_us: int = 0
+
+
+class E2Gateway(Protocol):
+    """What an xApp may ask of a gateway; see `ric.gateway.E2GatewayClient` for the behaviour."""
+
+    @property
+    def connected(self) -> bool:
+        """Whether the gateway answers now."""
+        ...
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The nodes last known."""
+        ...
+
+    def watch_nodes(self) -> AsyncIterator[NodeEvent]:
+        """The known nodes as `CONNECTED` events, then each change, for ever."""
+        ...
+
+    def subscribe(
+        self,
+        node_id: str,
+        oid: str,
+        event_trigger: bytes = b"",
+        actions: Sequence[bytes] = (),
+        kpm_measurements: Sequence[str] = (),
+        *,
+        queue_depth: int = 0,
+        keep_newest: int = 0,
+    ) -> AsyncIterator[Indication]:
+        """Indications of one RAN function, for ever; loss of node or gateway is bridged."""
+        ...
+
+    async def control(
+        self,
+        node_id: str,
+        oid: str,
+        header: bytes,
+        message: bytes,
+        *,
+        timeout_s: float | None = None,
+    ) -> ControlAnswer:
+        """One RIC control procedure, never retried by itself."""
+        ...

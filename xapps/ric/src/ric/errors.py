@@ -1,0 +1,107 @@
+"""What can go wrong between an xApp and a RAN function, one type each.
+
+Every error of the SDK is a `RicError`. Each names where it happened (gateway, node, RAN function)
+and carries those names as attributes, so that a caller can decide without parsing text.
+"""
+
+from __future__ import annotations
+
+
+class RicError(Exception):
+    """Base of everything the SDK raises on purpose."""
+
+
+class GatewayError(RicError):
+    """A procedure with the E2 gateway did not succeed."""
+
+
+class GatewayUnavailable(GatewayError):
+    """The gateway cannot be reached, or went away. It may come back: retry."""
+
+    def __init__(self, address: str, detail: str) -> None:
+        super().__init__(f"E2 gateway {address}: not available: {detail}")
+        self.address = address
+        self.detail = detail
+
+
+class GatewayProtocolError(GatewayError):
+    """The gateway answered with something that is not the E2 gateway interface."""
+
+    def __init__(self, address: str, detail: str) -> None:
+        super().__init__(f"E2 gateway {address}: unexpected answer: {detail}")
+        self.address = address
+        self.detail = detail
+
+
+class NodeGone(GatewayError):
+    """The E2 node is not connected to the gateway, or left during the procedure."""
+
+    def __init__(self, node_id: str, detail: str = "not connected to the gateway") -> None:
+        super().__init__(f"E2 node {node_id}: {detail}")
+        self.node_id = node_id
+        self.detail = detail
+
+
+class RanFunctionUnknown(GatewayError):
+    """The E2 node is connected but offers no RAN function with this OID."""
+
+    def __init__(self, node_id: str, oid: str, detail: str = "") -> None:
+        text = f"E2 node {node_id}: offers no RAN function with OID {oid}"
+        super().__init__(f"{text}: {detail}" if detail else text)
+        self.node_id = node_id
+        self.oid = oid
+        self.detail = detail
+
+
+class SubscriptionRefused(GatewayError):
+    """The RAN function refused the event trigger or an action; the same request will fail again."""
+
+    def __init__(self, node_id: str, oid: str, detail: str) -> None:
+        super().__init__(f"E2 node {node_id}, RAN function {oid}: subscription refused: {detail}")
+        self.node_id = node_id
+        self.oid = oid
+        self.detail = detail
+
+
+class ControlTimeout(GatewayError):
+    """No answer to a RIC control within its time. Whether it took effect is unknown."""
+
+    def __init__(self, node_id: str, oid: str, timeout_s: float) -> None:
+        super().__init__(
+            f"E2 node {node_id}, RAN function {oid}: no control answer within {timeout_s:g} s"
+        )
+        self.node_id = node_id
+        self.oid = oid
+        self.timeout_s = timeout_s
+
+
+class ServiceModelError(RicError):
+    """Bytes that are not what the service model says.
+
+    `model` is the service model ("rlc", "mac", "tc", …), `place` where in the message or value,
+    `found` what was there and `expected` what should have been.
+    """
+
+    def __init__(self, model: str, place: str, found: str, expected: str) -> None:
+        super().__init__(f"{model}: {place}: {found}; expected {expected}")
+        self.model = model
+        self.place = place
+        self.found = found
+        self.expected = expected
+
+
+class ServiceModelUnavailable(RicError):
+    """The codec of a service model is not installed."""
+
+    def __init__(self, model: str, missing: str) -> None:
+        super().__init__(f"{model}: this service model needs the Python module {missing}")
+        self.model = model
+        self.missing = missing
+
+
+class SettingsError(RicError):
+    """Settings, or a policy, that cannot be used; one line for each problem, in `problems`."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems

@@ -1,0 +1,164 @@
+"""Pydantic's validation errors as one line each: `place: problem; expected …`.
+
+Used for settings, and by xApps for whatever else they read from people, policies for one.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from pydantic import BaseModel, ValidationError
+
+Location = tuple[int | str, ...]
+
+_SHOWN_CHARACTERS: Final = 60
+
+_COMPARISONS: Final = {
+    "greater_than": ("gt", ">"),
+    "greater_than_equal": ("ge", "≥"),
+    "less_than": ("lt", "<"),
+    "less_than_equal": ("le", "≤"),
+    "multiple_of": ("multiple_of", "a multiple of"),
+}
+_KINDS: Final = {
+    "bool_parsing": "true or false",
+    "bool_type": "true or false",
+    "float_parsing": "a number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "int_from_float": "a whole number",
+    "int_parsing": "a whole number",
+    "int_type": "a whole number",
+    "string_type": "text",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "set_type": "a list",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
+    "path_type": "a file name",
+}
+
+
+def explain_validation_error(
+    error: ValidationError,
+    source: str | Callable[[Location], str],
+    model: type[BaseModel] | None = None,
+) -> list[str]:
+    """One line for each problem: `source: path: problem; expected …`.
+
+    `source` is the file's name, or says for a location where its value came from. With `model`,
+    unknown keys are answered with the known ones and missing ones with their description.
+    """
+    lines = []
+    for problem in error.errors(include_url=False):
+        location = _without_union_tags(problem["loc"], model)
+        where = source if isinstance(source, str) else source(location)
+        path = dotted(location)
+        said = _describe(problem, location, model)
+        lines.append(": ".join(part for part in (where, path, said) if part))
+    return lines
+
+
+def dotted(location: Sequence[int | str]) -> str:
+    """A location as people write it: `flows[2].rate_bps`."""
+    path = ""
+    for step in location:
+        path += f"[{step}]" if isinstance(step, int) else f".{step}" if path else str(step)
+    return path
+
+
+def _describe(problem: Any, location: Location, model: type[BaseModel] | None) -> str:
+    kind: str = problem["type"]
+    context: Mapping[str, Any] = problem.get("ctx", {})
+    if kind == "missing":
+        described = field_description(model, location)
+        return f"missing; expected {described}" if described else "missing; expected a value"
+    if kind == "extra_forbidden":
+        return _unknown_key(location, model)
+    value = _shown(problem["input"])
+    if kind in _COMPARISONS:
+        key, sign = _COMPARISONS[kind]
+        return f"{value} is out of range; expected {sign} {context[key]}"
+    if kind in _KINDS:
+        return f"{value} does not fit; expected {_KINDS[kind]}"
+    if kind in ("literal_error", "enum", "union_tag_invalid"):
+        expected = context.get("expected") or context.get("expected_tags")
+        return f"{value} is not one of the choices; expected {expected}"
+    if kind == "value_error":
+        # Our own validators say "problem; expected …" themselves.
+        return f"{value}: {context['error']}"
+    return f"{value}: {problem['msg']}"
+
+
+def _unknown_key(location: Location, model: type[BaseModel] | None) -> str:
+    parent = _model_at(model, location[:-1])
+    if parent is None:
+        return "unknown key; expected no such key"
+    known = sorted(_keys_of(parent))
+    close = difflib.get_close_matches(str(location[-1]), known, n=1)
+    hint = f" (did you mean {close[0]}?)" if close else ""
+    return f"unknown key{hint}; expected one of {', '.join(known)}"
+
+
+def field_description(model: type[BaseModel] | None, location: Location) -> str:
+    """The first sentence of a field's description, "" when there is none."""
+    parent = _model_at(model, location[:-1])
+    if parent is None or not location:
+        return ""
+    field = _keys_of(parent).get(str(location[-1]))
+    text = (field.description or "") if field is not None else ""
+    sentence = text.split(". ")[0].rstrip(".")
+    return sentence[:1].lower() + sentence[1:] if sentence[1:2].islower() else sentence
+
+
+def _keys_of(model: type[BaseModel]) -> dict[str, Any]:
+    return {field.alias or name: field for name, field in model.model_fields.items()}
+
+
+def _model_at(model: type[BaseModel] | None, location: Location) -> type[BaseModel] | None:
+    """The model that describes the mapping at `location`, following lists and unions of one."""
+    current: Any = model
+    for step in location:
+        if current is None:
+            return None
+        if isinstance(step, int):
+            continue
+        field = _keys_of(current).get(step)
+        candidates = _models_in(field.annotation) if field is not None else []
+        if len(candidates) != 1:
+            return None
+        current = candidates[0]
+    return current if isinstance(current, type) and issubclass(current, BaseModel) else None
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    found = []
+    for argument in getattr(annotation, "__args__", ()):
+        found += _models_in(argument)
+    return found
+
+
+def _without_union_tags(location: Location, model: type[BaseModel] | None) -> Location:
+    """Pydantic names the member of a union as a step; no such key stands in the file."""
+    if model is None:
+        return location
+    kept: list[int | str] = []
+    for index, step in enumerate(location):
+        parent = _model_at(model, tuple(kept))
+        last = index == len(location) - 1
+        if isinstance(step, str) and parent is not None and step not in _keys_of(parent):
+            names = {m.__name__ for m in _models_in(parent)} | {"str", "int", "float"}
+            if not last or step in names:
+                continue
+        kept.append(step)
+    return tuple(kept)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[: _SHOWN_CHARACTERS - 1]}…"

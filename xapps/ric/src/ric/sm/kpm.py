@@ -1,0 +1,53 @@
+"""E2SM-KPM as the gateway reports it: measurement names and values, no bytes.
+
+Names are those of 3GPP TS 28.552. The units are OAI's, which are not everywhere the standard's:
+see `KpmUe.values`. KPM knows no buffer occupancy; RLC does.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ric.e2 import Indication, KpmReport, KpmUe
+from ric.errors import ServiceModelError
+from ric.sm.oids import KPM_OID
+from ric.sm.plain import event_trigger
+
+__all__ = [
+    "MEASUREMENTS",
+    "OID",
+    "KpmReport",
+    "KpmUe",
+    "column",
+    "event_trigger",
+    "report_of",
+]
+
+OID: Final = KPM_OID
+
+MEASUREMENTS: Final[dict[str, str]] = {
+    "DRB.PdcpSduVolumeDL": "kbit per period",
+    "DRB.PdcpSduVolumeUL": "kbit per period",
+    "DRB.RlcSduDelayDl": "µs",
+    "DRB.UEThpDl": "kbit/s",
+    "DRB.UEThpUl": "kbit/s",
+    "RRU.PrbTotDl": "PRB per period",
+    "RRU.PrbTotUl": "PRB per period",
+}
+"""What an OAI gNB serves, and the unit in which it does."""
+
+
+def report_of(indication: Indication) -> KpmReport:
+    """The report in `indication`; raises `ServiceModelError` when it carries none."""
+    if indication.kpm is None:
+        raise ServiceModelError(
+            "kpm", "indication", f"{len(indication.message)} message bytes", "a KPM report"
+        )
+    return indication.kpm
+
+
+def column(report: KpmReport, measurement: str) -> dict[int, float]:
+    """RNTI → value of one measurement, for the UEs that have it."""
+    return {
+        ue.rnti: ue.values[measurement] for ue in report.ues if measurement in ue.values
+    }

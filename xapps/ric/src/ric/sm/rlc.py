@@ -1,0 +1,122 @@
+"""RLC statistics service model (RAN function 143), one record for each bearer.
+
+FlexRIC's plain layout: records of 152 bytes, Python struct `<25I4xQdIIQIIIBB2x`. What an OAI gNB
+puts into the fields that matter most:
+
+- `txbuf_occ_bytes`, `txbuf_occ_pkts`: the transmission buffer now (gauges).
+- `txsdu_wt_us`: age of the head-of-line SDU, µs, 0 when empty; reacts at once.
+- `txsdu_avg_time_to_tx`: mean sojourn of the last 100 ms, µs; lags.
+- everything else that counts is cumulative and wraps at 2³² (`ric.sm.counters`), byte counters of
+  SDUs at 2⁶⁴.
+- `rnti`, `rbid` together name the bearer; `mode` is 0 AM, 1 UM, 2 TM.
+- `txpdu_wt_ms` is never set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from ric.sm.oids import RLC_OID
+from ric.sm.plain import Buffer, PlainModel, Records, Table, event_trigger
+
+__all__ = [
+    "MODE_AM",
+    "MODE_TM",
+    "MODE_UM",
+    "OID",
+    "RECORD",
+    "Table",
+    "decode",
+    "encode",
+    "event_trigger",
+    "from_json",
+    "to_json",
+    "zeros",
+]
+
+OID: Final = RLC_OID
+
+MODE_AM: Final = 0
+MODE_UM: Final = 1
+MODE_TM: Final = 2
+
+_U32_FIELDS: Final = (
+    "txpdu_pkts",
+    "txpdu_bytes",
+    "txpdu_wt_ms",
+    "txpdu_dd_pkts",
+    "txpdu_dd_bytes",
+    "txpdu_retx_pkts",
+    "txpdu_retx_bytes",
+    "txpdu_segmented",
+    "txpdu_status_pkts",
+    "txpdu_status_bytes",
+    "txbuf_occ_bytes",
+    "txbuf_occ_pkts",
+    "rxpdu_pkts",
+    "rxpdu_bytes",
+    "rxpdu_dup_pkts",
+    "rxpdu_dup_bytes",
+    "rxpdu_dd_pkts",
+    "rxpdu_dd_bytes",
+    "rxpdu_ow_pkts",
+    "rxpdu_ow_bytes",
+    "rxpdu_status_pkts",
+    "rxpdu_status_bytes",
+    "rxbuf_occ_bytes",
+    "rxbuf_occ_pkts",
+    "txsdu_pkts",
+)
+# Offsets are explicit: NumPy's own alignment would follow the machine that runs this, not the wire.
+_TAIL_FIELDS: Final = (
+    ("txsdu_bytes", "<u8", 104),
+    ("txsdu_avg_time_to_tx", "<f8", 112),
+    ("txsdu_wt_us", "<u4", 120),
+    ("rxsdu_pkts", "<u4", 124),
+    ("rxsdu_bytes", "<u8", 128),
+    ("rxsdu_dd_pkts", "<u4", 136),
+    ("rxsdu_dd_bytes", "<u4", 140),
+    ("rnti", "<u4", 144),
+    ("mode", "u1", 148),
+    ("rbid", "u1", 149),
+)
+
+RECORD: Final[np.dtype[np.void]] = np.dtype(
+    {
+        "names": [*_U32_FIELDS, *(name for name, _, _ in _TAIL_FIELDS)],
+        "formats": ["<u4"] * len(_U32_FIELDS) + [form for _, form, _ in _TAIL_FIELDS],
+        "offsets": [4 * i for i in range(len(_U32_FIELDS))] + [at for _, _, at in _TAIL_FIELDS],
+        "itemsize": 152,
+    }
+)
+"""One bearer."""
+
+_MODEL: Final = PlainModel("rlc", RECORD, rows_key="rb")
+
+
+def decode(message: Buffer) -> Table:
+    """The bearers of an indication message, as a view; raises `ServiceModelError`."""
+    return _MODEL.decode(message)
+
+
+def encode(records: Records, tstamp_us: int) -> bytes:
+    """An indication message; `records` is one-dimensional, of type `RECORD`."""
+    return _MODEL.encode(records, tstamp_us)
+
+
+def zeros(count: int) -> Records:
+    """`count` bearers with every field 0."""
+    return _MODEL.zeros(count)
+
+
+def to_json(table: Table) -> dict[str, Any]:
+    """`{"tstamp": µs, "rb": [{field: value}]}` with plain Python numbers."""
+    return _MODEL.to_json(table)
+
+
+def from_json(value: Mapping[str, Any]) -> Table:
+    """The inverse of `to_json`; raises `ServiceModelError` naming the field."""
+    return _MODEL.from_json(value)
