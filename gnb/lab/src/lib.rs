@@ -1,3 +1,10 @@
-//! The world: scenario, virtual time, E2 gateway server and CLI.
+//! The lab: a scenario becomes a gNB with UEs and traffic on virtual time.
+//!
+//! Start with [`scenario`] (the YAML model), then [`world`] (the event loop). Around them: the E2
+//! gateway server (`gateway`, behind `gnb-lab serve`), AQM conformance vectors (`replay_aqm`) and
+//! the command line (`cli`).
 
+#[cfg(feature = "gateway")]
 pub mod gateway;
+pub mod scenario;
+pub mod world;

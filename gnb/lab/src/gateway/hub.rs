@@ -1,0 +1,209 @@
+//! Subscribers and controls in flight: what the world's outputs turn into.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use tokio::sync::{oneshot, watch};
+use tonic::Status;
+
+use super::{
+    clock::WallClock,
+    command::{AdmissionError, ControlError, stopped},
+    e2_world::{
+        Admitted, ControlAnswer, ControlRequest, ControlTicket, E2World, Report, SubscriptionId,
+        SubscriptionRequest, WorldSink,
+    },
+    metrics::GatewayMetrics,
+    nodes::NodeTable,
+    outbox::{Outbox, OutboxCounters, OutboxStream, SharedReport},
+};
+
+type ControlReply = oneshot::Sender<Result<ControlAnswer, ControlError>>;
+
+/// One subscription of the world with all who read it.
+#[derive(Debug)]
+struct Fanout {
+    request: SubscriptionRequest,
+    node_id: Arc<str>,
+    ran_function_id: u32,
+    ran_function_oid: Arc<str>,
+    counters: OutboxCounters,
+    readers: Vec<Arc<Outbox>>,
+}
+
+/// Owned by the world's thread; it alone touches it.
+#[derive(Debug)]
+pub(super) struct Hub {
+    by_request: HashMap<SubscriptionRequest, SubscriptionId>,
+    fanouts: BTreeMap<SubscriptionId, Fanout>,
+    controls: BTreeMap<ControlTicket, ControlReply>,
+    next_ticket: u64,
+    max_subscribers: usize,
+    metrics: GatewayMetrics,
+    nodes: watch::Sender<NodeTable>,
+    nodes_changed: bool,
+    clock: WallClock,
+}
+
+impl Hub {
+    pub(super) fn new(
+        max_subscribers: usize,
+        metrics: GatewayMetrics,
+        nodes: watch::Sender<NodeTable>,
+        clock: WallClock,
+    ) -> Self {
+        Self {
+            by_request: HashMap::new(),
+            fanouts: BTreeMap::new(),
+            controls: BTreeMap::new(),
+            next_ticket: 0,
+            max_subscribers,
+            metrics,
+            nodes,
+            nodes_changed: false,
+            clock,
+        }
+    }
+
+    /// Streams open now.
+    pub(super) fn subscribers(&self) -> usize {
+        self.fanouts.values().map(|fanout| fanout.readers.len()).sum()
+    }
+
+    /// Virtual time was anchored anew.
+    pub(super) fn set_clock(&mut self, clock: WallClock) {
+        self.clock = clock;
+    }
+
+    /// Admits one more reader, opening the world's subscription when it is the first.
+    pub(super) fn subscribe(
+        &mut self,
+        world: &mut impl E2World,
+        request: SubscriptionRequest,
+        queue_depth: usize,
+    ) -> Result<OutboxStream, AdmissionError> {
+        self.prune(world);
+        if self.subscribers() >= self.max_subscribers {
+            return Err(AdmissionError::TooManySubscribers { limit: self.max_subscribers });
+        }
+        let id = match self.by_request.get(&request) {
+            Some(id) => *id,
+            None => {
+                let admitted = world.subscribe(&request).map_err(AdmissionError::World)?;
+                self.open(admitted, request)
+            }
+        };
+        let fanout = self.fanouts.get_mut(&id).ok_or(AdmissionError::TooManySubscribers {
+            limit: self.max_subscribers,
+        })?;
+        let (outbox, stream) = Outbox::new(queue_depth, fanout.counters.clone());
+        fanout.readers.push(outbox);
+        Ok(stream)
+    }
+
+    fn open(&mut self, admitted: Admitted, request: SubscriptionRequest) -> SubscriptionId {
+        let fanout = Fanout {
+            node_id: request.node_id.as_str().into(),
+            ran_function_id: admitted.ran_function_id,
+            ran_function_oid: request.ran_function_oid.as_str().into(),
+            counters: self.metrics.indications(&request.ran_function_oid),
+            readers: Vec::new(),
+            request: request.clone(),
+        };
+        self.fanouts.insert(admitted.id, fanout);
+        self.by_request.insert(request, admitted.id);
+        admitted.id
+    }
+
+    /// Forgets readers that left, and subscriptions without readers.
+    pub(super) fn prune(&mut self, world: &mut impl E2World) {
+        self.fanouts.retain(|id, fanout| {
+            fanout.readers.retain(|outbox| !outbox.reader_gone());
+            if fanout.readers.is_empty() {
+                self.by_request.remove(&fanout.request);
+                world.unsubscribe(*id);
+            }
+            !fanout.readers.is_empty()
+        });
+        self.controls.retain(|_, reply| !reply.is_closed());
+    }
+
+    /// Sends a control on its way.
+    pub(super) fn control(
+        &mut self,
+        world: &mut impl E2World,
+        request: ControlRequest,
+        reply: ControlReply,
+    ) {
+        let ticket = ControlTicket(self.next_ticket);
+        self.next_ticket += 1;
+        match world.control(ticket, request) {
+            Ok(()) => {
+                self.controls.insert(ticket, reply);
+            }
+            Err(error) => {
+                // Nobody waits any more: nothing to tell.
+                let _ = reply.send(Err(ControlError::Route(error)));
+            }
+        }
+    }
+
+    /// Publishes the node table if it changed.
+    pub(super) fn publish_nodes(&mut self, world: &impl E2World) {
+        if std::mem::take(&mut self.nodes_changed) {
+            self.nodes.send_replace(Arc::new(world.nodes()));
+        }
+    }
+
+    /// Ends every stream and control with `UNAVAILABLE`.
+    pub(super) fn stop(self) {
+        for outbox in self.fanouts.values().flat_map(|fanout| &fanout.readers) {
+            outbox.end(stopped());
+        }
+    }
+}
+
+impl WorldSink for Hub {
+    fn indication(&mut self, subscription: SubscriptionId, report: Report) {
+        let Some(fanout) = self.fanouts.get(&subscription) else {
+            return;
+        };
+        let shared = Arc::new(SharedReport {
+            node_id: Arc::clone(&fanout.node_id),
+            ran_function_id: fanout.ran_function_id,
+            ran_function_oid: Arc::clone(&fanout.ran_function_oid),
+            header: report.header,
+            payload: report.payload,
+            collected_at_us: self.clock.unix_us(report.collected_at_us),
+            received_at_us: self.clock.unix_us(self.clock.now_us()),
+        });
+        for outbox in &fanout.readers {
+            outbox.push(Arc::clone(&shared));
+        }
+    }
+
+    fn subscription_lost(&mut self, subscription: SubscriptionId) {
+        if let Some(fanout) = self.fanouts.remove(&subscription) {
+            self.by_request.remove(&fanout.request);
+            for outbox in &fanout.readers {
+                outbox.end(Status::unavailable(format!(
+                    "node {:?} went away; subscribe again when it is back",
+                    fanout.node_id
+                )));
+            }
+        }
+    }
+
+    fn control_answered(&mut self, ticket: ControlTicket, answer: Option<ControlAnswer>) {
+        if let Some(reply) = self.controls.remove(&ticket) {
+            // Nobody waits any more: nothing to tell.
+            let _ = reply.send(answer.ok_or(ControlError::NodeLost));
+        }
+    }
+
+    fn nodes_changed(&mut self) {
+        self.nodes_changed = true;
+    }
+}

@@ -1,0 +1,229 @@
+//! The bounded queue between the world's thread and one subscriber's stream.
+//!
+//! The world never waits for a reader: a full queue loses its oldest report. Reports are shared
+//! between subscribers; only the gRPC framing is per stream.
+
+use std::{
+    collections::VecDeque,
+    pin::Pin,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, Waker},
+};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use prometheus_client::metrics::counter::Counter;
+use tonic::Status;
+
+use super::{e2_world::ReportPayload, proto};
+
+/// A report as all subscribers of one subscription see it.
+#[derive(Debug)]
+pub(super) struct SharedReport {
+    pub(super) node_id: Arc<str>,
+    pub(super) ran_function_id: u32,
+    pub(super) ran_function_oid: Arc<str>,
+    pub(super) header: Bytes,
+    pub(super) payload: ReportPayload,
+    pub(super) collected_at_us: u64,
+    pub(super) received_at_us: u64,
+}
+
+impl SharedReport {
+    fn to_indication(&self, sequence: u64, dropped: u64) -> proto::Indication {
+        proto::Indication {
+            node_id: self.node_id.as_ref().to_owned(),
+            ran_function_id: self.ran_function_id,
+            ran_function_oid: self.ran_function_oid.as_ref().to_owned(),
+            sequence,
+            header: self.header.clone(),
+            collected_at_us: self.collected_at_us,
+            received_at_us: self.received_at_us,
+            dropped,
+            payload: Some(match &self.payload {
+                ReportPayload::Message(bytes) => proto::indication::Payload::Message(bytes.clone()),
+                ReportPayload::Kpm(report) => proto::indication::Payload::Kpm(report.clone()),
+            }),
+        }
+    }
+}
+
+/// Counters of what leaves a queue, shared by the subscribers of a RAN function.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OutboxCounters {
+    pub(super) sent: Counter,
+    pub(super) dropped: Counter,
+}
+
+#[derive(Debug)]
+struct Inner {
+    queue: VecDeque<(u64, Arc<SharedReport>)>,
+    next_sequence: u64,
+    dropped: u64,
+    end: Option<Status>,
+    waker: Option<Waker>,
+}
+
+/// The world's end of the queue.
+#[derive(Debug)]
+pub(super) struct Outbox {
+    inner: Mutex<Inner>,
+    depth: usize,
+    reader_gone: AtomicBool,
+    counters: OutboxCounters,
+}
+
+impl Outbox {
+    /// A queue for at most `depth` reports, and its reader.
+    pub(super) fn new(depth: usize, counters: OutboxCounters) -> (Arc<Self>, OutboxStream) {
+        let outbox = Arc::new(Self {
+            inner: Mutex::new(Inner {
+                queue: VecDeque::new(),
+                next_sequence: 0,
+                dropped: 0,
+                end: None,
+                waker: None,
+            }),
+            depth: depth.max(1),
+            reader_gone: AtomicBool::new(false),
+            counters,
+        });
+        (Arc::clone(&outbox), OutboxStream(outbox))
+    }
+
+    // A panic while the lock is held would have to come from the allocator; the queue is valid
+    // between any two of its operations.
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Queues a report; the oldest goes when there is no room.
+    pub(super) fn push(&self, report: Arc<SharedReport>) {
+        let mut inner = self.lock();
+        if inner.queue.len() >= self.depth {
+            inner.queue.pop_front();
+            inner.dropped += 1;
+            self.counters.dropped.inc();
+        }
+        let sequence = inner.next_sequence;
+        inner.next_sequence += 1;
+        inner.queue.push_back((sequence, report));
+        let waker = inner.waker.take();
+        drop(inner);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Ends the stream with `status` after what is queued.
+    pub(super) fn end(&self, status: Status) {
+        let mut inner = self.lock();
+        inner.end.get_or_insert(status);
+        let waker = inner.waker.take();
+        drop(inner);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Whether the subscriber has left.
+    pub(super) fn reader_gone(&self) -> bool {
+        self.reader_gone.load(Ordering::Relaxed)
+    }
+}
+
+/// The subscriber's end of the queue.
+#[derive(Debug)]
+pub struct OutboxStream(Arc<Outbox>);
+
+impl Stream for OutboxStream {
+    type Item = Result<proto::Indication, Status>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let outbox = &self.0;
+        let mut inner = outbox.lock();
+        if let Some((sequence, report)) = inner.queue.pop_front() {
+            let dropped = inner.dropped;
+            drop(inner);
+            outbox.counters.sent.inc();
+            return Poll::Ready(Some(Ok(report.to_indication(sequence, dropped))));
+        }
+        if let Some(status) = inner.end.take() {
+            // A polled stream ends after its error; the reader counts as gone from here on.
+            outbox.reader_gone.store(true, Ordering::Relaxed);
+            return Poll::Ready(Some(Err(status)));
+        }
+        if outbox.reader_gone() {
+            return Poll::Ready(None);
+        }
+        if !inner.waker.as_ref().is_some_and(|waker| waker.will_wake(context.waker())) {
+            inner.waker = Some(context.waker().clone());
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for OutboxStream {
+    fn drop(&mut self) {
+        self.0.reader_gone.store(true, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(collected_at_us: u64) -> Arc<SharedReport> {
+        Arc::new(SharedReport {
+            node_id: "n".into(),
+            ran_function_id: 143,
+            ran_function_oid: "1.143".into(),
+            header: Bytes::new(),
+            payload: ReportPayload::Message(Bytes::from_static(b"m")),
+            collected_at_us,
+            received_at_us: 0,
+        })
+    }
+
+    fn poll(stream: &mut OutboxStream) -> Poll<Option<Result<proto::Indication, Status>>> {
+        Pin::new(stream).poll_next(&mut Context::from_waker(Waker::noop()))
+    }
+
+    #[test]
+    fn a_full_queue_loses_its_oldest_and_the_gap_is_what_was_dropped() {
+        let counters = OutboxCounters::default();
+        let (outbox, mut stream) = Outbox::new(2, counters.clone());
+        for at_us in 0..5 {
+            outbox.push(report(at_us));
+        }
+        let Poll::Ready(Some(Ok(first))) = poll(&mut stream) else { panic!("nothing queued") };
+        assert_eq!((first.sequence, first.dropped, first.collected_at_us), (3, 3, 3));
+        let Poll::Ready(Some(Ok(second))) = poll(&mut stream) else { panic!("one queued") };
+        assert_eq!((second.sequence, second.dropped), (4, 3));
+        assert!(poll(&mut stream).is_pending());
+        assert_eq!((counters.sent.get(), counters.dropped.get()), (2, 3));
+    }
+
+    #[test]
+    fn the_end_comes_after_what_is_queued_and_once() {
+        let (outbox, mut stream) = Outbox::new(2, OutboxCounters::default());
+        outbox.push(report(0));
+        outbox.end(Status::unavailable("node went away"));
+        outbox.end(Status::internal("later"));
+        assert!(matches!(poll(&mut stream), Poll::Ready(Some(Ok(_)))));
+        let Poll::Ready(Some(Err(status))) = poll(&mut stream) else { panic!("no status") };
+        assert_eq!(status.code(), tonic::Code::Unavailable);
+        assert!(matches!(poll(&mut stream), Poll::Ready(None)));
+    }
+
+    #[test]
+    fn a_dropped_stream_is_seen_by_the_world() {
+        let (outbox, stream) = Outbox::new(1, OutboxCounters::default());
+        assert!(!outbox.reader_gone());
+        drop(stream);
+        assert!(outbox.reader_gone());
+    }
+}

@@ -1,0 +1,260 @@
+//! The thread that owns the world and steps it to the wall clock.
+//!
+//! It sleeps until the next output of the world or a command, whichever is first. Between outputs
+//! it steps at least every [`TICK_US`], so that a report never waits for a long stretch of work
+//! behind it. After a stall it catches up in bounded bites, with commands served between them; a
+//! lag beyond [`MAX_LAG_US`] is given up: virtual time is anchored anew and the loss is counted.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+        mpsc::{Receiver, RecvTimeoutError, TryRecvError},
+    },
+    time::{Duration, Instant},
+};
+
+use super::{
+    clock::{WallClock, micros},
+    command::{Command, Scrape},
+    e2_world::{CellMeasurement, E2World},
+    hub::Hub,
+    metrics::GatewayMetrics,
+};
+
+/// Longest stretch of virtual time between two steps while on time: half an NR slot at 30 kHz.
+const TICK_US: u64 = 250;
+/// Longest stretch of virtual time in one step while catching up.
+const MAX_BITE_US: u64 = 5_000;
+/// A lag beyond this is not caught up.
+const MAX_LAG_US: u64 = 1_000_000;
+/// Commands served between two steps.
+const MAX_COMMANDS: usize = 64;
+/// Between two looks for readers that left.
+const PRUNE_US: u64 = 100_000;
+/// Window of the PRB ratio.
+const PRB_WINDOW_US: u64 = 1_000_000;
+
+/// What other threads see of the pacer.
+#[derive(Debug, Default)]
+pub(super) struct PacerState {
+    /// Set to make it stop.
+    pub(super) stop: AtomicBool,
+    /// Unix time of the last finished step, µs.
+    pub(super) stepped_at_unix_us: AtomicU64,
+}
+
+/// Everything the thread needs.
+pub(super) struct Pacer<W> {
+    world: W,
+    hub: Hub,
+    clock: WallClock,
+    commands: Receiver<Command>,
+    state: Arc<PacerState>,
+    metrics: GatewayMetrics,
+    end_us: Option<u64>,
+    prune_at_us: u64,
+    prb_at_us: u64,
+    prb_before: Vec<CellMeasurement>,
+    prb_last_second: Vec<CellMeasurement>,
+}
+
+impl<W: E2World> Pacer<W> {
+    pub(super) fn new(
+        world: W,
+        hub: Hub,
+        clock: WallClock,
+        commands: Receiver<Command>,
+        state: Arc<PacerState>,
+        metrics: GatewayMetrics,
+        duration: Option<Duration>,
+    ) -> Self {
+        let now_us = world.now_us();
+        Self {
+            hub,
+            clock,
+            commands,
+            state,
+            metrics,
+            end_us: duration.map(|duration| now_us.saturating_add(micros(duration))),
+            prune_at_us: now_us,
+            prb_at_us: now_us,
+            prb_before: Vec::new(),
+            prb_last_second: Vec::new(),
+            world,
+        }
+    }
+
+    /// Runs until told to stop, the duration is over or every gateway task is gone, and gives the
+    /// summary of the run.
+    pub(super) fn run(mut self) -> serde_json::Value {
+        ask_for_precise_timers();
+        // Virtual time starts now, not when the world was built.
+        self.anchor();
+        let mut planned_us = self.world.now_us();
+        let mut woken_by = None;
+        while !self.state.stop.load(Ordering::Relaxed) {
+            let now_us = self.clock.now_us();
+            if woken_by.is_none() {
+                self.metrics.lateness(Duration::from_micros(now_us.saturating_sub(planned_us)));
+            }
+            self.step(now_us);
+            if !self.serve(woken_by.take()) {
+                break;
+            }
+            self.housekeeping();
+            let world_us = self.world.now_us();
+            if self.end_us.is_some_and(|end_us| world_us >= end_us) {
+                break;
+            }
+            planned_us = self
+                .world
+                .next_output_us()
+                .map_or(u64::MAX, |output_us| output_us.max(world_us))
+                .min(world_us.saturating_add(TICK_US));
+            match self.wait_until(planned_us) {
+                Ok(command) => woken_by = command,
+                Err(Stopped) => break,
+            }
+        }
+        let summary = self.world.summary();
+        self.hub.stop();
+        summary
+    }
+
+    fn anchor(&mut self) {
+        self.clock = WallClock::anchored_at(self.world.now_us());
+        self.world.set_epoch_us(self.clock.epoch_us());
+        self.hub.set_clock(self.clock);
+    }
+
+    /// Steps towards `now_us`, by no more than a bite.
+    fn step(&mut self, now_us: u64) {
+        let world_us = self.world.now_us();
+        let lag_us = now_us.saturating_sub(world_us);
+        if lag_us > MAX_LAG_US {
+            tracing::warn!(lag_ms = lag_us / 1000, "the node fell behind; its time skips ahead");
+            self.metrics.skipped(Duration::from_micros(lag_us));
+            self.anchor();
+            return;
+        }
+        let mut target_us = now_us.min(world_us.saturating_add(MAX_BITE_US));
+        if let Some(end_us) = self.end_us {
+            target_us = target_us.min(end_us);
+        }
+        let began = Instant::now();
+        self.world.step_until(target_us, &mut self.hub);
+        self.metrics.stepped(began.elapsed());
+        self.hub.publish_nodes(&self.world);
+        self.state
+            .stepped_at_unix_us
+            .store(self.clock.unix_us(self.clock.now_us()), Ordering::Relaxed);
+    }
+
+    /// Serves the command that woke the thread and those behind it; false when no one is left
+    /// who could send any.
+    fn serve(&mut self, first: Option<Command>) -> bool {
+        if let Some(command) = first {
+            self.serve_one(command);
+        }
+        for _ in 0..MAX_COMMANDS {
+            match self.commands.try_recv() {
+                Ok(command) => self.serve_one(command),
+                Err(TryRecvError::Empty) => return true,
+                Err(TryRecvError::Disconnected) => return false,
+            }
+        }
+        true
+    }
+
+    fn serve_one(&mut self, command: Command) {
+        // A requester that is gone is not told.
+        match command {
+            Command::Subscribe { request, queue_depth, reply } => {
+                let _ = reply.send(self.hub.subscribe(&mut self.world, request, queue_depth));
+            }
+            Command::Control { request, reply } => {
+                self.hub.control(&mut self.world, request, reply);
+            }
+            Command::Measure { reply } => {
+                let _ = reply.send(Scrape {
+                    now_us: self.world.now_us(),
+                    measurements: self.world.measurements(),
+                    prb_last_second: self.prb_last_second.clone(),
+                    subscribers: self.hub.subscribers(),
+                });
+            }
+        }
+    }
+
+    fn housekeeping(&mut self) {
+        let now_us = self.world.now_us();
+        if now_us >= self.prune_at_us {
+            self.prune_at_us = now_us + PRUNE_US;
+            self.hub.prune(&mut self.world);
+        }
+        if now_us >= self.prb_at_us {
+            self.prb_at_us = now_us + PRB_WINDOW_US;
+            let cells = self.world.cells();
+            self.prb_last_second = growth(&self.prb_before, &cells);
+            self.prb_before = cells;
+        }
+    }
+
+    fn wait_until(&self, planned_us: u64) -> Result<Option<Command>, Stopped> {
+        let wait_us = planned_us.saturating_sub(self.clock.now_us());
+        if wait_us == 0 {
+            return Ok(None);
+        }
+        match self.commands.recv_timeout(Duration::from_micros(wait_us)) {
+            Ok(command) => Ok(Some(command)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err(Stopped),
+        }
+    }
+}
+
+/// Every task that could send commands is gone.
+struct Stopped;
+
+/// Growth of PRB totals; a cell that is new has none yet.
+fn growth(before: &[CellMeasurement], now: &[CellMeasurement]) -> Vec<CellMeasurement> {
+    now.iter()
+        .filter_map(|cell| {
+            let old = before.iter().find(|old| old.node_id == cell.node_id)?;
+            Some(CellMeasurement {
+                node_id: cell.node_id.clone(),
+                used_prb: cell.used_prb.saturating_sub(old.used_prb),
+                available_prb: cell.available_prb.saturating_sub(old.available_prb),
+            })
+        })
+        .collect()
+}
+
+/// Linux rounds a thread's sleeps up by 50 µs unless asked not to (`man 2 prctl`,
+/// `PR_SET_TIMERSLACK`). Without permission the sleeps are a little late, and lateness is measured.
+#[cfg(target_os = "linux")]
+fn ask_for_precise_timers() {
+    if let Err(error) = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1)) {
+        tracing::debug!(%error, "timer slack stays as it is");
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn ask_for_precise_timers() {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_prb_window_holds_growth_and_ignores_new_cells() {
+        let cell = |node: &str, used_prb, available_prb| CellMeasurement {
+            node_id: node.to_owned(),
+            used_prb,
+            available_prb,
+        };
+        let grown = growth(&[cell("a", 10, 20)], &[cell("a", 15, 30), cell("b", 1, 1)]);
+        assert_eq!(grown, vec![cell("a", 5, 10)]);
+    }
+}

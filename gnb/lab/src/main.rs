@@ -1,0 +1,3 @@
+//! `gnb-lab`, the command line.
+
+fn main() {}

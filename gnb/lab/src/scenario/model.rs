@@ -1,0 +1,382 @@
+//! The scenario as a serde model: the shape of the YAML file and of its JSON schema.
+//!
+//! Units are in the keys. Times in `_s` are seconds of virtual time, delays in `_us` microseconds.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::pipeline::PipelineSpec;
+
+/// One cell, its UEs and the traffic towards them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// Name, for reports.
+    #[serde(default)]
+    pub name: String,
+    /// What the scenario shows, for people.
+    #[serde(default)]
+    pub description: String,
+    /// Seed of every random stream.
+    #[serde(default = "one")]
+    pub seed: u64,
+    /// Virtual time to run, in seconds; above 0, at most 86400.
+    #[schemars(range(min = 0.001, max = 86400.0))]
+    pub duration_s: f64,
+    /// The cell.
+    pub cell: Cell,
+    /// Where CU, DU, RIC and servers are.
+    #[serde(default)]
+    pub split: Split,
+    /// The UEs with their bearers; at least one.
+    #[schemars(length(min = 1))]
+    pub ues: Vec<Ue>,
+    /// The traffic.
+    #[serde(default)]
+    pub flows: Vec<Flow>,
+}
+
+/// Radio access technology.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Rat {
+    /// 5G NR: slots of the subcarrier spacing, TBS of 38.214 §5.1.3.2.
+    Nr,
+    /// LTE: TTI 1 ms, TBS of 36.213 as measured in OAI.
+    Lte,
+}
+
+/// Which resources are shared how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MacScheduler {
+    /// Active UEs share each slot in turn.
+    #[default]
+    RoundRobin,
+    /// Each UE owns its `prb_share_percent` (irazabal2021 §VI-B, FP).
+    FixedPartition,
+}
+
+/// The cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Cell {
+    /// Radio access technology.
+    pub rat: Rat,
+    /// Physical resource blocks, 1..=275.
+    #[schemars(range(min = 1, max = 275))]
+    pub n_prb: u16,
+    /// Subcarrier spacing in kHz: 15, 30, 60 or 120; LTE has 15.
+    #[serde(default = "fifteen")]
+    pub scs_khz: u16,
+    /// TDD pattern; FDD when absent.
+    #[serde(default)]
+    pub tdd: Option<Tdd>,
+    /// MAC scheduler.
+    #[serde(default)]
+    pub scheduler: MacScheduler,
+    /// MIMO layers, 1..=4 (NR).
+    #[serde(default = "one_u8")]
+    #[schemars(range(min = 1, max = 4))]
+    pub layers: u8,
+}
+
+/// Time division duplex.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Tdd {
+    /// One letter a slot: D downlink, M mixed, U uplink; 1..=80 slots.
+    #[schemars(length(min = 1, max = 80), regex(pattern = r"^[DMU]+$"))]
+    pub pattern: String,
+}
+
+/// One-way delays between the parts, at most 1 s each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Split {
+    /// F1-U, CU to DU and back; 0 is a monolithic gNB.
+    #[schemars(range(max = 1_000_000))]
+    pub f1_delay_us: u32,
+    /// E2, from report to RIC (T_RD of stolidis2024).
+    #[schemars(range(max = 1_000_000))]
+    pub e2_report_delay_us: u32,
+    /// E2, from RIC to RAN function (T_RC of stolidis2024).
+    #[schemars(range(max = 1_000_000))]
+    pub e2_control_delay_us: u32,
+    /// Server to CU and back: core network and internet.
+    #[schemars(range(max = 1_000_000))]
+    pub core_delay_us: u32,
+}
+
+impl Default for Split {
+    fn default() -> Self {
+        Self { f1_delay_us: 0, e2_report_delay_us: 0, e2_control_delay_us: 0, core_delay_us: 5_000 }
+    }
+}
+
+/// A UE, or `count` of them alike.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ue {
+    /// C-RNTI, 1..=65519 (38.321 table 7.1-1).
+    #[schemars(range(min = 1, max = 65519))]
+    pub rnti: u16,
+    /// This many UEs with consecutive RNTIs.
+    #[serde(default = "one_u16")]
+    #[schemars(range(min = 1, max = 4096))]
+    pub count: u16,
+    /// The channel.
+    pub channel: Channel,
+    /// Share of the PRBs under `fixed_partition`, percent.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 100))]
+    pub prb_share_percent: Option<u8>,
+    /// When the UE attaches.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 86400.0))]
+    pub join_at_s: f64,
+    /// When the UE is released; never when absent.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 86400.0))]
+    pub leave_at_s: Option<f64>,
+    /// Data radio bearers; at least one.
+    #[schemars(length(min = 1, max = 32))]
+    pub drbs: Vec<Drb>,
+}
+
+/// What the radio carries.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Channel {
+    /// One MCS for ever (38.214 table 5.1.3.1-1 for NR, 36.213 for LTE), 0..=28.
+    FixedMcs(#[schemars(range(max = 28))] u8),
+    /// A series of MCS, repeated when it ends.
+    McsSeries(McsSeries),
+    /// A Mahimahi trace of delivery opportunities.
+    Mahimahi(Mahimahi),
+}
+
+/// A series of MCS.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct McsSeries {
+    /// How long each value holds, 1..=3600000 ms.
+    #[schemars(range(min = 1, max = 3_600_000))]
+    pub period_ms: u32,
+    /// MCS indices, 0..=28, at least one.
+    #[schemars(length(min = 1))]
+    pub values: Vec<u8>,
+}
+
+/// A Mahimahi trace: one integer a line, the millisecond of a 1500-byte opportunity.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Mahimahi {
+    /// File, relative to the scenario file; `.xz` and `.gz` are decompressed.
+    pub path: String,
+    /// Where in the trace to begin.
+    #[serde(default)]
+    #[schemars(range(max = 3_600_000))]
+    pub start_ms: u32,
+}
+
+/// A data radio bearer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Drb {
+    /// DRB identity, 1..=32 (38.331).
+    #[schemars(range(min = 1, max = 32))]
+    pub id: u8,
+    /// RLC entity.
+    #[serde(default)]
+    pub rlc: Rlc,
+    /// Traffic-control pipeline in force at the start.
+    #[serde(default)]
+    pub pipeline: PipelineSpec,
+    /// Pipeline that returns when a lease ends.
+    #[serde(default)]
+    pub safe_pipeline: PipelineSpec,
+}
+
+/// RLC mode.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RlcMode {
+    /// Unacknowledged mode (38.322 §5.2.2).
+    #[default]
+    Um,
+}
+
+/// RLC entity.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Rlc {
+    /// Mode.
+    pub mode: RlcMode,
+    /// Sequence number field, 6 or 12 bits.
+    pub sn_bits: u8,
+    /// SDU buffer in bytes; the prototype of irazabal2024 has 10 MB.
+    #[schemars(range(min = 1500, max = 1_000_000_000))]
+    pub limit_bytes: u32,
+    /// SDU buffer in packets.
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub limit_packets: u32,
+    /// Queue management inside the RLC, in place of its FIFO.
+    pub aqm: Option<RlcAqm>,
+}
+
+impl Default for Rlc {
+    fn default() -> Self {
+        Self {
+            mode: RlcMode::Um,
+            sn_bits: 12,
+            limit_bytes: 10_000_000,
+            limit_packets: 1_000_000,
+            aqm: None,
+        }
+    }
+}
+
+/// Queue management in place of the RLC's FIFO (irazabal2021 §V-D).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum RlcAqm {
+    /// CoDel (RFC 8289): the MAC draws from the CoDel queue what its grant needs.
+    Codel(RlcCodel),
+}
+
+/// CoDel of the RLC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RlcCodel {
+    /// Acceptable standing sojourn time.
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub target_us: u32,
+    /// Sliding window.
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub interval_us: u32,
+}
+
+impl Default for RlcCodel {
+    fn default() -> Self {
+        Self { target_us: 5_000, interval_us: 100_000 }
+    }
+}
+
+/// Kinds of traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FlowKind {
+    /// A bulk download over TCP.
+    Tcp,
+    /// UDP at a constant bit rate.
+    UdpCbr,
+    /// G.711: 172 B of UDP payload each 20 ms (irazabal2021 §V-F).
+    Voip,
+    /// ICMP echo from the server.
+    Ping,
+}
+
+impl FlowKind {
+    /// Its name in the file.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::UdpCbr => "udp_cbr",
+            Self::Voip => "voip",
+            Self::Ping => "ping",
+        }
+    }
+}
+
+/// Congestion control of a TCP sender.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CongestionControl {
+    /// RFC 9438.
+    #[default]
+    Cubic,
+    /// RFC 5681.
+    Reno,
+}
+
+/// UEs of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowUe {
+    /// This one.
+    Rnti(u16),
+    /// One such flow for each UE.
+    Each,
+}
+
+/// A flow between a server and a UE.
+///
+/// `congestion_control`, `mss_bytes` and `ecn` belong to `tcp`; `rate_kbps` to `udp_cbr`;
+/// `packet_bytes` to `udp_cbr` and `ping`; `interval_ms` to `ping`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Flow {
+    /// Name, unique in the scenario.
+    #[schemars(length(min = 1, max = 64))]
+    pub name: String,
+    /// Kind.
+    pub kind: FlowKind,
+    /// RNTI of the UE, or `each`; the only UE when absent.
+    #[serde(default)]
+    pub rnti: Option<FlowUe>,
+    /// DRB of the UE that carries it; the UE's first when absent.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 32))]
+    pub drb: Option<u8>,
+    /// When it starts.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 86400.0))]
+    pub start_s: f64,
+    /// When it stops; at the end when absent.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 86400.0))]
+    pub stop_s: Option<f64>,
+    /// DSCP, 0..=63 (RFC 2474).
+    #[serde(default)]
+    #[schemars(range(max = 63))]
+    pub dscp: u8,
+    /// QoS flow identifier, 0..=63 (23.501 §5.7).
+    #[serde(default)]
+    #[schemars(range(max = 63))]
+    pub qfi: Option<u8>,
+    /// Congestion control.
+    #[serde(default)]
+    pub congestion_control: Option<CongestionControl>,
+    /// Negotiate ECN (RFC 3168): data packets are ECT(0).
+    #[serde(default)]
+    pub ecn: Option<bool>,
+    /// Maximum segment size, 536..=8960 bytes; 1460 when absent.
+    #[serde(default)]
+    #[schemars(range(min = 536, max = 8960))]
+    pub mss_bytes: Option<u16>,
+    /// Rate with IP headers, 1..=10000000 kbit/s.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub rate_kbps: Option<u32>,
+    /// Packet with IP header, 28..=9000 bytes.
+    #[serde(default)]
+    #[schemars(range(min = 28, max = 9000))]
+    pub packet_bytes: Option<u32>,
+    /// Between two echo requests, 1..=60000 ms.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 60_000))]
+    pub interval_ms: Option<u32>,
+}
+
+fn one() -> u64 {
+    1
+}
+fn one_u8() -> u8 {
+    1
+}
+fn one_u16() -> u16 {
+    1
+}
+fn fifteen() -> u16 {
+    15
+}

@@ -1,0 +1,114 @@
+//! A pipeline in a scenario: a template by name, or a whole E2SM-TC v1 pipeline.
+
+use std::borrow::Cow;
+
+use e2sm_tc::v1::Pipeline;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+/// A pipeline: the name of a template, or all six stages in the shape of E2SM-TC v1.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PipelineSpec {
+    /// A named composition of tc-rf.
+    Template(String),
+    /// The stages themselves.
+    Full(Box<Pipeline>),
+}
+
+/// Name of the pipeline that leaves traffic as it is.
+pub const TRANSPARENT: &str = "transparent";
+
+impl Default for PipelineSpec {
+    fn default() -> Self {
+        Self::Template(TRANSPARENT.to_owned())
+    }
+}
+
+impl<'de> Deserialize<'de> for PipelineSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Value::deserialize(deserializer)? {
+            Value::String(name) => Ok(Self::Template(name)),
+            value @ Value::Object(_) => strict_pipeline(value)
+                .map(|pipeline| Self::Full(Box::new(pipeline)))
+                .map_err(D::Error::custom),
+            other => Err(D::Error::custom(format!(
+                "expected the name of a template or a pipeline, found {}",
+                kind_of(&other)
+            ))),
+        }
+    }
+}
+
+/// The wire model ignores keys it does not know; a scenario must not, or a typo goes unseen.
+fn strict_pipeline(value: Value) -> Result<Pipeline, String> {
+    let mut unknown = None;
+    let mut note = |path: serde_ignored::Path<'_>| {
+        unknown.get_or_insert_with(|| path.to_string());
+    };
+    let ignoring = serde_ignored::Deserializer::new(value, &mut note);
+    let pipeline = serde_path_to_error::deserialize(ignoring)
+        .map_err(|error| format!("{}: {}", error.path(), error.inner()))?;
+    match unknown {
+        None => Ok(pipeline),
+        Some(path) => Err(format!("{path}: unknown key")),
+    }
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "nothing",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a mapping",
+    }
+}
+
+impl Serialize for PipelineSpec {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Template(name) => name.serialize(serializer),
+            Self::Full(pipeline) => pipeline.serialize(serializer),
+        }
+    }
+}
+
+impl JsonSchema for PipelineSpec {
+    fn schema_name() -> Cow<'static, str> {
+        "Pipeline".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "Name of a template (transparent, bdp_only, fq_codel, segregate_greedy, \
+                flow_slicing, l4s) or a pipeline in the JSON shape of E2SM-TC v1.",
+            "oneOf": [
+                { "type": "string" },
+                {
+                    "type": "object",
+                    "required": ["name", "classifier", "queues", "scheduler", "pacer", "buffer"],
+                    "properties": {
+                        "name": { "type": "string", "maxLength": 64 },
+                        "classifier": { "description": "Stage 1." },
+                        "queues": {
+                            "description": "Stages 2, 3 and 5.",
+                            "type": "array",
+                            "minItems": 1,
+                            "items": { "type": "object" }
+                        },
+                        "scheduler": { "description": "Stage 4." },
+                        "pacer": { "description": "Stage 6." },
+                        "buffer": {
+                            "type": "object",
+                            "required": ["packets", "bytes", "overflow"]
+                        }
+                    },
+                    "additionalProperties": false
+                }
+            ]
+        })
+    }
+}
