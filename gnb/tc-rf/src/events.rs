@@ -1,0 +1,47 @@
+//! What the pipeline tells about itself. It never logs.
+
+use e2sm_tc::v1::EventKind;
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DropReason {
+    /// Above the rate of its queue's policer.
+    Policer,
+    /// The queue's own limit in packets or bytes.
+    QueueLimit,
+    /// The bound on all queues together.
+    BufferLimit,
+    /// CoDel's control law (RFC 8289).
+    Codel,
+}
+
+/// Receives what happens to packets and pipelines. Every method has an empty default.
+pub trait EventSink<P> {
+    /// A packet was dropped; it is handed over and not referred to again.
+    fn dropped(&mut self, packet: P, reason: DropReason, now_us: u64) {
+        let _ = (packet, reason, now_us);
+    }
+    /// A packet's ECN codepoint was set to CE. At most once for a packet.
+    fn marked(&mut self, packet: &P, now_us: u64) {
+        let _ = (packet, now_us);
+    }
+    /// The pipeline changed or its lease ended.
+    fn pipeline(&mut self, kind: EventKind) {
+        let _ = kind;
+    }
+}
+
+/// The sink of those who do not care.
+impl<P> EventSink<P> for () {}
+
+impl<P, S: EventSink<P> + ?Sized> EventSink<P> for &mut S {
+    fn dropped(&mut self, packet: P, reason: DropReason, now_us: u64) {
+        (**self).dropped(packet, reason, now_us);
+    }
+    fn marked(&mut self, packet: &P, now_us: u64) {
+        (**self).marked(packet, now_us);
+    }
+    fn pipeline(&mut self, kind: EventKind) {
+        (**self).pipeline(kind);
+    }
+}
