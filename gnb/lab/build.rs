@@ -1,6 +1,13 @@
-//! Compiles `e2_gateway.proto` with a compiler written in Rust, so that no `protoc` is needed.
+//! Compiles `e2_gateway.proto` for the gateway, with a compiler written in Rust, so that no
+//! `protoc` is needed.
 
 use std::error::Error;
+
+#[cfg(not(feature = "gateway"))]
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo:rerun-if-changed=build.rs");
+    Ok(())
+}
 
 #[cfg(feature = "gateway")]
 fn main() -> Result<(), Box<dyn Error>> {
@@ -10,6 +17,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let proto_dir = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../../interfaces/proto");
     let proto = proto_dir.join("e2_gateway.proto");
+    println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed={}", proto.display());
 
     let descriptors = protox::compile([&proto], [&proto_dir])?;
@@ -19,10 +27,5 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     // `Bytes` instead of `Vec<u8>`: an indication is shared by its subscribers, not copied.
     tonic_prost_build::configure().bytes(".").compile_fds(descriptors)?;
-    Ok(())
-}
-
-#[cfg(not(feature = "gateway"))]
-fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
