@@ -1,0 +1,43 @@
+"""What the engine asks of a model."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlc_forecaster.core.forecast import Layout
+
+
+class StepModel(Protocol):
+    """One step for a batch of bearers, the state carried by the caller."""
+
+    @property
+    def name(self) -> str:
+        """``name:version``."""
+
+    @property
+    def layout(self) -> Layout:
+        """The axes of its forecasts."""
+
+    @property
+    def state_size(self) -> int:
+        """Floats of state per bearer."""
+
+    @property
+    def warm_up_steps(self) -> int:
+        """Steps from zero state before its forecasts count."""
+
+    def step(
+        self, features: NDArray[np.float32], state: NDArray[np.float32]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Advances all bearers by one sample.
+
+        Args:
+            features: ``(B, F)`` in the features' units.
+            state: ``(B, S)``.
+
+        Returns:
+            ``(B, quantity, M, Q)`` forecasts in the quantities' units, and the next state.
+        """

@@ -1,0 +1,99 @@
+"""The forecast stream: gRPC door of `interfaces/proto/forecast.proto`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
+
+import grpc
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+from sojourn_interfaces import forecast_pb2 as pb
+from sojourn_interfaces import forecast_pb2_grpc as pb_grpc
+
+from rlc_forecaster.hub import Hub
+from rlc_forecaster.selection import Selection, SelectionError
+from rlc_forecaster.settings import ForecastDoor
+
+if TYPE_CHECKING:
+    Context = grpc.aio.ServicerContext[pb.ForecastRequest, pb.ForecastBatch]
+
+SERVICE = pb.DESCRIPTOR.services_by_name["Forecaster"].full_name
+
+
+def now_us() -> int:
+    """Wall clock, µs since the Unix epoch."""
+    return time.time_ns() // 1_000
+
+
+class ForecasterService(pb_grpc.ForecasterServicer):
+    """Answers consumers from the hub."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+
+    async def Subscribe(  # type: ignore[override]  # noqa: N802
+        self, request: pb.ForecastRequest, context: Context
+    ) -> AsyncIterator[pb.ForecastBatch]:
+        """Forecasts as they are made; see the proto."""
+        selection = await self._selection(request, context)
+        with self._hub.mailbox() as mailbox:
+            async for batch in mailbox.batches():
+                if selection.wants(batch):
+                    yield selection.encode(batch, now_us())
+
+    async def Predict(  # type: ignore[override]  # noqa: N802
+        self, request: pb.ForecastRequest, context: Context
+    ) -> pb.ForecastBatch:
+        """The newest forecast; see the proto."""
+        selection = await self._selection(request, context)
+        wanted = [b for b in self._hub.latest.values() if selection.wants(b)]
+        if not wanted:
+            node = request.node_id or "any node"
+            await context.abort(grpc.StatusCode.NOT_FOUND, f"no sample of {node} has been seen")
+        newest = max(wanted, key=lambda batch: batch.origin_us)
+        return selection.encode(newest, now_us())
+
+    async def _selection(self, request: pb.ForecastRequest, context: Context) -> Selection:
+        try:
+            return Selection.of(request, self._hub.layout)
+        except SelectionError as error:
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+
+
+class ForecastServer:
+    """The gRPC server: forecast stream, health, reflection."""
+
+    def __init__(self, hub: Hub, door: ForecastDoor) -> None:
+        self._server = grpc.aio.server(
+            options=[("grpc.so_reuseport", 0), ("grpc.max_send_message_length", 64 * 2**20)]
+        )
+        pb_grpc.add_ForecasterServicer_to_server(ForecasterService(hub), self._server)
+        self._health = health.aio.HealthServicer()
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        reflection.enable_server_reflection(
+            (SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server
+        )
+        credentials = door.credentials()
+        if credentials is None:
+            self.port = self._server.add_insecure_port(door.listen)
+        else:
+            self.port = self._server.add_secure_port(door.listen, credentials)
+
+    async def start(self) -> None:
+        """Begins to answer; not serving until :meth:`set_ready`."""
+        await self.set_ready(False)
+        await self._server.start()
+
+    async def set_ready(self, ready: bool) -> None:
+        """Tells health checks whether forecasts of fresh samples are served."""
+        kind = health_pb2.HealthCheckResponse
+        status = kind.SERVING if ready else kind.NOT_SERVING
+        await self._health.set("", status)
+        await self._health.set(SERVICE, status)
+
+    async def stop(self, grace_s: float = 1.0) -> None:
+        """Ends every stream."""
+        await self._health.enter_graceful_shutdown()
+        await self._server.stop(grace_s)

@@ -1,0 +1,42 @@
+"""RLC reports for the forecaster's tests."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+FIELDS = np.dtype(
+    [
+        ("txpdu_bytes", "<u4"),
+        ("txbuf_occ_bytes", "<u4"),
+        ("txbuf_occ_pkts", "<u4"),
+        ("txsdu_avg_time_to_tx", "<f8"),
+        ("txsdu_wt_us", "<u4"),
+        ("rnti", "<u4"),
+        ("rbid", "u1"),
+    ]
+)
+
+Reports = Callable[..., NDArray[np.void]]
+
+
+@pytest.fixture
+def report() -> Reports:
+    """``report({rnti: (occupancy, pdu_bytes)})``: one row per bearer, DRB 1."""
+
+    def make(bearers: dict[int, tuple[int, int]]) -> NDArray[np.void]:
+        rows = np.zeros(len(bearers), FIELDS)
+        for row, (rnti, (occupancy, pdu_bytes)) in zip(rows, bearers.items(), strict=True):
+            row["rnti"], row["rbid"] = rnti, 1
+            row["txbuf_occ_bytes"], row["txpdu_bytes"] = occupancy, pdu_bytes % 2**32
+            row["txbuf_occ_pkts"] = occupancy // 1500
+        return rows
+
+    return make

@@ -1,0 +1,89 @@
+"""Makes a small model that keeps the contract, by hand: a recurrent layer and a linear head."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+from rlc_model import FEATURES, Manifest, Quantity, write_contract
+from rlc_model.manifest import ExporterCheck, Horizon, Scaler, TrainingData
+
+STATE = 8
+QUANTITIES = [Quantity.OCCUPANCY, Quantity.DRAIN]
+QUANTILES = [0.1, 0.5, 0.9]
+POINTS = 5
+
+
+def weights(seed: int = 7) -> dict[str, np.ndarray]:
+    """Small random weights with non-zero biases."""
+    rng = np.random.default_rng(seed)
+    outputs = len(QUANTITIES) * POINTS * len(QUANTILES)
+
+    def normal(*shape: int) -> np.ndarray:
+        return (0.1 * rng.standard_normal(shape)).astype(np.float32)
+
+    return {
+        "w": normal(len(FEATURES), STATE),
+        "u": normal(STATE, STATE),
+        "b": normal(STATE),
+        "v": normal(STATE, outputs),
+        "c": normal(outputs),
+    }
+
+
+def graph(values: dict[str, np.ndarray], *, features: int = len(FEATURES)) -> bytes:
+    """The ONNX step: ``h = tanh(x·w + s·u + b)``, ``forecast = reshape(h·v + c)``."""
+    shape = np.array([-1, len(QUANTITIES), POINTS, len(QUANTILES)], np.int64)
+    nodes = [
+        helper.make_node("Gemm", ["sample", "w", "b"], ["x"]),
+        helper.make_node("MatMul", ["state", "u"], ["s"]),
+        helper.make_node("Add", ["x", "s"], ["sum"]),
+        helper.make_node("Tanh", ["sum"], ["next_state"]),
+        helper.make_node("Gemm", ["next_state", "v", "c"], ["flat"]),
+        helper.make_node("Reshape", ["flat", "shape"], ["forecast"]),
+    ]
+    values = values | {"shape": shape}
+    made = helper.make_graph(
+        nodes,
+        "step",
+        [
+            helper.make_tensor_value_info("sample", TensorProto.FLOAT, ["batch", features]),
+            helper.make_tensor_value_info("state", TensorProto.FLOAT, ["batch", STATE]),
+        ],
+        [
+            helper.make_tensor_value_info(
+                "forecast", TensorProto.FLOAT, ["batch", *shape[1:].tolist()]
+            ),
+            helper.make_tensor_value_info("next_state", TensorProto.FLOAT, ["batch", STATE]),
+        ],
+        [numpy_helper.from_array(value, name) for name, value in values.items()],
+    )
+    model = helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    onnx.checker.check_model(model)
+    return model.SerializeToString()
+
+
+def manifest(version: str = "1", warm_up_steps: int = 3) -> Manifest:
+    """The tiny model's manifest."""
+    return Manifest(
+        model_name="tiny",
+        model_version=version,
+        features=list(FEATURES),
+        scaler=Scaler(minimum=[0.0] * len(FEATURES), maximum=[1e5, 1e4, 1e4, 1e6, 1e6, 1e3]),
+        quantities=QUANTITIES,
+        target="residual",
+        horizon=Horizon(start_us=2_000, step_us=1_000, points=POINTS),
+        quantiles=QUANTILES,
+        state_size=STATE,
+        warm_up_steps=warm_up_steps,
+        training_data=TrainingData(description="none: random weights", sha256="0" * 64),
+        exporter_check=ExporterCheck(steps=1, max_abs_difference=0.0),
+    )
+
+
+def write(directory: Path, version: str = "1", **options: int) -> Path:
+    """Writes a tiny model directory."""
+    write_contract(directory, manifest(version, **options), graph(weights()))
+    return directory
