@@ -88,9 +88,20 @@ pub struct ControlRequest {
     pub message: Bytes,
 }
 
-/// The gateway's name for a control in flight.
+/// Names a control in flight within a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ControlTicket(pub u64);
+
+/// Why a control never reaches a RAN function.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ControlRefusal {
+    /// Node or RAN function is not there.
+    #[error(transparent)]
+    Route(#[from] RouteError),
+    /// The RAN function takes no control, which is a RIC control failure.
+    #[error("{0}")]
+    NotControllable(String),
+}
 
 /// The RAN function's answer to a control.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,7 +132,7 @@ pub struct Report {
     pub header: Bytes,
     /// RIC indication message.
     pub payload: ReportPayload,
-    /// Virtual time at which the node took it.
+    /// When the node took it, µs since the Unix epoch (the world's epoch plus virtual time).
     pub collected_at_us: u64,
 }
 
@@ -214,9 +225,8 @@ pub trait E2World: Send + 'static {
     /// [`WorldSink::control_answered`] when the node has applied it.
     ///
     /// # Errors
-    /// When the node or RAN function is not there. A refusal by the RAN function is an answer.
-    fn control(&mut self, ticket: ControlTicket, request: ControlRequest)
-    -> Result<(), RouteError>;
+    /// When nothing takes it. A refusal by the RAN function that does is an answer.
+    fn control(&mut self, request: &ControlRequest) -> Result<ControlTicket, ControlRefusal>;
 
     /// Bearers and flows now.
     fn measurements(&mut self) -> Measurements;

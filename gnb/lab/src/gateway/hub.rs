@@ -5,6 +5,7 @@ use std::{
     sync::Arc,
 };
 
+use bytes::Bytes;
 use tokio::sync::{oneshot, watch};
 use tonic::Status;
 
@@ -12,7 +13,7 @@ use super::{
     clock::WallClock,
     command::{AdmissionError, ControlError, stopped},
     e2_world::{
-        Admitted, ControlAnswer, ControlRequest, ControlTicket, E2World, Report, SubscriptionId,
+        Admitted, ControlAnswer, ControlRefusal, ControlRequest, ControlTicket, E2World, Report, SubscriptionId,
         SubscriptionRequest, WorldSink,
     },
     metrics::GatewayMetrics,
@@ -33,13 +34,25 @@ struct Fanout {
     readers: Vec<Arc<Outbox>>,
 }
 
+impl Fanout {
+    fn new(request: SubscriptionRequest, ran_function_id: u32, metrics: &GatewayMetrics) -> Self {
+        Self {
+            node_id: request.node_id.as_str().into(),
+            ran_function_id,
+            ran_function_oid: request.ran_function_oid.as_str().into(),
+            counters: metrics.indications(&request.ran_function_oid),
+            readers: Vec::new(),
+            request,
+        }
+    }
+}
+
 /// Owned by the world's thread; it alone touches it.
 #[derive(Debug)]
 pub(super) struct Hub {
-    by_request: HashMap<SubscriptionRequest, SubscriptionId>,
+    by_request: HashMap<SubscriptionRequest, Admitted>,
     fanouts: BTreeMap<SubscriptionId, Fanout>,
     controls: BTreeMap<ControlTicket, ControlReply>,
-    next_ticket: u64,
     max_subscribers: usize,
     metrics: GatewayMetrics,
     nodes: watch::Sender<NodeTable>,
@@ -58,7 +71,6 @@ impl Hub {
             by_request: HashMap::new(),
             fanouts: BTreeMap::new(),
             controls: BTreeMap::new(),
-            next_ticket: 0,
             max_subscribers,
             metrics,
             nodes,
@@ -88,33 +100,22 @@ impl Hub {
         if self.subscribers() >= self.max_subscribers {
             return Err(AdmissionError::TooManySubscribers { limit: self.max_subscribers });
         }
-        let id = match self.by_request.get(&request) {
-            Some(id) => *id,
+        let admitted = match self.by_request.get(&request) {
+            Some(admitted) => *admitted,
             None => {
                 let admitted = world.subscribe(&request).map_err(AdmissionError::World)?;
-                self.open(admitted, request)
+                self.by_request.insert(request.clone(), admitted);
+                admitted
             }
         };
-        let fanout = self.fanouts.get_mut(&id).ok_or(AdmissionError::TooManySubscribers {
-            limit: self.max_subscribers,
-        })?;
+        let metrics = &self.metrics;
+        let fanout = self
+            .fanouts
+            .entry(admitted.id)
+            .or_insert_with(|| Fanout::new(request, admitted.ran_function_id, metrics));
         let (outbox, stream) = Outbox::new(queue_depth, fanout.counters.clone());
         fanout.readers.push(outbox);
         Ok(stream)
-    }
-
-    fn open(&mut self, admitted: Admitted, request: SubscriptionRequest) -> SubscriptionId {
-        let fanout = Fanout {
-            node_id: request.node_id.as_str().into(),
-            ran_function_id: admitted.ran_function_id,
-            ran_function_oid: request.ran_function_oid.as_str().into(),
-            counters: self.metrics.indications(&request.ran_function_oid),
-            readers: Vec::new(),
-            request: request.clone(),
-        };
-        self.fanouts.insert(admitted.id, fanout);
-        self.by_request.insert(request, admitted.id);
-        admitted.id
     }
 
     /// Forgets readers that left, and subscriptions without readers.
@@ -137,15 +138,21 @@ impl Hub {
         request: ControlRequest,
         reply: ControlReply,
     ) {
-        let ticket = ControlTicket(self.next_ticket);
-        self.next_ticket += 1;
-        match world.control(ticket, request) {
-            Ok(()) => {
+        match world.control(&request) {
+            Ok(ticket) => {
                 self.controls.insert(ticket, reply);
             }
             Err(error) => {
                 // Nobody waits any more: nothing to tell.
-                let _ = reply.send(Err(ControlError::Route(error)));
+                let _ = reply.send(match error {
+                    ControlRefusal::Route(error) => Err(ControlError::Route(error)),
+                    ControlRefusal::NotControllable(detail) => Ok(ControlAnswer {
+                        accepted: false,
+                        outcome: Bytes::new(),
+                        cause: Some("not_controllable"),
+                        detail,
+                    }),
+                });
             }
         }
     }
@@ -156,9 +163,12 @@ impl Hub {
             self.nodes.send_replace(Arc::new(world.nodes()));
         }
     }
+}
 
-    /// Ends every stream and control with `UNAVAILABLE`.
-    pub(super) fn stop(self) {
+impl Drop for Hub {
+    /// Ends every stream with `UNAVAILABLE`, however the world's thread ends. Controls in flight
+    /// learn it from their reply's other end.
+    fn drop(&mut self) {
         for outbox in self.fanouts.values().flat_map(|fanout| &fanout.readers) {
             outbox.end(stopped());
         }
@@ -176,7 +186,7 @@ impl WorldSink for Hub {
             ran_function_oid: Arc::clone(&fanout.ran_function_oid),
             header: report.header,
             payload: report.payload,
-            collected_at_us: self.clock.unix_us(report.collected_at_us),
+            collected_at_us: report.collected_at_us,
             received_at_us: self.clock.unix_us(self.clock.now_us()),
         });
         for outbox in &fanout.readers {

@@ -1,4 +1,34 @@
 //! The E2 gateway server behind `gnb-lab serve`.
+//!
+//! One thread owns the world and steps it to the wall clock (`pacer`); its outputs go to bounded
+//! queues, one per subscriber (`hub`, `outbox`); the gRPC service (`service`) talks to that thread
+//! through one channel (`command`) and never touches the world. What it needs of a world is the
+//! trait [`E2World`]; `world_adapter` implements it for the lab's world.
+
+mod clock;
+mod command;
+mod e2_world;
+mod error;
+mod hub;
+mod metrics;
+mod nodes;
+mod options;
+mod outbox;
+mod pacer;
+mod serve;
+mod server;
+mod service;
+mod tls;
+
+pub use e2_world::{
+    Admitted, BearerMeasurement, CellMeasurement, ControlAnswer, ControlRefusal, ControlRequest,
+    ControlTicket, E2World, FlowMeasurement, Measurements, NodeState, Report, ReportPayload,
+    RouteError, SubscribeError, SubscriptionId, SubscriptionRequest, WorldSink,
+};
+pub use error::ServeError;
+pub use options::ServeOptions;
+pub use serve::serve;
+pub use server::Gateway;
 
 /// Generated from `interfaces/proto/e2_gateway.proto`.
 #[allow(missing_docs, unreachable_pub, clippy::all)]

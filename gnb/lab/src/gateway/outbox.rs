@@ -1,6 +1,7 @@
 //! The bounded queue between the world's thread and one subscriber's stream.
 //!
-//! The world never waits for a reader: a full queue loses its oldest report. Reports are shared
+//! The world never waits for a reader: a full queue loses its oldest report, by count or by bytes,
+//! so that a reader that sleeps costs a bounded amount of memory. Reports are shared
 //! between subscribers; only the gRPC framing is per stream.
 
 use std::{
@@ -20,6 +21,9 @@ use tonic::Status;
 
 use super::{e2_world::ReportPayload, proto};
 
+/// Most message bytes a queue holds beyond its newest report.
+const MAX_QUEUED_BYTES: usize = 64 << 20;
+
 /// A report as all subscribers of one subscription see it.
 #[derive(Debug)]
 pub(super) struct SharedReport {
@@ -33,6 +37,14 @@ pub(super) struct SharedReport {
 }
 
 impl SharedReport {
+    fn len_bytes(&self) -> usize {
+        match &self.payload {
+            ReportPayload::Message(bytes) => bytes.len(),
+            // A row is a handful of names and numbers.
+            ReportPayload::Kpm(report) => report.ues.len() * 256,
+        }
+    }
+
     fn to_indication(&self, sequence: u64, dropped: u64) -> proto::Indication {
         proto::Indication {
             node_id: self.node_id.as_ref().to_owned(),
@@ -61,10 +73,19 @@ pub(super) struct OutboxCounters {
 #[derive(Debug)]
 struct Inner {
     queue: VecDeque<(u64, Arc<SharedReport>)>,
+    queued_bytes: usize,
     next_sequence: u64,
     dropped: u64,
     end: Option<Status>,
     waker: Option<Waker>,
+}
+
+impl Inner {
+    fn pop(&mut self) -> Option<(u64, Arc<SharedReport>)> {
+        let (sequence, report) = self.queue.pop_front()?;
+        self.queued_bytes -= report.len_bytes();
+        Some((sequence, report))
+    }
 }
 
 /// The world's end of the queue.
@@ -82,6 +103,7 @@ impl Outbox {
         let outbox = Arc::new(Self {
             inner: Mutex::new(Inner {
                 queue: VecDeque::new(),
+                queued_bytes: 0,
                 next_sequence: 0,
                 dropped: 0,
                 end: None,
@@ -103,11 +125,12 @@ impl Outbox {
     /// Queues a report; the oldest goes when there is no room.
     pub(super) fn push(&self, report: Arc<SharedReport>) {
         let mut inner = self.lock();
-        if inner.queue.len() >= self.depth {
-            inner.queue.pop_front();
+        while inner.queue.len() >= self.depth || inner.queued_bytes > MAX_QUEUED_BYTES {
+            let Some(_) = inner.pop() else { break };
             inner.dropped += 1;
             self.counters.dropped.inc();
         }
+        inner.queued_bytes += report.len_bytes();
         let sequence = inner.next_sequence;
         inner.next_sequence += 1;
         inner.queue.push_back((sequence, report));
@@ -145,7 +168,7 @@ impl Stream for OutboxStream {
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let outbox = &self.0;
         let mut inner = outbox.lock();
-        if let Some((sequence, report)) = inner.queue.pop_front() {
+        if let Some((sequence, report)) = inner.pop() {
             let dropped = inner.dropped;
             drop(inner);
             outbox.counters.sent.inc();
@@ -177,12 +200,16 @@ mod tests {
     use super::*;
 
     fn report(collected_at_us: u64) -> Arc<SharedReport> {
+        report_of(collected_at_us, Bytes::from_static(b"m"))
+    }
+
+    fn report_of(collected_at_us: u64, message: Bytes) -> Arc<SharedReport> {
         Arc::new(SharedReport {
             node_id: "n".into(),
             ran_function_id: 143,
             ran_function_oid: "1.143".into(),
             header: Bytes::new(),
-            payload: ReportPayload::Message(Bytes::from_static(b"m")),
+            payload: ReportPayload::Message(message),
             collected_at_us,
             received_at_us: 0,
         })
@@ -205,6 +232,21 @@ mod tests {
         assert_eq!((second.sequence, second.dropped), (4, 3));
         assert!(poll(&mut stream).is_pending());
         assert_eq!((counters.sent.get(), counters.dropped.get()), (2, 3));
+    }
+
+    #[test]
+    fn a_sleeping_reader_of_large_reports_costs_bounded_memory() {
+        let (outbox, mut stream) = Outbox::new(4096, OutboxCounters::default());
+        let large = Bytes::from(vec![0; 1 << 20]);
+        for at_us in 0..200 {
+            outbox.push(report_of(at_us, large.clone()));
+        }
+        let mut held = 0;
+        while let Poll::Ready(Some(Ok(indication))) = poll(&mut stream) {
+            assert_eq!(indication.collected_at_us, indication.sequence);
+            held += 1;
+        }
+        assert_eq!(held, (MAX_QUEUED_BYTES >> 20) + 1);
     }
 
     #[test]

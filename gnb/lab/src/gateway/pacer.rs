@@ -36,12 +36,32 @@ const PRUNE_US: u64 = 100_000;
 const PRB_WINDOW_US: u64 = 1_000_000;
 
 /// What other threads see of the pacer.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct PacerState {
     /// Set to make it stop.
     pub(super) stop: AtomicBool,
-    /// Unix time of the last finished step, µs.
-    pub(super) stepped_at_unix_us: AtomicU64,
+    origin: Instant,
+    stepped_after_us: AtomicU64,
+}
+
+impl PacerState {
+    pub(super) fn new() -> Self {
+        Self {
+            stop: AtomicBool::new(false),
+            origin: Instant::now(),
+            stepped_after_us: AtomicU64::new(0),
+        }
+    }
+
+    /// Time since the last finished step.
+    pub(super) fn since_last_step(&self) -> Duration {
+        let stepped = Duration::from_micros(self.stepped_after_us.load(Ordering::Relaxed));
+        self.origin.elapsed().saturating_sub(stepped)
+    }
+
+    fn stepped(&self) {
+        self.stepped_after_us.store(micros(self.origin.elapsed()), Ordering::Relaxed);
+    }
 }
 
 /// Everything the thread needs.
@@ -117,9 +137,7 @@ impl<W: E2World> Pacer<W> {
                 Err(Stopped) => break,
             }
         }
-        let summary = self.world.summary();
-        self.hub.stop();
-        summary
+        self.world.summary()
     }
 
     fn anchor(&mut self) {
@@ -146,9 +164,7 @@ impl<W: E2World> Pacer<W> {
         self.world.step_until(target_us, &mut self.hub);
         self.metrics.stepped(began.elapsed());
         self.hub.publish_nodes(&self.world);
-        self.state
-            .stepped_at_unix_us
-            .store(self.clock.unix_us(self.clock.now_us()), Ordering::Relaxed);
+        self.state.stepped();
     }
 
     /// Serves the command that woke the thread and those behind it; false when no one is left

@@ -1,0 +1,75 @@
+//! `gnb-lab serve`: the gateway as a process.
+
+use std::{
+    fs,
+    io::{self, Write},
+    path::Path,
+};
+
+use serde_json::{Value, json};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tracing_subscriber::EnvFilter;
+
+use super::{e2_world::E2World, error::ServeError, options::ServeOptions, server::Gateway};
+
+/// Threads of the gRPC side. The world has its own; together they leave a two-core machine room.
+const WORKERS: usize = 2;
+
+/// Serves the world on the wall clock until SIGINT, SIGTERM or the end of its duration.
+///
+/// Prints one JSON line on stdout when the doors are open
+/// (`{"event":"ready","listen":"127.0.0.1:41234","metrics":null}`); logs go to stderr, filtered by
+/// `RUST_LOG`.
+///
+/// # Errors
+/// When the gateway cannot start, a part of it fails, or the summary cannot be written.
+pub fn serve<W: E2World>(world: W, options: ServeOptions) -> Result<(), ServeError> {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    // A program that serves from within its own logging keeps it.
+    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).try_init();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .thread_name("e2-gateway")
+        .enable_all()
+        .build()
+        .map_err(|source| ServeError::System { what: "the gRPC threads", source })?;
+    let summary = runtime.block_on(run(world, &options))?;
+    match &options.summary {
+        Some(path) => write_summary(path, &summary),
+        None => Ok(()),
+    }
+}
+
+async fn run<W: E2World>(world: W, options: &ServeOptions) -> Result<Value, ServeError> {
+    let mut interrupt = listen_for(SignalKind::interrupt())?;
+    let mut terminate = listen_for(SignalKind::terminate())?;
+    let mut gateway = Gateway::start(world, options).await?;
+    announce(&gateway);
+    let reason = tokio::select! {
+        () = gateway.ended() => "the world ended",
+        _ = interrupt.recv() => "SIGINT",
+        _ = terminate.recv() => "SIGTERM",
+    };
+    tracing::info!(reason, "stopping");
+    gateway.stop().await
+}
+
+fn listen_for(kind: SignalKind) -> Result<Signal, ServeError> {
+    signal(kind).map_err(|source| ServeError::System { what: "signal handlers", source })
+}
+
+fn announce(gateway: &Gateway) {
+    let listen = gateway.address().to_string();
+    let metrics = gateway.metrics_address().map(|address| address.to_string());
+    tracing::info!(listen, metrics, "the E2 gateway is open");
+    let line = json!({ "event": "ready", "listen": listen, "metrics": metrics });
+    let mut stdout = io::stdout().lock();
+    if let Err(error) = writeln!(stdout, "{line}").and_then(|()| stdout.flush()) {
+        tracing::warn!(%error, "nobody reads stdout");
+    }
+}
+
+fn write_summary(path: &Path, summary: &Value) -> Result<(), ServeError> {
+    fs::write(path, format!("{summary:#}\n"))
+        .map_err(|source| ServeError::Summary { path: path.to_owned(), source })
+}

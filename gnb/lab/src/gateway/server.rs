@@ -1,0 +1,295 @@
+//! A running gateway: the world's thread, the gRPC server and the metrics endpoint.
+
+use std::{
+    net::{SocketAddr, TcpListener},
+    pin::pin,
+    sync::{Arc, atomic::Ordering, mpsc},
+    thread,
+    time::Duration,
+};
+
+use tokio::{
+    sync::{oneshot, watch},
+    task::JoinHandle,
+    time::{interval, timeout},
+};
+use tonic::transport::{Server, server::TcpIncoming};
+
+use super::{
+    clock::WallClock,
+    command::{COMMAND_QUEUE, Commands},
+    e2_world::E2World,
+    error::ServeError,
+    hub::Hub,
+    metrics::{self, GatewayMetrics},
+    options::ServeOptions,
+    pacer::{Pacer, PacerState},
+    proto::{FILE_DESCRIPTOR_SET, e2_gateway_server::E2GatewayServer},
+    service::GatewayService,
+    tls,
+};
+
+/// Largest request; a control of E2SM-TC stays far below.
+const MAX_REQUEST_BYTES: usize = 1 << 20;
+/// HTTP/2 windows for what clients send. What they receive they open themselves.
+const STREAM_WINDOW_BYTES: u32 = 1 << 20;
+const CONNECTION_WINDOW_BYTES: u32 = 4 << 20;
+/// A peer that vanished without closing is noticed within twice this.
+const KEEPALIVE: Duration = Duration::from_secs(10);
+/// Calls per connection beside the indication streams.
+const OTHER_STREAMS: u32 = 256;
+/// How long open calls may take to end when stopping.
+const STOP_GRACE: Duration = Duration::from_secs(1);
+/// How long the world's thread may take to end: longer than any bounded step.
+const WORLD_GRACE: Duration = Duration::from_secs(10);
+/// Without a finished step for this long the node is not fresh, and health says so.
+const FRESH: Duration = Duration::from_secs(2);
+
+/// A running gateway. Dropping it without [`stop`](Self::stop) stops it as well, without waiting.
+#[derive(Debug)]
+pub struct Gateway {
+    address: SocketAddr,
+    metrics_address: Option<SocketAddr>,
+    state: StopOnDrop,
+    world: WorldThread,
+    shutdown: watch::Sender<bool>,
+    tasks: Vec<(&'static str, JoinHandle<Result<(), ServeError>>)>,
+}
+
+/// Lets the world's thread end with the gateway.
+#[derive(Debug)]
+struct StopOnDrop(Arc<PacerState>);
+
+#[derive(Debug)]
+struct WorldThread {
+    thread: thread::JoinHandle<()>,
+    summary: oneshot::Receiver<serde_json::Value>,
+    ended: Option<serde_json::Value>,
+}
+
+impl Gateway {
+    /// Binds the doors and lets the world's time run.
+    ///
+    /// # Errors
+    /// When an address, certificate or key will not do.
+    pub async fn start<W: E2World>(world: W, options: &ServeOptions) -> Result<Self, ServeError> {
+        let listener = bind("--listen", options.grpc_address()?)?;
+        let metrics_listener = match options.metrics_address()? {
+            Some(address) => Some(bind("--metrics-listen", address)?),
+            None => None,
+        };
+        let mut server = Server::builder();
+        if let Some(config) = tls::server_config(options)? {
+            server = server.tls_config(config).map_err(|error| ServeError::Tls(cause(&error)))?;
+        }
+
+        let metrics = GatewayMetrics::default();
+        let (sender, commands) = mpsc::sync_channel(COMMAND_QUEUE);
+        let sender = Commands(Arc::new(sender));
+        let (nodes, nodes_seen) = watch::channel(Arc::new(world.nodes()));
+        let state = Arc::new(PacerState::new());
+        let stop_on_drop = StopOnDrop(Arc::clone(&state));
+        let clock = WallClock::anchored_at(world.now_us());
+        let hub = Hub::new(options.max_subscribers, metrics.clone(), nodes, clock);
+        let pacer = Pacer::new(
+            world,
+            hub,
+            clock,
+            commands,
+            Arc::clone(&state),
+            metrics.clone(),
+            options.duration,
+        );
+        let world = WorldThread::spawn(pacer)?;
+
+        let (shutdown, stopping) = watch::channel(false);
+        let address = listener.address;
+        let service = GatewayService {
+            commands: sender.clone(),
+            nodes: nodes_seen,
+            metrics: metrics.clone(),
+            control_timeout: options.control_timeout,
+        };
+        let (reporter, health_service) = tonic_health::server::health_reporter();
+        tokio::spawn(report_health(reporter, Arc::clone(&state), stopping.clone()));
+        let router = server
+            .initial_stream_window_size(STREAM_WINDOW_BYTES)
+            .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+            .max_concurrent_streams(
+                u32::try_from(options.max_subscribers)
+                    .unwrap_or(u32::MAX)
+                    .saturating_add(OTHER_STREAMS),
+            )
+            .http2_keepalive_interval(Some(KEEPALIVE))
+            .http2_keepalive_timeout(Some(KEEPALIVE))
+            .add_service(
+                E2GatewayServer::new(service).max_decoding_message_size(MAX_REQUEST_BYTES),
+            )
+            .add_service(health_service)
+            .add_service(reflection().build_v1().map_err(|error| reflection_failed(&error))?)
+            // What most command-line clients still speak.
+            .add_service(reflection().build_v1alpha().map_err(|error| reflection_failed(&error))?);
+        let incoming = TcpIncoming::from(listener.tokio()?).with_nodelay(Some(true));
+        let stop = until(stopping.clone());
+        let mut tasks = vec![(
+            "gRPC",
+            tokio::spawn(async move {
+                router.serve_with_incoming_shutdown(incoming, stop).await.map_err(|error| {
+                    ServeError::Server { door: "gRPC", detail: cause(&error) }
+                })
+            }),
+        )];
+
+        let metrics_address = metrics_listener.as_ref().map(|listener| listener.address);
+        if let Some(listener) = metrics_listener {
+            let listener = listener.tokio()?;
+            let app = metrics::router(sender, metrics);
+            let stop = until(stopping);
+            tasks.push((
+                "metrics",
+                tokio::spawn(async move {
+                    axum::serve(listener, app).with_graceful_shutdown(stop).await.map_err(|error| {
+                        ServeError::Server { door: "metrics", detail: error.to_string() }
+                    })
+                }),
+            ));
+        }
+        Ok(Self { address, metrics_address, state: stop_on_drop, world, shutdown, tasks })
+    }
+
+    /// Address of the gRPC door.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Address of the metrics endpoint.
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics_address
+    }
+
+    /// Waits until the world ends by itself: its duration is over, or it died.
+    pub async fn ended(&mut self) {
+        if self.world.ended.is_none() {
+            self.world.ended = (&mut self.world.summary).await.ok();
+        }
+    }
+
+    /// Ends all calls with `UNAVAILABLE`, closes the doors and gives the summary of the run.
+    ///
+    /// # Errors
+    /// When the world or a server failed.
+    pub async fn stop(mut self) -> Result<serde_json::Value, ServeError> {
+        self.state.0.stop.store(true, Ordering::Relaxed);
+        let ended = timeout(WORLD_GRACE, self.ended()).await;
+        self.shutdown.send_replace(true);
+        let mut failure = None;
+        for (door, mut task) in std::mem::take(&mut self.tasks) {
+            match timeout(STOP_GRACE, &mut task).await {
+                Ok(Ok(Ok(()))) => {}
+                Ok(Ok(Err(error))) => failure = Some(error),
+                Ok(Err(error)) => {
+                    failure = Some(ServeError::Server { door, detail: error.to_string() });
+                }
+                // A client that does not read its stream to the end.
+                Err(_) => task.abort(),
+            }
+        }
+        let summary = self.world.ended.take();
+        if ended.is_ok() && self.world.thread.is_finished() {
+            // Its result is the summary; a panic shows as its absence.
+            let _ = self.world.thread.join();
+        }
+        match (failure, summary) {
+            (Some(error), _) => Err(error),
+            (None, None) => Err(ServeError::World),
+            (None, Some(summary)) => Ok(summary),
+        }
+    }
+}
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+impl WorldThread {
+    fn spawn<W: E2World>(pacer: Pacer<W>) -> Result<Self, ServeError> {
+        let (send, summary) = oneshot::channel();
+        let thread = thread::Builder::new()
+            .name("world".to_owned())
+            .spawn(move || {
+                // The gateway was dropped: nobody wants the summary.
+                let _ = send.send(pacer.run());
+            })
+            .map_err(|source| ServeError::System { what: "the world's thread", source })?;
+        Ok(Self { thread, summary, ended: None })
+    }
+}
+
+struct Bound {
+    listener: TcpListener,
+    address: SocketAddr,
+    option: &'static str,
+}
+
+fn bind(option: &'static str, address: SocketAddr) -> Result<Bound, ServeError> {
+    let bound = TcpListener::bind(address).and_then(|listener| {
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        Ok(Bound { listener, address, option })
+    });
+    bound.map_err(|source| ServeError::Bind { option, address, source })
+}
+
+impl Bound {
+    fn tokio(self) -> Result<tokio::net::TcpListener, ServeError> {
+        let Self { listener, address, option } = self;
+        tokio::net::TcpListener::from_std(listener)
+            .map_err(|source| ServeError::Bind { option, address, source })
+    }
+}
+
+async fn until(mut stopping: watch::Receiver<bool>) {
+    // A dropped sender means that the gateway was dropped: stop as well.
+    let _ = stopping.wait_for(|stop| *stop).await;
+}
+
+async fn report_health(
+    reporter: tonic_health::server::HealthReporter,
+    state: Arc<PacerState>,
+    stopping: watch::Receiver<bool>,
+) {
+    let mut ticks = interval(FRESH / 4);
+    let mut stop = pin!(until(stopping));
+    loop {
+        tokio::select! {
+            _ = ticks.tick() => {}
+            () = &mut stop => return,
+        }
+        if state.since_last_step() < FRESH {
+            reporter.set_serving::<E2GatewayServer<GatewayService>>().await;
+        } else {
+            reporter.set_not_serving::<E2GatewayServer<GatewayService>>().await;
+        }
+    }
+}
+
+fn reflection() -> tonic_reflection::server::Builder<'static> {
+    tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
+        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+}
+
+fn reflection_failed(error: &tonic_reflection::server::Error) -> ServeError {
+    ServeError::Server { door: "gRPC reflection", detail: error.to_string() }
+}
+
+/// The innermost reason; tonic's own text is only "transport error".
+fn cause(error: &dyn std::error::Error) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string()
+}
