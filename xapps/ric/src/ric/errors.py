@@ -15,7 +15,7 @@ class GatewayError(RicError):
     """A procedure with the E2 gateway did not succeed."""
 
 
-class GatewayUnavailable(GatewayError):
+class GatewayUnavailable(GatewayError):  # noqa: N818 - says what happened
     """The gateway cannot be reached, or went away. It may come back: retry."""
 
     def __init__(self, address: str, detail: str) -> None:
@@ -33,7 +33,7 @@ class GatewayProtocolError(GatewayError):
         self.detail = detail
 
 
-class NodeGone(GatewayError):
+class NodeGone(GatewayError):  # noqa: N818 - says what happened
     """The E2 node is not connected to the gateway, or left during the procedure."""
 
     def __init__(self, node_id: str, detail: str = "not connected to the gateway") -> None:
@@ -42,7 +42,7 @@ class NodeGone(GatewayError):
         self.detail = detail
 
 
-class RanFunctionUnknown(GatewayError):
+class RanFunctionUnknown(GatewayError):  # noqa: N818 - says what happened
     """The E2 node is connected but offers no RAN function with this OID."""
 
     def __init__(self, node_id: str, oid: str, detail: str = "") -> None:
@@ -53,7 +53,7 @@ class RanFunctionUnknown(GatewayError):
         self.detail = detail
 
 
-class SubscriptionRefused(GatewayError):
+class SubscriptionRefused(GatewayError):  # noqa: N818 - says what happened
     """The RAN function refused the event trigger or an action; the same request will fail again."""
 
     def __init__(self, node_id: str, oid: str, detail: str) -> None:
@@ -63,7 +63,7 @@ class SubscriptionRefused(GatewayError):
         self.detail = detail
 
 
-class ControlTimeout(GatewayError):
+class ControlTimeout(GatewayError):  # noqa: N818 - says what happened
     """No answer to a RIC control within its time. Whether it took effect is unknown."""
 
     def __init__(self, node_id: str, oid: str, timeout_s: float) -> None:
@@ -90,7 +90,7 @@ class ServiceModelError(RicError):
         self.expected = expected
 
 
-class ServiceModelUnavailable(RicError):
+class ServiceModelUnavailable(RicError):  # noqa: N818 - says what happened
     """The codec of a service model is not installed."""
 
     def __init__(self, model: str, missing: str) -> None:

@@ -46,15 +46,17 @@ def explain_validation_error(
     error: ValidationError,
     source: str | Callable[[Location], str],
     model: type[BaseModel] | None = None,
+    data: Any = None,
 ) -> list[str]:
     """One line for each problem: `source: path: problem; expected …`.
 
     `source` is the file's name, or says for a location where its value came from. With `model`,
-    unknown keys are answered with the known ones and missing ones with their description.
+    unknown keys are answered with the known ones and missing ones with their description. With
+    `data`, what was validated, the path is that of the file even where the model has unions.
     """
     lines = []
     for problem in error.errors(include_url=False):
-        location = _without_union_tags(problem["loc"], model)
+        location = problem["loc"] if data is None else _as_written(problem["loc"], data)
         where = source if isinstance(source, str) else source(location)
         path = dotted(location)
         said = _describe(problem, location, model)
@@ -143,18 +145,21 @@ def _models_in(annotation: Any) -> list[type[BaseModel]]:
     return found
 
 
-def _without_union_tags(location: Location, model: type[BaseModel] | None) -> Location:
-    """Pydantic names the member of a union as a step; no such key stands in the file."""
-    if model is None:
-        return location
+def _as_written(location: Location, data: Any) -> Location:
+    """`location` without the steps that are not in `data`.
+
+    Pydantic adds the chosen member of a union as a step of its own, which nobody wrote. The last
+    step stays: a missing key is not in `data` either.
+    """
     kept: list[int | str] = []
+    current = data
     for index, step in enumerate(location):
-        parent = _model_at(model, tuple(kept))
-        last = index == len(location) - 1
-        if isinstance(step, str) and parent is not None and step not in _keys_of(parent):
-            names = {m.__name__ for m in _models_in(parent)} | {"str", "int", "float"}
-            if not last or step in names:
-                continue
+        if (isinstance(current, Mapping) and step in current) or (
+            isinstance(current, list) and isinstance(step, int) and step < len(current)
+        ):
+            current = current[step]
+        elif index < len(location) - 1 or not isinstance(current, Mapping):
+            continue
         kept.append(step)
     return tuple(kept)
 

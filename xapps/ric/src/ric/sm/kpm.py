@@ -48,6 +48,4 @@ def report_of(indication: Indication) -> KpmReport:
 
 def column(report: KpmReport, measurement: str) -> dict[int, float]:
     """RNTI → value of one measurement, for the UEs that have it."""
-    return {
-        ue.rnti: ue.values[measurement] for ue in report.ues if measurement in ue.values
-    }
+    return {ue.rnti: ue.values[measurement] for ue in report.ues if measurement in ue.values}

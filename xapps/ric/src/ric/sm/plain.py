@@ -191,8 +191,7 @@ def event_trigger_period_ms(trigger: Buffer) -> int:
 
 
 def _base_and_shape(dtype: np.dtype[np.void], name: str) -> tuple[np.dtype[Any], tuple[int, ...]]:
-    fields = dtype.fields or {}
-    field = fields[name][0]
+    field = dtype[name]
     return field.base, field.shape
 
 

@@ -1,0 +1,203 @@
+"""The client xApps talk to."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import replace
+from types import TracebackType
+from typing import Self
+
+import structlog
+
+from ric.backoff import Backoff
+from ric.clock import Clock, SystemClock
+from ric.e2 import ControlAnswer, Indication, Node, NodeEvent, SubscriptionRequest
+from ric.errors import (
+    ControlTimeout,
+    GatewayProtocolError,
+    GatewayUnavailable,
+    NodeGone,
+    RanFunctionUnknown,
+    RicError,
+)
+from ric.gateway.grpc_link import GrpcLink
+from ric.gateway.link import GatewayLink
+from ric.gateway.node_table import NodeTable
+from ric.gateway.subscription import Subscription, bounded
+from ric.metrics import GatewayMetrics
+from ric.settings import GatewaySettings
+
+_log = structlog.get_logger()
+
+_CONTROL_OUTCOMES: dict[type[Exception], str] = {
+    ControlTimeout: "timeout",
+    NodeGone: "node_gone",
+    RanFunctionUnknown: "ran_function_unknown",
+    GatewayUnavailable: "gateway_unavailable",
+    GatewayProtocolError: "protocol_error",
+}
+
+
+class E2GatewayClient:
+    """An E2 gateway, with patience.
+
+    Use it as an asynchronous context manager. Entering never waits for the gateway: one that is
+    not there yet is looked for in the background, with jittered exponential back-off, for ever.
+
+    `link` stands for the gateway (`GrpcLink(settings)` when absent), `metrics` is written to,
+    `clock` and `rng` are for tests.
+    """
+
+    def __init__(
+        self,
+        settings: GatewaySettings | None = None,
+        *,
+        link: GatewayLink | None = None,
+        metrics: GatewayMetrics | None = None,
+        clock: Clock | None = None,
+        rng: random.Random | None = None,
+    ) -> None:
+        self._settings = settings or GatewaySettings()
+        self._given_link = link
+        self._clock = clock or SystemClock()
+        self._rng = rng
+        self.metrics = metrics or GatewayMetrics()
+        self._link: GatewayLink | None = None
+        self._table: NodeTable | None = None
+        self._watching: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        """Open the link and begin to look for the gateway."""
+        self._link = self._given_link or GrpcLink(self._settings)
+        self._table = NodeTable(
+            self._link, self._clock, self.metrics, self._backoff(), self._settings.reconcile_s
+        )
+        self._watching = asyncio.create_task(self._table.run(), name="ric node watch")
+        self._watching.add_done_callback(_tell_failure)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the link; iterators still in use end with `GatewayUnavailable`."""
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.gather(self._watching, return_exceptions=True)
+        if self._link is not None:
+            await self._link.close()
+        self._link = self._table = self._watching = None
+        self.metrics.connected = False
+
+    @property
+    def connected(self) -> bool:
+        """Whether the gateway answers now."""
+        return self._table is not None and self._table.connected
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The nodes last known; while the gateway is away, those before it went."""
+        return self._table.nodes if self._table is not None else ()
+
+    def watch_nodes(self) -> AsyncGenerator[NodeEvent]:
+        """The known nodes as `CONNECTED` events, then each change, for ever.
+
+        The loss of the gateway itself is no event: when it is back, what changed in between is
+        told as differences.
+        """
+        return self._open()[1].watch()
+
+    async def wait_for_node(self, node_id: str) -> Node:
+        """The node, as soon as the gateway is connected and has it."""
+        return await self._open()[1].wait_for(node_id)
+
+    def subscribe(
+        self,
+        node_id: str,
+        oid: str,
+        event_trigger: bytes = b"",
+        actions: Sequence[bytes] = (),
+        kpm_measurements: Sequence[str] = (),
+        *,
+        queue_depth: int = 0,
+        keep_newest: int = 0,
+    ) -> AsyncGenerator[Indication]:
+        """Indications of the RAN function `oid` of a node, for ever.
+
+        Waits for a node that is not there. When the node or the gateway goes away, subscribes
+        again as soon as it is back; `Indication.subscription` then grows. Indications lost in
+        between two of one subscription are counted in `Indication.missed`.
+
+        `queue_depth` bounds what the gateway holds for a slow reader, `keep_newest` (0: off) what
+        is held here: see `ric.gateway.subscription.bounded`.
+
+        Raises `SubscriptionRefused` and `RanFunctionUnknown`: asking again will not help. Leaving
+        the loop ends the RIC subscription when the iterator is closed (`contextlib.aclosing`).
+        """
+        link, table = self._open()
+        request = SubscriptionRequest(
+            node_id=node_id,
+            oid=oid,
+            event_trigger=event_trigger,
+            actions=tuple(actions),
+            kpm_measurements=tuple(kpm_measurements),
+            queue_depth=queue_depth,
+        )
+        subscription = Subscription(
+            request, link, table, self._clock, self.metrics, self._backoff()
+        )
+        if keep_newest <= 0:
+            return subscription.indications()
+        return bounded(
+            subscription.indications(), keep_newest, self.metrics.indication_stats(node_id, oid)
+        )
+
+    async def control(
+        self,
+        node_id: str,
+        oid: str,
+        header: bytes,
+        message: bytes,
+        *,
+        timeout_s: float | None = None,
+    ) -> ControlAnswer:
+        """One RIC control procedure. Never retried: whether a lost one took effect is unknown.
+
+        Returns the answer, be it a refusal. Raises `ControlTimeout`, `NodeGone`,
+        `RanFunctionUnknown`, `GatewayUnavailable`.
+        """
+        link, table = self._open()
+        limit_s = self._settings.control_timeout_s if timeout_s is None else timeout_s
+        began_ns, sent_at_us = self._clock.monotonic_ns(), self._clock.now_us()
+        outcome = "cancelled"
+        try:
+            answer = await link.control(node_id, oid, header, message, limit_s)
+            outcome = "acknowledged" if answer.acknowledged else "failed"
+        except RicError as error:
+            outcome = _CONTROL_OUTCOMES.get(type(error), "error")
+            if not isinstance(error, ControlTimeout):
+                table.doubt()
+            raise
+        finally:
+            took_us = (self._clock.monotonic_ns() - began_ns) / 1000
+            self.metrics.count_control(node_id, oid, outcome, took_us)
+        return replace(answer, sent_at_us=sent_at_us, answered_at_us=self._clock.now_us())
+
+    def _open(self) -> tuple[GatewayLink, NodeTable]:
+        if self._link is None or self._table is None:
+            raise GatewayUnavailable(self._settings.address, "client not open; use `async with`")
+        return self._link, self._table
+
+    def _backoff(self) -> Backoff:
+        s = self._settings
+        return Backoff(s.backoff_initial_s, s.backoff_max_s, s.backoff_factor, self._rng)
+
+
+def _tell_failure(task: asyncio.Task[None]) -> None:
+    """Watching ends by cancellation only; anything else must not pass in silence."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        _log.error("node watch failed", exc_info=error)

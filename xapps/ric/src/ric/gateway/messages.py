@@ -1,0 +1,174 @@
+"""Protobuf messages of the gateway to and from the SDK's own types."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sojourn_interfaces import e2_gateway_pb2 as pb
+
+from ric.e2 import (
+    ControlAnswer,
+    Indication,
+    KpmReport,
+    KpmUe,
+    Node,
+    NodeEvent,
+    NodeEventKind,
+    NodeType,
+    RanFunction,
+    SubscriptionRequest,
+)
+
+_NODE_TYPES: Final = {
+    pb.Node.TYPE_UNSPECIFIED: NodeType.UNKNOWN,
+    pb.Node.GNB: NodeType.GNB,
+    pb.Node.GNB_CU: NodeType.GNB_CU,
+    pb.Node.GNB_DU: NodeType.GNB_DU,
+    pb.Node.ENB: NodeType.ENB,
+}
+_NODE_TYPES_TO_PB: Final = {ours: theirs for theirs, ours in _NODE_TYPES.items()}
+
+_EVENT_KINDS: Final = {
+    pb.NodeEvent.CONNECTED: NodeEventKind.CONNECTED,
+    pb.NodeEvent.DISCONNECTED: NodeEventKind.DISCONNECTED,
+    pb.NodeEvent.UPDATED: NodeEventKind.UPDATED,
+}
+_EVENT_KINDS_TO_PB: Final = {ours: theirs for theirs, ours in _EVENT_KINDS.items()}
+
+
+def node_from_pb(node: pb.Node) -> Node:
+    """A node; a type of a newer gateway is `UNKNOWN`."""
+    return Node(
+        id=node.id,
+        type=_NODE_TYPES.get(node.type, NodeType.UNKNOWN),
+        mcc=node.mcc,
+        mnc=node.mnc,
+        nb_id=node.nb_id,
+        ran_functions=tuple(
+            RanFunction(function.id, function.oid, function.revision, function.definition)
+            for function in node.ran_functions
+        ),
+    )
+
+
+def node_to_pb(node: Node) -> pb.Node:
+    """The inverse of `node_from_pb`."""
+    return pb.Node(
+        id=node.id,
+        type=_NODE_TYPES_TO_PB[node.type],
+        mcc=node.mcc,
+        mnc=node.mnc,
+        nb_id=node.nb_id,
+        ran_functions=[
+            pb.RanFunction(id=f.id, oid=f.oid, revision=f.revision, definition=f.definition)
+            for f in node.ran_functions
+        ],
+    )
+
+
+def event_from_pb(event: pb.NodeEvent) -> NodeEvent | None:
+    """A node event; `None` for a kind of a newer gateway."""
+    kind = _EVENT_KINDS.get(event.kind)
+    return NodeEvent(kind, node_from_pb(event.node)) if kind is not None else None
+
+
+def event_to_pb(event: NodeEvent) -> pb.NodeEvent:
+    """The inverse of `event_from_pb`."""
+    return pb.NodeEvent(kind=_EVENT_KINDS_TO_PB[event.kind], node=node_to_pb(event.node))
+
+
+def subscribe_request(request: SubscriptionRequest) -> pb.SubscribeRequest:
+    """The request of a RIC subscription."""
+    return pb.SubscribeRequest(
+        node_id=request.node_id,
+        ran_function_oid=request.oid,
+        event_trigger=request.event_trigger,
+        action_definitions=request.actions,
+        kpm_measurements=request.kpm_measurements,
+        queue_depth=request.queue_depth,
+    )
+
+
+def request_from_pb(request: pb.SubscribeRequest) -> SubscriptionRequest:
+    """The inverse of `subscribe_request`."""
+    return SubscriptionRequest(
+        node_id=request.node_id,
+        oid=request.ran_function_oid,
+        event_trigger=request.event_trigger,
+        actions=tuple(request.action_definitions),
+        kpm_measurements=tuple(request.kpm_measurements),
+        queue_depth=request.queue_depth,
+    )
+
+
+def indication_from_pb(message: pb.Indication) -> Indication:
+    """One indication; `oid` is what the gateway says, "" when it does not."""
+    return Indication(
+        message.node_id,
+        message.ran_function_id,
+        message.ran_function_oid,
+        message.sequence,
+        message.header,
+        message.message,
+        kpm_from_pb(message.kpm) if message.HasField("kpm") else None,
+        message.collected_at_us,
+        message.received_at_us,
+        0,
+        message.dropped,
+    )
+
+
+def indication_to_pb(indication: Indication) -> pb.Indication:
+    """The inverse of `indication_from_pb`."""
+    message = pb.Indication(
+        node_id=indication.node_id,
+        ran_function_id=indication.ran_function_id,
+        ran_function_oid=indication.oid,
+        sequence=indication.sequence,
+        header=indication.header,
+        collected_at_us=indication.collected_at_us,
+        received_at_us=indication.received_at_us,
+        dropped=indication.dropped,
+    )
+    if indication.kpm is not None:
+        message.kpm.CopyFrom(kpm_to_pb(indication.kpm))
+    else:
+        message.message = indication.message
+    return message
+
+
+def kpm_from_pb(report: pb.KpmReport) -> KpmReport:
+    """One KPM report."""
+    return KpmReport(
+        report.period_ms,
+        tuple(KpmUe(ue.rnti, dict(ue.values)) for ue in report.ues),
+        tuple(report.unsupported),
+    )
+
+
+def kpm_to_pb(report: KpmReport) -> pb.KpmReport:
+    """The inverse of `kpm_from_pb`."""
+    return pb.KpmReport(
+        period_ms=report.period_ms,
+        ues=[pb.KpmUe(rnti=ue.rnti, values=ue.values) for ue in report.ues],
+        unsupported=report.unsupported,
+    )
+
+
+def answer_from_pb(response: pb.ControlResponse) -> ControlAnswer | None:
+    """The answer to a control; `None` for a status of a newer gateway."""
+    if response.status not in (pb.ControlResponse.ACKNOWLEDGED, pb.ControlResponse.FAILED):
+        return None
+    acknowledged = response.status == pb.ControlResponse.ACKNOWLEDGED
+    return ControlAnswer(acknowledged, response.outcome, response.detail)
+
+
+def answer_to_pb(answer: ControlAnswer) -> pb.ControlResponse:
+    """The inverse of `answer_from_pb`."""
+    return pb.ControlResponse(
+        status=pb.ControlResponse.ACKNOWLEDGED
+        if answer.acknowledged
+        else pb.ControlResponse.FAILED,
+        outcome=answer.outcome,
+        detail=answer.detail,
+    )

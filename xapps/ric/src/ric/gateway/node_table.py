@@ -1,0 +1,174 @@
+"""Which nodes there are: watched, compared with the whole list now and then, told to whoever asks.
+
+One task owns the question "is the gateway there": it is the only one that knocks while the gateway
+is away, so a hundred subscriptions do not each hammer it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing
+
+import structlog
+
+from ric.backoff import Backoff
+from ric.clock import Clock
+from ric.e2 import Node, NodeEvent, NodeEventKind
+from ric.errors import GatewayError, GatewayUnavailable
+from ric.gateway.link import GatewayLink
+from ric.metrics import GatewayMetrics
+
+_log = structlog.get_logger()
+
+
+class NodeTable:
+    """The nodes last known; `run` keeps them current."""
+
+    def __init__(
+        self,
+        link: GatewayLink,
+        clock: Clock,
+        metrics: GatewayMetrics,
+        backoff: Backoff,
+        reconcile_s: float,
+    ) -> None:
+        self._link = link
+        self._clock = clock
+        self._metrics = metrics
+        self._backoff = backoff
+        self._reconcile_s = reconcile_s
+        self._nodes: dict[str, Node] = {}
+        self._watchers: set[asyncio.Queue[NodeEvent]] = set()
+        self._changed = asyncio.Condition()
+        self._doubt = asyncio.Event()
+        self._events_seen = 0
+        self.connected = False
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The nodes last known; while the gateway is away, those before it went."""
+        return tuple(self._nodes.values())
+
+    async def run(self) -> None:
+        """Connect, watch, and start again after each loss, for ever."""
+        while True:
+            try:
+                await self._watch_until_lost()
+            except* GatewayError as group:
+                error = _first(group)
+            await self._lost(error)
+            await self._clock.sleep(self._backoff.next_s())
+
+    async def watch(self) -> AsyncGenerator[NodeEvent]:
+        """The known nodes as `CONNECTED`, then each change."""
+        queue: asyncio.Queue[NodeEvent] = asyncio.Queue()
+        for node in self._nodes.values():
+            queue.put_nowait(NodeEvent(NodeEventKind.CONNECTED, node))
+        self._watchers.add(queue)
+        try:
+            while True:
+                yield await queue.get()
+        finally:
+            self._watchers.discard(queue)
+
+    async def wait_for(self, node_id: str) -> Node:
+        """The node, as soon as the gateway is connected and has it."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: self.connected and node_id in self._nodes)
+            return self._nodes[node_id]
+
+    def doubt(self) -> None:
+        """Somebody saw what does not fit the table: ask for the whole list now."""
+        self._doubt.set()
+
+    async def _watch_until_lost(self) -> None:
+        # The watch is opened first: what changes while the list is on its way is then told twice
+        # rather than not at all.
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._follow_events())
+            tasks.create_task(self._reconcile())
+
+    async def _follow_events(self) -> None:
+        async with aclosing(self._link.watch_nodes()) as events:
+            async for event in events:
+                self._events_seen += 1
+                await self._apply(event)
+        raise GatewayUnavailable(self._link.address, "node watch ended")
+
+    async def _reconcile(self) -> None:
+        while True:
+            self._doubt.clear()
+            seen_before = self._events_seen
+            nodes = await self._link.list_nodes()
+            if self._events_seen != seen_before:
+                # The list may be older than an event that overtook it: ask again.
+                continue
+            await self._replace(nodes)
+            if not self.connected:
+                await self._found()
+            await self._doubt_or_period()
+
+    async def _doubt_or_period(self) -> None:
+        doubt = asyncio.ensure_future(self._doubt.wait())
+        period = asyncio.ensure_future(self._clock.sleep(self._reconcile_s))
+        try:
+            await asyncio.wait((doubt, period), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            doubt.cancel()
+            period.cancel()
+
+    async def _found(self) -> None:
+        self.connected = self._metrics.connected = True
+        self._metrics.connects += 1
+        _log.info("gateway connected", address=self._link.address, nodes=sorted(self._nodes))
+        self._backoff.reset()
+        async with self._changed:
+            self._changed.notify_all()
+
+    async def _lost(self, error: GatewayError) -> None:
+        if self.connected:
+            self._metrics.losses += 1
+            _log.warning("gateway lost", address=self._link.address, error=str(error))
+        elif self._backoff.failures == 0:
+            _log.warning("gateway not there yet", address=self._link.address, error=str(error))
+        self.connected = self._metrics.connected = False
+
+    async def _replace(self, nodes: Iterable[Node]) -> None:
+        """Make the table that list, telling the differences."""
+        current = {node.id: node for node in nodes}
+        for node_id in self._nodes.keys() - current.keys():
+            await self._apply(NodeEvent(NodeEventKind.DISCONNECTED, self._nodes[node_id]))
+        for node in current.values():
+            await self._apply(NodeEvent(NodeEventKind.CONNECTED, node))
+
+    async def _apply(self, event: NodeEvent) -> None:
+        node = event.node
+        known = self._nodes.get(node.id)
+        if event.kind is NodeEventKind.DISCONNECTED:
+            if known is None:
+                return
+            del self._nodes[node.id]
+        else:
+            if known == node:
+                return
+            self._nodes[node.id] = node
+            kind = NodeEventKind.CONNECTED if known is None else NodeEventKind.UPDATED
+            event = NodeEvent(kind, node)
+        self._metrics.nodes = len(self._nodes)
+        _log.info("node " + event.kind.value, node=node.id, ran_functions=_oids(node))
+        for queue in self._watchers:
+            queue.put_nowait(event)
+        async with self._changed:
+            self._changed.notify_all()
+
+
+def _oids(node: Node) -> list[str]:
+    return [function.oid for function in node.ran_functions]
+
+
+def _first(group: BaseExceptionGroup[GatewayError]) -> GatewayError:
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error if isinstance(error, GatewayError) else GatewayError(str(error))

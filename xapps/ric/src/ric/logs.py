@@ -1,0 +1,48 @@
+"""Structured logs: one event name and its fields, as JSON lines or for a terminal."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import TextIO
+
+import structlog
+from structlog.typing import FilteringBoundLogger, Processor
+
+from ric.settings import LogSettings
+
+Logger = FilteringBoundLogger
+
+
+def configure(settings: LogSettings, stream: TextIO | None = None) -> None:
+    """Set up structlog for the process; logs go to `stream`, standard error by default.
+
+    Only a program does this, never a library: the SDK's modules take a logger or ask structlog
+    for one and work without.
+    """
+    out = stream or sys.stderr
+    as_json = settings.format == "json" or (settings.format == "auto" and not out.isatty())
+    renderer: list[Processor] = (
+        [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer(default=str)]
+        if as_json
+        else [structlog.dev.ConsoleRenderer(colors=out.isatty())]
+    )
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            *renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(
+            logging.getLevelNamesMapping()[settings.level.upper()]
+        ),
+        logger_factory=structlog.PrintLoggerFactory(out),
+        cache_logger_on_first_use=False,
+    )
+
+
+def get_logger(**fields: object) -> Logger:
+    """A logger with `fields` bound to every event."""
+    logger: Logger = structlog.get_logger(**fields)
+    return logger

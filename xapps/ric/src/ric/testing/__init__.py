@@ -1,0 +1,39 @@
+"""A RIC to test xApps against, without a network and without waiting.
+
+`FakeRic` holds nodes, reports and control answers. `FakeRic.link()` is an in-memory link, so the
+xApp under test uses the real `E2GatewayClient`, reconnection and all::
+
+    def test_reacts() -> None:
+        async def scenario() -> None:
+            ric = FakeRic()
+            node = ric.add_node("gnb-1", rlc_function())
+            async with ric.client() as gateway:
+                stream = gateway.subscribe("gnb-1", RLC_OID, rlc.event_trigger(1))
+                node.report_every(RLC_OID, 1_000, lambda now_us: rlc.encode(bearers, now_us))
+                indication = await anext(stream)
+                ...
+        run_virtual(scenario())
+
+`run_virtual` runs a coroutine on an event loop whose time jumps to the next timer as soon as
+nothing else is left to do: an hour of virtual time takes as long as its work. On a common event
+loop the same fake runs in real time. `FakeGatewayServer` serves a `FakeRic` over real gRPC on a
+free port, for faults that only a network has.
+"""
+
+from ric.testing.fake_link import FakeLink
+from ric.testing.fake_ric import ControlHandler, FakeNode, FakeRic, RecordedControl, ran_function
+from ric.testing.fake_server import FakeGatewayServer
+from ric.testing.virtual_time import LoopClock, VirtualTimeLoop, run_virtual
+
+__all__ = [
+    "ControlHandler",
+    "FakeGatewayServer",
+    "FakeLink",
+    "FakeNode",
+    "FakeRic",
+    "LoopClock",
+    "RecordedControl",
+    "VirtualTimeLoop",
+    "ran_function",
+    "run_virtual",
+]
