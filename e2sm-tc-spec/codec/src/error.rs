@@ -1,0 +1,172 @@
+//! What can be wrong with a message, and where.
+
+use std::fmt;
+
+/// Why a message could not be decoded.
+///
+/// `element` is a path such as `queues[2].shaper.rate_kbps`; empty for the message itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DecodeError {
+    /// Path of the offending element.
+    pub element: String,
+    /// Where reading that element stopped, in bits from the start of the message.
+    pub bit_offset: usize,
+    /// What is wrong with it.
+    pub problem: Problem,
+}
+
+/// Why a value could not be encoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EncodeError {
+    /// Path of the offending element.
+    pub element: String,
+    /// What is wrong with it.
+    pub problem: Problem,
+}
+
+/// What is wrong with an element.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// The message ends inside the element.
+    #[error("needs {needed_bits} bits, but {remaining_bits} are left")]
+    Truncated {
+        /// Bits the element needs.
+        needed_bits: usize,
+        /// Bits left in the message.
+        remaining_bits: usize,
+    },
+    /// The message goes on after its last element.
+    #[error("expected the end of the message, but {bytes} more bytes follow")]
+    TrailingBytes {
+        /// Bytes left over.
+        bytes: usize,
+    },
+    /// A number outside its range.
+    #[error("expected {low}..={high}, found {value}")]
+    OutOfRange {
+        /// The number.
+        value: u64,
+        /// Smallest allowed.
+        low: u64,
+        /// Largest allowed.
+        high: u64,
+    },
+    /// A list or string with too few or too many members.
+    #[error("expected {low}..={high} members, found {count}")]
+    Size {
+        /// Members found or announced.
+        count: usize,
+        /// Fewest allowed.
+        low: usize,
+        /// Most allowed.
+        high: usize,
+    },
+    /// A list that announces more members than the rest of the message can hold.
+    #[error("announces {count} members, but the rest of the message holds at most {most}")]
+    MoreThanFits {
+        /// Members announced.
+        count: usize,
+        /// Most that fit.
+        most: usize,
+    },
+    /// A kind this version does not know.
+    #[error("expected {expected}, found {value}")]
+    UnknownKind {
+        /// The number on the wire.
+        value: u64,
+        /// The kinds known.
+        expected: &'static str,
+    },
+    /// An alternative or value added by a later version.
+    #[error("comes from a later version of the service model; this one knows {expected}")]
+    LaterVersion {
+        /// The kinds known.
+        expected: &'static str,
+    },
+    /// A character outside printable ASCII.
+    #[error("expected printable ASCII, found character code {code:#x}")]
+    Character {
+        /// Code of the first such character.
+        code: u32,
+    },
+    /// Bytes that are no UTF-8.
+    #[error("expected UTF-8, found an invalid byte at {at} of the string")]
+    Utf8 {
+        /// Offset in the string.
+        at: usize,
+    },
+    /// An encoding that is legal in form but not the one the rules prescribe.
+    #[error("expected {expected}")]
+    NotCanonical {
+        /// What the rules prescribe.
+        expected: &'static str,
+    },
+}
+
+/// Puts a step before an element path: a component name, an index, or nothing for a component
+/// whose own components stand in its place.
+fn prepend(path: &mut String, step: &str) {
+    if step.is_empty() {
+        return;
+    }
+    if !path.is_empty() && !path.starts_with('[') {
+        path.insert(0, '.');
+    }
+    path.insert_str(0, step);
+}
+
+impl DecodeError {
+    pub(crate) fn new(bit_offset: usize, problem: Problem) -> Self {
+        Self { element: String::new(), bit_offset, problem }
+    }
+
+    pub(crate) fn within(mut self, component: &str) -> Self {
+        prepend(&mut self.element, component);
+        self
+    }
+
+    pub(crate) fn at_index(mut self, index: usize) -> Self {
+        prepend(&mut self.element, &format!("[{index}]"));
+        self
+    }
+}
+
+impl EncodeError {
+    pub(crate) fn new(problem: Problem) -> Self {
+        Self { element: String::new(), problem }
+    }
+
+    pub(crate) fn within(mut self, component: &str) -> Self {
+        prepend(&mut self.element, component);
+        self
+    }
+
+    pub(crate) fn at_index(mut self, index: usize) -> Self {
+        prepend(&mut self.element, &format!("[{index}]"));
+        self
+    }
+}
+
+fn element_or_message(element: &str) -> &str {
+    if element.is_empty() { "message" } else { element }
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (byte, bit) = (self.bit_offset / 8, self.bit_offset % 8);
+        let element = element_or_message(&self.element);
+        match bit {
+            0 => write!(f, "{element} at byte {byte}: {}", self.problem),
+            _ => write!(f, "{element} at byte {byte} bit {bit}: {}", self.problem),
+        }
+    }
+}
+
+impl fmt::Display for EncodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", element_or_message(&self.element), self.problem)
+    }
+}
+
+impl std::error::Error for DecodeError {}
+impl std::error::Error for EncodeError {}

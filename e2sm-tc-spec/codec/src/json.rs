@@ -1,0 +1,268 @@
+//! Messages by the name of their kind, as JSON: what the CLI and the Python module speak.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::{DecodeError, EncodeError};
+use crate::{v0, v1};
+
+/// Which encoding of the service model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Encoding {
+    /// FlexRIC's plain layout.
+    V0,
+    /// Aligned PER.
+    V1,
+}
+
+/// Which message. [`Encoding::V0`] has no action definition, RAN function definition or stored
+/// pipeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// RIC control message.
+    Control,
+    /// RIC control header.
+    ControlHeader,
+    /// RIC control outcome.
+    ControlOutcome,
+    /// RIC event trigger definition.
+    EventTrigger,
+    /// RIC action definition.
+    ActionDefinition,
+    /// RIC indication header.
+    IndicationHeader,
+    /// RIC indication message.
+    Indication,
+    /// RAN function definition.
+    RanFunctionDefinition,
+    /// A pipeline on its own, as tools store it.
+    Pipeline,
+}
+
+impl Encoding {
+    /// Both, with their names.
+    pub const ALL: [(Self, &'static str); 2] = [(Self::V0, "v0"), (Self::V1, "v1")];
+}
+
+impl Kind {
+    /// All kinds, with their names.
+    pub const ALL: [(Self, &'static str); 9] = [
+        (Self::Control, "control"),
+        (Self::ControlHeader, "control-header"),
+        (Self::ControlOutcome, "control-outcome"),
+        (Self::EventTrigger, "event-trigger"),
+        (Self::ActionDefinition, "action-definition"),
+        (Self::IndicationHeader, "indication-header"),
+        (Self::Indication, "indication"),
+        (Self::RanFunctionDefinition, "ran-function-definition"),
+        (Self::Pipeline, "pipeline"),
+    ];
+}
+
+/// What can be wrong between bytes, JSON and a message.
+#[derive(Debug, thiserror::Error)]
+pub enum CodecError {
+    /// The bytes are no such message.
+    #[error("{0}")]
+    Decode(#[from] DecodeError),
+    /// The value does not fit the encoding.
+    #[error("{0}")]
+    Encode(#[from] EncodeError),
+    /// The JSON has not the shape of the message; the path leads to the offending element.
+    #[error("{path}: {reason}")]
+    Json {
+        /// Path of the offending element.
+        path: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The encoding has no message of that kind.
+    #[error("{encoding} has no {kind} message")]
+    NoSuchMessage {
+        /// The encoding.
+        encoding: Encoding,
+        /// The kind.
+        kind: Kind,
+    },
+    /// No encoding or kind of that name.
+    #[error("expected {what} as one of {expected}, found {found:?}")]
+    UnknownName {
+        /// Encoding or kind.
+        what: &'static str,
+        /// The names there are.
+        expected: String,
+        /// The name given.
+        found: String,
+    },
+}
+
+fn by_name<T: Copy>(what: &'static str, all: &[(T, &str)], name: &str) -> Result<T, CodecError> {
+    all.iter().find(|(_, known)| *known == name).map(|(value, _)| *value).ok_or_else(|| {
+        let names: Vec<&str> = all.iter().map(|(_, name)| *name).collect();
+        CodecError::UnknownName { what, expected: names.join(", "), found: name.to_owned() }
+    })
+}
+
+impl FromStr for Encoding {
+    type Err = CodecError;
+
+    fn from_str(name: &str) -> Result<Self, CodecError> {
+        by_name("encoding", &Self::ALL, name)
+    }
+}
+
+impl FromStr for Kind {
+    type Err = CodecError;
+
+    fn from_str(name: &str) -> Result<Self, CodecError> {
+        by_name("message kind", &Self::ALL, name)
+    }
+}
+
+fn name_of<T: PartialEq>(all: &[(T, &'static str)], value: &T) -> &'static str {
+    all.iter().find(|(known, _)| known == value).map_or("", |(_, name)| name)
+}
+
+impl fmt::Display for Encoding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(name_of(&Self::ALL, self))
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(name_of(&Self::ALL, self))
+    }
+}
+
+/// Reads one JSON value of type `T`.
+///
+/// # Errors
+/// [`CodecError::Json`] with the path of what does not fit.
+pub fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, CodecError> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+        let path = match error.path().to_string() {
+            path if path == "." => "value".to_owned(),
+            path => path,
+        };
+        CodecError::Json { path, reason: error.into_inner().to_string() }
+    })?;
+    deserializer
+        .end()
+        .map_err(|error| CodecError::Json { path: "value".to_owned(), reason: error.to_string() })?;
+    Ok(value)
+}
+
+/// Writes a message as JSON.
+///
+/// # Errors
+/// None for the messages of this crate.
+pub fn to_json<T: Serialize>(value: &T) -> Result<String, CodecError> {
+    serde_json::to_string(value)
+        .map_err(|error| CodecError::Json { path: "value".to_owned(), reason: error.to_string() })
+}
+
+/// Runs `$body` with `$message` standing for the v1 type of a kind.
+macro_rules! with_v1_message {
+    ($kind:expr, $message:ident => $body:expr) => {
+        match $kind {
+            Kind::Control => {
+                type $message = v1::ControlMessage;
+                $body
+            }
+            Kind::ControlHeader => {
+                type $message = v1::ControlHeader;
+                $body
+            }
+            Kind::ControlOutcome => {
+                type $message = v1::ControlOutcome;
+                $body
+            }
+            Kind::EventTrigger => {
+                type $message = v1::EventTrigger;
+                $body
+            }
+            Kind::ActionDefinition => {
+                type $message = v1::ActionDefinition;
+                $body
+            }
+            Kind::IndicationHeader => {
+                type $message = v1::IndicationHeader;
+                $body
+            }
+            Kind::Indication => {
+                type $message = v1::IndicationMessage;
+                $body
+            }
+            Kind::RanFunctionDefinition => {
+                type $message = v1::RanFunctionDefinition;
+                $body
+            }
+            Kind::Pipeline => {
+                type $message = v1::Pipeline;
+                $body
+            }
+        }
+    };
+}
+
+/// The same for v0, which lacks some kinds.
+macro_rules! with_v0_message {
+    ($kind:expr, $message:ident => $body:expr) => {
+        match $kind {
+            Kind::Control => {
+                type $message = v0::ControlMessage;
+                $body
+            }
+            Kind::ControlHeader => {
+                type $message = v0::ControlHeader;
+                $body
+            }
+            Kind::ControlOutcome => {
+                type $message = v0::ControlOutcome;
+                $body
+            }
+            Kind::EventTrigger => {
+                type $message = v0::EventTrigger;
+                $body
+            }
+            Kind::IndicationHeader => {
+                type $message = v0::IndicationHeader;
+                $body
+            }
+            Kind::Indication => {
+                type $message = v0::IndicationMessage;
+                $body
+            }
+            kind @ (Kind::ActionDefinition | Kind::RanFunctionDefinition | Kind::Pipeline) => {
+                Err(CodecError::NoSuchMessage { encoding: Encoding::V0, kind })
+            }
+        }
+    };
+}
+
+/// Decodes a message and answers its JSON.
+///
+/// # Errors
+/// [`CodecError::Decode`], or [`CodecError::NoSuchMessage`].
+pub fn decode(encoding: Encoding, kind: Kind, bytes: &[u8]) -> Result<String, CodecError> {
+    match encoding {
+        Encoding::V0 => with_v0_message!(kind, M => to_json(&v0::decode::<M>(bytes)?)),
+        Encoding::V1 => with_v1_message!(kind, M => to_json(&v1::decode::<M>(bytes)?)),
+    }
+}
+
+/// Encodes the message that the JSON describes.
+///
+/// # Errors
+/// [`CodecError::Json`], [`CodecError::Encode`] or [`CodecError::NoSuchMessage`].
+pub fn encode(encoding: Encoding, kind: Kind, json: &str) -> Result<Vec<u8>, CodecError> {
+    match encoding {
+        Encoding::V0 => with_v0_message!(kind, M => Ok(v0::encode(&from_json::<M>(json)?)?)),
+        Encoding::V1 => with_v1_message!(kind, M => Ok(v1::encode(&from_json::<M>(json)?)?)),
+    }
+}

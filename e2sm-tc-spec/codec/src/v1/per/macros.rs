@@ -1,0 +1,311 @@
+//! One description of a SEQUENCE, CHOICE or ENUMERATED makes encoder, decoder and generator.
+//!
+//! Components are written `field: Type`, with a type of [`super::types`] or a described Rust type;
+//! alternatives `index name => Variant(Type)`, `Variant { components }` or `Variant()` for NULL.
+//! A leading `...` makes the type extensible.
+
+/// The bit of an extensible type that says whether a later version's part follows.
+macro_rules! extension_bits {
+    (...) => {
+        1
+    };
+    () => {
+        0
+    };
+}
+
+/// The name of a component in paths and in JSON.
+macro_rules! component_name {
+    (rule) => {
+        "match"
+    };
+    ($field:ident) => {
+        stringify!($field)
+    };
+}
+
+/// Encodes components given as references: the preamble of optional ones, then the values.
+macro_rules! put_components {
+    ($writer:ident, { $($field:ident = $value:expr => $codec:ty),* }) => {{
+        $(
+            if let Some(present) = <$codec as Type<_>>::presence($value) {
+                $writer.bits(u64::from(present), 1);
+            }
+        )*
+        $(
+            <$codec as Type<_>>::put($value, $writer)
+                .map_err(|error| error.within(component_name!($field)))?;
+        )*
+    }};
+}
+
+/// Decodes components into the struct or variant at `$path`.
+macro_rules! get_components {
+    ($reader:ident, $extended:ident, $path:path, { $($field:ident: $codec:ty),* }) => {{
+        // Each name stands for the presence of its component, then for its value.
+        $(let $field = if <$codec as Shape>::OPTIONAL { $reader.bit()? } else { true };)*
+        $(
+            let $field = <$codec as Type<_>>::get_if($field, $reader)
+                .map_err(|error| error.within(component_name!($field)))?;
+        )*
+        if $extended {
+            $reader.skip_extensions()?;
+        }
+        $path { $($field),* }
+    }};
+}
+
+/// A strategy of nested pairs, one level for each component.
+#[cfg(feature = "testing")]
+macro_rules! nested_strategies {
+    () => { proptest::strategy::Just(()) };
+    ($codec:ty $(, $rest:ty)*) => {
+        (<$codec as Type<_>>::strategy(), nested_strategies!($($rest),*))
+    };
+}
+
+/// The pattern that takes those pairs apart.
+#[cfg(feature = "testing")]
+macro_rules! nested_pattern {
+    () => { () };
+    ($field:ident $(, $rest:ident)*) => { ($field, nested_pattern!($($rest),*)) };
+}
+
+/// `SEQUENCE`.
+macro_rules! sequence {
+    ($name:ident { ... $($field:ident: $codec:ty),* $(,)? }) => {
+        sequence!(@impl $name, (...), { $($field: $codec),* });
+    };
+    ($name:ident { $($field:ident: $codec:ty),* $(,)? }) => {
+        sequence!(@impl $name, (), { $($field: $codec),* });
+    };
+    (@impl $name:ident, ($($dots:tt)?), { $($field:ident: $codec:ty),* }) => {
+        impl Shape for $name {
+            const LEAST_BITS: usize =
+                extension_bits!($($dots)?) $(+ <$codec as Shape>::LEAST_BITS)*;
+        }
+
+        impl Type<$name> for $name {
+            fn put(value: &$name, writer: &mut Writer) -> Result<(), EncodeError> {
+                writer.bits(0, extension_bits!($($dots)?));
+                put_components!(writer, { $($field = &value.$field => $codec),* });
+                Ok(())
+            }
+
+            fn get(reader: &mut Reader<'_>) -> Result<$name, DecodeError> {
+                let extended = reader.bits(extension_bits!($($dots)?))? == 1;
+                Ok(get_components!(reader, extended, $name, { $($field: $codec),* }))
+            }
+
+            #[cfg(feature = "testing")]
+            fn strategy() -> proptest::strategy::BoxedStrategy<$name> {
+                use proptest::strategy::Strategy;
+                nested_strategies!($($codec),*)
+                    .prop_map(|nested_pattern!($($field),*)| $name { $($field),* })
+                    .boxed()
+            }
+        }
+    };
+}
+
+macro_rules! alternative_pattern {
+    ($name:ident, $variant:ident, (), $inner:ident) => {
+        $name::$variant
+    };
+    ($name:ident, $variant:ident, ($codec:ty), $inner:ident) => {
+        $name::$variant($inner)
+    };
+    ($name:ident, $variant:ident, { $($field:ident: $codec:ty),* $(,)? }, $inner:ident) => {
+        $name::$variant { $($field),* }
+    };
+}
+
+macro_rules! alternative_least {
+    (()) => { 0 };
+    (($codec:ty)) => { <$codec as Shape>::LEAST_BITS };
+    ({ $($field:ident: $codec:ty),* $(,)? }) => { 1 $(+ <$codec as Shape>::LEAST_BITS)* };
+}
+
+macro_rules! put_alternative {
+    ($writer:ident, (), $inner:ident) => {};
+    ($writer:ident, ($codec:ty), $inner:ident) => {
+        <$codec as Type<_>>::put($inner, $writer)?
+    };
+    ($writer:ident, { $($field:ident: $codec:ty),* $(,)? }, $inner:ident) => {{
+        $writer.bits(0, 1);
+        put_components!($writer, { $($field = $field => $codec),* });
+    }};
+}
+
+macro_rules! get_alternative {
+    ($reader:ident, $name:ident, $variant:ident, ()) => {
+        $name::$variant
+    };
+    ($reader:ident, $name:ident, $variant:ident, ($codec:ty)) => {
+        $name::$variant(<$codec as Type<_>>::get($reader)?)
+    };
+    ($reader:ident, $name:ident, $variant:ident, { $($field:ident: $codec:ty),* $(,)? }) => {{
+        let extended = $reader.bit()?;
+        get_components!($reader, extended, $name::$variant, { $($field: $codec),* })
+    }};
+}
+
+#[cfg(feature = "testing")]
+macro_rules! alternative_strategy {
+    ($name:ident, $variant:ident, ()) => {
+        proptest::strategy::Just($name::$variant).boxed()
+    };
+    ($name:ident, $variant:ident, ($codec:ty)) => {
+        <$codec as Type<_>>::strategy().prop_map($name::$variant).boxed()
+    };
+    ($name:ident, $variant:ident, { $($field:ident: $codec:ty),* $(,)? }) => {
+        nested_strategies!($($codec),*)
+            .prop_map(|nested_pattern!($($field),*)| $name::$variant { $($field),* })
+            .boxed()
+    };
+}
+
+/// `CHOICE`. Also gives the Rust type the names of its alternatives.
+macro_rules! choice {
+    ($name:ident { ... $($rest:tt)* }) => {
+        choice!(@names $name, { $($rest)* });
+        choice!(@impl $name, (...), { $($rest)* });
+    };
+    ($name:ident { $first:literal $($rest:tt)* }) => {
+        choice!(@names $name, { $first $($rest)* });
+        choice!(@impl $name, (), { $first $($rest)* });
+    };
+    // A type of another crate, which cannot be given names.
+    (foreign $name:ident { $($rest:tt)* }) => {
+        choice!(@impl $name, (), { $($rest)* });
+    };
+    (@names $name:ident,
+        { $($index:literal $label:ident => $variant:ident $body:tt),* $(,)? }
+    ) => {
+        impl $name {
+            /// Names of the alternatives, as in JSON and in declared capabilities.
+            pub const KINDS: &'static [&'static str] = &[$(stringify!($label)),*];
+
+            /// Name of this value's alternative.
+            #[must_use]
+            #[allow(unused_variables, reason = "the pattern names every component")]
+            pub fn kind(&self) -> &'static str {
+                match self {
+                    $(alternative_pattern!($name, $variant, $body, inner) => stringify!($label),)*
+                }
+            }
+        }
+    };
+    (@impl $name:ident, ($($dots:tt)?),
+        { $($index:literal $label:ident => $variant:ident $body:tt),* $(,)? }
+    ) => {
+        impl Shape for $name {
+            const LEAST_BITS: usize = extension_bits!($($dots)?)
+                + least_bits(Self::LAST_INDEX)
+                + smallest(&[$(alternative_least!($body)),*]);
+            const LAST_INDEX: u64 = last(&[$($index),*]);
+        }
+
+        impl Type<$name> for $name {
+            fn put(value: &$name, writer: &mut Writer) -> Result<(), EncodeError> {
+                writer.bits(0, extension_bits!($($dots)?));
+                match value {
+                    $(alternative_pattern!($name, $variant, $body, inner) => {
+                        writer.constrained($index, 0, <Self as Shape>::LAST_INDEX)?;
+                        #[allow(unused_mut, reason = "NULL reads and writes nothing")]
+                        let mut alternative = || -> Result<(), EncodeError> {
+                            put_alternative!(writer, $body, inner);
+                            Ok(())
+                        };
+                        alternative().map_err(|error| error.within(stringify!($label)))
+                    })*
+                }
+            }
+
+            fn get(reader: &mut Reader<'_>) -> Result<$name, DecodeError> {
+                const EXPECTED: &str = concat!("one of", $(" ", stringify!($label)),*);
+                if reader.bits(extension_bits!($($dots)?))? == 1 {
+                    return Err(reader.error(Problem::LaterVersion { expected: EXPECTED }));
+                }
+                match reader.constrained(0, <Self as Shape>::LAST_INDEX)? {
+                    $($index => {
+                        #[allow(unused_mut, reason = "NULL reads and writes nothing")]
+                        let mut alternative = || -> Result<$name, DecodeError> {
+                            Ok(get_alternative!(reader, $name, $variant, $body))
+                        };
+                        alternative().map_err(|error| error.within(stringify!($label)))
+                    })*
+                    value => Err(reader.error(Problem::UnknownKind { value, expected: EXPECTED })),
+                }
+            }
+
+            #[cfg(feature = "testing")]
+            fn strategy() -> proptest::strategy::BoxedStrategy<$name> {
+                use proptest::strategy::Strategy;
+                proptest::strategy::Union::new([
+                    $(alternative_strategy!($name, $variant, $body)),*
+                ])
+                .boxed()
+            }
+        }
+    };
+}
+
+/// `ENUMERATED`. Also gives the Rust type the names of its values.
+macro_rules! enumerated {
+    ($name:ident { ... $($index:literal $label:literal => $variant:ident),* $(,)? }) => {
+        enumerated!(@impl $name, (...), { $($index $label => $variant),* });
+    };
+    ($name:ident { $($index:literal $label:literal => $variant:ident),* $(,)? }) => {
+        enumerated!(@impl $name, (), { $($index $label => $variant),* });
+    };
+    (@impl $name:ident, ($($dots:tt)?),
+        { $($index:literal $label:literal => $variant:ident),* }
+    ) => {
+        impl $name {
+            /// Names of the values, as in JSON.
+            pub const KINDS: &'static [&'static str] = &[$($label),*];
+
+            /// Name of this value.
+            #[must_use]
+            pub fn kind(&self) -> &'static str {
+                match self {
+                    $($name::$variant => $label,)*
+                }
+            }
+        }
+
+        impl Shape for $name {
+            const LEAST_BITS: usize =
+                extension_bits!($($dots)?) + least_bits(Self::LAST_INDEX);
+            const LAST_INDEX: u64 = last(&[$($index),*]);
+        }
+
+        impl Type<$name> for $name {
+            fn put(value: &$name, writer: &mut Writer) -> Result<(), EncodeError> {
+                writer.bits(0, extension_bits!($($dots)?));
+                let index = match value {
+                    $($name::$variant => $index,)*
+                };
+                writer.constrained(index, 0, <Self as Shape>::LAST_INDEX)
+            }
+
+            fn get(reader: &mut Reader<'_>) -> Result<$name, DecodeError> {
+                const EXPECTED: &str = concat!("one of", $(" ", $label),*);
+                if reader.bits(extension_bits!($($dots)?))? == 1 {
+                    return Err(reader.error(Problem::LaterVersion { expected: EXPECTED }));
+                }
+                match reader.constrained(0, <Self as Shape>::LAST_INDEX)? {
+                    $($index => Ok($name::$variant),)*
+                    value => Err(reader.error(Problem::UnknownKind { value, expected: EXPECTED })),
+                }
+            }
+
+            #[cfg(feature = "testing")]
+            fn strategy() -> proptest::strategy::BoxedStrategy<$name> {
+                use proptest::strategy::Strategy;
+                proptest::sample::select(vec![$($name::$variant),*]).boxed()
+            }
+        }
+    };
+}

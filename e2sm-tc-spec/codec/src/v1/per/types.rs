@@ -1,0 +1,318 @@
+//! The ASN.1 types the module uses, each with its constraint.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use super::bits::{Reader, Writer, least_bits};
+use crate::error::{DecodeError, EncodeError, Problem};
+
+/// What is known of an ASN.1 type whatever the Rust type of its values.
+pub(crate) trait Shape {
+    /// Fewest bits a value takes; bounds what a list may announce.
+    const LEAST_BITS: usize;
+    /// Whether the preamble of the SEQUENCE it is a component of says if it is there.
+    const OPTIONAL: bool = false;
+    /// Index of the last alternative of a CHOICE or value of an ENUMERATED.
+    const LAST_INDEX: u64 = 0;
+}
+
+/// How a Rust value of type `T` travels: an ASN.1 type with its constraint.
+///
+/// A SEQUENCE, CHOICE or ENUMERATED of the module is itself a Rust type and travels as itself.
+pub(crate) trait Type<T: Sized>: Shape {
+    fn put(value: &T, writer: &mut Writer) -> Result<(), EncodeError>;
+    fn get(reader: &mut Reader<'_>) -> Result<T, DecodeError>;
+
+    /// The component's bit in the preamble of a SEQUENCE; none when it is mandatory.
+    fn presence(_value: &T) -> Option<bool> {
+        None
+    }
+
+    fn get_if(_present: bool, reader: &mut Reader<'_>) -> Result<T, DecodeError> {
+        Self::get(reader)
+    }
+
+    /// Values within the constraint, its edges among them.
+    #[cfg(feature = "testing")]
+    fn strategy() -> proptest::strategy::BoxedStrategy<T>;
+}
+
+/// `INTEGER (LOW..HIGH)`.
+pub(crate) struct Int<const LOW: u64, const HIGH: u64>;
+
+/// `INTEGER (0..65535)`.
+pub(crate) type U16 = Int<0, 0xffff>;
+/// `INTEGER (0..4294967295)`.
+pub(crate) type U32 = Int<0, 0xffff_ffff>;
+/// `INTEGER (0..18446744073709551615)`.
+pub(crate) type U64 = Int<0, { u64::MAX }>;
+
+impl<const LOW: u64, const HIGH: u64> Shape for Int<LOW, HIGH> {
+    const LEAST_BITS: usize = least_bits(HIGH - LOW);
+}
+
+impl<T, const LOW: u64, const HIGH: u64> Type<T> for Int<LOW, HIGH>
+where
+    T: Copy + Into<u64> + TryFrom<u64> + std::fmt::Debug + 'static,
+{
+    fn put(value: &T, writer: &mut Writer) -> Result<(), EncodeError> {
+        writer.constrained((*value).into(), LOW, HIGH)
+    }
+
+    fn get(reader: &mut Reader<'_>) -> Result<T, DecodeError> {
+        let value = reader.constrained(LOW, HIGH)?;
+        T::try_from(value)
+            .map_err(|_| reader.error(Problem::OutOfRange { value, low: LOW, high: HIGH }))
+    }
+
+    #[cfg(feature = "testing")]
+    fn strategy() -> proptest::strategy::BoxedStrategy<T> {
+        use proptest::prelude::*;
+        prop_oneof![
+            1 => Just(LOW),
+            1 => Just(HIGH),
+            3 => LOW..=HIGH,
+            // Numbers of every size, for the octet counts of wide ranges.
+            3 => (0u32..64, LOW..=HIGH).prop_map(|(shift, n)| LOW + ((n - LOW) >> shift)),
+        ]
+        .prop_filter_map("fits the Rust type", |n| T::try_from(n).ok())
+        .boxed()
+    }
+}
+
+/// `BOOLEAN`.
+pub(crate) struct Bool;
+
+impl Shape for Bool {
+    const LEAST_BITS: usize = 1;
+}
+
+impl Type<bool> for Bool {
+    fn put(value: &bool, writer: &mut Writer) -> Result<(), EncodeError> {
+        writer.bits(u64::from(*value), 1);
+        Ok(())
+    }
+
+    fn get(reader: &mut Reader<'_>) -> Result<bool, DecodeError> {
+        reader.bit()
+    }
+
+    #[cfg(feature = "testing")]
+    fn strategy() -> proptest::strategy::BoxedStrategy<bool> {
+        proptest::strategy::Strategy::boxed(proptest::arbitrary::any::<bool>())
+    }
+}
+
+/// `OPTIONAL`.
+pub(crate) struct Opt<C>(std::marker::PhantomData<C>);
+
+impl<C> Shape for Opt<C> {
+    // The bit in the preamble.
+    const LEAST_BITS: usize = 1;
+    const OPTIONAL: bool = true;
+}
+
+impl<T, C> Type<Option<T>> for Opt<C>
+where
+    T: std::fmt::Debug + 'static,
+    C: Type<T>,
+{
+    fn put(value: &Option<T>, writer: &mut Writer) -> Result<(), EncodeError> {
+        value.as_ref().map_or(Ok(()), |value| C::put(value, writer))
+    }
+
+    fn get(reader: &mut Reader<'_>) -> Result<Option<T>, DecodeError> {
+        C::get(reader).map(Some)
+    }
+
+    fn presence(value: &Option<T>) -> Option<bool> {
+        Some(value.is_some())
+    }
+
+    fn get_if(present: bool, reader: &mut Reader<'_>) -> Result<Option<T>, DecodeError> {
+        if present { Self::get(reader) } else { Ok(None) }
+    }
+
+    #[cfg(feature = "testing")]
+    fn strategy() -> proptest::strategy::BoxedStrategy<Option<T>> {
+        proptest::strategy::Strategy::boxed(proptest::option::of(C::strategy()))
+    }
+}
+
+/// `SEQUENCE (SIZE (LOW..HIGH)) OF`.
+pub(crate) struct ListOf<C, const LOW: usize, const HIGH: usize>(std::marker::PhantomData<C>);
+
+impl<C: Shape, const LOW: usize, const HIGH: usize> Shape for ListOf<C, LOW, HIGH> {
+    const LEAST_BITS: usize = least_bits((HIGH - LOW) as u64) + LOW * C::LEAST_BITS;
+}
+
+impl<T, C, const LOW: usize, const HIGH: usize> Type<Vec<T>> for ListOf<C, LOW, HIGH>
+where
+    T: std::fmt::Debug + 'static,
+    C: Type<T>,
+{
+    fn put(list: &Vec<T>, writer: &mut Writer) -> Result<(), EncodeError> {
+        let count = list.len();
+        if !(LOW..=HIGH).contains(&count) {
+            return Err(EncodeError::new(Problem::Size { count, low: LOW, high: HIGH }));
+        }
+        writer.constrained(count as u64, LOW as u64, HIGH as u64)?;
+        for (index, member) in list.iter().enumerate() {
+            C::put(member, writer).map_err(|error| error.at_index(index))?;
+        }
+        Ok(())
+    }
+
+    fn get(reader: &mut Reader<'_>) -> Result<Vec<T>, DecodeError> {
+        let count = reader.constrained(LOW as u64, HIGH as u64)? as usize;
+        // Nothing is allocated for members the message cannot hold.
+        let most = reader.remaining_bits() / C::LEAST_BITS.max(1);
+        if count > most {
+            return Err(reader.error(Problem::MoreThanFits { count, most }));
+        }
+        let mut list = Vec::with_capacity(count);
+        for index in 0..count {
+            list.push(C::get(reader).map_err(|error| error.at_index(index))?);
+        }
+        Ok(list)
+    }
+
+    #[cfg(feature = "testing")]
+    fn strategy() -> proptest::strategy::BoxedStrategy<Vec<T>> {
+        let most = HIGH.min(LOW + 4);
+        proptest::strategy::Strategy::boxed(proptest::collection::vec(C::strategy(), LOW..=most))
+    }
+}
+
+/// `VisibleString (SIZE (LOW..HIGH))` with `LOW` at least 1 and `HIGH` at least 2.
+pub(crate) struct Visible<const LOW: usize, const HIGH: usize>;
+
+impl<const LOW: usize, const HIGH: usize> Visible<LOW, HIGH> {
+    fn check(text: &str) -> Result<(), Problem> {
+        let count = text.chars().count();
+        if !(LOW..=HIGH).contains(&count) {
+            return Err(Problem::Size { count, low: LOW, high: HIGH });
+        }
+        match text.chars().find(|c| !(' '..='~').contains(c)) {
+            Some(c) => Err(Problem::Character { code: u32::from(c) }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl<const LOW: usize, const HIGH: usize> Shape for Visible<LOW, HIGH> {
+    const LEAST_BITS: usize = least_bits((HIGH - LOW) as u64) + LOW * 8;
+}
+
+impl<const LOW: usize, const HIGH: usize> Type<String> for Visible<LOW, HIGH> {
+    // 95 characters take seven bits, which aligned PER makes eight; strings of more than 16 bits
+    // at most are aligned (X.691 §30.5).
+    fn put(text: &String, writer: &mut Writer) -> Result<(), EncodeError> {
+        Self::check(text).map_err(EncodeError::new)?;
+        writer.constrained(text.len() as u64, LOW as u64, HIGH as u64)?;
+        writer.octets(text.as_bytes());
+        Ok(())
+    }
+
+    fn get(reader: &mut Reader<'_>) -> Result<String, DecodeError> {
+        let length = reader.constrained(LOW as u64, HIGH as u64)? as usize;
+        let octets = reader.octets(length)?;
+        match octets.iter().find(|octet| !(b' '..=b'~').contains(octet)) {
+            Some(octet) => Err(reader.error(Problem::Character { code: u32::from(*octet) })),
+            None => Ok(octets.iter().copied().map(char::from).collect()),
+        }
+    }
+
+    #[cfg(feature = "testing")]
+    fn strategy() -> proptest::strategy::BoxedStrategy<String> {
+        use proptest::prelude::*;
+        let lengths = prop_oneof![3 => LOW..=HIGH.min(16), 1 => Just(HIGH)];
+        lengths
+            .prop_flat_map(|length| {
+                proptest::collection::vec(proptest::char::range(' ', '~'), length)
+                    .prop_map(|characters| characters.into_iter().collect())
+            })
+            .boxed()
+    }
+}
+
+/// `UTF8String (SIZE (0..HIGH))`; the size counts characters and is not visible to PER.
+pub(crate) struct Utf8<const HIGH: usize>;
+
+impl<const HIGH: usize> Utf8<HIGH> {
+    fn check(text: &str) -> Result<(), Problem> {
+        match text.chars().count() {
+            count if count > HIGH => Err(Problem::Size { count, low: 0, high: HIGH }),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<const HIGH: usize> Shape for Utf8<HIGH> {
+    const LEAST_BITS: usize = 8;
+}
+
+impl<const HIGH: usize> Type<String> for Utf8<HIGH> {
+    fn put(text: &String, writer: &mut Writer) -> Result<(), EncodeError> {
+        Self::check(text).map_err(EncodeError::new)?;
+        writer.length(text.len())?;
+        writer.octets(text.as_bytes());
+        Ok(())
+    }
+
+    fn get(reader: &mut Reader<'_>) -> Result<String, DecodeError> {
+        let length = reader.length()?;
+        let octets = reader.octets(length)?;
+        let text = std::str::from_utf8(octets)
+            .map_err(|error| reader.error(Problem::Utf8 { at: error.valid_up_to() }))?;
+        Self::check(text).map_err(|problem| reader.error(problem))?;
+        Ok(text.to_owned())
+    }
+
+    #[cfg(feature = "testing")]
+    fn strategy() -> proptest::strategy::BoxedStrategy<String> {
+        use proptest::prelude::*;
+        let lengths = prop_oneof![4 => 0..=HIGH.min(16), 1 => Just(HIGH)];
+        lengths
+            .prop_flat_map(|length| {
+                proptest::collection::vec(any::<char>(), length)
+                    .prop_map(|characters| characters.into_iter().collect())
+            })
+            .boxed()
+    }
+}
+
+macro_rules! address {
+    ($name:ident, $address:ty, $octets:literal) => {
+        /// `OCTET STRING` of an address's fixed size, in network order.
+        pub(crate) struct $name;
+
+        impl Shape for $name {
+            const LEAST_BITS: usize = 8 * $octets;
+        }
+
+        impl Type<$address> for $name {
+            fn put(value: &$address, writer: &mut Writer) -> Result<(), EncodeError> {
+                writer.octets(&value.octets());
+                Ok(())
+            }
+
+            fn get(reader: &mut Reader<'_>) -> Result<$address, DecodeError> {
+                let mut octets = [0; $octets];
+                octets.copy_from_slice(reader.octets($octets)?);
+                Ok(<$address>::from(octets))
+            }
+
+            #[cfg(feature = "testing")]
+            fn strategy() -> proptest::strategy::BoxedStrategy<$address> {
+                let octets = proptest::arbitrary::any::<[u8; $octets]>();
+                proptest::strategy::Strategy::boxed(proptest::strategy::Strategy::prop_map(
+                    octets,
+                    <$address>::from,
+                ))
+            }
+        }
+    };
+}
+
+address!(Address4, Ipv4Addr, 4);
+address!(Address6, Ipv6Addr, 16);
