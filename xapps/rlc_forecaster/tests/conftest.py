@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-
-sys.path.insert(0, str(Path(__file__).parent))
+from rlc_reports import Reports
 
 FIELDS = np.dtype(
     [
@@ -23,8 +18,6 @@ FIELDS = np.dtype(
         ("rbid", "u1"),
     ]
 )
-
-Reports = Callable[..., NDArray[np.void]]
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tiny_model
-from conftest import Reports
 from numpy.typing import NDArray
 from rlc_forecaster.core import Forecaster, Layout, Source
 from rlc_forecaster.onnx_step import OnnxStep
 from rlc_model import FEATURES, Quantity
+from rlc_reports import Reports
 
 PERIOD_US = 1_000
 SHORT = Layout((Quantity.OCCUPANCY,), 2_000, 1_000, 3, (0.1, 0.5, 0.9))

@@ -103,7 +103,7 @@ def _quantity(index: int, code: int, layout: Layout) -> Quantity:
     if quantity is None or quantity not in layout.quantities:
         served = ", ".join(pb.Quantity.Name(CODE_OF[q]) for q in layout.quantities)
         known = code in pb.Quantity.values()
-        name = pb.Quantity.Name(code) if known else str(code)  # type: ignore[arg-type]
+        name = pb.Quantity.Name(code) if known else str(code)
         raise SelectionError(f"quantities[{index}]: {name} is not forecast; expected {served}")
     result: Quantity = quantity
     return result

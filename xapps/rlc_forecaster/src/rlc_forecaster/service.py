@@ -33,7 +33,7 @@ class ForecasterService(pb_grpc.ForecasterServicer):
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
 
-    async def Subscribe(  # type: ignore[override]  # noqa: N802
+    async def Subscribe(  # noqa: N802
         self, request: pb.ForecastRequest, context: Context
     ) -> AsyncIterator[pb.ForecastBatch]:
         """Forecasts as they are made; see the proto."""
@@ -43,7 +43,7 @@ class ForecasterService(pb_grpc.ForecasterServicer):
                 if selection.wants(batch):
                     yield selection.encode(batch, now_us())
 
-    async def Predict(  # type: ignore[override]  # noqa: N802
+    async def Predict(  # noqa: N802
         self, request: pb.ForecastRequest, context: Context
     ) -> pb.ForecastBatch:
         """The newest forecast; see the proto."""

@@ -71,9 +71,7 @@ class ForecasterSettings(XAppSettings):
     the model, or with persistence when there is none.
     """
 
-    forecast: ForecastDoor = Field(
-        default_factory=ForecastDoor, description="The forecast stream."
-    )
+    forecast: ForecastDoor = Field(default_factory=ForecastDoor, description="The forecast stream.")
     model: Path | None = Field(
         default=None,
         description="Model directory (model.onnx, manifest.json, SHA256SUMS). It is read again"

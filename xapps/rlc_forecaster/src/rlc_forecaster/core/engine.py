@@ -192,14 +192,13 @@ class Forecaster:
         fresh = slots[self._steps[slots] == 0]
         self._state[fresh] = 0
         forecasts, state = model.step(features, self._state[slots])
-        finite: NDArray[np.bool_] = np.isfinite(state).all(1) & np.isfinite(forecasts).all(
-            (1, 2, 3)
-        )
+        answers = np.concatenate([state, forecasts.reshape(len(slots), -1)], axis=1)
+        bad = np.asarray(~np.isfinite(answers).all(axis=1))
         self._state[slots] = state
         self._steps[slots] += 1
         # A state that is no number would stay so for ever: start that bearer from zero.
-        self._steps[slots[~finite]] = 0
-        forecasts = np.where(finite[:, None, None, None], forecasts, 0.0).astype(np.float32)
+        self._steps[slots[bad]] = 0
+        forecasts = np.where(bad[:, None, None, None], np.float32(0), forecasts)
         forecasts.sort(axis=-1)
         np.maximum(forecasts, 0.0, out=forecasts)
-        return forecasts, finite & (self._steps[slots] > model.warm_up_steps)
+        return forecasts, ~bad & (self._steps[slots] > model.warm_up_steps)

@@ -1,0 +1,29 @@
+"""``rlc-forecaster``: starts the xApp."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from ric import load_settings, run_xapp
+from ric.errors import SettingsError
+
+from rlc_forecaster.app import main as run
+from rlc_forecaster.settings import ForecasterSettings
+
+NAME = "rlc-forecaster"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the program; 2 for settings that are wrong."""
+    try:
+        settings = load_settings(ForecasterSettings, prog=NAME, arguments=arguments)
+        settings.forecast.credentials()
+    except SettingsError as error:
+        print(f"{NAME}: {error}", file=sys.stderr)
+        return 2
+    return run_xapp(NAME, settings, run)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

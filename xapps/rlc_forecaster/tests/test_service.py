@@ -1,0 +1,248 @@
+"""The whole xApp against a fake RIC: what a consumer gets over gRPC."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+import tiny_model
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from prometheus_client import CollectorRegistry, generate_latest
+from ric import XApp
+from ric.sm import rlc
+from ric.testing import FakeNode, FakeRic, ran_function
+from rlc_forecaster.app import ForecasterApp
+from rlc_forecaster.settings import ForecasterSettings
+from sojourn_interfaces import forecast_pb2 as pb
+from sojourn_interfaces import forecast_pb2_grpc as pb_grpc
+
+NODE = "gnb-001-01-0xe00"
+
+
+@dataclass(slots=True)
+class Running:
+    """A forecaster, its RIC and a consumer's channel."""
+
+    ric: FakeRic
+    node: FakeNode
+    forecaster: ForecasterApp
+    channel: grpc.aio.Channel
+    registry: CollectorRegistry
+
+    @property
+    def stub(self) -> Any:
+        return pb_grpc.ForecasterStub(self.channel)
+
+    def report(self, k: int, occupancies: dict[int, int]) -> None:
+        records = rlc.zeros(len(occupancies))
+        for row, (rnti, occupancy) in zip(records, occupancies.items(), strict=True):
+            row["rnti"], row["rbid"] = rnti, 1
+            row["txbuf_occ_bytes"] = occupancy
+            row["txpdu_bytes"] = 1_000 * k
+        self.node.report(rlc.OID, rlc.encode(records, 1_700_000_000_000_000 + 1_000 * k))
+
+    async def subscribed(self) -> None:
+        while not self.ric.subscriptions:
+            await asyncio.sleep(0.005)
+
+    async def seen(self, reports: int) -> None:
+        while self.forecaster.hub.published < reports:
+            await asyncio.sleep(0.005)
+
+    def metrics(self) -> str:
+        return generate_latest(self.registry).decode()
+
+
+@asynccontextmanager
+async def running(**settings: Any) -> AsyncIterator[Running]:
+    """A forecaster on free ports."""
+    ric = FakeRic()
+    node = ric.add_node(NODE, ran_function(rlc.OID))
+    made = ForecasterSettings.model_validate(
+        {"forecast": {"listen": "127.0.0.1:0"}, "http": {"listen": ""}, **settings}
+    )
+    app = XApp("rlc-forecaster", made, link=ric.link())
+    started: asyncio.Future[ForecasterApp] = asyncio.get_running_loop().create_future()
+
+    async def main(xapp: XApp[ForecasterSettings]) -> None:
+        forecaster = ForecasterApp(xapp)
+        started.set_result(forecaster)
+        await forecaster.run()
+
+    task = asyncio.create_task(app.run(main))
+    forecaster = await started
+    while forecaster.server.port == 0:
+        await asyncio.sleep(0.005)
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{forecaster.server.port}") as channel:
+        yield Running(ric, node, forecaster, channel, app.registry)
+    app.stop()
+    await asyncio.wait_for(task, 10)
+
+
+async def test_a_consumer_gets_every_bearers_forecast() -> None:
+    async with running() as r:
+        stream = r.stub.Subscribe(pb.ForecastRequest(node_id=NODE))
+        await r.subscribed()
+        while r.forecaster.hub.consumers == 0:
+            await asyncio.sleep(0.005)
+        r.report(1, {17: 4_000, 18: 90_000})
+        batch = await stream.read()
+        assert batch.node_id == NODE
+        assert [f.bearer.rnti for f in batch.forecasts] == [17, 18]
+        forecast = batch.forecasts[0]
+        assert forecast.origin_us == 1_700_000_000_001_000
+        assert (forecast.horizon_start_us, forecast.step_us) == (11_000, 1_000)
+        assert forecast.source == pb.Forecast.PERSISTENCE
+        (series,) = forecast.series
+        assert series.quantity == pb.OCCUPANCY_BYTES
+        assert list(series.values) == [4_000.0] * 60
+        stream.cancel()
+
+
+async def test_predict_answers_for_the_bearers_asked_for() -> None:
+    async with running() as r:
+        request = pb.ForecastRequest(
+            bearers=[pb.Bearer(rnti=18, drb=1), pb.Bearer(rnti=99, drb=1)],
+            quantities=[pb.DRAIN_BYTES, pb.OCCUPANCY_BYTES],
+            quantiles=[0.25, 0.5],
+        )
+        with pytest.raises(grpc.aio.AioRpcError) as none_yet:
+            await r.stub.Predict(request)
+        assert none_yet.value.code() is grpc.StatusCode.NOT_FOUND
+        await r.subscribed()
+        r.report(1, {17: 1, 18: 2_000})
+        r.report(2, {17: 1, 18: 3_000})
+        await r.seen(2)
+        batch = await r.stub.Predict(request)
+        assert list(batch.quantiles) == [0.25, 0.5]
+        (forecast,) = batch.forecasts
+        assert [s.quantity for s in forecast.series] == [pb.DRAIN_BYTES, pb.OCCUPANCY_BYTES]
+        assert list(forecast.series[0].values) == [1_000.0] * 40
+        assert list(forecast.series[1].values) == [3_000.0] * 40
+
+
+@pytest.mark.parametrize(
+    ("request_", "detail"),
+    [
+        (
+            pb.ForecastRequest(quantities=[pb.LIMIT_BYTES]),
+            "quantities[0]: LIMIT_BYTES is not forecast; expected OCCUPANCY_BYTES, DRAIN_BYTES",
+        ),
+        (pb.ForecastRequest(quantiles=[0.5, 1.0]), "quantiles[1]: 1 is not within (0, 1)"),
+        (pb.ForecastRequest(quantities=[77]), "quantities[0]: 77 is not forecast"),  # type: ignore[list-item]
+    ],
+)
+async def test_a_wrong_request_is_told_what_is_wrong(
+    request_: pb.ForecastRequest, detail: str
+) -> None:
+    async with running() as r:
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await r.stub.Predict(request_)
+        assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+        assert detail in (refused.value.details() or "")
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await r.stub.Subscribe(request_).read()
+        assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+
+
+async def test_a_model_makes_the_forecasts_and_is_swapped_when_its_directory_changes(
+    tmp_path: Path,
+) -> None:
+    tiny_model.write(tmp_path)
+    async with running(model=tmp_path, model_check_s=0.02) as r:
+        await r.subscribed()
+        for k in range(1, 12):
+            r.report(k, {17: 5_000 + 10 * k})
+        await r.seen(11)
+        batch = await r.stub.Predict(pb.ForecastRequest(node_id=NODE))
+        (forecast,) = batch.forecasts
+        assert forecast.source == pb.Forecast.MODEL
+        assert forecast.model == "tiny:1"
+        assert forecast.horizon_start_us == 2_000
+        assert 'sojourn_forecaster_model_info{model="tiny:1"} 1.0' in r.metrics()
+        assert "sojourn_forecaster_skill_ratio{" in r.metrics()
+
+        (tmp_path / "model.onnx").write_bytes(b"not a graph")
+        (tmp_path / "SHA256SUMS").write_text("0" * 64 + "  model.onnx\n")
+        while "sojourn_forecaster_model_refusals_total 1.0" not in r.metrics():
+            await asyncio.sleep(0.01)
+        assert 'model_info{model="tiny:1"} 1.0' in r.metrics()
+
+        tiny_model.write(tmp_path, version="2")
+        while 'model_info{model="tiny:2"} 1.0' not in r.metrics():
+            await asyncio.sleep(0.01)
+        r.report(12, {17: 5_000})
+        await r.seen(12)
+        batch = await r.stub.Predict(pb.ForecastRequest(node_id=NODE))
+        assert batch.forecasts[0].source == pb.Forecast.PERSISTENCE
+
+
+async def test_a_slow_consumer_gets_the_newest_and_what_it_missed_is_counted() -> None:
+    async with running() as r:
+        await r.subscribed()
+        with r.forecaster.hub.mailbox() as mailbox:
+            for k in range(1, 6):
+                r.report(k, {17: 100 * k})
+            await r.seen(5)
+            batch = await anext(mailbox.batches())
+            assert batch.values[0, 0, 0, 1] == 500
+        assert r.forecaster.hub.skipped == 4
+        assert "sojourn_forecaster_batches_skipped_total 4.0" in r.metrics()
+
+
+async def test_health_follows_the_samples() -> None:
+    async with running() as r:
+        health = health_pb2_grpc.HealthStub(r.channel)
+        request = health_pb2.HealthCheckRequest(service="sojourn.forecast.v1.Forecaster")
+        answer = await health.Check(request)
+        assert answer.status == health_pb2.HealthCheckResponse.NOT_SERVING
+        await r.subscribed()
+        r.report(1, {17: 1})
+        await r.seen(1)
+        while answer.status != health_pb2.HealthCheckResponse.SERVING:
+            await asyncio.sleep(0.05)
+            r.report(2, {17: 1})
+            answer = await health.Check(request)
+
+
+async def test_reflection_lists_the_forecaster() -> None:
+    async with running() as r:
+        stub = reflection_pb2_grpc.ServerReflectionStub(r.channel)
+        call = stub.ServerReflectionInfo()
+        await call.write(reflection_pb2.ServerReflectionRequest(list_services=""))
+        answer = await call.read()
+        names = {service.name for service in answer.list_services_response.service}
+        assert {"sojourn.forecast.v1.Forecaster", "grpc.health.v1.Health"} <= names
+        call.cancel()
+
+
+async def test_garbage_is_counted_and_the_next_report_is_served() -> None:
+    async with running() as r:
+        await r.subscribed()
+        r.node.report(rlc.OID, b"\x01\x00\x00\x00garbage")
+        r.report(1, {17: 7})
+        await r.seen(1)
+        assert 'sojourn_e2_indications_bad_total{node="gnb-001-01-0xe00"' in r.metrics()
+
+
+async def test_a_node_that_leaves_takes_its_forecasts_along() -> None:
+    async with running() as r:
+        await r.subscribed()
+        r.report(1, {17: 7})
+        await r.seen(1)
+        r.ric.remove_node(NODE)
+        while r.forecaster.hub.latest:
+            await asyncio.sleep(0.005)
+        r.node = r.ric.add_node(NODE, ran_function(rlc.OID))
+        await r.subscribed()
+        r.report(2, {17: 9})
+        await r.seen(2)
+        batch = await r.stub.Predict(pb.ForecastRequest())
+        assert batch.forecasts[0].series[0].values[0] == 9
