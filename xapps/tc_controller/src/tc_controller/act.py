@@ -1,0 +1,136 @@
+"""Controls on their way: E2SM-TC messages out, answers matched to what was asked."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tc_controller.actions import SendControl
+from tc_controller.inputs import BearerKey
+from tc_controller.templates import Pipeline
+
+#: Control styles of E2SM-TC v1.
+_STYLE_PIPELINE, _STYLE_LEASE = 1, 2
+
+
+class Purpose(enum.Enum):
+    """Why a control was sent."""
+
+    APPLY = "apply"
+    ROLL_BACK = "roll_back"
+    REAPPLY = "reapply"
+    RELEASE = "release"
+    RENEW = "renew"
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A control that is not answered yet."""
+
+    control_id: int
+    bearer: BearerKey
+    purpose: Purpose
+    #: What the transaction installs; ``None`` for the safe pipeline and for renewals.
+    pipeline: Pipeline | None
+    sent_at_us: int
+
+
+class Outbox:
+    """Numbers the controls, remembers those on their way, keeps nodes within their budget.
+
+    Args:
+        timeout_us: after this a control counts as unanswered.
+        per_second: transactions to one node per second. A RIC has a budget of requests and an E2
+            node decodes on the CPU that schedules; renewals are exempt because a lost lease costs
+            a transaction.
+    """
+
+    def __init__(self, timeout_us: int, per_second: int) -> None:
+        self._timeout_us = timeout_us
+        self.per_second = per_second
+        self._next_id = 1
+        self._pending: dict[int, Pending] = {}
+        self._budget: dict[str, tuple[float, int]] = {}
+
+    def admits(self, node_id: str, now_us: int) -> bool:
+        """Whether the node's budget has room for one more transaction."""
+        return self._tokens(node_id, now_us) >= 1.0
+
+    def transaction(
+        self,
+        now_us: int,
+        bearer: BearerKey,
+        purpose: Purpose,
+        pipeline: Pipeline | None,
+        expected_revision: int | None,
+        lease_ms: int | None,
+    ) -> SendControl:
+        """Replace the bearer's pipeline, or return to the safe one when ``pipeline`` is None."""
+        self._budget[bearer.node_id] = (self._tokens(bearer.node_id, now_us) - 1.0, now_us)
+        change: Any = "safe" if pipeline is None else {"replace": pipeline}
+        message = {
+            "transaction": {
+                "bearer": bearer.ie(),
+                "expected_revision": expected_revision,
+                "lease_ms": None if pipeline is None else lease_ms,
+                "dry_run": False,
+                "change": change,
+            }
+        }
+        return self._send(now_us, bearer, purpose, pipeline, _STYLE_PIPELINE, message)
+
+    def renewal(
+        self, now_us: int, bearer: BearerKey, revision: int, lease_ms: int
+    ) -> SendControl:
+        """Keep the bearer's pipeline for another lease."""
+        message = {
+            "lease_renewal": {"bearer": bearer.ie(), "revision": revision, "lease_ms": lease_ms}
+        }
+        return self._send(now_us, bearer, Purpose.RENEW, None, _STYLE_LEASE, message)
+
+    def take(self, control_id: int) -> Pending | None:
+        """The control an answer belongs to; ``None`` for one that was given up."""
+        return self._pending.pop(control_id, None)
+
+    def overdue(self, now_us: int) -> list[Pending]:
+        """Take out the controls that were not answered in time."""
+        late = [
+            item for item in self._pending.values() if now_us - item.sent_at_us >= self._timeout_us
+        ]
+        for item in late:
+            del self._pending[item.control_id]
+        return late
+
+    def forget(self, bearer: BearerKey) -> None:
+        """Expect no answers for this bearer any more."""
+        for control_id in [
+            item.control_id for item in self._pending.values() if item.bearer == bearer
+        ]:
+            del self._pending[control_id]
+
+    def in_flight(self) -> int:
+        """Controls not answered yet."""
+        return len(self._pending)
+
+    def _tokens(self, node_id: str, now_us: int) -> float:
+        burst = float(max(1, self.per_second // 10))
+        tokens, at_us = self._budget.get(node_id, (burst, now_us))
+        return min(burst, tokens + (now_us - at_us) * self.per_second / 1e6)
+
+    def _send(
+        self,
+        now_us: int,
+        bearer: BearerKey,
+        purpose: Purpose,
+        pipeline: Pipeline | None,
+        style: int,
+        message: Mapping[str, Any],
+    ) -> SendControl:
+        control_id = self._next_id
+        # The correlation id is a u32 on the wire.
+        self._next_id = self._next_id % 0xFFFF_FFFF + 1
+        self._pending[control_id] = Pending(control_id, bearer, purpose, pipeline, now_us)
+        header = {"style": style, "correlation_id": control_id}
+        return SendControl(control_id, bearer, header, message)

@@ -1,0 +1,39 @@
+"""What the controller wants done. It does nothing itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from tc_controller.inputs import BearerKey
+
+
+@dataclass(frozen=True, slots=True)
+class SendControl:
+    """Send this RIC control and give its outcome to ``Controller.on_control_answer``."""
+
+    #: Names the control in the answer; also the correlation id on the wire.
+    control_id: int
+    bearer: BearerKey
+    #: E2SM-TC ``ControlHeader``.
+    header: Mapping[str, Any]
+    #: E2SM-TC ``ControlMessage``.
+    message: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class WriteRecord:
+    """Append this record to the decision log."""
+
+    record: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SaveDesired:
+    """The desired pipelines changed; keep them for the next start."""
+
+    document: Mapping[str, Any]
+
+
+Action: TypeAlias = SendControl | WriteRecord | SaveDesired

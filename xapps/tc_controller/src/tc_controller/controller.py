@@ -1,0 +1,317 @@
+"""The controller's pure core: reports in, actions out. No clock, no I/O, no log.
+
+``now_us`` is the caller's clock, wall or virtual; it must not go back. The same core runs behind
+an E2 gateway (`tc_controller.app`) and in lockstep with a simulated gNB (the tests).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tc_controller import decision as records
+from tc_controller.act import Outbox, Pending
+from tc_controller.actions import Action, SaveDesired
+from tc_controller.bearer import BearerFlow, Shared
+from tc_controller.counters import Counters
+from tc_controller.inputs import (
+    BearerKey,
+    EventReport,
+    FlowReport,
+    ForecastReport,
+    Indication,
+    KpmReport,
+    MacReport,
+    NodeDown,
+    NodeEvent,
+    NodeUp,
+    Outcome,
+    PipelineReport,
+    RlcReport,
+    Unanswered,
+)
+from tc_controller.inventory import read_inventory
+from tc_controller.node import Node
+from tc_controller.pipeline_view import read_status
+from tc_controller.policy import Policy
+from tc_controller.reconcile import DesiredStore
+from tc_controller.select import depends_on_flows
+
+#: Renewals, verifications and time-outs are looked at this often.
+TICK_US = 5_000
+#: Desired pipelines of bearers that never came back are dropped this long after their node did.
+_RECLAIM_US = 60_000_000
+_DRAIN_SPAN_US = 100_000
+
+
+class Controller:
+    """Watches bearers, decides, and says what to send.
+
+    Args:
+        policy: what is demanded and what is tried.
+        id_prefix: begins the ids of decisions; should differ from start to start.
+        acting: False to watch only, until `enable`.
+        state: document of an earlier `SaveDesired`.
+        control_timeout_us: a control without answer for this long is given up.
+
+    Raises:
+        StateError: ``state`` has another shape.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        *,
+        id_prefix: str = "d",
+        acting: bool = True,
+        state: object | None = None,
+        control_timeout_us: int = 1_000_000,
+    ) -> None:
+        self.policy = policy
+        self.acting = acting
+        self.counters = Counters()
+        self.desired = DesiredStore()
+        if state is not None:
+            self.desired.load(state)
+        self._id_prefix = id_prefix
+        self._decisions = 0
+        self._outbox = Outbox(control_timeout_us, policy.max_controls_per_s)
+        self._shared = Shared(self._outbox, self.desired, self.counters, self._next_id)
+        self.nodes: dict[str, Node] = {}
+        self._reclaim_at_us: dict[str, int] = {}
+        self._ticked_at_us = 0
+        self._rematch = depends_on_flows(policy)
+
+    def _next_id(self) -> str:
+        self._decisions += 1
+        return f"{self._id_prefix}-{self._decisions}"
+
+    # -------------------------------------------------------------------- inputs
+
+    def on_indication(self, now_us: int, indication: Indication) -> list[Action]:
+        """A report came; ``now_us`` is when its handling began."""
+        out: list[Action] = []
+        node = self.nodes.get(indication.node_id)
+        if node is None:
+            self.counters.ignored["unknown_node"] += 1
+            return out
+        if isinstance(indication, RlcReport):
+            self._rlc(node, indication, now_us, out)
+        elif isinstance(indication, MacReport):
+            node.prbs.mac(indication)
+        elif isinstance(indication, PipelineReport):
+            self._pipelines(node, indication, now_us, out)
+        elif isinstance(indication, FlowReport):
+            self._inventories(node, indication, now_us)
+        elif isinstance(indication, EventReport):
+            self._events(node, indication, now_us, out)
+        elif isinstance(indication, ForecastReport):
+            self._forecasts(node, indication, now_us, out)
+        elif isinstance(indication, KpmReport) and self.policy.reports.mac_period_ms is None:
+            node.prbs.kpm(indication)
+        if now_us - self._ticked_at_us >= TICK_US:
+            out += self.on_tick(now_us)
+        return out
+
+    def on_tick(self, now_us: int) -> list[Action]:
+        """Time passed; to be called at least each `TICK_US` while no reports come."""
+        out: list[Action] = []
+        self._ticked_at_us = now_us
+        for pending in self._outbox.overdue(now_us):
+            self._answer(pending, Unanswered("no answer in time"), now_us, out)
+        if not self.acting:
+            return out
+        for node in self.nodes.values():
+            for flow in node.flows.values():
+                if now_us >= flow.wake_at_us:
+                    flow.tick(node.look(flow.key), now_us, out)
+                    node.sync(flow, now_us)
+        self._reclaim(now_us, out)
+        return out
+
+    def on_control_answer(self, now_us: int, control_id: int, outcome: Outcome) -> list[Action]:
+        """A control was answered."""
+        out: list[Action] = []
+        self._answer(self._outbox.take(control_id), outcome, now_us, out)
+        return out
+
+    def on_node_event(self, now_us: int, event: NodeEvent) -> list[Action]:
+        """A node came or went."""
+        if isinstance(event, NodeDown):
+            node = self.nodes.pop(event.node_id, None)
+            if node is not None:
+                for key in node.flows:
+                    self._outbox.forget(key)
+            return []
+        if isinstance(event, NodeUp):
+            self.nodes[event.node_id] = Node(
+                event.node_id, event.capabilities, self.policy, self._shared
+            )
+            self._reclaim_at_us[event.node_id] = now_us + _RECLAIM_US
+        return []
+
+    def set_policy(self, now_us: int, policy: Policy) -> list[Action]:
+        """Another policy holds from now on."""
+        self.policy = policy
+        self._outbox.per_second = policy.max_controls_per_s
+        self._rematch = depends_on_flows(policy)
+        for node in self.nodes.values():
+            node.govern(policy, now_us)
+        return self.on_tick(now_us)
+
+    def enable(self) -> None:
+        """Begin to act on what is watched."""
+        self.acting = True
+
+    def release_all(self, now_us: int) -> list[Action]:
+        """Return all bearers to their safe pipelines, for a stop that leaves nothing behind."""
+        out: list[Action] = []
+        for node in self.nodes.values():
+            for flow in node.flows.values():
+                flow.release(now_us, out)
+                node.sync(flow, now_us)
+        return out
+
+    @property
+    def controls_in_flight(self) -> int:
+        """Controls not answered yet."""
+        return self._outbox.in_flight()
+
+    # ------------------------------------------------------------------- reports
+
+    def _rlc(self, node: Node, report: RlcReport, now_us: int, out: list[Action]) -> None:
+        new, gone = node.windows.update(report.collected_at_us, report.bearers)
+        if not new and not gone and node.windows.newest_us() != report.collected_at_us:
+            self.counters.ignored["late_report"] += 1
+            return
+        for key in gone:
+            node.remove(key, now_us, out)
+        for slot in new:
+            node.admit(slot, now_us, out)
+        began, ended = node.detector.step()
+        for slot in began.tolist():
+            flow = self._at(node, slot)
+            if flow is not None and flow.rule is not None:
+                self.counters.violations[flow.rule.name] += 1
+        for slot in ended.tolist():
+            flow = self._at(node, slot)
+            if flow is not None:
+                flow.violation_ended()
+        if not self.acting or not bool(node.ready.any()):
+            return
+        size = min(node.ready.size, node.detector.violating.size)
+        for slot in np.flatnonzero(node.detector.violating[:size] & node.ready[:size]).tolist():
+            flow = self._at(node, slot)
+            if flow is not None:
+                over_us = node.detector.over_for_us(slot)
+                self._decide(node, flow, now_us, "violation", out, over_us)
+
+    def _pipelines(
+        self, node: Node, report: PipelineReport, now_us: int, out: list[Action]
+    ) -> None:
+        for status in report.statuses:
+            key = BearerKey.from_ie(node.node_id, status["bearer"])
+            if key is None:
+                self.counters.ignored["bearer_without_rnti"] += 1
+                continue
+            view = read_status(report.collected_at_us, status, node.inventories.get(key))
+            node.views[key] = view
+            node.charge(key, view)
+            flow = node.flows.get(key)
+            if flow is not None and self.acting:
+                flow.status(view, node.look(key), now_us, out)
+                node.sync(flow, now_us)
+
+    def _inventories(self, node: Node, report: FlowReport, now_us: int) -> None:
+        for inventory in report.inventories:
+            key = BearerKey.from_ie(node.node_id, inventory["bearer"])
+            if key is None:
+                self.counters.ignored["bearer_without_rnti"] += 1
+                continue
+            old = node.inventories.get(key)
+            view = read_inventory(report.collected_at_us, inventory, self.policy.greedy)
+            node.inventories[key] = view
+            if self._rematch and (old is None or old.qfis() != view.qfis()):
+                flow = node.flows.get(key)
+                if flow is not None:
+                    node.assign(flow, now_us)
+
+    def _events(self, node: Node, report: EventReport, now_us: int, out: list[Action]) -> None:
+        for event in report.events:
+            key = BearerKey.from_ie(node.node_id, event["bearer"])
+            flow = None if key is None else node.flows.get(key)
+            if key is None or flow is None:
+                continue
+            kind = event["kind"]
+            if kind == "bearer_removed":
+                node.remove(key, now_us, out)
+            elif isinstance(kind, dict) and "lease_expired" in kind and self.acting:
+                flow.lease_expired(int(kind["lease_expired"]["revision"]), now_us, out)
+                node.sync(flow, now_us)
+
+    def _forecasts(
+        self, node: Node, report: ForecastReport, now_us: int, out: list[Action]
+    ) -> None:
+        if not self.acting:
+            return
+        for forecast in report.forecasts:
+            key = BearerKey(node.node_id, forecast.rnti, forecast.drb)
+            flow, look = node.flows.get(key), node.look(key)
+            if flow is None or look is None or flow.rule is None or flow.controlled:
+                continue
+            drain_kbps = look.drain_kbps(look.at_us - _DRAIN_SPAN_US)
+            predicted = node.predictor.step(
+                key, forecast, report.quantiles, flow.rule.objective, drain_kbps
+            )
+            if predicted and flow.ready(now_us):
+                node.predictor.forget(key)
+                self._decide(node, flow, now_us, "predicted", out, 0)
+
+    # --------------------------------------------------------------------- inner
+
+    def _decide(
+        self,
+        node: Node,
+        flow: BearerFlow,
+        now_us: int,
+        trigger: str,
+        out: list[Action],
+        over_for_us: int,
+    ) -> None:
+        look = node.look(flow.key)
+        if look is None or not self._outbox.admits(node.node_id, now_us):
+            return
+        flow.decide(look, now_us, trigger, out, over_for_us=over_for_us)
+        node.sync(flow, now_us)
+
+    def _answer(
+        self, pending: Pending | None, outcome: Outcome, now_us: int, out: list[Action]
+    ) -> None:
+        if pending is None:
+            self.counters.ignored["late_answer"] += 1
+            return
+        node = self.nodes.get(pending.bearer.node_id)
+        flow = None if node is None else node.flows.get(pending.bearer)
+        if node is None or flow is None:
+            self.counters.ignored["late_answer"] += 1
+            return
+        flow.answered(pending, outcome, node.look(pending.bearer), now_us, out)
+        node.sync(flow, now_us)
+
+    def _at(self, node: Node, slot: int) -> BearerFlow | None:
+        key = node.windows.keys[slot]
+        return None if key is None else node.flows.get(key)
+
+    def _reclaim(self, now_us: int, out: list[Action]) -> None:
+        """Stop wanting pipelines of bearers that did not come back with their node."""
+        for node_id, at_us in list(self._reclaim_at_us.items()):
+            if now_us < at_us:
+                continue
+            del self._reclaim_at_us[node_id]
+            node = self.nodes.get(node_id)
+            if node is None:
+                continue
+            for item in self.desired.of_node(node_id):
+                if item.bearer not in node.flows:
+                    self.desired.drop(item.bearer)
+                    out.append(records.noted("bearer_gone", now_us, item.bearer))
+                    out.append(SaveDesired(self.desired.document()))

@@ -1,0 +1,151 @@
+"""Which rung of the ladder comes next, and why the ones before it do not."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tc_controller.inputs import Ie
+from tc_controller.inventory import FlowView
+from tc_controller.ladder import Condition, FlowSlicing, L4s, Rung, SegregateGreedy
+from tc_controller.templates import Pipeline, compose
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known about a bearer when its next rung is chosen."""
+
+    flows: FlowView | None
+    drain_kbps: float | None
+    #: E2SM-TC ``Capabilities`` of the node.
+    capabilities: Ie | None
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A rung that was not taken."""
+
+    index: int
+    template: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The rung to take; ``pipeline`` is ``None`` when there is none left."""
+
+    index: int
+    rung: Rung | None
+    pipeline: Pipeline | None
+    skipped: tuple[Skipped, ...]
+
+
+def choose(
+    ladder: Sequence[Rung],
+    current: int | None,
+    in_force: Pipeline | None,
+    failed: Collection[int],
+    facts: Facts,
+) -> Choice:
+    """The next rung.
+
+    Args:
+        current: index of the rung in force, ``None`` below the ladder.
+        in_force: pipeline of that rung. Where it was made for flows that are no longer the greedy
+            ones, the same rung is taken again for those that are.
+        failed: rungs that were rolled back or refused lately.
+    """
+    skipped: list[Skipped] = []
+    for index in range(0 if current is None else current, len(ladder)):
+        rung = ladder[index]
+        reason = _obstacle(index, rung, failed, facts)
+        if reason is None:
+            greedy = facts.flows.greedy if facts.flows is not None else ()
+            pipeline = compose(rung, greedy, facts.drain_kbps)
+            if index == current and not _made_for_other_flows(rung, in_force, pipeline):
+                reason = "in force already"
+            else:
+                reason = _unsupported(pipeline, facts.capabilities)
+                if reason is None:
+                    return Choice(index, rung, pipeline, tuple(skipped))
+        skipped.append(Skipped(index, rung.template, reason))
+    return Choice(len(ladder), None, None, tuple(skipped))
+
+
+def _obstacle(index: int, rung: Rung, failed: Collection[int], facts: Facts) -> str | None:
+    """Why the rung may not be tried."""
+    if index in failed:
+        return "rolled back or refused a short while ago"
+    flows = facts.flows
+    reason = _unmet(rung.when, flows)
+    if reason is not None:
+        return reason
+    if isinstance(rung, L4s) and (flows is None or not flows.ect1):
+        return "no ECT(1) traffic seen"
+    if isinstance(rung, SegregateGreedy | FlowSlicing):
+        if flows is None:
+            return "no flow inventory yet"
+        if not flows.greedy:
+            return "no greedy flow in the inventory"
+        if flows.active <= len(flows.greedy):
+            return "every flow is greedy: nobody to protect by setting them apart"
+    if isinstance(rung, FlowSlicing) and rung.greedy_share is not None and not facts.drain_kbps:
+        return "the drain rate is not known yet"
+    return None
+
+
+def _unmet(when: Condition, flows: FlowView | None) -> str | None:
+    bounds = (when.min_active_flows, when.max_active_flows, when.min_greedy_flows)
+    if flows is None:
+        if when.ect1_traffic is not None or any(bound is not None for bound in bounds):
+            return "its condition is on flows and there is no flow inventory yet"
+        return None
+    active, greedy = flows.active, len(flows.greedy)
+    if when.min_active_flows is not None and active < when.min_active_flows:
+        return f"{active} active flows; asks for at least {when.min_active_flows}"
+    if when.max_active_flows is not None and active > when.max_active_flows:
+        return f"{active} active flows; asks for at most {when.max_active_flows}"
+    if when.min_greedy_flows is not None and greedy < when.min_greedy_flows:
+        return f"{greedy} greedy flows; asks for at least {when.min_greedy_flows}"
+    if when.ect1_traffic is not None and flows.ect1 != when.ect1_traffic:
+        return "ECT(1) traffic seen" if flows.ect1 else "no ECT(1) traffic seen"
+    return None
+
+
+def _made_for_other_flows(rung: Rung, in_force: Pipeline | None, pipeline: Pipeline) -> bool:
+    if in_force is None or not isinstance(rung, SegregateGreedy | FlowSlicing):
+        return False
+    old = {_key(item) for item in in_force["classifier"]["osi"]["filters"]}
+    new = {_key(item) for item in pipeline["classifier"]["osi"]["filters"]}
+    return not new <= old
+
+
+def _key(item: Ie) -> str:
+    return repr(sorted(item["match"].items()))
+
+
+def _unsupported(pipeline: Pipeline, capabilities: Ie | None) -> str | None:
+    """The first stage kind the RAN function does not declare."""
+    if capabilities is None:
+        return None
+    kinds: list[tuple[str, Any]] = [
+        ("classifiers", pipeline["classifier"]),
+        *(("queues", queues["discipline"]) for queues in pipeline["queues"]),
+        ("schedulers", pipeline["scheduler"]),
+        ("pacers", pipeline["pacer"]),
+    ]
+    for stage, element in kinds:
+        kind = element if isinstance(element, str) else next(iter(element))
+        declared = capabilities.get(stage)
+        if declared is not None and kind not in declared:
+            return f"the RAN function has no {kind} among its {stage}"
+    queues = sum(int(item["count"]) for item in pipeline["queues"])
+    most = capabilities.get("max_queues")
+    if most is not None and queues > most:
+        return f"{queues} queues; the RAN function holds {most}"
+    filters = pipeline["classifier"].get("osi", {"filters": ()})["filters"]
+    most = capabilities.get("max_filters")
+    if most is not None and len(filters) > most:
+        return f"{len(filters)} filters; the RAN function holds {most}"
+    return None

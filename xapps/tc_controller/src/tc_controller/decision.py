@@ -1,0 +1,190 @@
+"""A decision and the records that tell its story in the decision log.
+
+Every record has ``event``, ``at_us`` and, where it belongs to a decision, ``id``. The events of a
+decision are ``decided``, ``answered`` (several when it was retried), ``verified`` and, if it came
+to that, ``rolled_back``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tc_controller.actions import WriteRecord
+from tc_controller.decide import Skipped
+from tc_controller.inputs import Accepted, BearerKey, Outcome, Refused
+from tc_controller.inventory import FlowId, FlowView
+from tc_controller.ladder import Rung
+from tc_controller.look import Snapshot
+from tc_controller.policy import Rule
+from tc_controller.templates import Pipeline
+from tc_controller.verify import Judgement
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One decision to change a bearer's pipeline."""
+
+    id: str
+    bearer: BearerKey
+    #: Controller time at which handling of the triggering report began.
+    at_us: int
+    #: violation, predicted or climb.
+    trigger: str
+    index: int
+    rung: Rung
+    pipeline: Pipeline
+    before: Snapshot
+    #: Greedy flows at the decision and their rates, kbit/s.
+    greedy: dict[FlowId, int]
+
+
+def decided(
+    decision: Decision,
+    rule: Rule,
+    flows: FlowView | None,
+    skipped: tuple[Skipped, ...],
+    expected_revision: int | None,
+    over_for_us: int,
+    follows: str | None,
+    reasons: list[str],
+) -> WriteRecord:
+    """The record of a new decision."""
+    objective, enforce = rule.objective, rule.enforce
+    return WriteRecord(
+        {
+            "event": "decided",
+            "id": decision.id,
+            "at_us": decision.at_us,
+            "bearer": decision.bearer.as_dict(),
+            "trigger": decision.trigger,
+            "follows": follows,
+            "rule": rule.name,
+            "objective": {
+                "bound_ms": objective.bound_ms,
+                "percentile": objective.percentile,
+                "window_ms": objective.window_ms,
+                "min_utilisation_ratio": rule.guard.min_utilisation_ratio,
+            },
+            "inputs": {
+                **decision.before.as_dict(),
+                "above_bound_for_us": over_for_us,
+                "flows": None if flows is None else flows.summary(),
+            },
+            "rung": {
+                "index": decision.index,
+                "template": decision.rung.template,
+                "parameters": decision.rung.model_dump(exclude={"template", "when"}),
+            },
+            "skipped": _skipped(skipped),
+            "transaction": {
+                "expected_revision": expected_revision,
+                "lease_ms": enforce.lease_ms,
+                "pipeline": decision.pipeline,
+            },
+            "dry_run": enforce.dry_run,
+            "reasons": reasons,
+        }
+    )
+
+
+def answered(decision: Decision, now_us: int, outcome: Outcome, attempt: int) -> WriteRecord:
+    """The record of an answer to a decision's transaction."""
+    return WriteRecord(
+        {
+            "event": "answered",
+            "id": decision.id,
+            "at_us": now_us,
+            "attempt": attempt,
+            "outcome": outcome_dict(outcome),
+            "detect_to_ack_us": now_us - decision.at_us,
+        }
+    )
+
+
+def verified(
+    decision: Decision, now_us: int, judgement: Judgement, settled_us: int, expected_us: int
+) -> WriteRecord:
+    """The record of a verdict."""
+    return WriteRecord(
+        {
+            "event": "verified",
+            "id": decision.id,
+            "at_us": now_us,
+            "verdict": judgement.verdict.value,
+            "settled_after_us": settled_us,
+            "expected_settle_us": expected_us,
+            "before": judgement.before.as_dict(),
+            "after": judgement.after.as_dict(),
+            "reasons": list(judgement.reasons),
+        }
+    )
+
+
+def rolled_back(
+    decision: Decision, now_us: int, to: str, outcome: Outcome, cool_down_ms: int
+) -> WriteRecord:
+    """The record of a rollback's answer."""
+    return WriteRecord(
+        {
+            "event": "rolled_back",
+            "id": decision.id,
+            "at_us": now_us,
+            "to": to,
+            "outcome": outcome_dict(outcome),
+            "cool_down_ms": cool_down_ms,
+        }
+    )
+
+
+def no_rung(
+    now_us: int, bearer: BearerKey, rule: Rule, before: Snapshot, skipped: tuple[Skipped, ...]
+) -> WriteRecord:
+    """The record of a violation for which the ladder has nothing (left)."""
+    return WriteRecord(
+        {
+            "event": "no_rung",
+            "at_us": now_us,
+            "bearer": bearer.as_dict(),
+            "rule": rule.name,
+            "inputs": before.as_dict(),
+            "skipped": _skipped(skipped),
+        }
+    )
+
+
+def noted(event: str, now_us: int, bearer: BearerKey, **details: Any) -> WriteRecord:
+    """The record of something that is no decision: a lease lost, a bearer gone, …"""
+    return WriteRecord(
+        {"event": event, "at_us": now_us, "bearer": bearer.as_dict(), **details}
+    )
+
+
+def outcome_dict(outcome: Outcome) -> Mapping[str, Any]:
+    """An outcome for the log."""
+    if isinstance(outcome, Accepted):
+        return {"accepted": {"revision": outcome.revision, "lease_ms": outcome.lease_ms}}
+    if isinstance(outcome, Refused):
+        return {
+            "refused": {
+                "cause": outcome.cause,
+                "element": outcome.element,
+                "detail": outcome.detail,
+                "revision": outcome.revision,
+            }
+        }
+    return {"unanswered": outcome.detail}
+
+
+def result_name(outcome: Outcome) -> str:
+    """An outcome as a label."""
+    if isinstance(outcome, Accepted):
+        return "accepted"
+    return outcome.cause if isinstance(outcome, Refused) else "unanswered"
+
+
+def _skipped(skipped: tuple[Skipped, ...]) -> list[dict[str, Any]]:
+    return [
+        {"index": item.index, "template": item.template, "reason": item.reason} for item in skipped
+    ]

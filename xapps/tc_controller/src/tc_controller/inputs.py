@@ -1,0 +1,213 @@
+"""What the controller is told: reports of a node, answers to controls, nodes coming and going.
+
+Every report carries two times. ``collected_at_us`` is the node's clock when the report was
+taken; windows and rates are computed on it. The ``now_us`` given with it to the controller is
+the controller's own clock; leases, time-outs and latencies are measured on that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: JSON shape of an E2SM-TC v1 information element (the serde names of the codec).
+Ie: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class BearerKey:
+    """One data radio bearer of one UE of one E2 node."""
+
+    node_id: str
+    #: C-RNTI (38.321 §7.1).
+    rnti: int
+    #: DRB identity, 1..=32 (38.331).
+    drb: int
+
+    def __str__(self) -> str:
+        return f"{self.node_id}/0x{self.rnti:04x}/drb{self.drb}"
+
+    def ie(self) -> dict[str, Any]:
+        """The E2SM-TC ``BearerId``."""
+        return {"ue": {"rnti": self.rnti}, "drb": self.drb}
+
+    def as_dict(self) -> dict[str, Any]:
+        """For the decision log."""
+        return {"node": self.node_id, "rnti": self.rnti, "drb": self.drb}
+
+    @classmethod
+    def from_ie(cls, node_id: str, ie: Ie) -> BearerKey | None:
+        """Bearer of a report; ``None`` when the UE is not named by its C-RNTI.
+
+        RLC reports know a UE by its C-RNTI alone, so a bearer named otherwise has nothing to be
+        matched with.
+        """
+        rnti = ie["ue"].get("rnti")
+        return None if rnti is None else cls(node_id, int(rnti), int(ie["drb"]))
+
+
+@dataclass(frozen=True, slots=True)
+class RlcReport:
+    """RLC statistics of all bearers of a node.
+
+    ``bearers`` is a structured array with at least the fields ``rnti``, ``rbid``,
+    ``txsdu_wt_us`` (age of the head of line, µs, 0 when empty), ``txsdu_avg_time_to_tx`` (mean
+    sojourn over 100 ms, µs), ``txbuf_occ_bytes`` and ``txpdu_bytes`` (cumulative, wraps at 2³²).
+    """
+
+    node_id: str
+    collected_at_us: int
+    bearers: NDArray[np.void]
+
+
+@dataclass(frozen=True, slots=True)
+class MacReport:
+    """MAC statistics; ``ues`` has at least ``rnti`` and ``dl_aggr_prb`` (cumulative, wraps)."""
+
+    node_id: str
+    collected_at_us: int
+    ues: NDArray[np.void]
+
+
+@dataclass(frozen=True, slots=True)
+class KpmReport:
+    """KPM measurements per UE, by their 28.552 name."""
+
+    node_id: str
+    collected_at_us: int
+    period_ms: int
+    ues: Mapping[int, Mapping[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineReport:
+    """E2SM-TC report style 1: one ``PipelineStatus`` per bearer."""
+
+    node_id: str
+    collected_at_us: int
+    statuses: Sequence[Ie]
+
+
+@dataclass(frozen=True, slots=True)
+class FlowReport:
+    """E2SM-TC report style 2: one ``FlowInventory`` per bearer."""
+
+    node_id: str
+    collected_at_us: int
+    inventories: Sequence[Ie]
+
+
+@dataclass(frozen=True, slots=True)
+class EventReport:
+    """E2SM-TC report style 3: pipelines, leases and bearers that changed."""
+
+    node_id: str
+    collected_at_us: int
+    events: Sequence[Ie]
+
+
+@dataclass(frozen=True, slots=True)
+class BearerForecast:
+    """Forecast of one bearer.
+
+    ``occupancy_bytes`` has shape (points, quantiles); point ``k`` is expected at
+    ``origin_us + horizon_start_us + k · step_us`` of the node's clock.
+    """
+
+    rnti: int
+    drb: int
+    origin_us: int
+    horizon_start_us: int
+    step_us: int
+    occupancy_bytes: NDArray[np.float32]
+    #: False for the persistence fall-back, which expects the present to stay.
+    from_model: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastReport:
+    """One batch of the forecast stream."""
+
+    node_id: str
+    collected_at_us: int
+    quantiles: tuple[float, ...]
+    forecasts: Sequence[BearerForecast]
+
+
+Indication: TypeAlias = (
+    RlcReport
+    | MacReport
+    | KpmReport
+    | PipelineReport
+    | FlowReport
+    | EventReport
+    | ForecastReport
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeUp:
+    """A node is there. ``capabilities`` is its E2SM-TC ``Capabilities``; ``None``: it has no
+    TC RAN function, so its bearers are watched but cannot be controlled."""
+
+    node_id: str
+    capabilities: Ie | None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDown:
+    """A node, or the way to it, is gone."""
+
+    node_id: str
+
+
+NodeEvent: TypeAlias = NodeUp | NodeDown
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The RAN function did it."""
+
+    revision: int
+    lease_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The RAN function changed nothing and said why."""
+
+    cause: str
+    element: str
+    detail: str
+    #: Revision in force; ``None`` when the bearer is unknown.
+    revision: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """No answer: whether the control took effect is unknown."""
+
+    detail: str
+
+
+Outcome: TypeAlias = Accepted | Refused | Unanswered
+
+
+def parse_outcome(ie: Ie) -> Outcome:
+    """The answer in an E2SM-TC ``ControlOutcome``."""
+    accepted = ie.get("accepted")
+    if accepted is not None:
+        return Accepted(int(accepted["revision"]), accepted.get("lease_ms"))
+    refused = ie.get("refused")
+    if refused is None:
+        return Unanswered(f"a control outcome of unknown shape: {dict(ie)}")
+    return Refused(
+        cause=str(refused["cause"]),
+        element=str(refused.get("element", "")),
+        detail=str(refused.get("detail", "")),
+        revision=refused.get("revision"),
+    )

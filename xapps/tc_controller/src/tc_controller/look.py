@@ -1,0 +1,123 @@
+"""One bearer as its node's windows show it now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tc_controller.inventory import FlowView
+from tc_controller.observe import RlcWindows
+from tc_controller.pipeline_view import PipelineView
+from tc_controller.utilisation import PrbRate, PrbWindow
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Reads the windows of one bearer; valid until its slot is freed."""
+
+    windows: RlcWindows
+    prbs: PrbWindow
+    slot: int
+    rnti: int
+    pipeline: PipelineView | None
+    flows: FlowView | None
+
+    @property
+    def at_us(self) -> int:
+        """Node time of the newest RLC report."""
+        return self.windows.newest_us()
+
+    @property
+    def hol_us(self) -> float:
+        """Age of the RLC's head of line."""
+        return float(self.windows.hol_us[self.slot])
+
+    @property
+    def mean_us(self) -> float:
+        """Mean RLC sojourn over 100 ms."""
+        return float(self.windows.mean_us[self.slot])
+
+    @property
+    def sojourn_us(self) -> float:
+        """RLC head of line plus what the pipeline costs an ungreedy flow."""
+        return float(self.windows.sojourn_us[self.slot])
+
+    @property
+    def occupancy_bytes(self) -> int:
+        """RLC transmission buffer."""
+        return int(self.windows.occupancy_bytes[self.slot])
+
+    @property
+    def drained_bytes(self) -> int:
+        """Bytes the MAC has taken since the bearer was first seen."""
+        return int(self.windows.drained_bytes[self.slot])
+
+    def sojourn_percentile(self, since_us: int, percentile: float) -> float | None:
+        """Percentile of the sojourn after ``since_us``, µs."""
+        return self.windows.sojourn_percentile(self.slot, since_us, percentile)
+
+    def drain_kbps(self, since_us: int) -> float | None:
+        """Drain rate after ``since_us``."""
+        return self.windows.drain_kbps(self.slot, since_us)
+
+    def prb(self, since_us: int) -> PrbRate | None:
+        """PRB rates after ``since_us``."""
+        return self.prbs.rate(self.rnti, since_us)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """State of a bearer over a span, for the log and for comparing before with after."""
+
+    #: Node time of the newest report in it.
+    at_us: int
+    span_ms: int
+    hol_us: float
+    mean_us: float
+    #: At the objective's percentile over the span.
+    sojourn_us: float | None
+    #: The part of it that the pipeline adds, newest.
+    pipeline_us: float
+    occupancy_bytes: int
+    drain_kbps: float | None
+    prb: PrbRate | None
+    backlog_bytes: int | None
+    dropped_packets: int | None
+    marked_packets: int | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For the decision log, times in µs."""
+        return {
+            "at_us": self.at_us,
+            "span_ms": self.span_ms,
+            "hol_us": round(self.hol_us),
+            "mean_sojourn_us": round(self.mean_us),
+            "sojourn_us": None if self.sojourn_us is None else round(self.sojourn_us),
+            "pipeline_sojourn_us": round(self.pipeline_us),
+            "occupancy_bytes": self.occupancy_bytes,
+            "drain_kbps": None if self.drain_kbps is None else round(self.drain_kbps),
+            "ue_prb_per_s": None if self.prb is None else round(self.prb.ue),
+            "cell_prb_per_s": None if self.prb is None else round(self.prb.cell),
+            "pipeline_backlog_bytes": self.backlog_bytes,
+            "dropped_packets": self.dropped_packets,
+            "marked_packets": self.marked_packets,
+        }
+
+
+def snapshot(look: Look, since_us: int, percentile: float) -> Snapshot:
+    """What the bearer was like after ``since_us`` of node time."""
+    view = look.pipeline
+    return Snapshot(
+        at_us=look.at_us,
+        span_ms=(look.at_us - since_us) // 1000,
+        hol_us=look.hol_us,
+        mean_us=look.mean_us,
+        sojourn_us=look.sojourn_percentile(since_us, percentile),
+        pipeline_us=look.sojourn_us - look.hol_us,
+        occupancy_bytes=look.occupancy_bytes,
+        drain_kbps=look.drain_kbps(since_us),
+        prb=look.prb(since_us),
+        backlog_bytes=None if view is None else view.backlog_bytes,
+        dropped_packets=None if view is None else view.dropped_packets,
+        marked_packets=None if view is None else view.marked_packets,
+    )

@@ -1,0 +1,221 @@
+"""Windows over the RLC state of all bearers of a node, one row of arrays per report.
+
+All bearers are updated at once with NumPy; a bearer is a *slot*, a column of the arrays. The
+sojourn a packet meets is the age of the RLC's head of line plus what the pipeline in front of it
+costs an ungreedy flow (`tc_controller.pipeline_view`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tc_controller.inputs import BearerKey
+
+_WRAP = 1 << 32
+#: A step of a 32-bit counter above this is a restart of the counter, not traffic: at 1 ms it
+#: would be 17 Tbit/s.
+_RESTART = 1 << 31
+
+
+class RlcWindows:
+    """Recent RLC state of one node's bearers.
+
+    Args:
+        node_id: the node.
+        depth: reports kept. Every window asked for must be shorter.
+        gone_after: reports without a bearer after which it is gone.
+    """
+
+    def __init__(self, node_id: str, depth: int, gone_after: int = 200) -> None:
+        self.node_id = node_id
+        self.depth = depth
+        self._gone_after = gone_after
+        self.capacity = 0
+        #: Bearer of each slot; ``None`` where the slot is free.
+        self.keys: list[BearerKey | None] = []
+        self._slots: dict[int, int] = {}
+        self._free: list[int] = []
+        self._codes: NDArray[np.uint64] = np.empty(0, np.uint64)
+        self._present: NDArray[np.intp] = np.empty(0, np.intp)
+        #: Row of the newest report in the rings.
+        self.row = -1
+        self.reports = 0
+        self.at_us: NDArray[np.int64] = np.zeros(depth, np.int64)
+        self.sojourn_ring: NDArray[np.float32] = np.zeros((depth, 0), np.float32)
+        self.drained_ring: NDArray[np.int64] = np.zeros((depth, 0), np.int64)
+        self.hol_us: NDArray[np.float32] = np.zeros(0, np.float32)
+        self.mean_us: NDArray[np.float32] = np.zeros(0, np.float32)
+        self.occupancy_bytes: NDArray[np.int64] = np.zeros(0, np.int64)
+        self.sojourn_us: NDArray[np.float32] = np.zeros(0, np.float32)
+        self.pipeline_us: NDArray[np.float32] = np.zeros(0, np.float32)
+        self.drained_bytes: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._counter: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._seen: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._born: NDArray[np.int64] = np.zeros(0, np.int64)
+        #: Rows ignored because their bearer cannot be addressed (C-RNTI or DRB out of range).
+        self.unaddressable = 0
+
+    # ------------------------------------------------------------------ updating
+
+    def update(self, at_us: int, rows: NDArray[np.void]) -> tuple[list[int], list[BearerKey]]:
+        """Take one report; returns the slots of new bearers and the bearers that are gone.
+
+        A report not newer than the last one (late or duplicate) changes nothing.
+        """
+        if self.reports and at_us <= int(self.at_us[self.row]):
+            return [], []
+        rows, new = self._locate(rows)
+        slots = self._present
+        previous = self.row
+        self.row = (self.row + 1) % self.depth
+        self.reports += 1
+        self.at_us[self.row] = at_us
+
+        self.hol_us[:] = 0.0
+        self.hol_us[slots] = rows["txsdu_wt_us"]
+        self.mean_us[slots] = rows["txsdu_avg_time_to_tx"]
+        self.occupancy_bytes[slots] = rows["txbuf_occ_bytes"]
+        counter = rows["txpdu_bytes"].astype(np.int64)
+        step = (counter - self._counter[slots]) % _WRAP
+        step[step >= _RESTART] = 0
+        if new:
+            fresh = self._born[slots] == self.reports
+            step[fresh] = 0
+        self._counter[slots] = counter
+        self.drained_bytes[slots] += step
+        self._seen[slots] = self.reports
+        np.add(self.hol_us, self.pipeline_us, out=self.sojourn_us)
+
+        self.sojourn_ring[self.row] = self.sojourn_us
+        self.drained_ring[self.row] = self.drained_bytes
+        if new and previous >= 0:
+            # Before a bearer was born its counter stood still.
+            self.drained_ring[:, new] = self.drained_bytes[new]
+        return new, self._expire()
+
+    def forget(self, key: BearerKey) -> None:
+        """Free the slot of a bearer that is gone."""
+        code = _code(key.rnti, key.drb)
+        slot = self._slots.pop(code, None)
+        if slot is None:
+            return
+        self.keys[slot] = None
+        self._free.append(slot)
+        self._codes = np.empty(0, np.uint64)
+        self.sojourn_ring[:, slot] = 0.0
+        self.drained_ring[:, slot] = 0
+        for array in (self.hol_us, self.mean_us, self.sojourn_us, self.pipeline_us):
+            array[slot] = 0.0
+        for counter in (self.occupancy_bytes, self.drained_bytes, self._counter, self._seen):
+            counter[slot] = 0
+
+    def _locate(self, rows: NDArray[np.void]) -> tuple[NDArray[np.void], list[int]]:
+        """Set ``_present`` to the slots of the rows; reports name the same bearers in the same
+        order nearly always, which costs one comparison."""
+        codes = rows["rnti"].astype(np.uint64) << np.uint64(8) | rows["rbid"].astype(np.uint64)
+        if codes.size == self._codes.size and bool((codes == self._codes).all()):
+            return rows, []
+        valid = (rows["rnti"] <= 0xFFFF) & (rows["rbid"] >= 1) & (rows["rbid"] <= 32)
+        _, first = np.unique(codes, return_index=True)
+        unique = np.zeros(codes.size, np.bool_)
+        unique[first] = True
+        keep = valid & unique
+        if not bool(keep.all()):
+            self.unaddressable += int(codes.size - keep.sum())
+            rows, codes = rows[keep], codes[keep]
+            cache = np.empty(0, np.uint64)
+        else:
+            cache = codes
+        new: list[int] = []
+        present = np.empty(codes.size, np.intp)
+        for position, code in enumerate(codes.tolist()):
+            slot = self._slots.get(code)
+            if slot is None:
+                slot = self._allocate(code)
+                new.append(slot)
+            present[position] = slot
+        self._present, self._codes = present, cache
+        return rows, new
+
+    def _allocate(self, code: int) -> int:
+        if not self._free:
+            self._grow()
+        slot = self._free.pop()
+        self._slots[code] = slot
+        self.keys[slot] = BearerKey(self.node_id, code >> 8, code & 0xFF)
+        self._born[slot] = self.reports + 1
+        return slot
+
+    def _grow(self) -> None:
+        old = self.capacity
+        self.capacity = max(4, old * 2)
+        extra = self.capacity - old
+        self.keys += [None] * extra
+        self._free += range(self.capacity - 1, old - 1, -1)
+        self.sojourn_ring = np.pad(self.sojourn_ring, ((0, 0), (0, extra)))
+        self.drained_ring = np.pad(self.drained_ring, ((0, 0), (0, extra)))
+        self.hol_us = np.pad(self.hol_us, (0, extra))
+        self.mean_us = np.pad(self.mean_us, (0, extra))
+        self.sojourn_us = np.pad(self.sojourn_us, (0, extra))
+        self.pipeline_us = np.pad(self.pipeline_us, (0, extra))
+        self.occupancy_bytes = np.pad(self.occupancy_bytes, (0, extra))
+        self.drained_bytes = np.pad(self.drained_bytes, (0, extra))
+        self._counter = np.pad(self._counter, (0, extra))
+        self._seen = np.pad(self._seen, (0, extra))
+        self._born = np.pad(self._born, (0, extra))
+
+    def _expire(self) -> list[BearerKey]:
+        if len(self._slots) == self._present.size:
+            return []
+        gone = []
+        for slot in self._slots.values():
+            key = self.keys[slot]
+            if key is not None and self.reports - int(self._seen[slot]) > self._gone_after:
+                gone.append(key)
+        return gone
+
+    # ------------------------------------------------------------------- reading
+
+    @property
+    def bearers(self) -> int:
+        """Bearers known now."""
+        return len(self._slots)
+
+    def slot(self, key: BearerKey) -> int | None:
+        """Column of a bearer."""
+        return self._slots.get(_code(key.rnti, key.drb))
+
+    def newest_us(self) -> int:
+        """Node time of the newest report, 0 before the first."""
+        return int(self.at_us[self.row]) if self.reports else 0
+
+    def rows_since(self, since_us: int) -> NDArray[np.intp]:
+        """Rings' rows of the reports after ``since_us``, oldest first."""
+        count = min(self.reports, self.depth)
+        order = (self.row - np.arange(count - 1, -1, -1)) % self.depth
+        return order[self.at_us[order] > since_us]
+
+    def sojourn_percentile(self, slot: int, since_us: int, percentile: float) -> float | None:
+        """Percentile of the sojourn over the reports after ``since_us``, µs."""
+        rows = self.rows_since(since_us)
+        if rows.size == 0:
+            return None
+        return float(np.percentile(self.sojourn_ring[rows, slot], percentile))
+
+    def drain_kbps(self, slot: int, since_us: int) -> float | None:
+        """Rate at which the MAC drained the bearer after ``since_us``, kbit/s."""
+        rows = self.rows_since(since_us)
+        born = int(self._born[slot])
+        if rows.size > self.reports - born + 1:
+            rows = rows[rows.size - (self.reports - born + 1) :]
+        if rows.size < 2:
+            return None
+        first, last = int(rows[0]), int(rows[-1])
+        span_us = int(self.at_us[last] - self.at_us[first])
+        drained = int(self.drained_ring[last, slot] - self.drained_ring[first, slot])
+        return drained * 8_000.0 / span_us
+
+
+def _code(rnti: int, drb: int) -> int:
+    return rnti << 8 | drb

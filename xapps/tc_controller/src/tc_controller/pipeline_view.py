@@ -1,0 +1,70 @@
+"""What a bearer's pipeline looks like from its status reports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tc_controller.inputs import Ie
+from tc_controller.inventory import FlowView
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineView:
+    """One ``PipelineStatus``, reduced to what decisions rest on."""
+
+    collected_at_us: int
+    revision: int
+    name: str
+    safe: bool
+    lease_left_ms: int | None
+    backlog_bytes: int
+    head_of_line_us: int
+    #: What the pipeline costs an ungreedy flow, µs.
+    ungreedy_sojourn_us: float
+    dropped_packets: int
+    marked_packets: int
+
+
+def read_status(collected_at_us: int, status: Ie, flows: FlowView | None) -> PipelineView:
+    """The view of one E2SM-TC ``PipelineStatus``; ``flows`` says who uses which queue."""
+    queues = status["queues"]
+    return PipelineView(
+        collected_at_us=collected_at_us,
+        revision=int(status["revision"]),
+        name=str(status["name"]),
+        safe=bool(status["safe"]),
+        lease_left_ms=status.get("lease_left_ms"),
+        backlog_bytes=sum(int(queue["backlog_bytes"]) for queue in queues),
+        head_of_line_us=int(status["head_of_line_age_us"]),
+        ungreedy_sojourn_us=_ungreedy_sojourn_us(status, flows),
+        dropped_packets=int(status["dropped_packets"]),
+        marked_packets=sum(int(queue["marked_packets"]) for queue in queues),
+    )
+
+
+def _ungreedy_sojourn_us(status: Ie, flows: FlowView | None) -> float:
+    """The worst mean sojourn among queues that an ungreedy flow uses.
+
+    The delay a greedy flow makes in a queue of its own hurts nobody but itself, and its own
+    congestion control asked for it. With one queue, or without an inventory, nobody can be told
+    apart: with one queue everybody waits in it; with several, the queue that forwarded most is
+    taken for the greedy one.
+    """
+    queues = status["queues"]
+    if not queues:
+        return 0.0
+    if flows is not None and flows.flows:
+        used = flows.queues_of_ungreedy()
+        return max((_sojourn_us(queue) for queue in queues if queue["id"] in used), default=0.0)
+    if len(queues) == 1:
+        return _sojourn_us(queues[0])
+    busiest = max(queues, key=lambda queue: int(queue["forwarded_bytes"]))
+    return max(_sojourn_us(queue) for queue in queues if queue is not busiest)
+
+
+def _sojourn_us(queue: Ie) -> float:
+    """Mean over 100 ms; a queue that forwards nothing at all has none, so its last counts."""
+    mean = float(queue["mean_sojourn_us"])
+    if mean == 0.0 and queue["backlog_bytes"] > 0:
+        return float(queue["last_sojourn_us"])
+    return mean

@@ -1,0 +1,87 @@
+"""How much of the radio is used, from MAC or KPM reports: PRBs per second per UE and of the cell."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+from tc_controller.inputs import KpmReport, MacReport
+
+_WRAP = 1 << 32
+_RESTART = 1 << 31
+#: 28.552 §5.1.1.2, served by OAI as a count of PRBs in the period.
+KPM_PRB = "RRU.PrbTotDl"
+
+
+@dataclass(frozen=True, slots=True)
+class PrbRate:
+    """Downlink PRBs per second."""
+
+    ue: float
+    cell: float
+
+
+class PrbWindow:
+    """Cumulative PRBs of one node's UEs over the last ``span_us`` of node time."""
+
+    def __init__(self, span_us: int) -> None:
+        self._span_us = span_us
+        self._last: dict[int, int] = {}
+        self._total: dict[int, int] = {}
+        self._cell = 0
+        self._history: deque[tuple[int, int, dict[int, int]]] = deque()
+
+    def mac(self, report: MacReport) -> None:
+        """Take a MAC report."""
+        if self._stale(report.collected_at_us):
+            return
+        present = {}
+        for rnti, counter in zip(
+            report.ues["rnti"].tolist(), report.ues["dl_aggr_prb"].tolist(), strict=True
+        ):
+            step = (counter - self._last.get(rnti, counter)) % _WRAP
+            step = 0 if step >= _RESTART else step
+            self._cell += step
+            self._last[rnti] = counter
+            present[rnti] = self._total[rnti] = self._total.get(rnti, 0) + step
+        self._forget_absent(present)
+        self._push(report.collected_at_us, present)
+
+    def kpm(self, report: KpmReport) -> None:
+        """Take a KPM report; UEs without the measurement count as zero."""
+        if self._stale(report.collected_at_us):
+            return
+        present = {}
+        for rnti, values in report.ues.items():
+            step = int(values.get(KPM_PRB, 0.0))
+            self._cell += step
+            present[rnti] = self._total[rnti] = self._total.get(rnti, 0) + step
+        self._forget_absent(present)
+        self._push(report.collected_at_us, present)
+
+    def rate(self, rnti: int, since_us: int) -> PrbRate | None:
+        """Rates after ``since_us``; ``None`` with fewer than two reports of the UE since then."""
+        first = next((item for item in self._history if item[0] > since_us and rnti in item[2]), None)
+        if first is None:
+            return None
+        last = self._history[-1]
+        span_us = last[0] - first[0]
+        if span_us <= 0 or rnti not in last[2]:
+            return None
+        return PrbRate(
+            ue=(last[2][rnti] - first[2][rnti]) * 1e6 / span_us,
+            cell=(last[1] - first[1]) * 1e6 / span_us,
+        )
+
+    def _stale(self, at_us: int) -> bool:
+        return bool(self._history) and at_us <= self._history[-1][0]
+
+    def _forget_absent(self, present: dict[int, int]) -> None:
+        for rnti in [rnti for rnti in self._total if rnti not in present]:
+            del self._total[rnti]
+            self._last.pop(rnti, None)
+
+    def _push(self, at_us: int, present: dict[int, int]) -> None:
+        self._history.append((at_us, self._cell, present))
+        while at_us - self._history[0][0] > self._span_us:
+            self._history.popleft()

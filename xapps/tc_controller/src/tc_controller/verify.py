@@ -1,0 +1,180 @@
+"""Did the change help? Waits until its effect can be seen, then compares after with before.
+
+The RLC is a FIFO that nobody can recall anything from: what it held when the pipeline took effect
+(seconds of it on a bloated bearer) still leaves at link rate and still delays what is behind it.
+Until the MAC has drained as many bytes as were there, the old backlog is what the reports show,
+so nothing is judged (*settling*). Then the reports of one window are (*observing*).
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from tc_controller.inventory import FlowId, FlowView
+from tc_controller.look import Look, Snapshot, snapshot
+from tc_controller.policy import Guard, Objective, Rule, Verification
+
+#: A greedy flow below this share of its old rate has ended, not been slowed.
+_ENDED_SHARE = 0.01
+#: Two full packets: an empty pipeline may be caught with these in it.
+_EMPTY_BYTES = 3_000
+
+
+class Verdict(enum.Enum):
+    """Outcome of a verification."""
+
+    #: Within the objective, no harm.
+    SATISFIED = "satisfied"
+    #: No harm, but still above the bound.
+    INSUFFICIENT = "insufficient"
+    #: The guard says utilisation or sojourn got worse.
+    WORSE = "worse"
+    #: The reports do not tell.
+    INCONCLUSIVE = "inconclusive"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A verdict, what it rests on and why."""
+
+    verdict: Verdict
+    before: Snapshot
+    after: Snapshot
+    reasons: tuple[str, ...]
+
+
+class Verifier:
+    """Watches one change of one bearer from its acknowledgement to the verdict.
+
+    Args:
+        rule: whose objective, guard and verification times hold.
+        before: the bearer at the decision.
+        greedy: flows that were greedy then, with their rates in kbit/s.
+        look: the bearer when the change took effect.
+        now_us: controller time of that.
+    """
+
+    def __init__(
+        self, rule: Rule, before: Snapshot, greedy: dict[FlowId, int], look: Look, now_us: int
+    ) -> None:
+        self._objective: Objective = rule.objective
+        self._guard: Guard = rule.guard
+        self._times: Verification = rule.verify
+        self.before = before
+        self._greedy = greedy
+        self.backlog_bytes = look.occupancy_bytes
+        self._drained_from = look.drained_bytes
+        self._accepted_at_us = now_us
+        #: Node time when the old backlog had left; ``None`` before.
+        self._drained_at_us: int | None = None
+        #: Node time when observing began; ``None`` while settling.
+        self.observing_since_us: int | None = None
+        self._observing_from_us = 0
+
+    def expected_settle_us(self) -> int:
+        """Time the old backlog needs at the drain rate of before, with the margin."""
+        rate = self.before.drain_kbps or 0.0
+        needed = self.backlog_bytes * 8_000.0 / rate if rate > 0.0 else 0.0
+        longest = self._times.max_settle_ms * 1000
+        return min(longest, int(needed) + self._times.margin_ms * 1000)
+
+    def poll(self, look: Look, now_us: int) -> Judgement | None:
+        """The judgement, once there is one. To be asked every few ms."""
+        if self.observing_since_us is None:
+            self._settle(look, now_us)
+            return None
+        since_us = self.observing_since_us
+        complete = look.at_us - since_us >= self._times.window_ms * 1000
+        if complete and self._reports_are_in(look, since_us):
+            return self._judge(look, since_us)
+        if now_us - self._observing_from_us >= self._times.max_window_ms * 1000:
+            if look.sojourn_percentile(since_us, self._objective.percentile) is not None:
+                return self._judge(look, since_us)
+            after = snapshot(look, since_us, self._objective.percentile)
+            reason = "no RLC report since the old backlog left"
+            return Judgement(Verdict.INCONCLUSIVE, self.before, after, (reason,))
+        return None
+
+    def _settle(self, look: Look, now_us: int) -> None:
+        if self._drained_at_us is None:
+            drained = look.drained_bytes - self._drained_from
+            if drained >= self.backlog_bytes or look.occupancy_bytes == 0:
+                self._drained_at_us = look.at_us
+        over = now_us - self._accepted_at_us >= self._times.max_settle_ms * 1000
+        if over or (
+            self._drained_at_us is not None
+            and look.at_us - self._drained_at_us >= self._times.margin_ms * 1000
+        ):
+            self.observing_since_us = look.at_us
+            self._observing_from_us = now_us
+
+    def _reports_are_in(self, look: Look, since_us: int) -> bool:
+        if look.pipeline is None or look.pipeline.collected_at_us <= since_us:
+            return False
+        return self.before.prb is None or look.prb(since_us) is not None
+
+    def _judge(self, look: Look, since_us: int) -> Judgement:
+        after = snapshot(look, since_us, self._objective.percentile)
+        harm = self._utilisation_harm(look, after) + self._sojourn_harm(after)
+        if harm:
+            return Judgement(Verdict.WORSE, self.before, after, tuple(harm))
+        sojourn_us = after.sojourn_us
+        if sojourn_us is None:
+            return Judgement(Verdict.INCONCLUSIVE, self.before, after, ("no RLC report",))
+        bound_us = self._objective.bound_ms * 1000.0
+        figure = f"p{self._objective.percentile:g} sojourn {sojourn_us / 1000:.1f} ms"
+        if sojourn_us <= bound_us:
+            reason = f"{figure}, within {self._objective.bound_ms:g} ms"
+            return Judgement(Verdict.SATISFIED, self.before, after, (reason,))
+        reason = f"{figure}, still above {self._objective.bound_ms:g} ms"
+        return Judgement(Verdict.INSUFFICIENT, self.before, after, (reason,))
+
+    def _utilisation_harm(self, look: Look, after: Snapshot) -> list[str]:
+        ratio, unit = self._utilisation_ratio(after)
+        if ratio is None or ratio >= self._guard.min_utilisation_ratio:
+            return []
+        if demand_ended(self._greedy, look):
+            return []
+        return [
+            f"{unit} fell to {ratio:.0%} of before; "
+            f"the guard asks for {self._guard.min_utilisation_ratio:.0%}"
+        ]
+
+    def _utilisation_ratio(self, after: Snapshot) -> tuple[float | None, str]:
+        """PRBs tell use from channel: a worse channel drains less with as many PRBs. A UE that got
+        fewer because others took them (the cell is as full as before) is not harmed by us."""
+        before = self.before
+        if before.prb is not None and after.prb is not None and before.prb.ue > 0.0:
+            ue = after.prb.ue / before.prb.ue
+            cell = after.prb.cell / before.prb.cell if before.prb.cell > 0.0 else ue
+            return max(ue, cell), "PRB use"
+        if before.drain_kbps and after.drain_kbps is not None:
+            return after.drain_kbps / before.drain_kbps, "the drain rate"
+        return None, ""
+
+    def _sojourn_harm(self, after: Snapshot) -> list[str]:
+        if after.sojourn_us is None or self.before.sojourn_us is None:
+            return []
+        limit_us = max(
+            self._guard.sojourn_floor_ms * 1000.0,
+            self.before.sojourn_us * self._guard.max_sojourn_ratio,
+        )
+        if after.sojourn_us <= limit_us:
+            return []
+        return [
+            f"sojourn rose from {self.before.sojourn_us / 1000:.1f} to "
+            f"{after.sojourn_us / 1000:.1f} ms; the guard allows {limit_us / 1000:.1f} ms"
+        ]
+
+
+def demand_ended(greedy: dict[FlowId, int], look: Look) -> bool:
+    """Whether the radio is used less because the flows that filled it are over: none of them
+    arrives any more and the pipeline holds nothing."""
+    flows: FlowView | None = look.flows
+    if not greedy or flows is None or look.pipeline is None:
+        return False
+    if look.pipeline.backlog_bytes > _EMPTY_BYTES:
+        return False
+    rates = {flow.five_tuple: flow.rate_kbps for flow in flows.flows}
+    return all(rates.get(flow, 0) <= _ENDED_SHARE * rate for flow, rate in greedy.items())
