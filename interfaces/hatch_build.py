@@ -14,6 +14,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from google.protobuf import descriptor_pb2
+from grpc_tools import protoc  # type: ignore[import-untyped]
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 PACKAGE = "sojourn_interfaces"
@@ -40,9 +42,6 @@ def compile_protos(proto_dir: Path, out_dir: Path) -> list[Path]:
     Returns the files written. Raises `RuntimeError` when there is nothing to compile or protoc
     refuses a file; protoc has then said which line on standard error.
     """
-    from google.protobuf import descriptor_pb2
-    from grpc_tools import protoc
-
     protos = sorted(proto_dir.glob("*.proto"))
     if not protos:
         raise RuntimeError(f"{proto_dir}: no .proto file; expected at least one")

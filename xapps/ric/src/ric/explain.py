@@ -73,26 +73,28 @@ def dotted(location: Sequence[int | str]) -> str:
 
 
 def _describe(problem: Any, location: Location, model: type[BaseModel] | None) -> str:
+    if problem["type"] == "missing":
+        return f"missing; expected {field_description(model, location) or 'a value'}"
+    if problem["type"] == "extra_forbidden":
+        return _unknown_key(location, model)
+    return f"{_shown(problem['input'])}{_misfit(problem)}"
+
+
+def _misfit(problem: Any) -> str:
     kind: str = problem["type"]
     context: Mapping[str, Any] = problem.get("ctx", {})
-    if kind == "missing":
-        described = field_description(model, location)
-        return f"missing; expected {described}" if described else "missing; expected a value"
-    if kind == "extra_forbidden":
-        return _unknown_key(location, model)
-    value = _shown(problem["input"])
     if kind in _COMPARISONS:
         key, sign = _COMPARISONS[kind]
-        return f"{value} is out of range; expected {sign} {context[key]}"
+        return f" is out of range; expected {sign} {context[key]}"
     if kind in _KINDS:
-        return f"{value} does not fit; expected {_KINDS[kind]}"
+        return f" does not fit; expected {_KINDS[kind]}"
     if kind in ("literal_error", "enum", "union_tag_invalid"):
-        expected = context.get("expected") or context.get("expected_tags")
-        return f"{value} is not one of the choices; expected {expected}"
+        choices = context.get("expected") or context.get("expected_tags")
+        return f" is not one of the choices; expected {choices}"
     if kind == "value_error":
-        # Our own validators say "problem; expected …" themselves.
-        return f"{value}: {context['error']}"
-    return f"{value}: {problem['msg']}"
+        # Validators of ours say "problem; expected …" themselves.
+        return f": {context['error']}"
+    return f": {problem['msg']}"
 
 
 def _unknown_key(location: Location, model: type[BaseModel] | None) -> str:
@@ -154,14 +156,22 @@ def _as_written(location: Location, data: Any) -> Location:
     kept: list[int | str] = []
     current = data
     for index, step in enumerate(location):
-        if (isinstance(current, Mapping) and step in current) or (
-            isinstance(current, list) and isinstance(step, int) and step < len(current)
-        ):
-            current = current[step]
-        elif index < len(location) - 1 or not isinstance(current, Mapping):
+        last = index == len(location) - 1
+        found, below = _step_into(current, step)
+        if found:
+            current = below
+        elif not last or not isinstance(current, Mapping):
             continue
         kept.append(step)
     return tuple(kept)
+
+
+def _step_into(value: Any, step: int | str) -> tuple[bool, Any]:
+    if isinstance(value, Mapping) and step in value:
+        return True, value[step]
+    if isinstance(value, list) and isinstance(step, int) and step < len(value):
+        return True, value[step]
+    return False, None
 
 
 def _shown(value: Any) -> str:

@@ -19,6 +19,13 @@ from ric.health import HealthServer, Readiness
 from ric.metrics import GatewayCollector, GatewayMetrics
 from ric.settings import XAppSettings, printable
 
+_new_event_loop: Callable[[], asyncio.AbstractEventLoop]
+try:
+    from uvloop import new_event_loop as _new_event_loop
+except ImportError:
+    # The loop of the standard library does as well, somewhat slower.
+    _new_event_loop = asyncio.new_event_loop
+
 Settings = TypeVar("Settings", bound=XAppSettings)
 
 EXIT_OK: Final = 0
@@ -180,7 +187,7 @@ def run_xapp(
         logs.configure(settings.log)
     log = structlog.get_logger(xapp=name)
     try:
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=_new_event_loop) as runner:
             runner.run(_run_with_signals(name, settings, main))
     except (KeyboardInterrupt, asyncio.CancelledError):
         log.warning("stopped at once")
@@ -188,7 +195,7 @@ def run_xapp(
     except Exception as failure:
         for error in _leaves(failure):
             expected = isinstance(error, (RicError, OSError))
-            log.error("failed", error=str(error), exc_info=None if expected else error)
+            log.critical("failed", error=str(error), exc_info=None if expected else error)
         return EXIT_FAILED
     return EXIT_OK
 
@@ -209,15 +216,6 @@ async def _run_with_signals(
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, on_signal, number)
     await app.run(main)
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
-    return factory
 
 
 def _leaves(error: BaseException) -> list[BaseException]:

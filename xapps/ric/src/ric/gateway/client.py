@@ -148,7 +148,12 @@ class E2GatewayClient:
             queue_depth=queue_depth,
         )
         subscription = Subscription(
-            request, link, table, self._clock, self.metrics, self._backoff()
+            request,
+            link=link,
+            nodes=table,
+            clock=self._clock,
+            metrics=self.metrics,
+            backoff=self._backoff(),
         )
         if keep_newest <= 0:
             return subscription.indications()

@@ -33,6 +33,7 @@ class Subscription:
     def __init__(
         self,
         request: SubscriptionRequest,
+        *,
         link: GatewayLink,
         nodes: NodeTable,
         clock: Clock,

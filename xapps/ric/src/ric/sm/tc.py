@@ -1,7 +1,7 @@
 """E2SM-TC through the `e2sm_tc` codec, which is loaded at the first use.
 
-Values are the JSON shapes of the E2SM-TC document as `dict`s: snake_case names, units in the
-names. `kind` names the information element: "event_trigger", "control", "indication", ….
+Values are the JSON shapes of the E2SM-TC document: `dict`s with snake_case names and units in the
+names; a choice without parameters is its bare name. `Kind` names the message.
 """
 
 from __future__ import annotations
@@ -14,6 +14,17 @@ from ric.errors import ServiceModelError, ServiceModelUnavailable
 from ric.sm.oids import TC_V0_OID, TC_V1_OID
 
 Encoding = Literal["v0", "v1"]
+Kind = Literal[
+    "control",
+    "control-header",
+    "control-outcome",
+    "event-trigger",
+    "action-definition",
+    "indication-header",
+    "indication",
+    "ran-function-definition",
+    "pipeline",
+]
 
 V0_OID: Final = TC_V0_OID
 V1_OID: Final = TC_V1_OID
@@ -44,10 +55,10 @@ def available() -> bool:
     return True
 
 
-def encode(kind: str, value: Any, encoding: Encoding = "v1") -> bytes:
-    """The bytes of an information element.
+def encode(kind: Kind, value: Any, encoding: Encoding = "v1") -> bytes:
+    """The bytes of a message.
 
-    Raises `ServiceModelError` for a value the encoding cannot carry (the place is the element),
+    Raises `ServiceModelError` for a value the encoding cannot carry (`place` names the element),
     `ServiceModelUnavailable` without the codec.
     """
     codec = _codec()
@@ -57,14 +68,16 @@ def encode(kind: str, value: Any, encoding: Encoding = "v1") -> bytes:
         raise _as_service_model_error(kind, encoding, error) from error
 
 
-def decode(kind: str, data: bytes, encoding: Encoding = "v1") -> dict[str, Any]:
-    """The information element in `data`; raises as `encode` does."""
+def decode(kind: Kind, data: bytes, encoding: Encoding = "v1") -> Any:
+    """The message in `data`; raises as `encode` does."""
     codec = _codec()
     try:
-        return cast(dict[str, Any], codec.decode(kind, data, encoding))
+        return codec.decode(kind, data, encoding)
     except codec.CodecError as error:
         raise _as_service_model_error(kind, encoding, error) from error
 
 
 def _as_service_model_error(kind: str, encoding: str, error: Exception) -> ServiceModelError:
-    return ServiceModelError("tc", kind, str(error), f"an element of E2SM-TC {encoding}")
+    element = getattr(error, "element", "")
+    place = f"{kind}.{element}" if element else kind
+    return ServiceModelError("tc", place, str(error), f"a message of E2SM-TC {encoding}")

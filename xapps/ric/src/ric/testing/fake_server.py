@@ -145,6 +145,8 @@ class _Servicer(E2GatewayServicer):
         context: grpc.aio.ServicerContext[pb.ControlRequest, pb.ControlResponse],
     ) -> pb.ControlResponse:
         try:
+            if all(node.id != request.node_id for node in self._ric.nodes()):
+                await context.abort(grpc.StatusCode.NOT_FOUND, f"no node {request.node_id}")
             answer = await self._ric.control(
                 request.node_id, request.ran_function_oid, request.header, request.message
             )

@@ -1,0 +1,207 @@
+"""`ric`: look at a gateway: its nodes, and the indications of one RAN function.
+
+`ric nodes` prints the nodes and their RAN functions; `ric watch` prints indications as JSON lines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+from contextlib import aclosing
+from typing import Any
+
+from ric.e2 import Indication, Node
+from ric.errors import RicError, ServiceModelError
+from ric.gateway import E2GatewayClient, GrpcLink
+from ric.settings import GatewaySettings, Section
+from ric.settings_sources import add_settings_arguments, settings_from
+from ric.sm import KPM_OID, MAC_OID, RLC_OID, TC_V0_OID, TC_V1_OID, mac, ran_function_name, rlc, tc
+from ric.sm.plain import event_trigger
+
+_OIDS = {
+    "rlc": RLC_OID,
+    "mac": MAC_OID,
+    "kpm": KPM_OID,
+    "tc_v0": TC_V0_OID,
+    "tc_v1": TC_V1_OID,
+}
+
+
+class RicSettings(Section):
+    """Look at an E2 gateway: its nodes and their indications."""
+
+    gateway: GatewaySettings = GatewaySettings()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the tool; returns the exit status."""
+    given = _parser().parse_args(arguments)
+    try:
+        settings = settings_from(RicSettings, given).gateway
+        if given.action == "nodes":
+            asyncio.run(_nodes(settings, as_json=given.json))
+        else:
+            asyncio.run(_watch(settings, given))
+    except RicError as error:
+        sys.stderr.write(f"ric: {error}\n")
+        return 1
+    except (KeyboardInterrupt, BrokenPipeError):
+        return 1
+    return 0
+
+
+async def _nodes(settings: GatewaySettings, *, as_json: bool) -> None:
+    link = GrpcLink(settings)
+    try:
+        nodes = await link.list_nodes()
+    finally:
+        await link.close()
+    if as_json:
+        for node in nodes:
+            sys.stdout.write(json.dumps(node_to_json(node)) + "\n")
+    else:
+        sys.stdout.write(node_table(nodes))
+
+
+async def _watch(settings: GatewaySettings, given: argparse.Namespace) -> None:
+    oid = _OIDS.get(given.ran_function, given.ran_function)
+    trigger, actions = _subscription_of(oid, given)
+    async with E2GatewayClient(settings) as gateway:
+        node_id = given.node
+        if node_id is None:
+            async with aclosing(gateway.watch_nodes()) as events:
+                node_id = (await anext(events)).node.id
+        stream = gateway.subscribe(
+            node_id, oid, trigger, actions, given.measurement, keep_newest=1024
+        )
+        left = given.count
+        async with aclosing(stream):
+            async for indication in stream:
+                sys.stdout.write(json.dumps(indication_to_json(indication)) + "\n")
+                sys.stdout.flush()
+                left -= 1
+                if left == 0:
+                    return
+
+
+def _subscription_of(oid: str, given: argparse.Namespace) -> tuple[bytes, list[bytes]]:
+    """Event trigger and actions of a periodic report."""
+    if oid != TC_V1_OID:
+        return event_trigger(given.period_ms), []
+    action = {"style": given.style, "bearers": [], "top_flows": 16}
+    return (
+        tc.encode("event-trigger", {"periodic": {"period_ms": given.period_ms}}),
+        [tc.encode("action-definition", action)],
+    )
+
+
+def node_to_json(node: Node) -> dict[str, Any]:
+    """A node as plain values; the definitions of its RAN functions in hexadecimal."""
+    return {
+        "id": node.id,
+        "type": node.type.value,
+        "mcc": node.mcc,
+        "mnc": node.mnc,
+        "nb_id": node.nb_id,
+        "ran_functions": [
+            {
+                "id": function.id,
+                "oid": function.oid,
+                "name": ran_function_name(function.oid),
+                "revision": function.revision,
+                "definition": function.definition.hex(),
+            }
+            for function in node.ran_functions
+        ],
+    }
+
+
+def node_table(nodes: Sequence[Node]) -> str:
+    """Nodes as text, a line for each RAN function."""
+    rows = [("NODE", "TYPE", "PLMN", "FUNCTION", "ID", "OID", "REVISION")]
+    for node in nodes:
+        plmn = f"{node.mcc:03}-{node.mnc:02}"
+        for f in node.ran_functions or (None,):
+            told = (
+                ("-", "-", "-", "-")
+                if f is None
+                else (ran_function_name(f.oid), str(f.id), f.oid, str(f.revision))
+            )
+            rows.append((node.id, node.type.value, plmn, *told))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = (
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    )
+    return "".join(f"{line}\n" for line in lines)
+
+
+def indication_to_json(indication: Indication) -> dict[str, Any]:
+    """An indication with its message decoded where the service model is known."""
+    shown: dict[str, Any] = {
+        "node": indication.node_id,
+        "ran_function": ran_function_name(indication.oid),
+        "sequence": indication.sequence,
+        "missed": indication.missed,
+        "subscription": indication.subscription,
+        "collected_at_us": indication.collected_at_us,
+        "received_at_us": indication.received_at_us,
+        "handled_at_us": indication.handled_at_us,
+    }
+    try:
+        shown["value"] = _decoded(indication)
+    except ServiceModelError as error:
+        shown["error"] = str(error)
+        shown["message"] = indication.message.hex()
+    return shown
+
+
+def _decoded(indication: Indication) -> Any:
+    if indication.kpm is not None:
+        report = indication.kpm
+        return {
+            "period_ms": report.period_ms,
+            "ues": [{"rnti": ue.rnti, "values": ue.values} for ue in report.ues],
+            "unsupported": list(report.unsupported),
+        }
+    if indication.oid == RLC_OID:
+        return rlc.to_json(rlc.decode(indication.message))
+    if indication.oid == MAC_OID:
+        return mac.to_json(mac.decode(indication.message))
+    if indication.oid in (TC_V0_OID, TC_V1_OID):
+        encoding: tc.Encoding = "v0" if indication.oid == TC_V0_OID else "v1"
+        return tc.decode("indication", indication.message, encoding)
+    return indication.message.hex()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="ric", description=RicSettings.__doc__)
+    actions = parser.add_subparsers(dest="action", required=True)
+    nodes = actions.add_parser("nodes", help="print the nodes and their RAN functions")
+    nodes.add_argument("--json", action="store_true", help="one JSON object a line")
+    watch = actions.add_parser("watch", help="print indications as JSON lines")
+    watch.add_argument(
+        "ran_function", help=f"{', '.join(_OIDS)}, or an OID", metavar="RAN_FUNCTION"
+    )
+    watch.add_argument("--node", help="node id (default: the first that connects)")
+    watch.add_argument("--period-ms", type=int, default=100, help="default: %(default)s")
+    watch.add_argument("--count", type=int, default=0, help="stop after so many (0: never)")
+    watch.add_argument(
+        "--measurement", action="append", default=[], help="KPM measurement name; repeat it"
+    )
+    watch.add_argument(
+        "--style",
+        choices=("pipeline_status", "flow_inventory", "events"),
+        default="pipeline_status",
+        help="report style of TC v1 (default: %(default)s)",
+    )
+    for sub in (nodes, watch):
+        add_settings_arguments(sub, RicSettings)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

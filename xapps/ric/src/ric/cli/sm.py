@@ -1,0 +1,149 @@
+"""`ric-sm`: service model messages between hexadecimal and JSON, one a line.
+
+`ric-sm decode --sm rlc` reads a hex string a line and answers each with one JSON line,
+`{"value": …}` or `{"error": …}`; `ric-sm encode` is the inverse and answers `{"hex": …}`. Lines
+without anything are skipped. The exit status is 0 even with errors among the answers: every line
+was answered.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final, get_args
+
+from ric.errors import RicError, ServiceModelError, ServiceModelUnavailable
+from ric.sm import mac, rlc, tc
+
+TC_KINDS: Final = get_args(tc.Kind)
+
+Decode = Callable[[bytes], Any]
+Encode = Callable[[Any], bytes]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the tool; returns the exit status."""
+    given = _parser().parse_args(arguments)
+    decode, encode = codec(given.sm, given.type, given.encoding)
+    answers = (
+        decoded(decode, sys.stdin.buffer)
+        if given.action == "decode"
+        else encoded(encode, sys.stdin.buffer)
+    )
+    try:
+        for answer in answers:
+            sys.stdout.write(json.dumps(answer, allow_nan=False) + "\n")
+            sys.stdout.flush()
+    except ServiceModelUnavailable as error:
+        sys.stderr.write(f"ric-sm: {error}\n")
+        return 1
+    except (BrokenPipeError, KeyboardInterrupt):
+        # Nobody reads on; closing standard output now keeps the interpreter from trying again.
+        sys.stderr.close()
+        return 1
+    return 0
+
+
+def codec(model: str, kind: tc.Kind, encoding: tc.Encoding) -> tuple[Decode, Encode]:
+    """How messages of a service model are decoded to JSON values and encoded from them."""
+    if model == "rlc":
+        return (
+            lambda data: rlc.to_json(rlc.decode(data)),
+            lambda value: _encode_table(rlc, value),
+        )
+    if model == "mac":
+        return (
+            lambda data: mac.to_json(mac.decode(data)),
+            lambda value: _encode_table(mac, value),
+        )
+    return (
+        lambda data: tc.decode(kind, data, encoding),
+        lambda value: tc.encode(kind, value, encoding),
+    )
+
+
+def decoded(decode: Decode, lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+    """An answer for each line of hexadecimal digits."""
+    for line in lines:
+        text = line.strip()
+        if not text:
+            continue
+        try:
+            yield {"value": decode(_bytes_of_hex(text))}
+        except ServiceModelUnavailable:
+            raise
+        except RicError as error:
+            yield {"error": str(error)}
+
+
+def encoded(encode: Encode, lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+    """An answer for each line of JSON: the value itself, or `decode`'s `{"value": …}`."""
+    for line in lines:
+        text = line.strip()
+        if not text:
+            continue
+        try:
+            yield {"hex": encode(_value_of_json(text)).hex()}
+        except ServiceModelUnavailable:
+            raise
+        except RicError as error:
+            yield {"error": str(error)}
+
+
+def _encode_table(model: Any, value: Any) -> bytes:
+    table = model.from_json(value)
+    result: bytes = model.encode(table.records, table.tstamp_us)
+    return result
+
+
+def _bytes_of_hex(text: bytes) -> bytes:
+    try:
+        return bytes.fromhex(text.decode("ascii"))
+    except ValueError:
+        shown = text[:40].decode("ascii", "backslashreplace")
+        raise ServiceModelError(
+            "line", "text", repr(shown), "hexadecimal digits, two for each byte"
+        ) from None
+
+
+def _value_of_json(text: bytes) -> Any:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ServiceModelError("line", "text", str(error), "JSON") from None
+    if isinstance(value, dict) and value.keys() == {"value"}:
+        return value["value"]
+    return value
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="ric-sm",
+        description="Service model messages between hexadecimal and JSON, one line in, one out.",
+    )
+    actions = parser.add_subparsers(dest="action", required=True)
+    for action, description in (
+        ("decode", 'hex lines to {"value": …} or {"error": …}'),
+        ("encode", 'JSON lines to {"hex": …} or {"error": …}'),
+    ):
+        sub = actions.add_parser(action, help=description, description=description)
+        sub.add_argument("--sm", required=True, choices=("rlc", "mac", "tc"), help="service model")
+        sub.add_argument(
+            "--type",
+            choices=TC_KINDS,
+            default="indication",
+            help="information element of TC (default: %(default)s); RLC and MAC have indications",
+        )
+        sub.add_argument(
+            "--encoding",
+            choices=("v0", "v1"),
+            default="v0",
+            help="encoding of TC (default: %(default)s)",
+        )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
