@@ -39,3 +39,6 @@ pub mod proto {
     pub const FILE_DESCRIPTOR_SET: &[u8] =
         tonic::include_file_descriptor_set!("e2_gateway_descriptor");
 }
+
+#[cfg(test)]
+mod tests;

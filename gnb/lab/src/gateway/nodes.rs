@@ -25,7 +25,7 @@ pub(super) type NodeTable = Arc<Vec<NodeState>>;
 
 /// Stream of a `WatchNodes` call.
 #[derive(Debug)]
-pub struct NodeWatch {
+pub(super) struct NodeWatch {
     tables: Option<WatchStream<NodeTable>>,
     seen: BTreeMap<String, NodeState>,
     pending: VecDeque<NodeEvent>,

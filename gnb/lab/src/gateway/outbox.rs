@@ -160,7 +160,7 @@ impl Outbox {
 
 /// The subscriber's end of the queue.
 #[derive(Debug)]
-pub struct OutboxStream(Arc<Outbox>);
+pub(super) struct OutboxStream(Arc<Outbox>);
 
 impl Stream for OutboxStream {
     type Item = Result<proto::Indication, Status>;

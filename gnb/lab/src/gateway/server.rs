@@ -64,7 +64,17 @@ struct StopOnDrop(Arc<PacerState>);
 struct WorldThread {
     thread: thread::JoinHandle<()>,
     summary: oneshot::Receiver<serde_json::Value>,
-    ended: Option<serde_json::Value>,
+    end: WorldEnd,
+}
+
+#[derive(Debug)]
+enum WorldEnd {
+    /// Not yet.
+    No,
+    /// As it should, with the summary.
+    Well(serde_json::Value),
+    /// By a panic.
+    Badly,
 }
 
 impl Gateway {
@@ -169,8 +179,11 @@ impl Gateway {
 
     /// Waits until the world ends by itself: its duration is over, or it died.
     pub async fn ended(&mut self) {
-        if self.world.ended.is_none() {
-            self.world.ended = (&mut self.world.summary).await.ok();
+        if matches!(self.world.end, WorldEnd::No) {
+            self.world.end = match (&mut self.world.summary).await {
+                Ok(summary) => WorldEnd::Well(summary),
+                Err(_) => WorldEnd::Badly,
+            };
         }
     }
 
@@ -194,15 +207,14 @@ impl Gateway {
                 Err(_) => task.abort(),
             }
         }
-        let summary = self.world.ended.take();
         if ended.is_ok() && self.world.thread.is_finished() {
             // Its result is the summary; a panic shows as its absence.
             let _ = self.world.thread.join();
         }
-        match (failure, summary) {
+        match (failure, self.world.end) {
             (Some(error), _) => Err(error),
-            (None, None) => Err(ServeError::World),
-            (None, Some(summary)) => Ok(summary),
+            (None, WorldEnd::Well(summary)) => Ok(summary),
+            (None, WorldEnd::No | WorldEnd::Badly) => Err(ServeError::World),
         }
     }
 }
@@ -223,7 +235,7 @@ impl WorldThread {
                 let _ = send.send(pacer.run());
             })
             .map_err(|source| ServeError::System { what: "the world's thread", source })?;
-        Ok(Self { thread, summary, ended: None })
+        Ok(Self { thread, summary, end: WorldEnd::No })
     }
 }
 

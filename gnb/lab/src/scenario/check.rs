@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 
 use super::Violation;
 use super::model::{
-    Cell, Channel, Drb, Flow, FlowKind, FlowUe, MacScheduler, Rat, RlcAqm, Scenario, Split, Ue,
+    Cell, Channel, Drb, Flow, FlowKind, FlowUe, MacScheduler, Rat, McsTable, RlcAqm, Scenario, Split, Tdd, Ue,
 };
 
 type Check = Result<(), Violation>;
@@ -14,7 +14,6 @@ type Check = Result<(), Violation>;
 const MAX_UES: usize = 8192;
 const MAX_TIME_S: f64 = 86_400.0;
 const MAX_DELAY_US: u32 = 1_000_000;
-const MAX_MCS: u8 = 28;
 const MAX_RNTI: u16 = 65_519;
 
 pub(super) fn check(scenario: &Scenario) -> Check {
@@ -57,22 +56,37 @@ fn cell(cell: &Cell) -> Check {
             let message = format!("{}; LTE has 15", cell.scs_khz);
             return Err(Violation::new("cell.scs_khz", message));
         }
-        if ![6, 15, 25, 50, 75, 100].contains(&cell.n_prb) {
-            let message = format!("{}; LTE has 6, 15, 25, 50, 75 or 100", cell.n_prb);
+        if ![6, 15, 25].contains(&cell.n_prb) {
+            let message = format!("{}; LTE has 6, 15 or 25 here", cell.n_prb);
             return Err(Violation::new("cell.n_prb", message));
         }
+        if cell.tdd.is_some() {
+            return Err(Violation::new("cell.tdd", "is for rat nr alone; LTE is FDD here"));
+        }
     }
-    let Some(tdd) = &cell.tdd else { return Ok(()) };
+    if let Some(reserved) = &cell.reserved {
+        within("cell.reserved.period_slots", reserved.period_slots, 1..=10_240)?;
+        within("cell.reserved.n_prb", reserved.n_prb, 1..=cell.n_prb)?;
+        for (index, slot) in reserved.slots.iter().enumerate() {
+            let path = format!("cell.reserved.slots[{index}]");
+            within(path, *slot, 0..=reserved.period_slots - 1)?;
+        }
+    }
+    cell.tdd.as_ref().map_or(Ok(()), tdd)
+}
+
+fn tdd(tdd: &Tdd) -> Check {
     let pattern = &tdd.pattern;
     if let Some((at, wrong)) = pattern.chars().enumerate().find(|(_, c)| !"DMU".contains(*c)) {
         let message = format!("'{pattern}' has '{wrong}' at {at}; expected D, M or U");
         return Err(Violation::new("cell.tdd.pattern", message));
     }
-    if !pattern.contains('D') || !pattern.contains('U') || pattern.len() > 80 {
-        let message = format!("'{pattern}' needs at least one D and one U in at most 80 slots");
+    if !pattern.contains('D') || !pattern.contains('U') || pattern.len() > 320 {
+        let message = "needs at least one D and one U in at most 320 slots";
         return Err(Violation::new("cell.tdd.pattern", message));
     }
-    Ok(())
+    within("cell.tdd.mixed_dl_symbols", tdd.mixed_dl_symbols, 0..=14)?;
+    within("cell.tdd.mixed_ul_symbols", tdd.mixed_ul_symbols, 0..=14 - tdd.mixed_dl_symbols)
 }
 
 fn split(split: &Split) -> Check {
@@ -99,7 +113,7 @@ fn ues(scenario: &Scenario) -> Result<Bearers, Violation> {
     let mut shares = 0_u32;
     for (index, ue) in scenario.ues.iter().enumerate() {
         let path = format!("ues[{index}]");
-        ue_alone(ue, &path)?;
+        ue_alone(ue, max_mcs(&scenario.cell), &path)?;
         for offset in 0..ue.count {
             let rnti = ue.rnti + offset;
             let drbs = ue.drbs.iter().map(|drb| drb.id).collect();
@@ -138,7 +152,14 @@ fn prb_share(ue: &Ue, scheduler: MacScheduler, path: &str) -> Result<u32, Violat
     }
 }
 
-fn ue_alone(ue: &Ue, path: &str) -> Check {
+fn max_mcs(cell: &Cell) -> u8 {
+    match (cell.rat, cell.mcs_table) {
+        (Rat::Nr, McsTable::Qam256) => 27,
+        (Rat::Nr, McsTable::Qam64) | (Rat::Lte, _) => 28,
+    }
+}
+
+fn ue_alone(ue: &Ue, max_mcs: u8, path: &str) -> Check {
     within(format_args!("{path}.rnti"), ue.rnti, 1..=MAX_RNTI)?;
     within(format_args!("{path}.count"), ue.count, 1..=4096)?;
     if MAX_RNTI - ue.rnti < ue.count - 1 {
@@ -146,7 +167,7 @@ fn ue_alone(ue: &Ue, path: &str) -> Check {
         return Err(Violation::new(format!("{path}.count"), message));
     }
     span(path, ("join_at_s", ue.join_at_s), ("leave_at_s", ue.leave_at_s))?;
-    channel(&ue.channel, &format!("{path}.channel"))?;
+    channel(&ue.channel, max_mcs, &format!("{path}.channel"))?;
     if ue.drbs.is_empty() {
         return Err(Violation::new(format!("{path}.drbs"), "empty; expected at least one DRB"));
     }
@@ -162,9 +183,9 @@ fn ue_alone(ue: &Ue, path: &str) -> Check {
     Ok(())
 }
 
-fn channel(channel: &Channel, path: &str) -> Check {
+fn channel(channel: &Channel, max_mcs: u8, path: &str) -> Check {
     match channel {
-        Channel::FixedMcs(mcs) => within(format_args!("{path}.fixed_mcs"), *mcs, 0..=MAX_MCS),
+        Channel::FixedMcs(mcs) => within(format_args!("{path}.fixed_mcs"), *mcs, 0..=max_mcs),
         Channel::McsSeries(series) => {
             let path = format!("{path}.mcs_series");
             within(format_args!("{path}.period_ms"), series.period_ms, 1..=3_600_000)?;
@@ -173,7 +194,7 @@ fn channel(channel: &Channel, path: &str) -> Check {
                 return Err(Violation::new(format!("{path}.values"), message));
             }
             for (index, mcs) in series.values.iter().enumerate() {
-                within(format_args!("{path}.values[{index}]"), *mcs, 0..=MAX_MCS)?;
+                within(format_args!("{path}.values[{index}]"), *mcs, 0..=max_mcs)?;
             }
             Ok(())
         }

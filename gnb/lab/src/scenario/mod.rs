@@ -20,7 +20,7 @@ pub(crate) use error::Violation;
 pub use file::{MAX_SCENARIO_BYTES, MAX_TRACE_BYTES, read_bounded};
 pub use model::{
     Cell, Channel, CongestionControl, Drb, Flow, FlowKind, FlowUe, MacScheduler, Mahimahi,
-    McsSeries, Rat, Rlc, RlcAqm, RlcCodel, RlcMode, Scenario, Split, Tdd, Ue,
+    McsSeries, McsTable, Rat, Reserved, Rlc, RlcAqm, RlcCodel, RlcMode, Scenario, Split, Tdd, Ue,
 };
 pub use overrides::Override;
 pub use pipeline::{PipelineSpec, TRANSPARENT};

@@ -63,7 +63,7 @@ pub enum MacScheduler {
 pub struct Cell {
     /// Radio access technology.
     pub rat: Rat,
-    /// Physical resource blocks, 1..=275.
+    /// Physical resource blocks: 1..=275 in NR; 6, 15 or 25 in LTE.
     #[schemars(range(min = 1, max = 275))]
     pub n_prb: u16,
     /// Subcarrier spacing in kHz: 15, 30, 60 or 120; LTE has 15.
@@ -79,15 +79,55 @@ pub struct Cell {
     #[serde(default = "one_u8")]
     #[schemars(range(min = 1, max = 4))]
     pub layers: u8,
+    /// MCS table (NR).
+    #[serde(default)]
+    pub mcs_table: McsTable,
+    /// PRBs that common channels take; when absent, none in NR and in LTE those of
+    /// synchronisation signals and PBCH.
+    #[serde(default)]
+    pub reserved: Option<Reserved>,
+}
+
+/// Modulation and coding table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum McsTable {
+    /// 38.214 table 5.1.3.1-1, MCS 0..=28.
+    Qam64,
+    /// 38.214 table 5.1.3.1-2, MCS 0..=27.
+    #[default]
+    Qam256,
+}
+
+/// PRBs not available to user data in some slots of a period.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Reserved {
+    /// Slots after which the reservation repeats, 1..=10240.
+    #[schemars(range(min = 1, max = 10240))]
+    pub period_slots: u16,
+    /// The slots concerned, from 0.
+    pub slots: Vec<u16>,
+    /// PRBs not available there; `n_prb` of the cell leaves none.
+    #[schemars(range(min = 1, max = 275))]
+    pub n_prb: u16,
 }
 
 /// Time division duplex.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tdd {
-    /// One letter a slot: D downlink, M mixed, U uplink; 1..=80 slots.
-    #[schemars(length(min = 1, max = 80), regex(pattern = r"^[DMU]+$"))]
+    /// One letter a slot: D downlink, M mixed, U uplink; 2..=320 slots.
+    #[schemars(length(min = 2, max = 320), regex(pattern = r"^[DMU]+$"))]
     pub pattern: String,
+    /// Downlink symbols of a mixed slot, 0..=14.
+    #[serde(default = "six")]
+    #[schemars(range(max = 14))]
+    pub mixed_dl_symbols: u8,
+    /// Uplink symbols of a mixed slot; with those of downlink at most 14.
+    #[serde(default = "four")]
+    #[schemars(range(max = 14))]
+    pub mixed_ul_symbols: u8,
 }
 
 /// One-way delays between the parts, at most 1 s each.
@@ -148,7 +188,7 @@ pub struct Ue {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Channel {
-    /// One MCS for ever (38.214 table 5.1.3.1-1 for NR, 36.213 for LTE), 0..=28.
+    /// One MCS for ever: 0 to the highest of the cell's table (NR 27 or 28, LTE 28).
     FixedMcs(#[schemars(range(max = 28))] u8),
     /// A series of MCS, repeated when it ends.
     McsSeries(McsSeries),
@@ -376,6 +416,12 @@ fn one_u8() -> u8 {
 }
 fn one_u16() -> u16 {
     1
+}
+fn four() -> u8 {
+    4
+}
+fn six() -> u8 {
+    6
 }
 fn fifteen() -> u16 {
     15

@@ -57,7 +57,7 @@ impl WorldCollector {
     fn prb_ratio(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let mut metric = encoder.encode_descriptor(
             "prb_used_ratio",
-            "Share of the downlink PRBs that carried data in the last second",
+            "Share of the downlink PRBs that carried data in the last second.",
             None,
             MetricType::Gauge,
         )?;
@@ -71,7 +71,7 @@ impl WorldCollector {
     fn goodput(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let mut metric = encoder.encode_descriptor(
             "flow_goodput_bytes",
-            "Application bytes of a flow that arrived in order",
+            "Application bytes of a flow that arrived in order.",
             None,
             MetricType::Counter,
         )?;
@@ -100,19 +100,19 @@ impl Collector for WorldCollector {
         self.bearers(
             &mut encoder,
             "rlc_hol_seconds",
-            "Age of the head of the RLC transmission buffer; 0 when empty",
+            "Age of the head of the RLC transmission buffer; 0 when empty.",
             |bearer| float(bearer.rlc_hol_us) / 1e6,
         )?;
         self.bearers(
             &mut encoder,
             "rlc_occupancy_bytes",
-            "RLC transmission buffer",
+            "RLC transmission buffer.",
             |bearer| float(bearer.rlc_occupancy_bytes),
         )?;
         self.bearers(
             &mut encoder,
             "tc_backlog_bytes",
-            "Bytes queued in the TC pipeline above the RLC",
+            "Bytes queued in the TC pipeline above the RLC.",
             |bearer| float(bearer.tc_backlog_bytes),
         )?;
         self.prb_ratio(&mut encoder)?;
@@ -120,7 +120,7 @@ impl Collector for WorldCollector {
         encoder
             .encode_descriptor(
                 "node_time_seconds",
-                "Virtual time of the node",
+                "Virtual time of the node.",
                 None,
                 MetricType::Counter,
             )?

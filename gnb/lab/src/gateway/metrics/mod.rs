@@ -202,15 +202,15 @@ mod tests {
         let text = metrics.exposition(scrape).expect("text");
         for line in [
             r#"sojourn_rlc_hol_seconds{node="gnb",ue="17",drb="1"} 1.25"#,
-            r#"sojourn_rlc_occupancy_bytes{node="gnb",ue="17",drb="1"} 1500"#,
-            r#"sojourn_tc_backlog_bytes{node="gnb",ue="17",drb="1"} 9000"#,
+            r#"sojourn_rlc_occupancy_bytes{node="gnb",ue="17",drb="1"} 1500.0"#,
+            r#"sojourn_tc_backlog_bytes{node="gnb",ue="17",drb="1"} 9000.0"#,
             r#"sojourn_prb_used_ratio{node="gnb"} 0.25"#,
             r#"sojourn_flow_goodput_bytes_total{flow="bulk"} 77"#,
             "sojourn_node_time_seconds_total 2.5",
             r#"sojourn_gateway_indications_total{ran_function_oid="1.143"} 3"#,
             r#"sojourn_gateway_indications_dropped_total{ran_function_oid="1.143"} 1"#,
             r#"sojourn_gateway_controls_total{outcome="failed",cause="stale_revision"} 1"#,
-            r#"sojourn_gateway_step_lateness_seconds_bucket{le="0.00005"} 1"#,
+            r#"sojourn_gateway_step_lateness_seconds_bucket{le="5e-5"} 1"#,
             "sojourn_gateway_indication_streams 2",
             "# EOF",
         ] {

@@ -1,0 +1,9 @@
+//! The gateway over loopback, with the generated client, against a node on a script.
+
+mod double;
+mod faults;
+mod harness;
+mod rpc;
+mod stop;
+mod streams;
+mod tls;

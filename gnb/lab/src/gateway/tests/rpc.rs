@@ -1,0 +1,197 @@
+//! Each RPC, and each error code that the door documents.
+
+use bytes::Bytes;
+use tonic::Code;
+use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
+use tonic_reflection::pb::v1::{
+    ServerReflectionRequest, server_reflection_client::ServerReflectionClient,
+    server_reflection_request::MessageRequest, server_reflection_response::MessageResponse,
+};
+
+use super::{
+    double::{ACCEPT, KPM, LOSE_NODE, NEVER_ANSWER, NODE, REFUSE, REPORTER},
+    harness::*,
+};
+use crate::gateway::{
+    ServeOptions,
+    proto::{
+        ControlRequest, ListNodesRequest, SubscribeRequest, WatchNodesRequest, control_response,
+        indication, node_event,
+    },
+};
+
+#[tokio::test]
+async fn nodes_are_listed_with_their_ran_functions() {
+    let (gateway, _script) = start().await;
+    let mut client = connect(&gateway).await;
+    let nodes = client.list_nodes(ListNodesRequest {}).await.expect("nodes").into_inner().nodes;
+    assert_eq!(nodes.len(), 1);
+    assert_eq!((nodes[0].id.as_str(), nodes[0].nb_id), (NODE, 0xe00));
+    let reporter = nodes[0].ran_functions.iter().find(|function| function.oid == REPORTER);
+    let reporter = reporter.expect("the reporter");
+    assert_eq!((reporter.id, reporter.revision), (143, 1));
+    assert_eq!(reporter.definition.as_ref(), b"definition");
+}
+
+#[tokio::test]
+async fn a_watcher_sees_nodes_go_come_back_and_change() {
+    let (gateway, script) = start().await;
+    let mut client = connect(&gateway).await;
+    let mut events = client.watch_nodes(WatchNodesRequest {}).await.expect("events").into_inner();
+    assert_eq!(next(&mut events).await.kind(), node_event::Kind::Connected);
+    script.change(|script| script.connected = false);
+    let gone = next(&mut events).await;
+    assert_eq!(gone.kind(), node_event::Kind::Disconnected);
+    assert_eq!(gone.node.expect("which").id, NODE);
+    assert!(client.list_nodes(ListNodesRequest {}).await.expect("none").get_ref().nodes.is_empty());
+    script.change(|script| (script.connected, script.generation) = (true, 1));
+    assert_eq!(next(&mut events).await.kind(), node_event::Kind::Connected);
+    script.change(|script| script.nb_id = 0xe01);
+    let updated = next(&mut events).await;
+    assert_eq!(updated.kind(), node_event::Kind::Updated);
+    assert_eq!(updated.node.expect("which").nb_id, 0xe01);
+}
+
+#[tokio::test]
+async fn indications_carry_bytes_identity_and_both_times() {
+    let (gateway, script) = start().await;
+    let mut stream = subscribe(&mut connect(&gateway).await, every(1)).await;
+    for sequence in 0..20 {
+        let indication = next(&mut stream).await;
+        assert_eq!((indication.node_id.as_str(), indication.ran_function_id), (NODE, 143));
+        assert_eq!(indication.ran_function_oid, REPORTER);
+        assert_eq!((indication.sequence, indication.dropped), (sequence, 0));
+        assert_eq!(
+            indication.payload,
+            Some(indication::Payload::Message(Bytes::from_static(&[7; 16])))
+        );
+        let taken_us = u64::from_le_bytes(indication.header.as_ref().try_into().expect("8 bytes"));
+        let epoch_us = *script.lock().epochs_us.last().expect("an epoch");
+        assert_eq!(indication.collected_at_us, epoch_us + taken_us);
+        assert!(indication.received_at_us >= indication.collected_at_us);
+    }
+}
+
+#[tokio::test]
+async fn kpm_comes_typed_and_names_what_the_node_lacks() {
+    let (gateway, _script) = start().await;
+    let request = SubscribeRequest {
+        ran_function_oid: KPM.to_owned(),
+        kpm_measurements: vec!["DRB.UEThpDl".to_owned(), "DRB.Sorcery".to_owned()],
+        ..every(5)
+    };
+    let mut stream = subscribe(&mut connect(&gateway).await, request).await;
+    let Some(indication::Payload::Kpm(report)) = next(&mut stream).await.payload else {
+        panic!("expected a typed report");
+    };
+    assert_eq!((report.period_ms, report.unsupported), (5, vec!["DRB.Sorcery".to_owned()]));
+    assert_eq!(report.ues[0].values["DRB.UEThpDl"].to_bits(), 42.0_f64.to_bits());
+}
+
+#[tokio::test]
+async fn a_control_is_acknowledged_or_refused_with_its_outcome() {
+    let (gateway, _script) = start().await;
+    let mut client = connect(&gateway).await;
+    let done = patiently(client.control(control(ACCEPT))).await.expect("an answer").into_inner();
+    assert_eq!(done.status(), control_response::Status::Acknowledged);
+    assert_eq!(done.outcome.as_ref(), b"done");
+    let refused = patiently(client.control(control(REFUSE))).await.expect("an answer").into_inner();
+    assert_eq!(refused.status(), control_response::Status::Failed);
+    assert_eq!((refused.outcome.as_ref(), refused.detail.is_empty()), (b"no".as_ref(), false));
+    let only_reports = ControlRequest { ran_function_oid: REPORTER.to_owned(), ..control(ACCEPT) };
+    let failed = client.control(only_reports).await.expect("an answer").into_inner();
+    assert_eq!(failed.status(), control_response::Status::Failed);
+    assert!(failed.detail.contains("only reports"), "{}", failed.detail);
+    for (labels, count) in [
+        (r#"{outcome="acknowledged",cause=""}"#, 1.0),
+        (r#"{outcome="failed",cause="stale_revision"}"#, 1.0),
+        (r#"{outcome="failed",cause="not_controllable"}"#, 1.0),
+    ] {
+        let line = format!("sojourn_gateway_controls_total{labels}");
+        assert!((metric(&gateway, &line).await - count).abs() < 0.5, "{line}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_not_found() {
+    let (gateway, _script) = start().await;
+    let mut client = connect(&gateway).await;
+    let nowhere = SubscribeRequest { node_id: "gnb-x".to_owned(), ..every(1) };
+    let status = client.subscribe(nowhere).await.expect_err("no such node");
+    assert_code(&status, Code::NotFound, &["node_id", "gnb-x"]);
+    let nothing = SubscribeRequest { ran_function_oid: "9.9".to_owned(), ..every(1) };
+    let status = client.subscribe(nothing).await.expect_err("no such RAN function");
+    assert_code(&status, Code::NotFound, &["ran_function_oid", "9.9"]);
+    let nowhere = ControlRequest { node_id: "gnb-x".to_owned(), ..control(ACCEPT) };
+    let status = client.control(nowhere).await.expect_err("no such node");
+    assert_code(&status, Code::NotFound, &["node_id", "gnb-x"]);
+    let nothing = ControlRequest { ran_function_oid: "9.9".to_owned(), ..control(ACCEPT) };
+    let status = client.control(nothing).await.expect_err("no such RAN function");
+    assert_code(&status, Code::NotFound, &["ran_function_oid", "9.9"]);
+    let counted = metric(&gateway, r#"sojourn_gateway_subscriptions_total{code="not_found"}"#).await;
+    assert!((counted - 2.0).abs() < 0.5, "{counted}");
+}
+
+#[tokio::test]
+async fn a_trigger_that_is_none_and_a_queue_too_deep_are_invalid_arguments() {
+    let (gateway, _script) = start().await;
+    let mut client = connect(&gateway).await;
+    let garbage = SubscribeRequest { event_trigger: Bytes::from_static(b"garbage!"), ..every(1) };
+    let status = client.subscribe(garbage).await.expect_err("refused");
+    assert_code(&status, Code::InvalidArgument, &["event_trigger", "8 bytes", "expected 4"]);
+    let deep = SubscribeRequest { queue_depth: u32::MAX, ..every(1) };
+    let status = client.subscribe(deep).await.expect_err("refused");
+    assert_code(&status, Code::InvalidArgument, &["queue_depth", "4294967295", "4096"]);
+}
+
+#[tokio::test]
+async fn a_node_that_goes_away_ends_streams_and_controls_as_unavailable() {
+    let (gateway, script) = start().await;
+    let mut client = connect(&gateway).await;
+    let mut stream = subscribe(&mut client, every(1)).await;
+    next(&mut stream).await;
+    script.change(|script| script.connected = false);
+    assert_code(&end(&mut stream).await, Code::Unavailable, &[NODE, "subscribe again"]);
+    assert!(script.lock().open.is_empty());
+
+    script.change(|script| (script.connected, script.generation) = (true, 1));
+    let status = patiently(client.control(control(LOSE_NODE))).await.expect_err("lost");
+    assert_code(&status, Code::Unavailable, &[NODE]);
+    next(&mut subscribe(&mut client, every(1)).await).await;
+}
+
+#[tokio::test]
+async fn a_node_that_does_not_answer_exceeds_the_deadline() {
+    let options = ServeOptions {
+        control_timeout: std::time::Duration::from_millis(20),
+        ..options()
+    };
+    let (gateway, _script) = start_with(&options).await;
+    let status =
+        connect(&gateway).await.control(control(NEVER_ANSWER)).await.expect_err("no answer");
+    assert_code(&status, Code::DeadlineExceeded, &[NODE, "20 ms"]);
+}
+
+#[tokio::test]
+async fn health_and_reflection_know_the_gateway() {
+    let (gateway, _script) = start().await;
+    let service = "sojourn.e2.v1.E2Gateway".to_owned();
+    let mut health = HealthClient::new(channel(&gateway).await);
+    until(async || {
+        let request = HealthCheckRequest { service: service.clone() };
+        health.check(request).await.is_ok_and(|answer| answer.get_ref().status == 1)
+    })
+    .await;
+
+    let mut reflection = ServerReflectionClient::new(channel(&gateway).await);
+    let request = ServerReflectionRequest {
+        host: String::new(),
+        message_request: Some(MessageRequest::ListServices(String::new())),
+    };
+    let answer = reflection.server_reflection_info(tokio_stream::iter([request])).await;
+    let answer = next(&mut answer.expect("reflection").into_inner()).await;
+    let Some(MessageResponse::ListServicesResponse(list)) = answer.message_response else {
+        panic!("expected a list of services");
+    };
+    assert!(list.service.iter().any(|found| found.name == service), "{list:?}");
+}

@@ -1,0 +1,68 @@
+//! One bearer: its TC pipeline in the CU, its RLC in the DU, and what is measured of both.
+
+use e2sm_tc::v1::EventKind;
+use ran::BearerIndex;
+use tc_rf::{DropReason, EventSink, TrafficControl};
+use traffic::DelayRecorder;
+
+use super::packet::GnbPacket;
+use super::rlc_queue::RlcQueue;
+
+/// A bearer of the world. It keeps its place when its UE leaves.
+#[derive(Clone, Debug)]
+pub(crate) struct Bearer {
+    pub(crate) rnti: u16,
+    pub(crate) drb: u8,
+    pub(crate) tc: TrafficControl<GnbPacket>,
+    /// Its place in the cell; none before the UE joins and after it leaves.
+    pub(crate) cell: Option<BearerIndex>,
+    /// Queue management in place of the RLC's FIFO.
+    pub(crate) rlc_queue: Option<RlcQueue>,
+    pub(crate) tally: Tally,
+    pub(crate) measured: Measured,
+}
+
+/// What the pipeline says about itself.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) dropped_packets: u64,
+    pub(crate) dropped_bytes: u64,
+    pub(crate) marked_packets: u64,
+    /// Pipeline events not yet passed on.
+    pub(crate) events: Vec<EventKind>,
+}
+
+impl EventSink<GnbPacket> for Tally {
+    fn dropped(&mut self, packet: GnbPacket, _: DropReason, _: u64) {
+        self.dropped_packets += 1;
+        self.dropped_bytes += u64::from(packet.inner.len_bytes);
+    }
+
+    fn marked(&mut self, _: &GnbPacket, _: u64) {
+        self.marked_packets += 1;
+    }
+
+    fn pipeline(&mut self, kind: EventKind) {
+        self.events.push(kind);
+    }
+}
+
+/// Cumulative counts and delays of a bearer.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Measured {
+    /// Packets that entered SDAP.
+    pub(crate) ingress_packets: u64,
+    pub(crate) ingress_bytes: u64,
+    /// Packets the RLC had no room for.
+    pub(crate) rlc_dropped_packets: u64,
+    /// SDUs whose last byte went to the MAC.
+    pub(crate) drained_packets: u64,
+    pub(crate) drained_bytes: u64,
+    /// From RLC enqueue to the last byte forwarded to the MAC.
+    pub(crate) rlc_sojourn: DelayRecorder,
+    /// Age of the head of the RLC buffer, each ms; 0 when empty.
+    pub(crate) rlc_hol: DelayRecorder,
+    /// SDAP and RLC together: from SDAP ingress to the last byte forwarded to the MAC
+    /// (irazabal2021 §V-G).
+    pub(crate) sojourn: DelayRecorder,
+}

@@ -1,0 +1,36 @@
+//! One flow of the scenario and what the gNB adds to its statistics.
+
+use traffic::{DelayRecorder, Flow};
+
+use crate::scenario::FlowKind;
+
+/// A flow bound to a bearer.
+#[derive(Clone, Debug)]
+pub(crate) struct BoundFlow {
+    pub(crate) name: String,
+    pub(crate) kind: FlowKind,
+    pub(crate) rnti: u16,
+    pub(crate) drb: u8,
+    pub(crate) qfi: Option<u8>,
+    /// Index of its bearer in the world.
+    pub(crate) bearer: u32,
+    pub(crate) start_us: u64,
+    pub(crate) stop_us: Option<u64>,
+    pub(crate) ends: Flow,
+    pub(crate) queuing: Queuing,
+}
+
+/// SDAP and RLC sojourn of a flow's packets (irazabal2021 §V-G).
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Queuing {
+    pub(crate) delay: DelayRecorder,
+    /// Packets below one LTE TTI, the first column of irazabal2021's Table 2.
+    pub(crate) below_1ms: u64,
+}
+
+impl Queuing {
+    pub(crate) fn record(&mut self, now_us: u64, sojourn_us: u64) {
+        self.delay.record(now_us, sojourn_us);
+        self.below_1ms += u64::from(sojourn_us < 1_000);
+    }
+}

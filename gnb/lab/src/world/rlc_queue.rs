@@ -1,0 +1,1 @@
+//! Queue management in place of the RLC's FIFO.

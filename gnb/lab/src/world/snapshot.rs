@@ -1,0 +1,58 @@
+//! The state of bearers, flows and cell now, for metrics and live views.
+
+/// One bearer now; the row of `bearers.parquet`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BearerSample {
+    /// Virtual time.
+    pub time_us: u64,
+    /// C-RNTI.
+    pub rnti: u16,
+    /// DRB identity.
+    pub drb: u8,
+    /// RLC buffer, bytes.
+    pub rlc_occupancy_bytes: u32,
+    /// RLC buffer, SDUs.
+    pub rlc_occupancy_packets: u32,
+    /// Age of the head of the RLC buffer; 0 when empty.
+    pub hol_us: u64,
+    /// Mean RLC sojourn over 100 ms.
+    pub mean_sojourn_us: u32,
+    /// Queued in the TC pipeline, bytes.
+    pub tc_backlog_bytes: u64,
+    /// Queued in the TC pipeline, packets.
+    pub tc_backlog_packets: u32,
+    /// What the pacer lets stand in the RLC; absent when it does not limit.
+    pub pacer_limit_bytes: Option<u32>,
+    /// Arrived at SDAP, cumulative.
+    pub ingress_bytes: u64,
+    /// SDU bytes drained by the MAC, cumulative.
+    pub drained_bytes: u64,
+    /// MCS of the UE.
+    pub mcs: u8,
+    /// PRBs the UE used, cumulative.
+    pub used_prb: u64,
+}
+
+/// One flow now, cumulative.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlowSample {
+    /// Name in the scenario.
+    pub name: String,
+    /// `tcp`, `udp_cbr`, `voip` or `ping`.
+    pub kind: &'static str,
+    /// C-RNTI of its UE.
+    pub rnti: u16,
+    /// DRB that carries it.
+    pub drb: u8,
+    /// Payload handed to the application.
+    pub goodput_bytes: u64,
+}
+
+/// Downlink PRBs of the cell, cumulative.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CellSample {
+    /// PRBs that carried data.
+    pub used_prb: u64,
+    /// PRBs there were for data.
+    pub available_prb: u64,
+}

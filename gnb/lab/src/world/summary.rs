@@ -1,0 +1,138 @@
+//! What a run says when it is over, machine-readable: units in the keys.
+
+use serde::Serialize;
+use traffic::{DelayRecorder, DelaySummary};
+
+/// Metrics of a run from virtual time 0 until now.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Seed.
+    pub seed: u64,
+    /// Virtual time.
+    pub duration_s: f64,
+    /// The cell.
+    pub cell: CellSummary,
+    /// A row per bearer, in the order of the scenario.
+    pub bearers: Vec<BearerSummary>,
+    /// A row per flow, in the order of the scenario.
+    pub flows: Vec<FlowSummary>,
+}
+
+/// Downlink resources.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct CellSummary {
+    /// PRBs that carried data.
+    pub used_prb: u64,
+    /// PRBs there were for data.
+    pub available_prb: u64,
+    /// Their ratio.
+    pub used_rb_pct: f64,
+}
+
+/// Delay percentiles in ms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct DelayMs {
+    /// Samples.
+    pub count: u64,
+    /// Mean.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 95th percentile.
+    pub p95: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+impl From<DelaySummary> for DelayMs {
+    fn from(summary: DelaySummary) -> Self {
+        let ms = |us: u64| us as f64 / 1e3;
+        Self {
+            count: summary.count,
+            mean: summary.mean_us / 1e3,
+            p50: ms(summary.p50_us),
+            p95: ms(summary.p95_us),
+            p99: ms(summary.p99_us),
+            max: ms(summary.max_us),
+        }
+    }
+}
+
+impl From<&DelayRecorder> for DelayMs {
+    fn from(recorder: &DelayRecorder) -> Self {
+        recorder.summary().into()
+    }
+}
+
+/// One bearer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BearerSummary {
+    /// C-RNTI.
+    pub rnti: u16,
+    /// DRB identity.
+    pub drb: u8,
+    /// Composition in force.
+    pub pipeline: String,
+    /// Its revision.
+    pub revision: u32,
+    /// Packets that entered SDAP.
+    pub ingress_packets: u64,
+    /// Their bytes.
+    pub ingress_bytes: u64,
+    /// SDUs whose last byte went to the MAC.
+    pub drained_packets: u64,
+    /// Their bytes.
+    pub drained_bytes: u64,
+    /// Packets the pipeline dropped.
+    pub tc_dropped_packets: u64,
+    /// Packets the pipeline marked CE.
+    pub tc_marked_packets: u64,
+    /// Packets the RLC had no room for, or its AQM dropped.
+    pub rlc_dropped_packets: u64,
+    /// Age of the head of the RLC buffer, sampled each ms.
+    pub rlc_hol_ms: DelayMs,
+    /// From RLC enqueue to the last byte at the MAC.
+    pub rlc_sojourn_ms: DelayMs,
+    /// From SDAP ingress to the last byte at the MAC.
+    pub sojourn_ms: DelayMs,
+}
+
+/// One flow.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FlowSummary {
+    /// Name in the scenario.
+    pub name: String,
+    /// `tcp`, `udp_cbr`, `voip` or `ping`.
+    pub kind: &'static str,
+    /// C-RNTI of its UE.
+    pub rnti: u16,
+    /// DRB that carries it.
+    pub drb: u8,
+    /// Payload handed to the application, over the time the flow was on.
+    pub goodput_mbps: f64,
+    /// Payload handed to the application.
+    pub goodput_bytes: u64,
+    /// Downlink packets sent.
+    pub sent_packets: u64,
+    /// Downlink packets that arrived.
+    pub received_packets: u64,
+    /// Downlink packets known to be lost.
+    pub lost_packets: u64,
+    /// Server to UE.
+    pub one_way_delay_ms: DelayMs,
+    /// SDAP and RLC (irazabal2021 §V-G).
+    pub queuing_ms: DelayMs,
+    /// Share of packets queued for less than 1 ms.
+    pub queued_below_1ms_pct: f64,
+    /// Round trips of a ping.
+    pub rtt_ms: Option<DelayMs>,
+}
+
+/// A share in percent, 0 of nothing.
+pub(crate) fn percent(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
+}
