@@ -11,9 +11,9 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from tc_controller.inventory import FlowId, FlowView
-from tc_controller.look import Look, Snapshot, snapshot
-from tc_controller.policy import Guard, Objective, Rule, Verification
+from tc_controller.core.inventory import FlowId, FlowView
+from tc_controller.core.look import Look, Snapshot, snapshot
+from tc_controller.core.policy import Guard, Objective, Rule, Verification
 
 #: A greedy flow below this share of its old rate has ended, not been slowed.
 _ENDED_SHARE = 0.01

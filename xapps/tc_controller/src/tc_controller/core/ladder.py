@@ -18,40 +18,58 @@ class PacerChoice(_Strict):
     """Stage 6: how much the RLC is given."""
 
     kind: Literal["e5g_bdp", "bdp5g", "drql", "dql", "dyn_rlc", "none"] = Field(
-        "e5g_bdp",
+        default="e5g_bdp",
         description="e5g_bdp: irazabal2021 Algorithms 1-3. bdp5g: the published prototype's. drql: "
         "about one MTU left after each TTI. dql: a fixed number of bytes. dyn_rlc: kumar2018.",
     )
-    mtu_bytes: int = Field(1500, ge=68, le=9000, description="drql: what stays in the RLC, bytes.")
-    limit_bytes: int = Field(15_000, ge=1, le=100_000_000, description="dql: the limit, bytes.")
-    interval_us: int = Field(10_000, ge=1000, le=1_000_000, description="dyn_rlc: update period.")
-    target_us: int = Field(3_000, ge=100, le=1_000_000, description="dyn_rlc: delay target.")
+    mtu_bytes: int = Field(
+        default=1500, ge=68, le=9000, description="drql: what stays in the RLC, bytes."
+    )
+    limit_bytes: int = Field(
+        default=15_000, ge=1, le=100_000_000, description="dql: the limit, bytes."
+    )
+    interval_us: int = Field(
+        default=10_000, ge=1000, le=1_000_000, description="dyn_rlc: update period."
+    )
+    target_us: int = Field(
+        default=3_000, ge=100, le=1_000_000, description="dyn_rlc: delay target."
+    )
 
 
 class CodelParameters(_Strict):
     """CoDel (RFC 8289 §4)."""
 
-    target_us: int = Field(5_000, ge=100, le=1_000_000, description="Standing sojourn accepted.")
-    interval_us: int = Field(
-        100_000, ge=1_000, le=10_000_000, description="About a worst-case RTT."
+    target_us: int = Field(
+        default=5_000, ge=100, le=1_000_000, description="Standing sojourn accepted."
     )
-    ecn: bool = Field(True, description="Mark ECN-capable packets instead of dropping them.")
+    interval_us: int = Field(
+        default=100_000, ge=1_000, le=10_000_000, description="About a worst-case RTT."
+    )
+    ecn: bool = Field(
+        default=True, description="Mark ECN-capable packets instead of dropping them."
+    )
 
 
 class Buffer(_Strict):
     """Bound on all queues of a pipeline together."""
 
-    packets: int = Field(10_240, ge=1, le=10_000_000, description="Packets.")
-    bytes: int = Field(32_000_000, ge=1500, le=2_000_000_000, description="Bytes.")
+    packets: int = Field(default=10_240, ge=1, le=10_000_000, description="Packets.")
+    bytes: int = Field(default=32_000_000, ge=1500, le=2_000_000_000, description="Bytes.")
 
 
 class Condition(_Strict):
     """When a rung may be tried. A quantity that is not known yet meets no condition on it."""
 
-    min_active_flows: int | None = Field(None, ge=0, description="Fewest flows in the inventory.")
-    max_active_flows: int | None = Field(None, ge=0, description="Most flows in the inventory.")
-    min_greedy_flows: int | None = Field(None, ge=0, description="Fewest greedy flows.")
-    ect1_traffic: bool | None = Field(None, description="Whether ECT(1) traffic must be seen.")
+    min_active_flows: int | None = Field(
+        default=None, ge=0, description="Fewest flows in the inventory."
+    )
+    max_active_flows: int | None = Field(
+        default=None, ge=0, description="Most flows in the inventory."
+    )
+    min_greedy_flows: int | None = Field(default=None, ge=0, description="Fewest greedy flows.")
+    ect1_traffic: bool | None = Field(
+        default=None, description="Whether ECT(1) traffic must be seen."
+    )
 
 
 class _Rung(_Strict):
@@ -64,15 +82,17 @@ class BdpOnly(_Rung):
     """One FIFO and a pacer: the queue moves from the RLC to where it can be managed."""
 
     template: Literal["bdp_only"]
-    drop: Literal["tail", "head"] = Field("tail", description="Which end a full FIFO drops.")
+    drop: Literal["tail", "head"] = Field(
+        default="tail", description="Which end a full FIFO drops."
+    )
 
 
 class FqCodel(_Rung):
     """Stochastic hash, CoDel, deficit round robin: RFC 8290."""
 
     template: Literal["fq_codel"]
-    queues: QueueCount = Field(1024, description="Hash buckets.")
-    quantum_bytes: int = Field(1514, ge=64, le=1_000_000, description="Deficit per turn.")
+    queues: QueueCount = Field(default=1024, description="Hash buckets.")
+    quantum_bytes: int = Field(default=1514, ge=64, le=1_000_000, description="Deficit per turn.")
     codel: CodelParameters = Field(default_factory=CodelParameters)
 
 
@@ -82,21 +102,23 @@ class SegregateGreedy(_Rung):
     template: Literal["segregate_greedy"]
     codel: CodelParameters = Field(default_factory=CodelParameters)
     scheduler: Literal["round_robin", "deficit_round_robin", "strict_priority"] = Field(
-        "deficit_round_robin",
+        default="deficit_round_robin",
         description="Between the two queues; strict_priority serves the ungreedy one first.",
     )
-    quantum_bytes: int = Field(1514, ge=64, le=1_000_000, description="Deficit per turn.")
+    quantum_bytes: int = Field(default=1514, ge=64, le=1_000_000, description="Deficit per turn.")
 
 
 class FlowSlicing(_Rung):
     """The greedy flows behind a shaper (irazabal2024 §V-B1)."""
 
     template: Literal["flow_slicing"]
-    greedy_rate_kbps: Kbps | None = Field(None, description="Rate left to all greedy flows.")
-    greedy_share: Annotated[float, Field(gt=0.0, le=1.0)] | None = Field(
-        None, description="The same as a share of the drain rate measured at the decision."
+    greedy_rate_kbps: Kbps | None = Field(
+        default=None, description="Rate left to all greedy flows."
     )
-    burst_ms: int = Field(10, ge=1, le=1000, description="Bucket depth at that rate, ms.")
+    greedy_share: Annotated[float, Field(gt=0.0, le=1.0)] | None = Field(
+        default=None, description="The same as a share of the drain rate measured at the decision."
+    )
+    burst_ms: int = Field(default=10, ge=1, le=1000, description="Bucket depth at that rate, ms.")
 
     @model_validator(mode="after")
     def _one_rate(self) -> FlowSlicing:
@@ -109,10 +131,12 @@ class L4s(_Rung):
     """ECT(1) and CE traffic apart from the rest, marked at once (RFC 9331, RFC 9332)."""
 
     template: Literal["l4s"]
-    threshold_us: int = Field(1_000, ge=100, le=1_000_000, description="L queues mark above it.")
-    l4s_queues: QueueCount = Field(64, description="Hash buckets of the L traffic.")
-    classic_queues: QueueCount = Field(960, description="Hash buckets of the rest.")
-    quantum_bytes: int = Field(1514, ge=64, le=1_000_000, description="Deficit per turn.")
+    threshold_us: int = Field(
+        default=1_000, ge=100, le=1_000_000, description="L queues mark above it."
+    )
+    l4s_queues: QueueCount = Field(default=64, description="Hash buckets of the L traffic.")
+    classic_queues: QueueCount = Field(default=960, description="Hash buckets of the rest.")
+    quantum_bytes: int = Field(default=1514, ge=64, le=1_000_000, description="Deficit per turn.")
     codel: CodelParameters = Field(default_factory=CodelParameters)
 
 

@@ -1,11 +1,11 @@
-"""How much of the radio is used, from MAC or KPM reports: PRBs per second per UE and of the cell."""
+"""How much of the radio is used, by MAC or KPM reports: PRBs per second, per UE and cell."""
 
 from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
 
-from tc_controller.inputs import KpmReport, MacReport
+from tc_controller.core.inputs import KpmReport, MacReport
 
 _WRAP = 1 << 32
 _RESTART = 1 << 31
@@ -61,7 +61,9 @@ class PrbWindow:
 
     def rate(self, rnti: int, since_us: int) -> PrbRate | None:
         """Rates after ``since_us``; ``None`` with fewer than two reports of the UE since then."""
-        first = next((item for item in self._history if item[0] > since_us and rnti in item[2]), None)
+        first = next(
+            (item for item in self._history if item[0] > since_us and rnti in item[2]), None
+        )
         if first is None:
             return None
         last = self._history[-1]

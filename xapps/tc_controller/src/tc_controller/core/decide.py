@@ -6,10 +6,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tc_controller.inputs import Ie
-from tc_controller.inventory import FlowView
-from tc_controller.ladder import Condition, FlowSlicing, L4s, Rung, SegregateGreedy
-from tc_controller.templates import Pipeline, compose
+from tc_controller.core.inputs import Ie
+from tc_controller.core.inventory import FlowView
+from tc_controller.core.ladder import Condition, FlowSlicing, L4s, Rung, SegregateGreedy
+from tc_controller.core.templates import Pipeline, compose
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,39 +77,45 @@ def _obstacle(index: int, rung: Rung, failed: Collection[int], facts: Facts) -> 
     """Why the rung may not be tried."""
     if index in failed:
         return "rolled back or refused a short while ago"
+    return _unmet(rung.when, facts.flows) or _lacks(rung, facts)
+
+
+def _lacks(rung: Rung, facts: Facts) -> str | None:
+    """What the template needs and does not find."""
     flows = facts.flows
-    reason = _unmet(rung.when, flows)
-    if reason is not None:
-        return reason
-    if isinstance(rung, L4s) and (flows is None or not flows.ect1):
-        return "no ECT(1) traffic seen"
-    if isinstance(rung, SegregateGreedy | FlowSlicing):
-        if flows is None:
-            return "no flow inventory yet"
-        if not flows.greedy:
-            return "no greedy flow in the inventory"
-        if flows.active <= len(flows.greedy):
-            return "every flow is greedy: nobody to protect by setting them apart"
+    if isinstance(rung, L4s):
+        return None if flows is not None and flows.ect1 else "no ECT(1) traffic seen"
     if isinstance(rung, FlowSlicing) and rung.greedy_share is not None and not facts.drain_kbps:
         return "the drain rate is not known yet"
+    if not isinstance(rung, SegregateGreedy | FlowSlicing):
+        return None
+    if flows is None:
+        return "no flow inventory yet"
+    if not flows.greedy:
+        return "no greedy flow in the inventory"
+    if flows.active <= len(flows.greedy):
+        return "every flow is greedy: nobody to protect by setting them apart"
     return None
 
 
 def _unmet(when: Condition, flows: FlowView | None) -> str | None:
-    bounds = (when.min_active_flows, when.max_active_flows, when.min_greedy_flows)
-    if flows is None:
-        if when.ect1_traffic is not None or any(bound is not None for bound in bounds):
-            return "its condition is on flows and there is no flow inventory yet"
+    """The part of the condition that does not hold."""
+    conditional = when.model_dump(exclude_none=True)
+    if not conditional:
         return None
-    active, greedy = flows.active, len(flows.greedy)
-    if when.min_active_flows is not None and active < when.min_active_flows:
-        return f"{active} active flows; asks for at least {when.min_active_flows}"
-    if when.max_active_flows is not None and active > when.max_active_flows:
-        return f"{active} active flows; asks for at most {when.max_active_flows}"
-    if when.min_greedy_flows is not None and greedy < when.min_greedy_flows:
-        return f"{greedy} greedy flows; asks for at least {when.min_greedy_flows}"
-    if when.ect1_traffic is not None and flows.ect1 != when.ect1_traffic:
-        return "ECT(1) traffic seen" if flows.ect1 else "no ECT(1) traffic seen"
+    if flows is None:
+        return "its condition is on flows and there is no flow inventory yet"
+    known = {"active_flows": flows.active, "greedy_flows": len(flows.greedy)}
+    for name, bound in conditional.items():
+        if name == "ect1_traffic":
+            if flows.ect1 != bound:
+                return "ECT(1) traffic seen" if flows.ect1 else "no ECT(1) traffic seen"
+            continue
+        least, quantity = name.startswith("min_"), name[4:]
+        count = known[quantity]
+        if (count < bound) if least else (count > bound):
+            asked = f"at {'least' if least else 'most'} {bound}"
+            return f"{count} {quantity.replace('_', ' ')}; asks for {asked}"
     return None
 
 

@@ -139,13 +139,7 @@ class ForecastReport:
 
 
 Indication: TypeAlias = (
-    RlcReport
-    | MacReport
-    | KpmReport
-    | PipelineReport
-    | FlowReport
-    | EventReport
-    | ForecastReport
+    RlcReport | MacReport | KpmReport | PipelineReport | FlowReport | EventReport | ForecastReport
 )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tc_controller.inputs import Ie
-from tc_controller.inventory import FlowView
+from tc_controller.core.inputs import Ie
+from tc_controller.core.inventory import FlowView
 
 
 @dataclass(frozen=True, slots=True)

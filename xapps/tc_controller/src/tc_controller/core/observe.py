@@ -2,7 +2,7 @@
 
 All bearers are updated at once with NumPy; a bearer is a *slot*, a column of the arrays. The
 sojourn a packet meets is the age of the RLC's head of line plus what the pipeline in front of it
-costs an ungreedy flow (`tc_controller.pipeline_view`).
+costs an ungreedy flow (`tc_controller.core.pipeline_view`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tc_controller.inputs import BearerKey
+from tc_controller.core.inputs import BearerKey
 
 _WRAP = 1 << 32
 #: A step of a 32-bit counter above this is a restart of the counter, not traffic: at 1 ms it
@@ -58,13 +58,15 @@ class RlcWindows:
 
     # ------------------------------------------------------------------ updating
 
-    def update(self, at_us: int, rows: NDArray[np.void]) -> tuple[list[int], list[BearerKey]]:
+    def update(
+        self, at_us: int, rows: NDArray[np.void]
+    ) -> tuple[list[int], list[BearerKey]] | None:
         """Take one report; returns the slots of new bearers and the bearers that are gone.
 
-        A report not newer than the last one (late or duplicate) changes nothing.
+        A report not newer than the last one (late or duplicate) changes nothing: ``None``.
         """
         if self.reports and at_us <= int(self.at_us[self.row]):
-            return [], []
+            return None
         rows, new = self._locate(rows)
         slots = self._present
         previous = self.row

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tc_controller.inputs import BearerKey
-from tc_controller.pipeline_view import PipelineView
-from tc_controller.templates import Pipeline
+from tc_controller.core.inputs import BearerKey
+from tc_controller.core.pipeline_view import PipelineView
+from tc_controller.core.templates import Pipeline
 
 VERSION = 1
 
@@ -131,9 +131,7 @@ def _entry(index: int, entry: object) -> Desired:
     }
     for name, kind in kinds.items():
         if not isinstance(entry.get(name), kind):
-            raise StateError(
-                f"{place}.{name}: {entry.get(name)!r}; expected {_ARTICLES[kind]}"
-            )
+            raise StateError(f"{place}.{name}: {entry.get(name)!r}; expected {_ARTICLES[kind]}")
     pipeline = entry["pipeline"]
     if not isinstance(pipeline.get("name"), str):
         raise StateError(f"{place}.pipeline.name: expected a string")

@@ -10,15 +10,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from tc_controller.ladder import Rung
+from tc_controller.core.ladder import Rung
 
 Share = Annotated[float, Field(gt=0.0, le=1.0)]
 Ms = Annotated[int, Field(ge=1, le=600_000)]
 #: Spans whose reports are all kept in memory.
 WindowMs = Annotated[int, Field(ge=10, le=10_000)]
-
-#: Name pattern of the wildcard in a selector.
-ANY = "*"
 
 
 class Strict(BaseModel):
@@ -30,15 +27,18 @@ class Strict(BaseModel):
 class Prediction(Strict):
     """Acting on forecasts before the violation."""
 
-    enabled: bool = Field(False, description="Whether forecasts may trigger a decision.")
+    enabled: bool = Field(default=False, description="Whether forecasts may trigger a decision.")
     quantile: float = Field(
-        0.5, gt=0.0, lt=1.0, description="Quantile of the forecast that must cross the bound."
+        default=0.5,
+        gt=0.0,
+        lt=1.0,
+        description="Quantile of the forecast that must cross the bound.",
     )
     confirm_forecasts: int = Field(
-        3, ge=1, le=1000, description="Forecasts in a row that must say so."
+        default=3, ge=1, le=1000, description="Forecasts in a row that must say so."
     )
     accept_persistence: bool = Field(
-        False,
+        default=False,
         description="Also act on the persistence fall-back, which only repeats the present.",
     )
 
@@ -48,30 +48,30 @@ class Objective(Strict):
     those pipeline queues that ungreedy flows use."""
 
     bound_ms: float = Field(
-        10.0,
+        default=10.0,
         gt=0.0,
         le=60_000.0,
         description="Bound on the sojourn, ms. 10 ms is the trigger of irazabal2024 §V-C.",
     )
     percentile: float = Field(
-        95.0,
+        default=95.0,
         gt=0.0,
         lt=100.0,
         description="Share of the samples of a window that must be within the bound, percent. "
         "What it leaves over is the tolerated burst.",
     )
-    window_ms: WindowMs = Field(100, description="Window of the percentile, ms.")
+    window_ms: WindowMs = Field(default=100, description="Window of the percentile, ms.")
     confirm_ms: int = Field(
-        3,
+        default=3,
         ge=0,
         le=10_000,
         description="A head of line above the bound for this long without a break is a violation "
         "before the percentile says so, ms. 0: the first sample is.",
     )
     clear_ratio: Share = Field(
-        0.7, description="Hysteresis: a violation ends below this share of the bound …"
+        default=0.7, description="Hysteresis: a violation ends below this share of the bound …"
     )
-    clear_ms: Ms = Field(50, description="… for this long without a break, ms.")
+    clear_ms: Ms = Field(default=50, description="… for this long without a break, ms.")
     predict: Prediction = Field(default_factory=Prediction)
 
 
@@ -79,22 +79,26 @@ class Guard(Strict):
     """When a change counts as harm and is taken back."""
 
     min_utilisation_ratio: Share = Field(
-        0.75,
+        default=0.75,
         description="Radio utilisation (PRBs; drained bytes where PRBs are not reported) after the "
         "change, over before. Below it the change is rolled back.",
     )
     max_sojourn_ratio: float = Field(
-        1.5, ge=1.0, le=1000.0, description="Sojourn after the change over before; above: harm."
+        default=1.5,
+        ge=1.0,
+        le=1000.0,
+        description="Sojourn after the change over before; above: harm.",
     )
     sojourn_floor_ms: float = Field(
-        50.0,
+        default=50.0,
         ge=0.0,
         le=60_000.0,
         description="Sojourns below this are never harm, ms. A violation caught young leaves a "
         "small 'before' that says little about what the queue would have grown to.",
     )
     rollback_to: Literal["previous", "safe"] = Field(
-        "previous", description="What a rollback returns to; the first rung's previous is safe."
+        default="previous",
+        description="What a rollback returns to; the first rung's previous is safe.",
     )
 
 
@@ -102,16 +106,18 @@ class Verification(Strict):
     """When and how long to look at the effect of a change."""
 
     margin_ms: Ms = Field(
-        150,
+        default=150,
         description="Waited after the old RLC backlog has left, ms: what was on F1, and the 100 ms "
         "over which the pipeline's mean sojourn remembers it.",
     )
     max_settle_ms: Ms = Field(
-        5_000, description="Verification starts after this even if the old backlog is not gone."
+        default=5_000,
+        description="Verification starts after this even if the old backlog is not gone.",
     )
-    window_ms: WindowMs = Field(500, description="Observation after settling, ms.")
+    window_ms: WindowMs = Field(default=500, description="Observation after settling, ms.")
     max_window_ms: Ms = Field(
-        3_000, description="How long to wait for reports that are missing before giving up, ms."
+        default=3_000,
+        description="How long to wait for reports that are missing before giving up, ms.",
     )
 
     @model_validator(mode="after")
@@ -128,24 +134,25 @@ class Enforcement(Strict):
     """How changes reach the RAN function."""
 
     lease_ms: int = Field(
-        6_000,
+        default=6_000,
         ge=30,
         le=600_000,
         description="Lease of a pipeline, ms; renewed each third of it. Without renewal the RAN "
         "function returns to its safe pipeline.",
     )
-    dry_run: bool = Field(False, description="Decide and log, send nothing.")
+    dry_run: bool = Field(default=False, description="Decide and log, send nothing.")
     cool_down_ms: Ms = Field(
-        5_000, description="No decision for the bearer for this long after a rollback, ms."
+        default=5_000, description="No decision for the bearer for this long after a rollback, ms."
     )
     retry_failed_rung_ms: Ms = Field(
-        60_000, description="A rung that was rolled back or refused is passed over this long, ms."
+        default=60_000,
+        description="A rung that was rolled back or refused is passed over this long, ms.",
     )
     stale_retries: int = Field(
-        3, ge=0, le=100, description="Attempts after the revision turned out to be stale."
+        default=3, ge=0, le=100, description="Attempts after the revision turned out to be stale."
     )
     release_idle_after_ms: Ms | None = Field(
-        None,
+        default=None,
         description="Return a bearer to its safe pipeline when nothing was drained for this long, "
         "ms. Absent: it keeps the pipeline while it lives.",
     )
@@ -154,20 +161,24 @@ class Enforcement(Strict):
 class Selector(Strict):
     """Which bearers a rule or slice is about. Empty lists match all; all given ones must match."""
 
-    nodes: tuple[str, ...] = Field((), description="Node ids; a trailing * matches any ending.")
-    rntis: tuple[Annotated[int, Field(ge=0, le=65_535)], ...] = Field(
-        (), description="UEs by C-RNTI."
+    nodes: tuple[str, ...] = Field(
+        default=(), description="Node ids; a trailing * matches any ending."
     )
-    drbs: tuple[Annotated[int, Field(ge=1, le=32)], ...] = Field((), description="DRB identities.")
+    rntis: tuple[Annotated[int, Field(ge=0, le=65_535)], ...] = Field(
+        default=(), description="UEs by C-RNTI."
+    )
+    drbs: tuple[Annotated[int, Field(ge=1, le=32)], ...] = Field(
+        default=(), description="DRB identities."
+    )
     qfis: tuple[Annotated[int, Field(ge=0, le=63)], ...] = Field(
-        (), description="Bearers that carry a flow of one of these QoS flow identifiers."
+        default=(), description="Bearers that carry a flow of one of these QoS flow identifiers."
     )
 
 
 class Match(Selector):
     """Selector of a rule, which may also name slices."""
 
-    slices: tuple[str, ...] = Field((), description="Names under `slices`.")
+    slices: tuple[str, ...] = Field(default=(), description="Names under `slices`.")
 
 
 class Rule(Strict):
@@ -187,13 +198,18 @@ class Rule(Strict):
 class Reports(Strict):
     """What is subscribed to, how often."""
 
-    rlc_period_ms: int = Field(1, ge=1, le=1000, description="RLC reports, ms.")
-    mac_period_ms: int | None = Field(10, ge=1, le=1000, description="MAC reports, ms.")
-    pipeline_period_ms: int = Field(10, ge=1, le=10_000, description="Pipeline status, ms.")
-    flow_period_ms: int = Field(50, ge=1, le=10_000, description="Flow inventory, ms.")
-    top_flows: int = Field(32, ge=1, le=256, description="Flows per bearer in the inventory.")
+    rlc_period_ms: int = Field(default=1, ge=1, le=1000, description="RLC reports, ms.")
+    mac_period_ms: int | None = Field(default=10, ge=1, le=1000, description="MAC reports, ms.")
+    pipeline_period_ms: int = Field(default=10, ge=1, le=10_000, description="Pipeline status, ms.")
+    flow_period_ms: int = Field(default=50, ge=1, le=10_000, description="Flow inventory, ms.")
+    top_flows: int = Field(
+        default=32, ge=1, le=256, description="Flows per bearer in the inventory."
+    )
     kpm_period_ms: int | None = Field(
-        None, ge=10, le=60_000, description="KPM reports, ms; for nodes without MAC reports."
+        default=None,
+        ge=10,
+        le=60_000,
+        description="KPM reports, ms; for nodes without MAC reports.",
     )
 
 
@@ -201,12 +217,12 @@ class GreedyFlows(Strict):
     """Which flows of an inventory are greedy: the largest that together make the share."""
 
     share: Share = Field(
-        0.8, description="Share of the arrival rate, or of the backlog, they make together."
+        default=0.8, description="Share of the arrival rate, or of the backlog, they make together."
     )
     min_rate_kbps: int = Field(
-        1_000, ge=0, le=100_000_000, description="A slower flow is never greedy, kbit/s."
+        default=1_000, ge=0, le=100_000_000, description="A slower flow is never greedy, kbit/s."
     )
-    max_flows: int = Field(16, ge=1, le=255, description="At most so many.")
+    max_flows: int = Field(default=16, ge=1, le=255, description="At most so many.")
 
 
 class Policy(Strict):
@@ -216,7 +232,7 @@ class Policy(Strict):
     reports: Reports = Field(default_factory=Reports)
     greedy: GreedyFlows = Field(default_factory=GreedyFlows)
     max_controls_per_s: int = Field(
-        500,
+        default=500,
         ge=1,
         le=100_000,
         description="Controls to one node per second; more wait. Lease renewals are not limited.",

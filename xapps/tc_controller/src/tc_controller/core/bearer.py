@@ -6,19 +6,19 @@ import enum
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tc_controller import decision as records
-from tc_controller.act import Outbox, Pending, Purpose
-from tc_controller.actions import Action, SaveDesired
-from tc_controller.counters import Counters
-from tc_controller.decide import Choice, Facts, choose
-from tc_controller.decision import Decision
-from tc_controller.inputs import Accepted, BearerKey, Ie, Outcome, Refused, Unanswered
-from tc_controller.look import Look, snapshot
-from tc_controller.pipeline_view import PipelineView
-from tc_controller.policy import Rule
-from tc_controller.reconcile import Desired, DesiredStore, Divergence, compare
-from tc_controller.templates import Pipeline
-from tc_controller.verify import Judgement, Verdict, Verifier
+from tc_controller.core import decision as records
+from tc_controller.core.act import Outbox, Pending, Purpose
+from tc_controller.core.actions import Action, SaveDesired
+from tc_controller.core.counters import Counters
+from tc_controller.core.decide import Choice, Facts, choose
+from tc_controller.core.decision import Decision
+from tc_controller.core.inputs import Accepted, BearerKey, Ie, Outcome, Refused, Unanswered
+from tc_controller.core.look import Look, snapshot
+from tc_controller.core.pipeline_view import PipelineView
+from tc_controller.core.policy import Rule
+from tc_controller.core.reconcile import Desired, DesiredStore, Divergence, compare
+from tc_controller.core.templates import Pipeline
+from tc_controller.core.verify import Judgement, Verdict, Verifier
 
 #: Drain rate for a decision is measured over this.
 _DRAIN_SPAN_US = 100_000
@@ -70,7 +70,9 @@ class _Task:
 class BearerFlow:
     """State of one bearer. Methods append what is to be done to ``out``."""
 
-    def __init__(self, key: BearerKey, rule: Rule | None, shared: Shared, capabilities: Ie | None) -> None:
+    def __init__(
+        self, key: BearerKey, rule: Rule | None, shared: Shared, capabilities: Ie | None
+    ) -> None:
         self.key = key
         self.rule = rule
         self._shared = shared
@@ -128,9 +130,7 @@ class BearerFlow:
             return
         current = self._shared.desired.get(self.key)
         self._failed = {rung: until for rung, until in self._failed.items() if until > now_us}
-        facts = Facts(
-            look.flows, look.drain_kbps(look.at_us - _DRAIN_SPAN_US), self._capabilities
-        )
+        facts = Facts(look.flows, look.drain_kbps(look.at_us - _DRAIN_SPAN_US), self._capabilities)
         choice = choose(
             rule.ladder,
             None if current is None or current.rung < 0 else current.rung,
@@ -147,9 +147,11 @@ class BearerFlow:
                 self._shared.counters.decisions[(trigger, "none", "no_rung")] += 1
             self._cool(now_us)
             return
-        greedy = {} if look.flows is None else {
-            flow.five_tuple: flow.rate_kbps for flow in look.flows.greedy
-        }
+        greedy = (
+            {}
+            if look.flows is None
+            else {flow.five_tuple: flow.rate_kbps for flow in look.flows.greedy}
+        )
         decision = Decision(
             id=self._shared.next_decision_id(),
             bearer=self.key,
@@ -166,12 +168,12 @@ class BearerFlow:
             records.decided(
                 decision,
                 rule,
-                look.flows,
-                choice.skipped,
-                self.revision,
-                over_for_us,
-                follows,
-                reasons,
+                flows=look.flows,
+                skipped=choice.skipped,
+                expected_revision=self.revision,
+                over_for_us=over_for_us,
+                follows=follows,
+                reasons=reasons,
             )
         )
         if rule.enforce.dry_run:
@@ -207,7 +209,12 @@ class BearerFlow:
         self._renew_at_us = _NEVER
         out.append(
             self._shared.outbox.transaction(
-                now_us, self.key, task.purpose, task.pipeline, self.revision, lease_ms
+                now_us,
+                self.key,
+                task.purpose,
+                task.pipeline,
+                expected_revision=self.revision,
+                lease_ms=lease_ms,
             )
         )
 
@@ -252,9 +259,7 @@ class BearerFlow:
         elif task.purpose is Purpose.RELEASE:
             out.append(records.noted("released", now_us, self.key, revision=outcome.revision))
 
-    def _want(
-        self, target: Desired | None, revision: int, now_us: int, out: list[Action]
-    ) -> None:
+    def _want(self, target: Desired | None, revision: int, now_us: int, out: list[Action]) -> None:
         """``target`` is in force at ``revision``."""
         if target is None:
             self._shared.desired.drop(self.key)
@@ -274,9 +279,7 @@ class BearerFlow:
             self._give_up(task, outcome, now_us, out)
             return
         task.attempt += 1
-        task.min_revision = (
-            outcome.revision or 0 if isinstance(outcome, Refused) else 0
-        )
+        task.min_revision = outcome.revision or 0 if isinstance(outcome, Refused) else 0
         task.give_up_waiting_at_us = now_us + _REREAD_US
         self.phase = Phase.REREADING
 
@@ -313,9 +316,7 @@ class BearerFlow:
 
     # ------------------------------------------------------------------- reports
 
-    def status(
-        self, view: PipelineView, look: Look | None, now_us: int, out: list[Action]
-    ) -> None:
+    def status(self, view: PipelineView, look: Look | None, now_us: int, out: list[Action]) -> None:
         """A status report of the bearer's pipeline."""
         if self.phase is Phase.REREADING:
             self._reread(view, look, now_us, out)
@@ -437,9 +438,7 @@ class BearerFlow:
         elif now_us >= self._renew_at_us:
             lease_ms = self.rule.enforce.lease_ms
             self._renew_at_us = now_us + lease_ms * 1000 // 3
-            out.append(
-                self._shared.outbox.renewal(now_us, self.key, desired.revision, lease_ms)
-            )
+            out.append(self._shared.outbox.renewal(now_us, self.key, desired.revision, lease_ms))
 
     def release(self, now_us: int, out: list[Action]) -> None:
         """Return to the safe pipeline."""
@@ -483,9 +482,7 @@ class BearerFlow:
         to_safe = rule is None or rule.guard.rollback_to == "safe"
         self._start(Purpose.ROLL_BACK, None if to_safe else self._previous, now_us, out)
 
-    def _note_rollback(
-        self, task: _Task, outcome: Outcome, now_us: int, out: list[Action]
-    ) -> None:
+    def _note_rollback(self, task: _Task, outcome: Outcome, now_us: int, out: list[Action]) -> None:
         self._cool(now_us)
         if self.decision is None:
             return
@@ -558,9 +555,7 @@ class BearerFlow:
     def _must_look(self) -> bool:
         """Whether a pipeline in force may have to be released."""
         rule = self.rule
-        return self.controlled and (
-            rule is None or rule.enforce.release_idle_after_ms is not None
-        )
+        return self.controlled and (rule is None or rule.enforce.release_idle_after_ms is not None)
 
     def _note(self, event: str, now_us: int, desired: Desired, view: PipelineView) -> Action:
         return records.noted(
@@ -574,9 +569,7 @@ class BearerFlow:
         )
 
 
-def _reasons(
-    trigger: str, choice: Choice, rule: Rule, look: Look, over_for_us: int
-) -> list[str]:
+def _reasons(trigger: str, choice: Choice, rule: Rule, look: Look, over_for_us: int) -> list[str]:
     """Why this decision, in sentences."""
     bound = rule.objective.bound_ms
     if trigger == "violation":

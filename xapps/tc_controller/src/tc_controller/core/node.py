@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tc_controller.actions import Action
-from tc_controller.bearer import BearerFlow, Shared
-from tc_controller.detect import Detector
-from tc_controller.inputs import BearerKey, Ie
-from tc_controller.inventory import FlowView
-from tc_controller.look import Look
-from tc_controller.observe import RlcWindows
-from tc_controller.pipeline_view import PipelineView
-from tc_controller.policy import Policy
-from tc_controller.predict import Predictor
-from tc_controller.select import rule_for
-from tc_controller.utilisation import PrbWindow
+from tc_controller.core.actions import Action
+from tc_controller.core.bearer import BearerFlow, Shared
+from tc_controller.core.detect import Detector
+from tc_controller.core.inputs import BearerKey, Ie
+from tc_controller.core.inventory import FlowView
+from tc_controller.core.look import Look
+from tc_controller.core.observe import RlcWindows
+from tc_controller.core.pipeline_view import PipelineView
+from tc_controller.core.policy import Policy
+from tc_controller.core.predict import Predictor
+from tc_controller.core.select import rule_for
+from tc_controller.core.utilisation import PrbWindow
 
 
 class Node:
@@ -38,9 +38,7 @@ class Node:
     def _open_windows(self, policy: Policy) -> None:
         period_ms = policy.reports.rlc_period_ms
         self._depth = depth(policy)
-        self.windows = RlcWindows(
-            self.node_id, self._depth, gone_after=max(50, 200 // period_ms)
-        )
+        self.windows = RlcWindows(self.node_id, self._depth, gone_after=max(50, 200 // period_ms))
         self.detector = Detector(self.windows, period_ms * 1000)
         self.prbs = PrbWindow(self._depth * period_ms * 1000)
         self.predictor = Predictor()
@@ -118,10 +116,7 @@ class Node:
     def govern(self, policy: Policy, now_us: int) -> None:
         """Another policy holds from now on."""
         old, self._policy = self._policy, policy
-        if (
-            depth(policy) > self._depth
-            or policy.reports.rlc_period_ms != old.reports.rlc_period_ms
-        ):
+        if depth(policy) > self._depth or policy.reports.rlc_period_ms != old.reports.rlc_period_ms:
             # The windows begin anew; bearers find their slots with the next report.
             self._open_windows(policy)
         for flow in self.flows.values():
@@ -144,8 +139,6 @@ class Node:
 
 def depth(policy: Policy) -> int:
     """Reports the windows must hold."""
-    longest_ms = max(
-        max(rule.objective.window_ms, rule.verify.window_ms) for rule in policy.rules
-    )
+    longest_ms = max(max(rule.objective.window_ms, rule.verify.window_ms) for rule in policy.rules)
     # A quarter more, so that jitter of the reports does not cut a window short.
     return longest_ms * 5 // (policy.reports.rlc_period_ms * 4) + 2

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from tc_controller.inputs import BearerKey
+from tc_controller.core.inputs import BearerKey
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from tc_controller import decision as records
-from tc_controller.act import Outbox, Pending
-from tc_controller.actions import Action, SaveDesired
-from tc_controller.bearer import BearerFlow, Shared
-from tc_controller.counters import Counters
-from tc_controller.inputs import (
+from tc_controller.core import decision as records
+from tc_controller.core.act import Outbox, Pending
+from tc_controller.core.actions import Action, SaveDesired
+from tc_controller.core.bearer import BearerFlow, Shared
+from tc_controller.core.counters import Counters
+from tc_controller.core.inputs import (
     BearerKey,
     EventReport,
     FlowReport,
@@ -29,12 +29,12 @@ from tc_controller.inputs import (
     RlcReport,
     Unanswered,
 )
-from tc_controller.inventory import read_inventory
-from tc_controller.node import Node
-from tc_controller.pipeline_view import read_status
-from tc_controller.policy import Policy
-from tc_controller.reconcile import DesiredStore
-from tc_controller.select import depends_on_flows
+from tc_controller.core.inventory import read_inventory
+from tc_controller.core.node import Node
+from tc_controller.core.pipeline_view import read_status
+from tc_controller.core.policy import Policy
+from tc_controller.core.reconcile import DesiredStore
+from tc_controller.core.select import depends_on_flows
 
 #: Renewals, verifications and time-outs are looked at this often.
 TICK_US = 5_000
@@ -179,10 +179,11 @@ class Controller:
     # ------------------------------------------------------------------- reports
 
     def _rlc(self, node: Node, report: RlcReport, now_us: int, out: list[Action]) -> None:
-        new, gone = node.windows.update(report.collected_at_us, report.bearers)
-        if not new and not gone and node.windows.newest_us() != report.collected_at_us:
+        changes = node.windows.update(report.collected_at_us, report.bearers)
+        if changes is None:
             self.counters.ignored["late_report"] += 1
             return
+        new, gone = changes
         for key in gone:
             node.remove(key, now_us, out)
         for slot in new:
@@ -203,7 +204,7 @@ class Controller:
             flow = self._at(node, slot)
             if flow is not None:
                 over_us = node.detector.over_for_us(slot)
-                self._decide(node, flow, now_us, "violation", out, over_us)
+                self._decide(node, flow, now_us, "violation", out, over_for_us=over_us)
 
     def _pipelines(
         self, node: Node, report: PipelineReport, now_us: int, out: list[Action]
@@ -264,7 +265,7 @@ class Controller:
             )
             if predicted and flow.ready(now_us):
                 node.predictor.forget(key)
-                self._decide(node, flow, now_us, "predicted", out, 0)
+                self._decide(node, flow, now_us, "predicted", out)
 
     # --------------------------------------------------------------------- inner
 
@@ -275,7 +276,8 @@ class Controller:
         now_us: int,
         trigger: str,
         out: list[Action],
-        over_for_us: int,
+        *,
+        over_for_us: int = 0,
     ) -> None:
         look = node.look(flow.key)
         if look is None or not self._outbox.admits(node.node_id, now_us):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tc_controller.inputs import BearerForecast, BearerKey
-from tc_controller.policy import Objective
+from tc_controller.core.inputs import BearerForecast, BearerKey
+from tc_controller.core.policy import Objective
 
 
 class Predictor:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tc_controller.actions import SendControl
-from tc_controller.inputs import BearerKey
-from tc_controller.templates import Pipeline
+from tc_controller.core.actions import SendControl
+from tc_controller.core.inputs import BearerKey
+from tc_controller.core.templates import Pipeline
 
 #: Control styles of E2SM-TC v1.
 _STYLE_PIPELINE, _STYLE_LEASE = 1, 2
@@ -64,6 +64,7 @@ class Outbox:
         bearer: BearerKey,
         purpose: Purpose,
         pipeline: Pipeline | None,
+        *,
         expected_revision: int | None,
         lease_ms: int | None,
     ) -> SendControl:
@@ -79,16 +80,16 @@ class Outbox:
                 "change": change,
             }
         }
-        return self._send(now_us, bearer, purpose, pipeline, _STYLE_PIPELINE, message)
+        pending = Pending(self._take_id(), bearer, purpose, pipeline, now_us)
+        return self._send(pending, _STYLE_PIPELINE, message)
 
-    def renewal(
-        self, now_us: int, bearer: BearerKey, revision: int, lease_ms: int
-    ) -> SendControl:
+    def renewal(self, now_us: int, bearer: BearerKey, revision: int, lease_ms: int) -> SendControl:
         """Keep the bearer's pipeline for another lease."""
         message = {
             "lease_renewal": {"bearer": bearer.ie(), "revision": revision, "lease_ms": lease_ms}
         }
-        return self._send(now_us, bearer, Purpose.RENEW, None, _STYLE_LEASE, message)
+        pending = Pending(self._take_id(), bearer, Purpose.RENEW, None, now_us)
+        return self._send(pending, _STYLE_LEASE, message)
 
     def take(self, control_id: int) -> Pending | None:
         """The control an answer belongs to; ``None`` for one that was given up."""
@@ -119,18 +120,13 @@ class Outbox:
         tokens, at_us = self._budget.get(node_id, (burst, now_us))
         return min(burst, tokens + (now_us - at_us) * self.per_second / 1e6)
 
-    def _send(
-        self,
-        now_us: int,
-        bearer: BearerKey,
-        purpose: Purpose,
-        pipeline: Pipeline | None,
-        style: int,
-        message: Mapping[str, Any],
-    ) -> SendControl:
+    def _take_id(self) -> int:
         control_id = self._next_id
         # The correlation id is a u32 on the wire.
         self._next_id = self._next_id % 0xFFFF_FFFF + 1
-        self._pending[control_id] = Pending(control_id, bearer, purpose, pipeline, now_us)
-        header = {"style": style, "correlation_id": control_id}
-        return SendControl(control_id, bearer, header, message)
+        return control_id
+
+    def _send(self, pending: Pending, style: int, message: Mapping[str, Any]) -> SendControl:
+        self._pending[pending.control_id] = pending
+        header = {"style": style, "correlation_id": pending.control_id}
+        return SendControl(pending.control_id, pending.bearer, header, message)

@@ -18,8 +18,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tc_controller.observe import RlcWindows
-from tc_controller.policy import Objective
+from tc_controller.core.observe import RlcWindows
+from tc_controller.core.policy import Objective
 
 
 class Detector:

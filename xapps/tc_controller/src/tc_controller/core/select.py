@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tc_controller.inputs import BearerKey
-from tc_controller.inventory import FlowView
-from tc_controller.policy import Policy, Rule, Selector
+from tc_controller.core.inputs import BearerKey
+from tc_controller.core.inventory import FlowView
+from tc_controller.core.policy import Policy, Rule, Selector
 
 
 def rule_for(policy: Policy, bearer: BearerKey, flows: FlowView | None) -> Rule | None:

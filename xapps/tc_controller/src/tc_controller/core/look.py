@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tc_controller.inventory import FlowView
-from tc_controller.observe import RlcWindows
-from tc_controller.pipeline_view import PipelineView
-from tc_controller.utilisation import PrbRate, PrbWindow
+from tc_controller.core.inventory import FlowView
+from tc_controller.core.observe import RlcWindows
+from tc_controller.core.pipeline_view import PipelineView
+from tc_controller.core.utilisation import PrbRate, PrbWindow
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tc_controller.inputs import Ie
-from tc_controller.policy import GreedyFlows
+from tc_controller.core.inputs import Ie
+from tc_controller.core.policy import GreedyFlows
 
 #: ECN codepoints of L4S traffic (RFC 9331 §5.1): ECT(1), and CE, which may have been ECT(1).
 ECT1 = "ect1"

@@ -11,15 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tc_controller.actions import WriteRecord
-from tc_controller.decide import Skipped
-from tc_controller.inputs import Accepted, BearerKey, Outcome, Refused
-from tc_controller.inventory import FlowId, FlowView
-from tc_controller.ladder import Rung
-from tc_controller.look import Snapshot
-from tc_controller.policy import Rule
-from tc_controller.templates import Pipeline
-from tc_controller.verify import Judgement
+from tc_controller.core.actions import WriteRecord
+from tc_controller.core.decide import Skipped
+from tc_controller.core.inputs import Accepted, BearerKey, Outcome, Refused
+from tc_controller.core.inventory import FlowId, FlowView
+from tc_controller.core.ladder import Rung
+from tc_controller.core.look import Snapshot
+from tc_controller.core.policy import Rule
+from tc_controller.core.templates import Pipeline
+from tc_controller.core.verify import Judgement
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,7 @@ class Decision:
 def decided(
     decision: Decision,
     rule: Rule,
+    *,
     flows: FlowView | None,
     skipped: tuple[Skipped, ...],
     expected_revision: int | None,
@@ -156,9 +157,7 @@ def no_rung(
 
 def noted(event: str, now_us: int, bearer: BearerKey, **details: Any) -> WriteRecord:
     """The record of something that is no decision: a lease lost, a bearer gone, …"""
-    return WriteRecord(
-        {"event": event, "at_us": now_us, "bearer": bearer.as_dict(), **details}
-    )
+    return WriteRecord({"event": event, "at_us": now_us, "bearer": bearer.as_dict(), **details})
 
 
 def outcome_dict(outcome: Outcome) -> Mapping[str, Any]:

@@ -10,8 +10,8 @@ import ipaddress
 from collections.abc import Sequence
 from typing import Any
 
-from tc_controller.inventory import Flow
-from tc_controller.ladder import (
+from tc_controller.core.inventory import Flow
+from tc_controller.core.ladder import (
     BdpOnly,
     Buffer,
     CodelParameters,
@@ -39,7 +39,7 @@ def compose(rung: Rung, greedy: Sequence[Flow] = (), drain_kbps: float | None = 
         drain_kbps: measured drain rate, for `flow_slicing` by share.
 
     Raises:
-        ValueError: what the template needs is missing (see `tc_controller.decide`, which asks
+        ValueError: what the template needs is missing (see `tc_controller.core.decide`, which asks
             first).
     """
     if isinstance(rung, BdpOnly):
