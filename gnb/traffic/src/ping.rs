@@ -1,0 +1,161 @@
+//! ICMP echo: the server asks, the UE answers.
+
+use crate::config::PingConfig;
+use crate::endpoint::Endpoint;
+use crate::packet::{Body, Ecn, FlowId, ICMP_HEADER_BYTES, IP_HEADER_BYTES, Packet};
+use crate::sequence::SequenceTracker;
+use crate::stats::{Arrivals, DelayRecorder};
+use crate::timer::Periodic;
+
+/// Sends a request each interval, whether or not the last was answered, and measures the RTT.
+#[derive(Debug, Clone)]
+pub struct Pinger {
+    flow: FlowId,
+    dscp: u8,
+    len_bytes: u32,
+    timer: Periodic,
+    sent_packets: u64,
+    rtt: DelayRecorder,
+    replies: SequenceTracker,
+}
+
+impl Pinger {
+    pub(crate) fn new(
+        flow: FlowId,
+        dscp: u8,
+        config: &PingConfig,
+        start_us: u64,
+        stop_us: Option<u64>,
+    ) -> Self {
+        Self {
+            flow,
+            dscp,
+            len_bytes: config.payload_bytes + ICMP_HEADER_BYTES + IP_HEADER_BYTES,
+            timer: Periodic::new(start_us, stop_us, config.interval_us, 1),
+            sent_packets: 0,
+            rtt: DelayRecorder::new(),
+            replies: SequenceTracker::default(),
+        }
+    }
+
+    /// Round-trip times, each at the time its reply came.
+    pub fn rtt(&self) -> &DelayRecorder {
+        &self.rtt
+    }
+
+    /// Requests sent so far.
+    pub fn sent_packets(&self) -> u64 {
+        self.sent_packets
+    }
+
+    /// Bytes sent so far, IP headers included.
+    pub fn sent_bytes(&self) -> u64 {
+        self.sent_packets * u64::from(self.len_bytes)
+    }
+
+    /// Requests older than the latest answered one that have no reply.
+    pub fn lost_packets(&self) -> u64 {
+        self.replies.lost()
+    }
+}
+
+impl Endpoint for Pinger {
+    fn on_packet(&mut self, packet: &Packet, now_us: u64, _out: &mut Vec<Packet>) {
+        if let Body::Ping { seq, is_reply: true, request_sent_us } = packet.body
+            && self.replies.on_arrival(seq)
+        {
+            self.rtt.record(now_us, now_us.saturating_sub(request_sent_us));
+        }
+    }
+
+    fn poll(&mut self, now_us: u64, out: &mut Vec<Packet>) {
+        while let Some(seq) = self.timer.fire(now_us) {
+            self.sent_packets += 1;
+            out.push(Packet {
+                sent_us: now_us,
+                flow: self.flow,
+                len_bytes: self.len_bytes,
+                ecn: Ecn::NotEct,
+                dscp: self.dscp,
+                body: Body::Ping { seq, is_reply: false, request_sent_us: now_us },
+            });
+        }
+    }
+
+    fn next_deadline_us(&self) -> Option<u64> {
+        self.timer.next_us()
+    }
+}
+
+/// Answers each request at once with a reply of the same size.
+#[derive(Debug, Clone, Default)]
+pub struct PingResponder {
+    arrivals: Arrivals,
+}
+
+impl PingResponder {
+    /// The requests that arrived.
+    pub fn arrivals(&self) -> &Arrivals {
+        &self.arrivals
+    }
+}
+
+impl Endpoint for PingResponder {
+    fn on_packet(&mut self, packet: &Packet, now_us: u64, out: &mut Vec<Packet>) {
+        let Body::Ping { seq, is_reply: false, request_sent_us } = packet.body else { return };
+        self.arrivals.on_packet(packet, now_us);
+        let payload = packet.len_bytes.saturating_sub(ICMP_HEADER_BYTES + IP_HEADER_BYTES);
+        self.arrivals.on_delivered(u64::from(payload), now_us);
+        out.push(Packet {
+            sent_us: now_us,
+            flow: packet.flow,
+            len_bytes: packet.len_bytes,
+            ecn: Ecn::NotEct,
+            dscp: packet.dscp,
+            body: Body::Ping { seq, is_reply: true, request_sent_us },
+        });
+    }
+
+    fn poll(&mut self, _now_us: u64, _out: &mut Vec<Packet>) {}
+
+    fn next_deadline_us(&self) -> Option<u64> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rtt_is_measured_per_request_even_when_replies_overlap() {
+        let mut pinger = Pinger::new(1, 0, &PingConfig::default(), 0, Some(300_000));
+        let mut responder = PingResponder::default();
+        let mut requests = Vec::new();
+        while let Some(now_us) = pinger.next_deadline_us() {
+            pinger.poll(now_us, &mut requests);
+        }
+        assert_eq!(requests.len(), 3);
+        assert!(requests.iter().all(|packet| packet.len_bytes == 84));
+        let mut replies = Vec::new();
+        for request in &requests {
+            responder.on_packet(request, request.sent_us + 150_000, &mut replies);
+        }
+        for reply in [&replies[0], &replies[2], &replies[2]] {
+            pinger.on_packet(reply, reply.sent_us + 10_000, &mut Vec::new());
+        }
+        let summary = pinger.rtt().summary();
+        assert_eq!((summary.count, summary.min_us, summary.max_us), (2, 160_000, 160_000));
+        assert_eq!(pinger.lost_packets(), 1);
+    }
+
+    #[test]
+    fn a_request_is_not_taken_for_a_reply() {
+        let mut pinger = Pinger::new(1, 0, &PingConfig::default(), 0, None);
+        let mut out = Vec::new();
+        pinger.poll(0, &mut out);
+        let request = out[0].clone();
+        pinger.on_packet(&request, 5, &mut out);
+        assert_eq!(pinger.rtt().count(), 0);
+    }
+}

@@ -1,0 +1,268 @@
+//! CUBIC, RFC 9438.
+
+use super::hystart::{Growth, HyStart};
+use super::{
+    AckEvent, CongestionController, CongestionSignal, MIN_SSTHRESH_SEGMENTS,
+    SLOW_START_LIMIT_SEGMENTS,
+};
+use crate::config::TcpConfig;
+
+/// Aggressiveness, segments per second cubed (RFC 9438 §5: 0.4).
+const C: f64 = 0.4;
+/// Multiplicative decrease, also for ECN (RFC 9438 §4.6: 0.7).
+const BETA: f64 = 0.7;
+/// α of the Reno-friendly estimate: 3 (1 − β) / (1 + β), RFC 9438 §4.3.
+const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+
+/// Growth as a cubic function of the time since the last reduction. Windows are kept in segments,
+/// as the RFC's formulas are.
+#[derive(Debug, Clone)]
+pub struct Cubic {
+    mss_bytes: u64,
+    cwnd: f64,
+    ssthresh: Option<f64>,
+    w_max: f64,
+    /// The window before the last reduction; above it the estimate grows as fast as Reno.
+    cwnd_prior: f64,
+    /// The present stage of congestion avoidance; none until its first acknowledgement.
+    epoch: Option<Epoch>,
+    hystart: Option<HyStart>,
+}
+
+/// One stage of congestion avoidance, between reductions.
+#[derive(Debug, Clone)]
+struct Epoch {
+    start_us: u64,
+    /// Seconds until the curve is back at `w_max`.
+    k_s: f64,
+    /// What Reno would have.
+    w_est: f64,
+}
+
+impl Cubic {
+    /// In slow start with the initial window.
+    pub fn new(config: &TcpConfig) -> Self {
+        Self {
+            mss_bytes: u64::from(config.mss_bytes),
+            cwnd: f64::from(config.initial_window_segments),
+            ssthresh: None,
+            w_max: 0.0,
+            cwnd_prior: 0.0,
+            epoch: None,
+            hystart: config.hystart.then(HyStart::new),
+        }
+    }
+
+    /// Grows by slow start; the acknowledged segments left for congestion avoidance.
+    fn slow_start(&mut self, ack: &AckEvent, acked: f64) -> f64 {
+        // RFC 9406 §4.2: only the initial slow start, before ssthresh is known.
+        let divisor = match (&mut self.hystart, self.ssthresh) {
+            (Some(hystart), None) => match hystart.on_ack(ack.rtt_us, ack.una, ack.next) {
+                Growth::DividedBy(divisor) => divisor as f64,
+                Growth::Exit => {
+                    self.ssthresh = Some(self.cwnd);
+                    return acked;
+                }
+            },
+            _ => 1.0,
+        };
+        let growth = acked.min(SLOW_START_LIMIT_SEGMENTS as f64) / divisor;
+        match self.ssthresh {
+            Some(ssthresh) if self.cwnd + growth >= ssthresh => {
+                let left = acked - (ssthresh - self.cwnd);
+                self.cwnd = ssthresh;
+                left
+            }
+            _ => {
+                self.cwnd += growth;
+                0.0
+            }
+        }
+    }
+
+    fn congestion_avoidance(&mut self, ack: &AckEvent, acked: f64) {
+        let epoch = self.epoch.get_or_insert_with(|| {
+            // §4.2. Without a reduction before it (slow start ended by HyStart or after a
+            // time-out, §4.7) the curve starts at its plateau: K = 0, W_max = cwnd.
+            self.w_max = self.w_max.max(self.cwnd);
+            Epoch {
+                start_us: ack.now_us,
+                k_s: cube_root((self.w_max - self.cwnd) / C),
+                w_est: self.cwnd,
+            }
+        });
+        let t_s = ack.now_us.saturating_sub(epoch.start_us) as f64 * 1e-6;
+        let w_cubic = |t_s: f64| {
+            let d = t_s - epoch.k_s;
+            C * d * d * d + self.w_max
+        };
+        // §4.3: the estimate grows like Reno would with this β, and like Reno itself once it is
+        // back where the last reduction started.
+        let alpha = if epoch.w_est >= self.cwnd_prior { 1.0 } else { ALPHA };
+        let w_est = epoch.w_est + alpha * acked / self.cwnd;
+        let now = w_cubic(t_s);
+        // §4.2: what the curve will be one RTT on, at least the window, at most half more.
+        let target = w_cubic(t_s + ack.srtt_us as f64 * 1e-6).clamp(self.cwnd, 1.5 * self.cwnd);
+        epoch.w_est = w_est;
+        if now < w_est {
+            self.cwnd = self.cwnd.max(w_est);
+        } else {
+            self.cwnd += (target - self.cwnd) / self.cwnd * acked;
+        }
+    }
+}
+
+impl CongestionController for Cubic {
+    fn on_ack(&mut self, ack: &AckEvent) {
+        let mut acked = ack.delivered_bytes as f64 / self.mss_bytes as f64;
+        if self.ssthresh.is_none_or(|ssthresh| self.cwnd < ssthresh) {
+            acked = self.slow_start(ack, acked);
+        }
+        if acked > 0.0 {
+            self.congestion_avoidance(ack, acked);
+        }
+    }
+
+    fn on_congestion_event(&mut self, _now_us: u64, _signal: CongestionSignal) {
+        // §4.7, fast convergence: a window that did not get back to W_max makes room for others.
+        self.w_max =
+            if self.cwnd < self.w_max { self.cwnd * (1.0 + BETA) / 2.0 } else { self.cwnd };
+        self.cwnd_prior = self.cwnd;
+        // §4.6. Whole segments, as Linux has them.
+        let ssthresh = (self.cwnd * BETA).floor().max(MIN_SSTHRESH_SEGMENTS as f64);
+        self.ssthresh = Some(ssthresh);
+        self.cwnd = ssthresh;
+        self.epoch = None;
+    }
+
+    fn on_retransmission_timeout(&mut self, _now_us: u64) {
+        self.cwnd = 1.0;
+        // §4.8: after a time-out congestion avoidance starts at its plateau.
+        self.w_max = 0.0;
+        self.epoch = None;
+    }
+
+    fn window_bytes(&self) -> u64 {
+        (self.cwnd * self.mss_bytes as f64) as u64
+    }
+
+    fn ssthresh_bytes(&self) -> Option<u64> {
+        self.ssthresh.map(|ssthresh| (ssthresh * self.mss_bytes as f64) as u64)
+    }
+
+    fn clone_box(&self) -> Box<dyn CongestionController> {
+        Box::new(self.clone())
+    }
+}
+
+/// Cube root of a non-negative number by Newton's iteration.
+///
+/// The standard library's comes from the platform's libm and may differ in the last bit between
+/// machines; a run has to give the same bytes on all of them.
+fn cube_root(x: f64) -> f64 {
+    if x <= 0.0 {
+        return 0.0;
+    }
+    // From above the iteration falls monotonically; max(x, 1) is above the root.
+    let mut root = x.max(1.0);
+    loop {
+        let next = (2.0 * root + x / (root * root)) / 3.0;
+        if next < root {
+            root = next;
+        } else {
+            return root;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 1448;
+
+    fn ack(now_us: u64, segments: u64, srtt_us: u64) -> AckEvent {
+        AckEvent { now_us, delivered_bytes: segments * MSS, rtt_us: None, srtt_us, una: 0, next: 0 }
+    }
+
+    fn cubic(window: u32) -> Cubic {
+        Cubic::new(&TcpConfig {
+            initial_window_segments: window,
+            hystart: false,
+            ..TcpConfig::default()
+        })
+    }
+
+    #[test]
+    fn cube_roots_are_right() {
+        for x in [0.0, 1e-9, 0.001, 0.5, 1.0, 2.0, 27.0, 1e3, 1e9] {
+            let root = cube_root(x);
+            assert!((root * root * root - x).abs() <= 1e-12 * x.max(1e-9), "{x}: {root}");
+        }
+    }
+
+    #[test]
+    fn the_window_is_back_at_w_max_after_k_seconds() {
+        let mut cubic = cubic(1_000);
+        cubic.on_congestion_event(0, CongestionSignal::Loss);
+        assert_eq!(cubic.window_bytes(), 700 * MSS);
+        // §4.2: K = ∛(W_max (1 − β) / C) = ∛750 ≈ 9.09 s.
+        let (rtt_us, mut now_us) = (100_000, 0);
+        while now_us < 9_085_603 {
+            cubic.on_ack(&ack(now_us, cubic.window_bytes() / MSS, rtt_us));
+            now_us += rtt_us;
+        }
+        let window = cubic.window_bytes() as f64 / MSS as f64;
+        assert!((window - 1_000.0).abs() < 1.0, "{window}");
+    }
+
+    #[test]
+    fn a_small_bdp_grows_like_reno() {
+        // At 10 ms and ten segments the cubic curve is far below what Reno would do (§5.1).
+        let mut cubic = cubic(10);
+        cubic.on_congestion_event(0, CongestionSignal::Loss);
+        let before = cubic.cwnd;
+        for round in 0..8 {
+            cubic.on_ack(&ack(round * 10_000, 7, 10_000));
+        }
+        let growth = cubic.cwnd - before;
+        // 7 segments acknowledged of a window of 7..11 gives a little less than α per round.
+        assert!(growth > 8.0 * ALPHA * 0.75 && growth < 8.0 * ALPHA, "{growth}");
+    }
+
+    #[test]
+    fn fast_convergence_lowers_w_max_below_an_unreached_peak() {
+        let mut cubic = cubic(100);
+        cubic.on_congestion_event(0, CongestionSignal::Loss);
+        assert_eq!(cubic.w_max, 100.0);
+        cubic.on_congestion_event(1, CongestionSignal::Loss);
+        assert!((cubic.w_max - 70.0 * 0.85).abs() < 1e-9);
+    }
+
+    #[test]
+    fn after_a_time_out_avoidance_starts_at_its_plateau() {
+        let mut cubic = cubic(100);
+        cubic.on_congestion_event(0, CongestionSignal::Loss);
+        cubic.on_retransmission_timeout(0);
+        assert_eq!(cubic.window_bytes(), MSS);
+        let mut now_us = 0;
+        while cubic.cwnd < 70.0 {
+            cubic.on_ack(&ack(now_us, (cubic.cwnd as u64).max(1), 50_000));
+            now_us += 50_000;
+        }
+        cubic.on_ack(&ack(now_us, 1, 50_000));
+        let epoch = cubic.epoch.as_ref().unwrap();
+        assert_eq!(epoch.k_s, 0.0);
+        assert!(cubic.cwnd < 71.0, "{}", cubic.cwnd);
+    }
+
+    #[test]
+    fn a_window_grows_by_half_a_round_at_most() {
+        let mut cubic = cubic(10);
+        cubic.on_congestion_event(0, CongestionSignal::Loss);
+        cubic.on_ack(&ack(0, 1, 100_000));
+        let before = cubic.cwnd;
+        cubic.on_ack(&ack(3_600_000_000, before as u64, 100_000));
+        assert!(cubic.cwnd <= 1.5 * before);
+    }
+}

@@ -1,0 +1,158 @@
+//! NewReno: RFC 5681, with appropriate byte counting (RFC 3465).
+
+use super::hystart::{Growth, HyStart};
+use super::{
+    AckEvent, CongestionController, CongestionSignal, MIN_SSTHRESH_SEGMENTS,
+    SLOW_START_LIMIT_SEGMENTS,
+};
+use crate::config::TcpConfig;
+
+/// Additive increase of one segment per round trip, multiplicative decrease by a half.
+#[derive(Debug, Clone)]
+pub struct Reno {
+    mss_bytes: u64,
+    cwnd_bytes: u64,
+    ssthresh_bytes: Option<u64>,
+    /// Bytes acknowledged in congestion avoidance that have not yet made a segment of growth.
+    acked_bytes: u64,
+    hystart: Option<HyStart>,
+}
+
+impl Reno {
+    /// In slow start with the initial window.
+    pub fn new(config: &TcpConfig) -> Self {
+        let mss_bytes = u64::from(config.mss_bytes);
+        Self {
+            mss_bytes,
+            cwnd_bytes: u64::from(config.initial_window_segments) * mss_bytes,
+            ssthresh_bytes: None,
+            acked_bytes: 0,
+            hystart: config.hystart.then(HyStart::new),
+        }
+    }
+
+    /// Grows by slow start; the acknowledged bytes left for congestion avoidance.
+    fn slow_start(&mut self, ack: &AckEvent) -> u64 {
+        let acked = ack.delivered_bytes.min(SLOW_START_LIMIT_SEGMENTS * self.mss_bytes);
+        // RFC 9406 §4.2: only the initial slow start, before ssthresh is known.
+        let divisor = match (&mut self.hystart, self.ssthresh_bytes) {
+            (Some(hystart), None) => match hystart.on_ack(ack.rtt_us, ack.una, ack.next) {
+                Growth::DividedBy(divisor) => divisor,
+                Growth::Exit => {
+                    self.ssthresh_bytes = Some(self.cwnd_bytes);
+                    return ack.delivered_bytes;
+                }
+            },
+            _ => 1,
+        };
+        let room = self.ssthresh_bytes.map_or(u64::MAX, |it| it.saturating_sub(self.cwnd_bytes));
+        let growth = (acked / divisor).min(room);
+        self.cwnd_bytes += growth;
+        if growth == room { ack.delivered_bytes.saturating_sub(growth) } else { 0 }
+    }
+}
+
+impl CongestionController for Reno {
+    fn on_ack(&mut self, ack: &AckEvent) {
+        let mut acked = ack.delivered_bytes;
+        if self.ssthresh_bytes.is_none_or(|ssthresh| self.cwnd_bytes < ssthresh) {
+            acked = self.slow_start(ack);
+        }
+        // RFC 3465 §2.1: one segment for each window of bytes acknowledged.
+        self.acked_bytes += acked;
+        while self.acked_bytes >= self.cwnd_bytes {
+            self.acked_bytes -= self.cwnd_bytes;
+            self.cwnd_bytes += self.mss_bytes;
+        }
+    }
+
+    fn on_congestion_event(&mut self, _now_us: u64, _signal: CongestionSignal) {
+        // RFC 5681 §3.1 halves the flight size so that an idle window does not count; here the
+        // window only ever grows while it is in use, so like Linux it is the window that is halved.
+        let ssthresh = (self.cwnd_bytes / 2).max(MIN_SSTHRESH_SEGMENTS * self.mss_bytes);
+        self.ssthresh_bytes = Some(ssthresh);
+        self.cwnd_bytes = ssthresh;
+        self.acked_bytes = 0;
+    }
+
+    fn on_retransmission_timeout(&mut self, _now_us: u64) {
+        self.cwnd_bytes = self.mss_bytes;
+        self.acked_bytes = 0;
+    }
+
+    fn window_bytes(&self) -> u64 {
+        self.cwnd_bytes
+    }
+
+    fn ssthresh_bytes(&self) -> Option<u64> {
+        self.ssthresh_bytes
+    }
+
+    fn clone_box(&self) -> Box<dyn CongestionController> {
+        Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 1448;
+
+    fn ack(bytes: u64) -> AckEvent {
+        AckEvent {
+            now_us: 0,
+            delivered_bytes: bytes,
+            rtt_us: None,
+            srtt_us: 10_000,
+            una: 0,
+            next: 0,
+        }
+    }
+
+    #[test]
+    fn slow_start_doubles_and_avoidance_adds_one_segment_a_round() {
+        let config = TcpConfig { hystart: false, ..TcpConfig::default() };
+        let mut reno = Reno::new(&config);
+        for _ in 0..5 {
+            reno.on_ack(&ack(2 * MSS));
+        }
+        assert_eq!(reno.window_bytes(), 20 * MSS);
+        reno.on_congestion_event(0, CongestionSignal::Loss);
+        assert_eq!(reno.window_bytes(), 10 * MSS);
+        for _ in 0..10 {
+            reno.on_ack(&ack(MSS));
+        }
+        assert_eq!(reno.window_bytes(), 11 * MSS);
+    }
+
+    #[test]
+    fn a_stretch_acknowledgement_grows_slow_start_by_eight_segments_at_most() {
+        let config = TcpConfig { hystart: false, ..TcpConfig::default() };
+        let mut reno = Reno::new(&config);
+        reno.on_ack(&ack(100 * MSS));
+        assert_eq!(reno.window_bytes(), 18 * MSS);
+    }
+
+    #[test]
+    fn a_time_out_restarts_from_one_segment_up_to_half() {
+        let mut reno = Reno::new(&TcpConfig::default());
+        reno.on_congestion_event(0, CongestionSignal::Loss);
+        reno.on_retransmission_timeout(0);
+        assert_eq!(reno.window_bytes(), MSS);
+        for _ in 0..4 {
+            reno.on_ack(&ack(MSS));
+        }
+        assert_eq!(reno.window_bytes(), 5 * MSS);
+        assert_eq!(reno.ssthresh_bytes(), Some(5 * MSS));
+    }
+
+    #[test]
+    fn ssthresh_never_falls_below_two_segments() {
+        let mut reno = Reno::new(&TcpConfig::default());
+        for _ in 0..10 {
+            reno.on_congestion_event(0, CongestionSignal::Ecn);
+        }
+        assert_eq!(reno.window_bytes(), 2 * MSS);
+    }
+}

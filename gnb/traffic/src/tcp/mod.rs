@@ -1,0 +1,23 @@
+//! TCP bulk transfer over an established connection.
+//!
+//! There is no handshake and no teardown: the lab is about the queue that a running transfer
+//! builds, and ECN, window scale, SACK and timestamps are taken as negotiated. Sequence numbers
+//! start at 0 and are kept as 64-bit byte offsets; only SACK edges are 32 bits, as on the wire.
+
+pub mod congestion;
+mod prr;
+mod rack;
+mod ranges;
+mod receiver;
+mod rtt;
+mod scoreboard;
+mod segment;
+mod sender;
+mod stats;
+mod timers;
+mod undo;
+
+pub use receiver::TcpReceiver;
+pub use segment::{MAX_SACK_BLOCKS, SackBlocks, TcpSegment};
+pub use sender::TcpSender;
+pub use stats::TcpStats;

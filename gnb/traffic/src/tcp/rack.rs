@@ -1,0 +1,216 @@
+//! RACK, RFC 8985: a segment is lost when one sent sufficiently later has been delivered.
+
+use super::scoreboard::{Scoreboard, Segment, Verdict};
+
+/// RFC 8985 §6.2 step 4: with this many segments SACKed and no reordering ever seen, there is no
+/// waiting.
+const DUP_THRESH: u64 = 3;
+/// RFC 8985 §6.2 step 4: recoveries for which a reordering window widened by a D-SACK stays wide.
+const REO_WND_PERSIST: u32 = 16;
+
+/// The RACK state of RFC 8985 §5.2.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Rack {
+    /// Transmission time of the segment sent last among those delivered.
+    xmit_us: u64,
+    /// End of that segment.
+    end_seq: u64,
+    /// Its RTT.
+    rtt_us: u64,
+    /// Highest byte delivered.
+    fack: u64,
+    reordering_seen: bool,
+    /// The D-SACK round ends when this byte is acknowledged.
+    dsack_round: Option<u64>,
+    /// Extra quarters of the minimum RTT, beyond the first, that the reordering window spans.
+    reo_wnd_extra: u32,
+    reo_wnd_persist: u32,
+}
+
+/// What the sender knows while an acknowledgement is processed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Situation {
+    pub(super) now_us: u64,
+    pub(super) min_rtt_us: u64,
+    pub(super) srtt_us: u64,
+    /// In fast recovery or after a time-out.
+    pub(super) in_recovery: bool,
+}
+
+impl Rack {
+    /// Steps 2 and 3: `segment` was delivered, says an acknowledgement that echoes `ts_ecr`.
+    pub(super) fn on_delivered(
+        &mut self,
+        segment: &Segment,
+        now_us: u64,
+        ts_ecr: u32,
+        min_rtt_us: u64,
+    ) {
+        let end = segment.end();
+        if end > self.fack {
+            self.fack = end;
+        } else if end < self.fack && !segment.retransmitted {
+            self.reordering_seen = true;
+        }
+        let rtt_us = now_us.saturating_sub(segment.sent_us);
+        if segment.retransmitted {
+            // Which of its transmissions was it? Not the last, if the echo is older than that or
+            // the answer came quicker than any before.
+            let echo_is_older = (ts_ecr.wrapping_sub(segment.sent_us as u32) as i32) < 0;
+            if echo_is_older || rtt_us < min_rtt_us {
+                return;
+            }
+        }
+        self.rtt_us = rtt_us;
+        if (segment.sent_us, end) > (self.xmit_us, self.end_seq) {
+            self.xmit_us = segment.sent_us;
+            self.end_seq = end;
+        }
+    }
+
+    /// Step 4: a duplicate reached the receiver, so something was retransmitted too early.
+    pub(super) fn on_dsack(&mut self, una: u64, next: u64) {
+        if self.dsack_round.is_some_and(|round| una >= round) {
+            self.dsack_round = None;
+        }
+        if self.dsack_round.is_none() {
+            self.dsack_round = Some(next);
+            self.reo_wnd_extra += 1;
+            self.reo_wnd_persist = REO_WND_PERSIST;
+        }
+    }
+
+    /// Step 4: a recovery is over.
+    pub(super) fn on_recovery_exit(&mut self) {
+        self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
+        if self.reo_wnd_persist == 0 {
+            self.reo_wnd_extra = 0;
+        }
+    }
+
+    fn reordering_window_us(&self, board: &Scoreboard, situation: Situation) -> u64 {
+        if !self.reordering_seen && (situation.in_recovery || board.sacked_segments() >= DUP_THRESH)
+        {
+            return 0;
+        }
+        let window_us = u64::from(self.reo_wnd_extra + 1) * situation.min_rtt_us / 4;
+        window_us.min(situation.srtt_us)
+    }
+
+    /// Step 5: marks what is lost. Gives how many segments, and when to look again at those that
+    /// may only be late.
+    pub(super) fn detect(
+        &self,
+        board: &mut Scoreboard,
+        situation: Situation,
+    ) -> (u64, Option<u64>) {
+        let wait_us = self.rtt_us + self.reordering_window_us(board, situation);
+        let mut look_again_us = None;
+        let marked = board.detect_lost(|segment| {
+            if (segment.sent_us, segment.end()) >= (self.xmit_us, self.end_seq) {
+                return Verdict::Stop;
+            }
+            let deadline_us = segment.sent_us + wait_us;
+            if deadline_us <= situation.now_us {
+                Verdict::Lost
+            } else {
+                look_again_us = look_again_us.max(Some(deadline_us));
+                Verdict::Wait
+            }
+        });
+        (marked, look_again_us)
+    }
+
+    /// Whether a time-out should count `segment` as lost: not one sent so recently that it can
+    /// still be on its way (§6.3).
+    pub(super) fn lost_at_timeout(
+        &self,
+        segment: &Segment,
+        board_una: u64,
+        situation: Situation,
+    ) -> bool {
+        segment.seq <= board_una
+            || segment.sent_us + self.rtt_us + situation.min_rtt_us / 4 <= situation.now_us
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEN: u32 = 100;
+    const RTT_US: u64 = 40_000;
+
+    /// Ten segments 1 ms apart.
+    fn sent() -> Scoreboard {
+        let mut board = Scoreboard::default();
+        for i in 0..10 {
+            board.on_new_sent(LEN, i * 1_000);
+        }
+        board
+    }
+
+    fn at(now_us: u64) -> Situation {
+        Situation { now_us, min_rtt_us: RTT_US, srtt_us: RTT_US, in_recovery: false }
+    }
+
+    fn sack(rack: &mut Rack, board: &mut Scoreboard, index: u64, now_us: u64) {
+        board.on_sack(index * 100, index * 100 + 100, |segment| {
+            rack.on_delivered(segment, now_us, 0, RTT_US);
+        });
+    }
+
+    #[test]
+    fn one_sack_waits_for_a_quarter_rtt_and_three_do_not() {
+        let (mut rack, mut board) = (Rack::default(), sent());
+        sack(&mut rack, &mut board, 1, 41_000);
+        assert_eq!(rack.detect(&mut board, at(41_000)), (0, Some(50_000)));
+        assert_eq!(rack.detect(&mut board, at(50_000)), (1, None));
+
+        let (mut rack, mut board) = (Rack::default(), sent());
+        for index in 1..=3 {
+            sack(&mut rack, &mut board, index, 40_000 + index * 1_000);
+        }
+        assert_eq!(rack.detect(&mut board, at(43_000)), (1, None));
+    }
+
+    #[test]
+    fn once_reordering_was_seen_three_sacks_wait_as_well() {
+        let (mut rack, mut board) = (Rack::default(), sent());
+        sack(&mut rack, &mut board, 1, 41_000);
+        sack(&mut rack, &mut board, 0, 41_500);
+        for index in 3..=5 {
+            sack(&mut rack, &mut board, index, 40_000 + index * 1_000);
+        }
+        assert_eq!(rack.detect(&mut board, at(45_000)), (0, Some(52_000)));
+    }
+
+    #[test]
+    fn a_dsack_widens_the_window_once_a_round() {
+        let (mut rack, mut board) = (Rack::default(), sent());
+        rack.on_dsack(0, 1_000);
+        rack.on_dsack(0, 1_000);
+        sack(&mut rack, &mut board, 1, 41_000);
+        assert_eq!(rack.detect(&mut board, at(41_000)), (0, Some(60_000)));
+        for _ in 0..REO_WND_PERSIST {
+            rack.on_recovery_exit();
+        }
+        assert_eq!(rack.detect(&mut board, at(41_000)), (0, Some(50_000)));
+    }
+
+    #[test]
+    fn a_late_original_is_not_taken_for_a_quick_retransmission() {
+        let (mut rack, mut board) = (Rack::default(), sent());
+        for index in 1..=3 {
+            sack(&mut rack, &mut board, index, 43_000);
+        }
+        rack.detect(&mut board, at(43_000));
+        let (id, _) = board.next_lost().unwrap();
+        board.on_retransmitted(id, 43_000);
+        // Acknowledged 60 ms later, but the echo is of the original: RACK must not move on to the
+        // retransmission, or everything sent before it would count as lost.
+        board.on_cumulative_ack(400, |segment| rack.on_delivered(segment, 103_000, 0, RTT_US));
+        assert_eq!(rack.detect(&mut board, at(103_000)).0, 0);
+        assert_eq!(rack.xmit_us, 3_000);
+    }
+}

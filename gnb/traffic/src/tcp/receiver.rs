@@ -1,0 +1,254 @@
+//! The receiving end of a bulk transfer.
+
+use super::ranges::RangeSet;
+use super::segment::{MAX_SACK_BLOCKS, SackBlocks, TcpSegment};
+use crate::config::TcpConfig;
+use crate::endpoint::Endpoint;
+use crate::packet::{Body, Ecn, FlowId, Packet};
+use crate::stats::Arrivals;
+
+/// RFC 5681 §4.2: an acknowledgement for at least every second full-sized segment.
+const ACK_EVERY_SEGMENTS: u32 = 2;
+/// Linux acknowledges the first segments of a connection one by one (`TCP_MAX_QUICKACKS`), so that
+/// the peer's slow start is not held up.
+const QUICK_ACKS: u32 = 16;
+
+/// Reassembles, acknowledges, echoes congestion marks.
+///
+/// The application reads at once, so the window offered is the whole buffer at all times, and
+/// never closes.
+#[derive(Debug, Clone)]
+pub struct TcpReceiver {
+    flow: FlowId,
+    dscp: u8,
+    ecn: bool,
+    window_bytes: u32,
+    delayed_ack_us: u64,
+
+    rcv_next: u64,
+    beyond: RangeSet,
+    /// An offset in each of the ranges beyond the gap that changed last, latest first.
+    recent: [u64; MAX_SACK_BLOCKS],
+    recent_len: usize,
+    /// The duplicate to report in the next acknowledgement.
+    duplicate: Option<(u64, u64)>,
+
+    last_ack_sent: u64,
+    ts_recent: u32,
+    unacked_segments: u32,
+    quick_acks: u32,
+    ack_deadline_us: Option<u64>,
+    /// RFC 3168 §6.1.3: echo until the sender says it has reduced its window.
+    echo_ce: bool,
+
+    arrivals: Arrivals,
+    duplicate_segments: u64,
+    acks_sent: u64,
+}
+
+/// How soon an acknowledgement is due.
+#[derive(PartialEq, Eq)]
+enum Urgency {
+    Now,
+    Delayed,
+}
+
+impl TcpReceiver {
+    pub(crate) fn new(flow: FlowId, dscp: u8, config: &TcpConfig) -> Self {
+        Self {
+            flow,
+            dscp,
+            ecn: config.ecn,
+            window_bytes: u32::try_from(config.receive_window_bytes).unwrap_or(u32::MAX),
+            delayed_ack_us: config.delayed_ack_us,
+            rcv_next: 0,
+            beyond: RangeSet::default(),
+            recent: [0; MAX_SACK_BLOCKS],
+            recent_len: 0,
+            duplicate: None,
+            last_ack_sent: 0,
+            ts_recent: 0,
+            unacked_segments: 0,
+            quick_acks: QUICK_ACKS,
+            ack_deadline_us: None,
+            echo_ce: false,
+            arrivals: Arrivals::default(),
+            duplicate_segments: 0,
+            acks_sent: 0,
+        }
+    }
+
+    /// What arrived: packets, delay, goodput.
+    pub fn arrivals(&self) -> &Arrivals {
+        &self.arrivals
+    }
+
+    /// Bytes handed to the application, in order and once.
+    pub fn delivered_bytes(&self) -> u64 {
+        self.rcv_next
+    }
+
+    /// Bytes that wait for a gap to be filled.
+    pub fn out_of_order_bytes(&self) -> u64 {
+        self.beyond.covered_bytes()
+    }
+
+    /// Segments that brought nothing new.
+    pub fn duplicate_segments(&self) -> u64 {
+        self.duplicate_segments
+    }
+
+    /// Acknowledgements sent.
+    pub fn acks_sent(&self) -> u64 {
+        self.acks_sent
+    }
+
+    fn on_segment(&mut self, segment: &TcpSegment, ecn: Ecn, now_us: u64) -> Urgency {
+        let ecn_changed = self.on_ecn(segment, ecn);
+        // RFC 7323 §4.3: the segment that the next acknowledgement starts from sets the echo.
+        if segment.seq <= self.last_ack_sent
+            && (segment.ts_val.wrapping_sub(self.ts_recent) as i32) >= 0
+        {
+            self.ts_recent = segment.ts_val;
+        }
+        let (seq, end) = (segment.seq, segment.end());
+        if end <= self.rcv_next {
+            self.on_duplicate(seq, end);
+            return Urgency::Now;
+        }
+        if seq > self.rcv_next {
+            // RFC 5681 §4.2: an out-of-order segment is acknowledged at once.
+            self.on_beyond_gap(seq, end);
+            return Urgency::Now;
+        }
+        let filled_gap = !self.beyond.is_empty();
+        let before = self.rcv_next;
+        self.rcv_next = end;
+        if filled_gap {
+            self.rcv_next = self.beyond.containing(end).map_or(end, |(_, e)| e);
+            self.beyond.remove_below(self.rcv_next);
+        }
+        self.arrivals.on_delivered(self.rcv_next - before, now_us);
+        self.unacked_segments += 1;
+        if filled_gap
+            || ecn_changed
+            || self.quick_acks > 0
+            || self.unacked_segments >= ACK_EVERY_SEGMENTS
+        {
+            Urgency::Now
+        } else {
+            Urgency::Delayed
+        }
+    }
+
+    /// RFC 3168 §6.1.3. Says whether the echo changed; the news is not delayed.
+    fn on_ecn(&mut self, segment: &TcpSegment, ecn: Ecn) -> bool {
+        if !self.ecn {
+            return false;
+        }
+        let before = self.echo_ce;
+        if segment.cwr {
+            self.echo_ce = false;
+        }
+        if ecn == Ecn::Ce {
+            self.echo_ce = true;
+        }
+        self.echo_ce != before
+    }
+
+    fn on_duplicate(&mut self, seq: u64, end: u64) {
+        self.duplicate_segments += 1;
+        self.duplicate = Some((seq, end));
+    }
+
+    fn on_beyond_gap(&mut self, seq: u64, end: u64) {
+        if self.beyond.contains(seq, end) {
+            self.on_duplicate(seq, end);
+        } else {
+            self.beyond.insert(seq, end, |_, _| {});
+        }
+        // RFC 2018 §4: the block that changed last comes first.
+        let Some(range) = self.beyond.containing(seq) else { return };
+        let mut kept = [seq; MAX_SACK_BLOCKS];
+        let mut len = 1;
+        for &offset in &self.recent[..self.recent_len] {
+            let in_range = (range.0..range.1).contains(&offset);
+            if !in_range && offset >= self.rcv_next && len < MAX_SACK_BLOCKS {
+                kept[len] = offset;
+                len += 1;
+            }
+        }
+        (self.recent, self.recent_len) = (kept, len);
+    }
+
+    fn sack(&mut self) -> SackBlocks {
+        let mut sack = SackBlocks::EMPTY;
+        if let Some((start, end)) = self.duplicate.take() {
+            // RFC 2883 §4: the duplicate comes before all other blocks.
+            sack.push(start, end);
+        }
+        if self.beyond.is_empty() {
+            self.recent_len = 0;
+            return sack;
+        }
+        for &offset in &self.recent[..self.recent_len] {
+            if let Some((start, end)) = self.beyond.containing(offset)
+                && !sack.push(start, end)
+            {
+                break;
+            }
+        }
+        sack
+    }
+
+    fn send_ack(&mut self, now_us: u64, out: &mut Vec<Packet>) {
+        let segment = TcpSegment {
+            ack: self.rcv_next,
+            window_bytes: self.window_bytes,
+            ts_val: now_us as u32,
+            ts_ecr: self.ts_recent,
+            sack: self.sack(),
+            ece: self.echo_ce,
+            ..TcpSegment::empty()
+        };
+        self.last_ack_sent = self.rcv_next;
+        self.unacked_segments = 0;
+        self.ack_deadline_us = None;
+        self.quick_acks = self.quick_acks.saturating_sub(1);
+        self.acks_sent += 1;
+        out.push(Packet {
+            sent_us: now_us,
+            flow: self.flow,
+            len_bytes: segment.datagram_bytes(),
+            // RFC 3168 §6.1.4: pure acknowledgements are not ECN-capable.
+            ecn: Ecn::NotEct,
+            dscp: self.dscp,
+            body: Body::Tcp(segment),
+        });
+    }
+}
+
+impl Endpoint for TcpReceiver {
+    fn on_packet(&mut self, packet: &Packet, now_us: u64, out: &mut Vec<Packet>) {
+        let Body::Tcp(segment) = &packet.body else { return };
+        if segment.payload_bytes == 0 {
+            return;
+        }
+        self.arrivals.on_packet(packet, now_us);
+        if self.on_segment(segment, packet.ecn, now_us) == Urgency::Now {
+            self.send_ack(now_us, out);
+        } else {
+            self.ack_deadline_us.get_or_insert(now_us + self.delayed_ack_us);
+        }
+    }
+
+    fn poll(&mut self, now_us: u64, out: &mut Vec<Packet>) {
+        if self.ack_deadline_us.is_some_and(|deadline_us| deadline_us <= now_us) {
+            self.send_ack(now_us, out);
+        }
+    }
+
+    fn next_deadline_us(&self) -> Option<u64> {
+        self.ack_deadline_us
+    }
+}

@@ -1,0 +1,436 @@
+//! What the sender knows about each segment between `una` and `next`.
+//!
+//! Seconds of queue mean thousands of segments in flight, so nothing here walks them per
+//! acknowledgement: a SACK block touches only the segments it newly covers, loss detection only
+//! the front of the queue of transmissions, retransmission only the heap of lost segments. Each
+//! segment passes each of them a constant number of times per transmission. The one walk is the
+//! retransmission time-out's.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use super::ranges::RangeSet;
+
+/// Where a segment is believed to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    InFlight,
+    /// Lost, and not yet retransmitted.
+    Lost,
+    Sacked,
+}
+
+/// A segment that was sent and not cumulatively acknowledged.
+#[derive(Debug, Clone)]
+pub(super) struct Segment {
+    /// First byte.
+    pub(super) seq: u64,
+    /// Length.
+    pub(super) len: u32,
+    place: Place,
+    /// When it was last sent.
+    pub(super) sent_us: u64,
+    /// It was sent more than once.
+    pub(super) retransmitted: bool,
+}
+
+impl Segment {
+    /// First byte after it.
+    pub(super) fn end(&self) -> u64 {
+        self.seq + u64::from(self.len)
+    }
+}
+
+/// One transmission, in the order they were made. Stale once its segment was sent again, SACKed,
+/// marked lost or acknowledged.
+#[derive(Debug, Clone, Copy)]
+struct Transmission {
+    id: u64,
+    sent_us: u64,
+}
+
+/// The segments between `una` and `next`.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Scoreboard {
+    segments: VecDeque<Segment>,
+    /// Number of the first segment held; segments are numbered in order of sequence.
+    first_id: u64,
+    transmissions: VecDeque<Transmission>,
+    /// Numbers of lost segments, lowest first; entries may be stale.
+    lost: BinaryHeap<Reverse<u64>>,
+    lost_segments: u64,
+    sacked: RangeSet,
+    sacked_segments: u64,
+    in_flight_bytes: u64,
+    una: u64,
+    next: u64,
+}
+
+impl Scoreboard {
+    /// First byte not acknowledged.
+    pub(super) fn una(&self) -> u64 {
+        self.una
+    }
+
+    /// First byte never sent.
+    pub(super) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Bytes believed to be in the network: the `pipe` of RFC 6675 §4.
+    pub(super) fn in_flight_bytes(&self) -> u64 {
+        self.in_flight_bytes
+    }
+
+    /// Segments the receiver holds beyond a gap.
+    pub(super) fn sacked_segments(&self) -> u64 {
+        self.sacked_segments
+    }
+
+    /// Segments sent and not cumulatively acknowledged.
+    pub(super) fn outstanding_segments(&self) -> usize {
+        self.segments.len()
+    }
+
+    /// Some segment is lost and waits to be retransmitted.
+    pub(super) fn has_lost(&self) -> bool {
+        self.lost_segments > 0
+    }
+
+    /// Notes `len` new bytes sent; gives their first byte.
+    pub(super) fn on_new_sent(&mut self, len: u32, now_us: u64) -> u64 {
+        let seq = self.next;
+        self.next += u64::from(len);
+        self.in_flight_bytes += u64::from(len);
+        let id = self.first_id + self.segments.len() as u64;
+        self.segments.push_back(Segment {
+            seq,
+            len,
+            place: Place::InFlight,
+            sent_us: now_us,
+            retransmitted: false,
+        });
+        self.transmissions.push_back(Transmission { id, sent_us: now_us });
+        seq
+    }
+
+    /// The lowest lost segment: `(number, length)`.
+    pub(super) fn next_lost(&mut self) -> Option<(u64, u32)> {
+        while let Some(&Reverse(id)) = self.lost.peek() {
+            match self.segment(id) {
+                Some(segment) if segment.place == Place::Lost => return Some((id, segment.len)),
+                _ => self.lost.pop(),
+            };
+        }
+        None
+    }
+
+    /// The last segment sent for the first time, unless it is SACKed: what a tail loss probe sends.
+    pub(super) fn tail(&self) -> Option<u64> {
+        let last = self.segments.back()?;
+        (last.place != Place::Sacked).then(|| self.first_id + self.segments.len() as u64 - 1)
+    }
+
+    /// Notes that segment `id` is sent again; gives its first byte and length.
+    pub(super) fn on_retransmitted(&mut self, id: u64, now_us: u64) -> Option<(u64, u32)> {
+        let index = self.index(id)?;
+        let segment = self.segments.get_mut(index)?;
+        match segment.place {
+            Place::Sacked => return None,
+            Place::Lost => {
+                self.lost_segments -= 1;
+                self.in_flight_bytes += u64::from(segment.len);
+            }
+            // A probe repeats a segment that is not known to be lost; it is counted once.
+            Place::InFlight => {}
+        }
+        segment.place = Place::InFlight;
+        segment.sent_us = now_us;
+        segment.retransmitted = true;
+        self.transmissions.push_back(Transmission { id, sent_us: now_us });
+        Some((segment.seq, segment.len))
+    }
+
+    /// Advances to the cumulative acknowledgement `ack`; `delivered` sees each segment that was not
+    /// known to be delivered before. Gives the bytes those add up to.
+    pub(super) fn on_cumulative_ack(
+        &mut self,
+        ack: u64,
+        mut delivered: impl FnMut(&Segment),
+    ) -> u64 {
+        let mut delivered_bytes = 0;
+        while let Some(segment) = self.segments.front().filter(|segment| segment.end() <= ack) {
+            match segment.place {
+                Place::Sacked => self.sacked_segments -= 1,
+                Place::Lost => self.lost_segments -= 1,
+                Place::InFlight => self.in_flight_bytes -= u64::from(segment.len),
+            }
+            if segment.place != Place::Sacked {
+                delivered_bytes += u64::from(segment.len);
+                delivered(segment);
+            }
+            self.segments.pop_front();
+            self.first_id += 1;
+        }
+        self.una = self.una.max(ack);
+        self.sacked.remove_below(self.una);
+        self.drop_stale_front();
+        delivered_bytes
+    }
+
+    /// Takes in a SACK block `[start, end)` within `una..=next`; as
+    /// [`Scoreboard::on_cumulative_ack`] otherwise.
+    pub(super) fn on_sack(
+        &mut self,
+        start: u64,
+        end: u64,
+        mut delivered: impl FnMut(&Segment),
+    ) -> u64 {
+        let (start, end) = (start.max(self.una), end.min(self.next));
+        if start >= end || self.sacked.contains(start, end) {
+            return 0;
+        }
+        // Only whole segments count as received; a block that cuts one is taken as if it did not.
+        let first = self.first_at_or_after(start);
+        let last = self.segments.get(self.first_at_or_after(end)).map_or(self.next, |s| s.seq);
+        let Some(start) = self.segments.get(first).map(|segment| segment.seq) else { return 0 };
+        let last = if last > end { self.floor(end) } else { last };
+
+        let Self { sacked, segments, .. } = self;
+        let (mut delivered_bytes, mut left_flight, mut newly_sacked, mut found) = (0, 0, 0, 0);
+        let mut index = first;
+        sacked.insert(start, last, |from, to| {
+            index += segments.range(index..).position(|s| s.seq >= from).unwrap_or(0);
+            while let Some(segment) = segments.get_mut(index).filter(|s| s.end() <= to) {
+                match segment.place {
+                    Place::Lost => found += 1,
+                    Place::InFlight => left_flight += u64::from(segment.len),
+                    Place::Sacked => {}
+                }
+                segment.place = Place::Sacked;
+                newly_sacked += 1;
+                delivered_bytes += u64::from(segment.len);
+                delivered(segment);
+                index += 1;
+            }
+        });
+        self.sacked_segments += newly_sacked;
+        self.lost_segments -= found;
+        self.in_flight_bytes -= left_flight;
+        delivered_bytes
+    }
+
+    /// Walks the transmissions that may still be in flight, oldest first, and marks lost those for
+    /// which `judge` says so, until it says to stop. Gives the number of segments marked.
+    pub(super) fn detect_lost(&mut self, mut judge: impl FnMut(&Segment) -> Verdict) -> u64 {
+        let mut marked = 0;
+        self.drop_stale_front();
+        let mut position = 0;
+        while let Some(&transmission) = self.transmissions.get(position) {
+            if let Some(segment) = live(&self.segments, self.first_id, transmission) {
+                match judge(segment) {
+                    Verdict::Lost => {
+                        let index = (transmission.id - self.first_id) as usize;
+                        self.mark_lost(index);
+                        marked += 1;
+                    }
+                    Verdict::Wait => {}
+                    Verdict::Stop => break,
+                }
+            }
+            position += 1;
+        }
+        self.drop_stale_front();
+        marked
+    }
+
+    /// Marks lost every segment in flight for which `lost` says so; for a time-out. Gives the
+    /// number marked.
+    pub(super) fn mark_all_lost(&mut self, mut lost: impl FnMut(&Segment) -> bool) -> u64 {
+        let mut marked = 0;
+        for index in 0..self.segments.len() {
+            let segment = &self.segments[index];
+            if segment.place == Place::InFlight && lost(segment) {
+                self.mark_lost(index);
+                marked += 1;
+            }
+        }
+        self.drop_stale_front();
+        marked
+    }
+
+    /// Takes back every loss that has not been acted upon: those segments are in flight after all.
+    /// Gives how many.
+    pub(super) fn undo_lost(&mut self) -> u64 {
+        let mut undone = 0;
+        while let Some(Reverse(id)) = self.lost.pop() {
+            let Some(index) = self.index(id) else { continue };
+            let segment = &mut self.segments[index];
+            if segment.place == Place::Lost {
+                segment.place = Place::InFlight;
+                self.in_flight_bytes += u64::from(segment.len);
+                undone += 1;
+                // Its transmission left the queue when it was marked. Losses found again later are
+                // judged by the time it was really sent, so it goes back to the front.
+                self.transmissions.push_front(Transmission { id, sent_us: segment.sent_us });
+            }
+        }
+        self.transmissions.make_contiguous().sort_by_key(|it| it.sent_us);
+        self.lost_segments = 0;
+        undone
+    }
+
+    fn mark_lost(&mut self, index: usize) {
+        let Some(segment) = self.segments.get_mut(index) else { return };
+        segment.place = Place::Lost;
+        self.in_flight_bytes -= u64::from(segment.len);
+        self.lost_segments += 1;
+        self.lost.push(Reverse(self.first_id + index as u64));
+    }
+
+    fn index(&self, id: u64) -> Option<usize> {
+        let index = usize::try_from(id.checked_sub(self.first_id)?).ok()?;
+        (index < self.segments.len()).then_some(index)
+    }
+
+    fn segment(&self, id: u64) -> Option<&Segment> {
+        self.segments.get(self.index(id)?)
+    }
+
+    /// Index of the first segment that starts at or after `offset`.
+    fn first_at_or_after(&self, offset: u64) -> usize {
+        // A bulk sender's segments are all of one size, so the guess is nearly always right.
+        if let Some(front) = self.segments.front() {
+            let guess = (offset.saturating_sub(front.seq) / u64::from(front.len.max(1))) as usize;
+            if self.segments.get(guess).is_some_and(|segment| segment.seq == offset) {
+                return guess;
+            }
+        }
+        self.segments.partition_point(|segment| segment.seq < offset)
+    }
+
+    /// Highest segment boundary at or below `offset`.
+    fn floor(&self, offset: u64) -> u64 {
+        let index = self.segments.partition_point(|segment| segment.end() <= offset);
+        self.segments.get(index).map_or(self.next, |segment| segment.seq)
+    }
+
+    fn drop_stale_front(&mut self) {
+        while let Some(&front) = self.transmissions.front() {
+            if live(&self.segments, self.first_id, front).is_some() {
+                break;
+            }
+            self.transmissions.pop_front();
+        }
+    }
+}
+
+/// What [`Scoreboard::detect_lost`] is told about a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Mark it lost.
+    Lost,
+    /// It may be late; look at the next.
+    Wait,
+    /// It and all sent after it are beyond judgement.
+    Stop,
+}
+
+/// The segment of a transmission that may still be in flight.
+fn live(
+    segments: &VecDeque<Segment>,
+    first_id: u64,
+    transmission: Transmission,
+) -> Option<&Segment> {
+    let index = usize::try_from(transmission.id.checked_sub(first_id)?).ok()?;
+    segments.get(index).filter(|segment| {
+        segment.place == Place::InFlight && segment.sent_us == transmission.sent_us
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEN: u32 = 100;
+
+    fn board(segments: u64) -> Scoreboard {
+        let mut board = Scoreboard::default();
+        for i in 0..segments {
+            board.on_new_sent(LEN, i);
+        }
+        board
+    }
+
+    #[test]
+    fn a_sack_block_delivers_each_segment_once() {
+        let mut board = board(10);
+        let mut seen = Vec::new();
+        assert_eq!(board.on_sack(300, 500, |segment| seen.push(segment.seq)), 200);
+        assert_eq!(board.on_sack(200, 700, |segment| seen.push(segment.seq)), 300);
+        assert_eq!(board.on_sack(200, 700, |_| unreachable!()), 0);
+        seen.sort_unstable();
+        assert_eq!(seen, [200, 300, 400, 500, 600]);
+        assert_eq!(board.in_flight_bytes(), 500);
+        assert_eq!(board.on_cumulative_ack(800, |segment| seen.push(segment.seq)), 300);
+        assert_eq!(board.sacked_segments(), 0);
+        assert_eq!(board.in_flight_bytes(), 200);
+    }
+
+    #[test]
+    fn a_block_that_cuts_segments_counts_whole_ones_only() {
+        let mut board = board(10);
+        assert_eq!(board.on_sack(250, 450, |_| {}), 100);
+        assert_eq!(board.on_sack(200, 500, |_| {}), 200);
+        assert_eq!(board.on_sack(950, 5_000, |_| {}), 0, "no whole segment");
+        assert_eq!(board.on_sack(900, 5_000, |_| {}), 100, "beyond what was sent is ignored");
+    }
+
+    #[test]
+    fn lost_segments_come_back_lowest_first() {
+        let mut board = board(6);
+        board.on_sack(500, 600, |_| {});
+        let marked = board
+            .detect_lost(|segment| if segment.seq < 300 { Verdict::Lost } else { Verdict::Stop });
+        assert_eq!(marked, 3);
+        assert_eq!(board.in_flight_bytes(), 200);
+        let mut again = Vec::new();
+        while let Some((id, _)) = board.next_lost() {
+            again.push(board.on_retransmitted(id, 100).unwrap().0);
+        }
+        assert_eq!(again, [0, 100, 200]);
+        assert_eq!(board.in_flight_bytes(), 500);
+        assert!(!board.has_lost());
+    }
+
+    #[test]
+    fn a_retransmission_is_judged_by_its_own_time() {
+        let mut board = board(3);
+        board.detect_lost(|segment| if segment.seq == 0 { Verdict::Lost } else { Verdict::Stop });
+        let (id, _) = board.next_lost().unwrap();
+        board.on_retransmitted(id, 50);
+        let mut order = Vec::new();
+        board.detect_lost(|segment| {
+            order.push((segment.seq, segment.sent_us));
+            Verdict::Wait
+        });
+        assert_eq!(order, [(100, 1), (200, 2), (0, 50)]);
+    }
+
+    #[test]
+    fn an_undone_loss_is_in_flight_again_and_can_be_found_again() {
+        let mut board = board(4);
+        board.mark_all_lost(|_| true);
+        assert_eq!(board.in_flight_bytes(), 0);
+        let (id, _) = board.next_lost().unwrap();
+        board.on_retransmitted(id, 50);
+        assert_eq!(board.undo_lost(), 3);
+        assert_eq!(board.in_flight_bytes(), 400);
+        let mut order = Vec::new();
+        board.detect_lost(|segment| {
+            order.push(segment.seq);
+            Verdict::Lost
+        });
+        assert_eq!(order, [100, 200, 300, 0]);
+    }
+}
