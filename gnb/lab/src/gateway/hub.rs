@@ -13,8 +13,8 @@ use super::{
     clock::WallClock,
     command::{AdmissionError, ControlError, stopped},
     e2_world::{
-        Admitted, ControlAnswer, ControlRefusal, ControlRequest, ControlTicket, E2World, Report, SubscriptionId,
-        SubscriptionRequest, WorldSink,
+        Admitted, ControlAnswer, ControlRefusal, ControlRequest, ControlTicket, E2World, Report,
+        SubscriptionId, SubscriptionRequest, WorldSink,
     },
     metrics::GatewayMetrics,
     nodes::NodeTable,

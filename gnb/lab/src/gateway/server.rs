@@ -132,9 +132,7 @@ impl Gateway {
             )
             .http2_keepalive_interval(Some(KEEPALIVE))
             .http2_keepalive_timeout(Some(KEEPALIVE))
-            .add_service(
-                E2GatewayServer::new(service).max_decoding_message_size(MAX_REQUEST_BYTES),
-            )
+            .add_service(E2GatewayServer::new(service).max_decoding_message_size(MAX_REQUEST_BYTES))
             .add_service(health_service)
             .add_service(reflection().build_v1().map_err(|error| reflection_failed(&error))?)
             // What most command-line clients still speak.
@@ -144,9 +142,10 @@ impl Gateway {
         let mut tasks = vec![(
             "gRPC",
             tokio::spawn(async move {
-                router.serve_with_incoming_shutdown(incoming, stop).await.map_err(|error| {
-                    ServeError::Server { door: "gRPC", detail: cause(&error) }
-                })
+                router
+                    .serve_with_incoming_shutdown(incoming, stop)
+                    .await
+                    .map_err(|error| ServeError::Server { door: "gRPC", detail: cause(&error) })
             }),
         )];
 
@@ -257,8 +256,11 @@ fn bind(option: &'static str, address: SocketAddr) -> Result<Bound, ServeError> 
 impl Bound {
     fn tokio(self) -> Result<tokio::net::TcpListener, ServeError> {
         let Self { listener, address, option } = self;
-        tokio::net::TcpListener::from_std(listener)
-            .map_err(|source| ServeError::Bind { option, address, source })
+        tokio::net::TcpListener::from_std(listener).map_err(|source| ServeError::Bind {
+            option,
+            address,
+            source,
+        })
     }
 }
 

@@ -44,11 +44,8 @@ impl WorldCollector {
     ) -> fmt::Result {
         let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
         for bearer in &self.0.measurements.bearers {
-            let labels = BearerLabels {
-                node: bearer.node_id.clone(),
-                ue: bearer.rnti,
-                drb: bearer.drb,
-            };
+            let labels =
+                BearerLabels { node: bearer.node_id.clone(), ue: bearer.rnti, drb: bearer.drb };
             metric.encode_family(&labels)?.encode_gauge(&value(bearer))?;
         }
         Ok(())
@@ -103,12 +100,9 @@ impl Collector for WorldCollector {
             "Age of the head of the RLC transmission buffer; 0 when empty.",
             |bearer| float(bearer.rlc_hol_us) / 1e6,
         )?;
-        self.bearers(
-            &mut encoder,
-            "rlc_occupancy_bytes",
-            "RLC transmission buffer.",
-            |bearer| float(bearer.rlc_occupancy_bytes),
-        )?;
+        self.bearers(&mut encoder, "rlc_occupancy_bytes", "RLC transmission buffer.", |bearer| {
+            float(bearer.rlc_occupancy_bytes)
+        })?;
         self.bearers(
             &mut encoder,
             "tc_backlog_bytes",

@@ -210,7 +210,7 @@ mod tests {
             r#"sojourn_gateway_indications_total{ran_function_oid="1.143"} 3"#,
             r#"sojourn_gateway_indications_dropped_total{ran_function_oid="1.143"} 1"#,
             r#"sojourn_gateway_controls_total{outcome="failed",cause="stale_revision"} 1"#,
-            r#"sojourn_gateway_step_lateness_seconds_bucket{le="5e-5"} 1"#,
+            r#"sojourn_gateway_step_lateness_seconds_bucket{le="0.00005"} 1"#,
             "sojourn_gateway_indication_streams 2",
             "# EOF",
         ] {

@@ -35,7 +35,9 @@ async fn garbage_on_the_ports_harms_nobody() {
     let mut client = connect(&gateway).await;
     let mut stream = subscribe(&mut client, every(1)).await;
     for address in [gateway.address(), gateway.metrics_address().expect("metrics are on")] {
-        for garbage in [&b""[..], b"\0", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\xff\xff\xff\xff", &[255; 4096]] {
+        for garbage in
+            [&b""[..], b"\0", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\xff\xff\xff\xff", &[255; 4096]]
+        {
             let mut raw = TcpStream::connect(address).await.expect("a connection");
             // The server may have hung up already.
             let _ = raw.write_all(garbage).await;
@@ -54,9 +56,8 @@ async fn a_stalled_node_skips_ahead_and_its_time_stamps_with_it() {
     let mut client = connect(&gateway).await;
     let mut stream = subscribe(&mut client, every(1)).await;
     let before = next(&mut stream).await;
-    let offset = |script: &super::double::ScriptHandle| {
-        *script.lock().epochs_us.last().expect("an epoch")
-    };
+    let offset =
+        |script: &super::double::ScriptHandle| *script.lock().epochs_us.last().expect("an epoch");
     let first_epoch_us = offset(&script);
     script.lock().stall_ms = 1_200;
     until(async || offset(&script) != first_epoch_us).await;

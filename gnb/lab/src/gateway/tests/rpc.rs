@@ -128,7 +128,8 @@ async fn what_is_not_there_is_not_found() {
     let nothing = ControlRequest { ran_function_oid: "9.9".to_owned(), ..control(ACCEPT) };
     let status = client.control(nothing).await.expect_err("no such RAN function");
     assert_code(&status, Code::NotFound, &["ran_function_oid", "9.9"]);
-    let counted = metric(&gateway, r#"sojourn_gateway_subscriptions_total{code="not_found"}"#).await;
+    let counted =
+        metric(&gateway, r#"sojourn_gateway_subscriptions_total{code="not_found"}"#).await;
     assert!((counted - 2.0).abs() < 0.5, "{counted}");
 }
 
@@ -162,10 +163,8 @@ async fn a_node_that_goes_away_ends_streams_and_controls_as_unavailable() {
 
 #[tokio::test]
 async fn a_node_that_does_not_answer_exceeds_the_deadline() {
-    let options = ServeOptions {
-        control_timeout: std::time::Duration::from_millis(20),
-        ..options()
-    };
+    let options =
+        ServeOptions { control_timeout: std::time::Duration::from_millis(20), ..options() };
     let (gateway, _script) = start_with(&options).await;
     let status =
         connect(&gateway).await.control(control(NEVER_ANSWER)).await.expect_err("no answer");

@@ -63,8 +63,7 @@ async fn a_slow_reader_loses_the_oldest_and_is_told_how_many() {
 
 #[tokio::test]
 async fn many_readers_are_served_and_more_than_the_limit_are_turned_away() {
-    let (gateway, script) =
-        start_with(&ServeOptions { max_subscribers: 300, ..options() }).await;
+    let (gateway, script) = start_with(&ServeOptions { max_subscribers: 300, ..options() }).await;
     let mut client = connect(&gateway).await;
     let mut streams = Vec::new();
     for _ in 0..300 {
