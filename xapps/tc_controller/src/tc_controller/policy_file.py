@@ -54,7 +54,8 @@ class _Loader(yaml.SafeLoader):
 
     def _line(self) -> int:
         event: yaml.Event = self.peek_event()  # type: ignore[no-untyped-call]
-        return int(event.start_mark.line) + 1
+        mark = event.start_mark
+        return 0 if mark is None else int(mark.line) + 1
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[str] = set()

@@ -89,10 +89,8 @@ def _lacks(rung: Rung, facts: Facts) -> str | None:
         return "the drain rate is not known yet"
     if not isinstance(rung, SegregateGreedy | FlowSlicing):
         return None
-    if flows is None:
-        return "no flow inventory yet"
-    if not flows.greedy:
-        return "no greedy flow in the inventory"
+    if flows is None or not flows.greedy:
+        return "no greedy flow in the inventory" if flows else "no flow inventory yet"
     if flows.active <= len(flows.greedy):
         return "every flow is greedy: nobody to protect by setting them apart"
     return None

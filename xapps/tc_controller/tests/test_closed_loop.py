@@ -1,0 +1,379 @@
+"""The core in a closed loop with a small world on virtual time."""
+
+from __future__ import annotations
+
+import pytest
+from tc_world import Source, World, bulk, ping
+
+from tc_controller.core.controller import Controller
+from tc_controller.policy_file import parse_policy
+
+
+def controller(ladder: str, rule: str = "", top: str = "", **options: object) -> Controller:
+    text = f"version: 1\n{top}\nrules:\n- name: r\n  ladder: {ladder}\n"
+    text += "".join(f"  {line}\n" for line in rule.splitlines())
+    return Controller(parse_policy(text), **options)  # type: ignore[arg-type]
+
+
+FQ = "[{template: fq_codel}]"
+BAD_FIRST = "[{template: flow_slicing, greedy_rate_kbps: 2000}, {template: fq_codel}]"
+
+
+def test_decides_within_milliseconds_of_the_bound_being_crossed() -> None:
+    world = World(controller(FQ), bulk(), ping())
+    decided = world.run_until("decided")
+    first_above = next(at for at, hol in enumerate(world.hol_us) if hol > 10_000)
+    assert len(world.hol_us) - 1 - first_above <= 3
+    assert decided["trigger"] == "violation"
+    assert decided["rung"]["template"] == "fq_codel"
+    assert decided["inputs"]["hol_us"] > 10_000
+
+
+def test_bloat_collapses_and_the_change_is_verified() -> None:
+    world = World(controller(FQ), bulk(), ping())
+    world.run(3_000)
+    verified = world.event("verified")
+    assert verified["verdict"] == "satisfied"
+    assert max(world.hol_us[-1_000:]) < 10_000
+    assert world.tc.names() == ["fq_codel"]
+
+
+def test_old_backlog_is_not_held_against_the_change() -> None:
+    """Let loose on two seconds of RLC backlog: it cannot be recalled, only waited for."""
+    core = controller(FQ, acting=False)
+    world = World(core, bulk(120_000), ping())
+    world.run(1_000)
+    bloated_us = world.hol_us[-1]
+    core.enable()
+    verified = world.run_until("verified")
+    assert bloated_us > 500_000
+    assert verified["verdict"] == "satisfied"
+    settled_us = verified["settled_after_us"]
+    assert settled_us >= bloated_us
+    assert settled_us == pytest.approx(verified["expected_settle_us"], rel=0.2)
+    assert not world.events("rolled_back")
+
+
+def test_observes_without_acting_until_enabled() -> None:
+    core = controller(FQ, acting=False)
+    world = World(core, bulk(), ping())
+    world.run(500)
+    assert not world.sent and not world.records
+    assert core.counters.violations["r"] == 1
+    core.enable()
+    world.run(5)
+    assert world.tc.names() == ["fq_codel"]
+
+
+def test_climbs_when_a_rung_does_no_harm_but_does_not_help() -> None:
+    ladder = "[{template: bdp_only}, {template: fq_codel}]"
+    guard = "guard: {sojourn_floor_ms: 60000}"
+    world = World(controller(ladder, guard), bulk(), ping())
+    world.run(4_000)
+    assert world.tc.names() == ["bdp_only", "fq_codel"]
+    first, second = world.events("verified")
+    assert (first["verdict"], second["verdict"]) == ("insufficient", "satisfied")
+    decided = world.events("decided")
+    assert decided[1]["trigger"] == "climb"
+    assert decided[1]["follows"] == decided[0]["id"]
+
+
+def test_moving_the_queue_without_dividing_it_counts_as_harm() -> None:
+    world = World(controller("[{template: bdp_only}]"), bulk(), ping())
+    verified = world.run_until("verified")
+    assert verified["verdict"] == "worse"
+    assert "sojourn rose" in verified["reasons"][0]
+
+
+def test_a_bad_rung_is_rolled_back_cools_down_and_is_passed_over() -> None:
+    world = World(controller(BAD_FIRST, "enforce: {cool_down_ms: 1000}"), bulk(), ping())
+    rolled_back = world.run_until("rolled_back")
+    assert rolled_back["to"] == "safe"
+    assert world.tc.names() == ["flow_slicing", "safe"]
+    verified = world.event("verified")
+    assert verified["verdict"] == "worse"
+    assert verified["reasons"][0].startswith("PRB use fell to ")
+    cooled_from_us = world.now_us
+    again = world.run_until("decided")
+    assert again["at_us"] - cooled_from_us >= 999_000
+    assert again["rung"]["template"] == "fq_codel"
+    assert again["skipped"][0]["reason"] == "rolled back or refused a short while ago"
+
+
+def test_rollback_from_a_higher_rung_returns_to_the_rung_before() -> None:
+    ladder = "[{template: bdp_only}, {template: flow_slicing, greedy_rate_kbps: 2000}]"
+    guard = "guard: {sojourn_floor_ms: 60000}"
+    world = World(controller(ladder, guard), bulk(), ping())
+    rolled_back = world.run_until("rolled_back")
+    assert rolled_back["to"] == "bdp_only"
+    assert world.tc.names() == ["bdp_only", "flow_slicing", "bdp_only"]
+    world.run(10_000)
+    assert world.tc.pipeline is not None, "the lease of what was returned to is renewed"
+
+
+def test_less_use_because_the_download_ended_is_no_harm() -> None:
+    world = World(controller(FQ), bulk(), ping())
+    world.run_until("answered")
+    world.sources = [ping()]
+    verified = world.run_until("verified")
+    assert verified["verdict"] == "satisfied"
+
+
+def test_worse_channel_is_no_harm() -> None:
+    """A third of the rate drains, but with as many PRBs."""
+    world = World(controller(FQ), bulk(), ping())
+    world.run_until("answered")
+    world.link_kbps = 13_000
+    verified = world.run_until("verified")
+    assert verified["after"]["drain_kbps"] < 0.5 * 40_000
+    assert verified["verdict"] == "satisfied"
+
+
+def test_segregates_the_flow_that_fills_the_queue() -> None:
+    world = World(controller("[{template: segregate_greedy}]"), ping(), bulk(port=8443))
+    world.run(1_000)
+    assert world.tc.pipeline is not None
+    (filter_,) = world.tc.pipeline["classifier"]["osi"]["filters"]
+    assert filter_["match"]["source_port"] == {"low": 8443, "high": 8443}
+    assert filter_["match"]["protocol"] == 6
+    assert world.event("verified")["verdict"] == "satisfied"
+
+
+def test_a_new_greedy_flow_is_segregated_as_well() -> None:
+    world = World(controller("[{template: segregate_greedy}]"), ping(), bulk(port=1))
+    world.run_until("verified")
+    world.sources.append(bulk(port=2))
+    decided = world.run_until("decided")
+    assert decided["rung"]["index"] == 0
+    ports = {
+        f["match"]["source_port"]["low"]
+        for f in decided["transaction"]["pipeline"]["classifier"]["osi"]["filters"]
+    }
+    assert ports == {1, 2}
+
+
+@pytest.mark.parametrize(("ecn", "expected"), [("ect1", "l4s"), ("ect0", "fq_codel")])
+def test_l4s_only_where_ect1_traffic_is_seen(ecn: str, expected: str) -> None:
+    flow = Source("prague", 60_000, 443, ecn=ecn)
+    world = World(controller("[{template: l4s}, {template: fq_codel}]"), flow, ping())
+    world.run(200)
+    assert world.tc.names() == [expected]
+
+
+def test_an_exhausted_ladder_is_told_once_and_held() -> None:
+    guard = "guard: {sojourn_floor_ms: 60000}"
+    world = World(controller("[{template: bdp_only}]", guard), bulk(), ping())
+    world.run(15_000)
+    assert world.tc.names() == ["bdp_only"]
+    (told,) = world.events("no_rung")
+    assert told["skipped"] == [{"index": 0, "template": "bdp_only", "reason": "in force already"}]
+
+
+def test_dry_run_sends_nothing_and_says_what_it_would() -> None:
+    world = World(controller(FQ, "enforce: {dry_run: true}"), bulk(), ping())
+    world.run(11_000)
+    assert not world.sent
+    decided = world.events("decided")
+    assert 2 <= len(decided) <= 3, "one per cool-down"
+    assert all(record["dry_run"] for record in decided)
+    assert decided[0]["transaction"]["pipeline"]["name"] == "fq_codel"
+
+
+def test_lease_is_renewed_each_third_of_it() -> None:
+    world = World(controller(FQ, "enforce: {lease_ms: 3000}"), bulk(), ping())
+    world.run(10_000)
+    times = world.tc.renewals
+    gaps = {later - earlier for earlier, later in zip(times, times[1:], strict=False)}
+    assert len(times) >= 8
+    assert all(abs(gap - 1_000_000) <= 10_000 for gap in gaps)
+    assert world.tc.names() == ["fq_codel"]
+
+
+def test_lost_answers_of_renewals_do_not_lose_the_lease() -> None:
+    world = World(controller(FQ, "enforce: {lease_ms: 3000}"), bulk(), ping())
+    world.run_until("verified")
+    world.answering = False
+    world.run(3_000)
+    world.answering = True
+    world.run(3_000)
+    assert world.tc.names() == ["fq_codel"]
+
+
+def test_pipeline_is_put_back_after_the_lease_ran_out() -> None:
+    world = World(controller(FQ), bulk(), ping())
+    world.run_until("verified")
+    world.tc.install(None, world.now_us)
+    reapplied = world.run_until("reapplied", 200)
+    world.run(50)
+    assert reapplied["reason"] == "safe_pipeline_in_force"
+    assert world.tc.names() == ["fq_codel", "safe", "fq_codel"]
+
+
+def test_another_controllers_pipeline_is_left_alone() -> None:
+    world = World(controller(FQ, "enforce: {lease_ms: 600000}"), bulk(), ping())
+    world.run_until("verified")
+    theirs = {**(world.tc.pipeline or {}), "name": "theirs"}
+    world.tc.install(theirs, world.now_us)
+    told = world.run_until("foreign_pipeline", 200)
+    world.run(4_000)
+    assert told["in_force"] == "theirs"
+    assert world.tc.names() == ["fq_codel", "theirs"]
+
+
+def test_stale_revision_is_read_again_and_sent_again() -> None:
+    world = World(controller(FQ), bulk(), ping())
+    world.run(5)
+    world.step()
+    raced = [False]
+
+    def race(message: dict[str, object]) -> None:
+        if "transaction" in message and not raced[0]:
+            raced[0] = True
+            world.tc.revision += 5
+
+    world.tc.refuse = race
+    world.run(200)
+    first, second = world.events("answered")
+    assert first["outcome"]["refused"]["cause"] == "stale_revision"
+    assert second["outcome"]["accepted"]["revision"] == world.tc.revision
+    assert second["attempt"] == 2
+
+
+def test_stale_for_ever_is_given_up() -> None:
+    world = World(controller(FQ, "enforce: {stale_retries: 2}"), bulk(), ping())
+    world.tc.refuse = lambda m: {"cause": "stale_revision"} if "transaction" in m else None
+    world.run(1_000)
+    assert len(world.events("answered")) == 3
+    assert world.controller.counters.decisions[("violation", "fq_codel", "stale_revision")] == 1
+
+
+def test_a_refused_rung_makes_room_for_the_next_at_once() -> None:
+    ladder = "[{template: segregate_greedy}, {template: fq_codel}]"
+
+    def refuse(message: dict[str, object]) -> dict[str, object] | None:
+        if "osi" in str(message):
+            return {
+                "cause": "unsupported",
+                "element": "classifier",
+                "detail": "no OSI classifier",
+            }
+        return None
+
+    world = World(controller(ladder), bulk(), ping())
+    world.tc.refuse = refuse
+    world.run(100)
+    refused, accepted = world.events("answered")
+    assert refused["outcome"]["refused"]["detail"] == "no OSI classifier"
+    assert accepted["at_us"] - refused["at_us"] < 5_000
+    assert world.tc.names() == ["fq_codel"]
+
+
+def test_what_the_ran_function_does_not_declare_is_not_sent() -> None:
+    capabilities = {"classifiers": ["round_robin"], "queues": ["fifo"], "pacers": ["e5g_bdp"]}
+    world = World(
+        controller("[{template: fq_codel}, {template: bdp_only}]"),
+        bulk(),
+        ping(),
+        capabilities=capabilities,
+    )
+    decided = world.run_until("decided")
+    assert decided["rung"]["template"] == "bdp_only"
+    assert decided["skipped"][0]["reason"] == (
+        "the RAN function has no stochastic_hash among its classifiers"
+    )
+
+
+def test_an_answer_that_got_lost_is_found_in_the_status() -> None:
+    world = World(controller(FQ), bulk(), ping())
+    world.answering = False
+    world.run(1_500)
+    world.answering = True
+    world.run(3_000)
+    assert world.tc.names() == ["fq_codel"], "not sent twice"
+    assert world.event("verified")["verdict"] == "satisfied"
+
+
+def test_bearer_that_goes_while_a_control_is_on_its_way() -> None:
+    world = World(controller(FQ), bulk(), ping())
+    world.answer_delay_us = 400_000
+    world.run_until("decided")
+    world.rlc_present = False
+    later = world.controller
+    for _ in range(300):
+        world.now_us += 1_000
+        rows = world.rlc_rows()[:0]
+        from tc_controller.core.inputs import RlcReport
+
+        world.do(later.on_indication(world.now_us, RlcReport("gnb-1", world.now_us, rows)))
+    world.run(300)
+    assert world.event("bearer_gone")["id"] == world.event("decided")["id"]
+    assert later.counters.ignored["late_answer"] == 1
+    assert len(later.desired) == 0
+
+
+def test_node_restart_brings_the_desired_pipeline_back() -> None:
+    world = World(controller(FQ), bulk(), ping())
+    world.run_until("verified")
+    world.restart_node()
+    world.run(30)
+    assert world.tc.names() == ["fq_codel"]
+    assert len(world.events("reapplied")) == 1
+
+
+def test_controller_restart_adopts_what_is_in_force() -> None:
+    world = World(controller(FQ), bulk(), ping())
+    world.run_until("verified")
+    world.controller = controller(FQ, state=world.saved)
+    from tc_controller.core.inputs import NodeUp
+
+    world.controller.on_node_event(world.now_us, NodeUp("gnb-1", {}))
+    world.run(10_000)
+    assert world.event("adopted")["in_force"] == "fq_codel"
+    assert world.tc.names() == ["fq_codel"], "kept, and its lease renewed"
+
+
+def test_release_returns_every_bearer_to_its_safe_pipeline() -> None:
+    world = World(controller(FQ), bulk(), ping())
+    world.run_until("verified")
+    world.do(world.controller.release_all(world.now_us))
+    world.step()
+    assert world.tc.names() == ["fq_codel", "safe"]
+    assert world.saved == {"version": 1, "desired": []}
+
+
+def test_idle_bearer_is_released_when_the_policy_says_so() -> None:
+    world = World(controller(FQ, "enforce: {release_idle_after_ms: 2000}"), bulk(), ping())
+    world.run_until("verified")
+    world.sources = []
+    world.run(2_500)
+    assert world.tc.names() == ["fq_codel", "safe"]
+
+
+def test_a_rule_that_ends_releases_its_bearers() -> None:
+    world = World(controller(FQ), bulk(), ping())
+    world.run_until("verified")
+    other = parse_policy("version: 1\nrules: [{name: o, match: {drbs: [9]}, ladder: []}]")
+    world.do(world.controller.set_policy(world.now_us, other))
+    world.run(5)
+    assert world.tc.names() == ["fq_codel", "safe"]
+
+
+def test_a_policy_reload_takes_effect_on_the_next_report() -> None:
+    world = World(controller(FQ, "objective: {bound_ms: 5000}"), bulk(), ping())
+    world.run(300)
+    assert not world.sent
+    tighter = parse_policy("version: 1\nrules: [{name: r, ladder: [{template: fq_codel}]}]")
+    world.do(world.controller.set_policy(world.now_us, tighter))
+    world.run(5)
+    assert world.tc.names() == ["fq_codel"]
+
+
+def test_a_node_without_tc_function_is_watched_only() -> None:
+    core = controller(FQ)
+    world = World(core, bulk(), ping())
+    from tc_controller.core.inputs import NodeUp
+
+    core.on_node_event(world.now_us, NodeUp("gnb-1", None))
+    world.run(500)
+    assert not world.sent
+    assert core.counters.violations["r"] == 1
