@@ -1,0 +1,4 @@
+use criterion::{Criterion, criterion_group, criterion_main};
+fn slot(_: &mut Criterion) {}
+criterion_group!(benches, slot);
+criterion_main!(benches);

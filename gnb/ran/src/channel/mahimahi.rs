@@ -1,0 +1,226 @@
+//! Mahimahi's packet delivery traces: a line is the millisecond of one opportunity to deliver 1500
+//! bytes, and the file repeats when it ends (Netravali et al., USENIX ATC 2015, `mm-link`).
+
+use std::io::{BufRead, Read};
+use std::sync::Arc;
+
+/// Bytes of one opportunity.
+pub const OPPORTUNITY_BYTES: u32 = 1500;
+
+/// Lines accepted: an hour at 67 Mbit/s.
+pub const MAX_LINES: usize = 20_000_000;
+
+/// A line longer than this is no number of milliseconds.
+const MAX_LINE_BYTES: u64 = 32;
+
+/// Why a text is no trace.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TraceError {
+    /// A line that is no number.
+    #[error("line {line}: '{text}'; expected a whole number of milliseconds up to 4294967295")]
+    NotANumber {
+        /// Its number, from 1.
+        line: usize,
+        /// Its beginning.
+        text: String,
+    },
+    /// Time runs backwards.
+    #[error("line {line}: {ms} ms after {before_ms} ms; expected times that never decrease")]
+    Backwards {
+        /// Its number, from 1.
+        line: usize,
+        /// Its time.
+        ms: u32,
+        /// The time of the line before.
+        before_ms: u32,
+    },
+    /// No opportunity at all.
+    #[error("empty trace; expected at least one line")]
+    Empty,
+    /// The last opportunity is at 0, so that the trace has no length to repeat with.
+    #[error("line {line}: the trace ends at 0 ms; expected a last time above 0")]
+    NoLength {
+        /// Number of the last line.
+        line: usize,
+    },
+    /// More lines than accepted.
+    #[error("more than {limit} lines; expected a shorter trace")]
+    TooLong {
+        /// The most accepted.
+        limit: usize,
+    },
+    /// The reader failed.
+    #[error("line {line}: cannot read: {message}")]
+    Read {
+        /// The line that could not be read.
+        line: usize,
+        /// What the reader said.
+        message: String,
+    },
+}
+
+/// A trace, shared between clones.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MahimahiTrace {
+    times_ms: Arc<[u32]>,
+    /// Opportunities at the very end, which coincide with the beginning of the repetition.
+    at_end: u64,
+}
+
+impl MahimahiTrace {
+    /// Parses the text of a trace.
+    ///
+    /// # Errors
+    /// [`TraceError`] naming the line.
+    pub fn parse(text: &str) -> Result<Self, TraceError> {
+        Self::read(text.as_bytes())
+    }
+
+    /// Reads a trace, line by line and no more than [`MAX_LINES`].
+    ///
+    /// # Errors
+    /// [`TraceError`] naming the line.
+    pub fn read(reader: impl BufRead) -> Result<Self, TraceError> {
+        Self::read_up_to(reader, MAX_LINES)
+    }
+
+    fn read_up_to(mut reader: impl BufRead, max_lines: usize) -> Result<Self, TraceError> {
+        let mut times_ms: Vec<u32> = Vec::new();
+        let mut bytes = Vec::with_capacity(MAX_LINE_BYTES as usize);
+        loop {
+            let line = times_ms.len() + 1;
+            bytes.clear();
+            let read = (&mut reader).take(MAX_LINE_BYTES).read_until(b'\n', &mut bytes);
+            match read {
+                Ok(0) => break,
+                Ok(_) if times_ms.len() == max_lines => {
+                    return Err(TraceError::TooLong { limit: max_lines });
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    return Err(TraceError::Read { line, message: error.to_string() });
+                }
+            }
+            let text = String::from_utf8_lossy(&bytes);
+            let text = text.trim();
+            let Ok(ms) = text.parse::<u32>() else {
+                return Err(TraceError::NotANumber { line, text: text.to_owned() });
+            };
+            if let Some(&before_ms) = times_ms.last().filter(|before| **before > ms) {
+                return Err(TraceError::Backwards { line, ms, before_ms });
+            }
+            times_ms.push(ms);
+        }
+        let Some(&last_ms) = times_ms.last() else {
+            return Err(TraceError::Empty);
+        };
+        if last_ms == 0 {
+            return Err(TraceError::NoLength { line: times_ms.len() });
+        }
+        let at_end = times_ms.iter().rev().take_while(|ms| **ms == last_ms).count() as u64;
+        Ok(Self { times_ms: times_ms.into(), at_end })
+    }
+
+    /// Milliseconds after which the trace repeats.
+    pub fn period_ms(&self) -> u64 {
+        self.times_ms.last().map_or(1, |ms| u64::from(*ms))
+    }
+
+    /// Opportunities in one period.
+    pub fn opportunities(&self) -> usize {
+        self.times_ms.len()
+    }
+
+    /// Mean rate in bit/s.
+    pub fn mean_rate_bps(&self) -> f64 {
+        let bits = self.times_ms.len() as f64 * f64::from(OPPORTUNITY_BYTES) * 8.0;
+        bits * 1000.0 / self.period_ms() as f64
+    }
+
+    /// Bytes that could be delivered from `since_us` until before `until_us`.
+    pub fn bytes_between(&self, since_us: u64, until_us: u64) -> u32 {
+        let count = self.before(until_us).saturating_sub(self.before(since_us));
+        u32::try_from(count).unwrap_or(u32::MAX).saturating_mul(OPPORTUNITY_BYTES)
+    }
+
+    /// Opportunities earlier than `at_us`.
+    fn before(&self, at_us: u64) -> u64 {
+        // A time in whole milliseconds is earlier than `at_us` if it is less than this.
+        let at_ms = at_us.div_ceil(1000);
+        let period_ms = self.period_ms();
+        let (round, rest_ms) = (at_ms / period_ms, at_ms % period_ms);
+        let in_round = self.times_ms.partition_point(|ms| u64::from(*ms) < rest_ms) as u64;
+        let whole = round * self.times_ms.len() as u64 + in_round;
+        // At the seam the last opportunities of the round before are at `at_ms`, not earlier.
+        if rest_ms == 0 && round > 0 { whole - self.at_end } else { whole }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn opportunities_fall_in_their_millisecond_and_the_file_repeats() {
+        let trace = MahimahiTrace::parse("0\n3\n3\n5\n").unwrap();
+        let per_ms: Vec<u32> =
+            (0..11).map(|ms| trace.bytes_between(ms * 1000, (ms + 1) * 1000) / 1500).collect();
+        // 5 ms after the start the last opportunity meets the first of the next round.
+        assert_eq!(per_ms, [1, 0, 0, 2, 0, 2, 0, 0, 2, 0, 2]);
+    }
+
+    #[test]
+    fn slots_shorter_than_a_millisecond_share_it_without_loss() {
+        let trace = MahimahiTrace::parse("1\n1\n2\n4\n").unwrap();
+        let halves: u32 = (0..80).map(|i| trace.bytes_between(i * 500, (i + 1) * 500)).sum();
+        assert_eq!(halves, trace.bytes_between(0, 40_000));
+        assert_eq!(trace.bytes_between(1000, 1500), 3000);
+        assert_eq!(trace.bytes_between(1500, 2000), 0);
+    }
+
+    #[test]
+    fn the_mean_rate_is_that_of_the_file() {
+        let trace = MahimahiTrace::parse("1\n2\n3\n4\n").unwrap();
+        assert_eq!(trace.mean_rate_bps(), 12_000_000.0);
+        assert_eq!((trace.period_ms(), trace.opportunities()), (4, 4));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_line() {
+        for (text, expected) in [
+            ("", "empty trace; expected at least one line"),
+            ("0\n0\n", "line 2: the trace ends at 0 ms; expected a last time above 0"),
+            ("1\n2\nx7\n", "line 3: 'x7'; expected a whole number"),
+            ("1\n\n2\n", "line 2: ''; expected a whole number"),
+            ("-1\n", "line 1: '-1'; expected a whole number"),
+            ("1.5\n", "line 1: '1.5'; expected a whole number"),
+            ("5\n4\n", "line 2: 4 ms after 5 ms; expected times that never decrease"),
+            ("99999999999\n", "line 1: '99999999999'; expected a whole number"),
+        ] {
+            let error = MahimahiTrace::parse(text).unwrap_err().to_string();
+            assert!(error.starts_with(expected), "{text:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_huge_file_or_line_is_refused_without_being_held() {
+        let endless = std::io::BufReader::new(std::io::repeat(b'1'));
+        let error = MahimahiTrace::read(endless).unwrap_err().to_string();
+        assert!(error.starts_with("line 1: '1111"), "{error}");
+        let error = MahimahiTrace::read_up_to("1\n2\n3\n".as_bytes(), 2).unwrap_err();
+        assert_eq!(error.to_string(), "more than 2 lines; expected a shorter trace");
+        assert!(MahimahiTrace::read_up_to("1\n2\n".as_bytes(), 2).is_ok());
+    }
+
+    #[test]
+    fn a_reader_that_fails_is_reported() {
+        struct Broken;
+        impl std::io::Read for Broken {
+            fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+                Err(std::io::Error::other("disk on fire"))
+            }
+        }
+        let error = MahimahiTrace::read(std::io::BufReader::new(Broken)).unwrap_err();
+        assert_eq!(error.to_string(), "line 1: cannot read: disk on fire");
+    }
+}

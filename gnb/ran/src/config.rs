@@ -1,0 +1,253 @@
+//! What a cell, a UE and a bearer are made of, and what a bad value is answered with.
+
+use crate::channel::Channel;
+use crate::mac::harq::HarqConfig;
+use crate::mac::scheduler::SchedulerConfig;
+use crate::numerology::{Duplexing, Numerology, SlotKind, TddPattern};
+use crate::pdcp::PdcpConfig;
+use crate::rlc::RlcMode;
+use crate::tbs::TbsConfig;
+use crate::tbs::nr::{McsTable, NrOverhead};
+
+/// A value that cannot be used, with its place and what was expected.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ConfigError {
+    /// A value out of its range.
+    #[error("{path}: {value}; expected {expected}")]
+    Value {
+        /// Dotted path of the field, as in a scenario file.
+        path: String,
+        /// What was given.
+        value: String,
+        /// What would have been accepted.
+        expected: String,
+    },
+    /// A TDD pattern with a letter that is none.
+    #[error("duplexing.tdd.pattern: '{pattern}' has '{letter}' at {}; expected D, M or U", .at + 1)]
+    TddLetter {
+        /// The pattern as given.
+        pattern: String,
+        /// The letter.
+        letter: char,
+        /// Its place, from 0.
+        at: usize,
+    },
+    /// A UE or a bearer that is there already.
+    #[error("{what} {id} exists already")]
+    Duplicate {
+        /// `rnti` or `drb`.
+        what: &'static str,
+        /// Its number.
+        id: u32,
+    },
+    /// A UE that is not there.
+    #[error("rnti {rnti:#06x}: no such UE in the cell")]
+    NoSuchUe {
+        /// The RNTI asked for.
+        rnti: u16,
+    },
+}
+
+impl ConfigError {
+    /// A value out of its range.
+    pub fn new(path: impl Into<String>, value: impl ToString, expected: impl Into<String>) -> Self {
+        Self::Value { path: path.into(), value: value.to_string(), expected: expected.into() }
+    }
+}
+
+/// PRBs that common channels take from user data in some slots of a period.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReservedPrb {
+    /// Slots after which the reservation repeats.
+    pub period_slots: u16,
+    /// The slots of the period concerned, from 0.
+    pub slots: Vec<u16>,
+    /// PRBs not available there; at least the cell's `n_prb` leaves none for user data.
+    pub n_prb: u16,
+}
+
+impl ReservedPrb {
+    /// PRBs taken in slot number `slot`.
+    pub fn in_slot(&self, slot: u64) -> u16 {
+        let at = (slot % u64::from(self.period_slots)) as u16;
+        if self.slots.contains(&at) { self.n_prb } else { 0 }
+    }
+}
+
+/// A cell: one carrier of one DU.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CellConfig {
+    /// Width of the carrier in PRBs (38.101-1 table 5.3.2-1; LTE 36.101 table 5.6-1).
+    pub n_prb: u16,
+    /// Subcarrier spacing, and with it the slot.
+    pub numerology: Numerology,
+    /// FDD, or the TDD pattern.
+    pub duplexing: Duplexing,
+    /// How MCS and PRBs become bytes.
+    pub tbs: TbsConfig,
+    /// Who gets the PRBs of a slot.
+    pub scheduler: SchedulerConfig,
+    /// PRBs are given out in groups of this many (resource allocation type 0); 1 for type 1.
+    pub rbg_size_prb: u16,
+    /// UEs that can get a transport block in one slot: what fits the PDCCH.
+    pub max_ues_per_slot: u16,
+    /// PRBs that common channels take.
+    pub reserved: Option<ReservedPrb>,
+    /// Delay and errors below the MAC.
+    pub harq: HarqConfig,
+    /// Where all randomness of this cell comes from.
+    pub seed: u64,
+}
+
+impl CellConfig {
+    /// The LTE cell of irazabal2021 §V: FDD, 5 MHz, 25 PRB, TTI of 1 ms.
+    ///
+    /// The paper's MAC pulls 2289 bytes a TTI at MCS 28, "or 1569 depending on whether the
+    /// subframe contains control and data information". 1569 + 3 bytes of MAC header are the TBS
+    /// of 17 PRB (36.213 table 7.1.7.2.1-1, I_TBS 26), so control takes 8 of 25 PRB. That is what
+    /// synchronisation signals and PBCH do in subframes 0 and 5 (36.211 §6.6.4 and §6.11): they
+    /// fill the 72 subcarriers in the middle of the carrier, which touch PRB 9 to 15, and with
+    /// RBGs of two PRBs (36.213 table 7.1.6.1-1) that blocks RBGs 4 to 7. Two subframes of ten at
+    /// 1569 B and eight at 2289 B carry 17.16 Mbit/s, less headers 16.57 Mbit/s of TCP payload in
+    /// packets of 1500 bytes beside the VoIP flow; the paper reports 16.58.
+    pub fn lte_5mhz() -> Self {
+        Self {
+            n_prb: 25,
+            numerology: Numerology::LTE,
+            duplexing: Duplexing::Fdd,
+            tbs: TbsConfig::Lte,
+            scheduler: SchedulerConfig::RoundRobin,
+            rbg_size_prb: 2,
+            max_ues_per_slot: 8,
+            reserved: Some(ReservedPrb { period_slots: 10, slots: vec![0, 5], n_prb: 8 }),
+            // The UE decodes within the 3 ms between a subframe and its acknowledgement
+            // (36.213 §7.3), and the eNB sends again 8 ms after.
+            harq: HarqConfig { phy_delay_us: 4000, rtt_us: 8000, ..HarqConfig::default() },
+            seed: 1,
+        }
+    }
+
+    /// The NR cell of irazabal2024 §V: n78, 30 kHz, 106 PRB (40 MHz), one layer, DDDDDDDMUU.
+    ///
+    /// The paper gives two figures: "more than 9000 bytes per TTI" at MCS 18 and about 40 Mbit/s
+    /// at MCS 10. The first is met by one layer of the 256QAM table with 144 RE a PRB (one PDCCH
+    /// symbol, one DMRS symbol without data): 9222 bytes; the 64QAM table would give 5252. At that
+    /// size seven D slots of ten would carry 55 Mbit/s at MCS 10, so two of them must have carried
+    /// nothing for the UE; the paper does not say why (the PUCCH format 0 of that time acknowledges
+    /// two transport blocks an uplink occasion, and there are three in a period). Hence slots 2 and
+    /// 5 are reserved: five D slots and the six symbols of M carry 41.8 Mbit/s of transport blocks
+    /// at MCS 10, less headers 40.2 of TCP payload. At no time is downlink further away than the
+    /// 1.5 ms the paper names.
+    pub fn nr_n78_106prb() -> Self {
+        let pattern =
+            [SlotKind::Down; 7].into_iter().chain([SlotKind::Mixed, SlotKind::Up, SlotKind::Up]);
+        Self {
+            n_prb: 106,
+            numerology: Numerology::NR_30_KHZ,
+            duplexing: Duplexing::Tdd(TddPattern::of(pattern, 6, 4)),
+            tbs: TbsConfig::Nr {
+                mcs_table: McsTable::Qam256,
+                layers: 1,
+                overhead: NrOverhead::default(),
+            },
+            scheduler: SchedulerConfig::RoundRobin,
+            rbg_size_prb: 1,
+            max_ues_per_slot: 8,
+            reserved: Some(ReservedPrb { period_slots: 10, slots: vec![2, 5], n_prb: 106 }),
+            harq: HarqConfig::default(),
+            seed: 1,
+        }
+    }
+
+    /// Checks every field.
+    ///
+    /// # Errors
+    /// [`ConfigError`] with the path of the first field that is wrong.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        if !(1..=275).contains(&self.n_prb) {
+            return Err(ConfigError::new("n_prb", self.n_prb, "1 to 275 PRB"));
+        }
+        if !(1..=self.n_prb).contains(&self.rbg_size_prb) {
+            let expected = format!("1 to n_prb = {}", self.n_prb);
+            return Err(ConfigError::new("rbg_size_prb", self.rbg_size_prb, expected));
+        }
+        if self.max_ues_per_slot == 0 {
+            return Err(ConfigError::new("max_ues_per_slot", 0, "1 or more"));
+        }
+        if let Some(reserved) = &self.reserved {
+            if reserved.period_slots == 0 {
+                return Err(ConfigError::new("reserved.period_slots", 0, "1 or more"));
+            }
+            if let Some(slot) = reserved.slots.iter().find(|s| **s >= reserved.period_slots) {
+                let expected = format!("less than period_slots = {}", reserved.period_slots);
+                return Err(ConfigError::new("reserved.slots", slot, expected));
+            }
+        }
+        self.tbs.validate(self)?;
+        self.scheduler.validate()?;
+        self.harq.validate()
+    }
+}
+
+/// A UE in the cell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UeConfig {
+    /// Its C-RNTI.
+    pub rnti: u16,
+    /// What its radio carries.
+    pub channel: Channel,
+    /// The slice it belongs to; must be one of the scheduler's under fixed partition, and is
+    /// ignored under round robin.
+    pub slice: u8,
+}
+
+/// A data radio bearer of a UE.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BearerConfig {
+    /// DRB identity, 1 to 32 (38.331).
+    pub drb: u8,
+    /// RLC mode and its parameters.
+    pub mode: RlcMode,
+    /// Header sizes above the RLC, and in-order delivery at the UE.
+    pub pdcp: PdcpConfig,
+    /// The RLC drops an SDU that would be more than this many in its buffer.
+    pub limit_packets: u32,
+    /// The RLC drops an SDU that would make its buffer longer than this.
+    pub limit_bytes: u32,
+    /// Logical channel priority; a smaller number is served first (38.331, 1 to 16).
+    pub priority: u8,
+}
+
+impl BearerConfig {
+    /// A UM bearer with the deep buffer of the prototypes (OAI's RLC takes 10 MB).
+    pub fn um(drb: u8) -> Self {
+        Self {
+            drb,
+            mode: RlcMode::default(),
+            pdcp: PdcpConfig::default(),
+            limit_packets: u32::MAX,
+            limit_bytes: 10_000_000,
+            priority: 9,
+        }
+    }
+
+    /// Checks every field.
+    ///
+    /// # Errors
+    /// [`ConfigError`] with the path of the first field that is wrong.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        if !(1..=32).contains(&self.drb) {
+            return Err(ConfigError::new("drb", self.drb, "1 to 32"));
+        }
+        if !(1..=16).contains(&self.priority) {
+            return Err(ConfigError::new("priority", self.priority, "1 (first) to 16"));
+        }
+        if self.limit_packets == 0 {
+            return Err(ConfigError::new("limit_packets", 0, "1 or more"));
+        }
+        if self.limit_bytes == 0 {
+            return Err(ConfigError::new("limit_bytes", 0, "1 or more"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,157 @@
+//! The MAC report of one UE, field by field FlexRIC's with the meaning an OAI gNB gives them.
+
+use serde::Serialize;
+
+use super::harq::MAX_TRANSMISSIONS;
+
+/// OAI filters the BLER over windows of ten frames.
+const BLER_WINDOW_US: u64 = 100_000;
+
+/// One UE's record of FlexRIC's MAC service model. `tbs` fields are bytes, as in OAI.
+///
+/// The uplink is known by what it carried, not by its PRBs: `ul_sched_rb`, `ul_aggr_prb`,
+/// `ul_mcs*`, `ul_bler`, SNR, `phr` and `bsr` are 0.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct MacReport {
+    /// Bytes of all downlink transport blocks, retransmissions not counted again.
+    pub dl_aggr_tbs: u64,
+    /// Bytes of all uplink transport blocks.
+    pub ul_aggr_tbs: u64,
+    /// Bytes of MAC SDUs in downlink transport blocks.
+    pub dl_aggr_bytes_sdus: u64,
+    /// Bytes of MAC SDUs in uplink transport blocks.
+    pub ul_aggr_bytes_sdus: u64,
+    /// Bytes of the downlink transport block of the last slot; 0 when there was none.
+    pub dl_curr_tbs: u64,
+    /// Bytes of the last uplink transport block.
+    pub ul_curr_tbs: u64,
+    /// PRBs of the last slot given to this UE.
+    pub dl_sched_rb: u64,
+    /// Not modelled: 0.
+    pub ul_sched_rb: u64,
+    /// Not modelled: 0.
+    pub pusch_snr: f32,
+    /// Not modelled: 0.
+    pub pucch_snr: f32,
+    /// Part of first transmissions that failed, filtered over windows of 100 ms.
+    pub dl_bler: f32,
+    /// Not modelled: 0.
+    pub ul_bler: f32,
+    /// Transport blocks sent in HARQ round 0 to 3; the fifth counts those given up.
+    pub dl_harq: [u32; 5],
+    /// Not modelled: 0.
+    pub ul_harq: [u32; 5],
+    /// HARQ rounds in `dl_harq`.
+    pub dl_num_harq: u32,
+    /// HARQ rounds in `ul_harq`.
+    pub ul_num_harq: u32,
+    /// C-RNTI.
+    pub rnti: u32,
+    /// PRBs of all first downlink transmissions.
+    pub dl_aggr_prb: u32,
+    /// Not modelled: 0.
+    pub ul_aggr_prb: u32,
+    /// MAC SDUs in downlink transport blocks.
+    pub dl_aggr_sdus: u32,
+    /// MAC SDUs in uplink transport blocks.
+    pub ul_aggr_sdus: u32,
+    /// PRBs of all downlink retransmissions.
+    pub dl_aggr_retx_prb: u32,
+    /// Not modelled: 0.
+    pub ul_aggr_retx_prb: u32,
+    /// Not modelled: 0.
+    pub bsr: u32,
+    /// System frame number, 0 to 1023.
+    pub frame: u16,
+    /// Slot in the frame.
+    pub slot: u16,
+    /// Wideband CQI that fits the MCS.
+    pub wb_cqi: u8,
+    /// MCS of the downlink.
+    pub dl_mcs1: u8,
+    /// Not modelled: 0.
+    pub ul_mcs1: u8,
+    /// No second codeword: 0.
+    pub dl_mcs2: u8,
+    /// No second codeword: 0.
+    pub ul_mcs2: u8,
+    /// Not modelled: 0.
+    pub phr: i8,
+}
+
+/// What the MAC counts of one UE.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct MacCounters {
+    pub(crate) aggr_tbs: u64,
+    pub(crate) aggr_bytes_sdus: u64,
+    pub(crate) aggr_sdus: u64,
+    pub(crate) aggr_prb: u64,
+    pub(crate) aggr_retx_prb: u64,
+    pub(crate) ul_aggr_tbs: u64,
+    pub(crate) ul_aggr_bytes_sdus: u64,
+    pub(crate) ul_aggr_sdus: u64,
+    pub(crate) ul_curr_tbs: u64,
+    /// Transport block and PRBs of the slot `last_slot`.
+    pub(crate) last_slot: u64,
+    pub(crate) last_tbs: u64,
+    pub(crate) last_prb: u64,
+    pub(crate) rounds: [u64; MAX_TRANSMISSIONS as usize],
+    pub(crate) given_up: u64,
+    pub(crate) mcs: u8,
+    bler: f64,
+    window_end_us: u64,
+    window_sent: u32,
+    window_failed: u32,
+}
+
+impl MacCounters {
+    /// A transmission in HARQ round `round` at `now_us`.
+    pub(crate) fn count_round(&mut self, round: u8, failed: bool, now_us: u64) {
+        if let Some(count) = self.rounds.get_mut(usize::from(round)) {
+            *count += 1;
+        }
+        if round > 0 {
+            return;
+        }
+        if now_us >= self.window_end_us {
+            if self.window_sent > 0 {
+                let rate = f64::from(self.window_failed) / f64::from(self.window_sent);
+                self.bler = 0.9 * self.bler + 0.1 * rate;
+            }
+            self.window_end_us = now_us + BLER_WINDOW_US;
+            (self.window_sent, self.window_failed) = (0, 0);
+        }
+        self.window_sent += 1;
+        self.window_failed += u32::from(failed);
+    }
+
+    /// The report; `last_slot` is the number of the slot before now.
+    pub(crate) fn report(&self, rnti: u16, last_slot: u64) -> MacReport {
+        let current = self.last_slot == last_slot;
+        let mut dl_harq = [0; 5];
+        for (to, from) in dl_harq.iter_mut().zip(self.rounds) {
+            *to = from as u32;
+        }
+        dl_harq[4] = self.given_up as u32;
+        MacReport {
+            dl_aggr_tbs: self.aggr_tbs,
+            ul_aggr_tbs: self.ul_aggr_tbs,
+            dl_aggr_bytes_sdus: self.aggr_bytes_sdus,
+            ul_aggr_bytes_sdus: self.ul_aggr_bytes_sdus,
+            dl_curr_tbs: if current { self.last_tbs } else { 0 },
+            ul_curr_tbs: self.ul_curr_tbs,
+            dl_sched_rb: if current { self.last_prb } else { 0 },
+            dl_bler: self.bler as f32,
+            dl_harq,
+            dl_num_harq: u32::from(MAX_TRANSMISSIONS),
+            ul_num_harq: u32::from(MAX_TRANSMISSIONS),
+            rnti: u32::from(rnti),
+            dl_aggr_prb: self.aggr_prb as u32,
+            dl_aggr_sdus: self.aggr_sdus as u32,
+            ul_aggr_sdus: self.ul_aggr_sdus as u32,
+            dl_aggr_retx_prb: self.aggr_retx_prb as u32,
+            dl_mcs1: self.mcs,
+            ..MacReport::default()
+        }
+    }
+}

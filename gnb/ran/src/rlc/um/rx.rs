@@ -1,0 +1,299 @@
+//! Receiving side of RLC-UM (38.322 §5.2.2.2): reassembly in a window, t-Reassembly.
+
+use super::pdu::{Payload, UmdPdu};
+use super::{SnLength, UmConfig};
+
+/// What has arrived of one SDU.
+#[derive(Debug, Clone)]
+struct Partial<P> {
+    sn: u16,
+    count: u64,
+    /// Bytes from the beginning without a gap.
+    contiguous: u32,
+    /// Pieces beyond the first gap: (from, to).
+    beyond: Vec<(u32, u32)>,
+    /// Known once the last segment is here.
+    total: Option<u32>,
+    payload: Option<Payload<P>>,
+    /// Segments of another SDU came under the same number.
+    mixed: bool,
+    /// Reassembled and delivered; kept while later numbers need to know.
+    delivered: bool,
+}
+
+impl<P> Partial<P> {
+    fn add(&mut self, from: u32, to: u32) {
+        if from > self.contiguous {
+            self.beyond.push((from, to));
+            return;
+        }
+        self.contiguous = self.contiguous.max(to);
+        while let Some(at) = self.beyond.iter().position(|piece| piece.0 <= self.contiguous) {
+            self.contiguous = self.contiguous.max(self.beyond.swap_remove(at).1);
+        }
+    }
+
+    fn is_complete(&self) -> bool {
+        self.total.is_some_and(|total| self.contiguous >= total)
+    }
+}
+
+/// Compares sequence numbers from the lower edge of the window on (38.322 §7.1).
+#[derive(Clone, Copy)]
+struct ReceiveOrder {
+    base: u16,
+    modulus: u16,
+}
+
+impl ReceiveOrder {
+    fn of(self, sn: u16) -> u16 {
+        (sn + self.modulus - self.base) % self.modulus
+    }
+}
+
+/// An RLC-UM receiver.
+#[derive(Debug, Clone)]
+pub struct UmReceiver<P> {
+    sn_length: SnLength,
+    t_reassembly_us: u64,
+    partials: Vec<Partial<P>>,
+    next_reassembly: u16,
+    next_highest: u16,
+    timer_trigger: u16,
+    timer_expires_us: Option<u64>,
+    discarded_pdus: u64,
+    discarded_sdus: u64,
+    lost_payloads: u64,
+}
+
+impl<P> UmReceiver<P> {
+    /// An empty one.
+    pub fn new(config: UmConfig) -> Self {
+        Self {
+            sn_length: config.sn_length,
+            t_reassembly_us: u64::from(config.t_reassembly_us),
+            partials: Vec::new(),
+            next_reassembly: 0,
+            next_highest: 0,
+            timer_trigger: 0,
+            timer_expires_us: None,
+            discarded_pdus: 0,
+            discarded_sdus: 0,
+            lost_payloads: 0,
+        }
+    }
+
+    /// PDUs thrown away because their number had been given up.
+    pub fn discarded_pdus(&self) -> u64 {
+        self.discarded_pdus
+    }
+
+    /// SDUs of which something came but never all.
+    pub fn discarded_sdus(&self) -> u64 {
+        self.discarded_sdus
+    }
+
+    /// SDUs whose last segment came and which were discarded all the same.
+    pub fn lost_payloads(&self) -> u64 {
+        self.lost_payloads
+    }
+
+    /// SDUs of which something, but not all, is here.
+    pub fn partial_sdus(&self) -> usize {
+        self.partials.iter().filter(|p| !p.delivered).count()
+    }
+
+    /// SDUs whose last segment waits here for an earlier one.
+    pub fn held_payloads(&self) -> usize {
+        self.partials.iter().filter(|p| p.payload.is_some()).count()
+    }
+
+    /// When t-Reassembly expires.
+    pub fn deadline_us(&self) -> Option<u64> {
+        self.timer_expires_us
+    }
+
+    /// Takes a PDU; hands each SDU that is whole now to `deliver` with its count.
+    pub fn receive(
+        &mut self,
+        pdu: UmdPdu<P>,
+        now_us: u64,
+        mut deliver: impl FnMut(u64, Payload<P>),
+    ) {
+        self.expire(now_us);
+        if pdu.is_complete() {
+            if let Some(payload) = pdu.payload {
+                deliver(pdu.count, payload);
+            }
+            return;
+        }
+        let sn = pdu.sn;
+        // §5.2.2.2.2: a number below RX_Next_Reassembly has been given up or delivered.
+        if self.order(sn) < self.order(self.next_reassembly) {
+            self.discarded_pdus += 1;
+            self.lost_payloads += u64::from(pdu.payload.is_some());
+            return;
+        }
+        if let Some((count, payload)) = self.place(pdu) {
+            deliver(count, payload);
+        }
+        self.after_reception(sn);
+        self.update_timer(now_us);
+        self.forget_delivered();
+    }
+
+    /// Lets t-Reassembly expire if its time has come.
+    pub fn expire(&mut self, now_us: u64) {
+        while let Some(expires_us) = self.timer_expires_us.filter(|at| *at <= now_us) {
+            // §5.2.2.2.4
+            self.timer_expires_us = None;
+            self.next_reassembly = self.first_open_from(self.timer_trigger);
+            let order = self.receive_order();
+            let floor = order.of(self.next_reassembly);
+            self.discard_unless(|sn| order.of(sn) >= floor);
+            if self.is_waiting() {
+                self.timer_trigger = self.next_highest;
+                self.timer_expires_us = Some(expires_us + self.t_reassembly_us.max(1));
+            }
+            self.forget_delivered();
+        }
+    }
+
+    fn receive_order(&self) -> ReceiveOrder {
+        let modulus = self.sn_length.modulus();
+        let base = (self.next_highest + modulus - self.sn_length.window()) % modulus;
+        ReceiveOrder { base, modulus }
+    }
+
+    fn order(&self, sn: u16) -> u16 {
+        self.receive_order().of(sn)
+    }
+
+    /// Puts a segment in its place; returns the SDU if that made it whole.
+    fn place(&mut self, pdu: UmdPdu<P>) -> Option<(u64, Payload<P>)> {
+        let at = match self.partials.iter().position(|p| p.sn == pdu.sn) {
+            Some(at) => at,
+            None => {
+                self.partials.push(Partial {
+                    sn: pdu.sn,
+                    count: pdu.count,
+                    contiguous: 0,
+                    beyond: Vec::new(),
+                    total: None,
+                    payload: None,
+                    mixed: false,
+                    delivered: false,
+                });
+                self.partials.len() - 1
+            }
+        };
+        let partial = &mut self.partials[at];
+        if partial.delivered {
+            return None;
+        }
+        partial.mixed |= partial.count != pdu.count;
+        let end = pdu.so + pdu.data_bytes;
+        partial.add(pdu.so, end);
+        if pdu.last {
+            partial.total = Some(end);
+            partial.payload = pdu.payload;
+        }
+        if !partial.is_complete() {
+            return None;
+        }
+        partial.delivered = true;
+        let payload = partial.payload.take()?;
+        if partial.mixed {
+            // A real receiver would hand up garbage and the checksum of the packet would fail.
+            self.discarded_sdus += 1;
+            self.lost_payloads += 1;
+            return None;
+        }
+        Some((partial.count, payload))
+    }
+
+    /// §5.2.2.2.3, the part that moves the window.
+    fn after_reception(&mut self, sn: u16) {
+        let whole = self.is_delivered(sn);
+        if whole {
+            if sn == self.next_reassembly {
+                self.next_reassembly = self.first_open_from(sn);
+            }
+        } else if self.order(sn) >= self.sn_length.window() {
+            let window = self.sn_length.window();
+            self.next_highest = (sn + 1) % self.sn_length.modulus();
+            let order = self.receive_order();
+            self.discard_unless(|sn| order.of(sn) < window);
+            if order.of(self.next_reassembly) >= window {
+                self.next_reassembly = self.first_open_from(order.base);
+            }
+        }
+    }
+
+    /// §5.2.2.2.3, the part that stops and starts t-Reassembly.
+    fn update_timer(&mut self, now_us: u64) {
+        if self.timer_expires_us.is_some() {
+            let trigger = self.order(self.timer_trigger);
+            let passed = trigger <= self.order(self.next_reassembly);
+            let outside =
+                trigger >= self.sn_length.window() && self.timer_trigger != self.next_highest;
+            if passed || outside || self.only_head_and_no_gap() {
+                self.timer_expires_us = None;
+            }
+        }
+        if self.timer_expires_us.is_none() && self.is_waiting() {
+            self.timer_trigger = self.next_highest;
+            self.timer_expires_us = Some(now_us + self.t_reassembly_us.max(1));
+        }
+    }
+
+    fn after_next_reassembly(&self) -> u16 {
+        (self.next_reassembly + 1) % self.sn_length.modulus()
+    }
+
+    /// RX_Next_Highest = RX_Next_Reassembly + 1 and no byte of that SDU is missing before the last
+    /// one received.
+    fn only_head_and_no_gap(&self) -> bool {
+        self.next_highest == self.after_next_reassembly() && !self.has_gap(self.next_reassembly)
+    }
+
+    /// Whether something is missing that only time can tell to be lost.
+    fn is_waiting(&self) -> bool {
+        let after = self.after_next_reassembly();
+        let head_has_gap = || self.has_gap(self.next_reassembly);
+        self.order(self.next_highest) > self.order(after)
+            || (self.next_highest == after && head_has_gap())
+    }
+
+    fn has_gap(&self, sn: u16) -> bool {
+        self.partials.iter().any(|p| p.sn == sn && !p.delivered && !p.beyond.is_empty())
+    }
+
+    fn is_delivered(&self, sn: u16) -> bool {
+        self.partials.iter().any(|p| p.sn == sn && p.delivered)
+    }
+
+    fn first_open_from(&self, mut sn: u16) -> u16 {
+        while self.is_delivered(sn) {
+            sn = (sn + 1) % self.sn_length.modulus();
+        }
+        sn
+    }
+
+    fn discard_unless(&mut self, keep: impl Fn(u16) -> bool) {
+        let (sdus, payloads) = (&mut self.discarded_sdus, &mut self.lost_payloads);
+        self.partials.retain(|p| {
+            let kept = keep(p.sn);
+            *sdus += u64::from(!kept && !p.delivered);
+            *payloads += u64::from(!kept && p.payload.is_some());
+            kept
+        });
+    }
+
+    /// A delivered number below RX_Next_Reassembly is refused by its number alone.
+    fn forget_delivered(&mut self) {
+        let order = self.receive_order();
+        let floor = order.of(self.next_reassembly);
+        self.partials.retain(|p| !p.delivered || order.of(p.sn) >= floor);
+    }
+}

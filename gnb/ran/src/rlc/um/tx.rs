@@ -1,0 +1,262 @@
+//! Transmitting side of RLC-UM (38.322 §5.2.2.1): a drop-tail FIFO that is cut to the grant.
+
+use std::collections::VecDeque;
+
+use super::SnLength;
+use super::pdu::{Payload, UmdPdu, header_bytes, longest_pdu, mac_subheader_bytes};
+
+/// The largest RLC SDU: a PDCP SDU of 9000 bytes (38.323 §4.3.1) and its headers.
+pub const MAX_SDU_BYTES: u32 = 9000 + 8;
+
+#[derive(Debug, Clone)]
+struct Queued<P> {
+    sdu: P,
+    bytes: u32,
+    enqueued_us: u64,
+}
+
+/// An RLC-UM transmitter.
+#[derive(Debug, Clone)]
+pub struct UmTransmitter<P> {
+    sn_length: SnLength,
+    limit_packets: u32,
+    limit_bytes: u32,
+    queue: VecDeque<Queued<P>>,
+    /// Bytes of the first SDU that have left.
+    sent_of_head: u32,
+    /// Bytes of SDUs still here.
+    bytes: u32,
+    /// What all queued SDUs would cost in transport blocks if none were cut.
+    whole_cost: u64,
+    next_sn: u16,
+    head_count: u64,
+}
+
+impl<P> UmTransmitter<P> {
+    /// An empty one.
+    pub fn new(sn_length: SnLength, limit_packets: u32, limit_bytes: u32) -> Self {
+        Self {
+            sn_length,
+            limit_packets,
+            limit_bytes,
+            queue: VecDeque::new(),
+            sent_of_head: 0,
+            bytes: 0,
+            whole_cost: 0,
+            next_sn: 0,
+            head_count: 0,
+        }
+    }
+
+    /// Takes an SDU of `bytes` (with PDCP and SDAP headers).
+    ///
+    /// # Errors
+    /// Gives the SDU back when it would exceed a limit of the buffer or is longer than any PDCP
+    /// makes it.
+    pub fn enqueue(&mut self, sdu: P, bytes: u32, now_us: u64) -> Result<(), P> {
+        let over = self.queue.len() as u64 >= u64::from(self.limit_packets)
+            || u64::from(self.bytes) + u64::from(bytes) > u64::from(self.limit_bytes);
+        if over || bytes == 0 || bytes > MAX_SDU_BYTES {
+            return Err(sdu);
+        }
+        self.bytes += bytes;
+        self.whole_cost += u64::from(self.cost(true, bytes));
+        self.queue.push_back(Queued { sdu, bytes, enqueued_us: now_us });
+        Ok(())
+    }
+
+    /// Bytes of SDUs that have not left.
+    pub fn occupancy_bytes(&self) -> u32 {
+        self.bytes
+    }
+
+    /// SDUs that have not left in full.
+    pub fn occupancy_packets(&self) -> u32 {
+        self.queue.len() as u32
+    }
+
+    /// When the first SDU came.
+    pub fn head_enqueued_us(&self) -> Option<u64> {
+        self.queue.front().map(|head| head.enqueued_us)
+    }
+
+    /// Bytes of transport block that would empty the buffer in one pull.
+    pub fn demand_bytes(&self) -> u64 {
+        match self.queue.front() {
+            None => 0,
+            Some(head) if self.sent_of_head == 0 => {
+                debug_assert!(self.whole_cost >= u64::from(head.bytes));
+                self.whole_cost
+            }
+            Some(head) => {
+                self.whole_cost - u64::from(self.cost(true, head.bytes))
+                    + u64::from(self.cost(false, head.bytes - self.sent_of_head))
+            }
+        }
+    }
+
+    /// What the last PDU of an SDU costs in a transport block.
+    fn cost(&self, first: bool, rest: u32) -> u32 {
+        let pdu = header_bytes(self.sn_length, first, true) + rest;
+        pdu + mac_subheader_bytes(pdu)
+    }
+
+    /// Everything still queued, oldest first; what is partly sent comes whole.
+    pub fn into_sdus(self) -> impl Iterator<Item = P> {
+        self.queue.into_iter().map(|queued| queued.sdu)
+    }
+
+    /// Fills `grant_bytes` of a transport block with PDUs and their MAC subheaders; hands each to
+    /// `emit` with its length. Returns the bytes used. `waited` is told how long an SDU was in the
+    /// queue when its first byte leaves.
+    pub fn pull(
+        &mut self,
+        grant_bytes: u32,
+        now_us: u64,
+        mut waited: impl FnMut(u64),
+        mut emit: impl FnMut(UmdPdu<P>, u32),
+    ) -> u32 {
+        let mut used = 0;
+        while let Some(head) = self.queue.front() {
+            let first = self.sent_of_head == 0;
+            let rest = head.bytes - self.sent_of_head;
+            let longest = longest_pdu(grant_bytes - used);
+            let (enqueued_us, whole) = (head.enqueued_us, head.bytes);
+            let header = header_bytes(self.sn_length, first, true);
+            if header + rest <= longest {
+                let Some(head) = self.queue.pop_front() else { break };
+                let pdu_bytes = header + rest;
+                used += pdu_bytes + mac_subheader_bytes(pdu_bytes);
+                let so = std::mem::take(&mut self.sent_of_head);
+                let pdu = UmdPdu {
+                    sn: self.next_sn,
+                    count: self.head_count,
+                    so,
+                    data_bytes: rest,
+                    last: true,
+                    payload: Some(Payload {
+                        sdu: head.sdu,
+                        enqueued_us: head.enqueued_us,
+                        dequeued_us: now_us,
+                    }),
+                };
+                if first {
+                    waited(now_us.saturating_sub(enqueued_us));
+                } else {
+                    // TX_Next counts only SDUs that were segmented.
+                    self.next_sn = (self.next_sn + 1) % self.sn_length.modulus();
+                }
+                self.whole_cost -= u64::from(self.cost(true, whole));
+                self.bytes -= rest;
+                self.head_count += 1;
+                emit(pdu, pdu_bytes);
+            } else {
+                let header = header_bytes(self.sn_length, first, false);
+                // At least one byte leaves and at least one stays.
+                let data_bytes = longest.saturating_sub(header).min(rest - 1);
+                if data_bytes == 0 {
+                    break;
+                }
+                let pdu_bytes = header + data_bytes;
+                used += pdu_bytes + mac_subheader_bytes(pdu_bytes);
+                let pdu = UmdPdu {
+                    sn: self.next_sn,
+                    count: self.head_count,
+                    so: self.sent_of_head,
+                    data_bytes,
+                    last: false,
+                    payload: None,
+                };
+                if first {
+                    waited(now_us.saturating_sub(enqueued_us));
+                }
+                self.sent_of_head += data_bytes;
+                self.bytes -= data_bytes;
+                emit(pdu, pdu_bytes);
+                break;
+            }
+        }
+        used
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn transmitter() -> UmTransmitter<u32> {
+        UmTransmitter::new(SnLength::Twelve, 10, 10_000)
+    }
+
+    fn pull(tx: &mut UmTransmitter<u32>, grant: u32) -> (u32, Vec<UmdPdu<u32>>) {
+        let mut pdus = Vec::new();
+        let used = tx.pull(grant, 0, |_| {}, |pdu, _| pdus.push(pdu));
+        (used, pdus)
+    }
+
+    #[test]
+    fn whole_sdus_carry_no_sequence_number_and_segments_share_one() {
+        let mut tx = transmitter();
+        for sdu in 0..3 {
+            tx.enqueue(sdu, 1000, 0).unwrap();
+        }
+        // 1000 + 1 + 3, then 496 bytes for a segment: 3 of MAC, 2 of RLC.
+        let (used, pdus) = pull(&mut tx, 1500);
+        assert_eq!(used, 1500);
+        assert!(pdus[0].is_complete());
+        assert_eq!((pdus[1].so, pdus[1].data_bytes, pdus[1].last), (0, 491, false));
+        let (used, pdus) = pull(&mut tx, 5000);
+        assert_eq!((pdus[0].so, pdus[0].data_bytes, pdus[0].last), (491, 509, true));
+        assert_eq!((pdus[0].sn, pdus[1].sn), (0, 1));
+        assert_eq!(used, 509 + 4 + 3 + 1000 + 1 + 3);
+        assert_eq!((tx.occupancy_bytes(), tx.occupancy_packets(), tx.demand_bytes()), (0, 0, 0));
+    }
+
+    #[test]
+    fn demand_is_what_one_pull_needs() {
+        let mut tx = transmitter();
+        for bytes in [40, 1500, 252, 255, 256] {
+            tx.enqueue(0, bytes, 0).unwrap();
+        }
+        pull(&mut tx, 700);
+        let demand = tx.demand_bytes() as u32;
+        let (used, _) = pull(&mut tx.clone(), demand);
+        assert_eq!(used, demand);
+        let (_, pdus) = pull(&mut tx, demand - 1);
+        assert!(!pdus.last().unwrap().last);
+    }
+
+    #[test]
+    fn a_grant_too_small_for_a_byte_takes_nothing() {
+        let mut tx = transmitter();
+        tx.enqueue(0, 1000, 0).unwrap();
+        for grant in 0..=4 {
+            assert_eq!(pull(&mut tx, grant), (0, vec![]));
+        }
+        assert_eq!(pull(&mut tx, 5).1[0].data_bytes, 1);
+    }
+
+    #[test]
+    fn the_tail_is_dropped_at_either_limit() {
+        let mut tx = transmitter();
+        for sdu in 0..10 {
+            tx.enqueue(sdu, 1000, 0).unwrap();
+        }
+        assert_eq!(tx.enqueue(10, 1, 0), Err(10), "packets");
+        let mut tx = transmitter();
+        for sdu in 0..4 {
+            tx.enqueue(sdu, 2500, 0).unwrap();
+        }
+        assert_eq!(tx.enqueue(4, 1, 0), Err(4), "bytes");
+        pull(&mut tx, 100);
+        assert_eq!(tx.enqueue(5, 95, 0), Ok(()), "bytes sent make room");
+    }
+
+    #[test]
+    fn an_sdu_longer_than_pdcp_allows_is_refused() {
+        let mut tx = UmTransmitter::new(SnLength::Six, u32::MAX, u32::MAX);
+        assert_eq!(tx.enqueue(1, MAX_SDU_BYTES + 1, 0), Err(1));
+        assert_eq!(tx.enqueue(1, 0, 0), Err(1));
+        assert_eq!(tx.enqueue(1, MAX_SDU_BYTES, 0), Ok(()));
+    }
+}

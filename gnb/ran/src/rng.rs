@@ -1,0 +1,54 @@
+//! The one source of randomness: SplitMix64, small, seedable, the same on every machine.
+
+/// A stream of pseudo-random numbers (Steele, Lea, Flood: "Fast splittable pseudorandom number
+/// generators", 2014).
+#[derive(Debug, Clone)]
+pub(crate) struct SplitMix64 {
+    state: u64,
+}
+
+impl SplitMix64 {
+    /// One stream of its own for each (`seed`, `stream`).
+    pub(crate) fn new(seed: u64, stream: u64) -> Self {
+        let mut mixer = Self { state: seed };
+        let base = mixer.next_u64();
+        Self { state: base ^ stream.wrapping_mul(0xd134_2543_de82_ef95) }
+    }
+
+    fn next_u64(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// True with probability `p`.
+    pub(crate) fn chance(&mut self, p: f64) -> bool {
+        // 53 bits fill the mantissa of an f64, so the draw is uniform in [0, 1).
+        let draw = (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+        draw < p
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_of_one_seed_differ_and_repeat() {
+        let take = |stream| {
+            let mut rng = SplitMix64::new(7, stream);
+            (0..8).map(|_| rng.next_u64()).collect::<Vec<_>>()
+        };
+        assert_eq!(take(1), take(1));
+        assert_ne!(take(1), take(2));
+    }
+
+    #[test]
+    fn chance_comes_true_as_often_as_asked() {
+        let mut rng = SplitMix64::new(1, 1);
+        let hits = (0..100_000).filter(|_| rng.chance(0.1)).count();
+        assert!((9_500..10_500).contains(&hits), "{hits}");
+    }
+}

@@ -1,0 +1,225 @@
+//! How long a packet of the UE takes to the gNB: scheduling request, grant, uplink slot.
+//!
+//! Sending is a pure function of the packets before it, so the delivery time is known at once.
+
+use crate::config::ConfigError;
+use crate::numerology::{Duplexing, Numerology};
+
+/// Uplink access of one UE.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UplinkConfig {
+    /// Period of the scheduling request opportunities (38.331 `SchedulingRequestResourceConfig`).
+    pub sr_period_us: u32,
+    /// First opportunity after the start of a period.
+    pub sr_offset_us: u32,
+    /// From a scheduling request to the earliest PUSCH it can be granted: decoding, scheduling,
+    /// PDCCH and K2.
+    pub sr_to_pusch_us: u32,
+    /// From a PUSCH with a buffer status report to the earliest PUSCH that can be granted for it.
+    pub bsr_to_pusch_us: u32,
+    /// Bytes of packets a PUSCH carries.
+    pub tbs_bytes: u32,
+    /// From the end of the PUSCH until the packet leaves the gNB's PDCP.
+    pub decode_us: u32,
+}
+
+impl UplinkConfig {
+    /// For the cell of irazabal2024, whose delay without load is about 10 ms. A request goes in
+    /// the first U slot of the pattern, each 5 ms, and is granted in the next pattern.
+    pub fn nr_n78() -> Self {
+        Self {
+            sr_period_us: 5000,
+            sr_offset_us: 4000,
+            sr_to_pusch_us: 4000,
+            bsr_to_pusch_us: 4000,
+            tbs_bytes: 2000,
+            decode_us: 500,
+        }
+    }
+
+    /// For the cell of irazabal2021, whose RTT is 20 ms at the least. Requests each 10 ms; grant
+    /// and PUSCH follow 4 ms after each other (36.213 §8.0), and decoding takes 3 ms.
+    pub fn lte_fdd() -> Self {
+        Self {
+            sr_period_us: 10_000,
+            sr_offset_us: 0,
+            sr_to_pusch_us: 8000,
+            bsr_to_pusch_us: 8000,
+            tbs_bytes: 1000,
+            decode_us: 3000,
+        }
+    }
+
+    fn validate(&self, duplexing: &Duplexing) -> Result<(), ConfigError> {
+        if self.sr_period_us == 0 {
+            return Err(ConfigError::new("uplink.sr_period_us", 0, "1 or more"));
+        }
+        if self.sr_offset_us >= self.sr_period_us {
+            let expected = format!("less than sr_period_us = {}", self.sr_period_us);
+            return Err(ConfigError::new("uplink.sr_offset_us", self.sr_offset_us, expected));
+        }
+        // Less than a PDCP header and a checksum's worth would never carry an acknowledgement.
+        if self.tbs_bytes < 32 {
+            return Err(ConfigError::new("uplink.tbs_bytes", self.tbs_bytes, "32 or more"));
+        }
+        if !duplexing.has_uplink() {
+            let path = "duplexing.tdd.pattern";
+            return Err(ConfigError::new(path, "no uplink slot", "at least one U"));
+        }
+        Ok(())
+    }
+}
+
+/// The uplink of one UE: a FIFO served a transport block at a time.
+#[derive(Debug, Clone)]
+pub struct Uplink {
+    config: UplinkConfig,
+    numerology: Numerology,
+    duplexing: Duplexing,
+    /// First granted slot since the UE's buffer was last empty.
+    busy_from: u64,
+    /// The slot the last byte goes in, and the room left there.
+    tail: Option<(u64, u32)>,
+}
+
+impl Uplink {
+    /// An idle uplink in a cell of this duplexing.
+    ///
+    /// # Errors
+    /// [`ConfigError`] with the path of the first field that is wrong.
+    pub fn new(
+        config: UplinkConfig,
+        numerology: Numerology,
+        duplexing: &Duplexing,
+    ) -> Result<Self, ConfigError> {
+        config.validate(duplexing)?;
+        Ok(Self { config, numerology, duplexing: duplexing.clone(), busy_from: 0, tail: None })
+    }
+
+    /// A packet of `len_bytes` comes from the UE's IP layer at `now_us`; answers when it leaves
+    /// the gNB. Time never runs backwards between calls.
+    pub fn send(&mut self, len_bytes: u32, now_us: u64) -> u64 {
+        let waiting = self.tail.filter(|(slot, _)| self.start_us(*slot) > now_us);
+        let (mut slot, mut room) = match waiting {
+            // The UE is sending already: the rest of the last grant is free for all, and the
+            // next PUSCH tells the gNB of more.
+            Some((tail_slot, room)) if room > 0 => (tail_slot, room),
+            Some((tail_slot, _)) => (self.next_granted(tail_slot, now_us), self.config.tbs_bytes),
+            None => {
+                let period_us = u64::from(self.config.sr_period_us);
+                let offset_us = u64::from(self.config.sr_offset_us);
+                let sr_us =
+                    offset_us + now_us.saturating_sub(offset_us).div_ceil(period_us) * period_us;
+                let from_us = sr_us + u64::from(self.config.sr_to_pusch_us);
+                self.busy_from = self.first_uplink_at(from_us);
+                (self.busy_from, self.config.tbs_bytes)
+            }
+        };
+        let mut left = len_bytes;
+        while left > room {
+            left -= room;
+            slot = self.next_granted(slot, now_us);
+            room = self.config.tbs_bytes;
+        }
+        self.tail = Some((slot, room - left));
+        self.start_us(slot + 1) + u64::from(self.config.decode_us)
+    }
+
+    /// The PUSCH after that in `tail`, for data that came at `now_us`.
+    fn next_granted(&self, tail: u64, now_us: u64) -> u64 {
+        let report = self.first_uplink_at(now_us).max(self.busy_from);
+        let from_us = self.start_us(report) + u64::from(self.config.bsr_to_pusch_us);
+        self.first_uplink_from(self.first_uplink_at(from_us).max(tail + 1))
+    }
+
+    fn start_us(&self, slot: u64) -> u64 {
+        self.numerology.slot_start_us(slot)
+    }
+
+    /// First uplink slot that starts at `at_us` or later.
+    fn first_uplink_at(&self, at_us: u64) -> u64 {
+        let slot = (at_us << self.numerology.mu()).div_ceil(1000);
+        self.first_uplink_from(slot)
+    }
+
+    fn first_uplink_from(&self, mut slot: u64) -> u64 {
+        while !self.duplexing.carries_uplink(slot) {
+            slot += 1;
+        }
+        slot
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::CellConfig;
+
+    fn nr() -> Uplink {
+        let cell = CellConfig::nr_n78_106prb();
+        Uplink::new(UplinkConfig::nr_n78(), cell.numerology, &cell.duplexing).unwrap()
+    }
+
+    fn mean_access_us(make: impl Fn() -> Uplink) -> f64 {
+        let samples = (0..1000).map(|i| {
+            let now_us = 1_000_000 + i * 10;
+            (make().send(64, now_us) - now_us) as f64
+        });
+        samples.sum::<f64>() / 1000.0
+    }
+
+    #[test]
+    fn a_lone_packet_waits_for_request_grant_and_slot() {
+        // Request in slot 8 at 4 ms, PUSCH from 8 ms on: slot 18 at 9 ms, over at 9.5 ms.
+        assert_eq!(nr().send(64, 0), 10_000);
+        assert_eq!(nr().send(64, 4_000), 10_000);
+        assert_eq!(nr().send(64, 4_001), 15_000);
+    }
+
+    #[test]
+    fn access_takes_about_8_ms_in_the_nr_cell_and_17_in_the_lte_cell() {
+        let mean_us = mean_access_us(nr);
+        assert!((8_000.0..9_000.0).contains(&mean_us), "{mean_us}");
+        let cell = CellConfig::lte_5mhz();
+        let lte =
+            || Uplink::new(UplinkConfig::lte_fdd(), cell.numerology, &cell.duplexing).unwrap();
+        let mean_us = mean_access_us(lte);
+        assert!((16_500.0..17_500.0).contains(&mean_us), "{mean_us}");
+    }
+
+    #[test]
+    fn packets_keep_their_order_and_share_transport_blocks() {
+        let mut uplink = nr();
+        assert_eq!(uplink.send(1500, 0), 10_000);
+        assert_eq!(uplink.send(500, 10), 10_000);
+        // The block of slot 18 is full, so this rides on the grant its report brings.
+        let third = uplink.send(500, 20);
+        assert!(third > 10_000);
+        assert_eq!(uplink.send(5000, 30) - third, 5_000, "three blocks further");
+    }
+
+    #[test]
+    fn served_bytes_are_bounded_by_the_transport_blocks() {
+        let mut uplink = nr();
+        let last_us = (0..1000).map(|i| uplink.send(1000, i)).last().unwrap();
+        // 1 MB in two blocks of 2000 B each 5 ms.
+        let seconds = last_us as f64 / 1e6;
+        assert!((1.0e6 / seconds - 800_000.0).abs() < 10_000.0, "{seconds}");
+    }
+
+    #[test]
+    fn a_pattern_without_uplink_and_bad_numbers_are_refused() {
+        let cell = CellConfig::nr_n78_106prb();
+        let down = Duplexing::Tdd(crate::numerology::TddPattern::parse("D", 0, 0).unwrap());
+        let config = UplinkConfig::nr_n78();
+        for (config, duplexing, part) in [
+            (config, &down, "at least one U"),
+            (UplinkConfig { tbs_bytes: 0, ..config }, &cell.duplexing, "tbs_bytes: 0"),
+            (UplinkConfig { sr_period_us: 0, ..config }, &cell.duplexing, "sr_period_us: 0"),
+            (UplinkConfig { sr_offset_us: 5000, ..config }, &cell.duplexing, "sr_offset_us: 5000"),
+        ] {
+            let error = Uplink::new(config, cell.numerology, duplexing).unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}
