@@ -3,23 +3,41 @@
 //!
 //! Pure: time in µs and packets in, decisions out; no clock, no I/O, no log. Pipelines are written
 //! in the words of the E2SM-TC service model ([`e2sm_tc::v1`]).
+//!
+//! Start with [`TrafficControl`]: it takes packets in, forwards what may go down to the RLC, and
+//! applies transactions. [`templates`] has pipelines to start from. Each stage has a module, each
+//! algorithm a file: `classifier/`, `policer.rs`, `queue/`, `scheduler/`, `shaper.rs`, `pacer/`.
+//! `stage.rs` holds the queues with scheduler and shapers, `plan.rs` compiles a pipeline,
+//! `validate/` checks one, `transaction.rs` edits one. [`queueing`] offers stages 3 and 4 alone.
 
+mod arena;
+mod capabilities;
+mod classifier;
 mod error;
 mod events;
+mod flow_inventory;
+mod hash;
+mod lease;
 mod pacer;
 mod packet;
 mod pipeline;
+mod plan;
+mod policer;
+mod queue;
+pub mod queueing;
+mod scheduler;
+mod shaper;
+mod stage;
+mod stats;
+mod status;
 pub mod templates;
+mod token_bucket;
+mod transaction;
+mod validate;
 
+pub use capabilities::{MAX_FILTERS, MAX_QUEUES, capabilities};
 pub use error::PipelineError;
 pub use events::{DropReason, EventSink};
 pub use pacer::RlcStatus;
 pub use packet::{Ecn, FiveTuple, Packet};
 pub use pipeline::TrafficControl;
-
-use e2sm_tc::v1::Capabilities;
-
-/// What this RAN function declares in its definition.
-pub fn capabilities() -> Capabilities {
-    Capabilities::default()
-}

@@ -1,22 +1,48 @@
-//! The pipeline of one bearer.
+//! The pipeline of one bearer: packets through the six stages.
 
-use std::collections::VecDeque;
+use e2sm_tc::v1::{BearerId, ControlOutcome, EventKind, LeaseRenewal, Pipeline, Transaction};
+use e2sm_tc::v1::{Cause, FlowInventory, PipelineStatus};
 
-use e2sm_tc::v1::{
-    BearerId, Cause, ControlOutcome, FlowInventory, LeaseRenewal, PacerStatus, Pipeline,
-    PipelineStatus, Transaction,
-};
-
-use crate::{EventSink, Packet, PipelineError, RlcStatus};
+use crate::arena::Queued;
+use crate::classifier::Classifier;
+use crate::flow_inventory::Inventory;
+use crate::hash::HashKey;
+use crate::lease::Lease;
+use crate::pacer::Pacer;
+use crate::plan::Plan;
+use crate::policer::{Policer, Verdict};
+use crate::stage::{Stage, StageSink};
+use crate::status;
+use crate::transaction;
+use crate::{DropReason, EventSink, Packet, PipelineError, RlcStatus};
 
 /// Traffic control of one (UE, DRB).
+///
+/// Time is virtual µs and must not go backwards. Call [`egress`](Self::egress) after packets
+/// arrived, after an RLC status, and at [`next_deadline_us`](Self::next_deadline_us).
 #[derive(Clone, Debug)]
 pub struct TrafficControl<P> {
     bearer: BearerId,
     safe: Pipeline,
-    queue: VecDeque<P>,
-    backlog_bytes: u64,
+    current: Pipeline,
+    in_safe: bool,
     revision: u32,
+    lease: Lease,
+    key: HashKey,
+    classifier: Classifier,
+    policers: Vec<Option<Policer>>,
+    stage: Stage<P>,
+    pacer: Pacer,
+    inventory: Inventory,
+    totals: Totals,
+}
+
+/// Counters of the whole pipeline, cumulative.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Totals {
+    pub(crate) ingress_packets: u64,
+    pub(crate) ingress_bytes: u64,
+    pub(crate) dropped_packets: u64,
 }
 
 impl<P: Packet> TrafficControl<P> {
@@ -25,96 +51,267 @@ impl<P: Packet> TrafficControl<P> {
     /// # Errors
     /// When the safe pipeline is not acceptable.
     pub fn new(bearer: BearerId, safe: Pipeline, seed: u64) -> Result<Self, PipelineError> {
-        let _ = seed;
-        Ok(Self { bearer, safe, queue: VecDeque::new(), backlog_bytes: 0, revision: 1 })
+        let plan = Plan::compile(&safe, 0)?;
+        Ok(Self {
+            bearer,
+            pacer: Pacer::new(&safe.pacer),
+            current: safe.clone(),
+            safe,
+            in_safe: true,
+            revision: 1,
+            lease: Lease::default(),
+            key: HashKey::from_seed(seed),
+            classifier: plan.classifier,
+            policers: plan.policers,
+            stage: Stage::new(plan.queues.into_iter(), &plan.scheduler, plan.shapers, plan.buffer),
+            inventory: Inventory::default(),
+            totals: Totals::default(),
+        })
     }
 
     /// Takes a packet in: classifier, policer, queue. Drops are told to `events`.
-    pub fn ingress(&mut self, packet: P, now_us: u64, events: &mut impl EventSink<P>) {
-        let _ = (now_us, events);
-        self.backlog_bytes += u64::from(packet.len_bytes());
-        self.queue.push_back(packet);
+    pub fn ingress(&mut self, mut packet: P, now_us: u64, events: &mut impl EventSink<P>) {
+        self.tick(now_us, events);
+        let len_bytes = packet.len_bytes();
+        let sequence = self.totals.ingress_packets;
+        self.totals.ingress_packets += 1;
+        self.totals.ingress_bytes += u64::from(len_bytes);
+
+        let flow_hash = self.key.hash(&packet.flow());
+        let flow = self.inventory.record(&packet, flow_hash, now_us);
+        let mut index = self.classifier.classify(&packet, flow_hash);
+        let mut dropped = false;
+        if let Some(Some(policer)) = self.policers.get_mut(index as usize) {
+            let verdict = policer.police(len_bytes, now_us);
+            if verdict != Verdict::Conforms {
+                self.stage.queues[index as usize].stats.policed_packets += 1;
+            }
+            match verdict {
+                Verdict::Conforms => {}
+                Verdict::Drop => dropped = true,
+                // The queue a packet deviates to does not police it again: no loops.
+                Verdict::Deviate(other) => index = other,
+                Verdict::Remark(dscp) => packet.set_dscp(dscp),
+            }
+        }
+        self.inventory.set_queue(flow, self.stage.queues[index as usize].config.id);
+        let queued = Queued { packet, len_bytes, arrived_us: now_us, sequence, flow_hash, flow };
+        let mut ledger = Ledger::new(&mut self.inventory, &mut self.totals, events);
+        if dropped {
+            ledger.dropped(queued, DropReason::Policer, now_us);
+        } else {
+            self.stage.enqueue(index, queued, now_us, &mut ledger);
+        }
     }
 
     /// Feeds the pacer with the state of the RLC buffer.
     pub fn rlc_status(&mut self, status: &RlcStatus, now_us: u64) {
-        let _ = (status, now_us);
+        self.pacer.status(status, now_us);
     }
 
     /// Forwards what scheduler, shapers and pacer let go now.
-    pub fn egress(
-        &mut self,
-        now_us: u64,
-        events: &mut impl EventSink<P>,
-        out: &mut impl FnMut(P),
-    ) {
-        let _ = (now_us, events);
-        while let Some(packet) = self.queue.pop_front() {
-            self.backlog_bytes -= u64::from(packet.len_bytes());
-            out(packet);
+    pub fn egress(&mut self, now_us: u64, events: &mut impl EventSink<P>, out: &mut impl FnMut(P)) {
+        self.tick(now_us, events);
+        while let Some(index) = self.stage.select(now_us) {
+            // The pacer answers for the packet at the head. CoDel may drop that one and give the
+            // next: what goes down in the end is accounted for, and evens out.
+            if !self.pacer.may_send(self.stage.head_len_bytes(index), now_us) {
+                break;
+            }
+            let mut ledger = Ledger::new(&mut self.inventory, &mut self.totals, events);
+            if let Some(queued) = self.stage.dequeue(index, now_us, &mut ledger) {
+                self.inventory.left(queued.flow, queued.len_bytes);
+                self.pacer.sent(queued.len_bytes);
+                out(queued.packet);
+            }
         }
     }
 
-    /// The earliest time after `now_us` at which [`egress`](Self::egress) or
+    /// The earliest time from `now_us` on at which [`egress`](Self::egress) or
     /// [`tick`](Self::tick) could do something without further input.
     pub fn next_deadline_us(&self, now_us: u64) -> Option<u64> {
-        (!self.queue.is_empty()).then_some(now_us)
+        let backlog = self.stage.has_unshaped_backlog();
+        let poll_us = backlog.then(|| self.pacer.next_poll_us(now_us));
+        [poll_us, self.stage.parked_until_us(), self.lease.ends_us()].into_iter().flatten().min()
     }
 
-    /// Applies a transaction: all of it or nothing of it.
+    /// Applies a transaction: all of it or nothing of it. No queued packet is lost, and the
+    /// packets of a flow stay in order.
     pub fn apply(
         &mut self,
         transaction: &Transaction,
         now_us: u64,
         events: &mut impl EventSink<P>,
     ) -> ControlOutcome {
-        let _ = (transaction, now_us, events);
-        PipelineError::new(Cause::Unsupported, "change", "not available").into_outcome(self.revision)
+        self.tick(now_us, events);
+        if transaction.bearer != self.bearer {
+            return self.unknown_bearer("bearer");
+        }
+        match self.prepare(transaction, now_us) {
+            Err(error) => error.into_outcome(self.revision),
+            Ok(_) if transaction.dry_run => {
+                ControlOutcome::Accepted { revision: self.revision, lease_ms: transaction.lease_ms }
+            }
+            Ok((pipeline, plan)) => {
+                self.install(pipeline, plan, now_us);
+                self.in_safe = transaction.change == e2sm_tc::v1::PipelineChange::Safe;
+                let lease_ms = if self.in_safe { None } else { transaction.lease_ms };
+                self.lease = Lease::new(lease_ms, now_us);
+                let (revision, name) = (self.revision, self.current.name.clone());
+                events.pipeline(EventKind::PipelineChanged { revision, name });
+                ControlOutcome::Accepted { revision, lease_ms }
+            }
+        }
     }
 
-    /// Keeps a leased pipeline.
+    fn prepare(
+        &self,
+        transaction: &Transaction,
+        now_us: u64,
+    ) -> Result<(Pipeline, Plan), PipelineError> {
+        if let Some(expected) = transaction.expected_revision {
+            self.expect_revision("expected_revision", expected)?;
+        }
+        if transaction.lease_ms == Some(0) {
+            return Err(zero_lease());
+        }
+        let pipeline = transaction::candidate(&self.current, &self.safe, &transaction.change)?;
+        let plan = Plan::compile(&pipeline, now_us)?;
+        Ok((pipeline, plan))
+    }
+
+    fn expect_revision(&self, element: &str, revision: u32) -> Result<(), PipelineError> {
+        if revision == self.revision {
+            return Ok(());
+        }
+        let detail = format!("{revision}, expected {}", self.revision);
+        Err(PipelineError::new(Cause::StaleRevision, element, detail))
+    }
+
+    fn unknown_bearer(&self, element: &str) -> ControlOutcome {
+        ControlOutcome::Refused {
+            cause: Cause::UnknownBearer,
+            element: element.to_owned(),
+            detail: format!("expected {:?}", self.bearer),
+            revision: None,
+        }
+    }
+
+    /// Puts a pipeline in force. Queued packets keep their arrival time. Where the classifier or
+    /// the set of queues changed they are classified anew in the order in which they arrived, so
+    /// a flow's packets are all where its next ones will go; else they stay where they are. The
+    /// limits of the new pipeline are for packets to come.
+    fn install(&mut self, pipeline: Pipeline, mut plan: Plan, now_us: u64) {
+        let old_ids = self.stage.queues.iter().map(|queue| queue.config.id);
+        let same_queues = old_ids.eq(plan.queues.iter().map(|queue| queue.id));
+        let same_scheduler = self.current.scheduler == pipeline.scheduler;
+        self.inherit_tokens(&mut plan);
+        self.policers = plan.policers;
+        if same_queues && self.current.classifier == pipeline.classifier {
+            let new_scheduler = (!same_scheduler).then_some(&plan.scheduler);
+            self.stage.reconfigure(&plan.queues, new_scheduler, plan.shapers, plan.buffer);
+        } else {
+            self.classifier = plan.classifier;
+            let packets = self.stage.take_all();
+            self.stage.rebuild(plan.queues, &plan.scheduler, plan.shapers, plan.buffer);
+            for queued in packets {
+                let index = self.classifier.classify(&queued.packet, queued.flow_hash);
+                self.inventory.set_queue(queued.flow, self.stage.queues[index as usize].config.id);
+                self.stage.push(index, queued);
+            }
+        }
+        self.pacer.replace(&pipeline.pacer, now_us);
+        self.current = pipeline;
+        self.revision = self.revision.wrapping_add(1);
+    }
+
+    /// A policer or shaper that stays the same keeps its tokens: no fresh burst by repetition.
+    fn inherit_tokens(&self, plan: &mut Plan) {
+        let find = |id| self.stage.queues.binary_search_by_key(&id, |queue| queue.config.id).ok();
+        for (new, config) in plan.queues.iter().enumerate() {
+            let Some(old) = find(config.id) else { continue };
+            plan.shapers.inherit(new, &self.stage.shapers, old);
+            if let (Some(Some(policer)), Some(Some(previous))) =
+                (plan.policers.get_mut(new), self.policers.get(old))
+            {
+                policer.inherit(previous);
+            }
+        }
+    }
+
+    /// Keeps a leased pipeline for `lease_ms` from now.
     pub fn renew_lease(&mut self, renewal: &LeaseRenewal, now_us: u64) -> ControlOutcome {
-        let _ = (renewal, now_us);
-        PipelineError::new(Cause::Unsupported, "lease", "not available").into_outcome(self.revision)
+        if renewal.bearer != self.bearer {
+            return self.unknown_bearer("bearer");
+        }
+        if let Err(error) = self.check_renewal(renewal, now_us) {
+            return error.into_outcome(self.revision);
+        }
+        self.lease = Lease::new(Some(renewal.lease_ms), now_us);
+        ControlOutcome::Accepted { revision: self.revision, lease_ms: Some(renewal.lease_ms) }
     }
 
-    /// Lease expiry: the safe pipeline returns.
+    fn check_renewal(&self, renewal: &LeaseRenewal, now_us: u64) -> Result<(), PipelineError> {
+        self.expect_revision("revision", renewal.revision)?;
+        if renewal.lease_ms == 0 {
+            return Err(zero_lease());
+        }
+        if self.lease.ends_us().is_none() {
+            let detail = "the pipeline in force has no lease; expected a leased one";
+            return Err(PipelineError::new(Cause::Inconsistent, "lease_ms", detail));
+        }
+        if self.lease.has_ended(now_us) {
+            let detail = format!("the lease of revision {} has ended", self.revision);
+            return Err(PipelineError::new(Cause::StaleRevision, "revision", detail));
+        }
+        Ok(())
+    }
+
+    /// Lets time pass: when the lease has ended, the safe pipeline returns.
     pub fn tick(&mut self, now_us: u64, events: &mut impl EventSink<P>) {
-        let _ = (now_us, events);
+        if !self.lease.has_ended(now_us) {
+            return;
+        }
+        self.lease = Lease::default();
+        // The safe pipeline was accepted when the bearer was made.
+        let safe = self.safe.clone();
+        if let Ok(plan) = Plan::compile(&safe, now_us) {
+            self.install(safe, plan, now_us);
+            self.in_safe = true;
+            events.pipeline(EventKind::LeaseExpired { revision: self.revision });
+        }
     }
 
     /// State of the pipeline for a report (style 1).
     pub fn status(&mut self, now_us: u64) -> PipelineStatus {
-        let _ = now_us;
         PipelineStatus {
             bearer: self.bearer,
             revision: self.revision,
-            name: self.safe.name.clone(),
-            safe: true,
-            lease_left_ms: None,
-            head_of_line_age_us: 0,
-            queues: Vec::new(),
-            pacer: PacerStatus { drain_kbps: 0, rlc_occupancy_bytes: 0, forwarded_bytes: 0 },
-            ingress_packets: 0,
-            ingress_bytes: 0,
-            dropped_packets: 0,
+            name: self.current.name.clone(),
+            safe: self.in_safe,
+            lease_left_ms: self.lease.left_ms(now_us),
+            head_of_line_age_us: status::clamp(self.stage.head_of_line_age_us(now_us)),
+            queues: status::queues(&mut self.stage, now_us),
+            pacer: self.pacer.report(),
+            ingress_packets: self.totals.ingress_packets,
+            ingress_bytes: self.totals.ingress_bytes,
+            dropped_packets: self.totals.dropped_packets,
         }
     }
 
-    /// The largest flows for a report (style 2).
+    /// The largest flows of the last second for a report (style 2).
     pub fn flow_inventory(&mut self, top: u16, now_us: u64) -> FlowInventory {
-        let _ = (top, now_us);
-        FlowInventory { bearer: self.bearer, active_flows: 0, window_ms: 1000, flows: Vec::new() }
+        self.inventory.report(self.bearer, top, now_us)
     }
 
     /// Bytes queued in all queues.
     pub fn backlog_bytes(&self) -> u64 {
-        self.backlog_bytes
+        self.stage.bytes
     }
 
     /// Packets queued in all queues.
     pub fn backlog_packets(&self) -> u32 {
-        self.queue.len() as u32
+        self.stage.packets
     }
 
     /// Revision in force.
@@ -124,11 +321,40 @@ impl<P: Packet> TrafficControl<P> {
 
     /// Pipeline in force.
     pub fn pipeline(&self) -> &Pipeline {
-        &self.safe
+        &self.current
     }
 
     /// How many bytes the pacer lets stand in the RLC buffer now; absent when it does not limit.
     pub fn rlc_limit_bytes(&self) -> Option<u32> {
-        None
+        self.pacer.limit_bytes()
+    }
+}
+
+fn zero_lease() -> PipelineError {
+    PipelineError::new(Cause::OutOfRange, "lease_ms", "0, expected at least 1")
+}
+
+/// Keeps the books of packets that leave before they are forwarded.
+struct Ledger<'a, S> {
+    inventory: &'a mut Inventory,
+    totals: &'a mut Totals,
+    events: &'a mut S,
+}
+
+impl<'a, S> Ledger<'a, S> {
+    fn new(inventory: &'a mut Inventory, totals: &'a mut Totals, events: &'a mut S) -> Self {
+        Self { inventory, totals, events }
+    }
+}
+
+impl<P, S: EventSink<P>> StageSink<P> for Ledger<'_, S> {
+    fn dropped(&mut self, queued: Queued<P>, reason: DropReason, now_us: u64) {
+        self.inventory.left(queued.flow, queued.len_bytes);
+        self.totals.dropped_packets += 1;
+        self.events.dropped(queued.packet, reason, now_us);
+    }
+
+    fn marked(&mut self, packet: &P, now_us: u64) {
+        self.events.marked(packet, now_us);
     }
 }

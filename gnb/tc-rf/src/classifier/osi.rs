@@ -1,0 +1,116 @@
+//! Ordered filters on L3 and L4 fields; the first match wins.
+
+use std::net::IpAddr;
+
+use e2sm_tc::v1::{Ecn, FlowMatch, OsiClassifier, PortRange, Prefix, QueueTarget};
+
+use super::Target;
+use crate::{FiveTuple, Packet};
+
+/// OSI classifier.
+#[derive(Clone, Debug)]
+pub(crate) struct Osi {
+    filters: Vec<Filter>,
+    default: Target,
+}
+
+#[derive(Clone, Debug)]
+struct Filter {
+    rule: Rule,
+    target: Target,
+}
+
+/// A [`FlowMatch`] with its prefixes as masks.
+#[derive(Clone, Debug)]
+struct Rule {
+    source: Option<Mask>,
+    destination: Option<Mask>,
+    source_port: Option<PortRange>,
+    destination_port: Option<PortRange>,
+    protocol: Option<u8>,
+    dscp: Option<u8>,
+    qfi: Option<u8>,
+    ecn: Option<Ecn>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Mask {
+    V4 { network: u32, mask: u32 },
+    V6 { network: u128, mask: u128 },
+}
+
+impl Mask {
+    fn new(prefix: Prefix) -> Self {
+        match prefix {
+            Prefix::V4 { address, length } => {
+                let mask = u32::MAX.checked_shl(32 - u32::from(length.min(32))).unwrap_or(0);
+                Self::V4 { network: address.to_bits() & mask, mask }
+            }
+            Prefix::V6 { address, length } => {
+                let mask = u128::MAX.checked_shl(128 - u32::from(length.min(128))).unwrap_or(0);
+                Self::V6 { network: address.to_bits() & mask, mask }
+            }
+        }
+    }
+
+    fn contains(self, address: IpAddr) -> bool {
+        match (self, address) {
+            (Self::V4 { network, mask }, IpAddr::V4(v4)) => v4.to_bits() & mask == network,
+            (Self::V6 { network, mask }, IpAddr::V6(v6)) => v6.to_bits() & mask == network,
+            _ => false,
+        }
+    }
+}
+
+impl Rule {
+    fn new(model: &FlowMatch) -> Self {
+        Self {
+            source: model.source.map(Mask::new),
+            destination: model.destination.map(Mask::new),
+            source_port: model.source_port,
+            destination_port: model.destination_port,
+            protocol: model.protocol,
+            dscp: model.dscp,
+            qfi: model.qfi,
+            ecn: model.ecn,
+        }
+    }
+
+    fn matches(&self, packet: &impl Packet, flow: &FiveTuple) -> bool {
+        self.protocol.is_none_or(|protocol| protocol == flow.protocol)
+            && self.source_port.is_none_or(|range| within(range, flow.source_port))
+            && self.destination_port.is_none_or(|range| within(range, flow.destination_port))
+            && self.source.is_none_or(|mask| mask.contains(flow.source))
+            && self.destination.is_none_or(|mask| mask.contains(flow.destination))
+            && self.dscp.is_none_or(|dscp| dscp == packet.dscp())
+            && self.qfi.is_none_or(|qfi| Some(qfi) == packet.qfi())
+            && self.ecn.is_none_or(|ecn| ecn == packet.ecn())
+    }
+}
+
+fn within(range: PortRange, port: u16) -> bool {
+    (range.low..=range.high).contains(&port)
+}
+
+impl Osi {
+    pub(crate) fn compile(
+        model: &OsiClassifier,
+        resolve: impl Fn(&QueueTarget) -> Option<Target>,
+    ) -> Option<Self> {
+        let filters = model
+            .filters
+            .iter()
+            .map(|f| Some(Filter { rule: Rule::new(&f.rule), target: resolve(&f.target)? }))
+            .collect::<Option<_>>()?;
+        Some(Self { filters, default: resolve(&model.default)? })
+    }
+
+    pub(crate) fn classify(&self, packet: &impl Packet, flow_hash: u64) -> u32 {
+        let flow = packet.flow();
+        self.filters
+            .iter()
+            .find(|filter| filter.rule.matches(packet, &flow))
+            .map_or(self.default, |filter| filter.target)
+            .pick(flow_hash)
+    }
+}

@@ -1,0 +1,195 @@
+//! Which flows a bearer carries: a bounded table, eight entries searched per packet.
+//!
+//! Rates are over the last second, in slots of 125 ms. When a set of the table is full, the flow
+//! that sent least in the window makes room; a heavy flow is therefore never pushed out by light
+//! ones (the idea of Space-Saving, Metwally et al. 2005).
+
+use e2sm_tc::v1::{BearerId, Ecn, FlowInventory, FlowRecord, QueueId};
+
+use crate::{FiveTuple, Packet};
+
+/// Entries searched for one flow.
+const WAYS: usize = 8;
+/// Sets of the table.
+const SETS: usize = 32;
+/// Slots of the window.
+const SLOTS: usize = 8;
+const SLOT_US: u64 = 125_000;
+/// Most flows in one report.
+const MAX_TOP: usize = 256;
+
+/// A flow's entry, for packets to find it again; it goes stale when the entry is given to another
+/// flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FlowRef {
+    index: u32,
+    /// 0 refers to nothing.
+    generation: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    hash: u64,
+    generation: u32,
+    flow: FiveTuple,
+    qfi: Option<u8>,
+    dscp: u8,
+    ecn: Ecn,
+    queue: QueueId,
+    backlog_bytes: u64,
+    /// Slot the window ends with: `now / SLOT_US` of the last packet.
+    slot: u64,
+    bytes: [u32; SLOTS],
+    packets: [u32; SLOTS],
+}
+
+impl Entry {
+    /// Clears the slots that time has passed over.
+    fn advance(&mut self, slot: u64) {
+        let passed = slot.saturating_sub(self.slot).min(SLOTS as u64);
+        for step in 1..=passed {
+            let index = ((self.slot + step) % SLOTS as u64) as usize;
+            self.bytes[index] = 0;
+            self.packets[index] = 0;
+        }
+        if passed == SLOTS as u64 {
+            self.bytes = [0; SLOTS];
+            self.packets = [0; SLOTS];
+        }
+        self.slot = self.slot.max(slot);
+    }
+
+    /// Bytes in the window that ends at `slot`.
+    fn window_bytes(&self, slot: u64) -> u64 {
+        self.sum(&self.bytes, slot)
+    }
+
+    fn sum(&self, slots: &[u32; SLOTS], slot: u64) -> u64 {
+        (0..SLOTS as u64)
+            .filter_map(|back| self.slot.checked_sub(back))
+            .filter(|s| s + SLOTS as u64 > slot)
+            .map(|s| u64::from(slots[(s % SLOTS as u64) as usize]))
+            .sum()
+    }
+}
+
+/// The table.
+#[derive(Clone, Debug)]
+pub(crate) struct Inventory {
+    entries: Vec<Option<Entry>>,
+    generation: u32,
+}
+
+impl Default for Inventory {
+    fn default() -> Self {
+        Self { entries: vec![None; SETS * WAYS], generation: 0 }
+    }
+}
+
+impl Inventory {
+    /// An arriving packet.
+    pub(crate) fn record(&mut self, packet: &impl Packet, hash: u64, now_us: u64) -> FlowRef {
+        let slot = now_us / SLOT_US;
+        let index = self.find(packet, hash, slot);
+        let Some(entry) = &mut self.entries[index] else { return FlowRef::default() };
+        entry.advance(slot);
+        let current = (entry.slot % SLOTS as u64) as usize;
+        let len_bytes = packet.len_bytes();
+        entry.bytes[current] = entry.bytes[current].saturating_add(len_bytes);
+        entry.packets[current] = entry.packets[current].saturating_add(1);
+        entry.qfi = packet.qfi();
+        entry.dscp = packet.dscp();
+        entry.ecn = packet.ecn();
+        entry.backlog_bytes += u64::from(len_bytes);
+        FlowRef { index: index as u32, generation: entry.generation }
+    }
+
+    /// The flow's entry; a free or the least one if it has none.
+    fn find(&mut self, packet: &impl Packet, hash: u64, slot: u64) -> usize {
+        // The low bits choose the set: the classifier uses the high ones.
+        let set = (hash as usize % SETS) * WAYS;
+        let ways = &self.entries[set..set + WAYS];
+        if let Some(way) = ways.iter().position(|e| e.is_some_and(|e| e.hash == hash)) {
+            return set + way;
+        }
+        let weight = |entry: &Option<Entry>| {
+            entry.map_or((0, 0), |e| (e.window_bytes(slot) + e.backlog_bytes + 1, e.slot))
+        };
+        let way = (0..WAYS).min_by_key(|&way| weight(&ways[way])).unwrap_or(0);
+        self.generation = self.generation.wrapping_add(1).max(1);
+        self.entries[set + way] = Some(Entry {
+            hash,
+            generation: self.generation,
+            flow: packet.flow(),
+            qfi: None,
+            dscp: 0,
+            ecn: Ecn::NotEct,
+            queue: 0,
+            backlog_bytes: 0,
+            slot,
+            bytes: [0; SLOTS],
+            packets: [0; SLOTS],
+        });
+        set + way
+    }
+
+    fn get_mut(&mut self, flow: FlowRef) -> Option<&mut Entry> {
+        let entry = self.entries.get_mut(flow.index as usize)?.as_mut()?;
+        (entry.generation == flow.generation).then_some(entry)
+    }
+
+    /// Where the flow's packet went.
+    pub(crate) fn set_queue(&mut self, flow: FlowRef, queue: QueueId) {
+        if let Some(entry) = self.get_mut(flow) {
+            entry.queue = queue;
+        }
+    }
+
+    /// A packet left the pipeline, forwarded or dropped.
+    pub(crate) fn left(&mut self, flow: FlowRef, len_bytes: u32) {
+        if let Some(entry) = self.get_mut(flow) {
+            entry.backlog_bytes = entry.backlog_bytes.saturating_sub(u64::from(len_bytes));
+        }
+    }
+
+    /// The `top` flows by bytes in the window.
+    pub(crate) fn report(&self, bearer: BearerId, top: u16, now_us: u64) -> FlowInventory {
+        let slot = now_us / SLOT_US;
+        let mut active: Vec<(u64, &Entry)> = self
+            .entries
+            .iter()
+            .flatten()
+            .map(|entry| (entry.window_bytes(slot), entry))
+            .filter(|(bytes, entry)| *bytes > 0 || entry.backlog_bytes > 0)
+            .collect();
+        active.sort_unstable_by_key(|(bytes, entry)| (std::cmp::Reverse(*bytes), entry.flow));
+        FlowInventory {
+            bearer,
+            active_flows: active.len() as u32,
+            window_ms: (SLOT_US * SLOTS as u64 / 1000) as u32,
+            flows: active
+                .iter()
+                .take(usize::from(top).min(MAX_TOP))
+                .map(|(bytes, entry)| record(entry, *bytes, now_us))
+                .collect(),
+        }
+    }
+}
+
+fn record(entry: &Entry, bytes: u64, now_us: u64) -> FlowRecord {
+    let packets = entry.sum(&entry.packets, now_us / SLOT_US);
+    // The last slot is not over: the window is that much shorter than a second.
+    let window_us = SLOT_US * (SLOTS as u64 - 1) + now_us % SLOT_US;
+    let rate_kbps = bytes.saturating_mul(8_000) / window_us;
+    let mean = bytes.checked_div(packets).unwrap_or(0);
+    FlowRecord {
+        flow: entry.flow,
+        qfi: entry.qfi,
+        dscp: entry.dscp,
+        ecn: entry.ecn,
+        rate_kbps: u32::try_from(rate_kbps).unwrap_or(u32::MAX),
+        mean_packet_bytes: u16::try_from(mean).unwrap_or(u16::MAX),
+        backlog_bytes: u32::try_from(entry.backlog_bytes).unwrap_or(u32::MAX),
+        queue: entry.queue,
+    }
+}

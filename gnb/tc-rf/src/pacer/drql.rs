@@ -1,0 +1,134 @@
+//! DRQL: a limit on the bytes in the RLC buffer that adapts so that about one MTU is left in it
+//! after each TTI (irazabal2021 §V-D, stolidis2024 §II). No pacing: up to the limit, packets go
+//! at once.
+//!
+//! "When the MAC pulls a full RLC buffer, it becomes starved [...] leading to an increase in the
+//! RLC buffer's maximum allowed capacity. However, if the MAC layer extracts only a portion [...],
+//! leaving some data in the buffer indicates the necessity to reduce the maximum allowed capacity."
+//! The step is what is missing to, or left above, one MTU. A buffer that ran empty because there
+//! was nothing to send was not full and does not raise the limit; a TTI in which this bearer was
+//! not served says nothing about what it could drain.
+
+use super::RlcStatus;
+
+#[derive(Clone, Debug)]
+pub(super) struct Drql {
+    mtu_bytes: u64,
+    limit_bytes: u64,
+    /// In the RLC buffer at the last downlink TTI plus what was handed down since.
+    held_bytes: u64,
+    /// Whether the limit kept a packet back since.
+    limited: bool,
+}
+
+impl Drql {
+    pub(super) fn new(mtu_bytes: u16, status: Option<&RlcStatus>) -> Self {
+        let mtu_bytes = u64::from(mtu_bytes.max(1));
+        Self {
+            mtu_bytes,
+            limit_bytes: mtu_bytes,
+            held_bytes: status.map_or(0, |status| u64::from(status.occupancy_bytes)),
+            limited: false,
+        }
+    }
+
+    /// After a TTI with downlink.
+    pub(super) fn status(&mut self, status: &RlcStatus) {
+        let left_bytes = u64::from(status.occupancy_bytes);
+        let served = left_bytes < self.held_bytes;
+        if left_bytes < self.mtu_bytes && self.limited {
+            self.limit_bytes += self.mtu_bytes - left_bytes;
+        } else if left_bytes > self.mtu_bytes && served {
+            let excess_bytes = left_bytes - self.mtu_bytes;
+            self.limit_bytes = self.limit_bytes.saturating_sub(excess_bytes).max(self.mtu_bytes);
+        }
+        self.held_bytes = left_bytes;
+        self.limited = false;
+    }
+
+    pub(super) fn sent(&mut self, len_bytes: u64) {
+        self.held_bytes += len_bytes;
+    }
+
+    /// An empty RLC buffer always takes a packet.
+    pub(super) fn may_send(&mut self, len_bytes: u64) -> bool {
+        let fits = self.held_bytes == 0 || self.held_bytes + len_bytes <= self.limit_bytes;
+        self.limited |= !fits;
+        fits
+    }
+
+    pub(super) fn limit_bytes(&self) -> u64 {
+        self.limit_bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An RLC buffer that drains `capacity` bytes per TTI, always a packet waiting above.
+    fn run(pacer: &mut Drql, rlc: &mut u64, ttis: u64, capacity: u64) -> (u64, u64) {
+        let (mut drained, mut left) = (0, 0);
+        for _ in 0..ttis {
+            while pacer.may_send(1500) {
+                pacer.sent(1500);
+                *rlc += 1500;
+            }
+            let pulled = capacity.min(*rlc);
+            *rlc -= pulled;
+            drained += pulled;
+            left = *rlc;
+            pacer.status(&RlcStatus {
+                occupancy_bytes: *rlc as u32,
+                tti_us: 1000,
+                dl_opportunity: true,
+                ..RlcStatus::default()
+            });
+        }
+        (drained, left)
+    }
+
+    #[test]
+    fn finds_the_limit_that_leaves_about_an_mtu() {
+        let mut pacer = Drql::new(1500, None);
+        let mut rlc = 0;
+        run(&mut pacer, &mut rlc, 20, 6000);
+        let (drained, left) = run(&mut pacer, &mut rlc, 1000, 6000);
+        assert_eq!(drained, 6_000_000, "nothing is lost once it has settled");
+        assert!(left <= 3000, "{left} bytes left");
+    }
+
+    #[test]
+    fn follows_the_capacity_down_and_up() {
+        let mut pacer = Drql::new(1500, None);
+        let mut rlc = 0;
+        run(&mut pacer, &mut rlc, 50, 9000);
+        let (_, left) = run(&mut pacer, &mut rlc, 100, 1000);
+        assert!(left <= 3000, "{left} bytes left at a ninth of the rate");
+        run(&mut pacer, &mut rlc, 10, 9000);
+        let (drained, _) = run(&mut pacer, &mut rlc, 100, 9000);
+        assert!(drained >= 890_000, "{drained} of 900000 bytes");
+    }
+
+    #[test]
+    fn an_idle_bearer_keeps_its_limit() {
+        let mut pacer = Drql::new(1500, None);
+        let mut rlc = 0;
+        run(&mut pacer, &mut rlc, 50, 6000);
+        let limit_bytes = pacer.limit_bytes();
+        for _ in 0..100 {
+            pacer.status(&RlcStatus { tti_us: 1000, dl_opportunity: true, ..RlcStatus::default() });
+        }
+        assert!(pacer.limit_bytes() <= limit_bytes + 1500);
+    }
+
+    #[test]
+    fn a_tti_given_to_another_ue_does_not_shrink_the_limit() {
+        let mut pacer = Drql::new(1500, None);
+        let mut rlc = 0;
+        run(&mut pacer, &mut rlc, 50, 6000);
+        let limit_bytes = pacer.limit_bytes();
+        run(&mut pacer, &mut rlc, 1, 0);
+        assert_eq!(pacer.limit_bytes(), limit_bytes);
+    }
+}

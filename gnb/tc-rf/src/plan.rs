@@ -1,0 +1,109 @@
+//! A validated pipeline compiled to what the packets meet: queue ids become indices.
+
+use e2sm_tc::v1::{
+    BufferLimit, Cause, ExceedAction, Pipeline, QueueId, QueueSet, QueueTarget, Scheduler,
+};
+
+use crate::PipelineError;
+use crate::classifier::{Classifier, Target};
+use crate::policer::Policer;
+use crate::queue::{Discipline, QueueConfig};
+use crate::scheduler::SchedulerConfig;
+use crate::shaper::Shapers;
+use crate::validate::{self, Result};
+
+/// The stages of a pipeline, ready to be installed. Queues are sorted by id.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) classifier: Classifier,
+    /// By queue index; empty when there is none at all.
+    pub(crate) policers: Vec<Option<Policer>>,
+    pub(crate) queues: Vec<QueueConfig>,
+    pub(crate) scheduler: SchedulerConfig,
+    pub(crate) shapers: Shapers,
+    pub(crate) buffer: BufferLimit,
+}
+
+impl Plan {
+    /// Checks and compiles.
+    pub(crate) fn compile(pipeline: &Pipeline, now_us: u64) -> Result<Self> {
+        validate::check(pipeline)?;
+        let mut sets: Vec<&QueueSet> = pipeline.queues.iter().collect();
+        sets.sort_by_key(|set| set.first);
+
+        let mut queues = Vec::new();
+        for set in &sets {
+            let discipline =
+                Discipline::compile(&set.discipline).ok_or_else(|| unsupported("queues"))?;
+            queues.extend((0..set.count).map(|offset| QueueConfig {
+                id: set.first + offset,
+                discipline,
+                limit_packets: set.limit_packets.unwrap_or(u32::MAX),
+                limit_bytes: set.limit_bytes.unwrap_or(u32::MAX),
+            }));
+        }
+        let per_queue = || sets.iter().flat_map(|&set| std::iter::repeat_n(set, set.count.into()));
+        let shapers = Shapers::new(per_queue().map(|set| set.shaper.as_ref()), now_us);
+        let policers = if sets.iter().any(|set| set.policer.is_some()) {
+            per_queue().map(|set| policer(set, &queues, now_us)).collect()
+        } else {
+            Vec::new()
+        };
+        let classifier = Classifier::compile(&pipeline.classifier, |t| resolve(t, &queues))
+            .ok_or_else(|| unsupported("classifier"))?;
+        let scheduler =
+            scheduler(&pipeline.scheduler, &queues).ok_or_else(|| unsupported("scheduler"))?;
+        Ok(Self { classifier, policers, queues, scheduler, shapers, buffer: pipeline.buffer })
+    }
+}
+
+fn unsupported(stage: &str) -> PipelineError {
+    PipelineError::new(Cause::Unsupported, stage, "a kind this RAN function does not have")
+}
+
+fn index_of(id: QueueId, queues: &[QueueConfig]) -> Option<u32> {
+    queues.binary_search_by_key(&id, |queue| queue.id).ok().map(|index| index as u32)
+}
+
+/// Ids that follow each other and are all there have indices that follow each other.
+fn resolve(target: &QueueTarget, queues: &[QueueConfig]) -> Option<Target> {
+    Some(Target { first: index_of(target.first, queues)?, count: u32::from(target.count) })
+}
+
+fn policer(set: &QueueSet, queues: &[QueueConfig], now_us: u64) -> Option<Policer> {
+    let config = set.policer?;
+    let deviate_index = match config.exceed {
+        ExceedAction::Deviate { queue } => index_of(queue, queues)?,
+        ExceedAction::Drop | ExceedAction::Remark { .. } => 0,
+    };
+    Some(Policer::new(config, deviate_index, now_us))
+}
+
+fn scheduler(model: &Scheduler, queues: &[QueueConfig]) -> Option<SchedulerConfig> {
+    match model {
+        Scheduler::RoundRobin => Some(SchedulerConfig::RoundRobin),
+        Scheduler::DeficitRoundRobin { quantum_bytes } => {
+            Some(SchedulerConfig::DeficitRoundRobin { quantum_bytes: *quantum_bytes })
+        }
+        Scheduler::StrictPriority { order } => {
+            let level_of_queue = levels(order, queues)?;
+            Some(SchedulerConfig::StrictPriority { level_of_queue })
+        }
+        _ => None,
+    }
+}
+
+/// Level of each queue: its target's position; queues no target names follow, one by one, by id.
+fn levels(order: &[QueueTarget], queues: &[QueueConfig]) -> Option<Vec<u32>> {
+    let mut levels = vec![None; queues.len()];
+    for (level, target) in (0..).zip(order) {
+        let Target { first, count } = resolve(target, queues)?;
+        levels.get_mut(first as usize..(first + count) as usize)?.fill(Some(level));
+    }
+    let mut next = order.len() as u32;
+    let mut last = || {
+        next += 1;
+        next - 1
+    };
+    Some(levels.into_iter().map(|level| level.unwrap_or_else(&mut last)).collect())
+}

@@ -1,0 +1,32 @@
+//! FIFO: what happens at a queue's limit.
+
+use e2sm_tc::v1::FifoDrop;
+
+use super::QueueConfig;
+use crate::arena::Backlog;
+
+/// Whether an arriving packet fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// It does.
+    Fits,
+    /// The oldest packet has to go first; ask again.
+    DropHead,
+    /// It has to be refused.
+    Refuse,
+}
+
+/// Compares a queue with its limits for one more packet of `len_bytes`.
+pub(crate) fn make_room(config: &QueueConfig, backlog: &Backlog, len_bytes: u32) -> Room {
+    let fits = backlog.packets < config.limit_packets
+        && backlog.bytes + u64::from(len_bytes) <= u64::from(config.limit_bytes);
+    if fits {
+        return Room::Fits;
+    }
+    // A packet that would not even fit into the empty queue pushes nobody out.
+    let could_fit = config.limit_packets > 0 && len_bytes <= config.limit_bytes;
+    match config.discipline.drop_at_limit() {
+        FifoDrop::Head if could_fit && !backlog.is_empty() => Room::DropHead,
+        FifoDrop::Head | FifoDrop::Tail => Room::Refuse,
+    }
+}

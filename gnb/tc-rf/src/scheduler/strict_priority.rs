@@ -1,0 +1,57 @@
+//! Strict priority: the highest level with a backlog; queues of one level in turn.
+
+use super::list::{Link, List, Place};
+
+/// Strict priority over levels, 0 the highest.
+#[derive(Clone, Debug)]
+pub(crate) struct StrictPriority {
+    level_of_queue: Vec<u32>,
+    levels: Vec<List>,
+    /// Bit per level that has queues on its list.
+    occupied: Vec<u64>,
+}
+
+impl StrictPriority {
+    /// `level_of_queue` gives the level of each queue, by queue index.
+    pub(crate) fn new(level_of_queue: Vec<u32>) -> Self {
+        let levels = level_of_queue.iter().max().map_or(0, |&level| level as usize + 1);
+        Self {
+            level_of_queue,
+            levels: vec![List::default(); levels],
+            occupied: vec![0; levels.div_ceil(64)],
+        }
+    }
+
+    pub(crate) fn activate(&mut self, links: &mut [Link], queue: u32) {
+        links[queue as usize].place = Place::New;
+        let level = self.level_of_queue[queue as usize] as usize;
+        self.levels[level].push_back(links, queue);
+        self.occupied[level / 64] |= 1 << (level % 64);
+    }
+
+    fn top(&self) -> Option<usize> {
+        let word = self.occupied.iter().position(|&bits| bits != 0)?;
+        Some(word * 64 + self.occupied[word].trailing_zeros() as usize)
+    }
+
+    pub(crate) fn candidate(&self) -> Option<u32> {
+        self.levels[self.top()?].first()
+    }
+
+    pub(crate) fn served(&mut self, links: &mut [Link]) {
+        if let Some(level) = self.top()
+            && let Some(queue) = self.levels[level].pop_front(links)
+        {
+            self.levels[level].push_back(links, queue);
+        }
+    }
+
+    pub(crate) fn remove_candidate(&mut self, links: &mut [Link]) {
+        if let Some(level) = self.top() {
+            self.levels[level].pop_front(links);
+            if self.levels[level].first().is_none() {
+                self.occupied[level / 64] &= !(1 << (level % 64));
+            }
+        }
+    }
+}

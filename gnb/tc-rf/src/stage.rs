@@ -1,0 +1,401 @@
+//! Stages 3 to 5 together: the queues of a bearer, the scheduler over them, their shapers, and the
+//! bound on all of them.
+//!
+//! With CoDel queues and [`SchedulerConfig::DeficitRoundRobin`] this is FQ-CoDel (RFC 8290). All
+//! operations are O(1) per packet, but for the search of the fattest queue when the buffer
+//! overflows, which is paid once for up to [`DROP_BATCH_PACKETS`] drops.
+
+use e2sm_tc::v1::{BufferLimit, Overflow};
+
+use crate::arena::{Arena, Backlog, Queued};
+use crate::queue::{Codel, CodelQueue, Discipline, Mark, QueueConfig, Room, make_room};
+use crate::scheduler::{Place, Scheduler, SchedulerConfig};
+use crate::shaper::Shapers;
+use crate::stats::QueueStats;
+use crate::{DropReason, Ecn, Packet};
+
+/// Most packets dropped at once from the fattest queue (RFC 8290 §4.1).
+pub const DROP_BATCH_PACKETS: u32 = 64;
+
+/// One queue.
+#[derive(Clone, Debug)]
+pub(crate) struct Queue {
+    pub(crate) config: QueueConfig,
+    pub(crate) backlog: Backlog,
+    pub(crate) codel: Codel,
+    pub(crate) stats: QueueStats,
+}
+
+impl Queue {
+    fn inherit_codel(&mut self, discipline: &Discipline, codel: Codel) {
+        if let (Discipline::Codel(_), Discipline::Codel(_)) = (&self.config.discipline, discipline)
+        {
+            self.codel = codel;
+        }
+    }
+}
+
+/// Told what happens to packets while they are queued.
+pub(crate) trait StageSink<P> {
+    fn dropped(&mut self, queued: Queued<P>, reason: DropReason, now_us: u64);
+    fn marked(&mut self, packet: &P, now_us: u64);
+}
+
+/// The queues of a bearer with scheduler and shapers.
+#[derive(Clone, Debug)]
+pub(crate) struct Stage<P> {
+    pub(crate) arena: Arena<P>,
+    pub(crate) queues: Vec<Queue>,
+    pub(crate) scheduler: Scheduler,
+    pub(crate) shapers: Shapers,
+    /// Queues their shaper holds back.
+    parked: Vec<u32>,
+    /// When the first of them may go.
+    parked_until_us: u64,
+    buffer: BufferLimit,
+    pub(crate) packets: u32,
+    pub(crate) bytes: u64,
+}
+
+impl<P: Packet> Stage<P> {
+    pub(crate) fn new(
+        configs: impl Iterator<Item = QueueConfig>,
+        scheduler: &SchedulerConfig,
+        shapers: Shapers,
+        buffer: BufferLimit,
+    ) -> Self {
+        let queues: Vec<Queue> = configs
+            .map(|config| Queue {
+                config,
+                backlog: Backlog::default(),
+                codel: Codel::default(),
+                stats: QueueStats::default(),
+            })
+            .collect();
+        Self {
+            arena: Arena::default(),
+            scheduler: Scheduler::new(scheduler, queues.len()),
+            parked: Vec::with_capacity(queues.len()),
+            parked_until_us: u64::MAX,
+            queues,
+            shapers,
+            buffer,
+            packets: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Queues a packet, or drops it or others by the limits.
+    pub(crate) fn enqueue(
+        &mut self,
+        index: u32,
+        queued: Queued<P>,
+        now_us: u64,
+        sink: &mut impl StageSink<P>,
+    ) {
+        let len_bytes = queued.len_bytes;
+        loop {
+            let queue = &self.queues[index as usize];
+            match make_room(&queue.config, &queue.backlog, len_bytes) {
+                Room::Fits => break,
+                Room::DropHead => self.drop_head(index, DropReason::QueueLimit, now_us, sink),
+                Room::Refuse => {
+                    return self.refuse(index, queued, DropReason::QueueLimit, now_us, sink);
+                }
+            }
+        }
+        if self.buffer.overflow == Overflow::Tail && self.exceeds_buffer(1, len_bytes) {
+            return self.refuse(index, queued, DropReason::BufferLimit, now_us, sink);
+        }
+        self.push(index, queued);
+        // RFC 8290 §4.1: the limit is checked after the packet was queued.
+        if self.exceeds_buffer(0, 0) {
+            self.drop_from_fattest(now_us, sink);
+        }
+    }
+
+    /// Appends a packet without looking at limits.
+    pub(crate) fn push(&mut self, index: u32, queued: Queued<P>) {
+        self.packets += 1;
+        self.bytes += u64::from(queued.len_bytes);
+        self.arena.push(&mut self.queues[index as usize].backlog, queued);
+        self.scheduler.activate(index);
+    }
+
+    fn refuse(
+        &mut self,
+        index: u32,
+        queued: Queued<P>,
+        reason: DropReason,
+        now_us: u64,
+        sink: &mut impl StageSink<P>,
+    ) {
+        self.queues[index as usize].stats.dropped_packets += 1;
+        sink.dropped(queued, reason, now_us);
+    }
+
+    fn exceeds_buffer(&self, packets: u32, bytes: u32) -> bool {
+        self.packets + packets > self.buffer.packets
+            || self.bytes + u64::from(bytes) > u64::from(self.buffer.bytes)
+    }
+
+    /// Takes the oldest packet of a queue, whatever its discipline.
+    pub(crate) fn pop(&mut self, index: u32) -> Option<Queued<P>> {
+        let queued = self.arena.pop(&mut self.queues[index as usize].backlog)?;
+        self.packets -= 1;
+        self.bytes -= u64::from(queued.len_bytes);
+        Some(queued)
+    }
+
+    fn drop_head(
+        &mut self,
+        index: u32,
+        reason: DropReason,
+        now_us: u64,
+        sink: &mut impl StageSink<P>,
+    ) {
+        if let Some(queued) = self.pop(index) {
+            self.refuse(index, queued, reason, now_us, sink);
+        }
+    }
+
+    /// RFC 8290 §4.1: half of the queue with the largest byte count is dropped from its head, at
+    /// most 64 packets; "half" is measured in bytes, as Linux does. CoDel's state is left alone,
+    /// as in the RFC. Repeated for another queue if that was not enough.
+    fn drop_from_fattest(&mut self, now_us: u64, sink: &mut impl StageSink<P>) {
+        let mut budget = DROP_BATCH_PACKETS;
+        while budget > 0 && self.exceeds_buffer(0, 0) {
+            let mut fattest = (0, 0);
+            for (index, queue) in self.queues.iter().enumerate() {
+                if queue.backlog.bytes > fattest.1 {
+                    fattest = (index, queue.backlog.bytes);
+                }
+            }
+            let (index, bytes) = (fattest.0 as u32, fattest.1);
+            if bytes == 0 {
+                return;
+            }
+            let leave = bytes - bytes / 2;
+            loop {
+                self.drop_head(index, DropReason::BufferLimit, now_us, sink);
+                budget -= 1;
+                let backlog = &self.queues[index as usize].backlog;
+                if budget == 0 || backlog.bytes <= leave || backlog.is_empty() {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// The queue that may send next. Queues that turn out empty leave the scheduler, queues
+    /// whose shaper says "not yet" wait aside. Asking again changes nothing.
+    pub(crate) fn select(&mut self, now_us: u64) -> Option<u32> {
+        self.resume_parked(now_us);
+        loop {
+            let index = self.scheduler.candidate()?;
+            let queue = &mut self.queues[index as usize];
+            let Some(head) = self.arena.head(&queue.backlog) else {
+                queue.codel.found_empty();
+                self.scheduler.emptied(index);
+                continue;
+            };
+            let ready_us = self.shapers.ready_at_us(index, head.len_bytes, now_us);
+            if ready_us <= now_us {
+                return Some(index);
+            }
+            self.scheduler.park(index);
+            self.parked.push(index);
+            self.parked_until_us = self.parked_until_us.min(ready_us);
+        }
+    }
+
+    fn resume_parked(&mut self, now_us: u64) {
+        if now_us < self.parked_until_us {
+            return;
+        }
+        self.parked_until_us = u64::MAX;
+        let Self { parked, queues, arena, shapers, scheduler, parked_until_us, .. } = self;
+        parked.retain(|&index| {
+            let ready_us = arena
+                .head(&queues[index as usize].backlog)
+                .map_or(now_us, |head| shapers.ready_at_us(index, head.len_bytes, now_us));
+            let stays = ready_us > now_us;
+            if stays {
+                *parked_until_us = (*parked_until_us).min(ready_us);
+            } else {
+                scheduler.resume(index);
+            }
+            stays
+        });
+    }
+
+    /// When the first shaped queue may go, if one is held back.
+    pub(crate) fn parked_until_us(&self) -> Option<u64> {
+        (self.parked_until_us != u64::MAX).then_some(self.parked_until_us)
+    }
+
+    /// Whether a queue that no shaper holds back has packets.
+    pub(crate) fn has_unshaped_backlog(&self) -> bool {
+        let parked: u32 =
+            self.parked.iter().map(|&index| self.queues[index as usize].backlog.packets).sum();
+        self.packets > parked
+    }
+
+    /// Length of the oldest packet of a queue.
+    pub(crate) fn head_len_bytes(&self, index: u32) -> u32 {
+        self.arena.head(&self.queues[index as usize].backlog).map_or(0, |head| head.len_bytes)
+    }
+
+    /// Takes a packet from the queue that [`select`](Self::select) returned. Nothing comes when
+    /// CoDel dropped all that was left.
+    pub(crate) fn dequeue(
+        &mut self,
+        index: u32,
+        now_us: u64,
+        sink: &mut impl StageSink<P>,
+    ) -> Option<Queued<P>> {
+        let queued = match self.queues[index as usize].config.discipline {
+            Discipline::Fifo { .. } => self.pop(index),
+            Discipline::Codel(params) => {
+                let mut codel = self.queues[index as usize].codel;
+                let mut view = View { stage: self, index, now_us, sink };
+                let queued = codel.dequeue(&params, now_us, &mut view);
+                self.queues[index as usize].codel = codel;
+                queued
+            }
+        }?;
+        let sojourn_us = now_us.saturating_sub(queued.arrived_us);
+        let len_bytes = queued.len_bytes;
+        self.queues[index as usize].stats.forwarded(len_bytes, sojourn_us, now_us);
+        self.shapers.spend(index, len_bytes);
+        self.scheduler.served(index, len_bytes);
+        Some(queued)
+    }
+
+    /// All packets, oldest arrival first; the queues are empty afterwards.
+    pub(crate) fn take_all(&mut self) -> Vec<Queued<P>> {
+        let mut packets = Vec::with_capacity(self.packets as usize);
+        for index in 0..self.queues.len() {
+            packets.extend(std::iter::from_fn(|| self.pop(index as u32)));
+        }
+        packets.sort_unstable_by_key(|queued| queued.sequence);
+        packets
+    }
+
+    /// Other queues, while no packet is queued. A queue that is there before and after keeps its
+    /// counters and, if it stays a CoDel queue, CoDel's state.
+    pub(crate) fn rebuild(
+        &mut self,
+        configs: Vec<QueueConfig>,
+        scheduler: &SchedulerConfig,
+        shapers: Shapers,
+        buffer: BufferLimit,
+    ) {
+        let mut stage = Self::new(configs.into_iter(), scheduler, shapers, buffer);
+        stage.arena = std::mem::take(&mut self.arena);
+        for queue in &mut stage.queues {
+            let id = queue.config.id;
+            if let Ok(old) = self.queues.binary_search_by_key(&id, |q| q.config.id) {
+                queue.stats = self.queues[old].stats;
+                queue.inherit_codel(&self.queues[old].config.discipline, self.queues[old].codel);
+            }
+        }
+        *self = stage;
+    }
+
+    /// The same queues with other parameters; packets stay where they are.
+    pub(crate) fn reconfigure(
+        &mut self,
+        configs: &[QueueConfig],
+        scheduler: Option<&SchedulerConfig>,
+        shapers: Shapers,
+        buffer: BufferLimit,
+    ) {
+        for (queue, config) in self.queues.iter_mut().zip(configs) {
+            let old = std::mem::replace(&mut queue.config, *config);
+            let codel = std::mem::take(&mut queue.codel);
+            queue.inherit_codel(&old.discipline, codel);
+        }
+        self.buffer = buffer;
+        self.shapers = shapers;
+        // Queues that waited for the old shapers are asked anew.
+        self.parked_until_us = u64::MAX;
+        for index in self.parked.drain(..) {
+            self.scheduler.resume(index);
+        }
+        if let Some(scheduler) = scheduler {
+            self.scheduler = Scheduler::new(scheduler, self.queues.len());
+            self.activate_all();
+        }
+    }
+
+    /// Puts every queue with a backlog on the scheduler, the one with the oldest head first.
+    fn activate_all(&mut self) {
+        let mut heads: Vec<(u64, u32)> = (0..)
+            .zip(&self.queues)
+            .filter_map(|(index, queue)| Some((self.arena.head(&queue.backlog)?.sequence, index)))
+            .collect();
+        heads.sort_unstable();
+        for (_, index) in heads {
+            self.scheduler.activate(index);
+        }
+    }
+
+    /// Age of the oldest packet of all queues.
+    pub(crate) fn head_of_line_age_us(&self, now_us: u64) -> u64 {
+        self.queues
+            .iter()
+            .filter_map(|queue| self.arena.head(&queue.backlog))
+            .map(|head| now_us.saturating_sub(head.arrived_us))
+            .max()
+            .unwrap_or(0)
+    }
+
+    pub(crate) fn is_parked(&self, index: u32) -> bool {
+        self.scheduler.place(index) == Place::Parked
+    }
+}
+
+/// One queue of the stage as CoDel sees it.
+struct View<'a, P, S> {
+    stage: &'a mut Stage<P>,
+    index: u32,
+    now_us: u64,
+    sink: &'a mut S,
+}
+
+impl<P: Packet, S: StageSink<P>> CodelQueue for View<'_, P, S> {
+    type Item = Queued<P>;
+
+    fn pop(&mut self) -> Option<Queued<P>> {
+        self.stage.pop(self.index)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.stage.queues[self.index as usize].backlog.bytes
+    }
+
+    fn sojourn_us(&self, item: &Queued<P>) -> u64 {
+        self.now_us.saturating_sub(item.arrived_us)
+    }
+
+    fn ecn(&self, item: &Queued<P>) -> Ecn {
+        item.packet.ecn()
+    }
+
+    fn mark(&mut self, item: &mut Queued<P>, mark: Mark) {
+        let stats = &mut self.stage.queues[self.index as usize].stats;
+        match mark {
+            Mark::ControlLaw => stats.marked_packets += 1,
+            Mark::Threshold => stats.threshold_marked_packets += 1,
+        }
+        if item.packet.ecn() != Ecn::Ce {
+            item.packet.set_ce();
+            self.sink.marked(&item.packet, self.now_us);
+        }
+    }
+
+    fn drop(&mut self, item: Queued<P>) {
+        self.stage.refuse(self.index, item, DropReason::Codel, self.now_us, self.sink);
+    }
+}

@@ -1,0 +1,97 @@
+//! What is counted per queue.
+
+/// Window over which the mean sojourn is taken, as OAI's RLC does.
+const SOJOURN_WINDOW_US: u64 = 100_000;
+
+/// Counters of one queue, cumulative.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueStats {
+    /// Packets forwarded.
+    pub forwarded_packets: u64,
+    /// Bytes forwarded.
+    pub forwarded_bytes: u64,
+    /// Packets dropped by the discipline or a limit.
+    pub dropped_packets: u64,
+    /// Packets marked by CoDel's control law.
+    pub marked_packets: u64,
+    /// Packets marked above `ce_threshold`.
+    pub threshold_marked_packets: u64,
+    /// Packets above the policer's rate.
+    pub policed_packets: u64,
+    /// Sojourn of the packet forwarded last.
+    pub last_sojourn_us: u64,
+    pub(crate) sojourn: SojournWindow,
+    pub(crate) reported_packets: u64,
+}
+
+impl QueueStats {
+    pub(crate) fn forwarded(&mut self, len_bytes: u32, sojourn_us: u64, now_us: u64) {
+        self.forwarded_packets += 1;
+        self.forwarded_bytes += u64::from(len_bytes);
+        self.last_sojourn_us = sojourn_us;
+        self.sojourn.record(sojourn_us, now_us);
+    }
+
+    /// Whether anything happened since this was asked last.
+    pub(crate) fn take_activity(&mut self) -> bool {
+        let packets = self.forwarded_packets + self.dropped_packets + self.policed_packets;
+        std::mem::replace(&mut self.reported_packets, packets) != packets
+    }
+}
+
+/// Mean over the last whole window of 100 ms; 0 when it had no packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SojournWindow {
+    index: u64,
+    sum_us: u64,
+    packets: u64,
+    last_mean_us: u64,
+}
+
+impl SojournWindow {
+    fn roll(&mut self, now_us: u64) {
+        let index = now_us / SOJOURN_WINDOW_US;
+        if index > self.index {
+            let adjacent = index == self.index + 1;
+            let mean_us = self.sum_us.checked_div(self.packets).unwrap_or(0);
+            self.last_mean_us = if adjacent { mean_us } else { 0 };
+            (self.index, self.sum_us, self.packets) = (index, 0, 0);
+        }
+    }
+
+    fn record(&mut self, sojourn_us: u64, now_us: u64) {
+        self.roll(now_us);
+        self.sum_us = self.sum_us.saturating_add(sojourn_us);
+        self.packets += 1;
+    }
+
+    pub(crate) fn mean_us(&mut self, now_us: u64) -> u64 {
+        self.roll(now_us);
+        self.last_mean_us
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mean_is_that_of_the_last_whole_window() {
+        let mut window = SojournWindow::default();
+        window.record(1_000, 10_000);
+        window.record(3_000, 90_000);
+        assert_eq!(window.mean_us(99_999), 0, "the window is not over");
+        assert_eq!(window.mean_us(100_000), 2_000);
+        window.record(9_000, 150_000);
+        assert_eq!(window.mean_us(199_999), 2_000);
+        assert_eq!(window.mean_us(200_000), 9_000);
+        assert_eq!(window.mean_us(300_000), 0, "nothing was forwarded since");
+    }
+
+    #[test]
+    fn an_old_window_is_not_reported_as_the_last_one() {
+        let mut window = SojournWindow::default();
+        window.record(5_000, 10_000);
+        assert_eq!(window.mean_us(5_000_000), 0);
+    }
+}
