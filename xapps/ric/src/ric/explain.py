@@ -77,7 +77,12 @@ def _describe(problem: Any, location: Location, model: type[BaseModel] | None) -
         return f"missing; expected {field_description(model, location) or 'a value'}"
     if problem["type"] == "extra_forbidden":
         return _unknown_key(location, model)
-    return f"{_shown(problem['input'])}{_misfit(problem)}"
+    # A whole group is not shown: it is long, and may hold a secret.
+    value = problem["input"]
+    said = _misfit(problem)
+    if isinstance(value, Mapping | BaseModel):
+        return said.lstrip(": ") if said.startswith(":") else f"the mapping{said}"
+    return f"{'***' if _is_secret(model, location) else _shown(value)}{said}"
 
 
 def _misfit(problem: Any) -> str:
@@ -116,6 +121,12 @@ def field_description(model: type[BaseModel] | None, location: Location) -> str:
     text = (field.description or "") if field is not None else ""
     sentence = text.split(". ")[0].rstrip(".")
     return sentence[:1].lower() + sentence[1:] if sentence[1:2].islower() else sentence
+
+
+def _is_secret(model: type[BaseModel] | None, location: Location) -> bool:
+    parent = _model_at(model, location[:-1])
+    field = _keys_of(parent).get(str(location[-1])) if parent is not None and location else None
+    return field is not None and "Secret" in repr(field.annotation)
 
 
 def _keys_of(model: type[BaseModel]) -> dict[str, Any]:

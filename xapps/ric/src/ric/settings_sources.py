@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import json
 import os
 import types
@@ -88,12 +89,12 @@ def settings_from(
     origins: dict[Location, str] = {}
 
     config = given.config or surroundings.get(f"{prefix}_CONFIG")
-    file_name = "settings"
+    file_name = Path(config).name if config else "settings"
     if config:
-        file_name = Path(config).name
         merged = read_yaml_mapping(Path(config))
+    problems = list(_unknown_variables(schema, surroundings, prefix))
     for path, _, _ in leaves(schema):
-        variable = f"{prefix}_{'__'.join(map(str, path)).upper()}"
+        variable = _variable(prefix, path)
         flag = _destination(path)
         for origin, text in (
             (f"environment: {variable}", surroundings.get(variable)),
@@ -103,12 +104,15 @@ def settings_from(
                 _put(merged, path, _parse_text(schema, path, text), file_name)
                 origins[path] = origin
     try:
-        return schema.model_validate(merged)
+        settings = schema.model_validate(merged)
     except ValidationError as error:
-        problems = explain_validation_error(
+        problems += explain_validation_error(
             error, lambda at: _origin_of(at, origins, file_name), schema, merged
         )
         raise SettingsError(problems) from None
+    if problems:
+        raise SettingsError(problems)
+    return settings
 
 
 def read_yaml_mapping(path: Path, max_bytes: int = MAX_FILE_BYTES) -> dict[str, Any]:
@@ -222,11 +226,33 @@ def _is_optional(annotation: Any) -> bool:
 
 
 def _origin_of(location: Location, origins: Mapping[Location, str], file_name: str) -> str:
-    """Where the value at `location` came from; an element of a list came with its list."""
+    """Where the value at `location` came from.
+
+    An element of a list came with its list; what is wrong with a group as a whole was most likely
+    brought about by whatever overrode the file.
+    """
     for length in range(len(location), 0, -1):
         if origin := origins.get(location[:length]):
             return origin
-    return file_name
+    within = [origin for at, origin in origins.items() if at[: len(location)] == location]
+    return within[-1] if within else file_name
+
+
+def _variable(prefix: str, path: Sequence[str]) -> str:
+    return f"{prefix}_{'__'.join(path).upper()}"
+
+
+def _unknown_variables(
+    schema: type[BaseModel], surroundings: Mapping[str, str], prefix: str
+) -> Iterator[str]:
+    """Misspelt variables. Those of other programs share the prefix but not a group of ours."""
+    known = [_variable(prefix, path) for path, _, _ in leaves(schema)]
+    groups = tuple({name.partition("__")[0] + "__" for name in known if "__" in name})
+    for name in sorted(surroundings):
+        if name.startswith(groups) and name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"expected {close[0]}?" if close else "expected one that --help lists"
+            yield f"environment: {name}: unknown setting; {hint}"
 
 
 def _one_line(error: Exception) -> str:

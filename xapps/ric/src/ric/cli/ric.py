@@ -13,10 +13,11 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from typing import Any
 
+from ric import logs
 from ric.e2 import Indication, Node
 from ric.errors import RicError, ServiceModelError
 from ric.gateway import E2GatewayClient, GrpcLink
-from ric.settings import GatewaySettings, Section
+from ric.settings import GatewaySettings, LogSettings, Section
 from ric.settings_sources import add_settings_arguments, settings_from
 from ric.sm import KPM_OID, MAC_OID, RLC_OID, TC_V0_OID, TC_V1_OID, mac, ran_function_name, rlc, tc
 from ric.sm.plain import event_trigger
@@ -39,6 +40,7 @@ class RicSettings(Section):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the tool; returns the exit status."""
     given = _parser().parse_args(arguments)
+    logs.configure(LogSettings(level="warning"))
     try:
         settings = settings_from(RicSettings, given).gateway
         if given.action == "nodes":

@@ -1,0 +1,110 @@
+"""Counters, KPM and the TC codec's adapter."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ric.e2 import Indication, KpmReport, KpmUe
+from ric.errors import ServiceModelError, ServiceModelUnavailable
+from ric.sm import KPM_OID, RLC_OID, TC_V1_OID, kpm, ran_function_name, tc
+from ric.sm.counters import delta32, delta32_int
+
+U32 = st.integers(0, 2**32 - 1)
+
+
+@given(old=U32, step=U32)
+def test_delta_of_a_counter_that_may_wrap(old: int, step: int) -> None:
+    new = (old + step) % 2**32
+    assert delta32_int(new, old) == step
+    assert int(delta32(new, old)) == step
+
+
+def test_delta_of_a_column_keeps_its_shape() -> None:
+    old = np.array([[10, 2**32 - 1], [0, 5]], np.uint32)
+    new = np.array([[12, 4], [0, 5]], np.uint32)
+    result = delta32(new, old)
+    assert result.dtype == np.uint32
+    assert result.tolist() == [[2, 5], [0, 0]]
+    assert delta32(np.zeros(0, np.uint32), np.zeros(0, np.uint32)).shape == (0,)
+    assert delta32(new, 10).tolist() == [[2, 2**32 - 6], [2**32 - 10, 2**32 - 5]]
+
+
+def test_names_of_ran_functions() -> None:
+    assert [ran_function_name(oid) for oid in (RLC_OID, TC_V1_OID, "1.2.3")] == [
+        "rlc",
+        "tc_v1",
+        "1.2.3",
+    ]
+
+
+def indication(report: KpmReport | None) -> Indication:
+    return Indication("gnb", 2, KPM_OID, 1, b"", b"\1\2", report, 1, 2)
+
+
+def test_kpm_report_by_measurement() -> None:
+    report = KpmReport(
+        100, (KpmUe(1, {"DRB.UEThpDl": 5.0}), KpmUe(2, {"RRU.PrbTotDl": 9.0})), ("X",)
+    )
+    assert kpm.report_of(indication(report)) is report
+    assert kpm.column(report, "DRB.UEThpDl") == {1: 5.0}
+
+
+def test_an_indication_without_kpm_report_is_refused() -> None:
+    with pytest.raises(ServiceModelError, match="kpm: indication: 2 message bytes"):
+        kpm.report_of(indication(None))
+
+
+@pytest.fixture
+def forget_codec() -> Iterator[None]:
+    tc._codec.cache_clear()
+    yield
+    tc._codec.cache_clear()
+
+
+@pytest.mark.usefixtures("forget_codec")
+def test_without_the_codec_tc_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "e2sm_tc", None)
+    assert not tc.available()
+    with pytest.raises(ServiceModelUnavailable, match="e2sm_tc"):
+        tc.decode("indication", b"")
+
+
+@pytest.mark.usefixtures("forget_codec")
+def test_codec_errors_become_service_model_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Refusal(ValueError):
+        element = "pipeline.queues[0]"
+
+    def refuse(*_: object) -> bytes:
+        raise Refusal("17 is too many")
+
+    codec = types.ModuleType("e2sm_tc")
+    codec.CodecError, codec.encode, codec.decode = Refusal, refuse, refuse  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "e2sm_tc", codec)
+    for call in (lambda: tc.encode("control", {}), lambda: tc.decode("control", b"")):
+        with pytest.raises(ServiceModelError) as caught:
+            call()
+        assert caught.value.place == "control.pipeline.queues[0]"
+        assert caught.value.found == "17 is too many"
+
+
+@pytest.mark.skipif(not tc.available(), reason="the module e2sm_tc is not built")
+class TestRealCodec:
+    def test_round_trip(self) -> None:
+        trigger = {"periodic": {"period_ms": 10}}
+        assert tc.decode("event-trigger", tc.encode("event-trigger", trigger)) == trigger
+
+    @given(garbage=st.binary(max_size=100), encoding=st.sampled_from(["v0", "v1"]))
+    def test_arbitrary_bytes_raise_nothing_else(
+        self, garbage: bytes, encoding: tc.Encoding
+    ) -> None:
+        try:
+            tc.decode("indication", garbage, encoding)
+        except ServiceModelError as error:
+            assert error.model == "tc"
