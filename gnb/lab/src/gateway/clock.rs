@@ -2,6 +2,10 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+/// The system clock may differ from the anchored epoch by this much before it is followed: well
+/// above what two clock reads are apart, well below what an indication's latency matters at.
+const EPOCH_TOLERANCE_US: u64 = 10_000;
+
 /// Virtual time runs with the monotonic clock from an anchor; the Unix time of virtual zero is
 /// read once per anchor, so that time stamps inside and outside payloads never disagree.
 #[derive(Clone, Copy, Debug)]
@@ -14,12 +18,19 @@ pub(super) struct WallClock {
 impl WallClock {
     /// Anchors `virtual_us` to this moment.
     pub(super) fn anchored_at(virtual_us: u64) -> Self {
-        let unix_us = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, micros);
         Self {
             anchor: Instant::now(),
             anchor_virtual_us: virtual_us,
-            epoch_us: unix_us.saturating_sub(virtual_us),
+            epoch_us: unix_now_us().saturating_sub(virtual_us),
         }
+    }
+
+    /// The same anchor with the system clock's present epoch, if that was set or the machine slept
+    /// (the monotonic clock stands still meanwhile).
+    pub(super) fn resynced(&self) -> Option<Self> {
+        let epoch_us = unix_now_us().saturating_sub(self.now_us());
+        (epoch_us.abs_diff(self.epoch_us) > EPOCH_TOLERANCE_US)
+            .then_some(Self { epoch_us, ..*self })
     }
 
     /// Virtual time that the wall clock has reached.
@@ -38,7 +49,33 @@ impl WallClock {
     }
 }
 
+fn unix_now_us() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, micros)
+}
+
 /// Whole microseconds, saturating (2^64 µs are 584 542 years).
 pub(super) fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_anchor_holds_virtual_time_and_its_unix_time_together() {
+        let clock = WallClock::anchored_at(5_000_000);
+        assert!(clock.now_us() >= 5_000_000);
+        assert_eq!(clock.unix_us(7_000_000), clock.epoch_us() + 7_000_000);
+    }
+
+    #[test]
+    fn a_system_clock_that_was_set_is_followed_without_moving_virtual_time() {
+        let now = WallClock::anchored_at(0);
+        let hour_us = 3_600_000_000;
+        let before = WallClock { epoch_us: now.epoch_us() - hour_us, ..now };
+        let after = before.resynced().expect("an hour is more than the tolerance");
+        assert!(after.epoch_us().abs_diff(now.epoch_us()) < hour_us / 2);
+        assert_eq!((after.anchor, after.anchor_virtual_us), (now.anchor, now.anchor_virtual_us));
+    }
 }

@@ -32,8 +32,8 @@ const MAX_LAG_US: u64 = 1_000_000;
 const MAX_COMMANDS: usize = 64;
 /// Between two looks for readers that left.
 const PRUNE_US: u64 = 100_000;
-/// Window of the PRB ratio.
-const PRB_WINDOW_US: u64 = 1_000_000;
+/// Window of the PRB ratio, and between two looks at the system clock.
+const SECOND_US: u64 = 1_000_000;
 
 /// What other threads see of the pacer.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ pub(super) struct Pacer<W> {
     metrics: GatewayMetrics,
     end_us: Option<u64>,
     prune_at_us: u64,
-    prb_at_us: u64,
+    second_at_us: u64,
     prb_before: Vec<CellMeasurement>,
     prb_last_second: Vec<CellMeasurement>,
 }
@@ -98,7 +98,7 @@ impl<W: E2World> Pacer<W> {
             metrics,
             end_us: duration.map(|duration| now_us.saturating_add(micros(duration))),
             prune_at_us: now_us,
-            prb_at_us: now_us,
+            second_at_us: now_us,
             prb_before: Vec::new(),
             prb_last_second: Vec::new(),
             world,
@@ -141,7 +141,11 @@ impl<W: E2World> Pacer<W> {
     }
 
     fn anchor(&mut self) {
-        self.clock = WallClock::anchored_at(self.world.now_us());
+        self.keep_time_by(WallClock::anchored_at(self.world.now_us()));
+    }
+
+    fn keep_time_by(&mut self, clock: WallClock) {
+        self.clock = clock;
         self.world.set_epoch_us(self.clock.epoch_us());
         self.hub.set_clock(self.clock);
     }
@@ -209,8 +213,12 @@ impl<W: E2World> Pacer<W> {
             self.prune_at_us = now_us + PRUNE_US;
             self.hub.prune(&mut self.world);
         }
-        if now_us >= self.prb_at_us {
-            self.prb_at_us = now_us + PRB_WINDOW_US;
+        if now_us >= self.second_at_us {
+            self.second_at_us = now_us + SECOND_US;
+            if let Some(clock) = self.clock.resynced() {
+                tracing::info!("the system clock was set; time stamps follow it");
+                self.keep_time_by(clock);
+            }
             let cells = self.world.cells();
             self.prb_last_second = growth(&self.prb_before, &cells);
             self.prb_before = cells;
