@@ -105,7 +105,7 @@ pub enum Problem {
 
 /// Puts a step before an element path: a component name, an index, or nothing for a component
 /// whose own components stand in its place.
-fn prepend(path: &mut String, step: &str) {
+pub(crate) fn prepend(path: &mut String, step: &str) {
     if step.is_empty() {
         return;
     }

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::{DecodeError, EncodeError};
+use crate::v1::Validate;
 use crate::{v0, v1};
 
 /// Which encoding of the service model.
@@ -79,6 +80,9 @@ pub enum CodecError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The value has the shape of the message but makes no sense.
+    #[error("{0}")]
+    Invalid(#[from] v1::Invalid),
     /// The encoding has no message of that kind.
     #[error("{encoding} has no {kind} message")]
     NoSuchMessage {
@@ -149,12 +153,23 @@ pub fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, CodecError> {
             path if path == "." => "value".to_owned(),
             path => path,
         };
-        CodecError::Json { path, reason: error.into_inner().to_string() }
+        CodecError::Json { path, reason: reason(&error.into_inner()) }
     })?;
-    deserializer
-        .end()
-        .map_err(|error| CodecError::Json { path: "value".to_owned(), reason: error.to_string() })?;
+    deserializer.end().map_err(|error| misfit(&error))?;
     Ok(value)
+}
+
+/// What serde_json says without the place in the text, which the path says better.
+fn reason(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.rfind(" at line ") {
+        Some(at) if error.is_data() => text[..at].to_owned(),
+        _ => text,
+    }
+}
+
+fn misfit(error: &serde_json::Error) -> CodecError {
+    CodecError::Json { path: "value".to_owned(), reason: reason(error) }
 }
 
 /// Writes a message as JSON.
@@ -162,8 +177,7 @@ pub fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, CodecError> {
 /// # Errors
 /// None for the messages of this crate.
 pub fn to_json<T: Serialize>(value: &T) -> Result<String, CodecError> {
-    serde_json::to_string(value)
-        .map_err(|error| CodecError::Json { path: "value".to_owned(), reason: error.to_string() })
+    serde_json::to_string(value).map_err(|error| misfit(&error))
 }
 
 /// Runs `$body` with `$message` standing for the v1 type of a kind.
@@ -264,5 +278,24 @@ pub fn encode(encoding: Encoding, kind: Kind, json: &str) -> Result<Vec<u8>, Cod
     match encoding {
         Encoding::V0 => with_v0_message!(kind, M => Ok(v0::encode(&from_json::<M>(json)?)?)),
         Encoding::V1 => with_v1_message!(kind, M => Ok(v1::encode(&from_json::<M>(json)?)?)),
+    }
+}
+
+/// Checks that the v1 message that the JSON describes makes sense; see [`v1::Validate`].
+///
+/// # Errors
+/// [`CodecError::Json`], [`CodecError::Invalid`], or [`CodecError::Encode`] for the messages that
+/// constraints say everything of.
+pub fn validate(kind: Kind, json: &str) -> Result<(), CodecError> {
+    match kind {
+        Kind::Pipeline => Ok(from_json::<v1::Pipeline>(json)?.validate()?),
+        Kind::Control => Ok(from_json::<v1::ControlMessage>(json)?.validate()?),
+        Kind::EventTrigger => Ok(from_json::<v1::EventTrigger>(json)?.validate()?),
+        Kind::ActionDefinition => Ok(from_json::<v1::ActionDefinition>(json)?.validate()?),
+        Kind::ControlHeader
+        | Kind::ControlOutcome
+        | Kind::IndicationHeader
+        | Kind::Indication
+        | Kind::RanFunctionDefinition => encode(Encoding::V1, kind, json).map(|_| ()),
     }
 }

@@ -15,18 +15,35 @@ create_exception!(
      not fit, empty for the whole."
 );
 
+create_exception!(
+    e2sm_tc,
+    ValidationError,
+    CodecError,
+    "A value that has the shape of the message but makes no sense. `cause` is what a RAN function \
+     refuses it with."
+);
+
 fn refuse(py: Python<'_>, refusal: &Refusal) -> PyErr {
     let element = match refusal {
         Refusal::Decode(error) => error.element.as_str(),
         Refusal::Encode(error) => error.element.as_str(),
         Refusal::Json { path, .. } => path.as_str(),
+        Refusal::Invalid(invalid) => {
+            let error = ValidationError::new_err(refusal.to_string());
+            let error = with_attribute(py, error, "cause", invalid.cause.kind());
+            return with_attribute(py, error, "element", &invalid.element);
+        }
         Refusal::NoSuchMessage { .. } | Refusal::UnknownName { .. } => "",
     };
-    with_element(py, CodecError::new_err(refusal.to_string()), element)
+    codec_error(py, &refusal.to_string(), element)
 }
 
-fn with_element(py: Python<'_>, error: PyErr, element: &str) -> PyErr {
-    match error.value(py).setattr("element", element) {
+fn codec_error(py: Python<'_>, message: &str, element: &str) -> PyErr {
+    with_attribute(py, CodecError::new_err(message.to_owned()), "element", element)
+}
+
+fn with_attribute(py: Python<'_>, error: PyErr, name: &str, value: &str) -> PyErr {
+    match error.value(py).setattr(name, value) {
         Ok(()) => error,
         Err(failure) => failure,
     }
@@ -51,11 +68,27 @@ fn decode(py: Python<'_>, encoding: &str, kind: &str, data: &[u8]) -> PyResult<S
     decoded().map_err(|refusal| refuse(py, &refusal))
 }
 
+/// Checks that the message of a kind that JSON describes makes sense.
+#[pyfunction]
+fn validate(py: Python<'_>, kind: &str, value: &str) -> PyResult<()> {
+    let validated = || json::validate(kind.parse()?, value);
+    validated().map_err(|refusal| refuse(py, &refusal))
+}
+
+/// A `CodecError` about an element, not raised.
+#[pyfunction(name = "codec_error")]
+fn new_codec_error<'py>(py: Python<'py>, message: &str, element: &str) -> Bound<'py, PyAny> {
+    codec_error(py, message, element).into_value(py).into_bound(py).into_any()
+}
+
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("CodecError", module.py().get_type::<CodecError>())?;
+    module.add("ValidationError", module.py().get_type::<ValidationError>())?;
     module.add("OID_V0", e2sm_tc::v0::OID)?;
     module.add("OID_V1", e2sm_tc::v1::OID)?;
     module.add_function(wrap_pyfunction!(encode, module)?)?;
-    module.add_function(wrap_pyfunction!(decode, module)?)
+    module.add_function(wrap_pyfunction!(decode, module)?)?;
+    module.add_function(wrap_pyfunction!(validate, module)?)?;
+    module.add_function(wrap_pyfunction!(new_codec_error, module)?)
 }

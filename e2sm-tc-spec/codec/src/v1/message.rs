@@ -52,7 +52,7 @@ pub fn encode<M: Message>(message: &M) -> Result<Vec<u8>, EncodeError> {
 ///
 /// Components added by later versions of the service model are passed over. What decodes is
 /// within the constraints of the ASN.1 types; whether it makes sense is for
-/// [`validate`](super::validate) to say.
+/// [`Validate`](super::Validate) to say.
 ///
 /// # Errors
 /// Bytes that are no encoding of `M`: truncated, trailing, out of range, of a later version's
@@ -63,9 +63,7 @@ pub fn decode<M: Message>(bytes: &[u8]) -> Result<M, DecodeError> {
 }
 
 /// Also answers whether components of a later version were passed over.
-pub(crate) fn decode_noting_extensions<M: Message>(
-    bytes: &[u8],
-) -> Result<(M, bool), DecodeError> {
+pub(crate) fn decode_noting_extensions<M: Message>(bytes: &[u8]) -> Result<(M, bool), DecodeError> {
     let mut reader = Reader::new(bytes);
     let message = M::get(&mut reader)?;
     let extended = reader.finish()?;

@@ -1,16 +1,19 @@
 //! E2SM-TC v1.
 //!
-//! [`model`] are the information elements, flattened here; [`encode`] and [`decode`] the aligned
-//! PER of `asn1/E2SM-TC-v1.asn`; [`validate`] what the ASN.1 constraints cannot say.
+//! The information elements are the types of this module, under the names of
+//! `asn1/E2SM-TC-v1.asn`; [`encode`] and [`decode`] are its aligned PER, [`Validate`] what its
+//! constraints cannot say.
 
 mod message;
 mod model;
 #[macro_use]
 mod per;
+mod validate;
 mod wire;
 
 pub use message::{Message, decode, encode};
 pub use model::*;
+pub use validate::{Invalid, Validate};
 
 /// Object identifier of the service model.
 pub const OID: &str = "0.0.0.0.0.0.0.0.1.146.1";

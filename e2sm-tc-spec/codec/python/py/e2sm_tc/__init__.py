@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
 from e2sm_tc import _native
-from e2sm_tc._native import OID_V0, OID_V1, CodecError
+from e2sm_tc._native import OID_V0, OID_V1, CodecError, ValidationError
 
 __all__ = [
     "OID_V0",
@@ -17,8 +17,11 @@ __all__ = [
     "CodecError",
     "Encoding",
     "Kind",
+    "ValidationError",
     "decode",
     "encode",
+    "validate",
+    "validate_pipeline",
 ]
 
 Encoding: TypeAlias = Literal["v0", "v1"]
@@ -43,17 +46,38 @@ def encode(kind: Kind, value: Mapping[str, Any] | str, encoding: Encoding = "v1"
     Raises:
         CodecError: the value does not have the shape of the message, or is out of range.
     """
-    try:
-        text = json.dumps(value)
-    except TypeError as error:
-        raise CodecError(f"value: {error}") from error
-    return _native.encode(encoding, kind, text)
+    return _native.encode(encoding, kind, _to_json(value))
 
 
 def decode(kind: Kind, data: bytes, encoding: Encoding = "v1") -> Any:
     """Decode a message: a ``dict``, or a ``str`` for a choice without parameters.
 
+    ``data`` may be any bytes-like object.
+
     Raises:
         CodecError: the bytes are no such message; says where and what was expected.
     """
     return json.loads(_native.decode(encoding, kind, bytes(data)))
+
+
+def validate(kind: Kind, value: Mapping[str, Any] | str) -> None:
+    """Check that a v1 message makes sense: ranges, and how its elements fit together.
+
+    Raises:
+        ValidationError: it does not; ``element`` is the path of the first element at fault and
+            ``cause`` what a RAN function would refuse it with.
+        CodecError: the value does not have the shape of the message at all.
+    """
+    _native.validate(kind, _to_json(value))
+
+
+def validate_pipeline(pipeline: Mapping[str, Any]) -> None:
+    """Check that a pipeline makes sense; see :func:`validate`."""
+    validate("pipeline", pipeline)
+
+
+def _to_json(value: Mapping[str, Any] | str) -> str:
+    try:
+        return json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise _native.codec_error(f"value: {error}", "value") from error

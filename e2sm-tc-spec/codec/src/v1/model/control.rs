@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{BearerId, BufferLimit, Classifier, Filter, FilterId, Pacer, Pipeline, QueueSet, QueueTarget, Scheduler};
+use super::{
+    BearerId, BufferLimit, Classifier, Filter, FilterId, Pacer, Pipeline, QueueSet, QueueTarget,
+    Scheduler,
+};
 
 /// RIC control header: style 1 pipeline, 2 lease, 3 forecast feed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,0 +1,145 @@
+//! The stages of a pipeline together.
+
+use std::collections::HashMap;
+
+use super::runs::{QueueIds, run};
+use super::{Invalid, Validate, stage, within_constraints};
+use crate::v1::model::{
+    Cause, Classifier, ExceedAction, Pipeline, Policer, QueueSet, QueueTarget, Scheduler, Shaper,
+};
+
+/// Most queues a pipeline may have, `maxQueues` of the module.
+const MAX_QUEUES: u32 = 4096;
+
+impl Validate for Pipeline {
+    fn validate(&self) -> Result<(), Invalid> {
+        within_constraints(self)?;
+        stage::buffer(&self.buffer).map_err(|invalid| invalid.within("buffer"))?;
+        let ids = queue_ids(&self.queues)?;
+        for (index, set) in self.queues.iter().enumerate() {
+            stage::queue_set(set)
+                .and_then(|()| deviation(set, &ids))
+                .map_err(|invalid| invalid.at_index(index).within("queues"))?;
+        }
+        shaper_groups(&self.queues)?;
+        stage::classifier(&self.classifier)
+            .and_then(|()| classifier_targets(&self.classifier, &ids))
+            .map_err(|invalid| invalid.within("classifier"))?;
+        stage::scheduler(&self.scheduler)
+            .and_then(|()| scheduler_targets(&self.scheduler, &ids))
+            .map_err(|invalid| invalid.within("scheduler"))?;
+        stage::pacer(&self.pacer).map_err(|invalid| invalid.within("pacer"))
+    }
+}
+
+fn queue_ids(sets: &[QueueSet]) -> Result<QueueIds, Invalid> {
+    let mut ids = QueueIds::default();
+    for (index, set) in sets.iter().enumerate() {
+        ids.add(set.first, set.count)
+            .map_err(|invalid| invalid.at_index(index).within("queues"))?;
+    }
+    if ids.len() > MAX_QUEUES {
+        let expected = format!("at most {MAX_QUEUES} queues");
+        return Err(Invalid::new(Cause::Capacity, expected, ids.len()).within("queues"));
+    }
+    Ok(ids)
+}
+
+fn deviation(set: &QueueSet, ids: &QueueIds) -> Result<(), Invalid> {
+    let Some(Policer { exceed: ExceedAction::Deviate { queue }, .. }) = set.policer else {
+        return Ok(());
+    };
+    let (first, last) = run(set.first, set.count);
+    let checked = if (first..=last).contains(&u32::from(queue)) {
+        let expected = "a queue outside the policed set";
+        Err(Invalid::new(Cause::Inconsistent, expected, queue))
+    } else {
+        ids.must_hold(queue)
+    };
+    checked.map_err(|invalid| invalid.within("policer.exceed.deviate.queue"))
+}
+
+fn shaper_groups(sets: &[QueueSet]) -> Result<(), Invalid> {
+    let mut buckets: HashMap<u16, (u32, u32)> = HashMap::new();
+    for (index, set) in sets.iter().enumerate() {
+        let Some(Shaper { rate_kbps, burst_bytes, group: Some(group) }) = set.shaper else {
+            continue;
+        };
+        let bucket = *buckets.entry(group).or_insert((rate_kbps, burst_bytes));
+        if bucket != (rate_kbps, burst_bytes) {
+            let expected = format!("rate and burst {bucket:?} of the others of group {group}");
+            let found = format!("{:?}", (rate_kbps, burst_bytes));
+            return Err(Invalid::new(Cause::Inconsistent, expected, found)
+                .within("shaper")
+                .at_index(index)
+                .within("queues"));
+        }
+    }
+    Ok(())
+}
+
+fn classifier_targets(classifier: &Classifier, ids: &QueueIds) -> Result<(), Invalid> {
+    let cover = |target: QueueTarget, component: &str| {
+        ids.must_cover(target).map_err(|invalid| invalid.within(component))
+    };
+    match classifier {
+        Classifier::RoundRobin(target) => ids.must_cover(*target),
+        Classifier::StochasticHash(hash) | Classifier::HostThenFlow(hash) => {
+            cover(hash.target, "target")
+        }
+        Classifier::Osi(osi) => {
+            for (index, filter) in osi.filters.iter().enumerate() {
+                cover(filter.target, "target")
+                    .map_err(|invalid| invalid.at_index(index).within("filters"))?;
+            }
+            cover(osi.default, "default")
+        }
+        Classifier::L4sEcn(l4s) => {
+            cover(l4s.l4s, "l4s")?;
+            cover(l4s.classic, "classic")
+        }
+    }
+    .map_err(|invalid| invalid.within(classifier.kind()))
+}
+
+fn scheduler_targets(scheduler: &Scheduler, ids: &QueueIds) -> Result<(), Invalid> {
+    match scheduler {
+        Scheduler::RoundRobin | Scheduler::DeficitRoundRobin { .. } => Ok(()),
+        Scheduler::StrictPriority { order } => {
+            let mut listed = QueueIds::default();
+            order.iter().enumerate().try_for_each(|(index, target)| {
+                listed
+                    .add(target.first, target.count)
+                    .and_then(|()| ids.must_cover(*target))
+                    .map_err(|invalid| invalid.at_index(index).within("order"))
+            })
+        }
+        Scheduler::Weighted { weights, .. } => {
+            targets(ids, weights.iter().map(|weight| weight.target), "weights")
+        }
+        Scheduler::EarliestDeadlineFirst { budgets } => {
+            targets(ids, budgets.iter().map(|budget| budget.target), "budgets")
+        }
+        Scheduler::ConditionalPriority { l4s, classic, .. } => {
+            ids.must_hold(*l4s).map_err(|invalid| invalid.within("l4s"))?;
+            ids.must_hold(*classic).map_err(|invalid| invalid.within("classic"))
+        }
+    }
+    .map_err(|invalid| invalid.within(scheduler.kind()))
+}
+
+/// Targets that must exist and be listed once.
+fn targets(
+    ids: &QueueIds,
+    targets: impl Iterator<Item = QueueTarget>,
+    list: &str,
+) -> Result<(), Invalid> {
+    let mut listed = QueueIds::default();
+    for (index, target) in targets.enumerate() {
+        listed
+            .add(target.first, target.count)
+            .and_then(|()| ids.must_cover(target))
+            .map_err(|invalid| invalid.within("target").at_index(index).within(list))?;
+    }
+    Ok(())
+}
