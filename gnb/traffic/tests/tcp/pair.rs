@@ -1,0 +1,252 @@
+//! Two ends of a flow joined by virtual links, after quinn-proto's `Pair`.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::{BinaryHeap, VecDeque};
+
+use traffic::tcp::TcpStats;
+use traffic::{AppConfig, Ecn, Endpoint, Flow, FlowConfig, Packet, ServerSide, TcpConfig, UeSide};
+
+/// What a link does with a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Deliver,
+    Drop,
+    Mark,
+    /// Arrives this much later than it would; others overtake it.
+    Late(u64),
+}
+
+/// Decides by the packet, its number on this link (from 0) and the time.
+pub(crate) type Judge = fn(&Packet, u64, u64) -> Fate;
+
+/// A serialising link with a drop-tail buffer and a propagation delay.
+#[derive(Clone)]
+pub(crate) struct Link {
+    pub(crate) rate_bps: u64,
+    pub(crate) delay_us: u64,
+    pub(crate) buffer_packets: usize,
+    pub(crate) judge: Judge,
+    /// Fates by packet number, before `judge` is asked.
+    pub(crate) script: Vec<Fate>,
+    /// Nothing leaves within `[from, to)`.
+    pub(crate) stall_us: (u64, u64),
+    pub(crate) tail_drops: u64,
+    busy_until_ns: u64,
+    departures_ns: VecDeque<u64>,
+    offered: u64,
+}
+
+impl Link {
+    pub(crate) fn new(rate_bps: u64, delay_us: u64, buffer_packets: usize) -> Self {
+        Self {
+            rate_bps,
+            delay_us,
+            buffer_packets,
+            judge: |_, _, _| Fate::Deliver,
+            script: Vec::new(),
+            stall_us: (0, 0),
+            tail_drops: 0,
+            busy_until_ns: 0,
+            departures_ns: VecDeque::new(),
+            offered: 0,
+        }
+    }
+
+    /// When the packet reaches the far end, if it does.
+    fn carry(&mut self, packet: &mut Packet, now_us: u64) -> Option<u64> {
+        let number = self.offered;
+        self.offered += 1;
+        let fate = match self.script.get(number as usize) {
+            Some(&fate) => fate,
+            None => (self.judge)(packet, number, now_us),
+        };
+        let mut extra_us = 0;
+        match fate {
+            Fate::Drop => return None,
+            Fate::Mark if packet.ecn == Ecn::NotEct => return None,
+            Fate::Mark => packet.ecn = Ecn::Ce,
+            Fate::Late(us) => extra_us = us,
+            Fate::Deliver => {}
+        }
+        let now_ns = now_us * 1_000;
+        while self.departures_ns.front().is_some_and(|&at| at <= now_ns) {
+            self.departures_ns.pop_front();
+        }
+        if self.departures_ns.len() >= self.buffer_packets {
+            self.tail_drops += 1;
+            return None;
+        }
+        let mut start_ns = self.busy_until_ns.max(now_ns);
+        if (self.stall_us.0 * 1_000..self.stall_us.1 * 1_000).contains(&start_ns) {
+            start_ns = self.stall_us.1 * 1_000;
+        }
+        self.busy_until_ns = start_ns + u64::from(packet.len_bytes) * 8_000_000_000 / self.rate_bps;
+        self.departures_ns.push_back(self.busy_until_ns);
+        Some(self.busy_until_ns.div_ceil(1_000) + self.delay_us + extra_us)
+    }
+}
+
+#[derive(Clone)]
+struct Arrival {
+    at_us: u64,
+    order: u64,
+    to_ue: bool,
+    packet: Packet,
+}
+
+impl PartialEq for Arrival {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+impl Eq for Arrival {}
+impl PartialOrd for Arrival {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Arrival {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.at_us, self.order).cmp(&(other.at_us, other.order))
+    }
+}
+
+/// A flow over a downlink and an uplink.
+#[derive(Clone)]
+pub(crate) struct Pair {
+    pub(crate) flow: Flow,
+    pub(crate) now_us: u64,
+    pub(crate) down: Link,
+    pub(crate) up: Link,
+    on_the_way: BinaryHeap<Reverse<Arrival>>,
+    order: u64,
+    outbox: Vec<Packet>,
+    /// FNV-1a over everything that was sent: when, which way, how long, what about.
+    pub(crate) fingerprint: u64,
+}
+
+impl Pair {
+    /// A flow of `app` from time 0 on.
+    pub(crate) fn new(app: AppConfig, down: Link, up: Link) -> Self {
+        Self::with_config(&FlowConfig::new(app), down, up)
+    }
+
+    pub(crate) fn with_config(config: &FlowConfig, down: Link, up: Link) -> Self {
+        Self {
+            flow: Flow::new(1, config, 0).unwrap(),
+            now_us: 0,
+            down,
+            up,
+            on_the_way: BinaryHeap::new(),
+            order: 0,
+            outbox: Vec::new(),
+            fingerprint: 0xcbf2_9ce4_8422_2325,
+        }
+    }
+
+    /// A TCP download over a symmetric path of this rate, RTT and downlink buffer.
+    pub(crate) fn tcp(
+        config: TcpConfig,
+        rate_bps: u64,
+        rtt_us: u64,
+        buffer_packets: usize,
+    ) -> Self {
+        Self::new(
+            AppConfig::Tcp(config),
+            Link::new(rate_bps, rtt_us / 2, buffer_packets),
+            Link::new(1_000_000_000_000, rtt_us - rtt_us / 2, usize::MAX),
+        )
+    }
+
+    pub(crate) fn tcp_stats(&self) -> TcpStats {
+        self.flow.stats().tcp.unwrap()
+    }
+
+    pub(crate) fn acks_sent(&self) -> u64 {
+        match &self.flow.ue {
+            UeSide::Tcp(receiver) => receiver.acks_sent(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        match &self.flow.server {
+            ServerSide::Tcp(sender) => sender.is_finished(self.now_us),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Goodput over `[from, to)`, bit/s.
+    pub(crate) fn goodput_bps(&self, from_us: u64, to_us: u64) -> f64 {
+        self.flow.ue.arrivals().goodput().mean_bps(from_us, to_us)
+    }
+
+    fn next_us(&self) -> Option<u64> {
+        [
+            self.on_the_way.peek().map(|Reverse(arrival)| arrival.at_us),
+            self.flow.server.next_deadline_us(),
+            self.flow.ue.next_deadline_us(),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    /// One step of virtual time; `false` when nothing will ever happen again.
+    pub(crate) fn step(&mut self) -> bool {
+        let Some(next_us) = self.next_us() else { return false };
+        self.now_us = self.now_us.max(next_us);
+        let now_us = self.now_us;
+        while self.on_the_way.peek().is_some_and(|Reverse(arrival)| arrival.at_us <= now_us) {
+            let Some(Reverse(arrival)) = self.on_the_way.pop() else { break };
+            if arrival.to_ue {
+                self.flow.ue.on_packet(&arrival.packet, now_us, &mut self.outbox);
+            } else {
+                self.flow.server.on_packet(&arrival.packet, now_us, &mut self.outbox);
+            }
+            self.send(!arrival.to_ue);
+        }
+        for to_ue in [true, false] {
+            let end: &mut dyn Endpoint =
+                if to_ue { &mut self.flow.server } else { &mut self.flow.ue };
+            if end.next_deadline_us().is_some_and(|at_us| at_us <= now_us) {
+                end.poll(now_us, &mut self.outbox);
+                assert!(
+                    end.next_deadline_us().is_none_or(|at_us| at_us > now_us),
+                    "a deadline that poll does not clear would stop time at {now_us}"
+                );
+            }
+            self.send(to_ue);
+        }
+        true
+    }
+
+    fn send(&mut self, to_ue: bool) {
+        let mut outbox = std::mem::take(&mut self.outbox);
+        for mut packet in outbox.drain(..) {
+            for word in [self.now_us, u64::from(packet.len_bytes), u64::from(to_ue)] {
+                self.fingerprint = (self.fingerprint ^ word).wrapping_mul(0x0100_0000_01b3);
+            }
+            let link = if to_ue { &mut self.down } else { &mut self.up };
+            if let Some(at_us) = link.carry(&mut packet, self.now_us) {
+                self.order += 1;
+                self.on_the_way.push(Reverse(Arrival { at_us, order: self.order, to_ue, packet }));
+            }
+        }
+        self.outbox = outbox;
+    }
+
+    /// Runs until `end_us` or until nothing happens any more.
+    pub(crate) fn run_until(&mut self, end_us: u64) {
+        while self.next_us().is_some_and(|at_us| at_us <= end_us) && self.step() {}
+        self.now_us = self.now_us.max(end_us);
+    }
+}
+
+/// A fair coin of probability `per_million`, by packet number: the same on every run.
+pub(crate) fn coin(number: u64, per_million: u64) -> bool {
+    let mut z = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (z ^ (z >> 31)) % 1_000_000 < per_million
+}

@@ -1,0 +1,151 @@
+//! Loss, lateness and silence.
+
+use traffic::{CongestionAlgorithm, TcpConfig};
+
+use crate::pair::{Fate, Pair, coin};
+
+fn download(segments: u64) -> TcpConfig {
+    TcpConfig { total_bytes: Some(segments * 1448), ..TcpConfig::default() }
+}
+
+#[test]
+fn many_losses_in_one_round_trip_are_repaired_without_a_time_out() {
+    let mut pair = Pair::tcp(download(2_000), 50_000_000, 40_000, 10_000);
+    pair.down.judge = |_, n, _| {
+        if (100..140).contains(&n) && n % 3 != 0 { Fate::Drop } else { Fate::Deliver }
+    };
+    pair.run_until(20_000_000);
+    let stats = pair.tcp_stats();
+    assert!(pair.is_finished());
+    assert_eq!(stats.timeouts, 0);
+    assert_eq!(stats.fast_recoveries, 1);
+    assert_eq!(stats.retransmitted_packets, 27, "each lost segment once and no other");
+    assert_eq!(stats.lost_packets, 27);
+}
+
+#[test]
+fn a_lost_retransmission_is_found_without_a_time_out() {
+    let mut pair = Pair::tcp(download(2_000), 50_000_000, 40_000, 10_000);
+    pair.down.judge = |packet, n, now_us| {
+        let traffic::Body::Tcp(segment) = &packet.body else { return Fate::Deliver };
+        // The first two transmissions of this segment.
+        let first = segment.seq == 200 * 1448 && n < 700;
+        if first && now_us < 250_000 { Fate::Drop } else { Fate::Deliver }
+    };
+    pair.run_until(20_000_000);
+    let stats = pair.tcp_stats();
+    assert!(pair.is_finished());
+    assert!(stats.retransmitted_packets >= 2, "{stats:?}");
+    assert_eq!(stats.timeouts, 0);
+}
+
+#[test]
+fn a_lost_tail_is_repaired_by_a_probe() {
+    for lost in [1, 3] {
+        let mut pair = Pair::tcp(download(60), 50_000_000, 40_000, 10_000);
+        pair.down.script =
+            (0..60).map(|n| if n >= 60 - lost { Fate::Drop } else { Fate::Deliver }).collect();
+        let mut end_us = 0;
+        while !pair.is_finished() {
+            assert!(pair.step());
+            end_us = pair.now_us;
+        }
+        let stats = pair.tcp_stats();
+        assert_eq!((stats.timeouts, stats.tail_loss_probes), (0, 1), "{lost} lost");
+        assert_eq!(stats.retransmitted_packets, lost);
+        // Three rounds of data, 2 SRTT and up to 200 ms for the probe, a round or two to repair.
+        assert!(end_us < 500_000, "{lost} lost: {end_us}");
+    }
+}
+
+#[test]
+fn two_packets_of_reordering_retransmit_nothing() {
+    let mut pair = Pair::tcp(download(5_000), 50_000_000, 40_000, 10_000);
+    // A packet takes 240 µs; two overtake.
+    pair.down.judge = |_, n, _| if n % 50 == 25 { Fate::Late(600) } else { Fate::Deliver };
+    pair.run_until(20_000_000);
+    let stats = pair.tcp_stats();
+    assert!(pair.is_finished());
+    assert_eq!((stats.retransmitted_packets, stats.lost_packets), (0, 0));
+}
+
+#[test]
+fn reordering_within_a_quarter_rtt_is_learnt_and_its_one_reduction_taken_back() {
+    let mut pair = Pair::tcp(download(20_000), 50_000_000, 40_000, 10_000);
+    pair.down.judge = |_, n, _| if n % 50 == 25 { Fate::Late(8_000) } else { Fate::Deliver };
+    pair.run_until(30_000_000);
+    let stats = pair.tcp_stats();
+    assert!(pair.is_finished());
+    // Until reordering has been seen, three SACKs mean loss (RFC 8985 §6.2 step 4).
+    assert!(stats.retransmitted_packets <= 3, "{stats:?}");
+    assert_eq!(stats.undone_reductions, stats.fast_recoveries, "{stats:?}");
+    assert_eq!(stats.timeouts, 0);
+}
+
+#[test]
+fn a_stalled_link_causes_a_time_out_whose_reduction_is_taken_back() {
+    let mut pair = Pair::tcp(TcpConfig::default(), 20_000_000, 40_000, 5_000);
+    pair.down.stall_us = (5_000_000, 8_000_000);
+    pair.run_until(4_900_000);
+    let before = pair.tcp_stats();
+    pair.run_until(20_000_000);
+    let after = pair.tcp_stats();
+    assert!(after.timeouts > before.timeouts);
+    assert_eq!(after.undone_reductions, 1);
+    assert!(after.retransmitted_packets - before.retransmitted_packets <= 5, "{after:?}");
+    let rate_bps = pair.goodput_bps(9_000_000, 20_000_000);
+    assert!(rate_bps > 0.98 * 20e6 * 1448.0 / 1500.0, "{rate_bps}");
+}
+
+#[test]
+fn after_a_blackout_the_flow_comes_back() {
+    let mut pair = Pair::tcp(TcpConfig::default(), 20_000_000, 40_000, 200);
+    pair.down.judge = |_, _, now_us| {
+        if (5_000_000..9_000_000).contains(&now_us) { Fate::Drop } else { Fate::Deliver }
+    };
+    pair.run_until(30_000_000);
+    // The timer backs off to 0.24 · 2ⁿ s: at worst it fires as long after the end as it lasted.
+    let rate_bps = pair.goodput_bps(15_000_000, 30_000_000);
+    assert!(rate_bps > 0.9 * 20e6 * 1448.0 / 1500.0, "{rate_bps}");
+    assert!(pair.tcp_stats().timeouts >= 3);
+}
+
+#[test]
+fn lost_acknowledgements_do_little_harm() {
+    let mut pair = Pair::tcp(TcpConfig::default(), 20_000_000, 40_000, 200);
+    pair.up.judge = |_, n, _| if coin(n, 300_000) { Fate::Drop } else { Fate::Deliver };
+    pair.run_until(20_000_000);
+    let rate_bps = pair.goodput_bps(2_000_000, 20_000_000);
+    assert!(rate_bps > 0.95 * 20e6 * 1448.0 / 1500.0, "{rate_bps}");
+    assert_eq!(pair.tcp_stats().timeouts, 0);
+}
+
+#[test]
+fn a_time_out_in_the_middle_of_reno_recovery_does_not_reduce_twice() {
+    let config = TcpConfig {
+        congestion: CongestionAlgorithm::Reno,
+        total_bytes: Some(3_000 * 1448),
+        ..TcpConfig::default()
+    };
+    let mut pair = Pair::tcp(config, 50_000_000, 40_000, 10_000);
+    pair.down.judge = |packet, _, now_us| {
+        let traffic::Body::Tcp(segment) = &packet.body else { return Fate::Deliver };
+        let hole = segment.seq == 100 * 1448 && now_us < 500_000;
+        // Everything is lost for a while after the hole was found.
+        if hole || (200_000..500_000).contains(&now_us) { Fate::Drop } else { Fate::Deliver }
+    };
+    let mut window_before = 0;
+    let mut ssthresh = Vec::new();
+    while !pair.is_finished() && pair.step() {
+        let stats = pair.tcp_stats();
+        match stats.ssthresh_bytes {
+            None => window_before = stats.cwnd_bytes,
+            Some(it) if ssthresh.last() != Some(&it) => ssthresh.push(it),
+            Some(_) => {}
+        }
+    }
+    assert!(pair.is_finished());
+    assert!(pair.tcp_stats().timeouts >= 1);
+    assert!(ssthresh[0] >= window_before / 2 - 1448, "{ssthresh:?} from {window_before}");
+    assert_eq!(ssthresh.len(), 1, "{ssthresh:?}");
+}

@@ -1,0 +1,169 @@
+//! A sender alone, answered by hand.
+
+use traffic::tcp::congestion::{AckEvent, CongestionController, CongestionSignal};
+use traffic::tcp::{SackBlocks, TcpSegment, TcpSender};
+use traffic::{Body, Ecn, Endpoint, Packet, TcpConfig};
+
+const MSS: u64 = 1448;
+
+/// `window_segments` is the receive window.
+fn ack(window_segments: u32, bytes: u64, ts_ecr: u32, sack: SackBlocks) -> Packet {
+    Packet {
+        sent_us: 0,
+        flow: 1,
+        len_bytes: 52,
+        ecn: Ecn::NotEct,
+        dscp: 0,
+        body: Body::Tcp(TcpSegment {
+            seq: 0,
+            ack: bytes,
+            payload_bytes: 0,
+            window_bytes: window_segments * MSS as u32,
+            ts_val: 1,
+            ts_ecr,
+            sack,
+            ece: false,
+            cwr: false,
+        }),
+    }
+}
+
+fn seq(packet: &Packet) -> u64 {
+    match &packet.body {
+        Body::Tcp(segment) => segment.seq / MSS,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Holds a fixed window and paces at a fixed rate.
+#[derive(Debug, Clone)]
+struct Fixed {
+    window_bytes: u64,
+    rate_bps: Option<u64>,
+    reductions: u64,
+}
+
+impl CongestionController for Fixed {
+    fn on_ack(&mut self, _ack: &AckEvent) {}
+    fn on_congestion_event(&mut self, _now_us: u64, _signal: CongestionSignal) {
+        self.reductions += 1;
+    }
+    fn on_retransmission_timeout(&mut self, _now_us: u64) {}
+    fn window_bytes(&self) -> u64 {
+        self.window_bytes
+    }
+    fn ssthresh_bytes(&self) -> Option<u64> {
+        Some(self.reductions)
+    }
+    fn pacing_rate_bps(&self) -> Option<u64> {
+        self.rate_bps
+    }
+    fn clone_box(&self) -> Box<dyn CongestionController> {
+        Box::new(self.clone())
+    }
+}
+
+fn sender(window_segments: u64, receive_window_segments: u64, rate_bps: Option<u64>) -> TcpSender {
+    let config =
+        TcpConfig { receive_window_bytes: receive_window_segments * MSS, ..TcpConfig::default() };
+    let controller = Fixed { window_bytes: window_segments * MSS, rate_bps, reductions: 0 };
+    TcpSender::with_controller(1, 0, &config, 0, None, Box::new(controller))
+}
+
+#[test]
+fn a_pacing_controller_spaces_its_datagrams() {
+    // 1500 B at 12 Mbit/s are 1 ms.
+    let mut sender = sender(100, 1_000, Some(12_000_000));
+    let mut out = Vec::new();
+    for _ in 0..20 {
+        let now_us = sender.next_deadline_us().unwrap();
+        sender.poll(now_us, &mut out);
+    }
+    let times: Vec<u64> = out.iter().map(|packet| packet.sent_us).collect();
+    assert_eq!(times, (0..20).map(|n| n * 1_000).collect::<Vec<_>>());
+}
+
+/// RFC 8985 §7.4.2: when data sent after a retransmitted probe is acknowledged and no duplicate was
+/// reported, the probe has filled a hole, and the window answers to that loss.
+#[test]
+fn a_probe_that_repaired_a_loss_reduces_the_window() {
+    for (duplicate, reductions) in [(false, 1), (true, 0)] {
+        let mut sender = sender(100, 10, None);
+        let mut out = Vec::new();
+        sender.poll(0, &mut out);
+        assert_eq!(out.len(), 10, "the receive window is full");
+        sender.on_packet(&ack(10, 9 * MSS, 0, SackBlocks::EMPTY), 40_000, &mut out);
+        // The receive window moved by nine, and the tenth is still unanswered with the new nine.
+        sender.on_packet(&ack(10, 9 * MSS, 0, SackBlocks::EMPTY), 41_000, &mut out);
+        out.clear();
+        let now_us = sender.next_deadline_us().unwrap();
+        sender.poll(now_us, &mut out);
+        assert_eq!(out.iter().map(seq).collect::<Vec<_>>(), [18], "the tail once more");
+        out.clear();
+        let mut sack = SackBlocks::EMPTY;
+        if duplicate {
+            sack.push(18 * MSS, 19 * MSS);
+        }
+        let now_us = now_us + 40_000;
+        sender.on_packet(&ack(10, 19 * MSS, now_us as u32, sack), now_us, &mut out);
+        let now_us = now_us + 40_000;
+        sender.on_packet(&ack(10, 21 * MSS, now_us as u32, SackBlocks::EMPTY), now_us, &mut out);
+        assert_eq!(sender.stats().ssthresh_bytes, Some(reductions), "duplicate: {duplicate}");
+    }
+}
+
+#[test]
+fn an_acknowledgement_of_what_was_never_sent_is_ignored() {
+    let mut sender = sender(10, 100, None);
+    let mut out = Vec::new();
+    sender.poll(0, &mut out);
+    let before = sender.stats();
+    sender.on_packet(&ack(100, 11 * MSS, 0, SackBlocks::EMPTY), 40_000, &mut out);
+    assert_eq!(sender.stats(), before);
+}
+
+#[test]
+fn nonsense_in_sack_blocks_does_not_upset_the_count() {
+    let mut sender = sender(10, 100, None);
+    let mut out = Vec::new();
+    sender.poll(0, &mut out);
+    for (start, end) in
+        [(5 * MSS, 4 * MSS), (3 * MSS, 3 * MSS), (50 * MSS, 60 * MSS), (10, 90), (MSS + 1, 3 * MSS)]
+    {
+        let mut sack = SackBlocks::EMPTY;
+        sack.push(start, end);
+        sender.on_packet(&ack(100, 0, 0, sack), 40_000, &mut out);
+    }
+    // Of all these only the last covers a whole segment, the third.
+    assert_eq!(sender.stats().in_flight_bytes, 10 * MSS);
+    assert_eq!(out.len(), 11, "which lets one more go");
+    sender.on_packet(&ack(100, 11 * MSS, 0, SackBlocks::EMPTY), 80_000, &mut out);
+    assert_eq!(sender.stats().in_flight_bytes, 10 * MSS);
+    assert_eq!(sender.stats().acked_bytes, 11 * MSS);
+}
+
+/// RFC 6298 §5.5 and §5.7.
+#[test]
+fn the_time_out_doubles_until_something_is_acknowledged() {
+    let mut sender = sender(1, 100, None);
+    let mut out = Vec::new();
+    sender.poll(0, &mut out);
+    sender.on_packet(&ack(100, MSS, 0, SackBlocks::EMPTY), 100_000, &mut out);
+    let mut times = Vec::new();
+    for _ in 0..6 {
+        let now_us = sender.next_deadline_us().unwrap();
+        sender.poll(now_us, &mut out);
+        times.push(now_us);
+    }
+    // A probe first (new data is not blocked by the window), then time-outs at RTO, 2 RTO, 4 RTO …
+    assert_eq!(sender.stats().tail_loss_probes, 1);
+    let gaps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert_eq!(gaps, [300_000, 600_000, 1_200_000, 2_400_000, 4_800_000]);
+    let now_us = times[5] + 100_000;
+    sender.on_packet(
+        &ack(100, 2 * MSS, now_us as u32 - 100_000, SackBlocks::EMPTY),
+        now_us,
+        &mut out,
+    );
+    assert!(sender.stats().rto_us < 400_000, "{}", sender.stats().rto_us);
+}
