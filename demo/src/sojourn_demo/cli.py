@@ -1,0 +1,164 @@
+"""``sojourn-demo``: runs the loop on loopback and writes the report."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from sojourn_demo import report
+from sojourn_demo.errors import DemoError
+from sojourn_demo.live import View, read_decisions
+from sojourn_demo.measure import summarise
+from sojourn_demo.programs import Programs
+from sojourn_demo.recording import read_recording
+from sojourn_demo.scenario import write_scenario
+from sojourn_demo.table import table
+
+INTERRUPTED = 130
+
+
+async def run(arguments: argparse.Namespace, console: Console) -> None:
+    """The whole demo.
+
+    Raises:
+        DemoError: Something the user can mend.
+    """
+    out: Path = arguments.out
+    out.mkdir(parents=True, exist_ok=True)
+    seconds = arguments.before + arguments.after
+    scenario = write_scenario(
+        arguments.scenario, out, duration_s=seconds, trace=arguments.trace, seed=arguments.seed
+    )
+    recorded, log, stats = out / "with_control", out / "decisions.jsonl", out / "stats.json"
+    log.unlink(missing_ok=True)
+    stats.unlink(missing_ok=True)
+    any_port = "127.0.0.1:0"
+    async with Programs(out) as programs:
+        gnb = await programs.start(
+            *("gnb-lab", "serve", str(scenario), "--out", str(recorded)),
+            *("--listen", any_port, "--metrics-listen", any_port),
+        )
+        gateway = gnb.ready["listen"]
+        forecaster = await programs.start(
+            *("rlc-forecaster", "--gateway.address", gateway),
+            *("--http.listen", any_port, "--forecast.listen", any_port),
+        )
+        controller = await programs.start(
+            *("tc-controller", "--gateway.address", gateway, "--http.listen", any_port),
+            *("--decision_log.path", str(log), "--stats", str(stats)),
+            *("--observe_for_s", str(arguments.before)),
+            *(("--policy", str(arguments.policy)) if arguments.policy else ()),
+        )
+        for program in (gnb, forecaster, controller):
+            console.print(f"{program.name:<15} metrics http://{program.ready['metrics']}/metrics")
+        view = View(console, gnb.ready["metrics"], log, arguments.before)
+        await view.run(programs, seconds)
+        await programs.stop(controller)
+        await programs.stop(forecaster)
+        await programs.stop(gnb)
+    await finish(arguments, console, scenario, recorded)
+
+
+async def finish(
+    arguments: argparse.Namespace, console: Console, scenario: Path, recorded: Path
+) -> None:
+    """Simulates the same seconds without control, then says what came of it all."""
+    out: Path = arguments.out
+    alone = out / "without_control"
+    program = Path(sys.executable).parent / "gnb-lab"
+    process = await asyncio.create_subprocess_exec(
+        *(str(program), "run", str(scenario), "--out", str(alone)),
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    _, errors = await process.communicate()
+    if process.returncode != 0:
+        raise DemoError(f"gnb-lab run: {errors.decode(errors='replace').strip()}")
+    recording, without = read_recording(recorded), read_recording(alone)
+    summary = summarise(
+        recording,
+        without,
+        read_decisions(out / "decisions.jsonl"),
+        _json(out / "stats.json"),
+        arguments.before,
+    )
+    (out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
+    title = "Sojourn: one bearer, before and after"
+    if arguments.trace:
+        title += f" ({arguments.trace.name})"
+    report.write_report(out / "report.html", title, recording, without, summary)
+    console.print(table(summary))
+    loop = summary["loop"]
+    console.print(
+        f"indication p50 {_show(loop['indication_latency_us']['p50'])} µs, detection to"
+        f" acknowledged p50 {_show(loop['detect_to_ack_ms']['p50'])} ms,"
+        f" {len(summary['decisions'])} decision(s)"
+    )
+    console.print(f"report   {out / 'report.html'}\nsummary  {out / 'summary.json'}")
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    return found
+
+
+def _show(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.2f}"
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    made = argparse.ArgumentParser(prog="sojourn-demo", description=__doc__)
+    made.add_argument(
+        "--scenario",
+        type=Path,
+        default=Path("gnb/lab/scenarios/default.yaml"),
+        help="scenario of the emulated gNB (default: %(default)s)",
+    )
+    made.add_argument(
+        "--trace", type=Path, help="Mahimahi trace as the radio of every UE; .xz and .gz too"
+    )
+    made.add_argument("--policy", type=Path, help="policy of the controller (default: its own)")
+    made.add_argument(
+        "--before", type=float, default=10.0, help="uncontrolled seconds (default: %(default)g)"
+    )
+    made.add_argument(
+        "--after", type=float, default=30.0, help="seconds after that (default: %(default)g)"
+    )
+    made.add_argument("--seed", type=int, help="seed of the scenario (default: the scenario's)")
+    made.add_argument(
+        "--out", type=Path, default=Path("out/demo"), help="folder to write (default: %(default)s)"
+    )
+    return made
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the program: 0, 2 for what the user can mend, 130 when interrupted."""
+    given = parser().parse_args(arguments)
+    console = Console()
+    # SIGTERM ends the run the way Ctrl-C does: the block that holds the programs is left.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        asyncio.run(run(given, console))
+    except DemoError as error:
+        print(f"sojourn-demo: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("sojourn-demo: interrupted, all programs stopped", file=sys.stderr)
+        return INTERRUPTED
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

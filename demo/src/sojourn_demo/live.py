@@ -1,0 +1,179 @@
+"""The live view: what the metrics endpoints and the decision log say while it runs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+import urllib.request
+from collections import deque
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from prometheus_client.parser import text_string_to_metric_families
+from rich.console import Console, Group
+from rich.live import Live
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from sojourn_demo.programs import Programs
+
+PERIOD_S = 0.25
+BARS = " ▁▂▃▄▅▆▇█"
+HISTORY = 60
+SHOWN_DECISIONS = 6
+
+
+@dataclass(slots=True)
+class Trend:
+    """The last values of one quantity, with a sparkline."""
+
+    name: str
+    unit: str
+    values: deque[float] = field(default_factory=lambda: deque(maxlen=HISTORY))
+
+    def add(self, value: float | None) -> None:
+        """One more, if there is one."""
+        if value is not None:
+            self.values.append(value)
+
+    def row(self) -> tuple[str, str, str]:
+        """Name, value with unit, sparkline."""
+        if not self.values:
+            return self.name, "–", ""
+        top = max(self.values) or 1.0
+        last = len(BARS) - 1
+        line = "".join(BARS[round(max(v, 0.0) / top * last)] for v in self.values)
+        return self.name, f"{self.values[-1]:,.1f} {self.unit}", line
+
+
+class View:
+    """Polls the endpoints and draws."""
+
+    def __init__(self, console: Console, metrics: str, log: Path, let_loose_s: float) -> None:
+        self._console = console
+        self._metrics = metrics
+        self._log = log
+        self._let_loose_s = let_loose_s
+        self._rtt = Trend("ping round trip", "ms")
+        self._hol = Trend("RLC head of line", "ms")
+        self._rlc = Trend("RLC buffer", "kB")
+        self._tc = Trend("TC pipeline", "kB")
+        self._goodput = Trend("bulk goodput", "Mbit/s")
+        self._used = Trend("used RBs", "%")
+        self._before: tuple[float, float] | None = None
+
+    async def run(self, programs: Programs, seconds: float) -> None:
+        """Shows `seconds` of the run; raises `DemoError` when a program ends on its own."""
+        began = time.monotonic()
+        terminal = self._console.is_terminal
+        with Live(console=self._console, auto_refresh=False, transient=True) as live:
+            next_line_s = 0.0
+            while (elapsed_s := time.monotonic() - began) < seconds:
+                programs.check()
+                await self._poll()
+                if terminal:
+                    live.update(self._draw(elapsed_s, seconds), refresh=True)
+                elif elapsed_s >= next_line_s:
+                    self._console.print(self._line(elapsed_s))
+                    next_line_s += 5.0
+                await asyncio.sleep(PERIOD_S)
+
+    async def _poll(self) -> None:
+        try:
+            text = await asyncio.to_thread(_get, f"http://{self._metrics}/metrics")
+        except OSError:
+            return
+        values = _sums(text)
+        self._hol.add(_scaled(values.get("sojourn_rlc_hol_seconds"), 1e3))
+        self._rlc.add(_scaled(values.get("sojourn_rlc_occupancy_bytes"), 1e-3))
+        self._tc.add(_scaled(values.get("sojourn_tc_backlog_bytes"), 1e-3))
+        self._used.add(_scaled(values.get("sojourn_prb_used_ratio"), 1e2))
+        self._rtt.add(_scaled(values.get("sojourn_flow_rtt_seconds"), 1e3))
+        now = (time.monotonic(), values.get("sojourn_flow_goodput_bytes_total", 0.0))
+        if self._before is not None and now[0] > self._before[0]:
+            rate = (now[1] - self._before[1]) * 8 / (now[0] - self._before[0])
+            self._goodput.add(rate / 1e6)
+        self._before = now
+
+    def _trends(self) -> tuple[Trend, ...]:
+        return (self._rtt, self._hol, self._rlc, self._tc, self._goodput, self._used)
+
+    def _draw(self, elapsed_s: float, seconds: float) -> Panel:
+        grid = Table.grid(padding=(0, 2))
+        grid.add_column()
+        grid.add_column(justify="right", min_width=16)
+        grid.add_column(style="cyan")
+        for trend in self._trends():
+            grid.add_row(*trend.row())
+        told = [Text(line) for line in self._decisions()]
+        return Panel(
+            Group(grid, Text(), *(told or [Text("no decision yet", style="dim")])),
+            title=f"{elapsed_s:4.1f} of {seconds:.0f} s · {self._phase(elapsed_s)}",
+            title_align="left",
+        )
+
+    def _line(self, elapsed_s: float) -> str:
+        shown = "  ".join(f"{name} {value}" for name, value, _ in map(Trend.row, self._trends()))
+        return f"{elapsed_s:5.1f} s  {shown}"
+
+    def _phase(self, elapsed_s: float) -> str:
+        if elapsed_s < self._let_loose_s:
+            return f"uncontrolled, let loose at {self._let_loose_s:.0f} s"
+        return "the controller is let loose"
+
+    def _decisions(self) -> list[str]:
+        lines = []
+        for record in read_decisions(self._log)[-SHOWN_DECISIONS:]:
+            if record["event"] == "decided":
+                lines.append(f"{record['id']}  decided   {record['rung']['template']}")
+            elif record["event"] == "answered":
+                took_ms = record["detect_to_ack_us"] / 1e3
+                told = ", ".join(record["outcome"])
+                lines.append(f"{record['id']}  {told}  {took_ms:.2f} ms after detection")
+            elif record["event"] == "verified":
+                lines.append(f"{record['id']}  verified  {record['verdict']}")
+            elif record["event"] == "rolled_back":
+                lines.append(f"{record['id']}  rolled back to {record['to']}")
+        return lines
+
+
+def read_decisions(log: Path) -> list[dict[str, Any]]:
+    """The records of a decision log that belong to a decision; a half-written line is left out."""
+    records = []
+    try:
+        lines = log.read_text().splitlines()
+    except OSError:
+        return []
+    for line in lines:
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(record, dict) and record.get("id") and "event" in record:
+            records.append(record)
+    return records
+
+
+def _get(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=1.0) as answer:  # noqa: S310 - an http address of ours
+        body: bytes = answer.read()
+    return body.decode()
+
+
+def _sums(text: str) -> dict[str, float]:
+    """Each metric summed over its labels; of delays the largest."""
+    values: dict[str, float] = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            if sample.name.endswith("_seconds"):
+                values[sample.name] = max(values.get(sample.name, 0.0), sample.value)
+            else:
+                values[sample.name] = values.get(sample.name, 0.0) + sample.value
+    return values
+
+
+def _scaled(value: float | None, factor: float) -> float | None:
+    return None if value is None else value * factor

@@ -1,0 +1,181 @@
+"""``report.html``: one file with plots, the table and the decisions; opens anywhere, offline."""
+
+from __future__ import annotations
+
+import html
+import io
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+
+from sojourn_demo.recording import Recording, Series
+from sojourn_demo.table import cells
+
+mpl.use("svg")
+mpl.rcParams["svg.fonttype"] = "none"
+mpl.rcParams["svg.hashsalt"] = "sojourn"
+
+from matplotlib.axes import Axes  # noqa: E402
+from matplotlib.figure import Figure  # noqa: E402
+
+BLUE, ORANGE, GREY = "#0b6fa4", "#d5740f", "#9aa5ad"
+STYLE = """
+body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1c2530}
+h1{font-size:1.6rem;margin-bottom:.2rem}h2{font-size:1.15rem;margin-top:2rem}
+table{border-collapse:collapse;width:100%}th,td{padding:.3rem .6rem;border-bottom:1px solid #dde3e8}
+th{text-align:left;font-weight:600}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}
+td.c{font-weight:700}svg{width:100%;height:auto}code{background:#f1f4f6;padding:.1em .3em}
+.lead{font-size:1.05rem}.muted{color:#63707c}
+"""
+
+
+def write_report(
+    path: Path, title: str, recording: Recording, without: Recording, summary: dict[str, Any]
+) -> None:
+    """Writes the page."""
+    before, after = summary["phases"]
+    body = [
+        f"<h1>{html.escape(title)}</h1>",
+        f"<p class=lead>{_lead(summary)}</p>",
+        _plots(recording, without, summary),
+        "<h2>Before and after</h2>",
+        _table(summary, before, after),
+        "<h2>The loop</h2>",
+        _loop(summary["loop"]),
+        "<h2>Decisions</h2>",
+        _decisions(summary["decisions"]),
+        "<p class=muted>Grey: the same scenario and seed with nobody in control, simulated. "
+        "The machine-readable twin of this page is <code>summary.json</code>.</p>",
+    ]
+    page = (
+        "<!doctype html><html lang=en><meta charset=utf-8>"
+        f"<title>{html.escape(title)}</title><style>{STYLE}</style>{''.join(body)}</html>"
+    )
+    path.write_text(page, encoding="utf-8")
+
+
+def _lead(summary: dict[str, Any]) -> str:
+    before, after = summary["phases"]
+    p95 = (before["ping_rtt_ms"]["p95"], after["ping_rtt_ms"]["p95"])
+    ratio = summary["ratios"]["goodput_with_over_without_control"]
+    if not summary["decisions"] or None in (*p95, ratio):
+        return "The controller made no decision in this run."
+    return (
+        f"Ping p95 went from <b>{p95[0]:,.0f} ms</b> to <b>{p95[1]:,.1f} ms</b>; the bulk flow kept"
+        f" <b>{ratio:.0%}</b> of what it would have had in the same seconds."
+    )
+
+
+def _plots(recording: Recording, without: Recording, summary: dict[str, Any]) -> str:
+    figure = Figure(figsize=(10, 9), layout="constrained")
+    axes = figure.subplots(4, 1, sharex=True)
+    _line(axes[0], without.rtt_ms, GREY, "without control")
+    _line(axes[0], recording.rtt_ms, BLUE, "ping round trip")
+    axes[0].set_yscale("log")
+    axes[0].set_ylabel("ms")
+    axes[0].set_title("Delay", loc="left")
+    _line(axes[1], _thin(recording.rlc_mb), ORANGE, "RLC buffer")
+    _line(axes[1], _thin(recording.tc_mb), BLUE, "TC pipeline")
+    axes[1].set_ylabel("MB")
+    axes[1].set_title("Queues", loc="left")
+    _line(axes[2], _smooth(without.delivered_mbps), GREY, "without control")
+    _line(axes[2], _smooth(recording.delivered_mbps), BLUE, "bulk goodput")
+    axes[2].set_ylabel("Mbit/s")
+    axes[2].set_ylim(bottom=0)
+    axes[2].set_title("Throughput, mean of 500 ms", loc="left")
+    _line(axes[3], _smooth(recording.used_rb_pct), BLUE, "used resource blocks")
+    axes[3].set_ylabel("%")
+    axes[3].set_ylim(0, 105)
+    axes[3].set_xlabel("s")
+    axes[3].set_title("Radio, mean of 500 ms", loc="left")
+    for axis in axes:
+        for decision in summary["decisions"]:
+            axis.axvline(decision["at_s"], color="#b03050", linewidth=1, linestyle=":")
+        axis.grid(alpha=0.25)
+        axis.legend(loc="upper right", frameon=False, fontsize=9)
+    for decision in summary["decisions"]:
+        axes[0].annotate(
+            decision["template"],
+            (decision["at_s"], 1),
+            xycoords=("data", "axes fraction"),
+            xytext=(3, -12),
+            textcoords="offset points",
+            color="#b03050",
+            fontsize=9,
+        )
+    out = io.StringIO()
+    figure.savefig(out, format="svg", metadata={"Date": None})
+    svg = out.getvalue()
+    return svg[svg.index("<svg") :]
+
+
+def _line(axis: Axes, series: Series, colour: str, label: str) -> None:
+    axis.plot(series.at_s, series.value, color=colour, linewidth=1.2, label=label)
+
+
+def _thin(series: Series, step: int = 20) -> Series:
+    """The largest value of each `step`: what a person can see of a line of a pixel's width."""
+    rows = len(series.value) // step
+    return Series(
+        series.at_s[: rows * step : step],
+        series.value[: rows * step].reshape(rows, step).max(axis=1),
+    )
+
+
+def _smooth(series: Series, bins: int = 5) -> Series:
+    rows = len(series.value) // bins
+    return Series(
+        series.at_s[: rows * bins : bins],
+        np.asarray(series.value[: rows * bins].reshape(rows, bins).mean(axis=1)),
+    )
+
+
+def _table(summary: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> str:
+    heads = (
+        f"uncontrolled, {before['from_s']:.0f}–{before['to_s']:.0f} s",
+        f"controlled, {after['from_s']:.0f}–{after['to_s']:.0f} s",
+        "the same seconds without control",
+    )
+    head = "".join(f"<th class=n>{h}</th>" for h in heads)
+    rows = "".join(
+        f"<tr><td>{name}</td><td>{unit}</td><td class=n>{a}</td><td class='n c'>{b}</td>"
+        f"<td class=n>{c}</td></tr>"
+        for name, unit, a, b, c in cells(summary)
+    )
+    return f"<table><tr><th></th><th>unit</th>{head}</tr>{rows}</table>"
+
+
+def _loop(loop: dict[str, Any]) -> str:
+    names = {
+        "indication_latency_us": ("indication, gNB to xApp", "µs"),
+        "detect_to_ack_ms": ("detection to acknowledged control", "ms"),
+        "control_ms": ("control round trip", "ms"),
+    }
+    rows = "".join(
+        f"<tr><td>{name}</td><td>{unit}</td><td class=n>{_number(loop[key]['p50'])}</td>"
+        f"<td class=n>{_number(loop[key]['p99'])}</td></tr>"
+        for key, (name, unit) in names.items()
+    )
+    return f"<table><tr><th></th><th>unit</th><th class=n>p50</th><th class=n>p99</th></tr>{rows}</table>"
+
+
+def _decisions(made: list[dict[str, Any]]) -> str:
+    if not made:
+        return "<p>None.</p>"
+    rows = "".join(
+        f"<tr><td class=n>{d['at_s']:.3f} s</td><td><code>{d['id']}</code></td>"
+        f"<td>{d['template']}</td><td>{d['trigger']}</td>"
+        f"<td class=n>{_number(d.get('detect_to_ack_ms'))}</td><td>{d.get('verdict', '–')}</td>"
+        f"<td>{html.escape('; '.join(d['reasons']))}</td></tr>"
+        for d in made
+    )
+    return (
+        "<table><tr><th class=n>at</th><th>id</th><th>template</th><th>trigger</th>"
+        f"<th class=n>ack, ms</th><th>verdict</th><th>because</th></tr>{rows}</table>"
+    )
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.2f}" if value < 100 else f"{value:,.0f}"
