@@ -32,7 +32,6 @@ async def run(arguments: argparse.Namespace, console: Console) -> None:
         DemoError: Something the user can mend.
     """
     out: Path = arguments.out
-    out.mkdir(parents=True, exist_ok=True)
     seconds = arguments.before + arguments.after
     scenario = write_scenario(
         arguments.scenario, out, duration_s=seconds, trace=arguments.trace, seed=arguments.seed
@@ -150,8 +149,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # SIGTERM ends the run the way Ctrl-C does: the block that holds the programs is left.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
+        given.out.mkdir(parents=True, exist_ok=True)
         asyncio.run(run(given, console))
-    except DemoError as error:
+    except (DemoError, OSError) as error:
         print(f"sojourn-demo: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

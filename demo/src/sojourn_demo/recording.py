@@ -1,4 +1,4 @@
-"""What the gNB recorded: the folder that ``gnb-lab serve --out`` and ``gnb-lab run --out`` write."""
+"""What the gNB recorded: the folder that ``--out`` of ``gnb-lab serve`` and ``run`` fills."""
 
 from __future__ import annotations
 

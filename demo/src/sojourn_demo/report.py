@@ -22,9 +22,11 @@ from matplotlib.figure import Figure  # noqa: E402
 
 BLUE, ORANGE, GREY = "#0b6fa4", "#d5740f", "#9aa5ad"
 STYLE = """
-body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1c2530}
+body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}
+body{color:#1c2530}
 h1{font-size:1.6rem;margin-bottom:.2rem}h2{font-size:1.15rem;margin-top:2rem}
-table{border-collapse:collapse;width:100%}th,td{padding:.3rem .6rem;border-bottom:1px solid #dde3e8}
+table{border-collapse:collapse;width:100%}
+th,td{padding:.3rem .6rem;border-bottom:1px solid #dde3e8}
 th{text-align:left;font-weight:600}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}
 td.c{font-weight:700}svg{width:100%;height:auto}code{background:#f1f4f6;padding:.1em .3em}
 .lead{font-size:1.05rem}.muted{color:#63707c}
@@ -158,7 +160,8 @@ def _loop(loop: dict[str, Any]) -> str:
         f"<td class=n>{_number(loop[key]['p99'])}</td></tr>"
         for key, (name, unit) in names.items()
     )
-    return f"<table><tr><th></th><th>unit</th><th class=n>p50</th><th class=n>p99</th></tr>{rows}</table>"
+    head = "<tr><th></th><th>unit</th><th class=n>p50</th><th class=n>p99</th></tr>"
+    return f"<table>{head}{rows}</table>"
 
 
 def _decisions(made: list[dict[str, Any]]) -> str:
