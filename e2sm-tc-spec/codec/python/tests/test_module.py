@@ -1,0 +1,154 @@
+"""What the Python module adds to the codec: types, exceptions, validation."""
+
+import copy
+from typing import Any
+
+import e2sm_tc
+import pytest
+
+FQ_CODEL: dict[str, Any] = {
+    "name": "fq_codel",
+    "classifier": {
+        "stochastic_hash": {"target": {"first": 0, "count": 64}, "perturbation": None, "ways": 1}
+    },
+    "queues": [
+        {
+            "first": 0,
+            "count": 64,
+            "discipline": {
+                "codel": {
+                    "target_us": 5000,
+                    "interval_us": 100000,
+                    "ecn": True,
+                    "ce_threshold_us": None,
+                    "l4s": False,
+                }
+            },
+            "limit_packets": None,
+            "limit_bytes": None,
+            "policer": None,
+            "shaper": {"rate_kbps": 1000, "burst_bytes": 3000, "group": None},
+        }
+    ],
+    "scheduler": {"deficit_round_robin": {"quantum_bytes": 1514}},
+    "pacer": {"drql": {"mtu_bytes": 1500}},
+    "buffer": {"packets": 1000, "bytes": 1500000, "overflow": "fattest_head"},
+}
+
+
+def changed(path: tuple[str | int, ...], value: Any) -> dict[str, Any]:
+    pipeline = copy.deepcopy(FQ_CODEL)
+    inner: Any = pipeline
+    for step in path[:-1]:
+        inner = inner[step]
+    inner[path[-1]] = value
+    return pipeline
+
+
+def test_object_identifiers_tell_the_versions_apart():
+    assert e2sm_tc.OID_V0 == "0.0.0.0.0.0.0.0.1.146.0"
+    assert e2sm_tc.OID_V1 == "0.0.0.0.0.0.0.0.1.146.1"
+
+
+def test_a_choice_without_parameters_is_its_bare_name():
+    data = e2sm_tc.encode("event-trigger", "on_change")
+    assert e2sm_tc.decode("event-trigger", data) == "on_change"
+
+
+@pytest.mark.parametrize("wrapper", [bytes, bytearray, memoryview])
+def test_any_bytes_like_object_is_decoded(wrapper):
+    data = e2sm_tc.encode("pipeline", FQ_CODEL)
+    assert e2sm_tc.decode("pipeline", wrapper(data)) == FQ_CODEL
+
+
+def test_truncated_bytes_name_the_element_and_the_place():
+    data = e2sm_tc.encode("pipeline", FQ_CODEL)
+    with pytest.raises(e2sm_tc.CodecError, match=r"buffer\.bytes at byte \d+") as refused:
+        e2sm_tc.decode("pipeline", data[:-3])
+    assert refused.value.element == "buffer.bytes"
+    assert isinstance(refused.value, ValueError)
+
+
+def test_trailing_bytes_are_refused():
+    data = e2sm_tc.encode("pipeline", FQ_CODEL)
+    with pytest.raises(e2sm_tc.CodecError, match="1 more bytes follow"):
+        e2sm_tc.decode("pipeline", data + b"\0")
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "element"),
+    [
+        (("name",), "", "name"),
+        (("name",), "tab\t", "name"),
+        (("name",), "x" * 65, "name"),
+        (("queues",), [], "queues"),
+        (("queues", 0, "count"), 4097, "queues[0].count"),
+        (("queues", 0, "count"), -1, "queues[0].count"),
+        (("queues", 0, "limit"), 5, "queues[0].limit"),
+        (("queues", 0, "shaper", "rate_kbps"), 2**32, "queues[0].shaper.rate_kbps"),
+        (("pacer",), {"drql": {"mtu": 1500}}, "pacer.drql.mtu"),
+        (("pacer",), "warp", "pacer"),
+    ],
+)
+def test_a_value_that_does_not_fit_names_its_path(path, value, element):
+    with pytest.raises(e2sm_tc.CodecError) as refused:
+        e2sm_tc.encode("pipeline", changed(path, value))
+    assert refused.value.element == element
+    assert not isinstance(refused.value, e2sm_tc.ValidationError)
+
+
+@pytest.mark.parametrize("value", [{"a": object()}, {"a": float("nan")}])
+def test_a_value_that_is_no_json_is_refused_like_any_other(value):
+    with pytest.raises(e2sm_tc.CodecError, match="value"):
+        e2sm_tc.encode("pipeline", value)
+
+
+def test_unknown_names_are_refused_with_those_there_are():
+    with pytest.raises(e2sm_tc.CodecError, match="one of control, control-header"):
+        e2sm_tc.decode("controls", b"")  # type: ignore[arg-type]
+    with pytest.raises(e2sm_tc.CodecError, match="one of v0, v1"):
+        e2sm_tc.decode("control", b"", "v2")  # type: ignore[arg-type]
+    with pytest.raises(e2sm_tc.CodecError, match="v0 has no pipeline message"):
+        e2sm_tc.encode("pipeline", FQ_CODEL, "v0")
+
+
+def test_a_pipeline_that_makes_sense_is_valid():
+    e2sm_tc.validate_pipeline(FQ_CODEL)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "element", "cause"),
+    [
+        (("queues", 0, "shaper", "rate_kbps"), 0, "queues[0].shaper.rate_kbps", "out_of_range"),
+        (
+            ("classifier", "stochastic_hash", "target", "count"),
+            65,
+            "classifier.stochastic_hash.target",
+            "unknown_queue",
+        ),
+        (("queues", 0, "discipline", "codel", "l4s"), True, None, "inconsistent"),
+        (("queues",), FQ_CODEL["queues"] * 2, "queues[1].first", "duplicate_id"),
+    ],
+)
+def test_a_pipeline_that_makes_no_sense_says_where_and_why(path, value, element, cause):
+    with pytest.raises(e2sm_tc.ValidationError) as refused:
+        e2sm_tc.validate_pipeline(changed(path, value))
+    assert refused.value.cause == cause
+    assert refused.value.element == (element or "queues[0].discipline.codel.ce_threshold_us")
+
+
+def test_other_messages_are_validated_too():
+    e2sm_tc.validate("event-trigger", "on_change")
+    trigger = {
+        "threshold": {
+            "quantity": "drops",
+            "above": 1,
+            "hysteresis": 2,
+            "min_interval_ms": 0,
+        }
+    }
+    with pytest.raises(e2sm_tc.ValidationError) as refused:
+        e2sm_tc.validate("event-trigger", trigger)
+    assert refused.value.element == "threshold.above"
+    with pytest.raises(e2sm_tc.CodecError, match="style"):
+        e2sm_tc.validate("control-header", {"style": 0, "correlation_id": 1})
