@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-
 from tc_controller.core.actions import Action, SaveDesired, SendControl, WriteRecord
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import (
@@ -31,7 +30,7 @@ from tc_controller.core.inputs import (
 
 NODE = "gnb-1"
 RNTI, DRB = 0x4601, 1
-PACED_MS, CODEL_MS = 3, 12
+PACED_MS, CODEL_MS = 3, 20
 PRB_PER_MS = 106.0
 
 RLC_FIELDS = np.dtype(
@@ -171,94 +170,29 @@ class TcFunction:
         }
 
 
-class World:
-    """One node with one bearer, driven in steps of 1 ms."""
+class NodeModel:
+    """Flows, RLC and pipeline of one bearer."""
 
-    def __init__(
-        self,
-        controller: Controller,
-        *sources: Source,
-        link_kbps: int = 40_000,
-        capabilities: dict[str, Any] | None = None,
-        start_us: int = 1_000_000,
-    ) -> None:
-        self.controller = controller
+    def __init__(self, *sources: Source, link_kbps: int = 40_000, start_us: int = 0) -> None:
         self.sources = list(sources)
         self.link_kbps = link_kbps
         self.now_us = start_us
+        self.reset()
+        self.hol_us: list[int] = []
+
+    def reset(self) -> None:
+        """As after a restart: pipelines, queues and counters begin anew."""
         self.tc = TcFunction()
         self.rlc = Fifo()
         self.queues: dict[int, Fifo] = {0: Fifo(), 1: Fifo()}
         self.rlc_bytes = 0.0
         self.prbs = 0.0
-        self.records: list[dict[str, Any]] = []
-        self.saved: dict[str, Any] | None = None
-        self.sent: list[tuple[int, SendControl]] = []
-        self.hol_us: list[int] = []
-        self.answering = True
-        self.rlc_present = True
-        self.answer_delay_us = 500
-        self._answers: list[tuple[int, int, Outcome]] = []
-        self._share: dict[str, float] = {}
-        self.do(controller.on_node_event(self.now_us, NodeUp(NODE, capabilities or {})))
 
-    # ------------------------------------------------------------------- running
-
-    def run(self, ms: int) -> None:
-        for _ in range(ms):
-            self.step()
-
-    def run_until(self, event: str, limit_ms: int = 20_000) -> dict[str, Any]:
-        """Run until a record of this event is written; returns it."""
-        for _ in range(limit_ms):
-            known = len(self.records)
-            self.step()
-            for record in self.records[known:]:
-                if record["event"] == event:
-                    return record
-        raise AssertionError(f"no {event} within {limit_ms} ms: {[r['event'] for r in self.records]}")
-
-    def step(self) -> None:
+    def advance(self) -> None:
+        """One ms passes."""
         self.now_us += 1_000
         self.tc.expire(self.now_us)
         self._move()
-        self._report()
-        due = [item for item in self._answers if item[0] <= self.now_us]
-        self._answers = [item for item in self._answers if item[0] > self.now_us]
-        for at_us, control_id, outcome in due:
-            self.do(self.controller.on_control_answer(at_us, control_id, outcome))
-
-    def do(self, actions: list[Action]) -> None:
-        for action in actions:
-            if isinstance(action, WriteRecord):
-                self.records.append(dict(action.record))
-            elif isinstance(action, SaveDesired):
-                self.saved = dict(action.document)
-            else:
-                self.sent.append((self.now_us, action))
-                outcome = self.tc.control(dict(action.message), self.now_us)
-                if self.answering:
-                    at_us = self.now_us + self.answer_delay_us
-                    self._answers.append((at_us, action.control_id, parse_outcome(outcome)))
-
-    def restart_node(self) -> None:
-        """The gNB restarts: its pipelines and counters are gone."""
-        self.do(self.controller.on_node_event(self.now_us, NodeDown(NODE)))
-        self.tc = TcFunction()
-        self.rlc, self.queues = Fifo(), {0: Fifo(), 1: Fifo()}
-        self.rlc_bytes = self.prbs = 0.0
-        self.do(self.controller.on_node_event(self.now_us, NodeUp(NODE, {})))
-
-    # ------------------------------------------------------------------- reading
-
-    def events(self, *names: str) -> list[dict[str, Any]]:
-        return [record for record in self.records if record["event"] in names]
-
-    def event(self, name: str) -> dict[str, Any]:
-        (record,) = self.events(name)
-        return record
-
-    # ------------------------------------------------------------------- physics
 
     def _move(self) -> None:
         link = self.link_kbps / 8.0
@@ -307,21 +241,6 @@ class World:
             ]
             return 1 if source.port in ports else 0
         return 1 if source.kbps >= 1_000 else 0
-
-    # ------------------------------------------------------------------- reports
-
-    def _report(self) -> None:
-        feed = self.controller.on_indication
-        now_us = self.now_us
-        if self.rlc_present:
-            self.do(feed(now_us, RlcReport(NODE, now_us, self.rlc_rows())))
-        if now_us % 10_000 == 0:
-            mac = np.zeros(1, MAC_FIELDS)
-            mac[0] = (RNTI, int(self.prbs) % 2**32)
-            self.do(feed(now_us, MacReport(NODE, now_us, mac)))
-            self.do(feed(now_us, PipelineReport(NODE, now_us, [self.status()])))
-        if now_us % 50_000 == 0 or len(self.hol_us) == 1:
-            self.do(feed(now_us, FlowReport(NODE, now_us, [self.inventory()])))
 
     def rlc_rows(self) -> Any:
         rows = np.zeros(1, RLC_FIELDS)
@@ -379,3 +298,94 @@ class World:
             "window_ms": 1000,
             "flows": flows,
         }
+
+    def mac_rows(self) -> Any:
+        rows = np.zeros(1, MAC_FIELDS)
+        rows[0] = (RNTI, int(self.prbs) % 2**32)
+        return rows
+
+
+class World(NodeModel):
+    """The model and a controller, driven in steps of 1 ms."""
+
+    def __init__(
+        self,
+        controller: Controller,
+        *sources: Source,
+        link_kbps: int = 40_000,
+        capabilities: dict[str, Any] | None = None,
+        start_us: int = 1_000_000,
+    ) -> None:
+        super().__init__(*sources, link_kbps=link_kbps, start_us=start_us)
+        self.controller = controller
+        self.records: list[dict[str, Any]] = []
+        self.saved: dict[str, Any] | None = None
+        self.sent: list[tuple[int, SendControl]] = []
+        self.answering = True
+        self.answer_delay_us = 500
+        self._answers: list[tuple[int, int, Outcome]] = []
+        self.do(controller.on_node_event(self.now_us, NodeUp(NODE, capabilities or {})))
+
+    # ------------------------------------------------------------------- running
+
+    def run(self, ms: int) -> None:
+        for _ in range(ms):
+            self.step()
+
+    def run_until(self, event: str, limit_ms: int = 20_000) -> dict[str, Any]:
+        """Run until a record of this event is written; returns it."""
+        for _ in range(limit_ms):
+            known = len(self.records)
+            self.step()
+            for record in self.records[known:]:
+                if record["event"] == event:
+                    return record
+        raise AssertionError(
+            f"no {event} within {limit_ms} ms: {[r['event'] for r in self.records]}"
+        )
+
+    def step(self) -> None:
+        self.advance()
+        self._report()
+        due = [item for item in self._answers if item[0] <= self.now_us]
+        self._answers = [item for item in self._answers if item[0] > self.now_us]
+        for at_us, control_id, outcome in due:
+            self.do(self.controller.on_control_answer(at_us, control_id, outcome))
+
+    def do(self, actions: list[Action]) -> None:
+        for action in actions:
+            if isinstance(action, WriteRecord):
+                self.records.append(dict(action.record))
+            elif isinstance(action, SaveDesired):
+                self.saved = dict(action.document)
+            else:
+                self.sent.append((self.now_us, action))
+                outcome = self.tc.control(dict(action.message), self.now_us)
+                if self.answering:
+                    at_us = self.now_us + self.answer_delay_us
+                    self._answers.append((at_us, action.control_id, parse_outcome(outcome)))
+
+    def restart_node(self) -> None:
+        """The gNB restarts: its pipelines and counters are gone."""
+        self.do(self.controller.on_node_event(self.now_us, NodeDown(NODE)))
+        self.reset()
+        self.do(self.controller.on_node_event(self.now_us, NodeUp(NODE, {})))
+
+    # ------------------------------------------------------------------- reading
+
+    def events(self, *names: str) -> list[dict[str, Any]]:
+        return [record for record in self.records if record["event"] in names]
+
+    def event(self, name: str) -> dict[str, Any]:
+        (record,) = self.events(name)
+        return record
+
+    def _report(self) -> None:
+        feed = self.controller.on_indication
+        now_us = self.now_us
+        self.do(feed(now_us, RlcReport(NODE, now_us, self.rlc_rows())))
+        if now_us % 10_000 == 0:
+            self.do(feed(now_us, MacReport(NODE, now_us, self.mac_rows())))
+            self.do(feed(now_us, PipelineReport(NODE, now_us, [self.status()])))
+        if now_us % 50_000 == 0 or len(self.hol_us) == 1:
+            self.do(feed(now_us, FlowReport(NODE, now_us, [self.inventory()])))

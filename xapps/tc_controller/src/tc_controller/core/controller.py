@@ -21,7 +21,6 @@ from tc_controller.core.inputs import (
     Indication,
     KpmReport,
     MacReport,
-    NodeDown,
     NodeEvent,
     NodeUp,
     Outcome,
@@ -135,13 +134,12 @@ class Controller:
         return out
 
     def on_node_event(self, now_us: int, event: NodeEvent) -> list[Action]:
-        """A node came or went."""
-        if isinstance(event, NodeDown):
-            node = self.nodes.pop(event.node_id, None)
-            if node is not None:
-                for key in node.flows:
-                    self._outbox.forget(key)
-            return []
+        """A node came or went. One that comes again has begun anew: its counters are not compared
+        with those of before, and what its pipelines are is read before anything is sent."""
+        node = self.nodes.pop(event.node_id, None)
+        if node is not None:
+            for key in node.flows:
+                self._outbox.forget(key)
         if isinstance(event, NodeUp):
             self.nodes[event.node_id] = Node(
                 event.node_id, event.capabilities, self.policy, self._shared

@@ -1,0 +1,116 @@
+"""``tc-controller``: run the controller, check a policy, explain a decision."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ric.errors import SettingsError
+from ric.lifecycle import XApp, run_xapp
+from ric.settings_sources import add_settings_arguments, settings_from
+
+from tc_controller.app import ControllerApp
+from tc_controller.core.policy import json_schema
+from tc_controller.decision_log import DEFAULT_NAME, read_log
+from tc_controller.explain import decision_ids, explain
+from tc_controller.policy_file import PolicyError, load_policy
+from tc_controller.policy_source import default_policy
+from tc_controller.settings import ControllerSettings, spell_out
+
+_ACTIONS = ("run", "check", "schema", "explain")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the tool; returns the exit status. Without an action it is ``run``."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if not given or (given[0] not in _ACTIONS and given[0] not in ("-h", "--help")):
+        given.insert(0, "run")
+    options = _parser().parse_args(spell_out(given))
+    try:
+        if options.action == "run":
+            return _run(options)
+        if options.action == "check":
+            return _check(options)
+        if options.action == "explain":
+            return _explain(options)
+    except BrokenPipeError:
+        return 1
+    sys.stdout.write(json.dumps(json_schema(), indent=2) + "\n")
+    return 0
+
+
+def _run(options: argparse.Namespace) -> int:
+    try:
+        settings = settings_from(ControllerSettings, options)
+        # Told before anything is started, and without a trace.
+        load_policy(settings.policy or default_policy())
+    except (SettingsError, PolicyError) as error:
+        return _fail(str(error))
+
+    async def run(xapp: XApp[ControllerSettings]) -> None:
+        await ControllerApp(xapp).main()
+
+    return run_xapp("tc_controller", settings, run)
+
+
+def _check(options: argparse.Namespace) -> int:
+    try:
+        policy = load_policy(options.policy)
+    except PolicyError as error:
+        return _fail(str(error))
+    for rule in policy.rules:
+        ladder = ", ".join(rung.template for rung in rule.ladder) or "watch only"
+        sys.stdout.write(f"{rule.name}: within {rule.objective.bound_ms:g} ms; {ladder}\n")
+    return 0
+
+
+def _explain(options: argparse.Namespace) -> int:
+    if not options.log.exists():
+        return _fail(f"{options.log}: no such decision log")
+    if options.list:
+        for line in decision_ids(read_log(options.log)):
+            sys.stdout.write(line + "\n")
+        return 0
+    if options.id is None:
+        return _fail("explain: expected the id of a decision, or --list")
+    story = explain(read_log(options.log), options.id)
+    if story is None:
+        return _fail(f"{options.log}: no decision {options.id}; --list shows those it has")
+    sys.stdout.write(story + "\n")
+    return 0
+
+
+def _fail(message: str) -> int:
+    sys.stderr.write("".join(f"tc-controller: {line}\n" for line in message.splitlines()))
+    return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tc-controller", description="Keep 5G bearers within their sojourn objective."
+    )
+    actions = parser.add_subparsers(dest="action", required=True)
+    run = actions.add_parser(
+        "run",
+        help="run the controller (what is done without an action)",
+        epilog="Short: --gateway, --metrics-listen, --decision-log, --observe-for (s), --dry-run.",
+        allow_abbrev=False,
+    )
+    add_settings_arguments(run, ControllerSettings)
+    check = actions.add_parser("check", help="say what is wrong with a policy file")
+    check.add_argument("policy", type=Path)
+    actions.add_parser("schema", help="print the JSON schema of a policy file")
+    tell = actions.add_parser("explain", help="tell the story of a decision")
+    tell.add_argument("id", nargs="?", help="id of the decision")
+    tell.add_argument("--list", action="store_true", help="list the decisions of the log")
+    tell.add_argument(
+        "--log", type=Path, default=Path(DEFAULT_NAME), help="decision log (default: %(default)s)"
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,158 @@
+"""Tells the story of a decision from the decision log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+Record = dict[str, Any]
+
+
+def decision_ids(records: Iterable[Record]) -> list[str]:
+    """One line per decision: id, time, bearer, rung and what became of it."""
+    lines: dict[str, list[str]] = {}
+    for record in records:
+        key = record.get("id")
+        if not isinstance(key, str):
+            continue
+        if record["event"] == "decided":
+            rung = record["rung"]["template"]
+            result = "dry run" if record.get("dry_run") else "no answer"
+            lines[key] = [key, _time(record["at_us"]), _bearer(record), rung, result]
+        elif key in lines:
+            lines[key][4] = _result(record)
+    widths = [max((len(row[i]) for row in lines.values()), default=0) for i in range(5)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in lines.values()
+    ]
+
+
+def explain(records: Iterable[Record], wanted: str) -> str | None:
+    """What was seen, decided, sent, answered and found; ``None`` when there is no such decision."""
+    story = [record for record in records if record.get("id") == wanted]
+    decided = next((record for record in story if record["event"] == "decided"), None)
+    if decided is None:
+        return None
+    lines = _decided(decided)
+    for record in story:
+        teller = _TELLERS.get(record["event"])
+        if teller is not None:
+            lines += teller(record, decided)
+    if not any(record["event"] == "answered" for record in story):
+        lines.append("Sent: nothing, this was a dry run." if decided["dry_run"] else "No answer.")
+    return "\n".join(lines)
+
+
+def _decided(record: Record) -> list[str]:
+    inputs, objective, rung = record["inputs"], record["objective"], record["rung"]
+    lines = [
+        f"Decision {record['id']} on {_bearer(record)} at {_time(record['at_us'])}",
+        f"  Rule {record['rule']}: p{objective['percentile']:g} of the sojourn within "
+        f"{objective['bound_ms']:g} ms over {objective['window_ms']} ms",
+        f"  Why: {record['reasons'][0]}",
+        f"  Seen: {_state(inputs)}",
+    ]
+    if record.get("follows"):
+        lines.append(f"  Follows {record['follows']}, which did not help enough.")
+    flows = inputs.get("flows")
+    if flows is None:
+        lines.append("  Flows: no inventory")
+    else:
+        lines.append(f"  Flows: {flows['active_flows']} active")
+        lines += [
+            f"    {flow['flow']}  {flow['rate_kbps']} kbit/s{'  greedy' if flow['greedy'] else ''}"
+            for flow in flows["top"]
+        ]
+    lines += [f"  Passed over: {item['template']}, {item['reason']}" for item in record["skipped"]]
+    transaction = record["transaction"]
+    lines.append(
+        f"  Rung {rung['index'] + 1}: {rung['template']} "
+        f"(pacer {_name(transaction['pipeline']['pacer'])}), lease {transaction['lease_ms']} ms, "
+        f"expecting revision {transaction['expected_revision']}"
+    )
+    return lines
+
+
+def _answered(record: Record, _: Record) -> list[str]:
+    outcome = record["outcome"]
+    attempt = f", attempt {record['attempt']}" if record["attempt"] > 1 else ""
+    after = f"after {record['detect_to_ack_us'] / 1000:.2f} ms{attempt}"
+    if "accepted" in outcome:
+        return [f"Accepted {after}: revision {outcome['accepted']['revision']}"]
+    if "refused" in outcome:
+        refused = outcome["refused"]
+        place = f" at {refused['element']}" if refused["element"] else ""
+        detail = f": {refused['detail']}" if refused["detail"] else ""
+        return [f"Refused {after}: {refused['cause']}{place}{detail}"]
+    return [f"Not answered {after}: {outcome['unanswered']}"]
+
+
+def _verified(record: Record, _: Record) -> list[str]:
+    return [
+        f"Verified {record['settled_after_us'] / 1000:.0f} ms later "
+        f"(the old backlog was expected to need "
+        f"{record['expected_settle_us'] / 1000:.0f} ms): {record['verdict']}",
+        *(f"  {reason}" for reason in record["reasons"]),
+        f"  Before: {_state(record['before'])}",
+        f"  After:  {_state(record['after'])}",
+    ]
+
+
+def _rolled_back(record: Record, _: Record) -> list[str]:
+    result = "done" if "accepted" in record["outcome"] else "left to the lease"
+    return [
+        f"Rolled back to {record['to']} ({result}); "
+        f"no decision for {record['cool_down_ms']} ms after"
+    ]
+
+
+def _gone(record: Record, _: Record) -> list[str]:
+    return [f"The bearer went away at {_time(record['at_us'])}."]
+
+
+_TELLERS = {
+    "answered": _answered,
+    "verified": _verified,
+    "rolled_back": _rolled_back,
+    "bearer_gone": _gone,
+}
+
+
+def _state(state: Record) -> str:
+    parts = []
+    if state["sojourn_us"] is not None:
+        parts.append(f"sojourn {state['sojourn_us'] / 1000:.1f} ms")
+    parts.append(f"RLC head of line {state['hol_us'] / 1000:.1f} ms")
+    parts.append(f"RLC {state['occupancy_bytes']} bytes")
+    if state["drain_kbps"] is not None:
+        parts.append(f"drain {state['drain_kbps'] / 1000:.1f} Mbit/s")
+    if state["ue_prb_per_s"] is not None:
+        parts.append(f"{state['ue_prb_per_s']} PRB/s")
+    return ", ".join(parts)
+
+
+def _result(record: Record) -> str:
+    if record["event"] == "answered":
+        outcome: Record = record["outcome"]
+        if "refused" in outcome:
+            return f"refused: {outcome['refused']['cause']}"
+        return next(iter(outcome))
+    if record["event"] == "verified":
+        return str(record["verdict"])
+    return str(record["event"]).replace("_", " ")
+
+
+def _bearer(record: Record) -> str:
+    bearer = record["bearer"]
+    return f"{bearer['node']}/0x{bearer['rnti']:04x}/drb{bearer['drb']}"
+
+
+def _name(element: Any) -> str:
+    return element if isinstance(element, str) else str(next(iter(element)))
+
+
+def _time(at_us: int) -> str:
+    moment = datetime.fromtimestamp(at_us / 1e6, UTC)
+    return moment.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3] + "Z"

@@ -1,0 +1,40 @@
+"""Client of the forecast stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import grpc
+import grpc.aio
+import structlog
+from ric.backoff import Backoff
+from ric.clock import Clock
+from sojourn_interfaces import forecast_pb2
+from sojourn_interfaces.forecast_pb2_grpc import ForecasterStub
+
+from tc_controller.core.inputs import ForecastReport
+from tc_controller.reports import forecast_of
+
+_log = structlog.get_logger()
+_BACKOFF_S: Final = (0.1, 5.0)
+
+
+async def follow_forecasts(
+    address: str, clock: Clock, handle: Callable[[ForecastReport], None]
+) -> None:
+    """Hand every batch to ``handle``, for ever; a forecaster that is away is waited for.
+
+    Forecasts only let the controller act earlier, so their absence is no failure.
+    """
+    backoff = Backoff(*_BACKOFF_S)
+    request = forecast_pb2.ForecastRequest(quantities=[forecast_pb2.OCCUPANCY_BYTES])
+    while True:
+        try:
+            async with grpc.aio.insecure_channel(address) as channel:
+                async for batch in ForecasterStub(channel).Subscribe(request):
+                    backoff.reset()
+                    handle(forecast_of(batch))
+        except grpc.aio.AioRpcError as error:
+            _log.info("forecasts away", address=address, error=error.details())
+        await clock.sleep(backoff.next_s())

@@ -1,0 +1,53 @@
+"""Raw latencies, bounded: exact percentiles of the newest samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Recent:
+    """The newest ``capacity`` durations in µs."""
+
+    def __init__(self, capacity: int = 1 << 17) -> None:
+        self._values: NDArray[np.uint32] = np.zeros(capacity, np.uint32)
+        self.count = 0
+
+    def add(self, duration_us: int) -> None:
+        """One more. A negative one (two clocks) counts as 0."""
+        clamped = min(max(duration_us, 0), 0xFFFF_FFFF)
+        self._values[self.count % self._values.size] = clamped
+        self.count += 1
+
+    def summary(self) -> dict[str, Any]:
+        """Count of all, percentiles of those kept, µs; ``None`` where there are none."""
+        kept = self._values[: min(self.count, self._values.size)]
+        if kept.size == 0:
+            return {"count": 0, "p50": None, "p95": None, "p99": None, "max": None}
+        p50, p95, p99 = np.percentile(kept, (50, 95, 99)).tolist()
+        return {"count": self.count, "p50": p50, "p95": p95, "p99": p99, "max": int(kept.max())}
+
+
+class LoopLatencies:
+    """How fast the control loop is."""
+
+    def __init__(self) -> None:
+        #: Node took the report → this xApp has it; RLC reports.
+        self.indication = Recent()
+        #: Handling of the report that triggered a decision began → its control was answered.
+        self.detect_to_ack = Recent(1 << 14)
+        #: Control sent → answered, of all controls.
+        self.control = Recent(1 << 14)
+        #: Handling of one RLC report.
+        self.handling = Recent()
+
+    def summary(self) -> dict[str, Any]:
+        """For the stats file and the decision log."""
+        return {
+            "indication_latency_us": self.indication.summary(),
+            "detect_to_ack_us": self.detect_to_ack.summary(),
+            "control_us": self.control.summary(),
+            "handling_us": self.handling.summary(),
+        }

@@ -1,0 +1,75 @@
+"""Where the policy comes from: the built-in one, or a file that may change while we run."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+
+import structlog
+from ric.clock import Clock
+
+from tc_controller.core.policy import Policy
+from tc_controller.metrics import ShellCounters
+from tc_controller.policy_file import PolicyError, load_policy
+from tc_controller.settings import ControllerSettings
+
+_log = structlog.get_logger()
+
+
+def default_policy() -> Path:
+    """The built-in policy file."""
+    installed = Path(str(resources.files("tc_controller"))) / "policies" / "default.yaml"
+    if installed.exists():
+        return installed
+    # An editable installation leaves the files where they are in the repository.
+    return Path(__file__).parents[2] / "policies" / "default.yaml"
+
+
+class PolicySource:
+    """Reads the policy, and again when its file changes."""
+
+    def __init__(self, settings: ControllerSettings, counters: ShellCounters, clock: Clock) -> None:
+        self._path = settings.policy or default_policy()
+        self._dry_run = settings.dry_run
+        self._counters = counters
+        self._clock = clock
+        self._seen: tuple[int, int, int] | None = None
+
+    def load(self) -> Policy:
+        """The policy; raises `PolicyError`."""
+        self._seen = self._stamp()
+        policy = load_policy(self._path)
+        self._counters.policy_loaded_at_us = self._clock.now_us()
+        return dry(policy) if self._dry_run else policy
+
+    def reload(self) -> Policy | None:
+        """The policy if its file changed and is usable; otherwise the old one goes on to hold."""
+        stamp = self._stamp()
+        if stamp == self._seen:
+            return None
+        try:
+            policy = self.load()
+        except PolicyError as error:
+            self._counters.policy_reloads["refused"] += 1
+            _log.error("policy not reloaded; the old one holds", problems=error.problems)
+            return None
+        self._counters.policy_reloads["loaded"] += 1
+        _log.info("policy reloaded", rules=[rule.name for rule in policy.rules])
+        return policy
+
+    def _stamp(self) -> tuple[int, int, int] | None:
+        """Changes whenever the file does: editors replace files, so the inode counts as well."""
+        try:
+            stat = self._path.stat()
+        except OSError:
+            return None
+        return stat.st_mtime_ns, stat.st_size, stat.st_ino
+
+
+def dry(policy: Policy) -> Policy:
+    """The same policy, sending nothing."""
+    rules = tuple(
+        rule.model_copy(update={"enforce": rule.enforce.model_copy(update={"dry_run": True})})
+        for rule in policy.rules
+    )
+    return policy.model_copy(update={"rules": rules})

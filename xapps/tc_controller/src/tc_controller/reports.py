@@ -1,0 +1,74 @@
+"""Turns indications of the SDK into the core's reports; raises `ServiceModelError`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from ric.e2 import Indication as E2Indication
+from ric.errors import ServiceModelError
+from ric.sm import KPM_OID, MAC_OID, RLC_OID, kpm, mac, rlc, tc
+from sojourn_interfaces import forecast_pb2
+
+from tc_controller.core.inputs import (
+    BearerForecast,
+    EventReport,
+    FlowReport,
+    ForecastReport,
+    Indication,
+    KpmReport,
+    MacReport,
+    PipelineReport,
+)
+from tc_controller.core.inputs import RlcReport as Rlc
+
+
+def report_of(indication: E2Indication) -> Indication:
+    """The report in an indication of one of the subscribed RAN functions."""
+    node_id, at_us = indication.node_id, indication.collected_at_us
+    if indication.oid == RLC_OID:
+        return Rlc(node_id, at_us, rlc.decode(indication.message).records)
+    if indication.oid == MAC_OID:
+        return MacReport(node_id, at_us, mac.decode(indication.message).records)
+    if indication.oid == KPM_OID:
+        report = kpm.report_of(indication)
+        return KpmReport(
+            node_id, at_us, report.period_ms, {ue.rnti: ue.values for ue in report.ues}
+        )
+    return _tc_report(node_id, at_us, tc.decode("indication", indication.message))
+
+
+def _tc_report(node_id: str, at_us: int, message: Mapping[str, Any]) -> Indication:
+    if "pipeline_status" in message:
+        return PipelineReport(node_id, at_us, message["pipeline_status"])
+    if "flow_inventory" in message:
+        return FlowReport(node_id, at_us, message["flow_inventory"])
+    if "events" in message:
+        return EventReport(node_id, at_us, message["events"])
+    raise ServiceModelError("tc", "indication", str(list(message)), "a report style of E2SM-TC v1")
+
+
+def forecast_of(batch: forecast_pb2.ForecastBatch) -> ForecastReport:
+    """The report in a batch of the forecast stream; series of another shape are passed over."""
+    columns = len(batch.quantiles)
+    forecasts = []
+    for item in batch.forecasts:
+        series = next((s for s in item.series if s.quantity == forecast_pb2.OCCUPANCY_BYTES), None)
+        if series is None or columns == 0 or len(series.values) % columns:
+            continue
+        values = np.asarray(series.values, dtype=np.float32).reshape(-1, columns)
+        forecasts.append(
+            BearerForecast(
+                rnti=item.bearer.rnti,
+                drb=item.bearer.drb,
+                origin_us=item.origin_us,
+                horizon_start_us=item.horizon_start_us,
+                step_us=item.step_us,
+                occupancy_bytes=values,
+                from_model=item.source == forecast_pb2.Forecast.MODEL,
+            )
+        )
+    return ForecastReport(
+        batch.node_id, batch.sent_at_us, tuple(float(q) for q in batch.quantiles), forecasts
+    )

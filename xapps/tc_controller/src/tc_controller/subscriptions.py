@@ -1,0 +1,117 @@
+"""The RIC subscriptions the controller has with one node."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, Final
+
+import structlog
+from ric.e2 import E2Gateway, Indication, Node
+from ric.errors import RanFunctionUnknown, ServiceModelError, SubscriptionRefused
+from ric.sm import KPM_OID, MAC_OID, RLC_OID, TC_V1_OID, kpm, mac, rlc, tc
+
+from tc_controller.core.inputs import Ie
+from tc_controller.core.policy import Reports
+from tc_controller.core.utilisation import KPM_PRB
+
+_log = structlog.get_logger()
+
+#: Indications held for a handler that is busy. Older ones tell nothing the newest do not.
+_KEEP_NEWEST: Final = 16
+#: KPM measurements that tell use of the radio.
+_MEASUREMENTS: Final = (KPM_PRB,)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One subscription to make."""
+
+    name: str
+    oid: str
+    trigger: bytes
+    actions: tuple[bytes, ...] = ()
+    measurements: tuple[str, ...] = ()
+
+
+def wanted(node: Node, reports: Reports) -> list[Wanted]:
+    """What to subscribe to on a node, of what it offers."""
+    every = [Wanted("rlc", RLC_OID, rlc.event_trigger(reports.rlc_period_ms))]
+    if reports.mac_period_ms is not None:
+        every.append(Wanted("mac", MAC_OID, mac.event_trigger(reports.mac_period_ms)))
+    if reports.kpm_period_ms is not None:
+        trigger = kpm.event_trigger(reports.kpm_period_ms)
+        every.append(Wanted("kpm", KPM_OID, trigger, measurements=_MEASUREMENTS))
+    if node.ran_function(TC_V1_OID) is not None:
+        every += [
+            _tc("pipeline_status", _periodic(reports.pipeline_period_ms), reports),
+            _tc("flow_inventory", _periodic(reports.flow_period_ms), reports),
+            _tc("events", "on_change", reports),
+        ]
+    return [item for item in every if node.ran_function(item.oid) is not None]
+
+
+def capabilities(node: Node) -> Ie | None:
+    """E2SM-TC capabilities of a node; ``None`` without TC RAN function, empty (nothing is known
+    to be missing) when its definition cannot be read."""
+    function = node.ran_function(TC_V1_OID)
+    if function is None:
+        return None
+    if not function.definition:
+        return {}
+    try:
+        definition = tc.decode("ran-function-definition", function.definition)
+    except ServiceModelError as error:
+        _log.warning("TC RAN function definition unreadable", node=node.id, error=str(error))
+        return {}
+    declared: Ie = definition.get("capabilities", {})
+    return declared
+
+
+async def subscribe_all(
+    gateway: E2Gateway,
+    node: Node,
+    reports: Reports,
+    handle: Callable[[Indication], Awaitable[None]],
+) -> None:
+    """Hand every indication of the node to ``handle``, until cancelled.
+
+    A subscription that is refused is done without, and said so: without MAC reports utilisation is
+    judged by bytes, without TC reports nothing is controlled.
+    """
+
+    async def one(item: Wanted) -> None:
+        try:
+            stream = gateway.subscribe(
+                node.id,
+                item.oid,
+                item.trigger,
+                item.actions,
+                item.measurements,
+                keep_newest=_KEEP_NEWEST,
+            )
+            async with aclosing(stream) as indications:  # type: ignore[type-var]
+                async for indication in indications:
+                    await handle(indication)
+        except (SubscriptionRefused, RanFunctionUnknown) as error:
+            _log.warning("done without", node=node.id, report=item.name, error=str(error))
+
+    async with asyncio.TaskGroup() as tasks:
+        for item in wanted(node, reports):
+            tasks.create_task(one(item), name=f"{node.id} {item.name}")
+
+
+def _periodic(period_ms: int) -> dict[str, Any]:
+    return {"periodic": {"period_ms": period_ms}}
+
+
+def _tc(style: str, trigger: dict[str, Any] | str, reports: Reports) -> Wanted:
+    action = {"style": style, "bearers": [], "top_flows": reports.top_flows}
+    return Wanted(
+        style,
+        TC_V1_OID,
+        tc.encode("event-trigger", trigger),
+        (tc.encode("action-definition", action),),
+    )
