@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 import ric
 from ric.settings import GatewaySettings
 

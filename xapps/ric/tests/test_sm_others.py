@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from ric.e2 import Indication, KpmReport, KpmUe
 from ric.errors import ServiceModelError, ServiceModelUnavailable
 from ric.sm import KPM_OID, RLC_OID, TC_V1_OID, kpm, ran_function_name, tc
@@ -78,14 +77,14 @@ def test_without_the_codec_tc_says_what_is_missing(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.usefixtures("forget_codec")
 def test_codec_errors_become_service_model_errors(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Refusal(ValueError):
+    class RefusalError(ValueError):
         element = "pipeline.queues[0]"
 
     def refuse(*_: object) -> bytes:
-        raise Refusal("17 is too many")
+        raise RefusalError("17 is too many")
 
     codec = types.ModuleType("e2sm_tc")
-    codec.CodecError, codec.encode, codec.decode = Refusal, refuse, refuse  # type: ignore[attr-defined]
+    codec.CodecError, codec.encode, codec.decode = RefusalError, refuse, refuse  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "e2sm_tc", codec)
     for call in (lambda: tc.encode("control", {}), lambda: tc.decode("control", b"")):
         with pytest.raises(ServiceModelError) as caught:

@@ -1,19 +1,19 @@
-"""RLC and MAC messages as arrays: the layout is the wire's, nothing is copied, garbage is refused."""
+"""RLC and MAC messages as arrays: the wire's layout, nothing copied, garbage refused."""
 
 from __future__ import annotations
 
 import ctypes
 import math
 import struct
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from ric.errors import ServiceModelError
 from ric.sm import mac, rlc
+from ric.sm.plain import event_trigger_period_ms
 
 RLC_STRUCT = struct.Struct("<25I4xQdIIQIIIBB2x")
 
@@ -23,7 +23,7 @@ MODELS = pytest.mark.parametrize("model", [rlc, mac], ids=["rlc", "mac"])
 class MacStruct(ctypes.LittleEndianStructure):
     """The C struct of the gNB, laid out by the compiler's rules rather than by our offsets."""
 
-    _fields_ = [
+    _fields_: ClassVar[Any] = [
         *((name, ctypes.c_uint64) for name in (
             "dl_aggr_tbs", "ul_aggr_tbs", "dl_aggr_bytes_sdus", "ul_aggr_bytes_sdus",
             "dl_curr_tbs", "ul_curr_tbs", "dl_sched_rb", "ul_sched_rb",
@@ -219,14 +219,14 @@ def test_json_of_another_shape_is_refused(value: Any) -> None:
 def test_mac_json_refuses_harq_counts_of_another_length() -> None:
     value = mac.to_json(mac.Table(mac.zeros(1), 0))
     value["ue"][0]["dl_harq"] = [1, 2]
-    with pytest.raises(ServiceModelError, match=r"ue\[0\]\.dl_harq: \[1, 2\]; expected a list of 5"):
+    with pytest.raises(
+        ServiceModelError, match=r"ue\[0\]\.dl_harq: \[1, 2\]; expected a list of 5"
+    ):
         mac.from_json(value)
 
 
 @given(period_ms=st.integers(1, 2**32 - 1))
 def test_event_trigger_round_trip(period_ms: int) -> None:
-    from ric.sm.plain import event_trigger_period_ms
-
     assert event_trigger_period_ms(rlc.event_trigger(period_ms)) == period_ms
 
 
@@ -238,7 +238,5 @@ def test_event_trigger_out_of_range(period_ms: int) -> None:
 
 @pytest.mark.parametrize("trigger", [b"", b"\0\0\0", b"\0\0\0\0", b"\1\0\0\0\0"])
 def test_event_trigger_that_is_none(trigger: bytes) -> None:
-    from ric.sm.plain import event_trigger_period_ms
-
     with pytest.raises(ServiceModelError):
         event_trigger_period_ms(trigger)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 import grpc
 import grpc.aio
@@ -24,6 +24,8 @@ from ric.errors import (
 from ric.gateway import messages
 from ric.gateway.channel import open_channel
 from ric.settings import GatewaySettings
+
+Message = TypeVar("Message")
 
 _AWAY = (
     grpc.StatusCode.UNAVAILABLE,
@@ -57,14 +59,14 @@ class GrpcLink:
         except asyncio.CancelledError:
             self._raise_if_channel_closed()
             raise
-        return tuple(messages.node_from_pb(node) for node in response.nodes)
+        return tuple(messages.node_from_pb(node) for node in self._parsed(response).nodes)
 
     async def watch_nodes(self) -> AsyncGenerator[NodeEvent]:
         """See `GatewayLink.watch_nodes`."""
         call = self._stub.WatchNodes(pb.WatchNodesRequest())
         try:
             async for message in call:
-                event = messages.event_from_pb(message)
+                event = messages.event_from_pb(self._parsed(message))
                 if event is not None:
                     yield event
         except grpc.aio.AioRpcError as error:
@@ -80,7 +82,7 @@ class GrpcLink:
         call = self._stub.Subscribe(messages.subscribe_request(request))
         try:
             async for message in call:
-                yield messages.indication_from_pb(message)
+                yield messages.indication_from_pb(self._parsed(message))
         except grpc.aio.AioRpcError as error:
             if error.code() == grpc.StatusCode.INVALID_ARGUMENT:
                 raise SubscriptionRefused(request.node_id, request.oid, _details(error)) from error
@@ -107,7 +109,7 @@ class GrpcLink:
         except asyncio.CancelledError:
             self._raise_if_channel_closed()
             raise
-        answer = messages.answer_from_pb(response)
+        answer = messages.answer_from_pb(self._parsed(response))
         if answer is None:
             raise GatewayProtocolError(self.address, f"control status {response.status}")
         return answer
@@ -137,6 +139,12 @@ class GrpcLink:
         raise GatewayProtocolError(
             self.address, f"{error.code().name}: {_details(error)}"
         ) from error
+
+    def _parsed(self, message: Message | None) -> Message:
+        """gRPC hands on what it cannot parse as `None`."""
+        if message is None:
+            raise GatewayProtocolError(self.address, "bytes that are not the interface's message")
+        return message
 
     def _raise_if_channel_closed(self) -> None:
         """Closing the channel cancels its calls; only a cancelled task should look cancelled."""

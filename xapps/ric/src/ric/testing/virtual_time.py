@@ -23,6 +23,9 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         self._virtual_s = 0.0
         super().__init__(_JumpingSelector(self))
+        # A timer is due when it is nearer than this. The nanosecond of the base class is less than
+        # one step of a float some months ahead, where a timer would never be due.
+        self._clock_resolution = 1e-7
 
     def time(self) -> float:
         """Virtual time, s."""

@@ -1,0 +1,238 @@
+"""Command-line tools, logs, and the virtual time that the other tests stand on."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import subprocess
+import sys
+import time
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from ric import logs
+from ric.cli import ric as ric_cli
+from ric.cli import sm as sm_cli
+from ric.clock import SystemClock
+from ric.e2 import Indication
+from ric.errors import NodeGone
+from ric.settings import GatewaySettings, LogSettings
+from ric.sm import MAC_OID, RLC_OID, mac, rlc, tc
+from ric.testing import FakeGatewayServer, FakeRic, LoopClock, run_virtual
+from ric.testing.virtual_time import EPOCH_US
+
+
+def answers(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    lines: bytes,
+) -> list[dict[str, Any]]:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines)))
+    assert sm_cli.main(arguments) == 0
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_ric_sm_answers_each_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    message = rlc.encode(rlc.zeros(1), 7)
+    lines = b"\n".join(
+        [
+            message.hex().encode(),
+            b"",
+            b"zz",
+            b"00 ff",
+            message[:-1].hex().encode(),
+            b"\xff\xfe",
+            b"0",
+        ]
+    )
+    good, *bad = answers(monkeypatch, capsys, ["decode", "--sm", "rlc"], lines)
+    assert good == {"value": rlc.to_json(rlc.decode(message))}
+    assert [list(answer) for answer in bad] == [["error"]] * 5
+    assert "163 bytes for 1 records; expected 164" in bad[2]["error"]
+
+
+@pytest.mark.parametrize("model", [rlc, mac], ids=["rlc", "mac"])
+def test_ric_sm_encode_is_the_inverse(
+    model: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = model.__name__.rsplit(".", 1)[1]
+    message = model.encode(model.zeros(2), 7)
+    value = model.to_json(model.decode(message))
+    wrapped = json.dumps({"value": value}).encode()
+    lines = json.dumps(value).encode() + b"\n" + wrapped + b"\n{\n[]\n" + b"[" * 100_000
+    got = answers(monkeypatch, capsys, ["encode", "--sm", name], lines)
+    assert got[:2] == [{"hex": message.hex()}] * 2
+    assert [list(answer) for answer in got[2:]] == [["error"]] * 3
+
+
+def test_flexric_vectors_through_the_program(rlc_vectors: list[dict[str, Any]]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "ric.cli.sm", "decode", "--sm", "rlc"],
+        input="".join(vector["hex"] + "\n" for vector in rlc_vectors),
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert found == [{"value": vector["value"]} for vector in rlc_vectors]
+
+
+@pytest.mark.skipif(not tc.available(), reason="the module e2sm_tc is not built")
+def test_ric_sm_speaks_tc(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["decode", "--sm", "tc", "--type", "event-trigger", "--encoding", "v0"]
+    (answer, error) = answers(monkeypatch, capsys, arguments, b"0a000000\n0a00\n")
+    assert "value" in answer
+    assert "error" in error
+
+
+def test_ric_sm_without_the_codec_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "e2sm_tc", None)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"00\n")))
+    tc._codec.cache_clear()
+    assert sm_cli.main(["decode", "--sm", "tc"]) == 1
+    tc._codec.cache_clear()
+    assert "needs the Python module e2sm_tc" in capsys.readouterr().err
+
+
+async def test_ric_nodes_and_watch(capsys: pytest.CaptureFixture[str]) -> None:
+    ric = FakeRic(clock=SystemClock())
+    node = ric.add_node("gnb-1", RLC_OID, MAC_OID)
+    message = rlc.encode(rlc.zeros(1), 7)
+    node.report_every(RLC_OID, 1_000, lambda now_us: message)
+    node.report_every(MAC_OID, 1_000, lambda now_us: b"garbage")
+    async with FakeGatewayServer(ric) as server:
+
+        async def tool(*arguments: str) -> str:
+            flags = ["--gateway.address", server.address]
+            assert await asyncio.to_thread(ric_cli.main, [*arguments, *flags]) == 0
+            return capsys.readouterr().out
+
+        table = await tool("nodes")
+        assert [line.split()[:4] for line in table.splitlines()] == [
+            ["NODE", "TYPE", "PLMN", "FUNCTION"],
+            ["gnb-1", "gnb", "001-01", "rlc"],
+            ["gnb-1", "gnb", "001-01", "mac"],
+        ]
+        assert json.loads(await tool("nodes", "--json"))["ran_functions"][0]["oid"] == RLC_OID
+        shown = [
+            json.loads(line) for line in (await tool("watch", "rlc", "--count", "2")).splitlines()
+        ]
+        assert [line["sequence"] for line in shown] == [1, 2]
+        assert shown[0]["value"] == rlc.to_json(rlc.decode(message))
+        (bad,) = (await tool("watch", MAC_OID, "--count", "1", "--node", "gnb-1")).splitlines()
+        assert "mac: message: 7 bytes" in json.loads(bad)["error"]
+
+
+def test_ric_says_when_there_is_no_gateway(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ric_cli.main(["nodes", "--gateway.address", "127.0.0.1:1"]) == 1
+    assert "E2 gateway 127.0.0.1:1: not available" in capsys.readouterr().err
+
+
+def test_an_indication_of_an_unknown_model_is_shown_in_hexadecimal() -> None:
+    indication = Indication("n", 1, "9.9", 1, b"", b"\xab", None, 1, 2)
+    assert ric_cli.indication_to_json(indication)["value"] == "ab"
+
+
+# ------------------------------------------------------------------------- logs
+
+
+def test_logs_are_json_lines_away_from_a_terminal() -> None:
+    stream = io.StringIO()
+    logs.configure(LogSettings(level="info"), stream)
+    log = logs.get_logger(xapp="test")
+    log.debug("not shown")
+    try:
+        int("broken")
+    except ValueError:
+        log.exception("failed", bearer=3)
+    (line,) = map(json.loads, stream.getvalue().splitlines())
+    assert (line["event"], line["level"], line["xapp"], line["bearer"]) == (
+        "failed",
+        "error",
+        "test",
+        3,
+    )
+    assert line["exception"][0]["exc_type"] == "ValueError"
+    assert line["timestamp"].endswith("Z")
+
+
+def test_logs_for_people() -> None:
+    stream = io.StringIO()
+    logs.configure(LogSettings(format="console"), stream)
+    logs.get_logger().warning("gateway lost", address="x:1")
+    assert "gateway lost" in stream.getvalue()
+    assert "address=x:1" in stream.getvalue()
+
+
+# ----------------------------------------------------------------- virtual time
+
+
+def test_a_year_passes_in_no_time() -> None:
+    clock = LoopClock()
+
+    async def wait() -> int:
+        await clock.sleep(365 * 86_400)
+        return clock.now_us()
+
+    began = time.monotonic()
+    assert run_virtual(wait()) == EPOCH_US + 365 * 86_400 * 1_000_000
+    assert time.monotonic() - began < 30
+
+
+def test_timers_fire_in_order_whatever_the_order_they_were_set_in() -> None:
+    async def main() -> list[float]:
+        fired: list[float] = []
+
+        async def after(seconds: float) -> None:
+            await asyncio.sleep(seconds)
+            fired.append(seconds)
+
+        await asyncio.gather(*(after(seconds) for seconds in (3, 1, 2, 0.5)))
+        return fired
+
+    assert run_virtual(main()) == [0.5, 1, 2, 3]
+
+
+def test_waiting_for_what_cannot_come_is_an_error_not_a_hang() -> None:
+    async def main() -> None:
+        await asyncio.Event().wait()
+
+    with pytest.raises(RuntimeError, match="every task waits"):
+        run_virtual(main())
+
+
+def test_a_fake_node_stops_reporting_when_it_leaves() -> None:
+    async def main() -> None:
+        ric = FakeRic()
+        node = ric.add_node("gnb-1", RLC_OID)
+        source = node.report_every(RLC_OID, 1_000, lambda now_us: b"")
+        ric.remove_node("gnb-1")
+        await asyncio.sleep(1)
+        assert source.cancelled()
+        with pytest.raises(NodeGone):
+            await ric.control("gnb-1", RLC_OID, b"", b"")
+
+    run_virtual(main())
+
+
+def test_reports_are_due_by_the_clock_not_by_the_handler() -> None:
+    async def main() -> None:
+        ric = FakeRic()
+        node = ric.add_node("gnb-1", RLC_OID)
+        async with ric.client(GatewaySettings()) as gateway:
+            stream = gateway.subscribe("gnb-1", RLC_OID, rlc.event_trigger(1))
+            node.report_every(RLC_OID, 1_000, lambda now_us: b"")
+            times = []
+            for _ in range(5):
+                times.append((await anext(stream)).collected_at_us)
+                await asyncio.sleep(0.0003)
+        assert [b - a for a, b in pairwise(times)] == [1000] * 4
+
+    run_virtual(main())

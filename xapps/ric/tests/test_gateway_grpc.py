@@ -1,0 +1,390 @@
+"""The gRPC link against a real server on loopback: what only a network can do wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import grpc
+import grpc.aio
+import pytest
+from ric.clock import SystemClock
+from ric.e2 import ControlAnswer, KpmReport, KpmUe, Node, NodeType, RanFunction, SubscriptionRequest
+from ric.errors import (
+    ControlTimeout,
+    GatewayProtocolError,
+    GatewayUnavailable,
+    NodeGone,
+    RanFunctionUnknown,
+    RicError,
+    SettingsError,
+    SubscriptionRefused,
+)
+from ric.gateway import E2GatewayClient, GrpcLink, messages
+from ric.gateway.channel import open_channel
+from ric.settings import GatewaySettings, TlsSettings
+from ric.sm import KPM_OID, RLC_OID, TC_V1_OID, rlc
+from ric.testing import FakeGatewayServer, FakeRic
+from sojourn_interfaces import e2_gateway_pb2 as pb
+
+TRIGGER = rlc.event_trigger(1)
+SERVICE = "sojourn.e2.v1.E2Gateway"
+
+
+@pytest.fixture
+def ric() -> FakeRic:
+    return FakeRic(clock=SystemClock())
+
+
+@pytest.fixture
+async def server(ric: FakeRic) -> AsyncIterator[FakeGatewayServer]:
+    async with FakeGatewayServer(ric) as server:
+        yield server
+
+
+def at(settings: GatewaySettings, address: str) -> GatewaySettings:
+    return settings.model_copy(update={"address": address})
+
+
+async def test_the_whole_vocabulary_crosses_the_wire(
+    ric: FakeRic, server: FakeGatewayServer, fast_gateway: GatewaySettings
+) -> None:
+    function = RanFunction(143, RLC_OID, 3, b"definition")
+    node = ric.add_node("gnb-1", function, KPM_OID, node_type=NodeType.GNB_CU)
+    report = KpmReport(100, (KpmUe(7, {"DRB.UEThpDl": 1.5}),), ("X",))
+    async with E2GatewayClient(at(fast_gateway, server.address)) as gateway:
+        assert await gateway.wait_for_node("gnb-1") == node.node
+        async with (
+            aclosing(gateway.subscribe("gnb-1", RLC_OID, TRIGGER)) as bytes_stream,
+            aclosing(gateway.subscribe("gnb-1", KPM_OID, TRIGGER)) as kpm_stream,
+        ):
+            first = asyncio.ensure_future(anext(bytes_stream))
+            kpm = asyncio.ensure_future(anext(kpm_stream))
+            while len(ric.subscriptions) < 2:
+                await asyncio.sleep(0.001)
+            node.report(RLC_OID, b"message", header=b"header", collected_at_us=123)
+            node.report(KPM_OID, kpm=report)
+            got = await first
+            assert (got.header, got.message, got.collected_at_us) == (b"header", b"message", 123)
+            assert (got.ran_function_id, got.oid, got.kpm) == (143, RLC_OID, None)
+            assert (await kpm).kpm == report
+
+
+@pytest.mark.parametrize("node_type", NodeType)
+def test_a_node_survives_its_message(node_type: NodeType) -> None:
+    node = Node("n", node_type, 1, 2, 3, (RanFunction(1, "1.2", 3, b"4"),))
+    assert messages.node_from_pb(messages.node_to_pb(node)) == node
+
+
+def test_what_a_newer_gateway_says_is_not_misread() -> None:
+    assert messages.node_from_pb(pb.Node(type=99)).type is NodeType.UNKNOWN  # type: ignore[arg-type]
+    assert messages.event_from_pb(pb.NodeEvent(kind=99)) is None  # type: ignore[arg-type]
+    assert messages.answer_from_pb(pb.ControlResponse(status=99)) is None  # type: ignore[arg-type]
+
+
+async def test_a_gateway_that_starts_later_is_found(
+    ric: FakeRic, fast_gateway: GatewaySettings
+) -> None:
+    ric.add_node("gnb-1", RLC_OID).report_every(RLC_OID, 1_000, lambda now_us: b"")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = FakeGatewayServer(ric, port=port)
+    async with (
+        asyncio.timeout(10),
+        E2GatewayClient(at(fast_gateway, server.address)) as gateway,
+        aclosing(gateway.subscribe("gnb-1", RLC_OID, TRIGGER)) as stream,
+    ):
+        first = asyncio.ensure_future(anext(stream))
+        await asyncio.sleep(0.1)
+        assert not gateway.connected
+        await server.start()
+        await first
+        assert gateway.connected
+    await server.stop()
+
+
+async def test_a_gateway_killed_and_restarted_is_caught_up_with(
+    ric: FakeRic, server: FakeGatewayServer, fast_gateway: GatewaySettings
+) -> None:
+    ric.add_node("gnb-1", RLC_OID).report_every(RLC_OID, 1_000, lambda now_us: b"")
+    async with (
+        asyncio.timeout(20),
+        E2GatewayClient(at(fast_gateway, server.address)) as gateway,
+        aclosing(gateway.subscribe("gnb-1", RLC_OID, TRIGGER)) as stream,
+    ):
+        for life in (1, 2, 3):
+            indication = await anext(stream)
+            while indication.subscription < life:
+                indication = await anext(stream)
+            await server.stop()
+            with pytest.raises((GatewayUnavailable, NodeGone)):
+                await gateway.control("gnb-1", RLC_OID, b"", b"")
+            await server.start()
+
+
+async def test_status_codes_become_typed_errors(
+    ric: FakeRic, server: FakeGatewayServer, fast_gateway: GatewaySettings
+) -> None:
+    node = ric.add_node("gnb-1", RLC_OID)
+    node.refuse_subscriptions(RLC_OID, "period of 0 ms")
+    async with E2GatewayClient(at(fast_gateway, server.address)) as gateway:
+        with pytest.raises(SubscriptionRefused, match="period of 0 ms"):
+            await anext(gateway.subscribe("gnb-1", RLC_OID, b""))
+        with pytest.raises(RanFunctionUnknown):
+            await gateway.control("gnb-1", TC_V1_OID, b"", b"")
+        with pytest.raises(NodeGone):
+            await gateway.control("gnb-2", TC_V1_OID, b"", b"")
+
+        def leave(header: bytes, message: bytes) -> ControlAnswer:
+            raise NodeGone("gnb-1", "left on the way")
+
+        node.on_control(RLC_OID, leave)
+        with pytest.raises(NodeGone, match="left on the way"):
+            await gateway.control("gnb-1", RLC_OID, b"", b"")
+
+
+async def test_one_attempt_of_the_link_says_what_was_wrong(
+    ric: FakeRic, server: FakeGatewayServer, fast_gateway: GatewaySettings
+) -> None:
+    node = ric.add_node("gnb-1", RLC_OID)
+    link = GrpcLink(at(fast_gateway, server.address))
+    try:
+        with pytest.raises(NodeGone):
+            await anext(link.indications(SubscriptionRequest("gnb-2", RLC_OID)))
+        with pytest.raises(RanFunctionUnknown):
+            await anext(link.indications(SubscriptionRequest("gnb-1", TC_V1_OID)))
+        pending = asyncio.ensure_future(
+            anext(link.indications(SubscriptionRequest("gnb-1", RLC_OID)))
+        )
+        while not ric.subscriptions:
+            await asyncio.sleep(0.001)
+        node.break_streams()
+        with pytest.raises(NodeGone):
+            await pending
+    finally:
+        await link.close()
+
+
+async def test_a_control_without_answer_times_out(
+    ric: FakeRic, server: FakeGatewayServer, fast_gateway: GatewaySettings
+) -> None:
+    node = ric.add_node("gnb-1", TC_V1_OID)
+
+    async def silence(header: bytes, message: bytes) -> ControlAnswer:
+        await asyncio.sleep(60)
+        return ControlAnswer(True)
+
+    node.on_control(TC_V1_OID, silence)
+    async with E2GatewayClient(at(fast_gateway, server.address)) as gateway:
+        with pytest.raises(ControlTimeout):
+            await gateway.control("gnb-1", TC_V1_OID, b"", b"", timeout_s=0.05)
+
+
+async def test_messages_larger_than_grpcs_default_pass(
+    ric: FakeRic, server: FakeGatewayServer, fast_gateway: GatewaySettings
+) -> None:
+    node = ric.add_node("gnb-1", RLC_OID)
+    large = bytes(8 * 1024 * 1024)
+    async with (
+        E2GatewayClient(at(fast_gateway, server.address)) as gateway,
+        aclosing(gateway.subscribe("gnb-1", RLC_OID, TRIGGER)) as stream,
+    ):
+        first = asyncio.ensure_future(anext(stream))
+        while not ric.subscriptions:
+            await asyncio.sleep(0.001)
+        node.report(RLC_OID, large)
+        assert len((await first).message) == len(large)
+
+
+async def test_closing_the_client_under_a_reader_is_an_error_not_a_cancellation(
+    ric: FakeRic, server: FakeGatewayServer, fast_gateway: GatewaySettings
+) -> None:
+    ric.add_node("gnb-1", RLC_OID)
+    link = GrpcLink(at(fast_gateway, server.address))
+    watch = link.watch_nodes()
+    await anext(watch)
+    pending = asyncio.ensure_future(anext(watch))
+    await asyncio.sleep(0.01)
+    await link.close()
+    with pytest.raises(GatewayUnavailable):
+        await pending
+
+
+# ---------------------------------------------------------------------- garbage
+
+
+def raw_server(answers: dict[str, Any]) -> grpc.aio.Server:
+    """A server whose answers are bytes as given, or a status code to abort with."""
+
+    def method(name: str, streaming: bool) -> Any:
+        async def unary(request: bytes, context: Any) -> bytes:
+            if isinstance(answers[name], grpc.StatusCode):
+                await context.abort(answers[name], "as told")
+            return bytes(answers[name])
+
+        async def stream(request: bytes, context: Any) -> AsyncIterator[bytes]:
+            yield await unary(request, context)
+            await asyncio.sleep(60)
+
+        handler = (
+            grpc.unary_stream_rpc_method_handler
+            if streaming
+            else grpc.unary_unary_rpc_method_handler
+        )
+        return handler(stream if streaming else unary)
+
+    server = grpc.aio.server()
+    handlers = {
+        name: method(name, name in ("Subscribe", "WatchNodes"))
+        for name in ("ListNodes", "WatchNodes", "Subscribe", "Control")
+    }
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
+    return server
+
+
+GOOD_LIST = pb.ListNodesResponse(
+    nodes=[pb.Node(id="gnb-1", ran_functions=[pb.RanFunction(id=143, oid=RLC_OID)])]
+).SerializeToString()
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (b"\xff\xff\xff\xff", RicError),
+        (b"\x00", RicError),
+        (grpc.StatusCode.UNIMPLEMENTED, GatewayProtocolError),
+        (grpc.StatusCode.INTERNAL, GatewayProtocolError),
+        (grpc.StatusCode.PERMISSION_DENIED, GatewayProtocolError),
+        (grpc.StatusCode.RESOURCE_EXHAUSTED, GatewayUnavailable),
+    ],
+)
+async def test_garbage_and_strange_codes_are_typed_errors(
+    answer: Any, error: type[Exception], fast_gateway: GatewaySettings
+) -> None:
+    answers = {"ListNodes": answer, "WatchNodes": answer, "Subscribe": answer, "Control": answer}
+    server = raw_server(answers)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    link = GrpcLink(at(fast_gateway, f"127.0.0.1:{port}"))
+    try:
+        with pytest.raises(error):
+            await link.list_nodes()
+        with pytest.raises(error):
+            await anext(link.watch_nodes())
+        with pytest.raises(error):
+            await anext(link.indications(SubscriptionRequest("gnb-1", RLC_OID)))
+        with pytest.raises(error):
+            await link.control("gnb-1", RLC_OID, b"", b"", 1.0)
+    finally:
+        await link.close()
+        await server.stop(None)
+
+
+async def test_a_gateway_that_talks_garbage_is_retried_until_it_talks_sense(
+    fast_gateway: GatewaySettings,
+) -> None:
+    indication = pb.Indication(sequence=1, message=b"sense").SerializeToString()
+    answers: dict[str, Any] = {
+        "ListNodes": GOOD_LIST,
+        "WatchNodes": pb.NodeEvent().SerializeToString(),
+        "Subscribe": b"\xff\xff",
+        "Control": b"",
+    }
+    server = raw_server(answers)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    try:
+        async with (
+            asyncio.timeout(10),
+            E2GatewayClient(at(fast_gateway, f"127.0.0.1:{port}")) as gateway,
+            aclosing(gateway.subscribe("gnb-1", RLC_OID, TRIGGER)) as stream,
+        ):
+            first = asyncio.ensure_future(anext(stream))
+            await asyncio.sleep(0.1)
+            answers["Subscribe"] = indication
+            got = await first
+            assert got.message == b"sense"
+            assert got.oid == RLC_OID
+            assert gateway.metrics.subscriptions["gnb-1", RLC_OID, "lost"] >= 1
+            with pytest.raises(GatewayProtocolError, match="control status 0"):
+                await gateway.control("gnb-1", RLC_OID, b"", b"")
+    finally:
+        await server.stop(None)
+
+
+# -------------------------------------------------------------------------- TLS
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A CA, and certificates of a server named "gateway" and of a client, made by openssl."""
+    where = tmp_path_factory.mktemp("tls")
+
+    def openssl(*arguments: str) -> None:
+        try:
+            subprocess.run(["openssl", *arguments], cwd=where, check=True, capture_output=True)
+        except FileNotFoundError:
+            pytest.skip("TLS is not tested: the openssl command is not installed")
+
+    curve = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+    openssl("req", "-x509", *curve, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=ca")
+    for name in ("gateway", "xapp"):
+        (where / f"{name}.ext").write_text(f"subjectAltName=DNS:{name}\n")
+        openssl(
+            "req", *curve, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}"
+        )
+        openssl(
+            "x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key",
+            "-CAcreateserial", "-out", f"{name}.pem", "-extfile", f"{name}.ext",
+        )  # fmt: skip
+    return where
+
+
+async def test_mutual_tls(ric: FakeRic, certificates: Path, fast_gateway: GatewaySettings) -> None:
+    ric.add_node("gnb-1", RLC_OID)
+    credentials = grpc.ssl_server_credentials(
+        [
+            (
+                (certificates / "gateway.key").read_bytes(),
+                (certificates / "gateway.pem").read_bytes(),
+            )
+        ],
+        root_certificates=(certificates / "ca.pem").read_bytes(),
+        require_client_auth=True,
+    )
+    with_certificate = TlsSettings(
+        enabled=True,
+        ca_file=certificates / "ca.pem",
+        certificate_file=certificates / "xapp.pem",
+        key_file=certificates / "xapp.key",
+        server_name="gateway",
+    )
+    without = TlsSettings(enabled=True, ca_file=certificates / "ca.pem", server_name="gateway")
+    async with FakeGatewayServer(ric, credentials=credentials) as server:
+        settings = at(fast_gateway, server.address)
+        for tls, refused in ((with_certificate, False), (without, True), (TlsSettings(), True)):
+            link = GrpcLink(settings.model_copy(update={"tls": tls}))
+            try:
+                if refused:
+                    with pytest.raises(GatewayUnavailable):
+                        await link.list_nodes()
+                else:
+                    assert [node.id for node in await link.list_nodes()] == ["gnb-1"]
+            finally:
+                await link.close()
+
+
+@pytest.mark.parametrize("content", [None, b"", b"not pem"])
+def test_a_certificate_that_cannot_be_used_is_named(content: bytes | None, tmp_path: Path) -> None:
+    path = tmp_path / "ca.pem"
+    if content is not None:
+        path.write_bytes(content)
+    settings = GatewaySettings(tls=TlsSettings(enabled=True, ca_file=path))
+    with pytest.raises(SettingsError, match=r"gateway\.tls\.ca_file: .*ca\.pem: .*; expected"):
+        open_channel(settings)

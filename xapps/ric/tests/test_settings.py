@@ -1,0 +1,267 @@
+"""Settings: where they come from, which wins, and what a mistake is answered with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field, SecretStr, ValidationError
+from ric.errors import SettingsError
+from ric.explain import explain_validation_error
+from ric.settings import (
+    GatewaySettings,
+    Section,
+    XAppSettings,
+    load_settings,
+    printable,
+    read_yaml_mapping,
+    split_address,
+)
+
+
+class Settings(XAppSettings):
+    """An xApp with settings of its own."""
+
+    period_ms: int = Field(default=1, ge=1, description="Reporting period, ms.")
+    bearers: list[int] = Field(default_factory=list, description="DRBs to watch; all when empty.")
+    mode: Literal["live", "dry"] = Field(default="live", description="What to do.")
+    password: SecretStr | None = Field(default=None, description="A secret.")
+
+
+def load(
+    *arguments: str, file: Path | None = None, environment: dict[str, str] | None = None
+) -> Settings:
+    config = ["--config", str(file)] if file else []
+    return load_settings(
+        Settings, prog="test", arguments=[*config, *arguments], environment=environment or {}
+    )
+
+
+def problems(*arguments: str, **sources: Any) -> list[str]:
+    with pytest.raises(SettingsError) as caught:
+        load(*arguments, **sources)
+    return caught.value.problems
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "settings.yaml"
+
+
+def test_flags_win_over_environment_over_file_over_defaults(file: Path) -> None:
+    file.write_text("period_ms: 2\nmode: dry\ngateway: {address: 'localhost:1', reconcile_s: 7}\n")
+    environment = {"SOJOURN_PERIOD_MS": "3", "SOJOURN_GATEWAY__ADDRESS": "localhost:2"}
+
+    settings = load("--gateway.address", "localhost:3", file=file, environment=environment)
+
+    assert settings.gateway.address == "localhost:3"
+    assert settings.period_ms == 3
+    assert settings.mode == "dry"
+    assert settings.gateway.reconcile_s == 7
+    assert settings.gateway.control_timeout_s == GatewaySettings().control_timeout_s
+
+
+def test_the_file_may_be_named_in_the_environment(file: Path) -> None:
+    file.write_text("period_ms: 9\n")
+    assert load(environment={"SOJOURN_CONFIG": str(file)}).period_ms == 9
+
+
+def test_collections_are_yaml_everywhere() -> None:
+    assert load("--bearers", "[1, 2]").bearers == [1, 2]
+    assert load(environment={"SOJOURN_BEARERS": "[3]"}).bearers == [3]
+
+
+def test_an_empty_variable_means_absent_where_absence_is_possible() -> None:
+    assert load(environment={"SOJOURN_PASSWORD": ""}).password is None
+
+
+def test_variables_of_others_are_none_of_our_business() -> None:
+    assert load(environment={"SOJOURN_SHARED": "x", "SOJOURN_FORECAST__MODEL": "y"}) == Settings()
+
+
+def test_every_problem_is_told_with_its_place(file: Path) -> None:
+    file.write_text(
+        "period_ms: 0\nmode: wet\nbearers: [1, x]\ngateway: {adress: 'a:1'}\nlog: {level: loud}\n"
+    )
+    found = problems(
+        "--gateway.backoff_factor",
+        "1",
+        file=file,
+        environment={"SOJOURN_HTTP__FRESH_WITHIN_S": "soon", "SOJOURN_HTTP__LISTN": ""},
+    )
+    assert sorted(found) == sorted(
+        [
+            "environment: SOJOURN_HTTP__LISTN: unknown setting; expected SOJOURN_HTTP__LISTEN?",
+            "flag --gateway.backoff_factor: gateway.backoff_factor: '1' is out of range; "
+            "expected > 1.0",
+            "settings.yaml: gateway.adress: unknown key (did you mean address?); expected one of "
+            + ", ".join(sorted(GatewaySettings.model_fields)),
+            "environment: SOJOURN_HTTP__FRESH_WITHIN_S: http.fresh_within_s: 'soon' does not fit; "
+            "expected a number",
+            "settings.yaml: log.level: 'loud' is not one of the choices; expected 'debug', 'info', "
+            "'warning' or 'error'",
+            "settings.yaml: period_ms: 0 is out of range; expected ≥ 1",
+            "settings.yaml: bearers[1]: 'x' does not fit; expected a whole number",
+            "settings.yaml: mode: 'wet' is not one of the choices; expected 'live' or 'dry'",
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"", "settings.yaml: empty; expected a mapping"),
+        (b"# nothing\n", "settings.yaml: empty; expected a mapping"),
+        (b"- a\n", "settings.yaml: a list; expected a mapping"),
+        (b"a: [1\n", "settings.yaml: line 2: expected ',' or ']'"),
+        (b"a: 1\nb: 2\na: 3\n", "settings.yaml: line 3: key 'a' given twice; expected YAML"),
+        (b"a: \xff\n", "settings.yaml: byte 3 is not text; expected UTF-8"),
+        (b"a: \x00\n", "settings.yaml: unacceptable character"),
+        (b"a: !!python/object:os.system {}\n", "settings.yaml: line 1: could not determine"),
+        (b"? [1]\n: 2\n", "settings.yaml: line 1: found unhashable key"),
+        (b"x: " + b"[" * 5000, "settings.yaml: "),
+        (b"#" * (1024 * 1024 + 1), "settings.yaml: too large; expected at most 1048576 bytes"),
+        (b"gateway: 3\n", "settings.yaml: gateway: 3 does not fit; expected a mapping"),
+    ],
+)
+def test_files_that_are_empty_wrong_or_huge(file: Path, content: bytes, expected: str) -> None:
+    file.write_bytes(content)
+    (problem,) = problems(file=file)
+    assert problem.startswith(expected)
+    assert "\n" not in problem
+
+
+def test_a_group_overwritten_in_the_file_by_a_value(file: Path) -> None:
+    file.write_text("gateway: 3\n")
+    assert problems("--gateway.address", "localhost:1", file=file) == [
+        "settings.yaml: gateway: 3; expected a mapping"
+    ]
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    missing = tmp_path / "none.yaml"
+    assert problems(file=missing) == [
+        f"{missing}: No such file or directory; expected a readable file"
+    ]
+    with pytest.raises(SettingsError, match="expected a readable file"):
+        read_yaml_mapping(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "address", ["", "x", "x:", ":1", "x:70000", "x:-1", "x:y", "::1:5", "unix:", "1.2.3.4:٣"]
+)
+def test_addresses_that_are_none(address: str) -> None:
+    (problem,) = problems("--gateway.address", address)
+    assert problem == (
+        f"flag --gateway.address: gateway.address: {address!r}: not an address; "
+        "expected host:port, [IPv6]:port or unix:path"
+    )
+
+
+def test_addresses() -> None:
+    assert split_address("[::1]:50") == ("::1", 50)
+    assert split_address("gw.example:50") == ("gw.example", 50)
+    assert split_address("unix:/run/gw.sock") == ("unix:/run/gw.sock", 0)
+
+
+@pytest.mark.parametrize("address", ["10.0.0.1:1", "gw.example:1", "[2001:db8::1]:1"])
+def test_plain_text_beyond_this_machine_is_refused(address: str) -> None:
+    (problem,) = problems("--gateway.address", address)
+    assert problem == (
+        f"flag --gateway.address: gateway: plain text to {address}; "
+        "expected tls.enabled: true, or a loopback address"
+    )
+    assert load("--gateway.address", address, "--gateway.tls.enabled", "true").gateway.tls.enabled
+
+
+@pytest.mark.parametrize("address", ["127.1.2.3:1", "[::1]:1", "localhost:1", "unix:/x"])
+def test_plain_text_on_this_machine_is_allowed(address: str) -> None:
+    assert load("--gateway.address", address).gateway.address == address
+
+
+def test_a_token_is_not_sent_in_plain_text_nor_shown() -> None:
+    (problem,) = problems("--gateway.token", "hunter2")
+    assert problem.endswith("token over plain text; expected tls.enabled: true")
+    settings = load(
+        "--gateway.token", "hunter2", "--gateway.tls.enabled", "true", "--password", "hunter2"
+    )
+    assert "hunter2" not in repr(settings)
+    assert "hunter2" not in str(printable(settings))
+    assert printable(settings)["gateway"]["token"] == "**********"
+
+
+def test_a_secret_of_the_wrong_type_is_not_shown_either(file: Path) -> None:
+    file.write_text("password: 271828\n")
+    assert problems(file=file) == ["settings.yaml: password: *** does not fit; expected text"]
+
+
+def test_half_a_certificate(tmp_path: Path) -> None:
+    (problem,) = problems("--gateway.tls.key_file", str(tmp_path / "k"))
+    assert problem == (
+        "flag --gateway.tls.key_file: gateway.tls: one without the other; "
+        "expected certificate_file and key_file both"
+    )
+
+
+def test_help_describes_every_setting(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        load("--help")
+    assert stopped.value.code == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "--period_ms VALUE Reporting period, ms. Default: 1." in said
+    assert "--gateway.control_timeout_s VALUE" in said
+    assert "SOJOURN_GATEWAY__ADDRESS" in said
+
+
+def test_every_field_is_described() -> None:
+    def check(model: type[BaseModel]) -> None:
+        for name, field in model.model_fields.items():
+            assert field.description, f"{model.__name__}.{name}"
+            if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+                check(field.annotation)
+
+    check(XAppSettings)
+
+
+# ------------------------------------------------- explaining other people's models
+
+
+class Step(Section):
+    kind: Literal["step"]
+    at_ms: int = Field(gt=0, description="When it is taken, ms. Counted from the start.")
+
+
+class Wait(Section):
+    kind: Literal["wait"]
+    for_ms: float
+
+
+class Plan(Section):
+    steps: list[Step | Wait] = Field(min_length=1)
+    tagged: list[Step | Wait] = Field(default_factory=list)
+    rate: int | Literal["auto"] = "auto"
+
+
+def explained(model: type[BaseModel], data: Any) -> list[str]:
+    with pytest.raises(ValidationError) as caught:
+        model.model_validate(data)
+    return explain_validation_error(caught.value, "policy.yaml", model, data)
+
+
+def test_paths_are_those_of_the_file_even_through_unions() -> None:
+    data = {"steps": [{"kind": "step", "at_ms": 0}], "rate": "fast"}
+    lines = explained(Plan, data)
+    assert "policy.yaml: steps[0].at_ms: 0 is out of range; expected > 0" in lines
+    assert all(line.startswith(("policy.yaml: steps[0]", "policy.yaml: rate:")) for line in lines)
+
+
+def test_a_missing_key_is_described() -> None:
+    assert explained(Step, {"kind": "step"}) == [
+        "policy.yaml: at_ms: missing; expected when it is taken, ms"
+    ]
+
+
+def test_long_values_are_cut() -> None:
+    (line,) = explained(Step, {"kind": "step", "at_ms": "x" * 10_000})
+    assert len(line) < 140
