@@ -246,4 +246,10 @@ mod tests {
         let error = Flow::new(0, &FlowConfig::new(AppConfig::UdpCbr(cbr)), 0).unwrap_err();
         assert_eq!(error.field, "app.udp_cbr.rate_bps");
     }
+
+    #[test]
+    fn a_flow_can_move_between_threads_and_be_forked() {
+        fn check<T: Send + Sync + Clone + 'static>() {}
+        check::<Flow>();
+    }
 }

@@ -96,7 +96,7 @@ mod tests {
         }
         // The first goes at once, half a segment early; from then on one for two.
         assert_eq!(&sent[..8], [1, 0, 0, 1, 0, 1, 0, 1]);
-        assert!(in_flight <= 10 * MSS && in_flight >= 9 * MSS, "{in_flight}");
+        assert!((9 * MSS..=10 * MSS).contains(&in_flight), "{in_flight}");
     }
 
     #[test]

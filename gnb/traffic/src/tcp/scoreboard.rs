@@ -350,6 +350,8 @@ fn live(
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const LEN: u32 = 100;
@@ -432,5 +434,109 @@ mod tests {
             Verdict::Lost
         });
         assert_eq!(order, [100, 200, 300, 0]);
+    }
+
+    /// Recounts everything and holds it against the running counts.
+    fn check(board: &Scoreboard) -> Result<(), TestCaseError> {
+        let count = |place| board.segments.iter().filter(move |it| it.place == place);
+        let in_flight: u64 = count(Place::InFlight).map(|it| u64::from(it.len)).sum();
+        prop_assert_eq!(board.in_flight_bytes, in_flight);
+        prop_assert_eq!(board.lost_segments, count(Place::Lost).count() as u64);
+        prop_assert_eq!(board.sacked_segments, count(Place::Sacked).count() as u64);
+        prop_assert_eq!(
+            board.sacked.covered_bytes(),
+            count(Place::Sacked).map(|it| u64::from(it.len)).sum::<u64>()
+        );
+        for (index, segment) in board.segments.iter().enumerate() {
+            let id = board.first_id + index as u64;
+            if segment.place == Place::InFlight {
+                prop_assert!(
+                    board
+                        .transmissions
+                        .iter()
+                        .any(|it| { it.id == id && it.sent_us == segment.sent_us }),
+                    "{segment:?} would never be found lost"
+                );
+            }
+        }
+        let times: Vec<u64> = board.transmissions.iter().map(|it| it.sent_us).collect();
+        prop_assert!(times.is_sorted(), "{times:?}");
+        Ok(())
+    }
+
+    #[derive(Debug, Clone)]
+    enum Operation {
+        Send(u32),
+        Ack(u64),
+        Sack(u64, u64),
+        Detect(u64),
+        Retransmit,
+        TimeOut,
+        Undo,
+        Probe,
+    }
+
+    fn operation() -> impl Strategy<Value = Operation> {
+        prop_oneof![
+            6 => prop_oneof![9 => Just(100), 1 => 1_u32..100].prop_map(Operation::Send),
+            2 => (0_u64..8).prop_map(Operation::Ack),
+            4 => (0_u64..3_000, 0_u64..500).prop_map(|(a, n)| Operation::Sack(a, a + n)),
+            2 => (0_u64..60).prop_map(Operation::Detect),
+            3 => Just(Operation::Retransmit),
+            1 => Just(Operation::TimeOut),
+            1 => Just(Operation::Undo),
+            1 => Just(Operation::Probe),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn the_running_counts_are_those_of_a_recount(
+            operations in prop::collection::vec(operation(), 1..120)
+        ) {
+            let mut board = Scoreboard::default();
+            for (time, operation) in operations.into_iter().enumerate() {
+                let now_us = time as u64 * 10;
+                match operation {
+                    Operation::Send(len) => {
+                        board.on_new_sent(len, now_us);
+                    }
+                    Operation::Ack(segments) => {
+                        let ack = board.segments.get(segments as usize).map(Segment::end);
+                        let before = board.una();
+                        board.on_cumulative_ack(ack.unwrap_or(before), |_| {});
+                    }
+                    Operation::Sack(start, end) => {
+                        let base = board.una();
+                        board.on_sack(base + start, base + end, |_| {});
+                    }
+                    Operation::Detect(age_us) => {
+                        board.detect_lost(|it| match it.sent_us + age_us <= now_us {
+                            true if it.seq % 300 == 0 => Verdict::Wait,
+                            true => Verdict::Lost,
+                            false => Verdict::Stop,
+                        });
+                    }
+                    Operation::Retransmit => {
+                        if let Some((id, _)) = board.next_lost() {
+                            prop_assert!(board.on_retransmitted(id, now_us).is_some());
+                        }
+                    }
+                    Operation::TimeOut => {
+                        board.mark_all_lost(|_| true);
+                    }
+                    Operation::Undo => {
+                        board.undo_lost();
+                    }
+                    Operation::Probe => {
+                        if let Some(tail) = board.tail() {
+                            prop_assert!(board.on_retransmitted(tail, now_us).is_some());
+                        }
+                    }
+                }
+                check(&board)?;
+                prop_assert_eq!(board.has_lost(), board.next_lost().is_some());
+            }
+        }
     }
 }

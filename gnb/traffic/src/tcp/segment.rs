@@ -48,7 +48,7 @@ impl TcpSegment {
 
     /// First byte after the payload.
     pub fn end(&self) -> u64 {
-        self.seq + u64::from(self.payload_bytes)
+        self.seq.saturating_add(u64::from(self.payload_bytes))
     }
 
     /// Length of the IP datagram that carries it.

@@ -1,5 +1,6 @@
 //! A sender alone, answered by hand.
 
+use proptest::prelude::*;
 use traffic::tcp::congestion::{AckEvent, CongestionController, CongestionSignal};
 use traffic::tcp::{SackBlocks, TcpSegment, TcpSender};
 use traffic::{Body, Ecn, Endpoint, Packet, TcpConfig};
@@ -166,4 +167,44 @@ fn the_time_out_doubles_until_something_is_acknowledged() {
         &mut out,
     );
     assert!(sender.stats().rto_us < 400_000, "{}", sender.stats().rto_us);
+}
+
+proptest! {
+    /// Whatever arrives in place of an acknowledgement, the sender goes on and never exceeds its
+    /// window by more than a probe and a forced retransmission.
+    #[test]
+    fn arbitrary_acknowledgements_do_no_harm(
+        acks in prop::collection::vec(
+            (
+                0_u64..120_000,
+                any::<u32>(),
+                prop::collection::vec((0_u64..150_000, 0_u64..150_000), 0..4),
+                0_u64..300_000,
+                any::<bool>(),
+                0_u32..200,
+            ),
+            1..150,
+        )
+    ) {
+        let mut sender = sender(20, 100, None);
+        let (mut now_us, mut out) = (0, Vec::new());
+        sender.poll(0, &mut out);
+        for (cumulative, echo, blocks, wait_us, ece, window_segments) in acks {
+            now_us += wait_us;
+            while let Some(at_us) = sender.next_deadline_us().filter(|&at_us| at_us <= now_us) {
+                sender.poll(at_us, &mut out);
+                prop_assert!(sender.next_deadline_us().is_none_or(|next| next > at_us));
+            }
+            let mut sack = SackBlocks::EMPTY;
+            for (start, end) in blocks {
+                sack.push(start, end);
+            }
+            let mut packet = ack(window_segments, cumulative, echo, sack);
+            if let Body::Tcp(segment) = &mut packet.body {
+                segment.ece = ece;
+            }
+            sender.on_packet(&packet, now_us, &mut out);
+            prop_assert!(sender.stats().in_flight_bytes <= 40 * MSS, "{:?}", sender.stats());
+        }
+    }
 }

@@ -1,0 +1,295 @@
+//! The sending end of a bulk transfer: what may be sent, when, and what an acknowledgement means.
+//!
+//! This file holds the state and does the sending; `acks` takes in acknowledgements, `repair` has
+//! the timers and what happens when they expire.
+
+mod acks;
+mod repair;
+
+use crate::config::TcpConfig;
+use crate::endpoint::Endpoint;
+use crate::packet::{Body, Ecn, FlowId, Packet};
+use crate::tcp::congestion::{self, CongestionController};
+use crate::tcp::prr::Prr;
+use crate::tcp::rack::{Rack, Situation};
+use crate::tcp::rtt::RttEstimator;
+use crate::tcp::scoreboard::Scoreboard;
+use crate::tcp::segment::TcpSegment;
+use crate::tcp::stats::{Counters, TcpStats};
+use crate::tcp::timers::Timers;
+use crate::tcp::undo::Undo;
+
+/// Where the connection stands between congestion events, in Linux's terms.
+#[derive(Debug, Clone)]
+enum State {
+    /// All is well, or something is SACKed and not yet judged.
+    Open,
+    /// Reducing after an ECN-Echo or a repaired tail loss; nothing is known to be missing.
+    Reducing(Prr),
+    /// Fast recovery: reducing and retransmitting.
+    Recovery(Prr),
+    /// After a time-out.
+    Loss,
+}
+
+/// A tail loss probe whose fate is not known.
+#[derive(Debug, Clone, Copy)]
+struct Probe {
+    /// SND.NXT when it was sent: TLP.end_seq.
+    end_seq: u64,
+    /// It repeated old data: TLP.is_retrans.
+    is_retransmission: bool,
+}
+
+/// Sends a stream of bytes as fast as its congestion control allows.
+#[derive(Debug, Clone)]
+pub struct TcpSender {
+    flow: FlowId,
+    dscp: u8,
+    ecn: bool,
+    mss_bytes: u32,
+    start_us: u64,
+    stop_us: Option<u64>,
+    total_bytes: u64,
+
+    controller: Box<dyn CongestionController>,
+    board: Scoreboard,
+    rack: Rack,
+    rtt: RttEstimator,
+    timers: Timers,
+    state: State,
+    /// The reduction under way, or the last one, is over when this byte is acknowledged.
+    high_seq: u64,
+    undo: Option<Undo>,
+    probe: Option<Probe>,
+
+    receive_window_bytes: u64,
+    ts_recent: u32,
+    cwr_pending: bool,
+    /// When pacing lets the next datagram go, ns.
+    pace_next_ns: u64,
+    counters: Counters,
+}
+
+impl TcpSender {
+    pub(crate) fn new(
+        flow: FlowId,
+        dscp: u8,
+        config: &TcpConfig,
+        start_us: u64,
+        stop_us: Option<u64>,
+    ) -> Self {
+        Self::with_controller(flow, dscp, config, start_us, stop_us, congestion::build(config))
+    }
+
+    /// A sender with a congestion control of the caller's. `config` must have passed
+    /// [`crate::FlowConfig::validate`]; its choice of congestion control is not looked at.
+    pub fn with_controller(
+        flow: FlowId,
+        dscp: u8,
+        config: &TcpConfig,
+        start_us: u64,
+        stop_us: Option<u64>,
+        controller: Box<dyn CongestionController>,
+    ) -> Self {
+        Self {
+            flow,
+            dscp,
+            ecn: config.ecn,
+            mss_bytes: config.mss_bytes,
+            start_us,
+            stop_us,
+            total_bytes: config.total_bytes.unwrap_or(u64::MAX),
+            controller,
+            board: Scoreboard::default(),
+            rack: Rack::default(),
+            rtt: RttEstimator::new(config.min_rto_us),
+            timers: Timers::default(),
+            state: State::Open,
+            high_seq: 0,
+            undo: None,
+            probe: None,
+            receive_window_bytes: config.receive_window_bytes,
+            ts_recent: 0,
+            cwr_pending: false,
+            pace_next_ns: 0,
+            counters: Counters::default(),
+        }
+    }
+
+    /// Where it stands.
+    pub fn stats(&self) -> TcpStats {
+        TcpStats {
+            sent_packets: self.counters.sent_packets,
+            sent_bytes: self.counters.sent_bytes,
+            retransmitted_packets: self.counters.retransmitted_packets,
+            lost_packets: self
+                .counters
+                .marked_lost_packets
+                .saturating_sub(self.counters.spurious_packets),
+            spurious_packets: self.counters.spurious_packets,
+            fast_recoveries: self.counters.fast_recoveries,
+            timeouts: self.counters.timeouts,
+            tail_loss_probes: self.counters.tail_loss_probes,
+            ecn_reductions: self.counters.ecn_reductions,
+            undone_reductions: self.counters.undone_reductions,
+            acked_bytes: self.board.una(),
+            in_flight_bytes: self.board.in_flight_bytes(),
+            cwnd_bytes: self.window_bytes(),
+            ssthresh_bytes: self.controller.ssthresh_bytes(),
+            srtt_us: self.rtt.srtt_us(),
+            min_rtt_us: self.rtt.min_us(),
+            rto_us: self.rtt.rto_us(),
+        }
+    }
+
+    /// Everything was sent and acknowledged and there is nothing more to come.
+    pub fn is_finished(&self, now_us: u64) -> bool {
+        let stopped = self.stop_us.is_some_and(|stop_us| stop_us <= now_us);
+        self.board.outstanding_segments() == 0 && (stopped || self.board.next() >= self.total_bytes)
+    }
+
+    /// The window that counts now: the controller's, or the reduction's on the way to it.
+    fn window_bytes(&self) -> u64 {
+        match &self.state {
+            State::Open | State::Loss => self.controller.window_bytes(),
+            State::Reducing(prr) | State::Recovery(prr) => prr.window_bytes(),
+        }
+    }
+
+    fn unsent_bytes(&self, now_us: u64) -> u64 {
+        if now_us < self.start_us || self.stop_us.is_some_and(|stop_us| now_us >= stop_us) {
+            return 0;
+        }
+        self.total_bytes.saturating_sub(self.board.next())
+    }
+
+    fn situation(&self, now_us: u64) -> Situation {
+        Situation {
+            now_us,
+            min_rtt_us: self.rtt.min_us().unwrap_or(0),
+            srtt_us: self.rtt.srtt_us().unwrap_or(0),
+            in_recovery: matches!(self.state, State::Recovery(_) | State::Loss),
+        }
+    }
+
+    fn may_receive_more(&self, now_us: u64) -> bool {
+        let len = self.unsent_bytes(now_us).min(u64::from(self.mss_bytes));
+        len > 0 && self.board.next() + len <= self.board.una() + self.receive_window_bytes
+    }
+
+    fn has_something_to_send(&self, now_us: u64) -> bool {
+        self.board.in_flight_bytes() + u64::from(self.mss_bytes) <= self.window_bytes()
+            && (self.board.has_lost() || self.may_receive_more(now_us))
+    }
+
+    fn transmit(&mut self, now_us: u64, out: &mut Vec<Packet>) {
+        let window = self.window_bytes();
+        let next = self.board.next();
+        while self.paced_by(now_us) {
+            let room = window.saturating_sub(self.board.in_flight_bytes());
+            if let Some((id, len)) = self.board.next_lost() {
+                if u64::from(len) > room {
+                    break;
+                }
+                self.retransmit(id, now_us, out);
+            } else {
+                if u64::from(self.mss_bytes) > room || !self.may_receive_more(now_us) {
+                    break;
+                }
+                self.send_new(now_us, out);
+            }
+        }
+        if self.board.next() > next {
+            self.arm_probe(now_us);
+        }
+    }
+
+    fn send_new(&mut self, now_us: u64, out: &mut Vec<Packet>) {
+        let len = self.unsent_bytes(now_us).min(u64::from(self.mss_bytes)) as u32;
+        let seq = self.board.on_new_sent(len, now_us);
+        let cwr = std::mem::take(&mut self.cwr_pending);
+        // RFC 3168 §6.1.1; §6.1.5: retransmissions are not ECN-capable.
+        let ecn = if self.ecn { Ecn::Ect0 } else { Ecn::NotEct };
+        self.send(seq, len, ecn, cwr, now_us, out);
+    }
+
+    fn retransmit(&mut self, id: u64, now_us: u64, out: &mut Vec<Packet>) {
+        let Some((seq, len)) = self.board.on_retransmitted(id, now_us) else { return };
+        self.counters.retransmitted_packets += 1;
+        if let Some(undo) = &mut self.undo {
+            undo.on_retransmission(now_us);
+        }
+        self.send(seq, len, Ecn::NotEct, false, now_us, out);
+    }
+
+    fn send(
+        &mut self,
+        seq: u64,
+        len: u32,
+        ecn: Ecn,
+        cwr: bool,
+        now_us: u64,
+        out: &mut Vec<Packet>,
+    ) {
+        let segment = TcpSegment {
+            seq,
+            payload_bytes: len,
+            ts_val: now_us as u32,
+            ts_ecr: self.ts_recent,
+            cwr,
+            ..TcpSegment::empty()
+        };
+        if let State::Reducing(prr) | State::Recovery(prr) = &mut self.state {
+            prr.on_sent(u64::from(len));
+        }
+        // RFC 6298 §5.1: the timer runs while data is outstanding.
+        self.timers.rto_base_us.get_or_insert(now_us);
+        let len_bytes = segment.datagram_bytes();
+        self.counters.sent_packets += 1;
+        self.counters.sent_bytes += u64::from(len_bytes);
+        if let Some(rate_bps) = self.controller.pacing_rate_bps() {
+            let gap_ns = u64::from(len_bytes) * 8_000_000_000 / rate_bps.max(1);
+            self.pace_next_ns = self.pace_next_ns.max(now_us * 1_000) + gap_ns;
+        }
+        out.push(Packet {
+            sent_us: now_us,
+            flow: self.flow,
+            len_bytes,
+            ecn,
+            dscp: self.dscp,
+            body: Body::Tcp(segment),
+        });
+    }
+
+    /// Pacing lets a datagram go now.
+    fn paced_by(&self, now_us: u64) -> bool {
+        self.controller.pacing_rate_bps().is_none() || self.pace_next_ns <= now_us * 1_000
+    }
+}
+
+impl Endpoint for TcpSender {
+    fn on_packet(&mut self, packet: &Packet, now_us: u64, out: &mut Vec<Packet>) {
+        if let Body::Tcp(segment) = &packet.body {
+            self.on_ack(segment, now_us);
+            self.transmit(now_us, out);
+        }
+    }
+
+    fn poll(&mut self, now_us: u64, out: &mut Vec<Packet>) {
+        self.on_timers(now_us, out);
+        self.transmit(now_us, out);
+    }
+
+    fn next_deadline_us(&self) -> Option<u64> {
+        let start_us = (self.board.next() == 0
+            && self.total_bytes > 0
+            && self.stop_us.is_none_or(|stop_us| self.start_us < stop_us))
+        .then_some(self.start_us);
+        let pace_us = self.controller.pacing_rate_bps().and_then(|_| {
+            let at_us = self.pace_next_ns.div_ceil(1_000).max(self.start_us);
+            self.has_something_to_send(at_us).then_some(at_us)
+        });
+        [start_us, pace_us, self.timers.next_us(&self.rtt)].into_iter().flatten().min()
+    }
+}
