@@ -7,11 +7,13 @@ import io
 import json
 import subprocess
 import sys
+import textwrap
 import time
 from itertools import pairwise
 from typing import Any
 
 import pytest
+import ric.testing
 from ric import logs
 from ric.cli import ric as ric_cli
 from ric.cli import sm as sm_cli
@@ -102,12 +104,12 @@ def test_ric_sm_without_the_codec_says_so(
 
 
 async def test_ric_nodes_and_watch(capsys: pytest.CaptureFixture[str]) -> None:
-    ric = FakeRic(clock=SystemClock())
-    node = ric.add_node("gnb-1", RLC_OID, MAC_OID)
+    fake = FakeRic(clock=SystemClock())
+    node = fake.add_node("gnb-1", RLC_OID, MAC_OID)
     message = rlc.encode(rlc.zeros(1), 7)
     node.report_every(RLC_OID, 1_000, lambda now_us: message)
     node.report_every(MAC_OID, 1_000, lambda now_us: b"garbage")
-    async with FakeGatewayServer(ric) as server:
+    async with FakeGatewayServer(fake) as server:
 
         async def tool(*arguments: str) -> str:
             flags = ["--gateway.address", server.address]
@@ -210,23 +212,23 @@ def test_waiting_for_what_cannot_come_is_an_error_not_a_hang() -> None:
 
 def test_a_fake_node_stops_reporting_when_it_leaves() -> None:
     async def main() -> None:
-        ric = FakeRic()
-        node = ric.add_node("gnb-1", RLC_OID)
+        fake = FakeRic()
+        node = fake.add_node("gnb-1", RLC_OID)
         source = node.report_every(RLC_OID, 1_000, lambda now_us: b"")
-        ric.remove_node("gnb-1")
+        fake.remove_node("gnb-1")
         await asyncio.sleep(1)
         assert source.cancelled()
         with pytest.raises(NodeGone):
-            await ric.control("gnb-1", RLC_OID, b"", b"")
+            await fake.control("gnb-1", RLC_OID, b"", b"")
 
     run_virtual(main())
 
 
 def test_reports_are_due_by_the_clock_not_by_the_handler() -> None:
     async def main() -> None:
-        ric = FakeRic()
-        node = ric.add_node("gnb-1", RLC_OID)
-        async with ric.client(GatewaySettings()) as gateway:
+        fake = FakeRic()
+        node = fake.add_node("gnb-1", RLC_OID)
+        async with fake.client(GatewaySettings()) as gateway:
             stream = gateway.subscribe("gnb-1", RLC_OID, rlc.event_trigger(1))
             node.report_every(RLC_OID, 1_000, lambda now_us: b"")
             times = []
@@ -236,3 +238,9 @@ def test_reports_are_due_by_the_clock_not_by_the_handler() -> None:
         assert [b - a for a, b in pairwise(times)] == [1000] * 4
 
     run_virtual(main())
+
+
+def test_the_example_of_the_documentation_runs() -> None:
+    lines = (ric.testing.__doc__ or "").splitlines()
+    example = [line for line in lines if line.startswith("    ") or not line]
+    exec(compile(textwrap.dedent("\n".join(example)), "example", "exec"), {})

@@ -2,17 +2,21 @@
 
 An xApp, whole::
 
-    from ric import XApp, XAppSettings, load_settings, run_xapp
+    from contextlib import aclosing
+    from ric import Node, XApp, XAppSettings, for_each_node, load_settings, run_xapp
     from ric.sm import RLC_OID, rlc
 
-    async def main(app: XApp) -> None:
+    async def main(app: XApp[XAppSettings]) -> None:
         async def watch(node: Node) -> None:
-            async for indication in app.gateway.subscribe(node.id, RLC_OID, rlc.event_trigger(1)):
-                bearers = rlc.decode(indication.message).records
-                ...
+            trigger = rlc.event_trigger(period_ms=1)
+            async with aclosing(app.gateway.subscribe(node.id, RLC_OID, trigger)) as indications:
+                async for indication in indications:
+                    bearers = rlc.decode(indication.message).records
+                    app.log.info("queues", bytes=bearers["txbuf_occ_bytes"].tolist())
+
         await for_each_node(app.gateway, RLC_OID, watch)
 
-    run_xapp("my-xapp", load_settings(XAppSettings, prog="my-xapp"), main)
+    raise SystemExit(run_xapp("my-xapp", load_settings(XAppSettings, prog="my-xapp"), main))
 
 Where things are:
 

@@ -8,7 +8,7 @@ Times are µs since the Unix epoch.
 from __future__ import annotations
 
 import enum
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -155,7 +155,7 @@ class E2Gateway(Protocol):
         """The nodes last known."""
         ...
 
-    def watch_nodes(self) -> AsyncIterator[NodeEvent]:
+    def watch_nodes(self) -> AsyncGenerator[NodeEvent]:
         """The known nodes as `CONNECTED` events, then each change, for ever."""
         ...
 
@@ -169,8 +169,11 @@ class E2Gateway(Protocol):
         *,
         queue_depth: int = 0,
         keep_newest: int = 0,
-    ) -> AsyncIterator[Indication]:
-        """Indications of one RAN function, for ever; loss of node or gateway is bridged."""
+    ) -> AsyncGenerator[Indication]:
+        """Indications of one RAN function, for ever; loss of node or gateway is bridged.
+
+        Close the iterator (`contextlib.aclosing`) to end the RIC subscription.
+        """
         ...
 
     async def control(

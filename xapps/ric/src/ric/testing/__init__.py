@@ -3,16 +3,24 @@
 `FakeRic` holds nodes, reports and control answers. `FakeRic.link()` is an in-memory link, so the
 xApp under test uses the real `E2GatewayClient`, reconnection and all::
 
-    def test_reacts() -> None:
-        async def scenario() -> None:
-            ric = FakeRic()
-            node = ric.add_node("gnb-1", rlc_function())
-            async with ric.client() as gateway:
-                stream = gateway.subscribe("gnb-1", RLC_OID, rlc.event_trigger(1))
-                node.report_every(RLC_OID, 1_000, lambda now_us: rlc.encode(bearers, now_us))
+    from contextlib import aclosing
+    from ric.sm import RLC_OID, rlc
+    from ric.testing import FakeRic, run_virtual
+
+    async def scenario() -> None:
+        ric = FakeRic()
+        node = ric.add_node("gnb-1", RLC_OID)
+        node.report_every(RLC_OID, 1_000, lambda now_us: rlc.encode(rlc.zeros(2), now_us))
+        async with ric.client() as gateway:
+            stream = gateway.subscribe("gnb-1", RLC_OID, rlc.event_trigger(period_ms=1))
+            async with aclosing(stream):
                 indication = await anext(stream)
-                ...
-        run_virtual(scenario())
+        assert len(rlc.decode(indication.message).records) == 2
+
+    run_virtual(scenario())
+
+`FakeNode.on_control` answers controls, `FakeRic.controls` remembers them; `remove_node`, `down`,
+`break_streams`, `skip` and `refuse_subscriptions` make trouble.
 
 `run_virtual` runs a coroutine on an event loop whose time jumps to the next timer as soon as
 nothing else is left to do: an hour of virtual time takes as long as its work. On a common event
