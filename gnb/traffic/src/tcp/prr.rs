@@ -44,12 +44,12 @@ impl Prr {
         }
         self.delivered_bytes += delivered_bytes;
         let send_bytes = if in_flight_bytes > self.ssthresh_bytes {
-            // §3.1, proportional: ⌈delivered · ssthresh / RecoverFS⌉ − out.
+            // §3, proportional: ⌈delivered · ssthresh / RecoverFS⌉ − out.
             (u128::from(self.delivered_bytes) * u128::from(self.ssthresh_bytes))
                 .div_ceil(u128::from(self.recover_fs_bytes))
                 .saturating_sub(u128::from(self.out_bytes)) as u64
         } else {
-            // §3.1, slow start reduction bound; the extra segment only while recovery makes
+            // §3, slow start reduction bound; the extra segment only while recovery makes
             // progress, as Linux does, so that retransmissions into a full queue do not grow.
             let catch_up = self.delivered_bytes.saturating_sub(self.out_bytes).max(delivered_bytes)
                 + if progress { mss_bytes } else { 0 };
@@ -77,7 +77,7 @@ mod tests {
 
     const MSS: u64 = 1_000;
 
-    /// As in the example of RFC 6937 §3.2: 20 segments out, ssthresh halved to 10.
+    /// As in the first example of RFC 6937 §3.1: 20 segments out, ssthresh halved to 10.
     #[test]
     fn halving_sends_one_segment_for_two_delivered() {
         let mut prr = Prr::new(10 * MSS, 20 * MSS, 16 * MSS);

@@ -8,7 +8,7 @@ const DUP_THRESH: u64 = 3;
 /// RFC 8985 §6.2 step 4: recoveries for which a reordering window widened by a D-SACK stays wide.
 const REO_WND_PERSIST: u32 = 16;
 
-/// The RACK state of RFC 8985 §5.2.
+/// The per-connection variables of RFC 8985 §5.3.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Rack {
     /// Transmission time of the segment sent last among those delivered.

@@ -143,7 +143,7 @@ fn nonsense_in_sack_blocks_does_not_upset_the_count() {
     assert_eq!(sender.stats().acked_bytes, 11 * MSS);
 }
 
-/// RFC 6298 §5.5 and §5.7.
+/// RFC 6298 §5.5.
 #[test]
 fn the_time_out_doubles_until_something_is_acknowledged() {
     let mut sender = sender(1, 100, None);

@@ -83,7 +83,7 @@ impl Cubic {
     fn congestion_avoidance(&mut self, ack: &AckEvent, acked: f64) {
         let epoch = self.epoch.get_or_insert_with(|| {
             // §4.2. Without a reduction before it (slow start ended by HyStart or after a
-            // time-out, §4.7) the curve starts at its plateau: K = 0, W_max = cwnd.
+            // time-out, §4.8) the curve starts at its plateau: K = 0, W_max = cwnd.
             self.w_max = self.w_max.max(self.cwnd);
             Epoch {
                 start_us: ack.now_us,

@@ -239,7 +239,7 @@ impl TcpSender {
         if !tally.advanced || !matches!(self.state, State::Open | State::Loss) {
             return;
         }
-        // A window that is not used says nothing about the network (RFC 7661 §4.1). In slow start,
+        // A window that is not used says nothing about the network (RFC 7661). In slow start,
         // which doubles, half of it in use is enough.
         let window = self.controller.window_bytes();
         let slow_start = self.controller.ssthresh_bytes().is_none_or(|it| window < it);

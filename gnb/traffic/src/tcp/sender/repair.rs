@@ -78,7 +78,6 @@ impl TcpSender {
         self.counters.tail_loss_probes += 1;
         let end_seq = if is_retransmission { end_seq } else { self.board.next() };
         self.probe = Some(Probe { end_seq, is_retransmission });
-        self.timers.probe_us = None;
         self.timers.rto_base_us = Some(now_us);
     }
 }
