@@ -173,19 +173,21 @@ impl<P: Sdu> Cell<P> {
                 self.transmit_block(slot, grant, out);
             }
         }
-        // Whoever was served goes to the end of the line. When all were, the first goes there
-        // alone, so that the odd PRB goes round.
+        // Whoever was served and has more goes to the end of the line. When all were, the first
+        // goes there alone, so that the odd PRB goes round.
         let backlogged = &mut self.slices[slice].backlogged;
         let all = grants.len() == backlogged.len();
-        let served = backlogged.len().min(grants.len());
-        backlogged.rotate_left(if all { served.min(1) } else { served });
-        let ues = &mut self.ues;
-        backlogged.retain(|at| {
-            ues[*at].as_mut().is_some_and(|ue| {
-                ue.is_backlogged = ue.backlog_bytes > 0;
-                ue.is_backlogged
-            })
-        });
+        for _ in 0..grants.len() {
+            let Some(at) = backlogged.pop_front() else { break };
+            let Some(ue) = self.ues[at].as_mut() else { continue };
+            ue.is_backlogged = ue.backlog_bytes > 0;
+            if ue.is_backlogged {
+                backlogged.push_back(at);
+            }
+        }
+        if all && backlogged.len() > 1 {
+            backlogged.rotate_left(1);
+        }
         self.grants = grants;
     }
 

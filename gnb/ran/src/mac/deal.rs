@@ -33,13 +33,13 @@ pub fn deal(budget_prb: u16, rbg_prb: u16, grants: &mut [Grant]) {
         }
         level(rbg_prb, (left / hungry).max(1), &mut left, grants);
     }
-    let mut short = if left == 0 { groups * rbg_prb - budget_prb } else { 0 };
-    for grant in grants.iter_mut().rev() {
+    let all_given = left == 0;
+    for grant in grants.iter_mut() {
         grant.prb *= rbg_prb;
-        if grant.prb > 0 {
-            // The last group of the carrier may be a smaller one.
-            grant.prb -= std::mem::take(&mut short);
-        }
+    }
+    // The last group of the carrier may be a smaller one; whoever has most misses it least.
+    if all_given && let Some(grant) = grants.iter_mut().max_by_key(|g| g.prb) {
+        grant.prb = grant.prb.saturating_sub(groups * rbg_prb - budget_prb);
     }
 }
 
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn equals_get_equal_parts_and_leftovers_go_on() {
         assert_eq!(dealt(106, 1, &[106, 106]), [53, 53]);
-        assert_eq!(dealt(25, 2, &[25, 25, 25]), [10, 8, 7]);
+        assert_eq!(dealt(25, 2, &[25, 25, 25]), [9, 8, 8]);
         assert_eq!(dealt(100, 1, &[10, 100, 100]), [10, 45, 45]);
         assert_eq!(dealt(3, 1, &[3, 3, 3, 3]), [1, 1, 1, 0]);
     }
