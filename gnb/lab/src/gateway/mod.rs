@@ -19,6 +19,7 @@ mod serve;
 mod server;
 mod service;
 mod tls;
+mod world_adapter;
 
 pub use e2_world::{
     Admitted, BearerMeasurement, CellMeasurement, ControlAnswer, ControlRefusal, ControlRequest,

@@ -3,6 +3,7 @@
 mod double;
 mod faults;
 mod harness;
+mod lab_world;
 mod rpc;
 mod stop;
 mod streams;
