@@ -236,7 +236,7 @@ class NodeModel:
             return 0
         if "osi" in pipeline["classifier"] and pipeline["name"] != "l4s":
             ports = [
-                f["match"].get("source_port", {}).get("low")
+                (f["match"]["source_port"] or {}).get("low")
                 for f in pipeline["classifier"]["osi"]["filters"]
             ]
             return 1 if source.port in ports else 0

@@ -242,12 +242,17 @@ class Policy(Strict):
         description="Named sets of bearers. Reports carry no S-NSSAI, so the file says which "
         "bearers make a slice.",
     )
-    rules: Annotated[tuple[Rule, ...], Field(min_length=1, max_length=256)] = Field(
-        description="The first rule that matches a bearer holds for it; no match: not watched."
+    rules: Annotated[tuple[Rule, ...], Field(max_length=256)] = Field(
+        description="The first rule that matches a bearer holds for it; no match: not watched.",
+        # Checked below: pydantic would count the valid rules only, and call a list of one bad rule
+        # empty as well.
+        json_schema_extra={"minItems": 1},
     )
 
     @model_validator(mode="after")
     def _references(self) -> Policy:
+        if not self.rules:
+            raise ValueError("rules: an empty list; expected at least one rule")
         seen: set[str] = set()
         for position, rule in enumerate(self.rules):
             if rule.name in seen:

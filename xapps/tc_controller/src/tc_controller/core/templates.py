@@ -28,7 +28,18 @@ Pipeline = dict[str, Any]
 #: Queue of ungreedy and of greedy flows where a template has just these two.
 UNGREEDY, GREEDY = 0, 1
 
-_TCP_LIKE = {6, 17, 132}  # protocols with ports: TCP, UDP, SCTP
+#: TCP, UDP, SCTP.
+_WITH_PORTS = {6, 17, 132}
+_MATCH_FIELDS = (
+    "source",
+    "destination",
+    "source_port",
+    "destination_port",
+    "protocol",
+    "dscp",
+    "qfi",
+    "ecn",
+)
 
 
 def compose(rung: Rung, greedy: Sequence[Flow] = (), drain_kbps: float | None = None) -> Pipeline:
@@ -142,8 +153,8 @@ def l4s(rung: L4s) -> Pipeline:
         "classifier": {
             "osi": {
                 "filters": [
-                    {"id": 0, "match": {"ecn": "ect1"}, "target": low_latency},
-                    {"id": 1, "match": {"ecn": "ce"}, "target": low_latency},
+                    {"id": 0, "match": _match(ecn="ect1"), "target": low_latency},
+                    {"id": 1, "match": _match(ecn="ce"), "target": low_latency},
                 ],
                 "default": {"first": first_classic, "count": rung.classic_queues},
             }
@@ -181,15 +192,19 @@ def pacer(choice: PacerChoice) -> str | dict[str, Any]:
 def match_flow(flow: Flow) -> dict[str, Any]:
     """The ``FlowMatch`` that matches exactly this 5-tuple."""
     source, destination, sport, dport, protocol = flow.five_tuple
-    match: dict[str, Any] = {
-        "source": _host(source),
-        "destination": _host(destination),
-        "protocol": protocol,
-    }
-    if protocol in _TCP_LIKE:
-        match["source_port"] = {"low": sport, "high": sport}
-        match["destination_port"] = {"low": dport, "high": dport}
-    return match
+    ports = protocol in _WITH_PORTS
+    return _match(
+        source=_host(source),
+        destination=_host(destination),
+        source_port={"low": sport, "high": sport} if ports else None,
+        destination_port={"low": dport, "high": dport} if ports else None,
+        protocol=protocol,
+    )
+
+
+def _match(**given: Any) -> dict[str, Any]:
+    """A ``FlowMatch``; what is not given matches all."""
+    return {**dict.fromkeys(_MATCH_FIELDS), **given}
 
 
 def _filters(flows: Sequence[Flow]) -> list[dict[str, Any]]:

@@ -1,0 +1,132 @@
+"""The decision log: bounded, whole lines, and a story anyone can read."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from tc_controller import cli
+from tc_controller.core.controller import Controller
+from tc_controller.decision_log import DecisionLog, read_log, rotated
+from tc_controller.policy_file import parse_policy
+from tc_world import World, bulk, ping
+
+LADDER = "[{template: l4s}, {template: flow_slicing, greedy_rate_kbps: 2000}, {template: fq_codel}]"
+
+
+def test_rotation_bounds_the_log_and_keeps_the_newest(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    with DecisionLog(path, max_bytes=4096, keep=2) as log:
+        for number in range(1_000):
+            log.write({"event": "x", "number": number})
+    files = [rotated(path, number) for number in range(4)]
+    assert [file.exists() for file in files] == [True, True, True, False]
+    assert all(file.stat().st_size <= 4096 for file in files[:3])
+    numbers = [record["number"] for record in read_log(path)]
+    assert numbers == list(range(numbers[0], 1_000))
+
+
+def test_half_a_line_of_a_killed_writer_spoils_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"event":"a"}\n{"event":"b","x"')
+    with DecisionLog(path) as log:
+        log.write({"event": "c"})
+    assert [record["event"] for record in read_log(path)] == ["a", "c"]
+
+
+def test_a_disk_that_fails_loses_records_not_the_controller(tmp_path: Path) -> None:
+    path = tmp_path / "gone" / "log.jsonl"
+    with DecisionLog(path, max_bytes=40) as log:
+        log.write({"event": "a"})
+        shutil.rmtree(path.parent)
+        log.write({"event": "b", "note": "does not fit beside the first"})
+        assert log.lost == 1
+        path.parent.mkdir()
+        log.write({"event": "c"})
+        assert log.lost == 1
+    assert [record["event"] for record in read_log(path)] == ["c"]
+
+
+@pytest.fixture(name="log")
+def _log(tmp_path: Path) -> Path:
+    """A bad rung, its rollback, and the rung after it."""
+    policy = parse_policy(
+        f"version: 1\nrules: [{{name: r, ladder: {LADDER}, enforce: {{cool_down_ms: 500}}}}]"
+    )
+    world = World(Controller(policy, id_prefix="t"), bulk(), ping(), start_us=1_700_000_000_000_000)
+    world.run(6_000)
+    path = tmp_path / "decisions.jsonl"
+    with DecisionLog(path) as log:
+        for record in world.records:
+            log.write(record)
+    return path
+
+
+def test_list_has_one_line_per_decision(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["explain", "--list", "--log", str(log)]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.split() == [
+        "t-1", "2023-11-14", "22:13:20.035Z", "gnb-1/0x4601/drb1", "flow_slicing", "rolled", "back",
+    ]  # fmt: skip
+    assert second.split()[0] == "t-2"
+    assert second.split()[4:] == ["fq_codel", "satisfied"]
+
+
+def test_explain_tells_what_was_seen_decided_sent_answered_and_found(
+    log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["explain", "t-1", "--log", str(log)]) == 0
+    story = capsys.readouterr().out
+    for part in (
+        "Decision t-1 on gnb-1/0x4601/drb1 at 2023-11-14 22:13:20.035Z",
+        "Rule r: p95 of the sojourn within 10 ms over 100 ms",
+        "Why: sojourn 11.0 ms, above 10 ms for 3 ms",
+        "tcp 10.0.0.1:443 > 10.1.0.2:5000  60000 kbit/s  greedy",
+        "Passed over: l4s, no ECT(1) traffic seen",
+        "Rung 2: flow_slicing (pacer e5g_bdp), lease 6000 ms, expecting revision 1",
+        "Accepted after 0.50 ms: revision 2",
+        ": worse",
+        "PRB use fell to",
+        "Rolled back to safe (done); no decision for 500 ms after",
+    ):
+        assert part in story
+
+
+def test_explain_says_what_it_does_not_have(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["explain", "t-99", "--log", str(log)]) == 1
+    assert "no decision t-99; --list shows those it has" in capsys.readouterr().err
+    assert cli.main(["explain", "--log", str(log)]) == 1
+    assert "expected the id of a decision, or --list" in capsys.readouterr().err
+    assert cli.main(["explain", "x", "--log", str(tmp_path / "none")]) == 1
+    assert "no such decision log" in capsys.readouterr().err
+
+
+def test_check_and_schema(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
+    good.write_text("version: 1\nrules: [{name: a, ladder: [{template: fq_codel}]}]")
+    bad.write_text("version: 1\nrules: [{name: a, ladder: [], objective: {bound_ms: 0}}]")
+    assert cli.main(["check", str(good)]) == 0
+    assert capsys.readouterr().out == "a: within 10 ms; fq_codel\n"
+    assert cli.main(["check", str(bad)]) == 1
+    assert capsys.readouterr().err.startswith(
+        "tc-controller: bad.yaml: rules[0].objective.bound_ms: 0 "
+    )
+    assert cli.main(["schema"]) == 0
+    assert json.loads(capsys.readouterr().out)["title"] == "Policy"
+
+
+def test_a_bad_policy_or_setting_stops_the_start_with_its_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = tmp_path / "bad.yaml"
+    bad.write_text("version: 1\n")
+    assert cli.main(["--policy", str(bad)]) == 1
+    assert "bad.yaml: rules: missing" in capsys.readouterr().err
+    assert cli.main(["run", "--observe-for", "-3"]) == 1
+    assert "observe_for_s" in capsys.readouterr().err
+    assert cli.main(["run", "--forecaster", "example.org:1"]) == 1
+    assert "expected a loopback address" in capsys.readouterr().err

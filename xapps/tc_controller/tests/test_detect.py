@@ -1,0 +1,213 @@
+"""Detection on synthetic series: when it begins, when it ends, what it takes for a burst."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tc_controller.core.detect import Detector
+from tc_controller.core.observe import RlcWindows
+from tc_controller.core.policy import Objective
+from tc_world import RLC_FIELDS
+
+MS = 1_000
+
+
+def rows(*bearers: tuple[int, float, float]) -> Any:
+    """Rows of (C-RNTI, head-of-line ms, mean ms)."""
+    table = np.zeros(len(bearers), RLC_FIELDS)
+    for index, (rnti, hol_ms, mean_ms) in enumerate(bearers):
+        table[index] = (0, 0, mean_ms * MS, hol_ms * MS, rnti, 1)
+    return table
+
+
+class Bench:
+    """Windows and detector fed one report per ms."""
+
+    def __init__(self, **objective: Any) -> None:
+        self.objective = Objective(**objective)
+        self.windows = RlcWindows("n", 256)
+        self.detector = Detector(self.windows, MS)
+        self.at_us = 0
+        self.began: list[tuple[int, int]] = []
+        self.ended: list[tuple[int, int]] = []
+
+    def report(self, *bearers: tuple[int, float, float]) -> None:
+        self.at_us += MS
+        changes = self.windows.update(self.at_us, rows(*bearers))
+        assert changes is not None
+        for slot in changes[0]:
+            self.detector.watch(slot, self.objective)
+        began, ended = self.detector.step()
+        ms = self.at_us // MS
+        self.began += [(ms, slot) for slot in began.tolist()]
+        self.ended += [(ms, slot) for slot in ended.tolist()]
+
+    def series(self, *hol_ms: float, mean_ms: float = 0.0) -> None:
+        for value in hol_ms:
+            self.report((7, value, mean_ms))
+
+
+def test_a_head_of_line_above_the_bound_is_a_violation_after_the_confirm_time() -> None:
+    bench = Bench(bound_ms=10, confirm_ms=3)
+    bench.series(9, 9, 10, 11, 12, 13)
+    assert bench.began == [(6, 0)]
+    assert bench.detector.over_for_us(0) == 3 * MS
+
+
+def test_the_mean_confirms_at_once() -> None:
+    bench = Bench(bound_ms=10, confirm_ms=50)
+    bench.series(11, mean_ms=9)
+    bench.series(11, mean_ms=10.5)
+    assert bench.began == [(2, 0)]
+
+
+def test_a_burst_shorter_than_the_confirm_time_is_tolerated() -> None:
+    bench = Bench(bound_ms=10, confirm_ms=3, percentile=90, window_ms=100)
+    bench.series(*([1] * 20 + [50, 60] + [1] * 200))
+    assert not bench.began
+
+
+def test_many_short_bursts_break_the_percentile() -> None:
+    """p95 over 100 ms tolerates five samples; the sixth within the window is one too many."""
+    bench = Bench(bound_ms=10, confirm_ms=50, percentile=95, window_ms=100)
+    bench.series(*([20, 1] * 6))
+    assert bench.began == [(11, 0)]
+
+
+def test_samples_that_left_the_window_do_not_count() -> None:
+    bench = Bench(bound_ms=10, confirm_ms=50, percentile=95, window_ms=100)
+    bench.series(*(([20] * 5 + [1] * 100) * 10))
+    assert not bench.began
+
+
+def test_hysteresis_needs_the_clear_time_below_the_clear_ratio() -> None:
+    bench = Bench(bound_ms=10, confirm_ms=1, clear_ratio=0.5, clear_ms=20)
+    bench.series(*([11] * 5 + [6] * 100 + [4] * 19 + [6] + [4] * 19))
+    assert not bench.ended
+    bench.series(4)
+    assert len(bench.began) == len(bench.ended) == 1
+
+
+def test_a_late_or_duplicate_report_changes_nothing() -> None:
+    bench = Bench(bound_ms=10, confirm_ms=1)
+    bench.series(1, 1)
+    assert bench.windows.update(bench.at_us, rows((7, 50, 0))) is None
+    assert bench.windows.update(bench.at_us - 500, rows((7, 50, 0))) is None
+    assert not bench.detector.violating.any()
+
+
+def test_bearers_are_told_apart_when_they_come_go_and_change_places() -> None:
+    bench = Bench(bound_ms=10, confirm_ms=2)
+    bench.report((1, 0, 0), (2, 0, 0))
+    bench.report((2, 20, 0), (1, 0, 0))
+    bench.report((3, 0, 0), (2, 20, 0), (1, 0, 0))
+    (began,) = bench.began
+    key = bench.windows.keys[began[1]]
+    assert key is not None
+    assert key.rnti == 2
+
+
+def test_a_new_bearer_in_an_old_slot_starts_clean() -> None:
+    bench = Bench(bound_ms=10, confirm_ms=50)
+    for _ in range(6):
+        bench.report((1, 20, 0))
+    key = bench.windows.keys[0]
+    assert key is not None
+    bench.windows.forget(key)
+    bench.detector.watch(0, None)
+    began_before = len(bench.began)
+    bench.report((2, 20, 0))
+    assert len(bench.began) == began_before, "one sample above, not seven"
+
+
+def test_bearers_that_cannot_be_addressed_are_counted_and_left_out() -> None:
+    windows = RlcWindows("n", 16)
+    table = rows((1, 0, 0), (70_000, 0, 0), (2, 0, 0))
+    table["rbid"][2] = 0
+    windows.update(MS, table)
+    assert windows.bearers == 1
+    assert windows.unaddressable == 2
+
+
+def test_a_bearer_is_gone_after_it_was_missing_for_a_while() -> None:
+    windows = RlcWindows("n", 16, gone_after=5)
+    windows.update(MS, rows((1, 0, 0), (2, 0, 0)))
+    gone = []
+    for ms in range(2, 12):
+        changes = windows.update(ms * MS, rows((1, 0, 0)))
+        assert changes is not None
+        gone += [(ms, key.rnti) for key in changes[1]]
+        for key in changes[1]:
+            windows.forget(key)
+    assert gone == [(7, 2)]
+
+
+@given(
+    start=st.integers(0, 2**32 - 1),
+    steps=st.lists(st.integers(0, 100_000), min_size=2, max_size=60),
+)
+def test_drain_rate_does_not_see_the_counter_wrap(start: int, steps: list[int]) -> None:
+    windows = RlcWindows("n", 128)
+    counter = start
+    windows.update(MS, _counting(counter))
+    for index, step in enumerate(steps):
+        counter = (counter + step) % 2**32
+        windows.update((index + 2) * MS, _counting(counter))
+    expected = sum(steps) * 8 / len(steps)
+    assert windows.drain_kbps(0, 0) == pytest.approx(expected)
+
+
+def test_a_restarted_counter_is_no_traffic() -> None:
+    windows = RlcWindows("n", 16)
+    for ms, counter in ((1, 3_000), (2, 4_000), (3, 0), (4, 500)):
+        windows.update(ms * MS, _counting(counter))
+    assert windows.drained_bytes[0] == 1_500
+
+
+def _counting(counter: int) -> Any:
+    table = rows((1, 0, 0))
+    table["txpdu_bytes"] = counter
+    return table
+
+
+@settings(max_examples=50)
+@given(
+    hol=st.lists(st.floats(0, 40), min_size=1, max_size=300),
+    window_ms=st.integers(10, 120),
+    percentile=st.floats(50, 99),
+)
+def test_counting_agrees_with_the_percentile(
+    hol: list[float], window_ms: int, percentile: float
+) -> None:
+    """A violation without confirm time or mean is one exactly when more samples of the last window
+    are above the bound than the percentile leaves over."""
+    bench = Bench(
+        bound_ms=10, confirm_ms=10_000, percentile=percentile, window_ms=window_ms, clear_ms=1
+    )
+    tolerated = int((1 - percentile / 100) * window_ms + 1e-9)
+    violating = False
+    for index, value in enumerate(hol):
+        bench.series(value)
+        above = sum(
+            np.float32(v * MS) // 1 > 10 * MS
+            for v in hol[max(0, index + 1 - window_ms) : index + 1]
+        )
+        now = np.float32(int(value * MS))
+        if not violating:
+            violating = bool(now > 10 * MS and above > tolerated)
+        elif now <= np.float32(10 * MS * 0.7):
+            violating = False
+        assert bool(bench.detector.violating[0]) == violating
+
+
+@settings(max_examples=50)
+@given(noise=st.lists(st.floats(-2.9, 2.9), min_size=200, max_size=400))
+def test_a_queue_that_hovers_at_the_bound_does_not_flap(noise: list[float]) -> None:
+    bench = Bench(bound_ms=10, confirm_ms=3)
+    bench.series(*(10 + value for value in noise))
+    assert len(bench.began) <= 1
+    assert not bench.ended

@@ -1,0 +1,141 @@
+"""Policies, good and bad; what is wrong is told with its place, value and expectation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+from tc_controller.core.inputs import BearerKey
+from tc_controller.core.inventory import FlowView
+from tc_controller.core.policy import json_schema
+from tc_controller.core.select import rule_for
+from tc_controller.policy_file import MAX_BYTES, PolicyError, load_policy, parse_policy
+
+POLICIES = Path(__file__).parents[1] / "policies"
+RULE = "version: 1\nrules:\n- name: a\n  ladder: []\n"
+
+
+def problems(text: str) -> list[str]:
+    with pytest.raises(PolicyError) as caught:
+        parse_policy(text, "p.yaml")
+    return caught.value.problems
+
+
+@pytest.mark.parametrize("path", sorted(POLICIES.glob("*.yaml")), ids=lambda path: path.name)
+def test_policies_we_ship_are_valid_by_model_and_by_schema(path: Path) -> None:
+    assert load_policy(path).rules
+    jsonschema.validate(yaml.safe_load(path.read_text()), json_schema())
+
+
+def test_the_schema_is_a_valid_schema_and_refuses_what_the_model_refuses() -> None:
+    jsonschema.Draft202012Validator.check_schema(json_schema())
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"version": 1, "rules": []}, json_schema())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "p.yaml: empty; expected a mapping with `version` and `rules`"),
+        ("- 1\n", "p.yaml: a list; expected a mapping with `version` and `rules`"),
+        ("rules: [", "p.yaml: line 1: not YAML: expected the node content, but found "),
+        ("version: 1\nversion: 1\n", "p.yaml: line 2: key 'version' is given twice"),
+        ("a: &x [1]\nb: *x\n", "p.yaml: line 2: aliases are not allowed; write it out"),
+        ("[" * 200, "p.yaml: line 1: nested more than 32 deep"),
+        ("a: 2020-13-45\n", "p.yaml: not YAML: month must be in 1..12"),
+        ("version: 2\nrules: [{name: a, ladder: []}]", "p.yaml: version: 2 is not one of the "),
+        ("version: 1\nrules: []\n", "p.yaml: rules: an empty list; expected at least "),
+        ("version: 1\nrules: 7\n", "p.yaml: rules: 7 does not fit; expected a list"),
+        (RULE + "bogus: 1\n", "p.yaml: bogus: unknown key; expected one of "),
+        (RULE + "  objective: {bound_ms: -5}\n", "p.yaml: rules[0].objective.bound_ms: -5 is out "),
+        (RULE + "  objective: {bound_ms: .nan}\n", "p.yaml: rules[0].objective.bound_ms: nan "),
+        (RULE + "  objective: {bund_ms: 5}\n", "p.yaml: rules[0].objective.bund_ms: unknown key "),
+        (RULE + "  enforce: {lease_ms: 5}\n", "p.yaml: rules[0].enforce.lease_ms: 5 is out of "),
+        (RULE + "  match: {drbs: [33]}\n", "p.yaml: rules[0].match.drbs[0]: 33 is out of range; "),
+    ],
+)
+def test_bad_policies_name_the_place(text: str, expected: str) -> None:
+    assert problems(text)[0].startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("ladder", "expected"),
+    [
+        (
+            "[{template: magic}]",
+            "rules[0].ladder[0]: the mapping: expected a `template` of bdp_only",
+        ),
+        ("[{}]", "rules[0].ladder[0]: the mapping: expected a `template` of bdp_only, fq_codel"),
+        ("[{template: fq_codel, codel: {target_us: 1}}]", "rules[0].ladder[0].codel.target_us: 1 "),
+        ("[{template: bdp_only, pacer: {kind: x}}]", "rules[0].ladder[0].pacer.kind: 'x' "),
+        (
+            "[{template: flow_slicing}]",
+            "rules[0].ladder[0].flow_slicing: expected exactly one of greedy_rate_kbps and ",
+        ),
+    ],
+)
+def test_bad_rungs_name_the_rung(ladder: str, expected: str) -> None:
+    (problem,) = problems(f"version: 1\nrules: [{{name: a, ladder: {ladder}}}]")
+    assert problem.startswith(f"p.yaml: {expected}")
+
+
+def test_every_problem_is_told_and_the_list_is_bounded() -> None:
+    text = "version: 1\nrules:\n" + "- {ladder: []}\n" * 50
+    found = problems(text)
+    assert len(found) == 50
+    with pytest.raises(PolicyError, match="and 30 more"):
+        parse_policy(text)
+
+
+def test_names_that_refer_to_nothing_or_twice() -> None:
+    (twice,) = problems("version: 1\nrules: [{name: a, ladder: []}, {name: a, ladder: []}]")
+    assert "rules[1].name is 'a'; names must differ" in twice
+    (unknown,) = problems("version: 1\nrules: [{name: a, match: {slices: [x]}, ladder: []}]")
+    assert "rules[0].match.slices names 'x'; expected one of slices" in unknown
+
+
+def test_files_that_are_missing_huge_or_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "p.yaml"
+    with pytest.raises(PolicyError, match=r"p\.yaml: cannot be read: No such file"):
+        load_policy(path)
+    path.write_bytes(b"#" * (MAX_BYTES + 1))
+    with pytest.raises(PolicyError, match=f"p.yaml: {MAX_BYTES + 1} bytes; expected at most"):
+        load_policy(path)
+    path.write_bytes(b"version: \xff\n")
+    with pytest.raises(PolicyError, match=r"p\.yaml: byte 9: not UTF-8 text"):
+        load_policy(path)
+    with pytest.raises(PolicyError, match="cannot be read"):
+        load_policy(tmp_path)
+
+
+def test_the_first_rule_that_matches_holds() -> None:
+    policy = parse_policy(
+        """
+version: 1
+slices: {games: {nodes: [gnb-1], rntis: [17], drbs: [2]}, voice: {qfis: [5]}}
+rules:
+- {name: voice, match: {slices: [voice]}, ladder: []}
+- {name: games, match: {slices: [games]}, ladder: []}
+- {name: lab, match: {nodes: ["lab-*"]}, ladder: []}
+"""
+    )
+
+    def rule(node: str, rnti: int, drb: int, qfis: tuple[int, ...] = ()) -> str | None:
+        flows = FlowView(0, 0, (), (), ect1=False)
+        seen = _with_qfis(qfis) if qfis else flows
+        found = rule_for(policy, BearerKey(node, rnti, drb), seen)
+        return None if found is None else found.name
+
+    assert rule("gnb-1", 17, 2) == "games"
+    assert rule("gnb-1", 17, 1) is None
+    assert rule("lab-7", 1, 1) == "lab"
+    assert rule("gnb-1", 17, 2, (9, 5)) == "voice"
+
+
+def _with_qfis(qfis: tuple[int, ...]) -> FlowView:
+    from tc_controller.core.inventory import Flow  # noqa: PLC0415
+
+    flows = tuple(Flow(("a", "b", q, q, 6), "not-ect", q, 1, 0, 0, {}) for q in qfis)
+    return FlowView(0, len(flows), flows, (), ect1=False)

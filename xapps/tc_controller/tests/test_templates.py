@@ -1,0 +1,202 @@
+"""Pipelines of the templates: what the codec makes of them, and which flows they set apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ric.sm import tc
+from tc_controller.core.act import Outbox, Purpose
+from tc_controller.core.decide import Facts, choose
+from tc_controller.core.inputs import BearerKey
+from tc_controller.core.inventory import Flow, FlowView, greedy_flows, read_inventory
+from tc_controller.core.ladder import PacerChoice
+from tc_controller.core.policy import GreedyFlows, Policy
+from tc_controller.core.templates import compose, pacer
+
+TEMPLATES: dict[str, dict[str, Any]] = {
+    "bdp_only": {"drop": "head"},
+    "fq_codel": {"queues": 64, "codel": {"target_us": 7000}},
+    "segregate_greedy": {"scheduler": "strict_priority"},
+    "flow_slicing": {"greedy_share": 0.5},
+    "l4s": {"threshold_us": 2000},
+}
+
+
+def rungs(*items: dict[str, Any]) -> Any:
+    policy = Policy.model_validate({"version": 1, "rules": [{"name": "r", "ladder": items}]})
+    return policy.rules[0].ladder
+
+
+def flow(port: int, kbps: int, backlog: int = 0, address: str = "10.0.0.1") -> Flow:
+    five_tuple = (address, "2001:db8::1" if ":" in address else "10.1.0.1", port, 5000, 6)
+    return Flow(five_tuple, "not-ect", None, kbps, backlog, 0, {})
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+@pytest.mark.parametrize("kind", ["e5g_bdp", "bdp5g", "drql", "none"])
+def test_every_template_survives_the_codec(template: str, kind: str) -> None:
+    parameters = {"template": template, "pacer": {"kind": kind}, **TEMPLATES[template]}
+    (rung,) = rungs(parameters)
+    greedy = [flow(443, 40_000), flow(80, 9_000, address="2001:db8::2")]
+    pipeline = compose(rung, greedy, 40_000.0)
+    outbox = Outbox(1_000_000, 100)
+    control = outbox.transaction(
+        0, BearerKey("n", 1, 1), Purpose.APPLY, pipeline, expected_revision=3, lease_ms=6000
+    )
+    message = tc.encode("control", control.message)
+    assert tc.decode("control", message)["transaction"]["change"]["replace"] == pipeline
+    assert tc.decode("control-header", tc.encode("control-header", control.header)) == {
+        "style": 1,
+        "correlation_id": control.control_id,
+    }
+
+
+@pytest.mark.parametrize("kind", ["dql", "dyn_rlc"])
+def test_pacers_with_parameters_survive_the_codec(kind: str) -> None:
+    (rung,) = rungs({"template": "bdp_only", "pacer": {"kind": kind}})
+    pipeline = compose(rung)
+    assert tc.decode("pipeline", tc.encode("pipeline", pipeline)) == pipeline
+    assert next(iter(pacer(PacerChoice(kind=kind)))) == kind  # type: ignore[arg-type]
+
+
+def test_renewals_and_releases_survive_the_codec() -> None:
+    outbox = Outbox(1_000_000, 100)
+    bearer = BearerKey("n", 0x4601, 2)
+    renewal = outbox.renewal(0, bearer, 7, 6000)
+    assert tc.decode("control", tc.encode("control", renewal.message)) == renewal.message
+    release = outbox.transaction(
+        0, bearer, Purpose.RELEASE, None, expected_revision=7, lease_ms=6000
+    )
+    assert tc.decode("control", tc.encode("control", release.message)) == release.message
+
+
+def test_the_shaper_of_a_slice_leaves_the_share_that_was_asked_for() -> None:
+    (rung,) = rungs({"template": "flow_slicing", "greedy_share": 0.25})
+    ungreedy, greedy = compose(rung, [flow(1, 1)], 40_000.0)["queues"]
+    assert ungreedy["shaper"] is None
+    assert greedy["shaper"]["rate_kbps"] == 10_000
+    assert greedy["shaper"]["burst_bytes"] == 12_500
+
+
+@pytest.mark.parametrize("template", ["segregate_greedy", "flow_slicing"])
+def test_nothing_is_set_apart_without_greedy_flows(template: str) -> None:
+    (rung,) = rungs({"template": template, **TEMPLATES[template]})
+    with pytest.raises(ValueError, match="greedy flow"):
+        compose(rung)
+
+
+# --------------------------------------------------------------- greedy selection
+
+
+def test_greedy_are_the_fewest_largest_flows_that_make_the_share() -> None:
+    flows = [flow(1, 30_000), flow(2, 8_000), flow(3, 64), flow(4, 50)]
+    greedy = greedy_flows(flows, GreedyFlows())
+    assert [item.five_tuple[2] for item in greedy] == [1, 2]
+
+
+def test_a_flow_that_backed_off_still_owns_the_backlog_it_built() -> None:
+    flows = [flow(1, 30_000, 0), flow(2, 2_000, 900_000), flow(3, 64)]
+    greedy = greedy_flows(flows, GreedyFlows())
+    assert {item.five_tuple[2] for item in greedy} == {1, 2}
+
+
+def test_slow_flows_are_never_greedy() -> None:
+    assert greedy_flows([flow(1, 500), flow(2, 40)], GreedyFlows()) == ()
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**6)), max_size=40))
+def test_greedy_flows_cover_the_share_and_never_exceed_the_bound(
+    loads: list[tuple[int, int]],
+) -> None:
+    flows = [flow(port, kbps, backlog) for port, (kbps, backlog) in enumerate(loads)]
+    rule = GreedyFlows(min_rate_kbps=0, max_flows=255)
+    greedy = greedy_flows(flows, rule)
+    assert len({item.five_tuple for item in greedy}) == len(greedy)
+    total = sum(item.rate_kbps for item in flows)
+    assert sum(item.rate_kbps for item in greedy) >= rule.share * total
+
+
+def test_inventory_is_read_from_the_information_element() -> None:
+    record = {
+        "flow": {
+            "source": "2001:db8::2",
+            "destination": "2001:db8::1",
+            "source_port": 443,
+            "destination_port": 5001,
+            "protocol": 6,
+        },
+        "qfi": 9,
+        "dscp": 0,
+        "ecn": "ect1",
+        "rate_kbps": 30_000,
+        "mean_packet_bytes": 1500,
+        "backlog_bytes": 5,
+        "queue": 3,
+    }
+    view = read_inventory(
+        1,
+        {"bearer": {}, "active_flows": 1, "window_ms": 1000, "flows": [record]},
+        GreedyFlows(),
+    )
+    assert view.ect1
+    assert view.qfis() == {9}
+    assert view.flows[0].label() == "tcp [2001:db8::2]:443 > [2001:db8::1]:5001"
+
+
+# ------------------------------------------------------------------------ ladder
+
+
+def view(*flows: Flow, ect1: bool = False) -> FlowView:
+    return FlowView(0, len(flows), flows, greedy_flows(flows, GreedyFlows()), ect1=ect1)
+
+
+def test_conditions_pass_rungs_over_and_say_why() -> None:
+    ladder = rungs(
+        {"template": "bdp_only", "when": {"max_active_flows": 1}},
+        {"template": "l4s"},
+        {"template": "segregate_greedy"},
+        {"template": "flow_slicing", "greedy_share": 0.5},
+        {"template": "fq_codel", "when": {"min_greedy_flows": 2}},
+        {"template": "fq_codel"},
+    )
+    facts = Facts(view(flow(1, 500), flow(2, 400)), None, None)
+    choice = choose(ladder, None, None, set(), facts)
+    assert choice.index == 5
+    assert [item.reason for item in choice.skipped] == [
+        "2 active flows; asks for at most 1",
+        "no ECT(1) traffic seen",
+        "no greedy flow in the inventory",
+        "the drain rate is not known yet",
+        "0 greedy flows; asks for at least 2",
+    ]
+
+
+def test_without_inventory_nothing_is_assumed_of_flows() -> None:
+    ladder = rungs(
+        {"template": "bdp_only", "when": {"max_active_flows": 1}},
+        {"template": "segregate_greedy"},
+        {"template": "l4s"},
+    )
+    choice = choose(ladder, None, None, set(), Facts(None, 1.0, None))
+    assert choice.rung is None
+    assert [item.reason for item in choice.skipped] == [
+        "its condition is on flows and there is no flow inventory yet",
+        "no flow inventory yet",
+        "no ECT(1) traffic seen",
+    ]
+
+
+def test_setting_apart_every_flow_protects_nobody() -> None:
+    (rung,) = rungs({"template": "segregate_greedy"})
+    choice = choose([rung], None, None, set(), Facts(view(flow(1, 40_000)), 1.0, None))
+    assert choice.skipped[0].reason.startswith("every flow is greedy")
+
+
+@given(st.integers(1, 4096), st.integers(1, 4096))
+def test_queues_beyond_the_capacity_are_not_sent(queues: int, capacity: int) -> None:
+    ladder = rungs({"template": "fq_codel", "queues": queues})
+    choice = choose(ladder, None, None, set(), Facts(None, None, {"max_queues": capacity}))
+    assert (choice.rung is not None) == (queues <= capacity)
