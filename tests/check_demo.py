@@ -1,0 +1,47 @@
+"""Holds the summary of `make demo` on the default cell against what the README promises.
+
+Wall-clock latencies are printed, not judged: they belong to the machine.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+UNCONTROLLED_P95_MS = 300.0
+CONTROLLED_P95_MS = 30.0
+GOODPUT_RATIO = 0.95
+
+
+def main() -> int:
+    """0 when the summary keeps every promise."""
+    path = Path(sys.argv[1])
+    summary = json.loads(path.read_text())
+    before, after = summary["phases"]
+    ratio = summary["ratios"]["goodput_after_over_before"]
+    checks = (
+        ("uncontrolled ping p95, ms", before["ping_rtt_ms"]["p95"], ">", UNCONTROLLED_P95_MS),
+        ("controlled ping p95, ms", after["ping_rtt_ms"]["p95"], "<=", CONTROLLED_P95_MS),
+        ("goodput, after over before", ratio, ">=", GOODPUT_RATIO),
+        ("decisions", len(summary["decisions"]), ">=", 1),
+    )
+    good = True
+    for name, value, relation, bound in checks:
+        kept = (
+            value is not None
+            and {
+                ">": value > bound,
+                "<=": value <= bound,
+                ">=": value >= bound,
+            }[relation]
+        )
+        good &= kept
+        print(f"{'kept  ' if kept else 'BROKEN'} {name}: {value} {relation} {bound}")
+    loop = summary["loop"]
+    print(f"loop: indication {loop['indication_latency_us']} µs, ack {loop['detect_to_ack_ms']} ms")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

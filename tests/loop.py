@@ -1,0 +1,155 @@
+"""The three programs on loopback, for tests that kill them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import e2sm_tc
+import yaml
+from ric import E2GatewayClient
+from ric.settings import GatewaySettings
+from ric.sm import TC_V1_OID
+
+ROOT = Path(__file__).parent.parent
+ANY_PORT = "127.0.0.1:0"
+RNTI = 17
+PATIENCE_S = 30.0
+
+SCENARIO = {
+    "name": "one bearer",
+    "duration_s": 600,
+    "cell": {"rat": "nr", "n_prb": 106, "scs_khz": 30, "tdd": {"pattern": "DDDDDDDMUU"}},
+    "ues": [{"rnti": RNTI, "channel": {"fixed_mcs": 10}, "drbs": [{"id": 1}]}],
+    "flows": [
+        {"name": "bulk", "kind": "tcp"},
+        {"name": "ping", "kind": "ping", "interval_ms": 100},
+    ],
+}
+POLICY = {
+    "version": 1,
+    "rules": [
+        {
+            "name": "default",
+            "enforce": {"lease_ms": 1_000},
+            "ladder": [{"template": "fq_codel"}],
+        }
+    ],
+}
+
+
+@dataclass(slots=True)
+class Program:
+    """A running program and the line it said when it was ready."""
+
+    process: asyncio.subprocess.Process
+    ready: dict[str, Any]
+
+    def kill(self) -> None:
+        """SIGKILL: it gets no word in."""
+        self.process.send_signal(signal.SIGKILL)
+
+    @property
+    def running(self) -> bool:
+        return self.process.returncode is None
+
+
+class Loop:
+    """Starts programs in a folder and stops what is left of them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._programs: list[Program] = []
+        (folder / "scenario.yaml").write_text(yaml.safe_dump(SCENARIO))
+        (folder / "policy.yaml").write_text(yaml.safe_dump(POLICY))
+
+    async def gnb(self, listen: str = ANY_PORT) -> Program:
+        scenario = str(self.folder / "scenario.yaml")
+        return await self._start("gnb-lab", "serve", scenario, "--listen", listen)
+
+    async def controller(self, gateway: str) -> Program:
+        return await self._start(
+            *("tc-controller", "--gateway.address", gateway, "--http.listen", ANY_PORT),
+            *("--policy", str(self.folder / "policy.yaml")),
+            *("--state", str(self.folder / "state.json")),
+            *("--decision_log.path", str(self.folder / "decisions.jsonl")),
+            *("--gateway.backoff_max_s", "0.5"),
+        )
+
+    async def forecaster(self, gateway: str) -> Program:
+        return await self._start(
+            *("rlc-forecaster", "--gateway.address", gateway, "--http.listen", ANY_PORT),
+            *("--forecast.listen", ANY_PORT, "--gateway.backoff_max_s", "0.5"),
+        )
+
+    async def stop(self) -> None:
+        for program in self._programs:
+            if program.running:
+                program.kill()
+            await program.process.wait()
+
+    async def _start(self, name: str, *arguments: str) -> Program:
+        with (self.folder / f"{name}.log").open("ab") as log:
+            process = await asyncio.create_subprocess_exec(
+                str(Path(sys.executable).parent / name),
+                *arguments,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=log,
+            )
+        stdout = process.stdout
+        line = await stdout.readline() if stdout is not None else b""
+        if not line:
+            raise AssertionError(f"{name}: " + (self.folder / f"{name}.log").read_text())
+        program = Program(process, json.loads(line))
+        self._programs.append(program)
+        return program
+
+
+@asynccontextmanager
+async def loop_in(folder: Path) -> AsyncIterator[Loop]:
+    """A loop whose programs are gone afterwards."""
+    loop = Loop(folder)
+    try:
+        yield loop
+    finally:
+        await loop.stop()
+
+
+async def pipeline_status(gateway: str, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    """The first report of the bearer's pipeline that is as wanted."""
+    trigger = e2sm_tc.encode("event-trigger", {"periodic": {"period_ms": 10}})
+    action = e2sm_tc.encode(
+        "action-definition", {"style": "pipeline_status", "bearers": [], "top_flows": 0}
+    )
+    async with (
+        asyncio.timeout(PATIENCE_S),
+        E2GatewayClient(GatewaySettings(address=gateway, backoff_max_s=0.5)) as client,
+    ):
+        events = client.watch_nodes()
+        node = (await anext(events)).node.id
+        stream = client.subscribe(node, TC_V1_OID, trigger, [action])
+        async with aclosing(stream) as indications:
+            async for indication in indications:
+                message = e2sm_tc.decode("indication", indication.message)
+                (status,) = message["pipeline_status"]
+                if wanted(status):
+                    found: dict[str, Any] = status
+                    return found
+    raise AssertionError("the stream ended")
+
+
+def controlled(status: dict[str, Any]) -> bool:
+    """Whether the controller's pipeline is in force."""
+    return bool(status["name"] == "fq_codel")
+
+
+def safe(status: dict[str, Any]) -> bool:
+    """Whether the safe pipeline is in force."""
+    return bool(status["safe"])

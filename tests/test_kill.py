@@ -1,0 +1,91 @@
+"""Any of the three programs may die at any time; the others go on, and it catches up."""
+
+from __future__ import annotations
+
+import urllib.request
+from pathlib import Path
+
+from loop import Program, controlled, loop_in, pipeline_status, safe
+
+
+def scrape(program: Program) -> str:
+    with urllib.request.urlopen(f"http://{program.ready['metrics']}/metrics", timeout=5) as answer:
+        text: bytes = answer.read()
+    return text.decode()
+
+
+async def test_without_its_controller_the_gnb_falls_back_and_a_new_one_takes_over(
+    tmp_path: Path,
+) -> None:
+    async with loop_in(tmp_path) as loop:
+        gnb = await loop.gnb()
+        gateway = gnb.ready["listen"]
+        controller = await loop.controller(gateway)
+        before = await pipeline_status(gateway, controlled)
+        assert before["lease_left_ms"] is not None
+        controller.kill()
+        fallen = await pipeline_status(gateway, safe)
+        assert fallen["revision"] > before["revision"]
+        await loop.controller(gateway)
+        again = await pipeline_status(gateway, controlled)
+        assert again["revision"] > fallen["revision"]
+        assert gnb.running
+
+
+async def test_a_lease_is_renewed_for_as_long_as_the_controller_lives(tmp_path: Path) -> None:
+    async with loop_in(tmp_path) as loop:
+        gateway = (await loop.gnb()).ready["listen"]
+        await loop.controller(gateway)
+        first = await pipeline_status(gateway, controlled)
+        # Ingress grows by some 40 Mbit/s: this much more traffic is three leases later.
+        later = await pipeline_status(
+            gateway, lambda s: s["ingress_bytes"] > first["ingress_bytes"] + 12_000_000
+        )
+        assert controlled(later)
+        assert later["revision"] == first["revision"]
+
+
+async def test_a_gnb_that_comes_back_is_cured_again(tmp_path: Path) -> None:
+    async with loop_in(tmp_path) as loop:
+        gnb = await loop.gnb()
+        gateway = gnb.ready["listen"]
+        controller = await loop.controller(gateway)
+        forecaster = await loop.forecaster(gateway)
+        await pipeline_status(gateway, controlled)
+        gnb.kill()
+        await gnb.process.wait()
+        assert "sojourn_e2_gateway_connected" in scrape(controller)
+        await loop.gnb(listen=gateway)
+        await pipeline_status(gateway, controlled)
+        assert controller.running
+        assert forecaster.running
+        assert 'source="persistence"} 1.0' in scrape(forecaster)
+
+
+async def test_xapps_wait_for_a_gateway_that_is_not_there_yet(tmp_path: Path) -> None:
+    async with loop_in(tmp_path) as loop:
+        early = await loop.gnb()
+        gateway = early.ready["listen"]
+        early.kill()
+        await early.process.wait()
+        controller = await loop.controller(gateway)
+        forecaster = await loop.forecaster(gateway)
+        await loop.gnb(listen=gateway)
+        await pipeline_status(gateway, controlled)
+        assert controller.running
+        assert forecaster.running
+
+
+async def test_the_loop_does_not_need_its_forecaster(tmp_path: Path) -> None:
+    async with loop_in(tmp_path) as loop:
+        gateway = (await loop.gnb()).ready["listen"]
+        forecaster = await loop.forecaster(gateway)
+        controller = await loop.controller(gateway)
+        await pipeline_status(gateway, controlled)
+        forecaster.kill()
+        await forecaster.process.wait()
+        status = await pipeline_status(gateway, controlled)
+        assert status["lease_left_ms"] is not None
+        assert controller.running
+        again = await loop.forecaster(gateway)
+        assert again.running
