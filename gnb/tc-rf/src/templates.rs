@@ -13,7 +13,9 @@ pub const NAMES: [&str; 6] =
 /// What a template leaves open.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TemplateParams {
-    /// Pacer of every template but `transparent`.
+    /// Pacer of every template but `transparent`; 5G-BDP, as in all pipelines of irazabal2024. It
+    /// keeps at most some 15 kB in the RLC buffer of a slow bearer, which e5G-BDP and DRQL undercut,
+    /// and loses least on channels whose capacity comes in bursts.
     pub pacer: Pacer,
     /// CoDel target; 5 ms (RFC 8289 §4.4).
     pub target_us: u32,
@@ -48,7 +50,7 @@ pub struct Slice {
 impl Default for TemplateParams {
     fn default() -> Self {
         Self {
-            pacer: Pacer::E5gBdp,
+            pacer: Pacer::Bdp5g,
             target_us: 5_000,
             interval_us: 100_000,
             ecn: true,

@@ -18,9 +18,9 @@ use drql::Drql;
 use e5g_bdp::E5gBdp;
 use meter::DrainMeter;
 
-/// How often a held packet is tried again (irazabal2021 §V-A). Arrivals and RLC status reports are
-/// occasions as well.
-pub(crate) const POLL_PERIOD_US: u64 = 200;
+/// How often a held packet is tried again in a TTI of 1 ms (irazabal2021 §V-A); shorter TTIs are
+/// divided alike. Arrivals and RLC status reports are occasions as well.
+const POLL_PERIOD_US: u64 = 200;
 
 /// Without an RLC status for this long a pacer lets everything pass: a bearer whose feedback broke
 /// falls back to what the gNB does without traffic control instead of stalling.
@@ -39,7 +39,8 @@ pub struct RlcStatus {
     pub capacity_bytes_per_tti: u32,
     /// Length of a TTI (slot).
     pub tti_us: u32,
-    /// Whether this TTI carried downlink for the cell.
+    /// Whether this TTI carried downlink for the cell: not in an uplink slot of TDD, nor in a
+    /// millisecond without a transmission opportunity of a recorded channel.
     pub dl_opportunity: bool,
 }
 
@@ -148,13 +149,18 @@ impl Pacer {
         if now_us >= stale_us {
             return now_us;
         }
-        let by_time = match &self.kind {
+        let grows_until_us = match &self.kind {
             Kind::None => return now_us,
             Kind::Bdp5g(pacer) => pacer.grows_until_us(),
             Kind::E5gBdp(pacer) => pacer.grows_until_us(),
             Kind::Drql(_) => 0,
         };
-        if now_us < by_time { (now_us / POLL_PERIOD_US + 1) * POLL_PERIOD_US } else { stale_us }
+        if now_us >= grows_until_us {
+            return stale_us;
+        }
+        let tti_us = self.last_status.map_or(1000, |status| u64::from(status.tti_us));
+        let period_us = (POLL_PERIOD_US * tti_us / 1000).clamp(1, POLL_PERIOD_US);
+        (now_us / period_us + 1) * period_us
     }
 
     /// How many bytes it lets stand in the RLC buffer for a whole TTI; absent without a limit.
