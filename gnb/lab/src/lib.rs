@@ -6,5 +6,6 @@
 
 #[cfg(feature = "gateway")]
 pub mod gateway;
+pub mod reports;
 pub mod scenario;
 pub mod world;

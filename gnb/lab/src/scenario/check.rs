@@ -14,6 +14,7 @@ type Check = Result<(), Violation>;
 const MAX_UES: usize = 8192;
 const MAX_TIME_S: f64 = 86_400.0;
 const MAX_DELAY_US: u32 = 1_000_000;
+const MAX_SLICES: usize = 256;
 const MAX_RNTI: u16 = 65_519;
 
 pub(super) fn check(scenario: &Scenario) -> Check {
@@ -95,6 +96,7 @@ fn split(split: &Split) -> Check {
         ("e2_report_delay_us", split.e2_report_delay_us),
         ("e2_control_delay_us", split.e2_control_delay_us),
         ("core_delay_us", split.core_delay_us),
+        ("core_jitter_us", split.core_jitter_us),
     ];
     for (key, delay_us) in delays {
         within(format_args!("split.{key}"), delay_us, 0..=MAX_DELAY_US)?;
@@ -110,6 +112,10 @@ fn ues(scenario: &Scenario) -> Result<Bearers, Violation> {
         return Err(Violation::new("ues", "empty; expected at least one UE"));
     }
     let mut bearers = Bearers::new();
+    if scenario.cell.scheduler == MacScheduler::FixedPartition && scenario.ues.len() > MAX_SLICES {
+        let message = format!("{} entries; fixed_partition has {MAX_SLICES}", scenario.ues.len());
+        return Err(Violation::new("ues", message));
+    }
     let mut shares = 0_u32;
     for (index, ue) in scenario.ues.iter().enumerate() {
         let path = format!("ues[{index}]");
@@ -147,7 +153,7 @@ fn prb_share(ue: &Ue, scheduler: MacScheduler, path: &str) -> Result<u32, Violat
         }
         (MacScheduler::FixedPartition, Some(share)) => {
             within(path, share, 1..=100)?;
-            Ok(u32::from(share) * u32::from(ue.count))
+            Ok(u32::from(share))
         }
     }
 }
@@ -203,7 +209,7 @@ fn channel(channel: &Channel, max_mcs: u8, path: &str) -> Check {
             if trace.path.is_empty() {
                 return Err(Violation::new(format!("{path}.path"), "empty; expected a file"));
             }
-            within(format_args!("{path}.start_ms"), trace.start_ms, 0..=3_600_000)
+            Ok(())
         }
     }
 }

@@ -146,11 +146,15 @@ pub struct Split {
     /// Server to CU and back: core network and internet.
     #[schemars(range(max = 1_000_000))]
     pub core_delay_us: u32,
+    /// Each packet from a server takes up to this much longer, uniformly distributed, without
+    /// overtaking: the timers of servers do not run in step with the slots of a cell.
+    #[schemars(range(max = 1_000_000))]
+    pub core_jitter_us: u32,
 }
 
 impl Default for Split {
     fn default() -> Self {
-        Self { f1_delay_us: 0, e2_report_delay_us: 0, e2_control_delay_us: 0, core_delay_us: 5_000 }
+        Self { f1_delay_us: 0, e2_report_delay_us: 0, e2_control_delay_us: 0, core_delay_us: 5_000, core_jitter_us: 0 }
     }
 }
 
@@ -167,7 +171,8 @@ pub struct Ue {
     pub count: u16,
     /// The channel.
     pub channel: Channel,
-    /// Share of the PRBs under `fixed_partition`, percent.
+    /// Share of the PRBs that this UE, or these `count` UEs together, own under
+    /// `fixed_partition`, percent.
     #[serde(default)]
     #[schemars(range(min = 1, max = 100))]
     pub prb_share_percent: Option<u8>,
@@ -214,10 +219,6 @@ pub struct McsSeries {
 pub struct Mahimahi {
     /// File, relative to the scenario file; `.xz` and `.gz` are decompressed.
     pub path: String,
-    /// Where in the trace to begin.
-    #[serde(default)]
-    #[schemars(range(max = 3_600_000))]
-    pub start_ms: u32,
 }
 
 /// A data radio bearer.

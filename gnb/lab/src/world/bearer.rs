@@ -3,8 +3,8 @@
 use e2sm_tc::v1::EventKind;
 use ran::BearerIndex;
 use tc_rf::{DropReason, EventSink, TrafficControl};
-use traffic::DelayRecorder;
 
+use super::delays::Delays;
 use super::packet::GnbPacket;
 use super::rlc_queue::RlcQueue;
 
@@ -13,6 +13,8 @@ use super::rlc_queue::RlcQueue;
 pub(crate) struct Bearer {
     pub(crate) rnti: u16,
     pub(crate) drb: u8,
+    /// Index of its UE in the world.
+    pub(crate) ue: u32,
     pub(crate) tc: TrafficControl<GnbPacket>,
     /// Its place in the cell; none before the UE joins and after it leaves.
     pub(crate) cell: Option<BearerIndex>,
@@ -53,16 +55,22 @@ pub(crate) struct Measured {
     /// Packets that entered SDAP.
     pub(crate) ingress_packets: u64,
     pub(crate) ingress_bytes: u64,
+    /// Bytes the CU handed to the RLC.
+    pub(crate) forwarded_bytes: u64,
+    /// Bytes of IP packets the UE sent.
+    pub(crate) uplink_bytes: u64,
     /// Packets the RLC had no room for.
     pub(crate) rlc_dropped_packets: u64,
+    /// Packets that were queued when the UE left.
+    pub(crate) released_packets: u64,
     /// SDUs whose last byte went to the MAC.
     pub(crate) drained_packets: u64,
     pub(crate) drained_bytes: u64,
     /// From RLC enqueue to the last byte forwarded to the MAC.
-    pub(crate) rlc_sojourn: DelayRecorder,
+    pub(crate) rlc_sojourn: Delays,
     /// Age of the head of the RLC buffer, each ms; 0 when empty.
-    pub(crate) rlc_hol: DelayRecorder,
+    pub(crate) rlc_hol: Delays,
     /// SDAP and RLC together: from SDAP ingress to the last byte forwarded to the MAC
     /// (irazabal2021 §V-G).
-    pub(crate) sojourn: DelayRecorder,
+    pub(crate) sojourn: Delays,
 }

@@ -1,7 +1,8 @@
 //! One flow of the scenario and what the gNB adds to its statistics.
 
-use traffic::{DelayRecorder, Flow};
+use traffic::Flow;
 
+use super::delays::Delays;
 use crate::scenario::FlowKind;
 
 /// A flow bound to a bearer.
@@ -23,14 +24,16 @@ pub(crate) struct BoundFlow {
 /// SDAP and RLC sojourn of a flow's packets (irazabal2021 §V-G).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queuing {
-    pub(crate) delay: DelayRecorder,
+    pub(crate) delay: Delays,
     /// Packets below one LTE TTI, the first column of irazabal2021's Table 2.
     pub(crate) below_1ms: u64,
+    pub(crate) packets: u64,
 }
 
 impl Queuing {
-    pub(crate) fn record(&mut self, now_us: u64, sojourn_us: u64) {
-        self.delay.record(now_us, sojourn_us);
+    pub(crate) fn record(&mut self, sojourn_us: u64) {
+        self.delay.record(sojourn_us);
+        self.packets += 1;
         self.below_1ms += u64::from(sojourn_us < 1_000);
     }
 }

@@ -36,11 +36,6 @@ impl<T> Line<T> {
     pub(crate) fn pop_due(&mut self, now_us: u64) -> Option<(u64, T)> {
         if self.next_us() <= now_us { self.items.pop_front() } else { None }
     }
-
-    /// Items on their way.
-    pub(crate) fn len(&self) -> usize {
-        self.items.len()
-    }
 }
 
 #[cfg(test)]

@@ -1,18 +1,59 @@
 //! The world: servers → core → CU (one TC pipeline per bearer) → F1-U → DU (RLC and MAC) → UE and
 //! back, on virtual time in whole microseconds, with the gNB's E2 side attached.
+//!
+//! [`World`] is the door. Inside: `build` sets it up from a scenario, `step` moves packets, `e2`
+//! keeps subscriptions and controls, `measure` says what happened.
 
 mod api;
+mod attach;
+mod bearer;
+mod build;
+mod control;
+mod control_v0;
+mod delays;
+mod e2;
+mod flow;
+mod line;
+mod measure;
+mod packet;
+mod random;
+mod report;
+mod rlc_queue;
+mod snapshot;
+mod step;
+mod summary;
+mod timers;
+mod trigger;
+
+use std::collections::HashMap;
+
+use ran::{Cell, Delivery};
+use tc_rf::RlcStatus;
 
 pub use api::{
     ControlError, ControlReply, ControlTicket, Indication, KpmReport, KpmUe, NodeInfo, Output,
     Payload, RanFunction, RanFunctionInfo, SubscribeError, SubscriptionId, SubscriptionRequest,
 };
+pub use snapshot::{BearerSample, CellSample, FlowSample};
+pub use summary::{BearerSummary, CellSummary, DelayMs, FlowSummary, Summary};
 
-use crate::scenario::{LoadedScenario, ScenarioError};
+pub(crate) use bearer::Bearer;
+
+use crate::scenario::{LoadedScenario, ScenarioError, Split};
+use build::UePlan;
+use e2::E2;
+use flow::BoundFlow;
+use line::Line;
+use packet::GnbPacket;
+use random::SplitMix64;
+use timers::Timers;
 
 /// Unix time of virtual time 0 unless the caller says otherwise: 2026-01-01T00:00:00Z, fixed so
 /// that the same scenario and seed give the same bytes.
 pub const DEFAULT_EPOCH_US: u64 = 1_767_225_600_000_000;
+
+/// The finest grain of reports and of the bearers' series.
+const SAMPLE_PERIOD_US: u64 = 1_000;
 
 /// A gNB with its UEs and servers on virtual time.
 ///
@@ -21,8 +62,46 @@ pub const DEFAULT_EPOCH_US: u64 = 1_767_225_600_000_000;
 /// `epoch_us` + virtual time.
 #[derive(Clone, Debug)]
 pub struct World {
-    now_us: u64,
+    name: String,
+    seed: u64,
+    split: Split,
     epoch_us: u64,
+    now_us: u64,
+
+    cell: Cell<GnbPacket>,
+    ues: Vec<UePlan>,
+    bearers: Vec<Bearer>,
+    /// Place of each bearer in `bearers`.
+    bearer_by_id: HashMap<(u16, u8), u32>,
+    flows: Vec<BoundFlow>,
+
+    /// Server side of flow `f` is timer `2f`, its UE side `2f + 1`; then the bearers.
+    timers: Timers,
+    core_jitter: SplitMix64,
+    /// When the last packet of the core network reaches the CU.
+    core_last_us: u64,
+    /// Servers to CU.
+    core_down: Line<GnbPacket>,
+    /// CU to DU.
+    f1_down: Line<GnbPacket>,
+    /// DU to CU: RLC status by bearer.
+    f1_up: Line<(u32, RlcStatus)>,
+    /// Decoded at a UE.
+    radio_down: Line<GnbPacket>,
+    /// UEs to servers.
+    uplink: Line<traffic::Packet>,
+    /// UEs that come (`true`) and go.
+    attachments: Line<(u32, bool)>,
+
+    e2: E2,
+    next_sample_us: u64,
+    /// A row per bearer and ms while wanted.
+    series: Option<Vec<BearerSample>>,
+
+    /// Reused from slot to slot.
+    deliveries: Vec<Delivery<GnbPacket>>,
+    /// Reused from packet to packet.
+    sent: Vec<traffic::Packet>,
 }
 
 impl World {
@@ -30,8 +109,50 @@ impl World {
     ///
     /// # Errors
     /// [`ScenarioError`] when a trace cannot be read or an element does not fit the parts it sets up.
-    pub fn new(_scenario: &LoadedScenario) -> Result<Self, ScenarioError> {
-        Ok(Self { now_us: 0, epoch_us: DEFAULT_EPOCH_US })
+    pub fn new(loaded: &LoadedScenario) -> Result<Self, ScenarioError> {
+        let parts = build::parts(loaded)?;
+        let scenario = &loaded.scenario;
+        let mut attachments = Line::default();
+        for (index, ue) in (0..).zip(&parts.ues) {
+            attachments.push(ue.join_us, (index, true));
+            if let Some(leave_us) = ue.leave_us {
+                attachments.push(leave_us, (index, false));
+            }
+        }
+        let mut timers = Timers::new(2 * parts.flows.len() + parts.bearers.len());
+        for (index, flow) in (0..).zip(&parts.flows) {
+            use traffic::Endpoint as _;
+            timers.set(2 * index, flow.ends.server.next_deadline_us());
+            timers.set(2 * index + 1, flow.ends.ue.next_deadline_us());
+        }
+        let bearer_by_id =
+            (0..).zip(&parts.bearers).map(|(index, b)| ((b.rnti, b.drb), index)).collect();
+        Ok(Self {
+            name: scenario.name.clone(),
+            seed: scenario.seed,
+            split: scenario.split,
+            epoch_us: DEFAULT_EPOCH_US,
+            now_us: 0,
+            cell: parts.cell,
+            ues: parts.ues,
+            bearers: parts.bearers,
+            bearer_by_id,
+            flows: parts.flows,
+            timers,
+            core_jitter: parts.core_jitter,
+            core_last_us: 0,
+            core_down: Line::default(),
+            f1_down: Line::default(),
+            f1_up: Line::default(),
+            radio_down: Line::default(),
+            uplink: Line::default(),
+            attachments,
+            e2: E2::default(),
+            next_sample_us: 0,
+            series: None,
+            deliveries: Vec::new(),
+            sent: Vec::new(),
+        })
     }
 
     /// Sets the Unix time of virtual time 0, µs.
@@ -49,59 +170,20 @@ impl World {
         self.now_us
     }
 
-    /// The E2 nodes: one gNB.
-    pub fn nodes(&self) -> Vec<NodeInfo> {
-        Vec::new()
-    }
-
-    /// Starts a subscription; its indications come out of [`step_until`](Self::step_until).
-    ///
-    /// # Errors
-    /// [`SubscribeError`] when there is no such RAN function or it refuses the trigger or an action.
-    pub fn subscribe(
-        &mut self,
-        request: &SubscriptionRequest,
-    ) -> Result<SubscriptionId, SubscribeError> {
-        Err(SubscribeError::UnknownRanFunction { oid: request.ran_function_oid.clone() })
-    }
-
-    /// Ends a subscription; `false` when there is none of that id.
-    pub fn unsubscribe(&mut self, _id: SubscriptionId) -> bool {
-        false
-    }
-
-    /// Sends a RIC control; it takes effect T_RC later, and the answer comes out of
-    /// [`step_until`](Self::step_until) as [`Output::ControlDone`] (at once when T_RC is 0: at the
-    /// next step, even one to the present time).
-    ///
-    /// # Errors
-    /// [`ControlError`] when no RAN function takes it.
-    pub fn submit_control(
-        &mut self,
-        oid: &str,
-        _header: &[u8],
-        _message: &[u8],
-    ) -> Result<ControlTicket, ControlError> {
-        Err(ControlError::UnknownRanFunction { oid: oid.to_owned() })
-    }
-
-    /// Applies a RIC control now, as if it had just arrived at the RAN function.
-    ///
-    /// # Errors
-    /// [`ControlError`] when no RAN function takes it.
-    pub fn control(
-        &mut self,
-        oid: &str,
-        _header: &[u8],
-        _message: &[u8],
-    ) -> Result<ControlReply, ControlError> {
-        Err(ControlError::UnknownRanFunction { oid: oid.to_owned() })
-    }
-
     /// Runs until virtual time `t_us`, all of what happens at `t_us` included; a time in the past
     /// only hands over what is already due. Outputs come in order of time.
-    pub fn step_until(&mut self, t_us: u64, _sink: &mut dyn FnMut(Output)) {
-        self.now_us = self.now_us.max(t_us);
+    pub fn step_until(&mut self, t_us: u64, sink: &mut dyn FnMut(Output)) {
+        let t_us = t_us.max(self.now_us);
+        loop {
+            let at_us = self.next_event_us();
+            if at_us > t_us {
+                break;
+            }
+            // What was put in at the present time has that time; nothing lies before it.
+            self.now_us = self.now_us.max(at_us);
+            self.run_due(sink);
+        }
+        self.now_us = t_us;
     }
 
     /// An independent copy that goes on from here.

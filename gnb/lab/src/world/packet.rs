@@ -27,6 +27,8 @@ pub(crate) struct GnbPacket {
     pub(crate) inner: traffic::Packet,
     /// When it entered SDAP.
     pub(crate) ingress_us: u64,
+    /// When it entered the RLC.
+    pub(crate) rlc_us: u64,
     /// Index of its bearer in the world.
     pub(crate) bearer: u32,
     rnti: u16,
@@ -35,7 +37,7 @@ pub(crate) struct GnbPacket {
 
 impl GnbPacket {
     pub(crate) fn new(inner: traffic::Packet, bearer: u32, rnti: u16, qfi: Option<u8>) -> Self {
-        Self { inner, ingress_us: 0, bearer, rnti, qfi: qfi.unwrap_or(NO_QFI) }
+        Self { inner, ingress_us: 0, rlc_us: 0, bearer, rnti, qfi: qfi.unwrap_or(NO_QFI) }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a run says when it is over, machine-readable: units in the keys.
 
 use serde::Serialize;
-use traffic::{DelayRecorder, DelaySummary};
+use traffic::DelaySummary;
 
 /// Metrics of a run from virtual time 0 until now.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -29,6 +29,8 @@ pub struct CellSummary {
     pub available_prb: u64,
     /// Their ratio.
     pub used_rb_pct: f64,
+    /// SDUs lost on the air for good.
+    pub lost_sdus: u64,
 }
 
 /// Delay percentiles in ms.
@@ -59,12 +61,6 @@ impl From<DelaySummary> for DelayMs {
             p99: ms(summary.p99_us),
             max: ms(summary.max_us),
         }
-    }
-}
-
-impl From<&DelayRecorder> for DelayMs {
-    fn from(recorder: &DelayRecorder) -> Self {
-        recorder.summary().into()
     }
 }
 

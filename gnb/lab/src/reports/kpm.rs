@@ -1,0 +1,94 @@
+//! KPM measurements in the names and units that OAI serves (28.552 has other units for some).
+
+use std::collections::BTreeMap;
+
+/// Measurements this node has.
+pub const MEASUREMENTS: [&str; 6] = [
+    "DRB.PdcpSduVolumeDL",
+    "DRB.PdcpSduVolumeUL",
+    "DRB.RlcSduDelayDl",
+    "DRB.UEThpDl",
+    "DRB.UEThpUl",
+    "RRU.PrbTotDl",
+];
+
+/// Cumulative counters of one UE, from which a period's measurements follow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UeCounters {
+    /// PDCP SDU bytes handed down.
+    pub pdcp_dl_bytes: u64,
+    /// PDCP SDU bytes received from the UE.
+    pub pdcp_ul_bytes: u64,
+    /// SDU bytes drained by the MAC.
+    pub drained_bytes: u64,
+    /// Downlink PRBs.
+    pub prb_dl: u64,
+}
+
+/// The wanted measurements of one UE over a period.
+pub fn measure(
+    wanted: &[&'static str],
+    before: &UeCounters,
+    now: &UeCounters,
+    rlc_sdu_delay_us: f64,
+    period_ms: u32,
+) -> BTreeMap<&'static str, f64> {
+    let kbit = |from: u64, to: u64| to.saturating_sub(from) as f64 * 8.0 / 1e3;
+    let per_second = 1e3 / f64::from(period_ms.max(1));
+    wanted
+        .iter()
+        .map(|name| {
+            let value = match *name {
+                "DRB.PdcpSduVolumeDL" => kbit(before.pdcp_dl_bytes, now.pdcp_dl_bytes),
+                "DRB.PdcpSduVolumeUL" => kbit(before.pdcp_ul_bytes, now.pdcp_ul_bytes),
+                "DRB.RlcSduDelayDl" => rlc_sdu_delay_us,
+                "DRB.UEThpDl" => kbit(before.drained_bytes, now.drained_bytes) * per_second,
+                "DRB.UEThpUl" => kbit(before.pdcp_ul_bytes, now.pdcp_ul_bytes) * per_second,
+                _ => now.prb_dl.saturating_sub(before.prb_dl) as f64,
+            };
+            (*name, value)
+        })
+        .collect()
+}
+
+/// Splits what was asked for into what there is and what there is not; all there is when nothing
+/// was asked for.
+pub fn select(asked: &[String]) -> (Vec<&'static str>, Vec<String>) {
+    if asked.is_empty() {
+        return (MEASUREMENTS.to_vec(), Vec::new());
+    }
+    let mut wanted = Vec::new();
+    let mut unsupported = Vec::new();
+    for name in asked {
+        match MEASUREMENTS.into_iter().find(|known| known == name) {
+            Some(known) if wanted.contains(&known) => {}
+            Some(known) => wanted.push(known),
+            None => unsupported.push(name.clone()),
+        }
+    }
+    (wanted, unsupported)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn volumes_and_rates_are_of_the_period() {
+        let before = UeCounters { pdcp_dl_bytes: 1_000, drained_bytes: 500, prb_dl: 10, ..UeCounters::default() };
+        let now = UeCounters { pdcp_dl_bytes: 13_500, drained_bytes: 3_000, prb_dl: 60, pdcp_ul_bytes: 125 };
+        let values = measure(&MEASUREMENTS, &before, &now, 1_500.0, 100);
+        assert_eq!(values["DRB.PdcpSduVolumeDL"], 100.0);
+        assert_eq!(values["DRB.UEThpDl"], 200.0);
+        assert_eq!(values["DRB.UEThpUl"], 10.0);
+        assert_eq!(values["DRB.RlcSduDelayDl"], 1_500.0);
+        assert_eq!(values["RRU.PrbTotDl"], 50.0);
+    }
+
+    #[test]
+    fn an_unknown_name_is_named_and_the_rest_is_served() {
+        let asked = ["RRU.PrbTotDl", "DRB.Magic", "RRU.PrbTotDl"].map(str::to_owned);
+        assert_eq!(select(&asked), (vec!["RRU.PrbTotDl"], vec!["DRB.Magic".to_owned()]));
+        assert_eq!(select(&[]).0.len(), MEASUREMENTS.len());
+    }
+}

@@ -1,0 +1,153 @@
+//! RIC control of the TC RAN function.
+
+use e2sm_tc::v1::{
+    self, BearerId, Cause, ControlHeader, ControlMessage, ControlOutcome, PipelineChange,
+    Transaction, UeId,
+};
+use e2sm_tc::{DecodeError, v0};
+
+use super::api::{ControlReply, RanFunction};
+use super::{World, control_v0};
+
+impl World {
+    /// Applies a control that has arrived.
+    pub(super) fn apply_control(
+        &mut self,
+        function: RanFunction,
+        header: &[u8],
+        message: &[u8],
+    ) -> ControlReply {
+        if function == RanFunction::TcV0 {
+            return match self.apply_v0(header, message) {
+                Ok(outcome) => ControlReply {
+                    acknowledged: true,
+                    outcome,
+                    detail: String::new(),
+                },
+                Err(detail) => ControlReply { acknowledged: false, outcome: Vec::new(), detail },
+            };
+        }
+        let outcome = self.apply_v1(header, message);
+        let detail = match &outcome {
+            ControlOutcome::Accepted { .. } => String::new(),
+            ControlOutcome::Refused { element, detail, .. } if element.is_empty() => detail.clone(),
+            ControlOutcome::Refused { element, detail, .. } => format!("{element}: {detail}"),
+        };
+        ControlReply {
+            acknowledged: matches!(outcome, ControlOutcome::Accepted { .. }),
+            outcome: encode_outcome(outcome),
+            detail,
+        }
+    }
+
+    fn apply_v1(&mut self, header: &[u8], message: &[u8]) -> ControlOutcome {
+        let header: ControlHeader = match v1::decode(header) {
+            Ok(header) => header,
+            Err(error) => return malformed("header", &error),
+        };
+        let message: ControlMessage = match v1::decode(message) {
+            Ok(message) => message,
+            Err(error) => return malformed("message", &error),
+        };
+        let style = match &message {
+            ControlMessage::Transaction(_) => 1,
+            ControlMessage::LeaseRenewal(_) => 2,
+            ControlMessage::ForecastFeed(_) => 3,
+        };
+        if header.style != style {
+            let detail = format!("{}; the message is of style {style}", header.style);
+            return refused(Cause::Inconsistent, "header.style", detail);
+        }
+        match message {
+            ControlMessage::Transaction(transaction) => match self.find(&transaction.bearer) {
+                Ok(index) => self.transact(index, &transaction),
+                Err(refusal) => refusal,
+            },
+            ControlMessage::LeaseRenewal(renewal) => match self.find(&renewal.bearer) {
+                Ok(index) => {
+                    let tc = &mut self.bearers[index as usize].tc;
+                    let outcome = tc.renew_lease(&renewal, self.now_us);
+                    self.poll_bearer(index);
+                    outcome
+                }
+                Err(refusal) => refusal,
+            },
+            ControlMessage::ForecastFeed(_) => {
+                let detail = "this RAN function has no forecast pacer".to_owned();
+                refused(Cause::Unsupported, "forecast_feed", detail)
+            }
+        }
+    }
+
+    fn transact(&mut self, index: u32, transaction: &Transaction) -> ControlOutcome {
+        let bearer = &mut self.bearers[index as usize];
+        let outcome = bearer.tc.apply(transaction, self.now_us, &mut bearer.tally);
+        self.poll_bearer(index);
+        outcome
+    }
+
+    /// Index of a bearer that is here.
+    fn find(&self, id: &BearerId) -> Result<u32, ControlOutcome> {
+        let UeId::Rnti(rnti) = id.ue else {
+            let detail = "this node names UEs by RNTI".to_owned();
+            return Err(refused(Cause::UnknownBearer, "bearer.ue", detail));
+        };
+        let known = self.bearer_by_id.get(&(rnti, id.drb)).copied();
+        known.filter(|index| self.bearers[*index as usize].cell.is_some()).ok_or_else(|| {
+            let detail = format!("no DRB {} of RNTI {rnti} here now", id.drb);
+            refused(Cause::UnknownBearer, "bearer", detail)
+        })
+    }
+
+    /// v0 names no bearer: it applies to the only one there is.
+    fn apply_v0(&mut self, header: &[u8], message: &[u8]) -> Result<Vec<u8>, String> {
+        v0::decode_control_header(header).map_err(|error| format!("header: {error}"))?;
+        let message = v0::decode_control(message).map_err(|error| format!("message: {error}"))?;
+        let active: Vec<u32> = self.active_bearers().collect();
+        let [index] = active[..] else {
+            return Err(format!(
+                "v0 cannot say which bearer it means, and this node has {}; use v1",
+                active.len()
+            ));
+        };
+        let pipeline = self.bearers[index as usize].tc.pipeline();
+        let edits = control_v0::edits(pipeline, &message)?;
+        let transaction = Transaction {
+            bearer: self.bearer_id(index),
+            expected_revision: None,
+            lease_ms: None,
+            dry_run: false,
+            change: PipelineChange::Delta(edits),
+        };
+        match self.transact(index, &transaction) {
+            ControlOutcome::Accepted { .. } => {
+                v0::encode_control_outcome(&v0::ControlOutcome::Ok).map_err(|e| e.to_string())
+            }
+            ControlOutcome::Refused { element, detail, .. } => Err(format!("{element}: {detail}")),
+        }
+    }
+}
+
+fn refused(cause: Cause, element: &str, detail: String) -> ControlOutcome {
+    ControlOutcome::Refused { cause, element: element.to_owned(), detail, revision: None }
+}
+
+fn malformed(part: &str, error: &DecodeError) -> ControlOutcome {
+    let element =
+        if error.element.is_empty() { part.to_owned() } else { format!("{part}.{}", error.element) };
+    refused(Cause::Malformed, &element, error.to_string())
+}
+
+/// An outcome whose texts are too long or not printable for the wire is sent with its cause alone.
+fn encode_outcome(outcome: ControlOutcome) -> Vec<u8> {
+    v1::encode(&outcome).unwrap_or_else(|_| {
+        let ControlOutcome::Refused { cause, revision, .. } = outcome else { return Vec::new() };
+        let short = ControlOutcome::Refused {
+            cause,
+            element: String::new(),
+            detail: String::new(),
+            revision,
+        };
+        v1::encode(&short).unwrap_or_default()
+    })
+}

@@ -1,0 +1,165 @@
+//! What happened: samples each ms, snapshots and the summary of a run.
+
+use super::snapshot::{BearerSample, CellSample, FlowSample};
+use super::summary::{
+    BearerSummary, CellSummary, DelayMs, FlowSummary, Summary, percent,
+};
+use super::World;
+
+impl World {
+    /// Keeps a row per bearer and ms from now on, or no longer; see
+    /// [`take_series`](Self::take_series).
+    pub fn record_series(&mut self, wanted: bool) {
+        self.series = wanted.then(|| self.series.take().unwrap_or_default());
+    }
+
+    /// The rows kept since the last call.
+    pub fn take_series(&mut self) -> Vec<BearerSample> {
+        self.series.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Each ms: head-of-line age, the series if wanted, thresholds of subscriptions.
+    pub(super) fn sample(&mut self) {
+        for index in 0..self.bearers.len() {
+            let hol_us = self.head_of_line_age_us(index);
+            let bearer = &mut self.bearers[index];
+            if bearer.cell.is_some() {
+                bearer.measured.rlc_hol.record(hol_us);
+            }
+        }
+        if let Some(mut series) = self.series.take() {
+            for index in self.active_bearers() {
+                series.extend(self.bearer_sample(index as usize));
+            }
+            self.series = Some(series);
+        }
+        self.check_thresholds();
+    }
+
+    /// Age of the head of a bearer's RLC buffer; 0 when it is empty.
+    fn head_of_line_age_us(&self, index: usize) -> u64 {
+        let bearer = &self.bearers[index];
+        let rlc = bearer
+            .cell
+            .and_then(|at| self.cell.bearer_status(at))
+            .and_then(|status| status.head_of_line_us);
+        let queue = bearer.rlc_queue.as_ref().and_then(|queue| queue.head_arrived_us());
+        rlc.into_iter().chain(queue).min().map_or(0, |since_us| self.now_us - since_us)
+    }
+
+    fn bearer_sample(&mut self, index: usize) -> Option<BearerSample> {
+        let hol_us = self.head_of_line_age_us(index);
+        let bearer = &mut self.bearers[index];
+        let mut report = self.cell.rlc_report(bearer.cell?, self.now_us)?;
+        if let Some(queue) = &mut bearer.rlc_queue {
+            queue.complete(&mut report, self.now_us);
+        }
+        let mac = self.cell.mac_report(bearer.rnti, self.now_us)?;
+        Some(BearerSample {
+            time_us: self.now_us,
+            rnti: bearer.rnti,
+            drb: bearer.drb,
+            rlc_occupancy_bytes: report.txbuf_occ_bytes,
+            rlc_occupancy_packets: report.txbuf_occ_pkts,
+            hol_us,
+            mean_sojourn_us: report.txsdu_avg_time_to_tx as u32,
+            tc_backlog_bytes: bearer.tc.backlog_bytes(),
+            tc_backlog_packets: bearer.tc.backlog_packets(),
+            pacer_limit_bytes: bearer.tc.rlc_limit_bytes(),
+            ingress_bytes: bearer.measured.ingress_bytes,
+            drained_bytes: bearer.measured.drained_bytes,
+            mcs: mac.dl_mcs1,
+            used_prb: self.cell.used_prb(bearer.rnti).unwrap_or(0),
+        })
+    }
+
+    /// The bearers that are here, as they are now.
+    pub fn bearer_samples(&mut self) -> Vec<BearerSample> {
+        self.active_bearers().filter_map(|index| self.bearer_sample(index as usize)).collect()
+    }
+
+    /// The flows, as they are now.
+    pub fn flow_samples(&self) -> Vec<FlowSample> {
+        self.flows
+            .iter()
+            .map(|flow| FlowSample {
+                name: flow.name.clone(),
+                kind: flow.kind.name(),
+                rnti: flow.rnti,
+                drb: flow.drb,
+                goodput_bytes: flow.ends.goodput_bytes(),
+            })
+            .collect()
+    }
+
+    /// Downlink PRBs so far.
+    pub fn cell_sample(&self) -> CellSample {
+        let totals = self.cell.totals();
+        CellSample { used_prb: totals.used_prb, available_prb: totals.available_prb }
+    }
+
+    /// Both ends of the flow of that name, for delay series and statistics.
+    pub fn flow(&self, name: &str) -> Option<&traffic::Flow> {
+        self.flows.iter().find(|flow| flow.name == name).map(|flow| &flow.ends)
+    }
+
+    /// Metrics from virtual time 0 until now.
+    pub fn summary(&self) -> Summary {
+        let totals = self.cell.totals();
+        Summary {
+            scenario: self.name.clone(),
+            seed: self.seed,
+            duration_s: self.now_us as f64 / 1e6,
+            cell: CellSummary {
+                used_prb: totals.used_prb,
+                available_prb: totals.available_prb,
+                used_rb_pct: totals.used_prb_pct(),
+                lost_sdus: totals.lost_sdus,
+            },
+            bearers: self.bearers.iter().map(|bearer| bearer_summary(bearer)).collect(),
+            flows: self.flows.iter().map(|flow| self.flow_summary(flow)).collect(),
+        }
+    }
+
+    fn flow_summary(&self, flow: &super::flow::BoundFlow) -> FlowSummary {
+        let stats = flow.ends.stats();
+        let end_us = flow.stop_us.unwrap_or(u64::MAX).min(self.now_us);
+        let active_us = end_us.saturating_sub(flow.start_us).max(1);
+        FlowSummary {
+            name: flow.name.clone(),
+            kind: stats.kind,
+            rnti: flow.rnti,
+            drb: flow.drb,
+            goodput_mbps: stats.goodput_bytes as f64 * 8.0 / active_us as f64,
+            goodput_bytes: stats.goodput_bytes,
+            sent_packets: stats.sent_packets,
+            received_packets: stats.received_packets,
+            lost_packets: stats.lost_packets,
+            one_way_delay_ms: DelayMs::from(stats.one_way_delay),
+            queuing_ms: DelayMs::from(&flow.queuing.delay),
+            queued_below_1ms_pct: percent(flow.queuing.below_1ms, flow.queuing.packets),
+            rtt_ms: stats.rtt.map(DelayMs::from),
+        }
+    }
+}
+
+fn bearer_summary(bearer: &super::Bearer) -> BearerSummary {
+    let measured = &bearer.measured;
+    let aqm_drops = bearer.rlc_queue.as_ref().map_or(0, |queue| queue.dropped_packets());
+    BearerSummary {
+        rnti: bearer.rnti,
+        drb: bearer.drb,
+        pipeline: bearer.tc.pipeline().name.clone(),
+        revision: bearer.tc.revision(),
+        ingress_packets: measured.ingress_packets,
+        ingress_bytes: measured.ingress_bytes,
+        drained_packets: measured.drained_packets,
+        drained_bytes: measured.drained_bytes,
+        tc_dropped_packets: bearer.tally.dropped_packets,
+        tc_marked_packets: bearer.tally.marked_packets,
+        rlc_dropped_packets: measured.rlc_dropped_packets + aqm_drops,
+        rlc_hol_ms: DelayMs::from(&measured.rlc_hol),
+        rlc_sojourn_ms: DelayMs::from(&measured.rlc_sojourn),
+        sojourn_ms: DelayMs::from(&measured.sojourn),
+    }
+}

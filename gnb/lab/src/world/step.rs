@@ -1,0 +1,302 @@
+//! The event loop: what happens when.
+//!
+//! Sources of events are lines (things on their way, in order of arrival), timers (deadlines of
+//! state machines) and the cell's slots. At one instant they run in the fixed order of
+//! [`World::run_due`], so a run depends on scenario and seed alone.
+
+use ran::{BearerIndex, Cell, Delivery};
+use tc_rf::RlcStatus;
+use traffic::Endpoint as _;
+
+use super::bearer::Measured;
+use super::packet::GnbPacket;
+use super::rlc_queue::RlcQueue;
+use super::{Bearer, Output, SAMPLE_PERIOD_US, World};
+
+impl World {
+    /// When something happens next; `u64::MAX` when nothing ever will.
+    pub(super) fn next_event_us(&self) -> u64 {
+        self.next_traffic_us().min(self.e2.next_us())
+    }
+
+    /// As [`next_event_us`](Self::next_event_us), reports and answers aside.
+    fn next_traffic_us(&self) -> u64 {
+        [
+            self.attachments.next_us(),
+            self.e2.next_control_us(),
+            self.core_down.next_us(),
+            self.f1_up.next_us(),
+            self.f1_down.next_us(),
+            self.cell.next_slot_us(),
+            self.radio_down.next_us(),
+            self.uplink.next_us(),
+            self.timers.next_us(),
+            self.next_sample_us,
+        ]
+        .into_iter()
+        .fold(u64::MAX, u64::min)
+    }
+
+    /// Runs what is due now. Packets come before the slot that may carry them, the slot before the
+    /// pollers that look at what it left, and reports last.
+    pub(super) fn run_due(&mut self, sink: &mut dyn FnMut(Output)) {
+        let now_us = self.now_us;
+        while let Some((_, (ue, joins))) = self.attachments.pop_due(now_us) {
+            if joins { self.attach(ue) } else { self.release(ue) }
+        }
+        while let Some(control) = self.e2.pop_control(now_us) {
+            self.execute(control);
+        }
+        while let Some((_, packet)) = self.core_down.pop_due(now_us) {
+            self.enter_sdap(packet);
+        }
+        while let Some((_, (bearer, status))) = self.f1_up.pop_due(now_us) {
+            self.hear_rlc_status(bearer, &status);
+        }
+        while let Some((_, packet)) = self.f1_down.pop_due(now_us) {
+            self.enter_rlc(packet);
+        }
+        if self.cell.next_slot_us() <= now_us {
+            self.slot();
+        }
+        while let Some((_, packet)) = self.radio_down.pop_due(now_us) {
+            self.arrive_at_ue(&packet);
+        }
+        while let Some((_, packet)) = self.uplink.pop_due(now_us) {
+            self.arrive_at_server(&packet);
+        }
+        while let Some(timer) = self.timers.pop_due(now_us) {
+            self.fire(timer);
+        }
+        if self.next_sample_us <= now_us {
+            self.next_sample_us = now_us - now_us % SAMPLE_PERIOD_US + SAMPLE_PERIOD_US;
+            self.sample();
+        }
+        if self.next_traffic_us() > now_us {
+            self.report(sink);
+        }
+    }
+
+    /// A packet of the core network reaches the CU.
+    fn enter_sdap(&mut self, mut packet: GnbPacket) {
+        let index = packet.bearer;
+        let bearer = &mut self.bearers[index as usize];
+        if bearer.cell.is_none() {
+            return;
+        }
+        packet.ingress_us = self.now_us;
+        bearer.measured.ingress_packets += 1;
+        bearer.measured.ingress_bytes += u64::from(packet.inner.len_bytes);
+        bearer.tc.ingress(packet, self.now_us, &mut bearer.tally);
+        self.poll_bearer(index);
+    }
+
+    /// Lets the pipeline forward what it will, and asks when to try again.
+    pub(super) fn poll_bearer(&mut self, index: u32) {
+        self.forward(index);
+        let deadline_us = self.bearers[index as usize].tc.next_deadline_us(self.now_us);
+        // Whoever could not go on now is asked again no sooner than in the next instant.
+        let deadline_us = deadline_us.map(|at_us| at_us.max(self.now_us + 1));
+        self.timers.set(2 * self.flows.len() as u32 + index, deadline_us);
+        if !self.bearers[index as usize].tally.events.is_empty() {
+            self.note_pipeline_events(index);
+        }
+    }
+
+    /// Hands what scheduler, shapers and pacer let go to the DU.
+    fn forward(&mut self, index: u32) {
+        let Self { bearers, cell, f1_down, split, now_us, .. } = self;
+        let now_us = *now_us;
+        let bearer = &mut bearers[index as usize];
+        let Some(place) = bearer.cell else { return };
+        let Bearer { tc, tally, rlc_queue, measured, .. } = bearer;
+        let f1_delay_us = u64::from(split.f1_delay_us);
+        tc.egress(now_us, tally, &mut |packet: GnbPacket| {
+            measured.forwarded_bytes += u64::from(packet.inner.len_bytes);
+            if f1_delay_us > 0 {
+                f1_down.push(now_us + f1_delay_us, packet);
+            } else {
+                into_rlc(cell, place, rlc_queue.as_mut(), measured, packet, now_us);
+            }
+        });
+    }
+
+    /// A packet of the CU reaches the DU.
+    fn enter_rlc(&mut self, packet: GnbPacket) {
+        let Bearer { cell: place, rlc_queue, measured, .. } =
+            &mut self.bearers[packet.bearer as usize];
+        let Some(place) = *place else { return };
+        into_rlc(&mut self.cell, place, rlc_queue.as_mut(), measured, packet, self.now_us);
+    }
+
+    /// One slot of the cell, and the status of each RLC on its way to the CU.
+    fn slot(&mut self) {
+        let now_us = self.now_us;
+        self.fill_from_rlc_queues();
+        let mut deliveries = std::mem::take(&mut self.deliveries);
+        self.cell.slot(now_us, &mut deliveries);
+        for delivery in deliveries.drain(..) {
+            self.drained(delivery);
+        }
+        self.deliveries = deliveries;
+
+        for index in 0..self.bearers.len() as u32 {
+            let bearer = &self.bearers[index as usize];
+            let Some(state) = bearer.cell.and_then(|place| self.cell.bearer_status(place)) else {
+                continue;
+            };
+            let held = bearer.rlc_queue.as_ref().map_or((0, 0), RlcQueue::backlog);
+            let status = RlcStatus {
+                at_us: now_us,
+                occupancy_bytes: state.occupancy_bytes + held.0,
+                occupancy_packets: state.occupancy_packets + held.1,
+                capacity_bytes_per_tti: state.capacity_bytes_per_tti,
+                tti_us: state.tti_us,
+                dl_opportunity: state.dl_opportunity,
+            };
+            if self.split.f1_delay_us == 0 {
+                self.hear_rlc_status(index, &status);
+            } else {
+                self.f1_up.push(now_us + u64::from(self.split.f1_delay_us), (index, status));
+            }
+        }
+    }
+
+    /// Where an AQM stands in place of the RLC's FIFO, the MAC draws from it what a slot can
+    /// carry, right before it schedules.
+    fn fill_from_rlc_queues(&mut self) {
+        let Self { bearers, cell, now_us, .. } = self;
+        for bearer in bearers {
+            let (Some(place), Some(queue)) = (bearer.cell, bearer.rlc_queue.as_mut()) else {
+                continue;
+            };
+            while let Some(state) = cell.bearer_status(place)
+                && state.occupancy_bytes < state.capacity_bytes_per_tti
+                && let Some(packet) = queue.dequeue(*now_us)
+            {
+                let refused = cell.enqueue(place, packet, *now_us).is_err();
+                bearer.measured.rlc_dropped_packets += u64::from(refused);
+            }
+        }
+    }
+
+    /// The last byte of an SDU went to the MAC; the packet is at the UE when it is decoded.
+    fn drained(&mut self, delivery: Delivery<GnbPacket>) {
+        let packet = delivery.sdu;
+        let measured = &mut self.bearers[packet.bearer as usize].measured;
+        let sojourn_us = delivery.dequeued_us - packet.ingress_us;
+        measured.drained_packets += 1;
+        measured.drained_bytes += u64::from(packet.inner.len_bytes);
+        measured.rlc_sojourn.record(delivery.dequeued_us - packet.rlc_us);
+        measured.sojourn.record(sojourn_us);
+        self.flows[packet.inner.flow as usize].queuing.record(sojourn_us);
+        self.radio_down.push(delivery.delivered_us.max(self.now_us), packet);
+    }
+
+    /// The CU learns what an RLC holds.
+    fn hear_rlc_status(&mut self, index: u32, status: &RlcStatus) {
+        let bearer = &mut self.bearers[index as usize];
+        if bearer.cell.is_none() {
+            return;
+        }
+        bearer.tc.rlc_status(status, self.now_us);
+        if bearer.tc.backlog_packets() > 0 {
+            self.poll_bearer(index);
+        }
+    }
+
+    fn arrive_at_ue(&mut self, packet: &GnbPacket) {
+        if self.bearers[packet.bearer as usize].cell.is_none() {
+            return;
+        }
+        let flow = packet.inner.flow;
+        let mut sent = std::mem::take(&mut self.sent);
+        self.flows[flow as usize].ends.ue.on_packet(&packet.inner, self.now_us, &mut sent);
+        self.ue_sends(flow, &mut sent);
+        self.sent = sent;
+    }
+
+    fn arrive_at_server(&mut self, packet: &traffic::Packet) {
+        let mut sent = std::mem::take(&mut self.sent);
+        let server = &mut self.flows[packet.flow as usize].ends.server;
+        server.on_packet(packet, self.now_us, &mut sent);
+        self.server_sends(packet.flow, &mut sent);
+        self.sent = sent;
+    }
+
+    /// Sends what a server has to say and asks for its next deadline.
+    fn server_sends(&mut self, flow: u32, sent: &mut Vec<traffic::Packet>) {
+        let bound = &self.flows[flow as usize];
+        let (bearer, rnti, qfi) = (bound.bearer, bound.rnti, bound.qfi);
+        self.timers.set(2 * flow, bound.ends.server.next_deadline_us());
+        for packet in sent.drain(..) {
+            let jitter_us = self.core_jitter.below(u64::from(self.split.core_jitter_us) + 1);
+            let at_us = self.now_us + u64::from(self.split.core_delay_us) + jitter_us;
+            self.core_last_us = self.core_last_us.max(at_us);
+            self.core_down.push(self.core_last_us, GnbPacket::new(packet, bearer, rnti, qfi));
+        }
+    }
+
+    /// Sends what a UE has to say over its uplink and asks for its next deadline.
+    fn ue_sends(&mut self, flow: u32, sent: &mut Vec<traffic::Packet>) {
+        let bound = &self.flows[flow as usize];
+        self.timers.set(2 * flow + 1, bound.ends.ue.next_deadline_us());
+        if sent.is_empty() {
+            return;
+        }
+        let bearer = &mut self.bearers[bound.bearer as usize];
+        let Some(place) = bearer.cell else {
+            sent.clear();
+            return;
+        };
+        let uplink = &mut self.ues[bearer.ue as usize].uplink;
+        let rest_us = u64::from(self.split.f1_delay_us) + u64::from(self.split.core_delay_us);
+        for packet in sent.drain(..) {
+            let at_us = uplink.send(packet.len_bytes, self.now_us);
+            bearer.measured.uplink_bytes += u64::from(packet.len_bytes);
+            self.cell.count_uplink(place, packet.len_bytes);
+            self.uplink.push(at_us + rest_us, packet);
+        }
+    }
+
+    fn fire(&mut self, timer: u32) {
+        let ends = 2 * self.flows.len() as u32;
+        if timer >= ends {
+            let index = timer - ends;
+            let bearer = &mut self.bearers[index as usize];
+            bearer.tc.tick(self.now_us, &mut bearer.tally);
+            self.poll_bearer(index);
+            return;
+        }
+        let flow = timer / 2;
+        let mut sent = std::mem::take(&mut self.sent);
+        let ends = &mut self.flows[flow as usize].ends;
+        if timer % 2 == 0 {
+            ends.server.poll(self.now_us, &mut sent);
+            self.server_sends(flow, &mut sent);
+        } else {
+            ends.ue.poll(self.now_us, &mut sent);
+            self.ue_sends(flow, &mut sent);
+        }
+        self.sent = sent;
+    }
+}
+
+/// Puts a packet in the RLC, or in what stands in place of its FIFO.
+fn into_rlc(
+    cell: &mut Cell<GnbPacket>,
+    place: BearerIndex,
+    queue: Option<&mut RlcQueue>,
+    measured: &mut Measured,
+    mut packet: GnbPacket,
+    now_us: u64,
+) {
+    packet.rlc_us = now_us;
+    match queue {
+        Some(queue) => queue.enqueue(packet, now_us),
+        None => {
+            let refused = cell.enqueue(place, packet, now_us).is_err();
+            measured.rlc_dropped_packets += u64::from(refused);
+        }
+    }
+}
