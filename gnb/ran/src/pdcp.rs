@@ -177,6 +177,17 @@ mod tests {
     }
 
     #[test]
+    fn a_packet_that_comes_after_it_was_given_up_is_counted_not_delivered() {
+        let mut pdcp = Reordering::new(PdcpConfig::default());
+        let mut delivered = 0;
+        for (count, at_us) in [(1, 0), (0, 100_000)] {
+            let payload = Payload { sdu: (), enqueued_us: 0, dequeued_us: 0 };
+            pdcp.receive(count, payload, at_us, |_, _| delivered += 1);
+        }
+        assert_eq!((delivered, pdcp.discarded_packets(), pdcp.held_packets()), (1, 1, 0));
+    }
+
+    #[test]
     fn headers_are_two_to_four_bytes() {
         let config = PdcpConfig::default();
         assert_eq!(config.header_bytes(), 2);

@@ -194,3 +194,27 @@ fn segments_of_two_sdus_under_one_number_are_not_taken_for_one() {
     assert!(delivered.is_empty());
     assert_eq!(rx.discarded_sdus(), 1);
 }
+
+#[test]
+fn t_reassembly_starts_again_for_what_is_still_missing() {
+    let mut rx = UmReceiver::new(UmConfig::default());
+    for (sn, at_us) in [(0, 1000), (1, 5000)] {
+        rx.receive(segment(sn, 0, 10, false), at_us, |_, _| {});
+        rx.receive(segment(sn, 20, 10, true), at_us, |_, _| {});
+    }
+    rx.expire(16_000);
+    assert_eq!((rx.discarded_sdus(), rx.deadline_us()), (1, Some(31_000)));
+    rx.expire(31_000);
+    assert_eq!((rx.discarded_sdus(), rx.lost_payloads(), rx.deadline_us()), (2, 2, None));
+}
+
+#[test]
+fn what_falls_out_of_the_window_is_discarded_at_once() {
+    let config = UmConfig { sn_length: SnLength::Six, t_reassembly_us: 1_000_000 };
+    let mut rx = UmReceiver::new(config);
+    rx.receive(segment(0, 0, 10, false), 0, |_, _| {});
+    rx.receive(segment(31, 0, 10, false), 0, |_, _| {});
+    assert_eq!((rx.discarded_sdus(), rx.partial_sdus()), (0, 2));
+    rx.receive(segment(32, 0, 10, false), 0, |_, _| {});
+    assert_eq!((rx.discarded_sdus(), rx.partial_sdus()), (1, 2));
+}
