@@ -8,6 +8,8 @@
 
 pub mod error;
 pub mod json;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod v0;
 pub mod v1;
 

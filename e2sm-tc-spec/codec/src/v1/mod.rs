@@ -11,6 +11,8 @@ mod per;
 mod validate;
 mod wire;
 
+#[cfg(feature = "testing")]
+pub(crate) use message::decode_noting_extensions;
 pub use message::{Message, decode, encode};
 pub use model::*;
 pub use validate::{Invalid, Validate};

@@ -23,10 +23,16 @@ impl Validate for Pipeline {
         }
         shaper_groups(&self.queues)?;
         stage::classifier(&self.classifier)
-            .and_then(|()| classifier_targets(&self.classifier, &ids))
+            .and_then(|()| {
+                classifier_targets(&self.classifier, &ids)
+                    .map_err(|invalid| invalid.within(self.classifier.kind()))
+            })
             .map_err(|invalid| invalid.within("classifier"))?;
         stage::scheduler(&self.scheduler)
-            .and_then(|()| scheduler_targets(&self.scheduler, &ids))
+            .and_then(|()| {
+                scheduler_targets(&self.scheduler, &ids)
+                    .map_err(|invalid| invalid.within(self.scheduler.kind()))
+            })
             .map_err(|invalid| invalid.within("scheduler"))?;
         stage::pacer(&self.pacer).map_err(|invalid| invalid.within("pacer"))
     }
@@ -99,7 +105,6 @@ fn classifier_targets(classifier: &Classifier, ids: &QueueIds) -> Result<(), Inv
             cover(l4s.classic, "classic")
         }
     }
-    .map_err(|invalid| invalid.within(classifier.kind()))
 }
 
 fn scheduler_targets(scheduler: &Scheduler, ids: &QueueIds) -> Result<(), Invalid> {
@@ -125,7 +130,6 @@ fn scheduler_targets(scheduler: &Scheduler, ids: &QueueIds) -> Result<(), Invali
             ids.must_hold(*classic).map_err(|invalid| invalid.within("classic"))
         }
     }
-    .map_err(|invalid| invalid.within(scheduler.kind()))
 }
 
 /// Targets that must exist and be listed once.

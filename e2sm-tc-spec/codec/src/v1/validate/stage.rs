@@ -142,6 +142,10 @@ pub(super) fn scheduler(scheduler: &Scheduler) -> Result<(), Invalid> {
 }
 
 pub(super) fn pacer(pacer: &Pacer) -> Result<(), Invalid> {
+    pacer_parameters(pacer).map_err(|invalid| invalid.within(pacer.kind()))
+}
+
+fn pacer_parameters(pacer: &Pacer) -> Result<(), Invalid> {
     match *pacer {
         Pacer::None | Pacer::Bdp5g | Pacer::E5gBdp | Pacer::UpfSdap => Ok(()),
         Pacer::Drql { mtu_bytes } => at_least_one("mtu_bytes", mtu_bytes),
@@ -155,7 +159,6 @@ pub(super) fn pacer(pacer: &Pacer) -> Result<(), Invalid> {
         Pacer::Ebb { target_us } => at_least_one("target_us", target_us),
         Pacer::Forecast { stale_us } => at_least_one("stale_us", stale_us),
     }
-    .map_err(|invalid| invalid.within(pacer.kind()))
 }
 
 pub(super) fn buffer(buffer: &BufferLimit) -> Result<(), Invalid> {

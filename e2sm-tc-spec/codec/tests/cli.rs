@@ -1,0 +1,124 @@
+//! The command-line tool as a process.
+
+#![allow(clippy::unwrap_used, reason = "a test says what is expected")]
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+fn tool(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_e2sm-tc"));
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn run(arguments: &[&str], input: &[u8]) -> Output {
+    let mut child = tool(arguments).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_vec();
+    let writer = std::thread::spawn(move || stdin.write_all(&input));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap().unwrap();
+    output
+}
+
+fn answers(output: &Output) -> Vec<serde_json::Value> {
+    assert!(output.status.success(), "{output:?}");
+    let text = std::str::from_utf8(&output.stdout).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn published(encoding: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../vectors/{encoding}.jsonl"));
+    std::fs::read_to_string(path).unwrap()
+}
+
+#[test]
+fn published_vectors_are_what_the_tool_prints() {
+    for encoding in ["v0", "v1"] {
+        let output = run(&["vectors", "--encoding", encoding], b"");
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), published(encoding));
+    }
+}
+
+#[test]
+fn every_vector_survives_decode_and_encode() {
+    for encoding in ["v0", "v1"] {
+        for line in published(encoding).lines() {
+            let vector: serde_json::Value = serde_json::from_str(line).unwrap();
+            let (kind, hex) = (vector["kind"].as_str().unwrap(), vector["hex"].as_str().unwrap());
+            let flags = ["--encoding", encoding, "--type", kind];
+            let decoded = run(&[&["decode"], &flags[..]].concat(), hex.as_bytes());
+            assert_eq!(answers(&decoded), [serde_json::json!({ "value": vector["value"] })]);
+            let bare = vector["value"].to_string();
+            // The answer of decode, the bare value, and the whole vector all hold the value.
+            let input = [&decoded.stdout[..], bare.as_bytes(), b"\n", line.as_bytes()].concat();
+            let encoded = answers(&run(&[&["encode"], &flags[..]].concat(), &input));
+            assert_eq!(encoded, vec![serde_json::json!({ "hex": hex }); 3]);
+        }
+    }
+}
+
+#[test]
+fn a_bad_line_is_answered_and_does_not_stop_the_others() {
+    let flags = ["--encoding", "v0", "--type", "control-header"];
+    let input = b"2a000000\r\n\nxyz\n2a0000\n\xff\xfe\n2A000000";
+    let decoded = answers(&run(&[&["decode"], &flags[..]].concat(), input));
+    let forty_two = serde_json::json!({ "value": { "dummy": 42 } });
+    assert_eq!(decoded.len(), 6);
+    assert_eq!(decoded[0], forty_two);
+    assert_eq!(decoded[1]["error"], "dummy at byte 0: needs 32 bits, but 0 are left");
+    assert_eq!(decoded[2]["error"], "hex: expected an even number of digits, found 3");
+    assert_eq!(decoded[3]["error"], "dummy at byte 0: needs 32 bits, but 24 are left");
+    assert_eq!(decoded[4]["error"], "line: expected UTF-8, found byte 0");
+    assert_eq!(decoded[5], forty_two);
+
+    let input =
+        b"{\"dummy\": 42}\n{\n{\"dummy\": -1}\n{\"value\": 3}\nnull\n{\"value\":{\"dummy\":1}}\n";
+    let encoded = answers(&run(&[&["encode"], &flags[..]].concat(), input));
+    assert_eq!(encoded.len(), 6);
+    assert_eq!(encoded[0], serde_json::json!({ "hex": "2a000000" }));
+    for refused in &encoded[1..5] {
+        assert!(refused["error"].is_string(), "{refused}");
+    }
+    assert!(encoded[2]["error"].as_str().unwrap().starts_with("dummy: invalid value"));
+    assert_eq!(encoded[5], serde_json::json!({ "hex": "01000000" }));
+}
+
+#[test]
+fn a_peer_gets_its_answer_before_it_sends_the_next_line() {
+    let mut child = tool(&["encode", "--type", "event-trigger"]).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    for _ in 0..3 {
+        writeln!(input, "\"on_change\"").unwrap();
+        let mut answer = String::new();
+        output.read_line(&mut answer).unwrap();
+        assert_eq!(answer, "{\"hex\": \"40\"}\n");
+    }
+    drop(input);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_it_quietly() {
+    let mut child = tool(&["decode", "--type", "control-header"]).spawn().unwrap();
+    drop(child.stdout.take());
+    let mut input = child.stdin.take().unwrap();
+    let lines = "00010107\n".repeat(100_000);
+    // The tool may stop reading at any time.
+    let _ = input.write_all(lines.as_bytes());
+    drop(input);
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+}
+
+#[test]
+fn help_names_the_messages_and_wrong_flags_are_refused_with_them() {
+    let help = run(&["decode", "--help"], b"");
+    assert!(String::from_utf8(help.stdout).unwrap().contains("ran-function-definition"));
+    let refused = run(&["decode", "--type", "controls"], b"");
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8(refused.stderr).unwrap().contains("control-outcome"));
+}
