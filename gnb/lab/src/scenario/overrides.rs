@@ -19,6 +19,17 @@ enum Step {
 }
 
 impl Override {
+    /// Replaces what stands at `path`.
+    ///
+    /// # Errors
+    /// A sentence when `path` is none.
+    pub fn new(path: &str, value: Value) -> Result<Self, String> {
+        let steps = parse_path(path).ok_or_else(|| {
+            format!("'{path}': expected a path such as cell.n_prb or flows[0].start_s")
+        })?;
+        Ok(Self { path: path.to_owned(), steps, value })
+    }
+
     /// The path as given.
     pub fn path(&self) -> &str {
         &self.path
@@ -55,14 +66,13 @@ impl FromStr for Override {
     fn from_str(text: &str) -> Result<Self, String> {
         let expected = "expected PATH=VALUE such as cell.n_prb=51 or flows[0].start_s=2";
         let (path, value) = text.split_once('=').ok_or_else(|| format!("'{text}': {expected}"))?;
-        let steps = parse_path(path).ok_or_else(|| format!("'{text}': {expected}"))?;
         let value = if value.is_empty() {
             Value::Null
         } else {
             serde_saphyr::from_str(value)
                 .map_err(|_| format!("'{text}': the value is not YAML; {expected}"))?
         };
-        Ok(Self { path: path.to_owned(), steps, value })
+        Self::new(path, value)
     }
 }
 

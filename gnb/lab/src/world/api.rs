@@ -222,3 +222,12 @@ pub enum ControlError {
         function: RanFunction,
     },
 }
+
+/// The RIC event trigger of a RAN function for a report each `period_ms`. A period out of range is
+/// for the RAN function to refuse.
+pub fn periodic_trigger(ran_function_oid: &str, period_ms: u32) -> Vec<u8> {
+    let v1 = (ran_function_oid == RanFunction::TcV1.oid())
+        .then(|| e2sm_tc::v1::encode(&e2sm_tc::v1::EventTrigger::Periodic { period_ms }).ok())
+        .flatten();
+    v1.unwrap_or_else(|| period_ms.to_le_bytes().to_vec())
+}

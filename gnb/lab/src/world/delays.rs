@@ -25,8 +25,10 @@ impl Default for Delays {
 impl Delays {
     pub(crate) fn record(&mut self, delay_us: u64) {
         self.sum_us += delay_us;
-        // Cannot fail on a histogram that resizes itself; saturating needs no error to be handled.
-        self.histogram.saturating_record(delay_us);
+        // A histogram that resizes itself takes any delay that memory can index.
+        if self.histogram.record(delay_us).is_err() {
+            self.histogram.saturating_record(delay_us);
+        }
     }
 }
 

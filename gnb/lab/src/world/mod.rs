@@ -33,6 +33,7 @@ use tc_rf::RlcStatus;
 pub use api::{
     ControlError, ControlReply, ControlTicket, Indication, KpmReport, KpmUe, NodeInfo, Output,
     Payload, RanFunction, RanFunctionInfo, SubscribeError, SubscriptionId, SubscriptionRequest,
+    periodic_trigger,
 };
 pub use snapshot::{BearerSample, CellSample, FlowSample};
 pub use summary::{BearerSummary, CellSummary, DelayMs, FlowSummary, Summary};

@@ -1,0 +1,132 @@
+"""An emulated gNB with UEs and traffic on virtual time.
+
+The same world that `gnb-lab serve` paces to the wall clock, stepped by hand: an xApp's core runs
+in lockstep with it, and `fork` answers what-if questions.
+"""
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Any, final
+
+__version__: str
+
+RLC_OID: str
+MAC_OID: str
+KPM_OID: str
+TC_V0_OID: str
+TC_V1_OID: str
+
+class ScenarioError(ValueError):
+    """A scenario that cannot be run: file, path in the file, and what was expected."""
+
+class E2Error(ValueError):
+    """No such RAN function, or it refuses the trigger, action or control."""
+
+@final
+class Indication:
+    """A RIC indication."""
+
+    @property
+    def subscription(self) -> int: ...
+    @property
+    def ran_function_id(self) -> int: ...
+    @property
+    def ran_function_oid(self) -> str: ...
+    @property
+    def sequence(self) -> int:
+        """Grows by one per indication of the subscription, from 0."""
+    @property
+    def header(self) -> bytes: ...
+    @property
+    def message(self) -> bytes:
+        """In the service model's encoding; empty for KPM."""
+    @property
+    def kpm(self) -> dict[str, Any] | None:
+        """KPM alone: `{"period_ms", "ues": [{"rnti", "values": {name: value}}], "unsupported"}`."""
+    @property
+    def collected_at_us(self) -> int:
+        """When the report was taken, µs since the Unix epoch."""
+    @property
+    def received_at_us(self) -> int:
+        """When it reached the RIC, µs since the Unix epoch."""
+
+@final
+class World:
+    """A gNB with its UEs and servers on virtual time, in whole microseconds."""
+
+    def __init__(
+        self,
+        scenario: str | PathLike[str] | Mapping[str, Any],
+        *,
+        overrides: Mapping[str, Any] | None = None,
+        epoch_us: int | None = None,
+    ) -> None:
+        """A scenario as YAML text, as the path of a YAML file, or as its content.
+
+        `overrides` replaces elements by their path, e.g. `{"cell.n_prb": 51}`. `epoch_us` is the
+        Unix time of virtual time 0; fixed unless given, so that reports are reproducible.
+        Raises `ScenarioError`.
+        """
+
+    @property
+    def now_us(self) -> int:
+        """Virtual time."""
+    @property
+    def epoch_us(self) -> int:
+        """Unix time of virtual time 0."""
+    @property
+    def node_id(self) -> str: ...
+    @property
+    def ran_functions(self) -> dict[str, bytes]:
+        """RAN function definition by OID; empty where the model has none."""
+
+    def subscribe(
+        self,
+        ran_function_oid: str,
+        period_ms: int | None = None,
+        action_definition: bytes | None = None,
+        *,
+        event_trigger: bytes | None = None,
+        action_definitions: Sequence[bytes] = (),
+        kpm_measurements: Sequence[str] = (),
+    ) -> int:
+        """Starts a subscription: periodic, or with the service model's own `event_trigger`.
+
+        Raises `E2Error` when there is no such RAN function or it refuses.
+        """
+
+    def unsubscribe(self, subscription: int) -> bool:
+        """Ends a subscription; `False` when there is none."""
+
+    def step_until(self, t_us: int) -> list[Indication]:
+        """Runs until virtual time `t_us` and returns what reached the RIC, in order of time.
+
+        Other Python threads run meanwhile.
+        """
+
+    def control(self, ran_function_oid: str, header: bytes, message: bytes) -> bytes:
+        """Sends a RIC control and waits for its RIC control outcome.
+
+        Where the scenario has E2 delays, virtual time goes on until the answer is there;
+        indications that arrive meanwhile come with the next `step_until`. A refusal of TC v1 is in
+        the outcome; one of TC v0, which has no word for it, raises `E2Error`, as does a RAN
+        function that is not there or takes no control.
+        """
+
+    def summary(self) -> dict[str, Any]:
+        """Metrics from virtual time 0 until now: cell, bearers and flows."""
+
+    def bearers(self) -> list[dict[str, Any]]:
+        """The bearers as they are now: the columns of `bearers.parquet`."""
+
+    def flows(self) -> list[dict[str, Any]]:
+        """The flows as they are now: name, kind, rnti, drb, goodput_bytes."""
+
+    def rtt_samples_us(self, flow: str) -> list[tuple[int, int]]:
+        """Round trips of a ping flow: virtual time measured, and how long, µs."""
+
+    def fork(self) -> World:
+        """An independent copy that goes on from here."""
+
+def scenario_schema() -> dict[str, Any]:
+    """JSON schema of a scenario."""
