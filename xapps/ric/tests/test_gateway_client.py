@@ -152,6 +152,25 @@ def test_a_slow_handler_gets_the_newest_and_is_told_what_it_missed() -> None:
     virtually(scenario)
 
 
+def test_what_the_gateway_missed_is_not_forgotten_when_we_drop_its_carrier() -> None:
+    async def scenario(ric: FakeRic) -> None:
+        node = ric.add_node("gnb-1", RLC_OID)
+        async with ric.client() as gateway:
+            stream = gateway.subscribe("gnb-1", RLC_OID, TRIGGER, keep_newest=1)
+            first = asyncio.ensure_future(anext(stream))
+            await settled()
+            node.report(RLC_OID)
+            await first
+            node.skip(RLC_OID, 5)
+            node.report(RLC_OID)
+            node.report(RLC_OID)
+            await settled()
+            assert (await anext(stream)).missed == 6
+            await stream.aclose()
+
+    virtually(scenario)
+
+
 def test_a_bounded_stream_passes_a_refusal_on() -> None:
     async def scenario(ric: FakeRic) -> None:
         ric.add_node("gnb-1", RLC_OID).refuse_subscriptions(RLC_OID, "period too short")
@@ -216,6 +235,24 @@ def test_after_the_gateway_died_the_iterator_goes_on() -> None:
     virtually(scenario)
 
 
+def test_after_a_long_outage_a_short_one_is_over_soon() -> None:
+    async def scenario(ric: FakeRic) -> None:
+        ric.add_node("gnb-1", RLC_OID)
+        async with ric.client() as gateway:
+            for outage_s, limit_s in ((300, 5.01), (0.001, 0.06)):
+                await asyncio.sleep(1)
+                ric.down()
+                await asyncio.sleep(outage_s)
+                ric.up()
+                back_at_s = asyncio.get_running_loop().time()
+                while not gateway.connected:
+                    await asyncio.sleep(0.001)
+                assert asyncio.get_running_loop().time() - back_at_s <= limit_s
+            assert gateway.metrics.losses == 2
+
+    virtually(scenario)
+
+
 def test_a_node_that_leaves_and_returns_is_subscribed_again_at_once() -> None:
     async def scenario(ric: FakeRic) -> None:
         ric.add_node("gnb-1", RLC_OID).report_every(RLC_OID, 1_000, tick)
@@ -240,11 +277,13 @@ def test_a_broken_stream_is_resumed_while_the_node_stays() -> None:
         node.report_every(RLC_OID, 1_000, tick)
         async with ric.client() as gateway:
             stream = gateway.subscribe("gnb-1", RLC_OID, TRIGGER)
-            for number in range(1, 6):
+            for number in range(1, 21):
                 assert (await anext(stream)).subscription == number
                 node.break_streams()
-            assert outcomes(gateway) == {"started": 5, "lost": 4}
+            assert outcomes(gateway) == {"started": 20, "lost": 19}
             assert gateway.metrics.losses == 0
+            # Each resumption worked, so each retry begins again with the shortest delay.
+            assert asyncio.get_running_loop().time() <= 20 * (0.05 + 0.002)
 
     virtually(scenario)
 
@@ -367,6 +406,20 @@ def test_a_lost_node_event_is_made_good_by_the_next_whole_list() -> None:
     virtually(scenario)
 
 
+def test_a_control_that_finds_no_node_has_the_list_asked_for_at_once() -> None:
+    async def scenario(ric: FakeRic) -> None:
+        ric.add_node("gnb-1", RLC_OID)
+        async with ric.client(GatewaySettings(reconcile_s=1000)) as gateway:
+            await asyncio.sleep(1)
+            del ric._nodes["gnb-1"]
+            with pytest.raises(NodeGone):
+                await gateway.control("gnb-1", RLC_OID, b"", b"")
+            await settled()
+            assert not gateway.nodes
+
+    virtually(scenario)
+
+
 def test_a_list_that_an_event_overtook_is_asked_for_again() -> None:
     async def scenario(ric: FakeRic) -> None:
         ric.add_node("old", RLC_OID)
@@ -380,14 +433,14 @@ def test_a_list_that_an_event_overtook_is_asked_for_again() -> None:
 
         link.list_nodes = slow_list
         async with E2GatewayClient(link=link, clock=ric.clock) as gateway:
-            await asyncio.sleep(1.5)
-            ric.add_node("new", RLC_OID)
 
             async def watch() -> None:
                 async for event in gateway.watch_nodes():
                     assert event.kind is not NodeEventKind.DISCONNECTED
 
             watching = asyncio.create_task(watch())
+            await asyncio.sleep(0.5)
+            ric.add_node("new", RLC_OID)
             await asyncio.sleep(30)
             assert not watching.done()
             watching.cancel()

@@ -192,6 +192,7 @@ async def test_messages_larger_than_grpcs_default_pass(
     node = ric.add_node("gnb-1", RLC_OID)
     large = bytes(8 * 1024 * 1024)
     async with (
+        asyncio.timeout(10),
         E2GatewayClient(at(fast_gateway, server.address)) as gateway,
         aclosing(gateway.subscribe("gnb-1", RLC_OID, TRIGGER)) as stream,
     ):
