@@ -1,1 +1,134 @@
-fn main() {}
+//! What FQ-CoDel costs per packet: enqueue plus dequeue with 1024 queues, alone and as a whole
+//! pipeline from ingress to egress.
+
+use std::hint::black_box;
+use std::net::{IpAddr, Ipv4Addr};
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use e2sm_tc::v1::{BearerId, BufferLimit, Overflow, Pacer, UeId};
+use tc_rf::queueing::{CodelParams, Discipline, MTU_BYTES, QueueConfig, Queues, SchedulerConfig};
+use tc_rf::templates::{TemplateParams, fq_codel};
+use tc_rf::{Ecn, FiveTuple, Packet, TrafficControl};
+
+const QUEUES: u16 = 1024;
+/// Packets per measured round.
+const ROUND: u64 = 4096;
+/// Packets that stand in the queues all the time.
+const STANDING: u64 = 2048;
+
+/// About what a packet of the emulator is.
+#[derive(Clone, Debug)]
+struct BenchPacket {
+    flow: FiveTuple,
+    len_bytes: u32,
+    _handle: [u64; 6],
+}
+
+impl Packet for BenchPacket {
+    fn len_bytes(&self) -> u32 {
+        self.len_bytes
+    }
+    fn flow(&self) -> FiveTuple {
+        self.flow
+    }
+    fn dscp(&self) -> u8 {
+        0
+    }
+    fn qfi(&self) -> Option<u8> {
+        None
+    }
+    fn ecn(&self) -> Ecn {
+        Ecn::NotEct
+    }
+    fn set_ce(&mut self) {}
+    fn set_dscp(&mut self, _dscp: u8) {}
+}
+
+fn packet(n: u64) -> BenchPacket {
+    let host = (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as u16;
+    BenchPacket {
+        flow: FiveTuple {
+            source: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)),
+            destination: IpAddr::V4(Ipv4Addr::new(10, 0, (host >> 8) as u8, host as u8)),
+            source_port: 443,
+            destination_port: 50_000,
+            protocol: 6,
+        },
+        len_bytes: 1500,
+        _handle: [n; 6],
+    }
+}
+
+fn queues() -> Queues<BenchPacket> {
+    let params = CodelParams {
+        target_us: 5_000,
+        interval_us: 100_000,
+        ecn: true,
+        ce_threshold_us: None,
+        l4s: false,
+        mtu_bytes: u64::from(MTU_BYTES),
+    };
+    let config = |id| QueueConfig {
+        id,
+        discipline: Discipline::Codel(params),
+        limit_packets: u32::MAX,
+        limit_bytes: u32::MAX,
+    };
+    Queues::new(
+        (0..QUEUES).map(config).collect(),
+        &SchedulerConfig::DeficitRoundRobin { quantum_bytes: 1514 },
+        BufferLimit { packets: 10_240, bytes: 32 << 20, overflow: Overflow::FattestHead },
+    )
+}
+
+/// One packet in, one packet out, `STANDING` in the queues, 1 µs apart.
+fn queueing(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("fq_codel");
+    group.throughput(Throughput::Elements(ROUND));
+    group.bench_function("enqueue_dequeue_1024_queues", |bencher| {
+        let mut queues = queues();
+        let packets: Vec<BenchPacket> = (0..ROUND).map(packet).collect();
+        let queue_of: Vec<usize> =
+            (0..ROUND).map(|n| (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize).collect();
+        let mut now_us = 0;
+        for n in 0..STANDING {
+            let _ = queues.enqueue(queue_of[n as usize], packet(n), now_us, &mut ());
+        }
+        bencher.iter(|| {
+            for (packet, &queue) in packets.iter().zip(&queue_of) {
+                now_us += 1;
+                let _ = queues.enqueue(queue, packet.clone(), now_us, &mut ());
+                black_box(queues.dequeue(now_us, &mut ()));
+            }
+        });
+    });
+    group.finish();
+}
+
+/// The same through the six stages: 5-tuple hash, flow inventory and pacer included.
+fn pipeline(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("pipeline");
+    group.throughput(Throughput::Elements(ROUND));
+    group.bench_function("fq_codel_ingress_egress", |bencher| {
+        let bearer = BearerId { ue: UeId::Rnti(1), drb: 1 };
+        let params = TemplateParams { pacer: Pacer::None, ..TemplateParams::default() };
+        let Ok(mut tc) = TrafficControl::new(bearer, fq_codel(&params), 1) else { return };
+        let packets: Vec<BenchPacket> = (0..ROUND).map(packet).collect();
+        let mut now_us = 0;
+        bencher.iter(|| {
+            for burst in packets.chunks(16) {
+                now_us += 16;
+                for packet in burst {
+                    tc.ingress(packet.clone(), now_us, &mut ());
+                }
+                tc.egress(now_us, &mut (), &mut |packet| {
+                    black_box(packet);
+                });
+            }
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, queueing, pipeline);
+criterion_main!(benches);

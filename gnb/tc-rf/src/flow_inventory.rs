@@ -104,6 +104,14 @@ impl Inventory {
         FlowRef { index: index as u32, generation: entry.generation }
     }
 
+    /// A packet that comes back: it is queued again, but did not arrive again.
+    pub(crate) fn returned(&mut self, packet: &impl Packet, hash: u64, now_us: u64) -> FlowRef {
+        let index = self.find(packet, hash, now_us / SLOT_US);
+        let Some(entry) = &mut self.entries[index] else { return FlowRef::default() };
+        entry.backlog_bytes += u64::from(packet.len_bytes());
+        FlowRef { index: index as u32, generation: entry.generation }
+    }
+
     /// The flow's entry; a free or the least one if it has none.
     fn find(&mut self, packet: &impl Packet, hash: u64, slot: u64) -> usize {
         // The low bits choose the set: the classifier uses the high ones.

@@ -35,7 +35,12 @@ pub struct TrafficControl<P> {
     pacer: Pacer,
     inventory: Inventory,
     totals: Totals,
+    /// Packets ever taken back: those that come now stand before all of them.
+    taken_back: u64,
 }
+
+/// Where the count of arrivals begins: packets taken back stand before every arrival.
+const FIRST_SEQUENCE: u64 = 1 << 63;
 
 /// Counters of the whole pipeline, cumulative.
 #[derive(Clone, Copy, Debug, Default)]
@@ -66,6 +71,7 @@ impl<P: Packet> TrafficControl<P> {
             stage: Stage::new(plan.queues.into_iter(), &plan.scheduler, plan.shapers, plan.buffer),
             inventory: Inventory::default(),
             totals: Totals::default(),
+            taken_back: 0,
         })
     }
 
@@ -73,7 +79,7 @@ impl<P: Packet> TrafficControl<P> {
     pub fn ingress(&mut self, mut packet: P, now_us: u64, events: &mut impl EventSink<P>) {
         self.tick(now_us, events);
         let len_bytes = packet.len_bytes();
-        let sequence = self.totals.ingress_packets;
+        let sequence = FIRST_SEQUENCE + self.totals.ingress_packets;
         self.totals.ingress_packets += 1;
         self.totals.ingress_bytes += u64::from(len_bytes);
 
@@ -102,6 +108,33 @@ impl<P: Packet> TrafficControl<P> {
         } else {
             self.stage.enqueue(index, queued, now_us, &mut ledger);
         }
+    }
+
+    /// Takes back packets that were forwarded and that the RLC has not begun to send, oldest
+    /// first, each with the time it first came here. They stand before everything queued, for
+    /// they are older; their sojourn goes on, no policer meters them again and no limit drops
+    /// them. Call it when a pacer takes over from none: else the RLC's backlog, seconds of it,
+    /// stays between the new pipeline and the radio.
+    pub fn take_back(&mut self, packets: Vec<(P, u64)>, now_us: u64) {
+        let later = if self.stage.packets == 0 { Vec::new() } else { self.stage.take_all() };
+        self.taken_back += packets.len() as u64;
+        let first = FIRST_SEQUENCE - self.taken_back;
+        for (sequence, (packet, arrived_us)) in (first..).zip(packets) {
+            let len_bytes = packet.len_bytes();
+            let flow_hash = self.key.hash(&packet.flow());
+            let flow = self.inventory.returned(&packet, flow_hash, now_us);
+            self.place(Queued { packet, len_bytes, arrived_us, sequence, flow_hash, flow });
+        }
+        for queued in later {
+            self.place(queued);
+        }
+    }
+
+    /// Queues a packet where the classifier says, whatever the limits.
+    fn place(&mut self, queued: Queued<P>) {
+        let index = self.classifier.classify(&queued.packet, queued.flow_hash);
+        self.inventory.set_queue(queued.flow, self.stage.queues[index as usize].config.id);
+        self.stage.push(index, queued);
     }
 
     /// Feeds the pacer with the state of the RLC buffer.
@@ -215,9 +248,7 @@ impl<P: Packet> TrafficControl<P> {
             let packets = self.stage.take_all();
             self.stage.rebuild(plan.queues, &plan.scheduler, plan.shapers, plan.buffer);
             for queued in packets {
-                let index = self.classifier.classify(&queued.packet, queued.flow_hash);
-                self.inventory.set_queue(queued.flow, self.stage.queues[index as usize].config.id);
-                self.stage.push(index, queued);
+                self.place(queued);
             }
         }
         self.pacer.replace(&pipeline.pacer, now_us);

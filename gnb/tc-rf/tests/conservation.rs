@@ -19,6 +19,7 @@ enum Step {
     Status { occupancy_bytes: u32, downlink: bool },
     Apply(Box<PipelineChange>),
     Leased(Box<PipelineChange>, u32),
+    TakeBack(usize),
 }
 
 fn pacer() -> impl Strategy<Value = Pacer> {
@@ -115,6 +116,7 @@ fn step() -> impl Strategy<Value = Step> {
         }),
         2 => change_of_pipeline().prop_map(Step::Apply),
         1 => (change_of_pipeline(), 1u32..60).prop_map(|(c, ms)| Step::Leased(c, ms)),
+        1 => (0usize..40).prop_map(Step::TakeBack),
     ]
 }
 
@@ -129,6 +131,7 @@ proptest! {
         let mut events = Recorder::default();
         let mut out = Vec::new();
         let (mut now_us, mut arrived) = (0u64, 0u64);
+        let mut arrived_us = Vec::new();
         for step in steps {
             let before = (tc.backlog_packets(), events.drops.len());
             match step {
@@ -136,6 +139,7 @@ proptest! {
                     let ecn = if ecn { Ecn::Ect0 } else { Ecn::NotEct };
                     let arriving = TestPacket { ecn, ..packet(flow, len_bytes, arrived) };
                     arrived += 1;
+                    arrived_us.push(now_us);
                     tc.ingress(arriving, now_us, &mut events);
                 }
                 Step::Wait { us } => now_us += us,
@@ -164,6 +168,16 @@ proptest! {
                     let leased = Transaction { lease_ms: Some(ms), ..change(*c) };
                     tc.apply(&leased, now_us, &mut events);
                     prop_assert_eq!(before, (tc.backlog_packets(), events.drops.len()));
+                }
+                Step::TakeBack(count) => {
+                    // What the RLC has not begun to send is the end of what came out.
+                    let unsent = out.split_off(out.len() - count.min(out.len()));
+                    let back = unsent
+                        .into_iter()
+                        .map(|p: TestPacket| { let at = arrived_us[p.number as usize]; (p, at) })
+                        .collect();
+                    tc.take_back(back, now_us);
+                    prop_assert_eq!(before.1, events.drops.len());
                 }
             }
             let gone = out.len() + events.drops.len();
