@@ -60,7 +60,8 @@ def test_values_at_random_are_the_same_bytes_to_both(asn1, kind):
     @given(asn1.values(kind))
     def same(value: Any) -> None:
         data = asn1.encode(kind, value)
-        assert e2sm_tc.decode(kind, data) == value
+        # Compared as bytes: an IPv6 address can be written in more than one way.
+        assert asn1.encode(kind, e2sm_tc.decode(kind, data)) == data
         assert e2sm_tc.encode(kind, value) == data
 
     same()
@@ -81,10 +82,12 @@ def test_what_the_codec_accepts_of_damaged_bytes_the_compiler_reads_alike(asn1, 
         except e2sm_tc.CodecError:
             return
         try:
-            assert asn1.decode(kind, bytes(damaged)) == value
+            read = asn1.decode(kind, bytes(damaged))
         except asn1tools.Error:
             # asn1tools cannot pass over components of versions it does not know.
             assert e2sm_tc.encode(kind, value) != bytes(damaged)
+        else:
+            assert asn1.encode(kind, read) == asn1.encode(kind, value)
 
     damage()
 

@@ -308,3 +308,11 @@ fn a_forecast_has_as_many_points_of_everything_and_names_a_bearer_once() {
         ("bearers[1].bearer", Cause::DuplicateId)
     );
 }
+
+#[test]
+fn a_refusal_of_any_length_can_be_sent() {
+    let long = "µ".repeat(5_000);
+    let outcome = ControlOutcome::refused(Cause::Inconsistent, &long, &long, Some(1));
+    let sent = encode(&outcome).unwrap();
+    assert_eq!(decode::<ControlOutcome>(&sent).unwrap(), outcome);
+}

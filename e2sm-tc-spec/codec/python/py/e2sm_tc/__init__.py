@@ -38,6 +38,9 @@ Kind: TypeAlias = Literal[
 ]
 
 
+_ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
+
+
 def encode(kind: Kind, value: Mapping[str, Any] | str, encoding: Encoding = "v1") -> bytes:
     """Encode a message.
 
@@ -78,6 +81,6 @@ def validate_pipeline(pipeline: Mapping[str, Any]) -> None:
 
 def _to_json(value: Mapping[str, Any] | str) -> str:
     try:
-        return json.dumps(value, allow_nan=False)
+        return _ENCODER.encode(value)
     except (TypeError, ValueError) as error:
         raise _native.codec_error(f"value: {error}", "value") from error

@@ -29,6 +29,18 @@ pub enum ControlMessage {
     ForecastFeed(ForecastFeed),
 }
 
+impl ControlMessage {
+    /// The control style the message belongs to, which its header must name.
+    #[must_use]
+    pub fn style(&self) -> u8 {
+        match self {
+            Self::Transaction(_) => 1,
+            Self::LeaseRenewal(_) => 2,
+            Self::ForecastFeed(_) => 3,
+        }
+    }
+}
+
 /// An atomic change of one bearer's pipeline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -150,6 +162,26 @@ pub enum ControlOutcome {
         /// Revision in force; absent when the bearer is unknown.
         revision: Option<u32>,
     },
+}
+
+impl ControlOutcome {
+    /// A refusal whose texts are clipped to what the wire carries: 255 characters of element,
+    /// 1023 of detail.
+    #[must_use]
+    pub fn refused(
+        cause: Cause,
+        element: impl AsRef<str>,
+        detail: impl AsRef<str>,
+        revision: Option<u32>,
+    ) -> Self {
+        let clip = |text: &str, most: usize| text.chars().take(most).collect();
+        Self::Refused {
+            cause,
+            element: clip(element.as_ref(), 255),
+            detail: clip(detail.as_ref(), 1023),
+            revision,
+        }
+    }
 }
 
 /// Why a control was refused.

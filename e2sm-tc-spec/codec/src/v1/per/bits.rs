@@ -299,6 +299,7 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::unusual_byte_groupings, reason = "grouped as the fields are")]
     fn constrained_numbers_take_the_form_their_range_prescribes() {
         assert_eq!(written(5, 1, 32), [0b1_00100_00]);
         assert_eq!(written(0xab, 0, 255), [0x80, 0xab]);
