@@ -177,6 +177,26 @@ impl<P: Sdu> Cell<P> {
         Some(bearer.tx.into_sdus().collect())
     }
 
+    /// Takes back, oldest first, the SDUs of which no byte has left; empty for a bearer that is
+    /// not there. PDCP discards them (38.323 §5.3, in the DU on the CU's word: 38.425 §5.4.1, DL
+    /// discard) and may send them again later, so they count again when they come.
+    pub fn take_unsent(&mut self, index: BearerIndex) -> Vec<P> {
+        let Some(bearer) = self.bearers.get_mut(index).and_then(Option::as_mut) else {
+            return Vec::new();
+        };
+        let before = bearer.tx.demand_bytes();
+        let sdus = bearer.tx.take_unsent().collect();
+        let given_back = before - bearer.tx.demand_bytes();
+        if let Some(ue) = self.ues[bearer.ue].as_mut() {
+            ue.backlog_bytes -= given_back;
+            if ue.backlog_bytes == 0 && ue.is_backlogged {
+                ue.is_backlogged = false;
+                self.slices[ue.slice].backlogged.retain(|other| *other != bearer.ue);
+            }
+        }
+        sdus
+    }
+
     /// Gives a UE another channel from the next slot on.
     ///
     /// # Errors

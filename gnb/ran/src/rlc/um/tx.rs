@@ -101,6 +101,16 @@ impl<P> UmTransmitter<P> {
         pdu + mac_subheader_bytes(pdu)
     }
 
+    /// Gives back, oldest first, the SDUs of which no byte has left (38.322 §5.4: an SDU is
+    /// discarded on PDCP's word only if no segment of it was submitted to lower layers).
+    pub fn take_unsent(&mut self) -> impl Iterator<Item = P> {
+        let kept = usize::from(self.sent_of_head > 0);
+        let unsent = self.queue.split_off(kept.min(self.queue.len()));
+        self.bytes -= unsent.iter().map(|queued| queued.bytes).sum::<u32>();
+        self.whole_cost = self.queue.iter().map(|q| u64::from(self.cost(true, q.bytes))).sum();
+        unsent.into_iter().map(|queued| queued.sdu)
+    }
+
     /// Everything still queued, oldest first; what is partly sent comes whole.
     pub fn into_sdus(self) -> impl Iterator<Item = P> {
         self.queue.into_iter().map(|queued| queued.sdu)
@@ -210,6 +220,21 @@ mod tests {
         assert_eq!((pdus[0].sn, pdus[1].sn), (0, 1));
         assert_eq!(used, 509 + 4 + 3 + 1000 + 1 + 3);
         assert_eq!((tx.occupancy_bytes(), tx.occupancy_packets(), tx.demand_bytes()), (0, 0, 0));
+    }
+
+    #[test]
+    fn what_has_begun_to_leave_stays_and_the_rest_is_given_back_in_order() {
+        let mut tx = transmitter();
+        for sdu in 0..4 {
+            tx.enqueue(sdu, 1000, 0).unwrap();
+        }
+        pull(&mut tx, 1500);
+        assert_eq!(tx.take_unsent().collect::<Vec<_>>(), [2, 3]);
+        assert_eq!((tx.occupancy_bytes(), tx.occupancy_packets()), (509, 1));
+        assert_eq!(tx.demand_bytes(), 509 + 4 + 3);
+        let (_, pdus) = pull(&mut tx, 5000);
+        assert_eq!((pdus.len(), pdus[0].so, pdus[0].last), (1, 491, true));
+        assert_eq!((tx.take_unsent().count(), tx.demand_bytes()), (0, 0));
     }
 
     #[test]
