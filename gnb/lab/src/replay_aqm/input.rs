@@ -1,0 +1,161 @@
+//! A case as it is read, and what is wrong with one.
+
+use std::ops::RangeInclusive;
+
+use serde::Deserialize;
+use tc_rf::Ecn;
+
+/// Longest IP packet.
+const SIZE_BYTES: RangeInclusive<u32> = 1..=65_535;
+
+/// A queue and what happens to it. Other keys at this level are notes and are not read.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Case {
+    pub(super) queue: Queue,
+    pub(super) events: Vec<Event>,
+}
+
+/// Kinds of queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Kind {
+    Fifo,
+    Codel,
+    FqCodel,
+}
+
+/// Parameters. The defaults are those of RFC 8289 §4.4 and RFC 8290 §5.2.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Queue {
+    pub(super) kind: Kind,
+    #[serde(default = "target_us")]
+    pub(super) target_us: u32,
+    #[serde(default = "interval_us")]
+    pub(super) interval_us: u32,
+    #[serde(default = "mtu_bytes")]
+    pub(super) mtu_bytes: u32,
+    #[serde(default = "limit_pkts")]
+    pub(super) limit_pkts: u32,
+    #[serde(default)]
+    pub(super) ecn: bool,
+    #[serde(default)]
+    pub(super) ce_threshold_us: Option<u32>,
+    #[serde(default)]
+    pub(super) l4s: bool,
+    #[serde(default = "quantum_bytes")]
+    pub(super) quantum_bytes: u32,
+}
+
+fn target_us() -> u32 {
+    5_000
+}
+
+fn interval_us() -> u32 {
+    100_000
+}
+
+fn mtu_bytes() -> u32 {
+    1_500
+}
+
+fn limit_pkts() -> u32 {
+    10_240
+}
+
+fn quantum_bytes() -> u32 {
+    1_514
+}
+
+/// An arrival or a number of dequeues.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Event {
+    pub(super) t_us: u64,
+    pub(super) enq: Option<Enqueue>,
+    pub(super) deq: Option<u32>,
+}
+
+/// An arriving packet.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Enqueue {
+    pub(super) flow: u32,
+    pub(super) size: u32,
+    #[serde(default)]
+    pub(super) ecn: Codepoint,
+}
+
+/// ECN codepoints.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Codepoint {
+    #[default]
+    NotEct,
+    Ect0,
+    Ect1,
+    Ce,
+}
+
+impl From<Codepoint> for Ecn {
+    fn from(codepoint: Codepoint) -> Self {
+        match codepoint {
+            Codepoint::NotEct => Self::NotEct,
+            Codepoint::Ect0 => Self::Ect0,
+            Codepoint::Ect1 => Self::Ect1,
+            Codepoint::Ce => Self::Ce,
+        }
+    }
+}
+
+impl Case {
+    /// A case, or the place of what is wrong with it and why.
+    pub(super) fn parse(value: serde_json::Value) -> Result<Self, String> {
+        let case: Self = serde_path_to_error::deserialize(value).map_err(|error| {
+            let path = match error.path().to_string() {
+                path if path == "." => "line".to_owned(),
+                path => path,
+            };
+            format!("{path}: {}", error.into_inner())
+        })?;
+        case.check()?;
+        Ok(case)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let queue = &self.queue;
+        within("queue.interval_us", queue.interval_us, &(1..=u32::MAX))?;
+        within("queue.limit_pkts", queue.limit_pkts, &(1..=u32::MAX / 2))?;
+        within("queue.quantum_bytes", queue.quantum_bytes, &(1..=u32::MAX))?;
+        let mut last_us = 0;
+        for (i, event) in self.events.iter().enumerate() {
+            if event.t_us < last_us {
+                return Err(format!(
+                    "events[{i}].t_us: {}, expected at least {last_us} as before",
+                    event.t_us
+                ));
+            }
+            last_us = event.t_us;
+            match (&event.enq, event.deq) {
+                (Some(enq), None) => {
+                    within(&format!("events[{i}].enq.size"), enq.size, &SIZE_BYTES)?;
+                }
+                (None, Some(_)) => {}
+                (Some(_), Some(_)) => {
+                    return Err(format!("events[{i}]: enq and deq, expected one of them"));
+                }
+                (None, None) => {
+                    return Err(format!("events[{i}]: expected enq or deq"));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn within(path: &str, value: u32, range: &RangeInclusive<u32>) -> Result<(), String> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    Err(format!("{path}: {value}, expected {}..={}", range.start(), range.end()))
+}
