@@ -111,6 +111,10 @@ impl From<Codepoint> for Ecn {
 impl Case {
     /// A case, or the place of what is wrong with it and why.
     pub(super) fn parse(value: serde_json::Value) -> Result<Self, String> {
+        // The derived reader would take an array for a struct.
+        if !value.is_object() {
+            return Err("line: expected a JSON object".to_owned());
+        }
         let case: Self = serde_path_to_error::deserialize(value).map_err(|error| {
             let path = match error.path().to_string() {
                 path if path == "." => "line".to_owned(),
