@@ -6,7 +6,9 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use e2sm_tc::v1::{BearerId, BufferLimit, Overflow, Pacer, UeId};
-use tc_rf::queueing::{CodelParams, Discipline, MTU_BYTES, QueueConfig, Queues, SchedulerConfig};
+use tc_rf::queueing::{
+    CodelParams, Discipline, MTU_BYTES, QueueConfig, QueueRules, Queues, SchedulerConfig,
+};
 use tc_rf::templates::{TemplateParams, fq_codel};
 use tc_rf::{Ecn, FiveTuple, Packet, TrafficControl};
 
@@ -70,12 +72,14 @@ fn queues() -> Queues<BenchPacket> {
     };
     let config = |id| QueueConfig {
         id,
-        discipline: Discipline::Codel(params),
-        limit_packets: u32::MAX,
-        limit_bytes: u32::MAX,
+        rules: QueueRules {
+            discipline: Discipline::Codel(params),
+            limit_packets: u32::MAX,
+            limit_bytes: u32::MAX,
+        },
     };
     Queues::new(
-        (0..QUEUES).map(config).collect(),
+        &(0..QUEUES).map(config).collect::<Vec<_>>(),
         &SchedulerConfig::DeficitRoundRobin { quantum_bytes: 1514 },
         BufferLimit { packets: 10_240, bytes: 32 << 20, overflow: Overflow::FattestHead },
     )

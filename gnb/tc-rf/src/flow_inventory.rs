@@ -29,7 +29,6 @@ pub(crate) struct FlowRef {
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    hash: u64,
     generation: u32,
     flow: FiveTuple,
     qfi: Option<u8>,
@@ -41,6 +40,8 @@ struct Entry {
     slot: u64,
     bytes: [u32; SLOTS],
     packets: [u32; SLOTS],
+    /// Sum of `bytes`.
+    total_bytes: u64,
 }
 
 impl Entry {
@@ -49,12 +50,8 @@ impl Entry {
         let passed = slot.saturating_sub(self.slot).min(SLOTS as u64);
         for step in 1..=passed {
             let index = ((self.slot + step) % SLOTS as u64) as usize;
-            self.bytes[index] = 0;
+            self.total_bytes -= u64::from(std::mem::take(&mut self.bytes[index]));
             self.packets[index] = 0;
-        }
-        if passed == SLOTS as u64 {
-            self.bytes = [0; SLOTS];
-            self.packets = [0; SLOTS];
         }
         self.slot = self.slot.max(slot);
     }
@@ -76,13 +73,15 @@ impl Entry {
 /// The table.
 #[derive(Clone, Debug)]
 pub(crate) struct Inventory {
+    /// Hash of each entry's flow, apart so that a search reads one cache line.
+    hashes: Vec<u64>,
     entries: Vec<Option<Entry>>,
     generation: u32,
 }
 
 impl Default for Inventory {
     fn default() -> Self {
-        Self { entries: vec![None; SETS * WAYS], generation: 0 }
+        Self { hashes: vec![0; SETS * WAYS], entries: vec![None; SETS * WAYS], generation: 0 }
     }
 }
 
@@ -95,7 +94,9 @@ impl Inventory {
         entry.advance(slot);
         let current = (entry.slot % SLOTS as u64) as usize;
         let len_bytes = packet.len_bytes();
-        entry.bytes[current] = entry.bytes[current].saturating_add(len_bytes);
+        let slot_bytes = entry.bytes[current].saturating_add(len_bytes);
+        entry.total_bytes += u64::from(slot_bytes - entry.bytes[current]);
+        entry.bytes[current] = slot_bytes;
         entry.packets[current] = entry.packets[current].saturating_add(1);
         entry.qfi = packet.qfi();
         entry.dscp = packet.dscp();
@@ -116,17 +117,15 @@ impl Inventory {
     fn find(&mut self, packet: &impl Packet, hash: u64, slot: u64) -> usize {
         // The low bits choose the set: the classifier uses the high ones.
         let set = (hash as usize % SETS) * WAYS;
-        let ways = &self.entries[set..set + WAYS];
-        if let Some(way) = ways.iter().position(|e| e.is_some_and(|e| e.hash == hash)) {
+        let taken = |way: usize| self.entries[set + way].is_some();
+        let hashes = &self.hashes[set..set + WAYS];
+        if let Some(way) = (0..WAYS).find(|&way| hashes[way] == hash && taken(way)) {
             return set + way;
         }
-        let weight = |entry: &Option<Entry>| {
-            entry.map_or((0, 0), |e| (e.window_bytes(slot) + e.backlog_bytes + 1, e.slot))
-        };
-        let way = (0..WAYS).min_by_key(|&way| weight(&ways[way])).unwrap_or(0);
+        let way = (0..WAYS).min_by_key(|&way| self.weight(set + way, slot)).unwrap_or(0);
         self.generation = self.generation.wrapping_add(1).max(1);
+        self.hashes[set + way] = hash;
         self.entries[set + way] = Some(Entry {
-            hash,
             generation: self.generation,
             flow: packet.flow(),
             qfi: None,
@@ -137,8 +136,17 @@ impl Inventory {
             slot,
             bytes: [0; SLOTS],
             packets: [0; SLOTS],
+            total_bytes: 0,
         });
         set + way
+    }
+
+    /// How much an entry is worth keeping.
+    fn weight(&self, index: usize, slot: u64) -> (u64, u64) {
+        let Some(entry) = &self.entries[index] else { return (0, 0) };
+        let silent = entry.slot + SLOTS as u64 <= slot;
+        let window_bytes = if silent { 0 } else { entry.total_bytes };
+        (window_bytes + entry.backlog_bytes + 1, entry.slot)
     }
 
     fn get_mut(&mut self, flow: FlowRef) -> Option<&mut Entry> {

@@ -68,7 +68,7 @@ impl<P: Packet> TrafficControl<P> {
             key: HashKey::from_seed(seed),
             classifier: plan.classifier,
             policers: plan.policers,
-            stage: Stage::new(plan.queues.into_iter(), &plan.scheduler, plan.shapers, plan.buffer),
+            stage: Stage::new(&plan.queues, &plan.scheduler, plan.shapers, plan.buffer),
             inventory: Inventory::default(),
             totals: Totals::default(),
             taken_back: 0,
@@ -90,7 +90,7 @@ impl<P: Packet> TrafficControl<P> {
         if let Some(Some(policer)) = self.policers.get_mut(index as usize) {
             let verdict = policer.police(len_bytes, now_us);
             if verdict != Verdict::Conforms {
-                self.stage.queues[index as usize].stats.policed_packets += 1;
+                self.stage.stats[index as usize].policed_packets += 1;
             }
             match verdict {
                 Verdict::Conforms => {}
@@ -100,7 +100,7 @@ impl<P: Packet> TrafficControl<P> {
                 Verdict::Remark(dscp) => packet.set_dscp(dscp),
             }
         }
-        self.inventory.set_queue(flow, self.stage.queues[index as usize].config.id);
+        self.inventory.set_queue(flow, self.stage.queues[index as usize].id);
         let queued = Queued { packet, len_bytes, arrived_us: now_us, sequence, flow_hash, flow };
         let mut ledger = Ledger::new(&mut self.inventory, &mut self.totals, events);
         if dropped {
@@ -133,7 +133,7 @@ impl<P: Packet> TrafficControl<P> {
     /// Queues a packet where the classifier says, whatever the limits.
     fn place(&mut self, queued: Queued<P>) {
         let index = self.classifier.classify(&queued.packet, queued.flow_hash);
-        self.inventory.set_queue(queued.flow, self.stage.queues[index as usize].config.id);
+        self.inventory.set_queue(queued.flow, self.stage.queues[index as usize].id);
         self.stage.push(index, queued);
     }
 
@@ -235,7 +235,7 @@ impl<P: Packet> TrafficControl<P> {
     /// a flow's packets are all where its next ones will go; else they stay where they are. The
     /// limits of the new pipeline are for packets to come.
     fn install(&mut self, pipeline: Pipeline, mut plan: Plan, now_us: u64) {
-        let old_ids = self.stage.queues.iter().map(|queue| queue.config.id);
+        let old_ids = self.stage.queues.iter().map(|queue| queue.id);
         let same_queues = old_ids.eq(plan.queues.iter().map(|queue| queue.id));
         let same_scheduler = self.current.scheduler == pipeline.scheduler;
         self.inherit_tokens(&mut plan);
@@ -246,7 +246,7 @@ impl<P: Packet> TrafficControl<P> {
         } else {
             self.classifier = plan.classifier;
             let packets = self.stage.take_all();
-            self.stage.rebuild(plan.queues, &plan.scheduler, plan.shapers, plan.buffer);
+            self.stage.rebuild(&plan.queues, &plan.scheduler, plan.shapers, plan.buffer);
             for queued in packets {
                 self.place(queued);
             }
@@ -258,7 +258,7 @@ impl<P: Packet> TrafficControl<P> {
 
     /// A policer or shaper that stays the same keeps its tokens: no fresh burst by repetition.
     fn inherit_tokens(&self, plan: &mut Plan) {
-        let find = |id| self.stage.queues.binary_search_by_key(&id, |queue| queue.config.id).ok();
+        let find = |id| self.stage.queues.binary_search_by_key(&id, |queue| queue.id).ok();
         for (new, config) in plan.queues.iter().enumerate() {
             let Some(old) = find(config.id) else { continue };
             plan.shapers.inherit(new, &self.stage.shapers, old);

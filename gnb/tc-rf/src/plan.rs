@@ -7,7 +7,7 @@ use e2sm_tc::v1::{
 use crate::PipelineError;
 use crate::classifier::{Classifier, Target};
 use crate::policer::Policer;
-use crate::queue::{Discipline, QueueConfig};
+use crate::queue::{Discipline, QueueConfig, QueueRules};
 use crate::scheduler::SchedulerConfig;
 use crate::shaper::Shapers;
 use crate::validate::{self, Result};
@@ -35,12 +35,13 @@ impl Plan {
         for set in &sets {
             let discipline =
                 Discipline::compile(&set.discipline).ok_or_else(|| unsupported("queues"))?;
-            queues.extend((0..set.count).map(|offset| QueueConfig {
-                id: set.first + offset,
+            let rules = QueueRules {
                 discipline,
                 limit_packets: set.limit_packets.unwrap_or(u32::MAX),
                 limit_bytes: set.limit_bytes.unwrap_or(u32::MAX),
-            }));
+            };
+            queues
+                .extend((0..set.count).map(|offset| QueueConfig { id: set.first + offset, rules }));
         }
         let per_queue = || sets.iter().flat_map(|&set| std::iter::repeat_n(set, set.count.into()));
         let shapers = Shapers::new(per_queue().map(|set| set.shaper.as_ref()), now_us);

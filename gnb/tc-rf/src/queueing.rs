@@ -3,7 +3,7 @@
 
 use e2sm_tc::v1::BufferLimit;
 
-pub use crate::queue::{Codel, CodelParams, Discipline, MTU_BYTES, QueueConfig};
+pub use crate::queue::{Codel, CodelParams, Discipline, MTU_BYTES, QueueConfig, QueueRules};
 pub use crate::scheduler::{Place, SchedulerConfig};
 pub use crate::stage::DROP_BATCH_PACKETS;
 pub use crate::stats::QueueStats;
@@ -51,8 +51,8 @@ pub struct QueueState {
 
 impl<P: Packet> Queues<P> {
     /// Queues in the order of their indices, bounded together by `buffer`.
-    pub fn new(queues: Vec<QueueConfig>, scheduler: &SchedulerConfig, buffer: BufferLimit) -> Self {
-        let stage = Stage::new(queues.into_iter(), scheduler, Shapers::default(), buffer);
+    pub fn new(queues: &[QueueConfig], scheduler: &SchedulerConfig, buffer: BufferLimit) -> Self {
+        let stage = Stage::new(queues, scheduler, Shapers::default(), buffer);
         Self { stage, sequence: 0 }
     }
 
@@ -104,7 +104,7 @@ impl<P: Packet> Queues<P> {
             deficit: self.stage.scheduler.deficit(queue as u32),
             place: self.stage.scheduler.place(queue as u32),
             codel: q.codel,
-            stats: q.stats,
+            stats: *self.stage.stats.get(queue)?,
         })
     }
 

@@ -5,10 +5,10 @@
 //! operations are O(1) per packet, but for the search of the fattest queue when the buffer
 //! overflows, which is paid once for up to [`DROP_BATCH_PACKETS`] drops.
 
-use e2sm_tc::v1::{BufferLimit, Overflow};
+use e2sm_tc::v1::{BufferLimit, Overflow, QueueId};
 
 use crate::arena::{Arena, Backlog, Queued};
-use crate::queue::{Codel, CodelQueue, Discipline, Mark, QueueConfig, Room, make_room};
+use crate::queue::{Codel, CodelQueue, Discipline, Mark, QueueConfig, QueueRules, Room, make_room};
 use crate::scheduler::{Place, Scheduler, SchedulerConfig};
 use crate::shaper::Shapers;
 use crate::stats::QueueStats;
@@ -17,22 +17,31 @@ use crate::{DropReason, Ecn, Packet};
 /// Most packets dropped at once from the fattest queue (RFC 8290 §4.1).
 pub const DROP_BATCH_PACKETS: u32 = 64;
 
-/// One queue.
+/// One queue: what each packet touches, within a cache line.
 #[derive(Clone, Debug)]
 pub(crate) struct Queue {
-    pub(crate) config: QueueConfig,
     pub(crate) backlog: Backlog,
     pub(crate) codel: Codel,
-    pub(crate) stats: QueueStats,
+    pub(crate) id: QueueId,
+    /// Which of the stage's rules it has; queues of one set share them.
+    rules: u16,
 }
 
-impl Queue {
-    fn inherit_codel(&mut self, discipline: &Discipline, codel: Codel) {
-        if let (Discipline::Codel(_), Discipline::Codel(_)) = (&self.config.discipline, discipline)
-        {
-            self.codel = codel;
+/// Compiled queues, and the rules they share.
+fn compile(configs: &[QueueConfig]) -> (Vec<Queue>, Vec<QueueRules>) {
+    let mut rules: Vec<QueueRules> = Vec::new();
+    let queues = configs.iter().map(|config| {
+        if rules.last() != Some(&config.rules) {
+            rules.push(config.rules);
         }
-    }
+        Queue {
+            backlog: Backlog::default(),
+            codel: Codel::default(),
+            id: config.id,
+            rules: (rules.len() - 1) as u16,
+        }
+    });
+    (queues.collect(), rules)
 }
 
 /// Told what happens to packets while they are queued.
@@ -46,6 +55,8 @@ pub(crate) trait StageSink<P> {
 pub(crate) struct Stage<P> {
     pub(crate) arena: Arena<P>,
     pub(crate) queues: Vec<Queue>,
+    pub(crate) stats: Vec<QueueStats>,
+    rules: Vec<QueueRules>,
     pub(crate) scheduler: Scheduler,
     pub(crate) shapers: Shapers,
     /// Queues their shaper holds back.
@@ -59,30 +70,29 @@ pub(crate) struct Stage<P> {
 
 impl<P: Packet> Stage<P> {
     pub(crate) fn new(
-        configs: impl Iterator<Item = QueueConfig>,
+        configs: &[QueueConfig],
         scheduler: &SchedulerConfig,
         shapers: Shapers,
         buffer: BufferLimit,
     ) -> Self {
-        let queues: Vec<Queue> = configs
-            .map(|config| Queue {
-                config,
-                backlog: Backlog::default(),
-                codel: Codel::default(),
-                stats: QueueStats::default(),
-            })
-            .collect();
+        let (queues, rules) = compile(configs);
         Self {
             arena: Arena::default(),
             scheduler: Scheduler::new(scheduler, queues.len()),
             parked: Vec::with_capacity(queues.len()),
             parked_until_us: u64::MAX,
+            stats: vec![QueueStats::default(); queues.len()],
             queues,
+            rules,
             shapers,
             buffer,
             packets: 0,
             bytes: 0,
         }
+    }
+
+    fn rules(&self, queue: &Queue) -> &QueueRules {
+        &self.rules[usize::from(queue.rules)]
     }
 
     /// Queues a packet, or drops it or others by the limits.
@@ -96,7 +106,7 @@ impl<P: Packet> Stage<P> {
         let len_bytes = queued.len_bytes;
         loop {
             let queue = &self.queues[index as usize];
-            match make_room(&queue.config, &queue.backlog, len_bytes) {
+            match make_room(self.rules(queue), &queue.backlog, len_bytes) {
                 Room::Fits => break,
                 Room::DropHead => self.drop_head(index, DropReason::QueueLimit, now_us, sink),
                 Room::Refuse => {
@@ -130,7 +140,7 @@ impl<P: Packet> Stage<P> {
         now_us: u64,
         sink: &mut impl StageSink<P>,
     ) {
-        self.queues[index as usize].stats.dropped_packets += 1;
+        self.stats[index as usize].dropped_packets += 1;
         sink.dropped(queued, reason, now_us);
     }
 
@@ -254,7 +264,7 @@ impl<P: Packet> Stage<P> {
         now_us: u64,
         sink: &mut impl StageSink<P>,
     ) -> Option<Queued<P>> {
-        let queued = match self.queues[index as usize].config.discipline {
+        let queued = match self.rules(&self.queues[index as usize]).discipline {
             Discipline::Fifo { .. } => self.pop(index),
             Discipline::Codel(params) => {
                 let mut codel = self.queues[index as usize].codel;
@@ -266,7 +276,7 @@ impl<P: Packet> Stage<P> {
         }?;
         let sojourn_us = now_us.saturating_sub(queued.arrived_us);
         let len_bytes = queued.len_bytes;
-        self.queues[index as usize].stats.forwarded(len_bytes, sojourn_us, now_us);
+        self.stats[index as usize].forwarded(len_bytes, sojourn_us, now_us);
         self.shapers.spend(index, len_bytes);
         self.scheduler.served(index, len_bytes);
         Some(queued)
@@ -286,21 +296,30 @@ impl<P: Packet> Stage<P> {
     /// counters and, if it stays a CoDel queue, CoDel's state.
     pub(crate) fn rebuild(
         &mut self,
-        configs: Vec<QueueConfig>,
+        configs: &[QueueConfig],
         scheduler: &SchedulerConfig,
         shapers: Shapers,
         buffer: BufferLimit,
     ) {
-        let mut stage = Self::new(configs.into_iter(), scheduler, shapers, buffer);
+        let mut stage = Self::new(configs, scheduler, shapers, buffer);
         stage.arena = std::mem::take(&mut self.arena);
-        for queue in &mut stage.queues {
-            let id = queue.config.id;
-            if let Ok(old) = self.queues.binary_search_by_key(&id, |q| q.config.id) {
-                queue.stats = self.queues[old].stats;
-                queue.inherit_codel(&self.queues[old].config.discipline, self.queues[old].codel);
+        for index in 0..stage.queues.len() {
+            let id = stage.queues[index].id;
+            if let Ok(old) = self.queues.binary_search_by_key(&id, |queue| queue.id) {
+                stage.stats[index] = self.stats[old];
+                stage.inherit_codel(index, self.queues[old].codel, self.has_codel(old));
             }
         }
         *self = stage;
+    }
+
+    fn has_codel(&self, index: usize) -> bool {
+        matches!(self.rules(&self.queues[index]).discipline, Discipline::Codel(_))
+    }
+
+    fn inherit_codel(&mut self, index: usize, codel: Codel, had_codel: bool) {
+        let goes_on = had_codel && self.has_codel(index);
+        self.queues[index].codel = if goes_on { codel } else { Codel::default() };
     }
 
     /// The same queues with other parameters; packets stay where they are.
@@ -311,10 +330,12 @@ impl<P: Packet> Stage<P> {
         shapers: Shapers,
         buffer: BufferLimit,
     ) {
-        for (queue, config) in self.queues.iter_mut().zip(configs) {
-            let old = std::mem::replace(&mut queue.config, *config);
-            let codel = std::mem::take(&mut queue.codel);
-            queue.inherit_codel(&old.discipline, codel);
+        let had_codel: Vec<bool> = (0..self.queues.len()).map(|i| self.has_codel(i)).collect();
+        let (compiled, rules) = compile(configs);
+        self.rules = rules;
+        for (index, (queue, had_codel)) in compiled.into_iter().zip(had_codel).enumerate() {
+            self.queues[index].rules = queue.rules;
+            self.inherit_codel(index, self.queues[index].codel, had_codel);
         }
         self.buffer = buffer;
         self.shapers = shapers;
@@ -384,7 +405,7 @@ impl<P: Packet, S: StageSink<P>> CodelQueue for View<'_, P, S> {
     }
 
     fn mark(&mut self, item: &mut Queued<P>, mark: Mark) {
-        let stats = &mut self.stage.queues[self.index as usize].stats;
+        let stats = &mut self.stage.stats[self.index as usize];
         match mark {
             Mark::ControlLaw => stats.marked_packets += 1,
             Mark::Threshold => stats.threshold_marked_packets += 1,

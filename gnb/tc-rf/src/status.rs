@@ -18,14 +18,14 @@ pub(crate) fn queues<P: Packet>(stage: &mut Stage<P>, now_us: u64) -> Vec<QueueS
     let mut reported = Vec::new();
     for index in 0..stage.queues.len() {
         let shaped = stage.is_parked(index as u32);
-        let queue = &mut stage.queues[index];
-        let active = queue.stats.take_activity();
+        let queue = &stage.queues[index];
+        let stats = &mut stage.stats[index];
+        let active = stats.take_activity();
         if !active && queue.backlog.is_empty() {
             continue;
         }
-        let stats = &mut queue.stats;
         reported.push(QueueStatus {
-            id: queue.config.id,
+            id: queue.id,
             backlog_bytes: clamp(queue.backlog.bytes),
             backlog_packets: queue.backlog.packets,
             forwarded_packets: stats.forwarded_packets,

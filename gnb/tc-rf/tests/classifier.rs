@@ -1,4 +1,5 @@
 //! Which packet goes to which queue.
+#![allow(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod util;
 

@@ -1,10 +1,13 @@
 //! CoDel on virtual time, against timelines computed by hand from RFC 8289 §5.
+#![allow(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod util;
 
 use e2sm_tc::v1::{BufferLimit, Ecn, Overflow};
 use tc_rf::DropReason;
-use tc_rf::queueing::{CodelParams, Discipline, QueueConfig, QueueState, Queues, SchedulerConfig};
+use tc_rf::queueing::{
+    CodelParams, Discipline, QueueConfig, QueueRules, QueueState, Queues, SchedulerConfig,
+};
 use util::*;
 
 fn params() -> CodelParams {
@@ -28,12 +31,14 @@ impl Bench {
     fn new(params: CodelParams) -> Self {
         let config = QueueConfig {
             id: 0,
-            discipline: Discipline::Codel(params),
-            limit_packets: 100_000,
-            limit_bytes: u32::MAX,
+            rules: QueueRules {
+                discipline: Discipline::Codel(params),
+                limit_packets: 100_000,
+                limit_bytes: u32::MAX,
+            },
         };
         let buffer = BufferLimit { packets: 100_000, bytes: u32::MAX, overflow: Overflow::Tail };
-        let queues = Queues::new(vec![config], &SchedulerConfig::RoundRobin, buffer);
+        let queues = Queues::new(&[config], &SchedulerConfig::RoundRobin, buffer);
         Self { queues, events: Recorder::default(), next: 0 }
     }
 

@@ -1,11 +1,12 @@
 //! Hash, CoDel and DRR together are FQ-CoDel: scenarios of RFC 8290.
+#![allow(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod util;
 
 use e2sm_tc::v1::{BufferLimit, FifoDrop, Overflow};
 use tc_rf::DropReason;
 use tc_rf::queueing::{
-    CodelParams, Dequeued, Discipline, Place, QueueConfig, Queues, SchedulerConfig,
+    CodelParams, Dequeued, Discipline, Place, QueueConfig, QueueRules, Queues, SchedulerConfig,
 };
 use tc_rf::templates::{TemplateParams, fq_codel};
 use util::*;
@@ -23,12 +24,14 @@ fn queues(count: u16, limit_packets: u32) -> Queues<TestPacket> {
     };
     let config = |id| QueueConfig {
         id,
-        discipline: Discipline::Codel(params),
-        limit_packets: u32::MAX,
-        limit_bytes: u32::MAX,
+        rules: QueueRules {
+            discipline: Discipline::Codel(params),
+            limit_packets: u32::MAX,
+            limit_bytes: u32::MAX,
+        },
     };
     Queues::new(
-        (0..count).map(config).collect(),
+        &(0..count).map(config).collect::<Vec<_>>(),
         &SchedulerConfig::DeficitRoundRobin { quantum_bytes: QUANTUM },
         BufferLimit { packets: limit_packets, bytes: u32::MAX, overflow: Overflow::FattestHead },
     )
@@ -163,12 +166,14 @@ fn overflow_takes_at_most_64_packets_at_once() {
 fn tail_overflow_refuses_the_arriving_packet() {
     let config = QueueConfig {
         id: 0,
-        discipline: Discipline::Fifo { drop: FifoDrop::Tail },
-        limit_packets: u32::MAX,
-        limit_bytes: u32::MAX,
+        rules: QueueRules {
+            discipline: Discipline::Fifo { drop: FifoDrop::Tail },
+            limit_packets: u32::MAX,
+            limit_bytes: u32::MAX,
+        },
     };
     let buffer = BufferLimit { packets: 100, bytes: 4_000, overflow: Overflow::Tail };
-    let mut q = Queues::new(vec![config], &SchedulerConfig::RoundRobin, buffer);
+    let mut q = Queues::new(&[config], &SchedulerConfig::RoundRobin, buffer);
     let mut events = Recorder::default();
     for number in 0..3 {
         assert!(q.enqueue(0, packet(0, 1500, number), 0, &mut events).is_ok());
@@ -182,12 +187,14 @@ fn fifos_give_up_the_end_they_are_told_to() {
     for (drop, lost) in [(FifoDrop::Tail, [3, 4]), (FifoDrop::Head, [0, 1])] {
         let config = QueueConfig {
             id: 0,
-            discipline: Discipline::Fifo { drop },
-            limit_packets: 3,
-            limit_bytes: u32::MAX,
+            rules: QueueRules {
+                discipline: Discipline::Fifo { drop },
+                limit_packets: 3,
+                limit_bytes: u32::MAX,
+            },
         };
         let buffer = BufferLimit { packets: 100, bytes: u32::MAX, overflow: Overflow::Tail };
-        let mut q = Queues::new(vec![config], &SchedulerConfig::RoundRobin, buffer);
+        let mut q = Queues::new(&[config], &SchedulerConfig::RoundRobin, buffer);
         let mut events = Recorder::default();
         for number in 0..5 {
             assert!(q.enqueue(0, packet(0, 1500, number), 0, &mut events).is_ok());
@@ -202,12 +209,14 @@ fn fifos_give_up_the_end_they_are_told_to() {
 fn a_packet_that_fits_no_queue_pushes_nobody_out() {
     let config = QueueConfig {
         id: 0,
-        discipline: Discipline::Fifo { drop: FifoDrop::Head },
-        limit_packets: 10,
-        limit_bytes: 2_000,
+        rules: QueueRules {
+            discipline: Discipline::Fifo { drop: FifoDrop::Head },
+            limit_packets: 10,
+            limit_bytes: 2_000,
+        },
     };
     let buffer = BufferLimit { packets: 100, bytes: u32::MAX, overflow: Overflow::Tail };
-    let mut q = Queues::new(vec![config], &SchedulerConfig::RoundRobin, buffer);
+    let mut q = Queues::new(&[config], &SchedulerConfig::RoundRobin, buffer);
     let mut events = Recorder::default();
     assert!(q.enqueue(0, packet(0, 1500, 0), 0, &mut events).is_ok());
     assert!(q.enqueue(0, packet(0, 9000, 1), 0, &mut events).is_ok());

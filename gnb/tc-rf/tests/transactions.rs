@@ -1,4 +1,5 @@
 //! Changes of a pipeline: all or nothing, and no packet lost.
+#![allow(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod util;
 
@@ -161,7 +162,8 @@ fn a_value_out_of_range_names_its_place() {
     let v4 = std::net::Ipv4Addr::LOCALHOST;
     let prefix = Some(Prefix::V4 { address: v4, length: 33 });
     let shaper = |rate_kbps, burst_bytes| Some(Shaper { rate_kbps, burst_bytes, group: None });
-    let cases: Vec<(Box<dyn FnOnce(&mut Pipeline)>, &str)> = vec![
+    type Edit = Box<dyn FnOnce(&mut Pipeline)>;
+    let cases: Vec<(Edit, &str)> = vec![
         (Box::new(|p| p.name = "n".repeat(65)), "name"),
         (Box::new(|p| p.name = "a\nb".to_owned()), "name"),
         (Box::new(|p| p.queues.clear()), "queues"),

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use e2sm_tc::v1::{BufferLimit, FifoDrop, Overflow};
 use tc_rf::queueing::{
-    CodelParams, Discipline, Place, QueueConfig, QueueState, Queues, SchedulerConfig,
+    CodelParams, Discipline, Place, QueueConfig, QueueRules, QueueState, Queues, SchedulerConfig,
 };
 use tc_rf::{Ecn, FiveTuple};
 
@@ -87,7 +87,7 @@ impl Bench {
         };
         let config = queue(parameters);
         let (scheduler, buffer) = scheduling(parameters);
-        let queues = Queues::new(vec![config; flows.len()], &scheduler, buffer);
+        let queues = Queues::new(&vec![config; flows.len()], &scheduler, buffer);
         let marked = vec![0; flows.len()];
         Self { kind: parameters.kind, queues, flows, seen: BTreeSet::new(), marked }
     }
@@ -191,7 +191,10 @@ fn queue(parameters: &Queue) -> QueueConfig {
             mtu_bytes: u64::from(parameters.mtu_bytes),
         }),
     };
-    QueueConfig { id: 0, discipline, limit_packets: u32::MAX, limit_bytes: u32::MAX }
+    QueueConfig {
+        id: 0,
+        rules: QueueRules { discipline, limit_packets: u32::MAX, limit_bytes: u32::MAX },
+    }
 }
 
 fn scheduling(parameters: &Queue) -> (SchedulerConfig, BufferLimit) {

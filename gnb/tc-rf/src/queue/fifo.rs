@@ -2,7 +2,7 @@
 
 use e2sm_tc::v1::FifoDrop;
 
-use super::QueueConfig;
+use super::QueueRules;
 use crate::arena::Backlog;
 
 /// Whether an arriving packet fits.
@@ -17,15 +17,15 @@ pub(crate) enum Room {
 }
 
 /// Compares a queue with its limits for one more packet of `len_bytes`.
-pub(crate) fn make_room(config: &QueueConfig, backlog: &Backlog, len_bytes: u32) -> Room {
-    let fits = backlog.packets < config.limit_packets
-        && backlog.bytes + u64::from(len_bytes) <= u64::from(config.limit_bytes);
+pub(crate) fn make_room(rules: &QueueRules, backlog: &Backlog, len_bytes: u32) -> Room {
+    let fits = backlog.packets < rules.limit_packets
+        && backlog.bytes + u64::from(len_bytes) <= u64::from(rules.limit_bytes);
     if fits {
         return Room::Fits;
     }
     // A packet that would not even fit into the empty queue pushes nobody out.
-    let could_fit = config.limit_packets > 0 && len_bytes <= config.limit_bytes;
-    match config.discipline.drop_at_limit() {
+    let could_fit = rules.limit_packets > 0 && len_bytes <= rules.limit_bytes;
+    match rules.discipline.drop_at_limit() {
         FifoDrop::Head if could_fit && !backlog.is_empty() => Room::DropHead,
         FifoDrop::Head | FifoDrop::Tail => Room::Refuse,
     }

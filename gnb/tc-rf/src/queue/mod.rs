@@ -51,6 +51,13 @@ impl Discipline {
 pub struct QueueConfig {
     /// Identifier in the service model.
     pub id: v1::QueueId,
+    /// What holds for its packets.
+    pub rules: QueueRules,
+}
+
+/// Discipline and limits of a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueRules {
     /// Discipline.
     pub discipline: Discipline,
     /// Limit in packets.

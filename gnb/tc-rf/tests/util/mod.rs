@@ -1,5 +1,6 @@
 //! Packets, a sink and an RLC buffer on virtual time for the tests.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its part")]
+#![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
