@@ -65,9 +65,9 @@ def test_bad_policies_name_the_place(text: str, expected: str) -> None:
     [
         (
             "[{template: magic}]",
-            "rules[0].ladder[0]: the mapping: expected a `template` of bdp_only",
+            "rules[0].ladder[0]: the mapping is not one of the choices; expected 'bdp_only', ",
         ),
-        ("[{}]", "rules[0].ladder[0]: the mapping: expected a `template` of bdp_only, fq_codel"),
+        ("[{}]", "rules[0].ladder[0]: template: missing; expected the name of a template"),
         ("[{template: fq_codel, codel: {target_us: 1}}]", "rules[0].ladder[0].codel.target_us: 1 "),
         ("[{template: bdp_only, pacer: {kind: x}}]", "rules[0].ladder[0].pacer.kind: 'x' "),
         (

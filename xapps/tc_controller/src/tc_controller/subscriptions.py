@@ -92,7 +92,7 @@ async def subscribe_all(
                 item.measurements,
                 keep_newest=_KEEP_NEWEST,
             )
-            async with aclosing(stream) as indications:  # type: ignore[type-var]
+            async with aclosing(stream) as indications:
                 async for indication in indications:
                     await handle(indication)
         except (SubscriptionRefused, RanFunctionUnknown) as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 QueueCount = Annotated[int, Field(ge=1, le=4096)]
 Kbps = Annotated[int, Field(ge=1, le=100_000_000)]
@@ -141,11 +141,5 @@ class L4s(_Rung):
 
 
 Rung = Annotated[
-    BdpOnly | FqCodel | SegregateGreedy | FlowSlicing | L4s,
-    Discriminator(
-        "template",
-        custom_error_type="template",
-        custom_error_message="expected a `template` of bdp_only, fq_codel, segregate_greedy, "
-        "flow_slicing, l4s",
-    ),
+    BdpOnly | FqCodel | SegregateGreedy | FlowSlicing | L4s, Field(discriminator="template")
 ]

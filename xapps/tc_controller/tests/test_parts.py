@@ -1,0 +1,360 @@
+"""Parts of the core on their own: use of the radio, forecasts, controls on their way, the state."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tc_controller.core.act import Outbox, Purpose
+from tc_controller.core.controller import Controller
+from tc_controller.core.inputs import (
+    Accepted,
+    BearerForecast,
+    BearerKey,
+    EventReport,
+    ForecastReport,
+    KpmReport,
+    MacReport,
+    Refused,
+    Unanswered,
+    parse_outcome,
+)
+from tc_controller.core.inventory import read_inventory
+from tc_controller.core.pipeline_view import read_status
+from tc_controller.core.policy import GreedyFlows
+from tc_controller.core.reconcile import DesiredStore, StateError
+from tc_controller.core.utilisation import PrbWindow
+from tc_controller.latency import Recent
+from tc_controller.policy_file import parse_policy
+from tc_controller.state_file import read_state, set_aside, write_json
+from tc_world import MAC_FIELDS, NODE, RNTI, World, bulk, ping
+
+BEARER = BearerKey(NODE, RNTI, 1)
+
+
+# --------------------------------------------------------------- use of the radio
+
+
+def mac(at_us: int, **prbs: int) -> MacReport:
+    rows = np.zeros(len(prbs), MAC_FIELDS)
+    for index, (name, count) in enumerate(prbs.items()):
+        rows[index] = (int(name[1:]), count % 2**32)
+    return MacReport("n", at_us, rows)
+
+
+@given(
+    start=st.integers(0, 2**32 - 1),
+    steps=st.lists(st.integers(0, 10**6), min_size=2, max_size=30),
+)
+def test_prb_rate_is_per_ue_and_cell_over_wraps(start: int, steps: list[int]) -> None:
+    window = PrbWindow(10_000_000)
+    counter = start
+    window.mac(mac(10_000, u1=counter, u2=5))
+    for index, step in enumerate(steps):
+        counter += step
+        window.mac(mac((index + 2) * 10_000, u1=counter, u2=5))
+    rate = window.rate(1, 0)
+    assert rate is not None
+    assert rate.ue == pytest.approx(sum(steps) / (len(steps) * 0.01))
+    assert rate.cell == pytest.approx(rate.ue)
+
+
+def test_prb_rate_needs_two_reports_of_the_ue() -> None:
+    window = PrbWindow(10_000_000)
+    window.mac(mac(10_000, u1=0))
+    assert window.rate(1, 0) is None
+    window.mac(mac(20_000, u2=0))
+    assert window.rate(1, 0) is None
+    assert window.rate(2, 0) is None
+
+
+def test_late_mac_reports_change_nothing() -> None:
+    window = PrbWindow(10_000_000)
+    for at_us, count in ((10_000, 0), (20_000, 100), (15_000, 7), (20_000, 9)):
+        window.mac(mac(at_us, u1=count))
+    rate = window.rate(1, 0)
+    assert rate is not None
+    assert rate.ue == pytest.approx(10_000)
+
+
+def test_kpm_stands_in_for_mac() -> None:
+    window = PrbWindow(10_000_000)
+    for at_us in (100_000, 200_000, 300_000):
+        window.kpm(KpmReport("n", at_us, 100, {1: {"RRU.PrbTotDl": 500.0}, 2: {}}))
+    rate = window.rate(1, 0)
+    assert rate is not None
+    assert rate.ue == pytest.approx(5_000)
+
+
+# ------------------------------------------------------------------- pipeline view
+
+
+def status(*queues: tuple[int, int, int]) -> dict[str, Any]:
+    """Queues of (id, mean sojourn ms, forwarded bytes)."""
+    return {
+        "revision": 2,
+        "name": "x",
+        "safe": False,
+        "lease_left_ms": None,
+        "head_of_line_age_us": 0,
+        "dropped_packets": 0,
+        "queues": [
+            {
+                "id": number,
+                "backlog_bytes": 1,
+                "marked_packets": 0,
+                "mean_sojourn_us": ms * 1000,
+                "last_sojourn_us": 9,
+                "forwarded_bytes": forwarded,
+            }
+            for number, ms, forwarded in queues
+        ],
+    }
+
+
+def inventory(*flows: tuple[int, int, int]) -> Any:
+    """Flows of (port, kbit/s, queue)."""
+    records = [
+        {
+            "flow": {
+                "source": "10.0.0.1",
+                "destination": "10.0.0.2",
+                "source_port": port,
+                "destination_port": 1,
+                "protocol": 6,
+            },
+            "ecn": "not-ect",
+            "rate_kbps": kbps,
+            "backlog_bytes": 0,
+            "queue": queue,
+        }
+        for port, kbps, queue in flows
+    ]
+    return read_inventory(0, {"active_flows": len(flows), "flows": records}, GreedyFlows())
+
+
+def test_what_a_greedy_flow_does_to_itself_does_not_count() -> None:
+    flows = inventory((1, 40_000, 0), (2, 50, 1))
+    assert read_status(0, status((0, 80, 9), (1, 2, 1)), flows).ungreedy_sojourn_us == 2_000
+
+
+def test_what_a_greedy_flow_does_to_others_in_its_queue_counts() -> None:
+    flows = inventory((1, 40_000, 0), (2, 50, 0))
+    assert read_status(0, status((0, 80, 9)), flows).ungreedy_sojourn_us == 80_000
+
+
+def test_without_inventory_one_queue_is_everybodys_and_the_busiest_of_several_is_greedy() -> None:
+    assert read_status(0, status((0, 80, 9)), None).ungreedy_sojourn_us == 80_000
+    several = status((0, 80, 9), (1, 2, 1), (2, 3, 1))
+    assert read_status(0, several, None).ungreedy_sojourn_us == 3_000
+    assert read_status(0, status(), None).ungreedy_sojourn_us == 0
+
+
+# --------------------------------------------------------------- controls on their way
+
+
+def test_a_node_is_not_sent_more_transactions_than_its_budget() -> None:
+    outbox = Outbox(1_000_000, per_second=100)
+    sent = 0
+    for now_us in range(0, 1_000_000, 1_000):
+        while outbox.admits(NODE, now_us):
+            outbox.transaction(
+                now_us, BEARER, Purpose.APPLY, None, expected_revision=None, lease_ms=None
+            )
+            sent += 1
+    assert 100 <= sent <= 110
+    assert outbox.admits("another node", 1_000_000)
+
+
+def test_controls_that_are_not_answered_in_time_are_given_up_once() -> None:
+    outbox = Outbox(1_000_000, per_second=100)
+    control = outbox.renewal(0, BEARER, 1, 6000)
+    assert outbox.overdue(999_999) == []
+    (late,) = outbox.overdue(1_000_000)
+    assert late.control_id == control.control_id
+    assert outbox.overdue(2_000_000) == []
+    assert outbox.take(control.control_id) is None
+
+
+def test_outcomes_of_every_shape() -> None:
+    assert parse_outcome({"accepted": {"revision": 4, "lease_ms": None}}) == Accepted(4, None)
+    refused = {"cause": "capacity", "element": "queues[1]", "detail": "4096", "revision": None}
+    assert parse_outcome({"refused": refused}) == Refused("capacity", "queues[1]", "4096", None)
+    assert isinstance(parse_outcome({"maybe": {}}), Unanswered)
+
+
+# ------------------------------------------------------------------------ forecasts
+
+
+def forecast(world: World, *occupancy: float, from_model: bool = True) -> ForecastReport:
+    values = np.array([[0.5 * v, v, 2 * v] for v in occupancy], np.float32)
+    item = BearerForecast(RNTI, 1, world.now_us, 10_000, 1_000, values, from_model)
+    return ForecastReport(NODE, world.now_us, (0.1, 0.5, 0.9), [item])
+
+
+def predicting(extra: str = "") -> World:
+    objective = f"objective: {{bound_ms: 10, predict: {{enabled: true{extra}}}}}"
+    policy = parse_policy(
+        f"version: 1\nrules: [{{name: r, ladder: [{{template: fq_codel}}], {objective}}}]"
+    )
+    world = World(Controller(policy), bulk(20_000), ping())
+    world.run(200)
+    return world
+
+
+def test_a_predicted_violation_is_acted_on_before_it_happens() -> None:
+    world = predicting()
+    # 20 Mbit/s drain: 10 ms are 25 kB.
+    for expected in (0, 0, 1):
+        world.run(1)
+        world.do(world.controller.on_indication(world.now_us, forecast(world, 10_000, 30_000)))
+        assert len(world.events("decided")) == expected
+    assert world.event("decided")["trigger"] == "predicted"
+    assert max(world.hol_us) < 10_000
+
+
+@pytest.mark.parametrize(
+    ("extra", "occupancy", "from_model"),
+    [
+        ("", 20_000, True),  # below the bound
+        (", quantile: 0.1", 30_000, True),  # the low quantile is below
+        ("", 30_000, False),  # persistence only repeats the present
+    ],
+)
+def test_forecasts_that_say_nothing(extra: str, occupancy: float, from_model: bool) -> None:
+    world = predicting(extra)
+    for _ in range(10):
+        world.run(1)
+        report = forecast(world, occupancy, from_model=from_model)
+        world.do(world.controller.on_indication(world.now_us, report))
+    assert not world.records
+
+
+def test_forecasts_that_contradict_each_other_do_not_add_up() -> None:
+    world = predicting()
+    for occupancy in (30_000, 30_000, 1_000) * 5:
+        world.run(1)
+        world.do(world.controller.on_indication(world.now_us, forecast(world, occupancy)))
+    assert not world.records
+
+
+# --------------------------------------------------------------------------- events
+
+
+def event(kind: object) -> EventReport:
+    bearer = {"ue": {"rnti": RNTI}, "drb": 1}
+    return EventReport(NODE, 0, [{"bearer": bearer, "at_us": 0, "kind": kind}])
+
+
+def test_a_lease_that_ended_is_put_right_at_the_event() -> None:
+    policy = parse_policy("version: 1\nrules: [{name: r, ladder: [{template: fq_codel}]}]")
+    world = World(Controller(policy), bulk(), ping())
+    world.run_until("verified")
+    world.tc.install(None, world.now_us)
+    expired = event({"lease_expired": {"revision": world.tc.revision}})
+    world.do(world.controller.on_indication(world.now_us, expired))
+    assert world.tc.names() == ["fq_codel", "safe", "fq_codel"]
+
+
+def test_a_removed_bearer_is_forgotten_at_the_event() -> None:
+    policy = parse_policy("version: 1\nrules: [{name: r, ladder: [{template: fq_codel}]}]")
+    world = World(Controller(policy), bulk(), ping())
+    world.run_until("verified")
+    world.do(world.controller.on_indication(world.now_us, event("bearer_removed")))
+    assert len(world.controller.desired) == 0
+    assert len(world.events("bearer_gone")) == 1
+
+
+def test_reports_of_unknown_nodes_and_ues_without_rnti_are_counted() -> None:
+    policy = parse_policy("version: 1\nrules: [{name: r, ladder: []}]")
+    world = World(Controller(policy), ping())
+    core = world.controller
+    core.on_indication(0, EventReport("other", 0, []))
+    assert core.counters.ignored["unknown_node"] == 1
+    flows = {**world.inventory(), "bearer": {"ue": {"gnb_cu_ue_f1ap_id": 3}, "drb": 1}}
+    from tc_controller.core.inputs import FlowReport  # noqa: PLC0415
+
+    core.on_indication(0, FlowReport(NODE, 0, [flows]))
+    assert core.counters.ignored["bearer_without_rnti"] == 1
+
+
+# ---------------------------------------------------------------------------- state
+
+
+GOOD = {
+    "node": "n",
+    "rnti": 1,
+    "drb": 1,
+    "rule": "r",
+    "rung": 0,
+    "template": "fq_codel",
+    "pipeline": {"name": "fq_codel"},
+    "revision": 3,
+}
+
+
+def test_state_survives_the_file(tmp_path: Path) -> None:
+    store = DesiredStore()
+    store.load({"version": 1, "desired": [GOOD]})
+    path = tmp_path / "sub" / "state.json"
+    write_json(path, store.document())
+    again = DesiredStore()
+    again.load(read_state(path))
+    assert again.document() == store.document()
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        ([], "expected an object with version 1"),
+        ({"version": 2}, "expected an object with version 1"),
+        ({"version": 1, "desired": 3}, "desired: expected a list"),
+        ({"version": 1, "desired": [3]}, "desired[0]: expected an object"),
+        (
+            {"version": 1, "desired": [GOOD, {**GOOD, "rnti": "x"}]},
+            "desired[1].rnti: 'x'; expected an integer",
+        ),
+        (
+            {"version": 1, "desired": [{**GOOD, "pipeline": {}}]},
+            "desired[0].pipeline.name: expected a string",
+        ),
+    ],
+)
+def test_bad_state_names_the_place(document: object, expected: str) -> None:
+    store = DesiredStore()
+    with pytest.raises(StateError) as caught:
+        store.load(document)
+    assert str(caught.value) == expected
+    assert len(store) == 0
+
+
+def test_state_files_that_are_absent_empty_or_no_json(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    assert read_state(path) is None
+    for text in ("", "{", "[" * 100_000):
+        path.write_text(text)
+        with pytest.raises(StateError, match=r"state\.json: not JSON"):
+            read_state(path)
+    assert set_aside(path).read_text() == "[" * 100_000
+    assert not path.exists()
+
+
+# -------------------------------------------------------------------------- latency
+
+
+def test_percentiles_are_those_of_the_newest_samples() -> None:
+    recent = Recent(100)
+    assert recent.summary()["p50"] is None
+    for value in [10**6] * 50 + list(range(1, 101)):
+        recent.add(value)
+    recent.add(-5)
+    summary = recent.summary()
+    assert summary["count"] == 151
+    assert summary["p50"] == pytest.approx(50.5, abs=1)
+    assert summary["max"] == 100
+    json.dumps(summary)
