@@ -4,8 +4,14 @@
 //! gateway server (`gateway`, behind `gnb-lab serve`), AQM conformance vectors (`replay_aqm`) and
 //! the command line (`cli`).
 
+#[cfg(all(feature = "cli", feature = "gateway"))]
+pub mod cli;
 #[cfg(feature = "gateway")]
 pub mod gateway;
+#[cfg(feature = "cli")]
+pub mod recording;
+#[cfg(feature = "cli")]
+pub mod replay_aqm;
 pub mod reports;
 pub mod scenario;
 pub mod world;

@@ -1,3 +1,7 @@
-//! `gnb-lab`, the command line.
+//! `gnb-lab`, the command line; see [`gnb_lab::cli`].
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    gnb_lab::cli::main()
+}

@@ -289,10 +289,12 @@ fn flow_bearer(flow: &Flow, bearers: &Bearers, path: &str) -> Check {
 
 fn flow_parameters(flow: &Flow, path: &str) -> Check {
     use FlowKind::{Ping, Tcp, UdpCbr};
-    let belongs: [(&str, bool, &[FlowKind]); 6] = [
+    let belongs: [(&str, bool, &[FlowKind]); 8] = [
         ("congestion_control", flow.congestion_control.is_some(), &[Tcp]),
         ("ecn", flow.ecn.is_some(), &[Tcp]),
         ("mss_bytes", flow.mss_bytes.is_some(), &[Tcp]),
+        ("hystart", flow.hystart.is_some(), &[Tcp]),
+        ("receive_window_bytes", flow.receive_window_bytes.is_some(), &[Tcp]),
         ("rate_kbps", flow.rate_kbps.is_some(), &[UdpCbr]),
         ("packet_bytes", flow.packet_bytes.is_some(), &[UdpCbr, Ping]),
         ("interval_ms", flow.interval_ms.is_some(), &[Ping]),
@@ -309,6 +311,12 @@ fn flow_parameters(flow: &Flow, path: &str) -> Check {
         return Err(Violation::new(format!("{path}.rate_kbps"), "missing; kind udp_cbr needs it"));
     }
     within(format_args!("{path}.mss_bytes"), flow.mss_bytes.unwrap_or(1460), 536..=8960)?;
+    let window = flow.receive_window_bytes.unwrap_or(1 << 24);
+    within(format_args!("{path}.receive_window_bytes"), window, 10_000..=1 << 30)?;
+    if u32::from(flow.mss_bytes.unwrap_or(1460)) > window / 2 {
+        let message = format!("{window} holds less than two segments");
+        return Err(Violation::new(format!("{path}.receive_window_bytes"), message));
+    }
     within(format_args!("{path}.rate_kbps"), flow.rate_kbps.unwrap_or(1), 1..=10_000_000)?;
     within(format_args!("{path}.packet_bytes"), flow.packet_bytes.unwrap_or(28), 28..=9000)?;
     within(format_args!("{path}.interval_ms"), flow.interval_ms.unwrap_or(1), 1..=60_000)

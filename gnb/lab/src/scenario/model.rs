@@ -150,11 +150,21 @@ pub struct Split {
     /// overtaking: the timers of servers do not run in step with the slots of a cell.
     #[schemars(range(max = 1_000_000))]
     pub core_jitter_us: u32,
+    /// Whether a pacer that takes over from none gets back the SDUs that the RLC has not begun to
+    /// send (38.322 §5.4, over F1-U 38.425 §5.4.1); without it the old backlog drains first.
+    pub recall: bool,
 }
 
 impl Default for Split {
     fn default() -> Self {
-        Self { f1_delay_us: 0, e2_report_delay_us: 0, e2_control_delay_us: 0, core_delay_us: 5_000, core_jitter_us: 0 }
+        Self {
+            f1_delay_us: 0,
+            e2_report_delay_us: 0,
+            e2_control_delay_us: 0,
+            core_delay_us: 5_000,
+            core_jitter_us: 0,
+            recall: true,
+        }
     }
 }
 
@@ -352,8 +362,8 @@ pub enum FlowUe {
 
 /// A flow between a server and a UE.
 ///
-/// `congestion_control`, `mss_bytes` and `ecn` belong to `tcp`; `rate_kbps` to `udp_cbr`;
-/// `packet_bytes` to `udp_cbr` and `ping`; `interval_ms` to `ping`.
+/// `congestion_control`, `mss_bytes`, `ecn`, `hystart` and `receive_window_bytes` belong to `tcp`;
+/// `rate_kbps` to `udp_cbr`; `packet_bytes` to `udp_cbr` and `ping`; `interval_ms` to `ping`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Flow {
@@ -395,6 +405,13 @@ pub struct Flow {
     #[serde(default)]
     #[schemars(range(min = 536, max = 8960))]
     pub mss_bytes: Option<u16>,
+    /// Leave slow start when the round trip grows (RFC 9406); true when absent, as in Linux.
+    #[serde(default)]
+    pub hystart: Option<bool>,
+    /// The receiver's window, 10000..=1073741824 bytes; 16 MiB when absent.
+    #[serde(default)]
+    #[schemars(range(min = 10_000, max = 1_073_741_824))]
+    pub receive_window_bytes: Option<u32>,
     /// Rate with IP headers, 1..=10000000 kbit/s.
     #[serde(default)]
     #[schemars(range(min = 1, max = 10_000_000))]

@@ -355,6 +355,10 @@ fn flow_config(flow: &Flow) -> FlowConfig {
                 CongestionControl::Reno => CongestionAlgorithm::Reno,
             },
             ecn: flow.ecn.unwrap_or(false),
+            hystart: flow.hystart.unwrap_or(true),
+            receive_window_bytes: flow
+                .receive_window_bytes
+                .map_or(TcpConfig::default().receive_window_bytes, u64::from),
             mss_bytes: flow.mss_bytes.map_or(TcpConfig::default().mss_bytes, u32::from),
             ..TcpConfig::default()
         }),

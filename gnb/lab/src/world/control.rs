@@ -1,8 +1,8 @@
 //! RIC control of the TC RAN function.
 
 use e2sm_tc::v1::{
-    self, BearerId, Cause, ControlHeader, ControlMessage, ControlOutcome, PipelineChange,
-    Transaction, UeId,
+    self, BearerId, Cause, ControlHeader, ControlMessage, ControlOutcome, Pacer,
+    PipelineChange, Transaction, UeId,
 };
 use e2sm_tc::{DecodeError, v0};
 
@@ -81,7 +81,11 @@ impl World {
 
     fn transact(&mut self, index: u32, transaction: &Transaction) -> ControlOutcome {
         let bearer = &mut self.bearers[index as usize];
+        let unpaced = bearer.tc.pipeline().pacer == Pacer::None;
         let outcome = bearer.tc.apply(transaction, self.now_us, &mut bearer.tally);
+        if unpaced && bearer.tc.pipeline().pacer != Pacer::None {
+            self.take_back_from_rlc(index);
+        }
         self.poll_bearer(index);
         outcome
     }

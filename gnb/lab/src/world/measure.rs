@@ -1,6 +1,6 @@
 //! What happened: samples each ms, snapshots and the summary of a run.
 
-use super::snapshot::{BearerSample, CellSample, FlowSample};
+use super::snapshot::{BearerSample, CellSample, FlowSample, PacketSample};
 use super::summary::{
     BearerSummary, CellSummary, DelayMs, FlowSummary, Summary, percent,
 };
@@ -16,6 +16,16 @@ impl World {
     /// The rows kept since the last call.
     pub fn take_series(&mut self) -> Vec<BearerSample> {
         self.series.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Keeps a row per packet from now on, or no longer; see [`take_packets`](Self::take_packets).
+    pub fn record_packets(&mut self, wanted: bool) {
+        self.packets = wanted.then(|| self.packets.take().unwrap_or_default());
+    }
+
+    /// The rows kept since the last call.
+    pub fn take_packets(&mut self) -> Vec<PacketSample> {
+        self.packets.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Each ms: head-of-line age, the series if wanted, thresholds of subscriptions.
@@ -70,6 +80,7 @@ impl World {
             drained_bytes: bearer.measured.drained_bytes,
             mcs: mac.dl_mcs1,
             used_prb: self.cell.used_prb(bearer.rnti).unwrap_or(0),
+            cell: self.cell_sample(),
         })
     }
 
@@ -98,6 +109,11 @@ impl World {
         CellSample { used_prb: totals.used_prb, available_prb: totals.available_prb }
     }
 
+    /// Name, kind and both ends of each flow, in the order of the scenario.
+    pub fn flows(&self) -> impl Iterator<Item = (&str, &'static str, &traffic::Flow)> {
+        self.flows.iter().map(|flow| (flow.name.as_str(), flow.kind.name(), &flow.ends))
+    }
+
     /// Both ends of the flow of that name, for delay series and statistics.
     pub fn flow(&self, name: &str) -> Option<&traffic::Flow> {
         self.flows.iter().find(|flow| flow.name == name).map(|flow| &flow.ends)
@@ -109,6 +125,7 @@ impl World {
         Summary {
             scenario: self.name.clone(),
             seed: self.seed,
+            epoch_us: self.epoch_us,
             duration_s: self.now_us as f64 / 1e6,
             cell: CellSummary {
                 used_prb: totals.used_prb,

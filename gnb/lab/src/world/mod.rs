@@ -22,6 +22,7 @@ mod rlc_queue;
 mod snapshot;
 mod step;
 mod summary;
+mod take_back;
 mod timers;
 mod trigger;
 
@@ -35,7 +36,7 @@ pub use api::{
     Payload, RanFunction, RanFunctionInfo, SubscribeError, SubscriptionId, SubscriptionRequest,
     periodic_trigger,
 };
-pub use snapshot::{BearerSample, CellSample, FlowSample};
+pub use snapshot::{BearerSample, CellSample, FlowSample, PacketSample};
 pub use summary::{BearerSummary, CellSummary, DelayMs, FlowSummary, Summary};
 
 pub(crate) use bearer::Bearer;
@@ -87,6 +88,10 @@ pub struct World {
     f1_down: Line<GnbPacket>,
     /// DU to CU: RLC status by bearer.
     f1_up: Line<(u32, RlcStatus)>,
+    /// CU to DU: bearers whose unsent SDUs the CU wants back.
+    discards: Line<u32>,
+    /// DU to CU: packets taken back, by bearer.
+    taken_back: Line<(u32, Vec<GnbPacket>)>,
     /// Decoded at a UE.
     radio_down: Line<GnbPacket>,
     /// UEs to servers.
@@ -98,6 +103,8 @@ pub struct World {
     next_sample_us: u64,
     /// A row per bearer and ms while wanted.
     series: Option<Vec<BearerSample>>,
+    /// A row per packet while wanted.
+    packets: Option<Vec<PacketSample>>,
 
     /// Reused from slot to slot.
     deliveries: Vec<Delivery<GnbPacket>>,
@@ -145,12 +152,15 @@ impl World {
             core_down: Line::default(),
             f1_down: Line::default(),
             f1_up: Line::default(),
+            discards: Line::default(),
+            taken_back: Line::default(),
             radio_down: Line::default(),
             uplink: Line::default(),
             attachments,
             e2: E2::default(),
             next_sample_us: 0,
             series: None,
+            packets: None,
             deliveries: Vec::new(),
             sent: Vec::new(),
         })

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use e2sm_tc::v1::{self, BufferLimit, Overflow};
 use ran::RlcReport;
 use ran::rlc::sojourn::SojournWindow;
-use tc_rf::queueing::{CodelParams, Discipline, QueueConfig, Queues, SchedulerConfig};
+use tc_rf::queueing::{CodelParams, Discipline, QueueConfig, QueueRules, Queues, SchedulerConfig};
 use tc_rf::{DropReason, EventSink};
 
 use super::packet::GnbPacket;
@@ -56,8 +56,7 @@ impl RlcQueue {
             ce_threshold_us: None,
             l4s: false,
         });
-        let queue = QueueConfig {
-            id: 0,
+        let rules = QueueRules {
             discipline: Discipline::Codel(params),
             limit_packets: rlc.limit_packets,
             limit_bytes: rlc.limit_bytes,
@@ -68,7 +67,11 @@ impl RlcQueue {
             overflow: Overflow::Tail,
         };
         Self {
-            queues: Queues::new(vec![queue], &SchedulerConfig::RoundRobin, buffer),
+            queues: Queues::new(
+                &[QueueConfig { id: 0, rules }],
+                &SchedulerConfig::RoundRobin,
+                buffer,
+            ),
             log: ArrivalLog::default(),
             sojourn: SojournWindow::default(),
         }

@@ -31,6 +31,8 @@ pub struct BearerSample {
     pub mcs: u8,
     /// PRBs the UE used, cumulative.
     pub used_prb: u64,
+    /// The cell's PRBs.
+    pub cell: CellSample,
 }
 
 /// One flow now, cumulative.
@@ -55,4 +57,29 @@ pub struct CellSample {
     pub used_prb: u64,
     /// PRBs there were for data.
     pub available_prb: u64,
+}
+
+/// A downlink packet that left the RLC; the row of `packets.parquet`. Times are virtual µs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketSample {
+    /// Index of its flow in the summary.
+    pub flow: u32,
+    /// C-RNTI.
+    pub rnti: u16,
+    /// DRB identity.
+    pub drb: u8,
+    /// IP datagram.
+    pub len_bytes: u32,
+    /// When the server sent it.
+    pub sent_us: u64,
+    /// When it entered SDAP.
+    pub sdap_us: u64,
+    /// When it entered the RLC.
+    pub rlc_us: u64,
+    /// When its last byte went to the MAC.
+    pub mac_us: u64,
+    /// When the UE had it.
+    pub ue_us: u64,
+    /// Whether it carries the mark of congestion.
+    pub ce: bool,
 }

@@ -11,6 +11,7 @@ use traffic::Endpoint as _;
 use super::bearer::Measured;
 use super::packet::GnbPacket;
 use super::rlc_queue::RlcQueue;
+use super::snapshot::PacketSample;
 use super::{Bearer, Output, SAMPLE_PERIOD_US, World};
 
 impl World {
@@ -27,6 +28,8 @@ impl World {
             self.core_down.next_us(),
             self.f1_up.next_us(),
             self.f1_down.next_us(),
+            self.discards.next_us(),
+            self.taken_back.next_us(),
             self.cell.next_slot_us(),
             self.radio_down.next_us(),
             self.uplink.next_us(),
@@ -56,6 +59,7 @@ impl World {
         while let Some((_, packet)) = self.f1_down.pop_due(now_us) {
             self.enter_rlc(packet);
         }
+        self.run_take_backs();
         if self.cell.next_slot_us() <= now_us {
             self.slot();
         }
@@ -183,13 +187,27 @@ impl World {
     /// The last byte of an SDU went to the MAC; the packet is at the UE when it is decoded.
     fn drained(&mut self, delivery: Delivery<GnbPacket>) {
         let packet = delivery.sdu;
-        let measured = &mut self.bearers[packet.bearer as usize].measured;
+        let Bearer { measured, rnti, drb, .. } = &mut self.bearers[packet.bearer as usize];
         let sojourn_us = delivery.dequeued_us - packet.ingress_us;
         measured.drained_packets += 1;
         measured.drained_bytes += u64::from(packet.inner.len_bytes);
         measured.rlc_sojourn.record(delivery.dequeued_us - packet.rlc_us);
         measured.sojourn.record(sojourn_us);
         self.flows[packet.inner.flow as usize].queuing.record(sojourn_us);
+        if let Some(packets) = &mut self.packets {
+            packets.push(PacketSample {
+                flow: packet.inner.flow,
+                rnti: *rnti,
+                drb: *drb,
+                len_bytes: packet.inner.len_bytes,
+                sent_us: packet.inner.sent_us,
+                sdap_us: packet.ingress_us,
+                rlc_us: packet.rlc_us,
+                mac_us: delivery.dequeued_us,
+                ue_us: delivery.delivered_us,
+                ce: packet.inner.ecn == traffic::Ecn::Ce,
+            });
+        }
         self.radio_down.push(delivery.delivered_us.max(self.now_us), packet);
     }
 

@@ -10,6 +10,8 @@ pub struct Summary {
     pub scenario: String,
     /// Seed.
     pub seed: u64,
+    /// Unix time of virtual time 0.
+    pub epoch_us: u64,
     /// Virtual time.
     pub duration_s: f64,
     /// The cell.

@@ -1,0 +1,172 @@
+//! `report.html`: one page, nothing fetched.
+
+use std::fmt::Write;
+
+use super::plots::{self, Line};
+use super::trail::{BIN_US, Trail};
+use crate::world::{DelayMs, Summary, World};
+
+/// Flows drawn one by one; a run of many has its table.
+const MAX_LINES: usize = 8;
+
+const STYLE: &str = "body{font:14px sans-serif;max-width:900px;margin:2em auto;color:#222}\
+    table{border-collapse:collapse;margin:1em 0}\
+    th,td{padding:.25em .7em;text-align:right;border-bottom:1px solid #ddd}\
+    th:first-child,td:first-child{text-align:left}code{background:#f4f4f4;padding:.1em .3em}";
+
+/// The whole page.
+pub(super) fn page(summary: &Summary, trail: &Trail, world: &World, command: &str) -> String {
+    let mut page = String::new();
+    let title = escape(&summary.scenario);
+    // Writing to a String cannot fail.
+    let _ = write!(
+        page,
+        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\
+         <style>{STYLE}</style></head><body><h1>{title}</h1>\
+         <p>{:.3} s of virtual time, seed {}, gnb-lab {}. <code>{}</code></p>\
+         <p>Used resource blocks: {:.2} %.</p>",
+        summary.duration_s,
+        summary.seed,
+        env!("CARGO_PKG_VERSION"),
+        escape(command),
+        summary.cell.used_rb_pct,
+    );
+    flow_table(&mut page, summary);
+    bearer_table(&mut page, summary);
+    for plot in [delay(world), queue(trail), throughput(world), used(trail)] {
+        page.push_str(&plot);
+    }
+    page.push_str("</body></html>\n");
+    page
+}
+
+fn flow_table(page: &mut String, summary: &Summary) {
+    page.push_str(
+        "<h2>Flows</h2><table><tr><th>flow</th><th>kind</th><th>goodput Mbit/s</th><th>lost</th>\
+         <th>one-way p50 ms</th><th>p95</th><th>RTT p50 ms</th><th>p95</th></tr>",
+    );
+    for flow in &summary.flows {
+        let rtt = |pick: fn(&DelayMs) -> f64| {
+            flow.rtt_ms.as_ref().map_or_else(|| "–".to_owned(), |rtt| format!("{:.1}", pick(rtt)))
+        };
+        let _ = write!(
+            page,
+            "<tr><td>{}</td><td>{}</td><td>{:.3}</td><td>{}</td><td>{:.1}</td><td>{:.1}</td>\
+             <td>{}</td><td>{}</td></tr>",
+            escape(&flow.name),
+            flow.kind,
+            flow.goodput_mbps,
+            flow.lost_packets,
+            flow.one_way_delay_ms.p50,
+            flow.one_way_delay_ms.p95,
+            rtt(|rtt| rtt.p50),
+            rtt(|rtt| rtt.p95),
+        );
+    }
+    page.push_str("</table>");
+}
+
+fn bearer_table(page: &mut String, summary: &Summary) {
+    page.push_str(
+        "<h2>Bearers</h2><table><tr><th>RNTI / DRB</th><th>pipeline</th><th>TC drops</th>\
+         <th>TC marks</th><th>RLC drops</th><th>RLC HOL p95 ms</th><th>RLC sojourn p95 ms</th>\
+         <th>SDAP+RLC p95 ms</th></tr>",
+    );
+    for bearer in &summary.bearers {
+        let _ = write!(
+            page,
+            "<tr><td>{} / {}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.1}</td>\
+             <td>{:.1}</td><td>{:.1}</td></tr>",
+            bearer.rnti,
+            bearer.drb,
+            escape(&bearer.pipeline),
+            bearer.tc_dropped_packets,
+            bearer.tc_marked_packets,
+            bearer.rlc_dropped_packets,
+            bearer.rlc_hol_ms.p95,
+            bearer.rlc_sojourn_ms.p95,
+            bearer.sojourn_ms.p95,
+        );
+    }
+    page.push_str("</table>");
+}
+
+fn delay(world: &World) -> String {
+    let series = |samples: &[(u64, u64)]| {
+        samples.iter().map(|(at_us, us)| (*at_us as f64 / 1e6, *us as f64 / 1e3)).collect()
+    };
+    let lines: Vec<Line> = world
+        .flows()
+        .filter_map(|(name, kind, flow)| match (kind, flow.rtt()) {
+            ("ping", Some(rtt)) => {
+                Some(Line { name: format!("{name} RTT"), points: series(rtt.samples()) })
+            }
+            ("voip", _) => Some(Line {
+                name: format!("{name} one way"),
+                points: series(flow.one_way_delay().samples()),
+            }),
+            _ => None,
+        })
+        .take(MAX_LINES)
+        .collect();
+    plots::svg("Delay", "ms", &lines)
+}
+
+fn throughput(world: &World) -> String {
+    let lines: Vec<Line> = world
+        .flows()
+        .filter(|(_, kind, _)| *kind != "ping")
+        .take(MAX_LINES)
+        .map(|(name, _, flow)| {
+            let goodput = flow.ue.arrivals().goodput();
+            let bin_s = goodput.bin_us() as f64 / 1e6;
+            let point = |(index, bytes): (usize, &u64)| {
+                ((index as f64 + 0.5) * bin_s, *bytes as f64 * 8.0 / bin_s / 1e6)
+            };
+            let points = goodput.bins().iter().enumerate().map(point).collect();
+            Line { name: name.to_owned(), points }
+        })
+        .collect();
+    plots::svg("Goodput", "Mbit/s", &lines)
+}
+
+fn queue(trail: &Trail) -> String {
+    let line = |name: &str, bytes: fn(&super::trail::Point) -> u64| Line {
+        name: name.to_owned(),
+        points: timed(trail.points.iter().map(|point| bytes(point) as f64 / 1e6)),
+    };
+    let lines = [
+        line("RLC buffer", |point| point.rlc_bytes),
+        line("TC pipeline", |point| point.tc_bytes),
+    ];
+    let hol = Line {
+        name: "head of line".to_owned(),
+        points: timed(trail.points.iter().map(|point| point.hol_us as f64 / 1e3)),
+    };
+    plots::svg("Queues", "MB", &lines) + &plots::svg("RLC head-of-line age", "ms", &[hol])
+}
+
+fn used(trail: &Trail) -> String {
+    let line = Line { name: "used".to_owned(), points: timed(trail.used_rb_pct().into_iter()) };
+    plots::svg("Used resource blocks", "%", &[line])
+}
+
+/// Values of the bins with the middle of each in seconds.
+fn timed(values: impl Iterator<Item = f64>) -> Vec<(f64, f64)> {
+    let bin_s = BIN_US as f64 / 1e6;
+    values.enumerate().map(|(index, value)| ((index as f64 + 0.5) * bin_s, value)).collect()
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_from_a_scenario_cannot_become_markup() {
+        assert_eq!(escape("<b>&\"x\""), "&lt;b&gt;&amp;&quot;x&quot;");
+    }
+}

@@ -1,0 +1,46 @@
+//! What a pacer that takes over does about the backlog it finds in the RLC.
+//!
+//! A pipeline without pacer forwards everything at once, so what was bloated stands in the RLC,
+//! beyond the reach of classifier and scheduler, and would delay every packet until it has drained:
+//! seconds of it. The RLC may discard, on PDCP's word, SDUs of which no segment was submitted to
+//! lower layers (38.322 §5.4; 38.323 §5.3). In a split gNB the CU says so over F1-U (38.425 §5.4.1,
+//! DL discard) and keeps what it sent until delivery status tells that it was transmitted. Their
+//! COUNT values were never sent, so they are given to the packets that follow.
+
+use super::World;
+
+impl World {
+    /// Has the DU give back the SDUs of a bearer that it has not begun to send.
+    pub(super) fn take_back_from_rlc(&mut self, index: u32) {
+        if !self.split.recall {
+            return;
+        }
+        self.discards.push(self.now_us + u64::from(self.split.f1_delay_us), index);
+        self.run_take_backs();
+    }
+
+    /// Discards that reach the DU and packets that are the CU's again.
+    pub(super) fn run_take_backs(&mut self) {
+        let (now_us, f1_delay_us) = (self.now_us, u64::from(self.split.f1_delay_us));
+        while let Some((_, index)) = self.discards.pop_due(now_us) {
+            let Some(place) = self.bearers[index as usize].cell else { continue };
+            let packets = self.cell.take_unsent(place);
+            if !packets.is_empty() {
+                self.taken_back.push(now_us + f1_delay_us, (index, packets));
+            }
+        }
+        while let Some((_, (index, packets))) = self.taken_back.pop_due(now_us) {
+            let bearer = &mut self.bearers[index as usize];
+            if bearer.cell.is_none() {
+                bearer.measured.released_packets += packets.len() as u64;
+                continue;
+            }
+            let packets = packets.into_iter().map(|packet| {
+                let ingress_us = packet.ingress_us;
+                (packet, ingress_us)
+            });
+            bearer.tc.take_back(packets.collect(), now_us);
+            self.poll_bearer(index);
+        }
+    }
+}
