@@ -75,18 +75,18 @@ fn queues_are_disjoint_numbered_and_not_too_many() {
 fn targets_exist() {
     assert_eq!(
         refused(|p| p.classifier = Classifier::RoundRobin(target(0, 5))),
-        at("classifier.round_robin", Cause::UnknownQueue)
+        at("classifier.round_robin", Cause::Inconsistent)
     );
     assert_eq!(
         refused(|p| {
             p.classifier =
                 Classifier::Osi(OsiClassifier { filters: vec![], default: target(9, 1) });
         }),
-        at("classifier.osi.default", Cause::UnknownQueue)
+        at("classifier.osi.default", Cause::Inconsistent)
     );
     assert_eq!(
         refused(|p| p.queues.truncate(1)),
-        at("classifier.osi.filters[0].target", Cause::UnknownQueue)
+        at("classifier.osi.filters[0].target", Cause::Inconsistent)
     );
     assert_eq!(
         refused(|p| {
@@ -94,14 +94,14 @@ fn targets_exist() {
                 budgets: vec![QueueBudget { target: target(4, 1), budget_us: 1 }],
             };
         }),
-        at("scheduler.earliest_deadline_first.budgets[0].target", Cause::UnknownQueue)
+        at("scheduler.earliest_deadline_first.budgets[0].target", Cause::Inconsistent)
     );
     assert_eq!(
         refused(|p| {
             p.scheduler =
                 Scheduler::ConditionalPriority { l4s: 11, classic: 0, time_shift_us: 50_000 };
         }),
-        at("scheduler.conditional_priority.l4s", Cause::UnknownQueue)
+        at("scheduler.conditional_priority.l4s", Cause::Inconsistent)
     );
 }
 
@@ -231,7 +231,7 @@ fn policers_and_shapers_let_something_through() {
     );
     assert_eq!(
         refused(|p| p.queues[0].policer = policer(ExceedAction::Deviate { queue: 4 })),
-        at("queues[0].policer.exceed.deviate.queue", Cause::UnknownQueue)
+        at("queues[0].policer.exceed.deviate.queue", Cause::Inconsistent)
     );
     assert_eq!(
         refused(|p| p.queues[0].policer = policer(ExceedAction::Remark { dscp: 64 })),
@@ -284,7 +284,10 @@ fn paths_of_a_transaction_start_at_the_pipeline_or_at_the_edit() {
     let nameless = Pipeline { name: String::new(), ..valid() };
     assert_eq!(with(PipelineChange::Replace(nameless)), at("name", Cause::OutOfRange));
     let edits = vec![PipelineEdit::SetPacer(Pacer::None), PipelineEdit::AddQueues(set(65_535, 9))];
-    assert_eq!(with(PipelineChange::Delta(edits)), at("[1].add_queues.count", Cause::OutOfRange));
+    assert_eq!(
+        with(PipelineChange::Delta(edits)),
+        at("delta[1].add_queues.count", Cause::OutOfRange)
+    );
     assert_eq!(with(PipelineChange::Delta(vec![])), at("change.delta", Cause::OutOfRange));
 }
 

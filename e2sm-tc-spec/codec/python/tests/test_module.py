@@ -124,7 +124,7 @@ def test_a_pipeline_that_makes_sense_is_valid():
             ("classifier", "stochastic_hash", "target", "count"),
             65,
             "classifier.stochastic_hash.target",
-            "unknown_queue",
+            "inconsistent",
         ),
         (("queues", 0, "discipline", "codel", "l4s"), True, None, "inconsistent"),
         (("queues",), FQ_CODEL["queues"] * 2, "queues[1].first", "duplicate_id"),

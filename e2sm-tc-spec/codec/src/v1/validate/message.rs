@@ -20,7 +20,7 @@ impl Validate for ControlMessage {
 }
 
 /// Element paths of a whole pipeline start at the pipeline, those of a delta at the edit's
-/// position, such as `[3].add_queues.count`.
+/// position, such as `delta[3].add_queues.count`.
 impl Validate for Transaction {
     fn validate(&self) -> Result<(), Invalid> {
         match &self.change {
@@ -28,7 +28,7 @@ impl Validate for Transaction {
             PipelineChange::Replace(pipeline) => pipeline.validate()?,
             PipelineChange::Delta(edits) => {
                 for (index, edit) in edits.iter().enumerate() {
-                    edit.validate().map_err(|invalid| invalid.at_index(index))?;
+                    edit.validate().map_err(|invalid| invalid.at_index(index).within("delta"))?;
                 }
             }
             PipelineChange::Safe => {}

@@ -62,7 +62,7 @@ impl QueueIds {
         }
         let expected = "queues of the pipeline";
         let found = format!("queue {low}, which does not exist");
-        Err(Invalid::new(Cause::UnknownQueue, expected, found))
+        Err(Invalid::new(Cause::Inconsistent, expected, found))
     }
 
     /// Refuses a queue that does not exist.
