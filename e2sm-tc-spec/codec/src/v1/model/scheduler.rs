@@ -69,7 +69,7 @@ pub struct QueueBudget {
 pub enum Pacer {
     /// Everything at once.
     None,
-    /// 5G-BDP ([24] of irazabal2021, constants of irazabal2024's prototype).
+    /// 5G-BDP (reference 24 of irazabal2021, constants of irazabal2024's prototype).
     Bdp5g,
     /// e5G-BDP (irazabal2021, Algorithms 1–3).
     E5gBdp,
