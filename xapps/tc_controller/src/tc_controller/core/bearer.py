@@ -13,7 +13,7 @@ from tc_controller.core.counters import Counters
 from tc_controller.core.decide import Choice, Facts, choose
 from tc_controller.core.decision import Decision
 from tc_controller.core.inputs import Accepted, BearerKey, Ie, Outcome, Refused, Unanswered
-from tc_controller.core.look import Look, snapshot
+from tc_controller.core.look import Look, Snapshot, snapshot
 from tc_controller.core.pipeline_view import PipelineView
 from tc_controller.core.policy import Rule
 from tc_controller.core.reconcile import Desired, DesiredStore, Divergence, compare
@@ -27,6 +27,8 @@ _DRAIN_SPAN_US = 100_000
 _DIVERGED_REPORTS = 3
 #: How long a status report is waited for before a retry goes without.
 _REREAD_US = 500_000
+#: First wait after a violation for which no rung could be taken.
+_NO_RUNG_WAIT_US = 50_000
 _NEVER = 1 << 62
 
 
@@ -90,7 +92,7 @@ class BearerFlow:
         self._unreconciled = shared.desired.get(key) is not None
         self._diverged = 0
         self._idle: tuple[int, int] | None = None
-        self._told_no_rung = False
+        self._no_rung_wait_us = 0
         #: Nothing happens at `tick` before this.
         self.wake_at_us = 0
 
@@ -138,15 +140,10 @@ class BearerFlow:
             self._failed,
             facts,
         )
-        since_us = look.at_us - rule.verify.window_ms * 1000
-        before = snapshot(look, since_us, rule.objective.percentile)
         if choice.rung is None or choice.pipeline is None:
-            if not self._told_no_rung:
-                self._told_no_rung = True
-                out.append(records.no_rung(now_us, self.key, rule, before, choice.skipped))
-                self._shared.counters.decisions[(trigger, "none", "no_rung")] += 1
-            self._cool(now_us)
+            self._no_rung(rule, look, choice, now_us, out, trigger=trigger)
             return
+        before = self._before(rule, look)
         greedy = (
             {}
             if look.flows is None
@@ -187,9 +184,35 @@ class BearerFlow:
         )
         self._start(Purpose.APPLY, target, now_us, out)
 
+    def _no_rung(
+        self,
+        rule: Rule,
+        look: Look,
+        choice: Choice,
+        now_us: int,
+        out: list[Action],
+        *,
+        trigger: str,
+    ) -> None:
+        """Nothing to take now. What a rung waits for, a flow inventory for one, may be there soon:
+        look again, ever more rarely."""
+        if self._no_rung_wait_us == 0:
+            before = self._before(rule, look)
+            out.append(records.no_rung(now_us, self.key, rule, before, choice.skipped))
+            self._shared.counters.decisions[(trigger, "none", "no_rung")] += 1
+        longest_us = rule.enforce.cool_down_ms * 1000
+        wait_us = self._no_rung_wait_us * 2 or _NO_RUNG_WAIT_US
+        self._no_rung_wait_us = min(longest_us, wait_us)
+        self._cool_until_us = now_us + self._no_rung_wait_us
+
+    @staticmethod
+    def _before(rule: Rule, look: Look) -> Snapshot:
+        since_us = look.at_us - rule.verify.window_ms * 1000
+        return snapshot(look, since_us, rule.objective.percentile)
+
     def violation_ended(self) -> None:
         """The bearer is within its objective again."""
-        self._told_no_rung = False
+        self._no_rung_wait_us = 0
 
     # -------------------------------------------------------------------- acting
 
@@ -497,7 +520,7 @@ class BearerFlow:
     def govern(self, rule: Rule | None) -> None:
         """Another rule (or none) holds from now on."""
         old, self.rule = self.rule, rule
-        self._told_no_rung = False
+        self._no_rung_wait_us = 0
         self._cool_until_us = 0
         if old is None or rule is None or old.ladder != rule.ladder:
             self._failed.clear()

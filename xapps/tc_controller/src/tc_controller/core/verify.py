@@ -3,7 +3,9 @@
 The RLC is a FIFO that nobody can recall anything from: what it held when the pipeline took effect
 (seconds of it on a bloated bearer) still leaves at link rate and still delays what is behind it.
 Until the MAC has drained as many bytes as were there, the old backlog is what the reports show,
-so nothing is judged (*settling*). Then the reports of one window are (*observing*).
+so nothing is judged (*settling*). A node that can take back what the RLC has not begun to send
+shows that by an occupancy that falls faster. Then the reports of one window are judged
+(*observing*).
 """
 
 from __future__ import annotations
@@ -64,7 +66,9 @@ class Verifier:
         self.before = before
         self._greedy = greedy
         self.backlog_bytes = look.occupancy_bytes
-        self._drained_from = look.drained_bytes
+        #: What is left of the old backlog at most, and the drained bytes at which it was so.
+        self._old_bytes = look.occupancy_bytes
+        self._drained_bytes = look.drained_bytes
         self._accepted_at_us = now_us
         #: Node time when the old backlog had left; ``None`` before.
         self._drained_at_us: int | None = None
@@ -98,8 +102,10 @@ class Verifier:
 
     def _settle(self, look: Look, now_us: int) -> None:
         if self._drained_at_us is None:
-            drained = look.drained_bytes - self._drained_from
-            if drained >= self.backlog_bytes or look.occupancy_bytes == 0:
+            drained = look.drained_bytes - self._drained_bytes
+            self._drained_bytes = look.drained_bytes
+            self._old_bytes = min(self._old_bytes - drained, look.occupancy_bytes)
+            if self._old_bytes <= 0:
                 self._drained_at_us = look.at_us
         over = now_us - self._accepted_at_us >= self._times.max_settle_ms * 1000
         if over or (
