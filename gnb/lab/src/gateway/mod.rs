@@ -27,7 +27,7 @@ pub use e2_world::{
     RouteError, SubscribeError, SubscriptionId, SubscriptionRequest, WorldSink,
 };
 pub use error::ServeError;
-pub use options::ServeOptions;
+pub use options::{LogFormat, ServeOptions};
 pub use serve::serve;
 pub use server::Gateway;
 

@@ -7,9 +7,19 @@ use std::{
     time::Duration,
 };
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::error::ServeError;
+
+/// How log lines look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
 
 /// Settings of `gnb-lab serve`.
 #[derive(Args, Clone, Debug)]
@@ -53,6 +63,10 @@ pub struct ServeOptions {
     /// A control unanswered for this long ends with `DEADLINE_EXCEEDED`.
     #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = seconds)]
     pub control_timeout: Duration,
+
+    /// How log lines on stderr look; `RUST_LOG` filters them.
+    #[arg(long, value_enum, default_value_t)]
+    pub log_format: LogFormat,
 }
 
 impl Default for ServeOptions {
@@ -69,6 +83,7 @@ impl Default for ServeOptions {
             summary: None,
             max_subscribers: 1024,
             control_timeout: Duration::from_secs(3),
+            log_format: LogFormat::default(),
         }
     }
 }
@@ -104,5 +119,52 @@ fn seconds(text: &str) -> Result<Duration, String> {
         Duration::try_from_secs_f64(seconds).map_err(|error| format!("{error}; expected seconds"))
     } else {
         Err("expected more than 0 seconds".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct CommandLine {
+        #[command(flatten)]
+        options: ServeOptions,
+    }
+
+    fn parse(arguments: &[&str]) -> Result<ServeOptions, clap::Error> {
+        CommandLine::try_parse_from([&["serve"], arguments].concat()).map(|line| line.options)
+    }
+
+    #[test]
+    fn no_flags_are_the_defaults() {
+        let parsed = parse(&[]).expect("valid");
+        assert_eq!(format!("{parsed:?}"), format!("{:?}", ServeOptions::default()));
+    }
+
+    #[test]
+    fn flags_that_contradict_or_miss_their_companion_are_named() {
+        for (arguments, word) in [
+            (&["--tls-cert", "a.pem"][..], "--tls-key"),
+            (&["--tls-client-ca", "a.pem"], "--tls-cert"),
+            (&["--insecure", "--tls-cert", "a", "--tls-key", "b"], "--insecure"),
+            (&["--duration", "0"], "more than 0 seconds"),
+            (&["--duration", "soon"], "expected seconds"),
+            (&["--control-timeout", "1e300"], "expected seconds"),
+            (&["--max-subscribers", "few"], "max-subscribers"),
+        ] {
+            let error = parse(arguments).expect_err("refused").to_string();
+            assert!(error.contains(word), "{word:?} is not in {error}");
+        }
+    }
+
+    #[test]
+    fn plaintext_is_for_loopback_only_whatever_its_family() {
+        for (listen, secure) in [("127.0.0.1:0", true), ("[::1]:0", true), ("[::]:0", false)] {
+            let options = ServeOptions { listen: listen.to_owned(), ..ServeOptions::default() };
+            assert_eq!(options.grpc_address().is_ok(), secure, "{listen}");
+        }
     }
 }

@@ -22,8 +22,9 @@ use super::{
     metrics::GatewayMetrics,
 };
 
-/// Longest stretch of virtual time between two steps while on time: half an NR slot at 30 kHz.
-const TICK_US: u64 = 250;
+/// Longest stretch of virtual time between two steps while on time: an NR slot at 30 kHz, to whose
+/// boundaries the world's work clusters. Shorter ones only cost wake-ups.
+const TICK_US: u64 = 500;
 /// Longest stretch of virtual time in one step while catching up.
 const MAX_BITE_US: u64 = 5_000;
 /// A lag beyond this is not caught up.

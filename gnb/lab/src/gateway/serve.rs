@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::{self, Write},
+    io::{self, IsTerminal, Write},
     path::Path,
 };
 
@@ -10,7 +10,12 @@ use serde_json::{Value, json};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
-use super::{e2_world::E2World, error::ServeError, options::ServeOptions, server::Gateway};
+use super::{
+    e2_world::E2World,
+    error::ServeError,
+    options::{LogFormat, ServeOptions},
+    server::Gateway,
+};
 
 /// Threads of the gRPC side. The world has its own; together they leave a two-core machine room.
 const WORKERS: usize = 2;
@@ -24,9 +29,10 @@ const WORKERS: usize = 2;
 /// # Errors
 /// When the gateway cannot start, a part of it fails, or the summary cannot be written.
 pub fn serve<W: E2World>(world: W, options: ServeOptions) -> Result<(), ServeError> {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    // A program that serves from within its own logging keeps it.
-    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).try_init();
+    log_to_stderr(options.log_format);
+    if let Some(path) = &options.summary {
+        check_folder(path)?;
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
         .thread_name("e2-gateway")
@@ -38,6 +44,30 @@ pub fn serve<W: E2World>(world: W, options: ServeOptions) -> Result<(), ServeErr
         Some(path) => write_summary(path, &summary),
         None => Ok(()),
     }
+}
+
+fn log_to_stderr(format: LogFormat) {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(io::stderr().is_terminal())
+        .with_writer(io::stderr);
+    // A program that serves from within its own logging keeps it.
+    let _ = match format {
+        LogFormat::Text => log.try_init(),
+        LogFormat::Json => log.json().try_init(),
+    };
+}
+
+/// Says at the start, not after a long run, that there is no place for the summary.
+fn check_folder(path: &Path) -> Result<(), ServeError> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    fs::read_dir(folder)
+        .map(|_| ())
+        .map_err(|source| ServeError::Summary { path: path.to_owned(), source })
 }
 
 async fn run<W: E2World>(world: W, options: &ServeOptions) -> Result<Value, ServeError> {
