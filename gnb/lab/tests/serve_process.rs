@@ -1,6 +1,8 @@
 //! `gnb-lab serve` as a process: ready line, signals, summary, exit status.
 
 #![cfg(all(unix, feature = "gateway"))]
+// The leniency of clippy.toml towards tests does not reach their helpers.
+#![allow(clippy::expect_used)]
 
 use std::{
     fs,
