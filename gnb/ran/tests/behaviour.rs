@@ -59,6 +59,25 @@ fn sojourn_ends_when_the_first_byte_leaves_and_delivery_with_the_last() {
 }
 
 #[test]
+fn a_millisecond_without_opportunity_is_told_as_such() {
+    // Opportunities at the ends of the milliseconds 2 and 3 of every 5.
+    let trace = MahimahiTrace::parse("2\n3\n5\n").unwrap();
+    let (mut cell, bearers) = cell_with(CellConfig::lte_5mhz(), &[Channel::Mahimahi(trace)]);
+    let mut out = Vec::new();
+    let told: Vec<(bool, bool)> = (0..10)
+        .map(|ms| {
+            cell.slot(ms * 1000, &mut out);
+            let status = cell.bearer_status(bearers[0]).unwrap();
+            (status.dl_opportunity, status.capacity_bytes_per_tti > 0)
+        })
+        .collect();
+    assert!(told.iter().all(|(opportunity, capacity)| opportunity == capacity));
+    // The slot at millisecond m carries what the trace had in the one that ends there.
+    let served: Vec<usize> = (0..10).filter(|ms| told[*ms].0).collect();
+    assert_eq!(served, [2, 3, 5, 7, 8]);
+}
+
+#[test]
 fn the_mean_sojourn_is_that_of_the_last_100_ms() {
     let (mut cell, bearer) = lte();
     let mut out = Vec::new();

@@ -280,13 +280,14 @@ impl<P: Sdu> Cell<P> {
     pub fn bearer_status(&self, index: BearerIndex) -> Option<BearerStatus> {
         let bearer = self.bearers.get(index)?.as_ref()?;
         let ue = self.ues[bearer.ue].as_ref()?;
+        let capacity_bytes_per_tti = self.capacity_bytes(ue);
         Some(BearerStatus {
             occupancy_bytes: bearer.tx.occupancy_bytes(),
             occupancy_packets: bearer.tx.occupancy_packets(),
             head_of_line_us: bearer.tx.head_enqueued_us(),
-            capacity_bytes_per_tti: self.capacity_bytes(ue),
+            capacity_bytes_per_tti,
             tti_us: self.tti_us(),
-            dl_opportunity: self.last_slot_downlink,
+            dl_opportunity: self.last_slot_downlink && capacity_bytes_per_tti > 0,
         })
     }
 

@@ -16,7 +16,8 @@ pub struct BearerStatus {
     pub capacity_bytes_per_tti: u32,
     /// Length of a slot.
     pub tti_us: u32,
-    /// Whether the last slot carried downlink.
+    /// Whether the last slot could carry downlink to this UE: it had downlink symbols, and on a
+    /// trace an opportunity.
     pub dl_opportunity: bool,
 }
 
