@@ -27,8 +27,9 @@ use super::{
 const TICK_US: u64 = 500;
 /// Longest stretch of virtual time in one step while catching up.
 const MAX_BITE_US: u64 = 5_000;
-/// A lag beyond this is not caught up.
-const MAX_LAG_US: u64 = 1_000_000;
+/// A lag beyond this is not caught up: long enough for a busy machine's hiccups, short enough that
+/// a node too large for its machine still reports something recent.
+const MAX_LAG_US: u64 = 250_000;
 /// Commands served between two steps.
 const MAX_COMMANDS: usize = 64;
 /// Between two looks for readers that left.
