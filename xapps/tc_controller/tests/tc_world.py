@@ -230,6 +230,9 @@ class NodeModel:
         self.rlc.put(moved, self.now_us)
         return moved
 
+    def _backlog_of(self, source: Source) -> int:
+        return int(self.queues[self._queue_of(source)].bytes) if source.kbps >= 1_000 else 0
+
     def _queue_of(self, source: Source) -> int:
         pipeline = self.tc.pipeline
         if pipeline is None or pipeline["name"] == "bdp_only":
@@ -288,7 +291,7 @@ class NodeModel:
 
     def inventory(self) -> dict[str, Any]:
         flows = [
-            source.record(source.kbps, int(self.queues[1].bytes), self._queue_of(source))
+            source.record(source.kbps, self._backlog_of(source), self._queue_of(source))
             for source in self.sources
             if source.kbps > 0
         ]

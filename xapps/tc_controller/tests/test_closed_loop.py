@@ -142,6 +142,36 @@ def test_segregates_the_flow_that_fills_the_queue() -> None:
     assert world.event("verified")["verdict"] == "satisfied"
 
 
+def test_a_radio_that_pauses_is_not_mended_with_another_pipeline() -> None:
+    """An outage: the head of line ages, but next to nothing stands before an ungreedy packet."""
+    ladder = "[{template: fq_codel}, {template: segregate_greedy}]"
+    world = World(controller(ladder), bulk(), ping())
+    world.run_until("verified")
+    for _ in range(10):
+        world.link_kbps = 0
+        world.run(60)
+        world.link_kbps = 40_000
+        world.run(440)
+    core = world.controller
+    assert core.counters.violations["r"] > 5
+    assert core.counters.ignored["radio_pause"] > 5
+    assert world.tc.names() == ["fq_codel"]
+
+
+def test_a_node_that_takes_the_backlog_back_is_judged_at_once() -> None:
+    """What the RLC had not begun to send is the pipeline's again: no two seconds to wait for."""
+    core = controller(FQ, acting=False)
+    world = World(core, bulk(120_000), ping())
+    world.run(1_000)
+    core.enable()
+    world.run_until("answered")
+    world.queues[1].put(world.rlc.take(world.rlc.bytes), world.now_us)
+    verified = world.run_until("verified")
+    assert verified["expected_settle_us"] > 1_000_000
+    assert verified["settled_after_us"] < 500_000
+    assert verified["verdict"] == "satisfied"
+
+
 def test_a_new_greedy_flow_is_segregated_as_well() -> None:
     world = World(controller("[{template: segregate_greedy}]"), ping(), bulk(port=1))
     world.run_until("verified")
@@ -272,7 +302,7 @@ def test_a_refused_rung_makes_room_for_the_next_at_once() -> None:
 
 
 def test_what_the_ran_function_does_not_declare_is_not_sent() -> None:
-    capabilities = {"classifiers": ["round_robin"], "queues": ["fifo"], "pacers": ["e5g_bdp"]}
+    capabilities = {"classifiers": ["round_robin"], "queues": ["fifo"], "pacers": ["bdp5g"]}
     world = World(
         controller("[{template: fq_codel}, {template: bdp_only}]"),
         bulk(),

@@ -85,7 +85,7 @@ def test_explain_tells_what_was_seen_decided_sent_answered_and_found(
         "Why: sojourn 11.0 ms, above 10 ms for 3 ms",
         "tcp 10.0.0.1:443 > 10.1.0.2:5000  60000 kbit/s  greedy",
         "Passed over: l4s, no ECT(1) traffic seen",
-        "Rung 2: flow_slicing (pacer e5g_bdp), lease 6000 ms, expecting revision 1",
+        "Rung 2: flow_slicing (pacer bdp5g), lease 6000 ms, expecting revision 1",
         "Accepted after 0.50 ms: revision 2",
         ": worse",
         "PRB use fell to",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -133,6 +134,32 @@ def test_a_rung_that_starves_the_radio_is_rolled_back_and_the_next_one_helps() -
     assert second["rung"]["template"] == "fq_codel"
     assert second["at_us"] - rolled_back["at_us"] >= 1_000_000
     assert lab.events("verified")[-1]["verdict"] == "satisfied"
+
+
+@pytest.mark.parametrize(
+    "trace",
+    ["nyc-2019/trace-3201037-timessquare.xz", "mahimahi-us/TMobile-LTE-driving.down.xz"],
+)
+def test_on_recorded_radios_the_delay_is_a_tenth_and_the_goodput_stays(trace: str) -> None:
+    shared = Path(os.environ.get("SOJOURN_SHARED", ROOT.parent / "shared"))
+    path = shared / "traces" / trace
+    if not path.exists():
+        pytest.skip(f"{path.name} is not there; SOJOURN_SHARED names the directory of the traces")
+
+    def ride(*, acting: bool) -> tuple[float, int]:
+        channel = {"mahimahi": {"path": str(path)}}
+        controller = Controller(load_policy(DEFAULT), acting=False)
+        lab = Lockstep(controller, **{"ues[0].channel": channel})
+        lab.run(10)
+        controller.acting = acting
+        lab.run(11)
+        before = lab.goodput_bytes()
+        lab.run(40)
+        return lab.ping_p95_ms(11, 40), lab.goodput_bytes() - before
+
+    (free_ms, free_bytes), (held_ms, held_bytes) = ride(acting=False), ride(acting=True)
+    assert held_ms * 10 <= free_ms
+    assert held_bytes >= 0.85 * free_bytes
 
 
 @pytest.mark.parametrize("template", ["segregate_greedy", "fq_codel"])

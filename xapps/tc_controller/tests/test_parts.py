@@ -12,11 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tc_controller.core.act import Outbox, Purpose
 from tc_controller.core.controller import Controller
+from tc_controller.core.history import DrainHistory
 from tc_controller.core.inputs import (
     Accepted,
     BearerForecast,
     BearerKey,
     EventReport,
+    FlowReport,
     ForecastReport,
     KpmReport,
     MacReport,
@@ -25,6 +27,7 @@ from tc_controller.core.inputs import (
     parse_outcome,
 )
 from tc_controller.core.inventory import read_inventory
+from tc_controller.core.observe import RlcWindows
 from tc_controller.core.pipeline_view import read_status
 from tc_controller.core.policy import GreedyFlows
 from tc_controller.core.reconcile import DesiredStore, StateError
@@ -32,7 +35,7 @@ from tc_controller.core.utilisation import PrbWindow
 from tc_controller.latency import Recent
 from tc_controller.policy_file import parse_policy
 from tc_controller.state_file import read_state, set_aside, write_json
-from tc_world import MAC_FIELDS, NODE, RNTI, World, bulk, ping
+from tc_world import MAC_FIELDS, NODE, RLC_FIELDS, RNTI, World, bulk, ping
 
 BEARER = BearerKey(NODE, RNTI, 1)
 
@@ -89,6 +92,44 @@ def test_kpm_stands_in_for_mac() -> None:
     rate = window.rate(1, 0)
     assert rate is not None
     assert rate.ue == pytest.approx(5_000)
+
+
+# --------------------------------------------------------------------------- history
+
+
+def fed(*segments: tuple[int, int]) -> DrainHistory:
+    """Segments of 100 ms: (bytes drained per ms, bytes left in the RLC)."""
+    windows = RlcWindows("n", 16)
+    history = DrainHistory(windows)
+    drained, at_us = 0, 0
+    for per_ms, left in segments:
+        for _ in range(100):
+            drained, at_us = drained + per_ms, at_us + 1_000
+            rows = np.zeros(1, RLC_FIELDS)
+            rows[0] = (drained % 2**32, left, 0, 0, 1, 1)
+            windows.update(at_us, rows)
+            history.step()
+    return history
+
+
+def test_least_of_the_radio_is_taken_where_there_was_a_backlog() -> None:
+    history = fed((1_000, 0), (5_000, 9), (3_000, 9), (4_000, 9), (100, 0), (4_000, 9), (4_000, 9))
+    assert history.lowest_kbps(0, 100_000) == pytest.approx(24_000, rel=0.05)
+    assert history.lowest_kbps(0, 200_000) == pytest.approx(28_000, rel=0.05)
+    assert fed((1_000, 0), (1_000, 0), (1_000, 0)).lowest_kbps(0, 100_000) is None
+
+
+def test_history_forgets_after_its_span() -> None:
+    history = fed((1, 9), *([(5_000, 9)] * 60))
+    assert history.lowest_kbps(0, 100_000) == pytest.approx(40_000)
+    assert history.mean_kbps(0) == pytest.approx(40_000)
+
+
+def test_history_of_a_slot_begins_with_its_bearer() -> None:
+    history = fed((5_000, 9), (5_000, 9))
+    history.born(0)
+    assert history.mean_kbps(0) is None
+    assert history.lowest_kbps(0, 100_000) is None
 
 
 # ------------------------------------------------------------------- pipeline view
@@ -277,8 +318,6 @@ def test_reports_of_unknown_nodes_and_ues_without_rnti_are_counted() -> None:
     core.on_indication(0, EventReport("other", 0, []))
     assert core.counters.ignored["unknown_node"] == 1
     flows = {**world.inventory(), "bearer": {"ue": {"gnb_cu_ue_f1ap_id": 3}, "drb": 1}}
-    from tc_controller.core.inputs import FlowReport  # noqa: PLC0415
-
     core.on_indication(0, FlowReport(NODE, 0, [flows]))
     assert core.counters.ignored["bearer_without_rnti"] == 1
 

@@ -103,8 +103,14 @@ def test_a_flow_that_backed_off_still_owns_the_backlog_it_built() -> None:
     assert {item.five_tuple[2] for item in greedy} == {1, 2}
 
 
-def test_slow_flows_are_never_greedy() -> None:
-    assert greedy_flows([flow(1, 500), flow(2, 40)], GreedyFlows()) == ()
+def test_slow_flows_with_little_queued_are_never_greedy() -> None:
+    assert greedy_flows([flow(1, 500, 3_000), flow(2, 40)], GreedyFlows()) == ()
+
+
+def test_a_stalled_flow_is_greedy_by_what_it_has_queued() -> None:
+    """Its timeouts make it slow, yet whoever queues behind it waits."""
+    (greedy,) = greedy_flows([flow(1, 200, 2_000_000), flow(2, 64, 172)], GreedyFlows())
+    assert greedy.five_tuple[2] == 1
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**6)), max_size=40))

@@ -210,6 +210,10 @@ class BearerFlow:
         since_us = look.at_us - rule.verify.window_ms * 1000
         return snapshot(look, since_us, rule.objective.percentile)
 
+    def wait(self, until_us: int) -> None:
+        """No decision before this."""
+        self._cool_until_us = max(self._cool_until_us, until_us)
+
     def violation_ended(self) -> None:
         """The bearer is within its objective again."""
         self._no_rung_wait_us = 0

@@ -34,12 +34,15 @@ from tc_controller.core.pipeline_view import read_status
 from tc_controller.core.policy import Policy
 from tc_controller.core.reconcile import DesiredStore
 from tc_controller.core.select import depends_on_flows
+from tc_controller.core.verify import standing_us
 
 #: Renewals, verifications and time-outs are looked at this often.
 TICK_US = 5_000
 #: Desired pipelines of bearers that never came back are dropped this long after their node did.
 _RECLAIM_US = 60_000_000
 _DRAIN_SPAN_US = 100_000
+#: A violation put down to a pause of the radio is looked at again after this.
+_PAUSE_US = 20_000
 
 
 class Controller:
@@ -186,6 +189,7 @@ class Controller:
             node.remove(key, now_us, out)
         for slot in new:
             node.admit(slot, now_us, out)
+        node.history.step()
         began, ended = node.detector.step()
         for slot in began.tolist():
             flow = self._at(node, slot)
@@ -200,7 +204,7 @@ class Controller:
         size = min(node.ready.size, node.detector.violating.size)
         for slot in np.flatnonzero(node.detector.violating[:size] & node.ready[:size]).tolist():
             flow = self._at(node, slot)
-            if flow is not None:
+            if flow is not None and not self._radio_pauses(node, flow, now_us):
                 over_us = node.detector.over_for_us(slot)
                 self._decide(node, flow, now_us, "violation", out, over_for_us=over_us)
 
@@ -282,6 +286,21 @@ class Controller:
             return
         flow.decide(look, now_us, trigger, out, over_for_us=over_for_us)
         node.sync(flow, now_us)
+
+    def _radio_pauses(self, node: Node, flow: BearerFlow, now_us: int) -> bool:
+        """Whether a controlled bearer waits for the radio, not behind a queue: what stands before
+        an ungreedy packet is within the bound at the mean drain rate. Another pipeline would wait
+        as long."""
+        look = node.look(flow.key)
+        if look is None or flow.rule is None or not flow.controlled:
+            return False
+        bound_us = flow.rule.objective.bound_ms * 1000.0
+        if standing_us(look.standing_bytes, look.mean_kbps) > bound_us:
+            return False
+        self.counters.ignored["radio_pause"] += 1
+        flow.wait(now_us + _PAUSE_US)
+        node.sync(flow, now_us)
+        return True
 
     def _answer(
         self, pending: Pending | None, outcome: Outcome, now_us: int, out: list[Action]

@@ -125,9 +125,9 @@ def greedy_flows(flows: Sequence[Flow], rule: GreedyFlows) -> tuple[Flow, ...]:
     it of the backlog: a flow that already backed off still holds the queue it built."""
     by_rate = _cover([(flow.rate_kbps, flow) for flow in flows], rule.share)
     by_backlog = _cover([(flow.backlog_bytes, flow) for flow in flows], rule.share)
-    chosen: dict[FlowId, Flow] = {}
-    for flow in [*by_rate, *by_backlog]:
-        if flow.rate_kbps >= rule.min_rate_kbps:
+    chosen = {flow.five_tuple: flow for flow in by_rate if flow.rate_kbps >= rule.min_rate_kbps}
+    for flow in by_backlog:
+        if flow.backlog_bytes >= rule.min_backlog_bytes:
             chosen.setdefault(flow.five_tuple, flow)
     return tuple(chosen.values())[: rule.max_flows]
 

@@ -17,10 +17,12 @@ class _Strict(BaseModel):
 class PacerChoice(_Strict):
     """Stage 6: how much the RLC is given."""
 
-    kind: Literal["e5g_bdp", "bdp5g", "drql", "dql", "dyn_rlc", "none"] = Field(
-        default="e5g_bdp",
-        description="e5g_bdp: irazabal2021 Algorithms 1-3. bdp5g: the published prototype's. drql: "
-        "about one MTU left after each TTI. dql: a fixed number of bytes. dyn_rlc: kumar2018.",
+    kind: Literal["bdp5g", "e5g_bdp", "drql", "dql", "dyn_rlc", "none"] = Field(
+        default="bdp5g",
+        description="bdp5g: irazabal2024's, by the measured drain alone, so it holds on any "
+        "channel. e5g_bdp: irazabal2021 Algorithms 1-3, shorter where the capacity of a TTI is "
+        "known. drql: about one MTU left after each TTI. dql: a fixed number of bytes. "
+        "dyn_rlc: kumar2018.",
     )
     mtu_bytes: int = Field(
         default=1500, ge=68, le=9000, description="drql: what stays in the RLC, bytes."

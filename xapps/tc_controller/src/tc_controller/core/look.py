@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tc_controller.core.history import DrainHistory
 from tc_controller.core.inventory import FlowView
 from tc_controller.core.observe import RlcWindows
 from tc_controller.core.pipeline_view import PipelineView
@@ -16,6 +17,7 @@ class Look:
     """Reads the windows of one bearer; valid until its slot is freed."""
 
     windows: RlcWindows
+    history: DrainHistory
     prbs: PrbWindow
     slot: int
     rnti: int
@@ -60,6 +62,21 @@ class Look:
         """Drain rate after ``since_us``."""
         return self.windows.drain_kbps(self.slot, since_us)
 
+    @property
+    def mean_kbps(self) -> float | None:
+        """Drain rate over the last seconds."""
+        return self.history.mean_kbps(self.slot)
+
+    def lowest_kbps(self, span_us: int) -> float | None:
+        """What the radio gave at least over any such span of the last seconds."""
+        return self.history.lowest_kbps(self.slot, span_us)
+
+    @property
+    def standing_bytes(self) -> int:
+        """What stands before an ungreedy packet: the RLC and its own queue in the pipeline."""
+        waiting = 0 if self.pipeline is None else self.pipeline.ungreedy_backlog_bytes
+        return self.occupancy_bytes + waiting
+
     def prb(self, since_us: int) -> PrbRate | None:
         """PRB rates after ``since_us``."""
         return self.prbs.rate(self.rnti, since_us)
@@ -80,6 +97,8 @@ class Snapshot:
     pipeline_us: float
     occupancy_bytes: int
     drain_kbps: float | None
+    #: The least the radio gave over as long a span of the last seconds.
+    lowest_kbps: float | None
     prb: PrbRate | None
     backlog_bytes: int | None
     dropped_packets: int | None
@@ -96,6 +115,7 @@ class Snapshot:
             "pipeline_sojourn_us": round(self.pipeline_us),
             "occupancy_bytes": self.occupancy_bytes,
             "drain_kbps": None if self.drain_kbps is None else round(self.drain_kbps),
+            "lowest_drain_kbps": None if self.lowest_kbps is None else round(self.lowest_kbps),
             "ue_prb_per_s": None if self.prb is None else round(self.prb.ue),
             "cell_prb_per_s": None if self.prb is None else round(self.prb.cell),
             "pipeline_backlog_bytes": self.backlog_bytes,
@@ -116,6 +136,7 @@ def snapshot(look: Look, since_us: int, percentile: float) -> Snapshot:
         pipeline_us=look.sojourn_us - look.hol_us,
         occupancy_bytes=look.occupancy_bytes,
         drain_kbps=look.drain_kbps(since_us),
+        lowest_kbps=look.lowest_kbps(look.at_us - since_us),
         prb=look.prb(since_us),
         backlog_bytes=None if view is None else view.backlog_bytes,
         dropped_packets=None if view is None else view.dropped_packets,

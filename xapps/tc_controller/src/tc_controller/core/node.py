@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from tc_controller.core.actions import Action
 from tc_controller.core.bearer import BearerFlow, Shared
 from tc_controller.core.detect import Detector
+from tc_controller.core.history import DrainHistory
 from tc_controller.core.inputs import BearerKey, Ie
 from tc_controller.core.inventory import FlowView
 from tc_controller.core.look import Look
@@ -40,6 +41,7 @@ class Node:
         self._depth = depth(policy)
         self.windows = RlcWindows(self.node_id, self._depth, gone_after=max(50, 200 // period_ms))
         self.detector = Detector(self.windows, period_ms * 1000)
+        self.history = DrainHistory(self.windows)
         self.prbs = PrbWindow(self._depth * period_ms * 1000)
         self.predictor = Predictor()
         #: Slots whose bearer may be acted on.
@@ -53,6 +55,7 @@ class Node:
             return None
         return Look(
             self.windows,
+            self.history,
             self.prbs,
             slot,
             key.rnti,
@@ -70,6 +73,7 @@ class Node:
         if key is None:
             return
         self._slots[key] = slot
+        self.history.born(slot)
         flow = self.flows.get(key)
         if flow is None:
             rule = rule_for(self._policy, key, self.inventories.get(key))

@@ -21,6 +21,8 @@ class PipelineView:
     head_of_line_us: int
     #: What the pipeline costs an ungreedy flow, µs.
     ungreedy_sojourn_us: float
+    #: What is queued where ungreedy flows queue.
+    ungreedy_backlog_bytes: int
     dropped_packets: int
     marked_packets: int
 
@@ -28,6 +30,7 @@ class PipelineView:
 def read_status(collected_at_us: int, status: Ie, flows: FlowView | None) -> PipelineView:
     """The view of one E2SM-TC ``PipelineStatus``; ``flows`` says who uses which queue."""
     queues = status["queues"]
+    ungreedy = _ungreedy_queues(status, flows)
     return PipelineView(
         collected_at_us=collected_at_us,
         revision=int(status["revision"]),
@@ -36,30 +39,29 @@ def read_status(collected_at_us: int, status: Ie, flows: FlowView | None) -> Pip
         lease_left_ms=status.get("lease_left_ms"),
         backlog_bytes=sum(int(queue["backlog_bytes"]) for queue in queues),
         head_of_line_us=int(status["head_of_line_age_us"]),
-        ungreedy_sojourn_us=_ungreedy_sojourn_us(status, flows),
+        ungreedy_sojourn_us=max((_sojourn_us(queue) for queue in ungreedy), default=0.0),
+        ungreedy_backlog_bytes=sum(int(queue["backlog_bytes"]) for queue in ungreedy),
         dropped_packets=int(status["dropped_packets"]),
         marked_packets=sum(int(queue["marked_packets"]) for queue in queues),
     )
 
 
-def _ungreedy_sojourn_us(status: Ie, flows: FlowView | None) -> float:
-    """The worst mean sojourn among queues that an ungreedy flow uses.
+def _ungreedy_queues(status: Ie, flows: FlowView | None) -> list[Ie]:
+    """The queues that ungreedy flows use; the worst sojourn among them is what counts.
 
     The delay a greedy flow makes in a queue of its own hurts nobody but itself, and its own
     congestion control asked for it. With one queue, or without an inventory, nobody can be told
     apart: with one queue everybody waits in it; with several, the queue that forwarded most is
     taken for the greedy one.
     """
-    queues = status["queues"]
-    if not queues:
-        return 0.0
+    queues: list[Ie] = list(status["queues"])
     if flows is not None and flows.flows:
         used = flows.queues_of_ungreedy()
-        return max((_sojourn_us(queue) for queue in queues if queue["id"] in used), default=0.0)
-    if len(queues) == 1:
-        return _sojourn_us(queues[0])
+        return [queue for queue in queues if queue["id"] in used]
+    if len(queues) <= 1:
+        return queues
     busiest = max(queues, key=lambda queue: int(queue["forwarded_bytes"]))
-    return max(_sojourn_us(queue) for queue in queues if queue is not busiest)
+    return [queue for queue in queues if queue is not busiest]
 
 
 def _sojourn_us(queue: Ie) -> float:

@@ -80,8 +80,8 @@ class Guard(Strict):
 
     min_utilisation_ratio: Share = Field(
         default=0.75,
-        description="Radio utilisation (PRBs; drained bytes where PRBs are not reported) after the "
-        "change, over before. Below it the change is rolled back.",
+        description="Radio utilisation after the change over before, by PRBs and by drained bytes. "
+        "Where all that is reported is below it, the change is rolled back.",
     )
     max_sojourn_ratio: float = Field(
         default=1.5,
@@ -220,7 +220,13 @@ class GreedyFlows(Strict):
         default=0.8, description="Share of the arrival rate, or of the backlog, they make together."
     )
     min_rate_kbps: int = Field(
-        default=1_000, ge=0, le=100_000_000, description="A slower flow is never greedy, kbit/s."
+        default=1_000,
+        ge=0,
+        le=100_000_000,
+        description="A slower one may be greedy by backlog only.",
+    )
+    min_backlog_bytes: int = Field(
+        default=30_000, ge=0, description="A smaller backlog makes no flow greedy, bytes."
     )
     max_flows: int = Field(default=16, ge=1, le=255, description="At most so many.")
 

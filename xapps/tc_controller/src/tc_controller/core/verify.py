@@ -11,6 +11,8 @@ shows that by an occupancy that falls faster. Then the reports of one window are
 from __future__ import annotations
 
 import enum
+import math
+from collections import deque
 from dataclasses import dataclass
 
 from tc_controller.core.inventory import FlowId, FlowView
@@ -21,6 +23,11 @@ from tc_controller.core.policy import Guard, Objective, Rule, Verification
 _ENDED_SHARE = 0.01
 #: Two full packets: an empty pipeline may be caught with these in it.
 _EMPTY_BYTES = 3_000
+
+
+#: An occupancy that falls this much within `_TREND_US` is still on its way down.
+_FALLING_SHARE = 0.1
+_TREND_US = 100_000
 
 
 class Verdict(enum.Enum):
@@ -75,6 +82,11 @@ class Verifier:
         #: Node time when observing began; ``None`` while settling.
         self.observing_since_us: int | None = None
         self._observing_from_us = 0
+        #: RLC occupancies lately, and what stood before ungreedy packets while observing.
+        self._trend: deque[tuple[int, int]] = deque()
+        self._standing: list[int] = []
+        #: How often the RLC had something to send.
+        self._supplied = 0
 
     def expected_settle_us(self) -> int:
         """Time the old backlog needs at the drain rate of before, with the margin."""
@@ -89,6 +101,8 @@ class Verifier:
             self._settle(look, now_us)
             return None
         since_us = self.observing_since_us
+        self._standing.append(look.standing_bytes)
+        self._supplied += look.occupancy_bytes > 0
         complete = look.at_us - since_us >= self._times.window_ms * 1000
         if complete and self._reports_are_in(look, since_us):
             return self._judge(look, since_us)
@@ -107,13 +121,24 @@ class Verifier:
             self._old_bytes = min(self._old_bytes - drained, look.occupancy_bytes)
             if self._old_bytes <= 0:
                 self._drained_at_us = look.at_us
+        still_falling = self._falling(look)
         over = now_us - self._accepted_at_us >= self._times.max_settle_ms * 1000
         if over or (
             self._drained_at_us is not None
+            and not still_falling
             and look.at_us - self._drained_at_us >= self._times.margin_ms * 1000
         ):
             self.observing_since_us = look.at_us
             self._observing_from_us = now_us
+
+    def _falling(self, look: Look) -> bool:
+        """Whether the RLC still sheds a backlog, old or handed on when the pipeline took over."""
+        self._trend.append((look.at_us, look.occupancy_bytes))
+        while look.at_us - self._trend[0][0] > _TREND_US:
+            self._trend.popleft()
+        earlier = self._trend[0][1]
+        paced = standing_us(earlier, look.mean_kbps) <= self._objective.bound_ms * 1000.0
+        return not paced and look.occupancy_bytes < (1.0 - _FALLING_SHARE) * earlier
 
     def _reports_are_in(self, look: Look, since_us: int) -> bool:
         if look.pipeline is None or look.pipeline.collected_at_us <= since_us:
@@ -133,31 +158,46 @@ class Verifier:
         if sojourn_us <= bound_us:
             reason = f"{figure}, within {self._objective.bound_ms:g} ms"
             return Judgement(Verdict.SATISFIED, self.before, after, (reason,))
+        standing = sum(self._standing) // max(1, len(self._standing))
+        if standing_us(standing, look.mean_kbps) <= bound_us:
+            reason = (
+                f"{figure}, above {self._objective.bound_ms:g} ms, but only {standing} bytes stand "
+                "in the way: the radio pauses, which no pipeline mends"
+            )
+            return Judgement(Verdict.SATISFIED, self.before, after, (reason,))
         reason = f"{figure}, still above {self._objective.bound_ms:g} ms"
         return Judgement(Verdict.INSUFFICIENT, self.before, after, (reason,))
 
     def _utilisation_harm(self, look: Look, after: Snapshot) -> list[str]:
-        ratio, unit = self._utilisation_ratio(after)
-        if ratio is None or ratio >= self._guard.min_utilisation_ratio:
+        ratios = self._utilisation_ratios(after)
+        least = self._guard.min_utilisation_ratio
+        if not ratios or any(ratio >= least for ratio in ratios.values()):
             return []
         if demand_ended(self._greedy, look):
             return []
-        return [
-            f"{unit} fell to {ratio:.0%} of before; "
-            f"the guard asks for {self._guard.min_utilisation_ratio:.0%}"
-        ]
+        fell = ", ".join(f"{name} fell to {ratio:.0%}" for name, ratio in ratios.items())
+        return [f"{fell} of before; the guard asks for {least:.0%}"]
 
-    def _utilisation_ratio(self, after: Snapshot) -> tuple[float | None, str]:
-        """PRBs tell use from channel: a worse channel drains less with as many PRBs. A UE that got
-        fewer because others took them (the cell is as full as before) is not harmed by us."""
+    def _utilisation_ratios(self, after: Snapshot) -> dict[str, float]:
+        """Use of the radio after over before, by each measure there is.
+
+        Each alone cries wolf. A worse channel drains less, with as many PRBs; so drained bytes are
+        held against the least that the radio gave lately, not against the mean. A UE gets fewer
+        PRBs when others take them (the cell is as full as before) or when the radio pauses. And
+        while the RLC has something to send, it is not the pipeline that keeps the radio idle.
+        """
         before = self.before
+        ratios = {}
         if before.prb is not None and after.prb is not None and before.prb.ue > 0.0:
             ue = after.prb.ue / before.prb.ue
             cell = after.prb.cell / before.prb.cell if before.prb.cell > 0.0 else ue
-            return max(ue, cell), "PRB use"
-        if before.drain_kbps and after.drain_kbps is not None:
-            return after.drain_kbps / before.drain_kbps, "the drain rate"
-        return None, ""
+            ratios["PRB use"] = max(ue, cell)
+        reference = before.lowest_kbps or before.drain_kbps
+        if reference and after.drain_kbps is not None:
+            ratios["the drain rate"] = after.drain_kbps / reference
+        if ratios and self._standing:
+            ratios["the time with data in the RLC"] = self._supplied / len(self._standing)
+        return ratios
 
     def _sojourn_harm(self, after: Snapshot) -> list[str]:
         if after.sojourn_us is None or self.before.sojourn_us is None:
@@ -172,6 +212,13 @@ class Verifier:
             f"sojourn rose from {self.before.sojourn_us / 1000:.1f} to "
             f"{after.sojourn_us / 1000:.1f} ms; the guard allows {limit_us / 1000:.1f} ms"
         ]
+
+
+def standing_us(standing_bytes: int, mean_kbps: float | None) -> float:
+    """How long a packet waits behind so many bytes at the mean drain rate; for ever without."""
+    if standing_bytes == 0:
+        return 0.0
+    return standing_bytes * 8_000.0 / mean_kbps if mean_kbps else math.inf
 
 
 def demand_ended(greedy: dict[FlowId, int], look: Look) -> bool:
