@@ -6,6 +6,7 @@
 
 #[cfg(all(feature = "cli", feature = "gateway"))]
 pub mod cli;
+pub mod experiments;
 #[cfg(feature = "gateway")]
 pub mod gateway;
 #[cfg(feature = "cli")]

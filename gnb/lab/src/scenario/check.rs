@@ -101,7 +101,7 @@ fn split(split: &Split) -> Check {
     for (key, delay_us) in delays {
         within(format_args!("split.{key}"), delay_us, 0..=MAX_DELAY_US)?;
     }
-    Ok(())
+    within("split.sdap_poll_us", split.sdap_poll_us, 0..=10_000)
 }
 
 /// The bearers of each RNTI.

@@ -150,6 +150,11 @@ pub struct Split {
     /// overtaking: the timers of servers do not run in step with the slots of a cell.
     #[schemars(range(max = 1_000_000))]
     pub core_jitter_us: u32,
+    /// The SDAP scheduler is a thread that sleeps this long between two looks at its queues
+    /// (irazabal2021 §V-A: 200 µs), in no step with the slots; at most 10000. At 0 it acts at once
+    /// when a packet or a status arrives.
+    #[schemars(range(max = 10_000))]
+    pub sdap_poll_us: u32,
     /// Whether a pacer that takes over from none gets back the SDUs that the RLC has not begun to
     /// send (38.322 §5.4, over F1-U 38.425 §5.4.1); without it the old backlog drains first.
     pub recall: bool,
@@ -163,6 +168,7 @@ impl Default for Split {
             e2_control_delay_us: 0,
             core_delay_us: 5_000,
             core_jitter_us: 0,
+            sdap_poll_us: 0,
             recall: true,
         }
     }

@@ -18,6 +18,7 @@ use super::flow::{BoundFlow, Queuing};
 use super::packet::GnbPacket;
 use super::random::SplitMix64;
 use super::rlc_queue::RlcQueue;
+use super::sdap_clock::SdapClock;
 use crate::scenario::{
     self, Channel, CongestionControl, Drb, Flow, FlowKind, FlowUe, LoadedScenario,
     MAX_TRACE_BYTES, MacScheduler, PipelineSpec, Rat, ScenarioError, Violation, read_bounded,
@@ -43,6 +44,7 @@ pub(super) struct Parts {
     pub(super) bearers: Vec<Bearer>,
     pub(super) flows: Vec<BoundFlow>,
     pub(super) core_jitter: SplitMix64,
+    pub(super) sdap_clock: SdapClock,
 }
 
 /// Sets everything up.
@@ -68,6 +70,7 @@ const STREAM_CELL: u64 = 1;
 const STREAM_TC: u64 = 2;
 const STREAM_FLOW: u64 = 3;
 const STREAM_CORE: u64 = 4;
+const STREAM_SDAP: u64 = 5;
 
 pub(super) fn micros(seconds: f64) -> u64 {
     (seconds * 1e6).round() as u64
@@ -117,7 +120,9 @@ impl Builder<'_> {
         }
         let flows = self.flows(&ues, &bearers)?;
         let core_jitter = SplitMix64::new(stream_seed(scenario.seed, STREAM_CORE, 0));
-        Ok(Parts { cell, ues, bearers, flows, core_jitter })
+        let sdap_random = SplitMix64::new(stream_seed(scenario.seed, STREAM_SDAP, 0));
+        let sdap_clock = SdapClock::new(scenario.split.sdap_poll_us, sdap_random);
+        Ok(Parts { cell, ues, bearers, flows, core_jitter, sdap_clock })
     }
 
     fn channel(&mut self, channel: &Channel, path: &str) -> Result<ran::Channel, Violation> {

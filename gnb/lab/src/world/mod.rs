@@ -19,6 +19,7 @@ mod packet;
 mod random;
 mod report;
 mod rlc_queue;
+mod sdap_clock;
 mod snapshot;
 mod step;
 mod summary;
@@ -48,6 +49,7 @@ use flow::BoundFlow;
 use line::Line;
 use packet::GnbPacket;
 use random::SplitMix64;
+use sdap_clock::SdapClock;
 use timers::Timers;
 
 /// Unix time of virtual time 0 unless the caller says otherwise: 2026-01-01T00:00:00Z, fixed so
@@ -80,6 +82,7 @@ pub struct World {
     /// Server side of flow `f` is timer `2f`, its UE side `2f + 1`; then the bearers.
     timers: Timers,
     core_jitter: SplitMix64,
+    sdap_clock: SdapClock,
     /// When the last packet of the core network reaches the CU.
     core_last_us: u64,
     /// Servers to CU.
@@ -148,6 +151,7 @@ impl World {
             flows: parts.flows,
             timers,
             core_jitter: parts.core_jitter,
+            sdap_clock: parts.sdap_clock,
             core_last_us: 0,
             core_down: Line::default(),
             f1_down: Line::default(),

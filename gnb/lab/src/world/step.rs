@@ -95,13 +95,35 @@ impl World {
         self.poll_bearer(index);
     }
 
-    /// Lets the pipeline forward what it will, and asks when to try again.
+    /// Lets the pipeline forward what it will, now or when the SDAP scheduler next looks.
     pub(super) fn poll_bearer(&mut self, index: u32) {
+        if self.split.sdap_poll_us == 0 {
+            self.look(index);
+        } else if self.bearers[index as usize].tc.backlog_packets() > 0 {
+            let timer = 2 * self.flows.len() as u32 + index;
+            self.timers.advance(timer, self.sdap_clock.next_us(self.now_us));
+        }
+        self.pass_on_events(index);
+    }
+
+    /// The SDAP scheduler looks at a bearer and asks when to look again.
+    fn look(&mut self, index: u32) {
         self.forward(index);
-        let deadline_us = self.bearers[index as usize].tc.next_deadline_us(self.now_us);
+        let tc = &self.bearers[index as usize].tc;
+        let mut deadline_us = tc.next_deadline_us(self.now_us);
         // Whoever could not go on now is asked again no sooner than in the next instant.
-        let deadline_us = deadline_us.map(|at_us| at_us.max(self.now_us + 1));
+        let mut earliest_us = self.now_us + 1;
+        if self.split.sdap_poll_us > 0 {
+            earliest_us = self.sdap_clock.next_us(self.now_us);
+            if tc.backlog_packets() > 0 {
+                deadline_us = Some(earliest_us);
+            }
+        }
+        let deadline_us = deadline_us.map(|at_us| at_us.max(earliest_us));
         self.timers.set(2 * self.flows.len() as u32 + index, deadline_us);
+    }
+
+    fn pass_on_events(&mut self, index: u32) {
         if !self.bearers[index as usize].tally.events.is_empty() {
             self.note_pipeline_events(index);
         }
@@ -283,7 +305,8 @@ impl World {
             let index = timer - ends;
             let bearer = &mut self.bearers[index as usize];
             bearer.tc.tick(self.now_us, &mut bearer.tally);
-            self.poll_bearer(index);
+            self.look(index);
+            self.pass_on_events(index);
             return;
         }
         let flow = timer / 2;

@@ -37,6 +37,13 @@ impl Timers {
         }
     }
 
+    /// Brings the deadline of a timer forward; one that is earlier stays.
+    pub(crate) fn advance(&mut self, timer: u32, deadline_us: u64) {
+        if deadline_us < self.deadline_us[timer as usize] {
+            self.set(timer, Some(deadline_us));
+        }
+    }
+
     /// A time no later than the earliest deadline; `u64::MAX` when there is none.
     pub(crate) fn next_us(&self) -> u64 {
         self.heap.peek().map_or(NEVER, |Reverse((at_us, _))| *at_us)
