@@ -1,25 +1,10 @@
-//! The world on virtual time: bloat without control, none with it, and the same bytes each time.
+//! The world on virtual time: bloat without control, none with it, the same bytes each time, and
+//! no packet that vanishes.
 
-use std::path::{Path, PathBuf};
+mod common;
 
-use gnb_lab::scenario::{LoadedScenario, Override};
-use gnb_lab::world::{FlowSummary, Summary, World};
-
-fn scenario(name: &str, overrides: &[&str]) -> LoadedScenario {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("scenarios").join(name);
-    let overrides: Vec<Override> = overrides.iter().map(|text| text.parse().unwrap()).collect();
-    LoadedScenario::from_file(Path::new(&path), &overrides).unwrap()
-}
-
-fn run(name: &str, seconds: f64, overrides: &[&str]) -> World {
-    let mut world = World::new(&scenario(name, overrides)).unwrap();
-    world.step_until((seconds * 1e6) as u64, &mut |_| {});
-    world
-}
-
-fn flow<'a>(summary: &'a Summary, name: &str) -> &'a FlowSummary {
-    summary.flows.iter().find(|flow| flow.name == name).unwrap()
-}
+use common::{flow, run, scenario};
+use gnb_lab::world::{Summary, World};
 
 #[test]
 fn a_greedy_flow_bloats_the_default_bearer_and_fq_codel_cures_it() {
@@ -35,11 +20,194 @@ fn a_greedy_flow_bloats_the_default_bearer_and_fq_codel_cures_it() {
 }
 
 #[test]
-fn print_default() {
-    for o in ["transparent", "fq_codel", "bdp_only"] {
-        let o = format!("ues[0].drbs[0].pipeline={o}");
-        let t = std::time::Instant::now();
-        let s = run("default.yaml", 20.0, &[&o]).summary();
-        println!("{o} {:?}\n{:#?}", t.elapsed(), s);
+fn the_default_cell_carries_what_the_paper_reports() {
+    // irazabal2024 §V: about 40 Mbit/s at MCS 10.
+    let summary = run("default.yaml", 20.0, &[]).summary();
+    let goodput = flow(&summary, "bulk").goodput_mbps;
+    assert!((36.0..42.0).contains(&goodput), "{goodput} Mbit/s");
+    assert!(summary.cell.used_rb_pct > 95.0, "{} %", summary.cell.used_rb_pct);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_world_and_another_does_not() {
+    let of = |seed: u32| {
+        let overrides = [format!("seed={seed}"), "split.core_jitter_us=900".to_owned()];
+        let overrides: Vec<&str> = overrides.iter().map(String::as_str).collect();
+        let mut world = run("default.yaml", 4.0, &overrides);
+        format!("{:?} {:?}", world.summary(), world.bearer_samples())
+    };
+    assert_eq!(of(7), of(7));
+    assert_ne!(of(7), of(8));
+}
+
+#[test]
+fn how_far_each_step_goes_changes_nothing() {
+    let loaded = scenario("default.yaml", &[]);
+    let whole = {
+        let mut world = World::new(&loaded).unwrap();
+        world.step_until(3_000_000, &mut |_| {});
+        world.summary()
+    };
+    let mut world = World::new(&loaded).unwrap();
+    while world.now_us() < 3_000_000 {
+        world.step_until((world.now_us() + 777).min(3_000_000), &mut |_| {});
     }
+    assert_eq!(world.summary(), whole);
+}
+
+#[test]
+fn a_fork_goes_its_own_way_and_leaves_the_original_alone() {
+    let mut world = run("default.yaml", 2.0, &[]);
+    let mut fork = world.fork();
+    fork.step_until(3_000_000, &mut |_| {});
+    assert_eq!(world.now_us(), 2_000_000);
+    world.step_until(3_000_000, &mut |_| {});
+    assert_eq!(world.summary(), fork.summary());
+}
+
+/// Every packet a server sent is where it should be, once traffic has stopped and all has drained.
+fn assert_conserved(summary: &Summary) {
+    let sent: u64 = summary.flows.iter().map(|flow| flow.sent_packets).sum();
+    let received: u64 = summary.flows.iter().map(|flow| flow.received_packets).sum();
+    let sum = |pick: fn(&gnb_lab::world::BearerSummary) -> u64| -> u64 {
+        summary.bearers.iter().map(pick).sum()
+    };
+    let drops = sum(|b| b.tc_dropped_packets) + sum(|b| b.rlc_dropped_packets);
+    assert!(sent > 1_000, "the scenario sends something");
+    assert_eq!(sum(|b| b.ingress_packets), sent);
+    assert_eq!(sum(|b| b.drained_packets) + drops, sent);
+    assert_eq!(received + drops, sent);
+}
+
+#[test]
+fn no_packet_vanishes_between_server_and_ue() {
+    let udp = "flows=[{name: a, kind: udp_cbr, rate_kbps: 60000, stop_s: 3}, \
+               {name: b, kind: voip, stop_s: 3}, {name: c, kind: ping, stop_s: 3}]";
+    let shallow = "ues[0].drbs[0].rlc.limit_bytes=200000";
+    for pipeline in ["transparent", "bdp_only", "fq_codel"] {
+        for split in ["split={}", "split={f1_delay_us: 10000}", "split={sdap_poll_us: 200}"] {
+            let pipeline = format!("ues[0].drbs[0].pipeline={pipeline}");
+            let summary = run("default.yaml", 12.0, &[udp, shallow, split, &pipeline]).summary();
+            assert_conserved(&summary);
+        }
+    }
+    let codel = "ues[0].drbs[0].rlc.aqm={codel: {}}";
+    assert_conserved(&run("default.yaml", 12.0, &[udp, codel]).summary());
+}
+
+#[test]
+fn each_layer_adds_its_delay() {
+    let delay = |overrides: &[&str]| {
+        let quiet = "flows=[{name: ping, kind: ping, interval_ms: 50}]";
+        let overrides: Vec<&str> = overrides.iter().copied().chain([quiet]).collect();
+        let summary = run("default.yaml", 5.0, &overrides).summary();
+        flow(&summary, "ping").rtt_ms.unwrap().mean
+    };
+    let base = delay(&["split={core_delay_us: 2000}"]);
+    let core = delay(&["split={core_delay_us: 7000}"]);
+    let f1 = delay(&["split={core_delay_us: 2000, f1_delay_us: 10000}"]);
+    assert!((core - base - 10.0).abs() < 3.0, "core: {base} to {core} ms");
+    assert!((f1 - base - 20.0).abs() < 5.0, "F1: {base} to {f1} ms");
+}
+
+#[test]
+fn a_ue_that_leaves_takes_its_traffic_with_it_and_the_other_gets_the_cell() {
+    let ues = "ues=[{rnti: 1, channel: {fixed_mcs: 10}, drbs: [{id: 1}], leave_at_s: 4}, \
+               {rnti: 2, channel: {fixed_mcs: 10}, drbs: [{id: 1}], join_at_s: 2}]";
+    let flows = "flows=[{name: one, kind: udp_cbr, rnti: 1, rate_kbps: 50000}, \
+                 {name: two, kind: udp_cbr, rnti: 2, rate_kbps: 50000}]";
+    let mut world = World::new(&scenario("default.yaml", &[flows, ues])).unwrap();
+    let mut there = Vec::new();
+    let mut before = [0, 0];
+    let mut mbps = Vec::new();
+    for second in 1..=6 {
+        world.step_until(second * 1_000_000, &mut |_| {});
+        there.push(world.bearer_samples().len());
+        let now: Vec<u64> = world.flow_samples().iter().map(|f| f.goodput_bytes).collect();
+        mbps.push([0, 1].map(|flow| (now[flow] - before[flow]) * 8 / 1_000_000));
+        before = [now[0], now[1]];
+    }
+    assert_eq!(there, [1, 2, 2, 1, 1, 1], "bearers at the end of each second");
+    assert!(mbps[1][0] > 36 && mbps[1][1] == 0, "alone: {mbps:?}");
+    assert!(mbps[3][0].abs_diff(mbps[3][1]) <= 2 && mbps[3][0] > 15, "shared: {mbps:?}");
+    assert!(mbps[5][0] == 0 && mbps[5][1] > 36, "the other alone: {mbps:?}");
+}
+
+#[test]
+fn a_fixed_partition_keeps_its_shares() {
+    let cell = "cell.scheduler=fixed_partition";
+    let ues = "ues=[{rnti: 1, prb_share_percent: 25, channel: {fixed_mcs: 10}, drbs: [{id: 1}]}, \
+               {rnti: 2, prb_share_percent: 75, channel: {fixed_mcs: 10}, drbs: [{id: 1}]}]";
+    let flows = "flows=[{name: each, kind: udp_cbr, rnti: each, rate_kbps: 60000}]";
+    let summary = run("default.yaml", 4.0, &[cell, ues, flows]).summary();
+    let (one, two) = (summary.flows[0].goodput_mbps, summary.flows[1].goodput_mbps);
+    assert!((2.8..3.2).contains(&(two / one)), "{one} and {two} Mbit/s");
+}
+
+#[test]
+fn a_trace_bounds_what_the_radio_carries() {
+    // Two opportunities of 1500 B each ms: 24 Mbit/s.
+    let directory = std::env::temp_dir().join(format!("gnb-lab-trace-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let lines: String = (1..=1000).map(|ms| format!("{ms}\n{ms}\n")).collect();
+    let path = directory.join("flat.down");
+    std::fs::write(&path, lines).unwrap();
+    let channel = format!("ues[0].channel={{mahimahi: {{path: {}}}}}", path.display());
+    let flows = "flows=[{name: udp, kind: udp_cbr, rate_kbps: 60000}]";
+    let summary = run("default.yaml", 5.0, &[&channel, flows, "cell.tdd="]).summary();
+    let goodput = summary.flows[0].goodput_mbps;
+    assert!((21.0..24.0).contains(&goodput), "{goodput} Mbit/s");
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
+fn a_trace_that_is_none_is_named_with_its_line() {
+    let directory = std::env::temp_dir().join(format!("gnb-lab-bad-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    for (name, content) in [("empty", ""), ("words", "1\n2\nthree\n"), ("missing", "")] {
+        let path = directory.join(name);
+        if name != "missing" {
+            std::fs::write(&path, content).unwrap();
+        }
+        let channel = format!("ues[0].channel={{mahimahi: {{path: {}}}}}", path.display());
+        let error = World::new(&scenario("default.yaml", &[&channel])).unwrap_err().to_string();
+        assert!(error.contains("ues[0].channel.mahimahi.path: "), "{error}");
+        assert!(error.contains(name), "{error}");
+    }
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
+fn a_compressed_trace_is_read_and_a_bomb_is_not() {
+    use std::io::Write as _;
+    let directory = std::env::temp_dir().join(format!("gnb-lab-gz-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let gzip = |name: &str, bytes: &mut dyn Iterator<Item = Vec<u8>>| {
+        let path = directory.join(name);
+        let file = std::fs::File::create(&path).unwrap();
+        let mut encoder = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
+        bytes.for_each(|chunk| encoder.write_all(&chunk).unwrap());
+        encoder.finish().unwrap();
+        path
+    };
+    let good = gzip("good.gz", &mut std::iter::once(b"1\n2\n3\n".to_vec()));
+    let bomb = gzip("bomb.gz", &mut (0..80).map(|_| vec![b'\n'; 1 << 20]));
+    let load = |path: &std::path::Path| {
+        let channel = format!("ues[0].channel={{mahimahi: {{path: {}}}}}", path.display());
+        World::new(&scenario("default.yaml", &[&channel]))
+    };
+    load(&good).unwrap();
+    let error = load(&bomb).unwrap_err().to_string();
+    assert!(error.contains("is larger than"), "{error}");
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
+fn codel_in_the_rlc_keeps_its_queue_short() {
+    let base = run("irazabal2021/vanilla.yaml", 15.0, &[]).summary();
+    let codel = run("irazabal2021/codel.yaml", 15.0, &[]).summary();
+    let p95 = |summary: &Summary| summary.bearers[0].rlc_sojourn_ms.p95;
+    assert!(p95(&base) > 500.0, "FIFO p95 {} ms", p95(&base));
+    assert!(p95(&codel) < 50.0, "CoDel p95 {} ms", p95(&codel));
+    assert!(codel.bearers[0].rlc_dropped_packets > 0, "CoDel tells the sender by dropping");
 }
