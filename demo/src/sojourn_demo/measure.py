@@ -88,7 +88,7 @@ def summarise(
     first_s = float(made[0]["at_s"]) if made else let_loose_s
     end_s = recording.duration_s
     start_s = min(first_s + SETTLE_S, end_s)
-    before = phase("uncontrolled", recording, WARM_UP_S, min(first_s, let_loose_s + SETTLE_S))
+    before = phase("uncontrolled", recording, WARM_UP_S, first_s)
     after = phase("controlled", recording, start_s, end_s)
     alone = phase("uncontrolled, same seconds", without, start_s, end_s)
     return {

@@ -61,6 +61,10 @@ impl Backlog {
 }
 
 impl<P> Arena<P> {
+    pub(crate) fn reserve(&mut self, packets: usize) {
+        self.slots.reserve(packets);
+    }
+
     /// Appends a packet to a queue.
     pub(crate) fn push(&mut self, backlog: &mut Backlog, queued: Queued<P>) {
         backlog.bytes += u64::from(queued.len_bytes);

@@ -115,9 +115,10 @@ impl<P: Packet> TrafficControl<P> {
     /// they are older; their sojourn goes on, no policer meters them again and no limit drops
     /// them. Call it when a pacer takes over from none: else the RLC's backlog, seconds of it,
     /// stays between the new pipeline and the radio.
-    pub fn take_back(&mut self, packets: Vec<(P, u64)>, now_us: u64) {
+    pub fn take_back(&mut self, packets: impl ExactSizeIterator<Item = (P, u64)>, now_us: u64) {
         let later = if self.stage.packets == 0 { Vec::new() } else { self.stage.take_all() };
         self.taken_back += packets.len() as u64;
+        self.stage.reserve(packets.len() + later.len());
         let first = FIRST_SEQUENCE - self.taken_back;
         for (sequence, (packet, arrived_us)) in (first..).zip(packets) {
             let len_bytes = packet.len_bytes();

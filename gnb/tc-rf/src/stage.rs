@@ -124,6 +124,11 @@ impl<P: Packet> Stage<P> {
         }
     }
 
+    /// Makes room for packets to come, in one allocation.
+    pub(crate) fn reserve(&mut self, packets: usize) {
+        self.arena.reserve(packets);
+    }
+
     /// Appends a packet without looking at limits.
     pub(crate) fn push(&mut self, index: u32, queued: Queued<P>) {
         self.packets += 1;

@@ -173,10 +173,10 @@ proptest! {
                 Step::TakeBack(count) => {
                     // What the RLC has not begun to send is the end of what came out.
                     let unsent = out.split_off(out.len() - count.min(out.len()));
-                    let back = unsent
-                        .into_iter()
-                        .map(|p: TestPacket| { let at = arrived_us[p.number as usize]; (p, at) })
-                        .collect();
+                    let back = unsent.into_iter().map(|p: TestPacket| {
+                        let at_us = arrived_us[p.number as usize];
+                        (p, at_us)
+                    });
                     tc.take_back(back, now_us);
                     prop_assert_eq!(before.1, events.drops.len());
                 }

@@ -8,6 +8,7 @@
 //! COUNT values were never sent, so they are given to the packets that follow.
 
 use super::World;
+use super::packet::GnbPacket;
 
 impl World {
     /// Has the DU give back the SDUs of a bearer that it has not begun to send.
@@ -15,8 +16,16 @@ impl World {
         if !self.split.recall {
             return;
         }
-        self.discards.push(self.now_us + u64::from(self.split.f1_delay_us), index);
-        self.run_take_backs();
+        match u64::from(self.split.f1_delay_us) {
+            0 => {
+                if let Some(place) = self.bearers[index as usize].cell
+                    && let Some(packets) = self.cell.take_unsent(place)
+                {
+                    self.return_to_cu(index, packets);
+                }
+            }
+            f1_delay_us => self.discards.push(self.now_us + f1_delay_us, index),
+        }
     }
 
     /// Discards that reach the DU and packets that are the CU's again.
@@ -24,23 +33,26 @@ impl World {
         let (now_us, f1_delay_us) = (self.now_us, u64::from(self.split.f1_delay_us));
         while let Some((_, index)) = self.discards.pop_due(now_us) {
             let Some(place) = self.bearers[index as usize].cell else { continue };
-            let packets = self.cell.take_unsent(place);
-            if !packets.is_empty() {
-                self.taken_back.push(now_us + f1_delay_us, (index, packets));
+            if let Some(packets) = self.cell.take_unsent(place) {
+                self.taken_back.push(now_us + f1_delay_us, (index, packets.collect()));
             }
         }
         while let Some((_, (index, packets))) = self.taken_back.pop_due(now_us) {
-            let bearer = &mut self.bearers[index as usize];
-            if bearer.cell.is_none() {
-                bearer.measured.released_packets += packets.len() as u64;
-                continue;
-            }
-            let packets = packets.into_iter().map(|packet| {
-                let ingress_us = packet.ingress_us;
-                (packet, ingress_us)
-            });
-            bearer.tc.take_back(packets.collect(), now_us);
+            self.return_to_cu(index, packets.into_iter());
             self.poll_bearer(index);
         }
+    }
+
+    fn return_to_cu(&mut self, index: u32, packets: impl ExactSizeIterator<Item = GnbPacket>) {
+        let bearer = &mut self.bearers[index as usize];
+        if bearer.cell.is_none() {
+            bearer.measured.released_packets += packets.len() as u64;
+            return;
+        }
+        let packets = packets.map(|packet| {
+            let ingress_us = packet.ingress_us;
+            (packet, ingress_us)
+        });
+        bearer.tc.take_back(packets, self.now_us);
     }
 }

@@ -177,15 +177,16 @@ impl<P: Sdu> Cell<P> {
         Some(bearer.tx.into_sdus().collect())
     }
 
-    /// Takes back, oldest first, the SDUs of which no byte has left; empty for a bearer that is
+    /// Takes back, oldest first, the SDUs of which no byte has left; `None` for a bearer that is
     /// not there. PDCP discards them (38.323 §5.3, in the DU on the CU's word: 38.425 §5.4.1, DL
     /// discard) and may send them again later, so they count again when they come.
-    pub fn take_unsent(&mut self, index: BearerIndex) -> Vec<P> {
-        let Some(bearer) = self.bearers.get_mut(index).and_then(Option::as_mut) else {
-            return Vec::new();
-        };
+    pub fn take_unsent(
+        &mut self,
+        index: BearerIndex,
+    ) -> Option<impl ExactSizeIterator<Item = P> + use<P>> {
+        let bearer = self.bearers.get_mut(index)?.as_mut()?;
         let before = bearer.tx.demand_bytes();
-        let sdus = bearer.tx.take_unsent().collect();
+        let sdus = bearer.tx.take_unsent();
         let given_back = before - bearer.tx.demand_bytes();
         if let Some(ue) = self.ues[bearer.ue].as_mut() {
             ue.backlog_bytes -= given_back;
@@ -194,7 +195,7 @@ impl<P: Sdu> Cell<P> {
                 self.slices[ue.slice].backlogged.retain(|other| *other != bearer.ue);
             }
         }
-        sdus
+        Some(sdus)
     }
 
     /// Gives a UE another channel from the next slot on.

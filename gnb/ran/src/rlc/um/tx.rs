@@ -103,7 +103,7 @@ impl<P> UmTransmitter<P> {
 
     /// Gives back, oldest first, the SDUs of which no byte has left (38.322 §5.4: an SDU is
     /// discarded on PDCP's word only if no segment of it was submitted to lower layers).
-    pub fn take_unsent(&mut self) -> impl Iterator<Item = P> {
+    pub fn take_unsent(&mut self) -> impl ExactSizeIterator<Item = P> + use<P> {
         let kept = usize::from(self.sent_of_head > 0);
         let unsent = self.queue.split_off(kept.min(self.queue.len()));
         self.bytes -= unsent.iter().map(|queued| queued.bytes).sum::<u32>();
