@@ -183,6 +183,8 @@ pub struct FlowMeasurement {
     pub flow: String,
     /// Application bytes that arrived in order.
     pub goodput_bytes: u64,
+    /// Its last round trip, of a ping.
+    pub rtt_us: Option<u64>,
 }
 
 /// State read when metrics are scraped.

@@ -93,6 +93,7 @@ impl E2World for World {
             .map(|sample| FlowMeasurement {
                 flow: sample.name,
                 goodput_bytes: sample.goodput_bytes,
+                rtt_us: sample.rtt_us,
             })
             .collect();
         Measurements { bearers, flows }

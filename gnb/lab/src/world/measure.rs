@@ -1,10 +1,8 @@
 //! What happened: samples each ms, snapshots and the summary of a run.
 
-use super::snapshot::{BearerSample, CellSample, FlowSample, PacketSample};
-use super::summary::{
-    BearerSummary, CellSummary, DelayMs, FlowSummary, Summary, percent,
-};
 use super::World;
+use super::snapshot::{BearerSample, CellSample, FlowSample, PacketSample};
+use super::summary::{BearerSummary, CellSummary, DelayMs, FlowSummary, Summary, percent};
 
 impl World {
     /// Keeps a row per bearer and ms from now on, or no longer; see
@@ -99,6 +97,7 @@ impl World {
                 rnti: flow.rnti,
                 drb: flow.drb,
                 goodput_bytes: flow.ends.goodput_bytes(),
+                rtt_us: flow.ends.rtt().and_then(|rtt| rtt.samples().last().map(|last| last.1)),
             })
             .collect()
     }

@@ -48,6 +48,8 @@ pub struct FlowSample {
     pub drb: u8,
     /// Payload handed to the application.
     pub goodput_bytes: u64,
+    /// Its last round trip, of a ping.
+    pub rtt_us: Option<u64>,
 }
 
 /// Downlink PRBs of the cell, cumulative.

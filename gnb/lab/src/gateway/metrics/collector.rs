@@ -80,6 +80,21 @@ impl WorldCollector {
         }
         Ok(())
     }
+
+    fn round_trips(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let mut metric = encoder.encode_descriptor(
+            "flow_rtt_seconds",
+            "Last round trip of a ping.",
+            None,
+            MetricType::Gauge,
+        )?;
+        for flow in &self.0.measurements.flows {
+            let Some(rtt_us) = flow.rtt_us else { continue };
+            let labels = FlowLabels { flow: flow.flow.clone() };
+            metric.encode_family(&labels)?.encode_gauge(&(float(rtt_us) / 1e6))?;
+        }
+        Ok(())
+    }
 }
 
 #[allow(clippy::cast_precision_loss)] // PRBs of one second are far below 2^52
@@ -111,6 +126,7 @@ impl Collector for WorldCollector {
         )?;
         self.prb_ratio(&mut encoder)?;
         self.goodput(&mut encoder)?;
+        self.round_trips(&mut encoder)?;
         encoder
             .encode_descriptor(
                 "node_time_seconds",

@@ -190,7 +190,14 @@ mod tests {
                     rlc_occupancy_bytes: 1500,
                     tc_backlog_bytes: 9000,
                 }],
-                flows: vec![FlowMeasurement { flow: "bulk".to_owned(), goodput_bytes: 77 }],
+                flows: vec![
+                    FlowMeasurement { flow: "bulk".to_owned(), goodput_bytes: 77, rtt_us: None },
+                    FlowMeasurement {
+                        flow: "ping".to_owned(),
+                        goodput_bytes: 0,
+                        rtt_us: Some(12_500),
+                    },
+                ],
             },
             prb_last_second: vec![CellMeasurement {
                 node_id: "gnb".to_owned(),
@@ -206,6 +213,7 @@ mod tests {
             r#"sojourn_tc_backlog_bytes{node="gnb",ue="17",drb="1"} 9000.0"#,
             r#"sojourn_prb_used_ratio{node="gnb"} 0.25"#,
             r#"sojourn_flow_goodput_bytes_total{flow="bulk"} 77"#,
+            r#"sojourn_flow_rtt_seconds{flow="ping"} 0.0125"#,
             "sojourn_node_time_seconds_total 2.5",
             r#"sojourn_gateway_indications_total{ran_function_oid="1.143"} 3"#,
             r#"sojourn_gateway_indications_dropped_total{ran_function_oid="1.143"} 1"#,
@@ -216,5 +224,6 @@ mod tests {
         ] {
             assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
         }
+        assert!(!text.contains(r#"sojourn_flow_rtt_seconds{flow="bulk"}"#), "bulk has no echo");
     }
 }
