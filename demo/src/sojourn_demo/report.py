@@ -97,12 +97,13 @@ def _plots(recording: Recording, without: Recording, summary: dict[str, Any]) ->
             axis.axvline(decision["at_s"], color="#b03050", linewidth=1, linestyle=":")
         axis.grid(alpha=0.25)
         axis.legend(loc="upper right", frameon=False, fontsize=9)
-    for decision in summary["decisions"]:
+    for number, decision in enumerate(summary["decisions"]):
         axes[0].annotate(
             decision["template"],
             (decision["at_s"], 1),
             xycoords=("data", "axes fraction"),
-            xytext=(3, -12),
+            # Decisions may follow each other closely: their names go down in steps.
+            xytext=(3, -12 - 11 * (number % 6)),
             textcoords="offset points",
             color="#b03050",
             fontsize=9,
