@@ -211,8 +211,10 @@ fn refusals_name_cause_and_element() {
     let mut world = run("default.yaml", 1.0, &[]);
     let stranger = BearerId { ue: UeId::Rnti(1), drb: 1 };
     let elsewhere = Transaction { bearer: stranger, ..replace("fq_codel") };
-    let by_f1ap =
-        Transaction { bearer: BearerId { ue: UeId::GnbCuUeF1apId(1), drb: 1 }, ..elsewhere.clone() };
+    let by_f1ap = Transaction {
+        bearer: BearerId { ue: UeId::GnbCuUeF1apId(1), drb: 1 },
+        ..elsewhere.clone()
+    };
     let stale = Transaction { expected_revision: Some(99), ..replace("fq_codel") };
     let feed = ForecastFeed { bearers: vec![forecast()] };
     let table = [
@@ -380,10 +382,8 @@ fn what_no_ran_function_takes_is_an_error() {
     let bad_action = SubscriptionRequest { action_definitions: vec![vec![0xff; 9]], ..no_action };
     let error = world.subscribe(&bad_action).unwrap_err();
     assert!(matches!(error, SubscribeError::ActionDefinition { index: 0, .. }), "{error}");
-    let extra = SubscriptionRequest {
-        action_definitions: vec![vec![1]],
-        ..periodic(RanFunction::Rlc, 1)
-    };
+    let extra =
+        SubscriptionRequest { action_definitions: vec![vec![1]], ..periodic(RanFunction::Rlc, 1) };
     assert!(world.subscribe(&extra).is_err());
     let error = world.control("1.2.3", &[], &[]).unwrap_err();
     assert!(matches!(error, ControlError::UnknownRanFunction { .. }), "{error}");

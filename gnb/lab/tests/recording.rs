@@ -95,7 +95,8 @@ fn the_same_seed_writes_the_same_bytes() {
         assert!(output.status.success(), "{output:?}");
     }
     for file in ["bearers.parquet", "flows.parquet"] {
-        let [a, b, other] = [0, 1, 2].map(|i: usize| std::fs::read(folders[i].0.join(file)).unwrap());
+        let [a, b, other] =
+            [0, 1, 2].map(|i: usize| std::fs::read(folders[i].0.join(file)).unwrap());
         assert!(a == b, "{file} differs between two runs of one seed");
         assert!(a != other, "{file} does not depend on the seed");
     }

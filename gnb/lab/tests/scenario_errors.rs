@@ -39,7 +39,10 @@ fn each_wrong_element_is_named() {
         ("cell.rat=5g", "cell.rat: unknown value '5g'; expected 'nr' or 'lte'"),
         ("cell.scs_khz=20", "cell.scs_khz: 20; expected 15, 30, 60 or 120"),
         ("cell.antennas=4", "cell.antennas: unknown key 'antennas'; expected one of"),
-        ("cell.reserved={period_slots: 10, slots: [2, 10], n_prb: 1}", "cell.reserved.slots[1]: 10"),
+        (
+            "cell.reserved={period_slots: 10, slots: [2, 10], n_prb: 1}",
+            "cell.reserved.slots[1]: 10",
+        ),
         ("duration_s=0", "duration_s: 0 is below 0.001"),
         ("split.f1_delay_us=2000000", "split.f1_delay_us: 2000000 is outside 0..=1000000"),
         ("ues=[]", "ues: empty; expected at least one UE"),

@@ -75,7 +75,9 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Serve(args) => serve::serve(args),
         Command::ReplayAqm => replay(),
-        Command::Schema { of: SchemaOf::Scenario } => print_line(&format!("{:#}", scenario::json_schema())),
+        Command::Schema { of: SchemaOf::Scenario } => {
+            print_line(&format!("{:#}", scenario::json_schema()))
+        }
     };
     let failure = match result {
         Ok(()) => return ExitCode::SUCCESS,

@@ -41,7 +41,8 @@ pub(super) fn serve(args: ServeArgs) -> Result<(), Failure> {
         return gateway::serve(world, args.options).map_err(Failure::from);
     };
     let recorder = Recorder::begin(&folder, &command_line(), &mut world, false)?;
-    let recorded = Recorded(Arc::new(Mutex::new(Inner { world, recorder, failed: None, noted_us: 0 })));
+    let recorded =
+        Recorded(Arc::new(Mutex::new(Inner { world, recorder, failed: None, noted_us: 0 })));
     let kept = recorded.clone();
     let served = gateway::serve(recorded, args.options);
     // What was recorded is written however serving ended.

@@ -10,11 +10,11 @@ const MAX_ROWS: usize = 20;
 
 /// Two tables, flows and bearers, and a line for the cell.
 pub(super) fn of(summary: &Summary) -> String {
-    let mut flows = begin(&[
-        "flow", "kind", "Mbit/s", "lost", "one-way p50", "p95 ms", "RTT p50", "p95 ms",
-    ]);
+    let mut flows =
+        begin(&["flow", "kind", "Mbit/s", "lost", "one-way p50", "p95 ms", "RTT p50", "p95 ms"]);
     for flow in summary.flows.iter().take(MAX_ROWS) {
-        let rtt = |pick: fn(&DelayMs) -> f64| flow.rtt_ms.as_ref().map_or(String::new(), |d| ms(pick(d)));
+        let rtt =
+            |pick: fn(&DelayMs) -> f64| flow.rtt_ms.as_ref().map_or(String::new(), |d| ms(pick(d)));
         flows.add_row(vec![
             flow.name.clone(),
             flow.kind.to_owned(),
@@ -27,7 +27,14 @@ pub(super) fn of(summary: &Summary) -> String {
         ]);
     }
     let mut bearers = begin(&[
-        "RNTI/DRB", "pipeline", "TC drops", "marks", "RLC drops", "HOL p95", "RLC p95", "SDAP+RLC p95 ms",
+        "RNTI/DRB",
+        "pipeline",
+        "TC drops",
+        "marks",
+        "RLC drops",
+        "HOL p95",
+        "RLC p95",
+        "SDAP+RLC p95 ms",
     ]);
     for bearer in summary.bearers.iter().take(MAX_ROWS) {
         bearers.add_row(vec![

@@ -135,10 +135,8 @@ fn queue(trail: &Trail) -> String {
         name: name.to_owned(),
         points: timed(trail.points.iter().map(|point| bytes(point) as f64 / 1e6)),
     };
-    let lines = [
-        line("RLC buffer", |point| point.rlc_bytes),
-        line("TC pipeline", |point| point.tc_bytes),
-    ];
+    let lines =
+        [line("RLC buffer", |point| point.rlc_bytes), line("TC pipeline", |point| point.tc_bytes)];
     let hol = Line {
         name: "head of line".to_owned(),
         points: timed(trail.points.iter().map(|point| point.hol_us as f64 / 1e3)),

@@ -42,9 +42,10 @@ fn draw(
     chart.configure_mesh().x_desc("s").y_desc(unit).light_line_style(WHITE).draw()?;
     for (line, colour) in lines.iter().zip(COLOURS.iter().cycle()) {
         let series = LineSeries::new(line.points.iter().copied(), colour);
-        chart.draw_series(series)?.label(&*line.name).legend(move |(x, y)| {
-            PathElement::new(vec![(x, y), (x + 16, y)], colour)
-        });
+        chart
+            .draw_series(series)?
+            .label(&*line.name)
+            .legend(move |(x, y)| PathElement::new(vec![(x, y), (x + 16, y)], colour));
     }
     if lines.len() > 1 {
         chart.configure_series_labels().background_style(WHITE.mix(0.8)).draw()?;

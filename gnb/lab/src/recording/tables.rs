@@ -194,8 +194,7 @@ pub(super) fn write_flows(path: &Path, world: &World) -> Result<(), RecordingErr
         let rtt = flow.rtt().map(|rtt| rtt.samples().to_vec()).unwrap_or_default();
         let one_way = flow.one_way_delay().samples().to_vec();
         let goodput = cumulative_goodput(flow, world.now_us());
-        for (quantity, samples) in
-            [("rtt", rtt), ("one_way", one_way), ("goodput_bytes", goodput)]
+        for (quantity, samples) in [("rtt", rtt), ("one_way", one_way), ("goodput_bytes", goodput)]
         {
             if samples.is_empty() {
                 continue;

@@ -75,8 +75,18 @@ mod tests {
 
     #[test]
     fn volumes_and_rates_are_of_the_period() {
-        let before = UeCounters { pdcp_dl_bytes: 1_000, drained_bytes: 500, prb_dl: 10, ..UeCounters::default() };
-        let now = UeCounters { pdcp_dl_bytes: 13_500, drained_bytes: 3_000, prb_dl: 60, pdcp_ul_bytes: 125 };
+        let before = UeCounters {
+            pdcp_dl_bytes: 1_000,
+            drained_bytes: 500,
+            prb_dl: 10,
+            ..UeCounters::default()
+        };
+        let now = UeCounters {
+            pdcp_dl_bytes: 13_500,
+            drained_bytes: 3_000,
+            prb_dl: 60,
+            pdcp_ul_bytes: 125,
+        };
         let values = measure(&MEASUREMENTS, &before, &now, 1_500.0, 100);
         assert_eq!(values["DRB.PdcpSduVolumeDL"], 100.0);
         assert_eq!(values["DRB.UEThpDl"], 200.0);

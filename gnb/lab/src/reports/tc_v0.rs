@@ -41,7 +41,9 @@ fn scheduler(scheduler: &Scheduler) -> SchedulerStatus {
         Scheduler::StrictPriority { order } => SchedulerStatus::Priority {
             q_prio: order
                 .iter()
-                .flat_map(|target| (0..target.count).map(|i| u32::from(target.first) + u32::from(i)))
+                .flat_map(|target| {
+                    (0..target.count).map(|i| u32::from(target.first) + u32::from(i))
+                })
                 .take(MAX_QUEUES)
                 .collect(),
         },
@@ -85,9 +87,10 @@ fn address(prefix: &Prefix) -> i64 {
 }
 
 fn queues(pipeline: &Pipeline, status: &PipelineStatus) -> Vec<QueueStatus> {
-    let ids = pipeline.queues.iter().flat_map(|set| {
-        (0..set.count).map(move |offset| (set.first.saturating_add(offset), set))
-    });
+    let ids = pipeline
+        .queues
+        .iter()
+        .flat_map(|set| (0..set.count).map(move |offset| (set.first.saturating_add(offset), set)));
     let mut ids: Vec<_> = ids.take(MAX_QUEUES).collect();
     ids.sort_by_key(|(id, _)| *id);
     ids.into_iter().map(|(id, set)| queue(id, set, status)).collect()

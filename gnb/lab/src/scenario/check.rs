@@ -6,7 +6,8 @@ use std::ops::RangeInclusive;
 
 use super::Violation;
 use super::model::{
-    Cell, Channel, Drb, Flow, FlowKind, FlowUe, MacScheduler, Rat, McsTable, RlcAqm, Scenario, Split, Tdd, Ue,
+    Cell, Channel, Drb, Flow, FlowKind, FlowUe, MacScheduler, McsTable, Rat, RlcAqm, Scenario,
+    Split, Tdd, Ue,
 };
 
 type Check = Result<(), Violation>;
@@ -67,7 +68,7 @@ fn cell(cell: &Cell) -> Check {
     }
     if let Some(reserved) = &cell.reserved {
         within("cell.reserved.period_slots", reserved.period_slots, 1..=10_240)?;
-        within("cell.reserved.n_prb", reserved.n_prb, 1..=cell.n_prb)?;
+        within("cell.reserved.n_prb", reserved.n_prb, 1..=275)?;
         for (index, slot) in reserved.slots.iter().enumerate() {
             let path = format!("cell.reserved.slots[{index}]");
             within(path, *slot, 0..=reserved.period_slots - 1)?;

@@ -108,7 +108,7 @@ pub struct Reserved {
     pub period_slots: u16,
     /// The slots concerned, from 0.
     pub slots: Vec<u16>,
-    /// PRBs not available there; `n_prb` of the cell leaves none.
+    /// PRBs not available there; as many as the cell has, or more, leave none.
     #[schemars(range(min = 1, max = 275))]
     pub n_prb: u16,
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use e2sm_tc::v1::{BearerId, PipelineChange, Transaction, UeId};
 use ran::{
-    AtEnd, BearerConfig, Cell, CellConfig, Duplexing, McsSeries, Numerology, SliceShare, TddPattern, Uplink,
-    UplinkConfig,
+    AtEnd, BearerConfig, Cell, CellConfig, Duplexing, McsSeries, Numerology, SliceShare,
+    TddPattern, Uplink, UplinkConfig,
 };
 use tc_rf::{TrafficControl, templates};
 use traffic::{
@@ -20,8 +20,8 @@ use super::random::SplitMix64;
 use super::rlc_queue::RlcQueue;
 use super::sdap_clock::SdapClock;
 use crate::scenario::{
-    self, Channel, CongestionControl, Drb, Flow, FlowKind, FlowUe, LoadedScenario,
-    MAX_TRACE_BYTES, MacScheduler, PipelineSpec, Rat, ScenarioError, Violation, read_bounded,
+    self, Channel, CongestionControl, Drb, Flow, FlowKind, FlowUe, LoadedScenario, MAX_TRACE_BYTES,
+    MacScheduler, PipelineSpec, Rat, ScenarioError, Violation, read_bounded,
 };
 
 const IP_UDP_HEADER_BYTES: u32 = 28;
@@ -94,8 +94,11 @@ impl Builder<'_> {
             for offset in 0..ue.count {
                 let rnti = ue.rnti + offset;
                 let mut own = Vec::with_capacity(ue.drbs.len());
-                let config =
-                    ran::UeConfig { rnti, channel: channel.clone(), slice: slice_of(scenario, entry) };
+                let config = ran::UeConfig {
+                    rnti,
+                    channel: channel.clone(),
+                    slice: slice_of(scenario, entry),
+                };
                 trial
                     .add_ue(config.clone())
                     .map_err(|error| Violation::new(&*path, error.to_string()))?;
@@ -128,11 +131,13 @@ impl Builder<'_> {
     fn channel(&mut self, channel: &Channel, path: &str) -> Result<ran::Channel, Violation> {
         match channel {
             Channel::FixedMcs(mcs) => Ok(ran::Channel::FixedMcs(*mcs)),
-            Channel::McsSeries(series) => {
-                McsSeries::new(u64::from(series.period_ms) * 1000, series.values.clone(), AtEnd::Loop)
-                    .map(ran::Channel::McsSeries)
-                    .map_err(|error| Violation::new(format!("{path}.mcs_series"), error.to_string()))
-            }
+            Channel::McsSeries(series) => McsSeries::new(
+                u64::from(series.period_ms) * 1000,
+                series.values.clone(),
+                AtEnd::Loop,
+            )
+            .map(ran::Channel::McsSeries)
+            .map_err(|error| Violation::new(format!("{path}.mcs_series"), error.to_string())),
             Channel::Mahimahi(trace) => {
                 let path = format!("{path}.mahimahi.path");
                 let wrong =
@@ -140,9 +145,8 @@ impl Builder<'_> {
                 if !self.traces.contains_key(&trace.path) {
                     let file = self.loaded.directory.join(Path::new(&trace.path));
                     let bytes = read_bounded(&file, MAX_TRACE_BYTES).map_err(wrong)?;
-                    let text = String::from_utf8(bytes).map_err(|_| {
-                        wrong("not text; expected one integer a line".to_owned())
-                    })?;
+                    let text = String::from_utf8(bytes)
+                        .map_err(|_| wrong("not text; expected one integer a line".to_owned()))?;
                     let parsed = ran::MahimahiTrace::parse(&text)
                         .map_err(|error| wrong(error.to_string()))?;
                     self.traces.insert(trace.path.clone(), parsed);
@@ -300,10 +304,7 @@ fn scheduler(scenario: &scenario::Scenario) -> ran::SchedulerConfig {
         MacScheduler::FixedPartition => ran::SchedulerConfig::FixedPartition(
             (0..=u8::MAX)
                 .zip(&scenario.ues)
-                .map(|(slice, ue)| SliceShare {
-                    slice,
-                    percent: ue.prb_share_percent.unwrap_or(0),
-                })
+                .map(|(slice, ue)| SliceShare { slice, percent: ue.prb_share_percent.unwrap_or(0) })
                 .collect(),
         ),
     }
@@ -379,7 +380,9 @@ fn flow_config(flow: &Flow) -> FlowConfig {
         FlowKind::Ping => {
             let default = PingConfig::default();
             AppConfig::Ping(PingConfig {
-                interval_us: flow.interval_ms.map_or(default.interval_us, |ms| u64::from(ms) * 1000),
+                interval_us: flow
+                    .interval_ms
+                    .map_or(default.interval_us, |ms| u64::from(ms) * 1000),
                 payload_bytes: flow
                     .packet_bytes
                     .map_or(default.payload_bytes, |bytes| bytes - IP_UDP_HEADER_BYTES),

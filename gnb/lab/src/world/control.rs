@@ -1,8 +1,8 @@
 //! RIC control of the TC RAN function.
 
 use e2sm_tc::v1::{
-    self, BearerId, Cause, ControlHeader, ControlMessage, ControlOutcome, Pacer,
-    PipelineChange, Transaction, UeId,
+    self, BearerId, Cause, ControlHeader, ControlMessage, ControlOutcome, Pacer, PipelineChange,
+    Transaction, UeId,
 };
 use e2sm_tc::{DecodeError, v0};
 
@@ -19,11 +19,7 @@ impl World {
     ) -> ControlReply {
         if function == RanFunction::TcV0 {
             return match self.apply_v0(header, message) {
-                Ok(outcome) => ControlReply {
-                    acknowledged: true,
-                    outcome,
-                    detail: String::new(),
-                },
+                Ok(outcome) => ControlReply { acknowledged: true, outcome, detail: String::new() },
                 Err(detail) => ControlReply { acknowledged: false, outcome: Vec::new(), detail },
             };
         }
@@ -137,8 +133,11 @@ fn refused(cause: Cause, element: &str, detail: String) -> ControlOutcome {
 }
 
 fn malformed(part: &str, error: &DecodeError) -> ControlOutcome {
-    let element =
-        if error.element.is_empty() { part.to_owned() } else { format!("{part}.{}", error.element) };
+    let element = if error.element.is_empty() {
+        part.to_owned()
+    } else {
+        format!("{part}.{}", error.element)
+    };
     refused(Cause::Malformed, &element, error.to_string())
 }
 

@@ -209,7 +209,8 @@ fn policer(pipeline: &Pipeline, control: &PolicerControl) -> Result<Vec<Pipeline
 fn queue(pipeline: &Pipeline, control: &QueueControl) -> Result<Vec<PipelineEdit>, String> {
     match control {
         QueueControl::Add(parameters) => {
-            let taken = pipeline.queues.iter().map(|set| u32::from(set.first) + u32::from(set.count));
+            let taken =
+                pipeline.queues.iter().map(|set| u32::from(set.first) + u32::from(set.count));
             let set = QueueSet {
                 first: id(taken.max().unwrap_or(0), "queue")?,
                 count: 1,

@@ -255,10 +255,8 @@ impl World {
     }
 
     fn check_threshold(&mut self, subscription: &mut Subscription, index: u32) {
-        let (
-            When::Above { quantity, above, hysteresis, min_interval_us },
-            What::TcV1(actions),
-        ) = (subscription.when, &subscription.what)
+        let (When::Above { quantity, above, hysteresis, min_interval_us }, What::TcV1(actions)) =
+            (subscription.when, &subscription.what)
         else {
             return;
         };
