@@ -126,7 +126,7 @@ async def pipeline_status(gateway: str, wanted: Callable[[dict[str, Any]], bool]
     """The first report of the bearer's pipeline that is as wanted."""
     trigger = e2sm_tc.encode("event-trigger", {"periodic": {"period_ms": 10}})
     action = e2sm_tc.encode(
-        "action-definition", {"style": "pipeline_status", "bearers": [], "top_flows": 0}
+        "action-definition", {"style": "pipeline_status", "bearers": [], "top_flows": 1}
     )
     async with (
         asyncio.timeout(PATIENCE_S),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import urllib.request
 from pathlib import Path
 
-from loop import Program, controlled, loop_in, pipeline_status, safe
+from loop import PATIENCE_S, Program, controlled, loop_in, pipeline_status, safe
 
 
 def scrape(program: Program) -> str:
@@ -59,7 +60,9 @@ async def test_a_gnb_that_comes_back_is_cured_again(tmp_path: Path) -> None:
         await pipeline_status(gateway, controlled)
         assert controller.running
         assert forecaster.running
-        assert 'source="persistence"} 1.0' in scrape(forecaster)
+        async with asyncio.timeout(PATIENCE_S):
+            while 'source="persistence"} 1.0' not in scrape(forecaster):
+                await asyncio.sleep(0.1)
 
 
 async def test_xapps_wait_for_a_gateway_that_is_not_there_yet(tmp_path: Path) -> None:
