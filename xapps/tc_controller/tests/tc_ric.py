@@ -127,6 +127,11 @@ class Lab:
         every = [json.loads(line) for line in self.log.read_text().splitlines()]
         return [record for record in every if not events or record["event"] in events]
 
+    def changes(self) -> list[dict[str, Any]]:
+        """Controls that reached the node and ask for a change."""
+        every = [tc.decode("control", control.message) for control in self.ric.controls]
+        return [c for c in every if not c.get("transaction", {"dry_run": False})["dry_run"]]
+
     def metric(self, name: str, **labels: str) -> float:
         value = self.registry.get_sample_value(f"sojourn_controller_{name}", labels)
         return 0.0 if value is None else value

@@ -140,6 +140,8 @@ class TcFunction:
         expected = change["expected_revision"]
         if expected is not None and expected != self.revision:
             return self._stale()
+        if change["dry_run"]:
+            return {"accepted": {"revision": self.revision, "lease_ms": None}}
         self.install(None if change["change"] == "safe" else change["change"]["replace"], now_us)
         lease_ms = change["lease_ms"]
         self.lease_until_us = None if lease_ms is None else now_us + lease_ms * 1000

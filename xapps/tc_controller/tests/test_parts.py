@@ -35,6 +35,7 @@ from tc_controller.core.utilisation import PrbWindow
 from tc_controller.latency import Recent
 from tc_controller.policy_file import parse_policy
 from tc_controller.state_file import read_state, set_aside, write_json
+from tc_controller.warm_up import rehearse
 from tc_world import MAC_FIELDS, NODE, RLC_FIELDS, RNTI, World, bulk, ping
 
 BEARER = BearerKey(NODE, RNTI, 1)
@@ -381,6 +382,15 @@ def test_state_files_that_are_absent_empty_or_no_json(tmp_path: Path) -> None:
             read_state(path)
     assert set_aside(path).read_text() == "[" * 100_000
     assert not path.exists()
+
+
+# -------------------------------------------------------------------------- warm-up
+
+
+@pytest.mark.parametrize("ladder", ["[]", "[{template: fq_codel}, {template: l4s}]"])
+def test_the_rehearsal_goes_as_far_as_the_policy(ladder: str) -> None:
+    policy = parse_policy(f"version: 1\nrules: [{{name: r, ladder: {ladder}}}]")
+    assert (rehearse(policy) > 0) == (ladder != "[]")
 
 
 # -------------------------------------------------------------------------- latency

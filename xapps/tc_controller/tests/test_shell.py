@@ -123,7 +123,7 @@ def test_only_observes_for_as_long_as_told(tmp_path: Path) -> None:
         lab.add_node()
         lab.start(observe_for_s=2)
         await asyncio.sleep(1.9)
-        assert not lab.ric.controls
+        assert not lab.changes()
         assert lab.metric("violations_total", rule="r") == 1
         await asyncio.sleep(0.3)
         assert lab.model.tc.names() == ["fq_codel"]
@@ -164,7 +164,7 @@ def test_policy_reload_good_and_bad(tmp_path: Path) -> None:
         lab.write_policy("version: 1\nrules: 7\n")
         await asyncio.sleep(2)
         assert lab.metric("policy_reloads_total", result="refused") == 1
-        assert not lab.ric.controls, "the old policy holds"
+        assert not lab.changes(), "the old policy holds"
         lab.write_policy(POLICY)
         await asyncio.sleep(2)
         assert lab.metric("policy_reloads_total", result="loaded") == 1
@@ -210,6 +210,21 @@ def test_node_without_tc_function_is_watched_only(tmp_path: Path) -> None:
         assert lab.metric("bearers_watched", node=NODE) == 1
 
     assert not in_lab(tmp_path, scenario).ric.controls
+
+
+def test_a_control_that_changes_nothing_shows_whether_controls_get_through(tmp_path: Path) -> None:
+    async def scenario(lab: Lab) -> None:
+        lab.model.sources = []
+        lab.add_node()
+        lab.start()
+        await asyncio.sleep(2)
+        lab.restart_node()
+        await asyncio.sleep(2)
+
+    lab = in_lab(tmp_path, scenario)
+    assert len(lab.ric.controls) == 2, "one for each life of the node"
+    assert not lab.changes()
+    assert lab.model.tc.revision == 1
 
 
 def test_bad_messages_are_counted_and_survived(tmp_path: Path) -> None:

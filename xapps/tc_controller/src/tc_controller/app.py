@@ -21,10 +21,13 @@ from ric.sm import RLC_OID, TC_V1_OID, tc
 from tc_controller.core.actions import Action, SaveDesired, SendControl, WriteRecord
 from tc_controller.core.controller import TICK_US, Controller
 from tc_controller.core.inputs import (
+    Accepted,
     ForecastReport,
+    Ie,
     NodeDown,
     NodeUp,
     Outcome,
+    PipelineReport,
     Refused,
     Unanswered,
     parse_outcome,
@@ -40,6 +43,7 @@ from tc_controller.reports import report_of
 from tc_controller.settings import ControllerSettings
 from tc_controller.state_file import read_state, set_aside, write_json
 from tc_controller.subscriptions import capabilities, subscribe_all
+from tc_controller.warm_up import probe, rehearse
 
 OffLoop = Callable[[Callable[[], None]], Awaitable[None]]
 
@@ -77,6 +81,7 @@ class ControllerApp:
         self._resubscribe = asyncio.Event()
         self._subscription: dict[str, int] = {}
         self._runs: dict[str, object] = {}
+        self._probed: set[str] = set()
         ControllerCollector(self.controller, self._shell, xapp.registry)
 
     async def main(self) -> None:
@@ -95,6 +100,7 @@ class ControllerApp:
             if settings.observe_for_s > 0:
                 self.controller.acting = False
             xapp.on_stop(self._stopping)
+            rehearse(self.controller.policy)
             tasks = [
                 xapp.supervise("nodes", self._watch_nodes),
                 xapp.supervise("tick", self._tick),
@@ -125,6 +131,7 @@ class ControllerApp:
 
     async def _watch_node(self, node: Node) -> None:
         run = self._runs[node.id] = object()
+        self._probed.discard(node.id)
         self._perform(
             self.controller.on_node_event(self._now_us(), NodeUp(node.id, capabilities(node)))
         )
@@ -165,6 +172,8 @@ class ControllerApp:
         is_rlc = indication.oid == RLC_OID
         if is_rlc:
             self._count_arrival(indication, now_us)
+        elif isinstance(report, PipelineReport) and report.node_id not in self._probed:
+            self._probe(report)
         self._perform(self.controller.on_indication(now_us, report))
         if is_rlc:
             took_us = self._now_us() - now_us
@@ -215,35 +224,62 @@ class ControllerApp:
     # ------------------------------------------------------------------ actions
 
     def _perform(self, actions: list[Action]) -> None:
+        if not actions:
+            return
+        loop = asyncio.get_running_loop()
         for action in actions:
             if isinstance(action, SendControl):
-                task = asyncio.get_running_loop().create_task(self._control(action))
+                task = loop.create_task(self._control(action))
                 self._sending.add(task)
                 task.add_done_callback(self._sending.discard)
-            elif isinstance(action, WriteRecord):
-                self._note(action)
-            else:
+            elif isinstance(action, SaveDesired):
                 self._unsaved = action
                 self._save.set()
+        records = [action for action in actions if isinstance(action, WriteRecord)]
+        if records:
+            # After the controls have left: a log can wait, a queue grows.
+            loop.call_soon(self._note_all, records)
+
+    def _note_all(self, actions: list[WriteRecord]) -> None:
+        for action in actions:
+            self._note(action)
 
     async def _control(self, action: SendControl) -> None:
         sent_us = self._now_us()
-        outcome = await self._outcome(action)
+        outcome = await self._outcome(action.bearer.node_id, action.header, action.message)
         now_us = self._now_us()
         if not isinstance(outcome, Unanswered):
             self.latencies.control.add(now_us - sent_us)
         self._perform(self.controller.on_control_answer(now_us, action.control_id, outcome))
 
-    async def _outcome(self, action: SendControl) -> Outcome:
+    def _probe(self, report: PipelineReport) -> None:
+        """Ask the node for nothing, to see whether it answers."""
+        if self._settings.dry_run or not report.statuses:
+            return
+        self._probed.add(report.node_id)
+        task = asyncio.get_running_loop().create_task(
+            self._probing(report.node_id, report.statuses[0]["bearer"])
+        )
+        self._sending.add(task)
+        task.add_done_callback(self._sending.discard)
+
+    async def _probing(self, node_id: str, bearer: Ie) -> None:
+        sent_us = self._now_us()
+        outcome = await self._outcome(node_id, *probe(bearer))
+        if isinstance(outcome, Accepted):
+            took_us = self._now_us() - sent_us
+            self._xapp.log.info("controls get through", node=node_id, round_trip_us=took_us)
+        else:
+            self._xapp.log.warning("a control that changes nothing failed", outcome=outcome)
+
+    async def _outcome(self, node_id: str, header_ie: Ie, message_ie: Ie) -> Outcome:
         try:
-            header = tc.encode("control-header", action.header)
-            message = tc.encode("control", action.message)
+            header = tc.encode("control-header", header_ie)
+            message = tc.encode("control", message_ie)
         except ServiceModelError as error:
             return Refused("malformed", "", str(error), None)
         try:
-            answer = await self._xapp.gateway.control(
-                action.bearer.node_id, TC_V1_OID, header, message
-            )
+            answer = await self._xapp.gateway.control(node_id, TC_V1_OID, header, message)
             if not answer.outcome:
                 return Unanswered(f"an answer without outcome: {answer.detail}")
             return parse_outcome(tc.decode("control-outcome", answer.outcome))

@@ -343,6 +343,11 @@ class BearerFlow:
 
     # ------------------------------------------------------------------- reports
 
+    def watch(self, view: PipelineView) -> None:
+        """A status report while only watching."""
+        if not self.controlled:
+            self.revision = view.revision
+
     def status(self, view: PipelineView, look: Look | None, now_us: int, out: list[Action]) -> None:
         """A status report of the bearer's pipeline."""
         if self.phase is Phase.REREADING:

@@ -220,7 +220,11 @@ class Controller:
             node.views[key] = view
             node.charge(key, view)
             flow = node.flows.get(key)
-            if flow is not None and self.acting:
+            if flow is None:
+                continue
+            if not self.acting:
+                flow.watch(view)
+            else:
                 flow.status(view, node.look(key), now_us, out)
                 node.sync(flow, now_us)
 

@@ -57,14 +57,15 @@ class DrainHistory:
         gives."""
         rows = self._rows(slot)
         steps = max(1, span_us // SEGMENT_US)
-        lowest: float | None = None
-        for end in range(steps, rows.size):
-            inside = rows[end - steps + 1 : end + 1]
-            if int(self._least[inside, slot].min()) == 0:
-                continue
-            rate = self._rate(slot, rows[end - steps], rows[end])
-            lowest = rate if lowest is None else min(lowest, rate)
-        return lowest
+        if rows.size <= steps:
+            return None
+        drained, at_us = self._drained[rows, slot], self._at_us[rows]
+        empty = np.cumsum(self._least[rows, slot] == 0)
+        backlogged = empty[steps:] == empty[:-steps]
+        if not bool(backlogged.any()):
+            return None
+        rates = (drained[steps:] - drained[:-steps]) * 8_000.0 / (at_us[steps:] - at_us[:-steps])
+        return float(rates[backlogged].min())
 
     def _rows(self, slot: int) -> NDArray[np.int64]:
         oldest = max(int(self._first[slot]), self._count - SEGMENTS)

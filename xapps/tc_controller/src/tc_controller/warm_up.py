@@ -1,0 +1,64 @@
+"""What is done once so that the first decision is as fast as the others.
+
+Python, NumPy, the codec and gRPC all do at first use what they never do again: together some ms,
+in the middle of the only decision of a quiet day.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+from typing import Any
+
+from ric.errors import ServiceModelError
+from ric.sm import rlc, tc
+
+from tc_controller.core.actions import SendControl
+from tc_controller.core.controller import Controller
+from tc_controller.core.inputs import Accepted, Ie, NodeUp, RlcReport
+from tc_controller.core.policy import Policy
+
+#: Above every bound a policy may set, µs.
+_BLOATED_US = 100_000_000
+
+
+def rehearse(policy: Policy) -> int:
+    """Let a scratch controller live through a violation; returns the controls it would have sent.
+
+    Then have the collector pass over all that is here to stay.
+    """
+    scratch = Controller(policy, id_prefix="rehearsal")
+    scratch.on_node_event(0, NodeUp("rehearsal", {}))
+    rows = rlc.zeros(1)
+    rows["rnti"], rows["rbid"] = 1, 1
+    rows["txsdu_wt_us"] = rows["txsdu_avg_time_to_tx"] = _BLOATED_US
+    sent = 0
+    period_us = policy.reports.rlc_period_ms * 1000
+    for report in range(1, 400):
+        at_us = report * period_us
+        rows["txpdu_bytes"] += 5_000
+        for action in scratch.on_indication(at_us, RlcReport("rehearsal", at_us, rows)):
+            if isinstance(action, SendControl):
+                sent += 1
+                with contextlib.suppress(ServiceModelError):
+                    tc.encode("control-header", action.header)
+                    tc.encode("control", action.message)
+                scratch.on_control_answer(at_us, action.control_id, Accepted(sent, None))
+    gc.collect()
+    gc.freeze()
+    return sent
+
+
+def probe(bearer: Ie) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Header and message of a control that is checked and answered but changes nothing: shows at
+    once whether controls get through, and opens their way."""
+    message = {
+        "transaction": {
+            "bearer": bearer,
+            "expected_revision": None,
+            "lease_ms": None,
+            "dry_run": True,
+            "change": "safe",
+        }
+    }
+    return {"style": 1, "correlation_id": 0}, message
