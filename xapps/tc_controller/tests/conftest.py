@@ -1,4 +1,4 @@
-"""Makes the helpers beside the tests importable, and warnings of hypothesis harmless."""
+"""Makes the helpers beside the tests importable."""
 
 import sys
 from pathlib import Path
