@@ -35,12 +35,13 @@ pub(crate) fn check(pipeline: &Pipeline) -> Result {
 }
 
 pub(crate) fn check_name(name: &str) -> Result {
-    let printable = name.chars().all(|c| !c.is_control());
-    if name.chars().count() > MAX_NAME || !printable {
+    // What the wire carries of a name (E2SM-TC v1, PipelineName).
+    let printable = name.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    if !(1..=MAX_NAME).contains(&name.len()) || !printable {
         return Err(PipelineError::new(
             Cause::OutOfRange,
             "name",
-            format!("{name:?}, expected at most {MAX_NAME} printable characters"),
+            format!("{name:?}, expected 1 to {MAX_NAME} printable ASCII characters"),
         ));
     }
     Ok(())

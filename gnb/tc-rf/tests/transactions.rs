@@ -488,3 +488,16 @@ fn a_bad_safe_pipeline_is_an_error() {
     let error = TrafficControl::<TestPacket>::new(BEARER, bad, 1).expect_err("no queues");
     assert_eq!((error.cause, error.element.as_str()), (Cause::OutOfRange, "queues"));
 }
+
+#[test]
+fn a_name_the_wire_cannot_carry_is_refused() {
+    let mut tc = control(by_port(1));
+    for name in ["", "déjà vu", "a\nb", &"x".repeat(65)] {
+        let renamed = Pipeline { name: name.to_owned(), ..by_port(2) };
+        let outcome = tc.apply(&replace(renamed), 0, &mut Recorder::default());
+        let ControlOutcome::Refused { cause, element, .. } = outcome else {
+            panic!("{name:?} was taken");
+        };
+        assert_eq!((cause, element.as_str()), (Cause::OutOfRange, "name"));
+    }
+}
