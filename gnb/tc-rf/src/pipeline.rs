@@ -129,6 +129,7 @@ impl<P: Packet> TrafficControl<P> {
         for queued in later {
             self.place(queued);
         }
+        self.pacer.rlc_given_back();
     }
 
     /// Queues a packet where the classifier says, whatever the limits.

@@ -142,3 +142,27 @@ fn the_status_reports_the_drain_of_the_rlc_buffer() {
     tc.rlc_status(&status, SECOND_US);
     assert_eq!(tc.status(SECOND_US).pacer.rlc_occupancy_bytes, status.occupancy_bytes);
 }
+
+#[test]
+fn what_is_taken_back_is_not_taken_for_bandwidth() {
+    for pacer in [Pacer::Bdp5g, Pacer::E5gBdp, DRQL] {
+        let mut tc = bearer(Pacer::None);
+        let mut rlc = Rlc::fdd(2289);
+        let mut down = Vec::new();
+        tc.rlc_status(&rlc.slot(0), 0);
+        for number in 0..5000 {
+            tc.ingress(packet(1, 1500, number), 0, &mut ());
+        }
+        tc.egress(0, &mut (), &mut |packet| down.push(packet));
+        let bloated = RlcStatus { occupancy_bytes: 7_500_000, ..rlc.slot(1000) };
+        tc.rlc_status(&bloated, 1000);
+        let paced = bdp_only(&TemplateParams { pacer, ..TemplateParams::default() });
+        tc.apply(&replace(paced), 1500, &mut ());
+        tc.take_back(down.into_iter().map(|packet| (packet, 0)), 1500);
+        assert_eq!(tc.backlog_packets(), 5000);
+        run(&mut tc, &mut rlc, (2000, 102_000), |_, _| {}, |_, _| {});
+        assert!(rlc.peak_bytes <= 50_000, "{pacer:?}: {} B went down at once", rlc.peak_bytes);
+        let share = rlc.drained_bytes * 1000 / rlc.capacity_bytes(100_000);
+        assert!(share >= 900, "{pacer:?}: {share} ‰ of the capacity");
+    }
+}

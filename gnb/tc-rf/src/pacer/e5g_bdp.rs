@@ -65,9 +65,9 @@ impl E5gBdp {
     fn set_tti(&mut self, status: &RlcStatus) {
         self.last_tti_us = status.at_us;
         self.tti_us = u64::from(status.tti_us.max(1));
-        // "The maximum capacity under the current MCS"; unknown is no limit.
+        // "The maximum capacity under the current MCS"; before it is known there is no limit.
         let capacity_bytes = u64::from(status.capacity_bytes_per_tti);
-        self.max_bytes = (capacity_bytes > 0).then_some(capacity_bytes);
+        self.max_bytes = (capacity_bytes > 0).then_some(capacity_bytes).or(self.max_bytes);
     }
 
     /// Algorithm 1.

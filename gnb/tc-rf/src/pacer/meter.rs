@@ -20,6 +20,12 @@ impl DrainMeter {
         self.sent_bytes += len_bytes;
     }
 
+    /// What left the buffer upwards was not drained.
+    pub(super) fn rlc_given_back(&mut self) {
+        self.sent_bytes = 0;
+        self.occupancy_bytes = 0;
+    }
+
     pub(super) fn status(&mut self, status: &RlcStatus) {
         let occupancy_bytes = u64::from(status.occupancy_bytes);
         let held_bytes = self.occupancy_bytes + std::mem::take(&mut self.sent_bytes);

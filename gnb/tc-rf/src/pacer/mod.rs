@@ -97,6 +97,17 @@ impl Pacer {
         }
     }
 
+    /// The RLC gave back what it had not begun to send. That is no drain: the next status must
+    /// not take it for bandwidth. At most one SDU is left, partly sent.
+    pub(crate) fn rlc_given_back(&mut self) {
+        if let Some(status) = &mut self.last_status {
+            status.occupancy_bytes = 0;
+            status.occupancy_packets = 0;
+        }
+        self.meter.rlc_given_back();
+        self.kind = Kind::new(&self.model, self.last_status.as_ref());
+    }
+
     pub(crate) fn status(&mut self, status: &RlcStatus, now_us: u64) {
         self.fed_us = now_us;
         self.meter.status(status);
