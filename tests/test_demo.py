@@ -1,0 +1,68 @@
+"""The demo as a person runs it, shortened: what it leaves, and what Ctrl-C leaves: nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+from loop import PATIENCE_S, ROOT
+
+DEMO = str(Path(sys.executable).parent / "sojourn-demo")
+
+
+async def start(out: Path, *arguments: str) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *(DEMO, "--out", str(out), *arguments),
+        cwd=ROOT,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        process_group=0,
+    )
+
+
+def running_with(argument: str) -> list[str]:
+    """Command lines of all processes that name `argument`."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (process / "cmdline").read_bytes().decode(errors="replace")
+        except OSError:
+            continue
+        if argument in command and int(process.name) != os.getpid():
+            found.append(command.replace("\0", " "))
+    return found
+
+
+async def test_a_short_demo_leaves_a_report_and_a_summary(tmp_path: Path) -> None:
+    demo = await start(tmp_path, "--before", "2", "--after", "5")
+    output, _ = await asyncio.wait_for(demo.communicate(), 4 * PATIENCE_S)
+    text = output.decode()
+    assert demo.returncode == 0, text
+    assert "metrics http://127.0.0.1:" in text
+    assert "Before and after" in text
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    before, after = summary["phases"]
+    assert (before["name"], after["name"]) == ("uncontrolled", "controlled")
+    assert after["ping_rtt_ms"]["p95"] < before["ping_rtt_ms"]["p95"]
+    assert summary["loop"]["indication_latency_us"]["p50"] > 0
+    assert summary["decisions"][0]["template"] == "fq_codel"
+    assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
+    assert running_with(str(tmp_path)) == []
+
+
+async def test_ctrl_c_stops_everything(tmp_path: Path) -> None:
+    demo = await start(tmp_path)
+    async with asyncio.timeout(PATIENCE_S):
+        # All three name the folder; the controller is the last to start.
+        while not any("tc-controller" in line for line in running_with(str(tmp_path))):
+            await asyncio.sleep(0.05)
+    demo.send_signal(signal.SIGINT)
+    output, _ = await asyncio.wait_for(demo.communicate(), PATIENCE_S)
+    assert demo.returncode == 130, output.decode()
+    assert "interrupted, all programs stopped" in output.decode()
+    assert "Traceback" not in output.decode()
+    assert running_with(str(tmp_path)) == []
