@@ -1,5 +1,8 @@
 //! The E2 side: reports say what the RAN does, controls do what they say or are refused by name.
 
+// The leniency of clippy.toml towards tests does not reach their helpers.
+#![allow(clippy::panic, clippy::unwrap_used)]
+
 mod common;
 
 use common::{flow, run, scenario};
@@ -185,6 +188,29 @@ fn a_transaction_takes_effect_and_its_lease_ends() {
     assert!((4_400_000..=4_401_000).contains(&at_us), "{at_us}");
     assert!(matches!(events[0].kind, EventKind::LeaseExpired { .. }), "{events:?}");
     assert_eq!(world.summary().bearers[0].pipeline, "transparent");
+}
+
+#[test]
+fn changing_pipelines_under_load_loses_no_packet() {
+    let flows = "flows=[{name: a, kind: udp_cbr, rate_kbps: 45000, stop_s: 4}, \
+                 {name: b, kind: voip, stop_s: 4}]";
+    for split in ["split={}", "split={f1_delay_us: 10000}", "split={recall: false}"] {
+        let mut world = World::new(&scenario("default.yaml", &[flows, split])).unwrap();
+        for (at_s, template) in (1..).zip(["fq_codel", "bdp_only", "transparent", "fq_codel"]) {
+            world.step_until(at_s * 800_000, &mut |_| {});
+            let transaction = ControlMessage::Transaction(replace(template));
+            let outcome = control(&mut world, 1, &transaction);
+            assert!(matches!(outcome, ControlOutcome::Accepted { .. }), "{outcome:?}");
+        }
+        world.step_until(20_000_000, &mut |_| {});
+        let summary = world.summary();
+        let bearer = &summary.bearers[0];
+        let drops = bearer.tc_dropped_packets + bearer.rlc_dropped_packets;
+        let sent: u64 = summary.flows.iter().map(|flow| flow.sent_packets).sum();
+        let received: u64 = summary.flows.iter().map(|flow| flow.received_packets).sum();
+        assert_eq!(received + drops, sent, "{split}");
+        assert_eq!(bearer.drained_packets + drops, bearer.ingress_packets, "{split}");
+    }
 }
 
 #[test]

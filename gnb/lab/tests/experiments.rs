@@ -1,5 +1,8 @@
 //! Committed scenarios run, and published orders hold.
 
+// The leniency of clippy.toml towards tests does not reach their helpers.
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use std::path::Path;
@@ -34,6 +37,8 @@ fn every_committed_scenario_runs_and_delivers() {
     }
 }
 
+type Column = (&'static str, fn(&Row) -> f64);
+
 /// irazabal2021 Table 2: the order of the schemes in each column.
 #[test]
 fn the_schemes_of_irazabal2021_stand_in_the_papers_order() {
@@ -42,7 +47,7 @@ fn the_schemes_of_irazabal2021_stand_in_the_papers_order() {
         .iter()
         .map(|scheme| (scheme.name, scheme.paper, mean(scheme, &folder, 5).unwrap()))
         .collect();
-    let columns: [(&str, fn(&Row) -> f64); 3] = [
+    let columns: [Column; 3] = [
         ("< 1 ms", |row| row.below_1ms_pct),
         ("Mbit/s", |row| row.goodput_mbps),
         ("used RBs", |row| row.used_rb_pct),

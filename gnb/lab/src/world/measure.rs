@@ -132,7 +132,7 @@ impl World {
                 used_rb_pct: totals.used_prb_pct(),
                 lost_sdus: totals.lost_sdus,
             },
-            bearers: self.bearers.iter().map(|bearer| bearer_summary(bearer)).collect(),
+            bearers: self.bearers.iter().map(bearer_summary).collect(),
             flows: self.flows.iter().map(|flow| self.flow_summary(flow)).collect(),
         }
     }

@@ -312,7 +312,7 @@ impl World {
         let flow = timer / 2;
         let mut sent = std::mem::take(&mut self.sent);
         let ends = &mut self.flows[flow as usize].ends;
-        if timer % 2 == 0 {
+        if timer.is_multiple_of(2) {
             ends.server.poll(self.now_us, &mut sent);
             self.server_sends(flow, &mut sent);
         } else {
