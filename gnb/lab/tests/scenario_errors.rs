@@ -1,5 +1,8 @@
 //! A wrong scenario is answered with its file, the path in the file and what was expected.
 
+// The leniency of clippy.toml towards tests does not reach their helpers.
+#![allow(clippy::unwrap_used)]
+
 use std::path::Path;
 
 use gnb_lab::scenario::{LoadedScenario, Override};
