@@ -11,20 +11,11 @@ use super::World;
 use super::packet::GnbPacket;
 
 impl World {
-    /// Has the DU give back the SDUs of a bearer that it has not begun to send.
+    /// Has the DU give back the SDUs of a bearer that it has not begun to send. That is work for
+    /// the DU, thousands of packets of it: the answer to the control does not wait for it.
     pub(super) fn take_back_from_rlc(&mut self, index: u32) {
-        if !self.split.recall {
-            return;
-        }
-        match u64::from(self.split.f1_delay_us) {
-            0 => {
-                if let Some(place) = self.bearers[index as usize].cell
-                    && let Some(packets) = self.cell.take_unsent(place)
-                {
-                    self.return_to_cu(index, packets);
-                }
-            }
-            f1_delay_us => self.discards.push(self.now_us + f1_delay_us, index),
+        if self.split.recall {
+            self.discards.push(self.now_us + u64::from(self.split.f1_delay_us).max(1), index);
         }
     }
 
@@ -33,13 +24,15 @@ impl World {
         let (now_us, f1_delay_us) = (self.now_us, u64::from(self.split.f1_delay_us));
         while let Some((_, index)) = self.discards.pop_due(now_us) {
             let Some(place) = self.bearers[index as usize].cell else { continue };
-            if let Some(packets) = self.cell.take_unsent(place) {
+            let Some(packets) = self.cell.take_unsent(place) else { continue };
+            if f1_delay_us == 0 {
+                self.return_to_cu(index, packets);
+            } else {
                 self.taken_back.push(now_us + f1_delay_us, (index, packets.collect()));
             }
         }
         while let Some((_, (index, packets))) = self.taken_back.pop_due(now_us) {
             self.return_to_cu(index, packets.into_iter());
-            self.poll_bearer(index);
         }
     }
 
@@ -54,5 +47,6 @@ impl World {
             (packet, ingress_us)
         });
         bearer.tc.take_back(packets, self.now_us);
+        self.poll_bearer(index);
     }
 }
