@@ -113,7 +113,8 @@ impl<P: Packet> TrafficControl<P> {
     /// Takes back packets that were forwarded and that the RLC has not begun to send, oldest
     /// first, each with the time it first came here. They stand before everything queued, for
     /// they are older; their sojourn goes on, no policer meters them again and no limit drops
-    /// them. Call it when a pacer takes over from none: else the RLC's backlog, seconds of it,
+    /// them. Flows stay in order, except that under a classifier by ECN a packet that was
+    /// CE-marked on its way down may pass others of its flow (RFC 9331 §5.1). Call it when a pacer takes over from none: else the RLC's backlog, seconds of it,
     /// stays between the new pipeline and the radio.
     pub fn take_back(&mut self, packets: impl ExactSizeIterator<Item = (P, u64)>, now_us: u64) {
         let later = if self.stage.packets == 0 { Vec::new() } else { self.stage.take_all() };
