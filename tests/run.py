@@ -7,6 +7,7 @@ its tests simulate minutes of traffic and share the build that `make setup` made
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -104,6 +105,9 @@ def run(suite: Suite, total: Count) -> bool:
 
 def main() -> int:
     """Runs all suites; 0 only if every one of them passed."""
+    # A shell that starts this in the background has it ignore SIGINT, and so would all that the
+    # tests start to see how Ctrl-C is taken.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     total = Count()
     good = [run(suite, total) for suite in SUITES]
     closing = f"{total.passed} passed, {total.failed} failed, {total.skipped} skipped"

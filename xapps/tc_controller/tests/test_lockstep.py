@@ -146,10 +146,10 @@ def test_on_recorded_radios_the_delay_is_a_tenth_and_most_of_the_goodput_stays(t
     if not path.exists():
         pytest.skip(f"{path.name} is not there; SOJOURN_SHARED names the directory of the traces")
 
-    def ride(*, acting: bool) -> tuple[float, int]:
+    def ride(seed: int, *, acting: bool) -> tuple[float, int]:
         channel = {"mahimahi": {"path": str(path)}}
         controller = Controller(load_policy(DEFAULT), acting=False)
-        lab = Lockstep(controller, **{"ues[0].channel": channel})
+        lab = Lockstep(controller, **{"ues[0].channel": channel, "seed": seed})
         lab.run(10)
         controller.acting = acting
         lab.run(11)
@@ -157,8 +157,13 @@ def test_on_recorded_radios_the_delay_is_a_tenth_and_most_of_the_goodput_stays(t
         lab.run(40)
         return lab.ping_p95_ms(11, 40), lab.goodput_bytes() - before
 
-    (free_ms, free_bytes), (held_ms, held_bytes) = ride(acting=False), ride(acting=True)
-    assert held_ms * 10 <= free_ms
+    free_bytes = held_bytes = 0
+    # When a hole at the end of a ride is filled decides over megabytes: a mean over seeds counts.
+    for seed in (1, 2, 3):
+        (free_ms, free), (held_ms, held) = ride(seed, acting=False), ride(seed, acting=True)
+        assert held_ms * 10 <= free_ms
+        free_bytes += free
+        held_bytes += held
     assert held_bytes >= 0.7 * free_bytes
 
 
