@@ -11,11 +11,13 @@ use super::World;
 use super::packet::GnbPacket;
 
 impl World {
-    /// Has the DU give back the SDUs of a bearer that it has not begun to send. That is work for
-    /// the DU, thousands of packets of it: the answer to the control does not wait for it.
+    /// Has the DU give back the SDUs of a bearer that it has not begun to send, a slot later at the
+    /// soonest. That is work for the DU, thousands of packets of it: the answer to the control
+    /// does not wait for it.
     pub(super) fn take_back_from_rlc(&mut self, index: u32) {
         if self.split.recall {
-            self.discards.push(self.now_us + u64::from(self.split.f1_delay_us).max(1), index);
+            let delay_us = self.split.f1_delay_us.max(self.cell.tti_us());
+            self.discards.push(self.now_us + u64::from(delay_us), index);
         }
     }
 
