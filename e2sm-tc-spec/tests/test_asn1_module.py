@@ -115,11 +115,8 @@ def test_components_of_a_later_version_are_passed_over(compile_asn1, asn1_text):
 def test_an_alternative_of_a_later_version_is_named_as_such(compile_asn1, asn1_text):
     later = compile_asn1(
         asn1_text.replace(
-            "    upf-sdap              NULL,\n    forecast              SEQUENCE {\n"
-            "        stale-us              Uint32,\n        ...\n    },\n    ...\n",
-            "    upf-sdap              NULL,\n    forecast              SEQUENCE {\n"
-            "        stale-us              Uint32,\n        ...\n    },\n    ...,\n"
-            "    prophet               NULL\n",
+            "    just-in-time          NULL,\n    ...\n",
+            "    just-in-time          NULL,\n    ...,\n    prophet               NULL\n",
         )
     )
     pipeline = _pipeline_with({"fifo": {"drop": "tail"}}) | {"pacer": "prophet"}

@@ -261,9 +261,25 @@ fn pacers_and_the_buffer_have_sensible_limits() {
                 min_sdus: 1,
                 max_sdus: 1,
                 alpha_milli: 1,
+                metric: DelayMetric::Ewma,
+                status_gap_beta_milli: None,
             };
         }),
         at("pacer.dyn_rlc.interval_us", Cause::OutOfRange)
+    );
+    assert_eq!(
+        refused(|p| {
+            p.pacer = Pacer::DynRlc {
+                interval_us: 1,
+                target_us: 1,
+                min_sdus: 1,
+                max_sdus: 1,
+                alpha_milli: 1,
+                metric: DelayMetric::IntervalAverage,
+                status_gap_beta_milli: Some(0),
+            };
+        }),
+        at("pacer.dyn_rlc.status_gap_beta_milli", Cause::OutOfRange)
     );
     assert_eq!(refused(|p| p.buffer.bytes = 0), at("buffer.bytes", Cause::OutOfRange));
 }

@@ -26,9 +26,11 @@ pub enum Classifier {
     StochasticHash(StochasticHash),
     /// Ordered filters on L3/L4 fields; the first match wins.
     Osi(OsiClassifier),
-    /// ECN field: ECT(1) and CE to `l4s`, the rest to `classic` (RFC 9331 §5.1).
+    /// ECN field: ECT(1) and CE to `l4s`, the rest to `classic` (RFC 9331 §5.1); CE packets of a
+    /// flow whose ECT packets have all been ECT(0) may go to `classic` (§5.3).
     L4sEcn(L4sEcnClassifier),
-    /// Hash of the destination host, then of the 5-tuple within the host's share.
+    /// Hash of the destination host, then of the 5-tuple within the host's share of `ways`
+    /// queues. Under deficit round robin and weighted the queues of a share divide one turn.
     HostThenFlow(StochasticHash),
 }
 
@@ -40,7 +42,7 @@ pub struct StochasticHash {
     pub target: QueueTarget,
     /// Hash key; the RAN function derives one when absent.
     pub perturbation: Option<u32>,
-    /// Ways of a set-associative hash, 1 for a plain hash.
+    /// Ways of a set-associative hash, 1 for a plain hash; queues of a host's share.
     pub ways: u8,
 }
 

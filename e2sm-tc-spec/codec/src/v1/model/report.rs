@@ -152,6 +152,8 @@ pub struct PacerStatus {
     pub rlc_occupancy_bytes: u32,
     /// Bytes handed to the RLC, cumulative.
     pub forwarded_bytes: u64,
+    /// Bytes it lets stand in the RLC buffer now; absent without a limit.
+    pub limit_bytes: Option<u32>,
 }
 
 /// Flows of one bearer, largest first.

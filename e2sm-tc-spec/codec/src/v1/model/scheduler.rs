@@ -20,14 +20,15 @@ pub enum Scheduler {
         /// Targets from highest to lowest priority.
         order: Vec<QueueTarget>,
     },
-    /// Deficit round robin with a weight per queue.
+    /// Deficit round robin with a weight per queue, or per target whose queues share a turn.
     Weighted {
         /// Bytes per unit of weight and turn.
         quantum_bytes: u32,
-        /// Weight of the queues of each target, 1..=255; 1 when not listed.
+        /// Weights, 1..=255; queues not listed weigh 1.
         weights: Vec<QueueWeight>,
     },
-    /// The L queue first, unless C has waited `time_shift_us` longer (RFC 9332 §4.2.2).
+    /// The L queue first, unless C has waited `time_shift_us` longer (RFC 9332 §4.2.2); queues
+    /// that are neither come after both.
     ConditionalPriority {
         /// L queue.
         l4s: QueueId,
@@ -36,7 +37,7 @@ pub enum Scheduler {
         /// Time shift.
         time_shift_us: u32,
     },
-    /// Earliest deadline first: arrival time plus the queue's budget.
+    /// Earliest deadline first: arrival time plus the queue's budget; queues not listed come last.
     EarliestDeadlineFirst {
         /// Delay budget of the queues of each target.
         budgets: Vec<QueueBudget>,
@@ -51,6 +52,9 @@ pub struct QueueWeight {
     pub target: QueueTarget,
     /// Share relative to 1.
     pub weight: u8,
+    /// The queues share one turn of this weight, in turn among themselves; otherwise each has a
+    /// turn of this weight.
+    pub shared: bool,
 }
 
 /// A delay budget of the EDF scheduler.
@@ -69,7 +73,7 @@ pub struct QueueBudget {
 pub enum Pacer {
     /// Everything at once.
     None,
-    /// 5G-BDP (reference 24 of irazabal2021, constants of irazabal2024's prototype).
+    /// 5G-BDP (reference 24 of irazabal2021, constants of irazabal2024's prototype, its faults mended).
     Bdp5g,
     /// e5G-BDP (irazabal2021, Algorithms 1–3).
     E5gBdp,
@@ -97,6 +101,13 @@ pub enum Pacer {
         max_sdus: u16,
         /// α in thousandths.
         alpha_milli: u16,
+        /// What is compared with the delay target.
+        #[serde(default)]
+        metric: DelayMetric,
+        /// β in thousandths: the target is β times the mean gap between status PDUs, and
+        /// `target_us` until the first gap; `target_us` throughout when absent.
+        #[serde(default)]
+        status_gap_beta_milli: Option<u32>,
     },
     /// Enhanced bearer buffer, kumar2018's successor.
     Ebb {
@@ -107,7 +118,26 @@ pub enum Pacer {
     UpfSdap,
     /// By forecast occupancy, limit and drain, minus what is in flight on F1.
     Forecast {
-        /// Without a forecast for this long, DRQL on the last report is used.
+        /// With a forecast that rests on samples older than this, persistence is used.
         stale_us: u32,
     },
+    /// 5G-BDP as published in irazabal2024's prototype, bias and all.
+    Bdp5gPrototype,
+    /// In step with the MAC: packets enter the RLC as each transport block is built.
+    JustInTime,
+}
+
+/// Delay metric of DynRLC (kumar2018 §III), over the delays of the SDUs that left the RLC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DelayMetric {
+    /// Average since the last update.
+    #[default]
+    IntervalAverage,
+    /// Minimum since the last update.
+    IntervalMinimum,
+    /// Maximum since the last update.
+    IntervalMaximum,
+    /// Exponentially weighted moving average of all.
+    Ewma,
 }

@@ -76,6 +76,13 @@ impl Validate for ForecastFeed {
     }
 }
 
+impl Validate for BearerForecast {
+    fn validate(&self) -> Result<(), Invalid> {
+        within_constraints(self)?;
+        points(self)
+    }
+}
+
 fn points(forecast: &BearerForecast) -> Result<(), Invalid> {
     at_least_one("step_us", forecast.step_us)?;
     let count = forecast.occupancy_bytes.len();

@@ -147,13 +147,23 @@ pub(super) fn pacer(pacer: &Pacer) -> Result<(), Invalid> {
 
 fn pacer_parameters(pacer: &Pacer) -> Result<(), Invalid> {
     match *pacer {
-        Pacer::None | Pacer::Bdp5g | Pacer::E5gBdp | Pacer::UpfSdap => Ok(()),
+        Pacer::None
+        | Pacer::Bdp5g
+        | Pacer::Bdp5gPrototype
+        | Pacer::E5gBdp
+        | Pacer::UpfSdap
+        | Pacer::JustInTime => Ok(()),
         Pacer::Drql { mtu_bytes } => at_least_one("mtu_bytes", mtu_bytes),
         Pacer::Dql { min_bytes, max_bytes } => at_least("max_bytes", max_bytes, min_bytes),
-        Pacer::DynRlc { interval_us, target_us, min_sdus, max_sdus, .. } => {
+        Pacer::DynRlc {
+            interval_us, target_us, min_sdus, max_sdus, status_gap_beta_milli, ..
+        } => {
             at_least_one("interval_us", interval_us)?;
             at_least_one("target_us", target_us)?;
             at_least_one("min_sdus", min_sdus)?;
+            if let Some(beta) = status_gap_beta_milli {
+                at_least_one("status_gap_beta_milli", beta)?;
+            }
             at_least("max_sdus", max_sdus, min_sdus)
         }
         Pacer::Ebb { target_us } => at_least_one("target_us", target_us),

@@ -76,6 +76,7 @@ sequence!(PacerStatus { ...
     drain_kbps: U32,
     rlc_occupancy_bytes: U32,
     forwarded_bytes: U64,
+    limit_bytes: Opt<U32>,
 });
 
 sequence!(FlowInventory { ...

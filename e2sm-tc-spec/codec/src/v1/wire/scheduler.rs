@@ -15,7 +15,7 @@ choice!(Scheduler { ...
     5 earliest_deadline_first => EarliestDeadlineFirst { budgets: ListOf<QueueBudget, 0, 256> },
 });
 
-sequence!(QueueWeight { ... target: QueueTarget, weight: Int<1, 255> });
+sequence!(QueueWeight { ... target: QueueTarget, weight: Int<1, 255>, shared: Bool });
 
 sequence!(QueueBudget { ... target: QueueTarget, budget_us: U32 });
 
@@ -31,8 +31,19 @@ choice!(Pacer { ...
         min_sdus: U16,
         max_sdus: U16,
         alpha_milli: U16,
+        metric: DelayMetric,
+        status_gap_beta_milli: Opt<U32>,
     },
     6 ebb => Ebb { target_us: U32 },
     7 upf_sdap => UpfSdap(),
     8 forecast => Forecast { stale_us: U32 },
+    9 bdp5g_prototype => Bdp5gPrototype(),
+    10 just_in_time => JustInTime(),
+});
+
+enumerated!(DelayMetric { ...
+    0 "interval_average" => IntervalAverage,
+    1 "interval_minimum" => IntervalMinimum,
+    2 "interval_maximum" => IntervalMaximum,
+    3 "ewma" => Ewma,
 });

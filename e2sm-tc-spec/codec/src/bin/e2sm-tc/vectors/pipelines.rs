@@ -103,7 +103,10 @@ pub(super) fn all() -> Vec<(String, Pipeline)> {
         all.push((name, Pipeline { scheduler, ..two_queues() }));
     }
     for pacer in pacers() {
-        let name = format!("pacer_{}", pacer.kind());
+        let name = match pacer {
+            Pacer::DynRlc { metric, .. } => format!("pacer_dyn_rlc_{}", metric.kind()),
+            _ => format!("pacer_{}", pacer.kind()),
+        };
         all.push((name, Pipeline { pacer, ..two_queues() }));
     }
     for (index, discipline) in disciplines().into_iter().enumerate() {
@@ -150,7 +153,10 @@ fn schedulers() -> Vec<Scheduler> {
         Scheduler::StrictPriority { order: vec![target(1, 1), target(0, 1)] },
         Scheduler::Weighted {
             quantum_bytes: 1514,
-            weights: vec![QueueWeight { target: target(0, 1), weight: 255 }],
+            weights: vec![
+                QueueWeight { target: target(0, 1), weight: 255, shared: false },
+                QueueWeight { target: target(1, 1), weight: 1, shared: true },
+            ],
         },
         Scheduler::ConditionalPriority { l4s: 0, classic: 1, time_shift_us: 50_000 },
         Scheduler::EarliestDeadlineFirst {
@@ -172,10 +178,41 @@ fn pacers() -> Vec<Pacer> {
             min_sdus: 1,
             max_sdus: 1_000,
             alpha_milli: 1_000,
+            metric: DelayMetric::IntervalAverage,
+            status_gap_beta_milli: None,
+        },
+        Pacer::DynRlc {
+            interval_us: 10_000,
+            target_us: 40_000,
+            min_sdus: 1,
+            max_sdus: 10,
+            alpha_milli: 50,
+            metric: DelayMetric::IntervalMinimum,
+            status_gap_beta_milli: Some(1_750),
+        },
+        Pacer::DynRlc {
+            interval_us: 1,
+            target_us: 1,
+            min_sdus: 65_535,
+            max_sdus: 65_535,
+            alpha_milli: 0,
+            metric: DelayMetric::IntervalMaximum,
+            status_gap_beta_milli: Some(u32::MAX),
+        },
+        Pacer::DynRlc {
+            interval_us: 1,
+            target_us: 1,
+            min_sdus: 1,
+            max_sdus: 1,
+            alpha_milli: 65_535,
+            metric: DelayMetric::Ewma,
+            status_gap_beta_milli: None,
         },
         Pacer::Ebb { target_us: 5_000 },
         Pacer::UpfSdap,
         Pacer::Forecast { stale_us: 100_000 },
+        Pacer::Bdp5gPrototype,
+        Pacer::JustInTime,
     ]
 }
 
