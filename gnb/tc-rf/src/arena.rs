@@ -3,6 +3,8 @@
 //! The slab grows to the largest backlog seen and its slots are reused, so a packet costs no
 //! allocation in steady state, and moving a packet to another queue moves an index.
 
+use crate::classifier::Header;
+
 /// End of a list.
 const NIL: u32 = u32::MAX;
 
@@ -16,6 +18,8 @@ pub(crate) struct Queued<P> {
     /// Position among all packets that ever entered this pipeline.
     pub(crate) sequence: u64,
     pub(crate) flow_hash: u64,
+    /// What the packet is classified by.
+    pub(crate) header: Header,
     /// Its flow's entry in the flow inventory.
     pub(crate) flow: crate::flow_inventory::FlowRef,
 }

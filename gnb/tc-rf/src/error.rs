@@ -19,7 +19,8 @@ impl PipelineError {
         Self { cause, element: element.into(), detail: detail.into() }
     }
 
-    pub(crate) fn into_outcome(self, revision: u32) -> ControlOutcome {
+    /// The refusal to answer a control with; `revision` is the one in force.
+    pub fn into_outcome(self, revision: u32) -> ControlOutcome {
         ControlOutcome::Refused {
             cause: self.cause,
             element: self.element,

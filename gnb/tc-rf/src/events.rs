@@ -11,8 +11,18 @@ pub enum DropReason {
     QueueLimit,
     /// The bound on all queues together.
     BufferLimit,
-    /// CoDel's control law (RFC 8289).
+    /// CoDel's control law (RFC 8289), in CoDel and COBALT.
     Codel,
+    /// PIE's random drop (RFC 8033 §4.1).
+    Pie,
+    /// RED's random drop, or an average above its maximum (Floyd and Jacobson 1993).
+    Red,
+    /// BLUE's random drop, in COBALT.
+    Blue,
+    /// BoDe's bound (abbasloo2019 §V-C).
+    Bode,
+    /// DualPI2's squared drop, or its drop under overload (RFC 9332 appendix A).
+    DualPi2,
 }
 
 /// Receives what happens to packets and pipelines. Every method has an empty default.

@@ -34,6 +34,9 @@ struct Entry {
     qfi: Option<u8>,
     dscp: u8,
     ecn: Ecn,
+    /// ECT codepoints it has arrived with.
+    seen_ect0: bool,
+    seen_ect1: bool,
     queue: QueueId,
     backlog_bytes: u64,
     /// Slot the window ends with: `now / SLOT_US` of the last packet.
@@ -101,6 +104,8 @@ impl Inventory {
         entry.qfi = packet.qfi();
         entry.dscp = packet.dscp();
         entry.ecn = packet.ecn();
+        entry.seen_ect0 |= entry.ecn == Ecn::Ect0;
+        entry.seen_ect1 |= entry.ecn == Ecn::Ect1;
         entry.backlog_bytes += u64::from(len_bytes);
         FlowRef { index: index as u32, generation: entry.generation }
     }
@@ -131,6 +136,8 @@ impl Inventory {
             qfi: None,
             dscp: 0,
             ecn: Ecn::NotEct,
+            seen_ect0: false,
+            seen_ect1: false,
             queue: 0,
             backlog_bytes: 0,
             slot,
@@ -152,6 +159,15 @@ impl Inventory {
     fn get_mut(&mut self, flow: FlowRef) -> Option<&mut Entry> {
         let entry = self.entries.get_mut(flow.index as usize)?.as_mut()?;
         (entry.generation == flow.generation).then_some(entry)
+    }
+
+    /// Whether all ECT packets of the flow have been ECT(0), as far as this table remembers, and
+    /// there was one (RFC 9331 §5.3).
+    pub(crate) fn is_classic(&self, flow: FlowRef) -> bool {
+        let entry = self.entries.get(flow.index as usize).and_then(Option::as_ref);
+        entry.is_some_and(|entry| {
+            entry.generation == flow.generation && entry.seen_ect0 && !entry.seen_ect1
+        })
     }
 
     /// Where the flow's packet went.

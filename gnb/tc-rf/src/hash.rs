@@ -26,16 +26,21 @@ impl HashKey {
         self.siphash_1_3([a, b, c, d, e])
     }
 
-    /// SipHash-1-3 of 40 bytes given as little-endian words.
-    fn siphash_1_3(self, words: [u64; 5]) -> u64 {
-        const LENGTH_WORD: u64 = 40 << 56;
+    /// Hash of a host.
+    pub(crate) fn hash_host(self, address: IpAddr) -> u64 {
+        self.siphash_1_3(address_words(address))
+    }
+
+    /// SipHash-1-3 of bytes given as little-endian words.
+    fn siphash_1_3<const WORDS: usize>(self, words: [u64; WORDS]) -> u64 {
+        let length_word = (WORDS as u64 * 8) << 56;
         let mut v = [
             self.0 ^ 0x736f_6d65_7073_6575,
             self.1 ^ 0x646f_7261_6e64_6f6d,
             self.0 ^ 0x6c79_6765_6e65_7261,
             self.1 ^ 0x7465_6462_7974_6573,
         ];
-        for word in words.into_iter().chain([LENGTH_WORD]) {
+        for word in words.into_iter().chain([length_word]) {
             v[3] ^= word;
             sip_round(&mut v);
             v[0] ^= word;
@@ -108,6 +113,9 @@ mod tests {
             reference.write(&word.to_le_bytes());
         }
         assert_eq!(HashKey(0, 0).siphash_1_3(words), reference.finish());
+        let mut reference = std::hash::DefaultHasher::new();
+        reference.write(&[words[0].to_le_bytes(), words[1].to_le_bytes()].concat());
+        assert_eq!(HashKey(0, 0).siphash_1_3([words[0], words[1]]), reference.finish());
     }
 
     #[test]

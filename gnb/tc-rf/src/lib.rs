@@ -7,17 +7,21 @@
 //! Start with [`TrafficControl`]: it takes packets in, forwards what may go down to the RLC, and
 //! applies transactions. [`templates`] has pipelines to start from. Each stage has a module, each
 //! algorithm a file: `classifier/`, `policer.rs`, `queue/`, `scheduler/`, `shaper.rs`, `pacer/`.
-//! `stage.rs` holds the queues with scheduler and shapers, `plan.rs` compiles a pipeline,
-//! `validate/` checks one, `transaction.rs` edits one. [`queueing`] offers stages 3 and 4 alone.
+//! `stage.rs` holds the queues with scheduler and shapers, `plan/` compiles a pipeline,
+//! `validate.rs` checks one, `transaction.rs` edits one. [`queueing`] offers stages 3 and 4 alone.
 
 mod arena;
+mod block_room;
 mod capabilities;
 mod classifier;
+pub mod control;
 mod error;
 mod events;
 mod flow_inventory;
 mod hash;
+mod heads;
 mod lease;
+mod ledger;
 mod pacer;
 mod packet;
 mod pipeline;
@@ -25,6 +29,7 @@ mod plan;
 mod policer;
 mod queue;
 pub mod queueing;
+mod rng;
 mod scheduler;
 mod shaper;
 mod stage;
@@ -35,9 +40,11 @@ mod token_bucket;
 mod transaction;
 mod validate;
 
+pub use block_room::{BlockRoom, NextBlock, Waiting};
 pub use capabilities::{MAX_FILTERS, MAX_QUEUES, capabilities};
 pub use error::PipelineError;
 pub use events::{DropReason, EventSink};
-pub use pacer::RlcStatus;
+pub use pacer::{RlcStatus, SduDelays};
 pub use packet::{Ecn, FiveTuple, Packet};
 pub use pipeline::TrafficControl;
+pub use status::ReportCursor;

@@ -1,20 +1,24 @@
 //! The pipeline of one bearer: packets through the six stages.
 
-use e2sm_tc::v1::{BearerId, ControlOutcome, EventKind, LeaseRenewal, Pipeline, Transaction};
+use e2sm_tc::v1::{
+    BearerForecast, BearerId, ControlOutcome, EventKind, LeaseRenewal, Pipeline, Transaction,
+};
 use e2sm_tc::v1::{Cause, FlowInventory, PipelineStatus};
 
 use crate::arena::Queued;
-use crate::classifier::Classifier;
+use crate::classifier::{Arrival, Classifier, Header};
 use crate::flow_inventory::Inventory;
 use crate::hash::HashKey;
 use crate::lease::Lease;
+use crate::ledger::{Ledger, Totals};
 use crate::pacer::Pacer;
 use crate::plan::Plan;
 use crate::policer::{Policer, Verdict};
 use crate::stage::{Stage, StageSink};
-use crate::status;
+use crate::status::{self, ReportCursor};
 use crate::transaction;
-use crate::{DropReason, EventSink, Packet, PipelineError, RlcStatus};
+use crate::validate::check_forecast;
+use crate::{BlockRoom, DropReason, Ecn, EventSink, Packet, PipelineError, RlcStatus, Waiting};
 
 /// Traffic control of one (UE, DRB).
 ///
@@ -42,14 +46,6 @@ pub struct TrafficControl<P> {
 /// Where the count of arrivals begins: packets taken back stand before every arrival.
 const FIRST_SEQUENCE: u64 = 1 << 63;
 
-/// Counters of the whole pipeline, cumulative.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Totals {
-    pub(crate) ingress_packets: u64,
-    pub(crate) ingress_bytes: u64,
-    pub(crate) dropped_packets: u64,
-}
-
 impl<P: Packet> TrafficControl<P> {
     /// A bearer that starts with its safe pipeline at revision 1. All randomness comes from `seed`.
     ///
@@ -68,7 +64,7 @@ impl<P: Packet> TrafficControl<P> {
             key: HashKey::from_seed(seed),
             classifier: plan.classifier,
             policers: plan.policers,
-            stage: Stage::new(&plan.queues, &plan.scheduler, plan.shapers, plan.buffer),
+            stage: Stage::new(&plan.queues, &plan.scheduler, plan.shapers, plan.buffer, seed),
             inventory: Inventory::default(),
             totals: Totals::default(),
             taken_back: 0,
@@ -76,7 +72,7 @@ impl<P: Packet> TrafficControl<P> {
     }
 
     /// Takes a packet in: classifier, policer, queue. Drops are told to `events`.
-    pub fn ingress(&mut self, mut packet: P, now_us: u64, events: &mut impl EventSink<P>) {
+    pub fn ingress(&mut self, packet: P, now_us: u64, events: &mut impl EventSink<P>) {
         self.tick(now_us, events);
         let len_bytes = packet.len_bytes();
         let sequence = FIRST_SEQUENCE + self.totals.ingress_packets;
@@ -85,7 +81,11 @@ impl<P: Packet> TrafficControl<P> {
 
         let flow_hash = self.key.hash(&packet.flow());
         let flow = self.inventory.record(&packet, flow_hash, now_us);
-        let mut index = self.classifier.classify(&packet, flow_hash);
+        self.pacer.arrived(flow_hash, len_bytes, now_us);
+        let header = Header::of(&packet);
+        let mut queued =
+            Queued { packet, len_bytes, arrived_us: now_us, sequence, flow_hash, header, flow };
+        let mut index = self.classify(&queued);
         let mut dropped = false;
         if let Some(Some(policer)) = self.policers.get_mut(index as usize) {
             let verdict = policer.police(len_bytes, now_us);
@@ -97,11 +97,10 @@ impl<P: Packet> TrafficControl<P> {
                 Verdict::Drop => dropped = true,
                 // The queue a packet deviates to does not police it again: no loops.
                 Verdict::Deviate(other) => index = other,
-                Verdict::Remark(dscp) => packet.set_dscp(dscp),
+                Verdict::Remark(dscp) => queued.packet.set_dscp(dscp),
             }
         }
         self.inventory.set_queue(flow, self.stage.queues[index as usize].id);
-        let queued = Queued { packet, len_bytes, arrived_us: now_us, sequence, flow_hash, flow };
         let mut ledger = Ledger::new(&mut self.inventory, &mut self.totals, events);
         if dropped {
             ledger.dropped(queued, DropReason::Policer, now_us);
@@ -113,11 +112,16 @@ impl<P: Packet> TrafficControl<P> {
     /// Takes back packets that were forwarded and that the RLC has not begun to send, oldest
     /// first, each with the time it first came here. They stand before everything queued, for
     /// they are older; their sojourn goes on, no policer meters them again and no limit drops
-    /// them. Flows stay in order, except that under a classifier by ECN a packet that was
-    /// CE-marked on its way down may pass others of its flow (RFC 9331 §5.1). Call it when a pacer takes over from none: else the RLC's backlog, seconds of it,
+    /// them. Call it when a pacer takes over from none: else the RLC's backlog, seconds of it,
     /// stays between the new pipeline and the radio.
+    ///
+    /// Flows stay in order, with one exception. A packet whose ECN or DSCP field was rewritten on
+    /// its way down comes back with the new value, and the old one is not known: an OSI filter on
+    /// that field may now send it elsewhere than the rest of its flow. The L4S classifier is not
+    /// concerned: it knows classic flows by their other packets (RFC 9331 §5.3).
     pub fn take_back(&mut self, packets: impl ExactSizeIterator<Item = (P, u64)>, now_us: u64) {
         let later = if self.stage.packets == 0 { Vec::new() } else { self.stage.take_all() };
+        self.classifier.emptied();
         self.taken_back += packets.len() as u64;
         self.stage.reserve(packets.len() + later.len());
         let first = FIRST_SEQUENCE - self.taken_back;
@@ -125,24 +129,84 @@ impl<P: Packet> TrafficControl<P> {
             let len_bytes = packet.len_bytes();
             let flow_hash = self.key.hash(&packet.flow());
             let flow = self.inventory.returned(&packet, flow_hash, now_us);
-            self.place(Queued { packet, len_bytes, arrived_us, sequence, flow_hash, flow });
+            let header = Header::of(&packet);
+            self.place(Queued { packet, len_bytes, arrived_us, sequence, flow_hash, header, flow });
         }
         for queued in later {
             self.place(queued);
         }
-        self.pacer.rlc_given_back();
+        self.pacer.rlc_given_back(now_us);
+    }
+
+    fn classify(&mut self, queued: &Queued<P>) -> u32 {
+        let arrival = Arrival {
+            packet: &queued.packet,
+            header: queued.header,
+            flow_hash: queued.flow_hash,
+            key: self.key,
+            sequence: queued.sequence,
+            flow_is_classic: queued.header.ecn == Ecn::Ce && self.inventory.is_classic(queued.flow),
+        };
+        self.classifier.classify(&arrival, &self.stage.heads())
     }
 
     /// Queues a packet where the classifier says, whatever the limits.
     fn place(&mut self, queued: Queued<P>) {
-        let index = self.classifier.classify(&queued.packet, queued.flow_hash);
+        let index = self.classify(&queued);
         self.inventory.set_queue(queued.flow, self.stage.queues[index as usize].id);
         self.stage.push(index, queued);
+    }
+
+    /// Takes out every queued packet, oldest first: for a bearer that is removed.
+    pub fn drain(&mut self, out: &mut impl FnMut(P)) {
+        for queued in self.stage.take_all() {
+            self.inventory.left(queued.flow, queued.len_bytes);
+            out(queued.packet);
+        }
     }
 
     /// Feeds the pacer with the state of the RLC buffer.
     pub fn rlc_status(&mut self, status: &RlcStatus, now_us: u64) {
         self.pacer.status(status, now_us);
+    }
+
+    /// From now on the pacer asks the DU before each packet, as stolidis2024's DRQL without a RIC does
+    /// (§III-B), and decides by the answer: an RLC status heard after the question went out. See
+    /// [`take_question`](Self::take_question).
+    pub fn ask_before_each_packet(&mut self) {
+        self.pacer.ask_before_each_packet();
+    }
+
+    /// Whether a question is to be sent to the DU now. Call it after [`egress`](Self::egress) where
+    /// the pacer [asks](Self::ask_before_each_packet), and send what it says.
+    pub fn take_question(&mut self) -> bool {
+        self.pacer.take_question()
+    }
+
+    /// Takes in a forecast of this bearer's RLC for the forecast pacer, now in force or later.
+    /// `origin_us` is in the clock of `now_us`. A forecast whose origin is older than that of the
+    /// last one is passed over (E2SM-TC v1 §8).
+    ///
+    /// # Errors
+    /// When it is another bearer's, its lists do not fit together, or it rests on samples of the
+    /// future, which is what a forecast in another clock looks like. Elements are named from the
+    /// forecast on.
+    pub fn feed_forecast(
+        &mut self,
+        forecast: &BearerForecast,
+        now_us: u64,
+    ) -> Result<(), PipelineError> {
+        if forecast.bearer != self.bearer {
+            let detail = format!("{:?}, expected {:?}", forecast.bearer, self.bearer);
+            return Err(PipelineError::new(Cause::UnknownBearer, "bearer", detail));
+        }
+        check_forecast(forecast)?;
+        if forecast.origin_us > now_us {
+            let detail = format!("{}, expected no later than now, {now_us}", forecast.origin_us);
+            return Err(PipelineError::new(Cause::OutOfRange, "origin_us", detail));
+        }
+        self.pacer.forecast(forecast, now_us);
+        Ok(())
     }
 
     /// Forwards what scheduler, shapers and pacer let go now.
@@ -154,19 +218,57 @@ impl<P: Packet> TrafficControl<P> {
             if !self.pacer.may_send(self.stage.head_len_bytes(index), now_us) {
                 break;
             }
-            let mut ledger = Ledger::new(&mut self.inventory, &mut self.totals, events);
-            if let Some(queued) = self.stage.dequeue(index, now_us, &mut ledger) {
-                self.inventory.left(queued.flow, queued.len_bytes);
-                self.pacer.sent(queued.len_bytes);
-                out(queued.packet);
+            if let Some(packet) = self.forward(index, now_us, events) {
+                out(packet);
             }
         }
+    }
+
+    /// The MAC is about to share out a slot and asks what there is to send: what no shaper holds back,
+    /// where a just-in-time pacer gives it in step with the pulls; nothing for other pacers, which
+    /// have forwarded what they will. To be asked for each slot with downlink, before
+    /// [`pull`](Self::pull).
+    pub fn asked(&mut self, now_us: u64, events: &mut impl EventSink<P>) -> Waiting {
+        self.tick(now_us, events);
+        if !self.pacer.asked(now_us) || self.stage.select(now_us).is_none() {
+            return Waiting::default();
+        }
+        self.stage.unshaped_backlog()
+    }
+
+    /// The next packet for the transport block that the MAC builds, as far as it has `room`. To be
+    /// called until it gives none or the block is full; packets of other pacers do not come this way.
+    pub fn pull(
+        &mut self,
+        room: &BlockRoom,
+        now_us: u64,
+        events: &mut impl EventSink<P>,
+    ) -> Option<P> {
+        self.tick(now_us, events);
+        while let Some(index) = self.stage.select(now_us) {
+            if !self.pacer.may_pull(self.stage.head_len_bytes(index), room, now_us) {
+                break;
+            }
+            if let Some(packet) = self.forward(index, now_us, events) {
+                return Some(packet);
+            }
+        }
+        None
+    }
+
+    /// Takes the next packet of a queue for the RLC; none when its discipline dropped what there was.
+    fn forward(&mut self, index: u32, now_us: u64, events: &mut impl EventSink<P>) -> Option<P> {
+        let mut ledger = Ledger::new(&mut self.inventory, &mut self.totals, events);
+        let queued = self.stage.dequeue(index, now_us, &mut ledger)?;
+        self.inventory.left(queued.flow, queued.len_bytes);
+        self.pacer.sent(queued.len_bytes, now_us);
+        Some(queued.packet)
     }
 
     /// The earliest time from `now_us` on at which [`egress`](Self::egress) or
     /// [`tick`](Self::tick) could do something without further input.
     pub fn next_deadline_us(&self, now_us: u64) -> Option<u64> {
-        let backlog = self.stage.has_unshaped_backlog();
+        let backlog = self.stage.unshaped_backlog().packets > 0;
         let poll_us = backlog.then(|| self.pacer.next_poll_us(now_us));
         [poll_us, self.stage.parked_until_us(), self.lease.ends_us()].into_iter().flatten().min()
     }
@@ -316,16 +418,23 @@ impl<P: Packet> TrafficControl<P> {
         }
     }
 
-    /// State of the pipeline for a report (style 1).
-    pub fn status(&mut self, now_us: u64) -> PipelineStatus {
+    /// State of the pipeline for a report (style 1) by itself: queues with a backlog or with
+    /// traffic since they were made.
+    pub fn status(&self, now_us: u64) -> PipelineStatus {
+        self.status_since(&mut ReportCursor::default(), now_us)
+    }
+
+    /// State of the pipeline for a report (style 1) in a series: queues with a backlog or with
+    /// traffic since the report before, which moved `cursor`.
+    pub fn status_since(&self, cursor: &mut ReportCursor, now_us: u64) -> PipelineStatus {
         PipelineStatus {
             bearer: self.bearer,
             revision: self.revision,
             name: self.current.name.clone(),
             safe: self.in_safe,
             lease_left_ms: self.lease.left_ms(now_us),
-            head_of_line_age_us: status::clamp(self.stage.head_of_line_age_us(now_us)),
-            queues: status::queues(&mut self.stage, now_us),
+            head_of_line_age_us: status::clamp(self.head_of_line_age_us(now_us)),
+            queues: status::queues(&self.stage, cursor, now_us),
             pacer: self.pacer.report(),
             ingress_packets: self.totals.ingress_packets,
             ingress_bytes: self.totals.ingress_bytes,
@@ -336,6 +445,17 @@ impl<P: Packet> TrafficControl<P> {
     /// The largest flows of the last second for a report (style 2).
     pub fn flow_inventory(&mut self, top: u16, now_us: u64) -> FlowInventory {
         self.inventory.report(self.bearer, top, now_us)
+    }
+
+    /// Age of the oldest packet of all queues; 0 when there is none.
+    pub fn head_of_line_age_us(&self, now_us: u64) -> u64 {
+        self.stage.head_of_line_age_us(now_us)
+    }
+
+    /// Mean sojourn over the last whole 100 ms in the queue where it is longest; 0 when nothing
+    /// was forwarded.
+    pub fn mean_sojourn_us(&self, now_us: u64) -> u64 {
+        self.stage.stats.iter().map(|stats| stats.sojourn.mean_us(now_us)).max().unwrap_or(0)
     }
 
     /// Bytes queued in all queues.
@@ -366,29 +486,4 @@ impl<P: Packet> TrafficControl<P> {
 
 fn zero_lease() -> PipelineError {
     PipelineError::new(Cause::OutOfRange, "lease_ms", "0, expected at least 1")
-}
-
-/// Keeps the books of packets that leave before they are forwarded.
-struct Ledger<'a, S> {
-    inventory: &'a mut Inventory,
-    totals: &'a mut Totals,
-    events: &'a mut S,
-}
-
-impl<'a, S> Ledger<'a, S> {
-    fn new(inventory: &'a mut Inventory, totals: &'a mut Totals, events: &'a mut S) -> Self {
-        Self { inventory, totals, events }
-    }
-}
-
-impl<P, S: EventSink<P>> StageSink<P> for Ledger<'_, S> {
-    fn dropped(&mut self, queued: Queued<P>, reason: DropReason, now_us: u64) {
-        self.inventory.left(queued.flow, queued.len_bytes);
-        self.totals.dropped_packets += 1;
-        self.events.dropped(queued.packet, reason, now_us);
-    }
-
-    fn marked(&mut self, packet: &P, now_us: u64) {
-        self.events.marked(packet, now_us);
-    }
 }

@@ -1,18 +1,25 @@
 //! Stages 3 and 4 by themselves: queues under a scheduler, one dequeue at a time. For conformance
 //! runs against other implementations, where nothing but the queueing matters.
 
-use e2sm_tc::v1::BufferLimit;
+use e2sm_tc::v1::{self, BufferLimit, QueueId};
 
-pub use crate::queue::{Codel, CodelParams, Discipline, MTU_BYTES, QueueConfig, QueueRules};
+pub use crate::queue::{
+    AqmState, BODE_MIN_PACKETS, Cobalt, Codel, CodelParams, DUAL_PI2_RAMP, Discipline, DualPi2,
+    DualPi2Params, MARK_ECNTH, MAX_BURST_US, MTU_BYTES, Member, Pie, PieParams, QueueConfig,
+    QueueRules, RED_WEIGHT, RTT_MAX_S, RampParams, Recur, Red, RedParams,
+};
 pub use crate::scheduler::{Place, SchedulerConfig};
 pub use crate::stage::DROP_BATCH_PACKETS;
 pub use crate::stats::QueueStats;
 
 use crate::arena::Queued;
+use crate::classifier::Header;
 use crate::flow_inventory::FlowRef;
+use crate::plan::Plan;
+use crate::queue::Aqm;
 use crate::shaper::Shapers;
 use crate::stage::{Stage, StageSink};
-use crate::{DropReason, EventSink, Packet};
+use crate::{DropReason, EventSink, Packet, PipelineError};
 
 /// Queues under a scheduler. With CoDel queues and deficit round robin this is FQ-CoDel.
 #[derive(Clone, Debug)]
@@ -33,8 +40,12 @@ pub struct Dequeued<P> {
 }
 
 /// State of one queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueueState {
+    /// Identifier in the service model.
+    pub id: QueueId,
+    /// Discipline with its parameters.
+    pub discipline: Discipline,
     /// Packets queued.
     pub backlog_packets: u32,
     /// Bytes queued.
@@ -45,15 +56,58 @@ pub struct QueueState {
     pub place: Place,
     /// CoDel's state, untouched for other disciplines.
     pub codel: Codel,
+    /// State of the discipline.
+    pub aqm: AqmState,
     /// Counters.
     pub stats: QueueStats,
 }
 
 impl<P: Packet> Queues<P> {
-    /// Queues in the order of their indices, bounded together by `buffer`.
+    /// Queues in the order of their indices, bounded together by `buffer`, with seed 0.
     pub fn new(queues: &[QueueConfig], scheduler: &SchedulerConfig, buffer: BufferLimit) -> Self {
-        let stage = Stage::new(queues, scheduler, Shapers::default(), buffer);
+        Self::with_seed(queues, scheduler, buffer, 0)
+    }
+
+    /// The same; the disciplines' random numbers come from `seed`.
+    pub fn with_seed(
+        queues: &[QueueConfig],
+        scheduler: &SchedulerConfig,
+        buffer: BufferLimit,
+        seed: u64,
+    ) -> Self {
+        let stage = Stage::new(queues, scheduler, Shapers::default(), buffer, seed);
         Self { stage, sequence: 0 }
+    }
+
+    /// Stages 3 to 5 of a pipeline in the service model's words, queues in the order of their ids.
+    /// Classifier, policers and pacer are checked and then left out.
+    ///
+    /// # Errors
+    /// What is wrong with the pipeline and where.
+    pub fn from_model(pipeline: &v1::Pipeline, seed: u64) -> Result<Self, PipelineError> {
+        let plan = Plan::compile(pipeline, 0)?;
+        let stage = Stage::new(&plan.queues, &plan.scheduler, plan.shapers, plan.buffer, seed);
+        Ok(Self { stage, sequence: 0 })
+    }
+
+    /// Number of queues.
+    pub fn len(&self) -> usize {
+        self.stage.queues.len()
+    }
+
+    /// Whether there are no queues at all.
+    pub fn is_empty(&self) -> bool {
+        self.stage.queues.is_empty()
+    }
+
+    /// Index of the queue with this identifier; queues must be in the order of their ids.
+    pub fn index_of(&self, id: QueueId) -> Option<usize> {
+        self.stage.queues.binary_search_by_key(&id, |queue| queue.id).ok()
+    }
+
+    /// Makes up for the updates of all disciplines that fell due, as the next packet would.
+    pub fn advance(&mut self, now_us: u64) {
+        self.stage.advance_all(now_us);
     }
 
     /// Queues a packet, or drops it or others by the limits. A packet for a queue that is not
@@ -76,6 +130,7 @@ impl<P: Packet> Queues<P> {
             arrived_us: now_us,
             sequence: self.sequence,
             flow_hash: 0,
+            header: Header::of(&packet),
             flow: FlowRef::default(),
             packet,
         };
@@ -84,7 +139,7 @@ impl<P: Packet> Queues<P> {
         Ok(())
     }
 
-    /// Takes the next packet; nothing when all queues are empty.
+    /// Takes the next packet; nothing when all queues are empty or held back by their shapers.
     pub fn dequeue(&mut self, now_us: u64, events: &mut impl EventSink<P>) -> Option<Dequeued<P>> {
         loop {
             let index = self.stage.select(now_us)?;
@@ -99,13 +154,31 @@ impl<P: Packet> Queues<P> {
     pub fn state(&self, queue: usize) -> Option<QueueState> {
         let q = self.stage.queues.get(queue)?;
         Some(QueueState {
+            id: q.id,
+            discipline: self.stage.discipline(queue as u32),
             backlog_packets: q.backlog.packets,
             backlog_bytes: q.backlog.bytes,
             deficit: self.stage.scheduler.deficit(queue as u32),
             place: self.stage.scheduler.place(queue as u32),
-            codel: q.codel,
+            codel: match q.aqm {
+                Aqm::Codel(codel) => codel,
+                _ => Codel::default(),
+            },
+            aqm: self.aqm_state(&q.aqm),
             stats: *self.stage.stats.get(queue)?,
         })
+    }
+
+    fn aqm_state(&self, aqm: &Aqm) -> AqmState {
+        match aqm {
+            Aqm::Stateless => AqmState::Stateless,
+            Aqm::Codel(codel) => AqmState::Codel(*codel),
+            Aqm::Pie(pie) => AqmState::Pie(**pie),
+            Aqm::Red(red) => AqmState::Red(**red),
+            Aqm::Cobalt(cobalt) => AqmState::Cobalt(**cobalt),
+            Aqm::L4sMarking(recur) => AqmState::L4sMarking(*recur),
+            Aqm::DualPi2(pair) => AqmState::DualPi2(self.stage.pairs.state(*pair)),
+        }
     }
 
     /// Packets queued in all queues.

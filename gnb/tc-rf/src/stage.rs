@@ -2,46 +2,58 @@
 //! bound on all of them.
 //!
 //! With CoDel queues and [`SchedulerConfig::DeficitRoundRobin`] this is FQ-CoDel (RFC 8290). All
-//! operations are O(1) per packet, but for the search of the fattest queue when the buffer
-//! overflows, which is paid once for up to [`DROP_BATCH_PACKETS`] drops.
+//! operations are O(1) per packet, with three exceptions: earliest deadline first costs O(log n) in the
+//! queues that wait; the search of the fattest queue when the buffer overflows is paid once for up
+//! to [`DROP_BATCH_PACKETS`] drops; and a shaper that lets go asks all queues that shapers hold
+//! back, for the scheduler has to choose among those of a group.
+
+mod discipline;
+mod pairs;
 
 use e2sm_tc::v1::{BufferLimit, Overflow, QueueId};
 
 use crate::arena::{Arena, Backlog, Queued};
-use crate::queue::{Codel, CodelQueue, Discipline, Mark, QueueConfig, QueueRules, Room, make_room};
+use crate::heads::{HeadOfLine, Heads};
+use crate::queue::{Aqm, QueueConfig, QueueRules, Room, make_room};
 use crate::scheduler::{Place, Scheduler, SchedulerConfig};
 use crate::shaper::Shapers;
 use crate::stats::QueueStats;
-use crate::{DropReason, Ecn, Packet};
+use crate::{DropReason, Packet, Waiting};
+use pairs::Pairs;
 
 /// Most packets dropped at once from the fattest queue (RFC 8290 §4.1).
 pub const DROP_BATCH_PACKETS: u32 = 64;
 
-/// One queue: what each packet touches, within a cache line.
+/// One queue: what each packet touches, in a cache line of its own.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub(crate) struct Queue {
     pub(crate) backlog: Backlog,
-    pub(crate) codel: Codel,
+    pub(crate) aqm: Aqm,
     pub(crate) id: QueueId,
     /// Which of the stage's rules it has; queues of one set share them.
     rules: u16,
 }
 
-/// Compiled queues, and the rules they share.
-fn compile(configs: &[QueueConfig]) -> (Vec<Queue>, Vec<QueueRules>) {
+const _: () = assert!(size_of::<Queue>() == 64, "a queue has outgrown its cache line");
+
+/// Compiled queues, the rules they share and the pairs they form.
+fn compile(configs: &[QueueConfig], seed: u64) -> (Vec<Queue>, Vec<QueueRules>, Pairs) {
     let mut rules: Vec<QueueRules> = Vec::new();
-    let queues = configs.iter().map(|config| {
+    let pairs = Pairs::new(configs);
+    let queues = configs.iter().enumerate().map(|(index, config)| {
         if rules.last() != Some(&config.rules) {
             rules.push(config.rules);
         }
+        let discipline = &config.rules.discipline;
         Queue {
             backlog: Backlog::default(),
-            codel: Codel::default(),
+            aqm: Aqm::new(discipline, pairs.of(index), seed, u64::from(config.id)),
             id: config.id,
             rules: (rules.len() - 1) as u16,
         }
     });
-    (queues.collect(), rules)
+    (queues.collect(), rules, pairs)
 }
 
 /// Told what happens to packets while they are queued.
@@ -57,6 +69,9 @@ pub(crate) struct Stage<P> {
     pub(crate) queues: Vec<Queue>,
     pub(crate) stats: Vec<QueueStats>,
     rules: Vec<QueueRules>,
+    /// Queues coupled to each other.
+    pub(crate) pairs: Pairs,
+    seed: u64,
     pub(crate) scheduler: Scheduler,
     pub(crate) shapers: Shapers,
     /// Queues their shaper holds back.
@@ -74,8 +89,9 @@ impl<P: Packet> Stage<P> {
         scheduler: &SchedulerConfig,
         shapers: Shapers,
         buffer: BufferLimit,
+        seed: u64,
     ) -> Self {
-        let (queues, rules) = compile(configs);
+        let (queues, rules, pairs) = compile(configs, seed);
         Self {
             arena: Arena::default(),
             scheduler: Scheduler::new(scheduler, queues.len()),
@@ -84,6 +100,8 @@ impl<P: Packet> Stage<P> {
             stats: vec![QueueStats::default(); queues.len()],
             queues,
             rules,
+            pairs,
+            seed,
             shapers,
             buffer,
             packets: 0,
@@ -99,7 +117,7 @@ impl<P: Packet> Stage<P> {
     pub(crate) fn enqueue(
         &mut self,
         index: u32,
-        queued: Queued<P>,
+        mut queued: Queued<P>,
         now_us: u64,
         sink: &mut impl StageSink<P>,
     ) {
@@ -110,12 +128,21 @@ impl<P: Packet> Stage<P> {
                 Room::Fits => break,
                 Room::DropHead => self.drop_head(index, DropReason::QueueLimit, now_us, sink),
                 Room::Refuse => {
-                    return self.refuse(index, queued, DropReason::QueueLimit, now_us, sink);
+                    return self.overflow_on_arrival(
+                        index,
+                        queued,
+                        DropReason::QueueLimit,
+                        now_us,
+                        sink,
+                    );
                 }
             }
         }
         if self.buffer.overflow == Overflow::Tail && self.exceeds_buffer(1, len_bytes) {
-            return self.refuse(index, queued, DropReason::BufferLimit, now_us, sink);
+            return self.overflow_on_arrival(index, queued, DropReason::BufferLimit, now_us, sink);
+        }
+        if let Some(reason) = self.arrival(index, &mut queued, now_us, sink) {
+            return self.refuse(index, queued, reason, now_us, sink);
         }
         self.push(index, queued);
         // RFC 8290 §4.1: the limit is checked after the packet was queued.
@@ -169,8 +196,9 @@ impl<P: Packet> Stage<P> {
         now_us: u64,
         sink: &mut impl StageSink<P>,
     ) {
+        self.advance(index, now_us);
         if let Some(queued) = self.pop(index) {
-            self.refuse(index, queued, reason, now_us, sink);
+            self.overflow(index, queued, reason, now_us, sink);
         }
     }
 
@@ -202,15 +230,21 @@ impl<P: Packet> Stage<P> {
         }
     }
 
+    /// What stands at the heads of the queues.
+    pub(crate) fn heads(&self) -> QueueHeads<'_, P> {
+        QueueHeads { arena: &self.arena, queues: &self.queues }
+    }
+
     /// The queue that may send next. Queues that turn out empty leave the scheduler, queues
     /// whose shaper says "not yet" wait aside. Asking again changes nothing.
     pub(crate) fn select(&mut self, now_us: u64) -> Option<u32> {
         self.resume_parked(now_us);
         loop {
-            let index = self.scheduler.candidate()?;
-            let queue = &mut self.queues[index as usize];
+            let heads = QueueHeads { arena: &self.arena, queues: &self.queues };
+            let index = self.scheduler.candidate(&heads)?;
+            let queue = &self.queues[index as usize];
             let Some(head) = self.arena.head(&queue.backlog) else {
-                queue.codel.found_empty();
+                self.found_empty(index, now_us);
                 self.scheduler.emptied(index);
                 continue;
             };
@@ -249,11 +283,13 @@ impl<P: Packet> Stage<P> {
         (self.parked_until_us != u64::MAX).then_some(self.parked_until_us)
     }
 
-    /// Whether a queue that no shaper holds back has packets.
-    pub(crate) fn has_unshaped_backlog(&self) -> bool {
-        let parked: u32 =
-            self.parked.iter().map(|&index| self.queues[index as usize].backlog.packets).sum();
-        self.packets > parked
+    /// What waits in queues that no shaper holds back.
+    pub(crate) fn unshaped_backlog(&self) -> Waiting {
+        let parked = self.parked.iter().map(|&index| &self.queues[index as usize].backlog);
+        parked.fold(Waiting { bytes: self.bytes, packets: self.packets }, |all, backlog| Waiting {
+            bytes: all.bytes - backlog.bytes,
+            packets: all.packets - backlog.packets,
+        })
     }
 
     /// Length of the oldest packet of a queue.
@@ -262,23 +298,15 @@ impl<P: Packet> Stage<P> {
     }
 
     /// Takes a packet from the queue that [`select`](Self::select) returned. Nothing comes when
-    /// CoDel dropped all that was left.
+    /// its discipline dropped all that was left, or a packet after which the scheduler is asked
+    /// anew.
     pub(crate) fn dequeue(
         &mut self,
         index: u32,
         now_us: u64,
         sink: &mut impl StageSink<P>,
     ) -> Option<Queued<P>> {
-        let queued = match self.rules(&self.queues[index as usize]).discipline {
-            Discipline::Fifo { .. } => self.pop(index),
-            Discipline::Codel(params) => {
-                let mut codel = self.queues[index as usize].codel;
-                let mut view = View { stage: self, index, now_us, sink };
-                let queued = codel.dequeue(&params, now_us, &mut view);
-                self.queues[index as usize].codel = codel;
-                queued
-            }
-        }?;
+        let queued = self.departure(index, now_us, sink)?;
         let sojourn_us = now_us.saturating_sub(queued.arrived_us);
         let len_bytes = queued.len_bytes;
         self.stats[index as usize].forwarded(len_bytes, sojourn_us, now_us);
@@ -294,11 +322,16 @@ impl<P: Packet> Stage<P> {
             packets.extend(std::iter::from_fn(|| self.pop(index as u32)));
         }
         packets.sort_unstable_by_key(|queued| queued.sequence);
+        self.scheduler.heads_replaced();
+        // Other heads may be ready earlier.
+        if !self.parked.is_empty() {
+            self.parked_until_us = 0;
+        }
         packets
     }
 
     /// Other queues, while no packet is queued. A queue that is there before and after keeps its
-    /// counters and, if it stays a CoDel queue, CoDel's state.
+    /// counters and, if its discipline stays of one kind, the discipline's state.
     pub(crate) fn rebuild(
         &mut self,
         configs: &[QueueConfig],
@@ -306,25 +339,18 @@ impl<P: Packet> Stage<P> {
         shapers: Shapers,
         buffer: BufferLimit,
     ) {
-        let mut stage = Self::new(configs, scheduler, shapers, buffer);
+        let mut stage = Self::new(configs, scheduler, shapers, buffer, self.seed);
         stage.arena = std::mem::take(&mut self.arena);
         for index in 0..stage.queues.len() {
             let id = stage.queues[index].id;
             if let Ok(old) = self.queues.binary_search_by_key(&id, |queue| queue.id) {
                 stage.stats[index] = self.stats[old];
-                stage.inherit_codel(index, self.queues[old].codel, self.has_codel(old));
+                let aqm = std::mem::take(&mut self.queues[old].aqm);
+                stage.pairs.inherit(&stage.queues[index].aqm, &self.pairs, &aqm);
+                stage.queues[index].aqm.inherit(aqm);
             }
         }
         *self = stage;
-    }
-
-    fn has_codel(&self, index: usize) -> bool {
-        matches!(self.rules(&self.queues[index]).discipline, Discipline::Codel(_))
-    }
-
-    fn inherit_codel(&mut self, index: usize, codel: Codel, had_codel: bool) {
-        let goes_on = had_codel && self.has_codel(index);
-        self.queues[index].codel = if goes_on { codel } else { Codel::default() };
     }
 
     /// The same queues with other parameters; packets stay where they are.
@@ -335,13 +361,16 @@ impl<P: Packet> Stage<P> {
         shapers: Shapers,
         buffer: BufferLimit,
     ) {
-        let had_codel: Vec<bool> = (0..self.queues.len()).map(|i| self.has_codel(i)).collect();
-        let (compiled, rules) = compile(configs);
+        let (compiled, rules, mut pairs) = compile(configs, self.seed);
         self.rules = rules;
-        for (index, (queue, had_codel)) in compiled.into_iter().zip(had_codel).enumerate() {
-            self.queues[index].rules = queue.rules;
-            self.inherit_codel(index, self.queues[index].codel, had_codel);
+        for (queue, mut new) in self.queues.iter_mut().zip(compiled) {
+            queue.rules = new.rules;
+            let aqm = std::mem::take(&mut queue.aqm);
+            pairs.inherit(&new.aqm, &self.pairs, &aqm);
+            new.aqm.inherit(aqm);
+            queue.aqm = new.aqm;
         }
+        self.pairs = pairs;
         self.buffer = buffer;
         self.shapers = shapers;
         // Queues that waited for the old shapers are asked anew.
@@ -382,46 +411,15 @@ impl<P: Packet> Stage<P> {
     }
 }
 
-/// One queue of the stage as CoDel sees it.
-struct View<'a, P, S> {
-    stage: &'a mut Stage<P>,
-    index: u32,
-    now_us: u64,
-    sink: &'a mut S,
+/// The heads of the queues, while the rest of the stage may change.
+pub(crate) struct QueueHeads<'a, P> {
+    arena: &'a Arena<P>,
+    queues: &'a [Queue],
 }
 
-impl<P: Packet, S: StageSink<P>> CodelQueue for View<'_, P, S> {
-    type Item = Queued<P>;
-
-    fn pop(&mut self) -> Option<Queued<P>> {
-        self.stage.pop(self.index)
-    }
-
-    fn bytes(&self) -> u64 {
-        self.stage.queues[self.index as usize].backlog.bytes
-    }
-
-    fn sojourn_us(&self, item: &Queued<P>) -> u64 {
-        self.now_us.saturating_sub(item.arrived_us)
-    }
-
-    fn ecn(&self, item: &Queued<P>) -> Ecn {
-        item.packet.ecn()
-    }
-
-    fn mark(&mut self, item: &mut Queued<P>, mark: Mark) {
-        let stats = &mut self.stage.stats[self.index as usize];
-        match mark {
-            Mark::ControlLaw => stats.marked_packets += 1,
-            Mark::Threshold => stats.threshold_marked_packets += 1,
-        }
-        if item.packet.ecn() != Ecn::Ce {
-            item.packet.set_ce();
-            self.sink.marked(&item.packet, self.now_us);
-        }
-    }
-
-    fn drop(&mut self, item: Queued<P>) {
-        self.stage.refuse(self.index, item, DropReason::Codel, self.now_us, self.sink);
+impl<P> Heads for QueueHeads<'_, P> {
+    fn head(&self, queue: u32) -> Option<HeadOfLine> {
+        let head = self.arena.head(&self.queues.get(queue as usize)?.backlog)?;
+        Some(HeadOfLine { arrived_us: head.arrived_us, sequence: head.sequence })
     }
 }

@@ -12,16 +12,15 @@ pub struct QueueStats {
     pub forwarded_bytes: u64,
     /// Packets dropped by the discipline or a limit.
     pub dropped_packets: u64,
-    /// Packets marked by CoDel's control law.
+    /// Packets marked by the discipline's control law.
     pub marked_packets: u64,
-    /// Packets marked above `ce_threshold`.
+    /// Packets marked at once for their sojourn: `ce_threshold`, or the step or ramp of L4S.
     pub threshold_marked_packets: u64,
     /// Packets above the policer's rate.
     pub policed_packets: u64,
     /// Sojourn of the packet forwarded last.
     pub last_sojourn_us: u64,
     pub(crate) sojourn: SojournWindow,
-    pub(crate) reported_packets: u64,
 }
 
 impl QueueStats {
@@ -32,10 +31,9 @@ impl QueueStats {
         self.sojourn.record(sojourn_us, now_us);
     }
 
-    /// Whether anything happened since this was asked last.
-    pub(crate) fn take_activity(&mut self) -> bool {
-        let packets = self.forwarded_packets + self.dropped_packets + self.policed_packets;
-        std::mem::replace(&mut self.reported_packets, packets) != packets
+    /// Packets that met the queue and are not in it: a change of this is traffic.
+    pub(crate) fn packets(&self) -> u64 {
+        self.forwarded_packets + self.dropped_packets + self.policed_packets
     }
 }
 
@@ -49,25 +47,22 @@ pub(crate) struct SojournWindow {
 }
 
 impl SojournWindow {
-    fn roll(&mut self, now_us: u64) {
+    fn record(&mut self, sojourn_us: u64, now_us: u64) {
         let index = now_us / SOJOURN_WINDOW_US;
         if index > self.index {
-            let adjacent = index == self.index + 1;
-            let mean_us = self.sum_us.checked_div(self.packets).unwrap_or(0);
-            self.last_mean_us = if adjacent { mean_us } else { 0 };
+            self.last_mean_us = self.mean_us(now_us);
             (self.index, self.sum_us, self.packets) = (index, 0, 0);
         }
-    }
-
-    fn record(&mut self, sojourn_us: u64, now_us: u64) {
-        self.roll(now_us);
         self.sum_us = self.sum_us.saturating_add(sojourn_us);
         self.packets += 1;
     }
 
-    pub(crate) fn mean_us(&mut self, now_us: u64) -> u64 {
-        self.roll(now_us);
-        self.last_mean_us
+    pub(crate) fn mean_us(&self, now_us: u64) -> u64 {
+        match (now_us / SOJOURN_WINDOW_US).saturating_sub(self.index) {
+            0 => self.last_mean_us,
+            1 => self.sum_us.checked_div(self.packets).unwrap_or(0),
+            _ => 0,
+        }
     }
 }
 
@@ -93,5 +88,7 @@ mod tests {
         let mut window = SojournWindow::default();
         window.record(5_000, 10_000);
         assert_eq!(window.mean_us(5_000_000), 0);
+        window.record(7_000, 5_000_000);
+        assert_eq!(window.mean_us(5_000_000), 0, "and the one before it had none");
     }
 }

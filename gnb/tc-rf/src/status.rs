@@ -1,6 +1,6 @@
 //! The report of a pipeline's state.
 
-use e2sm_tc::v1::QueueStatus;
+use e2sm_tc::v1::{QueueId, QueueStatus};
 
 use crate::Packet;
 use crate::stage::Stage;
@@ -13,15 +13,32 @@ pub(crate) fn clamp(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
-/// Queues with a backlog or traffic since the last report, largest backlog first.
-pub(crate) fn queues<P: Packet>(stage: &mut Stage<P>, now_us: u64) -> Vec<QueueStatus> {
+/// Where one series of reports stands: what it has told of each queue. Each series has its own, so
+/// that no report takes the traffic of another.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReportCursor {
+    /// Packets counted for each queue that had any, by id.
+    told: Vec<(QueueId, u64)>,
+}
+
+/// Queues with a backlog or traffic since `cursor`, largest backlog first. The cursor moves on.
+pub(crate) fn queues<P: Packet>(
+    stage: &Stage<P>,
+    cursor: &mut ReportCursor,
+    now_us: u64,
+) -> Vec<QueueStatus> {
     let mut reported = Vec::new();
-    for index in 0..stage.queues.len() {
-        let shaped = stage.is_parked(index as u32);
-        let queue = &stage.queues[index];
-        let stats = &mut stage.stats[index];
-        let active = stats.take_activity();
-        if !active && queue.backlog.is_empty() {
+    let mut now = Vec::with_capacity(cursor.told.len());
+    let mut before = cursor.told.iter().peekable();
+    for (index, (queue, stats)) in stage.queues.iter().zip(&stage.stats).enumerate() {
+        let packets = stats.packets();
+        // Both are sorted by id.
+        while before.next_if(|(id, _)| *id < queue.id).is_some() {}
+        let told = before.next_if(|(id, _)| *id == queue.id).map_or(0, |(_, packets)| *packets);
+        if packets > 0 {
+            now.push((queue.id, packets));
+        }
+        if packets == told && queue.backlog.is_empty() {
             continue;
         }
         reported.push(QueueStatus {
@@ -35,9 +52,10 @@ pub(crate) fn queues<P: Packet>(stage: &mut Stage<P>, now_us: u64) -> Vec<QueueS
             policed_packets: stats.policed_packets,
             mean_sojourn_us: clamp(stats.sojourn.mean_us(now_us)),
             last_sojourn_us: clamp(stats.last_sojourn_us),
-            shaped,
+            shaped: stage.is_parked(index as u32),
         });
     }
+    cursor.told = now;
     reported.sort_by_key(|queue| (std::cmp::Reverse(queue.backlog_bytes), queue.id));
     reported.truncate(MAX_REPORTED_QUEUES);
     reported

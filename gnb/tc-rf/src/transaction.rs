@@ -3,7 +3,7 @@
 use e2sm_tc::v1::{Cause, Classifier, Pipeline, PipelineChange, PipelineEdit, QueueSet};
 
 use crate::PipelineError;
-use crate::validate::{Result, check_set};
+use crate::validate::{Result, check_edit};
 
 /// The pipeline after `change`; each edit is checked, the whole is not yet.
 pub(crate) fn candidate(
@@ -26,6 +26,7 @@ pub(crate) fn candidate(
 
 /// Applies one edit; `path` is where the edit stands in the transaction.
 fn apply(pipeline: &mut Pipeline, edit: &PipelineEdit, path: &str) -> Result {
+    check_edit(path, edit)?;
     match edit {
         PipelineEdit::SetClassifier(classifier) => pipeline.classifier = classifier.clone(),
         PipelineEdit::AddFilter { position, filter } => {
@@ -62,7 +63,6 @@ fn apply(pipeline: &mut Pipeline, edit: &PipelineEdit, path: &str) -> Result {
         }
         PipelineEdit::AddQueues(set) => {
             let path = format!("{path}.add_queues");
-            check_set(&path, set)?;
             if let Some(id) = ids(set.first, set.count).find(|&id| has_queue(pipeline, id)) {
                 return Err(PipelineError::new(
                     Cause::DuplicateId,
@@ -74,7 +74,6 @@ fn apply(pipeline: &mut Pipeline, edit: &PipelineEdit, path: &str) -> Result {
         }
         PipelineEdit::ModifyQueues(set) => {
             let path = format!("{path}.modify_queues");
-            check_set(&path, set)?;
             take_queues(pipeline, set.first, set.count, &path)?;
             insert(&mut pipeline.queues, set.clone());
         }
@@ -123,13 +122,6 @@ fn insert(sets: &mut Vec<QueueSet>, set: QueueSet) {
 
 /// Removes a run of queues, which must all be there, splitting the sets it cuts.
 fn take_queues(pipeline: &mut Pipeline, first: u16, count: u16, path: &str) -> Result {
-    if count == 0 {
-        return Err(PipelineError::new(
-            Cause::OutOfRange,
-            format!("{path}.count"),
-            "0, expected at least one queue",
-        ));
-    }
     if let Some(id) = ids(first, count).find(|&id| !has_queue(pipeline, id)) {
         return Err(PipelineError::new(
             Cause::UnknownQueue,

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use e2sm_tc::v1::*;
+use tc_rf::TrafficControl;
 use util::*;
 
 /// Filter 0 sends what matches to queue 1; the rest goes to queue 0.
@@ -167,4 +168,207 @@ fn another_perturbation_parts_colliding_flows() {
     assert!(!colliding.is_empty());
     let still = colliding.iter().filter(|&&n| collide(Some(2), n)).count();
     assert!(still * 4 < colliding.len() + 4, "{still} of {}", colliding.len());
+}
+
+fn with_ecn(n: u16, ecn: Ecn) -> TestPacket {
+    TestPacket { ecn, ..packet(n, 100, 0) }
+}
+
+/// L in queue 1, classic in queue 0.
+fn l4s_by_ecn() -> TrafficControl<TestPacket> {
+    let classifier = L4sEcnClassifier { l4s: target(1, 1), classic: target(0, 1) };
+    control(Pipeline { classifier: Classifier::L4sEcn(classifier), ..by_port(2) })
+}
+
+#[test]
+fn ect1_and_ce_go_to_the_l_queue() {
+    for (ecn, is_l) in
+        [(Ecn::NotEct, false), (Ecn::Ect0, false), (Ecn::Ect1, true), (Ecn::Ce, true)]
+    {
+        let mut tc = l4s_by_ecn();
+        tc.ingress(with_ecn(1, ecn), 0, &mut ());
+        let queues = tc.status(0).queues;
+        assert_eq!(queues[0].id, u16::from(is_l), "{ecn:?}");
+    }
+}
+
+#[test]
+fn a_flow_of_ect0_keeps_its_ce_packets_and_others_do_not() {
+    let ce_goes_to_l = |before: &[Ecn]| {
+        let mut tc = l4s_by_ecn();
+        for &ecn in before {
+            tc.ingress(with_ecn(1, ecn), 0, &mut ());
+        }
+        egress(&mut tc, 0);
+        tc.ingress(with_ecn(1, Ecn::Ce), 0, &mut ());
+        let held = tc.status(0).queues.into_iter().find(|queue| queue.backlog_packets > 0);
+        held.expect("the CE packet").id == 1
+    };
+    // RFC 9331 §5.3: "if all the ECT packets in a flow have been ECT(0)".
+    assert!(!ce_goes_to_l(&[Ecn::NotEct, Ecn::Ect0]));
+    assert!(ce_goes_to_l(&[Ecn::NotEct]), "no ECT packet at all");
+    assert!(ce_goes_to_l(&[Ecn::Ect1]));
+    assert!(ce_goes_to_l(&[Ecn::Ect0, Ecn::Ect1]));
+}
+
+#[test]
+fn a_mark_of_our_own_keeps_a_packet_with_its_flow() {
+    // CoDel marks at once whatever waited a second.
+    let codel =
+        Codel { target_us: 1, interval_us: 1, ecn: true, ce_threshold_us: Some(1_000), l4s: false };
+    let mut pipeline = by_port(1);
+    pipeline.queues[0].discipline = QueueDiscipline::Codel(codel);
+    let mut tc = control(pipeline);
+    for number in 0..10 {
+        let late = TestPacket { ecn: Ecn::Ect0, ..packet(0, 1500, number) };
+        tc.ingress(late, 0, &mut ());
+    }
+    let marked = egress(&mut tc, 1_000_000);
+    assert!(marked.iter().all(|packet| packet.ecn == Ecn::Ce));
+    tc.ingress(TestPacket { ecn: Ecn::Ect0, ..packet(0, 1500, 10) }, 1_000_000, &mut ());
+    tc.take_back(marked.into_iter().map(|packet| (packet, 0)), 1_000_000);
+    // All in the classic queue, which strict priority puts last.
+    let classifier = L4sEcnClassifier { l4s: target(1, 1), classic: target(0, 1) };
+    let l4s = Pipeline {
+        classifier: Classifier::L4sEcn(classifier),
+        scheduler: Scheduler::StrictPriority { order: vec![target(1, 1)] },
+        ..by_port(2)
+    };
+    tc.apply(&replace(l4s), 1_000_000, &mut ());
+    tc.ingress(TestPacket { ecn: Ecn::Ect1, ..packet(1, 100, 99) }, 1_000_000, &mut ());
+    let order = numbers(&egress(&mut tc, 1_000_000));
+    assert_eq!(order, std::iter::once(99).chain(0..=10).collect::<Vec<_>>());
+}
+
+fn set_hash(ways: u8, count: u16) -> StochasticHash {
+    StochasticHash { target: target(0, count), perturbation: None, ways }
+}
+
+/// How many queues `flows` flows with one packet each occupy.
+fn occupied(classifier: Classifier, count: u16, flows: u16) -> usize {
+    let mut tc = control(Pipeline { classifier, ..by_port(count) });
+    for n in 0..flows {
+        tc.ingress(packet(n, 100, 0), 0, &mut ());
+    }
+    tc.status(0).queues.len()
+}
+
+#[test]
+fn a_set_associative_hash_tells_more_flows_apart() {
+    // 64 flows over 128 queues: a plain hash puts them in 128·(1 − (127/128)^64) ≈ 50 queues.
+    let plain = occupied(Classifier::StochasticHash(set_hash(1, 128)), 128, 64);
+    let sets = occupied(Classifier::StochasticHash(set_hash(8, 128)), 128, 64);
+    assert!((42..58).contains(&plain), "{plain}");
+    assert!(sets >= 63, "{sets}: a set of eight is hardly ever full at half load");
+    assert_eq!(occupied(Classifier::StochasticHash(set_hash(64, 64)), 64, 64), 64);
+}
+
+#[test]
+fn a_host_with_many_flows_stays_in_its_share() {
+    let mut tc =
+        control(Pipeline { classifier: Classifier::HostThenFlow(set_hash(4, 64)), ..by_port(64) });
+    for n in 0..40 {
+        tc.ingress(packet(n, 100, 0), 0, &mut ());
+    }
+    let mut ids: Vec<_> = tc.status(0).queues.iter().map(|queue| queue.id).collect();
+    ids.sort_unstable();
+    assert_eq!(ids.len(), 4, "its share is used to the full");
+    assert!(ids[0].is_multiple_of(4) && ids[3] == ids[0] + 3, "{ids:?}");
+}
+
+#[test]
+fn hosts_get_the_same_however_many_flows_they_have() {
+    for scheduler in [
+        Scheduler::DeficitRoundRobin { quantum_bytes: 1514 },
+        Scheduler::Weighted { quantum_bytes: 1514, weights: vec![] },
+    ] {
+        let mut tc = control(Pipeline {
+            classifier: Classifier::HostThenFlow(set_hash(8, 512)),
+            scheduler,
+            pacer: Pacer::Drql { mtu_bytes: 1500 },
+            ..by_port(512)
+        });
+        let to_host = |host: u8, port: u16| {
+            let flow = flow(port);
+            let destination = IpAddr::V4(Ipv4Addr::new(10, 0, 0, host));
+            TestPacket { flow: FiveTuple { destination, ..flow }, ..packet(port, 1500, 0) }
+        };
+        // Host 1 has one flow, host 2 seven; all of them always have packets.
+        let mut rlc = Rlc::fdd(3_000);
+        let mut bytes = [0u64; 3];
+        for port in 0..8 {
+            for _ in 0..2_000 {
+                tc.ingress(to_host(if port == 0 { 1 } else { 2 }, port), 0, &mut ());
+            }
+        }
+        run(
+            &mut tc,
+            &mut rlc,
+            (0, 1_000_000),
+            |_, _| {},
+            |packet, _| {
+                let IpAddr::V4(v4) = packet.flow.destination else { return };
+                bytes[usize::from(v4.octets()[3])] += u64::from(packet.len_bytes);
+            },
+        );
+        assert!(bytes[1] > 1_000_000, "{bytes:?}");
+        // One turn more, and a packet overdrawn on each side.
+        assert!(bytes[1].abs_diff(bytes[2]) <= 1_514 + 2 * 1_500, "{bytes:?}");
+    }
+}
+
+#[test]
+fn cake_diffserv_gives_each_class_its_part_however_many_flows_it_has() {
+    let params = tc_rf::templates::TemplateParams {
+        pacer: Pacer::Drql { mtu_bytes: 1500 },
+        ..tc_rf::templates::TemplateParams::default()
+    };
+    let mut pipeline = tc_rf::templates::cake_diffserv(&params);
+    // FIFOs, so that no AQM takes part in the sharing.
+    for set in &mut pipeline.queues {
+        set.discipline = QueueDiscipline::Fifo { drop: FifoDrop::Tail };
+    }
+    let mut tc = control(pipeline);
+    // Best effort with eight flows, bulk, video and voice with one each; all always have packets.
+    let dscps = [(0u8, 8u16), (8, 1), (34, 1), (46, 1)];
+    for (index, (dscp, flows)) in (0u16..).zip(dscps) {
+        for k in 0..flows {
+            for number in 0..900 / u64::from(flows) {
+                let packet = TestPacket { dscp, ..packet(index * 100 + k, 1500, number) };
+                tc.ingress(packet, 0, &mut ());
+            }
+        }
+    }
+    let mut rlc = Rlc::fdd(3_000);
+    let mut bytes = BTreeMap::new();
+    run(
+        &mut tc,
+        &mut rlc,
+        (0, 600_000),
+        |_, _| {},
+        |packet, _| {
+            *bytes.entry(packet.dscp).or_insert(0u64) += u64::from(packet.len_bytes);
+        },
+    );
+    // 16 : 1 : 8 : 4, with a turn and two packets either way.
+    let part = |dscp: u8, weight: u64| bytes[&dscp] / weight;
+    for (dscp, weight) in [(8, 1), (34, 8), (46, 4)] {
+        let lead = part(dscp, weight).abs_diff(part(0, 16));
+        let turn = 256 + 1_500 / weight + 1_500 / 16;
+        assert!(lead <= turn, "DSCP {dscp}: {lead} bytes per weight, {bytes:?}");
+    }
+}
+
+#[test]
+fn bode_diffserv_serves_its_classes_in_order() {
+    let params = tc_rf::templates::TemplateParams {
+        pacer: Pacer::None,
+        ..tc_rf::templates::TemplateParams::default()
+    };
+    let mut tc = control(tc_rf::templates::bode_diffserv(&params));
+    for (number, dscp) in [0, 34, 46, 0, 46, 34].into_iter().enumerate() {
+        let packet = TestPacket { dscp, ..packet(number as u16, 100, number as u64) };
+        tc.ingress(packet, 0, &mut ());
+    }
+    assert_eq!(numbers(&egress(&mut tc, 0)), [2, 4, 1, 5, 0, 3]);
 }

@@ -144,6 +144,17 @@ fn the_status_reports_the_drain_of_the_rlc_buffer() {
 }
 
 #[test]
+fn the_status_reports_the_limit_in_force_and_none_without_one() {
+    let mut tc = bearer(Pacer::Drql { mtu_bytes: 1500 });
+    let mut rlc = Rlc::tdd(3600);
+    run(&mut tc, &mut rlc, (0, SECOND_US), bulk, |_, _| {});
+    let limit_bytes = tc.status(SECOND_US).pacer.limit_bytes;
+    assert_eq!(limit_bytes, tc.rlc_limit_bytes());
+    assert!(limit_bytes.is_some_and(|bytes| bytes >= 3600), "{limit_bytes:?}");
+    assert_eq!(bearer(Pacer::None).status(0).pacer.limit_bytes, None);
+}
+
+#[test]
 fn what_is_taken_back_is_not_taken_for_bandwidth() {
     for pacer in [Pacer::Bdp5g, Pacer::E5gBdp, DRQL] {
         let mut tc = bearer(Pacer::None);

@@ -1,13 +1,20 @@
 //! Stage 1: which queue. Compiled from the service model's words to queue indices.
 
 mod hash;
+mod host_then_flow;
+mod l4s;
 mod osi;
 mod round_robin;
+mod set_associative;
 
 use e2sm_tc::v1::{self, QueueTarget};
 
-use crate::Packet;
+use crate::hash::HashKey;
+use crate::heads::Heads;
+use crate::{Ecn, Packet};
 use hash::StochasticHash;
+use host_then_flow::HostThenFlow;
+use l4s::L4sEcn;
 use osi::Osi;
 use round_robin::RoundRobin;
 
@@ -19,10 +26,44 @@ pub(crate) struct Target {
 }
 
 impl Target {
+    /// The indices of the run.
+    pub(crate) fn range(self) -> std::ops::Range<usize> {
+        self.first as usize..(self.first + self.count) as usize
+    }
+
     /// The queue of this run that a flow hash picks.
     fn pick(self, hash: u64) -> u32 {
         self.first + crate::hash::scale(hash, self.count)
     }
+}
+
+/// The fields of the IP header that the pipeline itself may rewrite, as they were when the packet
+/// arrived. A packet is classified by these whenever it is: a mark or a remark must not tear it
+/// from its flow when the pipeline changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) ecn: Ecn,
+    pub(crate) dscp: u8,
+}
+
+impl Header {
+    pub(crate) fn of(packet: &impl Packet) -> Self {
+        Self { ecn: packet.ecn(), dscp: packet.dscp() }
+    }
+}
+
+/// A packet to be classified.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival<'a, P> {
+    pub(crate) packet: &'a P,
+    pub(crate) header: Header,
+    /// Keyed hash of its 5-tuple.
+    pub(crate) flow_hash: u64,
+    pub(crate) key: HashKey,
+    /// Position among all packets that ever entered the pipeline.
+    pub(crate) sequence: u64,
+    /// Whether all ECT packets of its flow have been ECT(0), and there was one.
+    pub(crate) flow_is_classic: bool,
 }
 
 /// A classifier in force.
@@ -31,11 +72,13 @@ pub(crate) enum Classifier {
     RoundRobin(RoundRobin),
     StochasticHash(StochasticHash),
     Osi(Osi),
+    L4sEcn(L4sEcn),
+    HostThenFlow(HostThenFlow),
 }
 
 impl Classifier {
-    /// `resolve` turns a target into queue indices; the pipeline has been validated, so `None`
-    /// comes only for kinds that are refused.
+    /// `resolve` turns a target into queue indices; the pipeline has been validated, so all are
+    /// there.
     pub(crate) fn compile(
         model: &v1::Classifier,
         resolve: impl Fn(&QueueTarget) -> Option<Target>,
@@ -45,19 +88,39 @@ impl Classifier {
                 Self::RoundRobin(RoundRobin::new(resolve(target)?))
             }
             v1::Classifier::StochasticHash(hash) => {
-                Self::StochasticHash(StochasticHash::new(resolve(&hash.target)?, hash.perturbation))
+                Self::StochasticHash(StochasticHash::new(hash, resolve(&hash.target)?))
             }
             v1::Classifier::Osi(osi) => Self::Osi(Osi::compile(osi, resolve)?),
-            v1::Classifier::L4sEcn(_) | v1::Classifier::HostThenFlow(_) => return None,
+            v1::Classifier::L4sEcn(l4s) => {
+                Self::L4sEcn(L4sEcn::new(resolve(&l4s.l4s)?, resolve(&l4s.classic)?))
+            }
+            v1::Classifier::HostThenFlow(hash) => {
+                Self::HostThenFlow(HostThenFlow::new(hash, resolve(&hash.target)?))
+            }
         })
     }
 
-    /// Index of the packet's queue. `flow_hash` is the keyed hash of its 5-tuple.
-    pub(crate) fn classify(&mut self, packet: &impl Packet, flow_hash: u64) -> u32 {
+    /// Index of the packet's queue; `heads` are the queues as they are.
+    pub(crate) fn classify<P: Packet>(
+        &mut self,
+        arrival: &Arrival<'_, P>,
+        heads: &impl Heads,
+    ) -> u32 {
         match self {
             Self::RoundRobin(round_robin) => round_robin.classify(),
-            Self::StochasticHash(hash) => hash.classify(flow_hash),
-            Self::Osi(osi) => osi.classify(packet, flow_hash),
+            Self::StochasticHash(hash) => hash.classify(arrival, heads),
+            Self::Osi(osi) => osi.classify(arrival),
+            Self::L4sEcn(l4s) => l4s.classify(arrival),
+            Self::HostThenFlow(host) => host.classify(arrival, heads),
+        }
+    }
+
+    /// All queues have been emptied, for packets older than those they held.
+    pub(crate) fn emptied(&mut self) {
+        match self {
+            Self::StochasticHash(hash) => hash.emptied(),
+            Self::HostThenFlow(host) => host.emptied(),
+            Self::RoundRobin(_) | Self::Osi(_) | Self::L4sEcn(_) => {}
         }
     }
 }

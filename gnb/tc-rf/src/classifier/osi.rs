@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use e2sm_tc::v1::{Ecn, FlowMatch, OsiClassifier, PortRange, Prefix, QueueTarget};
 
-use super::Target;
+use super::{Arrival, Target};
 use crate::{FiveTuple, Packet};
 
 /// OSI classifier.
@@ -76,15 +76,15 @@ impl Rule {
         }
     }
 
-    fn matches(&self, packet: &impl Packet, flow: &FiveTuple) -> bool {
+    fn matches<P: Packet>(&self, arrival: &Arrival<'_, P>, flow: &FiveTuple) -> bool {
         self.protocol.is_none_or(|protocol| protocol == flow.protocol)
             && self.source_port.is_none_or(|range| within(range, flow.source_port))
             && self.destination_port.is_none_or(|range| within(range, flow.destination_port))
             && self.source.is_none_or(|mask| mask.contains(flow.source))
             && self.destination.is_none_or(|mask| mask.contains(flow.destination))
-            && self.dscp.is_none_or(|dscp| dscp == packet.dscp())
-            && self.qfi.is_none_or(|qfi| Some(qfi) == packet.qfi())
-            && self.ecn.is_none_or(|ecn| ecn == packet.ecn())
+            && self.dscp.is_none_or(|dscp| dscp == arrival.header.dscp)
+            && self.qfi.is_none_or(|qfi| Some(qfi) == arrival.packet.qfi())
+            && self.ecn.is_none_or(|ecn| ecn == arrival.header.ecn)
     }
 }
 
@@ -105,12 +105,12 @@ impl Osi {
         Some(Self { filters, default: resolve(&model.default)? })
     }
 
-    pub(crate) fn classify(&self, packet: &impl Packet, flow_hash: u64) -> u32 {
-        let flow = packet.flow();
+    pub(crate) fn classify<P: Packet>(&self, arrival: &Arrival<'_, P>) -> u32 {
+        let flow = arrival.packet.flow();
         self.filters
             .iter()
-            .find(|filter| filter.rule.matches(packet, &flow))
+            .find(|filter| filter.rule.matches(arrival, &flow))
             .map_or(self.default, |filter| filter.target)
-            .pick(flow_hash)
+            .pick(arrival.flow_hash)
     }
 }

@@ -9,7 +9,7 @@
 //! was nothing to send was not full and does not raise the limit; a TTI in which this bearer was
 //! not served says nothing about what it could drain.
 
-use super::RlcStatus;
+use super::{Algorithm, Heard};
 
 #[derive(Clone, Debug)]
 pub(super) struct Drql {
@@ -22,19 +22,23 @@ pub(super) struct Drql {
 }
 
 impl Drql {
-    pub(super) fn new(mtu_bytes: u16, status: Option<&RlcStatus>) -> Self {
+    pub(super) fn new(mtu_bytes: u16, heard: Option<&Heard>) -> Self {
         let mtu_bytes = u64::from(mtu_bytes.max(1));
         Self {
             mtu_bytes,
             limit_bytes: mtu_bytes,
-            held_bytes: status.map_or(0, |status| u64::from(status.occupancy_bytes)),
+            held_bytes: heard.map_or(0, |heard| u64::from(heard.status.occupancy_bytes)),
             limited: false,
         }
     }
+}
 
-    /// After a TTI with downlink.
-    pub(super) fn status(&mut self, status: &RlcStatus) {
-        let left_bytes = u64::from(status.occupancy_bytes);
+impl Algorithm for Drql {
+    fn status(&mut self, heard: &Heard) {
+        if !heard.status.dl_opportunity {
+            return;
+        }
+        let left_bytes = u64::from(heard.status.occupancy_bytes);
         let served = left_bytes < self.held_bytes;
         if left_bytes < self.mtu_bytes && self.limited {
             self.limit_bytes += self.mtu_bytes - left_bytes;
@@ -46,44 +50,40 @@ impl Drql {
         self.limited = false;
     }
 
-    pub(super) fn sent(&mut self, len_bytes: u64) {
+    fn sent(&mut self, len_bytes: u64, _now_us: u64) {
         self.held_bytes += len_bytes;
     }
 
     /// An empty RLC buffer always takes a packet.
-    pub(super) fn may_send(&mut self, len_bytes: u64) -> bool {
+    fn may_send(&mut self, len_bytes: u64, _now_us: u64) -> bool {
         let fits = self.held_bytes == 0 || self.held_bytes + len_bytes <= self.limit_bytes;
         self.limited |= !fits;
         fits
     }
 
-    pub(super) fn limit_bytes(&self) -> u64 {
+    fn limit_bytes(&self) -> u64 {
         self.limit_bytes
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::heard;
     use super::*;
 
     /// An RLC buffer that drains `capacity` bytes per TTI, always a packet waiting above.
     fn run(pacer: &mut Drql, rlc: &mut u64, ttis: u64, capacity: u64) -> (u64, u64) {
         let (mut drained, mut left) = (0, 0);
         for _ in 0..ttis {
-            while pacer.may_send(1500) {
-                pacer.sent(1500);
+            while pacer.may_send(1500, 0) {
+                pacer.sent(1500, 0);
                 *rlc += 1500;
             }
             let pulled = capacity.min(*rlc);
             *rlc -= pulled;
             drained += pulled;
             left = *rlc;
-            pacer.status(&RlcStatus {
-                occupancy_bytes: *rlc as u32,
-                tti_us: 1000,
-                dl_opportunity: true,
-                ..RlcStatus::default()
-            });
+            pacer.status(&heard(0, *rlc as u32));
         }
         (drained, left)
     }
@@ -117,7 +117,7 @@ mod tests {
         run(&mut pacer, &mut rlc, 50, 6000);
         let limit_bytes = pacer.limit_bytes();
         for _ in 0..100 {
-            pacer.status(&RlcStatus { tti_us: 1000, dl_opportunity: true, ..RlcStatus::default() });
+            pacer.status(&heard(0, 0));
         }
         assert!(pacer.limit_bytes() <= limit_bytes + 1500);
     }

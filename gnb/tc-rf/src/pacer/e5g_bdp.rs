@@ -12,7 +12,7 @@
 //! - `elapsed` stops at one TTI. While no downlink comes (uplink slots, late reports) the bearer
 //!   has earned what the next downlink TTI can carry and not more.
 
-use super::RlcStatus;
+use super::{Algorithm, Heard, RlcStatus};
 
 /// MTU of the paper's examples, bytes.
 const MTU: u64 = 1500;
@@ -35,7 +35,7 @@ pub(super) struct E5gBdp {
 }
 
 impl E5gBdp {
-    pub(super) fn new(status: Option<&RlcStatus>) -> Self {
+    pub(super) fn new(heard: Option<&Heard>) -> Self {
         let mut this = Self {
             update: None,
             srs_bytes: 0,
@@ -45,21 +45,11 @@ impl E5gBdp {
             last_tti_us: 0,
             tti_us: 1000,
         };
-        if let Some(status) = status {
+        if let Some(Heard { status, .. }) = heard {
             this.last_acc_bytes = u64::from(status.occupancy_bytes);
             this.set_tti(status);
         }
         this
-    }
-
-    /// "The update_flag is set [...] by the MAC sublayer, after the packets from the RLC sublayer
-    /// are received."
-    pub(super) fn status(&mut self, status: &RlcStatus) {
-        self.update = Some(*status);
-    }
-
-    pub(super) fn sent(&mut self, len_bytes: u64) {
-        self.srs_bytes += len_bytes;
     }
 
     fn set_tti(&mut self, status: &RlcStatus) {
@@ -71,7 +61,7 @@ impl E5gBdp {
     }
 
     /// Algorithm 1.
-    pub(super) fn limit_reached(&mut self, data_size: u64, now_us: u64) -> bool {
+    fn limit_reached(&mut self, data_size: u64, now_us: u64) -> bool {
         // Lines 1–4.
         if let Some(status) = self.update.take() {
             self.update_bw_est(&status);
@@ -132,22 +122,41 @@ impl E5gBdp {
             0.0
         }
     }
+}
 
-    /// Until when time alone makes `paced_bytes` grow.
-    pub(super) fn grows_until_us(&self) -> u64 {
+impl Algorithm for E5gBdp {
+    /// "The update_flag is set [...] by the MAC sublayer, after the packets from the RLC sublayer
+    /// are received."
+    fn status(&mut self, heard: &Heard) {
+        if heard.status.dl_opportunity {
+            self.update = Some(heard.status);
+        }
+    }
+
+    fn sent(&mut self, len_bytes: u64, _now_us: u64) {
+        self.srs_bytes += len_bytes;
+    }
+
+    fn may_send(&mut self, len_bytes: u64, now_us: u64) -> bool {
+        !self.limit_reached(len_bytes, now_us)
+    }
+
+    /// Time makes `paced_bytes` grow for one TTI.
+    fn grows_until_us(&self) -> u64 {
         let (last_tti_us, tti_us) = self.update.map_or((self.last_tti_us, self.tti_us), |status| {
             (status.at_us, u64::from(status.tti_us.max(1)))
         });
-        last_tti_us + tti_us
+        last_tti_us.saturating_add(tti_us)
     }
 
-    pub(super) fn limit_bytes(&self) -> u64 {
+    fn limit_bytes(&self) -> u64 {
         self.calculate_paced_bytes(u64::MAX) as u64
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::heard;
     use super::*;
 
     /// The setting of irazabal2021 Fig. 3: 600 bytes left from the last TTI, 1000 bytes/TTI.
@@ -179,50 +188,45 @@ mod tests {
         assert!(pacer.limit_reached(1500, 10_250), "the large packet is kept at t = 1/4");
         assert!(pacer.limit_reached(1500, 10_500), "and at t = 1/2");
         assert!(!pacer.limit_reached(200, 10_750), "the small one goes at t = 3/4");
-        pacer.sent(200);
+        pacer.sent(200, 10_750);
         assert!(pacer.limit_reached(1500, 10_750), "the large one still does not");
         assert!(!pacer.limit_reached(1500, 11_000), "it goes at the end of the TTI");
-    }
-
-    fn status(at_us: u64, occupancy_bytes: u32) -> RlcStatus {
-        RlcStatus {
-            at_us,
-            occupancy_bytes,
-            occupancy_packets: occupancy_bytes.div_ceil(1500),
-            capacity_bytes_per_tti: 0,
-            tti_us: 1000,
-            dl_opportunity: true,
-        }
     }
 
     #[test]
     fn the_bandwidth_is_what_was_pulled() {
         let mut pacer = E5gBdp::new(None);
-        pacer.sent(3000);
-        pacer.update_bw_est(&status(1_000, 1000));
+        pacer.sent(3000, 0);
+        pacer.update_bw_est(&heard(1_000, 1000).status);
         assert_eq!(pacer.bandwidth, Some(2000.0), "the first sample is taken as it is");
-        pacer.sent(1500);
-        pacer.update_bw_est(&status(2_000, 1500));
+        pacer.sent(1500, 0);
+        pacer.update_bw_est(&heard(2_000, 1500).status);
         // 1000 bytes were pulled: 2000 + (1000 − 2000)/4.
         assert_eq!(pacer.bandwidth, Some(1750.0));
         assert_eq!((pacer.srs_bytes, pacer.last_acc_bytes), (0, 1500));
     }
 
+    fn full_carrier(at_us: u64, occupancy_bytes: u32) -> Heard {
+        let mut heard = heard(at_us, occupancy_bytes);
+        heard.status.capacity_bytes_per_tti = 2289;
+        heard
+    }
+
     #[test]
     fn full_capacity_in_the_rlc_stops_it() {
         let mut pacer = E5gBdp::new(None);
-        pacer.status(&RlcStatus { capacity_bytes_per_tti: 2289, ..status(1_000, 2290) });
+        pacer.status(&full_carrier(1_000, 2290));
         assert!(pacer.limit_reached(40, 2_000));
-        pacer.status(&RlcStatus { capacity_bytes_per_tti: 2289, ..status(2_000, 0) });
+        pacer.status(&full_carrier(2_000, 0));
         assert!(!pacer.limit_reached(40, 3_000));
     }
 
     #[test]
     fn an_idle_bearer_sends_one_packet_in_the_second_half_of_a_tti() {
-        let mut pacer = E5gBdp::new(Some(&status(1_000, 0)));
+        let mut pacer = E5gBdp::new(Some(&heard(1_000, 0)));
         assert!(pacer.limit_reached(1500, 1_500));
         assert!(!pacer.limit_reached(1500, 1_501));
-        pacer.sent(1500);
+        pacer.sent(1500, 0);
         assert!(pacer.limit_reached(1500, 1_999));
     }
 
@@ -230,16 +234,16 @@ mod tests {
     fn a_slow_bearer_does_not_starve() {
         // 60 bytes per TTI: MTU/7 and the pace never cover a fifth of a packet (Algorithm 1
         // line 16), so it lives from the estimate's return to zero.
-        let mut pacer = E5gBdp::new(Some(&status(0, 0)));
+        let mut pacer = E5gBdp::new(Some(&heard(0, 0)));
         let (mut rlc, mut forwarded) = (0u64, 0u64);
         for tti in 0..10_000u64 {
             if !pacer.limit_reached(1500, tti * 1000 + 800) {
-                pacer.sent(1500);
+                pacer.sent(1500, 0);
                 rlc += 1500;
                 forwarded += 1500;
             }
             rlc = rlc.saturating_sub(60);
-            pacer.status(&status((tti + 1) * 1000, rlc as u32));
+            pacer.status(&heard((tti + 1) * 1000, rlc as u32));
         }
         assert!(forwarded > 10_000 * 60 / 2, "{forwarded} of 600000 bytes");
         assert!(rlc <= 3000);

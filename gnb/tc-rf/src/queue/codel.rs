@@ -10,7 +10,7 @@
 
 use e2sm_tc::v1;
 
-use crate::Ecn;
+use crate::{DropReason, Ecn};
 
 /// The MTU of a bearer: CoDel does not drop when no more than this is left (RFC 8289 §4.1).
 pub const MTU_BYTES: u32 = 1500;
@@ -47,7 +47,7 @@ impl CodelParams {
         }
     }
 
-    fn is_l4s(&self, ecn: Ecn) -> bool {
+    pub(super) fn is_l4s(&self, ecn: Ecn) -> bool {
         self.l4s && matches!(ecn, Ecn::Ect1 | Ecn::Ce)
     }
 }
@@ -72,7 +72,7 @@ pub(crate) trait CodelQueue {
     fn ecn(&self, item: &Self::Item) -> Ecn;
     /// Makes sure the packet says CE.
     fn mark(&mut self, item: &mut Self::Item, mark: Mark);
-    fn drop(&mut self, item: Self::Item);
+    fn drop(&mut self, item: Self::Item, reason: DropReason);
 }
 
 /// State of CoDel for one queue; names follow RFC 8289 §5.
@@ -114,11 +114,11 @@ impl Codel {
                 self.dropping = false;
                 return None;
             }
-            Head::L4s(item) => return Some(Self::step_mark(params, item, queue)),
+            Head::L4s(item) => return Some(step_mark(params, item, queue)),
             Head::BelowTarget(item) => {
                 // "sojourn time below TARGET - leave drop state"
                 self.dropping = false;
-                return Some(Self::classic_threshold(params, item, queue));
+                return Some(classic_threshold(params, item, queue));
             }
             Head::OkToDrop(item) => item,
         };
@@ -130,11 +130,11 @@ impl Codel {
         // now, hence the 'while' loop."
         while now_us >= self.drop_next_us {
             self.count = self.count.saturating_add(1);
-            if Self::mark_instead(params, &mut item, queue) {
+            if mark_instead(params, &mut item, queue) {
                 self.drop_next_us = control_law(self.drop_next_us, params.interval_us, self.count);
                 return Some(item);
             }
-            queue.drop(item);
+            queue.drop(item, DropReason::Codel);
             match self.dodequeue(params, now_us, queue) {
                 Head::Empty => {
                     self.dropping = false;
@@ -142,12 +142,12 @@ impl Codel {
                 }
                 Head::BelowTarget(next) => {
                     self.dropping = false;
-                    return Some(Self::classic_threshold(params, next, queue));
+                    return Some(classic_threshold(params, next, queue));
                 }
                 Head::L4s(next) => {
                     self.drop_next_us =
                         control_law(self.drop_next_us, params.interval_us, self.count);
-                    return Some(Self::step_mark(params, next, queue));
+                    return Some(step_mark(params, next, queue));
                 }
                 Head::OkToDrop(next) => {
                     self.drop_next_us =
@@ -156,7 +156,7 @@ impl Codel {
                 }
             }
         }
-        Some(Self::classic_threshold(params, item, queue))
+        Some(classic_threshold(params, item, queue))
     }
 
     /// A queue that was asked for a packet and had none (`dodequeue` on an empty queue).
@@ -173,15 +173,15 @@ impl Codel {
         queue: &mut Q,
         mut item: Q::Item,
     ) -> Option<Q::Item> {
-        let result = if Self::mark_instead(params, &mut item, queue) {
+        let result = if mark_instead(params, &mut item, queue) {
             Some(item)
         } else {
-            queue.drop(item);
+            queue.drop(item, DropReason::Codel);
             match self.dodequeue(params, now_us, queue) {
                 Head::Empty => None,
-                Head::L4s(next) => Some(Self::step_mark(params, next, queue)),
+                Head::L4s(next) => Some(step_mark(params, next, queue)),
                 Head::BelowTarget(next) | Head::OkToDrop(next) => {
-                    Some(Self::classic_threshold(params, next, queue))
+                    Some(classic_threshold(params, next, queue))
                 }
             }
         };
@@ -222,34 +222,36 @@ impl Codel {
         }
         Head::BelowTarget(item)
     }
+}
 
-    fn mark_instead<Q: CodelQueue>(
-        params: &CodelParams,
-        item: &mut Q::Item,
-        queue: &mut Q,
-    ) -> bool {
-        let mark = params.ecn && queue.ecn(item) != Ecn::NotEct;
-        if mark {
-            queue.mark(item, Mark::ControlLaw);
-        }
-        mark
+fn mark_instead<Q: CodelQueue>(params: &CodelParams, item: &mut Q::Item, queue: &mut Q) -> bool {
+    let mark = params.ecn && queue.ecn(item) != Ecn::NotEct;
+    if mark {
+        queue.mark(item, Mark::ControlLaw);
     }
+    mark
+}
 
-    fn classic_threshold<Q: CodelQueue>(
-        params: &CodelParams,
-        item: Q::Item,
-        queue: &mut Q,
-    ) -> Q::Item {
-        if params.l4s { item } else { Self::step_mark(params, item, queue) }
-    }
+/// Where L4S has `ce_threshold` for itself, other packets pass.
+pub(super) fn classic_threshold<Q: CodelQueue>(
+    params: &CodelParams,
+    item: Q::Item,
+    queue: &mut Q,
+) -> Q::Item {
+    if params.l4s { item } else { step_mark(params, item, queue) }
+}
 
-    fn step_mark<Q: CodelQueue>(params: &CodelParams, mut item: Q::Item, queue: &mut Q) -> Q::Item {
-        let above = params.ce_threshold_us.is_some_and(|limit| queue.sojourn_us(&item) > limit);
-        if above && queue.ecn(&item) != Ecn::NotEct {
-            queue.mark(&mut item, Mark::Threshold);
-        }
-        item
+/// The step of `ce_threshold` (RFC 8290 §4.2).
+pub(super) fn step_mark<Q: CodelQueue>(
+    params: &CodelParams,
+    mut item: Q::Item,
+    queue: &mut Q,
+) -> Q::Item {
+    let above = params.ce_threshold_us.is_some_and(|limit| queue.sojourn_us(&item) > limit);
+    if above && queue.ecn(&item) != Ecn::NotEct {
+        queue.mark(&mut item, Mark::Threshold);
     }
+    item
 }
 
 /// What `dodequeue` found at the head.

@@ -2,18 +2,30 @@
 
 use super::list::{Link, List, Place};
 
-/// DRR++ of FQ-CoDel.
+/// DRR++ of FQ-CoDel, with a weight per queue where there are any.
 #[derive(Clone, Debug)]
 pub(crate) struct Drr {
     quantum: i64,
+    /// By queue; a queue beyond its end weighs 1.
+    weights: Vec<u8>,
     new: List,
     old: List,
 }
 
 impl Drr {
     pub(crate) fn new(quantum_bytes: u32) -> Self {
+        Self::weighted(quantum_bytes, Vec::new())
+    }
+
+    /// A queue's turn is worth its weight in quanta.
+    pub(crate) fn weighted(quantum_bytes: u32, weights: Vec<u8>) -> Self {
         let quantum = i64::from(quantum_bytes.max(1));
-        Self { quantum, new: List::default(), old: List::default() }
+        Self { quantum, weights, new: List::default(), old: List::default() }
+    }
+
+    fn quantum_of(&self, queue: u32) -> i64 {
+        let weight = self.weights.get(queue as usize).map_or(1, |&weight| i64::from(weight.max(1)));
+        self.quantum * weight
     }
 
     /// RFC 8290 §4.1: a queue that is not active "is added to the end of the list of new queues,
@@ -21,7 +33,7 @@ impl Drr {
     pub(crate) fn activate(&mut self, links: &mut [Link], queue: u32) {
         let link = &mut links[queue as usize];
         link.place = Place::New;
-        link.deficit = self.quantum;
+        link.deficit = self.quantum_of(queue);
         self.new.push_back(links, queue);
     }
 
@@ -40,7 +52,7 @@ impl Drr {
             if link.deficit > 0 {
                 return Some(queue);
             }
-            link.deficit += self.quantum;
+            link.deficit += self.quantum_of(queue);
             self.remove_candidate(links);
             self.resume(links, queue);
         }

@@ -1,6 +1,12 @@
 //! Packets, a sink and an RLC buffer on virtual time for the tests.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its part")]
-#![allow(clippy::expect_used, reason = "a test fails by panicking")]
+#![allow(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+pub mod aqm;
+pub mod pacers;
+pub mod random;
+pub mod split;
+pub mod transactions;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -200,6 +206,7 @@ impl Rlc {
             capacity_bytes_per_tti: self.bytes_per_slot,
             tti_us: self.slot_us as u32,
             dl_opportunity: downlink,
+            ..RlcStatus::default()
         }
     }
 

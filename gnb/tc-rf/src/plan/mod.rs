@@ -1,8 +1,8 @@
 //! A validated pipeline compiled to what the packets meet: queue ids become indices.
 
-use e2sm_tc::v1::{
-    BufferLimit, Cause, ExceedAction, Pipeline, QueueId, QueueSet, QueueTarget, Scheduler,
-};
+mod schedule;
+
+use e2sm_tc::v1::{BufferLimit, Cause, ExceedAction, Pipeline, QueueId, QueueSet, QueueTarget};
 
 use crate::PipelineError;
 use crate::classifier::{Classifier, Target};
@@ -33,15 +33,14 @@ impl Plan {
 
         let mut queues = Vec::new();
         for set in &sets {
-            let discipline =
-                Discipline::compile(&set.discipline).ok_or_else(|| unsupported("queues"))?;
-            let rules = QueueRules {
-                discipline,
-                limit_packets: set.limit_packets.unwrap_or(u32::MAX),
-                limit_bytes: set.limit_bytes.unwrap_or(u32::MAX),
-            };
-            queues
-                .extend((0..set.count).map(|offset| QueueConfig { id: set.first + offset, rules }));
+            queues.extend((0..set.count).map(|offset| QueueConfig {
+                id: set.first + offset,
+                rules: QueueRules {
+                    discipline: Discipline::compile(&set.discipline, offset),
+                    limit_packets: set.limit_packets.unwrap_or(u32::MAX),
+                    limit_bytes: set.limit_bytes.unwrap_or(u32::MAX),
+                },
+            }));
         }
         let per_queue = || sets.iter().flat_map(|&set| std::iter::repeat_n(set, set.count.into()));
         let shapers = Shapers::new(per_queue().map(|set| set.shaper.as_ref()), now_us);
@@ -53,7 +52,7 @@ impl Plan {
         let classifier = Classifier::compile(&pipeline.classifier, |t| resolve(t, &queues))
             .ok_or_else(|| unsupported("classifier"))?;
         let scheduler =
-            scheduler(&pipeline.scheduler, &queues).ok_or_else(|| unsupported("scheduler"))?;
+            schedule::compile(pipeline, &queues).ok_or_else(|| unsupported("scheduler"))?;
         Ok(Self { classifier, policers, queues, scheduler, shapers, buffer: pipeline.buffer })
     }
 }
@@ -78,33 +77,4 @@ fn policer(set: &QueueSet, queues: &[QueueConfig], now_us: u64) -> Option<Police
         ExceedAction::Drop | ExceedAction::Remark { .. } => 0,
     };
     Some(Policer::new(config, deviate_index, now_us))
-}
-
-fn scheduler(model: &Scheduler, queues: &[QueueConfig]) -> Option<SchedulerConfig> {
-    match model {
-        Scheduler::RoundRobin => Some(SchedulerConfig::RoundRobin),
-        Scheduler::DeficitRoundRobin { quantum_bytes } => {
-            Some(SchedulerConfig::DeficitRoundRobin { quantum_bytes: *quantum_bytes })
-        }
-        Scheduler::StrictPriority { order } => {
-            let level_of_queue = levels(order, queues)?;
-            Some(SchedulerConfig::StrictPriority { level_of_queue })
-        }
-        _ => None,
-    }
-}
-
-/// Level of each queue: its target's position; queues no target names follow, one by one, by id.
-fn levels(order: &[QueueTarget], queues: &[QueueConfig]) -> Option<Vec<u32>> {
-    let mut levels = vec![None; queues.len()];
-    for (level, target) in (0..).zip(order) {
-        let Target { first, count } = resolve(target, queues)?;
-        levels.get_mut(first as usize..(first + count) as usize)?.fill(Some(level));
-    }
-    let mut next = order.len() as u32;
-    let mut last = || {
-        next += 1;
-        next - 1
-    };
-    Some(levels.into_iter().map(|level| level.unwrap_or_else(&mut last)).collect())
 }

@@ -1,0 +1,93 @@
+//! RIC control procedures as bytes: what comes in, what is answered.
+
+use e2sm_tc::DecodeError;
+use e2sm_tc::v1::{
+    self, BearerForecast, Cause, ControlHeader, ControlMessage, ControlOutcome, ForecastFeed,
+    Validate,
+};
+
+/// Reads a RIC control of E2SM-TC v1. The error is the outcome to answer with: malformed, or a
+/// header whose style is not that of its message.
+///
+/// # Errors
+/// [`ControlOutcome::Refused`] that names the part and the element.
+pub fn read(header: &[u8], message: &[u8]) -> Result<ControlMessage, ControlOutcome> {
+    let header: ControlHeader = v1::decode(header).map_err(|error| malformed("header", &error))?;
+    let message: ControlMessage =
+        v1::decode(message).map_err(|error| malformed("message", &error))?;
+    if header.style != message.style() {
+        let detail = format!("{}; the message is of style {}", header.style, message.style());
+        return Err(refused(Cause::Inconsistent, "header.style", detail));
+    }
+    Ok(message)
+}
+
+/// Hands each forecast of a feed to `give`, which answers with the revision of its bearer or with a
+/// refusal. Bearers that are unknown are passed over, unless all of them are (E2SM-TC v1 §8).
+///
+/// `epoch_us` is time 0 of the bearers' clock in the clock of the feed.
+pub fn feed(
+    feed: &ForecastFeed,
+    epoch_us: u64,
+    mut give: impl FnMut(&BearerForecast) -> Result<u32, ControlOutcome>,
+) -> ControlOutcome {
+    if let Err(invalid) = feed.validate() {
+        let element = format!("forecast_feed.{}", invalid.element);
+        return refused(invalid.cause, &element, invalid.to_string());
+    }
+    let (mut first, mut unknown) = (None, None);
+    for (index, forecast) in feed.bearers.iter().enumerate() {
+        let origin_us = forecast.origin_us.saturating_sub(epoch_us);
+        match give(&BearerForecast { origin_us, ..forecast.clone() }) {
+            Ok(revision) => {
+                first.get_or_insert(revision);
+            }
+            Err(ControlOutcome::Refused { cause, element, detail, revision }) => {
+                let element = format!("forecast_feed.bearers[{index}].{element}");
+                let refusal = ControlOutcome::Refused { cause, element, detail, revision };
+                if cause != Cause::UnknownBearer {
+                    return refusal;
+                }
+                unknown.get_or_insert(refusal);
+            }
+            Err(outcome) => return outcome,
+        }
+    }
+    match (first, unknown) {
+        (Some(revision), _) => ControlOutcome::Accepted { revision, lease_ms: None },
+        (None, Some(refusal)) => refusal,
+        (None, None) => {
+            let detail = "none, expected at least one".to_owned();
+            refused(Cause::OutOfRange, "forecast_feed.bearers", detail)
+        }
+    }
+}
+
+/// A refusal that tells no revision.
+pub fn refused(cause: Cause, element: &str, detail: String) -> ControlOutcome {
+    ControlOutcome::Refused { cause, element: element.to_owned(), detail, revision: None }
+}
+
+/// The bytes of an outcome. One whose texts are too long or not printable for the wire is sent
+/// with its cause alone.
+pub fn encode_outcome(outcome: ControlOutcome) -> Vec<u8> {
+    v1::encode(&outcome).unwrap_or_else(|_| {
+        let ControlOutcome::Refused { cause, revision, .. } = outcome else { return Vec::new() };
+        let short = ControlOutcome::Refused {
+            cause,
+            element: String::new(),
+            detail: String::new(),
+            revision,
+        };
+        v1::encode(&short).unwrap_or_default()
+    })
+}
+
+fn malformed(part: &str, error: &DecodeError) -> ControlOutcome {
+    let element = if error.element.is_empty() {
+        part.to_owned()
+    } else {
+        format!("{part}.{}", error.element)
+    };
+    refused(Cause::Malformed, &element, error.to_string())
+}

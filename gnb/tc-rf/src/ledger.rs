@@ -1,0 +1,43 @@
+//! The books of a pipeline: what came in, and what left before it was forwarded.
+
+use crate::arena::Queued;
+use crate::flow_inventory::Inventory;
+use crate::stage::StageSink;
+use crate::{DropReason, EventSink};
+
+/// Counters of the whole pipeline, cumulative.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Totals {
+    pub(crate) ingress_packets: u64,
+    pub(crate) ingress_bytes: u64,
+    pub(crate) dropped_packets: u64,
+}
+
+/// Keeps the books of packets that leave before they are forwarded.
+pub(crate) struct Ledger<'a, S> {
+    inventory: &'a mut Inventory,
+    totals: &'a mut Totals,
+    events: &'a mut S,
+}
+
+impl<'a, S> Ledger<'a, S> {
+    pub(crate) fn new(
+        inventory: &'a mut Inventory,
+        totals: &'a mut Totals,
+        events: &'a mut S,
+    ) -> Self {
+        Self { inventory, totals, events }
+    }
+}
+
+impl<P, S: EventSink<P>> StageSink<P> for Ledger<'_, S> {
+    fn dropped(&mut self, queued: Queued<P>, reason: DropReason, now_us: u64) {
+        self.inventory.left(queued.flow, queued.len_bytes);
+        self.totals.dropped_packets += 1;
+        self.events.dropped(queued.packet, reason, now_us);
+    }
+
+    fn marked(&mut self, packet: &P, now_us: u64) {
+        self.events.marked(packet, now_us);
+    }
+}

@@ -1,0 +1,322 @@
+//! Forecast pacer: for a CU that is milliseconds ahead of the DU (stolidis2024 §III), in-flight aware.
+//!
+//! What goes down now reaches the RLC after the way over F1-U, `way` from now. The pacer keeps a copy
+//! of the RLC buffer at that time: what the newest RLC status said, plus each packet on F1-U when
+//! it will arrive, minus what the MAC will pull until then. A packet goes when the buffer will then
+//! hold no more than its limit. Each status puts the copy right: what it says the DU has received
+//! is no longer on F1-U, what is not stays.
+//!
+//! - **Drain and limit** are the forecast's, linear between its points. A feed without drain has it as
+//!   limit minus occupancy per step (DRQL as forecast by stolidis2024); one without a limit is held
+//!   to what one TTI can pull ([`Burst`]) and one MTU more, which is what DRQL leaves.
+//! - **Stale**: without a forecast, or when the newest rests on samples older than `stale_us`,
+//!   persistence: the drain of the last frames, and that limit widened by how far the drain of a
+//!   frame has been from the mean, over the time since the status.
+//! - **Way**: a status took as long up as a packet takes down ("symmetrical and bi-directional",
+//!   stolidis2024 §III-B).
+//! - **Correction**: a forecast may be wrong for long. The limit is raised when the MAC ran dry while
+//!   packets were kept back, once per round trip, the time in which an effect shows; and it is
+//!   lowered by what was left beyond one MTU after every TTI of a second, DQL's hold time: on a radio
+//!   that bursts, what one TTI leaves is what the next one takes. It starts anew when a forecast
+//!   takes over from persistence, or the other way round.
+//! - Without a status newer than the forecast the copy starts from the forecast's occupancy.
+//! - A DU that never told anything, and a forecast of limit and occupancy alone, is stolidis2024's third
+//!   set: the forecast then counts [as it is](super::as_forecast), point by point.
+
+use super::as_forecast::AsForecast;
+use super::burst::Burst;
+use super::feed::Feed;
+use super::flight::Flight;
+use super::{Algorithm, Heard};
+
+/// What DRQL leaves in the buffer.
+const MTU_BYTES: f64 = 1_500.0;
+/// Persistence measures the drain over radio frames.
+const FRAME_US: u64 = 10_000;
+/// Gains of mean and mean deviation, as for the [`Burst`].
+const MEAN_GAIN: f64 = 1.0 / 8.0;
+const DEVIATION_GAIN: f64 = 1.0 / 4.0;
+/// The correction rises by this part of what a TTI can pull, at least by one MTU.
+const STEP: f64 = 1.0 / 8.0;
+/// How long something must have been left over to be too much.
+const SLACK_HOLD_US: u64 = 1_000_000;
+
+#[derive(Clone, Debug)]
+pub(super) struct Forecast {
+    stale_us: u64,
+    feed: Feed,
+    has_feed: bool,
+    /// Whether the last status met a forecast that was not stale.
+    was_fresh: bool,
+    way_us: f64,
+    tti_us: u64,
+    status_us: Option<u64>,
+    drain: Drain,
+    burst: Burst,
+    /// The RLC buffer as it will be at `level_us`, bytes.
+    level: f64,
+    level_us: u64,
+    correction: Correction,
+    /// While no status was heard.
+    untold: Option<AsForecast>,
+}
+
+impl Forecast {
+    pub(super) fn new(stale_us: u32, heard: Option<&Heard>) -> Self {
+        let at_us = heard.map_or(0, |heard| heard.status.at_us);
+        Self {
+            stale_us: u64::from(stale_us),
+            feed: Feed::default(),
+            has_feed: false,
+            was_fresh: false,
+            way_us: heard.map_or(0.0, |heard| heard.way_us() as f64),
+            tti_us: heard.map_or(1_000, Heard::tti_us),
+            status_us: heard.map(|heard| heard.status.at_us),
+            drain: Drain::new(heard),
+            burst: Burst::default(),
+            level: heard.map_or(0.0, |heard| f64::from(heard.status.occupancy_bytes)),
+            level_us: at_us,
+            correction: Correction::new(heard.map_or(0, |heard| heard.at_us)),
+            untold: heard.is_none().then(AsForecast::default),
+        }
+    }
+
+    /// A forecast came; its times are in the pacer's clock.
+    pub(super) fn feed(&mut self, feed: &Feed, flight: &Flight) {
+        self.feed.clone_from(feed);
+        self.has_feed = true;
+        if self.status_us.is_none_or(|at_us| at_us < feed.origin_us())
+            && let Some((first_us, occupancy_bytes)) = feed.first()
+        {
+            self.level = f64::from(occupancy_bytes);
+            self.level_us = first_us;
+            self.status_us = Some(feed.origin_us());
+            let later = flight.iter().filter(|(at_us, _)| self.arrival_us(*at_us) > first_us);
+            for (at_us, bytes) in later.collect::<Vec<_>>() {
+                self.arrives(bytes, self.arrival_us(at_us), at_us);
+            }
+        }
+    }
+
+    fn arrival_us(&self, sent_us: u64) -> u64 {
+        sent_us.saturating_add(self.way_us as u64)
+    }
+
+    /// Where the forecast alone decides.
+    fn by_forecast_alone(&self, now_us: u64) -> Option<&AsForecast> {
+        self.untold.as_ref().filter(|_| self.is_fresh(now_us) && !self.feed.has_drain())
+    }
+
+    fn is_fresh(&self, now_us: u64) -> bool {
+        self.has_feed && now_us.saturating_sub(self.feed.origin_us()) <= self.stale_us
+    }
+
+    /// What the MAC pulls from one time to a later one, as known at `now_us`.
+    fn drained(&self, from_us: u64, to_us: u64, now_us: u64) -> f64 {
+        let forecast =
+            if self.is_fresh(now_us) { self.feed.drained_bytes(from_us, to_us) } else { None };
+        forecast.unwrap_or_else(|| self.drain.mean * to_us.saturating_sub(from_us) as f64)
+    }
+
+    /// The buffer's level when something sent at `now_us` arrives.
+    fn level_at(&self, arrival_us: u64, now_us: u64) -> f64 {
+        (self.level - self.drained(self.level_us, arrival_us, now_us)).max(0.0)
+    }
+
+    fn arrives(&mut self, bytes: u64, arrival_us: u64, now_us: u64) {
+        self.level = self.level_at(arrival_us, now_us) + bytes as f64;
+        self.level_us = self.level_us.max(arrival_us);
+    }
+
+    /// The most the buffer shall hold at `arrival_us`.
+    fn limit(&self, arrival_us: u64, now_us: u64) -> f64 {
+        let own = self.burst.bytes() as f64 + MTU_BYTES;
+        let limit = if self.is_fresh(now_us) {
+            self.feed.limit_bytes(arrival_us).unwrap_or(own)
+        } else {
+            let known_us = self.status_us.unwrap_or(now_us);
+            own + self.drain.deviation * arrival_us.saturating_sub(known_us) as f64
+        };
+        (limit + self.correction.bytes).max(MTU_BYTES)
+    }
+}
+
+impl Algorithm for Forecast {
+    fn status(&mut self, heard: &Heard) {
+        let status = &heard.status;
+        self.untold = None;
+        let way_us = heard.way_us() as f64;
+        let first = self.status_us.is_none();
+        self.way_us += if first { 1.0 } else { MEAN_GAIN } * (way_us - self.way_us);
+        self.tti_us = heard.tti_us();
+        self.status_us = Some(status.at_us);
+        if self.was_fresh != self.is_fresh(heard.at_us) {
+            self.was_fresh = !self.was_fresh;
+            self.correction = Correction::new(heard.at_us);
+        }
+        let limited = self.correction.is_limited(self.round_trip_us(), heard.at_us);
+        let held_bytes = self.drain.status(heard);
+        if status.dl_opportunity {
+            let left_bytes = u64::from(status.occupancy_bytes);
+            self.burst.tti(held_bytes.saturating_sub(left_bytes), status, limited);
+            let step = (STEP * self.burst.bytes() as f64).max(MTU_BYTES);
+            let most = self.burst.bytes() as f64
+                + self.drain.mean.max(MTU_BYTES / FRAME_US as f64) * self.round_trip_us() as f64;
+            self.correction.tti(heard, limited, step, most, self.round_trip_us());
+        }
+        self.level = f64::from(status.occupancy_bytes);
+        self.level_us = status.at_us;
+    }
+
+    /// What is still on F1-U, oldest first, after [`status`](Algorithm::status).
+    fn in_flight(&mut self, flight: &Flight, now_us: u64) {
+        for (at_us, bytes) in flight.iter() {
+            let arrival_us = self.arrival_us(at_us).max(self.level_us);
+            self.arrives(bytes, arrival_us, now_us);
+        }
+    }
+
+    fn sent(&mut self, len_bytes: u64, now_us: u64) {
+        self.drain.sent(len_bytes);
+        if let Some(untold) = &mut self.untold {
+            untold.sent(&self.feed, len_bytes, now_us);
+        }
+        self.arrives(len_bytes, self.arrival_us(now_us), now_us);
+    }
+
+    fn may_send(&mut self, len_bytes: u64, now_us: u64) -> bool {
+        let alone = self.by_forecast_alone(now_us);
+        if let Some(may) = alone.and_then(|state| state.may_send(&self.feed, len_bytes, now_us)) {
+            return may;
+        }
+        let arrival_us = self.arrival_us(now_us);
+        let level = self.level_at(arrival_us, now_us);
+        let may = level < 1.0 || level + len_bytes as f64 <= self.limit(arrival_us, now_us);
+        if !may {
+            self.correction.limited_us = Some(now_us);
+        }
+        may
+    }
+
+    fn grows_until_us(&self) -> u64 {
+        // Time drains the copy until a TTI without status would; where there is none, it comes to
+        // further points.
+        let points_us = self.untold.map_or(0, |_| self.feed.last_us());
+        self.level_us.saturating_add(FRAME_US).max(points_us)
+    }
+
+    fn limit_bytes(&self) -> u64 {
+        self.limit(self.level_us, self.level_us.saturating_sub(self.way_us as u64)) as u64
+    }
+}
+
+impl Forecast {
+    /// From a decision to the status that shows its effect.
+    fn round_trip_us(&self) -> u64 {
+        2 * self.way_us as u64 + self.tti_us
+    }
+}
+
+/// Drain of the RLC buffer over radio frames: mean and mean deviation, bytes per µs.
+#[derive(Clone, Debug)]
+struct Drain {
+    mean: f64,
+    deviation: f64,
+    has_sample: bool,
+    /// In the buffer at the last status.
+    occupancy_bytes: u64,
+    /// Handed down, less what is in flight: received, cumulative.
+    sent_bytes: u64,
+    received_bytes: u64,
+    frame_start_us: u64,
+    frame_bytes: u64,
+}
+
+impl Drain {
+    fn new(heard: Option<&Heard>) -> Self {
+        Self {
+            mean: 0.0,
+            deviation: 0.0,
+            has_sample: false,
+            occupancy_bytes: heard.map_or(0, |heard| u64::from(heard.status.occupancy_bytes)),
+            // What is on F1-U was sent before; counted as sent, it is received in time.
+            sent_bytes: heard.map_or(0, |heard| heard.in_flight.bytes),
+            received_bytes: 0,
+            frame_start_us: heard.map_or(0, |heard| heard.status.at_us),
+            frame_bytes: 0,
+        }
+    }
+
+    fn sent(&mut self, len_bytes: u64) {
+        self.sent_bytes += len_bytes;
+    }
+
+    /// Returns what the buffer held before the TTI of the status.
+    fn status(&mut self, heard: &Heard) -> u64 {
+        let status = &heard.status;
+        let received_bytes = self.sent_bytes.saturating_sub(heard.in_flight.bytes);
+        let held_bytes = self.occupancy_bytes + received_bytes.saturating_sub(self.received_bytes);
+        self.received_bytes = received_bytes;
+        self.occupancy_bytes = u64::from(status.occupancy_bytes);
+        self.frame_bytes += held_bytes.saturating_sub(self.occupancy_bytes);
+        let elapsed_us = status.at_us.saturating_sub(self.frame_start_us);
+        if elapsed_us >= FRAME_US || status.at_us < self.frame_start_us {
+            let sample = self.frame_bytes as f64 / elapsed_us.max(FRAME_US) as f64;
+            if !self.has_sample {
+                self.mean = sample;
+                self.has_sample = true;
+            }
+            self.deviation += DEVIATION_GAIN * ((sample - self.mean).abs() - self.deviation);
+            self.mean += MEAN_GAIN * (sample - self.mean);
+            self.frame_start_us = status.at_us;
+            self.frame_bytes = 0;
+        }
+        held_bytes
+    }
+}
+
+/// What is added to the limit because of what the MAC found.
+#[derive(Clone, Debug)]
+struct Correction {
+    bytes: f64,
+    /// When a packet was last kept back.
+    limited_us: Option<u64>,
+    /// When it was last raised; what the MAC finds for a round trip after is of before.
+    raised_us: u64,
+    slack_since_us: u64,
+    least_left_bytes: u32,
+}
+
+impl Correction {
+    fn new(now_us: u64) -> Self {
+        Self {
+            bytes: 0.0,
+            limited_us: None,
+            raised_us: now_us,
+            slack_since_us: now_us,
+            least_left_bytes: u32::MAX,
+        }
+    }
+
+    fn is_limited(&self, round_trip_us: u64, now_us: u64) -> bool {
+        self.limited_us.is_some_and(|at_us| now_us.saturating_sub(at_us) <= round_trip_us)
+    }
+
+    /// After a TTI with downlink.
+    fn tti(&mut self, heard: &Heard, limited: bool, step: f64, most: f64, round_trip_us: u64) {
+        let (now_us, left_bytes) = (heard.at_us, heard.status.occupancy_bytes);
+        let since = |at_us: u64| now_us.checked_sub(at_us).unwrap_or(u64::MAX);
+        self.least_left_bytes = self.least_left_bytes.min(left_bytes);
+        if left_bytes == 0 && limited && since(self.raised_us) >= round_trip_us {
+            self.bytes += step;
+            self.raised_us = now_us;
+            self.slack_since_us = now_us;
+            self.least_left_bytes = u32::MAX;
+        } else if since(self.slack_since_us) >= SLACK_HOLD_US {
+            self.bytes -= (f64::from(self.least_left_bytes) - MTU_BYTES).max(0.0);
+            self.slack_since_us = now_us;
+            self.least_left_bytes = u32::MAX;
+        }
+        self.bytes = self.bytes.clamp(-most, most);
+    }
+}

@@ -1,0 +1,67 @@
+//! Conditional priority of an L4S queue over a classic one: the time-shifted FIFO of RFC 9332
+//! §4.2.2.
+//!
+//! The L queue goes first unless the head of C has waited longer than that of L by more than the
+//! time shift. So L sees next to no queue of C's making, and an L queue that is overloaded
+//! delays C by no more than the shift over its own delay: starvation costs L delay, not C
+//! throughput ("Sacrifice L4S Throughput or Delay?").
+
+use super::list::{Link, List, Place};
+use crate::heads::Heads;
+
+/// Time-shifted FIFO over two queues. Queues that are neither come after both, packet by packet
+/// in turn.
+#[derive(Clone, Debug)]
+pub(crate) struct ConditionalPriority {
+    l4s: u32,
+    classic: u32,
+    time_shift_us: u64,
+    others: List,
+}
+
+impl ConditionalPriority {
+    pub(crate) fn new(l4s: u32, classic: u32, time_shift_us: u32) -> Self {
+        Self { l4s, classic, time_shift_us: time_shift_us.into(), others: List::default() }
+    }
+
+    fn is_other(&self, queue: u32) -> bool {
+        queue != self.l4s && queue != self.classic
+    }
+
+    pub(crate) fn activate(&mut self, links: &mut [Link], queue: u32) {
+        links[queue as usize].place = Place::New;
+        if self.is_other(queue) {
+            self.others.push_back(links, queue);
+        }
+    }
+
+    pub(crate) fn candidate(&self, links: &[Link], heads: &impl Heads) -> Option<u32> {
+        let waits = |queue: u32| {
+            links.get(queue as usize).is_some_and(|link| link.place == Place::New).then_some(queue)
+        };
+        match (waits(self.l4s), waits(self.classic)) {
+            (Some(l4s), Some(classic)) => {
+                // One that turns out empty is asked for, so that it leaves.
+                let Some(l4s_head) = heads.head(l4s) else { return Some(l4s) };
+                let Some(classic_head) = heads.head(classic) else { return Some(classic) };
+                let shifted_us = classic_head.arrived_us.saturating_add(self.time_shift_us);
+                Some(if l4s_head.arrived_us <= shifted_us { l4s } else { classic })
+            }
+            (None, None) => self.others.first(),
+            (l4s, classic) => l4s.or(classic),
+        }
+    }
+
+    pub(crate) fn served(&mut self, links: &mut [Link], queue: u32) {
+        if self.is_other(queue) && self.others.pop_front(links).is_some() {
+            self.others.push_back(links, queue);
+        }
+    }
+
+    /// The caller says where it is now: L and C are on no list.
+    pub(crate) fn remove_candidate(&mut self, links: &mut [Link], queue: u32) {
+        if self.is_other(queue) {
+            self.others.pop_front(links);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What templates are put together from.
+
+use e2sm_tc::v1::{
+    Classifier, Codel, FifoDrop, Filter, FiveTuple, FlowMatch, OsiClassifier, PortRange, Prefix,
+    QueueDiscipline, QueueId, QueueSet, QueueTarget, Scheduler, StochasticHash,
+};
+
+use super::TemplateParams;
+
+pub(super) const FIFO: QueueDiscipline = QueueDiscipline::Fifo { drop: FifoDrop::Tail };
+
+pub(super) fn run(first: QueueId, count: u16) -> QueueTarget {
+    QueueTarget { first, count }
+}
+
+pub(super) fn one(id: QueueId) -> QueueTarget {
+    run(id, 1)
+}
+
+pub(super) fn queues(target: QueueTarget, discipline: QueueDiscipline) -> QueueSet {
+    QueueSet {
+        first: target.first,
+        count: target.count,
+        discipline,
+        limit_packets: None,
+        limit_bytes: None,
+        policer: None,
+        shaper: None,
+    }
+}
+
+pub(super) fn codel(params: &TemplateParams) -> Codel {
+    Codel {
+        target_us: params.target_us,
+        interval_us: params.interval_us,
+        ecn: params.ecn,
+        ce_threshold_us: None,
+        l4s: false,
+    }
+}
+
+pub(super) fn drr(params: &TemplateParams) -> Scheduler {
+    Scheduler::DeficitRoundRobin { quantum_bytes: params.quantum_bytes }
+}
+
+pub(super) fn hash(target: QueueTarget) -> Classifier {
+    Classifier::StochasticHash(StochasticHash { target, perturbation: None, ways: 1 })
+}
+
+pub(super) fn osi(
+    rules: impl Iterator<Item = (FlowMatch, QueueTarget)>,
+    default: QueueTarget,
+) -> Classifier {
+    let filters = (0..).zip(rules).map(|(id, (rule, target))| Filter { id, rule, target });
+    Classifier::Osi(OsiClassifier { filters: filters.collect(), default })
+}
+
+/// A match for one DSCP.
+pub(super) fn marked(dscp: u8) -> FlowMatch {
+    FlowMatch { dscp: Some(dscp), ..FlowMatch::default() }
+}
+
+/// A match for one 5-tuple.
+pub fn exactly(flow: &FiveTuple) -> FlowMatch {
+    let port = |port| Some(PortRange { low: port, high: port });
+    FlowMatch {
+        source: Some(host(flow.source)),
+        destination: Some(host(flow.destination)),
+        source_port: port(flow.source_port),
+        destination_port: port(flow.destination_port),
+        protocol: Some(flow.protocol),
+        ..FlowMatch::default()
+    }
+}
+
+fn host(address: std::net::IpAddr) -> Prefix {
+    match address {
+        std::net::IpAddr::V4(address) => Prefix::V4 { address, length: 32 },
+        std::net::IpAddr::V6(address) => Prefix::V6 { address, length: 128 },
+    }
+}

@@ -1,0 +1,177 @@
+"""The C interface as a gNB's engineer uses it: compiled, run, and run under valgrind."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import e2sm_tc
+import pytest
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = ROOT / "gnb" / "tc-rf" / "c-abi" / "examples"
+PREFIX = Path(sys.prefix)
+WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g")
+
+
+def compiler(name: str = "cc") -> str:
+    found = shutil.which(name)
+    if found is None:
+        pytest.skip(f"no {name} here, which compiles the example")
+    return found
+
+
+def build(source: Path, program: Path) -> Path:
+    library = PREFIX / "lib" / "libtc_rf_c.a"
+    command = [compiler(), *WARNINGS, "-I", str(PREFIX / "include"), str(source), str(library)]
+    subprocess.run([*command, "-o", str(program), "-lpthread", "-ldl", "-lm"], check=True)
+    return program
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(EXAMPLES / "bearer.c", tmp_path_factory.mktemp("c") / "bearer")
+
+
+def control(message: Mapping[str, object], style: int) -> list[str]:
+    """Header and message of a RIC control in hex."""
+    header = e2sm_tc.encode("control-header", {"style": style, "correlation_id": 7})
+    return [header.hex(), e2sm_tc.encode("control", message).hex()]
+
+
+def run(command: list[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def slowest_ms(output: str, phase: str) -> float:
+    found = re.search(rf"^{phase}: slowest sparse packet ([\d.]+) ms$", output, re.MULTILINE)
+    assert found, output
+    return float(found[1])
+
+
+def outcome_of(output: str) -> dict[str, object]:
+    found = re.search(r"^outcome: ([0-9a-f]+)$", output, re.MULTILINE)
+    assert found, output
+    value: dict[str, object] = e2sm_tc.decode("control-outcome", bytes.fromhex(found[1]))
+    return value
+
+
+def test_fq_codel_frees_the_sparse_flow_and_every_packet_is_accounted_for(example: Path) -> None:
+    output = run([str(example)])
+    assert slowest_ms(output, "transparent") > 100
+    assert slowest_ms(output, "fq_codel") < 10
+    counts = re.search(
+        r"sent (\d+) = delivered (\d+) \+ dropped (\d+) \+ left in the RLC (\d+)", output
+    )
+    assert counts, output
+    sent, *ends = map(int, counts.groups())
+    assert sent == sum(ends)
+    assert re.search(r"taken back from the RLC: [1-9]\d* packets", output)
+    assert "a call from a callback: a callback must not call back" in output
+    assert 'no template of that name: "no_such"; expected one of transparent' in output
+
+
+def test_a_control_of_the_service_model_is_executed(example: Path) -> None:
+    bearer = {"ue": {"rnti": 0x4601}, "drb": 1}
+    safe = {
+        "transaction": {
+            "bearer": bearer,
+            "expected_revision": 2,
+            "lease_ms": None,
+            "dry_run": False,
+            "change": "safe",
+        }
+    }
+    output = run([str(example), *control(safe, 1)])
+    assert outcome_of(output) == {"accepted": {"revision": 3, "lease_ms": None}}
+    # Without traffic control the greedy flow's packets are in the way again.
+    assert slowest_ms(output, "after the control") > 100
+
+
+def feed(bearer: Mapping[str, object]) -> Mapping[str, object]:
+    """A forecast feed of one bearer: twenty milliseconds in which 2000 B drain each."""
+    return {
+        "forecast_feed": {
+            "bearers": [
+                {
+                    "bearer": bearer,
+                    "origin_us": 0,
+                    "horizon_start_us": 1000,
+                    "step_us": 1000,
+                    "occupancy_bytes": [5000] * 20,
+                    "limit_bytes": [],
+                    "drain_bytes": [2000] * 20,
+                }
+            ]
+        }
+    }
+
+
+def test_a_forecast_reaches_the_bearer_it_is_for(example: Path) -> None:
+    bearer = {"ue": {"rnti": 0x4601}, "drb": 1}
+    output = run([str(example), *control(feed(bearer), 3)])
+    # The revision is the one that the template made: a forecast changes no pipeline.
+    assert outcome_of(output) == {"accepted": {"revision": 2, "lease_ms": None}}
+
+
+@pytest.mark.parametrize(
+    ("header_and_message", "cause"),
+    [
+        (["00", ""], "malformed"),
+        (
+            control(
+                {
+                    "lease_renewal": {
+                        "bearer": {"ue": {"rnti": 1}, "drb": 9},
+                        "revision": 1,
+                        "lease_ms": 100,
+                    }
+                },
+                2,
+            ),
+            "unknown_bearer",
+        ),
+        (control(feed({"ue": {"rnti": 1}, "drb": 9}), 3), "unknown_bearer"),
+    ],
+)
+def test_what_cannot_be_executed_is_refused_with_its_cause(
+    example: Path, header_and_message: list[str], cause: str
+) -> None:
+    outcome = outcome_of(run([str(example), *header_and_message]))
+    assert outcome["refused"]["cause"] == cause, json.dumps(outcome)  # type: ignore[index]
+
+
+def test_nothing_is_leaked_or_misused(example: Path) -> None:
+    valgrind = shutil.which("valgrind")
+    if valgrind is None:
+        pytest.skip("no valgrind here, which watches the memory of the example")
+    checks = ["--error-exitcode=9", "--leak-check=full", "--show-leak-kinds=all", "--quiet"]
+    run([valgrind, *checks, str(example)])
+
+
+def test_threads_serve_bearers_side_by_side_and_lose_nothing(tmp_path: Path) -> None:
+    output = run([str(build(EXAMPLES / "threads.c", tmp_path / "threads"))])
+    counts = re.findall(r"sent (\d+) = forwarded (\d+) \+ dropped (\d+)", output)
+    assert len(counts) == 4, output
+    for sent, *ends in counts:
+        assert int(sent) == sum(map(int, ends)), output
+
+
+def test_the_header_is_cpp_too_and_the_shared_library_links(tmp_path: Path) -> None:
+    source = tmp_path / "version.cc"
+    source.write_text(
+        '#include "tc_rf.h"\n#include <cstdio>\n'
+        "int main() { std::puts(tc_rf_version()); return tc_rf_destroy(nullptr); }\n"
+    )
+    program, library = tmp_path / "version", PREFIX / "lib"
+    command = [compiler("c++"), "-Wall", "-Wextra", "-Werror", "-I", str(PREFIX / "include")]
+    command += [str(source), "-L", str(library), f"-Wl,-rpath,{library}", "-ltc_rf_c"]
+    subprocess.run([*command, "-o", str(program)], check=True)
+    assert re.fullmatch(r"\d+\.\d+\.\d+\n", run([str(program)]))
