@@ -1,9 +1,12 @@
-//! What a slot and a packet cost: one UE at full load, and many bearers at once.
+//! What a slot and a packet cost: one UE at full load, and many bearers at once, in UM and in AM.
 
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use ran::{BearerConfig, BearerIndex, Cell, CellConfig, Channel, Delivery, Sdu, UeConfig};
+use ran::{
+    AmConfig, BearerConfig, BearerIndex, BlockErrors, Cell, CellConfig, Channel, Delivery,
+    HarqConfig, Sdu, UeConfig,
+};
 
 #[derive(Debug, Clone)]
 struct Packet(u32);
@@ -16,13 +19,14 @@ impl Sdu for Packet {
 
 /// A cell with `n` UEs, each with `queued_bytes` waiting.
 #[allow(clippy::expect_used, reason = "a benchmark without its load must not pass in silence")]
-fn loaded(config: CellConfig, mcs: u8, n: u16, queued_bytes: u32) -> Loaded {
+fn loaded(config: CellConfig, mcs: u8, n: u16, queued_bytes: u32, bearer: &BearerConfig) -> Loaded {
     let mut cell = Cell::new(config).expect("a preset");
     let mut bearers = Vec::new();
     for rnti in 1..=n {
         let channel = Channel::FixedMcs(mcs);
-        cell.add_ue(UeConfig { rnti, channel, slice: 0 }).expect("a new RNTI");
-        bearers.push(cell.add_bearer(rnti, BearerConfig::um(1)).expect("a new DRB"));
+        cell.add_ue(UeConfig { rnti, channel, slice: 0, errors: None, uplink: None })
+            .expect("a new RNTI");
+        bearers.push(cell.add_bearer(rnti, bearer.clone()).expect("a new DRB"));
     }
     for bearer in &bearers {
         for _ in 0..queued_bytes / 1500 {
@@ -67,9 +71,22 @@ fn slots(c: &mut Criterion) {
         ("nr_106_prb_100_ues", CellConfig::nr_n78_106prb(), 10, 100, 100_000),
         ("nr_106_prb_1000_ues", CellConfig::nr_n78_106prb(), 10, 1000, 100_000),
     ];
+    let modes = [("um", BearerConfig::um(1)), ("am", BearerConfig::am(1, AmConfig::default()))];
     for (name, config, mcs, n, queued_bytes) in cells {
-        let mut loaded = loaded(config, mcs, n, queued_bytes);
-        group.bench_function(name, |b| b.iter(|| loaded.slot()));
+        for (mode, bearer) in &modes {
+            let mut loaded = loaded(config.clone(), mcs, n, queued_bytes, bearer);
+            group.bench_function(format!("{name}/{mode}"), |b| b.iter(|| loaded.slot()));
+        }
+    }
+    // One block in ten fails, and one in a hundred again.
+    let harq = HarqConfig {
+        errors: BlockErrors { bler: 0.1, combining_gain: 0.1 },
+        ..HarqConfig::default()
+    };
+    let config = CellConfig { harq, ..CellConfig::nr_n78_106prb() };
+    for (mode, bearer) in &modes {
+        let mut loaded = loaded(config.clone(), 10, 1, 9_000_000, bearer);
+        group.bench_function(format!("nr_106_prb_bler_10/{mode}"), |b| b.iter(|| loaded.slot()));
     }
     group.finish();
 }
@@ -77,7 +94,7 @@ fn slots(c: &mut Criterion) {
 fn reports(c: &mut Criterion) {
     let mut group = c.benchmark_group("rlc_reports");
     group.throughput(Throughput::Elements(1000));
-    let mut loaded = loaded(CellConfig::nr_n78_106prb(), 10, 1000, 30_000);
+    let mut loaded = loaded(CellConfig::nr_n78_106prb(), 10, 1000, 30_000, &BearerConfig::um(1));
     group.bench_function("1000_bearers", |b| b.iter(|| loaded.reports()));
     group.finish();
 }

@@ -1,13 +1,14 @@
 //! What a cell, a UE and a bearer are made of, and what a bad value is answered with.
 
 use crate::channel::Channel;
-use crate::mac::harq::HarqConfig;
+use crate::mac::harq::{BlockErrors, HarqConfig};
 use crate::mac::scheduler::SchedulerConfig;
 use crate::numerology::{Duplexing, Numerology, SlotKind, TddPattern};
 use crate::pdcp::PdcpConfig;
-use crate::rlc::RlcMode;
+use crate::rlc::{AmConfig, RlcMode};
 use crate::tbs::TbsConfig;
 use crate::tbs::nr::{McsTable, NrOverhead};
+use crate::uplink::UplinkConfig;
 
 /// A value that cannot be used, with its place and what was expected.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -87,7 +88,8 @@ pub struct CellConfig {
     pub tbs: TbsConfig,
     /// Who gets the PRBs of a slot.
     pub scheduler: SchedulerConfig,
-    /// PRBs are given out in groups of this many (resource allocation type 0); 1 for type 1.
+    /// PRBs are given out in groups of this many (resource allocation type 0, sizes in
+    /// [`rbg`](crate::mac::rbg)); 1 for type 1.
     pub rbg_size_prb: u16,
     /// UEs that can get a transport block in one slot: what fits the PDCCH.
     pub max_ues_per_slot: u16,
@@ -121,8 +123,13 @@ impl CellConfig {
             max_ues_per_slot: 8,
             reserved: Some(ReservedPrb { period_slots: 10, slots: vec![0, 5], n_prb: 8 }),
             // The UE decodes within the 3 ms between a subframe and its acknowledgement
-            // (36.213 §7.3), and the eNB sends again 8 ms after.
-            harq: HarqConfig { phy_delay_us: 4000, rtt_us: 8000, ..HarqConfig::default() },
+            // (36.213 §7.3), and the eNB sends again 8 ms after; FDD has 8 processes (36.213 §7).
+            harq: HarqConfig {
+                phy_delay_us: 4000,
+                rtt_us: 8000,
+                processes: 8,
+                ..HarqConfig::default()
+            },
             seed: 1,
         }
     }
@@ -184,7 +191,7 @@ impl CellConfig {
             }
         }
         self.tbs.validate(self)?;
-        self.scheduler.validate()?;
+        self.scheduler.validate(self.n_prb)?;
         self.harq.validate()
     }
 }
@@ -196,9 +203,13 @@ pub struct UeConfig {
     pub rnti: u16,
     /// What its radio carries.
     pub channel: Channel,
-    /// The slice it belongs to; must be one of the scheduler's under fixed partition, and is
-    /// ignored under round robin.
+    /// The slice it belongs to; must be one of the scheduler's where it has slices, and is ignored
+    /// where it has none.
     pub slice: u8,
+    /// How often its transport blocks fail; none is as the cell has it.
+    pub errors: Option<BlockErrors>,
+    /// Its uplink access; none is [`UplinkConfig::of_cell`].
+    pub uplink: Option<UplinkConfig>,
 }
 
 /// A data radio bearer of a UE.
@@ -231,11 +242,17 @@ impl BearerConfig {
         }
     }
 
+    /// An AM bearer with the same buffer and PDCP.
+    pub fn am(drb: u8, config: AmConfig) -> Self {
+        Self { mode: RlcMode::Am(config), ..Self::um(drb) }
+    }
+
     /// Checks every field.
     ///
     /// # Errors
     /// [`ConfigError`] with the path of the first field that is wrong.
     pub fn validate(&self) -> Result<(), ConfigError> {
+        self.mode.validate()?;
         if !(1..=32).contains(&self.drb) {
             return Err(ConfigError::new("drb", self.drb, "1 to 32"));
         }

@@ -13,10 +13,10 @@
 //! | [`numerology`] | slots, frames, FDD and TDD patterns |
 //! | [`tbs`] | transport block sizes: NR (38.214) and LTE (36.213) |
 //! | [`mac`] | schedulers, HARQ, the MAC report |
-//! | [`rlc`] | RLC-UM transmitter and receiver (38.322), the RLC report |
+//! | [`rlc`] | RLC-UM and RLC-AM, transmitters and receivers (38.322), the RLC report |
 //! | [`pdcp`] | header sizes and in-order delivery at the UE (38.323) |
 //! | [`channel`] | how much a UE's radio carries: MCS and opportunity traces |
-//! | [`f1u`] | the link between CU and DU |
+//! | [`f1u`] | the link between CU and DU (38.425), delivery status |
 //! | [`uplink`] | how long a packet of the UE takes to the gNB |
 
 pub mod cell;
@@ -31,13 +31,21 @@ mod rng;
 pub mod tbs;
 pub mod uplink;
 
-pub use cell::{BearerIndex, BearerStatus, Cell, CellTotals, Delivery};
-pub use channel::{AtEnd, Channel, MahimahiTrace, McsSeries, TraceError};
+pub use cell::{
+    Above, BearerIndex, BearerStatus, BlockRoom, Cell, CellTotals, Delivery, NextBlock, Waiting,
+};
+pub use channel::{
+    AtEnd, Channel, CqiSeries, CqiToMcs, GaussMarkov, MahimahiTrace, McsChain, McsSeries, Missing,
+    MobilityModel, MobilityPattern, RateSeries, TraceError, UccColumn, UccError, UccTrace,
+};
 pub use config::{BearerConfig, CellConfig, ConfigError, UeConfig};
-pub use f1u::{DelayLine, F1Link};
-pub use mac::{MacReport, SchedulerConfig, SliceShare};
+pub use f1u::{DeliveryStatus, DeliveryTracker, F1Config, F1Path, NrUReceiver, Outstanding};
+pub use mac::{
+    BlockErrors, EqpConfig, HarqConfig, MacReport, PfConfig, PfGranularity, RbgConfiguration,
+    SchedulerConfig, SliceShare, UeScheduler,
+};
 pub use numerology::{Duplexing, Numerology, SlotKind, TddPattern};
-pub use rlc::{RlcMode, RlcReport};
+pub use rlc::{AmConfig, AmSnLength, RlcMode, RlcReport, SduDelays};
 pub use uplink::{Uplink, UplinkConfig};
 
 /// What the RLC carries: the payload stays whole and opaque, only its length matters here.

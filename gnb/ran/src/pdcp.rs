@@ -20,7 +20,8 @@ pub struct PdcpConfig {
     pub sn_size: PdcpSnSize,
     /// Whether SDAP puts its byte in front (`sdap-HeaderDL`, 37.324 §6.2.2.2).
     pub sdap_header: bool,
-    /// How long the UE holds packets back for one that is missing; 0 delivers out of order.
+    /// How long the UE holds packets back for one that is missing; 0 delivers out of order, and
+    /// `u32::MAX` stands for ever (more than an hour): 38.331 has infinity.
     pub t_reordering_us: u32,
 }
 

@@ -23,11 +23,21 @@ impl SplitMix64 {
         z ^ (z >> 31)
     }
 
+    /// Uniform in [0, 1).
+    pub(crate) fn uniform(&mut self) -> f64 {
+        // 53 bits fill the mantissa of an f64.
+        (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Uniform in `0..bound`, 0 for a bound of 0 (Lemire's multiplication; the bias is below one in
+    /// 2³² for bounds of 32 bits).
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
+    }
+
     /// True with probability `p`.
     pub(crate) fn chance(&mut self, p: f64) -> bool {
-        // 53 bits fill the mantissa of an f64, so the draw is uniform in [0, 1).
-        let draw = (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
-        draw < p
+        self.uniform() < p
     }
 }
 

@@ -2,8 +2,11 @@
 //!
 //! Sending is a pure function of the packets before it, so the delivery time is known at once.
 
-use crate::config::ConfigError;
+use std::collections::VecDeque;
+
+use crate::config::{CellConfig, ConfigError};
 use crate::numerology::{Duplexing, Numerology};
+use crate::tbs::TbsConfig;
 
 /// Uplink access of one UE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +53,26 @@ impl UplinkConfig {
         }
     }
 
+    /// For a cell that does not say: requests in the first uplink slot of a TDD pattern, each
+    /// pattern; else as in the presets.
+    pub fn of_cell(cell: &CellConfig) -> Self {
+        match (&cell.tbs, &cell.duplexing) {
+            (TbsConfig::Lte, _) => Self::lte_fdd(),
+            (_, Duplexing::Fdd) => Self { sr_offset_us: 0, ..Self::nr_n78() },
+            (_, Duplexing::Tdd(pattern)) => {
+                let slot_us = u64::from(cell.numerology.slot_us());
+                let first = (0..pattern.period_slots())
+                    .find(|slot| cell.duplexing.carries_uplink(*slot))
+                    .unwrap_or(0);
+                Self {
+                    sr_period_us: (pattern.period_slots() * slot_us) as u32,
+                    sr_offset_us: (first * slot_us) as u32,
+                    ..Self::nr_n78()
+                }
+            }
+        }
+    }
+
     fn validate(&self, duplexing: &Duplexing) -> Result<(), ConfigError> {
         if self.sr_period_us == 0 {
             return Err(ConfigError::new("uplink.sr_period_us", 0, "1 or more"));
@@ -70,7 +93,18 @@ impl UplinkConfig {
     }
 }
 
-/// The uplink of one UE: a FIFO served a transport block at a time.
+/// A place for RLC control in a PUSCH.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ControlGrant {
+    /// When the PUSCH begins; what is sent is made up then.
+    pub start_us: u64,
+    /// When the gNB's RLC has it.
+    pub arrives_us: u64,
+    /// What the transport block holds, MAC subheader included.
+    pub most_bytes: u32,
+}
+
+/// The uplink of one UE: a FIFO served a transport block at a time, with RLC control going first.
 #[derive(Debug, Clone)]
 pub struct Uplink {
     config: UplinkConfig,
@@ -80,6 +114,10 @@ pub struct Uplink {
     busy_from: u64,
     /// The slot the last byte goes in, and the room left there.
     tail: Option<(u64, u32)>,
+    /// Slots granted that have not begun when last looked at, in order.
+    granted: VecDeque<u64>,
+    /// Bytes of control sent in blocks that were full of data: the data moves on to the next.
+    debt_bytes: u32,
 }
 
 impl Uplink {
@@ -93,7 +131,15 @@ impl Uplink {
         duplexing: &Duplexing,
     ) -> Result<Self, ConfigError> {
         config.validate(duplexing)?;
-        Ok(Self { config, numerology, duplexing: duplexing.clone(), busy_from: 0, tail: None })
+        Ok(Self {
+            config,
+            numerology,
+            duplexing: duplexing.clone(),
+            busy_from: 0,
+            tail: None,
+            granted: VecDeque::new(),
+            debt_bytes: 0,
+        })
     }
 
     /// A packet of `len_bytes` comes from the UE's IP layer at `now_us`; answers when it leaves
@@ -104,25 +150,73 @@ impl Uplink {
             // The UE is sending already: the rest of the last grant is free for all, and the
             // next PUSCH tells the gNB of more.
             Some((tail_slot, room)) if room > 0 => (tail_slot, room),
-            Some((tail_slot, _)) => (self.next_granted(tail_slot, now_us), self.config.tbs_bytes),
-            None => {
-                let period_us = u64::from(self.config.sr_period_us);
-                let offset_us = u64::from(self.config.sr_offset_us);
-                let sr_us =
-                    offset_us + now_us.saturating_sub(offset_us).div_ceil(period_us) * period_us;
-                let from_us = sr_us + u64::from(self.config.sr_to_pusch_us);
-                self.busy_from = self.first_uplink_at(from_us);
-                (self.busy_from, self.config.tbs_bytes)
-            }
+            Some((tail_slot, _)) => self.open(self.next_granted(tail_slot, now_us), now_us),
+            None => self.request(now_us),
         };
         let mut left = len_bytes;
         while left > room {
             left -= room;
-            slot = self.next_granted(slot, now_us);
-            room = self.config.tbs_bytes;
+            (slot, room) = self.open(self.next_granted(slot, now_us), now_us);
         }
         self.tail = Some((slot, room - left));
         self.start_us(slot + 1) + u64::from(self.config.decode_us)
+    }
+
+    /// A place for RLC control that the UE wants to send at `now_us`: it goes before data (38.321
+    /// §5.4.3.1.3), so in the first PUSCH that is granted already, whatever it was granted for; a
+    /// scheduling request is sent only when there is none. Time never runs backwards between calls.
+    pub fn grant_control(&mut self, now_us: u64) -> ControlGrant {
+        self.forget_begun(now_us);
+        let slot = match self.granted.front() {
+            Some(slot) => *slot,
+            None => {
+                let (slot, room) = self.request(now_us);
+                self.tail = Some((slot, room));
+                slot
+            }
+        };
+        ControlGrant {
+            start_us: self.start_us(slot),
+            arrives_us: self.start_us(slot + 1) + u64::from(self.config.decode_us),
+            most_bytes: self.config.tbs_bytes,
+        }
+    }
+
+    /// Control took `bytes` that data will not have. What is queued moves on by as much: the room
+    /// is taken where the queue ends, which is what it comes to when the last byte has left.
+    pub fn debit(&mut self, bytes: u32) {
+        self.debt_bytes = self.debt_bytes.saturating_add(bytes);
+        if let Some((_, room)) = &mut self.tail {
+            let paid = self.debt_bytes.min(*room);
+            *room -= paid;
+            self.debt_bytes -= paid;
+        }
+    }
+
+    /// Asks for a grant: the slot it is for, and the room there.
+    fn request(&mut self, now_us: u64) -> (u64, u32) {
+        let period_us = u64::from(self.config.sr_period_us);
+        let offset_us = u64::from(self.config.sr_offset_us);
+        let sr_us = offset_us + now_us.saturating_sub(offset_us).div_ceil(period_us) * period_us;
+        let from_us = sr_us + u64::from(self.config.sr_to_pusch_us);
+        self.busy_from = self.first_uplink_at(from_us);
+        self.debt_bytes = 0;
+        self.open(self.busy_from, now_us)
+    }
+
+    /// A newly granted slot and the room in it.
+    fn open(&mut self, slot: u64, now_us: u64) -> (u64, u32) {
+        self.forget_begun(now_us);
+        self.granted.push_back(slot);
+        let paid = self.debt_bytes.min(self.config.tbs_bytes - 1);
+        self.debt_bytes -= paid;
+        (slot, self.config.tbs_bytes - paid)
+    }
+
+    fn forget_begun(&mut self, now_us: u64) {
+        while self.granted.front().is_some_and(|slot| self.start_us(*slot) <= now_us) {
+            self.granted.pop_front();
+        }
     }
 
     /// The PUSCH after that in `tail`, for data that came at `now_us`.

@@ -7,8 +7,9 @@ mod common;
 
 use common::{Packet, bytes_of, cell_with, saturate, ue};
 use proptest::prelude::*;
-use ran::mac::HarqConfig;
-use ran::{BearerConfig, Cell, CellConfig, Channel, Delivery, MahimahiTrace};
+use ran::{
+    BearerConfig, BlockErrors, Cell, CellConfig, Channel, Delivery, HarqConfig, MahimahiTrace,
+};
 
 const SECOND_US: u64 = 1_000_000;
 
@@ -103,7 +104,7 @@ fn reports_count_what_went_through_and_what_was_dropped() {
         assert_eq!(taken.is_ok(), id < 3);
     }
     cell.slot(1000, &mut out);
-    cell.count_uplink(bearer, 52);
+    cell.send_uplink(bearer, 52, 1000).unwrap();
     let rlc = cell.rlc_report(bearer, 1100).unwrap();
     assert_eq!((rlc.rnti, rlc.rbid, rlc.mode), (0x4601, 5, 1));
     assert_eq!((rlc.rxsdu_pkts, rlc.rxsdu_bytes), (5, 5 * 1502));
@@ -177,8 +178,9 @@ fn the_urgent_bearer_goes_first_and_equals_take_turns() {
     assert!((ratio - 1.0).abs() < 0.02, "{ratio}");
 }
 
-fn with_errors(bler: f64, retx_bler: f64) -> CellConfig {
-    let harq = HarqConfig { bler, retx_bler, ..HarqConfig::default() };
+fn with_errors(bler: f64, combining_gain: f64) -> CellConfig {
+    let errors = BlockErrors { bler, combining_gain };
+    let harq = HarqConfig { errors, ..HarqConfig::default() };
     CellConfig { harq, ..CellConfig::nr_n78_106prb() }
 }
 
@@ -203,7 +205,7 @@ fn retransmissions_cost_prbs_and_time_but_no_packet_and_no_order() {
 
 #[test]
 fn what_fails_four_times_is_lost_and_counted() {
-    let (mut cell, bearers) = cell_with(with_errors(0.3, 0.5), &[Channel::FixedMcs(10)]);
+    let (mut cell, bearers) = cell_with(with_errors(0.5, 1.0), &[Channel::FixedMcs(10)]);
     let out = saturate(&mut cell, &bearers, 5 * SECOND_US);
     let rlc = cell.rlc_report(bearers[0], 5 * SECOND_US).unwrap();
     let mac = cell.mac_report(1, 5 * SECOND_US).unwrap();
@@ -245,7 +247,8 @@ fn ues_and_bearers_come_and_go_under_load() {
 }
 
 fn with_lte_errors() -> CellConfig {
-    let harq = HarqConfig { bler: 0.1, retx_bler: 0.1, ..CellConfig::lte_5mhz().harq };
+    let errors = BlockErrors { bler: 0.1, combining_gain: 1.0 };
+    let harq = HarqConfig { errors, ..CellConfig::lte_5mhz().harq };
     CellConfig { harq, ..CellConfig::lte_5mhz() }
 }
 
@@ -267,7 +270,10 @@ fn what_exists_is_not_added_twice() {
 #[test]
 fn bad_cells_name_the_field() {
     let good = CellConfig::lte_5mhz;
-    let harq = |bler| HarqConfig { bler, ..HarqConfig::default() };
+    let harq = |bler| {
+        let errors = BlockErrors { bler, ..BlockErrors::default() };
+        HarqConfig { errors, ..HarqConfig::default() }
+    };
     for (config, expected) in [
         (CellConfig { n_prb: 0, ..good() }, "n_prb: 0; expected 1 to 275 PRB"),
         (CellConfig { n_prb: 50, ..good() }, "n_prb: 50; expected at most 25 PRB"),

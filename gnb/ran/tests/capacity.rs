@@ -165,8 +165,7 @@ fn what_one_ue_leaves_another_takes() {
 }
 
 fn sliced(shares: &[(u8, u8)]) -> CellConfig {
-    let shares =
-        shares.iter().map(|(slice, percent)| SliceShare { slice: *slice, percent: *percent });
+    let shares = shares.iter().map(|(slice, percent)| SliceShare::new(*slice, *percent));
     CellConfig {
         scheduler: SchedulerConfig::FixedPartition(shares.collect()),
         ..CellConfig::lte_5mhz()
@@ -177,7 +176,8 @@ fn sliced_cell(shares: &[(u8, u8)]) -> (Cell<Packet>, Vec<usize>) {
     let mut cell = Cell::new(sliced(shares)).unwrap();
     let mut bearers = Vec::new();
     for (rnti, slice) in [(1, 1), (2, 2)] {
-        let config = UeConfig { rnti, channel: Channel::FixedMcs(28), slice };
+        let config =
+            UeConfig { rnti, channel: Channel::FixedMcs(28), slice, errors: None, uplink: None };
         cell.add_ue(config).unwrap();
         bearers.push(cell.add_bearer(rnti, BearerConfig::um(1)).unwrap());
     }

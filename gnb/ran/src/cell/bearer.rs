@@ -1,5 +1,6 @@
 //! One bearer: transmitter in the DU, receiver and PDCP in the UE.
 
+use super::am::{AmEntity, Reported};
 use super::{BearerIndex, Delivery};
 use crate::Sdu;
 use crate::config::BearerConfig;
@@ -7,8 +8,17 @@ use crate::pdcp::Reordering;
 use crate::rlc::counters::RlcCounters;
 use crate::rlc::report::RlcReport;
 use crate::rlc::sojourn::SojournWindow;
-use crate::rlc::um::{SnLength, UmReceiver, UmTransmitter, UmdPdu};
-use crate::rlc::{RlcMode, um};
+use crate::rlc::um::pdu::mac_subheader_bytes;
+use crate::rlc::um::{Payload, UmReceiver, UmTransmitter};
+use crate::rlc::{RlcMode, RlcPdu, SduDelays, am, um};
+use crate::uplink::Uplink;
+
+/// The RLC of both ends.
+#[derive(Debug, Clone)]
+enum Entity<P> {
+    Um { tx: UmTransmitter<P>, rx: UmReceiver<P> },
+    Am(Box<AmEntity<P>>),
+}
 
 #[derive(Debug, Clone)]
 pub(super) struct Bearer<P> {
@@ -16,41 +26,155 @@ pub(super) struct Bearer<P> {
     pub(super) ue: usize,
     pub(super) rnti: u16,
     pub(super) config: BearerConfig,
-    pub(super) tx: UmTransmitter<P>,
-    rx: UmReceiver<P>,
+    entity: Entity<P>,
     pdcp: Reordering<P>,
     counters: RlcCounters,
     sojourn: SojournWindow,
     /// Whether it is in the cell's list of running timers.
     pub(super) is_waiting: bool,
+    /// Bytes of transport block that would carry what waited above the RLC when last asked.
+    pub(super) above_bytes: u64,
+}
+
+/// Where the PDUs of a transport block go.
+pub(super) enum Block<'a, P> {
+    /// To the UE, which has them at this time; what it makes whole goes into the list.
+    Decoded { at_us: u64, out: &'a mut Vec<Delivery<P>> },
+    /// Back to the HARQ process, to be sent again.
+    Failed { kept: &'a mut Vec<(BearerIndex, RlcPdu<P>)> },
+}
+
+/// What a bearer put into a transport block.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Pulled {
+    /// Bytes of the block.
+    pub(super) used: u32,
+    pub(super) pdus: u64,
+    pub(super) pdu_bytes: u64,
 }
 
 impl<P: Sdu> Bearer<P> {
     pub(super) fn new(ue: usize, rnti: u16, config: BearerConfig) -> Self {
-        let RlcMode::Um(um) = config.mode;
+        let (packets, bytes) = (config.limit_packets, config.limit_bytes);
+        let entity = match config.mode {
+            RlcMode::Um(um) => Entity::Um {
+                tx: UmTransmitter::new(um.sn_length, packets, bytes),
+                rx: UmReceiver::new(um),
+            },
+            RlcMode::Am(am) => Entity::Am(Box::new(AmEntity::new(&am, packets, bytes))),
+        };
         Self {
             ue,
             rnti,
-            tx: UmTransmitter::new(um.sn_length, config.limit_packets, config.limit_bytes),
-            rx: UmReceiver::new(um),
+            entity,
             pdcp: Reordering::new(config.pdcp),
             counters: RlcCounters::default(),
             sojourn: SojournWindow::default(),
             is_waiting: false,
+            above_bytes: 0,
             config,
         }
     }
 
-    fn sn_length(&self) -> SnLength {
-        let RlcMode::Um(um) = self.config.mode;
-        um.sn_length
+    pub(super) fn is_am(&self) -> bool {
+        matches!(self.entity, Entity::Am(_))
     }
 
-    pub(super) fn enqueue(&mut self, sdu: P, now_us: u64) -> Result<(), P> {
+    /// Bytes of transport block that would carry all it may send, and what waits above.
+    pub(super) fn demand_bytes(&self) -> u64 {
+        self.rlc_demand_bytes() + self.above_bytes
+    }
+
+    /// Bytes of transport block that would carry all that its RLC may send.
+    pub(super) fn rlc_demand_bytes(&self) -> u64 {
+        match &self.entity {
+            Entity::Um { tx, .. } => tx.demand_bytes(),
+            Entity::Am(am) => am.tx.demand_bytes(),
+        }
+    }
+
+    /// Bytes of transport block that each piece to be sent costs, in the order they leave.
+    pub(super) fn block_bytes_of_sdus(&self) -> impl Iterator<Item = u32> + '_ {
+        let (um, am) = match &self.entity {
+            Entity::Um { tx, .. } => (Some(tx.block_bytes_of_sdus()), None),
+            Entity::Am(am) => (None, Some(am.tx.block_bytes_of_sdus())),
+        };
+        um.into_iter().flatten().chain(am.into_iter().flatten())
+    }
+
+    /// Bytes and SDUs the MAC has still to pull.
+    pub(super) fn occupancy(&self) -> (u32, u32) {
+        match &self.entity {
+            Entity::Um { tx, .. } => (tx.occupancy_bytes(), tx.occupancy_packets()),
+            Entity::Am(am) => (am.tx.occupancy_bytes(), am.tx.occupancy_packets()),
+        }
+    }
+
+    /// Bytes and SDUs that wait for nothing but a status report.
+    pub(super) fn unacknowledged(&self) -> (u32, u32) {
+        match &self.entity {
+            Entity::Um { .. } => (0, 0),
+            Entity::Am(am) => (am.tx.unacknowledged_bytes(), am.tx.unacknowledged_packets()),
+        }
+    }
+
+    pub(super) fn head_enqueued_us(&self) -> Option<u64> {
+        match &self.entity {
+            Entity::Um { tx, .. } => tx.head_enqueued_us(),
+            Entity::Am(am) => am.tx.head_enqueued_us(),
+        }
+    }
+
+    pub(super) fn status_pdu_at_us(&self) -> Option<u64> {
+        match &self.entity {
+            Entity::Um { .. } => None,
+            Entity::Am(am) => am.status_pdu_at_us(),
+        }
+    }
+
+    pub(super) fn take_removed(&mut self) -> SduDelays {
+        match &mut self.entity {
+            Entity::Um { .. } => SduDelays::default(),
+            Entity::Am(am) => am.take_removed(),
+        }
+    }
+
+    pub(super) fn radio_link_failures(&self) -> u64 {
+        match &self.entity {
+            Entity::Um { .. } => 0,
+            Entity::Am(am) => am.radio_link_failures(),
+        }
+    }
+
+    /// COUNT that the next SDU will have.
+    pub(super) fn next_count(&self) -> u64 {
+        match &self.entity {
+            Entity::Um { tx, .. } => tx.next_count(),
+            Entity::Am(am) => am.tx.next_count(),
+        }
+    }
+
+    /// Highest COUNT sent in full, and in AM the COUNT below which all is acknowledged.
+    pub(super) fn progress(&self) -> (Option<u64>, Option<u64>) {
+        match &self.entity {
+            Entity::Um { tx, .. } => (tx.highest_sent_count(), None),
+            Entity::Am(am) => {
+                let (sent, acknowledged) = am.tx.progress();
+                (sent, Some(acknowledged))
+            }
+        }
+    }
+
+    pub(super) fn enqueue(&mut self, count: Option<u64>, sdu: P, now_us: u64) -> Result<(), P> {
         let bytes = sdu.len_bytes().saturating_add(self.config.pdcp.header_bytes());
         self.counters.rxsdu_pkts += 1;
         self.counters.rxsdu_bytes += u64::from(bytes);
-        self.tx.enqueue(sdu, bytes, now_us).inspect_err(|_| {
+        let count = count.unwrap_or_else(|| self.next_count());
+        let taken = match &mut self.entity {
+            Entity::Um { tx, .. } => tx.enqueue_as(count, sdu, bytes, now_us),
+            Entity::Am(am) => am.tx.enqueue_as(count, sdu, bytes, now_us),
+        };
+        taken.inspect_err(|_| {
             self.counters.rxsdu_dd_pkts += 1;
             self.counters.rxsdu_dd_bytes += u64::from(bytes);
         })
@@ -59,65 +183,187 @@ impl<P: Sdu> Bearer<P> {
     /// Counts a packet from the UE; returns the bytes of transport block it took.
     pub(super) fn count_uplink(&mut self, len_bytes: u32) -> u32 {
         let sdu_bytes = len_bytes.saturating_add(self.config.pdcp.header_bytes());
-        let pdu_bytes =
-            sdu_bytes.saturating_add(um::pdu::header_bytes(self.sn_length(), true, true));
+        let header_bytes = match self.config.mode {
+            RlcMode::Um(um) => um::pdu::header_bytes(um.sn_length, true, true),
+            RlcMode::Am(am) => am::pdu::header_bytes(am.sn_length, true),
+        };
+        let pdu_bytes = sdu_bytes.saturating_add(header_bytes);
         self.counters.rxpdu_pkts += 1;
         self.counters.rxpdu_bytes += u64::from(pdu_bytes);
         self.counters.txsdu_pkts += 1;
         self.counters.txsdu_bytes += u64::from(sdu_bytes);
-        pdu_bytes.saturating_add(um::pdu::mac_subheader_bytes(pdu_bytes))
+        pdu_bytes.saturating_add(mac_subheader_bytes(pdu_bytes))
     }
 
-    /// Pulls up to `grant_bytes`; returns bytes used and PDUs made.
+    /// Pulls up to `grant_bytes` into a transport block.
     pub(super) fn pull(
         &mut self,
+        index: BearerIndex,
         grant_bytes: u32,
         now_us: u64,
-        mut take: impl FnMut(&mut Receiving<'_, P>, UmdPdu<P>),
-    ) -> (u32, u64, u64) {
-        let Self { tx, rx, pdcp, counters, sojourn, .. } = self;
-        let (mut pdus, mut pdu_bytes_sum) = (0, 0);
-        let mut receiving = Receiving { rx, pdcp };
-        let used = tx.pull(
-            grant_bytes,
-            now_us,
-            |waited_us| sojourn.add(now_us, waited_us),
-            |pdu, pdu_bytes| {
-                pdus += 1;
-                pdu_bytes_sum += u64::from(pdu_bytes);
-                counters.txpdu_segmented += u64::from(!pdu.last);
-                take(&mut receiving, pdu);
-            },
-        );
-        counters.txpdu_pkts += pdus;
-        counters.txpdu_bytes += pdu_bytes_sum;
-        (used, pdus, pdu_bytes_sum)
+        block: &mut Block<'_, P>,
+    ) -> Pulled {
+        let Self { entity, pdcp, counters, sojourn, .. } = self;
+        let mut pulled = Pulled::default();
+        let waited = |waited_us| sojourn.add(now_us, waited_us);
+        match entity {
+            Entity::Um { tx, rx } => {
+                pulled.used = tx.pull(grant_bytes, now_us, waited, |pdu, pdu_bytes| {
+                    pulled.pdus += 1;
+                    pulled.pdu_bytes += u64::from(pdu_bytes);
+                    counters.txpdu_segmented += u64::from(!pdu.last);
+                    match block {
+                        Block::Failed { kept } => kept.push((index, RlcPdu::Um(pdu))),
+                        Block::Decoded { at_us, out } => {
+                            let at_us = *at_us;
+                            rx.receive(pdu, at_us, |count, payload| {
+                                to_pdcp(pdcp, index, count, payload, at_us, out);
+                            });
+                        }
+                    }
+                });
+            }
+            Entity::Am(am) => {
+                let before = am.tx.retransmitted();
+                let mut made = std::mem::take(&mut am.made);
+                pulled.used = am.tx.pull(grant_bytes, now_us, waited, |pdu, pdu_bytes| {
+                    pulled.pdus += 1;
+                    pulled.pdu_bytes += u64::from(pdu_bytes);
+                    counters.txpdu_segmented += u64::from(!pdu.last);
+                    made.push(pdu);
+                });
+                for pdu in made.drain(..) {
+                    match block {
+                        Block::Failed { kept } => kept.push((index, RlcPdu::Am(pdu))),
+                        Block::Decoded { at_us, .. } => am.send(*at_us, pdu),
+                    }
+                }
+                am.made = made;
+                let after = am.tx.retransmitted();
+                counters.txpdu_retx_pkts += after.0 - before.0;
+                counters.txpdu_retx_bytes += after.1 - before.1;
+            }
+        }
+        counters.txpdu_pkts += pulled.pdus;
+        counters.txpdu_bytes += pulled.pdu_bytes;
+        pulled
     }
 
-    pub(super) fn receiving(&mut self) -> Receiving<'_, P> {
-        Receiving { rx: &mut self.rx, pdcp: &mut self.pdcp }
+    /// A PDU of a retransmitted block reaches the UE at `at_us`.
+    pub(super) fn receive(
+        &mut self,
+        index: BearerIndex,
+        pdu: RlcPdu<P>,
+        at_us: u64,
+        out: &mut Vec<Delivery<P>>,
+    ) {
+        let Self { entity, pdcp, .. } = self;
+        match (entity, pdu) {
+            (Entity::Um { rx, .. }, RlcPdu::Um(pdu)) => {
+                rx.receive(pdu, at_us, |count, payload| {
+                    to_pdcp(pdcp, index, count, payload, at_us, out);
+                });
+            }
+            (Entity::Am(am), RlcPdu::Am(pdu)) => am.send(at_us, pdu),
+            // An entity never makes the other's PDUs.
+            (Entity::Um { .. }, RlcPdu::Am(_)) | (Entity::Am(_), RlcPdu::Um(_)) => {}
+        }
     }
 
-    /// Whether a timer of the UE runs.
+    /// Time at the UE of a UM bearer moves on to `at_us`.
+    pub(super) fn expire(&mut self, index: BearerIndex, at_us: u64, out: &mut Vec<Delivery<P>>) {
+        if let Entity::Um { rx, .. } = &mut self.entity {
+            rx.expire(at_us);
+            expire_pdcp(&mut self.pdcp, index, at_us, out);
+        }
+    }
+
+    /// What an AM bearer's UE gets until `until_us`.
+    pub(super) fn receive_until(
+        &mut self,
+        index: BearerIndex,
+        until_us: u64,
+        out: &mut Vec<Delivery<P>>,
+    ) {
+        let Self { entity, pdcp, .. } = self;
+        if let Entity::Am(am) = entity {
+            am.receive_until(until_us, |count, payload, at_us| {
+                to_pdcp(pdcp, index, count, payload, at_us, out);
+            });
+            expire_pdcp(pdcp, index, until_us, out);
+        }
+    }
+
+    /// The start of a slot, for an AM bearer: status reports come and go.
+    pub(super) fn begin_slot(
+        &mut self,
+        index: BearerIndex,
+        now_us: u64,
+        uplink: &mut Uplink,
+        out: &mut Vec<Delivery<P>>,
+    ) -> Reported {
+        let Self { entity, pdcp, counters, .. } = self;
+        let Entity::Am(am) = entity else { return Reported::default() };
+        let reported = am.begin_slot(now_us, uplink, |count, payload| {
+            to_pdcp(pdcp, index, count, payload, now_us, out);
+        });
+        counters.rxpdu_pkts += reported.pdus;
+        counters.rxpdu_bytes += reported.bytes;
+        counters.rxpdu_status_pkts += reported.pdus;
+        counters.rxpdu_status_bytes += reported.bytes;
+        reported
+    }
+
+    /// Whether a timer of a UM bearer's UE runs.
     pub(super) fn has_running_timer(&self) -> bool {
-        self.rx.deadline_us().is_some() || self.pdcp.deadline_us().is_some()
+        match &self.entity {
+            Entity::Um { rx, .. } => {
+                rx.deadline_us().is_some() || self.pdcp.deadline_us().is_some()
+            }
+            Entity::Am(_) => false,
+        }
     }
 
     /// SDUs that reached the UE's RLC and went no further.
     pub(super) fn lost_at_ue(&self) -> u64 {
-        self.rx.lost_payloads() + self.pdcp.discarded_packets()
+        let in_rlc = match &self.entity {
+            Entity::Um { rx, .. } => rx.lost_payloads(),
+            Entity::Am(_) => 0,
+        };
+        in_rlc + self.pdcp.discarded_packets()
     }
 
-    /// SDUs the UE holds back for others.
+    /// SDUs on their way to the UE's PDCP or held back there.
     pub(super) fn held_at_ue(&self) -> usize {
-        self.rx.held_payloads() + self.pdcp.held_packets()
+        let in_rlc = match &self.entity {
+            Entity::Um { rx, .. } => rx.held_payloads(),
+            Entity::Am(am) => am.in_flight(),
+        };
+        in_rlc + self.pdcp.held_packets()
+    }
+
+    /// Gives back the SDUs of which no byte has left.
+    pub(super) fn take_unsent(&mut self) -> Vec<P> {
+        match &mut self.entity {
+            Entity::Um { tx, .. } => tx.take_unsent().collect(),
+            Entity::Am(am) => am.tx.take_unsent().collect(),
+        }
+    }
+
+    /// Every SDU that is still in the DU.
+    pub(super) fn into_sdus(self) -> Vec<P> {
+        match self.entity {
+            Entity::Um { tx, .. } => tx.into_sdus().collect(),
+            Entity::Am(am) => am.tx.into_sdus().collect(),
+        }
     }
 
     pub(super) fn report(&mut self, now_us: u64) -> RlcReport {
-        let waited_us = self.tx.head_enqueued_us().map_or(0, |at| now_us.saturating_sub(at));
+        let waited_us = self.head_enqueued_us().map_or(0, |at| now_us.saturating_sub(at));
+        let (txbuf_occ_bytes, txbuf_occ_pkts) = self.occupancy();
         RlcReport {
-            txbuf_occ_bytes: self.tx.occupancy_bytes(),
-            txbuf_occ_pkts: self.tx.occupancy_packets(),
+            txbuf_occ_bytes,
+            txbuf_occ_pkts,
             txsdu_avg_time_to_tx: self.sojourn.mean_us(now_us),
             txsdu_wt_us: u32::try_from(waited_us).unwrap_or(u32::MAX),
             rnti: u32::from(self.rnti),
@@ -128,46 +374,30 @@ impl<P: Sdu> Bearer<P> {
     }
 }
 
-/// The UE's end of a bearer.
-pub(super) struct Receiving<'a, P> {
-    rx: &'a mut UmReceiver<P>,
-    pdcp: &'a mut Reordering<P>,
+/// The UE's RLC hands an SDU to PDCP, which hands up what is in order.
+fn to_pdcp<P>(
+    pdcp: &mut Reordering<P>,
+    bearer: BearerIndex,
+    count: u64,
+    payload: Payload<P>,
+    at_us: u64,
+    out: &mut Vec<Delivery<P>>,
+) {
+    pdcp.receive(count, payload, at_us, |payload, delivered_us| {
+        out.push(delivery(bearer, payload, delivered_us));
+    });
 }
 
-impl<P> Receiving<'_, P> {
-    /// A PDU reaches the UE at `at_us`.
-    pub(super) fn receive(
-        &mut self,
-        bearer: BearerIndex,
-        pdu: UmdPdu<P>,
-        at_us: u64,
-        out: &mut Vec<Delivery<P>>,
-    ) {
-        let Self { rx, pdcp } = self;
-        rx.receive(pdu, at_us, |count, payload| {
-            pdcp.receive(count, payload, at_us, |payload, delivered_us| {
-                out.push(Delivery {
-                    bearer,
-                    sdu: payload.sdu,
-                    enqueued_us: payload.enqueued_us,
-                    dequeued_us: payload.dequeued_us,
-                    delivered_us,
-                });
-            });
-        });
-    }
+fn expire_pdcp<P>(
+    pdcp: &mut Reordering<P>,
+    bearer: BearerIndex,
+    at_us: u64,
+    out: &mut Vec<Delivery<P>>,
+) {
+    pdcp.expire(at_us, |payload, delivered_us| out.push(delivery(bearer, payload, delivered_us)));
+}
 
-    /// Time at the UE moves on to `at_us`.
-    pub(super) fn expire(&mut self, bearer: BearerIndex, at_us: u64, out: &mut Vec<Delivery<P>>) {
-        self.rx.expire(at_us);
-        self.pdcp.expire(at_us, |payload, delivered_us| {
-            out.push(Delivery {
-                bearer,
-                sdu: payload.sdu,
-                enqueued_us: payload.enqueued_us,
-                dequeued_us: payload.dequeued_us,
-                delivered_us,
-            });
-        });
-    }
+fn delivery<P>(bearer: BearerIndex, payload: Payload<P>, delivered_us: u64) -> Delivery<P> {
+    let Payload { sdu, enqueued_us, dequeued_us } = payload;
+    Delivery { bearer, sdu, enqueued_us, dequeued_us, delivered_us }
 }

@@ -1,17 +1,17 @@
 //! One downlink slot: retransmissions, grants, transport blocks.
 
+use super::above::Ends;
+use super::bearer::Block;
+use super::link::Link;
 use super::ue::Ue;
 use super::{BearerIndex, Cell, Delivery};
 use crate::Sdu;
 use crate::channel::Radio;
-use crate::mac::deal::{Grant, deal};
+use crate::mac::cqi;
+use crate::mac::deal::Grant;
 use crate::mac::harq::PendingBlock;
 use crate::numerology::SlotKind;
-use crate::rlc::um::UmdPdu;
-
-/// A transport block below this carries no byte of any segment: three bytes of MAC subheader, four
-/// of RLC header, one of data.
-const SMALLEST_BLOCK_BYTES: u64 = 8;
+use crate::rlc::RlcPdu;
 
 /// A slot that carries downlink.
 pub(super) struct Slot {
@@ -22,71 +22,48 @@ pub(super) struct Slot {
     pub(super) end_us: u64,
 }
 
-/// Bytes by number of PRBs, for one UE in one slot.
-#[derive(Clone, Copy)]
-enum Link<'a> {
-    Table(&'a [u32]),
-    /// This many bytes over all of the PRBs, spread evenly.
-    Even {
-        bytes: u32,
-        n_prb: u16,
-    },
-}
-
-impl Link<'_> {
-    fn bytes(self, n_prb: u16) -> u32 {
-        match self {
-            Self::Table(row) => row.get(usize::from(n_prb)).copied().unwrap_or(0),
-            Self::Even { bytes, n_prb: all } => {
-                (u64::from(bytes) * u64::from(n_prb) / u64::from(all.max(1))) as u32
-            }
-        }
-    }
-
-    /// The fewest of `most_prb` PRBs that carry `bytes`; `most_prb` when none do.
-    fn prb_for(self, bytes: u64, most_prb: u16) -> u16 {
-        match self {
-            Self::Table(row) => {
-                // Most often a backlog takes all there is.
-                if u64::from(self.bytes(most_prb)) <= bytes {
-                    return most_prb;
-                }
-                row.partition_point(|b| u64::from(*b) < bytes) as u16
-            }
-            Self::Even { bytes: 0, .. } => 0,
-            Self::Even { bytes: all, n_prb } => {
-                let needed = (bytes * u64::from(n_prb)).div_ceil(u64::from(all));
-                needed.min(u64::from(most_prb)) as u16
-            }
-        }
-    }
-}
-
 impl<P: Sdu> Cell<P> {
-    pub(super) fn downlink(&mut self, slot: &Slot, out: &mut Vec<Delivery<P>>) {
+    pub(super) fn downlink(&mut self, slot: &Slot, ends: &mut Ends<'_, P>) {
         self.last_slot_downlink = true;
         self.downlink_since_us = std::mem::replace(&mut self.downlink_until_us, slot.end_us);
         if self.any_opportunity(slot) {
             self.totals.available_prb += u64::from(slot.available_prb);
         }
+        self.ask_above(slot.start_us, ends.above);
+        if self.eqp.is_some() {
+            self.fill_ahead(slot, ends.above);
+            // Shares are of the RBs that retransmissions leave (irazabal2021 §V-E).
+            let mut data_prb = slot.available_prb;
+            for slice in 0..self.slices.len() {
+                data_prb -= self.retransmit(slot, slice, data_prb, ends.out);
+            }
+            self.elastic_partition(slot, data_prb, ends);
+        } else {
+            self.partition(slot, ends);
+        }
+        self.downlink_slots += 1;
+    }
+
+    /// Each slice has its own PRBs for retransmissions and new data; a cell without slices is one.
+    fn partition(&mut self, slot: &Slot, ends: &mut Ends<'_, P>) {
         for slice in 0..self.slices.len() {
             let mut budget_prb = self.slices[slice].budget_prb(slot.available_prb);
             if !self.pending.is_empty() {
-                budget_prb -= self.retransmit(slot, slice, budget_prb, out);
+                budget_prb -= self.retransmit(slot, slice, budget_prb, ends.out);
             }
             if budget_prb > 0 && !self.slices[slice].backlogged.is_empty() {
-                self.transmit_new(slot, slice, budget_prb, out);
+                self.transmit_new(slot, slice, budget_prb, ends);
             }
         }
     }
 
-    /// Whether a UE could be served: on traces without any opportunity nobody can.
+    /// Whether a UE could be served: on traces without any opportunity, or out of range, nobody can.
     fn any_opportunity(&self, slot: &Slot) -> bool {
         let mut all = true;
         for ue in self.ues.iter().flatten() {
             match ue.channel.radio(slot.start_us, self.downlink_since_us, slot.end_us) {
                 Radio::Mcs(_) => return true,
-                Radio::Bytes(0) => all = false,
+                Radio::Bytes(0) | Radio::OutOfRange => all = false,
                 Radio::Bytes(_) => return true,
             }
         }
@@ -131,20 +108,24 @@ impl<P: Sdu> Cell<P> {
     ) {
         let harq = self.config.harq;
         let Some(ue) = self.ues[block.ue].as_mut() else { return };
-        let failed = ue.rng.chance(harq.retx_bler);
+        let failed = ue.rng.chance(ue.errors.chance(block.transmissions));
         ue.counters.count_round(block.transmissions, failed, slot.start_us);
         ue.counters.aggr_retx_prb += u64::from(block.n_prb);
         block.transmissions += 1;
-        if !failed {
+        let free_us = slot.start_us + u64::from(harq.rtt_us);
+        if failed && block.transmissions < harq.max_transmissions {
+            block.due_us = free_us;
+            self.pending.push_back(block);
+            return;
+        }
+        ue.processes.settled(free_us);
+        if failed {
+            self.give_up(block);
+        } else {
             let at_us = slot.start_us + u64::from(harq.phy_delay_us);
             for (index, pdu) in block.pdus {
                 self.receive(index, pdu, at_us, out);
             }
-        } else if block.transmissions < harq.max_transmissions {
-            block.due_us = slot.start_us + u64::from(harq.rtt_us);
-            self.pending.push_back(block);
-        } else {
-            self.give_up(block);
         }
     }
 
@@ -153,100 +134,45 @@ impl<P: Sdu> Cell<P> {
         if let Some(ue) = self.ues[block.ue].as_mut() {
             ue.counters.given_up += 1;
         }
-        let lost = block.pdus.iter().filter(|(_, pdu)| pdu.payload.is_some()).count();
+        let lost = block.pdus.iter().filter(|(_, pdu)| pdu.carries_payload()).count();
         self.totals.lost_sdus += lost as u64;
     }
 
-    fn transmit_new(
-        &mut self,
-        slot: &Slot,
-        slice: usize,
-        budget_prb: u16,
-        out: &mut Vec<Delivery<P>>,
-    ) {
-        let mut grants = std::mem::take(&mut self.grants);
-        grants.clear();
-        self.choose(slot, slice, budget_prb, &mut grants);
-        deal(budget_prb, self.config.rbg_size_prb, &mut grants);
-        for grant in &grants {
-            if grant.prb > 0 {
-                self.transmit_block(slot, grant, out);
-            }
-        }
-        // Whoever was served and has more goes to the end of the line. When all were, the first
-        // goes there alone, so that the odd PRB goes round.
-        let backlogged = &mut self.slices[slice].backlogged;
-        let all = grants.len() == backlogged.len();
-        for _ in 0..grants.len() {
-            let Some(at) = backlogged.pop_front() else { break };
-            let Some(ue) = self.ues[at].as_mut() else { continue };
-            ue.is_backlogged = ue.backlog_bytes > 0;
-            if ue.is_backlogged {
-                backlogged.push_back(at);
-            }
-        }
-        if all && backlogged.len() > 1 {
-            backlogged.rotate_left(1);
-        }
-        self.grants = grants;
-    }
-
-    /// Picks the UEs of this slot from the front of the line; they are moved to its very front.
-    fn choose(&mut self, slot: &Slot, slice: usize, budget_prb: u16, grants: &mut Vec<Grant>) {
-        let most = usize::from(self.config.max_ues_per_slot);
-        let mut at = 0;
-        while at < self.slices[slice].backlogged.len() && grants.len() < most {
-            let ue_at = self.slices[slice].backlogged[at];
-            let Some(ue) = self.ues[ue_at].as_ref() else {
-                at += 1;
-                continue;
-            };
-            let link = self.link(ue, slot);
-            let need_prb = link.prb_for(ue.backlog_bytes.max(SMALLEST_BLOCK_BYTES), budget_prb);
-            let min_prb = link.prb_for(SMALLEST_BLOCK_BYTES, budget_prb);
-            if need_prb > 0 && u64::from(link.bytes(min_prb)) >= SMALLEST_BLOCK_BYTES {
-                let backlogged = &mut self.slices[slice].backlogged;
-                if at != grants.len() {
-                    backlogged.remove(at);
-                    backlogged.insert(grants.len(), ue_at);
-                }
-                grants.push(Grant { ue: ue_at, min_prb, need_prb, prb: 0 });
-            }
-            at += 1;
-        }
-    }
-
-    fn link(&self, ue: &Ue, slot: &Slot) -> Link<'_> {
+    pub(super) fn link(&self, ue: &Ue, slot: &Slot) -> Link<'_> {
         match ue.channel.radio(slot.start_us, self.downlink_since_us, slot.end_us) {
             Radio::Mcs(mcs) => Link::Table(self.tables.row(slot.kind, mcs)),
             Radio::Bytes(bytes) => Link::Even { bytes, n_prb: slot.available_prb },
+            Radio::OutOfRange => Link::Even { bytes: 0, n_prb: slot.available_prb },
         }
     }
 
-    fn transmit_block(&mut self, slot: &Slot, grant: &Grant, out: &mut Vec<Delivery<P>>) {
+    pub(super) fn transmit_block(&mut self, slot: &Slot, grant: &Grant, ends: &mut Ends<'_, P>) {
         let harq = self.config.harq;
         let Some(ue) = self.ues[grant.ue].as_ref() else { return };
         let tbs_bytes = self.link(ue, slot).bytes(grant.prb);
+        let next_block = self.next_block(ue, slot, grant.prb);
         let Some(ue) = self.ues[grant.ue].as_mut() else { return };
-        let failed = harq.bler > 0.0 && !ue.channel.is_trace() && ue.rng.chance(harq.bler);
+        let may_fail = ue.errors.bler > 0.0 && !ue.channel.is_trace();
+        let failed = may_fail && ue.rng.chance(ue.errors.bler);
+        let free_us = slot.start_us + u64::from(harq.rtt_us);
         let at_us = slot.start_us + u64::from(harq.phy_delay_us);
-        let mut kept: Vec<(BearerIndex, UmdPdu<P>)> = Vec::new();
+        let mut kept = Vec::new();
+        let mut block = if failed {
+            Block::Failed { kept: &mut kept }
+        } else {
+            Block::Decoded { at_us, out: ends.out }
+        };
         let mut left = tbs_bytes;
         let mut backlog_bytes = 0;
         let counters = &mut ue.counters;
         for index in &ue.bearers {
             let Some(bearer) = self.bearers[*index].as_mut() else { continue };
-            let (used, pdus, pdu_bytes) = bearer.pull(left, slot.start_us, |receiving, pdu| {
-                if failed {
-                    kept.push((*index, pdu));
-                } else {
-                    receiving.receive(*index, pdu, at_us, out);
-                }
-            });
-            left -= used;
-            counters.aggr_sdus += pdus;
-            counters.aggr_bytes_sdus += pdu_bytes;
-            backlog_bytes += bearer.tx.demand_bytes();
+            bearer.fill(*index, left, next_block, slot.start_us, ends.above);
+            let pulled = bearer.pull(*index, left, slot.start_us, &mut block);
+            left -= pulled.used;
+            counters.aggr_sdus += pulled.pdus;
+            counters.aggr_bytes_sdus += pulled.pdu_bytes;
+            backlog_bytes += bearer.demand_bytes();
             if !failed && !bearer.is_waiting && bearer.has_running_timer() {
                 bearer.is_waiting = true;
                 self.waiting.push(*index);
@@ -261,16 +187,18 @@ impl<P: Sdu> Cell<P> {
         ue.backlog_bytes = backlog_bytes;
         ue.rotate_equals();
         self.totals.used_prb += u64::from(grant.prb);
+        let is_kept = failed && harq.max_transmissions > 1;
+        ue.processes.transmitted(is_kept, slot.start_us, free_us);
         if failed {
             let block = PendingBlock {
                 ue: grant.ue,
-                due_us: slot.start_us + u64::from(harq.rtt_us),
+                due_us: free_us,
                 n_prb: grant.prb,
                 kind: slot.kind,
                 transmissions: 1,
                 pdus: kept,
             };
-            if harq.max_transmissions > 1 {
+            if is_kept {
                 self.pending.push_back(block);
             } else {
                 self.give_up(block);
@@ -281,12 +209,12 @@ impl<P: Sdu> Cell<P> {
     fn receive(
         &mut self,
         index: BearerIndex,
-        pdu: UmdPdu<P>,
+        pdu: RlcPdu<P>,
         at_us: u64,
         out: &mut Vec<Delivery<P>>,
     ) {
         let Some(bearer) = self.bearers[index].as_mut() else { return };
-        bearer.receiving().receive(index, pdu, at_us, out);
+        bearer.receive(index, pdu, at_us, out);
         if !bearer.is_waiting && bearer.has_running_timer() {
             bearer.is_waiting = true;
             self.waiting.push(index);
@@ -299,7 +227,7 @@ impl<P: Sdu> Cell<P> {
         let bearers = &mut self.bearers;
         self.waiting.retain(|index| {
             let Some(bearer) = bearers[*index].as_mut() else { return false };
-            bearer.receiving().expire(*index, until_us, out);
+            bearer.expire(*index, until_us, out);
             bearer.is_waiting = bearer.has_running_timer();
             bearer.is_waiting
         });
@@ -310,6 +238,36 @@ impl<P: Sdu> Cell<P> {
         match self.radio_now(ue) {
             Radio::Mcs(mcs) => self.tables.full(SlotKind::Down, mcs),
             Radio::Bytes(bytes) => bytes,
+            Radio::OutOfRange => 0,
+        }
+    }
+
+    /// Transport block that the coming slot could carry, over the whole carrier: 0 where it has no
+    /// downlink.
+    pub(super) fn coming_capacity_bytes(&self, ue: &Ue) -> u32 {
+        let kind = self.config.duplexing.kind(self.slot);
+        let reserved = self.config.reserved.as_ref().map_or(0, |r| r.in_slot(self.slot));
+        if kind == SlotKind::Up || reserved >= self.config.n_prb {
+            return 0;
+        }
+        let end_us = self.config.numerology.slot_start_us(self.slot + 1);
+        match ue.channel.radio_ahead(self.next_slot_us(), self.downlink_until_us, end_us) {
+            Radio::Mcs(mcs) => self.tables.full(kind, mcs),
+            Radio::Bytes(bytes) => bytes,
+            Radio::OutOfRange => 0,
+        }
+    }
+
+    /// What the last slot could have carried to a UE.
+    pub(super) fn bytes_of_last_slot(&self, ue: &Ue) -> u32 {
+        let (kind, available_prb) = self.last_slot;
+        if kind == SlotKind::Up || available_prb == 0 {
+            return 0;
+        }
+        match self.radio_now(ue) {
+            Radio::Mcs(mcs) => Link::Table(self.tables.row(kind, mcs)).bytes(available_prb),
+            Radio::Bytes(bytes) => bytes,
+            Radio::OutOfRange => 0,
         }
     }
 
@@ -319,6 +277,17 @@ impl<P: Sdu> Cell<P> {
         match self.radio_now(ue) {
             Radio::Mcs(mcs) => mcs,
             Radio::Bytes(bytes) => self.tables.mcs_of_bytes(SlotKind::Down, bytes),
+            Radio::OutOfRange => 0,
+        }
+    }
+
+    /// The CQI that fits the MCS; 0 out of range.
+    pub(super) fn cqi_now(&self, ue: &Ue) -> u8 {
+        match self.radio_now(ue) {
+            Radio::OutOfRange => 0,
+            Radio::Mcs(_) | Radio::Bytes(_) => {
+                cqi::wideband_cqi(&self.config.tbs, self.mcs_now(ue))
+            }
         }
     }
 

@@ -1,15 +1,21 @@
 //! One UE at the MAC.
 
 use super::BearerIndex;
-use crate::channel::Channel;
-use crate::config::UeConfig;
+use crate::channel::{Channel, Tuned};
+use crate::config::{CellConfig, UeConfig};
+use crate::mac::harq::{BlockErrors, Processes};
+use crate::mac::pf::Average;
 use crate::mac::report::MacCounters;
 use crate::rng::SplitMix64;
+use crate::tbs::TbsConfig;
+use crate::uplink::Uplink;
 
 #[derive(Debug, Clone)]
 pub(super) struct Ue {
     pub(super) rnti: u16,
-    pub(super) channel: Channel,
+    pub(super) channel: Tuned,
+    /// Channels it has had.
+    channels: u64,
     /// Index of its slice.
     pub(super) slice: usize,
     /// Its bearers, the one to be served first in front.
@@ -19,23 +25,52 @@ pub(super) struct Ue {
     pub(super) backlog_bytes: u64,
     /// Whether it is in its slice's list.
     pub(super) is_backlogged: bool,
+    /// What it has been getting, under proportional fair.
+    pub(super) average: Average,
+    pub(super) errors: BlockErrors,
+    pub(super) processes: Processes,
+    pub(super) uplink: Uplink,
     pub(super) counters: MacCounters,
     pub(super) rng: SplitMix64,
 }
 
+/// Randomness of the `number`th channel of a UE; the stream of the RNTI alone is that of HARQ.
+fn channel_stream(seed: u64, rnti: u16, number: u64) -> SplitMix64 {
+    SplitMix64::new(seed, u64::from(rnti) | 1 << 16 | number << 17)
+}
+
 impl Ue {
-    pub(super) fn new(config: UeConfig, slice: usize, seed: u64) -> Self {
+    pub(super) fn new(
+        config: UeConfig,
+        slice: usize,
+        cell: &CellConfig,
+        uplink: Uplink,
+        now_us: u64,
+    ) -> Self {
+        let random = channel_stream(cell.seed, config.rnti, 0);
         Self {
             rnti: config.rnti,
-            channel: config.channel,
+            channel: Tuned::new(config.channel, &cell.tbs, random, now_us),
+            channels: 1,
             slice,
             bearers: Vec::new(),
             priorities: Vec::new(),
             backlog_bytes: 0,
             is_backlogged: false,
+            average: Average::default(),
+            errors: config.errors.unwrap_or(cell.harq.errors),
+            processes: Processes::default(),
+            uplink,
             counters: MacCounters::default(),
-            rng: SplitMix64::new(seed, u64::from(config.rnti)),
+            rng: SplitMix64::new(cell.seed, u64::from(config.rnti)),
         }
+    }
+
+    /// Gives it another channel from `now_us` on.
+    pub(super) fn retune(&mut self, channel: Channel, tbs: &TbsConfig, seed: u64, now_us: u64) {
+        let random = channel_stream(seed, self.rnti, self.channels);
+        self.channel = Tuned::new(channel, tbs, random, now_us);
+        self.channels += 1;
     }
 
     pub(super) fn logical_channels(&self) -> impl Iterator<Item = (BearerIndex, u8)> + '_ {

@@ -1,10 +1,14 @@
 //! Mahimahi's packet delivery traces: a line is the millisecond of one opportunity to deliver 1500
 //! bytes, and the file repeats when it ends (Netravali et al., USENIX ATC 2015, `mm-link`).
+//!
+//! The 1500 bytes are one datagram of the recording's sender. Whether the headers of PDCP, RLC and MAC
+//! come out of them or are carried on top is for the user to say:
+//! [`with_opportunity_bytes`](MahimahiTrace::with_opportunity_bytes).
 
 use std::io::{BufRead, Read};
 use std::sync::Arc;
 
-/// Bytes of one opportunity.
+/// Bytes of one opportunity, unless said otherwise.
 pub const OPPORTUNITY_BYTES: u32 = 1500;
 
 /// Lines accepted: an hour at 67 Mbit/s.
@@ -65,6 +69,7 @@ pub struct MahimahiTrace {
     times_ms: Arc<[u32]>,
     /// Opportunities at the very end, which coincide with the beginning of the repetition.
     at_end: u64,
+    opportunity_bytes: u32,
 }
 
 impl MahimahiTrace {
@@ -118,7 +123,13 @@ impl MahimahiTrace {
             return Err(TraceError::NoLength { line: times_ms.len() });
         }
         let at_end = times_ms.iter().rev().take_while(|ms| **ms == last_ms).count() as u64;
-        Ok(Self { times_ms: times_ms.into(), at_end })
+        Ok(Self { times_ms: times_ms.into(), at_end, opportunity_bytes: OPPORTUNITY_BYTES })
+    }
+
+    /// The same with so many bytes of transport block an opportunity.
+    #[must_use]
+    pub fn with_opportunity_bytes(self, opportunity_bytes: u32) -> Self {
+        Self { opportunity_bytes, ..self }
     }
 
     /// Milliseconds after which the trace repeats.
@@ -133,14 +144,14 @@ impl MahimahiTrace {
 
     /// Mean rate in bit/s.
     pub fn mean_rate_bps(&self) -> f64 {
-        let bits = self.times_ms.len() as f64 * f64::from(OPPORTUNITY_BYTES) * 8.0;
+        let bits = self.times_ms.len() as f64 * f64::from(self.opportunity_bytes) * 8.0;
         bits * 1000.0 / self.period_ms() as f64
     }
 
     /// Bytes that could be delivered from `since_us` until before `until_us`.
     pub fn bytes_between(&self, since_us: u64, until_us: u64) -> u32 {
         let count = self.before(until_us).saturating_sub(self.before(since_us));
-        u32::try_from(count).unwrap_or(u32::MAX).saturating_mul(OPPORTUNITY_BYTES)
+        u32::try_from(count).unwrap_or(u32::MAX).saturating_mul(self.opportunity_bytes)
     }
 
     /// Opportunities earlier than `at_us`.

@@ -1,10 +1,20 @@
 //! How much a UE's radio carries, slot by slot.
 
+pub mod gauss_markov;
 pub mod mahimahi;
+pub mod mobility;
+pub mod rate;
 pub mod series;
+mod tuned;
+pub mod ucc;
 
+pub use gauss_markov::GaussMarkov;
 pub use mahimahi::{MahimahiTrace, TraceError};
-pub use series::{AtEnd, McsSeries};
+pub use mobility::{McsChain, MobilityModel, MobilityPattern};
+pub use rate::RateSeries;
+pub use series::{AtEnd, CqiSeries, CqiToMcs, McsSeries};
+pub(crate) use tuned::Tuned;
+pub use ucc::{Missing, UccColumn, UccError, UccTrace};
 
 use crate::config::ConfigError;
 
@@ -15,8 +25,16 @@ pub enum Channel {
     FixedMcs(u8),
     /// An MCS that changes with time.
     McsSeries(McsSeries),
+    /// A CQI that changes with time.
+    CqiSeries(CqiSeries),
+    /// A bit rate that changes with time: what a download was measured to get.
+    Rate(RateSeries),
     /// Delivery opportunities recorded from a cellular link.
     Mahimahi(MahimahiTrace),
+    /// An SNR that is an autoregressive process, drawn from the cell's seed.
+    GaussMarkov(GaussMarkov),
+    /// An MCS that is a Markov chain, drawn from the cell's seed.
+    Mobility(McsChain),
 }
 
 /// What a channel offers in one slot.
@@ -26,6 +44,8 @@ pub(crate) enum Radio {
     Mcs(u8),
     /// This many bytes over all PRBs of the slot.
     Bytes(u32),
+    /// CQI 0: nothing can be sent.
+    OutOfRange,
 }
 
 impl Channel {
@@ -36,28 +56,19 @@ impl Channel {
             }
             Ok(())
         };
+        let check_all = |path: &str, values: &[u8]| {
+            let mut values = values.iter().enumerate();
+            values.try_for_each(|(at, mcs)| check(&format!("{path}[{at}]"), *mcs))
+        };
         match self {
             Self::FixedMcs(mcs) => check("channel.mcs", *mcs),
-            Self::McsSeries(series) => series
-                .values()
-                .iter()
-                .enumerate()
-                .try_for_each(|(at, mcs)| check(&format!("channel.values[{at}]"), *mcs)),
-            Self::Mahimahi(_) => Ok(()),
+            Self::McsSeries(series) => check_all("channel.values", series.values()),
+            Self::CqiSeries(series) => series
+                .cqi_to_mcs()
+                .map_or(Ok(()), |mapping| check_all("channel.cqi_to_mcs", mapping)),
+            Self::GaussMarkov(config) => config.validate(),
+            Self::Mobility(chain) => check("channel.max_mcs", chain.max_mcs()),
+            Self::Mahimahi(_) | Self::Rate(_) => Ok(()),
         }
-    }
-
-    /// What a slot that begins at `now_us` offers; opportunities count from `since_us`, the end of
-    /// the last downlink slot, until `until_us`, the end of this one.
-    pub(crate) fn radio(&self, now_us: u64, since_us: u64, until_us: u64) -> Radio {
-        match self {
-            Self::FixedMcs(mcs) => Radio::Mcs(*mcs),
-            Self::McsSeries(series) => Radio::Mcs(series.at(now_us)),
-            Self::Mahimahi(trace) => Radio::Bytes(trace.bytes_between(since_us, until_us)),
-        }
-    }
-
-    pub(crate) fn is_trace(&self) -> bool {
-        matches!(self, Self::Mahimahi(_))
     }
 }

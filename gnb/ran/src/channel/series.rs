@@ -1,4 +1,4 @@
-//! An MCS per period of time.
+//! A value per period of time: MCS or CQI.
 
 use std::sync::Arc;
 
@@ -11,6 +11,32 @@ pub enum AtEnd {
     Loop,
     /// The last value for ever.
     Hold,
+}
+
+impl AtEnd {
+    /// Index of the value in force at `now_us` of `len` values that hold `period_us` each; neither
+    /// is 0.
+    pub(super) fn index(self, now_us: u64, period_us: u64, len: usize) -> usize {
+        let period = now_us / period_us;
+        let len = len as u64;
+        let at = match self {
+            Self::Loop => period % len,
+            Self::Hold => period.min(len - 1),
+        };
+        at as usize
+    }
+}
+
+/// Refuses what has no value or no period.
+pub(super) fn check(period_us: u64, len: usize, what: &str) -> Result<(), ConfigError> {
+    if period_us == 0 {
+        return Err(ConfigError::new("channel.period_us", 0, "1 or more"));
+    }
+    if len == 0 {
+        let expected = format!("at least one {what}");
+        return Err(ConfigError::new("channel.values", "an empty list", expected));
+    }
+    Ok(())
 }
 
 /// MCS values, each for one period.
@@ -32,12 +58,7 @@ impl McsSeries {
         at_end: AtEnd,
     ) -> Result<Self, ConfigError> {
         let values = values.into();
-        if period_us == 0 {
-            return Err(ConfigError::new("channel.period_us", 0, "1 or more"));
-        }
-        if values.is_empty() {
-            return Err(ConfigError::new("channel.values", "an empty list", "at least one MCS"));
-        }
+        check(period_us, values.len(), "MCS")?;
         Ok(Self { period_us, values, at_end })
     }
 
@@ -48,13 +69,56 @@ impl McsSeries {
 
     /// The MCS at `now_us`.
     pub fn at(&self, now_us: u64) -> u8 {
-        let period = now_us / self.period_us;
-        let len = self.values.len() as u64;
-        let at = match self.at_end {
-            AtEnd::Loop => period % len,
-            AtEnd::Hold => period.min(len - 1),
-        };
-        self.values[at as usize]
+        self.values[self.at_end.index(now_us, self.period_us, self.values.len())]
+    }
+}
+
+/// MCS of each CQI of 1 to 15, in place of what the tables say.
+pub type CqiToMcs = [u8; 15];
+
+/// CQI values, each for one period: what a UE reported (36.213 §7.2.3, 38.214 §5.2.2.1).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CqiSeries {
+    period_us: u64,
+    values: Arc<[u8]>,
+    at_end: AtEnd,
+    cqi_to_mcs: Option<CqiToMcs>,
+}
+
+impl CqiSeries {
+    /// A series of CQI 0 (out of range: nothing can be sent) to 15; `cqi_to_mcs` is the scheduler's
+    /// own mapping, or else that of [`mcs_of_cqi`](crate::mac::cqi::mcs_of_cqi).
+    ///
+    /// # Errors
+    /// [`ConfigError`] when there is no value, one is above 15, or the period is 0.
+    pub fn new(
+        period_us: u64,
+        values: impl Into<Arc<[u8]>>,
+        at_end: AtEnd,
+        cqi_to_mcs: Option<CqiToMcs>,
+    ) -> Result<Self, ConfigError> {
+        let values = values.into();
+        check(period_us, values.len(), "CQI")?;
+        if let Some(at) = values.iter().position(|cqi| *cqi > 15) {
+            let path = format!("channel.values[{at}]");
+            return Err(ConfigError::new(path, values[at], "CQI 0 to 15"));
+        }
+        Ok(Self { period_us, values, at_end, cqi_to_mcs })
+    }
+
+    /// The values in order.
+    pub fn values(&self) -> &[u8] {
+        &self.values
+    }
+
+    /// The scheduler's own mapping, if it has one.
+    pub fn cqi_to_mcs(&self) -> Option<&CqiToMcs> {
+        self.cqi_to_mcs.as_ref()
+    }
+
+    /// The CQI at `now_us`.
+    pub fn at(&self, now_us: u64) -> u8 {
+        self.values[self.at_end.index(now_us, self.period_us, self.values.len())]
     }
 }
 
@@ -65,10 +129,10 @@ mod tests {
     #[test]
     fn a_series_loops_or_holds() {
         let looped = McsSeries::new(1000, [6, 12, 18], AtEnd::Loop).unwrap();
-        let held = McsSeries::new(1000, [6, 12, 18], AtEnd::Hold).unwrap();
-        let at = |series: &McsSeries| [0, 999, 1000, 2999, 3000, 10_000].map(|t| series.at(t));
-        assert_eq!(at(&looped), [6, 6, 12, 18, 6, 12]);
-        assert_eq!(at(&held), [6, 6, 12, 18, 18, 18]);
+        let held = CqiSeries::new(1000, [6, 12, 15], AtEnd::Hold, None).unwrap();
+        let times = [0, 999, 1000, 2999, 3000, 10_000, u64::MAX];
+        assert_eq!(times.map(|t| looped.at(t))[..6], [6, 6, 12, 18, 6, 12]);
+        assert_eq!(times.map(|t| held.at(t)), [6, 6, 12, 15, 15, 15, 15]);
     }
 
     #[test]
@@ -77,5 +141,12 @@ mod tests {
         assert_eq!(empty, "channel.values: an empty list; expected at least one MCS");
         let still = McsSeries::new(0, [1], AtEnd::Loop).unwrap_err().to_string();
         assert_eq!(still, "channel.period_us: 0; expected 1 or more");
+        let cqi = |values: Vec<u8>| CqiSeries::new(1, values, AtEnd::Loop, None).unwrap_err();
+        assert_eq!(
+            cqi(vec![]).to_string(),
+            "channel.values: an empty list; expected at least one CQI"
+        );
+        let high = cqi(vec![0, 15, 16]).to_string();
+        assert_eq!(high, "channel.values[2]: 16; expected CQI 0 to 15");
     }
 }

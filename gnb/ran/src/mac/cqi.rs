@@ -1,4 +1,4 @@
-//! The wideband CQI a UE would have reported for the MCS it gets.
+//! CQI: what a UE reports for its SNR, what MCS follows from it, and back.
 
 use crate::tbs::TbsConfig;
 use crate::tbs::nr::McsTable;
@@ -16,22 +16,67 @@ const QAM256: [f64; 15] = [
     6.2266, 6.9141, 7.4063,
 ];
 
-/// The highest CQI whose efficiency `mcs` reaches; 1 below that.
-pub fn wideband_cqi(tbs: &TbsConfig, mcs: u8) -> u8 {
-    let table = match tbs {
+/// The highest CQI.
+pub const MAX_CQI: u8 = 15;
+
+/// The tables print four decimals of the same code rates.
+const PRINTED: f64 = 0.0001;
+
+fn table(tbs: &TbsConfig) -> &'static [f64; 15] {
+    match tbs {
         TbsConfig::Nr { mcs_table: McsTable::Qam256, .. } => &QAM256,
         TbsConfig::Nr { mcs_table: McsTable::Qam64, .. } | TbsConfig::Lte => &QAM64,
-    };
+    }
+}
+
+/// The highest CQI whose efficiency `mcs` reaches; 1 below that.
+pub fn wideband_cqi(tbs: &TbsConfig, mcs: u8) -> u8 {
     let efficiency = tbs.efficiency(mcs).unwrap_or(0.0);
-    // The tables print four decimals of the same code rates.
-    let reached = table.partition_point(|cqi| *cqi <= efficiency + 0.0001);
+    let reached = table(tbs).partition_point(|cqi| *cqi <= efficiency + PRINTED);
     reached.max(1) as u8
+}
+
+/// The MCS for a reported CQI: the highest that needs no more than the UE said it can decode with a
+/// block error rate of 10 % (36.213 §7.2.3, 38.214 §5.2.2.1), MCS 0 below that, and the highest of
+/// all for CQI 15, as in irazabal2021 §V-C where a UE that always reports the highest CQI has MCS
+/// 28. `None` for CQI 0, out of range, and above 15.
+///
+/// The paper uses the function of OAI, whose table is its own; a series can bring such a table with
+/// it ([`CqiSeries`](crate::channel::CqiSeries)).
+pub fn mcs_of_cqi(tbs: &TbsConfig, cqi: u8) -> Option<u8> {
+    match cqi {
+        1..MAX_CQI => {
+            let most = table(tbs)[usize::from(cqi) - 1] + PRINTED;
+            let fits = |mcs: &u8| tbs.efficiency(*mcs).is_some_and(|need| need <= most);
+            Some((0..=tbs.max_mcs()).rev().find(fits).unwrap_or(0))
+        }
+        MAX_CQI => Some(tbs.max_mcs()),
+        _ => None,
+    }
+}
+
+/// Part of Shannon's bound that a link reaches: `efficiency = 0.75 · log2(1 + SNR)`.
+///
+/// 36.942 §A.2 models a link by such an attenuated bound, with 0.6. 0.75 puts CQI 15 of the 64QAM
+/// table at 22.3 dB, where link simulations of single-antenna LTE have it (22.7 dB; Kawser et al.,
+/// "Downlink SNR to CQI mapping for different multiple antenna techniques in LTE", 2012), and with
+/// one formula the 256QAM table has its thresholds too.
+const ATTENUATION: f64 = 0.75;
+
+/// The SNR in dB from which on each CQI of 1 to 15 is reported.
+pub fn snr_thresholds_db(tbs: &TbsConfig) -> [f64; 15] {
+    table(tbs).map(|efficiency| 10.0 * libm::log10(libm::exp2(efficiency / ATTENUATION) - 1.0))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::config::CellConfig;
+    use crate::tbs::nr::NrOverhead;
+
+    fn nr(mcs_table: McsTable) -> TbsConfig {
+        TbsConfig::Nr { mcs_table, layers: 1, overhead: NrOverhead::default() }
+    }
 
     #[test]
     fn cqi_follows_the_mcs() {
@@ -44,5 +89,42 @@ mod tests {
         let all: Vec<u8> = (0..=28).map(|mcs| wideband_cqi(&lte, mcs)).collect();
         assert!(all.is_sorted());
         assert_eq!((all[0], all[28]), (1, 15));
+    }
+
+    /// From CQI 4 of table 5.2.2.1-2 and CQI 2 of table 5.2.2.1-3 on, each modulation and code rate
+    /// is that of an MCS.
+    #[test]
+    fn in_nr_the_mcs_has_the_modulation_and_rate_of_the_cqi() {
+        let of = |table| (1..=15).map(move |cqi| mcs_of_cqi(&nr(table), cqi).unwrap());
+        let qam64 = [0, 0, 2, 4, 6, 8, 11, 13, 15, 18, 20, 22, 24, 26, 28];
+        assert!(of(McsTable::Qam64).eq(qam64));
+        let qam256 = [0, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27];
+        assert!(of(McsTable::Qam256).eq(qam256));
+    }
+
+    #[test]
+    fn in_lte_the_mcs_rises_with_the_cqi_to_the_highest() {
+        let lte = TbsConfig::Lte;
+        let all: Vec<u8> = (1..=15).map(|cqi| mcs_of_cqi(&lte, cqi).unwrap()).collect();
+        assert_eq!(all, [0, 0, 2, 4, 6, 8, 11, 13, 14, 18, 20, 22, 24, 26, 28]);
+        assert_eq!((mcs_of_cqi(&lte, 0), mcs_of_cqi(&lte, 16)), (None, None));
+        // What the MCS asks for, the UE has reported.
+        for cqi in 1..15 {
+            assert!(wideband_cqi(&lte, all[usize::from(cqi) - 1]) <= cqi);
+        }
+    }
+
+    #[test]
+    fn thresholds_are_near_those_of_link_simulations() {
+        let thresholds = snr_thresholds_db(&TbsConfig::Lte);
+        assert!(thresholds.is_sorted());
+        // Kawser et al. 2012, SISO.
+        let simulated =
+            [-6.7, -4.7, -2.3, 0.2, 2.4, 4.3, 5.9, 8.1, 10.3, 11.7, 14.1, 16.3, 18.7, 21.0, 22.7];
+        for (ours, theirs) in thresholds.iter().zip(simulated) {
+            assert!((ours - theirs).abs() < 1.6, "{ours} {theirs}");
+        }
+        let highest = snr_thresholds_db(&nr(McsTable::Qam256))[14];
+        assert!((29.0..31.0).contains(&highest), "{highest}");
     }
 }

@@ -4,35 +4,75 @@ use std::collections::VecDeque;
 
 use crate::config::ConfigError;
 use crate::numerology::SlotKind;
-use crate::rlc::um::UmdPdu;
+use crate::rlc::RlcPdu;
 
 /// Transmissions of a transport block at most, and rounds the MAC report has room for.
 pub const MAX_TRANSMISSIONS: u8 = 4;
+
+/// HARQ processes of a UE at most (38.214 §5.1).
+pub const MAX_PROCESSES: u8 = 16;
+
+/// How often transport blocks fail.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BlockErrors {
+    /// Chance that a first transmission fails: the BLER that link adaptation aims at. Trace
+    /// channels never fail: a trace records what was delivered.
+    pub bler: f64,
+    /// What the UE gains by combining: each retransmission fails this much less often than the
+    /// transmission before it. 1 is no gain, 0 makes the second transmission succeed.
+    pub combining_gain: f64,
+}
+
+impl Default for BlockErrors {
+    /// No errors. Once there are some, combining takes each further transmission's to a tenth:
+    /// twice the energy is 3 dB, and a turbo or LDPC code falls by a decade in less.
+    fn default() -> Self {
+        Self { bler: 0.0, combining_gain: 0.1 }
+    }
+}
+
+impl BlockErrors {
+    /// Chance that transmission number `number` fails, counted from 0.
+    pub fn chance(&self, number: u8) -> f64 {
+        self.bler * self.combining_gain.powi(i32::from(number))
+    }
+
+    pub(crate) fn validate(&self, path: &str) -> Result<(), ConfigError> {
+        let fields = [("bler", self.bler), ("combining_gain", self.combining_gain)];
+        for (field, value) in fields {
+            if !(0.0..=1.0).contains(&value) {
+                return Err(ConfigError::new(format!("{path}.{field}"), value, "0 to 1"));
+            }
+        }
+        Ok(())
+    }
+}
 
 /// PHY and HARQ of a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HarqConfig {
     /// From the start of a slot until the UE's RLC has the transport block.
     pub phy_delay_us: u32,
-    /// Chance that a first transmission fails. Trace channels never fail: a trace records what
-    /// was delivered.
-    pub bler: f64,
-    /// Chance that a retransmission fails; lower than `bler` where the UE combines.
-    pub retx_bler: f64,
-    /// From a failed transmission until the block is sent again.
+    /// Errors of UEs that have none of their own.
+    pub errors: BlockErrors,
+    /// From a transmission until its process can be used again: for the block that failed, or for
+    /// a new one.
     pub rtt_us: u32,
+    /// Transport blocks of a UE under way at a time; 1 to 16.
+    pub processes: u8,
     /// Transmissions of a block, the first included, before it is given up; 1 to 4.
     pub max_transmissions: u8,
 }
 
 impl Default for HarqConfig {
-    /// One slot of 0.5 ms and as much again for decoding and the way up; no errors.
+    /// One slot of 0.5 ms and as much again for decoding and the way up; no errors; 16 processes
+    /// (38.331 `nrofHARQ-ProcessesForPDSCH`).
     fn default() -> Self {
         Self {
             phy_delay_us: 1500,
-            bler: 0.0,
-            retx_bler: 0.0,
+            errors: BlockErrors::default(),
             rtt_us: 5000,
+            processes: MAX_PROCESSES,
             max_transmissions: MAX_TRANSMISSIONS,
         }
     }
@@ -40,19 +80,54 @@ impl Default for HarqConfig {
 
 impl HarqConfig {
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
-        for (path, chance) in [("harq.bler", self.bler), ("harq.retx_bler", self.retx_bler)] {
-            if !(0.0..=1.0).contains(&chance) {
-                return Err(ConfigError::new(path, chance, "0 to 1"));
-            }
-        }
+        self.errors.validate("harq")?;
         if !(1..=MAX_TRANSMISSIONS).contains(&self.max_transmissions) {
             let path = "harq.max_transmissions";
             return Err(ConfigError::new(path, self.max_transmissions, "1 to 4"));
+        }
+        if !(1..=MAX_PROCESSES).contains(&self.processes) {
+            return Err(ConfigError::new("harq.processes", self.processes, "1 to 16"));
         }
         if self.rtt_us == 0 {
             return Err(ConfigError::new("harq.rtt_us", 0, "1 or more"));
         }
         Ok(())
+    }
+}
+
+/// The HARQ processes of a UE.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Processes {
+    /// Blocks that wait to be sent again.
+    failed: u8,
+    /// When each of the other processes in use becomes free, in order.
+    free_us: VecDeque<u64>,
+}
+
+impl Processes {
+    /// Whether one of `processes` is free.
+    pub(crate) fn is_free(&self, processes: u8, now_us: u64) -> bool {
+        let over = self.free_us.partition_point(|at_us| *at_us <= now_us);
+        self.free_us.len() - over + usize::from(self.failed) < usize::from(processes)
+    }
+
+    /// A block is sent at `now_us` that will be in its process until `until_us`, or longer if it
+    /// failed.
+    pub(crate) fn transmitted(&mut self, failed: bool, now_us: u64, until_us: u64) {
+        while self.free_us.front().is_some_and(|at_us| *at_us <= now_us) {
+            self.free_us.pop_front();
+        }
+        if failed {
+            self.failed += 1;
+        } else {
+            self.free_us.push_back(until_us);
+        }
+    }
+
+    /// A failed block was sent again for the last time; its process is free from `until_us` on.
+    pub(crate) fn settled(&mut self, until_us: u64) {
+        self.failed = self.failed.saturating_sub(1);
+        self.free_us.push_back(until_us);
     }
 }
 
@@ -66,8 +141,36 @@ pub(crate) struct PendingBlock<P> {
     pub(crate) kind: SlotKind,
     pub(crate) transmissions: u8,
     /// PDUs with the bearer each belongs to.
-    pub(crate) pdus: Vec<(usize, UmdPdu<P>)>,
+    pub(crate) pdus: Vec<(usize, RlcPdu<P>)>,
 }
 
 /// All blocks of a cell that wait to be sent again, in the order they are due.
 pub(crate) type PendingBlocks<P> = VecDeque<PendingBlock<P>>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn combining_makes_each_transmission_fail_less() {
+        let errors = BlockErrors { bler: 0.2, combining_gain: 0.5 };
+        assert_eq!([0, 1, 2].map(|number| errors.chance(number)), [0.2, 0.1, 0.05]);
+        let perfect = BlockErrors { bler: 0.2, combining_gain: 0.0 };
+        assert_eq!((perfect.chance(0), perfect.chance(1)), (0.2, 0.0));
+    }
+
+    #[test]
+    fn a_process_is_busy_for_a_round_trip_and_longer_when_its_block_failed() {
+        let mut processes = Processes::default();
+        processes.transmitted(false, 0, 8_000);
+        processes.transmitted(true, 1_000, 9_000);
+        assert!(!processes.is_free(2, 7_999));
+        assert!(processes.is_free(2, 8_000));
+        processes.transmitted(false, 8_000, 16_000);
+        assert!(!processes.is_free(2, 15_000), "the failed block is still in its process");
+        processes.settled(17_000);
+        assert!(processes.is_free(2, 16_000));
+        assert!(!processes.is_free(1, 16_999));
+        assert!(processes.is_free(1, 17_000));
+    }
+}

@@ -125,6 +125,22 @@ impl MacCounters {
         self.window_failed += u32::from(failed);
     }
 
+    /// A packet of the UE in `tbs_bytes` of transport block.
+    pub(crate) fn count_uplink(&mut self, tbs_bytes: u32, len_bytes: u32) {
+        self.ul_aggr_tbs += u64::from(tbs_bytes);
+        self.ul_curr_tbs = u64::from(tbs_bytes);
+        self.ul_aggr_bytes_sdus += u64::from(len_bytes);
+        self.ul_aggr_sdus += 1;
+    }
+
+    /// RLC control of the UE.
+    pub(crate) fn count_control(&mut self, tbs_bytes: u64, bytes: u64, pdus: u64) {
+        self.ul_aggr_tbs += tbs_bytes;
+        self.ul_curr_tbs = tbs_bytes;
+        self.ul_aggr_bytes_sdus += bytes;
+        self.ul_aggr_sdus += pdus;
+    }
+
     /// The report; `last_slot` is the number of the slot before now.
     pub(crate) fn report(&self, rnti: u16, last_slot: u64) -> MacReport {
         let current = self.last_slot == last_slot;

@@ -2,16 +2,56 @@
 
 use std::collections::VecDeque;
 
+use super::pf::PfConfig;
 use crate::config::ConfigError;
 
-/// Part of the carrier that a slice owns under fixed partition.
+/// How the UEs of a slice, or of a cell without slices, share what it has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum UeScheduler {
+    /// Equal parts, in turn.
+    #[default]
+    RoundRobin,
+    /// By what each could get now over what it has been getting.
+    ProportionalFair(PfConfig),
+}
+
+/// Part of the carrier that a slice owns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SliceShare {
     /// Identity of the slice, as in [`crate::UeConfig::slice`].
     pub slice: u8,
     /// Per cent of the PRBs of a slot, rounded down (irazabal2021 §V: 25 % of 25 PRB are 6).
     pub percent: u8,
+    /// How its UEs share them.
+    pub ues: UeScheduler,
 }
+
+impl SliceShare {
+    /// A slice whose UEs take turns.
+    pub fn new(slice: u8, percent: u8) -> Self {
+        Self { slice, percent, ues: UeScheduler::RoundRobin }
+    }
+}
+
+/// Slices that lend each other PRBs: EQP (irazabal2021 §IV-B).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EqpConfig {
+    /// The slices.
+    pub slices: Vec<SliceShare>,
+    /// PRBs a slice may owe the others at most; the paper's default is 100, tried were 25 to 500
+    /// (§V-E).
+    pub quantum_limit_prb: u16,
+}
+
+impl EqpConfig {
+    /// Slices with the paper's limit.
+    pub fn new(slices: Vec<SliceShare>) -> Self {
+        Self { slices, quantum_limit_prb: 100 }
+    }
+}
+
+/// The most a slice may owe: some 40 slots of the widest carrier.
+pub const MAX_QUANTUM_LIMIT_PRB: u16 = 10_000;
 
 /// Who gets the PRBs of a slot.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,38 +60,71 @@ pub enum SchedulerConfig {
     /// PDCCH, in whole RBGs, no UE gets more than its buffers hold, and the next slot begins with
     /// the UE that has waited longest.
     RoundRobin,
-    /// The FP of irazabal2021: a slice owns its share of every slot, used or not; round robin
-    /// among the UEs of a slice.
+    /// The UEs that could get most now over what they have been getting.
+    ProportionalFair(PfConfig),
+    /// The FP of irazabal2021: a slice owns its share of every slot, used or not.
     FixedPartition(Vec<SliceShare>),
+    /// The EQP of irazabal2021: slices own shares, and lend or borrow PRBs to send packets whole.
+    ElasticQuantumPartition(EqpConfig),
 }
 
 impl SchedulerConfig {
-    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
-        let Self::FixedPartition(shares) = self else {
-            return Ok(());
-        };
-        if shares.is_empty() {
-            let expected = "at least one slice";
-            return Err(ConfigError::new("scheduler.shares", "an empty list", expected));
+    /// The slices, if there are any.
+    pub fn slices(&self) -> Option<&[SliceShare]> {
+        match self {
+            Self::RoundRobin | Self::ProportionalFair(_) => None,
+            Self::FixedPartition(slices) => Some(slices),
+            Self::ElasticQuantumPartition(eqp) => Some(&eqp.slices),
         }
-        let mut sum = 0u32;
-        for (at, share) in shares.iter().enumerate() {
-            if !(1..=100).contains(&share.percent) {
-                let path = format!("scheduler.shares[{at}].percent");
-                return Err(ConfigError::new(path, share.percent, "1 to 100"));
-            }
-            if shares[..at].iter().any(|earlier| earlier.slice == share.slice) {
-                let path = format!("scheduler.shares[{at}].slice");
-                return Err(ConfigError::new(path, share.slice, "each slice once"));
-            }
-            sum += u32::from(share.percent);
-        }
-        if sum > 100 {
-            let path = "scheduler.shares";
-            return Err(ConfigError::new(path, format!("{sum} % in all"), "at most 100 %"));
-        }
-        Ok(())
     }
+
+    /// Checks shares and parameters for a carrier of `n_prb`.
+    pub(crate) fn validate(&self, n_prb: u16) -> Result<(), ConfigError> {
+        match self {
+            Self::ProportionalFair(pf) => pf.validate("scheduler")?,
+            Self::ElasticQuantumPartition(eqp)
+                if !(1..=MAX_QUANTUM_LIMIT_PRB).contains(&eqp.quantum_limit_prb) =>
+            {
+                let expected = format!("1 to {MAX_QUANTUM_LIMIT_PRB} PRB");
+                let path = "scheduler.quantum_limit_prb";
+                return Err(ConfigError::new(path, eqp.quantum_limit_prb, expected));
+            }
+            _ => {}
+        }
+        self.slices().map_or(Ok(()), |slices| validate_shares(slices, n_prb))
+    }
+}
+
+fn validate_shares(shares: &[SliceShare], n_prb: u16) -> Result<(), ConfigError> {
+    if shares.is_empty() {
+        let expected = "at least one slice";
+        return Err(ConfigError::new("scheduler.shares", "an empty list", expected));
+    }
+    let mut sum = 0u32;
+    for (at, share) in shares.iter().enumerate() {
+        let path = format!("scheduler.shares[{at}]");
+        if !(1..=100).contains(&share.percent) {
+            return Err(ConfigError::new(format!("{path}.percent"), share.percent, "1 to 100"));
+        }
+        if shares[..at].iter().any(|earlier| earlier.slice == share.slice) {
+            return Err(ConfigError::new(format!("{path}.slice"), share.slice, "each slice once"));
+        }
+        // A slice whose share rounds down to no PRB could never send.
+        let least = 100u32.div_ceil(u32::from(n_prb.max(1)));
+        if u32::from(share.percent) < least {
+            let expected = format!("{least} or more, which of {n_prb} PRB is one");
+            return Err(ConfigError::new(format!("{path}.percent"), share.percent, expected));
+        }
+        if let UeScheduler::ProportionalFair(pf) = share.ues {
+            pf.validate(&path)?;
+        }
+        sum += u32::from(share.percent);
+    }
+    if sum > 100 {
+        let path = "scheduler.shares";
+        return Err(ConfigError::new(path, format!("{sum} % in all"), "at most 100 %"));
+    }
+    Ok(())
 }
 
 /// One slice at work: its share and the UEs with data, longest wait first.
@@ -59,18 +132,27 @@ impl SchedulerConfig {
 pub(crate) struct Slice {
     id: Option<u8>,
     percent: u32,
+    pub(crate) ues: UeScheduler,
     pub(crate) backlogged: VecDeque<usize>,
 }
 
 impl Slice {
-    /// The slices of a valid configuration; round robin is one slice that owns everything.
+    /// The slices of a valid configuration; a cell without is one slice that owns everything.
     pub(crate) fn of(config: &SchedulerConfig) -> Vec<Self> {
-        let slice =
-            |id, percent: u8| Self { id, percent: u32::from(percent), backlogged: VecDeque::new() };
+        let slice = |id, percent: u8, ues| Self {
+            id,
+            percent: u32::from(percent),
+            ues,
+            backlogged: VecDeque::new(),
+        };
         match config {
-            SchedulerConfig::RoundRobin => vec![slice(None, 100)],
-            SchedulerConfig::FixedPartition(shares) => {
-                shares.iter().map(|s| slice(Some(s.slice), s.percent)).collect()
+            SchedulerConfig::RoundRobin => vec![slice(None, 100, UeScheduler::RoundRobin)],
+            SchedulerConfig::ProportionalFair(pf) => {
+                vec![slice(None, 100, UeScheduler::ProportionalFair(*pf))]
+            }
+            SchedulerConfig::FixedPartition(shares)
+            | SchedulerConfig::ElasticQuantumPartition(EqpConfig { slices: shares, .. }) => {
+                shares.iter().map(|s| slice(Some(s.slice), s.percent, s.ues)).collect()
             }
         }
     }
@@ -93,7 +175,7 @@ mod tests {
     #[test]
     fn shares_are_those_of_the_paper() {
         let share = |percent| {
-            let config = SchedulerConfig::FixedPartition(vec![SliceShare { slice: 1, percent }]);
+            let config = SchedulerConfig::FixedPartition(vec![SliceShare::new(1, percent)]);
             Slice::of(&config)[0].budget_prb(25)
         };
         assert_eq!([75, 50, 25].map(share), [18, 12, 6]);
@@ -101,10 +183,16 @@ mod tests {
 
     #[test]
     fn bad_shares_name_their_place() {
-        let share = |slice, percent| SliceShare { slice, percent };
+        let share = SliceShare::new;
+        let slow = PfConfig { time_constant_us: u32::MAX, ..PfConfig::default() };
+        let pf = SliceShare { ues: UeScheduler::ProportionalFair(slow), ..share(2, 50) };
         for (shares, expected) in [
             (vec![], "scheduler.shares: an empty list; expected at least one slice"),
             (vec![share(1, 0)], "scheduler.shares[0].percent: 0; expected 1 to 100"),
+            (
+                vec![share(1, 3)],
+                "scheduler.shares[0].percent: 3; expected 4 or more, which of 25 PRB is one",
+            ),
             (
                 vec![share(1, 50), share(1, 50)],
                 "scheduler.shares[1].slice: 1; expected each slice once",
@@ -113,8 +201,26 @@ mod tests {
                 vec![share(1, 60), share(2, 60)],
                 "scheduler.shares: 120 % in all; expected at most 100 %",
             ),
+            (
+                vec![share(1, 50), pf],
+                "scheduler.shares[1].time_constant_us: 4294967295; expected 1000 to 100000000 µs",
+            ),
         ] {
-            let error = SchedulerConfig::FixedPartition(shares).validate().unwrap_err();
+            for config in [
+                SchedulerConfig::FixedPartition(shares.clone()),
+                SchedulerConfig::ElasticQuantumPartition(EqpConfig::new(shares)),
+            ] {
+                assert_eq!(config.validate(25).unwrap_err().to_string(), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn a_quantum_limit_of_nothing_is_refused() {
+        for (quantum_limit_prb, said) in [(0, "0"), (10_001, "10001")] {
+            let eqp = EqpConfig { slices: vec![SliceShare::new(1, 50)], quantum_limit_prb };
+            let error = SchedulerConfig::ElasticQuantumPartition(eqp).validate(25).unwrap_err();
+            let expected = format!("scheduler.quantum_limit_prb: {said}; expected 1 to 10000 PRB");
             assert_eq!(error.to_string(), expected);
         }
     }

@@ -28,11 +28,12 @@ pub struct RlcReport {
     pub txpdu_retx_bytes: u32,
     /// Cuts of an SDU to the grant.
     pub txpdu_segmented: u32,
-    /// Status PDUs sent; 0 in UM.
+    /// Status PDUs sent. The uplink loses nothing here, so there are none: 0.
     pub txpdu_status_pkts: u32,
-    /// Their bytes; 0 in UM.
+    /// Their bytes; 0.
     pub txpdu_status_bytes: u32,
-    /// Gauge: bytes of SDUs waiting for the MAC now.
+    /// Gauge: bytes of SDUs waiting for the MAC now, AM's retransmissions included; what waits for
+    /// an acknowledgement is not.
     pub txbuf_occ_bytes: u32,
     /// Gauge: SDUs waiting for the MAC now.
     pub txbuf_occ_pkts: u32,
@@ -93,6 +94,10 @@ impl RlcReport {
             txpdu_pkts: counters.txpdu_pkts as u32,
             txpdu_bytes: counters.txpdu_bytes as u32,
             txpdu_segmented: counters.txpdu_segmented as u32,
+            txpdu_retx_pkts: counters.txpdu_retx_pkts as u32,
+            txpdu_retx_bytes: counters.txpdu_retx_bytes as u32,
+            rxpdu_status_pkts: counters.rxpdu_status_pkts as u32,
+            rxpdu_status_bytes: counters.rxpdu_status_bytes as u32,
             rxpdu_pkts: counters.rxpdu_pkts as u32,
             rxpdu_bytes: counters.rxpdu_bytes as u32,
             txsdu_pkts: counters.txsdu_pkts as u32,

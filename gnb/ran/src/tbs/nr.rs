@@ -206,6 +206,35 @@ mod tests {
         }
     }
 
+    /// §5.1.3.2 worked through with exact fractions, apart from this code: table, MCS, layers, PRBs,
+    /// N'_RE and the size. Rates up to and above 1/4, N_info on both sides of 3824 and 8424.
+    #[test]
+    fn sizes_are_those_of_the_clause_worked_through() {
+        for (table, mcs, layers, n_prb, re, tbs) in [
+            (McsTable::Qam64, 0, 1, 273, 156, 9984),
+            (McsTable::Qam64, 3, 4, 273, 156, 84064),
+            (McsTable::Qam64, 4, 2, 106, 144, 18432),
+            (McsTable::Qam64, 10, 1, 24, 132, 4224),
+            (McsTable::Qam64, 16, 2, 51, 132, 34816),
+            (McsTable::Qam64, 17, 1, 106, 144, 38936),
+            (McsTable::Qam64, 28, 4, 273, 156, 950984),
+            (McsTable::Qam256, 10, 1, 106, 144, 38936),
+            (McsTable::Qam256, 18, 1, 106, 144, 73776),
+            (McsTable::Qam256, 27, 2, 273, 144, 590128),
+            (McsTable::Qam256, 5, 1, 25, 120, 4352),
+            (McsTable::Qam256, 20, 3, 217, 108, 376896),
+            (McsTable::Qam256, 1, 1, 60, 150, 3496),
+            (McsTable::Qam64, 9, 1, 22, 144, 4224),
+            (McsTable::Qam64, 11, 1, 20, 132, 3904),
+            (McsTable::Qam256, 27, 1, 1, 156, 1160),
+            (McsTable::Qam64, 28, 1, 5, 120, 3368),
+            (McsTable::Qam64, 2, 1, 80, 132, 3976),
+        ] {
+            let got = bits(table, mcs, layers, n_prb, re);
+            assert_eq!(got, tbs, "{table:?} MCS {mcs}, {layers} layers, {n_prb} PRB, {re} RE");
+        }
+    }
+
     #[test]
     fn overhead_is_taken_from_each_prb() {
         let overhead = NrOverhead { x_overhead: 6, ..NrOverhead::default() };

@@ -1,5 +1,7 @@
 //! A cell under a saturating source, for the tests of its behaviour.
 
+#![allow(dead_code, reason = "each test file uses a part of this")]
+
 use ran::{BearerConfig, BearerIndex, Cell, CellConfig, Channel, Delivery, Sdu, UeConfig};
 
 /// A packet of `len` bytes.
@@ -16,7 +18,7 @@ impl Sdu for Packet {
 }
 
 pub(crate) fn ue(rnti: u16, channel: Channel) -> UeConfig {
-    UeConfig { rnti, channel, slice: 1 }
+    UeConfig { rnti, channel, slice: 1, errors: None, uplink: None }
 }
 
 /// A cell with one UE per channel, RNTI from 1, each with DRB 1.
@@ -24,11 +26,19 @@ pub(crate) fn cell_with(
     config: CellConfig,
     channels: &[Channel],
 ) -> (Cell<Packet>, Vec<BearerIndex>) {
+    let ues: Vec<(u8, Channel)> = channels.iter().map(|channel| (1, channel.clone())).collect();
+    cell_of_slices(config, &ues)
+}
+
+/// The same with the slice of each UE.
+pub(crate) fn cell_of_slices(
+    config: CellConfig,
+    ues: &[(u8, Channel)],
+) -> (Cell<Packet>, Vec<BearerIndex>) {
     let mut cell = Cell::new(config).unwrap();
     let mut bearers = Vec::new();
-    for (at, channel) in channels.iter().enumerate() {
-        let rnti = at as u16 + 1;
-        cell.add_ue(ue(rnti, channel.clone())).unwrap();
+    for (rnti, (slice, channel)) in (1..).zip(ues) {
+        cell.add_ue(UeConfig { slice: *slice, ..ue(rnti, channel.clone()) }).unwrap();
         bearers.push(cell.add_bearer(rnti, BearerConfig::um(1)).unwrap());
     }
     (cell, bearers)

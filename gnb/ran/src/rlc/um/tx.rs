@@ -12,6 +12,8 @@ pub const MAX_SDU_BYTES: u32 = 9000 + 8;
 struct Queued<P> {
     sdu: P,
     bytes: u32,
+    /// PDCP's COUNT.
+    count: u64,
     enqueued_us: u64,
 }
 
@@ -29,7 +31,9 @@ pub struct UmTransmitter<P> {
     /// What all queued SDUs would cost in transport blocks if none were cut.
     whole_cost: u64,
     next_sn: u16,
-    head_count: u64,
+    /// COUNT of the next SDU from PDCP.
+    next_count: u64,
+    highest_sent_count: Option<u64>,
 }
 
 impl<P> UmTransmitter<P> {
@@ -44,7 +48,8 @@ impl<P> UmTransmitter<P> {
             bytes: 0,
             whole_cost: 0,
             next_sn: 0,
-            head_count: 0,
+            next_count: 0,
+            highest_sent_count: None,
         }
     }
 
@@ -54,6 +59,14 @@ impl<P> UmTransmitter<P> {
     /// Gives the SDU back when it would exceed a limit of the buffer or is longer than any PDCP
     /// makes it.
     pub fn enqueue(&mut self, sdu: P, bytes: u32, now_us: u64) -> Result<(), P> {
+        self.enqueue_as(self.next_count, sdu, bytes, now_us)
+    }
+
+    /// As [`enqueue`](Self::enqueue), for an SDU to which PDCP has given a COUNT.
+    ///
+    /// # Errors
+    /// As [`enqueue`](Self::enqueue).
+    pub fn enqueue_as(&mut self, count: u64, sdu: P, bytes: u32, now_us: u64) -> Result<(), P> {
         let over = self.queue.len() as u64 >= u64::from(self.limit_packets)
             || u64::from(self.bytes) + u64::from(bytes) > u64::from(self.limit_bytes);
         if over || bytes == 0 || bytes > MAX_SDU_BYTES {
@@ -61,8 +74,19 @@ impl<P> UmTransmitter<P> {
         }
         self.bytes += bytes;
         self.whole_cost += u64::from(self.cost(true, bytes));
-        self.queue.push_back(Queued { sdu, bytes, enqueued_us: now_us });
+        self.queue.push_back(Queued { sdu, bytes, count, enqueued_us: now_us });
+        self.next_count = self.next_count.max(count + 1);
         Ok(())
+    }
+
+    /// COUNT that the next SDU will have.
+    pub fn next_count(&self) -> u64 {
+        self.next_count
+    }
+
+    /// Highest COUNT of which everything has left.
+    pub fn highest_sent_count(&self) -> Option<u64> {
+        self.highest_sent_count
     }
 
     /// Bytes of SDUs that have not left.
@@ -95,6 +119,15 @@ impl<P> UmTransmitter<P> {
         }
     }
 
+    /// Bytes of transport block that each waiting SDU costs when it leaves whole, head first; of a
+    /// head that has begun to leave, the rest. They sum to [`demand_bytes`](Self::demand_bytes).
+    pub fn block_bytes_of_sdus(&self) -> impl Iterator<Item = u32> + '_ {
+        self.queue.iter().enumerate().map(|(at, queued)| {
+            let sent = if at == 0 { self.sent_of_head } else { 0 };
+            self.cost(sent == 0, queued.bytes - sent)
+        })
+    }
+
     /// What the last PDU of an SDU costs in a transport block.
     fn cost(&self, first: bool, rest: u32) -> u32 {
         let pdu = header_bytes(self.sn_length, first, true) + rest;
@@ -102,12 +135,19 @@ impl<P> UmTransmitter<P> {
     }
 
     /// Gives back, oldest first, the SDUs of which no byte has left (38.322 §5.4: an SDU is
-    /// discarded on PDCP's word only if no segment of it was submitted to lower layers).
+    /// discarded on PDCP's word only if no segment of it was submitted to lower layers). PDCP gives
+    /// their COUNTs to the SDUs that follow.
     pub fn take_unsent(&mut self) -> impl ExactSizeIterator<Item = P> + use<P> {
         let kept = usize::from(self.sent_of_head > 0);
         let unsent = self.queue.split_off(kept.min(self.queue.len()));
         self.bytes -= unsent.iter().map(|queued| queued.bytes).sum::<u32>();
         self.whole_cost = self.queue.iter().map(|q| u64::from(self.cost(true, q.bytes))).sum();
+        for queued in unsent.iter().rev() {
+            if queued.count + 1 != self.next_count {
+                break;
+            }
+            self.next_count = queued.count;
+        }
         unsent.into_iter().map(|queued| queued.sdu)
     }
 
@@ -131,7 +171,7 @@ impl<P> UmTransmitter<P> {
             let first = self.sent_of_head == 0;
             let rest = head.bytes - self.sent_of_head;
             let longest = longest_pdu(grant_bytes - used);
-            let (enqueued_us, whole) = (head.enqueued_us, head.bytes);
+            let (enqueued_us, whole, count) = (head.enqueued_us, head.bytes, head.count);
             let header = header_bytes(self.sn_length, first, true);
             if header + rest <= longest {
                 let Some(head) = self.queue.pop_front() else { break };
@@ -140,7 +180,7 @@ impl<P> UmTransmitter<P> {
                 let so = std::mem::take(&mut self.sent_of_head);
                 let pdu = UmdPdu {
                     sn: self.next_sn,
-                    count: self.head_count,
+                    count,
                     so,
                     data_bytes: rest,
                     last: true,
@@ -158,7 +198,7 @@ impl<P> UmTransmitter<P> {
                 }
                 self.whole_cost -= u64::from(self.cost(true, whole));
                 self.bytes -= rest;
-                self.head_count += 1;
+                self.highest_sent_count = self.highest_sent_count.max(Some(count));
                 emit(pdu, pdu_bytes);
             } else {
                 let header = header_bytes(self.sn_length, first, false);
@@ -171,7 +211,7 @@ impl<P> UmTransmitter<P> {
                 used += pdu_bytes + mac_subheader_bytes(pdu_bytes);
                 let pdu = UmdPdu {
                     sn: self.next_sn,
-                    count: self.head_count,
+                    count,
                     so: self.sent_of_head,
                     data_bytes,
                     last: false,
@@ -245,6 +285,7 @@ mod tests {
         }
         pull(&mut tx, 700);
         let demand = tx.demand_bytes() as u32;
+        assert_eq!(tx.block_bytes_of_sdus().sum::<u32>(), demand);
         let (used, _) = pull(&mut tx.clone(), demand);
         assert_eq!(used, demand);
         let (_, pdus) = pull(&mut tx, demand - 1);

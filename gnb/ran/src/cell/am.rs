@@ -1,0 +1,169 @@
+//! An AM bearer in the air: PDUs on their way down, status reports on their way up.
+//!
+//! PDUs wait here until the UE has them, so that a status report made in an uplink slot tells of
+//! what has arrived by then and no more.
+
+use std::collections::VecDeque;
+
+use crate::rlc::SduDelays;
+use crate::rlc::am::{AmConfig, AmReceiver, AmTransmitter, AmdPdu, StatusPdu};
+use crate::rlc::um::Payload;
+use crate::rlc::um::pdu::mac_subheader_bytes;
+use crate::uplink::{ControlGrant, Uplink};
+
+/// Both ends of an RLC-AM bearer and what is between them.
+#[derive(Debug, Clone)]
+pub(super) struct AmEntity<P> {
+    pub(super) tx: AmTransmitter<P>,
+    rx: AmReceiver<P>,
+    t_status_prohibit_us: u64,
+    /// PDUs that the UE has from these times on.
+    air: VecDeque<(u64, AmdPdu)>,
+    /// PUSCH in which the next status report goes.
+    grant: Option<ControlGrant>,
+    /// t-StatusProhibit runs until then.
+    prohibit_until_us: u64,
+    /// Status reports that the DU has from these times on, with their bytes.
+    reports: VecDeque<(u64, StatusPdu, u32)>,
+    status_pdu_at_us: Option<u64>,
+    removed: SduDelays,
+    radio_link_failures: u64,
+    /// Kept to spare an allocation a slot.
+    pub(super) made: Vec<AmdPdu>,
+}
+
+/// Status reports that reached the DU in a slot.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Reported {
+    pub(super) pdus: u64,
+    pub(super) bytes: u64,
+    /// With MAC subheaders.
+    pub(super) block_bytes: u64,
+    /// Radio link failures found.
+    pub(super) failures: u64,
+}
+
+impl<P> AmEntity<P> {
+    pub(super) fn new(config: &AmConfig, limit_packets: u32, limit_bytes: u32) -> Self {
+        Self {
+            tx: AmTransmitter::new(config, limit_packets, limit_bytes),
+            rx: AmReceiver::new(config),
+            t_status_prohibit_us: u64::from(config.t_status_prohibit_us),
+            air: VecDeque::new(),
+            grant: None,
+            prohibit_until_us: 0,
+            reports: VecDeque::new(),
+            status_pdu_at_us: None,
+            removed: SduDelays::default(),
+            radio_link_failures: 0,
+            made: Vec::new(),
+        }
+    }
+
+    /// A PDU on its way; times never go back between calls.
+    pub(super) fn send(&mut self, at_us: u64, pdu: AmdPdu) {
+        self.air.push_back((at_us, pdu));
+    }
+
+    /// When the last status report came.
+    pub(super) fn status_pdu_at_us(&self) -> Option<u64> {
+        self.status_pdu_at_us
+    }
+
+    /// Delays of SDUs removed since the last call.
+    pub(super) fn take_removed(&mut self) -> SduDelays {
+        std::mem::take(&mut self.removed)
+    }
+
+    pub(super) fn radio_link_failures(&self) -> u64 {
+        self.radio_link_failures
+    }
+
+    /// SDUs that have left and that PDCP has not got.
+    pub(super) fn in_flight(&self) -> usize {
+        self.tx.in_flight() + self.rx.held_payloads()
+    }
+
+    /// The start of a slot: status reports arrive, are sent, are asked for, in this order.
+    /// `deliver` gets what a re-establishment hands up.
+    pub(super) fn begin_slot(
+        &mut self,
+        now_us: u64,
+        uplink: &mut Uplink,
+        mut deliver: impl FnMut(u64, Payload<P>),
+    ) -> Reported {
+        let mut reported = Reported::default();
+        while let Some((at_us, status, bytes)) = self.next_report(now_us) {
+            let Self { tx, removed, .. } = self;
+            let outcome = tx.receive_status(&status, at_us, |delay_us| removed.add(delay_us));
+            self.status_pdu_at_us = Some(at_us);
+            reported.pdus += 1;
+            reported.bytes += u64::from(bytes);
+            reported.block_bytes += u64::from(bytes + mac_subheader_bytes(bytes));
+            if outcome.max_retx_reached {
+                self.fail(&mut deliver);
+                reported.failures += 1;
+            }
+        }
+        if self.tx.expire(now_us) {
+            self.fail(&mut deliver);
+            reported.failures += 1;
+        }
+        if let Some(grant) = self.grant.take_if(|grant| grant.start_us <= now_us) {
+            self.send_report(grant, uplink);
+        }
+        let wanted = self.rx.status_wanted_since_us().is_some_and(|at_us| at_us <= now_us);
+        if wanted && self.grant.is_none() && now_us >= self.prohibit_until_us {
+            self.grant = Some(uplink.grant_control(now_us));
+        }
+        reported
+    }
+
+    fn next_report(&mut self, now_us: u64) -> Option<(u64, StatusPdu, u32)> {
+        self.reports.front().filter(|(at_us, ..)| *at_us <= now_us)?;
+        self.reports.pop_front()
+    }
+
+    /// The UE builds the report when it sends it (38.322 §5.3.4), as long as the block allows.
+    fn send_report(&mut self, grant: ControlGrant, uplink: &mut Uplink) {
+        let room = grant.most_bytes.saturating_sub(mac_subheader_bytes(grant.most_bytes));
+        let bytes_now = self.rx.status_bytes().min(room);
+        let Some(status) = self.rx.make_status(room) else { return };
+        uplink.debit(bytes_now + mac_subheader_bytes(bytes_now));
+        self.prohibit_until_us = grant.start_us + self.t_status_prohibit_us;
+        self.reports.push_back((grant.arrives_us, status, bytes_now));
+    }
+
+    /// Radio link failure (38.331 §5.3.10.3): both ends are re-established, and what was on its
+    /// way is gone.
+    fn fail(&mut self, deliver: &mut impl FnMut(u64, Payload<P>)) {
+        self.radio_link_failures += 1;
+        self.tx.reestablish();
+        self.rx.reestablish(deliver);
+        self.air.clear();
+        self.reports.clear();
+        self.grant = None;
+        self.prohibit_until_us = 0;
+    }
+
+    /// What the UE gets until `until_us`: each SDU that becomes whole goes to `deliver` with its
+    /// COUNT and time.
+    pub(super) fn receive_until(
+        &mut self,
+        until_us: u64,
+        mut deliver: impl FnMut(u64, Payload<P>, u64),
+    ) {
+        let Self { tx, rx, air, .. } = self;
+        while let Some((at_us, pdu)) = air.front().filter(|(at_us, _)| *at_us <= until_us).copied()
+        {
+            air.pop_front();
+            rx.receive(
+                pdu,
+                at_us,
+                |seq| tx.hand_over(seq),
+                |count, payload| deliver(count, payload, at_us),
+            );
+        }
+        rx.expire(until_us);
+    }
+}

@@ -1,0 +1,322 @@
+//! New transmissions of one slot: which UEs, and how many PRBs each.
+
+use super::Cell;
+use super::above::{Ends, SMALLEST_BLOCK_BYTES};
+use super::downlink::Slot;
+use super::link::Link;
+use super::ue::Ue;
+use crate::Sdu;
+use crate::mac::deal::{Grant, deal};
+use crate::mac::eqp::{Eqp, PacketSize, Queue};
+use crate::mac::pf::{self, Candidate, PfConfig};
+use crate::mac::scheduler::UeScheduler;
+
+/// Lists kept between slots to spare allocations.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Scratch {
+    grants: Vec<Grant>,
+    candidates: Vec<Candidate>,
+    queues: Vec<Queue>,
+    packets: Vec<PacketSize>,
+    /// Rank in its slice, slice and grant.
+    ranks: Vec<(usize, usize, usize)>,
+    turns: Vec<usize>,
+    served: Vec<usize>,
+}
+
+impl<P: Sdu> Cell<P> {
+    /// Shares `budget_prb` among the UEs of `slice` and sends.
+    pub(super) fn transmit_new(
+        &mut self,
+        slot: &Slot,
+        slice: usize,
+        budget_prb: u16,
+        ends: &mut Ends<'_, P>,
+    ) {
+        match self.slices[slice].ues {
+            UeScheduler::RoundRobin => self.round_robin(slot, slice, budget_prb, ends),
+            UeScheduler::ProportionalFair(pf) => {
+                self.proportional_fair(slot, slice, budget_prb, pf, ends);
+            }
+        }
+    }
+
+    fn round_robin(&mut self, slot: &Slot, slice: usize, budget_prb: u16, ends: &mut Ends<'_, P>) {
+        let mut grants = std::mem::take(&mut self.scratch.grants);
+        grants.clear();
+        self.longest_waiting(slot, slice, budget_prb, &mut grants);
+        deal(budget_prb, self.config.rbg_size_prb, &mut grants);
+        for grant in &grants {
+            if grant.prb > 0 {
+                self.transmit_block(slot, grant, ends);
+            }
+        }
+        // Whoever was served and has more goes to the end of the line. When all were, the first
+        // goes there alone, so that the odd PRB goes round.
+        let backlogged = &mut self.slices[slice].backlogged;
+        let all = grants.len() == backlogged.len();
+        for _ in 0..grants.len() {
+            let Some(at) = backlogged.pop_front() else { break };
+            let Some(ue) = self.ues[at].as_mut() else { continue };
+            ue.is_backlogged = ue.backlog_bytes > 0;
+            if ue.is_backlogged {
+                backlogged.push_back(at);
+            }
+        }
+        if all && backlogged.len() > 1 {
+            backlogged.rotate_left(1);
+        }
+        self.scratch.grants = grants;
+    }
+
+    /// Picks the UEs of this slot from the front of the line; they are moved to its very front.
+    fn longest_waiting(
+        &mut self,
+        slot: &Slot,
+        slice: usize,
+        budget_prb: u16,
+        grants: &mut Vec<Grant>,
+    ) {
+        let most = usize::from(self.config.max_ues_per_slot);
+        let mut at = 0;
+        while at < self.slices[slice].backlogged.len() && grants.len() < most {
+            let ue_at = self.slices[slice].backlogged[at];
+            if let Some(grant) = self.grant_for(slot, ue_at, budget_prb) {
+                let backlogged = &mut self.slices[slice].backlogged;
+                if at != grants.len() {
+                    backlogged.remove(at);
+                    backlogged.insert(grants.len(), ue_at);
+                }
+                grants.push(grant);
+            }
+            at += 1;
+        }
+    }
+
+    /// What a UE needs of `budget_prb`; `None` when it could not send a byte with all of them, or
+    /// has no HARQ process free.
+    fn grant_for(&self, slot: &Slot, ue_at: usize, budget_prb: u16) -> Option<Grant> {
+        let ue = self.ues[ue_at].as_ref()?;
+        if !ue.processes.is_free(self.config.harq.processes, slot.start_us) {
+            return None;
+        }
+        let link = self.link(ue, slot);
+        let need_prb = link.prb_for(ue.backlog_bytes.max(SMALLEST_BLOCK_BYTES), budget_prb);
+        let min_prb = link.prb_for(SMALLEST_BLOCK_BYTES, budget_prb);
+        let carries = need_prb > 0 && u64::from(link.bytes(min_prb)) >= SMALLEST_BLOCK_BYTES;
+        carries.then_some(Grant { ue: ue_at, min_prb, need_prb, prb: 0 })
+    }
+
+    fn proportional_fair(
+        &mut self,
+        slot: &Slot,
+        slice: usize,
+        budget_prb: u16,
+        config: PfConfig,
+        ends: &mut Ends<'_, P>,
+    ) {
+        let weight = config.weight(self.tti_us());
+        let mut candidates = std::mem::take(&mut self.scratch.candidates);
+        self.best_by_metric(slot, slice, budget_prb, weight, &mut candidates);
+        let bytes = |ue: usize, prb| self.link_of(ue, slot).map_or(0, |link| link.bytes(prb));
+        let rbg_prb = self.config.rbg_size_prb;
+        pf::share(budget_prb, rbg_prb, config.granularity, weight, &mut candidates, bytes);
+        for candidate in candidates.iter().filter(|candidate| candidate.grant.prb > 0) {
+            self.send_and_count(slot, &candidate.grant, Some(weight), ends);
+        }
+        let mut served = std::mem::take(&mut self.scratch.served);
+        served.clear();
+        served.extend(candidates.iter().map(|c| c.grant).filter(|g| g.prb > 0).map(|g| g.ue));
+        self.queue_up_again(slice, &served);
+        self.scratch.served = served;
+        self.scratch.candidates = candidates;
+    }
+
+    /// The UEs of a slice that fit the PDCCH, by their metric.
+    fn best_by_metric(
+        &self,
+        slot: &Slot,
+        slice: usize,
+        budget_prb: u16,
+        weight: f64,
+        candidates: &mut Vec<Candidate>,
+    ) {
+        candidates.clear();
+        for at in &self.slices[slice].backlogged {
+            let Some(ue) = self.ues[*at].as_ref() else { continue };
+            let Some(grant) = self.grant_for(slot, *at, budget_prb) else { continue };
+            let rate_bytes = self.link(ue, slot).bytes(budget_prb);
+            let average_bytes = ue.average.at(self.downlink_slots, weight);
+            candidates.push(Candidate { grant, rate_bytes, average_bytes });
+        }
+        pf::best(candidates, usize::from(self.config.max_ues_per_slot), weight);
+    }
+
+    /// One slot under EQP (irazabal2021 Algorithm 4), with `data_prb` left by retransmissions.
+    pub(super) fn elastic_partition(&mut self, slot: &Slot, data_prb: u16, ends: &mut Ends<'_, P>) {
+        let Some(mut eqp) = self.eqp.take() else { return };
+        let mut scratch = std::mem::take(&mut self.scratch);
+        // Line 1.
+        let total_prb = eqp.assign_quantum(data_prb);
+        // Line 2: queues in bytes become queues in RBs. A UE has one transport block a slot, which
+        // its bearers fill by priority, so what it has to send is one queue in that order.
+        self.active_rntis(slot, total_prb, &mut scratch);
+        let Scratch { queues, packets, served, turns, .. } = &mut scratch;
+        packets.clear();
+        for queue in queues.iter_mut() {
+            self.generate_rbs(&eqp, slot, total_prb, queue, packets);
+        }
+        let rbg_prb = self.config.rbg_size_prb;
+        turns.clear();
+        turns.resize(self.slices.len(), 0);
+        eqp.share(total_prb, rbg_prb, queues, packets, |slice, queues| {
+            self.next_rnti(slot, slice, queues, &mut turns[slice])
+        });
+        for queue in queues.iter().filter(|queue| queue.prb > 0) {
+            let grant = Grant { ue: queue.ue, prb: queue.prb, ..Grant::default() };
+            let weight = self.weight_of(queue.slice);
+            self.send_and_count(slot, &grant, weight, ends);
+        }
+        for slice in 0..self.slices.len() {
+            served.clear();
+            // In reverse of the queues: in the order in which they stood in line.
+            let own = queues.iter().rev().filter(|queue| queue.prb > 0 && queue.slice == slice);
+            served.extend(own.map(|queue| queue.ue));
+            self.queue_up_again(slice, served);
+        }
+        self.scratch = scratch;
+        self.eqp = Some(eqp);
+    }
+
+    /// As many UEs as fit the PDCCH, from each slice in turn the one its scheduler would serve
+    /// next. The selection prefers later queues where it does not matter otherwise (Algorithm 5,
+    /// lines 26–30), so who is to be served first comes last.
+    fn active_rntis(&self, slot: &Slot, total_prb: u16, scratch: &mut Scratch) {
+        let Scratch { grants, candidates, queues, ranks, .. } = scratch;
+        queues.clear();
+        let most = usize::from(self.config.max_ues_per_slot);
+        // What each slice offers, in ranks: first all firsts, then all seconds.
+        grants.clear();
+        ranks.clear();
+        for (slice, state) in self.slices.iter().enumerate() {
+            let from = grants.len();
+            match self.weight_of(slice) {
+                Some(weight) => {
+                    self.best_by_metric(slot, slice, total_prb, weight, candidates);
+                    grants.extend(candidates.iter().map(|candidate| candidate.grant));
+                }
+                None => {
+                    let waiting = state.backlogged.iter();
+                    let usable = waiting.filter_map(|ue| self.grant_for(slot, *ue, total_prb));
+                    grants.extend(usable.take(most));
+                }
+            }
+            ranks.extend((from..grants.len()).map(|at| (at - from, slice, at)));
+        }
+        ranks.sort_unstable();
+        ranks.truncate(most);
+        for (_, slice, at) in ranks.drain(..).rev() {
+            let Grant { ue, min_prb, need_prb, .. } = grants[at];
+            queues.push(Queue { ue, slice, packets_end: 0, min_prb, need_prb, prb: 0 });
+        }
+    }
+
+    /// The packets of a queue that could leave whole: no more than fit the slot, and than its slice
+    /// may borrow.
+    fn generate_rbs(
+        &self,
+        eqp: &Eqp,
+        slot: &Slot,
+        total_prb: u16,
+        queue: &mut Queue,
+        packets: &mut Vec<PacketSize>,
+    ) {
+        if let Some(ue) = self.ues[queue.ue].as_ref() {
+            let link = self.link(ue, slot);
+            let factor = eqp.size_factor(queue.slice);
+            let bearers = ue.bearers.iter().filter_map(|index| self.bearers[*index].as_ref());
+            let mut sum_bytes = 0;
+            for block_bytes in bearers.flat_map(|bearer| bearer.block_bytes_of_sdus()) {
+                sum_bytes += u64::from(block_bytes);
+                let seems_bytes = (sum_bytes as f64 * factor).ceil() as u64;
+                let Some(seems_prb) = link.prb_that_carry(seems_bytes, total_prb) else { break };
+                let prb = link.prb_for(sum_bytes, total_prb);
+                if !eqp.allows(queue.slice, prb) {
+                    break;
+                }
+                packets.push(PacketSize { prb, seems_prb });
+            }
+        }
+        queue.packets_end = packets.len();
+    }
+
+    /// Whose turn it is among the queues of a slice that want more. The queues come in reverse.
+    fn next_rnti(
+        &self,
+        slot: &Slot,
+        slice: usize,
+        queues: &[Queue],
+        turn: &mut usize,
+    ) -> Option<usize> {
+        let open = |queue: &Queue| queue.slice == slice && queue.wants();
+        let Some(weight) = self.weight_of(slice) else {
+            // Round robin: the next after the one that had the last turn.
+            let next = (0..queues.len()).map(|step| (*turn + step) % queues.len());
+            let found = next.map(|at| queues.len() - 1 - at).find(|at| open(&queues[*at]))?;
+            *turn = queues.len() - found;
+            return Some(found);
+        };
+        let metric = |queue: &Queue| {
+            let ue = self.ues[queue.ue].as_ref()?;
+            let link = self.link(ue, slot);
+            let candidate = Candidate {
+                grant: Grant::default(),
+                rate_bytes: link.bytes(slot.available_prb),
+                average_bytes: ue.average.at(self.downlink_slots, weight),
+            };
+            Some(candidate.metric(weight, link.bytes(queue.prb)))
+        };
+        let open = queues.iter().enumerate().filter(|(_, queue)| open(queue));
+        let rated = open.filter_map(|(at, queue)| Some((at, metric(queue)?)));
+        rated.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(at, _)| at)
+    }
+
+    /// Weight of a slot in the averages of a slice under proportional fair.
+    fn weight_of(&self, slice: usize) -> Option<f64> {
+        match self.slices[slice].ues {
+            UeScheduler::RoundRobin => None,
+            UeScheduler::ProportionalFair(pf) => Some(pf.weight(self.tti_us())),
+        }
+    }
+
+    fn link_of(&self, ue_at: usize, slot: &Slot) -> Option<Link<'_>> {
+        self.ues[ue_at].as_ref().map(|ue: &Ue| self.link(ue, slot))
+    }
+
+    fn send_and_count(
+        &mut self,
+        slot: &Slot,
+        grant: &Grant,
+        weight: Option<f64>,
+        ends: &mut Ends<'_, P>,
+    ) {
+        let bytes = self.link_of(grant.ue, slot).map_or(0, |link| link.bytes(grant.prb));
+        self.transmit_block(slot, grant, ends);
+        if let (Some(weight), Some(ue)) = (weight, self.ues[grant.ue].as_mut()) {
+            ue.average.served(self.downlink_slots, weight, bytes);
+        }
+    }
+
+    /// Whoever was served leaves the line, and joins its end with what it still has.
+    fn queue_up_again(&mut self, slice: usize, served: &[usize]) {
+        let backlogged = &mut self.slices[slice].backlogged;
+        backlogged.retain(|at| !served.contains(at));
+        for at in served {
+            let Some(ue) = self.ues[*at].as_mut() else { continue };
+            ue.is_backlogged = ue.backlog_bytes > 0;
+            if ue.is_backlogged {
+                backlogged.push_back(*at);
+            }
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! The DU's end of a bearer on F1-U: what is missing of the CU's numbering, and where a packet
+//! stands in what the UE's PDCP counts.
+//!
+//! The CU numbers what it sends (NR-U sequence number, 38.425 §5.5.3.9; here it counts without
+//! wrapping, and is also the NR PDCP sequence number that delivery status speaks of). The COUNT
+//! that goes on the air is given here, so that packets the CU takes back or a full RLC refuses
+//! leave no hole: PDCP gives it to those that follow. What F1-U lost does leave one, and the UE's
+//! PDCP waits for it until t-Reordering.
+
+use std::collections::VecDeque;
+
+/// Most missing numbers kept: half of what 24 bits tell apart would be the end of it, and this is
+/// far more than a link loses within a report period.
+const MAX_MISSING: usize = 65_536;
+
+/// A number that has not come though a later one has.
+#[derive(Debug, Clone, Copy)]
+struct Missing {
+    number: u64,
+    /// The COUNT kept for it; none once it may have been given to another.
+    count: Option<u64>,
+    since_us: u64,
+    is_reported: bool,
+}
+
+/// The DU's end of one bearer.
+#[derive(Debug, Clone)]
+pub struct NrUReceiver {
+    /// How late a frame may be that is not lost.
+    reordering_us: u64,
+    expected: u64,
+    missing: VecDeque<Missing>,
+    /// COUNT and number of packets in the RLC, in order of arrival.
+    in_rlc: VecDeque<(u64, u64)>,
+    highest_transmitted: Option<u64>,
+    highest_delivered: Option<u64>,
+    lost: u64,
+}
+
+impl NrUReceiver {
+    /// Nothing has come yet. A frame that is `reordering_us` later than its successor is lost.
+    pub fn new(reordering_us: u32) -> Self {
+        Self {
+            reordering_us: u64::from(reordering_us),
+            expected: 0,
+            missing: VecDeque::new(),
+            in_rlc: VecDeque::new(),
+            highest_transmitted: None,
+            highest_delivered: None,
+            lost: 0,
+        }
+    }
+
+    /// Packet `number` arrives; the COUNT it has on the air, when the RLC would give `next_count`.
+    pub fn receive(&mut self, number: u64, next_count: u64, now_us: u64) -> u64 {
+        if number < self.expected {
+            let at = self.missing.iter().position(|missing| missing.number == number);
+            let late = at.and_then(|at| self.missing.remove(at));
+            self.lost -= u64::from(late.is_some_and(|missing| missing.is_reported));
+            return late.and_then(|missing| missing.count).unwrap_or(next_count);
+        }
+        let mut count = next_count;
+        while self.expected < number {
+            if self.missing.len() == MAX_MISSING {
+                self.missing.pop_front();
+            }
+            self.missing.push_back(Missing {
+                number: self.expected,
+                count: Some(count),
+                since_us: now_us,
+                is_reported: false,
+            });
+            self.expected += 1;
+            count += 1;
+        }
+        self.expected = number + 1;
+        count
+    }
+
+    /// The RLC took packet `number` with `count`: delivery status will tell of it.
+    pub fn taken(&mut self, number: u64, count: u64) {
+        self.in_rlc.push_back((count, number));
+    }
+
+    /// The CU took packets back, and the RLC goes on with `next_count`.
+    pub fn taken_back(&mut self, next_count: u64) {
+        self.in_rlc.retain(|(count, _)| *count < next_count);
+        for missing in &mut self.missing {
+            missing.count = missing.count.filter(|count| *count < next_count);
+        }
+    }
+
+    /// What the RLC says of its progress: highest COUNT sent in full and, in AM, COUNT below which
+    /// all is acknowledged.
+    pub fn progress(&mut self, sent: Option<u64>, acknowledged: Option<u64>) {
+        let Some(sent) = sent else { return };
+        let is_am = acknowledged.is_some();
+        let mut kept = 0;
+        while let Some((count, number)) = self.in_rlc.get(kept).copied() {
+            if count > sent {
+                break;
+            }
+            self.highest_transmitted = self.highest_transmitted.max(Some(number));
+            if !is_am || acknowledged.is_some_and(|below| count < below) {
+                if is_am {
+                    self.highest_delivered = self.highest_delivered.max(Some(number));
+                }
+                self.in_rlc.remove(kept);
+            } else {
+                kept += 1;
+            }
+        }
+    }
+
+    /// Highest number sent over the air in full, and, in AM, delivered to the UE.
+    pub fn highest(&self) -> (Option<u64>, Option<u64>) {
+        (self.highest_transmitted, self.highest_delivered)
+    }
+
+    /// Whether something is lost that no report has told of.
+    pub fn has_unreported_loss(&self, now_us: u64) -> bool {
+        self.missing.iter().any(|missing| self.is_news(missing, now_us))
+    }
+
+    fn is_news(&self, missing: &Missing, now_us: u64) -> bool {
+        !missing.is_reported && missing.since_us.saturating_add(self.reordering_us) <= now_us
+    }
+
+    /// Ranges of numbers (first and last) found lost since the last call, at most `most`.
+    pub fn take_lost(&mut self, now_us: u64, most: usize) -> Vec<(u64, u64)> {
+        let mut ranges: Vec<(u64, u64)> = Vec::new();
+        for at in 0..self.missing.len() {
+            let missing = self.missing[at];
+            if !self.is_news(&missing, now_us) {
+                continue;
+            }
+            let number = missing.number;
+            let is_full = ranges.len() == most;
+            match ranges.last_mut() {
+                Some((_, last)) if *last + 1 == number => *last = number,
+                _ if is_full => break,
+                _ => ranges.push((number, number)),
+            }
+            self.missing[at].is_reported = true;
+            self.lost += 1;
+        }
+        // What has been told of and is later than any jitter will hardly come; a few are kept.
+        while self.missing.len() > 1024 && self.missing.front().is_some_and(|m| m.is_reported) {
+            self.missing.pop_front();
+        }
+        ranges
+    }
+
+    /// Packets reported lost so far, less those that came after all.
+    pub fn lost_packets(&self) -> u64 {
+        self.lost
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_order_and_without_loss_counts_are_the_rlcs_own() {
+        let mut receiver = NrUReceiver::new(0);
+        for number in 0..10 {
+            assert_eq!(receiver.receive(number, number, number), number);
+            receiver.taken(number, number);
+        }
+        // The RLC refused 10; PDCP gives its COUNT to 11.
+        assert_eq!(receiver.receive(10, 10, 10), 10);
+        assert_eq!(receiver.receive(11, 10, 11), 10);
+        assert!(!receiver.has_unreported_loss(1_000_000));
+    }
+
+    #[test]
+    fn what_is_lost_leaves_a_hole_and_is_reported_once() {
+        let mut receiver = NrUReceiver::new(0);
+        receiver.receive(0, 0, 0);
+        assert_eq!(receiver.receive(3, 1, 10), 3, "COUNTs 1 and 2 stay open");
+        assert_eq!(receiver.receive(5, 4, 20), 5);
+        assert!(receiver.has_unreported_loss(20));
+        assert_eq!(receiver.take_lost(20, 8), [(1, 2), (4, 4)]);
+        assert_eq!((receiver.take_lost(30, 8), receiver.lost_packets()), (vec![], 3));
+    }
+
+    #[test]
+    fn what_comes_late_takes_its_place_and_is_not_lost() {
+        let mut receiver = NrUReceiver::new(500);
+        receiver.receive(0, 0, 0);
+        receiver.receive(2, 1, 100);
+        assert!(!receiver.has_unreported_loss(599));
+        assert_eq!(receiver.receive(1, 3, 400), 1);
+        assert!(receiver.take_lost(10_000, 8).is_empty());
+        receiver.receive(4, 3, 20_000);
+        assert_eq!(receiver.take_lost(20_500, 8), [(3, 3)]);
+        assert_eq!((receiver.receive(3, 5, 21_000), receiver.lost_packets()), (3, 0));
+    }
+
+    #[test]
+    fn numbers_follow_the_rlc_through_recall() {
+        let mut receiver = NrUReceiver::new(0);
+        for number in 0..6 {
+            let count = receiver.receive(number, number, 0);
+            receiver.taken(number, count);
+        }
+        receiver.progress(Some(1), None);
+        assert_eq!(receiver.highest(), (Some(1), None));
+        // 3, 4 and 5 go back to the CU, which sends other packets as 6 and 7.
+        receiver.taken_back(3);
+        for (number, next_count) in [(6, 3), (7, 4)] {
+            let count = receiver.receive(number, next_count, 0);
+            assert_eq!(count, next_count, "no hole");
+            receiver.taken(number, count);
+        }
+        receiver.progress(Some(3), None);
+        assert_eq!(receiver.highest(), (Some(6), None));
+    }
+
+    #[test]
+    fn in_am_delivery_lags_behind_transmission() {
+        let mut receiver = NrUReceiver::new(0);
+        for number in 0..6 {
+            let count = receiver.receive(number, number, 0);
+            receiver.taken(number, count);
+        }
+        receiver.progress(Some(4), Some(0));
+        assert_eq!(receiver.highest(), (Some(4), None));
+        receiver.progress(Some(5), Some(3));
+        assert_eq!(receiver.highest(), (Some(5), Some(2)));
+    }
+}

@@ -1,0 +1,248 @@
+//! Proportional fair sharing of a slot (Kelly 1997; Jalali, Padovani and Pankaj, VTC 2000): whoever
+//! could get most now, measured by what it has been getting.
+
+use super::deal::Grant;
+use super::rbg;
+use crate::config::ConfigError;
+
+/// At what grain a slot is shared.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum PfGranularity {
+    /// One decision a slot: the first takes what it needs, the next what is left.
+    #[default]
+    Wideband,
+    /// A decision per resource block group, each counting what the UE has already got in the slot.
+    /// The channel is flat over the carrier, so it is the count that spreads a slot over UEs.
+    PerRbg,
+}
+
+/// Parameters of proportional fair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PfConfig {
+    /// Time constant of the average of what a UE gets, over downlink slots.
+    pub time_constant_us: u32,
+    /// At what grain a slot is shared.
+    pub granularity: PfGranularity,
+}
+
+impl Default for PfConfig {
+    /// 100 ms: a hundred subframes of LTE, long against fading and short against a download.
+    fn default() -> Self {
+        Self { time_constant_us: 100_000, granularity: PfGranularity::default() }
+    }
+}
+
+impl PfConfig {
+    pub(crate) fn validate(self, path: &str) -> Result<(), ConfigError> {
+        if !(1_000..=100_000_000).contains(&self.time_constant_us) {
+            let path = format!("{path}.time_constant_us");
+            return Err(ConfigError::new(path, self.time_constant_us, "1000 to 100000000 µs"));
+        }
+        Ok(())
+    }
+
+    /// Weight of one slot in the average; 1 where the slot is longer than the time constant.
+    pub(crate) fn weight(self, slot_us: u32) -> f64 {
+        (f64::from(slot_us) / f64::from(self.time_constant_us.max(1))).min(1.0)
+    }
+}
+
+/// Exponentially weighted average of the bytes a UE gets in a slot.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Average {
+    bytes: f64,
+    /// Downlink slots of the cell up to which it counts.
+    slot: u64,
+}
+
+impl Average {
+    /// Bytes a slot before downlink slot number `slot`, those since the last grant being empty.
+    pub fn at(self, slot: u64, weight: f64) -> f64 {
+        self.bytes * power(1.0 - weight, slot.saturating_sub(self.slot))
+    }
+
+    /// The UE got `bytes` in downlink slot number `slot`.
+    pub fn served(&mut self, slot: u64, weight: f64, bytes: u32) {
+        self.bytes = self.at(slot, weight) * (1.0 - weight) + weight * f64::from(bytes);
+        self.slot = slot + 1;
+    }
+}
+
+/// `base` to the `exponent`, by multiplication alone: the same on every machine.
+fn power(mut base: f64, mut exponent: u64) -> f64 {
+    let mut result = 1.0;
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            result *= base;
+        }
+        base *= base;
+        exponent >>= 1;
+    }
+    result
+}
+
+/// A UE that could be served.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Candidate {
+    /// What it needs and gets.
+    pub grant: Grant,
+    /// Bytes it would get if the whole budget were its own.
+    pub rate_bytes: u32,
+    /// Bytes a slot it has been getting.
+    pub average_bytes: f64,
+}
+
+/// A UE that has had nothing counts as one that had this: the metric stays finite, and of several
+/// such the one with the best channel is first.
+const LEAST_AVERAGE_BYTES: f64 = 1e-6;
+
+impl Candidate {
+    /// Rate over average, when the slot adds `bytes` with `weight`.
+    pub fn metric(&self, weight: f64, bytes: u32) -> f64 {
+        let average = (1.0 - weight) * self.average_bytes + weight * f64::from(bytes);
+        f64::from(self.rate_bytes) / average.max(LEAST_AVERAGE_BYTES)
+    }
+}
+
+/// Keeps the `most` with the highest metric, highest first; of equals those that came first.
+pub fn best(candidates: &mut Vec<Candidate>, most: usize, weight: f64) {
+    let mut order: Vec<(f64, usize)> =
+        candidates.iter().enumerate().map(|(at, c)| (c.metric(weight, 0), at)).collect();
+    let higher = |a: &(f64, usize), b: &(f64, usize)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
+    if order.len() > most && most > 0 {
+        order.select_nth_unstable_by(most - 1, higher);
+        order.truncate(most);
+    }
+    order.sort_unstable_by(higher);
+    order.truncate(most);
+    *candidates = order.iter().map(|(_, at)| candidates[*at]).collect();
+}
+
+/// Shares `budget_prb` in groups of `rbg_prb` among `candidates`, which come
+/// [best](fn@best) first; `bytes` says what a UE gets from so many PRBs.
+pub fn share(
+    budget_prb: u16,
+    rbg_prb: u16,
+    granularity: PfGranularity,
+    weight: f64,
+    candidates: &mut [Candidate],
+    bytes: impl Fn(usize, u16) -> u32,
+) {
+    let mut left_prb = budget_prb;
+    match granularity {
+        PfGranularity::Wideband => {
+            for candidate in candidates {
+                let prb = rbg::take(left_prb, candidate.grant.need_prb, rbg_prb);
+                if prb >= candidate.grant.min_prb {
+                    candidate.grant.prb = prb;
+                    left_prb -= prb;
+                }
+            }
+        }
+        PfGranularity::PerRbg => {
+            while left_prb > 0 {
+                let open = candidates.iter_mut().filter(|c| c.grant.prb < c.grant.need_prb);
+                let metric = |c: &Candidate| c.metric(weight, bytes(c.grant.ue, c.grant.prb));
+                // Of equals the first: `max_by` returns the last.
+                let Some(next) = open.rev().max_by(|a, b| metric(a).total_cmp(&metric(b))) else {
+                    break;
+                };
+                let grant = &mut next.grant;
+                let want_prb = if grant.prb == 0 { grant.min_prb.max(1) } else { 1 };
+                let prb = rbg::take(left_prb, want_prb, rbg_prb);
+                if prb < want_prb {
+                    grant.need_prb = 0;
+                    continue;
+                }
+                grant.prb += prb;
+                left_prb -= prb;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn candidate(ue: usize, rate: u32, average: f64, need_prb: u16) -> Candidate {
+        let grant = Grant { ue, min_prb: 1, need_prb, prb: 0 };
+        Candidate { grant, rate_bytes: rate, average_bytes: average }
+    }
+
+    #[test]
+    fn an_average_forgets_with_its_time_constant() {
+        let weight = PfConfig { time_constant_us: 10_000, ..PfConfig::default() }.weight(1000);
+        let mut average = Average::default();
+        for slot in 0..200 {
+            average.served(slot, weight, 1000);
+        }
+        assert!((average.at(200, weight) - 1000.0).abs() < 1e-3);
+        // Ten slots of a weight of a tenth: 0.9^10.
+        assert!((average.at(210, weight) / average.at(200, weight) - 0.348_678_440_1).abs() < 1e-9);
+        assert_eq!(PfConfig::default().weight(200_000), 1.0);
+    }
+
+    #[test]
+    fn wideband_serves_the_best_first_and_then_the_next() {
+        let mut all = vec![
+            candidate(0, 1000, 500.0, 25),
+            candidate(1, 300, 100.0, 4),
+            candidate(2, 1000, 1000.0, 25),
+        ];
+        best(&mut all, 2, 0.01);
+        assert_eq!(all.iter().map(|c| c.grant.ue).collect::<Vec<_>>(), [1, 0]);
+        share(25, 2, PfGranularity::Wideband, 0.01, &mut all, |_, prb| u32::from(prb) * 40);
+        assert_eq!(all.iter().map(|c| c.grant.prb).collect::<Vec<_>>(), [4, 21]);
+    }
+
+    #[test]
+    fn per_group_spreads_a_slot_over_equals() {
+        let mut all: Vec<Candidate> = (0..3).map(|ue| candidate(ue, 1000, 100.0, 24)).collect();
+        best(&mut all, 8, 0.1);
+        share(24, 2, PfGranularity::PerRbg, 0.1, &mut all, |_, prb| u32::from(prb) * 40);
+        assert_eq!(all.iter().map(|c| c.grant.prb).collect::<Vec<_>>(), [8, 8, 8]);
+    }
+
+    #[test]
+    fn newcomers_are_ranked_by_their_channel() {
+        let mut all = vec![candidate(0, 100, 0.0, 5), candidate(1, 200, 0.0, 5)];
+        best(&mut all, 8, 0.1);
+        assert_eq!(all[0].grant.ue, 1);
+        best(&mut all, 0, 0.1);
+        assert!(all.is_empty());
+    }
+
+    #[test]
+    fn a_time_constant_of_nothing_is_refused() {
+        let config = PfConfig { time_constant_us: 0, ..PfConfig::default() };
+        let error = config.validate("scheduler").unwrap_err().to_string();
+        assert_eq!(error, "scheduler.time_constant_us: 0; expected 1000 to 100000000 µs");
+    }
+
+    proptest! {
+        #[test]
+        fn prbs_are_conserved_and_none_is_idle_while_needed(
+            budget in 1u16..276,
+            rbg in 1u16..17,
+            per_rbg in any::<bool>(),
+            ues in prop::collection::vec((1u32..9000, 0.0..9000.0f64, 1u16..300), 1..12),
+        ) {
+            let granularity =
+                if per_rbg { PfGranularity::PerRbg } else { PfGranularity::Wideband };
+            let mut all: Vec<Candidate> = ues.iter().enumerate()
+                .map(|(ue, (rate, average, need))| candidate(ue, *rate, *average, *need))
+                .collect();
+            best(&mut all, 8, 0.01);
+            share(budget, rbg, granularity, 0.01, &mut all, |_, prb| u32::from(prb) * 30);
+            let sum: u16 = all.iter().map(|c| c.grant.prb).sum();
+            prop_assert!(sum <= budget);
+            let satisfied = all.iter().all(|c| c.grant.prb >= ues[c.grant.ue].2);
+            prop_assert!(satisfied || sum == budget, "{all:?}");
+            for c in &all {
+                prop_assert!(c.grant.prb < ues[c.grant.ue].2 + rbg);
+            }
+        }
+    }
+}

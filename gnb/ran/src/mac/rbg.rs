@@ -1,0 +1,94 @@
+//! Resource block groups: the smallest part of a carrier that resource allocation type 0 gives to
+//! a UE.
+
+/// Which of the two nominal RBG sizes RRC has chosen (38.331 `rbg-Size` in PDSCH-Config).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RbgConfiguration {
+    /// Configuration 1: small groups.
+    One,
+    /// Configuration 2: groups twice as large, up to 16 PRBs.
+    Two,
+}
+
+/// RBG size P in PRBs of an LTE carrier of `n_prb` (36.213 table 7.1.6.1-1); `None` outside of
+/// 1 to 110 PRBs.
+pub fn lte_rbg_size_prb(n_prb: u16) -> Option<u16> {
+    match n_prb {
+        1..=10 => Some(1),
+        11..=26 => Some(2),
+        27..=63 => Some(3),
+        64..=110 => Some(4),
+        _ => None,
+    }
+}
+
+/// Nominal RBG size P in PRBs of an NR bandwidth part of `n_prb` (38.214 table 5.1.2.2.1-1);
+/// `None` outside of 1 to 275 PRBs.
+pub fn nr_rbg_size_prb(n_prb: u16, configuration: RbgConfiguration) -> Option<u16> {
+    let sizes = match n_prb {
+        1..=36 => (2, 4),
+        37..=72 => (4, 8),
+        73..=144 => (8, 16),
+        145..=275 => (16, 16),
+        _ => return None,
+    };
+    Some(match configuration {
+        RbgConfiguration::One => sizes.0,
+        RbgConfiguration::Two => sizes.1,
+    })
+}
+
+/// Groups of a bandwidth part that begins on a group boundary; the last may be a smaller one
+/// (38.214 §5.1.2.2.1).
+pub fn groups(n_prb: u16, rbg_prb: u16) -> u16 {
+    n_prb.div_ceil(rbg_prb.max(1))
+}
+
+/// PRBs that a UE gets which wants `want_prb` of the `left_prb` at the end of the carrier: whole
+/// groups, of which the very last may be a smaller one.
+pub fn take(left_prb: u16, want_prb: u16, rbg_prb: u16) -> u16 {
+    let whole = u32::from(groups(want_prb, rbg_prb)) * u32::from(rbg_prb.max(1));
+    whole.min(u32::from(left_prb)) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lte_groups_are_those_of_36_213() {
+        let sizes = [6, 10, 11, 15, 25, 26, 27, 50, 63, 64, 75, 100, 110].map(lte_rbg_size_prb);
+        let printed = [1, 1, 2, 2, 2, 2, 3, 3, 3, 4, 4, 4, 4].map(Some);
+        assert_eq!(sizes, printed);
+        assert_eq!((lte_rbg_size_prb(0), lte_rbg_size_prb(111)), (None, None));
+    }
+
+    #[test]
+    fn nr_groups_are_those_of_38_214() {
+        let at = |n_prb| {
+            let of = |configuration| nr_rbg_size_prb(n_prb, configuration);
+            (of(RbgConfiguration::One), of(RbgConfiguration::Two))
+        };
+        for (n_prb, one, two) in [
+            (1, 2, 4),
+            (36, 2, 4),
+            (37, 4, 8),
+            (72, 4, 8),
+            (73, 8, 16),
+            (106, 8, 16),
+            (144, 8, 16),
+            (145, 16, 16),
+            (273, 16, 16),
+            (275, 16, 16),
+        ] {
+            assert_eq!(at(n_prb), (Some(one), Some(two)), "{n_prb}");
+        }
+        assert_eq!((at(0), at(276)), ((None, None), (None, None)));
+    }
+
+    #[test]
+    fn the_last_group_may_be_a_smaller_one() {
+        assert_eq!(groups(25, 2), 13);
+        assert_eq!((take(25, 3, 2), take(25, 25, 2), take(1, 1, 2), take(0, 5, 2)), (4, 25, 1, 0));
+    }
+}
