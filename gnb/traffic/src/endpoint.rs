@@ -1,6 +1,8 @@
 //! The contract of every end of a flow.
 
 use crate::packet::Packet;
+use crate::stats::{Arrivals, DelayRecorder, Figures};
+use crate::tcp::TcpStats;
 
 /// One end of a flow: a state machine on virtual time.
 ///
@@ -17,4 +19,41 @@ pub trait Endpoint {
     /// The earliest time at which [`Endpoint::poll`] would do something without further input.
     /// `None` when only a packet can wake this end.
     fn next_deadline_us(&self) -> Option<u64>;
+}
+
+/// What an end can say about itself. Each says what it knows; [`crate::Flow::stats`] puts the two
+/// ends together.
+pub(crate) trait Measured {
+    /// Packets sent and their bytes, IP headers included.
+    fn sent(&self) -> (u64, u64) {
+        (0, 0)
+    }
+
+    /// What arrived here, if that is of interest.
+    fn arrivals(&self) -> Option<&Arrivals> {
+        None
+    }
+
+    /// Downlink packets known to be lost, if this end is the one that knows.
+    fn lost_packets(&self) -> Option<u64> {
+        None
+    }
+
+    /// Round-trip times measured here.
+    fn rtt(&self) -> Option<&DelayRecorder> {
+        None
+    }
+
+    /// The delay the application judges itself by, with its name.
+    fn app_delay(&self) -> Option<(&'static str, &DelayRecorder)> {
+        None
+    }
+
+    /// The one TCP sender of this end.
+    fn tcp_stats(&self) -> Option<TcpStats> {
+        None
+    }
+
+    /// What the application says about its experience.
+    fn figures(&self, _figures: &mut Figures) {}
 }

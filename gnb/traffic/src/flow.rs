@@ -1,14 +1,23 @@
 //! The two ends of a flow.
 
+use std::sync::LazyLock;
+
+use crate::call::{CallReceiver, CallSender};
 use crate::config::{AppConfig, ConfigError, FlowConfig};
-use crate::endpoint::Endpoint;
-use crate::packet::{FlowId, Packet};
+use crate::endpoint::{Endpoint, Measured};
+use crate::game::{GameClient, GameServer};
+use crate::packet::{FlowId, Packet, Stamp};
 use crate::ping::{PingResponder, Pinger};
 use crate::rng;
-use crate::stats::{Arrivals, DelayRecorder, FlowStats};
-use crate::tcp::{TcpReceiver, TcpSender};
+use crate::sprout::{SproutReceiver, SproutSender};
+use crate::stats::{Arrivals, DelayRecorder, Figures, FlowStats};
+use crate::stream::RequestServer;
+use crate::tcp::{TcpReceiver, TcpSender, TcpStats};
 use crate::udp_cbr::{DatagramSink, DatagramSource};
-use crate::voip::VoipEnd;
+use crate::video::VideoClient;
+use crate::vivace::{VivaceReceiver, VivaceSender};
+use crate::voip::{Side, VoipEnd};
+use crate::web::WebClient;
 
 /// A flow: the server behind the core network and the UE behind the radio.
 ///
@@ -26,6 +35,7 @@ use crate::voip::VoipEnd;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Flow {
+    kind: &'static str,
     /// The sender of the downlink.
     pub server: ServerSide,
     /// The receiver of the downlink.
@@ -43,6 +53,18 @@ pub enum ServerSide {
     Voip(Box<VoipEnd>),
     /// The one who pings.
     Ping(Box<Pinger>),
+    /// The one who knows the world of a game.
+    Game(Box<GameServer>),
+    /// The one who talks into the camera.
+    Call(Box<CallSender>),
+    /// The server of pages.
+    Web(Box<RequestServer>),
+    /// The server of video chunks.
+    Video(Box<RequestServer>),
+    /// Sprout-like sender.
+    Sprout(Box<SproutSender>),
+    /// Vivace-like sender.
+    Vivace(Box<VivaceSender>),
 }
 
 /// The end behind the radio.
@@ -56,13 +78,26 @@ pub enum UeSide {
     Voip(Box<VoipEnd>),
     /// The one who answers.
     Ping(Box<PingResponder>),
+    /// The player.
+    Game(Box<GameClient>),
+    /// The one who looks.
+    Call(Box<CallReceiver>),
+    /// The browser.
+    Web(Box<WebClient>),
+    /// The video player.
+    Video(Box<VideoClient>),
+    /// Sprout-like receiver.
+    Sprout(Box<SproutReceiver>),
+    /// Vivace-like receiver.
+    Vivace(Box<VivaceReceiver>),
 }
 
 impl Flow {
     /// Both ends of the flow that `config` describes.
     ///
-    /// `flow` is stamped on every packet. `seed` should come from the scenario's seed, one stream
-    /// per flow; it decides the start jitter and nothing else.
+    /// `flow` is stamped on every packet; an application with [`AppConfig::connections`] above one
+    /// takes the numbers that follow as well. `seed` should come from the scenario's seed, one
+    /// stream per flow; all that is random in the flow is drawn from it.
     ///
     /// # Errors
     /// The first field of `config` that is out of range.
@@ -70,32 +105,59 @@ impl Flow {
         config.validate()?;
         let start_us = config.start_us + rng::jitter_us(seed, config.start_jitter_us);
         let (stop_us, dscp) = (config.stop_us, config.dscp);
-        Ok(match &config.app {
-            AppConfig::Tcp(tcp) => Self {
-                server: ServerSide::Tcp(Box::new(TcpSender::new(
-                    flow, dscp, tcp, start_us, stop_us,
-                ))),
-                ue: UeSide::Tcp(Box::new(TcpReceiver::new(flow, dscp, tcp))),
-            },
-            AppConfig::UdpCbr(cbr) => Self {
-                server: ServerSide::UdpCbr(DatagramSource::cbr(flow, dscp, cbr, start_us, stop_us)),
-                ue: UeSide::UdpCbr(Box::default()),
-            },
+        let stamp = Stamp { flow, dscp, ecn: config.ecn };
+        let (server, ue) = match &config.app {
+            AppConfig::Tcp(tcp) => (
+                ServerSide::Tcp(Box::new(TcpSender::new(flow, dscp, tcp, start_us, stop_us, seed))),
+                UeSide::Tcp(Box::new(TcpReceiver::new(flow, dscp, tcp))),
+            ),
+            AppConfig::UdpCbr(cbr) => (
+                ServerSide::UdpCbr(DatagramSource::cbr(stamp, cbr, start_us, stop_us)),
+                UeSide::UdpCbr(Box::default()),
+            ),
             AppConfig::Voip(voip) => {
-                let end =
-                    |talks| Box::new(VoipEnd::new(flow, dscp, voip, talks, start_us, stop_us));
-                Self {
-                    server: ServerSide::Voip(end(true)),
-                    ue: UeSide::Voip(end(voip.bidirectional)),
-                }
+                let end = |side| Box::new(VoipEnd::new(stamp, voip, side, start_us, stop_us));
+                (ServerSide::Voip(end(Side::Server)), UeSide::Voip(end(Side::Ue)))
             }
-            AppConfig::Ping(ping) => Self {
-                server: ServerSide::Ping(Box::new(Pinger::new(
-                    flow, dscp, ping, start_us, stop_us,
+            AppConfig::Ping(ping) => (
+                ServerSide::Ping(Box::new(Pinger::new(flow, dscp, ping, start_us, stop_us))),
+                UeSide::Ping(Box::default()),
+            ),
+            AppConfig::Game(game) => (
+                ServerSide::Game(Box::new(GameServer::new(stamp, game, seed, start_us, stop_us))),
+                UeSide::Game(Box::new(GameClient::new(stamp, game, seed, start_us, stop_us))),
+            ),
+            AppConfig::Call(call) => (
+                ServerSide::Call(Box::new(CallSender::new(stamp, call, seed, start_us, stop_us))),
+                UeSide::Call(Box::new(CallReceiver::new(stamp, call))),
+            ),
+            AppConfig::Web { web, tcp } => {
+                let browser = WebClient::new(flow, dscp, (web, tcp), seed, start_us, stop_us);
+                let server = RequestServer::new(flow, web.connections, dscp, tcp, seed);
+                (ServerSide::Web(Box::new(server)), UeSide::Web(Box::new(browser)))
+            }
+            AppConfig::Video { video, tcp } => {
+                let player = VideoClient::new(flow, dscp, (video, tcp), seed, start_us, stop_us);
+                let server = RequestServer::new(flow, 1, dscp, tcp, seed);
+                (ServerSide::Video(Box::new(server)), UeSide::Video(Box::new(player)))
+            }
+            AppConfig::Sprout(sprout) => (
+                ServerSide::Sprout(Box::new(SproutSender::new(stamp, sprout, start_us, stop_us))),
+                UeSide::Sprout(Box::new(SproutReceiver::new(stamp, stop_us))),
+            ),
+            AppConfig::Vivace(vivace) => (
+                ServerSide::Vivace(Box::new(VivaceSender::new(
+                    stamp, vivace, seed, start_us, stop_us,
                 ))),
-                ue: UeSide::Ping(Box::default()),
-            },
-        })
+                UeSide::Vivace(Box::new(VivaceReceiver::new(stamp))),
+            ),
+        };
+        Ok(Self { kind: config.app.name(), server, ue })
+    }
+
+    /// The application, by its name in [`AppConfig`].
+    pub fn kind(&self) -> &'static str {
+        self.kind
     }
 
     /// Payload handed to the application at the UE, bytes.
@@ -108,106 +170,145 @@ impl Flow {
         self.ue.arrivals().delay()
     }
 
-    /// Round-trip times, for a ping flow.
+    /// Round-trip times, of an application that measures them.
     pub fn rtt(&self) -> Option<&DelayRecorder> {
-        match &self.server {
-            ServerSide::Ping(pinger) => Some(pinger.rtt()),
-            _ => None,
-        }
+        self.server.measured().rtt().or(self.ue.measured().rtt())
+    }
+
+    /// The delay the application judges itself by, with its name: `frame` of a video call, `action
+    /// to screen` of a game, `page load`, `chunk`.
+    pub fn app_delay(&self) -> Option<(&'static str, &DelayRecorder)> {
+        self.ue.measured().app_delay()
     }
 
     /// Everything there is to say about both ends now.
     pub fn stats(&self) -> FlowStats {
         let arrivals = self.ue.arrivals();
-        let (kind, sent_packets, sent_bytes) = match &self.server {
-            ServerSide::Tcp(tcp) => ("tcp", tcp.stats().sent_packets, tcp.stats().sent_bytes),
-            ServerSide::UdpCbr(source) => ("udp_cbr", source.sent_packets(), source.sent_bytes()),
-            ServerSide::Voip(voip) => (
-                "voip",
-                voip.talk().map_or(0, DatagramSource::sent_packets),
-                voip.talk().map_or(0, DatagramSource::sent_bytes),
-            ),
-            ServerSide::Ping(pinger) => ("ping", pinger.sent_packets(), pinger.sent_bytes()),
-        };
-        let lost_packets = match (&self.server, &self.ue) {
-            (ServerSide::Tcp(tcp), _) => tcp.stats().lost_packets,
-            (_, UeSide::UdpCbr(sink)) => sink.lost_packets(),
-            (_, UeSide::Voip(voip)) => voip.listen().lost_packets(),
-            (ServerSide::Ping(pinger), _) => pinger.lost_packets(),
-            _ => 0,
-        };
+        let (server, ue) = (self.server.measured(), self.ue.measured());
+        let (sent_packets, sent_bytes) = server.sent();
+        let mut app = Figures::default();
+        server.figures(&mut app);
+        ue.figures(&mut app);
         FlowStats {
-            kind,
+            kind: self.kind,
             sent_packets,
             sent_bytes,
             received_packets: arrivals.packets(),
             received_bytes: arrivals.bytes(),
+            ce_packets: arrivals.ce_packets(),
             goodput_bytes: arrivals.goodput().total_bytes(),
-            lost_packets,
+            lost_packets: ue.lost_packets().or(server.lost_packets()).unwrap_or(0),
             one_way_delay: arrivals.delay().summary(),
-            uplink_delay: match (&self.server, &self.ue) {
-                (ServerSide::Voip(server), UeSide::Voip(ue)) if ue.talk().is_some() => {
-                    Some(server.listen().arrivals().delay().summary())
-                }
-                _ => None,
-            },
+            uplink_delay: server
+                .arrivals()
+                .filter(|arrivals| arrivals.packets() > 0)
+                .map(|arrivals| arrivals.delay().summary()),
             rtt: self.rtt().map(DelayRecorder::summary),
-            tcp: match &self.server {
-                ServerSide::Tcp(tcp) => Some(tcp.stats()),
-                _ => None,
-            },
+            tcp: server.tcp_stats(),
+            app,
         }
     }
 }
 
-impl UeSide {
-    /// What arrived over the downlink: packets, delay, goodput over time.
-    pub fn arrivals(&self) -> &Arrivals {
-        match self {
-            Self::Tcp(receiver) => receiver.arrivals(),
-            Self::UdpCbr(sink) => sink.arrivals(),
-            Self::Voip(voip) => voip.listen().arrivals(),
-            Self::Ping(responder) => responder.arrivals(),
+/// Writes `match self` over all applications, the same for each.
+macro_rules! for_each_application {
+    ($side:expr, $end:ident => $do:expr) => {
+        match $side {
+            Self::Tcp($end) => $do,
+            Self::UdpCbr($end) => $do,
+            Self::Voip($end) => $do,
+            Self::Ping($end) => $do,
+            Self::Game($end) => $do,
+            Self::Call($end) => $do,
+            Self::Web($end) => $do,
+            Self::Video($end) => $do,
+            Self::Sprout($end) => $do,
+            Self::Vivace($end) => $do,
         }
-    }
+    };
 }
 
-/// Forwards the three methods of [`Endpoint`] to whichever end it is.
-macro_rules! dispatch_endpoint {
+macro_rules! dispatch {
     ($side:ident) => {
         impl Endpoint for $side {
             fn on_packet(&mut self, packet: &Packet, now_us: u64, out: &mut Vec<Packet>) {
-                match self {
-                    Self::Tcp(end) => end.on_packet(packet, now_us, out),
-                    Self::UdpCbr(end) => end.on_packet(packet, now_us, out),
-                    Self::Voip(end) => end.on_packet(packet, now_us, out),
-                    Self::Ping(end) => end.on_packet(packet, now_us, out),
-                }
+                for_each_application!(self, end => end.on_packet(packet, now_us, out))
             }
 
             fn poll(&mut self, now_us: u64, out: &mut Vec<Packet>) {
-                match self {
-                    Self::Tcp(end) => end.poll(now_us, out),
-                    Self::UdpCbr(end) => end.poll(now_us, out),
-                    Self::Voip(end) => end.poll(now_us, out),
-                    Self::Ping(end) => end.poll(now_us, out),
-                }
+                for_each_application!(self, end => end.poll(now_us, out))
             }
 
             fn next_deadline_us(&self) -> Option<u64> {
-                match self {
-                    Self::Tcp(end) => end.next_deadline_us(),
-                    Self::UdpCbr(end) => end.next_deadline_us(),
-                    Self::Voip(end) => end.next_deadline_us(),
-                    Self::Ping(end) => end.next_deadline_us(),
-                }
+                for_each_application!(self, end => end.next_deadline_us())
             }
         }
     };
 }
 
-dispatch_endpoint!(ServerSide);
-dispatch_endpoint!(UeSide);
+dispatch!(ServerSide);
+dispatch!(UeSide);
+
+impl ServerSide {
+    fn measured(&self) -> &dyn Measured {
+        match self {
+            Self::Tcp(end) => end.as_ref(),
+            Self::UdpCbr(end) => end,
+            Self::Voip(end) => end.as_ref(),
+            Self::Ping(end) => end.as_ref(),
+            Self::Game(end) => end.as_ref(),
+            Self::Call(end) => end.as_ref(),
+            Self::Web(end) | Self::Video(end) => end.as_ref(),
+            Self::Sprout(end) => end.as_ref(),
+            Self::Vivace(end) => end.as_ref(),
+        }
+    }
+}
+
+impl UeSide {
+    fn measured(&self) -> &dyn Measured {
+        match self {
+            Self::Tcp(end) => end.as_ref(),
+            Self::UdpCbr(end) => end.as_ref(),
+            Self::Voip(end) => end.as_ref(),
+            Self::Ping(end) => end.as_ref(),
+            Self::Game(end) => end.as_ref(),
+            Self::Call(end) => end.as_ref(),
+            Self::Web(end) => end.as_ref(),
+            Self::Video(end) => end.as_ref(),
+            Self::Sprout(end) => end.as_ref(),
+            Self::Vivace(end) => end.as_ref(),
+        }
+    }
+
+    /// What arrived over the downlink: packets, delay, goodput over time.
+    pub fn arrivals(&self) -> &Arrivals {
+        /// Of an end that keeps none.
+        static NONE: LazyLock<Arrivals> = LazyLock::new(Arrivals::default);
+        self.measured().arrivals().unwrap_or(&NONE)
+    }
+}
+
+impl Measured for TcpSender {
+    fn sent(&self) -> (u64, u64) {
+        let stats = self.stats();
+        (stats.sent_packets, stats.sent_bytes)
+    }
+
+    fn lost_packets(&self) -> Option<u64> {
+        Some(self.stats().lost_packets)
+    }
+
+    fn tcp_stats(&self) -> Option<TcpStats> {
+        Some(self.stats())
+    }
+}
+
+impl Measured for TcpReceiver {
+    fn arrivals(&self) -> Option<&Arrivals> {
+        Some(TcpReceiver::arrivals(self))
+    }
+}
 
 #[cfg(test)]
 mod tests {

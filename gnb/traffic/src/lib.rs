@@ -10,29 +10,48 @@
 //! - [`config`]: what a scenario says about a flow, and the typed errors when it says it wrongly.
 //! - [`flow`]: the pairing, and which ends exist for which application.
 //! - [`endpoint`]: the contract of every end.
-//! - [`tcp`]: bulk transfer with Cubic or Reno, SACK, RACK-TLP, PRR and ECN.
-//! - [`udp_cbr`], [`voip`], [`ping`]: constant bit rate, G.711 and echo.
+//! - [`stream`]: applications over TCP: messages, requests and answers.
+//! - [`tcp`]: bulk transfer with SACK, RACK-TLP, PRR, ECN, AccECN and pacing; Cubic, Reno, Westwood,
+//!   Vegas, BBR v1 and v3, Prague, C2TCP.
+//! - [`udp_cbr`], [`voip`], [`ping`]: constant bit rate, G.711 and echo; [`mos`]: how a call sounds.
+//! - [`game`], [`call`], [`web`], [`video`]: what people do, and how they fare.
+//! - [`sprout`], [`vivace`]: rate controllers over UDP.
 //! - [`stats`]: goodput, delay and loss, in bounded memory.
 
+pub mod call;
 pub mod config;
+mod distribution;
 pub mod endpoint;
 pub mod flow;
+pub mod game;
+pub mod mos;
 pub mod packet;
 pub mod ping;
 mod rng;
 mod sequence;
+pub mod sprout;
 pub mod stats;
+pub mod stream;
 pub mod tcp;
 mod timer;
 pub mod udp_cbr;
+pub mod video;
+pub mod vivace;
 pub mod voip;
+pub mod web;
 
+pub use call::CallConfig;
 pub use config::{
     AppConfig, ConfigError, CongestionAlgorithm, FlowConfig, PingConfig, TcpConfig, UdpCbrConfig,
     VoipConfig,
 };
 pub use endpoint::Endpoint;
 pub use flow::{Flow, ServerSide, UeSide};
+pub use game::GameConfig;
 pub use packet::{Body, Ecn, FlowId, Packet};
-pub use stats::{DelayRecorder, DelaySummary, FlowStats};
+pub use sprout::SproutConfig;
+pub use stats::{DelayRecorder, DelaySummary, Figures, FlowStats};
 pub use tcp::TcpStats;
+pub use video::{AbrAlgorithm, VideoConfig};
+pub use vivace::VivaceConfig;
+pub use web::WebConfig;

@@ -2,10 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::call::{MediaFeedback, MediaPacket};
+use crate::game::GameMessage;
+use crate::sprout::{SproutData, SproutForecast};
 use crate::tcp::TcpSegment;
 
-/// Which flow of the scenario a packet belongs to. The caller chooses the numbers and maps them to
-/// 5-tuples.
+/// Which connection or datagram stream a packet belongs to. The caller chooses the numbers and maps
+/// them to 5-tuples; an application with several connections has consecutive ones.
 pub type FlowId = u32;
 
 /// IPv4 header without options, RFC 791.
@@ -19,6 +22,7 @@ pub const TCP_HEADER_BYTES: u32 = 20;
 
 /// The ECN field of the IP header, RFC 3168 §5 and RFC 9331.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Ecn {
     /// 00: the transport does not understand ECN.
@@ -49,6 +53,35 @@ pub struct Packet {
     pub body: Body,
 }
 
+impl Packet {
+    /// It carries bytes of a TCP stream.
+    pub(crate) fn is_tcp_data(&self) -> bool {
+        matches!(&self.body, Body::Tcp(segment) if segment.payload_bytes > 0)
+    }
+}
+
+/// What every packet of a flow has in common.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stamp {
+    pub(crate) flow: FlowId,
+    pub(crate) dscp: u8,
+    pub(crate) ecn: Ecn,
+}
+
+impl Stamp {
+    /// A UDP datagram of this flow, sent now.
+    pub(crate) fn udp(self, payload_bytes: u32, body: Body, now_us: u64) -> Packet {
+        Packet {
+            sent_us: now_us,
+            flow: self.flow,
+            len_bytes: payload_bytes + UDP_HEADER_BYTES + IP_HEADER_BYTES,
+            ecn: self.ecn,
+            dscp: self.dscp,
+            body,
+        }
+    }
+}
+
 /// What a packet carries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Body {
@@ -68,6 +101,39 @@ pub enum Body {
         /// When the request was sent; the reply brings it back, as `ping` does in its payload.
         request_sent_us: u64,
     },
+    /// A datagram of a game.
+    Game(GameMessage),
+    /// A media packet of a video call.
+    Media(MediaPacket),
+    /// What the receiver of a video call reports.
+    MediaFeedback(Box<MediaFeedback>),
+    /// A data packet of the Sprout-like sender, or a heartbeat.
+    SproutData(SproutData),
+    /// A forecast of the Sprout-like receiver.
+    SproutForecast(SproutForecast),
+    /// A data packet of the Vivace-like sender.
+    VivaceData {
+        /// Counts from 0.
+        seq: u64,
+    },
+    /// Its acknowledgement.
+    VivaceAck {
+        /// Of which packet.
+        seq: u64,
+        /// When that was sent; brought back as a timestamp option would.
+        data_sent_us: u64,
+    },
+}
+
+impl Body {
+    /// Protocol number of the IANA registry, over IPv4.
+    pub fn protocol(&self) -> u8 {
+        match self {
+            Self::Ping { .. } => 1,
+            Self::Tcp(_) => 6,
+            _ => 17,
+        }
+    }
 }
 
 #[cfg(test)]

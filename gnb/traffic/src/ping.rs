@@ -1,7 +1,7 @@
 //! ICMP echo: the server asks, the UE answers.
 
 use crate::config::PingConfig;
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, Measured};
 use crate::packet::{Body, Ecn, FlowId, ICMP_HEADER_BYTES, IP_HEADER_BYTES, Packet};
 use crate::sequence::SequenceTracker;
 use crate::stats::{Arrivals, DelayRecorder};
@@ -120,6 +120,26 @@ impl Endpoint for PingResponder {
 
     fn next_deadline_us(&self) -> Option<u64> {
         None
+    }
+}
+
+impl Measured for Pinger {
+    fn sent(&self) -> (u64, u64) {
+        (self.sent_packets(), self.sent_bytes())
+    }
+
+    fn lost_packets(&self) -> Option<u64> {
+        Some(self.lost_packets())
+    }
+
+    fn rtt(&self) -> Option<&DelayRecorder> {
+        Some(&self.rtt)
+    }
+}
+
+impl Measured for PingResponder {
+    fn arrivals(&self) -> Option<&Arrivals> {
+        Some(&self.arrivals)
     }
 }
 

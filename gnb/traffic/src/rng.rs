@@ -1,8 +1,11 @@
-//! The only randomness of this crate: start jitter, drawn once per flow from the caller's seed.
+//! Randomness of this crate: one stream per use, drawn from the caller's seed.
+//!
+//! Functions of `libm` instead of the platform's: a run has to give the same bytes everywhere.
 
-/// SplitMix64 (Steele, Lea, Flood 2014): one well-mixed word per seed, the same on every machine.
-fn splitmix64(seed: u64) -> u64 {
-    let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+/// Weyl increment of SplitMix64 (Steele, Lea, Flood 2014).
+const WEYL: u64 = 0x9e37_79b9_7f4a_7c15;
+
+fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
@@ -10,13 +13,67 @@ fn splitmix64(seed: u64) -> u64 {
 
 /// A time in `0..bound_us` (0 if the bound is 0) that depends on the seed alone.
 pub(crate) fn jitter_us(seed: u64, bound_us: u64) -> u64 {
-    // The high word of a 64×64 product maps the draw to the range without the bias of a modulo.
-    ((u128::from(splitmix64(seed)) * u128::from(bound_us)) >> 64) as u64
+    SplitMix64::new(seed).below(bound_us)
+}
+
+/// A stream of random numbers.
+#[derive(Debug, Clone)]
+pub(crate) struct SplitMix64 {
+    state: u64,
+}
+
+impl SplitMix64 {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self { state: seed }
+    }
+
+    /// A stream of its own for use number `number` of the same seed.
+    pub(crate) fn stream(seed: u64, number: u64) -> Self {
+        Self::new(mix(seed ^ mix(number.wrapping_add(WEYL))))
+    }
+
+    fn word(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(WEYL);
+        mix(self.state)
+    }
+
+    /// Uniform in `0..bound`; 0 if the bound is 0.
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        // The high word of a 64×64 product maps the draw to the range without the bias of a modulo.
+        ((u128::from(self.word()) * u128::from(bound)) >> 64) as u64
+    }
+
+    /// Uniform in the open interval (0, 1), so that its logarithm exists.
+    pub(crate) fn open01(&mut self) -> f64 {
+        ((self.word() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+    }
+
+    /// Uniform in `[low, high)`.
+    pub(crate) fn uniform(&mut self, low: f64, high: f64) -> f64 {
+        low + (high - low) * self.open01()
+    }
+
+    /// Standard normal, by Box and Muller.
+    pub(crate) fn normal(&mut self) -> f64 {
+        let radius = libm::sqrt(-2.0 * libm::log(self.open01()));
+        radius * libm::cos(std::f64::consts::TAU * self.open01())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stream_covers_its_range_and_repeats_with_its_seed() {
+        let draws = |seed| {
+            let mut stream = SplitMix64::new(seed);
+            (0..100).map(|_| stream.below(7)).collect::<Vec<_>>()
+        };
+        assert_eq!(draws(3), draws(3));
+        assert_ne!(draws(3), draws(4));
+        assert!((0..7).all(|face| draws(3).contains(&face)));
+    }
 
     #[test]
     fn jitter_stays_below_its_bound_and_depends_on_the_seed() {
@@ -27,5 +84,22 @@ mod tests {
         assert!((9_000..11_000).contains(&mean), "mean {mean}");
         assert_eq!(jitter_us(42, 20_000), jitter_us(42, 20_000));
         assert_ne!(jitter_us(42, 20_000), jitter_us(43, 20_000));
+    }
+
+    #[test]
+    fn a_normal_has_its_moments() {
+        let mut random = SplitMix64::stream(1, 2);
+        let draws: Vec<f64> = (0..100_000).map(|_| random.normal()).collect();
+        let mean = draws.iter().sum::<f64>() / 1e5;
+        let variance = draws.iter().map(|x| x * x).sum::<f64>() / 1e5 - mean * mean;
+        assert!(mean.abs() < 0.01 && (variance - 1.0).abs() < 0.02, "{mean} {variance}");
+    }
+
+    #[test]
+    fn streams_of_one_seed_differ() {
+        assert_ne!(
+            SplitMix64::stream(1, 0).below(1 << 60),
+            SplitMix64::stream(1, 1).below(1 << 60)
+        );
     }
 }

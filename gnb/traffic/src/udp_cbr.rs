@@ -1,8 +1,8 @@
 //! Numbered datagrams at a fixed rate, and the sink that counts them. VoIP is made of the same two.
 
 use crate::config::UdpCbrConfig;
-use crate::endpoint::Endpoint;
-use crate::packet::{Body, Ecn, FlowId, IP_HEADER_BYTES, Packet, UDP_HEADER_BYTES};
+use crate::endpoint::{Endpoint, Measured};
+use crate::packet::{Body, IP_HEADER_BYTES, Packet, Stamp, UDP_HEADER_BYTES};
 use crate::sequence::SequenceTracker;
 use crate::stats::Arrivals;
 use crate::timer::Periodic;
@@ -10,34 +10,26 @@ use crate::timer::Periodic;
 /// Sends a datagram of one size at exact multiples of a period.
 #[derive(Debug, Clone)]
 pub struct DatagramSource {
-    flow: FlowId,
-    dscp: u8,
-    len_bytes: u32,
+    stamp: Stamp,
+    payload_bytes: u32,
     timer: Periodic,
     sent_packets: u64,
 }
 
 impl DatagramSource {
-    pub(crate) fn new(flow: FlowId, dscp: u8, payload_bytes: u32, timer: Periodic) -> Self {
-        Self {
-            flow,
-            dscp,
-            len_bytes: payload_bytes + UDP_HEADER_BYTES + IP_HEADER_BYTES,
-            timer,
-            sent_packets: 0,
-        }
+    pub(crate) fn new(stamp: Stamp, payload_bytes: u32, timer: Periodic) -> Self {
+        Self { stamp, payload_bytes, timer, sent_packets: 0 }
     }
 
     pub(crate) fn cbr(
-        flow: FlowId,
-        dscp: u8,
+        stamp: Stamp,
         config: &UdpCbrConfig,
         start_us: u64,
         stop_us: Option<u64>,
     ) -> Self {
         let bit_us = u64::from(config.payload_bytes) * 8 * 1_000_000;
         let timer = Periodic::new(start_us, stop_us, bit_us, config.rate_bps);
-        Self::new(flow, dscp, config.payload_bytes, timer)
+        Self::new(stamp, config.payload_bytes, timer)
     }
 
     /// Datagrams sent so far.
@@ -47,7 +39,8 @@ impl DatagramSource {
 
     /// Bytes sent so far, IP headers included.
     pub fn sent_bytes(&self) -> u64 {
-        self.sent_packets * u64::from(self.len_bytes)
+        let headers = UDP_HEADER_BYTES + IP_HEADER_BYTES;
+        self.sent_packets * u64::from(self.payload_bytes + headers)
     }
 }
 
@@ -57,19 +50,18 @@ impl Endpoint for DatagramSource {
     fn poll(&mut self, now_us: u64, out: &mut Vec<Packet>) {
         while let Some(seq) = self.timer.fire(now_us) {
             self.sent_packets += 1;
-            out.push(Packet {
-                sent_us: now_us,
-                flow: self.flow,
-                len_bytes: self.len_bytes,
-                ecn: Ecn::NotEct,
-                dscp: self.dscp,
-                body: Body::Udp { seq },
-            });
+            out.push(self.stamp.udp(self.payload_bytes, Body::Udp { seq }, now_us));
         }
     }
 
     fn next_deadline_us(&self) -> Option<u64> {
         self.timer.next_us()
+    }
+}
+
+impl Measured for DatagramSource {
+    fn sent(&self) -> (u64, u64) {
+        (self.sent_packets(), self.sent_bytes())
     }
 }
 
@@ -124,20 +116,32 @@ impl Endpoint for DatagramSink {
     }
 }
 
+impl Measured for DatagramSink {
+    fn arrivals(&self) -> Option<&Arrivals> {
+        Some(&self.arrivals)
+    }
+
+    fn lost_packets(&self) -> Option<u64> {
+        Some(self.lost_packets())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::Ecn;
 
     #[test]
     fn the_payload_rate_is_met_exactly() {
         let config = UdpCbrConfig { rate_bps: 7_000_000, payload_bytes: 1472 };
-        let mut source = DatagramSource::cbr(3, 0, &config, 0, Some(10_000_000));
+        let stamp = Stamp { flow: 3, dscp: 0, ecn: Ecn::Ect0 };
+        let mut source = DatagramSource::cbr(stamp, &config, 0, Some(10_000_000));
         let mut sink = DatagramSink::default();
         let mut out = Vec::new();
         while let Some(now_us) = source.next_deadline_us() {
             source.poll(now_us, &mut out);
             for packet in out.drain(..) {
-                assert_eq!(packet.len_bytes, 1500);
+                assert_eq!((packet.len_bytes, packet.ecn), (1500, Ecn::Ect0));
                 sink.on_packet(&packet, now_us + 5_000, &mut Vec::new());
             }
         }

@@ -94,6 +94,15 @@ impl DelayRecorder {
         self.histogram.value_at_quantile(quantile).min(self.max_us)
     }
 
+    /// Each delay that occurred, to 0.1 %, with the number of samples that do not exceed it.
+    pub fn steps(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let mut below = 0;
+        self.histogram.iter_recorded().map(move |step| {
+            below += step.count_since_last_iteration();
+            (step.value_iterated_to().min(self.max_us), below)
+        })
+    }
+
     /// Percentiles over everything.
     pub fn summary(&self) -> DelaySummary {
         let count = self.count();

@@ -4,20 +4,23 @@
 //! builds, and ECN, window scale, SACK and timestamps are taken as negotiated. Sequence numbers
 //! start at 0 and are kept as 64-bit byte offsets; only SACK edges are 32 bits, as on the wire.
 
+mod accecn;
 pub mod congestion;
+mod pacer;
 mod prr;
 mod rack;
 mod ranges;
+mod rate;
 mod receiver;
 mod rtt;
 mod scoreboard;
-mod segment;
+pub(crate) mod segment;
 mod sender;
 mod stats;
 mod timers;
 mod undo;
 
 pub use receiver::TcpReceiver;
-pub use segment::{MAX_SACK_BLOCKS, SackBlocks, TcpSegment};
+pub use segment::{AccEcn, AccEcnOption, MAX_SACK_BLOCKS, SackBlocks, TcpSegment};
 pub use sender::TcpSender;
 pub use stats::TcpStats;

@@ -1,4 +1,4 @@
-//! Proportional Rate Reduction, RFC 6937: how the window comes down over the round trip after a
+//! Proportional Rate Reduction, RFC 9937 (RFC 6937 before): how the window comes down over the round trip after a
 //! loss or a mark, instead of a silence of half a round trip and a burst.
 
 /// One reduction under way.
@@ -6,7 +6,8 @@
 pub(super) struct Prr {
     /// The window to arrive at.
     ssthresh_bytes: u64,
-    /// Bytes outstanding when it began: RecoverFS.
+    /// RecoverFS: bytes that are still to be reported as delivered, those that the acknowledgement
+    /// which began it reported included.
     recover_fs_bytes: u64,
     delivered_bytes: u64,
     out_bytes: u64,
@@ -14,10 +15,10 @@ pub(super) struct Prr {
 }
 
 impl Prr {
-    pub(super) fn new(ssthresh_bytes: u64, outstanding_bytes: u64, in_flight_bytes: u64) -> Self {
+    pub(super) fn new(ssthresh_bytes: u64, recover_fs_bytes: u64, in_flight_bytes: u64) -> Self {
         Self {
             ssthresh_bytes,
-            recover_fs_bytes: outstanding_bytes.max(1),
+            recover_fs_bytes: recover_fs_bytes.max(1),
             delivered_bytes: 0,
             out_bytes: 0,
             window_bytes: in_flight_bytes,
@@ -44,18 +45,18 @@ impl Prr {
         }
         self.delivered_bytes += delivered_bytes;
         let send_bytes = if in_flight_bytes > self.ssthresh_bytes {
-            // §3, proportional: ⌈delivered · ssthresh / RecoverFS⌉ − out.
+            // RFC 9937 §6.2, proportional: ⌈delivered · ssthresh / RecoverFS⌉ − out.
             (u128::from(self.delivered_bytes) * u128::from(self.ssthresh_bytes))
                 .div_ceil(u128::from(self.recover_fs_bytes))
                 .saturating_sub(u128::from(self.out_bytes)) as u64
         } else {
-            // §3, slow start reduction bound; the extra segment only while recovery makes
-            // progress, as Linux does, so that retransmissions into a full queue do not grow.
+            // RFC 9937 §6.2, slow start reduction bound while recovery makes progress (safeACK), else
+            // conservative, so that retransmissions into a full queue do not grow.
             let catch_up = self.delivered_bytes.saturating_sub(self.out_bytes).max(delivered_bytes)
                 + if progress { mss_bytes } else { 0 };
             catch_up.min(self.ssthresh_bytes - in_flight_bytes)
         };
-        // The first retransmission leaves at once, whatever the arithmetic says.
+        // RFC 9937 §6.2: the first retransmission leaves at once, whatever the arithmetic says.
         let least = if self.out_bytes == 0 { mss_bytes } else { 0 };
         self.window_bytes = in_flight_bytes + send_bytes.max(least);
     }

@@ -1,8 +1,9 @@
 //! The receiving end of a bulk transfer.
 
+use super::accecn::MarkCounter;
 use super::ranges::RangeSet;
-use super::segment::{MAX_SACK_BLOCKS, SackBlocks, TcpSegment};
-use crate::config::TcpConfig;
+use super::segment::{MAX_SACK_BLOCKS, MAX_SACK_BLOCKS_WITH_ACCECN, SackBlocks, TcpSegment};
+use crate::config::{EcnMode, TcpConfig};
 use crate::endpoint::Endpoint;
 use crate::packet::{Body, Ecn, FlowId, Packet};
 use crate::stats::Arrivals;
@@ -21,7 +22,9 @@ const QUICK_ACKS: u32 = 16;
 pub struct TcpReceiver {
     flow: FlowId,
     dscp: u8,
-    ecn: bool,
+    ecn: EcnMode,
+    accecn_option: bool,
+    marks: MarkCounter,
     window_bytes: u32,
     delayed_ack_us: u64,
 
@@ -58,7 +61,9 @@ impl TcpReceiver {
         Self {
             flow,
             dscp,
-            ecn: config.ecn,
+            ecn: config.ecn_mode(),
+            accecn_option: config.accecn_option,
+            marks: MarkCounter::default(),
             window_bytes: u32::try_from(config.receive_window_bytes).unwrap_or(u32::MAX),
             delayed_ack_us: config.delayed_ack_us,
             rcv_next: 0,
@@ -104,7 +109,7 @@ impl TcpReceiver {
     }
 
     fn on_segment(&mut self, segment: &TcpSegment, ecn: Ecn, now_us: u64) -> Urgency {
-        let ecn_changed = self.on_ecn(segment, ecn);
+        let ecn_news = self.on_ecn(segment, ecn);
         // RFC 7323 §4.3: the segment that the next acknowledgement starts from sets the echo.
         if segment.seq <= self.last_ack_sent
             && (segment.ts_val.wrapping_sub(self.ts_recent) as i32) >= 0
@@ -131,7 +136,7 @@ impl TcpReceiver {
         self.arrivals.on_delivered(self.rcv_next - before, now_us);
         self.unacked_segments += 1;
         if filled_gap
-            || ecn_changed
+            || ecn_news
             || self.quick_acks > 0
             || self.unacked_segments >= ACK_EVERY_SEGMENTS
         {
@@ -141,11 +146,14 @@ impl TcpReceiver {
         }
     }
 
-    /// RFC 3168 §6.1.3. Says whether the echo changed; the news is not delayed.
+    /// Says whether there is news of marks that is not to be delayed.
     fn on_ecn(&mut self, segment: &TcpSegment, ecn: Ecn) -> bool {
-        if !self.ecn {
-            return false;
+        match self.ecn {
+            EcnMode::Off => return false,
+            EcnMode::Accurate => return self.marks.on_packet(ecn, segment.payload_bytes),
+            EcnMode::Classic => {}
         }
+        // RFC 3168 §6.1.3.
         let before = self.echo_ce;
         if segment.cwr {
             self.echo_ce = false;
@@ -202,12 +210,17 @@ impl TcpReceiver {
     }
 
     fn send_ack(&mut self, now_us: u64, out: &mut Vec<Packet>) {
+        let sack = self.sack();
+        // RFC 9768 §3.2.3.3: the option may be left out where others need the room; SACK does.
+        let with_option = self.accecn_option && sack.len() <= MAX_SACK_BLOCKS_WITH_ACCECN;
+        let accecn = (self.ecn == EcnMode::Accurate).then(|| self.marks.feedback(with_option));
         let segment = TcpSegment {
             ack: self.rcv_next,
             window_bytes: self.window_bytes,
             ts_val: now_us as u32,
             ts_ecr: self.ts_recent,
-            sack: self.sack(),
+            sack,
+            accecn,
             ece: self.echo_ce,
             ..TcpSegment::empty()
         };

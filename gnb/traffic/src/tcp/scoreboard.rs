@@ -10,6 +10,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use super::ranges::RangeSet;
+use super::rate::Snapshot;
 
 /// Where a segment is believed to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,10 +29,14 @@ pub(super) struct Segment {
     /// Length.
     pub(super) len: u32,
     place: Place,
+    /// When it was first sent.
+    pub(super) first_sent_us: u64,
     /// When it was last sent.
     pub(super) sent_us: u64,
     /// It was sent more than once.
     pub(super) retransmitted: bool,
+    /// What had been delivered and lost when it was last sent.
+    pub(super) snapshot: Snapshot,
 }
 
 impl Segment {
@@ -62,6 +67,8 @@ pub(super) struct Scoreboard {
     sacked: RangeSet,
     sacked_segments: u64,
     in_flight_bytes: u64,
+    /// Segments marked lost since [`Scoreboard::drain_newly_lost`] was last called.
+    newly_lost: Vec<Segment>,
     una: u64,
     next: u64,
 }
@@ -87,6 +94,11 @@ impl Scoreboard {
         self.sacked_segments
     }
 
+    /// Bytes the receiver holds beyond a gap.
+    pub(super) fn sacked_bytes(&self) -> u64 {
+        self.sacked.covered_bytes()
+    }
+
     /// Segments sent and not cumulatively acknowledged.
     pub(super) fn outstanding_segments(&self) -> usize {
         self.segments.len()
@@ -107,11 +119,26 @@ impl Scoreboard {
             seq,
             len,
             place: Place::InFlight,
+            first_sent_us: now_us,
             sent_us: now_us,
             retransmitted: false,
+            snapshot: Snapshot::default(),
         });
         self.transmissions.push_back(Transmission { id, sent_us: now_us });
         seq
+    }
+
+    /// Notes with the segment sent last, or sent again last, what the connection had come to.
+    pub(super) fn stamp(&mut self, snapshot: Snapshot) {
+        let Some(id) = self.transmissions.back().map(|last| last.id) else { return };
+        if let Some(index) = self.index(id) {
+            self.segments[index].snapshot = snapshot;
+        }
+    }
+
+    /// Hands out each segment that was marked lost since the last call, in the order of marking.
+    pub(super) fn drain_newly_lost(&mut self, mut lost: impl FnMut(&Segment)) {
+        self.newly_lost.drain(..).for_each(|segment| lost(&segment));
     }
 
     /// The lowest lost segment: `(number, length)`.
@@ -131,8 +158,9 @@ impl Scoreboard {
         (last.place != Place::Sacked).then(|| self.first_id + self.segments.len() as u64 - 1)
     }
 
-    /// Notes that segment `id` is sent again; gives its first byte and length.
-    pub(super) fn on_retransmitted(&mut self, id: u64, now_us: u64) -> Option<(u64, u32)> {
+    /// Notes that segment `id` is sent again; gives its first byte, its length, and how long ago it
+    /// was first sent.
+    pub(super) fn on_retransmitted(&mut self, id: u64, now_us: u64) -> Option<(u64, u32, u64)> {
         let index = self.index(id)?;
         let segment = self.segments.get_mut(index)?;
         match segment.place {
@@ -148,7 +176,7 @@ impl Scoreboard {
         segment.sent_us = now_us;
         segment.retransmitted = true;
         self.transmissions.push_back(Transmission { id, sent_us: now_us });
-        Some((segment.seq, segment.len))
+        Some((segment.seq, segment.len, now_us.saturating_sub(segment.first_sent_us)))
     }
 
     /// Advances to the cumulative acknowledgement `ack`; `delivered` sees each segment that was not
@@ -285,6 +313,7 @@ impl Scoreboard {
         segment.place = Place::Lost;
         self.in_flight_bytes -= u64::from(segment.len);
         self.lost_segments += 1;
+        self.newly_lost.push(segment.clone());
         self.lost.push(Reverse(self.first_id + index as u64));
     }
 
@@ -417,6 +446,14 @@ mod tests {
             Verdict::Wait
         });
         assert_eq!(order, [(100, 1), (200, 2), (0, 50)]);
+    }
+
+    #[test]
+    fn a_segment_sent_again_is_as_old_as_its_first_transmission() {
+        let mut board = board(3);
+        assert_eq!(board.on_retransmitted(2, 50), Some((2 * u64::from(LEN), LEN, 48)));
+        assert_eq!(board.on_retransmitted(2, 80), Some((2 * u64::from(LEN), LEN, 78)));
+        assert_eq!(board.on_retransmitted(2, 0).map(|sent| sent.2), Some(0), "a clock that jumps");
     }
 
     #[test]

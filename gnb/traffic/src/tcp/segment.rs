@@ -1,9 +1,17 @@
 //! What a TCP segment says.
 
+use std::num::NonZeroU32;
+
 use crate::packet::{IP_HEADER_BYTES, TCP_HEADER_BYTES};
 
 /// Timestamp option with padding, RFC 7323 Appendix A. It is on every segment.
 const TIMESTAMP_OPTION_BYTES: u32 = 12;
+/// AccECN option with its three counters, and a NOP for alignment (RFC 9768 §3.2.3).
+const ACCECN_OPTION_BYTES: u32 = 12;
+/// Headers of a data segment: IP, TCP and the timestamp option.
+pub(crate) const HEADER_BYTES: u32 = IP_HEADER_BYTES + TCP_HEADER_BYTES + TIMESTAMP_OPTION_BYTES;
+/// Beside timestamps and the AccECN option there is room for one SACK block.
+pub(super) const MAX_SACK_BLOCKS_WITH_ACCECN: usize = 1;
 /// Beside timestamps the 40 bytes of options have room for three SACK blocks (RFC 2018 §3).
 pub const MAX_SACK_BLOCKS: usize = 3;
 
@@ -28,6 +36,34 @@ pub struct TcpSegment {
     pub ece: bool,
     /// Congestion window reduced, RFC 3168 §6.1.2.
     pub cwr: bool,
+    /// What the application's message that ends with this segment says. The lab counts bytes and
+    /// carries none, so the one word that a message has to bring stands here.
+    pub message: Option<NonZeroU32>,
+    /// How long ago its payload was first sent, µs; 0 unless it is a retransmission. For the lab's
+    /// statistics alone: no segment carries it.
+    pub age_us: u32,
+    /// AccECN feedback in place of ECE and CWR, where it was negotiated.
+    pub accecn: Option<AccEcn>,
+}
+
+/// Accurate ECN feedback, RFC 9768.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AccEcn {
+    /// The ACE field, three bits: packets that arrived marked, modulo 8 (§3.2.2).
+    pub ace: u8,
+    /// The option, where it was negotiated and has room.
+    pub option: Option<AccEcnOption>,
+}
+
+/// The AccECN option: payload bytes by the mark they arrived with, modulo 2²⁴ (§3.2.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AccEcnOption {
+    /// EE0B: arrived as ECT(0).
+    pub ect0_bytes: u32,
+    /// ECEB: arrived as CE.
+    pub ce_bytes: u32,
+    /// EE1B: arrived as ECT(1).
+    pub ect1_bytes: u32,
 }
 
 impl TcpSegment {
@@ -43,6 +79,9 @@ impl TcpSegment {
             sack: SackBlocks::EMPTY,
             ece: false,
             cwr: false,
+            message: None,
+            age_us: 0,
+            accecn: None,
         }
     }
 
@@ -55,7 +94,11 @@ impl TcpSegment {
     pub fn datagram_bytes(&self) -> u32 {
         // A SACK option is two NOPs for alignment, kind, length, and 8 bytes a block.
         let sack = if self.sack.is_empty() { 0 } else { 4 + 8 * self.sack.len() as u32 };
-        IP_HEADER_BYTES + TCP_HEADER_BYTES + TIMESTAMP_OPTION_BYTES + sack + self.payload_bytes
+        let accecn = match self.accecn {
+            Some(AccEcn { option: Some(_), .. }) => ACCECN_OPTION_BYTES,
+            _ => 0,
+        };
+        HEADER_BYTES + sack + accecn + self.payload_bytes
     }
 }
 

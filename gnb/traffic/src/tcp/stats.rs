@@ -39,6 +39,12 @@ pub struct TcpStats {
     pub min_rtt_us: Option<u64>,
     /// Retransmission time-out with its back-off.
     pub rto_us: u64,
+    /// Rate of pacing, bit/s with headers; `None` without pacing.
+    pub pacing_rate_bps: Option<u64>,
+    /// Packets that AccECN reported as marked.
+    pub ce_packets: u64,
+    /// State of a model-based congestion control, such as `PROBE_BW`; empty for others.
+    pub congestion_state: &'static str,
 }
 
 /// The running counts behind [`TcpStats`].
@@ -54,4 +60,5 @@ pub(super) struct Counters {
     pub(super) tail_loss_probes: u64,
     pub(super) ecn_reductions: u64,
     pub(super) undone_reductions: u64,
+    pub(super) ce_packets: u64,
 }

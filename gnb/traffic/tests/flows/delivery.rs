@@ -1,9 +1,9 @@
 //! Whatever the network does, every byte arrives, in order and once.
 
 use proptest::prelude::*;
-use traffic::{CongestionAlgorithm, TcpConfig};
+use traffic::TcpConfig;
 
-use crate::pair::{Fate, Pair};
+use crate::pair::{ALL, Fate, Pair};
 
 fn fate() -> impl Strategy<Value = Fate> {
     prop_oneof![
@@ -11,6 +11,7 @@ fn fate() -> impl Strategy<Value = Fate> {
         3 => Just(Fate::Drop),
         1 => Just(Fate::Mark),
         2 => (1_u64..200_000).prop_map(Fate::Late),
+        1 => (1_u64..50_000).prop_map(Fate::Twice),
     ]
 }
 
@@ -22,15 +23,18 @@ proptest! {
         down in prop::collection::vec(fate(), 0..400),
         up in prop::collection::vec(fate(), 0..200),
         total_bytes in 1_u64..600_000,
-        cubic in any::<bool>(),
-        ecn in any::<bool>(),
+        algorithm in prop::sample::select(&ALL[..]),
+        (ecn, accecn, accecn_option, pacing) in any::<(bool, bool, bool, bool)>(),
         rate_bps in 500_000_u64..200_000_000,
         rtt_us in 2_u64..400_000,
         buffer_packets in 1_usize..200,
     ) {
         let config = TcpConfig {
-            congestion: if cubic { CongestionAlgorithm::Cubic } else { CongestionAlgorithm::Reno },
+            congestion: algorithm,
             ecn,
+            accecn,
+            accecn_option,
+            pacing,
             total_bytes: Some(total_bytes),
             ..TcpConfig::default()
         };

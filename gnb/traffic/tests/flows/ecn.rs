@@ -2,7 +2,7 @@
 
 use traffic::{CongestionAlgorithm, Ecn, TcpConfig};
 
-use crate::pair::{Fate, Pair};
+use crate::pair::{Fate, Pair, coin};
 
 fn reno() -> TcpConfig {
     TcpConfig {
@@ -73,4 +73,56 @@ fn without_ecn_no_packet_claims_to_be_capable_of_it() {
     };
     assert!(capable(true));
     assert!(!capable(false));
+}
+
+/// RFC 9768: every mark is counted once, although acknowledgements are lost and delayed.
+#[test]
+fn accurate_feedback_counts_each_mark() {
+    for congestion in [CongestionAlgorithm::Reno, CongestionAlgorithm::Prague] {
+        let config = TcpConfig {
+            congestion,
+            accecn: true,
+            total_bytes: Some(20_000_000),
+            ..TcpConfig::default()
+        };
+        let mut pair = Pair::tcp(config, 50_000_000, 40_000, 2_000);
+        pair.down.judge = |_, n, _| if n % 50 == 7 { Fate::Mark } else { Fate::Deliver };
+        pair.up.judge = |_, n, _| if coin(n, 200_000) { Fate::Drop } else { Fate::Deliver };
+        while !pair.is_finished() {
+            assert!(pair.step());
+        }
+        let stats = pair.tcp_stats();
+        assert_eq!(stats.ce_packets, pair.down.marked, "{congestion:?}");
+        assert!(stats.ce_packets > 200, "{stats:?}");
+    }
+}
+
+/// RFC 9768 §2.5: a controller that knows marks only as congestion events sees the same.
+#[test]
+fn accurate_feedback_changes_nothing_for_reno() {
+    let run = |accecn| {
+        let mut pair = Pair::tcp(TcpConfig { accecn, ..reno() }, 1_000_000_000, 50_000, 2_000);
+        pair.down.judge = |_, n, _| if n % 1_000 == 999 { Fate::Mark } else { Fate::Deliver };
+        pair.run_until(60_000_000);
+        pair.goodput_bps(5_000_000, 60_000_000)
+    };
+    let ratio = run(true) / run(false);
+    assert!((0.95..1.05).contains(&ratio), "{ratio}");
+}
+
+/// RFC 9331 §4.1, RFC 3168 §6.1.1: who says what about itself.
+#[test]
+fn each_controller_marks_its_data_with_its_codepoint() {
+    for (congestion, ecn, expected) in [
+        (CongestionAlgorithm::Prague, false, Ecn::Ect1),
+        (CongestionAlgorithm::Bbr3, true, Ecn::Ect1),
+        (CongestionAlgorithm::Bbr3, false, Ecn::NotEct),
+        (CongestionAlgorithm::Cubic, true, Ecn::Ect0),
+    ] {
+        let config = TcpConfig { congestion, ecn, ..TcpConfig::default() };
+        let mut pair = Pair::tcp(config, 50_000_000, 40_000, 1_000);
+        let mut out = Vec::new();
+        traffic::Endpoint::poll(&mut pair.flow.server, 0, &mut out);
+        assert!(out.iter().all(|packet| packet.ecn == expected), "{congestion:?}");
+    }
 }

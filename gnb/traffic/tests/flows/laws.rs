@@ -81,6 +81,28 @@ fn the_sawtooth_of_cubic_has_the_period_k() {
     assert_eq!(pair.tcp_stats().timeouts, 0);
 }
 
+/// RFC 5681: a segment a round from half the peak to the peak, which is the BDP and the buffer. The
+/// round trip grows with the queue.
+#[test]
+fn the_sawtooth_of_reno_has_the_period_of_its_rounds() {
+    // 1200 µs a packet: BDP 83 packets, buffer 40.
+    let mut pair = Pair::tcp(config(CongestionAlgorithm::Reno), 10_000_000, 100_000, 40);
+    let (mut reductions_us, mut seen) = (Vec::new(), 0);
+    while pair.now_us < 200_000_000 && pair.step() {
+        let recoveries = pair.tcp_stats().fast_recoveries;
+        if recoveries > seen {
+            seen = recoveries;
+            reductions_us.push(pair.now_us);
+        }
+    }
+    let steady: Vec<u64> = reductions_us.into_iter().filter(|&at_us| at_us > 30_000_000).collect();
+    let periods = (steady.len() - 1) as f64;
+    let mean_s = (steady[steady.len() - 1] - steady[0]) as f64 * 1e-6 / periods;
+    let expected_s: f64 = (62..=124).map(|window| f64::max(0.1012, window as f64 * 0.0012)).sum();
+    let ratio = mean_s / expected_s;
+    assert!((0.9..1.1).contains(&ratio), "{mean_s:.2} s, expected {expected_s:.2} s");
+}
+
 /// Reno's sawtooth on a buffer of one BDP never leaves the link idle (Appenzeller et al. 2004).
 #[test]
 fn reno_with_a_buffer_of_one_bdp_fills_the_link() {

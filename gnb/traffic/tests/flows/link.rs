@@ -1,8 +1,8 @@
 //! Bulk over a link with a deep buffer; forks and repeats.
 
-use traffic::{AppConfig, FlowConfig, TcpConfig};
+use traffic::{AppConfig, CongestionAlgorithm, FlowConfig, TcpConfig};
 
-use crate::pair::{Fate, Link, Pair, coin};
+use crate::pair::{ALL, Fate, Link, Pair, coin, with};
 
 #[test]
 fn a_deep_buffer_fills_the_link_and_grows_seconds_of_queue() {
@@ -39,8 +39,8 @@ fn an_acceleration_after_loss_in_a_deep_buffer_does_not_stall() {
     assert!(utilisation > 0.99, "{utilisation}");
 }
 
-fn noisy() -> Pair {
-    let mut pair = Pair::tcp(TcpConfig::default(), 16_000_000, 30_000, 300);
+fn noisy(congestion: CongestionAlgorithm) -> Pair {
+    let mut pair = Pair::tcp(with(congestion), 16_000_000, 30_000, 300);
     pair.down.judge = |_, n, _| {
         if coin(n, 2_000) {
             Fate::Drop
@@ -55,26 +55,30 @@ fn noisy() -> Pair {
 
 #[test]
 fn the_same_scenario_gives_the_same_bytes() {
-    let run = || {
-        let mut pair = noisy();
-        pair.run_until(10_000_000);
-        (pair.fingerprint, pair.tcp_stats())
-    };
-    assert_eq!(run(), run());
+    for congestion in ALL {
+        let run = || {
+            let mut pair = noisy(congestion);
+            pair.run_until(10_000_000);
+            (pair.fingerprint, pair.tcp_stats())
+        };
+        assert_eq!(run(), run(), "{congestion:?}");
+    }
 }
 
 #[test]
 fn a_fork_has_the_future_of_its_original() {
-    let mut original = noisy();
-    original.run_until(4_321_000);
-    let mut fork = original.clone();
-    original.run_until(10_000_000);
-    let parked = fork.fingerprint;
-    fork.run_until(4_321_000);
-    assert_eq!(fork.fingerprint, parked, "nothing happens to a fork that is not run");
-    fork.run_until(10_000_000);
-    assert_eq!(fork.fingerprint, original.fingerprint);
-    assert_eq!(fork.tcp_stats(), original.tcp_stats());
+    for congestion in ALL {
+        let mut original = noisy(congestion);
+        original.run_until(4_321_000);
+        let mut fork = original.clone();
+        original.run_until(10_000_000);
+        let parked = fork.fingerprint;
+        fork.run_until(4_321_000);
+        assert_eq!(fork.fingerprint, parked, "nothing happens to a fork that is not run");
+        fork.run_until(10_000_000);
+        assert_eq!(fork.fingerprint, original.fingerprint, "{congestion:?}");
+        assert_eq!(fork.tcp_stats(), original.tcp_stats(), "{congestion:?}");
+    }
 }
 
 #[test]

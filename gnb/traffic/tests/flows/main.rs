@@ -5,10 +5,19 @@
 
 mod acks;
 mod apps;
+mod bursts;
+mod controllers;
+mod delay_based;
 mod delivery;
 mod ecn;
+mod fairness;
+mod interactive;
 mod laws;
 mod link;
+mod models;
 mod pair;
 mod recovery;
 mod sender;
+mod shared;
+mod stream;
+mod streaming;

@@ -4,7 +4,10 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
 
 use traffic::tcp::TcpStats;
-use traffic::{AppConfig, Ecn, Endpoint, Flow, FlowConfig, Packet, ServerSide, TcpConfig, UeSide};
+use traffic::{
+    AppConfig, CongestionAlgorithm, Ecn, Endpoint, Flow, FlowConfig, Packet, ServerSide, TcpConfig,
+    UeSide,
+};
 
 /// What a link does with a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +17,8 @@ pub(crate) enum Fate {
     Mark,
     /// Arrives this much later than it would; others overtake it.
     Late(u64),
+    /// Arrives twice, the second time this much later.
+    Twice(u64),
 }
 
 /// Decides by the packet, its number on this link (from 0) and the time.
@@ -30,7 +35,11 @@ pub(crate) struct Link {
     pub(crate) script: Vec<Fate>,
     /// Nothing leaves within `[from, to)`.
     pub(crate) stall_us: (u64, u64),
+    /// Marks what waits longer than this, where it is ECN-capable.
+    pub(crate) mark_above_us: Option<u64>,
     pub(crate) tail_drops: u64,
+    /// Packets marked and delivered.
+    pub(crate) marked: u64,
     busy_until_ns: u64,
     departures_ns: VecDeque<u64>,
     offered: u64,
@@ -45,27 +54,35 @@ impl Link {
             judge: |_, _, _| Fate::Deliver,
             script: Vec::new(),
             stall_us: (0, 0),
+            mark_above_us: None,
             tail_drops: 0,
+            marked: 0,
             busy_until_ns: 0,
             departures_ns: VecDeque::new(),
             offered: 0,
         }
     }
 
-    /// When the packet reaches the far end, if it does.
-    fn carry(&mut self, packet: &mut Packet, now_us: u64) -> Option<u64> {
+    /// How long a packet that came now would wait.
+    pub(crate) fn wait_us(&self, now_us: u64) -> u64 {
+        self.busy_until_ns.saturating_sub(now_us * 1_000) / 1_000
+    }
+
+    /// When the packet reaches the far end, if it does, and when it does so again.
+    pub(crate) fn carry(&mut self, packet: &mut Packet, now_us: u64) -> Option<(u64, Option<u64>)> {
         let number = self.offered;
         self.offered += 1;
         let fate = match self.script.get(number as usize) {
             Some(&fate) => fate,
             None => (self.judge)(packet, number, now_us),
         };
-        let mut extra_us = 0;
+        let (mut extra_us, mut again_us) = (0, None);
         match fate {
             Fate::Drop => return None,
             Fate::Mark if packet.ecn == Ecn::NotEct => return None,
             Fate::Mark => packet.ecn = Ecn::Ce,
             Fate::Late(us) => extra_us = us,
+            Fate::Twice(us) => again_us = Some(us),
             Fate::Deliver => {}
         }
         let now_ns = now_us * 1_000;
@@ -80,9 +97,16 @@ impl Link {
         if (self.stall_us.0 * 1_000..self.stall_us.1 * 1_000).contains(&start_ns) {
             start_ns = self.stall_us.1 * 1_000;
         }
+        if self.mark_above_us.is_some_and(|limit_us| start_ns - now_ns > limit_us * 1_000)
+            && packet.ecn != Ecn::NotEct
+        {
+            packet.ecn = Ecn::Ce;
+        }
+        self.marked += u64::from(packet.ecn == Ecn::Ce);
         self.busy_until_ns = start_ns + u64::from(packet.len_bytes) * 8_000_000_000 / self.rate_bps;
         self.departures_ns.push_back(self.busy_until_ns);
-        Some(self.busy_until_ns.div_ceil(1_000) + self.delay_us + extra_us)
+        let at_us = self.busy_until_ns.div_ceil(1_000) + self.delay_us + extra_us;
+        Some((at_us, again_us.map(|us| at_us + us)))
     }
 }
 
@@ -123,6 +147,10 @@ pub(crate) struct Pair {
     outbox: Vec<Packet>,
     /// FNV-1a over everything that was sent: when, which way, how long, what about.
     pub(crate) fingerprint: u64,
+    /// Downlink packets sent at the present instant.
+    burst: (u64, u64),
+    /// Most of them at one instant, since it was last set to 0.
+    pub(crate) largest_burst: u64,
 }
 
 impl Pair {
@@ -141,6 +169,8 @@ impl Pair {
             order: 0,
             outbox: Vec::new(),
             fingerprint: 0xcbf2_9ce4_8422_2325,
+            burst: (0, 0),
+            largest_burst: 0,
         }
     }
 
@@ -228,9 +258,18 @@ impl Pair {
                 self.fingerprint = (self.fingerprint ^ word).wrapping_mul(0x0100_0000_01b3);
             }
             let link = if to_ue { &mut self.down } else { &mut self.up };
-            if let Some(at_us) = link.carry(&mut packet, self.now_us) {
-                self.order += 1;
-                self.on_the_way.push(Reverse(Arrival { at_us, order: self.order, to_ue, packet }));
+            if to_ue {
+                let before = if self.burst.0 == self.now_us { self.burst.1 } else { 0 };
+                self.burst = (self.now_us, before + 1);
+                self.largest_burst = self.largest_burst.max(self.burst.1);
+            }
+            if let Some((at_us, again_us)) = link.carry(&mut packet, self.now_us) {
+                for at_us in [Some(at_us), again_us].into_iter().flatten() {
+                    self.order += 1;
+                    let packet = packet.clone();
+                    let arrival = Arrival { at_us, order: self.order, to_ue, packet };
+                    self.on_the_way.push(Reverse(arrival));
+                }
             }
         }
         self.outbox = outbox;
@@ -241,6 +280,23 @@ impl Pair {
         while self.next_us().is_some_and(|at_us| at_us <= end_us) && self.step() {}
         self.now_us = self.now_us.max(end_us);
     }
+}
+
+/// Every congestion control there is.
+pub(crate) const ALL: [CongestionAlgorithm; 8] = [
+    CongestionAlgorithm::Cubic,
+    CongestionAlgorithm::Reno,
+    CongestionAlgorithm::Westwood,
+    CongestionAlgorithm::Vegas,
+    CongestionAlgorithm::Bbr,
+    CongestionAlgorithm::Bbr3,
+    CongestionAlgorithm::Prague,
+    CongestionAlgorithm::C2tcp,
+];
+
+/// A download with this congestion control.
+pub(crate) fn with(congestion: CongestionAlgorithm) -> TcpConfig {
+    TcpConfig { congestion, ..TcpConfig::default() }
 }
 
 /// A fair coin of probability `per_million`, by packet number: the same on every run.

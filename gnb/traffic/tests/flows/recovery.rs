@@ -2,7 +2,7 @@
 
 use traffic::{CongestionAlgorithm, TcpConfig};
 
-use crate::pair::{Fate, Pair, coin};
+use crate::pair::{ALL, Fate, Pair, coin, with};
 
 fn download(segments: u64) -> TcpConfig {
     TcpConfig { total_bytes: Some(segments * 1448), ..TcpConfig::default() }
@@ -108,6 +108,30 @@ fn after_a_blackout_the_flow_comes_back() {
     let rate_bps = pair.goodput_bps(15_000_000, 30_000_000);
     assert!(rate_bps > 0.9 * 20e6 * 1448.0 / 1500.0, "{rate_bps}");
     assert!(pair.tcp_stats().timeouts >= 3);
+}
+
+/// RFC 6298 §5: nothing gets through for ten seconds, as behind a radio link failure.
+#[test]
+fn ten_seconds_without_service_are_survived_by_all() {
+    for congestion in ALL {
+        for dropped in [false, true] {
+            let mut pair = Pair::tcp(with(congestion), 20_000_000, 40_000, 200);
+            if dropped {
+                pair.down.judge = |_, _, now_us| {
+                    let out = (5_000_000..15_000_000).contains(&now_us);
+                    if out { Fate::Drop } else { Fate::Deliver }
+                };
+            } else {
+                pair.down.stall_us = (5_000_000, 15_000_000);
+            }
+            pair.run_until(60_000_000);
+            assert!(pair.tcp_stats().timeouts > 0, "{congestion:?}");
+            // The timer may fire as late after the end as the pause lasted.
+            let rate_bps = pair.goodput_bps(40_000_000, 60_000_000);
+            let least = 0.7 * 20e6 * 1448.0 / 1500.0;
+            assert!(rate_bps > least, "{congestion:?}, dropped {dropped}: {rate_bps}");
+        }
+    }
 }
 
 #[test]

@@ -25,6 +25,9 @@ fn ack(window_segments: u32, bytes: u64, ts_ecr: u32, sack: SackBlocks) -> Packe
             sack,
             ece: false,
             cwr: false,
+            accecn: None,
+            message: None,
+            age_us: 0,
         }),
     }
 }
@@ -82,6 +85,25 @@ fn a_pacing_controller_spaces_its_datagrams() {
     }
     let times: Vec<u64> = out.iter().map(|packet| packet.sent_us).collect();
     assert_eq!(times, (0..20).map(|n| n * 1_000).collect::<Vec<_>>());
+}
+
+/// Pacing was due before the stop, but the window opened only after it: nothing is left to wake
+/// for, and a deadline in the past would keep the world at that instant for ever.
+#[test]
+fn a_sender_whose_window_opens_after_its_stop_is_done() {
+    let stop_us = 10_000;
+    let controller = Fixed { window_bytes: 2 * MSS, rate_bps: Some(12_000_000), reductions: 0 };
+    let config = TcpConfig::default();
+    let stop = Some(stop_us);
+    let mut sender = TcpSender::with_controller(1, 0, &config, 0, stop, Box::new(controller));
+    let mut out = Vec::new();
+    sender.poll(0, &mut out);
+    sender.poll(1_000, &mut out);
+    assert_eq!(out.len(), 2);
+    sender.on_packet(&ack(100, 2 * MSS, 0, SackBlocks::default()), stop_us + 500, &mut out);
+    assert_eq!(out.len(), 2);
+    let next_us = sender.next_deadline_us();
+    assert!(next_us.is_none_or(|at_us| at_us > stop_us + 500), "{next_us:?}");
 }
 
 /// RFC 8985 §7.4.2: when data sent after a retransmitted probe is acknowledged and no duplicate was

@@ -2,14 +2,15 @@
 
 use super::hystart::{Growth, HyStart};
 use super::{
-    AckEvent, CongestionController, CongestionSignal, MIN_SSTHRESH_SEGMENTS,
-    SLOW_START_LIMIT_SEGMENTS,
+    AckEvent, CongestionController, CongestionSignal, MIN_SSTHRESH_SEGMENTS, RestartEvent,
+    slow_start_limit_segments,
 };
 use crate::config::TcpConfig;
 
 /// Aggressiveness, segments per second cubed (RFC 9438 §5: 0.4).
 const C: f64 = 0.4;
-/// Multiplicative decrease, also for ECN (RFC 9438 §4.6: 0.7).
+/// Multiplicative decrease, for losses and for marks alike (RFC 9438 §4.6: 0.7; the 0.85 of RFC 8511
+/// for marks is experimental and not in Linux).
 const BETA: f64 = 0.7;
 /// α of the Reno-friendly estimate: 3 (1 − β) / (1 + β), RFC 9438 §4.3.
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
@@ -19,6 +20,8 @@ const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 #[derive(Debug, Clone)]
 pub struct Cubic {
     mss_bytes: u64,
+    initial_window: f64,
+    slow_start_limit: f64,
     cwnd: f64,
     ssthresh: Option<f64>,
     w_max: f64,
@@ -33,6 +36,8 @@ pub struct Cubic {
 #[derive(Debug, Clone)]
 struct Epoch {
     start_us: u64,
+    /// Up to when the time counts, see [`Cubic::on_underuse`].
+    used_until_us: u64,
     /// Seconds until the curve is back at `w_max`.
     k_s: f64,
     /// What Reno would have.
@@ -44,6 +49,8 @@ impl Cubic {
     pub fn new(config: &TcpConfig) -> Self {
         Self {
             mss_bytes: u64::from(config.mss_bytes),
+            initial_window: f64::from(config.initial_window_segments),
+            slow_start_limit: slow_start_limit_segments(config) as f64,
             cwnd: f64::from(config.initial_window_segments),
             ssthresh: None,
             w_max: 0.0,
@@ -51,6 +58,16 @@ impl Cubic {
             epoch: None,
             hystart: config.hystart.then(HyStart::new),
         }
+    }
+
+    /// Grows by `segments` per window acknowledged, once an acknowledgement.
+    pub(super) fn add_per_window(&mut self, segments: f64) {
+        self.cwnd += segments / self.cwnd;
+    }
+
+    /// The window falls to one segment; ssthresh stays.
+    pub(super) fn restart_from_one(&mut self) {
+        self.cwnd = 1.0;
     }
 
     /// Grows by slow start; the acknowledged segments left for congestion avoidance.
@@ -66,7 +83,7 @@ impl Cubic {
             },
             _ => 1.0,
         };
-        let growth = acked.min(SLOW_START_LIMIT_SEGMENTS as f64) / divisor;
+        let growth = acked.min(self.slow_start_limit) / divisor;
         match self.ssthresh {
             Some(ssthresh) if self.cwnd + growth >= ssthresh => {
                 let left = acked - (ssthresh - self.cwnd);
@@ -87,10 +104,12 @@ impl Cubic {
             self.w_max = self.w_max.max(self.cwnd);
             Epoch {
                 start_us: ack.now_us,
+                used_until_us: ack.now_us,
                 k_s: cube_root((self.w_max - self.cwnd) / C),
                 w_est: self.cwnd,
             }
         });
+        epoch.used_until_us = ack.now_us;
         let t_s = ack.now_us.saturating_sub(epoch.start_us) as f64 * 1e-6;
         let w_cubic = |t_s: f64| {
             let d = t_s - epoch.k_s;
@@ -140,6 +159,32 @@ impl CongestionController for Cubic {
         // §4.8: after a time-out congestion avoidance starts at its plateau.
         self.w_max = 0.0;
         self.epoch = None;
+    }
+
+    /// §5.8: time during which the application, not the window, held the flow back does not count.
+    fn on_underuse(&mut self, now_us: u64) {
+        if let Some(epoch) = &mut self.epoch {
+            epoch.start_us += now_us.saturating_sub(epoch.used_until_us);
+            epoch.used_until_us = now_us;
+        }
+    }
+
+    /// §5.8 and RFC 5681 §4.1: after a time-out's worth of silence the window is the restart window.
+    fn on_restart(&mut self, event: &RestartEvent) {
+        self.on_underuse(event.now_us);
+        if event.idle_us > event.rto_us && self.cwnd > self.initial_window {
+            // RFC 7661 §4.4.3: what had been in use before is remembered in ssthresh.
+            self.ssthresh = self.ssthresh.map(|it| it.max(0.75 * self.cwnd));
+            self.cwnd = self.initial_window;
+        }
+    }
+
+    fn limit_window(&mut self, bytes: u64) {
+        let limit = (bytes as f64 / self.mss_bytes as f64).max(1.0);
+        if limit < self.cwnd {
+            self.ssthresh = self.ssthresh.map(|it| it.max(self.cwnd));
+            self.cwnd = limit;
+        }
     }
 
     fn window_bytes(&self) -> u64 {
@@ -254,6 +299,56 @@ mod tests {
         let epoch = cubic.epoch.as_ref().unwrap();
         assert_eq!(epoch.k_s, 0.0);
         assert!(cubic.cwnd < 71.0, "{}", cubic.cwnd);
+    }
+
+    /// RFC 9438 §5.8.
+    #[test]
+    fn a_minute_without_need_for_the_window_does_not_move_the_curve() {
+        let run = |pause_us: u64| {
+            let mut cubic = cubic(1_000);
+            cubic.on_congestion_event(0, CongestionSignal::Loss);
+            let mut now_us = 0;
+            for round in 0..60 {
+                if round == 30 {
+                    for _ in 0..10 {
+                        now_us += pause_us / 10;
+                        cubic.on_underuse(now_us);
+                    }
+                }
+                cubic.on_ack(&ack(now_us, cubic.window_bytes() / MSS, 100_000));
+                now_us += 100_000;
+            }
+            cubic.cwnd
+        };
+        assert!((run(0) - run(60_000_000)).abs() < 1e-6);
+    }
+
+    /// RFC 5681 §4.1.
+    #[test]
+    fn after_a_silence_of_a_time_out_the_window_is_the_restart_window() {
+        let mut cubic = cubic(10);
+        cubic.cwnd = 100.0;
+        cubic.ssthresh = Some(50.0);
+        let restart = |idle_us| RestartEvent {
+            now_us: 5_000_000,
+            idle_us,
+            rto_us: 300_000,
+            is_app_limited: true,
+        };
+        cubic.on_restart(&restart(300_000));
+        assert_eq!(cubic.cwnd, 100.0);
+        cubic.on_restart(&restart(300_001));
+        assert_eq!((cubic.cwnd, cubic.ssthresh), (10.0, Some(75.0)));
+    }
+
+    #[test]
+    fn a_limited_window_comes_back_by_slow_start() {
+        let mut cubic = cubic(100);
+        cubic.on_congestion_event(0, CongestionSignal::Loss);
+        cubic.limit_window(20 * MSS);
+        assert_eq!((cubic.cwnd, cubic.ssthresh), (20.0, Some(70.0)));
+        cubic.on_ack(&ack(0, 8, 50_000));
+        assert_eq!(cubic.cwnd, 28.0);
     }
 
     #[test]

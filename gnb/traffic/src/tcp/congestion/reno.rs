@@ -2,8 +2,8 @@
 
 use super::hystart::{Growth, HyStart};
 use super::{
-    AckEvent, CongestionController, CongestionSignal, MIN_SSTHRESH_SEGMENTS,
-    SLOW_START_LIMIT_SEGMENTS,
+    AckEvent, CongestionController, CongestionSignal, MIN_SSTHRESH_SEGMENTS, RestartEvent,
+    slow_start_limit_segments,
 };
 use crate::config::TcpConfig;
 
@@ -11,6 +11,8 @@ use crate::config::TcpConfig;
 #[derive(Debug, Clone)]
 pub struct Reno {
     mss_bytes: u64,
+    initial_window_bytes: u64,
+    slow_start_limit_bytes: u64,
     cwnd_bytes: u64,
     ssthresh_bytes: Option<u64>,
     /// Bytes acknowledged in congestion avoidance that have not yet made a segment of growth.
@@ -24,6 +26,8 @@ impl Reno {
         let mss_bytes = u64::from(config.mss_bytes);
         Self {
             mss_bytes,
+            initial_window_bytes: u64::from(config.initial_window_segments) * mss_bytes,
+            slow_start_limit_bytes: slow_start_limit_segments(config) * mss_bytes,
             cwnd_bytes: u64::from(config.initial_window_segments) * mss_bytes,
             ssthresh_bytes: None,
             acked_bytes: 0,
@@ -31,9 +35,32 @@ impl Reno {
         }
     }
 
+    /// Payload of a full segment.
+    pub(super) fn mss_bytes(&self) -> u64 {
+        self.mss_bytes
+    }
+
+    /// ssthresh has not been reached.
+    pub(super) fn is_in_slow_start(&self) -> bool {
+        self.ssthresh_bytes.is_none_or(|ssthresh| self.cwnd_bytes < ssthresh)
+    }
+
+    /// Sets ssthresh, not below two segments, and takes the window down to it.
+    pub(super) fn reduce_to(&mut self, ssthresh_bytes: u64) {
+        let ssthresh = ssthresh_bytes.max(MIN_SSTHRESH_SEGMENTS * self.mss_bytes);
+        self.ssthresh_bytes = Some(ssthresh);
+        self.cwnd_bytes = self.cwnd_bytes.min(ssthresh);
+        self.acked_bytes = 0;
+    }
+
+    /// Sets the window, not below two segments.
+    pub(super) fn set_window(&mut self, bytes: u64) {
+        self.cwnd_bytes = bytes.max(MIN_SSTHRESH_SEGMENTS * self.mss_bytes);
+    }
+
     /// Grows by slow start; the acknowledged bytes left for congestion avoidance.
     fn slow_start(&mut self, ack: &AckEvent) -> u64 {
-        let acked = ack.delivered_bytes.min(SLOW_START_LIMIT_SEGMENTS * self.mss_bytes);
+        let acked = ack.delivered_bytes.min(self.slow_start_limit_bytes);
         // RFC 9406 §4.2: only the initial slow start, before ssthresh is known.
         let divisor = match (&mut self.hystart, self.ssthresh_bytes) {
             (Some(hystart), None) => match hystart.on_ack(ack.rtt_us, ack.una, ack.next) {
@@ -55,7 +82,7 @@ impl Reno {
 impl CongestionController for Reno {
     fn on_ack(&mut self, ack: &AckEvent) {
         let mut acked = ack.delivered_bytes;
-        if self.ssthresh_bytes.is_none_or(|ssthresh| self.cwnd_bytes < ssthresh) {
+        if self.is_in_slow_start() {
             acked = self.slow_start(ack);
         }
         // RFC 3465 §2.1: one segment for each window of bytes acknowledged.
@@ -67,17 +94,35 @@ impl CongestionController for Reno {
     }
 
     fn on_congestion_event(&mut self, _now_us: u64, _signal: CongestionSignal) {
-        // RFC 5681 §3.1 halves the flight size so that an idle window does not count; here the
-        // window only ever grows while it is in use, so like Linux it is the window that is halved.
-        let ssthresh = (self.cwnd_bytes / 2).max(MIN_SSTHRESH_SEGMENTS * self.mss_bytes);
-        self.ssthresh_bytes = Some(ssthresh);
-        self.cwnd_bytes = ssthresh;
-        self.acked_bytes = 0;
+        // RFC 5681 §3.1 halves the flight size so that an idle window does not count. The window
+        // only grows while it is in use, and the sender limits it to what is before it calls
+        // here, so it is the window that is halved.
+        self.reduce_to(self.cwnd_bytes / 2);
     }
 
     fn on_retransmission_timeout(&mut self, _now_us: u64) {
         self.cwnd_bytes = self.mss_bytes;
         self.acked_bytes = 0;
+    }
+
+    /// RFC 5681 §4.1: after a time-out's worth of silence the window is the restart window.
+    fn on_restart(&mut self, event: &RestartEvent) {
+        if event.idle_us > event.rto_us && self.cwnd_bytes > self.initial_window_bytes {
+            // RFC 7661 §4.4.3: what had been in use before is remembered in ssthresh.
+            self.ssthresh_bytes =
+                self.ssthresh_bytes.map(|it| it.max(self.cwnd_bytes - self.cwnd_bytes / 4));
+            self.cwnd_bytes = self.initial_window_bytes;
+            self.acked_bytes = 0;
+        }
+    }
+
+    fn limit_window(&mut self, bytes: u64) {
+        let limit = bytes.max(self.mss_bytes);
+        if limit < self.cwnd_bytes {
+            self.ssthresh_bytes = self.ssthresh_bytes.map(|it| it.max(self.cwnd_bytes));
+            self.cwnd_bytes = limit;
+            self.acked_bytes = 0;
+        }
     }
 
     fn window_bytes(&self) -> u64 {
@@ -132,6 +177,17 @@ mod tests {
         let mut reno = Reno::new(&config);
         reno.on_ack(&ack(100 * MSS));
         assert_eq!(reno.window_bytes(), 18 * MSS);
+    }
+
+    #[test]
+    fn a_limited_window_comes_back_by_slow_start() {
+        let mut reno = Reno::new(&TcpConfig::default());
+        reno.cwnd_bytes = 100 * MSS;
+        reno.on_congestion_event(0, CongestionSignal::Loss);
+        reno.limit_window(20 * MSS);
+        assert_eq!((reno.window_bytes(), reno.ssthresh_bytes()), (20 * MSS, Some(50 * MSS)));
+        reno.on_ack(&ack(8 * MSS));
+        assert_eq!(reno.window_bytes(), 28 * MSS);
     }
 
     #[test]

@@ -2,10 +2,12 @@
 //!
 //! The order matters: the scoreboard learns what was delivered, then RTT, then ECN, then a reduction
 //! that proves unnecessary is taken back, then RACK looks for losses, then the state moves, then the
-//! controller grows the window, then the timers are set. The caller sends what the window allows.
+//! controller hears of it all and grows the window, then the timers are set. The caller sends what
+//! the window allows.
 
 use super::{State, TcpSender};
-use crate::tcp::congestion::{AckEvent, CongestionSignal};
+use crate::config::EcnMode;
+use crate::tcp::congestion::CongestionSignal;
 use crate::tcp::prr::Prr;
 use crate::tcp::scoreboard::Segment;
 use crate::tcp::segment::TcpSegment;
@@ -14,12 +16,15 @@ use crate::tcp::undo::Undo;
 
 /// What an acknowledgement brought, gathered while the scoreboard takes it in.
 #[derive(Debug, Default)]
-struct Tally {
-    delivered_bytes: u64,
+pub(super) struct Tally {
+    pub(super) delivered_bytes: u64,
+    delivered_segments: u64,
     advanced: bool,
+    /// Bytes that AccECN newly reports as marked.
+    pub(super) ce_bytes: u64,
     /// Transmission times of the first and last delivered segments that were sent once.
     first_sent_us: Option<u64>,
-    last_sent_us: Option<u64>,
+    pub(super) last_sent_us: Option<u64>,
     /// A segment that had been retransmitted was acknowledged cumulatively.
     acked_retransmission: bool,
     duplicate: bool,
@@ -33,18 +38,18 @@ impl TcpSender {
         }
         self.receive_window_bytes = u64::from(segment.window_bytes);
         self.ts_recent = segment.ts_val;
+        self.note_app_limit(now_us);
         let in_flight_before = self.board.in_flight_bytes();
+        let was_limited = self.is_window_limited();
         let mut tally = self.take_in(segment, now_us);
         tally.duplicate = self.take_in_dsack(segment, una);
         self.sample_rtt(&tally, segment, now_us);
 
-        if segment.ece {
-            self.on_ecn_echo(now_us);
-        }
+        self.take_in_marks(segment, &mut tally, now_us);
         self.settle_probe(segment.ack, &tally, now_us);
         self.undo_if_spurious(segment, &tally);
         let newly_lost = self.detect_losses(now_us);
-        self.advance_state(now_us);
+        self.advance_state(now_us, tally.delivered_bytes);
         if let State::Reducing(prr) | State::Recovery(prr) = &mut self.state {
             prr.on_ack(
                 tally.delivered_bytes,
@@ -53,17 +58,29 @@ impl TcpSender {
                 u64::from(self.mss_bytes),
             );
         }
-        self.grow(&tally, in_flight_before, now_us);
+        self.tell_controller(&tally, newly_lost, in_flight_before, was_limited, now_us);
+        if tally.advanced {
+            self.grow(&tally, in_flight_before, now_us);
+        }
+        self.set_window_pacing();
         self.set_timers(&tally, now_us);
     }
 
     fn take_in(&mut self, segment: &TcpSegment, now_us: u64) -> Tally {
         let mut tally = Tally { advanced: segment.ack > self.board.una(), ..Tally::default() };
-        let Self { board, rack, rtt, .. } = self;
+        let Self { board, rack, rtt, sampler, .. } = self;
         let min_rtt_us = rtt.min_us().unwrap_or(0);
-        let Tally { delivered_bytes, first_sent_us, last_sent_us, acked_retransmission, .. } =
-            &mut tally;
+        let Tally {
+            delivered_bytes,
+            delivered_segments,
+            first_sent_us,
+            last_sent_us,
+            acked_retransmission,
+            ..
+        } = &mut tally;
         let mut delivered = |it: &Segment, ts_ecr: Option<u32>| {
+            *delivered_segments += 1;
+            sampler.on_delivered(it, now_us);
             rack.on_delivered(it, now_us, ts_ecr, min_rtt_us);
             if !it.retransmitted {
                 // Karn's algorithm: a segment sent twice gives no sample by its send time.
@@ -122,12 +139,38 @@ impl TcpSender {
         }
     }
 
+    /// Reads the feedback on congestion marks.
+    fn take_in_marks(&mut self, segment: &TcpSegment, tally: &mut Tally, now_us: u64) {
+        match (self.ecn, segment.accecn) {
+            (EcnMode::Off, _) | (EcnMode::Accurate, None) => {}
+            (EcnMode::Classic, _) => {
+                if segment.ece {
+                    self.on_congestion_mark(tally.delivered_bytes, now_us);
+                }
+            }
+            (EcnMode::Accurate, Some(feedback)) => {
+                let packets = self.marks.read(
+                    &feedback,
+                    tally.delivered_segments,
+                    self.mss_bytes,
+                    segment.ts_val,
+                );
+                self.counters.ce_packets += packets;
+                tally.ce_bytes = packets * u64::from(self.mss_bytes);
+                self.sampler.on_ce(tally.ce_bytes);
+                if packets > 0 && !self.controller.answers_marks() {
+                    self.on_congestion_mark(tally.delivered_bytes, now_us);
+                }
+            }
+        }
+    }
+
     /// RFC 3168 §6.1.2: reacts once per window of data.
-    fn on_ecn_echo(&mut self, now_us: u64) {
-        if self.ecn && matches!(self.state, State::Open) {
+    fn on_congestion_mark(&mut self, delivered_bytes: u64, now_us: u64) {
+        if matches!(self.state, State::Open) {
             self.counters.ecn_reductions += 1;
             self.undo = None;
-            let prr = self.reduce(CongestionSignal::Ecn, now_us);
+            let prr = self.reduce(CongestionSignal::Ecn, delivered_bytes, now_us);
             self.state = State::Reducing(prr);
         }
     }
@@ -144,7 +187,7 @@ impl TcpSender {
             self.counters.marked_lost_packets += 1;
             if matches!(self.state, State::Open) {
                 self.undo = None;
-                let prr = self.reduce(CongestionSignal::Loss, now_us);
+                let prr = self.reduce(CongestionSignal::Loss, tally.delivered_bytes, now_us);
                 self.state = State::Reducing(prr);
             }
         } else if !tally.advanced && tally.delivered_bytes == 0 {
@@ -169,10 +212,16 @@ impl TcpSender {
         if let Some(undo) = self.undo.take() {
             self.counters.undone_reductions += 1;
             self.counters.spurious_packets += self.board.undo_lost();
-            if undo.controller().window_bytes() > self.controller.window_bytes() {
+            if !self.controller.owns_window()
+                && undo.controller().window_bytes() > self.controller.window_bytes()
+            {
                 self.controller = undo.into_controller();
             }
             self.leave_recovery();
+            // RFC 4015 §3 step 8: what is in flight and a little more may be sent at once; the way
+            // back to the window of before is slow start, or it would be one burst.
+            let burst = tally.delivered_bytes.min(self.initial_window_bytes);
+            self.limit_to_flight(burst.max(u64::from(self.mss_bytes)));
         }
     }
 
@@ -181,13 +230,19 @@ impl TcpSender {
         let (marked, look_again_us) = self.rack.detect(&mut self.board, situation);
         self.timers.reorder_us = look_again_us;
         self.counters.marked_lost_packets += marked;
+        self.report_losses(now_us);
         marked
     }
 
-    /// Ends what is over, begins what has to begin.
-    pub(super) fn advance_state(&mut self, now_us: u64) {
+    /// Ends what is over, begins what has to begin. `delivered_bytes` is what the acknowledgement
+    /// that led here has delivered.
+    pub(super) fn advance_state(&mut self, now_us: u64, delivered_bytes: u64) {
         if self.board.una() >= self.high_seq && !matches!(self.state, State::Open) {
             self.leave_recovery();
+            // RFC 6582 §3.2 step 3, option 1: where less is in flight than the new window allows
+            // (the receive window had stopped the flow, or all that was sent is lost), the rest
+            // would leave as one burst.
+            self.limit_to_flight(delivered_bytes.max(u64::from(self.mss_bytes)));
             if let Some(undo) = &mut self.undo {
                 undo.expire_at(self.board.next());
             }
@@ -200,7 +255,7 @@ impl TcpSender {
                 State::Open => {
                     self.counters.fast_recoveries += 1;
                     self.undo = Some(Undo::new(self.controller.clone(), self.board.una()));
-                    let prr = self.reduce(CongestionSignal::Loss, now_us);
+                    let prr = self.reduce(CongestionSignal::Loss, delivered_bytes, now_us);
                     self.state = State::Recovery(prr);
                 }
                 // The window is being reduced already, and once a round trip is enough.
@@ -214,14 +269,18 @@ impl TcpSender {
     }
 
     /// Reduces the controller's window; gives how to get there.
-    fn reduce(&mut self, signal: CongestionSignal, now_us: u64) -> Prr {
+    fn reduce(&mut self, signal: CongestionSignal, delivered_bytes: u64, now_us: u64) -> Prr {
+        // RFC 9937 §6.1: RecoverFS counts neither what was SACKed before nor misses what the
+        // acknowledgement at hand has delivered.
         let outstanding = self.board.next() - self.board.una();
+        let recover_fs = outstanding.saturating_sub(self.board.sacked_bytes()) + delivered_bytes;
+        self.limit_unused_window();
         self.controller.on_congestion_event(now_us, signal);
         self.high_seq = self.board.next();
         // RFC 3168 §6.1.2: CWR follows a reduction for whatever reason.
-        self.cwr_pending = self.ecn;
+        self.cwr_pending = self.ecn == EcnMode::Classic;
         let mut prr =
-            Prr::new(self.controller.window_bytes(), outstanding, self.board.in_flight_bytes());
+            Prr::new(self.controller.window_bytes(), recover_fs, self.board.in_flight_bytes());
         if signal == CongestionSignal::Loss {
             prr.allow_first(u64::from(self.mss_bytes));
         }
@@ -233,28 +292,6 @@ impl TcpSender {
             self.rack.on_recovery_exit();
         }
         self.state = State::Open;
-    }
-
-    fn grow(&mut self, tally: &Tally, in_flight_before: u64, now_us: u64) {
-        if !tally.advanced || !matches!(self.state, State::Open | State::Loss) {
-            return;
-        }
-        // A window that is not used says nothing about the network (RFC 7661). In slow start,
-        // which doubles, half of it in use is enough.
-        let window = self.controller.window_bytes();
-        let slow_start = self.controller.ssthresh_bytes().is_none_or(|it| window < it);
-        let used = in_flight_before + u64::from(self.mss_bytes);
-        if used <= window && !(slow_start && 2 * used > window) {
-            return;
-        }
-        self.controller.on_ack(&AckEvent {
-            now_us,
-            delivered_bytes: tally.delivered_bytes,
-            rtt_us: tally.last_sent_us.map(|sent_us| now_us.saturating_sub(sent_us)),
-            srtt_us: self.rtt.srtt_us().unwrap_or(0),
-            una: self.board.una(),
-            next: self.board.next(),
-        });
     }
 
     fn set_timers(&mut self, tally: &Tally, now_us: u64) {

@@ -1,17 +1,21 @@
 //! The sending end of a bulk transfer: what may be sent, when, and what an acknowledgement means.
 //!
-//! This file holds the state and does the sending; `acks` takes in acknowledgements, `repair` has
-//! the timers and what happens when they expire.
+//! This file holds the state and does the sending; `acks` takes in acknowledgements, `control` speaks
+//! with the congestion control, `repair` has the timers and what happens when they expire.
 
 mod acks;
+mod control;
 mod repair;
 
-use crate::config::TcpConfig;
+use crate::config::{EcnMode, TcpConfig};
 use crate::endpoint::Endpoint;
 use crate::packet::{Body, Ecn, FlowId, Packet};
+use crate::tcp::accecn::MarkReader;
 use crate::tcp::congestion::{self, CongestionController};
+use crate::tcp::pacer::Pacer;
 use crate::tcp::prr::Prr;
 use crate::tcp::rack::{Rack, Situation};
+use crate::tcp::rate::RateSampler;
 use crate::tcp::rtt::RttEstimator;
 use crate::tcp::scoreboard::Scoreboard;
 use crate::tcp::segment::TcpSegment;
@@ -46,14 +50,19 @@ struct Probe {
 pub struct TcpSender {
     flow: FlowId,
     dscp: u8,
-    ecn: bool,
+    ecn: EcnMode,
+    /// Codepoint of new data.
+    codepoint: Ecn,
     mss_bytes: u32,
+    initial_window_bytes: u64,
     start_us: u64,
     stop_us: Option<u64>,
     total_bytes: u64,
 
     controller: Box<dyn CongestionController>,
     board: Scoreboard,
+    sampler: RateSampler,
+    marks: MarkReader,
     rack: Rack,
     rtt: RttEstimator,
     timers: Timers,
@@ -66,8 +75,12 @@ pub struct TcpSender {
     receive_window_bytes: u64,
     ts_recent: u32,
     cwr_pending: bool,
-    /// When pacing lets the next datagram go, ns.
-    pace_next_ns: u64,
+    /// Pace window-based congestion control.
+    paces_window: bool,
+    /// The rate that gives, once there is an RTT.
+    window_pacing_bps: Option<u64>,
+    pacer: Pacer,
+    last_sent_us: u64,
     counters: Counters,
 }
 
@@ -78,8 +91,10 @@ impl TcpSender {
         config: &TcpConfig,
         start_us: u64,
         stop_us: Option<u64>,
+        seed: u64,
     ) -> Self {
-        Self::with_controller(flow, dscp, config, start_us, stop_us, congestion::build(config))
+        let controller = congestion::build(config, seed);
+        Self::with_controller(flow, dscp, config, start_us, stop_us, controller)
     }
 
     /// A sender with a congestion control of the caller's. `config` must have passed
@@ -95,13 +110,18 @@ impl TcpSender {
         Self {
             flow,
             dscp,
-            ecn: config.ecn,
+            ecn: config.ecn_mode(),
+            codepoint: config.data_codepoint(),
             mss_bytes: config.mss_bytes,
+            initial_window_bytes: u64::from(config.initial_window_segments)
+                * u64::from(config.mss_bytes),
             start_us,
             stop_us,
             total_bytes: config.total_bytes.unwrap_or(u64::MAX),
             controller,
             board: Scoreboard::default(),
+            sampler: RateSampler::default(),
+            marks: MarkReader::default(),
             rack: Rack::default(),
             rtt: RttEstimator::new(config.min_rto_us),
             timers: Timers::default(),
@@ -112,7 +132,10 @@ impl TcpSender {
             receive_window_bytes: config.receive_window_bytes,
             ts_recent: 0,
             cwr_pending: false,
-            pace_next_ns: 0,
+            paces_window: config.pacing,
+            window_pacing_bps: None,
+            pacer: Pacer::default(),
+            last_sent_us: 0,
             counters: Counters::default(),
         }
     }
@@ -140,7 +163,22 @@ impl TcpSender {
             srtt_us: self.rtt.srtt_us(),
             min_rtt_us: self.rtt.min_us(),
             rto_us: self.rtt.rto_us(),
+            pacing_rate_bps: self.pacing_rate_bps(),
+            ce_packets: self.counters.ce_packets,
+            congestion_state: self.controller.state_name(),
         }
+    }
+
+    /// Appends `bytes` to the stream; [`Endpoint::poll`] sends what the window allows. A sender that
+    /// is to send only what is written has `total_bytes: Some(0)`.
+    pub fn write(&mut self, bytes: u64, now_us: u64) {
+        self.note_app_limit(now_us);
+        self.total_bytes = self.total_bytes.saturating_add(bytes);
+    }
+
+    /// Bytes the peer has acknowledged, in order and once: what was delivered for certain.
+    pub fn acked_bytes(&self) -> u64 {
+        self.board.una()
     }
 
     /// Everything was sent and acknowledged and there is nothing more to come.
@@ -152,6 +190,7 @@ impl TcpSender {
     /// The window that counts now: the controller's, or the reduction's on the way to it.
     fn window_bytes(&self) -> u64 {
         match &self.state {
+            _ if self.controller.owns_window() => self.controller.window_bytes(),
             State::Open | State::Loss => self.controller.window_bytes(),
             State::Reducing(prr) | State::Recovery(prr) => prr.window_bytes(),
         }
@@ -184,6 +223,12 @@ impl TcpSender {
     }
 
     fn transmit(&mut self, now_us: u64, out: &mut Vec<Packet>) {
+        self.restart_after_idle(now_us);
+        if self.stop_us.is_some_and(|stop_us| now_us >= stop_us) {
+            // What was not sent by now never will be, and is no reason to wake: pacing may have
+            // been due before the stop.
+            self.total_bytes = self.total_bytes.min(self.board.next());
+        }
         let window = self.window_bytes();
         let next = self.board.next();
         while self.paced_by(now_us) {
@@ -207,20 +252,28 @@ impl TcpSender {
 
     fn send_new(&mut self, now_us: u64, out: &mut Vec<Packet>) {
         let len = self.unsent_bytes(now_us).min(u64::from(self.mss_bytes)) as u32;
+        let alone = self.board.outstanding_segments() == 0;
         let seq = self.board.on_new_sent(len, now_us);
+        self.board.stamp(self.sampler.on_sent(alone, self.board.in_flight_bytes(), now_us));
         let cwr = std::mem::take(&mut self.cwr_pending);
-        // RFC 3168 §6.1.1; §6.1.5: retransmissions are not ECN-capable.
-        let ecn = if self.ecn { Ecn::Ect0 } else { Ecn::NotEct };
-        self.send(seq, len, ecn, cwr, now_us, out);
+        // RFC 3168 §6.1.1.
+        self.send(seq, len, self.codepoint, cwr, now_us, out);
     }
 
     fn retransmit(&mut self, id: u64, now_us: u64, out: &mut Vec<Packet>) {
-        let Some((seq, len)) = self.board.on_retransmitted(id, now_us) else { return };
+        let Some((seq, len, age_us)) = self.board.on_retransmitted(id, now_us) else { return };
+        self.board.stamp(self.sampler.on_sent(false, self.board.in_flight_bytes(), now_us));
         self.counters.retransmitted_packets += 1;
         if let Some(undo) = &mut self.undo {
             undo.on_retransmission(now_us);
         }
-        self.send(seq, len, Ecn::NotEct, false, now_us, out);
+        // RFC 3168 §6.1.5: retransmissions are not ECN-capable. With AccECN they may be
+        // (draft-ietf-tcpm-generalized-ecn §3.2.6), and stay in the queue of the others.
+        let ecn = if self.ecn == EcnMode::Accurate { self.codepoint } else { Ecn::NotEct };
+        self.send(seq, len, ecn, false, now_us, out);
+        if let Some(Packet { body: Body::Tcp(segment), .. }) = out.last_mut() {
+            segment.age_us = u32::try_from(age_us).unwrap_or(u32::MAX);
+        }
     }
 
     fn send(
@@ -248,9 +301,9 @@ impl TcpSender {
         let len_bytes = segment.datagram_bytes();
         self.counters.sent_packets += 1;
         self.counters.sent_bytes += u64::from(len_bytes);
-        if let Some(rate_bps) = self.controller.pacing_rate_bps() {
-            let gap_ns = u64::from(len_bytes) * 8_000_000_000 / rate_bps.max(1);
-            self.pace_next_ns = self.pace_next_ns.max(now_us * 1_000) + gap_ns;
+        self.last_sent_us = now_us;
+        if let Some(rate_bps) = self.pacing_rate_bps() {
+            self.pacer.on_sent(len_bytes, rate_bps, now_us);
         }
         out.push(Packet {
             sent_us: now_us,
@@ -264,7 +317,7 @@ impl TcpSender {
 
     /// Pacing lets a datagram go now.
     fn paced_by(&self, now_us: u64) -> bool {
-        self.controller.pacing_rate_bps().is_none() || self.pace_next_ns <= now_us * 1_000
+        self.pacing_rate_bps().is_none() || self.pacer.is_due(now_us)
     }
 }
 
@@ -286,8 +339,8 @@ impl Endpoint for TcpSender {
             && self.total_bytes > 0
             && self.stop_us.is_none_or(|stop_us| self.start_us < stop_us))
         .then_some(self.start_us);
-        let pace_us = self.controller.pacing_rate_bps().and_then(|_| {
-            let at_us = self.pace_next_ns.div_ceil(1_000).max(self.start_us);
+        let pace_us = self.pacing_rate_bps().and_then(|_| {
+            let at_us = self.pacer.next_us().max(self.start_us);
             self.has_something_to_send(at_us).then_some(at_us)
         });
         [start_us, pace_us, self.timers.next_us(&self.rtt)].into_iter().flatten().min()

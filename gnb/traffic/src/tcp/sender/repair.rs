@@ -1,6 +1,7 @@
 //! The timers, and what happens when they expire.
 
 use super::{Probe, State, TcpSender};
+use crate::config::EcnMode;
 use crate::packet::Packet;
 use crate::tcp::congestion::CongestionSignal;
 use crate::tcp::timers::Timers;
@@ -21,9 +22,10 @@ impl TcpSender {
     }
 
     pub(super) fn on_timers(&mut self, now_us: u64, out: &mut Vec<Packet>) {
+        self.note_app_limit(now_us);
         if self.timers.reorder_us.is_some_and(|at_us| at_us <= now_us) {
             self.detect_losses(now_us);
-            self.advance_state(now_us);
+            self.advance_state(now_us, 0);
         }
         // A probe is never scheduled behind the time-out; when both are due the probe goes first and
         // starts the time-out anew (RFC 8985 §7.2, §7.3).
@@ -42,14 +44,16 @@ impl TcpSender {
         if !again {
             // RFC 5681 §3.1 equation 4; once per episode.
             self.undo = Some(Undo::new(self.controller.clone(), self.board.una()));
+            self.limit_unused_window();
             self.controller.on_congestion_event(now_us, CongestionSignal::Loss);
-            self.cwr_pending = self.ecn;
+            self.cwr_pending = self.ecn == EcnMode::Classic;
         }
         self.controller.on_retransmission_timeout(now_us);
         let (una, situation) = (self.board.una(), self.situation(now_us));
         let rack = &self.rack;
         self.counters.marked_lost_packets +=
             self.board.mark_all_lost(|segment| rack.lost_at_timeout(segment, una, situation));
+        self.report_losses(now_us);
         self.high_seq = self.board.next();
         self.state = State::Loss;
         self.probe = None;

@@ -1,0 +1,102 @@
+//! What an acknowledgement costs each congestion control: the controller alone, fed with the
+//! acknowledgements of a path of 50 Mbit/s and 40 ms, two segments each, a mark on each hundredth
+//! and a loss on each ten-thousandth.
+
+use std::hint::black_box;
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use traffic::tcp::congestion::{
+    self, AckEvent, CongestionController, CongestionSignal, DeliveryEvent, LossEvent, RateSample,
+    SenderPhase,
+};
+use traffic::{CongestionAlgorithm, TcpConfig};
+
+const MSS: u64 = 1448;
+const RTT_US: u64 = 40_000;
+const RATE_BPS: u64 = 50_000_000;
+/// Two segments at that rate.
+const ACK_US: u64 = 463;
+const ACKS: u64 = 100_000;
+
+/// Feeds `ACKS` acknowledgements; gives the window they led to.
+fn feed(controller: &mut dyn CongestionController) -> u64 {
+    let mut delivered = 0;
+    for n in 0..ACKS {
+        let now_us = RTT_US + n * ACK_US;
+        delivered += 2 * MSS;
+        let in_flight = controller.window_bytes().min(400 * MSS);
+        let lost = n % 10_000 == 9_999;
+        if lost {
+            controller.on_loss(&LossEvent {
+                now_us,
+                seq: delivered,
+                len_bytes: MSS,
+                in_flight_at_send_bytes: in_flight,
+                lost_since_send_bytes: MSS,
+                is_app_limited: false,
+                total_delivered_bytes: delivered,
+            });
+            controller.on_congestion_event(now_us, CongestionSignal::Loss);
+        }
+        // The queue swings by 10 ms.
+        let rtt_us = RTT_US + (n * 37) % 10_000;
+        controller.on_delivery(&DeliveryEvent {
+            now_us,
+            newly_delivered_bytes: 2 * MSS,
+            newly_lost_bytes: if lost { MSS } else { 0 },
+            newly_ce_bytes: if n % 100 == 0 { MSS } else { 0 },
+            total_delivered_bytes: delivered,
+            prior_in_flight_bytes: in_flight,
+            in_flight_bytes: in_flight,
+            rtt_us: Some(rtt_us),
+            srtt_us: RTT_US + 5_000,
+            rate: Some(RateSample {
+                delivery_rate_bps: Some(RATE_BPS + n % 1_000),
+                delivered_bytes: in_flight,
+                prior_delivered_bytes: delivered.saturating_sub(in_flight),
+                in_flight_at_send_bytes: in_flight,
+                lost_bytes: 0,
+                ce_bytes: 0,
+                is_app_limited: false,
+            }),
+            is_window_limited: true,
+            phase: SenderPhase::Open,
+            una: delivered,
+            next: delivered + in_flight,
+        });
+        controller.on_ack(&AckEvent {
+            now_us,
+            delivered_bytes: 2 * MSS,
+            rtt_us: Some(rtt_us),
+            srtt_us: RTT_US + 5_000,
+            una: delivered,
+            next: delivered + in_flight,
+        });
+        black_box(controller.pacing_rate_bps());
+    }
+    controller.window_bytes()
+}
+
+fn per_ack(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("congestion_per_ack");
+    group.throughput(Throughput::Elements(ACKS)).sample_size(10);
+    for (name, congestion) in [
+        ("reno", CongestionAlgorithm::Reno),
+        ("cubic", CongestionAlgorithm::Cubic),
+        ("westwood", CongestionAlgorithm::Westwood),
+        ("vegas", CongestionAlgorithm::Vegas),
+        ("bbr", CongestionAlgorithm::Bbr),
+        ("bbr3", CongestionAlgorithm::Bbr3),
+        ("prague", CongestionAlgorithm::Prague),
+        ("c2tcp", CongestionAlgorithm::C2tcp),
+    ] {
+        let config = TcpConfig { congestion, ecn: true, ..TcpConfig::default() };
+        group.bench_function(BenchmarkId::from_parameter(name), |bencher| {
+            bencher.iter(|| feed(congestion::build(&config, 1).as_mut()));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, per_ack);
+criterion_main!(benches);

@@ -1,0 +1,158 @@
+//! The talking end: camera, encoder, pacer and controller.
+
+use std::collections::VecDeque;
+
+use super::CallConfig;
+use super::detector::Usage;
+use super::encoder::Encoder;
+use super::gcc::Gcc;
+use super::packets::{MAX_MEDIA_BYTES, MediaPacket, RTP_HEADER_BYTES};
+use crate::endpoint::{Endpoint, Measured};
+use crate::packet::{Body, Packet, Stamp};
+use crate::rng::SplitMix64;
+use crate::stats::Figures;
+use crate::timer::Periodic;
+
+/// The pacer sends at this multiple of the rate (libwebrtc), so that a frame leaves within 0.4 of
+/// its interval rather than in one burst.
+const PACING_FACTOR: f64 = 2.5;
+/// A key frame asked for is not repeated sooner than this, as in libwebrtc.
+const MIN_KEY_GAP_US: u64 = 300_000;
+
+/// A media packet that waits for the pacer.
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    packet: MediaPacket,
+    payload_bytes: u32,
+}
+
+/// Sends video at the rate that congestion control allows.
+#[derive(Debug, Clone)]
+pub struct CallSender {
+    stamp: Stamp,
+    camera: Periodic,
+    encoder: Encoder,
+    gcc: Gcc,
+    waiting: VecDeque<Waiting>,
+    pace_next_ns: u64,
+    next_seq: u64,
+    key_wanted: bool,
+    last_key_us: Option<u64>,
+    sent: (u64, u64),
+    frames: u64,
+    key_frames: u64,
+    target_sum_bps: f64,
+    over_uses: u64,
+}
+
+impl CallSender {
+    pub(crate) fn new(
+        stamp: Stamp,
+        config: &CallConfig,
+        seed: u64,
+        start_us: u64,
+        stop_us: Option<u64>,
+    ) -> Self {
+        Self {
+            stamp,
+            camera: Periodic::new(start_us, stop_us, 1_000_000, u64::from(config.frames_per_s)),
+            encoder: Encoder::new(config, SplitMix64::stream(seed, 0)),
+            gcc: Gcc::new(config),
+            waiting: VecDeque::new(),
+            pace_next_ns: 0,
+            next_seq: 0,
+            key_wanted: false,
+            last_key_us: None,
+            sent: (0, 0),
+            frames: 0,
+            key_frames: 0,
+            target_sum_bps: 0.0,
+            over_uses: 0,
+        }
+    }
+
+    /// The rate that congestion control allows now, bit/s.
+    pub fn target_bps(&self) -> f64 {
+        self.gcc.target_bps()
+    }
+
+    fn take_frame(&mut self, number: u64, now_us: u64) {
+        let target_bps = self.gcc.target_bps();
+        let key_allowed =
+            self.last_key_us.is_none_or(|at_us| now_us.saturating_sub(at_us) >= MIN_KEY_GAP_US);
+        let frame = self.encoder.encode(target_bps, self.key_wanted && key_allowed);
+        if frame.is_key {
+            self.key_wanted = false;
+            self.last_key_us = Some(now_us);
+            self.key_frames += 1;
+        }
+        self.frames += 1;
+        self.target_sum_bps += target_bps;
+        // Packets of one frame are of equal size, as libwebrtc's packetiser makes them. A frame has
+        // at most as many packets as its index can count.
+        let count = frame.bytes.div_ceil(MAX_MEDIA_BYTES).clamp(1, u32::from(u16::MAX));
+        for index in 0..count {
+            let bytes = frame.bytes / count + u32::from(index < frame.bytes % count);
+            let packet = MediaPacket {
+                seq: self.next_seq,
+                frame: number,
+                index: index as u16,
+                count: count as u16,
+                is_key: frame.is_key,
+                captured_us: now_us,
+            };
+            self.next_seq += 1;
+            let payload_bytes = bytes.min(MAX_MEDIA_BYTES) + RTP_HEADER_BYTES;
+            self.waiting.push_back(Waiting { packet, payload_bytes });
+        }
+    }
+
+    fn release(&mut self, now_us: u64, out: &mut Vec<Packet>) {
+        while self.pace_next_ns <= now_us * 1_000
+            && let Some(Waiting { packet, payload_bytes }) = self.waiting.pop_front()
+        {
+            let sent = self.stamp.udp(payload_bytes, Body::Media(packet), now_us);
+            self.gcc.on_sent(packet.seq, sent.len_bytes, now_us);
+            let rate_bps = PACING_FACTOR * self.gcc.target_bps();
+            let gap_ns = (f64::from(sent.len_bytes) * 8e9 / rate_bps) as u64;
+            self.pace_next_ns = self.pace_next_ns.max(now_us * 1_000) + gap_ns;
+            self.sent = (self.sent.0 + 1, self.sent.1 + u64::from(sent.len_bytes));
+            out.push(sent);
+        }
+    }
+}
+
+impl Endpoint for CallSender {
+    fn on_packet(&mut self, packet: &Packet, now_us: u64, _out: &mut Vec<Packet>) {
+        let Body::MediaFeedback(feedback) = &packet.body else { return };
+        self.key_wanted |= feedback.wants_key_frame;
+        let before = self.gcc.usage();
+        self.gcc.on_feedback(feedback, now_us);
+        self.over_uses += u64::from(before != Usage::Over && self.gcc.usage() == Usage::Over);
+    }
+
+    fn poll(&mut self, now_us: u64, out: &mut Vec<Packet>) {
+        while let Some(number) = self.camera.fire(now_us) {
+            self.take_frame(number, now_us);
+        }
+        self.release(now_us, out);
+    }
+
+    fn next_deadline_us(&self) -> Option<u64> {
+        let pace_us = (!self.waiting.is_empty()).then(|| self.pace_next_ns.div_ceil(1_000));
+        [self.camera.next_us(), pace_us].into_iter().flatten().min()
+    }
+}
+
+impl Measured for CallSender {
+    fn sent(&self) -> (u64, u64) {
+        self.sent
+    }
+
+    fn figures(&self, figures: &mut Figures) {
+        figures.push("frames_sent_count", self.frames as f64);
+        figures.push("key_frames_count", self.key_frames as f64);
+        figures.push("target_mean_kbps", self.target_sum_bps / self.frames as f64 / 1e3);
+        figures.push("over_uses_count", self.over_uses as f64);
+    }
+}

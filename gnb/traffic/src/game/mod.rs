@@ -1,0 +1,125 @@
+//! A networked game in real time: small packets both ways at fixed ticks.
+//!
+//! The UE sends what its player does, the server sends the state of the world. Sizes and times are
+//! the fits of Färber, "Network game traffic modelling" (NetGames 2002, Counter-Strike), with the
+//! uplink size that 3GPP R1-070674 and NGMN's evaluation methodology (2008, Annex A) took from it:
+//! uplink each 40 ms, extreme-value size (45, 5.7) B; downlink extreme-value interval (55, 6) ms and
+//! size (120, 36) B. slither.io, which irazabal2024 §V-C plays, is of the same kind; its own packet
+//! sizes were not published. It runs over WebSocket, hence TCP; here a lost state is not repeated,
+//! because the next one replaces it.
+//!
+//! What a player feels is the time until the screen shows what the hand did: from the action to the
+//! first state that reflects it, which includes the wait for the server's tick. The round trip of
+//! the network alone is measured beside it, without that wait.
+
+mod client;
+mod server;
+
+pub use client::GameClient;
+pub use server::GameServer;
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::{ConfigError, check};
+use crate::distribution::Distribution;
+use crate::packet::{IP_HEADER_BYTES, UDP_HEADER_BYTES};
+use crate::rng::SplitMix64;
+
+/// Payload of the largest datagram a game sends: it keeps within an MTU of 1500.
+const MAX_PAYLOAD_BYTES: f64 = (1500 - UDP_HEADER_BYTES - IP_HEADER_BYTES) as f64;
+/// Both ends begin within this time (R1-070674: uniform in 0..40 ms).
+const INITIAL_US: u64 = 40_000;
+/// Shortest time between two states.
+const MIN_INTERVAL_US: f64 = 1_000.0;
+
+/// A networked game. A size or time "(a, b)" has the largest extreme value distribution
+/// a − b ln(−ln U); with b = 0 it is a constant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct GameConfig {
+    /// Time between two actions, µs.
+    pub action_interval_us: u64,
+    /// Payload of an action: a, bytes.
+    pub action_bytes_a: f64,
+    /// Payload of an action: b, bytes.
+    pub action_bytes_b: f64,
+    /// Time between two states: a, µs.
+    pub state_interval_a_us: f64,
+    /// Time between two states: b, µs.
+    pub state_interval_b_us: f64,
+    /// Payload of a state: a, bytes.
+    pub state_bytes_a: f64,
+    /// Payload of a state: b, bytes.
+    pub state_bytes_b: f64,
+}
+
+impl Default for GameConfig {
+    fn default() -> Self {
+        Self {
+            action_interval_us: 40_000,
+            action_bytes_a: 45.0,
+            action_bytes_b: 5.7,
+            state_interval_a_us: 55_000.0,
+            state_interval_b_us: 6_000.0,
+            state_bytes_a: 120.0,
+            state_bytes_b: 36.0,
+        }
+    }
+}
+
+impl GameConfig {
+    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+        const A_SIZE: &str = "1 to 1472 bytes";
+        const A_TIME: &str = "1 ms to 10 s in µs";
+        const A_SPREAD: &str = "0 to a";
+        check(
+            "app.game.action_interval_us",
+            self.action_interval_us,
+            1_000..=10_000_000,
+            "1 ms to 10 s in µs",
+        )?;
+        let pairs = [
+            ("app.game.action_bytes_a", self.action_bytes_a, 1.0..=MAX_PAYLOAD_BYTES, A_SIZE),
+            ("app.game.action_bytes_b", self.action_bytes_b, 0.0..=self.action_bytes_a, A_SPREAD),
+            ("app.game.state_interval_a_us", self.state_interval_a_us, 1e3..=1e7, A_TIME),
+            (
+                "app.game.state_interval_b_us",
+                self.state_interval_b_us,
+                0.0..=self.state_interval_a_us,
+                A_SPREAD,
+            ),
+            ("app.game.state_bytes_a", self.state_bytes_a, 1.0..=MAX_PAYLOAD_BYTES, A_SIZE),
+            ("app.game.state_bytes_b", self.state_bytes_b, 0.0..=self.state_bytes_a, A_SPREAD),
+        ];
+        pairs
+            .into_iter()
+            .try_for_each(|(field, value, range, expected)| check(field, value, range, expected))
+    }
+}
+
+/// A value of "(a, b)" within what a datagram carries.
+fn payload(a: f64, b: f64, random: &mut SplitMix64) -> u32 {
+    Distribution::LargestExtreme { a, b }.draw(random).round().clamp(1.0, MAX_PAYLOAD_BYTES) as u32
+}
+
+/// What a datagram of a game says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GameMessage {
+    /// What the player did.
+    Action {
+        /// Counts from 0.
+        seq: u64,
+        /// When.
+        acted_us: u64,
+    },
+    /// The state of the world.
+    State {
+        /// Counts from 0.
+        seq: u64,
+        /// The newest action it reflects, and when that was done.
+        newest: Option<(u64, u64)>,
+        /// How long that action waited at the server for this state.
+        held_us: u64,
+    },
+}

@@ -1,0 +1,193 @@
+//! The end that sends what will have drained within 100 ms.
+
+use std::collections::VecDeque;
+
+use super::{
+    FORECAST_TICKS, HEADER_BYTES, HEARTBEAT_BYTES, PACKET_BYTES, SproutConfig, SproutData,
+    SproutForecast, TICK_US,
+};
+use crate::endpoint::{Endpoint, Measured};
+use crate::packet::{Body, Packet, Stamp};
+use crate::timer::Periodic;
+
+/// What was sent longer ago has arrived or is lost (§3.4: reordering beyond 10 ms is not expected).
+const THROWAWAY_US: u64 = 10_000;
+/// Payload of a full packet.
+const PAYLOAD_BYTES: u32 = PACKET_BYTES - 28;
+
+/// The forecast in force.
+#[derive(Debug, Clone, Copy)]
+struct InForce {
+    packets: [u16; FORECAST_TICKS],
+    /// Ticks since it came.
+    age_ticks: usize,
+}
+
+impl InForce {
+    /// Bytes that will have drained by the end of tick `tick` since the forecast came.
+    fn drained_bytes(&self, tick: usize) -> u64 {
+        let packets = match tick.min(FORECAST_TICKS) {
+            0 => 0,
+            tick => self.packets[tick - 1],
+        };
+        u64::from(packets) * u64::from(PACKET_BYTES)
+    }
+}
+
+/// Has always something to send, and sends what the forecast lets drain in time.
+#[derive(Debug, Clone)]
+pub struct SproutSender {
+    stamp: Stamp,
+    lookahead: usize,
+    ticks: Periodic,
+    forecast: Option<InForce>,
+    sent_bytes: u64,
+    sent_packets: u64,
+    /// What is believed to be queued, bytes.
+    queue_bytes: u64,
+    /// Time and total of what was sent within the last 10 ms and before.
+    recent: VecDeque<(u64, u64)>,
+    throwaway_bytes: u64,
+    sent_this_tick: bool,
+}
+
+impl SproutSender {
+    pub(crate) fn new(
+        stamp: Stamp,
+        config: &SproutConfig,
+        start_us: u64,
+        stop_us: Option<u64>,
+    ) -> Self {
+        Self {
+            stamp,
+            lookahead: config.lookahead(),
+            ticks: Periodic::new(start_us, stop_us, TICK_US, 1),
+            forecast: None,
+            sent_bytes: 0,
+            sent_packets: 0,
+            queue_bytes: 0,
+            recent: VecDeque::new(),
+            throwaway_bytes: 0,
+            sent_this_tick: false,
+        }
+    }
+
+    /// §3.5: what drains within the look-ahead less what is queued already.
+    fn window_bytes(&self) -> u64 {
+        let Some(forecast) = &self.forecast else { return 0 };
+        let now = forecast.age_ticks;
+        let ahead = forecast.drained_bytes(now + self.lookahead) - forecast.drained_bytes(now);
+        ahead.saturating_sub(self.queue_bytes)
+    }
+
+    fn on_forecast(&mut self, forecast: &SproutForecast) {
+        self.forecast = Some(InForce { packets: forecast.packets, age_ticks: 0 });
+        self.queue_bytes = self.sent_bytes.saturating_sub(forecast.received_or_lost_bytes);
+    }
+
+    /// A tick passed: so much less is queued.
+    fn age(&mut self) {
+        if let Some(forecast) = &mut self.forecast {
+            let before = forecast.drained_bytes(forecast.age_ticks);
+            forecast.age_ticks = (forecast.age_ticks + 1).min(FORECAST_TICKS);
+            let drained = forecast.drained_bytes(forecast.age_ticks) - before;
+            self.queue_bytes = self.queue_bytes.saturating_sub(drained);
+        }
+    }
+
+    fn send_window(&mut self, now_us: u64, out: &mut Vec<Packet>) {
+        let packets = self.window_bytes() / u64::from(PACKET_BYTES);
+        for left in (0..packets).rev() {
+            // §3.4: the next packet follows at once, but for the last of the flight.
+            let time_to_next_us = if left > 0 { 0 } else { TICK_US as u32 };
+            self.send(PAYLOAD_BYTES, time_to_next_us, now_us, out);
+            self.sent_this_tick = true;
+        }
+    }
+
+    fn send(&mut self, payload: u32, time_to_next_us: u32, now_us: u64, out: &mut Vec<Packet>) {
+        while let Some((at_us, total)) = self.recent.front()
+            && *at_us + THROWAWAY_US <= now_us
+        {
+            self.throwaway_bytes = *total;
+            self.recent.pop_front();
+        }
+        let data = SproutData {
+            seq_bytes: self.sent_bytes,
+            throwaway_bytes: self.throwaway_bytes,
+            time_to_next_us,
+        };
+        let packet = self.stamp.udp(payload, Body::SproutData(data), now_us);
+        self.sent_bytes += u64::from(packet.len_bytes);
+        self.queue_bytes += u64::from(packet.len_bytes);
+        self.sent_packets += 1;
+        self.recent.push_back((now_us, self.sent_bytes));
+        out.push(packet);
+    }
+}
+
+impl Endpoint for SproutSender {
+    fn on_packet(&mut self, packet: &Packet, now_us: u64, out: &mut Vec<Packet>) {
+        let Body::SproutForecast(forecast) = &packet.body else { return };
+        self.on_forecast(forecast);
+        if self.ticks.next_us().is_some() {
+            self.send_window(now_us, out);
+        }
+    }
+
+    fn poll(&mut self, now_us: u64, out: &mut Vec<Packet>) {
+        while self.ticks.fire(now_us).is_some() {
+            self.age();
+            self.send_window(now_us, out);
+            if !std::mem::take(&mut self.sent_this_tick) {
+                // A heartbeat, so that silence means an outage (§3.4). It announces the next one.
+                self.send(HEARTBEAT_BYTES, TICK_US as u32, now_us, out);
+            }
+        }
+    }
+
+    fn next_deadline_us(&self) -> Option<u64> {
+        self.ticks.next_us()
+    }
+}
+
+impl Measured for SproutSender {
+    fn sent(&self) -> (u64, u64) {
+        (self.sent_packets, self.sent_bytes)
+    }
+}
+
+const _: () = assert!(PAYLOAD_BYTES > HEADER_BYTES && PAYLOAD_BYTES < PACKET_BYTES);
+
+#[cfg(test)]
+mod tests {
+    use super::super::datagram_bytes;
+    use super::*;
+    use crate::packet::Ecn;
+
+    #[test]
+    fn the_window_is_what_drains_in_100_ms_less_what_is_queued() {
+        let stamp = Stamp { flow: 0, dscp: 0, ecn: Ecn::NotEct };
+        let mut sender = SproutSender::new(stamp, &SproutConfig::default(), 0, None);
+        let mut out = Vec::new();
+        sender.poll(0, &mut out);
+        assert_eq!(out.len(), 1, "a heartbeat");
+        assert_eq!(out[0].len_bytes, datagram_bytes(HEARTBEAT_BYTES));
+        sender.on_forecast(&SproutForecast {
+            packets: [1, 3, 5, 7, 9, 12, 14, 16],
+            received_or_lost_bytes: sender.sent_bytes,
+        });
+        out.clear();
+        sender.send_window(1_000, &mut out);
+        assert_eq!(out.len(), 9);
+        assert!(out.iter().all(|packet| packet.len_bytes == 1_500));
+        // A tick on: one of nine has drained, and the window ends at 12 instead of 9.
+        out.clear();
+        sender.age();
+        sender.send_window(20_000, &mut out);
+        assert_eq!(out.len(), 3, "12 − 1 ahead, 8 queued");
+        // Nothing more is known beyond the last tick.
+        (0..8).for_each(|_| sender.age());
+        assert_eq!(sender.window_bytes(), 0);
+    }
+}

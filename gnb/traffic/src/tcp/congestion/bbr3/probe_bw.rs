@@ -1,0 +1,205 @@
+//! The cycle of ProbeBW, §4.3.3.
+
+use super::super::DeliveryEvent;
+use super::{Bbr3, State};
+
+/// §2.7, BBRHeadroom: left free for others.
+const HEADROOM: f64 = 0.15;
+/// §4.3.3.5: at least so long between two probes, for the sake of Reno and Cubic …
+const PROBE_WAIT_US: u64 = 2_000_000;
+/// … and up to so much longer.
+const PROBE_WAIT_JITTER_US: u64 = 1_000_000;
+/// §4.3.3.5.3: at most so many round trips between two probes.
+const RENO_ROUNDS: u64 = 63;
+
+/// What acknowledgements belong to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum AckPhase {
+    #[default]
+    Init,
+    Refilling,
+    ProbeStarting,
+    ProbeFeedback,
+    ProbeStopping,
+}
+
+/// Where the probing stands.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Probe {
+    pub(super) ack_phase: AckPhase,
+    /// BBR.bw_probe_samples: losses and marks may be of data sent while probing.
+    pub(super) samples: bool,
+    pub(super) rounds_since: u64,
+    wait_us: u64,
+    cycle_stamp_us: u64,
+    up_rounds: u32,
+    up_acked_bytes: u64,
+    /// BBR.probe_up_cnt: bytes to be acknowledged for each byte of growth; none: no growth.
+    up_count: Option<u64>,
+}
+
+impl Bbr3 {
+    pub(super) fn start_probe_bw_down(&mut self, now_us: u64, total_delivered_bytes: u64) {
+        self.congestion.reset_signals();
+        self.probe.up_count = None;
+        // BBRPickProbeWait.
+        self.probe.rounds_since = self.random.below(2);
+        self.probe.wait_us = PROBE_WAIT_US + self.random.below(PROBE_WAIT_JITTER_US);
+        self.probe.cycle_stamp_us = now_us;
+        self.probe.ack_phase = AckPhase::ProbeStopping;
+        self.start_round(total_delivered_bytes);
+        self.state = State::ProbeBwDown;
+    }
+
+    fn start_probe_bw_refill(&mut self, total_delivered_bytes: u64) {
+        self.reset_lower_bounds();
+        self.probe.up_rounds = 0;
+        self.probe.up_acked_bytes = 0;
+        self.probe.ack_phase = AckPhase::Refilling;
+        self.start_round(total_delivered_bytes);
+        self.state = State::ProbeBwRefill;
+    }
+
+    fn start_probe_bw_up(&mut self, event: &DeliveryEvent) {
+        self.probe.samples = true;
+        self.probe.ack_phase = AckPhase::ProbeStarting;
+        self.start_round(event.total_delivered_bytes);
+        self.reset_full_bw();
+        self.full_bw_bps = event.rate.and_then(|it| it.delivery_rate_bps).unwrap_or(0);
+        self.state = State::ProbeBwUp;
+        self.raise_slope();
+    }
+
+    /// BBRUpdateProbeBWCyclePhase.
+    pub(super) fn update_probe_bw_cycle(&mut self, event: &DeliveryEvent) {
+        if !self.full_bw_reached {
+            return;
+        }
+        self.adapt_upper_bounds(event);
+        match self.state {
+            State::ProbeBwDown => {
+                if self.is_time_to_probe(event.now_us) {
+                    self.start_probe_bw_refill(event.total_delivered_bytes);
+                } else if self.is_time_to_cruise(event) {
+                    self.state = State::ProbeBwCruise;
+                }
+            }
+            State::ProbeBwCruise => {
+                if self.is_time_to_probe(event.now_us) {
+                    self.start_probe_bw_refill(event.total_delivered_bytes);
+                }
+            }
+            State::ProbeBwRefill => {
+                if self.round_start {
+                    self.start_probe_bw_up(event);
+                }
+            }
+            State::ProbeBwUp => {
+                if self.is_time_to_go_down(event) {
+                    self.start_probe_bw_down(event.now_us, event.total_delivered_bytes);
+                }
+            }
+            State::Startup | State::Drain | State::ProbeRtt => {}
+        }
+    }
+
+    /// BBRIsTimeToProbeBW.
+    fn is_time_to_probe(&self, now_us: u64) -> bool {
+        // BBRIsRenoCoexistenceProbeTime: a round for each segment of the window Reno would have.
+        let reno_rounds = self.target_inflight_bytes() / self.sizes.mss_bytes.max(1);
+        now_us > self.probe.cycle_stamp_us + self.probe.wait_us
+            || self.probe.rounds_since >= reno_rounds.min(RENO_ROUNDS)
+    }
+
+    /// BBRIsTimeToCruise.
+    fn is_time_to_cruise(&self, event: &DeliveryEvent) -> bool {
+        self.inflight_with_headroom().is_none_or(|limit| event.in_flight_bytes <= limit)
+            && event.in_flight_bytes <= self.quantized(self.max_bdp_bytes())
+    }
+
+    /// BBRIsTimeToGoDown.
+    fn is_time_to_go_down(&mut self, event: &DeliveryEvent) -> bool {
+        let at_the_limit =
+            self.congestion.inflight_longterm.is_some_and(|it| self.cwnd_bytes >= it);
+        if event.is_window_limited && at_the_limit {
+            // The volume holds the bandwidth down: no verdict on the bandwidth is possible.
+            self.reset_full_bw();
+            self.full_bw_bps = event.rate.and_then(|it| it.delivery_rate_bps).unwrap_or(0);
+            return false;
+        }
+        self.full_bw_now
+    }
+
+    /// BBRInflightWithHeadroom; none: no limit.
+    pub(super) fn inflight_with_headroom(&self) -> Option<u64> {
+        self.congestion.inflight_longterm.map(|limit| {
+            let headroom = ((limit as f64 * HEADROOM) as u64).max(self.sizes.mss_bytes);
+            limit.saturating_sub(headroom).max(self.min_pipe_bytes())
+        })
+    }
+
+    /// BBRRaiseInflightLongtermSlope: the growth of each round doubles.
+    fn raise_slope(&mut self) {
+        let growth = self.sizes.mss_bytes << self.probe.up_rounds;
+        self.probe.up_rounds = (self.probe.up_rounds + 1).min(30);
+        self.probe.up_count = Some((self.cwnd_bytes / growth.max(1)).max(1));
+    }
+
+    /// BBRProbeInflightLongtermUpward.
+    fn probe_upward(&mut self, event: &DeliveryEvent) {
+        let Some(limit) = self.congestion.inflight_longterm else { return };
+        if !event.is_window_limited || self.cwnd_bytes < limit {
+            return;
+        }
+        if let Some(count) = self.probe.up_count {
+            self.probe.up_acked_bytes += event.newly_delivered_bytes;
+            let growth = self.probe.up_acked_bytes / count;
+            self.probe.up_acked_bytes -= growth * count;
+            self.congestion.inflight_longterm = Some(limit.saturating_add(growth));
+        }
+        if self.round_start {
+            self.raise_slope();
+        }
+    }
+
+    /// BBRAdaptUpperBounds.
+    fn adapt_upper_bounds(&mut self, event: &DeliveryEvent) {
+        if self.round_start {
+            match self.probe.ack_phase {
+                AckPhase::ProbeStarting => self.probe.ack_phase = AckPhase::ProbeFeedback,
+                AckPhase::ProbeStopping => {
+                    self.probe.samples = false;
+                    // The draft leaves the phase as it is; it has to end here, as in Linux, or the
+                    // filter would advance each round instead of each cycle. But in Linux it ends
+                    // without advancing when the samples were limited by the application, which they
+                    // are after each PROBE_RTT: where a queue makes cycles longer than the time
+                    // between those, a bandwidth that is gone would never be forgotten. So the phase
+                    // waits, as in the draft, for the first samples that count.
+                    if self.state.is_probe_bw() && event.rate.is_some_and(|it| !it.is_app_limited) {
+                        self.probe.ack_phase = AckPhase::Init;
+                        self.advance_max_bw_filter();
+                    }
+                }
+                AckPhase::Init | AckPhase::Refilling | AckPhase::ProbeFeedback => {}
+            }
+        }
+        let Some(sample) = &event.rate else { return };
+        if self.is_inflight_too_high(sample) {
+            if self.probe.samples {
+                self.handle_inflight_too_high(
+                    sample.in_flight_at_send_bytes,
+                    sample.is_app_limited,
+                    event.now_us,
+                    event.total_delivered_bytes,
+                );
+            }
+            return;
+        }
+        if let Some(limit) = self.congestion.inflight_longterm {
+            self.congestion.inflight_longterm = Some(limit.max(sample.in_flight_at_send_bytes));
+            if self.state == State::ProbeBwUp {
+                self.probe_upward(event);
+            }
+        }
+    }
+}

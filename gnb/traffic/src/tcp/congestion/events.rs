@@ -1,0 +1,127 @@
+//! What a congestion control is told.
+
+/// What an acknowledgement brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AckEvent {
+    /// Now.
+    pub now_us: u64,
+    /// Bytes newly known to be delivered, cumulatively or by SACK.
+    pub delivered_bytes: u64,
+    /// RTT of the latest segment that it acknowledges, if that was sent once.
+    pub rtt_us: Option<u64>,
+    /// Smoothed RTT.
+    pub srtt_us: u64,
+    /// First byte not yet acknowledged, after this acknowledgement.
+    pub una: u64,
+    /// Next byte to be sent for the first time.
+    pub next: u64,
+}
+
+/// What told of congestion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CongestionSignal {
+    /// A lost segment.
+    Loss,
+    /// An ECN-Echo, or marks reported by AccECN.
+    Ecn,
+}
+
+/// Where the sender stands, in Linux's terms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SenderPhase {
+    /// All is well, or something is SACKed and not yet judged.
+    #[default]
+    Open,
+    /// Reducing after a congestion mark; nothing is known to be missing.
+    Reducing,
+    /// Fast recovery.
+    Recovery,
+    /// After a time-out.
+    Loss,
+}
+
+/// The delivery rate over the flight that ended with an acknowledgement
+/// (draft-ietf-ccwg-bbr-02 §4.5.2.3.1.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RateSample {
+    /// Payload delivered per time, bit/s; `None` when the interval is too short to be believed.
+    pub delivery_rate_bps: Option<u64>,
+    /// Bytes delivered over the interval: rs.delivered.
+    pub delivered_bytes: u64,
+    /// Bytes that had been delivered when the segment was sent: rs.prior_delivered.
+    pub prior_delivered_bytes: u64,
+    /// Bytes in flight when the segment was sent, itself included: rs.tx_in_flight.
+    pub in_flight_at_send_bytes: u64,
+    /// Bytes marked lost since the segment was sent: rs.lost.
+    pub lost_bytes: u64,
+    /// Bytes reported to carry congestion marks since the segment was sent.
+    pub ce_bytes: u64,
+    /// The application had run out of data.
+    pub is_app_limited: bool,
+}
+
+/// An acknowledgement that says something new, in every phase, with the state of the connection
+/// after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeliveryEvent {
+    /// Now.
+    pub now_us: u64,
+    /// Bytes newly known to be delivered: rs.newly_acked.
+    pub newly_delivered_bytes: u64,
+    /// Bytes newly marked lost: rs.newly_lost.
+    pub newly_lost_bytes: u64,
+    /// Bytes newly reported to have been marked with congestion experienced.
+    pub newly_ce_bytes: u64,
+    /// Bytes delivered since the connection began: C.delivered.
+    pub total_delivered_bytes: u64,
+    /// Bytes in flight before the acknowledgement.
+    pub prior_in_flight_bytes: u64,
+    /// Bytes in flight: C.pipe.
+    pub in_flight_bytes: u64,
+    /// RTT of the latest segment that it acknowledges, if that was sent once.
+    pub rtt_us: Option<u64>,
+    /// Smoothed RTT; 0 before the first sample.
+    pub srtt_us: u64,
+    /// Rate sample, if something was delivered.
+    pub rate: Option<RateSample>,
+    /// The window was what limited the sender.
+    pub is_window_limited: bool,
+    /// Where the sender stands.
+    pub phase: SenderPhase,
+    /// First byte not yet acknowledged.
+    pub una: u64,
+    /// Next byte to be sent for the first time.
+    pub next: u64,
+}
+
+/// A segment that was marked lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LossEvent {
+    /// Now.
+    pub now_us: u64,
+    /// First byte.
+    pub seq: u64,
+    /// Length, bytes.
+    pub len_bytes: u64,
+    /// Bytes in flight when it was sent, itself included.
+    pub in_flight_at_send_bytes: u64,
+    /// Bytes marked lost since it was sent, itself included.
+    pub lost_since_send_bytes: u64,
+    /// The application had run out of data when it was sent.
+    pub is_app_limited: bool,
+    /// Bytes delivered since the connection began.
+    pub total_delivered_bytes: u64,
+}
+
+/// Sending starts again while nothing is outstanding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RestartEvent {
+    /// Now.
+    pub now_us: u64,
+    /// Since when nothing was sent.
+    pub idle_us: u64,
+    /// Retransmission time-out.
+    pub rto_us: u64,
+    /// It was the application that had nothing to send.
+    pub is_app_limited: bool,
+}

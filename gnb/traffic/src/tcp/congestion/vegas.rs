@@ -1,0 +1,126 @@
+//! Vegas: Brakmo and Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet"
+//! (IEEE JSAC 13, 1995).
+//!
+//! Its window rules, §3.2 and §3.3. Its fine-grained retransmission timers, §3.1, were for hosts
+//! with 500 ms ticks; RACK does better today. To a loss it answers by halving, as Vegas in Linux
+//! does.
+
+use super::reno::Reno;
+use super::{AckEvent, CongestionController, CongestionSignal, DeliveryEvent, RestartEvent};
+use crate::config::TcpConfig;
+
+/// §3.2: with less than this in the queue the window grows, segments.
+const ALPHA_SEGMENTS: f64 = 2.0;
+/// §3.2: with more than this it shrinks.
+const BETA_SEGMENTS: f64 = 4.0;
+/// §3.3: with more than this slow start is over.
+const GAMMA_SEGMENTS: f64 = 1.0;
+/// Linux's Vegas: with so few samples in a round the delayed acknowledgement of one may be all
+/// there is, and Reno's rule applies.
+const MIN_SAMPLES: u32 = 3;
+
+/// Keeps a few segments of its own in the queue.
+#[derive(Debug, Clone)]
+pub struct Vegas {
+    reno: Reno,
+    base_rtt_us: Option<u64>,
+    /// The round under way ends when this byte is acknowledged.
+    round_end: u64,
+    round_min_rtt_us: Option<u64>,
+    samples: u32,
+    /// Slow start grows in every other round, and compares in the one between (§3.3).
+    grows_this_round: bool,
+    /// The round before had too few samples.
+    blind: bool,
+}
+
+impl Vegas {
+    /// In slow start with the initial window. HyStart is not for it: Vegas has its own way out.
+    pub fn new(config: &TcpConfig) -> Self {
+        Self {
+            reno: Reno::new(&TcpConfig { hystart: false, ..config.clone() }),
+            base_rtt_us: None,
+            round_end: 0,
+            round_min_rtt_us: None,
+            samples: 0,
+            grows_this_round: true,
+            blind: false,
+        }
+    }
+
+    /// A round is over and `rtt_us` was its least RTT.
+    fn adjust(&mut self, rtt_us: u64, base_us: u64) {
+        let mss_bytes = self.reno.mss_bytes();
+        let window = self.reno.window_bytes() as f64 / mss_bytes as f64;
+        // §3.2: Diff = (Expected − Actual) · BaseRTT, in segments: what of the window is queued.
+        let diff = window * (1.0 - base_us as f64 / rtt_us as f64);
+        if self.reno.is_in_slow_start() {
+            if diff > GAMMA_SEGMENTS {
+                // Down to what the path holds, and a segment to keep the clock going.
+                let target = (window - diff) as u64 + 1;
+                self.reno.reduce_to(target.min(window as u64) * mss_bytes);
+            }
+            self.grows_this_round = !self.grows_this_round;
+        } else if diff > BETA_SEGMENTS {
+            // ssthresh goes with it, or the next decrease would look like slow start.
+            self.reno.reduce_to(self.reno.window_bytes().saturating_sub(mss_bytes));
+        } else if diff < ALPHA_SEGMENTS {
+            self.reno.set_window(self.reno.window_bytes() + mss_bytes);
+        }
+    }
+}
+
+impl CongestionController for Vegas {
+    fn on_ack(&mut self, ack: &AckEvent) {
+        if ack.una > self.round_end {
+            self.round_end = ack.next;
+            self.blind = self.samples < MIN_SAMPLES;
+            if let (false, Some(rtt_us), Some(base_us)) =
+                (self.blind, self.round_min_rtt_us, self.base_rtt_us)
+            {
+                self.adjust(rtt_us, base_us);
+            }
+            self.round_min_rtt_us = None;
+            self.samples = 0;
+        }
+        if self.blind || (self.reno.is_in_slow_start() && self.grows_this_round) {
+            self.reno.on_ack(ack);
+        }
+    }
+
+    fn on_delivery(&mut self, event: &DeliveryEvent) {
+        let Some(rtt_us) = event.rtt_us.map(|it| it.max(1)) else { return };
+        let least = |it: Option<u64>| Some(it.map_or(rtt_us, |it| it.min(rtt_us)));
+        self.base_rtt_us = least(self.base_rtt_us);
+        self.round_min_rtt_us = least(self.round_min_rtt_us);
+        self.samples += 1;
+    }
+
+    fn on_congestion_event(&mut self, now_us: u64, signal: CongestionSignal) {
+        self.reno.on_congestion_event(now_us, signal);
+    }
+
+    fn on_retransmission_timeout(&mut self, now_us: u64) {
+        self.reno.on_retransmission_timeout(now_us);
+    }
+
+    fn on_restart(&mut self, event: &RestartEvent) {
+        self.reno.on_restart(event);
+    }
+
+    fn limit_window(&mut self, bytes: u64) {
+        self.reno.limit_window(bytes);
+    }
+
+    fn window_bytes(&self) -> u64 {
+        self.reno.window_bytes()
+    }
+
+    fn ssthresh_bytes(&self) -> Option<u64> {
+        self.reno.ssthresh_bytes()
+    }
+
+    fn clone_box(&self) -> Box<dyn CongestionController> {
+        Box::new(self.clone())
+    }
+}

@@ -1,0 +1,144 @@
+//! Video streaming with adaptive bit rate over TCP.
+//!
+//! A player fetches a video chunk by chunk, one request at a time, and decides before each which
+//! rung of the ladder it wants. The controllers are those of abbasloo2019 §VI-B: BB, FESTIVE, BOLA
+//! and robust MPC ([`abr`]); the video is the one its ABR tests stream (48 chunks, 193 s, {240, 360,
+//! 480, 720, 1080, 1440}p) with the ladder of the modified dash.js it names (Mao et al., Pensieve,
+//! SIGCOMM 2017, §5.1: 300 to 4300 kbit/s), and the QoE is that of Yin et al. 2015 with its
+//! rebuffering penalty of 4.3 ([`qoe`]).
+
+pub mod abr;
+mod client;
+mod manifest;
+mod player;
+pub mod qoe;
+
+pub use client::{ChunkLog, VideoClient};
+pub use manifest::Manifest;
+pub use player::Player;
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::{ConfigError, check};
+
+/// Which controller picks the bit rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum AbrAlgorithm {
+    /// BBA-0 of Huang et al., SIGCOMM 2014: the buffer alone decides.
+    Bb,
+    /// Jiang et al., CoNEXT 2012 (ToN 2014): harmonic mean, gradual and delayed switching, random
+    /// scheduling.
+    Festive,
+    /// BOLA-BASIC of Spiteri et al., INFOCOM 2016: Lyapunov optimisation on the buffer.
+    Bola,
+    /// Robust MPC of Yin et al., SIGCOMM 2015: the best plan for five chunks at a throughput that is
+    /// discounted by the largest recent error.
+    #[default]
+    RobustMpc,
+}
+
+/// Video streaming.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct VideoConfig {
+    /// The controller.
+    pub controller: AbrAlgorithm,
+    /// Bit rates offered, ascending, kbit/s.
+    pub ladder_kbps: Vec<u32>,
+    /// Playing time of a chunk, µs.
+    pub chunk_us: u64,
+    /// Chunks of the video.
+    pub chunks: u32,
+    /// Chunk sizes vary uniformly by up to this share around rate times time, alike on all rungs, as
+    /// scenes do; 0..=0.9.
+    pub size_variation: f64,
+    /// What the player buffers at most, µs.
+    pub buffer_max_us: u64,
+    /// Playing starts, and after a stall goes on, with this much in the buffer, µs.
+    pub startup_us: u64,
+    /// Size of a request, bytes.
+    pub request_bytes: u32,
+    /// μ of the QoE: a second of stalling costs as much as so many Mbit/s.
+    pub rebuffer_penalty: f64,
+    /// μ_s of the QoE: the same for a second before the first picture.
+    pub startup_penalty: f64,
+    /// λ of the QoE: a change of the rate by 1 Mbit/s.
+    pub switch_penalty: f64,
+    /// BB: below this much buffer the lowest rate, µs.
+    pub bb_reservoir_us: u64,
+    /// BB: over this much more the rate rises to the highest, µs.
+    pub bb_cushion_us: u64,
+    /// BOLA: γp, what playing without stalls is worth beside the utility of the rates.
+    pub bola_gamma_p: f64,
+}
+
+impl Default for VideoConfig {
+    fn default() -> Self {
+        Self {
+            controller: AbrAlgorithm::default(),
+            ladder_kbps: vec![300, 750, 1200, 1850, 2850, 4300],
+            chunk_us: 4_000_000,
+            chunks: 48,
+            size_variation: 0.2,
+            buffer_max_us: 60_000_000,
+            startup_us: 4_000_000,
+            request_bytes: 350,
+            rebuffer_penalty: 4.3,
+            startup_penalty: 4.3,
+            switch_penalty: 1.0,
+            bb_reservoir_us: 5_000_000,
+            bb_cushion_us: 10_000_000,
+            bola_gamma_p: 5.0,
+        }
+    }
+}
+
+impl VideoConfig {
+    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+        let steps = self.ladder_kbps.windows(2).all(|pair| pair[0] < pair[1]);
+        let range = self.ladder_kbps.iter().all(|kbps| (1..=1_000_000).contains(kbps));
+        if !(1..=16).contains(&self.ladder_kbps.len()) || !steps || !range {
+            return Err(ConfigError {
+                field: "app.video.ladder_kbps",
+                value: format!("{:?}", self.ladder_kbps),
+                expected: "1 to 16 ascending rates of 1 to 1000000 kbit/s",
+            });
+        }
+        const A_PENALTY: &str = "0 to 1000";
+        check("app.video.chunk_us", self.chunk_us, 100_000..=30_000_000, "100 ms to 30 s in µs")?;
+        check("app.video.chunks", self.chunks, 1..=100_000, "1 to 100000")?;
+        check("app.video.size_variation", self.size_variation, 0.0..=0.9, "0 to 0.9")?;
+        check(
+            "app.video.buffer_max_us",
+            self.buffer_max_us,
+            2 * self.chunk_us..=3_600_000_000,
+            "two chunks to one hour in µs",
+        )?;
+        check(
+            "app.video.startup_us",
+            self.startup_us,
+            1..=self.buffer_max_us - self.chunk_us,
+            "above 0, at most buffer_max_us less a chunk",
+        )?;
+        check("app.video.request_bytes", self.request_bytes, 1..=65_536, "1 to 65536 bytes")?;
+        check("app.video.rebuffer_penalty", self.rebuffer_penalty, 0.0..=1e3, A_PENALTY)?;
+        check("app.video.startup_penalty", self.startup_penalty, 0.0..=1e3, A_PENALTY)?;
+        check("app.video.switch_penalty", self.switch_penalty, 0.0..=1e3, A_PENALTY)?;
+        check(
+            "app.video.bb_reservoir_us",
+            self.bb_reservoir_us,
+            0..=self.buffer_max_us,
+            "at most buffer_max_us",
+        )?;
+        check(
+            "app.video.bb_cushion_us",
+            self.bb_cushion_us,
+            1..=self.buffer_max_us,
+            "above 0, at most buffer_max_us",
+        )?;
+        check("app.video.bola_gamma_p", self.bola_gamma_p, 0.1..=1e3, "0.1 to 1000")
+    }
+}

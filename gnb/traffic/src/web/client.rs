@@ -1,0 +1,203 @@
+//! The browser at the UE.
+
+use std::collections::VecDeque;
+use std::num::NonZeroU32;
+
+use super::{Page, WebConfig};
+use crate::config::TcpConfig;
+use crate::endpoint::{Endpoint, Measured};
+use crate::packet::{FlowId, Packet};
+use crate::rng::SplitMix64;
+use crate::stats::{Arrivals, DelayRecorder, Figures};
+use crate::stream::RequestClient;
+
+/// Where the browser stands with a page.
+#[derive(Debug, Clone)]
+enum State {
+    /// Somebody reads, until then.
+    Reading { until_us: u64 },
+    /// The main object is under way.
+    Main(Loading),
+    /// The main object is parsed, until then.
+    Parsing { loading: Loading, until_us: u64 },
+    /// Embedded objects are under way or wait for a connection.
+    Embedded { loading: Loading, waiting: VecDeque<NonZeroU32>, under_way: usize },
+    /// Nothing more to come.
+    Done,
+}
+
+/// A page on its way.
+#[derive(Debug, Clone)]
+struct Loading {
+    page: Page,
+    begun_us: u64,
+}
+
+/// Loads page after page.
+#[derive(Debug, Clone)]
+pub struct WebClient {
+    config: WebConfig,
+    random: SplitMix64,
+    client: RequestClient,
+    stop_us: Option<u64>,
+    state: State,
+    pages_begun: u64,
+    objects: u64,
+    loaded_bytes: u64,
+    page_load: DelayRecorder,
+    object_load: DelayRecorder,
+}
+
+impl WebClient {
+    pub(crate) fn new(
+        first_flow: FlowId,
+        dscp: u8,
+        (config, tcp): (&WebConfig, &TcpConfig),
+        seed: u64,
+        start_us: u64,
+        stop_us: Option<u64>,
+    ) -> Self {
+        let request_bytes = NonZeroU32::new(config.request_bytes).unwrap_or(NonZeroU32::MIN);
+        Self {
+            config: config.clone(),
+            random: SplitMix64::stream(seed, 0),
+            client: RequestClient::new(
+                first_flow,
+                config.connections,
+                dscp,
+                request_bytes,
+                tcp,
+                seed,
+            ),
+            stop_us,
+            state: State::Reading { until_us: start_us },
+            pages_begun: 0,
+            objects: 0,
+            loaded_bytes: 0,
+            page_load: DelayRecorder::new(),
+            object_load: DelayRecorder::new(),
+        }
+    }
+
+    /// Time from the request of a page until its last object, parsing included.
+    pub fn page_load(&self) -> &DelayRecorder {
+        &self.page_load
+    }
+
+    /// Pages begun, and objects and bytes that came in full.
+    pub fn loaded(&self) -> (u64, u64, u64) {
+        (self.pages_begun, self.objects, self.loaded_bytes)
+    }
+
+    fn begin(&mut self, now_us: u64, out: &mut Vec<Packet>) {
+        if self.stop_us.is_some_and(|stop_us| now_us >= stop_us) {
+            self.state = State::Done;
+            return;
+        }
+        let page = Page::draw(&self.config, &mut self.random);
+        self.pages_begun += 1;
+        self.client.ask(0, page.main_bytes, now_us, out);
+        self.state = State::Main(Loading { page, begun_us: now_us });
+    }
+
+    fn on_object(&mut self, bytes: NonZeroU32, asked_us: u64, now_us: u64) {
+        self.objects += 1;
+        self.loaded_bytes += u64::from(bytes.get());
+        self.object_load.record(now_us, now_us.saturating_sub(asked_us));
+        self.state = match std::mem::replace(&mut self.state, State::Done) {
+            State::Main(loading) => {
+                let until_us = now_us + loading.page.parsing_us;
+                State::Parsing { loading, until_us }
+            }
+            State::Embedded { loading, waiting, under_way } => {
+                State::Embedded { loading, waiting, under_way: under_way.saturating_sub(1) }
+            }
+            other => other,
+        };
+    }
+
+    /// Goes on as far as it can now.
+    fn go_on(&mut self, now_us: u64, out: &mut Vec<Packet>) {
+        match std::mem::replace(&mut self.state, State::Done) {
+            State::Reading { until_us } if until_us <= now_us => self.begin(now_us, out),
+            State::Parsing { loading, until_us } if until_us <= now_us => {
+                let waiting = loading.page.embedded_bytes.iter().copied().collect();
+                self.fetch(loading, waiting, 0, now_us, out);
+            }
+            State::Embedded { loading, waiting, under_way } => {
+                self.fetch(loading, waiting, under_way, now_us, out);
+            }
+            other => self.state = other,
+        }
+    }
+
+    fn fetch(
+        &mut self,
+        loading: Loading,
+        mut waiting: VecDeque<NonZeroU32>,
+        mut under_way: usize,
+        now_us: u64,
+        out: &mut Vec<Packet>,
+    ) {
+        while let (Some(bytes), Some(connection)) = (waiting.front(), self.client.idle_connection())
+        {
+            self.client.ask(connection, *bytes, now_us, out);
+            waiting.pop_front();
+            under_way += 1;
+        }
+        self.state = if under_way == 0 {
+            self.page_load.record(now_us, now_us.saturating_sub(loading.begun_us));
+            State::Reading { until_us: now_us + loading.page.reading_us }
+        } else {
+            State::Embedded { loading, waiting, under_way }
+        };
+    }
+}
+
+impl Endpoint for WebClient {
+    fn on_packet(&mut self, packet: &Packet, now_us: u64, out: &mut Vec<Packet>) {
+        if let Some(done) = self.client.on_packet(packet, now_us, out) {
+            self.on_object(done.bytes, done.asked_us, now_us);
+            self.go_on(now_us, out);
+        }
+    }
+
+    fn poll(&mut self, now_us: u64, out: &mut Vec<Packet>) {
+        self.client.poll(now_us, out);
+        while self.state_us().is_some_and(|at_us| at_us <= now_us) {
+            self.go_on(now_us, out);
+        }
+    }
+
+    fn next_deadline_us(&self) -> Option<u64> {
+        [self.client.next_deadline_us(), self.state_us()].into_iter().flatten().min()
+    }
+}
+
+impl WebClient {
+    /// When reading or parsing ends.
+    fn state_us(&self) -> Option<u64> {
+        match &self.state {
+            State::Reading { until_us } | State::Parsing { until_us, .. } => Some(*until_us),
+            State::Main(_) | State::Embedded { .. } | State::Done => None,
+        }
+    }
+}
+
+impl Measured for WebClient {
+    fn arrivals(&self) -> Option<&Arrivals> {
+        Some(self.client.arrivals())
+    }
+
+    fn app_delay(&self) -> Option<(&'static str, &DelayRecorder)> {
+        Some(("page load", &self.page_load))
+    }
+
+    fn figures(&self, figures: &mut Figures) {
+        figures.push("pages_begun_count", self.pages_begun as f64);
+        figures.push("pages_loaded_count", self.page_load.count() as f64);
+        figures.push("objects_loaded_count", self.objects as f64);
+        figures.push_delay_s("page_load", &self.page_load);
+        figures.push_delay_s("object_load", &self.object_load);
+    }
+}

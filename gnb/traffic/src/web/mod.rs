@@ -1,0 +1,73 @@
+//! Web browsing: pages of a main object and embedded objects, read for a while, then the next.
+//!
+//! The model is 3GPP2 C.R1002-0 "cdma2000 Evaluation Methodology" §4.1.3.2 (HTTP; the same as in
+//! NGMN's evaluation methodology and 3GPP R1-070674): sizes are truncated lognormal, the number of
+//! embedded objects is a capped Pareto less its least value, reading and parsing times are
+//! exponential. Objects are fetched as HTTP/1.1 does with persistent connections: the main object on
+//! one, then, once it is parsed, the embedded ones on as many as there are, each connection one at a
+//! time. Connections stay open from page to page; their windows restart after the time of reading
+//! (RFC 5681 §4.1).
+//!
+//! The model is of its time. A page of today has some 2 MB in 70 objects; `scale` multiplies all
+//! sizes and the keys for the number of objects are there for that.
+
+mod client;
+mod page;
+
+pub use client::WebClient;
+pub use page::Page;
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::{ConfigError, check};
+
+/// Web browsing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct WebConfig {
+    /// Parallel connections, 1..=16. Browsers use six to a host.
+    pub connections: u16,
+    /// Mean time between a loaded page and the next request, s (C.R1002: 30).
+    pub reading_mean_s: f64,
+    /// Mean time to parse the main object, s (C.R1002: 0.13).
+    pub parsing_mean_s: f64,
+    /// α of the number of embedded objects (C.R1002: 1.1).
+    pub embedded_alpha: f64,
+    /// k: what is taken off the Pareto variable and its least value (C.R1002: 2).
+    pub embedded_k: f64,
+    /// m: the largest value of the Pareto variable; at most m − k objects (C.R1002: 55).
+    pub embedded_m: f64,
+    /// Multiplies the size of every object.
+    pub scale: f64,
+    /// Size of a request, bytes (C.R1002: 350).
+    pub request_bytes: u32,
+}
+
+impl Default for WebConfig {
+    fn default() -> Self {
+        Self {
+            connections: 6,
+            reading_mean_s: 30.0,
+            parsing_mean_s: 0.13,
+            embedded_alpha: 1.1,
+            embedded_k: 2.0,
+            embedded_m: 55.0,
+            scale: 1.0,
+            request_bytes: 350,
+        }
+    }
+}
+
+impl WebConfig {
+    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+        check("app.web.connections", self.connections, 1..=16, "1 to 16")?;
+        check("app.web.reading_mean_s", self.reading_mean_s, 0.001..=3600.0, "1 ms to 1 h in s")?;
+        check("app.web.parsing_mean_s", self.parsing_mean_s, 0.0..=3600.0, "0 to 1 h in s")?;
+        check("app.web.embedded_alpha", self.embedded_alpha, 0.1..=10.0, "0.1 to 10")?;
+        check("app.web.embedded_k", self.embedded_k, 1e-3..=1000.0, "0.001 to 1000")?;
+        check("app.web.embedded_m", self.embedded_m, self.embedded_k..=1000.0, "k to 1000")?;
+        check("app.web.scale", self.scale, 1e-3..=1000.0, "0.001 to 1000")?;
+        check("app.web.request_bytes", self.request_bytes, 1..=65_536, "1 to 65536 bytes")
+    }
+}

@@ -1,0 +1,109 @@
+//! Vegas, C2TCP and Westwood: what they promise about queues and losses.
+
+use traffic::{CongestionAlgorithm, TcpConfig};
+
+use crate::pair::{Fate, Judge, Pair, coin, with};
+
+const RATE_BPS: u64 = 20_000_000;
+const FULL_BPS: f64 = 20e6 * 1448.0 / 1500.0;
+/// 1500 B at 20 Mbit/s.
+const PACKET_US: f64 = 600.0;
+
+/// Time-weighted quantiles of the wait, sampled each millisecond.
+fn waits_us(pair: &mut Pair, from_us: u64, to_us: u64) -> Vec<u64> {
+    let mut waits: Vec<u64> = (from_us / 1_000..to_us / 1_000)
+        .map(|ms| {
+            pair.run_until(ms * 1_000);
+            pair.down.wait_us(pair.now_us)
+        })
+        .collect();
+    waits.sort_unstable();
+    waits
+}
+
+/// Brakmo and Peterson 1995, §3.2.
+#[test]
+fn vegas_keeps_between_alpha_and_beta_segments_queued() {
+    let mut pair = Pair::tcp(with(CongestionAlgorithm::Vegas), RATE_BPS, 40_000, 1_000);
+    let waits = waits_us(&mut pair, 10_000_000, 60_000_000);
+    let packets = |quantile: usize| waits[waits.len() * quantile / 100] as f64 / PACKET_US;
+    // α = 2, β = 4; delayed acknowledgements release two at a time.
+    assert!((1.0..=4.5).contains(&packets(50)), "{}", packets(50));
+    assert!(packets(99) <= 6.0, "{}", packets(99));
+    let utilisation = pair.goodput_bps(10_000_000, 60_000_000) / FULL_BPS;
+    assert!(utilisation > 0.99, "{utilisation:.4}");
+    assert_eq!(pair.tcp_stats().lost_packets, 0);
+}
+
+/// With an empty queue and losses it is Reno, also where a round has too few samples to compare.
+#[test]
+fn vegas_under_random_loss_does_as_reno_does() {
+    let run = |congestion, loss: Judge| {
+        let mut pair = Pair::tcp(with(congestion), RATE_BPS, 40_000, 1_000);
+        pair.down.judge = loss;
+        pair.run_until(120_000_000);
+        pair.goodput_bps(5_000_000, 120_000_000)
+    };
+    let losses: [Judge; 2] = [
+        |_, n, _| if coin(n, 2_000) { Fate::Drop } else { Fate::Deliver },
+        |_, n, _| if coin(n, 20_000) { Fate::Drop } else { Fate::Deliver },
+    ];
+    for loss in losses {
+        let ratio = run(CongestionAlgorithm::Vegas, loss) / run(CongestionAlgorithm::Reno, loss);
+        assert!((0.6..1.3).contains(&ratio), "{ratio:.2}");
+    }
+}
+
+/// Mascolo et al. 2004, §4: losses that are not congestion.
+#[test]
+fn westwood_beats_reno_where_losses_are_random() {
+    let run = |congestion, delay_us| {
+        let mut pair = Pair::tcp(with(congestion), RATE_BPS, delay_us, 1_000);
+        pair.down.judge = |_, n, _| if coin(n, 5_000) { Fate::Drop } else { Fate::Deliver };
+        pair.run_until(120_000_000);
+        pair.goodput_bps(5_000_000, 120_000_000) / FULL_BPS
+    };
+    for delay_us in [40_000, 100_000] {
+        let (westwood, reno) = (
+            run(CongestionAlgorithm::Westwood, delay_us),
+            run(CongestionAlgorithm::Reno, delay_us),
+        );
+        assert!(westwood > 1.5 * reno, "{delay_us}: {westwood:.3} {reno:.3}");
+    }
+}
+
+/// Where losses are congestion it fills the link as Reno does with a buffer of one BDP.
+#[test]
+fn westwood_fills_a_link_with_tail_drop() {
+    let mut pair = Pair::tcp(with(CongestionAlgorithm::Westwood), RATE_BPS, 50_000, 84);
+    pair.run_until(60_000_000);
+    let utilisation = pair.goodput_bps(10_000_000, 60_000_000) / FULL_BPS;
+    assert!(utilisation > 0.97, "{utilisation:.4}");
+}
+
+/// Abbasloo et al. 2018: the RTT stays around the setpoint, whatever the buffer.
+#[test]
+fn c2tcp_holds_the_round_trip_at_its_setpoint() {
+    let config = TcpConfig { c2tcp_setpoint_us: Some(80_000), ..with(CongestionAlgorithm::C2tcp) };
+    let mut pair = Pair::tcp(config, RATE_BPS, 40_000, 5_000);
+    let waits = waits_us(&mut pair, 10_000_000, 60_000_000);
+    let rtt_us = |quantile: usize| 40_000 + waits[waits.len() * quantile / 100];
+    let mean_us = 40_000 + waits.iter().sum::<u64>() / waits.len() as u64;
+    assert!((50_000..=88_000).contains(&mean_us), "{mean_us}");
+    assert!(rtt_us(95) < 125_000, "{}", rtt_us(95));
+    let utilisation = pair.goodput_bps(10_000_000, 60_000_000) / FULL_BPS;
+    assert!(utilisation > 0.8, "{utilisation:.4}");
+}
+
+/// Abbasloo et al. 2019: the tuner brings the average RTT to the application's target.
+#[test]
+fn c2tcp_tunes_itself_to_the_target() {
+    for target_us in [60_000, 120_000] {
+        let config = TcpConfig { c2tcp_target_us: target_us, ..with(CongestionAlgorithm::C2tcp) };
+        let mut pair = Pair::tcp(config, RATE_BPS, 40_000, 5_000);
+        let waits = waits_us(&mut pair, 60_000_000, 160_000_000);
+        let mean_us = 40_000 + waits.iter().sum::<u64>() / waits.len() as u64;
+        let ratio = mean_us as f64 / target_us as f64;
+        assert!((0.7..1.2).contains(&ratio), "{target_us}: {mean_us}");
+    }
+}
