@@ -19,6 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("irazabal2021/codel.yaml", 60, false),
         ("irazabal2021/e5g_bdp.yaml", 60, false),
         ("irazabal2021/drql.yaml", 60, false),
+        ("ten_ues.yaml", 60, false),
         ("default.yaml", 60, false),
         ("default.yaml", 60, true),
         ("many_bearers.yaml", 2, false),

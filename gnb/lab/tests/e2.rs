@@ -153,6 +153,45 @@ fn kpm_serves_what_it_has_and_names_what_it_lacks() {
 }
 
 #[test]
+fn no_report_takes_the_traffic_of_another() {
+    let status = |triggers: &[EventTrigger]| {
+        // A sparse flow: most of the time its queue is empty when a report is taken, and shows only
+        // for what was forwarded since the last one.
+        let mut world = run("default.yaml", 3.0, &["ues[0].drbs[0].pipeline=fq_codel"]);
+        let styles = [ReportStyle::PipelineStatus];
+        let period = EventTrigger::Periodic { period_ms: 100 };
+        let first = world.subscribe(&tc(&period, &styles)).unwrap();
+        for trigger in triggers {
+            world.subscribe(&tc(trigger, &styles)).unwrap();
+        }
+        let arrived = indications(&mut world, 4_000_000);
+        let own = arrived.iter().filter(|indication| indication.subscription == first);
+        own.map(tc_message).collect::<Vec<_>>()
+    };
+    let alone = status(&[]);
+    assert!(alone.len() >= 9);
+    let shows_an_empty_queue = alone.iter().any(|message| match message {
+        IndicationMessage::PipelineStatus(states) => {
+            states[0].queues.iter().any(|queue| queue.backlog_packets == 0)
+        }
+        other => panic!("{other:?}"),
+    });
+    assert!(shows_an_empty_queue, "or there is nothing to be taken");
+    let never = |quantity| EventTrigger::Threshold {
+        quantity,
+        above: u32::MAX,
+        hysteresis: 0,
+        min_interval_ms: 0,
+    };
+    let others = [
+        never(Quantity::HeadOfLineAgeUs),
+        never(Quantity::MeanSojournUs),
+        EventTrigger::Periodic { period_ms: 7 },
+    ];
+    assert_eq!(status(&others), alone);
+}
+
+#[test]
 fn tc_status_and_inventory_show_pipeline_and_flows() {
     let mut world = run("default.yaml", 3.0, &["ues[0].drbs[0].pipeline=fq_codel"]);
     let styles = [ReportStyle::PipelineStatus, ReportStyle::FlowInventory];
@@ -242,19 +281,66 @@ fn refusals_name_cause_and_element() {
         ..elsewhere.clone()
     };
     let stale = Transaction { expected_revision: Some(99), ..replace("fq_codel") };
-    let feed = ForecastFeed { bearers: vec![forecast()] };
+    let uneven = v1::BearerForecast { drain_bytes: vec![1, 2], ..forecast() };
+    let strange = v1::BearerForecast { bearer: stranger, ..forecast() };
+    let ahead = v1::BearerForecast { origin_us: u64::MAX, ..forecast() };
+    let feed = |forecast| ControlMessage::ForecastFeed(ForecastFeed { bearers: vec![forecast] });
     let table = [
         (1, ControlMessage::Transaction(elsewhere), Cause::UnknownBearer, "bearer"),
         (1, ControlMessage::Transaction(by_f1ap), Cause::UnknownBearer, "bearer.ue"),
         (1, ControlMessage::Transaction(stale), Cause::StaleRevision, "expected_revision"),
         (2, ControlMessage::Transaction(replace("fq_codel")), Cause::Inconsistent, "header.style"),
-        (3, ControlMessage::ForecastFeed(feed), Cause::Unsupported, "forecast_feed"),
+        (3, feed(strange), Cause::UnknownBearer, "forecast_feed.bearers[0].bearer"),
+        (3, feed(ahead), Cause::OutOfRange, "forecast_feed.bearers[0].origin_us"),
+        (3, feed(uneven), Cause::Inconsistent, "forecast_feed.bearers[0].drain_bytes"),
     ];
     for (style, message, expected, element) in table {
         let outcome = control(&mut world, style, &message);
         assert_eq!(cause(&outcome), (expected, element), "{outcome:?}");
     }
     assert_eq!(world.summary().bearers[0].revision, 1, "nothing changed");
+}
+
+#[test]
+fn a_forecast_feed_reaches_the_pacer() {
+    // The CU is 10 ms from the DU. The feed says that the radio takes next to nothing and the RLC
+    // shall hold one packet. That is believed, until it proves wrong for long or is stale.
+    let pipeline = "ues[0].drbs[0].pipeline={name: ahead, classifier: {round_robin: {first: 0, \
+                    count: 1}}, queues: [{first: 0, count: 1, discipline: {fifo: {drop: tail}}, \
+                    limit_packets: null, limit_bytes: null, policer: null, shaper: null}], \
+                    scheduler: round_robin, pacer: {forecast: {stale_us: 200000}}, \
+                    buffer: {packets: 4000, bytes: 6000000, overflow: tail}}";
+    let flows = "flows=[{name: udp, kind: udp_cbr, rate_kbps: 60000}]";
+    let split = "split={f1_delay_us: 10000}";
+    let mut world = World::new(&scenario("default.yaml", &[pipeline, flows, split])).unwrap();
+    let goodput = |world: &mut World, until_us| {
+        let before = world.flow_samples()[0].goodput_bytes;
+        let from_us = world.now_us();
+        world.step_until(until_us, &mut |_| {});
+        (world.flow_samples()[0].goodput_bytes - before) * 8 / (until_us - from_us)
+    };
+    goodput(&mut world, 1_000_000);
+    let unfed_mbps = goodput(&mut world, 2_000_000);
+    assert!(unfed_mbps >= 36, "{unfed_mbps} Mbit/s by persistence");
+    let before = world.flow_samples()[0].goodput_bytes;
+    while world.now_us() < 2_200_000 {
+        let little = v1::BearerForecast {
+            origin_us: world.epoch_us() + world.now_us() - 10_000,
+            limit_bytes: vec![1_500],
+            drain_bytes: vec![10],
+            ..forecast()
+        };
+        let feed = ControlMessage::ForecastFeed(ForecastFeed { bearers: vec![little] });
+        let outcome = control(&mut world, 3, &feed);
+        assert!(matches!(outcome, ControlOutcome::Accepted { revision: 2, .. }), "{outcome:?}");
+        let next_us = world.now_us() + 10_000;
+        world.step_until(next_us, &mut |_| {});
+    }
+    let fed_mbps = (world.flow_samples()[0].goodput_bytes - before) * 8 / 200_000;
+    assert!(fed_mbps < unfed_mbps / 2, "{fed_mbps} Mbit/s while fed, {unfed_mbps} before");
+    goodput(&mut world, 3_000_000);
+    let after_mbps = goodput(&mut world, 4_000_000);
+    assert!(after_mbps >= 36, "{after_mbps} Mbit/s by persistence again");
 }
 
 fn forecast() -> v1::BearerForecast {

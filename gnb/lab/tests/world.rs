@@ -5,6 +5,7 @@ mod common;
 
 use common::{flow, run, scenario};
 use gnb_lab::world::{Summary, World};
+use tc_rf::templates::{self, TemplateParams};
 
 #[test]
 fn a_greedy_flow_bloats_the_default_bearer_and_fq_codel_cures_it() {
@@ -95,6 +96,28 @@ fn no_packet_vanishes_between_server_and_ue() {
     assert_conserved(&run("default.yaml", 12.0, &[udp, codel]).summary());
 }
 
+/// The radio is no bottleneck to be told about losses: the RLC buffer holds seconds. What fills it,
+/// and what does not, is the congestion control.
+#[test]
+fn each_congestion_control_runs_and_some_keep_the_buffer_short() {
+    let measure = |flow_keys: &str| {
+        let bulk = format!("flows=[{{name: bulk, kind: tcp, hystart: false, {flow_keys}}}]");
+        let summary = run("default.yaml", 12.0, &[&bulk]).summary();
+        let bulk = flow(&summary, "bulk");
+        (bulk.goodput_mbps, bulk.one_way_delay_ms.mean)
+    };
+    let (cubic_mbps, cubic_ms) = measure("congestion_control: cubic");
+    for control in ["reno", "westwood", "c2tcp", "cubic, pacing: true", "cubic, accecn: true"] {
+        let (mbps, _) = measure(&format!("congestion_control: {control}"));
+        assert!(mbps > 0.6 * cubic_mbps, "{control}: {mbps} of {cubic_mbps} Mbit/s");
+    }
+    for control in ["vegas", "bbr", "bbr3", "c2tcp, c2tcp_setpoint_ms: 60"] {
+        let (mbps, ms) = measure(&format!("congestion_control: {control}"));
+        assert!(mbps > 0.5 * cubic_mbps, "{control}: {mbps} of {cubic_mbps} Mbit/s");
+        assert!(ms < 0.4 * cubic_ms, "{control}: {ms} of {cubic_ms} ms");
+    }
+}
+
 #[test]
 fn each_layer_adds_its_delay() {
     let delay = |overrides: &[&str]| {
@@ -161,6 +184,91 @@ fn a_trace_bounds_what_the_radio_carries() {
 }
 
 #[test]
+fn a_managed_queue_that_drops_nothing_costs_no_capacity() {
+    // Bursts and gaps: what the MAC may draw is what this slot offers, not what the last one did.
+    let directory = std::env::temp_dir().join(format!("gnb-lab-bursts-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let lines: String = (1..=1000)
+        .flat_map(|ms| std::iter::repeat_n(format!("{ms}\n"), [0, 5, 0, 1, 0, 0, 9][ms % 7]))
+        .collect();
+    let path = directory.join("bursts.down");
+    std::fs::write(&path, lines).unwrap();
+    let channel = format!("ues[0].channel={{mahimahi: {{path: {}}}}}", path.display());
+    let goodput = |aqm: &str| {
+        let aqm = format!("ues[0].drbs[0].rlc.aqm={aqm}");
+        let flows = "flows=[{name: udp, kind: udp_cbr, rate_kbps: 60000}]";
+        let limit = "ues[0].drbs[0].rlc.limit_bytes=1000000000";
+        run("default.yaml", 5.0, &[&channel, flows, "cell.tdd=", limit, &aqm]).summary().flows[0]
+            .goodput_mbps
+    };
+    let fifo = goodput("");
+    assert!(fifo > 20.0, "{fifo} Mbit/s");
+    for aqm in [
+        "head_drop",
+        "{bode: {bound_us: 10000000}}",
+        "{codel: {target_us: 9000000, interval_us: 10000000}}",
+    ] {
+        let managed = goodput(aqm);
+        assert!((managed / fifo - 1.0).abs() < 0.01, "{aqm}: {managed} of {fifo} Mbit/s");
+    }
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
+fn an_opportunity_that_fits_a_datagram_with_its_headers_carries_each_whole() {
+    // One opportunity each 10 ms, and as many datagrams of 1500 bytes.
+    let directory = std::env::temp_dir().join(format!("gnb-lab-whole-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let lines: String = (1..=100).map(|n| format!("{}\n", 10 * n)).collect();
+    let path = directory.join("slow.down");
+    std::fs::write(&path, lines).unwrap();
+    let worst_ms = |bytes: u32| {
+        let path = path.display();
+        let channel =
+            format!("ues[0].channel={{mahimahi: {{path: {path}, opportunity_bytes: {bytes}}}}}");
+        let flows = "flows=[{name: udp, kind: udp_cbr, rate_kbps: 600, packet_bytes: 1500}]";
+        let aqm = "ues[0].drbs[0].rlc.aqm={bode: {bound_us: 5000}}";
+        run("default.yaml", 5.0, &[&channel, flows, "cell.tdd=", aqm]).summary().flows[0]
+            .queuing_ms
+            .max
+    };
+    // What remains of a datagram waits for the next opportunity, where no queue reaches it.
+    assert!(worst_ms(1506) <= 10.5, "{} ms", worst_ms(1506));
+    assert!(worst_ms(1500) > 10.5, "{} ms", worst_ms(1500));
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
+fn the_mac_draws_from_managed_bearers_by_priority() {
+    // Ten datagrams each 20 ms for two flows of seven: the first bearer has what it wants, whatever
+    // the order in the file.
+    let directory = std::env::temp_dir().join(format!("gnb-lab-drawn-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let lines: String = (1..=50).map(|n| format!("{}\n", 20 * n).repeat(10)).collect();
+    let path = directory.join("bursts.down");
+    std::fs::write(&path, lines).unwrap();
+    let channel = format!(
+        "ues[0].channel={{mahimahi: {{path: {}, opportunity_bytes: 1506}}}}",
+        path.display()
+    );
+    let flow = |id: u8| format!("{{name: f{id}, kind: udp_cbr, rate_kbps: 4000, drb: {id}}}");
+    let flows = format!("flows=[{}, {}]", flow(1), flow(2));
+    let drb = |id: u8| {
+        format!("{{id: {id}, priority: {id}, rlc: {{aqm: {{bode: {{bound_us: 30000}}}}}}}}")
+    };
+    for drbs in [format!("[{}, {}]", drb(1), drb(2)), format!("[{}, {}]", drb(2), drb(1))] {
+        let set = format!("ues[0].drbs={drbs}");
+        let summary = run("default.yaml", 5.0, &[&set, &flows, &channel, "cell.tdd="]).summary();
+        let [first, second] = &summary.flows[..] else { panic!("two flows") };
+        assert!(first.goodput_mbps > 3.8 && second.goodput_mbps < 2.1, "{drbs}: {summary:?}");
+        assert!(first.queuing_ms.max < 21.0, "{drbs}: {} ms", first.queuing_ms.max);
+        // What the MAC has drawn leaves at once: it is not left over behind the first bearer's.
+        assert!(second.queuing_ms.max < 31.0, "{drbs}: {} ms", second.queuing_ms.max);
+    }
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
 fn a_trace_that_is_none_is_named_with_its_line() {
     let directory = std::env::temp_dir().join(format!("gnb-lab-bad-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
@@ -204,10 +312,30 @@ fn a_compressed_trace_is_read_and_a_bomb_is_not() {
 
 #[test]
 fn codel_in_the_rlc_keeps_its_queue_short() {
-    let base = run("irazabal2021/vanilla.yaml", 15.0, &[]).summary();
-    let codel = run("irazabal2021/codel.yaml", 15.0, &[]).summary();
+    let near = ["flows[0].core_delay_us=1000"];
+    let base = run("irazabal2021/vanilla.yaml", 15.0, &near).summary();
+    let codel = run("irazabal2021/codel.yaml", 15.0, &near).summary();
     let p95 = |summary: &Summary| summary.bearers[0].rlc_sojourn_ms.p95;
     assert!(p95(&base) > 500.0, "FIFO p95 {} ms", p95(&base));
     assert!(p95(&codel) < 50.0, "CoDel p95 {} ms", p95(&codel));
     assert!(codel.bearers[0].rlc_dropped_packets > 0, "CoDel tells the sender by dropping");
+}
+
+#[test]
+fn a_bound_on_bulk_holds_in_our_own_template_and_without_one_the_download_queues() {
+    let measure = |bulk_bound_us| {
+        let params = TemplateParams { bulk_bound_us, ..TemplateParams::default() };
+        let pipeline = serde_json::to_string(&templates::sojourn(&params)).unwrap();
+        let pipeline = format!("ues[0].drbs[0].pipeline={pipeline}");
+        let summary = run("default.yaml", 20.0, &[&pipeline]).summary();
+        let (bulk, ping) = (flow(&summary, "bulk"), flow(&summary, "ping").rtt_ms.unwrap());
+        (bulk.one_way_delay_ms.p99, bulk.goodput_mbps, ping.p95)
+    };
+    let (queued_ms, goodput_mbps, ping_ms) = measure(None);
+    assert!(queued_ms > 300.0, "{queued_ms} ms");
+    let (bounded_ms, bounded_mbps, bounded_ping_ms) = measure(Some(40_000));
+    // The bound, and the way from the server.
+    assert!(bounded_ms < 60.0, "{bounded_ms} ms");
+    assert!(bounded_mbps > 0.9 * goodput_mbps, "{bounded_mbps} of {goodput_mbps} Mbit/s");
+    assert!(ping_ms < 20.0 && bounded_ping_ms < 20.0, "{ping_ms} and {bounded_ping_ms} ms");
 }

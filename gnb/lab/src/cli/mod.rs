@@ -5,6 +5,7 @@
 
 mod load;
 mod progress;
+mod reproduce;
 mod run;
 mod serve;
 mod table;
@@ -30,6 +31,8 @@ enum Command {
     Run(run::RunArgs),
     /// Pace a scenario to the wall clock behind the E2 gateway.
     Serve(serve::ServeArgs),
+    /// Replay the experiments of a paper and print paper beside here.
+    Reproduce(reproduce::ReproduceArgs),
     /// Answer AQM conformance vectors: one JSON object a line on stdin, one on stdout.
     ReplayAqm,
     /// Print a JSON schema.
@@ -74,6 +77,7 @@ pub fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Serve(args) => serve::serve(args),
+        Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::ReplayAqm => replay(),
         Command::Schema { of: SchemaOf::Scenario } => {
             print_line(&format!("{:#}", scenario::json_schema()))

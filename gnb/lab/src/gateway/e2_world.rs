@@ -183,7 +183,7 @@ pub struct FlowMeasurement {
     pub flow: String,
     /// Application bytes that arrived in order.
     pub goodput_bytes: u64,
-    /// Its last round trip, of a ping.
+    /// Its last round trip, of a ping or an echoed call.
     pub rtt_us: Option<u64>,
 }
 

@@ -2,14 +2,17 @@
 
 use std::fmt::Write;
 
-use super::plots::{self, Line};
+use traffic::UeSide;
+use traffic::video::ChunkLog;
+
 use super::trail::{BIN_US, Trail};
+use crate::plots::{self, Line};
 use crate::world::{DelayMs, Summary, World};
 
 /// Flows drawn one by one; a run of many has its table.
 const MAX_LINES: usize = 8;
 
-const STYLE: &str = "body{font:14px sans-serif;max-width:900px;margin:2em auto;color:#222}\
+pub(crate) const STYLE: &str = "body{font:14px sans-serif;max-width:900px;margin:2em auto;color:#222}\
     table{border-collapse:collapse;margin:1em 0}\
     th,td{padding:.25em .7em;text-align:right;border-bottom:1px solid #ddd}\
     th:first-child,td:first-child{text-align:left}code{background:#f4f4f4;padding:.1em .3em}";
@@ -32,8 +35,9 @@ pub(super) fn page(summary: &Summary, trail: &Trail, world: &World, command: &st
         summary.cell.used_rb_pct,
     );
     flow_table(&mut page, summary);
+    app_table(&mut page, summary);
     bearer_table(&mut page, summary);
-    for plot in [delay(world), queue(trail), throughput(world), used(trail)] {
+    for plot in [delay(world), queue(trail), throughput(world), used(trail), video(world)] {
         page.push_str(&plot);
     }
     page.push_str("</body></html>\n");
@@ -62,6 +66,24 @@ fn flow_table(page: &mut String, summary: &Summary) {
             rtt(|rtt| rtt.p50),
             rtt(|rtt| rtt.p95),
         );
+    }
+    page.push_str("</table>");
+}
+
+/// What applications say of themselves: a row per number.
+fn app_table(page: &mut String, summary: &Summary) {
+    if summary.flows.iter().all(|flow| flow.app.is_empty()) {
+        return;
+    }
+    page.push_str("<h2>Applications</h2><table><tr><th>flow</th><th>figure</th><th></th></tr>");
+    for flow in &summary.flows {
+        for (name, value) in flow.app.iter() {
+            let _ = write!(
+                page,
+                "<tr><td>{}</td><td>{name}</td><td>{value:.3}</td></tr>",
+                escape(&flow.name),
+            );
+        }
     }
     page.push_str("</table>");
 }
@@ -97,19 +119,19 @@ fn delay(world: &World) -> String {
     };
     let lines: Vec<Line> = world
         .flows()
-        .filter_map(|(name, kind, flow)| match (kind, flow.rtt()) {
-            ("ping", Some(rtt)) => {
-                Some(Line { name: format!("{name} RTT"), points: series(rtt.samples()) })
-            }
-            ("voip", _) => Some(Line {
-                name: format!("{name} one way"),
-                points: series(flow.one_way_delay().samples()),
-            }),
-            _ => None,
+        .filter_map(|(name, kind, flow)| {
+            let (what, delay) = match kind {
+                "ping" => ("RTT", flow.rtt()?),
+                "voip" => ("one way", flow.one_way_delay()),
+                // Pages and chunks take seconds and would flatten the rest.
+                "game" | "call" => flow.app_delay()?,
+                _ => return None,
+            };
+            Some(Line { name: format!("{name} {what}"), points: series(delay.samples()) })
         })
         .take(MAX_LINES)
         .collect();
-    plots::svg("Delay", "ms", &lines)
+    plots::over_time("Delay", "ms", &lines)
 }
 
 fn throughput(world: &World) -> String {
@@ -127,7 +149,31 @@ fn throughput(world: &World) -> String {
             Line { name: name.to_owned(), points }
         })
         .collect();
-    plots::svg("Goodput", "Mbit/s", &lines)
+    plots::over_time("Goodput", "Mbit/s", &lines)
+}
+
+/// Buffers and bit rates of video players; nothing without one.
+fn video(world: &World) -> String {
+    let players = world.flows().filter_map(|(name, _, flow)| match &flow.ue {
+        UeSide::Video(player) => Some((name, player)),
+        _ => None,
+    });
+    let (mut buffers, mut rates) = (Vec::new(), Vec::new());
+    for (name, player) in players.take(MAX_LINES) {
+        let at_s = |chunk: &ChunkLog| chunk.at_us as f64 / 1e6;
+        let rungs = player.manifest().rates_bps();
+        let rate = |chunk: &ChunkLog| rungs.get(usize::from(chunk.rung)).map(|bps| bps / 1e6);
+        let log = player.log();
+        let buffer = log.iter().map(|chunk| (at_s(chunk), chunk.buffer_us as f64 / 1e6)).collect();
+        let rate = log.iter().filter_map(|chunk| Some((at_s(chunk), rate(chunk)?))).collect();
+        buffers.push(Line { name: name.to_owned(), points: buffer });
+        rates.push(Line { name: name.to_owned(), points: rate });
+    }
+    if buffers.is_empty() {
+        return String::new();
+    }
+    plots::over_time("Video bit rate", "Mbit/s", &rates)
+        + &plots::over_time("Video buffer", "s", &buffers)
 }
 
 fn queue(trail: &Trail) -> String {
@@ -141,12 +187,13 @@ fn queue(trail: &Trail) -> String {
         name: "head of line".to_owned(),
         points: timed(trail.points.iter().map(|point| point.hol_us as f64 / 1e3)),
     };
-    plots::svg("Queues", "MB", &lines) + &plots::svg("RLC head-of-line age", "ms", &[hol])
+    plots::over_time("Queues", "MB", &lines)
+        + &plots::over_time("RLC head-of-line age", "ms", &[hol])
 }
 
 fn used(trail: &Trail) -> String {
     let line = Line { name: "used".to_owned(), points: timed(trail.used_rb_pct().into_iter()) };
-    plots::svg("Used resource blocks", "%", &[line])
+    plots::over_time("Used resource blocks", "%", &[line])
 }
 
 /// Values of the bins with the middle of each in seconds.
@@ -155,7 +202,7 @@ fn timed(values: impl Iterator<Item = f64>) -> Vec<(f64, f64)> {
     values.enumerate().map(|(index, value)| ((index as f64 + 0.5) * bin_s, value)).collect()
 }
 
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

@@ -2,7 +2,6 @@
 //! `packets.parquet` if wanted, and `report.html`.
 
 mod html;
-mod plots;
 mod tables;
 mod trail;
 
@@ -13,6 +12,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use crate::world::World;
+pub(crate) use html::{STYLE, escape};
 use tables::{BearerTable, PacketTable};
 use trail::Trail;
 

@@ -179,8 +179,9 @@ impl PacketTable {
     }
 }
 
-/// `flows.parquet`: samples of flows. `quantity` is `rtt` or `one_way` (µs, at the time measured)
-/// or `goodput_bytes` (cumulative).
+/// `flows.parquet`: samples of flows. `quantity` is `rtt`, `one_way` or `app_delay` (µs, at the time
+/// measured; the last is what the application judges itself by: frame, action to screen, page load,
+/// chunk) or `goodput_bytes` (cumulative).
 pub(super) fn write_flows(path: &Path, world: &World) -> Result<(), RecordingError> {
     let schema = "message flows {
         required binary flow (UTF8);
@@ -194,8 +195,10 @@ pub(super) fn write_flows(path: &Path, world: &World) -> Result<(), RecordingErr
         let rtt = flow.rtt().map(|rtt| rtt.samples().to_vec()).unwrap_or_default();
         let one_way = flow.one_way_delay().samples().to_vec();
         let goodput = cumulative_goodput(flow, world.now_us());
-        for (quantity, samples) in [("rtt", rtt), ("one_way", one_way), ("goodput_bytes", goodput)]
-        {
+        let app = flow.app_delay().map(|(_, delay)| delay.samples().to_vec()).unwrap_or_default();
+        let quantities =
+            [("rtt", rtt), ("one_way", one_way), ("app_delay", app), ("goodput_bytes", goodput)];
+        for (quantity, samples) in quantities {
             if samples.is_empty() {
                 continue;
             }

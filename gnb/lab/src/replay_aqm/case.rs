@@ -1,57 +1,18 @@
-//! Runs one case.
+//! Runs one case of `fifo`, `codel` or `fq_codel`.
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr};
 
 use e2sm_tc::v1::{BufferLimit, FifoDrop, Overflow};
 use tc_rf::queueing::{
     CodelParams, Discipline, Place, QueueConfig, QueueRules, QueueState, Queues, SchedulerConfig,
 };
-use tc_rf::{Ecn, FiveTuple};
 
-use super::input::{Case, Enqueue, Kind, Queue};
+use super::input::{Enqueue, Kind, KindCase, Queue};
 use super::output::{Codel, Flow, Packet, Step};
-
-/// A packet of a case.
-#[derive(Clone, Debug)]
-struct Replayed {
-    flow: u32,
-    size: u32,
-    ecn: Ecn,
-}
-
-impl tc_rf::Packet for Replayed {
-    fn len_bytes(&self) -> u32 {
-        self.size
-    }
-    fn flow(&self) -> FiveTuple {
-        // The case says which queue a packet belongs to: nothing is classified.
-        let nowhere = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-        FiveTuple {
-            source: nowhere,
-            destination: nowhere,
-            source_port: 0,
-            destination_port: 0,
-            protocol: 0,
-        }
-    }
-    fn dscp(&self) -> u8 {
-        0
-    }
-    fn qfi(&self) -> Option<u8> {
-        None
-    }
-    fn ecn(&self) -> Ecn {
-        self.ecn
-    }
-    fn set_ce(&mut self) {
-        self.ecn = Ecn::Ce;
-    }
-    fn set_dscp(&mut self, _dscp: u8) {}
-}
+use super::packet::Replayed;
 
 /// The steps of a case, one per dequeue event.
-pub(super) fn replay(case: &Case) -> Vec<Step> {
+pub(super) fn replay(case: &KindCase) -> Vec<Step> {
     let mut bench = Bench::new(case);
     let mut steps = Vec::new();
     for event in &case.events {
@@ -76,7 +37,7 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(case: &Case) -> Self {
+    fn new(case: &KindCase) -> Self {
         let parameters = &case.queue;
         let flows: Vec<u32> = match parameters.kind {
             Kind::Fifo | Kind::Codel => vec![0],
@@ -100,7 +61,7 @@ impl Bench {
     }
 
     fn enqueue(&mut self, enq: Enqueue, now_us: u64) {
-        let packet = Replayed { flow: enq.flow, size: enq.size, ecn: enq.ecn.into() };
+        let packet = Replayed::new(&enq, 0);
         self.seen.insert(enq.flow);
         // Every flow of the case has its queue.
         let _ = self.queues.enqueue(self.index(enq.flow), packet, now_us, &mut ());

@@ -2,17 +2,51 @@
 
 use std::ops::RangeInclusive;
 
+use e2sm_tc::v1::{BufferLimit, Overflow, QueueId, QueueSet, Scheduler};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use tc_rf::Ecn;
 
 /// Longest IP packet.
 const SIZE_BYTES: RangeInclusive<u32> = 1..=65_535;
 
-/// A queue and what happens to it. Other keys at this level are notes and are not read.
+/// A case of either form. Other keys at its top level are notes and are not read.
+#[derive(Clone, Debug)]
+pub(super) enum Case {
+    /// One of three kinds of queue.
+    Kind(KindCase),
+    /// Any queues and scheduler, in the words of the service model.
+    Model(ModelCase),
+}
+
+/// A queue and what happens to it.
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct Case {
+pub(super) struct KindCase {
     pub(super) queue: Queue,
     pub(super) events: Vec<Event>,
+}
+
+/// Stages 3 to 5 of a pipeline and what happens to them.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct ModelCase {
+    pub(super) queues: Vec<QueueSet>,
+    #[serde(default = "round_robin")]
+    pub(super) scheduler: Scheduler,
+    #[serde(default = "buffer")]
+    pub(super) buffer: BufferLimit,
+    /// Of the disciplines' random numbers.
+    #[serde(default)]
+    pub(super) seed: u64,
+    pub(super) events: Vec<Event>,
+}
+
+fn round_robin() -> Scheduler {
+    Scheduler::RoundRobin
+}
+
+fn buffer() -> BufferLimit {
+    BufferLimit { packets: limit_pkts(), bytes: u32::MAX, overflow: Overflow::Tail }
 }
 
 /// Kinds of queue.
@@ -84,6 +118,9 @@ pub(super) struct Enqueue {
     pub(super) size: u32,
     #[serde(default)]
     pub(super) ecn: Codepoint,
+    /// Its queue by id, where there are queues to choose from; the first when absent.
+    #[serde(default)]
+    pub(super) queue: Option<QueueId>,
 }
 
 /// ECN codepoints.
@@ -110,51 +147,97 @@ impl From<Codepoint> for Ecn {
 
 impl Case {
     /// A case, or the place of what is wrong with it and why.
-    pub(super) fn parse(value: serde_json::Value) -> Result<Self, String> {
+    pub(super) fn parse(value: Value) -> Result<Self, String> {
         // The derived reader would take an array for a struct.
         if !value.is_object() {
             return Err("line: expected a JSON object".to_owned());
         }
-        let case: Self = serde_path_to_error::deserialize(value).map_err(|error| {
-            let path = match error.path().to_string() {
-                path if path == "." => "line".to_owned(),
-                path => path,
-            };
-            format!("{path}: {}", error.into_inner())
-        })?;
-        case.check()?;
-        Ok(case)
+        let (kind, model) = (value.get("queue").is_some(), value.get("queues").is_some());
+        match (kind, model) {
+            (true, true) => Err("queues: beside queue, expected one of them".to_owned()),
+            (_, false) => {
+                let case: KindCase = read(value)?;
+                case.check()?;
+                Ok(Self::Kind(case))
+            }
+            (false, true) => {
+                let case: ModelCase = read(value)?;
+                case.check()?;
+                Ok(Self::Model(case))
+            }
+        }
     }
+}
 
+fn read<T: DeserializeOwned>(value: Value) -> Result<T, String> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let path = match error.path().to_string() {
+            path if path == "." => "line".to_owned(),
+            path => path,
+        };
+        format!("{path}: {}", error.into_inner())
+    })
+}
+
+impl KindCase {
     fn check(&self) -> Result<(), String> {
         let queue = &self.queue;
         within("queue.interval_us", queue.interval_us, &(1..=u32::MAX))?;
         within("queue.limit_pkts", queue.limit_pkts, &(1..=u32::MAX / 2))?;
         within("queue.quantum_bytes", queue.quantum_bytes, &(1..=u32::MAX))?;
-        let mut last_us = 0;
+        check_events(&self.events)?;
+        let placed = |event: &Event| event.enq.is_some_and(|enq| enq.queue.is_some());
+        match self.events.iter().position(placed) {
+            Some(i) => Err(format!("events[{i}].enq.queue: expected only with queues")),
+            None => Ok(()),
+        }
+    }
+}
+
+impl ModelCase {
+    fn check(&self) -> Result<(), String> {
+        if let Some(i) = self.queues.iter().position(|set| set.policer.is_some()) {
+            return Err(format!("queues[{i}].policer: expected none, stage 2 is not replayed"));
+        }
+        check_events(&self.events)?;
         for (i, event) in self.events.iter().enumerate() {
-            if event.t_us < last_us {
-                return Err(format!(
-                    "events[{i}].t_us: {}, expected at least {last_us} as before",
-                    event.t_us
-                ));
-            }
-            last_us = event.t_us;
-            match (&event.enq, event.deq) {
-                (Some(enq), None) => {
-                    within(&format!("events[{i}].enq.size"), enq.size, &SIZE_BYTES)?;
-                }
-                (None, Some(_)) => {}
-                (Some(_), Some(_)) => {
-                    return Err(format!("events[{i}]: enq and deq, expected one of them"));
-                }
-                (None, None) => {
-                    return Err(format!("events[{i}]: expected enq or deq"));
-                }
+            let Some(queue) = event.enq.and_then(|enq| enq.queue) else { continue };
+            let there = |set: &QueueSet| {
+                (u32::from(set.first)..u32::from(set.first) + u32::from(set.count))
+                    .contains(&u32::from(queue))
+            };
+            if !self.queues.iter().any(there) {
+                return Err(format!("events[{i}].enq.queue: {queue}, expected one of queues"));
             }
         }
         Ok(())
     }
+}
+
+fn check_events(events: &[Event]) -> Result<(), String> {
+    let mut last_us = 0;
+    for (i, event) in events.iter().enumerate() {
+        if event.t_us < last_us {
+            return Err(format!(
+                "events[{i}].t_us: {}, expected at least {last_us} as before",
+                event.t_us
+            ));
+        }
+        last_us = event.t_us;
+        match (&event.enq, event.deq) {
+            (Some(enq), None) => {
+                within(&format!("events[{i}].enq.size"), enq.size, &SIZE_BYTES)?;
+            }
+            (None, Some(_)) => {}
+            (Some(_), Some(_)) => {
+                return Err(format!("events[{i}]: enq and deq, expected one of them"));
+            }
+            (None, None) => {
+                return Err(format!("events[{i}]: expected enq or deq"));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn within(path: &str, value: u32, range: &RangeInclusive<u32>) -> Result<(), String> {

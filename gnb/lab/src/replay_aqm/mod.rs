@@ -1,24 +1,34 @@
 //! AQM conformance vectors: a queue set-up with arrivals and dequeue times in, what came out and
 //! the inner state at each dequeue out. One JSON object a line each way.
 //!
-//! The queues are those of the TC RAN function, without classifier, policer, shaper and pacer:
+//! The queues are those of the TC RAN function, without classifier, policer and pacer. A case with
+//! `queue` is one of three kinds:
 //! - `fifo` and `codel` are one queue that refuses arrivals beyond `limit_pkts`; `flow` is a label.
 //! - `fq_codel` has one CoDel queue per `flow` under deficit round robin; beyond `limit_pkts` in all
 //!   queues, packets go from the head of the one with most bytes (RFC 8290 §4.1).
+//!
+//! A case with `queues` has any queue sets, `scheduler` and `buffer` in the words of the service
+//! model (E2SM-TC v1, JSON notation), shapers included, and a `seed`; an arrival names its `queue`.
+//! It is answered with the inner state of each discipline, under the names of its RFC or paper.
 //!
 //! A line that is not a case is answered with `{"id": …, "error": "place: reason"}`, with a null id
 //! where it has none, and the next line is read.
 
 mod case;
 mod input;
+mod model;
+#[cfg(test)]
+mod model_tests;
 mod output;
+mod packet;
+mod state;
 #[cfg(test)]
 mod tests;
 
 use std::io::{self, BufRead, Write};
 
 use input::Case;
-use output::{Answer, Failure};
+use output::{Answer, Failure, Steps};
 
 /// What a run did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,8 +74,12 @@ fn answer(line: &[u8]) -> Result<Answer, Failure> {
     let value: serde_json::Value = serde_json::from_slice(line)
         .map_err(|error| Failure::new(serde_json::Value::Null, format!("line: {error}")))?;
     let id = value.get("id").cloned().unwrap_or_default();
-    match Case::parse(value) {
-        Ok(case) => Ok(Answer { id, steps: case::replay(&case) }),
+    let steps = Case::parse(value).and_then(|case| match case {
+        Case::Kind(case) => Ok(Steps::Kind(case::replay(&case))),
+        Case::Model(case) => model::replay(case).map(Steps::Model),
+    });
+    match steps {
+        Ok(steps) => Ok(Answer { id, steps }),
         Err(error) => Err(Failure::new(id, error)),
     }
 }

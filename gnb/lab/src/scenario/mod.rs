@@ -3,27 +3,41 @@
 //! [`LoadedScenario::from_file`] reads, parses and checks; every error names the file, the path in
 //! the file and what was expected. [`json_schema`] is the same model as JSON schema.
 
+mod channel;
 mod check;
+mod check_flow;
+mod check_tcp;
 mod error;
 mod file;
+mod flow;
+mod flow_config;
 mod flow_ue;
+mod ip_version;
+mod link;
 mod model;
 mod overrides;
 mod pipeline;
+mod rlc;
+mod scheduler;
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+pub use channel::{
+    AtEnd, Channel, CqiSeries, GaussMarkov, Mahimahi, McsSeries, Missing, Mobility,
+    MobilityPattern, UccColumn, UccCsv,
+};
 pub use error::ScenarioError;
 pub(crate) use error::Violation;
 pub use file::{MAX_SCENARIO_BYTES, MAX_TRACE_BYTES, read_bounded};
-pub use model::{
-    Cell, Channel, CongestionControl, Drb, Flow, FlowKind, FlowUe, MacScheduler, Mahimahi,
-    McsSeries, McsTable, Rat, Reserved, Rlc, RlcAqm, RlcCodel, RlcMode, Scenario, Split, Tdd, Ue,
-};
+pub use flow::{CongestionControl, EcnField, Flow, FlowKind, FlowUe, IpVersion};
+pub use link::{F1, Harq, RlcStatusTold, UeHarq, UplinkAccess};
+pub use model::{Cell, Drb, McsTable, Rat, Reserved, ResourceAllocation, Scenario, Split, Tdd, Ue};
 pub use overrides::Override;
 pub use pipeline::{PipelineSpec, TRANSPARENT};
+pub use rlc::{Rlc, RlcAqm, RlcBode, RlcCodel, RlcMode, RlcPie};
+pub use scheduler::{MacScheduler, PfGranularity, SchedulerKind, SliceSpec, UeScheduler};
 
 /// A scenario that has been checked, with what its relative paths are relative to.
 #[derive(Clone, Debug, PartialEq)]

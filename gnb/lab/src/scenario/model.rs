@@ -5,7 +5,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::channel::Channel;
+use super::flow::Flow;
+use super::link::{F1, Harq, UeHarq, UplinkAccess};
 use super::pipeline::PipelineSpec;
+use super::rlc::Rlc;
+use super::scheduler::MacScheduler;
 
 /// One cell, its UEs and the traffic towards them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -46,17 +51,6 @@ pub enum Rat {
     Lte,
 }
 
-/// Which resources are shared how.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum MacScheduler {
-    /// Active UEs share each slot in turn.
-    #[default]
-    RoundRobin,
-    /// Each UE owns its `prb_share_percent` (irazabal2021 §VI-B, FP).
-    FixedPartition,
-}
-
 /// The cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -72,9 +66,16 @@ pub struct Cell {
     /// TDD pattern; FDD when absent.
     #[serde(default)]
     pub tdd: Option<Tdd>,
-    /// MAC scheduler.
+    /// MAC scheduler; round robin when absent.
     #[serde(default)]
     pub scheduler: MacScheduler,
+    /// In which portions PRBs are given out (NR; LTE has type 0 with the RBG sizes of 36.213).
+    #[serde(default)]
+    pub resource_allocation: ResourceAllocation,
+    /// UEs that can get a transport block in one slot, 1..=256: what fits the PDCCH.
+    #[serde(default = "eight")]
+    #[schemars(range(min = 1, max = 256))]
+    pub max_ues_per_slot: u16,
     /// MIMO layers, 1..=4 (NR).
     #[serde(default = "one_u8")]
     #[schemars(range(min = 1, max = 4))]
@@ -86,6 +87,25 @@ pub struct Cell {
     /// synchronisation signals and PBCH.
     #[serde(default)]
     pub reserved: Option<Reserved>,
+    /// HARQ and errors of transport blocks.
+    #[serde(default)]
+    pub harq: Harq,
+    /// Uplink access of the UEs; what is absent follows from duplexing and radio access technology.
+    #[serde(default)]
+    pub uplink: UplinkAccess,
+}
+
+/// Downlink resource allocation of NR (38.214 §5.1.2.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ResourceAllocation {
+    /// Type 1: single PRBs.
+    #[default]
+    Type1,
+    /// Type 0: RBGs of configuration 1 of table 5.1.2.2.1-1.
+    Type0Config1,
+    /// Type 0: RBGs of configuration 2.
+    Type0Config2,
 }
 
 /// Modulation and coding table.
@@ -131,12 +151,14 @@ pub struct Tdd {
 }
 
 /// One-way delays between the parts, at most 1 s each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Split {
     /// F1-U, CU to DU and back; 0 is a monolithic gNB.
     #[schemars(range(max = 1_000_000))]
     pub f1_delay_us: u32,
+    /// What else F1-U does to frames, and how the DU tells the CU what became of them.
+    pub f1: F1,
     /// E2, from report to RIC (T_RD of stolidis2024).
     #[schemars(range(max = 1_000_000))]
     pub e2_report_delay_us: u32,
@@ -146,8 +168,8 @@ pub struct Split {
     /// Server to CU and back: core network and internet.
     #[schemars(range(max = 1_000_000))]
     pub core_delay_us: u32,
-    /// Each packet from a server takes up to this much longer, uniformly distributed, without
-    /// overtaking: the timers of servers do not run in step with the slots of a cell.
+    /// Each packet from a server takes up to this much longer, uniformly distributed, in order
+    /// within its flow: the timers of servers do not run in step with the slots of a cell.
     #[schemars(range(max = 1_000_000))]
     pub core_jitter_us: u32,
     /// The SDAP scheduler is a thread that sleeps this long between two looks at its queues
@@ -164,6 +186,7 @@ impl Default for Split {
     fn default() -> Self {
         Self {
             f1_delay_us: 0,
+            f1: F1::default(),
             e2_report_delay_us: 0,
             e2_control_delay_us: 0,
             core_delay_us: 5_000,
@@ -187,11 +210,17 @@ pub struct Ue {
     pub count: u16,
     /// The channel.
     pub channel: Channel,
-    /// Share of the PRBs that this UE, or these `count` UEs together, own under
-    /// `fixed_partition`, percent.
+    /// The slice of `cell.scheduler.slices` it belongs to.
+    #[serde(default)]
+    pub slice: Option<u8>,
+    /// Share of the PRBs that this UE, or these `count` UEs together, own under `fp` and `eqp`
+    /// without `slices`, percent.
     #[serde(default)]
     #[schemars(range(min = 1, max = 100))]
     pub prb_share_percent: Option<u8>,
+    /// Errors of its transport blocks; as the cell has them when absent.
+    #[serde(default)]
+    pub harq: Option<UeHarq>,
     /// When the UE attaches.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 86400.0))]
@@ -205,38 +234,6 @@ pub struct Ue {
     pub drbs: Vec<Drb>,
 }
 
-/// What the radio carries.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Channel {
-    /// One MCS for ever: 0 to the highest of the cell's table (NR 27 or 28, LTE 28).
-    FixedMcs(#[schemars(range(max = 28))] u8),
-    /// A series of MCS, repeated when it ends.
-    McsSeries(McsSeries),
-    /// A Mahimahi trace of delivery opportunities.
-    Mahimahi(Mahimahi),
-}
-
-/// A series of MCS.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct McsSeries {
-    /// How long each value holds, 1..=3600000 ms.
-    #[schemars(range(min = 1, max = 3_600_000))]
-    pub period_ms: u32,
-    /// MCS indices, 0..=28, at least one.
-    #[schemars(length(min = 1))]
-    pub values: Vec<u8>,
-}
-
-/// A Mahimahi trace: one integer a line, the millisecond of a 1500-byte opportunity.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Mahimahi {
-    /// File, relative to the scenario file; `.xz` and `.gz` are decompressed.
-    pub path: String,
-}
-
 /// A data radio bearer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -244,6 +241,10 @@ pub struct Drb {
     /// DRB identity, 1..=32 (38.331).
     #[schemars(range(min = 1, max = 32))]
     pub id: u8,
+    /// Logical channel priority, 1 (first) to 16 (38.331); 9 when absent. Equals take turns.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 16))]
+    pub priority: Option<u8>,
     /// RLC entity.
     #[serde(default)]
     pub rlc: Rlc,
@@ -255,183 +256,6 @@ pub struct Drb {
     pub safe_pipeline: PipelineSpec,
 }
 
-/// RLC mode.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RlcMode {
-    /// Unacknowledged mode (38.322 §5.2.2).
-    #[default]
-    Um,
-}
-
-/// RLC entity.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Rlc {
-    /// Mode.
-    pub mode: RlcMode,
-    /// Sequence number field, 6 or 12 bits.
-    pub sn_bits: u8,
-    /// SDU buffer in bytes; the prototype of irazabal2024 has 10 MB.
-    #[schemars(range(min = 1500, max = 1_000_000_000))]
-    pub limit_bytes: u32,
-    /// SDU buffer in packets.
-    #[schemars(range(min = 1, max = 10_000_000))]
-    pub limit_packets: u32,
-    /// Queue management inside the RLC, in place of its FIFO.
-    pub aqm: Option<RlcAqm>,
-}
-
-impl Default for Rlc {
-    fn default() -> Self {
-        Self {
-            mode: RlcMode::Um,
-            sn_bits: 12,
-            limit_bytes: 10_000_000,
-            limit_packets: 1_000_000,
-            aqm: None,
-        }
-    }
-}
-
-/// Queue management in place of the RLC's FIFO (irazabal2021 §V-D).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum RlcAqm {
-    /// CoDel (RFC 8289): the MAC draws from the CoDel queue what its grant needs.
-    Codel(RlcCodel),
-}
-
-/// CoDel of the RLC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct RlcCodel {
-    /// Acceptable standing sojourn time.
-    #[schemars(range(min = 1, max = 10_000_000))]
-    pub target_us: u32,
-    /// Sliding window.
-    #[schemars(range(min = 1, max = 10_000_000))]
-    pub interval_us: u32,
-}
-
-impl Default for RlcCodel {
-    fn default() -> Self {
-        Self { target_us: 5_000, interval_us: 100_000 }
-    }
-}
-
-/// Kinds of traffic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum FlowKind {
-    /// A bulk download over TCP.
-    Tcp,
-    /// UDP at a constant bit rate.
-    UdpCbr,
-    /// G.711: 172 B of UDP payload each 20 ms (irazabal2021 §V-F).
-    Voip,
-    /// ICMP echo from the server.
-    Ping,
-}
-
-impl FlowKind {
-    /// Its name in the file.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Tcp => "tcp",
-            Self::UdpCbr => "udp_cbr",
-            Self::Voip => "voip",
-            Self::Ping => "ping",
-        }
-    }
-}
-
-/// Congestion control of a TCP sender.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CongestionControl {
-    /// RFC 9438.
-    #[default]
-    Cubic,
-    /// RFC 5681.
-    Reno,
-}
-
-/// UEs of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FlowUe {
-    /// This one.
-    Rnti(u16),
-    /// One such flow for each UE.
-    Each,
-}
-
-/// A flow between a server and a UE.
-///
-/// `congestion_control`, `mss_bytes`, `ecn`, `hystart` and `receive_window_bytes` belong to `tcp`;
-/// `rate_kbps` to `udp_cbr`; `packet_bytes` to `udp_cbr` and `ping`; `interval_ms` to `ping`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Flow {
-    /// Name, unique in the scenario.
-    #[schemars(length(min = 1, max = 64))]
-    pub name: String,
-    /// Kind.
-    pub kind: FlowKind,
-    /// RNTI of the UE, or `each`; the only UE when absent.
-    #[serde(default)]
-    pub rnti: Option<FlowUe>,
-    /// DRB of the UE that carries it; the UE's first when absent.
-    #[serde(default)]
-    #[schemars(range(min = 1, max = 32))]
-    pub drb: Option<u8>,
-    /// When it starts.
-    #[serde(default)]
-    #[schemars(range(min = 0.0, max = 86400.0))]
-    pub start_s: f64,
-    /// When it stops; at the end when absent.
-    #[serde(default)]
-    #[schemars(range(min = 0.0, max = 86400.0))]
-    pub stop_s: Option<f64>,
-    /// DSCP, 0..=63 (RFC 2474).
-    #[serde(default)]
-    #[schemars(range(max = 63))]
-    pub dscp: u8,
-    /// QoS flow identifier, 0..=63 (23.501 §5.7).
-    #[serde(default)]
-    #[schemars(range(max = 63))]
-    pub qfi: Option<u8>,
-    /// Congestion control.
-    #[serde(default)]
-    pub congestion_control: Option<CongestionControl>,
-    /// Negotiate ECN (RFC 3168): data packets are ECT(0).
-    #[serde(default)]
-    pub ecn: Option<bool>,
-    /// Maximum segment size, 536..=8960 bytes; 1460 when absent.
-    #[serde(default)]
-    #[schemars(range(min = 536, max = 8960))]
-    pub mss_bytes: Option<u16>,
-    /// Leave slow start when the round trip grows (RFC 9406); true when absent, as in Linux.
-    #[serde(default)]
-    pub hystart: Option<bool>,
-    /// The receiver's window, 10000..=1073741824 bytes; 16 MiB when absent.
-    #[serde(default)]
-    #[schemars(range(min = 10_000, max = 1_073_741_824))]
-    pub receive_window_bytes: Option<u32>,
-    /// Rate with IP headers, 1..=10000000 kbit/s.
-    #[serde(default)]
-    #[schemars(range(min = 1, max = 10_000_000))]
-    pub rate_kbps: Option<u32>,
-    /// Packet with IP header, 28..=9000 bytes.
-    #[serde(default)]
-    #[schemars(range(min = 28, max = 9000))]
-    pub packet_bytes: Option<u32>,
-    /// Between two echo requests, 1..=60000 ms.
-    #[serde(default)]
-    #[schemars(range(min = 1, max = 60_000))]
-    pub interval_ms: Option<u32>,
-}
-
 fn one() -> u64 {
     1
 }
@@ -440,6 +264,9 @@ fn one_u8() -> u8 {
 }
 fn one_u16() -> u16 {
     1
+}
+fn eight() -> u16 {
+    8
 }
 fn four() -> u8 {
     4

@@ -83,10 +83,9 @@ impl JsonSchema for PipelineSpec {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "Name of a template (transparent, bdp_only, fq_codel, segregate_greedy, \
-                flow_slicing, l4s) or a pipeline in the JSON shape of E2SM-TC v1.",
+            "description": "Name of a template or a pipeline in the JSON shape of E2SM-TC v1.",
             "oneOf": [
-                { "type": "string" },
+                { "type": "string", "enum": tc_rf::templates::NAMES },
                 {
                     "type": "object",
                     "required": ["name", "classifier", "queues", "scheduler", "pacer", "buffer"],

@@ -15,7 +15,12 @@ impl World {
         let rnti = plan.config.rnti;
         let bearers = plan.bearers.clone();
         for (index, config) in bearers {
-            self.bearers[index as usize].cell = self.cell.add_bearer(rnti, config).ok();
+            let place = self.cell.add_bearer(rnti, config).ok();
+            if let Some(place) = place {
+                self.by_place.resize(place + 1, u32::MAX);
+                self.by_place[place] = index;
+            }
+            self.bearers[index as usize].cell = place;
             self.note_event(index, EventKind::BearerAdded);
         }
     }
@@ -25,6 +30,11 @@ impl World {
         let plan = &self.ues[ue as usize];
         let rnti = plan.config.rnti;
         let bearers: Vec<u32> = plan.bearers.iter().map(|(index, _)| *index).collect();
+        for index in &bearers {
+            let bearer = &mut self.bearers[*index as usize];
+            let failures = bearer.cell.and_then(|place| self.cell.radio_link_failures(place));
+            bearer.measured.radio_link_failures += failures.unwrap_or(0);
+        }
         let queued = self.cell.remove_ue(rnti).unwrap_or_default();
         for packet in queued {
             self.bearers[packet.bearer as usize].measured.released_packets += 1;

@@ -1,30 +1,36 @@
 //! From a scenario to the parts of a world.
 
-use std::collections::HashMap;
-use std::path::Path;
+mod link;
 
 use e2sm_tc::v1::{BearerId, PipelineChange, Transaction, UeId};
-use ran::{
-    AtEnd, BearerConfig, Cell, CellConfig, Duplexing, McsSeries, Numerology, SliceShare,
-    TddPattern, Uplink, UplinkConfig,
-};
+use ran::mac::rbg;
+use ran::{BearerConfig, Cell, CellConfig, Duplexing, Numerology, RbgConfiguration, TddPattern};
 use tc_rf::{TrafficControl, templates};
-use traffic::{
-    AppConfig, CongestionAlgorithm, FlowConfig, PingConfig, TcpConfig, UdpCbrConfig, VoipConfig,
-};
 
 use super::bearer::{Bearer, Measured, Tally};
+use super::channel::Channels;
+use super::drql_limit::DrqlLimit;
+use super::f1::F1Bearer;
 use super::flow::{BoundFlow, Queuing};
 use super::packet::GnbPacket;
 use super::random::SplitMix64;
 use super::rlc_queue::RlcQueue;
+use super::scheduler;
 use super::sdap_clock::SdapClock;
 use crate::scenario::{
-    self, Channel, CongestionControl, Drb, Flow, FlowKind, FlowUe, LoadedScenario, MAX_TRACE_BYTES,
-    MacScheduler, PipelineSpec, Rat, ScenarioError, Violation, read_bounded,
+    self, Drb, Flow, FlowUe, LoadedScenario, PipelineSpec, Rat, ResourceAllocation, ScenarioError,
+    Violation,
 };
 
-const IP_UDP_HEADER_BYTES: u32 = 28;
+/// Bearers with an AQM in their RLC, by logical channel priority.
+pub(super) fn drawing_order(ues: &[UePlan], bearers: &[Bearer]) -> Vec<u32> {
+    let all = ues.iter().flat_map(|ue| &ue.bearers);
+    let managed = all.filter(|(index, _)| bearers[*index as usize].rlc_queue.is_some());
+    let mut order: Vec<(u8, u32)> =
+        managed.map(|(index, config)| (config.priority, *index)).collect();
+    order.sort_unstable();
+    order.into_iter().map(|(_, index)| index).collect()
+}
 
 /// A UE of the world and when it is there.
 #[derive(Clone, Debug)]
@@ -34,7 +40,6 @@ pub(super) struct UePlan {
     pub(super) leave_us: Option<u64>,
     /// Its bearers: index in the world and configuration.
     pub(super) bearers: Vec<(u32, BearerConfig)>,
-    pub(super) uplink: Uplink,
 }
 
 /// The parts, before they are put together.
@@ -49,7 +54,7 @@ pub(super) struct Parts {
 
 /// Sets everything up.
 pub(super) fn parts(loaded: &LoadedScenario) -> Result<Parts, ScenarioError> {
-    let builder = Builder { loaded, traces: HashMap::new() };
+    let builder = Builder { loaded };
     builder
         .build()
         .map_err(|violation| ScenarioError::new(&loaded.file, violation.path, violation.message))
@@ -57,8 +62,6 @@ pub(super) fn parts(loaded: &LoadedScenario) -> Result<Parts, ScenarioError> {
 
 struct Builder<'a> {
     loaded: &'a LoadedScenario,
-    /// Traces already read, so that many UEs share one.
-    traces: HashMap<String, ran::MahimahiTrace>,
 }
 
 /// An independent seed for stream `number` of a kind.
@@ -71,33 +74,43 @@ const STREAM_TC: u64 = 2;
 const STREAM_FLOW: u64 = 3;
 const STREAM_CORE: u64 = 4;
 const STREAM_SDAP: u64 = 5;
+const STREAM_UPLINK: u64 = 6;
+const STREAM_RLC_QUEUE: u64 = 7;
+const STREAM_F1: u64 = 8;
 
 pub(super) fn micros(seconds: f64) -> u64 {
     (seconds * 1e6).round() as u64
 }
 
 impl Builder<'_> {
-    fn build(mut self) -> Result<Parts, Violation> {
+    fn build(self) -> Result<Parts, Violation> {
         let scenario = &self.loaded.scenario;
         let config = cell_config(scenario)?;
-        let uplink = uplink(&config)?;
+        let uplink_of = |ue: u64| {
+            let random = SplitMix64::new(stream_seed(scenario.seed, STREAM_UPLINK, ue));
+            link::uplink(&scenario.cell.uplink, &config, random)
+        };
+        let harq = config.harq;
         let cell: Cell<GnbPacket> =
-            Cell::new(config).map_err(|error| Violation::new("cell", error.to_string()))?;
+            Cell::new(config.clone()).map_err(|error| Violation::new("cell", error.to_string()))?;
         // UEs attach when their time comes; that they can is found out now.
         let mut trial = cell.clone();
+        let mut channels = Channels::new(&self.loaded.directory, config.tbs.clone());
         let mut bearers = Vec::new();
         let mut ues = Vec::new();
         for (index, ue) in scenario.ues.iter().enumerate() {
             let path = format!("ues[{index}]");
             let entry = index;
-            let channel = self.channel(&ue.channel, &format!("{path}.channel"))?;
+            let channel = channels.get(&ue.channel, &format!("{path}.channel"))?;
             for offset in 0..ue.count {
                 let rnti = ue.rnti + offset;
                 let mut own = Vec::with_capacity(ue.drbs.len());
                 let config = ran::UeConfig {
                     rnti,
                     channel: channel.clone(),
-                    slice: slice_of(scenario, entry),
+                    slice: scheduler::slice_of(scenario, entry),
+                    errors: ue.harq.as_ref().map(|own| link::ue_errors(own, &harq)),
+                    uplink: Some(uplink_of(ues.len() as u64)),
                 };
                 trial
                     .add_ue(config.clone())
@@ -105,8 +118,8 @@ impl Builder<'_> {
                 for (index, drb) in ue.drbs.iter().enumerate() {
                     let path = format!("{path}.drbs[{index}]");
                     let number = bearers.len() as u32;
-                    bearers.push(self.bearer(ues.len() as u32, rnti, drb, number, &path)?);
-                    let rlc = rlc_config(drb);
+                    bearers.push(self.bearer(rnti, drb, number, &path)?);
+                    let rlc = link::bearer_config(drb, scenario.cell.rat);
                     trial
                         .add_bearer(rnti, rlc.clone())
                         .map_err(|error| Violation::new(&*path, error.to_string()))?;
@@ -117,7 +130,6 @@ impl Builder<'_> {
                     join_us: micros(ue.join_at_s),
                     leave_us: ue.leave_at_s.map(micros),
                     bearers: own,
-                    uplink: uplink.clone(),
                 });
             }
         }
@@ -128,42 +140,8 @@ impl Builder<'_> {
         Ok(Parts { cell, ues, bearers, flows, core_jitter, sdap_clock })
     }
 
-    fn channel(&mut self, channel: &Channel, path: &str) -> Result<ran::Channel, Violation> {
-        match channel {
-            Channel::FixedMcs(mcs) => Ok(ran::Channel::FixedMcs(*mcs)),
-            Channel::McsSeries(series) => McsSeries::new(
-                u64::from(series.period_ms) * 1000,
-                series.values.clone(),
-                AtEnd::Loop,
-            )
-            .map(ran::Channel::McsSeries)
-            .map_err(|error| Violation::new(format!("{path}.mcs_series"), error.to_string())),
-            Channel::Mahimahi(trace) => {
-                let path = format!("{path}.mahimahi.path");
-                let wrong =
-                    |message: String| Violation::new(&*path, format!("{}: {message}", trace.path));
-                if !self.traces.contains_key(&trace.path) {
-                    let file = self.loaded.directory.join(Path::new(&trace.path));
-                    let bytes = read_bounded(&file, MAX_TRACE_BYTES).map_err(wrong)?;
-                    let text = String::from_utf8(bytes)
-                        .map_err(|_| wrong("not text; expected one integer a line".to_owned()))?;
-                    let parsed = ran::MahimahiTrace::parse(&text)
-                        .map_err(|error| wrong(error.to_string()))?;
-                    self.traces.insert(trace.path.clone(), parsed);
-                }
-                Ok(ran::Channel::Mahimahi(self.traces[&trace.path].clone()))
-            }
-        }
-    }
-
-    fn bearer(
-        &self,
-        ue: u32,
-        rnti: u16,
-        drb: &Drb,
-        number: u32,
-        path: &str,
-    ) -> Result<Bearer, Violation> {
+    fn bearer(&self, rnti: u16, drb: &Drb, number: u32, path: &str) -> Result<Bearer, Violation> {
+        let scenario = &self.loaded.scenario;
         let id = BearerId { ue: UeId::Rnti(rnti), drb: drb.id };
         let seed = stream_seed(self.loaded.scenario.seed, STREAM_TC, u64::from(number));
         let safe_path = format!("{path}.safe_pipeline");
@@ -185,13 +163,26 @@ impl Builder<'_> {
                 return Err(Violation::new(path, format!("{element}: {detail}")));
             }
         }
+        let rlc_seed = stream_seed(self.loaded.scenario.seed, STREAM_RLC_QUEUE, u64::from(number));
+        let managed = drb.rlc.aqm.map(|aqm| RlcQueue::new(aqm, &drb.rlc, rlc_seed));
+        let rlc_queue = managed
+            .transpose()
+            .map_err(|error| Violation::new(format!("{path}.rlc.aqm"), error.to_string()))?;
+        let f1_seed = stream_seed(scenario.seed, STREAM_F1, 0);
+        let f1 = F1Bearer::new(&scenario.split, f1_seed, u64::from(number))
+            .map_err(|error| Violation::new("split.f1", error.to_string()))?;
+        if f1.is_some() && scenario.split.f1.rlc_status == scenario::RlcStatusTold::OnRequest {
+            tc.ask_before_each_packet();
+        }
         Ok(Bearer {
             rnti,
             drb: drb.id,
-            ue,
             tc,
             cell: None,
-            rlc_queue: drb.rlc.aqm.map(|aqm| RlcQueue::new(aqm, &drb.rlc)),
+            is_am: drb.rlc.mode == scenario::RlcMode::Am,
+            f1: f1.map(Box::new),
+            rlc_queue,
+            drql_limit: drb.rlc.drql_limit.then(|| DrqlLimit::new(true)),
             tally,
             measured: Measured::default(),
         })
@@ -199,9 +190,10 @@ impl Builder<'_> {
 
     fn flows(&self, ues: &[UePlan], bearers: &[Bearer]) -> Result<Vec<BoundFlow>, Violation> {
         let mut bound = Vec::new();
+        // Each connection of an application has a number of its own, and with it a 5-tuple.
+        let mut next_connection = 0;
         for (index, flow) in self.loaded.scenario.flows.iter().enumerate() {
             let path = format!("flows[{index}]");
-            let config = flow_config(flow);
             for ue in ues {
                 let rnti = ue.config.rnti;
                 if matches!(flow.rnti, Some(FlowUe::Rnti(wanted)) if wanted != rnti) {
@@ -212,27 +204,55 @@ impl Builder<'_> {
                 }) else {
                     return Err(Violation::new(format!("{path}.drb"), "no such DRB"));
                 };
-                let number = bound.len() as u32;
-                let seed = stream_seed(self.loaded.scenario.seed, STREAM_FLOW, u64::from(number));
-                let ends = traffic::Flow::new(number, &config, seed)
-                    .map_err(|error| Violation::new(&*path, error.to_string()))?;
-                let each = flow.rnti == Some(FlowUe::Each);
-                bound.push(BoundFlow {
-                    name: if each { format!("{}@{rnti}", flow.name) } else { flow.name.clone() },
-                    kind: flow.kind,
-                    rnti,
-                    drb: bearers[bearer as usize].drb,
-                    qfi: flow.qfi,
-                    bearer,
-                    start_us: config.start_us,
-                    stop_us: config.stop_us,
-                    ends,
-                    queuing: Queuing::default(),
-                });
+                let phase = self.seed(STREAM_FLOW, bound.len()).rotate_left(32);
+                for (copy, name) in (0..).zip(flow.names()) {
+                    let config = spread(flow, copy, phase);
+                    let seed = self.seed(STREAM_FLOW, bound.len());
+                    let ends = traffic::Flow::new(next_connection, &config, seed)
+                        .map_err(|error| Violation::new(&*path, error.to_string()))?;
+                    let each = flow.rnti == Some(FlowUe::Each);
+                    bound.push(BoundFlow {
+                        name: if each { format!("{name}@{rnti}") } else { name },
+                        kind: flow.kind,
+                        rnti,
+                        drb: bearers[bearer as usize].drb,
+                        qfi: flow.qfi,
+                        ip_version: flow.ip_version,
+                        bearer,
+                        start_us: micros(flow.start_s),
+                        stop_us: config.stop_us,
+                        core_delay_us: u64::from(
+                            flow.core_delay_us.unwrap_or(self.loaded.scenario.split.core_delay_us),
+                        ),
+                        core_last_us: 0,
+                        connections: config.app.connections(),
+                        ends,
+                        queuing: Queuing::default(),
+                    });
+                    next_connection += u32::from(config.app.connections());
+                }
             }
         }
         Ok(bound)
     }
+
+    fn seed(&self, kind: u64, number: usize) -> u64 {
+        stream_seed(self.loaded.scenario.seed, kind, number as u64)
+    }
+}
+
+/// The configuration of copy number `copy` of a flow. Copies start one in each part of the jitter,
+/// all turned by a `phase` of the seed, and vary within the first half of their part: they never
+/// coincide.
+fn spread(flow: &Flow, copy: u64, phase: u64) -> traffic::FlowConfig {
+    let mut config = flow.traffic_config();
+    let jitter_us = config.start_jitter_us;
+    if flow.count > 1 && jitter_us > 0 {
+        let count = u64::from(flow.count);
+        config.start_us += (phase % jitter_us + copy * jitter_us / count) % jitter_us;
+        config.start_jitter_us = jitter_us / (2 * count);
+    }
+    config
 }
 
 /// The composition a scenario names or spells out.
@@ -241,14 +261,12 @@ fn pipeline(spec: &PipelineSpec, path: &str) -> Result<e2sm_tc::v1::Pipeline, Vi
         PipelineSpec::Full(pipeline) => Ok(pipeline.as_ref().clone()),
         PipelineSpec::Template(name) => {
             templates::by_name(name, &templates::TemplateParams::default()).ok_or_else(|| {
-                Violation::new(path, format!("'{name}' is no template; expected {TEMPLATES}"))
+                let known = templates::NAMES.join(", ");
+                Violation::new(path, format!("'{name}' is no template; expected one of {known}"))
             })
         }
     }
 }
-
-const TEMPLATES: &str =
-    "one of transparent, bdp_only, fq_codel, segregate_greedy, flow_slicing, l4s";
 
 fn cell_config(scenario: &scenario::Scenario) -> Result<CellConfig, Violation> {
     let cell = &scenario.cell;
@@ -285,116 +303,31 @@ fn cell_config(scenario: &scenario::Scenario) -> Result<CellConfig, Violation> {
             n_prb: reserved.n_prb,
         }),
     };
+    let numerology = Numerology::from_scs_khz(u32::from(cell.scs_khz))
+        .map_err(|error| Violation::new("cell.scs_khz", error.to_string()))?;
     Ok(CellConfig {
         n_prb: cell.n_prb,
-        numerology: Numerology::from_scs_khz(u32::from(cell.scs_khz))
-            .map_err(|error| Violation::new("cell.scs_khz", error.to_string()))?,
+        numerology,
         duplexing,
         tbs,
-        scheduler: scheduler(scenario),
+        scheduler: scheduler::config(scenario),
+        rbg_size_prb: rbg_size_prb(cell),
+        max_ues_per_slot: cell.max_ues_per_slot,
         reserved,
+        harq: link::harq(cell, numerology, base.harq),
         seed: stream_seed(scenario.seed, STREAM_CELL, 0),
-        ..base
     })
 }
 
-fn scheduler(scenario: &scenario::Scenario) -> ran::SchedulerConfig {
-    match scenario.cell.scheduler {
-        MacScheduler::RoundRobin => ran::SchedulerConfig::RoundRobin,
-        MacScheduler::FixedPartition => ran::SchedulerConfig::FixedPartition(
-            (0..=u8::MAX)
-                .zip(&scenario.ues)
-                .map(|(slice, ue)| SliceShare { slice, percent: ue.prb_share_percent.unwrap_or(0) })
-                .collect(),
-        ),
-    }
-}
-
-/// Under fixed partition each entry of the scenario's UEs is a slice of its own.
-fn slice_of(scenario: &scenario::Scenario, entry: usize) -> u8 {
-    match scenario.cell.scheduler {
-        MacScheduler::RoundRobin => 0,
-        MacScheduler::FixedPartition => entry as u8,
-    }
-}
-
-/// Uplink access of the cell: requests in the first uplink slot of a TDD pattern.
-fn uplink(cell: &CellConfig) -> Result<Uplink, Violation> {
-    let config = match (&cell.tbs, &cell.duplexing) {
-        (ran::tbs::TbsConfig::Lte, _) => UplinkConfig::lte_fdd(),
-        (_, Duplexing::Fdd) => UplinkConfig { sr_offset_us: 0, ..UplinkConfig::nr_n78() },
-        (_, Duplexing::Tdd(pattern)) => {
-            let slot_us = u64::from(cell.numerology.slot_us());
-            let first = (0..pattern.period_slots())
-                .find(|slot| cell.duplexing.carries_uplink(*slot))
-                .unwrap_or(0);
-            UplinkConfig {
-                sr_period_us: (pattern.period_slots() * slot_us) as u32,
-                sr_offset_us: (first * slot_us) as u32,
-                ..UplinkConfig::nr_n78()
-            }
-        }
+/// PRBs of a group, which a UE gets whole.
+fn rbg_size_prb(cell: &scenario::Cell) -> u16 {
+    let nr = |configuration| rbg::nr_rbg_size_prb(cell.n_prb, configuration);
+    let size_prb = match (cell.rat, cell.resource_allocation) {
+        (Rat::Lte, _) => rbg::lte_rbg_size_prb(cell.n_prb),
+        (Rat::Nr, ResourceAllocation::Type1) => None,
+        (Rat::Nr, ResourceAllocation::Type0Config1) => nr(RbgConfiguration::One),
+        (Rat::Nr, ResourceAllocation::Type0Config2) => nr(RbgConfiguration::Two),
     };
-    Uplink::new(config, cell.numerology, &cell.duplexing)
-        .map_err(|error| Violation::new("cell.tdd.pattern", error.to_string()))
-}
-
-fn rlc_config(drb: &Drb) -> BearerConfig {
-    let sn_length = match drb.rlc.sn_bits {
-        6 => ran::rlc::SnLength::Six,
-        _ => ran::rlc::SnLength::Twelve,
-    };
-    let um = ran::rlc::UmConfig { sn_length, ..ran::rlc::UmConfig::default() };
-    BearerConfig {
-        mode: ran::RlcMode::Um(um),
-        limit_packets: drb.rlc.limit_packets,
-        limit_bytes: drb.rlc.limit_bytes,
-        ..BearerConfig::um(drb.id)
-    }
-}
-
-fn flow_config(flow: &Flow) -> FlowConfig {
-    let app = match flow.kind {
-        FlowKind::Tcp => AppConfig::Tcp(TcpConfig {
-            congestion: match flow.congestion_control.unwrap_or_default() {
-                CongestionControl::Cubic => CongestionAlgorithm::Cubic,
-                CongestionControl::Reno => CongestionAlgorithm::Reno,
-            },
-            ecn: flow.ecn.unwrap_or(false),
-            hystart: flow.hystart.unwrap_or(true),
-            receive_window_bytes: flow
-                .receive_window_bytes
-                .map_or(TcpConfig::default().receive_window_bytes, u64::from),
-            mss_bytes: flow.mss_bytes.map_or(TcpConfig::default().mss_bytes, u32::from),
-            ..TcpConfig::default()
-        }),
-        FlowKind::UdpCbr => {
-            let packet_bytes = flow.packet_bytes.unwrap_or(1500).max(IP_UDP_HEADER_BYTES + 1);
-            let payload_bytes = packet_bytes - IP_UDP_HEADER_BYTES;
-            // The scenario counts IP headers, the sender its payload.
-            let rate_bps = u64::from(flow.rate_kbps.unwrap_or(1)) * 1000 * u64::from(payload_bytes)
-                / u64::from(packet_bytes);
-            AppConfig::UdpCbr(UdpCbrConfig { rate_bps, payload_bytes })
-        }
-        FlowKind::Voip => AppConfig::Voip(VoipConfig::default()),
-        FlowKind::Ping => {
-            let default = PingConfig::default();
-            AppConfig::Ping(PingConfig {
-                interval_us: flow
-                    .interval_ms
-                    .map_or(default.interval_us, |ms| u64::from(ms) * 1000),
-                payload_bytes: flow
-                    .packet_bytes
-                    .map_or(default.payload_bytes, |bytes| bytes - IP_UDP_HEADER_BYTES),
-            })
-        }
-    };
-    FlowConfig {
-        app,
-        start_us: micros(flow.start_s),
-        stop_us: flow.stop_s.map(micros),
-        // A phase of its own, drawn from the seed: flows do not beat in step with the slots.
-        start_jitter_us: 20_000,
-        dscp: flow.dscp,
-    }
+    // Type 1, or a carrier of no width, which is refused elsewhere.
+    size_prb.unwrap_or(1).min(cell.n_prb)
 }

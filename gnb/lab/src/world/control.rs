@@ -1,10 +1,11 @@
 //! RIC control of the TC RAN function.
 
+use e2sm_tc::v0;
 use e2sm_tc::v1::{
-    self, BearerId, Cause, ControlHeader, ControlMessage, ControlOutcome, Pacer, PipelineChange,
+    BearerId, Cause, ControlMessage, ControlOutcome, ForecastFeed, Pacer, PipelineChange,
     Transaction, UeId,
 };
-use e2sm_tc::{DecodeError, v0};
+use tc_rf::control::{self, refused};
 
 use super::api::{ControlReply, RanFunction};
 use super::{World, control_v0};
@@ -31,29 +32,16 @@ impl World {
         };
         ControlReply {
             acknowledged: matches!(outcome, ControlOutcome::Accepted { .. }),
-            outcome: encode_outcome(outcome),
+            outcome: control::encode_outcome(outcome),
             detail,
         }
     }
 
     fn apply_v1(&mut self, header: &[u8], message: &[u8]) -> ControlOutcome {
-        let header: ControlHeader = match v1::decode(header) {
-            Ok(header) => header,
-            Err(error) => return malformed("header", &error),
-        };
-        let message: ControlMessage = match v1::decode(message) {
+        let message = match control::read(header, message) {
             Ok(message) => message,
-            Err(error) => return malformed("message", &error),
+            Err(outcome) => return outcome,
         };
-        let style = match &message {
-            ControlMessage::Transaction(_) => 1,
-            ControlMessage::LeaseRenewal(_) => 2,
-            ControlMessage::ForecastFeed(_) => 3,
-        };
-        if header.style != style {
-            let detail = format!("{}; the message is of style {style}", header.style);
-            return refused(Cause::Inconsistent, "header.style", detail);
-        }
         match message {
             ControlMessage::Transaction(transaction) => match self.find(&transaction.bearer) {
                 Ok(index) => self.transact(index, &transaction),
@@ -68,11 +56,21 @@ impl World {
                 }
                 Err(refusal) => refusal,
             },
-            ControlMessage::ForecastFeed(_) => {
-                let detail = "this RAN function has no forecast pacer".to_owned();
-                refused(Cause::Unsupported, "forecast_feed", detail)
-            }
+            ControlMessage::ForecastFeed(feed) => self.feed_forecasts(&feed),
         }
+    }
+
+    /// Hands each forecast to its bearer. The feed is in Unix time, of which the epoch is the
+    /// world's time 0.
+    fn feed_forecasts(&mut self, feed: &ForecastFeed) -> ControlOutcome {
+        control::feed(feed, self.epoch_us, |forecast| {
+            let index = self.find(&forecast.bearer)?;
+            let tc = &mut self.bearers[index as usize].tc;
+            let revision = tc.revision();
+            tc.feed_forecast(forecast, self.now_us).map_err(|e| e.into_outcome(revision))?;
+            self.poll_bearer(index);
+            Ok(revision)
+        })
     }
 
     fn transact(&mut self, index: u32, transaction: &Transaction) -> ControlOutcome {
@@ -126,31 +124,4 @@ impl World {
             ControlOutcome::Refused { element, detail, .. } => Err(format!("{element}: {detail}")),
         }
     }
-}
-
-fn refused(cause: Cause, element: &str, detail: String) -> ControlOutcome {
-    ControlOutcome::Refused { cause, element: element.to_owned(), detail, revision: None }
-}
-
-fn malformed(part: &str, error: &DecodeError) -> ControlOutcome {
-    let element = if error.element.is_empty() {
-        part.to_owned()
-    } else {
-        format!("{part}.{}", error.element)
-    };
-    refused(Cause::Malformed, &element, error.to_string())
-}
-
-/// An outcome whose texts are too long or not printable for the wire is sent with its cause alone.
-fn encode_outcome(outcome: ControlOutcome) -> Vec<u8> {
-    v1::encode(&outcome).unwrap_or_else(|_| {
-        let ControlOutcome::Refused { cause, revision, .. } = outcome else { return Vec::new() };
-        let short = ControlOutcome::Refused {
-            cause,
-            element: String::new(),
-            detail: String::new(),
-            revision,
-        };
-        v1::encode(&short).unwrap_or_default()
-    })
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use e2sm_tc::v1;
+use tc_rf::ReportCursor;
 
 use super::World;
 use super::api::{
@@ -41,6 +42,8 @@ pub(super) struct Subscription {
     pub(super) watch: HashMap<u32, Watch>,
     /// KPM: counters at the last report by RNTI.
     pub(super) kpm_before: HashMap<u16, UeCounters>,
+    /// TC: what each action, by position, has told of each bearer.
+    pub(super) tc_told: HashMap<(usize, u32), ReportCursor>,
 }
 
 /// One bearer under a threshold trigger.
@@ -155,6 +158,7 @@ impl World {
             causes: Vec::new(),
             watch: HashMap::new(),
             kpm_before,
+            tc_told: HashMap::new(),
         };
         self.begin_watch(&mut subscription);
         let id = SubscriptionId(self.e2.next_subscription);
@@ -282,7 +286,7 @@ impl World {
             What::Rlc => vec![self.rlc_report()],
             What::Mac => vec![self.mac_report()],
             What::Kpm { .. } => vec![self.kpm_report(subscription)],
-            What::TcV0 => self.tc_v0_report().into_iter().collect(),
+            What::TcV0 => self.tc_v0_report(subscription).into_iter().collect(),
             What::TcV1(_) => self.tc_v1_reports(subscription),
         }
     }

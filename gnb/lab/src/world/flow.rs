@@ -3,7 +3,7 @@
 use traffic::Flow;
 
 use super::delays::Delays;
-use crate::scenario::FlowKind;
+use crate::scenario::{FlowKind, IpVersion};
 
 /// A flow bound to a bearer.
 #[derive(Clone, Debug)]
@@ -13,10 +13,17 @@ pub(crate) struct BoundFlow {
     pub(crate) rnti: u16,
     pub(crate) drb: u8,
     pub(crate) qfi: Option<u8>,
+    pub(crate) ip_version: IpVersion,
     /// Index of its bearer in the world.
     pub(crate) bearer: u32,
     pub(crate) start_us: u64,
     pub(crate) stop_us: Option<u64>,
+    /// Server to CU and back, each.
+    pub(crate) core_delay_us: u64,
+    /// When its last packet from the server reaches the CU.
+    pub(crate) core_last_us: u64,
+    /// How many connections it has; those of all flows are numbered in the order of the flows.
+    pub(crate) connections: u16,
     pub(crate) ends: Flow,
     pub(crate) queuing: Queuing,
 }
@@ -36,4 +43,10 @@ impl Queuing {
         self.packets += 1;
         self.below_1ms += u64::from(sojourn_us < 1_000);
     }
+}
+
+/// Place in `flows` of each connection; connections are numbered in the order of the flows.
+pub(crate) fn by_connection(flows: &[BoundFlow]) -> Vec<u32> {
+    let places = (0..).zip(flows);
+    places.flat_map(|(place, flow)| (0..flow.connections).map(move |_| place)).collect()
 }

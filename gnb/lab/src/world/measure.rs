@@ -1,7 +1,7 @@
 //! What happened: samples each ms, snapshots and the summary of a run.
 
 use super::World;
-use super::snapshot::{BearerSample, CellSample, FlowSample, PacketSample};
+use super::snapshot::{BearerSample, CellSample, FlowSample, PacketSample, Removals};
 use super::summary::{BearerSummary, CellSummary, DelayMs, FlowSummary, Summary, percent};
 
 impl World {
@@ -87,6 +87,11 @@ impl World {
         self.active_bearers().filter_map(|index| self.bearer_sample(index as usize)).collect()
     }
 
+    /// What was removed from each RLC buffer so far, in the order of the bearers.
+    pub fn removals(&self) -> impl Iterator<Item = Removals> + '_ {
+        self.bearers.iter().map(|bearer| bearer.measured.removals)
+    }
+
     /// The flows, as they are now.
     pub fn flow_samples(&self) -> Vec<FlowSample> {
         self.flows
@@ -132,7 +137,7 @@ impl World {
                 used_rb_pct: totals.used_prb_pct(),
                 lost_sdus: totals.lost_sdus,
             },
-            bearers: self.bearers.iter().map(bearer_summary).collect(),
+            bearers: self.bearers.iter().map(|bearer| self.bearer_summary(bearer)).collect(),
             flows: self.flows.iter().map(|flow| self.flow_summary(flow)).collect(),
         }
     }
@@ -151,31 +156,40 @@ impl World {
             sent_packets: stats.sent_packets,
             received_packets: stats.received_packets,
             lost_packets: stats.lost_packets,
+            ce_packets: stats.ce_packets,
             one_way_delay_ms: DelayMs::from(stats.one_way_delay),
             queuing_ms: DelayMs::from(&flow.queuing.delay),
             queued_below_1ms_pct: percent(flow.queuing.below_1ms, flow.queuing.packets),
             rtt_ms: stats.rtt.map(DelayMs::from),
+            uplink_delay_ms: stats.uplink_delay.map(DelayMs::from),
+            app: stats.app,
         }
     }
-}
 
-fn bearer_summary(bearer: &super::Bearer) -> BearerSummary {
-    let measured = &bearer.measured;
-    let aqm_drops = bearer.rlc_queue.as_ref().map_or(0, |queue| queue.dropped_packets());
-    BearerSummary {
-        rnti: bearer.rnti,
-        drb: bearer.drb,
-        pipeline: bearer.tc.pipeline().name.clone(),
-        revision: bearer.tc.revision(),
-        ingress_packets: measured.ingress_packets,
-        ingress_bytes: measured.ingress_bytes,
-        drained_packets: measured.drained_packets,
-        drained_bytes: measured.drained_bytes,
-        tc_dropped_packets: bearer.tally.dropped_packets,
-        tc_marked_packets: bearer.tally.marked_packets,
-        rlc_dropped_packets: measured.rlc_dropped_packets + aqm_drops,
-        rlc_hol_ms: DelayMs::from(&measured.rlc_hol),
-        rlc_sojourn_ms: DelayMs::from(&measured.rlc_sojourn),
-        sojourn_ms: DelayMs::from(&measured.sojourn),
+    fn bearer_summary(&self, bearer: &super::Bearer) -> BearerSummary {
+        let measured = &bearer.measured;
+        let aqm_drops = bearer.rlc_queue.as_ref().map_or(0, |queue| queue.dropped_packets());
+        let (f1_lost_packets, f1_lost_uplink_packets) =
+            bearer.f1.as_ref().map_or((0, 0), |f1| f1.lost_packets());
+        let failures = bearer.cell.and_then(|place| self.cell.radio_link_failures(place));
+        BearerSummary {
+            rnti: bearer.rnti,
+            drb: bearer.drb,
+            pipeline: bearer.tc.pipeline().name.clone(),
+            revision: bearer.tc.revision(),
+            ingress_packets: measured.ingress_packets,
+            ingress_bytes: measured.ingress_bytes,
+            drained_packets: measured.drained_packets,
+            drained_bytes: measured.drained_bytes,
+            tc_dropped_packets: bearer.tally.dropped_packets,
+            tc_marked_packets: bearer.tally.marked_packets,
+            rlc_dropped_packets: measured.rlc_dropped_packets + aqm_drops,
+            f1_lost_packets,
+            f1_lost_uplink_packets,
+            radio_link_failures: measured.radio_link_failures + failures.unwrap_or(0),
+            rlc_hol_ms: DelayMs::from(&measured.rlc_hol),
+            rlc_sojourn_ms: DelayMs::from(&measured.rlc_sojourn),
+            sojourn_ms: DelayMs::from(&measured.sojourn),
+        }
     }
 }

@@ -4,14 +4,19 @@
 //! [`World`] is the door. Inside: `build` sets it up from a scenario, `step` moves packets, `e2`
 //! keeps subscriptions and controls, `measure` says what happened.
 
+mod above;
 mod api;
 mod attach;
 mod bearer;
 mod build;
+mod capacity;
+mod channel;
 mod control;
 mod control_v0;
 mod delays;
+mod drql_limit;
 mod e2;
+mod f1;
 mod flow;
 mod line;
 mod measure;
@@ -19,6 +24,7 @@ mod packet;
 mod random;
 mod report;
 mod rlc_queue;
+mod scheduler;
 mod sdap_clock;
 mod snapshot;
 mod step;
@@ -30,21 +36,22 @@ mod trigger;
 use std::collections::HashMap;
 
 use ran::{Cell, Delivery};
-use tc_rf::RlcStatus;
 
 pub use api::{
     ControlError, ControlReply, ControlTicket, Indication, KpmReport, KpmUe, NodeInfo, Output,
     Payload, RanFunction, RanFunctionInfo, SubscribeError, SubscriptionId, SubscriptionRequest,
     periodic_trigger,
 };
-pub use snapshot::{BearerSample, CellSample, FlowSample, PacketSample};
+pub use drql_limit::RlcSample;
+pub use snapshot::{BearerSample, CellSample, FlowSample, PacketSample, Removals};
 pub use summary::{BearerSummary, CellSummary, DelayMs, FlowSummary, Summary};
 
 pub(crate) use bearer::Bearer;
 
 use crate::scenario::{LoadedScenario, ScenarioError, Split};
-use build::UePlan;
+use build::{UePlan, drawing_order};
 use e2::E2;
+use f1::FromDu;
 use flow::BoundFlow;
 use line::Line;
 use packet::GnbPacket;
@@ -75,22 +82,28 @@ pub struct World {
     cell: Cell<GnbPacket>,
     ues: Vec<UePlan>,
     bearers: Vec<Bearer>,
+    /// Bearers with an AQM in their RLC, in the order of their priority.
+    drawn: Vec<u32>,
+    /// Place in `bearers` of each bearer the cell ever had.
+    by_place: Vec<u32>,
     /// Place of each bearer in `bearers`.
     bearer_by_id: HashMap<(u16, u8), u32>,
     flows: Vec<BoundFlow>,
+    /// Place in `flows` of each connection.
+    flow_of: Vec<u32>,
 
     /// Server side of flow `f` is timer `2f`, its UE side `2f + 1`; then the bearers.
     timers: Timers,
     core_jitter: SplitMix64,
     sdap_clock: SdapClock,
-    /// When the last packet of the core network reaches the CU.
-    core_last_us: u64,
     /// Servers to CU.
     core_down: Line<GnbPacket>,
     /// CU to DU.
     f1_down: Line<GnbPacket>,
-    /// DU to CU: RLC status by bearer.
-    f1_up: Line<(u32, RlcStatus)>,
+    /// DU to CU: what is told by bearer.
+    f1_up: Line<(u32, FromDu)>,
+    /// CU to DU: bearers whose RLC the CU asks about.
+    questions: Line<u32>,
     /// CU to DU: bearers whose unsent SDUs the CU wants back.
     discards: Line<u32>,
     /// DU to CU: packets taken back, by bearer.
@@ -138,6 +151,7 @@ impl World {
         }
         let bearer_by_id =
             (0..).zip(&parts.bearers).map(|(index, b)| ((b.rnti, b.drb), index)).collect();
+        let drawn = drawing_order(&parts.ues, &parts.bearers);
         Ok(Self {
             name: scenario.name.clone(),
             seed: scenario.seed,
@@ -146,16 +160,19 @@ impl World {
             now_us: 0,
             cell: parts.cell,
             ues: parts.ues,
+            drawn,
             bearers: parts.bearers,
+            by_place: Vec::new(),
             bearer_by_id,
+            flow_of: flow::by_connection(&parts.flows),
             flows: parts.flows,
             timers,
             core_jitter: parts.core_jitter,
             sdap_clock: parts.sdap_clock,
-            core_last_us: 0,
             core_down: Line::default(),
             f1_down: Line::default(),
             f1_up: Line::default(),
+            questions: Line::default(),
             discards: Line::default(),
             taken_back: Line::default(),
             radio_down: Line::default(),

@@ -121,12 +121,13 @@ impl World {
     }
 
     /// v0 has no addresses: it reports when there is exactly one bearer, and else keeps silent.
-    pub(super) fn tc_v0_report(&mut self) -> Option<Report> {
+    pub(super) fn tc_v0_report(&mut self, subscription: &mut Subscription) -> Option<Report> {
         let mut active = self.active_bearers();
         let (Some(index), None) = (active.next(), active.next()) else { return None };
         let tstamp_us = self.wall_us();
-        let tc = &mut self.bearers[index as usize].tc;
-        let status = tc.status(self.now_us);
+        let tc = &self.bearers[index as usize].tc;
+        let told = subscription.tc_told.entry((0, index)).or_default();
+        let status = tc.status_since(told, self.now_us);
         let message = reports::tc_v0::message(tc.pipeline(), &status, tstamp_us);
         // Its lists are far below the 32-bit counts that alone could be exceeded.
         let bytes = v0::encode_indication(&message).ok()?;
@@ -139,7 +140,7 @@ impl World {
         let mut events = std::mem::take(&mut subscription.events);
         let causes = &subscription.causes;
         let mut messages = Vec::new();
-        for action in &actions {
+        for (position, action) in actions.iter().enumerate() {
             let bearers: Vec<u32> = self
                 .active_bearers()
                 .filter(|index| {
@@ -150,7 +151,11 @@ impl World {
             match action.style {
                 ReportStyle::PipelineStatus => {
                     for chunk in chunks(&bearers) {
-                        let states = chunk.iter().map(|index| self.pipeline_status(*index));
+                        let states = chunk.iter().map(|index| {
+                            let tc = &self.bearers[*index as usize].tc;
+                            let told = subscription.tc_told.entry((position, *index)).or_default();
+                            tc.status_since(told, self.now_us)
+                        });
                         messages.push(IndicationMessage::PipelineStatus(states.collect()));
                     }
                 }
@@ -187,10 +192,6 @@ impl World {
             .filter_map(|message| v1::encode(message).ok())
             .map(|bytes| (header.clone(), Payload::Message(bytes)))
             .collect()
-    }
-
-    fn pipeline_status(&mut self, index: u32) -> v1::PipelineStatus {
-        self.bearers[index as usize].tc.status(self.now_us)
     }
 
     /// Passes on what the pipeline of a bearer said about itself.
@@ -282,19 +283,16 @@ impl World {
         subscription.next_us = self.now_us;
     }
 
-    fn quantity(&mut self, quantity: Quantity, index: u32, drops: u64) -> u32 {
+    fn quantity(&self, quantity: Quantity, index: u32, drops: u64) -> u32 {
         let now_us = self.now_us;
-        let tc = &mut self.bearers[index as usize].tc;
-        let clamp = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
-        match quantity {
-            Quantity::BacklogBytes => clamp(tc.backlog_bytes()),
-            Quantity::Drops => clamp(drops),
-            Quantity::HeadOfLineAgeUs => tc.status(now_us).head_of_line_age_us,
-            Quantity::MeanSojournUs => {
-                let queues = tc.status(now_us).queues;
-                queues.iter().map(|queue| queue.mean_sojourn_us).max().unwrap_or(0)
-            }
-        }
+        let tc = &self.bearers[index as usize].tc;
+        let value = match quantity {
+            Quantity::BacklogBytes => tc.backlog_bytes(),
+            Quantity::Drops => drops,
+            Quantity::HeadOfLineAgeUs => tc.head_of_line_age_us(now_us),
+            Quantity::MeanSojournUs => tc.mean_sojourn_us(now_us),
+        };
+        u32::try_from(value).unwrap_or(u32::MAX)
     }
 }
 

@@ -1,17 +1,22 @@
 //! Queue management in place of the RLC's FIFO (irazabal2021 §V-D: "we substituted the default RLC
 //! FIFO buffer with a CoDel queue").
 //!
+//! abbasloo2019 does the same with BoDe, PIE and head drop in the queue of an emulated link (§VI).
+//!
 //! The AQM holds the SDUs; right before each slot the MAC draws from it as much as one transport
-//! block can carry, and that alone waits in the RLC itself. So CoDel's sojourn time runs from
+//! block can carry, and that alone waits in the RLC itself. So the sojourn time runs from
 //! arrival at the RLC to the slot that begins to send the packet, as in a queue within the RLC.
 
 use std::collections::VecDeque;
 
-use e2sm_tc::v1::{self, BufferLimit, Overflow};
+use e2sm_tc::v1::{
+    BufferLimit, Classifier, Codel, FifoDrop, Overflow, Pacer, Pipeline, QueueDiscipline, QueueSet,
+    QueueTarget, Scheduler,
+};
 use ran::RlcReport;
 use ran::rlc::sojourn::SojournWindow;
-use tc_rf::queueing::{CodelParams, Discipline, QueueConfig, QueueRules, Queues, SchedulerConfig};
-use tc_rf::{DropReason, EventSink};
+use tc_rf::queueing::Queues;
+use tc_rf::{DropReason, EventSink, PipelineError};
 
 use super::packet::GnbPacket;
 use crate::scenario::{Rlc, RlcAqm};
@@ -34,47 +39,51 @@ struct ArrivalLog {
 }
 
 impl EventSink<GnbPacket> for ArrivalLog {
-    fn dropped(&mut self, packet: GnbPacket, reason: DropReason, _: u64) {
+    fn dropped(&mut self, packet: GnbPacket, _: DropReason, _: u64) {
         self.dropped_packets += 1;
-        self.dropped_bytes += u64::from(packet.inner.len_bytes);
-        match reason {
-            // CoDel takes from the head.
-            DropReason::Codel => self.arrived_us.pop_front(),
-            // A full queue refuses the arrival, which was the last to be noted.
-            _ => self.arrived_us.pop_back(),
-        };
+        self.dropped_bytes += u64::from(packet.len_bytes());
+        // Dropped at the head or on arrival: what is noted of the other end is as good if both
+        // arrived at the same time.
+        if self.arrived_us.front() == Some(&packet.rlc_us) {
+            self.arrived_us.pop_front();
+        } else {
+            self.arrived_us.pop_back();
+        }
     }
 }
 
 impl RlcQueue {
-    pub(crate) fn new(aqm: RlcAqm, rlc: &Rlc) -> Self {
-        let RlcAqm::Codel(codel) = aqm;
-        let params = CodelParams::from_model(&v1::Codel {
-            target_us: codel.target_us,
-            interval_us: codel.interval_us,
-            ecn: false,
-            ce_threshold_us: None,
-            l4s: false,
-        });
-        let rules = QueueRules {
-            discipline: Discipline::Codel(params),
-            limit_packets: rlc.limit_packets,
-            limit_bytes: rlc.limit_bytes,
+    /// A queue of its own random numbers.
+    ///
+    /// # Errors
+    /// What the queue cannot be made of.
+    pub(crate) fn new(aqm: RlcAqm, rlc: &Rlc, seed: u64) -> Result<Self, PipelineError> {
+        let queue = QueueSet {
+            first: 0,
+            count: 1,
+            limit_packets: Some(rlc.limit_packets),
+            limit_bytes: Some(rlc.limit_bytes),
+            discipline: discipline(aqm),
+            policer: None,
+            shaper: None,
         };
-        let buffer = BufferLimit {
-            packets: rlc.limit_packets,
-            bytes: rlc.limit_bytes,
-            overflow: Overflow::Tail,
+        let pipeline = Pipeline {
+            name: "rlc".to_owned(),
+            classifier: Classifier::RoundRobin(QueueTarget { first: 0, count: 1 }),
+            queues: vec![queue],
+            scheduler: Scheduler::RoundRobin,
+            pacer: Pacer::None,
+            buffer: BufferLimit {
+                packets: rlc.limit_packets,
+                bytes: rlc.limit_bytes,
+                overflow: Overflow::Tail,
+            },
         };
-        Self {
-            queues: Queues::new(
-                &[QueueConfig { id: 0, rules }],
-                &SchedulerConfig::RoundRobin,
-                buffer,
-            ),
+        Ok(Self {
+            queues: Queues::from_model(&pipeline, seed)?,
             log: ArrivalLog::default(),
             sojourn: SojournWindow::default(),
-        }
+        })
     }
 
     pub(crate) fn enqueue(&mut self, packet: GnbPacket, now_us: u64) {
@@ -102,7 +111,7 @@ impl RlcQueue {
         self.log.arrived_us.front().copied()
     }
 
-    /// Packets dropped by CoDel or for want of room.
+    /// Packets dropped by the discipline or for want of room.
     pub(crate) fn dropped_packets(&self) -> u64 {
         self.log.dropped_packets
     }
@@ -122,5 +131,26 @@ impl RlcQueue {
             let age_us = u32::try_from(now_us - arrived_us).unwrap_or(u32::MAX);
             report.txsdu_wt_us = report.txsdu_wt_us.max(age_us);
         }
+    }
+}
+
+fn discipline(aqm: RlcAqm) -> QueueDiscipline {
+    match aqm {
+        RlcAqm::HeadDrop => QueueDiscipline::Fifo { drop: FifoDrop::Head },
+        RlcAqm::Codel(codel) => QueueDiscipline::Codel(Codel {
+            target_us: codel.target_us,
+            interval_us: codel.interval_us,
+            ecn: false,
+            ce_threshold_us: None,
+            l4s: false,
+        }),
+        RlcAqm::Pie(pie) => QueueDiscipline::Pie {
+            target_us: pie.target_us,
+            update_us: pie.update_us,
+            alpha_milli: pie.alpha_milli,
+            beta_milli: pie.beta_milli,
+            ecn: false,
+        },
+        RlcAqm::Bode(bode) => QueueDiscipline::Bode { bound_us: bode.bound_us },
     }
 }

@@ -40,7 +40,7 @@ pub struct BearerSample {
 pub struct FlowSample {
     /// Name in the scenario.
     pub name: String,
-    /// `tcp`, `udp_cbr`, `voip` or `ping`.
+    /// Its kind in the scenario.
     pub kind: &'static str,
     /// C-RNTI of its UE.
     pub rnti: u16,
@@ -48,8 +48,32 @@ pub struct FlowSample {
     pub drb: u8,
     /// Payload handed to the application.
     pub goodput_bytes: u64,
-    /// Its last round trip, of a ping.
+    /// Its last round trip, of a ping or an echoed call.
     pub rtt_us: Option<u64>,
+}
+
+/// SDUs removed from a bearer's RLC buffer, cumulative: in RLC-AM when a status PDU acknowledged them,
+/// in RLC-UM when their last byte went to the MAC (kumar2018 §III).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Removals {
+    /// SDUs.
+    pub sdus: u64,
+    /// Slots in which some were removed: blocks.
+    pub blocks: u64,
+    /// Sum of their delays from arrival in the RLC to removal, µs.
+    pub delay_us: u64,
+}
+
+impl Removals {
+    /// What came after `before`.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            sdus: self.sdus.saturating_sub(before.sdus),
+            blocks: self.blocks.saturating_sub(before.blocks),
+            delay_us: self.delay_us.saturating_sub(before.delay_us),
+        }
+    }
 }
 
 /// Downlink PRBs of the cell, cumulative.
@@ -84,4 +108,6 @@ pub struct PacketSample {
     pub ue_us: u64,
     /// Whether it carries the mark of congestion.
     pub ce: bool,
+    /// How long before `sent_us` its payload was first sent, µs: above 0 for what TCP retransmits.
+    pub age_us: u32,
 }

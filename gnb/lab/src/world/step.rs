@@ -5,10 +5,13 @@
 //! [`World::run_due`], so a run depends on scenario and seed alone.
 
 use ran::{BearerIndex, Cell, Delivery};
-use tc_rf::RlcStatus;
-use traffic::Endpoint as _;
+use tc_rf::{RlcStatus, SduDelays};
+use traffic::{Body, Endpoint as _};
 
+use super::above::Pipelines;
 use super::bearer::Measured;
+use super::drql_limit::DrqlLimit;
+use super::f1::{self, F1Bearer};
 use super::packet::GnbPacket;
 use super::rlc_queue::RlcQueue;
 use super::snapshot::PacketSample;
@@ -28,6 +31,7 @@ impl World {
             self.core_down.next_us(),
             self.f1_up.next_us(),
             self.f1_down.next_us(),
+            self.questions.next_us(),
             self.discards.next_us(),
             self.taken_back.next_us(),
             self.cell.next_slot_us(),
@@ -53,12 +57,13 @@ impl World {
         while let Some((_, packet)) = self.core_down.pop_due(now_us) {
             self.enter_sdap(packet);
         }
-        while let Some((_, (bearer, status))) = self.f1_up.pop_due(now_us) {
-            self.hear_rlc_status(bearer, &status);
+        while let Some((_, (bearer, told))) = self.f1_up.pop_due(now_us) {
+            self.hear_du(bearer, &told);
         }
         while let Some((_, packet)) = self.f1_down.pop_due(now_us) {
             self.enter_rlc(packet);
         }
+        self.answer_cu();
         self.run_take_backs();
         if self.cell.next_slot_us() <= now_us {
             self.slot();
@@ -90,7 +95,7 @@ impl World {
         }
         packet.ingress_us = self.now_us;
         bearer.measured.ingress_packets += 1;
-        bearer.measured.ingress_bytes += u64::from(packet.inner.len_bytes);
+        bearer.measured.ingress_bytes += u64::from(packet.len_bytes());
         bearer.tc.ingress(packet, self.now_us, &mut bearer.tally);
         self.poll_bearer(index);
     }
@@ -131,28 +136,45 @@ impl World {
 
     /// Hands what scheduler, shapers and pacer let go to the DU.
     fn forward(&mut self, index: u32) {
-        let Self { bearers, cell, f1_down, split, now_us, .. } = self;
+        let Self { bearers, cell, f1_down, questions, now_us, .. } = self;
         let now_us = *now_us;
         let bearer = &mut bearers[index as usize];
         let Some(place) = bearer.cell else { return };
-        let Bearer { tc, tally, rlc_queue, measured, .. } = bearer;
-        let f1_delay_us = u64::from(split.f1_delay_us);
-        tc.egress(now_us, tally, &mut |packet: GnbPacket| {
-            measured.forwarded_bytes += u64::from(packet.inner.len_bytes);
-            if f1_delay_us > 0 {
-                f1_down.push(now_us + f1_delay_us, packet);
-            } else {
-                into_rlc(cell, place, rlc_queue.as_mut(), measured, packet, now_us);
+        let Bearer { tc, tally, rlc_queue, drql_limit, measured, f1, .. } = bearer;
+        let (queue, limit) = (rlc_queue.as_mut(), drql_limit.as_mut());
+        let mut door = RlcDoor { cell, place, queue, limit, f1: f1.as_deref_mut(), measured };
+        tc.egress(now_us, tally, &mut |mut packet: GnbPacket| {
+            door.measured.take_down(&mut packet);
+            let Some(f1) = &mut door.f1 else {
+                door.measured.received_bytes += u64::from(packet.len_bytes());
+                door.put(packet, None, now_us);
+                return;
+            };
+            if let Some(at_us) = f1.send(&mut packet, now_us) {
+                f1_down.push(at_us, packet);
             }
         });
+        if tc.take_question()
+            && let Some(f1) = f1
+            && let Some(at_us) = f1.ask(now_us)
+        {
+            questions.push(at_us, index);
+        }
     }
 
     /// A packet of the CU reaches the DU.
     fn enter_rlc(&mut self, packet: GnbPacket) {
-        let Bearer { cell: place, rlc_queue, measured, .. } =
+        let Bearer { cell: place, rlc_queue, drql_limit, measured, f1, .. } =
             &mut self.bearers[packet.bearer as usize];
+        measured.received_bytes = measured.received_bytes.max(packet.f1_sent_bytes);
         let Some(place) = *place else { return };
-        into_rlc(&mut self.cell, place, rlc_queue.as_mut(), measured, packet, self.now_us);
+        let cell = &mut self.cell;
+        let (queue, limit) = (rlc_queue.as_mut(), drql_limit.as_mut());
+        let mut f1 = f1.as_deref_mut();
+        let next_count = cell.next_count(place).unwrap_or(0);
+        let arrive = |f1: &mut &mut F1Bearer| f1.arrive(packet.f1_number, next_count, self.now_us);
+        let count = f1.as_mut().map(arrive);
+        RlcDoor { cell, place, queue, limit, f1, measured }.put(packet, count, self.now_us);
     }
 
     /// One slot of the cell, and the status of each RLC on its way to the CU.
@@ -160,18 +182,24 @@ impl World {
         let now_us = self.now_us;
         self.fill_from_rlc_queues();
         let mut deliveries = std::mem::take(&mut self.deliveries);
-        self.cell.slot(now_us, &mut deliveries);
+        let mut above = Pipelines { bearers: &mut self.bearers, by_place: &self.by_place };
+        self.cell.slot_from(&mut above, now_us, &mut deliveries);
         for delivery in deliveries.drain(..) {
             self.drained(delivery);
         }
         self.deliveries = deliveries;
 
         for index in 0..self.bearers.len() as u32 {
-            let bearer = &self.bearers[index as usize];
+            let bearer = &mut self.bearers[index as usize];
             let Some(state) = bearer.cell.and_then(|place| self.cell.bearer_status(place)) else {
                 continue;
             };
             let held = bearer.rlc_queue.as_ref().map_or((0, 0), RlcQueue::backlog);
+            let mut removed = std::mem::take(&mut bearer.measured.removed);
+            removed.merge(&removals(&mut self.cell, bearer));
+            bearer.measured.removals.sdus += u64::from(removed.count);
+            bearer.measured.removals.blocks += u64::from(removed.count > 0);
+            bearer.measured.removals.delay_us += removed.sum_us;
             let status = RlcStatus {
                 at_us: now_us,
                 occupancy_bytes: state.occupancy_bytes + held.0,
@@ -179,29 +207,43 @@ impl World {
                 capacity_bytes_per_tti: state.capacity_bytes_per_tti,
                 tti_us: state.tti_us,
                 dl_opportunity: state.dl_opportunity,
+                unacknowledged_packets: state.unacknowledged_packets,
+                unacknowledged_bytes: state.unacknowledged_bytes,
+                removed,
+                status_pdu_at_us: state.status_pdu_at_us,
+                received_bytes: Some(bearer.measured.received_bytes),
             };
-            if self.split.f1_delay_us == 0 {
-                self.hear_rlc_status(index, &status);
-            } else {
-                self.f1_up.push(now_us + u64::from(self.split.f1_delay_us), (index, status));
+            if let Some(limit) = &mut bearer.drql_limit {
+                limit.tti(&status);
+            }
+            let Bearer { f1, cell: Some(place), .. } = bearer else { continue };
+            match f1 {
+                None => self.hear_rlc_status(index, &status),
+                Some(f1) => {
+                    if let Some((at_us, told)) = f1.tell(&status, &self.cell, *place) {
+                        self.f1_up.push(at_us, (index, told));
+                    }
+                }
             }
         }
     }
 
     /// Where an AQM stands in place of the RLC's FIFO, the MAC draws from it what a slot can
-    /// carry, right before it schedules.
+    /// carry, right before it schedules: first the bearers that it serves first.
     fn fill_from_rlc_queues(&mut self) {
-        let Self { bearers, cell, now_us, .. } = self;
-        for bearer in bearers {
+        let Self { bearers, drawn, cell, now_us, .. } = self;
+        for index in drawn.iter() {
+            let bearer = &mut bearers[*index as usize];
             let (Some(place), Some(queue)) = (bearer.cell, bearer.rlc_queue.as_mut()) else {
                 continue;
             };
-            while let Some(state) = cell.bearer_status(place)
-                && state.occupancy_bytes < state.capacity_bytes_per_tti
+            while cell.room_in_coming_slot_bytes(place) > 0
                 && let Some(packet) = queue.dequeue(*now_us)
             {
-                let refused = cell.enqueue(place, packet, *now_us).is_err();
-                bearer.measured.rlc_dropped_packets += u64::from(refused);
+                let f1 = bearer.f1.as_deref_mut();
+                let measured = &mut bearer.measured;
+                RlcDoor { cell, place, queue: None, limit: None, f1, measured }
+                    .enqueue(packet, None, *now_us);
             }
         }
     }
@@ -209,32 +251,40 @@ impl World {
     /// The last byte of an SDU went to the MAC; the packet is at the UE when it is decoded.
     fn drained(&mut self, delivery: Delivery<GnbPacket>) {
         let packet = delivery.sdu;
-        let Bearer { measured, rnti, drb, .. } = &mut self.bearers[packet.bearer as usize];
+        let Bearer { measured, rnti, drb, is_am, .. } = &mut self.bearers[packet.bearer as usize];
         let sojourn_us = delivery.dequeued_us - packet.ingress_us;
         measured.drained_packets += 1;
-        measured.drained_bytes += u64::from(packet.inner.len_bytes);
+        measured.drained_bytes += u64::from(packet.len_bytes());
         measured.rlc_sojourn.record(delivery.dequeued_us - packet.rlc_us);
+        if !*is_am {
+            measured.removed.add(delivery.dequeued_us - packet.rlc_us);
+        }
         measured.sojourn.record(sojourn_us);
-        self.flows[packet.inner.flow as usize].queuing.record(sojourn_us);
+        let flow = self.flow_of[packet.inner.flow as usize];
+        self.flows[flow as usize].queuing.record(sojourn_us);
         if let Some(packets) = &mut self.packets {
             packets.push(PacketSample {
-                flow: packet.inner.flow,
+                flow,
                 rnti: *rnti,
                 drb: *drb,
-                len_bytes: packet.inner.len_bytes,
+                len_bytes: packet.len_bytes(),
                 sent_us: packet.inner.sent_us,
                 sdap_us: packet.ingress_us,
                 rlc_us: packet.rlc_us,
                 mac_us: delivery.dequeued_us,
                 ue_us: delivery.delivered_us,
                 ce: packet.inner.ecn == traffic::Ecn::Ce,
+                age_us: match &packet.inner.body {
+                    Body::Tcp(segment) => segment.age_us,
+                    _ => 0,
+                },
             });
         }
         self.radio_down.push(delivery.delivered_us.max(self.now_us), packet);
     }
 
     /// The CU learns what an RLC holds.
-    fn hear_rlc_status(&mut self, index: u32, status: &RlcStatus) {
+    pub(super) fn hear_rlc_status(&mut self, index: u32, status: &RlcStatus) {
         let bearer = &mut self.bearers[index as usize];
         if bearer.cell.is_none() {
             return;
@@ -249,7 +299,7 @@ impl World {
         if self.bearers[packet.bearer as usize].cell.is_none() {
             return;
         }
-        let flow = packet.inner.flow;
+        let flow = self.flow_of[packet.inner.flow as usize];
         let mut sent = std::mem::take(&mut self.sent);
         self.flows[flow as usize].ends.ue.on_packet(&packet.inner, self.now_us, &mut sent);
         self.ue_sends(flow, &mut sent);
@@ -258,22 +308,22 @@ impl World {
 
     fn arrive_at_server(&mut self, packet: &traffic::Packet) {
         let mut sent = std::mem::take(&mut self.sent);
-        let server = &mut self.flows[packet.flow as usize].ends.server;
+        let flow = self.flow_of[packet.flow as usize];
+        let server = &mut self.flows[flow as usize].ends.server;
         server.on_packet(packet, self.now_us, &mut sent);
-        self.server_sends(packet.flow, &mut sent);
+        self.server_sends(flow, &mut sent);
         self.sent = sent;
     }
 
     /// Sends what a server has to say and asks for its next deadline.
     fn server_sends(&mut self, flow: u32, sent: &mut Vec<traffic::Packet>) {
-        let bound = &self.flows[flow as usize];
-        let (bearer, rnti, qfi) = (bound.bearer, bound.rnti, bound.qfi);
+        let bound = &mut self.flows[flow as usize];
         self.timers.set(2 * flow, bound.ends.server.next_deadline_us());
         for packet in sent.drain(..) {
             let jitter_us = self.core_jitter.below(u64::from(self.split.core_jitter_us) + 1);
-            let at_us = self.now_us + u64::from(self.split.core_delay_us) + jitter_us;
-            self.core_last_us = self.core_last_us.max(at_us);
-            self.core_down.push(self.core_last_us, GnbPacket::new(packet, bearer, rnti, qfi));
+            let at_us = self.now_us + bound.core_delay_us + jitter_us;
+            bound.core_last_us = at_us.max(bound.core_last_us);
+            self.core_down.push(bound.core_last_us, GnbPacket::new(packet, bound));
         }
     }
 
@@ -289,13 +339,15 @@ impl World {
             sent.clear();
             return;
         };
-        let uplink = &mut self.ues[bearer.ue as usize].uplink;
-        let rest_us = u64::from(self.split.f1_delay_us) + u64::from(self.split.core_delay_us);
+        let core_us = bound.core_delay_us;
         for packet in sent.drain(..) {
-            let at_us = uplink.send(packet.len_bytes, self.now_us);
-            bearer.measured.uplink_bytes += u64::from(packet.len_bytes);
-            self.cell.count_uplink(place, packet.len_bytes);
-            self.uplink.push(at_us + rest_us, packet);
+            let len_bytes = packet.len_bytes + bound.ip_version.extra_bytes();
+            let sent = self.cell.send_uplink(place, len_bytes, self.now_us);
+            let Some(at_us) = sent else { continue };
+            bearer.measured.uplink_bytes += u64::from(len_bytes);
+            let at_cu = bearer.f1.as_mut().map_or(Some(at_us), |f1| f1.send_up(at_us));
+            let Some(at_us) = at_cu else { continue };
+            self.uplink.push(at_us + core_us, packet);
         }
     }
 
@@ -323,21 +375,48 @@ impl World {
     }
 }
 
-/// Puts a packet in the RLC, or in what stands in place of its FIFO.
-fn into_rlc(
-    cell: &mut Cell<GnbPacket>,
+/// Delays of SDUs that status reports removed from an AM bearer's buffer.
+fn removals(cell: &mut Cell<GnbPacket>, bearer: &Bearer) -> SduDelays {
+    let removed = bearer.cell.and_then(|place| cell.take_removed(place)).unwrap_or_default();
+    f1::narrowed(&removed)
+}
+
+/// Where packets enter a bearer's RLC.
+struct RlcDoor<'a> {
+    cell: &'a mut Cell<GnbPacket>,
     place: BearerIndex,
-    queue: Option<&mut RlcQueue>,
-    measured: &mut Measured,
-    mut packet: GnbPacket,
-    now_us: u64,
-) {
-    packet.rlc_us = now_us;
-    match queue {
-        Some(queue) => queue.enqueue(packet, now_us),
-        None => {
-            let refused = cell.enqueue(place, packet, now_us).is_err();
-            measured.rlc_dropped_packets += u64::from(refused);
+    /// What stands in place of the RLC's FIFO.
+    queue: Option<&'a mut RlcQueue>,
+    /// DRQL's limit where the DU keeps it.
+    limit: Option<&'a mut DrqlLimit>,
+    f1: Option<&'a mut F1Bearer>,
+    measured: &'a mut Measured,
+}
+
+impl RlcDoor<'_> {
+    /// Takes a packet, with the COUNT it has when F1-U gave it one.
+    fn put(&mut self, mut packet: GnbPacket, count: Option<u64>, now_us: u64) {
+        packet.rlc_us = now_us;
+        let len_bytes = u64::from(packet.len_bytes());
+        if self.limit.as_mut().is_some_and(|limit| !limit.takes(len_bytes)) {
+            self.measured.rlc_dropped_packets += 1;
+            return;
+        }
+        match &mut self.queue {
+            Some(queue) => queue.enqueue(packet, now_us),
+            None => self.enqueue(packet, count, now_us),
+        }
+    }
+
+    /// Puts a packet in the RLC itself. What comes out of an AQM has no COUNT yet: what was lost or
+    /// dropped before it leaves no hole.
+    fn enqueue(&mut self, packet: GnbPacket, count: Option<u64>, now_us: u64) {
+        let number = packet.f1_number;
+        let count = count.or_else(|| self.cell.next_count(self.place)).unwrap_or(0);
+        match (self.cell.enqueue_numbered(self.place, count, packet, now_us), &mut self.f1) {
+            (Ok(()), Some(f1)) => f1.taken(number, count),
+            (Ok(()), None) => {}
+            (Err(_), _) => self.measured.rlc_dropped_packets += 1,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a run says when it is over, machine-readable: units in the keys.
 
 use serde::Serialize;
-use traffic::DelaySummary;
+use traffic::{DelaySummary, Figures};
 
 /// Metrics of a run from virtual time 0 until now.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -91,6 +91,12 @@ pub struct BearerSummary {
     pub tc_marked_packets: u64,
     /// Packets the RLC had no room for, or its AQM dropped.
     pub rlc_dropped_packets: u64,
+    /// Packets towards the UE that F1-U lost.
+    pub f1_lost_packets: u64,
+    /// Packets of the UE that F1-U lost.
+    pub f1_lost_uplink_packets: u64,
+    /// Times that RLC-AM gave up and was re-established.
+    pub radio_link_failures: u64,
     /// Age of the head of the RLC buffer, sampled each ms.
     pub rlc_hol_ms: DelayMs,
     /// From RLC enqueue to the last byte at the MAC.
@@ -104,7 +110,7 @@ pub struct BearerSummary {
 pub struct FlowSummary {
     /// Name in the scenario.
     pub name: String,
-    /// `tcp`, `udp_cbr`, `voip` or `ping`.
+    /// Its kind in the scenario.
     pub kind: &'static str,
     /// C-RNTI of its UE.
     pub rnti: u16,
@@ -120,14 +126,20 @@ pub struct FlowSummary {
     pub received_packets: u64,
     /// Downlink packets known to be lost.
     pub lost_packets: u64,
+    /// Downlink packets that arrived with the mark of congestion.
+    pub ce_packets: u64,
     /// Server to UE.
     pub one_way_delay_ms: DelayMs,
     /// SDAP and RLC (irazabal2021 §V-G).
     pub queuing_ms: DelayMs,
     /// Share of packets queued for less than 1 ms.
     pub queued_below_1ms_pct: f64,
-    /// Round trips of a ping.
+    /// Round trips of a ping or an echoed call.
     pub rtt_ms: Option<DelayMs>,
+    /// UE to server, of what the UE sends by itself.
+    pub uplink_delay_ms: Option<DelayMs>,
+    /// What the application says about its experience; the unit ends each name.
+    pub app: Figures,
 }
 
 /// A share in percent, 0 of nothing.

@@ -27,10 +27,12 @@ impl World {
         while let Some((_, index)) = self.discards.pop_due(now_us) {
             let Some(place) = self.bearers[index as usize].cell else { continue };
             let Some(packets) = self.cell.take_unsent(place) else { continue };
-            if f1_delay_us == 0 {
-                self.return_to_cu(index, packets);
-            } else {
+            let f1 = self.bearers[index as usize].f1.as_mut();
+            if let (Some(f1), Some(next_count)) = (f1, self.cell.next_count(place)) {
+                f1.given_back(next_count);
                 self.taken_back.push(now_us + f1_delay_us, (index, packets.collect()));
+            } else {
+                self.return_to_cu(index, packets);
             }
         }
         while let Some((_, (index, packets))) = self.taken_back.pop_due(now_us) {
@@ -44,7 +46,11 @@ impl World {
             bearer.measured.released_packets += packets.len() as u64;
             return;
         }
+        let f1 = &mut bearer.f1;
         let packets = packets.map(|packet| {
+            if let Some(f1) = f1 {
+                f1.has_back(packet.f1_number);
+            }
             let ingress_us = packet.ingress_us;
             (packet, ingress_us)
         });

@@ -1,0 +1,167 @@
+//! `gnb-lab reproduce`.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::Args;
+
+use super::load::command_line;
+use super::{Failure, print_line};
+use crate::reproduce::{
+    self, Inputs, Options, Paper, Progress, ReproduceError, Reproduction, papers,
+};
+
+/// Stands for every paper.
+const ALL: &str = "all";
+
+/// Arguments of `gnb-lab reproduce`.
+#[derive(Args, Debug)]
+pub(super) struct ReproduceArgs {
+    /// Paper, such as irazabal2021; `all` for every one.
+    #[arg(value_name = "PAPER", required_unless_present = "list")]
+    paper: Option<String>,
+
+    /// List papers and experiments.
+    #[arg(long)]
+    list: bool,
+
+    /// This experiment alone.
+    #[arg(long, value_name = "E")]
+    experiment: Option<String>,
+
+    /// Seeds per scheme, in place of the experiment's own number.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repeats: Option<u32>,
+
+    /// Write the rows as a JSON array.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+
+    /// Folder for finished runs, rows, plots and a report, one within it per paper; a run that
+    /// was interrupted goes on from there.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    /// Runs at a time; as many as there are cores by default.
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+
+    /// Folder with recorded radios, which some experiments need; `--list` says which files.
+    #[arg(long, value_name = "DIR")]
+    traces: Option<PathBuf>,
+
+    /// First seed.
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+}
+
+impl From<ReproduceError> for Failure {
+    fn from(error: ReproduceError) -> Self {
+        match error {
+            ReproduceError::UnknownPaper { .. }
+            | ReproduceError::UnknownExperiment { .. }
+            | ReproduceError::Scenario { .. } => Self::Input(error.to_string()),
+            ReproduceError::Io { .. } | ReproduceError::Interrupted { .. } => {
+                Self::Machine(error.to_string())
+            }
+        }
+    }
+}
+
+/// Runs what was asked for and prints paper beside here.
+pub(super) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
+    if args.list {
+        return list(args);
+    }
+    let wanted = args.paper.as_deref().unwrap_or(ALL);
+    let chosen = match wanted {
+        ALL => papers::ALL.to_vec(),
+        name => vec![papers::by_name(name)?],
+    };
+    if wanted == ALL && args.experiment.is_some() {
+        return Err(Failure::Input("--experiment belongs to one paper, not to 'all'".to_owned()));
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    let handler = Arc::clone(&stop);
+    ctrlc::set_handler(move || handler.store(true, Ordering::Relaxed))
+        .map_err(|error| Failure::Machine(format!("signal handler: {error}")))?;
+
+    let command = command_line();
+    let mut done = Vec::new();
+    for paper in &chosen {
+        let reproduction = one(paper, args, &stop, &command)?;
+        done.push(reproduction);
+    }
+    if let Some(path) = &args.json {
+        reproduce::write_json(path, &done)?;
+    }
+    Ok(())
+}
+
+fn one(
+    paper: &Paper,
+    args: &ReproduceArgs,
+    stop: &AtomicBool,
+    command: &str,
+) -> Result<Reproduction, Failure> {
+    let folder = args.out.as_ref().map(|out| out.join(paper.name));
+    let options = Options {
+        experiment: args.experiment.clone(),
+        repeats: args.repeats,
+        jobs: args.jobs,
+        seed: args.seed,
+        cache: folder.as_ref().map(|folder| folder.join("runs")),
+        inputs: inputs(args),
+    };
+    let shown = std::io::stderr().is_terminal();
+    let begun = std::time::Instant::now();
+    let progress = |at: Progress| {
+        if shown {
+            let took_s = begun.elapsed().as_secs_f64();
+            eprint!("\r{}: {} of {} runs, {took_s:.0} s ", paper.name, at.finished, at.total);
+            // Progress that cannot be shown is not worth failing for.
+            let _ = std::io::stderr().flush();
+        }
+    };
+    let result = reproduce::reproduce(paper, &options, stop, &progress);
+    if shown {
+        eprint!("\r{:60}\r", "");
+    }
+    let reproduction = result?;
+    for note in &reproduction.notes {
+        eprintln!("gnb-lab: {note}");
+    }
+    if reproduction.resumed > 0 {
+        eprintln!("gnb-lab: {} finished runs were found and not run again", reproduction.resumed);
+    }
+    print_line(&reproduce::text(&reproduction, command))?;
+    if let Some(folder) = &folder {
+        reproduce::write_report(folder, &reproduction, command)?;
+        print_line(&format!("written to {}", folder.display()))?;
+    }
+    Ok(reproduction)
+}
+
+fn inputs(args: &ReproduceArgs) -> Inputs {
+    Inputs { traces: args.traces.clone() }
+}
+
+fn list(args: &ReproduceArgs) -> Result<(), Failure> {
+    for paper in papers::ALL {
+        print_line(&format!("{}: {}", paper.name, paper.citation))?;
+        for experiment in (paper.experiments)(&inputs(args))? {
+            print_line(&format!(
+                "  {:12} {} ({}; {} rows, {} seeds)",
+                experiment.name,
+                experiment.title,
+                experiment.source,
+                experiment.cells.len(),
+                experiment.repeats,
+            ))?;
+        }
+    }
+    Ok(())
+}

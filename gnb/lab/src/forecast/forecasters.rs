@@ -1,0 +1,165 @@
+//! Forecasters without a model: what a model has to beat, and what it cannot.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::{Forecaster, Horizon, Points, RlcSample, Timing};
+
+/// The newest sample that is not later than a time; the first one for a time before all.
+fn at(samples: &[RlcSample], time_us: u64) -> Option<&RlcSample> {
+    let later = samples.partition_point(|sample| sample.time_us <= time_us);
+    samples.get(later.saturating_sub(1))
+}
+
+/// Knows the future: limit and occupancy at each time as a DRQL that does without forecasts had
+/// them in a run that was recorded before.
+///
+/// stolidis2024's models learn what happens "in a monolithic network deployment, ensuring the
+/// specified, proper DRQL operation" (§III-B); this is the model that makes no error at it. It does
+/// not know what the forecasts themselves will bring about.
+#[derive(Clone, Debug)]
+pub struct Perfect {
+    /// In order of time.
+    recorded: Arc<[RlcSample]>,
+}
+
+impl Perfect {
+    /// From the samples of one bearer, in order of time.
+    pub fn new(recorded: Arc<[RlcSample]>) -> Self {
+        Self { recorded }
+    }
+}
+
+impl Forecaster for Perfect {
+    fn observe(&mut self, _: &RlcSample) {}
+
+    fn forecast(&mut self, horizon: &Horizon, points: &mut Points) -> bool {
+        for time_us in horizon.times_us() {
+            let Some(sample) = at(&self.recorded, time_us) else { return false };
+            points.push(sample);
+        }
+        true
+    }
+}
+
+/// What was, comes again: the last M samples at the RIC stand for the M to come. With
+/// stolidis2024's times each point is 810 ms old when it is used: T_RD + T_m + T_RC and the length
+/// of the forecast.
+#[derive(Clone, Debug)]
+pub struct Late {
+    lag_us: u64,
+    /// In order of time, no older than need be.
+    samples: VecDeque<RlcSample>,
+}
+
+impl Late {
+    /// With the times of the RIC it is for.
+    pub fn new(timing: &Timing) -> Self {
+        Self { lag_us: timing.latency_us() + timing.length_us(), samples: VecDeque::new() }
+    }
+}
+
+impl Forecaster for Late {
+    fn observe(&mut self, sample: &RlcSample) {
+        // What an inference that ends now may ask for, and one sample before.
+        let oldest_us = sample.time_us.saturating_sub(self.lag_us);
+        while self.samples.get(1).is_some_and(|second| second.time_us <= oldest_us) {
+            self.samples.pop_front();
+        }
+        self.samples.push_back(*sample);
+    }
+
+    fn forecast(&mut self, horizon: &Horizon, points: &mut Points) -> bool {
+        let samples = &*self.samples.make_contiguous();
+        let known_us = samples.first().map(|sample| sample.time_us);
+        for time_us in horizon.times_us() {
+            let Some(then_us) = time_us.checked_sub(self.lag_us) else { return false };
+            let Some(sample) = at(samples, then_us) else { return false };
+            if known_us.is_none_or(|first_us| then_us < first_us) {
+                return false;
+            }
+            points.push(sample);
+        }
+        true
+    }
+}
+
+/// What is, stays: the newest sample at the RIC stands for all to come.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Persistence {
+    newest: Option<RlcSample>,
+}
+
+impl Forecaster for Persistence {
+    fn observe(&mut self, sample: &RlcSample) {
+        self.newest = Some(*sample);
+    }
+
+    fn forecast(&mut self, horizon: &Horizon, points: &mut Points) -> bool {
+        let Some(newest) = &self.newest else { return false };
+        (0..horizon.points).for_each(|_| points.push(newest));
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(ms: u64) -> RlcSample {
+        let bytes = ms as u32;
+        RlcSample {
+            time_us: ms * 1_000,
+            occupancy_bytes: bytes,
+            limit_bytes: bytes * 2,
+            ..RlcSample::default()
+        }
+    }
+
+    fn said(
+        forecaster: &mut impl Forecaster,
+        origin: u64,
+        first: u64,
+        points: u32,
+    ) -> Option<Vec<u32>> {
+        let horizon =
+            Horizon { origin_us: origin * 1_000, first_us: first * 1_000, step_us: 1_000, points };
+        let mut out = Points::default();
+        let known = forecaster.forecast(&horizon, &mut out);
+        if known {
+            let doubled: Vec<u32> = out.occupancy_bytes.iter().map(|bytes| bytes * 2).collect();
+            assert_eq!(doubled, out.limit_bytes);
+        }
+        known.then_some(out.occupancy_bytes)
+    }
+
+    #[test]
+    fn perfect_says_what_the_other_run_has_at_that_time() {
+        let mut perfect = Perfect::new((0..100).map(sample).collect());
+        assert_eq!(said(&mut perfect, 0, 50, 3), Some(vec![50, 51, 52]));
+        assert_eq!(said(&mut perfect, 0, 98, 4), Some(vec![98, 99, 99, 99]), "past its end");
+        assert_eq!(said(&mut Perfect::new([].into()), 0, 0, 1), None);
+    }
+
+    #[test]
+    fn late_repeats_the_last_samples_it_had() {
+        // 10 ms up, 40 ms of inference, 40 points: 90 ms old when used.
+        let timing = Timing { inference_us: 40_000, points: 40, ..Timing::stolidis2024(10_000) };
+        let mut late = Late::new(&timing);
+        (0..40).for_each(|ms| late.observe(&sample(ms)));
+        assert_eq!(said(&mut late, 39, 89, 40), None, "one sample short");
+        (40..200).for_each(|ms| late.observe(&sample(ms)));
+        let known = said(&mut late, 199, 249, 40).unwrap();
+        assert_eq!((known[0], known[39], known.len()), (159, 198, 40));
+        assert!(late.samples.len() <= 92, "{} samples kept", late.samples.len());
+    }
+
+    #[test]
+    fn persistence_says_the_newest_and_nothing_before_the_first() {
+        let mut persistence = Persistence::default();
+        assert_eq!(said(&mut persistence, 0, 0, 3), None);
+        persistence.observe(&sample(7));
+        persistence.observe(&sample(8));
+        assert_eq!(said(&mut persistence, 8, 18, 3), Some(vec![8, 8, 8]));
+    }
+}

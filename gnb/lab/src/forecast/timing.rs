@@ -1,0 +1,53 @@
+//! When samples are taken, and how long what takes.
+
+use serde::Serialize;
+
+/// The times of stolidis2024 §III-C.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Timing {
+    /// T_r: the DU is sampled this often, µs; 1 or more.
+    pub sample_us: u32,
+    /// T_RD: from the DU to the RIC, µs.
+    pub report_delay_us: u32,
+    /// T_m: one inference, µs. The next one begins when it ends; at 0 there is one per sample.
+    pub inference_us: u32,
+    /// T_RC: from the RIC to the CU, µs.
+    pub control_delay_us: u32,
+    /// T_w: between points, µs; 1 or more.
+    pub step_us: u32,
+    /// M: points of a forecast; 1 or more.
+    pub points: u32,
+}
+
+impl Timing {
+    /// The paper's own setting (§IV-D): T_r = T_w = 1 ms, M 400, T_m 400 ms, T_RC 0; T_RD is T_c,
+    /// for "the Near-RT RIC is collocated with the CU".
+    pub fn stolidis2024(t_c_us: u32) -> Self {
+        Self {
+            sample_us: 1_000,
+            report_delay_us: t_c_us,
+            inference_us: 400_000,
+            control_delay_us: 0,
+            step_us: 1_000,
+            points: 400,
+        }
+    }
+
+    /// As [`stolidis2024`](Self::stolidis2024), with an inference that takes no time and looks 64
+    /// points ahead.
+    pub fn at_once(t_c_us: u32) -> Self {
+        Self { inference_us: 0, points: 64, ..Self::stolidis2024(t_c_us) }
+    }
+
+    /// From a sample to its forecast at the CU, T_RD + T_m + T_RC.
+    pub fn latency_us(&self) -> u64 {
+        u64::from(self.report_delay_us)
+            + u64::from(self.inference_us)
+            + u64::from(self.control_delay_us)
+    }
+
+    /// Length of a forecast, M · T_w.
+    pub fn length_us(&self) -> u64 {
+        u64::from(self.points) * u64::from(self.step_us)
+    }
+}

@@ -1,0 +1,72 @@
+//! Our own answer on the paper's links: the template `sojourn` with a bound on bulk.
+
+use serde_json::json;
+use tc_rf::templates::{self, TemplateParams};
+
+use super::super::super::{Experiment, Figure, Inputs, ReproduceError};
+use super::{
+    FLOW, LINKS, OTHERS_US, P99, THROUGHPUT, cell, cells, over, p99, power, queues, quotient,
+    throughput,
+};
+
+/// Place of the pipeline in the scenario.
+const PIPELINE: &str = "ues[0].drbs[0].pipeline";
+
+/// Bounds on bulk, ms: the paper's, and longer ones.
+const BOUNDS_MS: [u32; 4] = [20, 30, 40, 60];
+
+const SENDERS: [(&str, &str); 4] =
+    [("BBR", "bbr"), ("C2TCP", "c2tcp"), ("Cubic", "cubic"), ("Westwood", "westwood")];
+
+pub(super) fn experiment(inputs: &Inputs) -> Result<Experiment, ReproduceError> {
+    let mut all = Vec::new();
+    let mut comparisons = Vec::new();
+    for (sender, congestion_control) in SENDERS {
+        let flow =
+            json!({ "name": "flow", "kind": "tcp", "congestion_control": congestion_control });
+        for (queue, aqm) in queues(OTHERS_US) {
+            if ["CoDel", "BoDe"].contains(&queue) {
+                all.extend(cells(&format!("{sender}, {queue}"), &LINKS, inputs, &flow, &aqm)?);
+            }
+        }
+        for bound_ms in BOUNDS_MS {
+            let bulk_bound_us = Some(bound_ms * 1_000);
+            let params = TemplateParams { bulk_bound_us, ..TemplateParams::default() };
+            let scheme = format!("{sender}, Sojourn {bound_ms} ms");
+            for link in &LINKS {
+                all.push(cell(&scheme, over(link, inputs)?, |sketch| {
+                    sketch.set(FLOW, flow.clone())?.set_as(PIPELINE, &templates::sojourn(&params))
+                })?);
+            }
+            let own = format!("Sojourn {bound_ms} ms");
+            comparisons.push(quotient(Some(sender), P99, &own, "BoDe"));
+            comparisons.push(quotient(Some(sender), THROUGHPUT, &own, "CoDel"));
+        }
+    }
+    Ok(Experiment {
+        repeats: 1,
+        metrics: vec![p99(), throughput(), power()],
+        cells: all,
+        comparisons,
+        figures: vec![
+            Figure::Groups {
+                metric: P99,
+                title: "99th percentile of queuing delay, mean over the links",
+                rows: "{}",
+                log_y: false,
+            },
+            Figure::Groups {
+                metric: THROUGHPUT,
+                title: "Throughput, mean over the links",
+                rows: "{}",
+                log_y: false,
+            },
+        ],
+        ..Experiment::new(
+            "own",
+            "not of the paper",
+            "the template `sojourn` with a bound on bulk beside CoDel and BoDe, D = 20 ms, mean over \
+             the links",
+        )
+    })
+}

@@ -1,0 +1,86 @@
+//! A reproduction written down: text, JSON rows, and a page with plots.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use super::{ReproduceError, Reproduction, Row, page, table};
+
+/// Tables for a terminal, with seed and command line.
+pub fn text(reproduction: &Reproduction, command: &str) -> String {
+    let mut out = String::new();
+    // Writing to a String cannot fail.
+    for done in &reproduction.tables {
+        let experiment = &done.experiment;
+        let _ = writeln!(
+            out,
+            "{}/{} ({}): {}\n{}",
+            reproduction.paper.name,
+            experiment.name,
+            experiment.source,
+            experiment.title,
+            table::of(done),
+        );
+        for missing in &done.missing {
+            let _ = writeln!(out, "not run: {missing}");
+        }
+        let seeds = match done.repeats {
+            1 => format!("seed {}", reproduction.seed),
+            n => format!(
+                "mean of seeds {} to {}",
+                reproduction.seed,
+                reproduction.seed.wrapping_add(u64::from(n) - 1)
+            ),
+        };
+        let _ = writeln!(out, "{seeds}; gnb-lab {}; {command}\n", env!("CARGO_PKG_VERSION"));
+    }
+    out
+}
+
+/// All rows as a JSON array, a row a line.
+///
+/// # Errors
+/// [`ReproduceError::Io`].
+pub fn write_json(path: &Path, reproductions: &[Reproduction]) -> Result<(), ReproduceError> {
+    fs::write(path, json(reproductions)).map_err(ReproduceError::io(path))
+}
+
+fn json(reproductions: &[Reproduction]) -> String {
+    let rows: Vec<String> = reproductions
+        .iter()
+        .flat_map(|reproduction| {
+            let rows = reproduction.tables.iter().flat_map(|table| &table.rows);
+            rows.map(|row| line(reproduction, row))
+        })
+        .collect();
+    format!("[\n{}\n]\n", rows.join(",\n"))
+}
+
+fn line(reproduction: &Reproduction, row: &Row) -> String {
+    let mut value = serde_json::json!(row);
+    if let Some(object) = value.as_object_mut() {
+        object.insert("source".to_owned(), reproduction.paper.name.into());
+        object.insert("seed".to_owned(), reproduction.seed.into());
+    }
+    value.to_string()
+}
+
+/// `rows.json`, `report.html` and a file per plot in the folder.
+///
+/// # Errors
+/// [`ReproduceError::Io`].
+pub fn write_report(
+    folder: &Path,
+    reproduction: &Reproduction,
+    command: &str,
+) -> Result<(), ReproduceError> {
+    fs::create_dir_all(folder).map_err(ReproduceError::io(folder))?;
+    write_json(&folder.join("rows.json"), std::slice::from_ref(reproduction))?;
+    let plots = page::plots(reproduction);
+    for (name, svg) in &plots {
+        let path = folder.join(format!("{name}.svg"));
+        fs::write(&path, svg).map_err(ReproduceError::io(&path))?;
+    }
+    let path = folder.join("report.html");
+    fs::write(&path, page::page(reproduction, &plots, command)).map_err(ReproduceError::io(&path))
+}

@@ -1,0 +1,122 @@
+//! From runs to rows: the mean over the seeds beside what the paper says.
+
+use serde::Serialize;
+
+use super::cache::Measured;
+use super::{Experiment, Work};
+
+/// One figure of an experiment, paper beside here.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// Name of the experiment.
+    pub experiment: String,
+    /// Scheme.
+    pub scheme: String,
+    /// Metric.
+    pub metric: String,
+    /// Its unit.
+    pub unit: String,
+    /// What the paper reports, where it does.
+    pub paper: Option<f64>,
+    /// Mean over the seeds here; absent where nothing was run or measured.
+    pub here: Option<f64>,
+    /// Seeds that gave a value.
+    pub repeats: u32,
+    /// Least over the seeds.
+    pub min: Option<f64>,
+    /// Greatest over the seeds.
+    pub max: Option<f64>,
+}
+
+impl Row {
+    /// Here over paper; none where either is missing or the paper says zero.
+    pub fn ratio(&self) -> Option<f64> {
+        self.here
+            .zip(self.paper)
+            .filter(|(_, paper)| *paper != 0.0)
+            .map(|(here, paper)| here / paper)
+    }
+}
+
+/// An experiment with its rows.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// The experiment.
+    pub experiment: Experiment,
+    /// Seeds per cell.
+    pub repeats: u32,
+    /// Rows: metric by metric, the cells in the experiment's order.
+    pub rows: Vec<Row>,
+    /// Runs of the first seed, a place per cell.
+    pub(super) first: Vec<Option<Measured>>,
+    /// What was not run and why, in sentences.
+    pub missing: Vec<String>,
+}
+
+impl Table {
+    /// `runs` has a list per cell.
+    pub(super) fn of(experiment: &Experiment, repeats: u32, runs: Vec<Vec<Measured>>) -> Self {
+        let mut rows = Vec::new();
+        let values = |scheme: &str, metric: &str| -> Vec<Option<f64>> {
+            let cells = experiment.cells.iter().zip(&runs);
+            cells
+                .filter(|(cell, _)| cell.scheme == scheme)
+                .flat_map(|(_, runs)| runs)
+                .map(|run| run.metrics.get(metric).copied().flatten())
+                .collect()
+        };
+        let mut schemes: Vec<&str> = Vec::new();
+        for cell in &experiment.cells {
+            if !schemes.contains(&cell.scheme.as_str()) {
+                schemes.push(&cell.scheme);
+            }
+        }
+        for metric in &experiment.metrics {
+            for scheme in &schemes {
+                let known: Vec<f64> = values(scheme, metric.name).into_iter().flatten().collect();
+                rows.push(row(experiment, scheme, metric.name, metric.unit, &known));
+            }
+        }
+        for comparison in &experiment.comparisons {
+            let of = values(&comparison.of, comparison.metric);
+            let over = values(&comparison.over, comparison.metric);
+            let quotients: Vec<f64> = of
+                .into_iter()
+                .zip(over)
+                .filter_map(|(of, over)| Some(of? / over.filter(|over| *over != 0.0)?))
+                .collect();
+            rows.push(row(experiment, &comparison.row, comparison.metric, "×", &quotients));
+        }
+        let missing = experiment.cells.iter().filter_map(|cell| match &cell.work {
+            Work::Missing(why) => Some(format!("{}: {why}", cell.scheme)),
+            Work::Run { .. } => None,
+        });
+        Self {
+            missing: missing.collect(),
+            experiment: experiment.clone(),
+            repeats,
+            rows,
+            first: runs.into_iter().map(|runs| runs.into_iter().next()).collect(),
+        }
+    }
+
+    /// What was measured here.
+    pub fn here(&self, scheme: &str, metric: &str) -> Option<f64> {
+        self.rows.iter().find(|row| row.scheme == scheme && row.metric == metric)?.here
+    }
+}
+
+fn row(experiment: &Experiment, scheme: &str, metric: &str, unit: &str, values: &[f64]) -> Row {
+    let some = |value: f64| (!values.is_empty()).then_some(value);
+    Row {
+        experiment: experiment.name.to_owned(),
+        scheme: scheme.to_owned(),
+        metric: metric.to_owned(),
+        unit: unit.to_owned(),
+        paper: experiment.paper_value(scheme, metric),
+        here: some(values.iter().sum::<f64>() / values.len() as f64),
+        repeats: values.len() as u32,
+        min: some(values.iter().copied().fold(f64::INFINITY, f64::min)),
+        max: some(values.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
+    }
+}
