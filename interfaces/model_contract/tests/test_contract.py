@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from onnx import helper
 from rlc_model import FEATURES, ContractError, Manifest, Quantity, read_contract, write_contract
 from rlc_model.cli import main, manifest_schema
 from rlc_model.contract import Tensor
@@ -83,12 +84,12 @@ def test_a_huge_model_is_not_read(tmp_path: Path) -> None:
         ({"horizon": {"startUs": 0, "stepUs": 0, "points": 1}}, r"manifest.json: horizon.stepUs"),
         ({"schemaVersion": 2}, r"manifest.json: schemaVersion: Input should be 1"),
         ({"units": "bytes"}, r"manifest.json: units: Extra inputs are not permitted"),
-        ({"scaler": {"minimum": [0.0], "maximum": [1.0]}}, r"scaler.minimum: 1 values, 6 features"),
+        ({"scaler": {"minimum": [0.0], "maximum": [1.0]}}, r"scaler.minimum: 1 values, 9 features"),
         (
-            {"scaler": {"minimum": [0.0] * 6, "maximum": [1.0] * 5 + [0.0]}},
-            r"scaler.maximum\[5\]: 0.0 is not above minimum 0.0",
+            {"scaler": {"minimum": [0.0] * 9, "maximum": [1.0] * 8 + [0.0]}},
+            r"scaler.maximum\[8\]: 0.0 is not above minimum 0.0",
         ),
-        ({"scaler": {"minimum": [0.0] * 6, "maximum": ["NaN"] * 6}}, r"scaler.maximum.0: .*finite"),
+        ({"scaler": {"minimum": [0.0] * 9, "maximum": ["NaN"] * 9}}, r"scaler.maximum.0: .*finite"),
     ],
 )
 def test_a_wrong_manifest_names_the_field(change: dict[str, object], message: str) -> None:
@@ -109,7 +110,7 @@ def test_a_graph_must_have_the_promised_signature(tmp_path: Path) -> None:
     inputs, outputs = contract.inputs(), contract.outputs()
     contract.check_signature(inputs[::-1], outputs)
     wide = Tensor("sample", "tensor(float)", (None, 7))
-    with pytest.raises(ContractError, match=r"input sample: is .*7\).*; expected .*6\)"):
+    with pytest.raises(ContractError, match=r"input sample: is .*7\).*; expected .*9\)"):
         contract.check_signature((wide, inputs[1]), outputs)
     with pytest.raises(ContractError, match="has outputs forecast; expected forecast, next_state"):
         contract.check_signature(inputs, outputs[:1])
@@ -123,5 +124,9 @@ def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["check", str(tmp_path)]) == 2
     assert "SHA256SUMS: No such file" in capsys.readouterr().err
     write_contract(tmp_path, manifest(), b"graph")
+    assert main(["check", str(tmp_path)]) == 2
+    assert "model.onnx: is no ONNX model" in capsys.readouterr().err
+    graph = helper.make_graph([helper.make_node("Tanh", ["x"], ["y"])], "step", [], [])
+    write_contract(tmp_path, manifest(), helper.make_model(graph).SerializeToString())
     assert main(["check", str(tmp_path)]) == 0
     assert "tiny:1.2.0: occupancy_bytes at 4 points" in capsys.readouterr().out

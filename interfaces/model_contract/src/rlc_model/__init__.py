@@ -6,25 +6,34 @@ A model is a directory of three files:
 * ``manifest.json``: what goes in and comes out, in which order and unit, and how good it is;
 * ``SHA256SUMS``: digests of the two, in the format of ``sha256sum``.
 
-Start with :mod:`rlc_model.contract` (read, check, write), then :mod:`rlc_model.features` (from RLC
-reports to samples) and :mod:`rlc_model.scaler`. Nothing here needs an ML framework.
+Start with :mod:`rlc_model.contract` (read, check, write), then :mod:`rlc_model.features` (from
+reports to samples), :mod:`rlc_model.series` (a whole run at once, for training) and
+:mod:`rlc_model.scaler`. Nothing here needs an ML framework.
 """
 
 from rlc_model.contract import ModelContract, read_contract, write_contract
 from rlc_model.errors import ContractError
-from rlc_model.features import FEATURES, FeatureExtractor, Samples
+from rlc_model.features import CONTEXT, FEATURES, FeatureExtractor, Samples
+from rlc_model.graph import check_graph
 from rlc_model.manifest import Manifest, Quantity
 from rlc_model.scaler import MinMaxScaler
+from rlc_model.series import Bearer, BearerSeries, RunArrays, run_arrays
 
 __all__ = [
+    "CONTEXT",
     "FEATURES",
+    "Bearer",
+    "BearerSeries",
     "ContractError",
     "FeatureExtractor",
     "Manifest",
     "MinMaxScaler",
     "ModelContract",
     "Quantity",
+    "RunArrays",
     "Samples",
+    "check_graph",
     "read_contract",
+    "run_arrays",
     "write_contract",
 ]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rlc_model.contract import read_contract
 from rlc_model.errors import ContractError
+from rlc_model.graph import check_graph
 from rlc_model.manifest import Manifest
 
 
@@ -21,7 +22,9 @@ def main(argv: list[str] | None = None) -> int:
     """Runs the command; 0 when the model keeps the contract, 2 when it does not."""
     parser = argparse.ArgumentParser(prog="rlc-model", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    check = commands.add_parser("check", help="check digests and manifest of a model directory")
+    check = commands.add_parser(
+        "check", help="check digests, manifest and graph of a model directory"
+    )
     check.add_argument("directory", type=Path)
     commands.add_parser("schema", help="print the JSON schema of manifest.json")
     arguments = parser.parse_args(argv)
@@ -30,6 +33,7 @@ def main(argv: list[str] | None = None) -> int:
         return 0
     try:
         contract = read_contract(arguments.directory)
+        check_graph(contract.onnx)
     except ContractError as error:
         print(f"rlc-model: {error}", file=sys.stderr)
         return 2

@@ -1,7 +1,12 @@
-"""From RLC reports to samples: the one piece of code that training and serving share.
+"""From reports to samples: the one piece of code that training and serving share.
 
 A sample is one row per bearer of the features below. Rates are per millisecond whatever the
 distance of the reports, so that a lost report does not look like a burst.
+
+What the RLC report says comes with it. Queue limit, MCS and transport block size come with other
+reports, on streams of their own, which may overtake the RLC report or be overtaken by it. A sample
+therefore takes of them what was told of an *earlier* instant: it is the same whichever stream is
+ahead, as long as none lags by more than a report period.
 """
 
 from __future__ import annotations
@@ -10,9 +15,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from rlc_model.errors import ContractError
+from rlc_model.told import Told
 
 FEATURES: Final = (
     "occupancy_bytes",
@@ -21,8 +27,15 @@ FEATURES: Final = (
     "head_of_line_age_us",
     "mean_sojourn_us",
     "occupancy_packets",
+    "queue_limit_bytes",
+    "mcs",
+    "tbs_bytes",
 )
 """Names and order of the columns of a sample."""
+
+CONTEXT: Final = FEATURES[6:]
+"""Those that do not come from the RLC report: the TC status tells the limit, the MAC report the
+rest. A value that nobody told, or not lately, is 0, and so is the limit of a bearer without one."""
 
 REQUIRED_FIELDS: Final = (
     "txbuf_occ_bytes",
@@ -42,23 +55,75 @@ class Samples:
     """What one report says.
 
     Attributes:
-        features: ``(B, F)`` float32, columns as :data:`FEATURES`.
+        features: ``(B, F)`` float32, columns as :data:`FEATURES`, finite.
         fresh: ``(B,)`` bool; False where a bearer has no earlier report, or its counters started
             anew: levels are right there, rates are 0.
+        told: ``(B, 3)`` bool, columns as :data:`CONTEXT`; False where 0 stands for a value that
+            nobody told.
     """
 
     features: NDArray[np.float32]
     fresh: NDArray[np.bool_]
+    told: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """What RLC reports said, row by row: of many bearers at a time, or of one over time."""
+
+    at_us: NDArray[np.int64]
+    pdu_bytes: NDArray[np.uint32]
+    occupancy: NDArray[np.int64]
+
+
+def rlc_features(
+    report: NDArray[np.void], before: Levels, now: Levels, seen: NDArray[np.bool_]
+) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """Features of RLC reports, each with the one before it; rows do not depend on each other.
+
+    Args:
+        report: ``(N,)`` structured array with :data:`REQUIRED_FIELDS`.
+        before: ``(N,)`` levels of the report before; anything where there is none.
+        now: ``(N,)`` levels of `report`.
+        seen: ``(N,)`` whether there is a report before.
+
+    Returns:
+        ``(N, F)`` features, those of :data:`CONTEXT` 0, and ``(N,)`` fresh as in
+        :class:`Samples`.
+    """
+    elapsed_ms = np.where(seen, now.at_us - before.at_us, 1000) / 1000.0
+    # Unsigned subtraction is right across one wrap of the 32-bit counter.
+    drained = (now.pdu_bytes - before.pdu_bytes).astype(np.float64)
+    drained_rate = drained / elapsed_ms
+    fresh = seen & (drained_rate <= MAX_RATE_BYTES_PER_MS)
+    arrived_rate = (now.occupancy - before.occupancy + drained) / elapsed_ms
+
+    features = np.zeros((len(report), len(FEATURES)), dtype=np.float32)
+    features[:, 0] = now.occupancy
+    features[:, 1] = drained_rate * fresh
+    # Headers count as drained but were never buffered, so this may be slightly negative.
+    features[:, 2] = np.maximum(arrived_rate, 0.0) * fresh
+    features[:, 3] = report["txsdu_wt_us"]
+    mean_sojourn = report["txsdu_avg_time_to_tx"]
+    # NaN is not below infinity either.
+    mean_sojourn = np.where(mean_sojourn < np.inf, mean_sojourn, 0.0)
+    features[:, 4] = np.minimum(np.maximum(mean_sojourn, 0.0), _U32_MAX)
+    features[:, 5] = report["txbuf_occ_pkts"]
+    return features, fresh
 
 
 class FeatureExtractor:
-    """Carries what the last report of each bearer said; rows are the caller's bearer slots."""
+    """Carries what the last reports of each bearer said; rows are the caller's bearer slots."""
 
     def __init__(self, capacity: int = 64) -> None:
         self._seen = np.zeros(capacity, dtype=np.bool_)
         self._at_us = np.zeros(capacity, dtype=np.int64)
         self._pdu_bytes = np.zeros(capacity, dtype=np.uint32)
         self._occupancy = np.zeros(capacity, dtype=np.int64)
+        self._newest_us = -1
+        self._checked: np.dtype[np.void] | None = None
+        self._limit = Told(capacity, 1)
+        self._mac = Told(capacity, 2)
 
     @property
     def capacity(self) -> int:
@@ -67,10 +132,53 @@ class FeatureExtractor:
 
     def forget(self, slots: NDArray[np.intp]) -> None:
         """Frees slots, so that the next report in them counts as the first."""
-        self._seen[slots[slots < self.capacity]] = False
+        known = slots[slots < self.capacity]
+        self._seen[known] = False
+        self._limit.forget(known)
+        self._mac.forget(known)
+
+    def note_limit(self, slots: NDArray[np.intp], limit_bytes: ArrayLike, at_us: int) -> None:
+        """Takes in the pacers' queue limits, from a TC status.
+
+        Args:
+            slots: ``(B,)`` slot of each row, each at most once.
+            limit_bytes: ``(B,)`` bytes; NaN for a bearer whose pacer has no limit: the last one
+                it had, if any, still stands for :data:`~rlc_model.told.HOLD_US`.
+            at_us: Time of the report, the clock of the RLC reports.
+
+        Raises:
+            ContractError: Lengths differ, or a limit is negative or infinite.
+        """
+        values = _column("limit_bytes", limit_bytes, len(slots), _U32_MAX, nan_is_none=True)
+        self._make_room(slots)
+        self._limit.note(slots, values[:, None], at_us)
+
+    def note_mac(
+        self, slots: NDArray[np.intp], mcs: ArrayLike, tbs_bytes: ArrayLike, at_us: int
+    ) -> None:
+        """Takes in MCS and newest transport block of the bearers' UEs, from a MAC report.
+
+        Args:
+            slots: ``(B,)`` slot of each row, each at most once; a UE has as many as bearers.
+            mcs: ``(B,)`` MCS index, 0…31 (``dl_mcs1``).
+            tbs_bytes: ``(B,)`` bytes (``dl_curr_tbs``); 0 in a slot without a block.
+            at_us: Time of the report, the clock of the RLC reports.
+
+        Raises:
+            ContractError: Lengths differ, or a value is out of its range.
+        """
+        pair = np.stack(
+            [
+                _column("mcs", mcs, len(slots), MCS_MAX),
+                _column("tbs_bytes", tbs_bytes, len(slots), _U32_MAX),
+            ],
+            axis=1,
+        )
+        self._make_room(slots)
+        self._mac.note(slots, pair, at_us)
 
     def extract(self, slots: NDArray[np.intp], report: NDArray[np.void], at_us: int) -> Samples:
-        """Turns one report into samples.
+        """Turns one RLC report into samples.
 
         Args:
             slots: ``(B,)`` slot of each row, each at most once.
@@ -80,51 +188,84 @@ class FeatureExtractor:
         Raises:
             ContractError: A field is missing, lengths differ or time does not advance.
         """
-        self._check(slots, report)
-        if len(slots) and int(slots.max()) >= self.capacity:
-            self._grow(int(slots.max()) + 1)
-        seen = self._seen[slots]
-        elapsed_us = at_us - self._at_us[slots]
-        if bool((seen & (elapsed_us <= 0)).any()):
+        if report.dtype is not self._checked:
+            check_report(report)
+            self._checked = report.dtype
+        if len(slots) != len(report):
+            raise ContractError("report", f"has {len(report)} rows for {len(slots)} slots")
+        try:
+            seen = self._seen[slots]
+        except IndexError:
+            self._make_room(slots)
+            seen = self._seen[slots]
+        before = Levels(self._at_us[slots], self._pdu_bytes[slots], self._occupancy[slots])
+        if at_us <= self._newest_us and bool((seen & (before.at_us >= at_us)).any()):
             raise ContractError("report.tstamp", f"{at_us} is not after the bearer's last report")
-
-        pdu_bytes = report["txpdu_bytes"].astype(np.uint32, copy=False)
-        occupancy = report["txbuf_occ_bytes"].astype(np.int64)
-        # Unsigned subtraction is right across one wrap of the 32-bit counter.
-        drained = (pdu_bytes - self._pdu_bytes[slots]).astype(np.float64)
-        elapsed_ms = np.where(seen, elapsed_us, 1000) / 1000.0
-        drained_rate = drained / elapsed_ms
-        fresh = seen & (drained_rate <= MAX_RATE_BYTES_PER_MS)
-        arrived_rate = (occupancy - self._occupancy[slots] + drained) / elapsed_ms
-
-        features = np.empty((len(slots), len(FEATURES)), dtype=np.float32)
-        features[:, 0] = occupancy
-        features[:, 1] = np.where(fresh, drained_rate, 0.0)
-        # Headers count as drained but were never buffered, so this may be slightly negative.
-        features[:, 2] = np.where(fresh, np.maximum(arrived_rate, 0.0), 0.0)
-        features[:, 3] = report["txsdu_wt_us"]
-        features[:, 4] = np.nan_to_num(report["txsdu_avg_time_to_tx"], posinf=0.0, neginf=0.0)
-        features[:, 5] = report["txbuf_occ_pkts"]
+        self._newest_us = max(self._newest_us, at_us)
+        # One time for all rows.
+        now = levels_of(report, np.asarray(at_us, np.int64))
+        features, fresh = rlc_features(report, before, now, seen)
+        told = np.zeros((len(slots), len(CONTEXT)), np.bool_)
+        if self._limit.lately(at_us):
+            limit, limit_told = self._limit.before(slots, at_us)
+            features[:, 6:7] = limit
+            told[:, 0] = limit_told
+        if self._mac.lately(at_us):
+            mac, mac_told = self._mac.before(slots, at_us)
+            features[:, 7:9] = mac
+            told[:, 1:] = mac_told[:, None]
 
         self._seen[slots] = True
         self._at_us[slots] = at_us
-        self._pdu_bytes[slots] = pdu_bytes
-        self._occupancy[slots] = occupancy
-        return Samples(features, fresh)
+        self._pdu_bytes[slots] = now.pdu_bytes
+        self._occupancy[slots] = now.occupancy
+        return Samples(features, fresh, told)
 
-    @staticmethod
-    def _check(slots: NDArray[np.intp], report: NDArray[np.void]) -> None:
-        names = report.dtype.names or ()
-        missing = [name for name in REQUIRED_FIELDS if name not in names]
-        if missing:
-            raise ContractError("report", f"lacks {', '.join(missing)}")
-        if len(slots) != len(report):
-            raise ContractError("report", f"has {len(report)} rows for {len(slots)} slots")
-
-    def _grow(self, needed: int) -> None:
-        capacity = max(needed, 2 * self.capacity)
+    def _make_room(self, slots: NDArray[np.intp]) -> None:
+        if not len(slots) or int(slots.max()) < self.capacity:
+            return
+        capacity = max(int(slots.max()) + 1, 2 * self.capacity)
         for name in ("_seen", "_at_us", "_pdu_bytes", "_occupancy"):
             old = getattr(self, name)
             new = np.zeros(capacity, dtype=old.dtype)
             new[: len(old)] = old
             setattr(self, name, new)
+        self._limit.grow(capacity)
+        self._mac.grow(capacity)
+
+
+MCS_MAX: Final = 31
+"""The MCS field of a DCI has five bits (38.214 §5.1.3.1)."""
+_U32_MAX: Final = float(2**32 - 1)
+
+
+def check_report(report: NDArray[np.void]) -> None:
+    """Raises :class:`ContractError` when a report lacks one of :data:`REQUIRED_FIELDS`."""
+    names = report.dtype.names or ()
+    missing = [name for name in REQUIRED_FIELDS if name not in names]
+    if missing:
+        raise ContractError("report", f"lacks {', '.join(missing)}")
+
+
+def levels_of(report: NDArray[np.void], at_us: NDArray[np.int64]) -> Levels:
+    """What of RLC reports the reports after them are compared with."""
+    return Levels(
+        at_us,
+        report["txpdu_bytes"].astype(np.uint32, copy=False),
+        report["txbuf_occ_bytes"].astype(np.int64),
+    )
+
+
+def _column(
+    name: str, values: ArrayLike, rows: int, most: float, *, nan_is_none: bool = False
+) -> NDArray[np.float32]:
+    column = np.asarray(values, np.float64)
+    if column.shape != (rows,):
+        raise ContractError(name, f"has shape {column.shape} for {rows} slots")
+    wrong = ~((column >= 0) & (column <= most))
+    if nan_is_none:
+        wrong &= ~np.isnan(column)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ContractError(f"{name}[{row}]", f"is {column[row]:g}; expected 0 to {most:g}")
+    return column.astype(np.float32)

@@ -22,6 +22,7 @@ class Quantity(StrEnum):
 
     OCCUPANCY = "occupancy_bytes"
     DRAIN = "drained_bytes_per_ms"
+    QUEUE_LIMIT = "queue_limit_bytes"
 
 
 class _Part(BaseModel):

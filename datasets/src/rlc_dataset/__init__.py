@@ -1,0 +1,29 @@
+"""Data sets of RLC state: what runs look like on disk, and how they are read and written.
+
+Start with :mod:`rlc_dataset.schema` (the columns) and :mod:`rlc_dataset.reader` (from a directory
+to arrays for training); :mod:`rlc_dataset.writer` writes runs, :mod:`rlc_dataset.channels` loads
+public traces. ``DATA_CARD.md`` says what the data is and what it is not.
+"""
+
+from rlc_dataset.check import check_table
+from rlc_dataset.digest import dataset_sha256, table_sha256
+from rlc_dataset.errors import DatasetError
+from rlc_dataset.provenance import Provenance
+from rlc_dataset.reader import Dataset, Run, table_arrays
+from rlc_dataset.schema import COLUMNS, PERIOD_US, SCHEMA
+from rlc_dataset.writer import write_run
+
+__all__ = [
+    "COLUMNS",
+    "PERIOD_US",
+    "SCHEMA",
+    "Dataset",
+    "DatasetError",
+    "Provenance",
+    "Run",
+    "check_table",
+    "dataset_sha256",
+    "table_arrays",
+    "table_sha256",
+    "write_run",
+]

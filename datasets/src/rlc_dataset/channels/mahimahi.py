@@ -1,0 +1,58 @@
+"""Mahimahi's packet-delivery traces (Netravali et al., USENIX ATC 2015)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from rlc_dataset.channels.text import lines
+from rlc_dataset.channels.trace import MAX_STEPS, ChannelTrace
+from rlc_dataset.errors import DatasetError
+
+OPPORTUNITY_BYTES: Final = 1500
+"""One line is a chance to deliver so many bytes."""
+
+
+def load_mahimahi(path: Path, *, period_ms: int = 1) -> ChannelTrace:
+    """Reads a trace: one integer a line, the millisecond of a delivery opportunity.
+
+    ``capacity_bytes`` is what the opportunities of each period allow. The trace repeats after the
+    millisecond of its last line, which is its last.
+
+    Raises:
+        DatasetError: A line is no whole number, goes back in time, or there is none; the trace
+            spans no time or more than a day.
+    """
+    if period_ms < 1:
+        raise DatasetError(f"period of {period_ms} ms; expected at least 1", file=str(path))
+    times: list[int] = []
+    for number, line in lines(path):
+        text = line.strip()
+        if not text:
+            continue
+        if not (text.isascii() and text.isdigit() and len(text) <= 12):
+            raise DatasetError(
+                f"is {text[:40]!r}; expected a whole number of ms", file=str(path), row=number
+            )
+        at_ms = int(text)
+        if times and at_ms < times[-1]:
+            raise DatasetError(f"{at_ms} ms is before {times[-1]} ms", file=str(path), row=number)
+        if at_ms > MAX_STEPS:
+            raise DatasetError(f"{at_ms} ms is more than a day", file=str(path), row=number)
+        times.append(at_ms)
+    if not times or times[-1] == 0:
+        raise DatasetError("has no opportunity after 0 ms", file=str(path))
+    # An opportunity at millisecond t ends the period (t − 1, t]; one at 0 belongs to the first.
+    bins = (np.maximum(np.array(times), 1) - 1) // period_ms
+    steps = -(-times[-1] // period_ms)
+    capacity = OPPORTUNITY_BYTES * np.bincount(bins, minlength=steps).astype(np.float64)
+    return ChannelTrace(
+        "mahimahi",
+        str(path),
+        1_000 * period_ms,
+        1_000 * period_ms * np.arange(steps, dtype=np.int64),
+        np.zeros(steps, np.int32),
+        {"capacity_bytes": capacity},
+    )

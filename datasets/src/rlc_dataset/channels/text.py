@@ -1,0 +1,94 @@
+"""Lines and numbers of text files that others wrote."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import lzma
+import math
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, TextIO, cast
+
+from rlc_dataset.errors import DatasetError
+
+MAX_LINE_CHARACTERS: Final = 4096
+"""A longer line is no row of these formats, and none is held in memory."""
+
+
+def lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a text file with their numbers from 1; `.xz` and `.gz` are decompressed.
+
+    Raises:
+        DatasetError: The file cannot be read, is damaged, is no text, or has an endless line.
+    """
+    number = 0
+    try:
+        with _open(path) as file:
+            while line := file.readline(MAX_LINE_CHARACTERS + 1):
+                number += 1
+                if len(line) > MAX_LINE_CHARACTERS:
+                    raise DatasetError(
+                        f"is longer than {MAX_LINE_CHARACTERS} characters",
+                        file=str(path),
+                        row=number,
+                    )
+                yield number, line.rstrip("\r\n")
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise DatasetError(reason, file=str(path), row=number or None) from error
+
+
+def _open(path: Path) -> TextIO:
+    if path.suffix == ".xz":
+        return cast(TextIO, lzma.open(path, "rt", encoding="utf-8-sig", newline=""))
+    if path.suffix == ".gz":
+        return cast(TextIO, gzip.open(path, "rt", encoding="utf-8-sig", newline=""))
+    return path.open(encoding="utf-8-sig", newline="")
+
+
+def rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """Line numbers and rows of a CSV file with a header, of these columns alone.
+
+    Raises:
+        DatasetError: As :func:`lines`; a column is missing, or a row is shorter than the header.
+    """
+    numbered = lines(path)
+    first = next(numbered, None)
+    if first is None:
+        raise DatasetError("is empty; expected a header", file=str(path))
+    (header,) = csv.reader([first[1]])
+    for name in columns:
+        if name not in header:
+            raise DatasetError(
+                f"is missing; the header has {', '.join(filter(None, header))}",
+                file=str(path),
+                column=name,
+            )
+    places = [header.index(name) for name in columns]
+    for number, line in numbered:
+        if not line.strip():
+            continue
+        (values,) = csv.reader([line])
+        if len(values) <= max(places):
+            raise DatasetError(
+                f"has {len(values)} fields; expected {len(header)}", file=str(path), row=number
+            )
+        yield number, {name: values[at] for name, at in zip(columns, places, strict=True)}
+
+
+def number_in(text: str, low: float, high: float, *, path: Path, column: str, row: int) -> float:
+    """A number within bounds; raises :class:`~rlc_dataset.errors.DatasetError`."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not low <= value <= high:
+        raise DatasetError(
+            f"is {text!r}; expected a number from {low:g} to {high:g}",
+            file=str(path),
+            column=column,
+            row=row,
+        )
+    return value

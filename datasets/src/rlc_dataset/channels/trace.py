@@ -1,0 +1,119 @@
+"""The channel form: what a trace says of a downlink, on a regular grid with its sessions apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from rlc_dataset.errors import DatasetError
+from rlc_dataset.schema import UNIT
+
+QUANTITIES: Final[Mapping[str, str]] = {
+    "capacity_bytes": "B",
+    "rate_bps": "bit/s",
+    "mcs": "1",
+    "cqi": "1",
+    "snr_db": "dB",
+    "occupancy_bytes": "B",
+    "requested_prb": "1",
+    "granted_prb": "1",
+}
+"""What a trace may have, with units.
+
+- ``capacity_bytes``: what could have been delivered in the period, used or not.
+- ``rate_bps``: what was delivered: a lower bound of the capacity.
+- ``mcs``, ``cqi``: means over the period, so fractions are possible. The MCS of LTE traces is that
+  of 36.213.
+- ``occupancy_bytes``: what the buffer in front of the radio held.
+- ``requested_prb``, ``granted_prb``: sums over the period, as published.
+"""
+
+MAX_STEPS: Final = 86_400_000
+"""A day of milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelTrace:
+    """A trace.
+
+    Attributes:
+        source: Format: ``mahimahi``, ``ucc`` or ``colosseum``.
+        file: Where it was read.
+        period_us: Between two values of a session.
+        time_us: ``(N,)`` int64 begin of each period: µs since the Unix epoch, or since the begin
+            of the trace where it has no date.
+        session: ``(N,)`` int32, growing from 0; times are regular within a session only.
+        quantities: Name of :data:`QUANTITIES` → ``(N,)`` float64, NaN where it was not measured.
+    """
+
+    source: str
+    file: str
+    period_us: int
+    time_us: NDArray[np.int64]
+    session: NDArray[np.int32]
+    quantities: Mapping[str, NDArray[np.float64]]
+
+    def __len__(self) -> int:
+        return len(self.time_us)
+
+    @property
+    def sessions(self) -> int:
+        """How many sessions there are."""
+        return int(self.session[-1]) + 1 if len(self) else 0
+
+    def of_session(self, number: int) -> ChannelTrace:
+        """One session alone."""
+        kept = self.session == number
+        return ChannelTrace(
+            self.source,
+            self.file,
+            self.period_us,
+            self.time_us[kept],
+            np.zeros(int(kept.sum()), np.int32),
+            {name: values[kept] for name, values in self.quantities.items()},
+        )
+
+    def table(self) -> pa.Table:
+        """As columns ``time_us``, ``session`` and the quantities; what is missing is null."""
+        fields = [
+            pa.field("time_us", pa.int64(), False, {UNIT: b"us"}),
+            pa.field("session", pa.int32(), False, {UNIT: b"1"}),
+        ]
+        arrays = [pa.array(self.time_us), pa.array(self.session)]
+        for name, values in self.quantities.items():
+            fields.append(pa.field(name, pa.float64(), True, {UNIT: QUANTITIES[name].encode()}))
+            arrays.append(pa.array(values, mask=np.isnan(values)))
+        return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+    def lab_channel(self) -> dict[str, Any]:
+        """The element `channel` of a lab's scenario that plays this trace.
+
+        An MCS is rounded down, for a block of the next higher MCS would have failed; a value that
+        was not measured is the one before it. Mahimahi traces are played from their file.
+
+        Raises:
+            DatasetError: The trace has more than one session, or neither MCS nor CQI.
+        """
+        if self.source == "mahimahi":
+            return {"mahimahi": {"path": self.file}}
+        if self.sessions != 1:
+            raise DatasetError(f"has {self.sessions} sessions; choose one", file=self.file)
+        for name, kind in (("mcs", "mcs_series"), ("cqi", "cqi_series")):
+            values = self.quantities.get(name)
+            if values is not None and not np.isnan(values).all():
+                held = np.floor(_held(values)).astype(int).tolist()
+                return {kind: {"period_ms": self.period_us // 1000, "values": held}}
+        raise DatasetError("has neither MCS nor CQI", file=self.file)
+
+
+def _held(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Values with what is missing filled by the one before, at the begin by the first."""
+    there = ~np.isnan(values)
+    last = np.maximum.accumulate(np.where(there, np.arange(len(values)), 0))
+    filled = values[last]
+    return np.where(np.isnan(filled), values[there][0], filled)

@@ -1,0 +1,184 @@
+"""Reading runs and whole data sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from rlc_model import Bearer, BearerSeries, ContractError, RunArrays, run_arrays
+from rlc_model.features import REQUIRED_FIELDS
+from rlc_model.series import report_array
+
+from rlc_dataset.check import check_schema, check_table
+from rlc_dataset.digest import dataset_sha256, table_sha256
+from rlc_dataset.errors import DatasetError
+from rlc_dataset.provenance import Provenance, parse_provenance
+from rlc_dataset.schema import PERIOD_US, PROVENANCE_KEY
+from rlc_dataset.writer import FILE
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run on disk: its provenance is read, its rows are not yet.
+
+    Attributes:
+        path: The file.
+        provenance: Where it is from.
+        rows: How many rows it has.
+    """
+
+    path: Path
+    provenance: Provenance
+    rows: int
+
+    @classmethod
+    def open(cls, path: Path) -> Run:
+        """Reads schema and provenance of a file.
+
+        Raises:
+            DatasetError: It is no Parquet, or not a run of this schema.
+        """
+        try:
+            metadata = pq.read_metadata(path)
+        except (OSError, pa.ArrowException) as error:
+            raise DatasetError(_first_line(error), file=str(path)) from error
+        schema = metadata.schema.to_arrow_schema()
+        check_schema(schema, str(path))
+        said = (schema.metadata or {}).get(PROVENANCE_KEY)
+        if said is None:
+            raise DatasetError("has no provenance in its metadata", file=str(path))
+        return cls(path, parse_provenance(said, str(path)), metadata.num_rows)
+
+    def table(self, *, allow_gaps: bool = False, verify: bool = True) -> pa.Table:
+        """Reads the rows.
+
+        Args:
+            allow_gaps: As :func:`~rlc_dataset.check.check_table`.
+            verify: Whether the rows must have the digest that the provenance says.
+
+        Raises:
+            DatasetError: The file is damaged or altered, or its rows are no run.
+        """
+        try:
+            # The path's own partitions are provenance already.
+            table = pq.ParquetFile(self.path).read()
+        except (OSError, pa.ArrowException) as error:
+            raise DatasetError(_first_line(error), file=str(self.path)) from error
+        check_table(table, str(self.path), allow_gaps=allow_gaps)
+        if verify and (found := table_sha256(table)) != self.provenance.data_sha256:
+            raise DatasetError(
+                f"has data of SHA-256 {found[:12]}…; its provenance says"
+                f" {self.provenance.data_sha256[:12]}…",
+                file=str(self.path),
+            )
+        return table
+
+    def arrays(self, *, allow_gaps: bool = False) -> RunArrays:
+        """The run as features, masks and targets; raises as :meth:`table`."""
+        return table_arrays(self.table(allow_gaps=allow_gaps), str(self.path))
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """All runs below a directory, in order of partition."""
+
+    root: Path
+    runs: tuple[Run, ...]
+
+    @classmethod
+    def open(cls, root: Path) -> Dataset:
+        """Finds the runs below `root`.
+
+        Raises:
+            DatasetError: There is none, one is not of this schema, or stands in a partition that
+                is not its provenance's.
+        """
+        paths = sorted(root.glob(f"cell=*/mobility=*/run=*/{FILE}"))
+        if not paths:
+            expected = f"cell=*/mobility=*/run=*/{FILE}"
+            raise DatasetError(f"has no run; expected {expected}", file=str(root))
+        runs = tuple(Run.open(path) for path in paths)
+        for run in runs:
+            stands_in = run.path.parent.relative_to(root).as_posix()
+            if stands_in != run.provenance.partition:
+                raise DatasetError(
+                    f"is a run of {run.provenance.partition}, but stands in {stands_in}",
+                    file=str(run.path),
+                )
+        return cls(root, runs)
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self.runs)
+
+    def select(
+        self, *, cells: set[str] | None = None, mobilities: set[str] | None = None
+    ) -> Dataset:
+        """The runs of some cells and mobility patterns; None is all."""
+        kept = tuple(
+            run
+            for run in self.runs
+            if (cells is None or run.provenance.cell in cells)
+            and (mobilities is None or run.provenance.mobility in mobilities)
+        )
+        return Dataset(self.root, kept)
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The cells there are."""
+        return tuple(sorted({run.provenance.cell for run in self.runs}))
+
+    @property
+    def mobilities(self) -> tuple[str, ...]:
+        """The mobility patterns there are."""
+        return tuple(sorted({run.provenance.mobility for run in self.runs}))
+
+    def sha256(self) -> str:
+        """Digest over all runs: the ``trainingData.sha256`` of a manifest."""
+        return dataset_sha256(
+            (run.provenance.partition, run.provenance.data_sha256) for run in self.runs
+        )
+
+
+def table_arrays(table: pa.Table, file: str = "") -> RunArrays:
+    """A checked table of one run as features, masks and targets, through the model contract.
+
+    Raises:
+        DatasetError: The rows are no run.
+    """
+    columns = {name: table.column(name).to_numpy() for name in REQUIRED_FIELDS}
+    report = report_array(columns)
+    ue, drb, time_us = (table.column(name).to_numpy() for name in ("ue", "drb", "time_us"))
+    limit, mcs, tbs = (
+        pc.fill_null(table.column(name).cast(pa.float64()), np.nan).to_numpy()
+        for name in ("queue_limit_bytes", "mcs", "tbs_bytes")
+    )
+    turns = np.flatnonzero((np.diff(ue) != 0) | (np.diff(drb) != 0)) + 1
+    edges = [0, *turns.tolist(), table.num_rows]
+    series = [
+        BearerSeries(
+            Bearer(int(ue[begin]), int(drb[begin])),
+            time_us[begin:end],
+            report[begin:end],
+            limit[begin:end],
+            mcs[begin:end],
+            tbs[begin:end],
+        )
+        for begin, end in pairwise(edges)
+    ]
+    try:
+        return run_arrays(series, period_us=PERIOD_US)
+    except ContractError as error:
+        raise DatasetError(str(error), file=file) from error
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,70 @@
+"""Writing runs, whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rlc_dataset.check import check_table
+from rlc_dataset.digest import table_sha256
+from rlc_dataset.errors import DatasetError
+from rlc_dataset.provenance import Provenance
+from rlc_dataset.schema import PROVENANCE_KEY, SCHEMA
+
+FILE: Final = "bearers.parquet"
+ROW_GROUP_ROWS: Final = 1 << 17
+# Times and counters grow by little, which differences say in few bits.
+ENCODINGS: Final = {
+    field.name: "BYTE_STREAM_SPLIT" if pa.types.is_floating(field.type) else "DELTA_BINARY_PACKED"
+    for field in SCHEMA
+}
+
+
+def write_run(
+    root: Path, table: pa.Table, provenance: dict[str, object], *, allow_gaps: bool = False
+) -> Provenance:
+    """Checks a run and writes it into its partition below `root`.
+
+    The file appears under its name when it is whole and on disk: a process that is killed leaves a
+    ``.part`` file that readers do not see and the next writer replaces.
+
+    Args:
+        root: Directory of the data set.
+        table: The rows, of :data:`~rlc_dataset.schema.SCHEMA`.
+        provenance: Fields of :class:`~rlc_dataset.provenance.Provenance` but ``data_sha256``.
+        allow_gaps: As :func:`~rlc_dataset.check.check_table`.
+
+    Returns:
+        The provenance as written.
+
+    Raises:
+        DatasetError: The rows are no run, or the file cannot be written.
+    """
+    made = Provenance.model_validate({**provenance, "data_sha256": table_sha256(table)})
+    path = root / made.partition / FILE
+    check_table(table, str(path), allow_gaps=allow_gaps)
+    metadata = {**SCHEMA.metadata, PROVENANCE_KEY: made.model_dump_json().encode()}
+    part = path.with_name(f".{FILE}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with part.open("wb") as file:
+            pq.write_table(
+                table.replace_schema_metadata(metadata),
+                file,
+                compression="zstd",
+                row_group_size=ROW_GROUP_ROWS,
+                use_dictionary=False,
+                column_encoding=ENCODINGS,
+            )
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+        for left in path.parent.glob(f".{FILE}.*.part"):
+            left.unlink(missing_ok=True)
+    except OSError as error:
+        raise DatasetError(error.strerror or "cannot be written", file=str(path)) from error
+    return made

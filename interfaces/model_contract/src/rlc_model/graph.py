@@ -1,0 +1,173 @@
+"""What a step's ONNX graph may be, judged before a runtime is given it.
+
+A step is arithmetic on the sample, the state and weights that stand in the file. A graph that
+loops, calls on other files, makes tensors out of mere numbers (a file of a hundred bytes can ask
+for terabytes) or holds weights that are no numbers is refused by name.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+
+from rlc_model.contract import MODEL
+from rlc_model.errors import ContractError
+from rlc_model.protobuf import WireError, fields, varints
+
+MAX_NODES: Final = 10_000
+"""A step of a microsecond per node would take ten milliseconds with so many."""
+
+DOMAINS: Final = frozenset({"", "ai.onnx", "ai.onnx.ml"})
+REFUSED: Final = frozenset(
+    {
+        # Control flow: how long a step takes must not depend on values.
+        *("If", "Loop", "Scan", "SequenceMap"),
+        # Tensors of a size that no weight in the file has.
+        *("ConstantOfShape", "Expand", "EyeLike", "OneHot", "Pad", "Range", "Resize", "Tile"),
+        *("Upsample", "CenterCropPad"),
+        # Chance: the same samples must give the same forecast.
+        *("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike"),
+        *("RandomUniform", "RandomUniformLike"),
+    }
+)
+"""Operators that a step must not have."""
+
+# Field numbers of onnx.proto (IR version 13).
+_MODEL_GRAPH, _MODEL_FUNCTIONS = 7, 25
+_GRAPH_NODE, _GRAPH_INITIALIZER, _GRAPH_SPARSE = 1, 5, 15
+_NODE_OP_TYPE, _NODE_ATTRIBUTE, _NODE_DOMAIN = 4, 5, 7
+_ATTRIBUTE_NAME, _ATTRIBUTE_F, _ATTRIBUTE_T, _ATTRIBUTE_FLOATS, _ATTRIBUTE_TENSORS = 1, 2, 5, 7, 10
+_ATTRIBUTE_GRAPHS: Final = frozenset({6, 11})
+_TENSOR_DIMS, _TENSOR_TYPE, _TENSOR_NAME, _TENSOR_RAW = 1, 2, 8, 9
+_TENSOR_EXTERNAL, _TENSOR_LOCATION = 13, 14
+_TYPED: Final = {4: "<f4", 10: "<f8"}
+"""Fields of a tensor that hold numbers one by one: float_data, double_data."""
+_ELEMENTS: Final = {1: "<f4", 11: "<f8", 10: "<f2", 6: "<i4", 7: "<i8", 9: "?", 2: "u1", 3: "i1"}
+"""Element types that weights and shapes have: TensorProto.DataType."""
+
+
+def check_graph(onnx: bytes) -> None:
+    """Looks through a graph.
+
+    Raises:
+        ContractError: Naming the node or weight, and what is wrong with it.
+    """
+    try:
+        _check_model(memoryview(onnx))
+    except WireError as error:
+        raise ContractError(MODEL, f"is no ONNX model: {error}") from error
+
+
+def _check_model(model: memoryview) -> None:
+    graphs = []
+    for number, value in fields(model):
+        if number == _MODEL_FUNCTIONS:
+            raise ContractError(MODEL, "defines functions of its own; expected plain operators")
+        if number == _MODEL_GRAPH:
+            graphs.append(_message(value))
+    if len(graphs) != 1:
+        raise ContractError(MODEL, f"is no ONNX model: it has {len(graphs)} graphs; expected one")
+    nodes = 0
+    for number, value in fields(graphs[0]):
+        if number == _GRAPH_NODE:
+            nodes += 1
+            _check_node(_message(value))
+        elif number == _GRAPH_INITIALIZER:
+            _check_tensor(_message(value), "")
+        elif number == _GRAPH_SPARSE:
+            raise ContractError(MODEL, "has sparse weights; expected dense ones")
+    if nodes > MAX_NODES:
+        raise ContractError(MODEL, f"has {nodes} nodes; expected at most {MAX_NODES}")
+
+
+def _check_node(node: memoryview) -> None:
+    operator, domain, attributes = "", "", []
+    for number, value in fields(node):
+        if number == _NODE_OP_TYPE:
+            operator = _text(value)
+        elif number == _NODE_DOMAIN:
+            domain = _text(value)
+        elif number == _NODE_ATTRIBUTE:
+            attributes.append(_message(value))
+    if domain not in DOMAINS:
+        raise ContractError(f"{MODEL}: operator {operator}", f"is of {domain!r}, not of ONNX")
+    if operator in REFUSED:
+        raise ContractError(f"{MODEL}: operator {operator}", "is not one that a step may have")
+    for attribute in attributes:
+        _check_attribute(attribute, operator)
+
+
+def _check_attribute(attribute: memoryview, operator: str) -> None:
+    name = ""
+    for number, value in fields(attribute):
+        if number == _ATTRIBUTE_NAME:
+            name = _text(value)
+        elif number in _ATTRIBUTE_GRAPHS:
+            raise ContractError(f"{MODEL}: operator {operator}", "holds a graph of its own")
+        elif number in (_ATTRIBUTE_T, _ATTRIBUTE_TENSORS):
+            _check_tensor(_message(value), f"{operator}.{name}")
+        elif number in (_ATTRIBUTE_F, _ATTRIBUTE_FLOATS):
+            _check_finite(_message(value), "<f4", f"{operator}.{name}")
+
+
+def _check_tensor(tensor: memoryview, place: str) -> None:
+    dims: list[int] = []
+    typed: list[tuple[memoryview, str]] = []
+    kind, raw, outside = 0, None, False
+    for number, value in fields(tensor):
+        if number == _TENSOR_DIMS:
+            dims += varints(value)
+        elif number == _TENSOR_TYPE and isinstance(value, int):
+            kind = value
+        elif number == _TENSOR_NAME:
+            place = place or _text(value)
+        elif number == _TENSOR_RAW:
+            raw = _message(value)
+        elif number in _TYPED:
+            typed.append((_message(value), _TYPED[number]))
+        elif number == _TENSOR_EXTERNAL or (number == _TENSOR_LOCATION and value != 0):
+            outside = True
+    if outside:
+        raise ContractError(
+            f"{MODEL}: weight {place}", "lies in another file; expected it in this one"
+        )
+    if kind not in _ELEMENTS:
+        raise ContractError(f"{MODEL}: weight {place}", f"has element type {kind} of ONNX")
+    for data, dtype in typed:
+        _check_finite(data, dtype, place)
+    if raw is not None:
+        _check_raw(raw, dims, _ELEMENTS[kind], place)
+
+
+def _check_raw(raw: memoryview, dims: list[int], dtype: str, place: str) -> None:
+    element = np.dtype(dtype)
+    if len(raw) != math.prod(dims) * element.itemsize:
+        raise ContractError(
+            f"{MODEL}: weight {place}",
+            f"has {len(raw)} bytes for shape {tuple(dims)} of {element.name}",
+        )
+    if element.kind == "f":
+        _check_finite(raw, dtype, place)
+
+
+def _check_finite(data: memoryview, dtype: str, place: str) -> None:
+    size = np.dtype(dtype).itemsize
+    if len(data) % size:
+        raise WireError(f"{place}: {len(data)} bytes of {np.dtype(dtype).name}")
+    wrong = ~np.isfinite(np.frombuffer(data, dtype))
+    if wrong.any():
+        raise ContractError(
+            f"{MODEL}: weight {place}", f"is NaN or infinite at element {int(np.argmax(wrong))}"
+        )
+
+
+def _message(value: int | memoryview) -> memoryview:
+    if isinstance(value, int):
+        raise WireError("a number where a message was expected")
+    return value
+
+
+def _text(value: int | memoryview) -> str:
+    return bytes(_message(value)).decode("utf-8", "replace")
