@@ -1,0 +1,191 @@
+"""Back-test: every forecaster from the same origins, losses kept in blocks of time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlc_train.baselines.base import Forecaster, spread_origins
+from rlc_train.bootstrap import Interval, skill_interval
+from rlc_train.errors import TrainError
+from rlc_train.horizon import Layout
+from rlc_train.metrics import Calibration, in_order, pinball
+from rlc_train.series import labels
+from rlc_train.splits import Part
+
+BLOCK_US: Final = 1_000_000
+"""Blocks of the bootstrap: a second is longer than queues, TCP's round trips and TDD remember."""
+SAME_BYTES: Final = 0.5
+"""Values are whole bytes: what is closer than this to a forecast is the same."""
+
+SUMS: Final = ("pinball", "absolute", "below", "up_to", "count")
+"""The arrays of :class:`Losses`."""
+
+Ticked = Callable[[str, int, int], None]
+"""Hears of every part: the forecaster's name, parts done, and of how many."""
+
+
+@dataclass(slots=True)
+class Losses:
+    """What one forecaster lost on one split.
+
+    All arrays have a block first, then quantity and point.
+
+    Attributes:
+        pinball: ``(blocks, Q, M)`` sums over origins, mean over quantiles.
+        absolute: ``(blocks, Q, M)`` sums of the middle quantile's error.
+        below: ``(blocks, Q, M, K)`` values strictly below each quantile.
+        up_to: ``(blocks, Q, M, K)`` values below or at it.
+        count: ``(blocks, Q, M)`` values.
+        scenario: Of each block.
+    """
+
+    pinball: NDArray[np.float64]
+    absolute: NDArray[np.float64]
+    below: NDArray[np.float64]
+    up_to: NDArray[np.float64]
+    count: NDArray[np.float64]
+    scenario: list[str] = field(default_factory=list)
+
+    def of(self, scenario: str) -> Losses:
+        """Those of one scenario."""
+        rows = np.array([name == scenario for name in self.scenario], np.bool_)
+        return Losses(
+            self.pinball[rows],
+            self.absolute[rows],
+            self.below[rows],
+            self.up_to[rows],
+            self.count[rows],
+            [scenario] * int(rows.sum()),
+        )
+
+    def mean_pinball(self) -> NDArray[np.float64]:
+        """``(Q, M)``; NaN where there is no value."""
+        return _ratio(self.pinball.sum(0), self.count.sum(0))
+
+    def mean_absolute(self) -> NDArray[np.float64]:
+        """``(Q, M)``; NaN where there is no value."""
+        return _ratio(self.absolute.sum(0), self.count.sum(0))
+
+    def calibration(self, levels: NDArray[np.float32]) -> Calibration:
+        """Shares under each quantile, ``(Q, M, K)``."""
+        count = self.count.sum(0)[..., None]
+        return Calibration(
+            levels, _ratio(self.below.sum(0), count), _ratio(self.up_to.sum(0), count)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Versus:
+    """Two forecasters on the same origins.
+
+    Attributes:
+        model: Losses of the first.
+        reference: Of the second, from the same origins.
+    """
+
+    model: Losses
+    reference: Losses
+
+    def skill(self, quantity: int, point: int | None, seed: int) -> Interval:
+        """``1 − loss / loss of the reference`` with its 95 % interval; all points for None."""
+        points = slice(None) if point is None else slice(point, point + 1)
+        return skill_interval(
+            self.model.pinball[:, quantity, points].sum(1),
+            self.reference.pinball[:, quantity, points].sum(1),
+            seed=seed,
+        )
+
+    def skill_by_point(self) -> NDArray[np.float64]:
+        """``(Q, M)``; NaN where the reference never errs."""
+        return 1 - _ratio(self.model.pinball.sum(0), self.reference.pinball.sum(0))
+
+
+def _ratio(above: NDArray[np.float64], below: NDArray[np.float64]) -> NDArray[np.float64]:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        result: NDArray[np.float64] = np.where(below > 0, above / below, np.nan)
+    return result
+
+
+def origins_of(
+    parts: Sequence[Part], layout: Layout, most: int
+) -> list[tuple[Part, NDArray[np.intp]]]:
+    """About `most` origins over some parts, by length; the same for everyone who asks.
+
+    The stride is odd: with a TDD pattern of 5 or 10 ms, an even one would see the same slots only.
+
+    Raises:
+        TrainError: There is none.
+    """
+    total = sum(len(part) for part in parts)
+    found = []
+    for part in parts:
+        share = max(1, round(most * len(part) / max(total, 1)))
+        origins = spread_origins(part, layout, share)
+        if len(origins) > 1 and (origins[1] - origins[0]) % 2 == 0:
+            origins = np.arange(part.start, origins[-1] + 1, origins[1] - origins[0] + 1)
+        if len(origins):
+            found.append((part, origins.astype(np.intp)))
+    if not found:
+        raise TrainError("backtest", "the split holds no sample with a label")
+    return found
+
+
+def run(
+    forecaster: Forecaster,
+    chosen: Sequence[tuple[Part, NDArray[np.intp]]],
+    layout: Layout,
+    ticked: Ticked | None = None,
+) -> Losses:
+    """Lets a forecaster speak from some origins and holds it against what came.
+
+    Raises:
+        TrainError: It answers with what is not a number.
+    """
+    kept: list[Losses] = []
+    for number, (part, origins) in enumerate(chosen):
+        forecast = in_order(forecaster.predict(part, origins))
+        if not np.isfinite(forecast).all():
+            raise TrainError(forecaster.name, f"forecasts NaN or infinity on {part.series.name}")
+        actual = labels(part.series, layout, origins, part.stop)
+        kept.append(_losses(part, origins, actual, forecast, layout))
+        if ticked is not None:
+            ticked(forecaster.name, number + 1, len(chosen))
+    sums = {name: np.concatenate([getattr(one, name) for one in kept]) for name in SUMS}
+    return Losses(**sums, scenario=[name for one in kept for name in one.scenario])
+
+
+def _losses(
+    part: Part,
+    origins: NDArray[np.intp],
+    actual: NDArray[np.float32],
+    forecast: NDArray[np.float32],
+    layout: Layout,
+) -> Losses:
+    known = ~np.isnan(actual)
+    value = np.where(known, actual, 0)
+    loss = np.where(known, pinball(value, forecast, layout.levels).mean(-1), 0)
+    middle = forecast[..., int(np.argmin(np.abs(layout.levels - 0.5)))]
+    error = np.where(known, np.abs(value - middle), 0)
+    off = value[..., None] - forecast
+    below = (off < -SAME_BYTES) & known[..., None]
+    up_to = (off <= SAME_BYTES) & known[..., None]
+    times = part.series.at_us[origins]
+    block = (times - times[0]) // BLOCK_US
+    _, first = np.unique(block, return_index=True)
+
+    def summed(values: NDArray[np.generic]) -> NDArray[np.float64]:
+        return np.asarray(np.add.reduceat(values.astype(np.float64), first, axis=0))
+
+    return Losses(
+        summed(loss),
+        summed(error),
+        summed(below),
+        summed(up_to),
+        summed(known),
+        [part.series.scenario] * len(first),
+    )

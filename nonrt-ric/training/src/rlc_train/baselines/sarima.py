@@ -1,0 +1,100 @@
+"""SARIMA (Box and Jenkins), one model per bearer and quantity, as stolidis2024 §IV-C tried it.
+
+The coefficients are estimated once per series on what lies before its part; at each origin the
+Kalman filter runs over the recent past and forecasts a normal distribution. A back-test can afford
+few origins: an origin costs tens of milliseconds.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from statistics import NormalDist
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlc_train.errors import TrainError
+from rlc_train.extras import need
+from rlc_train.horizon import Layout
+from rlc_train.splits import Part
+
+ESTIMATION_SAMPLES: Final = 2_000
+FILTER_SAMPLES: Final = 400
+
+
+class Sarima:
+    """SARIMA(p, d, q)×(P, D, Q)ₛ by statsmodels."""
+
+    name = "sarima"
+
+    def __init__(
+        self,
+        order: tuple[int, int, int] = (2, 0, 1),
+        seasonal: tuple[int, int, int, int] = (1, 0, 0, 10),
+        most_origins: int = 24,
+    ) -> None:
+        """The season of 10 samples is that of a TDD pattern of 5 or 10 ms."""
+        self._order, self._seasonal = order, seasonal
+        self.most_origins: int | None = most_origins
+        self._layout: Layout | None = None
+
+    def fit(self, parts: Sequence[Part], layout: Layout, seed: int) -> None:
+        """Coefficients belong to a series and are estimated when it is seen."""
+        del parts, seed
+        need("statsmodels", "baselines")
+        self._layout = layout
+
+    def predict(self, part: Part, origins: NDArray[np.intp]) -> NDArray[np.float32]:
+        """Normal quantiles around the forecast."""
+        layout = self._layout
+        if layout is None:
+            raise TrainError(self.name, "is not fitted")
+        result = np.empty((len(origins), *layout.shape), np.float32)
+        for q, column in enumerate(layout.columns):
+            values = part.series.features[:, column].astype(np.float64)
+            known = max(int(origins[0]) + 1, 1) if len(origins) else 0
+            past = values[max(0, known - ESTIMATION_SAMPLES) : known]
+            spread = float(past.std()) or 1.0
+            estimated = self._estimate(past / spread)
+            for n, origin in enumerate(origins.tolist()):
+                recent = values[max(0, origin + 1 - FILTER_SAMPLES) : origin + 1] / spread
+                result[n, q] = self._forecast(recent, estimated, layout) * spread
+        return result
+
+    def _model(self, values: NDArray[np.float64]) -> Any:
+        sarimax = need("statsmodels.tsa.statespace.sarimax", "baselines").SARIMAX
+        return sarimax(
+            values,
+            order=self._order,
+            seasonal_order=self._seasonal,
+            trend="c",
+            enforce_stationarity=True,
+            enforce_invertibility=True,
+        )
+
+    def _estimate(self, past: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """The coefficients; None where the past is too short or constant to have any."""
+        if len(past) < 10 * self._seasonal[3] or np.ptp(past) == 0:
+            return None
+        with warnings.catch_warnings():
+            # A search that stops at its limit has coefficients all the same; the back-test judges.
+            warnings.simplefilter("ignore")
+            fitted = self._model(past).fit(disp=False, maxiter=30, method="lbfgs")
+        return np.asarray(fitted.params, np.float64)
+
+    def _forecast(
+        self, recent: NDArray[np.float64], params: NDArray[np.float64] | None, layout: Layout
+    ) -> NDArray[np.float64]:
+        steps = layout.ahead - 1
+        if params is None or len(recent) < 2:
+            return np.full((layout.points, len(layout.quantiles)), recent[-1])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ahead = self._model(recent).filter(params).get_forecast(int(layout.ahead[-1]))
+        mean = np.asarray(ahead.predicted_mean)[steps]
+        deviation = np.sqrt(np.maximum(np.asarray(ahead.var_pred_mean)[steps], 0))
+        normal = np.array([NormalDist().inv_cdf(level) for level in layout.quantiles])
+        forecast: NDArray[np.float64] = mean[:, None] + deviation[:, None] * normal
+        return forecast

@@ -1,0 +1,75 @@
+"""``rlc-train``: the commands, each in a module of its own.
+
+A command's module has ``NAME``, ``add_arguments(parser)``, whose parser takes the module's
+docstring as its description, and ``run(arguments)``, which returns the exit status. It is imported
+when its command is named, so that data sets need no ML framework.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import Final, Protocol, cast
+
+from rlc_dataset import DatasetError
+from rlc_model import ContractError
+
+from rlc_train.errors import TrainError
+
+PROG: Final = "rlc-train"
+
+COMMANDS: Final[dict[str, tuple[str, str]]] = {
+    "dataset": ("rlc_train.dataset.command", "simulate runs and write them as a data set"),
+    "collect": ("rlc_train.collect.command", "record a node of an E2 gateway as a data set"),
+    "tune": ("rlc_train.commands.tune", "search layers, units, dropout and learning rate"),
+    "train": ("rlc_train.commands.train", "train the LSTM, export it, compare it with Keras"),
+    "evaluate": ("rlc_train.commands.evaluate", "back-test it beside the baselines"),
+    "promote": ("rlc_train.commands.promote", "put it through the gate"),
+    "report": ("rlc_train.commands.report", "write the model card, with plots"),
+    "paper": ("rlc_train.commands.paper", "train and measure the model of stolidis2024"),
+    "publish": ("rlc_train.commands.publish", "send run and model to MLflow"),
+}
+"""Name → (module, one line of help)."""
+
+
+class Command(Protocol):
+    """What a command's module has."""
+
+    __doc__: str | None
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declares the arguments."""
+
+    def run(self, arguments: argparse.Namespace) -> int:
+        """Runs the command; returns the exit status."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the program: 0 done, 1 stopped or not promoted, 2 wrong input."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    parser = argparse.ArgumentParser(prog=PROG, description="From data set to promoted forecaster.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    chosen = next((word for word in words if word in COMMANDS), None)
+    loaded: dict[str, Command] = {}
+    for name, (module, text) in COMMANDS.items():
+        sub = commands.add_parser(name, help=text)
+        if name == chosen:
+            loaded[name] = cast(Command, importlib.import_module(module))
+            sub.description = loaded[name].__doc__
+            sub.formatter_class = argparse.RawDescriptionHelpFormatter
+            loaded[name].add_arguments(sub)
+    given = parser.parse_args(words)
+    try:
+        return loaded[given.command].run(given)
+    except (TrainError, DatasetError, ContractError) as error:
+        print(f"{PROG} {given.command}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"{PROG} {given.command}: stopped", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

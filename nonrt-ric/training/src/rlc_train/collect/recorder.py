@@ -1,0 +1,229 @@
+"""Indications in, a table of :data:`rlc_dataset.SCHEMA` out; pure, for live and simulated nodes.
+
+RLC reports give the rows. MAC reports and TC pipeline status join the row of their own instant:
+where a subscription is slower, the rows between have no value, and the feature extractor carries
+the last one on, as it does when a model is served.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from ric.sm import MAC_OID, RLC_OID, TC_V1_OID, mac, rlc, tc
+from rlc_dataset import PERIOD_US, SCHEMA
+from rlc_dataset.check import MCS_MAX
+from rlc_model.features import MAX_RATE_BYTES_PER_MS
+
+RLC_FIELDS: Final = (
+    "txbuf_occ_bytes",
+    "txbuf_occ_pkts",
+    "txpdu_bytes",
+    "txsdu_wt_us",
+    "txsdu_avg_time_to_tx",
+)
+_UINT32_MAX: Final = 2**32 - 1
+_INSTANT_BITS: Final = 40
+"""Instants of a key: 2⁴⁰ ms are 34 years."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """What happened to reports, cumulative.
+
+    Attributes:
+        reports: RLC reports taken in.
+        late: RLC reports of an instant before the last one's: left out.
+        twice: RLC reports of the same instant as the one before: the newer replaces it.
+        missing: Instants without RLC report.
+        odd_values: Numbers no node should say: a mean sojourn that is none counts as 0, an MCS
+            or block size out of range as not told.
+    """
+
+    reports: int = 0
+    late: int = 0
+    twice: int = 0
+    missing: int = 0
+    odd_values: int = 0
+
+
+@dataclass(slots=True)
+class Recorder:
+    """Collects reports until :meth:`take`.
+
+    Clocks of live nodes jitter: the time of a report is rounded to the grid of 1 ms that the
+    first report begins.
+    """
+
+    counts: Counts = field(default_factory=Counts)
+    _start_us: int | None = None
+    _last: int = -1
+    _rlc: list[tuple[int, NDArray[np.void]]] = field(default_factory=list)
+    _mac: list[tuple[int, NDArray[np.void]]] = field(default_factory=list)
+    _limits: list[tuple[int, int, int, int]] = field(default_factory=list)
+
+    @property
+    def instants(self) -> int:
+        """RLC reports held."""
+        return len(self._rlc)
+
+    def on_indication(self, oid: str, message: bytes, collected_at_us: int) -> None:
+        """Takes in an indication of RLC, MAC or TC v1; leaves others.
+
+        Args:
+            oid: RAN function.
+            message: The service model's bytes.
+            collected_at_us: When a TC report was taken; RLC and MAC say it themselves.
+
+        Raises:
+            ServiceModelError: The bytes are not the model's.
+        """
+        if oid == RLC_OID:
+            self._on_rlc(rlc.decode(message))
+        elif oid == MAC_OID:
+            table = mac.decode(message)
+            self._mac.append((table.tstamp_us, table.records))
+        elif oid == TC_V1_OID:
+            self._on_tc(tc.decode("indication", message), collected_at_us)
+
+    def take(self) -> pa.Table | None:
+        """The run so far, in order of (ue, drb, time_us), and starts the next; None without rows.
+
+        The grid goes on; counters begin anew, so the first row of each bearer has no difference.
+        """
+        held, self._rlc = self._rlc, []
+        macs, self._mac = self._mac, []
+        limits, self._limits = self._limits, []
+        rows = sum(len(records) for _, records in held)
+        if rows == 0 or self._start_us is None:
+            return None
+        instant = np.repeat([i for i, _ in held], [len(records) for _, records in held])
+        records = np.concatenate([records for _, records in held])
+        ue, drb = records["rnti"].astype(np.int64), records["rbid"].astype(np.int64)
+        order = np.lexsort((instant, drb, ue))
+        instant, records, ue, drb = instant[order], records[order], ue[order], drb[order]
+        twice = np.zeros(rows, np.bool_)
+        twice[:-1] = (np.diff(ue) == 0) & (np.diff(drb) == 0) & (np.diff(instant) == 0)
+        if twice.any():
+            kept = ~twice
+            instant, records, ue, drb = instant[kept], records[kept], ue[kept], drb[kept]
+        sojourn = records["txsdu_avg_time_to_tx"]
+        odd = ~((sojourn >= 0) & (sojourn <= _UINT32_MAX))
+        self.counts.odd_values += int(odd.sum())
+        drained, arrived = _differences(records, ue * 256 + drb, instant)
+        mcs, tbs, untold = self._joined_mac(macs, ue, instant)
+        limit, unlimited = _joined_limits(limits, self._start_us, ue, drb, instant)
+        columns: dict[str, Any] = {
+            "time_us": self._start_us + PERIOD_US * instant,
+            "ue": ue,
+            "drb": drb,
+            **{name: records[name] for name in RLC_FIELDS},
+            "txsdu_avg_time_to_tx": np.where(odd, 0.0, sojourn),
+            "queue_limit_bytes": pa.array(limit, mask=unlimited),
+            "arrived_bytes": arrived,
+            "drained_bytes": drained,
+            "mcs": pa.array(mcs, mask=untold),
+            "tbs_bytes": pa.array(tbs, mask=untold),
+        }
+        arrays = [pa.array(columns[f.name]).cast(f.type) for f in SCHEMA]
+        return pa.Table.from_arrays(arrays, schema=SCHEMA)
+
+    def _on_rlc(self, table: rlc.Table) -> None:
+        if self._start_us is None:
+            self._start_us = table.tstamp_us
+        instant = _instant(table.tstamp_us, self._start_us)
+        self.counts.reports += 1
+        if instant < self._last:
+            self.counts.late += 1
+            return
+        if instant == self._last:
+            self.counts.twice += 1
+        elif self._last >= 0:
+            self.counts.missing += instant - self._last - 1
+        self._last = instant
+        self._rlc.append((instant, table.records))
+
+    def _on_tc(self, message: Any, collected_at_us: int) -> None:
+        for status in message.get("pipeline_status", ()):
+            rnti = status["bearer"]["ue"].get("rnti")
+            limit = status["pacer"].get("limit_bytes")
+            if rnti is not None and limit is not None:
+                self._limits.append((collected_at_us, rnti, status["bearer"]["drb"], limit))
+
+    def _joined_mac(
+        self,
+        macs: list[tuple[int, NDArray[np.void]]],
+        ue: NDArray[np.int64],
+        instant: NDArray[np.int64],
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+        start_us = self._start_us or 0
+        at = np.repeat(
+            np.array([_instant(at_us, start_us) for at_us, _ in macs], np.int64),
+            np.array([len(records) for _, records in macs], np.int64),
+        )
+        records = np.concatenate([mac.zeros(0), *(records for _, records in macs)])
+        mcs = records["dl_mcs1"].astype(np.int64)
+        tbs = records["dl_curr_tbs"]
+        sane = (mcs <= MCS_MAX) & (tbs <= _UINT32_MAX)
+        self.counts.odd_values += int((~sane).sum())
+        found = _newest(_key(records["rnti"].astype(np.int64)[sane], at[sane]), _key(ue, instant))
+        return _taken(mcs[sane], found), _taken(tbs[sane].astype(np.int64), found), found < 0
+
+
+def _instant(at_us: int, start_us: int) -> int:
+    return round((at_us - start_us) / PERIOD_US)
+
+
+def _key(bearer: NDArray[np.int64], instant: NDArray[np.int64]) -> NDArray[np.int64]:
+    # Reports may begin before the first of the RLC: their instants are negative.
+    return (bearer << _INSTANT_BITS) + instant
+
+
+def _newest(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Of each wanted key the last position in `keys`, −1 when it is not there."""
+    if not len(keys):
+        return np.full(len(wanted), -1, np.intp)
+    order = np.argsort(keys, kind="stable")
+    position = np.searchsorted(keys[order], wanted, side="right") - 1
+    found = order[np.maximum(position, 0)]
+    return np.where((position >= 0) & (keys[found] == wanted), found, -1).astype(np.intp)
+
+
+def _taken(values: NDArray[np.int64], found: NDArray[np.intp]) -> NDArray[np.int64]:
+    """The values at positions; anything where a position is −1."""
+    return values[found] if len(values) else np.zeros(len(found), np.int64)
+
+
+def _joined_limits(
+    limits: list[tuple[int, int, int, int]],
+    start_us: int,
+    ue: NDArray[np.int64],
+    drb: NDArray[np.int64],
+    instant: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    told = np.array(limits, np.int64).reshape(-1, 4)
+    at = np.rint((told[:, 0] - start_us) / PERIOD_US).astype(np.int64)
+    # RNTI and DRB need 16 and 8 bits, which leaves the key positive.
+    found = _newest(_key(told[:, 1] * 256 + told[:, 2], at), _key(ue * 256 + drb, instant))
+    return _taken(told[:, 3], found), found < 0
+
+
+def _differences(
+    records: NDArray[np.void], bearer: NDArray[np.int64], instant: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Bytes drained and arrived since the row before; 0 at a bearer's first and at a restart."""
+    counter = records["txpdu_bytes"].astype(np.uint32)
+    occupancy = records["txbuf_occ_bytes"].astype(np.int64)
+    drained = np.zeros(len(records), np.int64)
+    arrived = np.zeros(len(records), np.int64)
+    # Unsigned subtraction is right across one wrap of the counter.
+    step = (counter[1:] - counter[:-1]).astype(np.int64)
+    elapsed_ms = np.diff(instant) * PERIOD_US / 1000
+    same = (np.diff(bearer) == 0) & (step <= MAX_RATE_BYTES_PER_MS * elapsed_ms)
+    drained[1:] = np.where(same, step, 0)
+    # Headers drain without having been buffered, which can make the balance slightly negative.
+    arrived[1:] = np.where(same, np.maximum(np.diff(occupancy) + step, 0), 0)
+    return drained, arrived

@@ -1,0 +1,1 @@
+"""The commands of ``rlc-train`` that make a model of a data set."""

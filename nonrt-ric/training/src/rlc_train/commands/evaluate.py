@@ -1,0 +1,111 @@
+"""Back-tests the trained model and the baselines on the test part and on what was held out.
+
+Needs no TensorFlow: what is tested is the exported model, as it will be served.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from rlc_train import corpus, pipeline
+from rlc_train.backtest import Losses, Versus
+from rlc_train.baselines import BASELINES
+from rlc_train.baselines.linear import LinearQuantile
+from rlc_train.errors import TrainError
+from rlc_train.horizon import Layout
+from rlc_train.progress import bars
+from rlc_train.rundir import RunDirectory
+
+NAME = "evaluate"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments."""
+    parser.add_argument("--run", type=Path, required=True, help="directory of the experiment")
+    parser.add_argument("--data", type=Path, help="default: where train found it")
+    parser.add_argument(
+        "--baselines",
+        help=f"by comma; default: the settings'. Of {', '.join(BASELINES)}",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Runs the command."""
+    directory = RunDirectory(arguments.run)
+    settings, data = directory.settings(), directory.read("data.json")
+    names = arguments.baselines.split(",") if arguments.baselines else list(settings.baselines)
+    for name in names:
+        if name not in BASELINES:
+            raise TrainError("--baselines", f"{name!r}; expected of {', '.join(BASELINES)}")
+    series, sha256 = corpus.load(arguments.data or Path(data["path"]))
+    if sha256 != data["sha256"]:
+        raise TrainError(
+            "--data", f"has SHA-256 {sha256[:12]}…; the run is of {data['sha256'][:12]}…"
+        )
+    layout = settings.layout(data["t_m_us"])
+    parts = pipeline.split_corpus(series, settings, layout)
+    candidates = {"lstm": directory.candidate("lstm")}
+    with bars() as shown:
+        linear = None
+        if pipeline.COMPARED in names:
+            shown.say(f"fitting and exporting {pipeline.COMPARED}")
+            linear = LinearQuantile()
+            linear.fit(parts.train, layout, settings.seed)
+            exported = pipeline.export_linear(linear, parts, layout)
+            directory.save_candidate(exported)
+            candidates[linear.name] = exported
+        splits = pipeline.evaluate(
+            candidates,
+            names,
+            parts,
+            layout,
+            origins=settings.origins,
+            seed=settings.seed,
+            ticked=shown.tick,
+        )
+    directory.save_losses(splits)
+    summary = {
+        split: {name: told(losses, by_name, name, layout) for name, losses in by_name.items()}
+        for split, by_name in splits.items()
+    }
+    directory.write("evaluation.json", summary)
+    show(summary, layout)
+    return 0
+
+
+def told(losses: Losses, among: dict[str, Losses], name: str, layout: Layout) -> dict[str, Any]:
+    """Numbers of one forecaster on one split."""
+    beside = among.get(f"persistence@{name.rpartition('@')[2]}") or among.get("persistence")
+    covered = losses.calibration(layout.levels)
+    strict, closed = covered.interval()
+    result: dict[str, Any] = {
+        "pinball": losses.mean_pinball().tolist(),
+        "mae": losses.mean_absolute().tolist(),
+        "interval_share": [strict.tolist(), closed.tolist()],
+        "values": int(losses.count.sum()),
+    }
+    if beside is not None and beside.pinball.shape == losses.pinball.shape:
+        result["skill"] = Versus(losses, beside).skill_by_point().tolist()
+    return result
+
+
+def show(summary: dict[str, dict[str, Any]], layout: Layout) -> None:
+    """Prints skill over persistence at the first and the last point."""
+    first, last = layout.start_us, layout.start_us + (layout.points - 1) * layout.step_us
+    for split, by_name in summary.items():
+        table = Table(title=f"{split}: skill over persistence (pinball loss)")
+        table.add_column("forecaster")
+        for quantity in layout.quantities:
+            for horizon in (first, last):
+                table.add_column(f"{quantity.value}\n{horizon / 1000:g} ms", justify="right")
+        for name, numbers in by_name.items():
+            if "@" in name or "skill" not in numbers:
+                continue
+            cells = [f"{row[point]:+.3f}" for row in numbers["skill"] for point in (0, -1)]
+            table.add_row(name, *cells)
+        Console().print(table)

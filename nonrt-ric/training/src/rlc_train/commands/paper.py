@@ -1,0 +1,91 @@
+"""Trains and measures stolidis2024's own model: windowed LSTM(N), MSE, N 1000, M 400.
+
+Its T_m is measured on this machine and sets its labels; it is held against persistence at its own
+horizon. It is no streaming model, and the contract does not carry it: the numbers are the result.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rlc_train import backtest, corpus, pipeline
+from rlc_train.baselines import BASELINES
+from rlc_train.lstm import backend, paper
+from rlc_train.progress import bars
+from rlc_train.settings import PRESETS
+from rlc_train.settings import load as load_settings
+
+NAME = "paper"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments."""
+    parser.add_argument("--data", type=Path, required=True, help="data set (rlc-train dataset)")
+    parser.add_argument("--out", type=Path, required=True, help="JSON file with what was measured")
+    parser.add_argument("--settings", type=Path, help="YAML over the preset: split, quantities")
+    parser.add_argument("--preset", choices=sorted(PRESETS), default="default")
+    parser.add_argument("--window", type=int, default=1000, help="N (1000)")
+    parser.add_argument("--points", type=int, default=400, help="M (400)")
+    parser.add_argument("--windows", type=int, default=256, help="windows per series (256)")
+    parser.add_argument("--epochs", type=int, default=1)
+    parser.add_argument("--time-only", action="store_true", help="measure T_m, train nothing")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Runs the command."""
+    settings = load_settings(arguments.settings, arguments.preset)
+    backend.tensorflow()
+    shape = paper.PaperShape(
+        window=arguments.window,
+        points=arguments.points,
+        windows=arguments.windows,
+        epochs=arguments.epochs,
+    )
+    timing = paper.measure(paper.build(shape), shape)
+    told: dict[str, Any] = {
+        "shape": shape.model_dump(),
+        "t_m": asdict(timing),
+        "device": backend.device(),
+    }
+    if not arguments.time_only:
+        layout = paper.layout_of(
+            shape,
+            quantities=tuple(settings.quantities),
+            quantiles=tuple(settings.quantiles),
+            t_m_us=timing.median_us,
+            t_rd_us=settings.horizon.t_rd_us,
+            t_rc_us=settings.horizon.t_rc_us,
+        )
+        series, sha256 = corpus.load(arguments.data)
+        parts = pipeline.split_corpus(series, settings, layout)
+        model = paper.PaperLstm(shape)
+        with bars() as shown:
+            shown.say(f"T_m {timing.median_us / 1000:.1f} ms; training {len(parts.train)} series")
+            model.fit(parts.train, layout, settings.seed)
+            held = parts.unseen or parts.test
+            few = backtest.origins_of(held, layout, model.most_origins or 100)
+            ours = backtest.run(model, few, layout, shown.tick)
+        beside = BASELINES["persistence"]()
+        beside.fit(parts.train, layout, settings.seed)
+        versus = backtest.Versus(ours, backtest.run(beside, few, layout))
+        told |= {
+            "data_sha256": sha256,
+            "start_us": layout.start_us,
+            "split": "unseen" if parts.unseen else "test",
+            "origins": sum(len(origins) for _, origins in few),
+            "skill_over_persistence": {
+                q.value: asdict(versus.skill(i, None, settings.seed))
+                for i, q in enumerate(layout.quantities)
+                if np.isfinite(versus.skill_by_point()[i]).any()
+            },
+        }
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    arguments.out.write_text(json.dumps(told, indent=2) + "\n")
+    print(f"{arguments.out}: N {shape.window}, M {shape.points}, T_m {timing.median_us:.0f} µs")
+    return 0

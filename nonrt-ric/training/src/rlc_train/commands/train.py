@@ -1,0 +1,149 @@
+"""Trains the LSTM on a data set, exports it and compares the export with Keras.
+
+Goes on where it was when the run directory holds a checkpoint of the same settings and data.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+
+from rlc_train import conformal, corpus, pipeline
+from rlc_train.candidate import Candidate
+from rlc_train.export.check import Reference
+from rlc_train.export.lstm_graph import lstm_step
+from rlc_train.horizon import Layout
+from rlc_train.lstm import backend
+from rlc_train.lstm.fit import Trained, fit
+from rlc_train.lstm.shape import state_size
+from rlc_train.lstm.weights import layer_weights
+from rlc_train.lstm.weights import reference as keras_reference
+from rlc_train.progress import Bars, bars
+from rlc_train.rundir import RunDirectory
+from rlc_train.settings import PRESETS, Settings
+from rlc_train.settings import load as load_settings
+from rlc_train.splits import Split
+
+NAME = "train"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments."""
+    parser.add_argument("--data", type=Path, required=True, help="data set (rlc-train dataset)")
+    parser.add_argument("--run", type=Path, required=True, help="directory of the experiment")
+    parser.add_argument("--settings", type=Path, help="YAML over the preset; default: none")
+    parser.add_argument("--preset", choices=sorted(PRESETS), default="default")
+    parser.add_argument("--epochs", type=int, help="instead of fit.epochs")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Runs the command."""
+    changes = {} if arguments.epochs is None else {"fit": {"epochs": arguments.epochs}}
+    settings = load_settings(arguments.settings, arguments.preset, **changes)
+    backend.tensorflow()
+    series, sha256 = corpus.load(arguments.data)
+    directory = RunDirectory(arguments.run)
+    t_m_us = told_t_m_us(directory, settings)
+    layout = settings.layout(t_m_us)
+    parts = pipeline.split_corpus(series, settings, layout)
+    directory.begin(
+        settings,
+        {
+            "path": str(arguments.data),
+            "sha256": sha256,
+            "t_m_us": t_m_us,
+            "start_us": layout.start_us,
+            "series": len(series),
+            "samples": {
+                name: sum(len(part) for part in getattr(parts, name))
+                for name in ("train", "validation", "test", "unseen")
+            },
+        },
+    )
+    with bars() as shown:
+        shown.say(
+            f"{len(series)} bearers, T_m {t_m_us:.1f} µs, first point"
+            f" {layout.start_us / 1000:g} ms, on {backend.device()}"
+        )
+        trained = _fit(
+            settings, parts=parts, layout=layout, sha256=sha256, directory=directory, shown=shown
+        )
+        candidate = export(trained, settings, parts, layout)
+    directory.save_candidate(candidate)
+    directory.write(
+        "curve.json",
+        {
+            "curve": trained.curve,
+            "best_epoch": trained.best_epoch,
+            "seconds": trained.seconds,
+            "device": backend.device(),
+        },
+    )
+    c = candidate.comparison
+    print(
+        f"{arguments.run}: epoch {trained.best_epoch + 1} of {len(trained.curve)}, validation"
+        f" loss {trained.curve[trained.best_epoch][1]:.4f}; model.onnx {len(candidate.graph)}"
+        f" bytes, {c.forecast:.1e} from Keras over {c.steps} steps,"
+        f" {candidate.timings[0].median_us:.1f} µs per step"
+    )
+    return 0
+
+
+def told_t_m_us(directory: RunDirectory, settings: Settings) -> float:
+    """T_m as this run measured it first: a second measurement must not move the labels."""
+    if (directory.path / "data.json").exists():
+        return float(directory.read("data.json")["t_m_us"])
+    return pipeline.measured_t_m_us(settings)
+
+
+def export(trained: Trained, settings: Settings, parts: Split, layout: Layout) -> Candidate:
+    """The trained network as a candidate."""
+    weights = layer_weights(trained.model)
+
+    def make(correction: conformal.Correction) -> bytes:
+        return lstm_step(weights, trained.shape, layout, correction)
+
+    def reference(correction: conformal.Correction) -> Reference:
+        return keras_reference(trained.model, correction)
+
+    return pipeline.export(
+        "lstm",
+        make=make,
+        reference=reference,
+        size=state_size(trained.shape),
+        scaler=trained.scaler,
+        parts=parts,
+        layout=layout,
+        warm_up=settings.fit.warm_up_samples,
+    )
+
+
+def _fit(
+    settings: Settings,
+    *,
+    parts: Split,
+    layout: Layout,
+    sha256: str,
+    directory: RunDirectory,
+    shown: Bars,
+) -> Trained:
+    epoch = 0
+
+    def told(number: int, loss: float, validation: float) -> None:
+        nonlocal epoch
+        epoch = number + 1
+        shown.say(f"epoch {epoch}: loss {loss:.4f}, validation {validation:.4f}")
+
+    return fit(
+        parts.train,
+        parts.validation,
+        layout,
+        settings.network,
+        settings.fit,
+        seed=settings.seed,
+        data_sha256=sha256 + repr(asdict(settings.split.shares)) + repr(settings.split),
+        directory=directory.path,
+        told=told,
+        ticked=lambda done, total: shown.tick("training", done, total),
+    )

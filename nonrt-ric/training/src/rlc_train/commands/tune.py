@@ -1,0 +1,93 @@
+"""Searches layers, units, dropout and learning rate; writes settings for rlc-train train.
+
+On one machine, or on several: --chief on one, --worker NAME on the others, all with the same
+--data, --settings and --address. A search that was stopped goes on; one whose workers die ends
+after --deadline-s and goes on when it is started again. Share the run directory between machines
+and a later trial goes on from the checkpoint of the earlier; without, it starts at its first epoch.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import yaml
+
+from rlc_train import corpus, pipeline
+from rlc_train.errors import TrainError
+from rlc_train.progress import CONSOLE
+from rlc_train.settings import PRESETS, Settings
+from rlc_train.settings import load as load_settings
+from rlc_train.tuning import cluster
+from rlc_train.tuning.search import Found, Task, search
+
+NAME = "tune"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments."""
+    parser.add_argument("--data", type=Path, required=True, help="data set (rlc-train dataset)")
+    parser.add_argument("--run", type=Path, required=True, help="directory of the search")
+    parser.add_argument("--settings", type=Path, help="YAML over the preset; default: none")
+    parser.add_argument("--preset", choices=sorted(PRESETS), default="default")
+    parser.add_argument("--max-epochs", type=int, default=9, help="of the longest trial (9)")
+    role = parser.add_mutually_exclusive_group()
+    role.add_argument("--chief", action="store_true", help="hand out trials to workers")
+    role.add_argument("--worker", metavar="NAME", help="run trials for a chief")
+    parser.add_argument("--address", default="127.0.0.1:9070", help="of the chief, HOST:PORT")
+    parser.add_argument(
+        "--deadline-s",
+        type=float,
+        default=600.0,
+        help="silence after which a worker, or the chief, is lost; longer than an epoch (600)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Runs the command."""
+    if arguments.max_epochs < 2:
+        raise TrainError("--max-epochs", f"{arguments.max_epochs}; expected 2 or more")
+    if not 0 < arguments.deadline_s < float("inf"):
+        raise TrainError("--deadline-s", f"{arguments.deadline_s}; expected more than 0")
+    settings = load_settings(arguments.settings, arguments.preset)
+    series, sha256 = corpus.load(arguments.data)
+    # Time does not depend on the labels' offset by more than a grid step; trials share one.
+    layout = settings.layout(pipeline.measured_t_m_us(settings))
+    parts = pipeline.split_corpus(series, settings, layout)
+    arguments.run.mkdir(parents=True, exist_ok=True)
+    task = Task(
+        parts.train,
+        parts.validation,
+        layout,
+        settings.fit,
+        arguments.max_epochs,
+        settings.seed,
+        sha256 + repr(settings.split),
+        arguments.run,
+    )
+    if arguments.worker is not None:
+        cluster.worker(task, arguments.address, arguments.worker, arguments.deadline_s)
+        return 0
+    if arguments.chief:
+        found: Found | None = cluster.chief(
+            task, arguments.address, arguments.deadline_s, CONSOLE.print
+        )
+    else:
+        found = search(task)
+    if found is None:
+        raise TrainError("tune", "no trial was completed")
+    return _write(arguments.run, settings, found)
+
+
+def _write(directory: Path, settings: Settings, found: Found) -> int:
+    told = settings.model_dump(mode="json")
+    told["network"] = found.network.model_dump()
+    told["fit"]["learning_rate"] = found.learning_rate
+    path = directory / "best.yaml"
+    path.write_text(yaml.safe_dump(told, sort_keys=False))
+    print(
+        f"{path}: {found.network.layers} layers of {found.network.units} units, dropout"
+        f" {found.network.dropout:g}, learning rate {found.learning_rate:.2g}: validation loss"
+        f" {found.validation_loss:.4f}, best of {found.trials} trials"
+    )
+    return 0

@@ -1,0 +1,1 @@
+"""``rlc-train dataset``: plans of runs, and their simulation."""

@@ -1,0 +1,122 @@
+"""Simulates runs and writes them as a data set.
+
+grid    stolidis2024 §III-B: UDP 1, 10, 40, 100 Mbit/s × ICMP each 1, 10, 100 ms under DRQL
+wide    several cells × mobility patterns; UEs, bearers, RLC modes, pacers and traffic drawn
+sample  three small cells: what datasets/sample holds
+
+Runs that are there are not made again, so a stopped command goes on where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rlc_dataset import Dataset
+
+from rlc_train.dataset import grid, sample, wide
+from rlc_train.dataset.generate import Outcome, generate
+from rlc_train.dataset.plan import RunPlan
+from rlc_train.errors import TrainError
+
+NAME: Final = "dataset"
+LONGEST_S: Final = 86_400.0
+SAMPLE_S: Final = 10.0
+DURATION_S: Final = 60.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments."""
+    parser.add_argument("preset", choices=("grid", "wide", "sample"), help="which runs to make")
+    parser.add_argument("--out", type=Path, required=True, help="directory of the data set")
+    parser.add_argument(
+        "--duration-s",
+        type=float,
+        help=f"virtual time of each run (default: {DURATION_S:g}, sample {SAMPLE_S:g})",
+    )
+    parser.add_argument("--seed", type=int, default=1, help="of the whole set (default: 1)")
+    parser.add_argument(
+        "--repeats",
+        type=int,
+        default=2,
+        help="wide: runs of each cell and mobility pattern (default: 2)",
+    )
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        default=os.cpu_count() or 1,
+        help="processes on this machine (default: one a core)",
+    )
+    parser.add_argument(
+        "--dask", default="", metavar="ADDRESS", help="Dask scheduler to use instead of processes"
+    )
+    parser.add_argument("--plan", action="store_true", help="print the runs and make none")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Runs the command."""
+    plans = planned(
+        arguments.preset, arguments.duration_s, arguments.seed, repeats=arguments.repeats
+    )
+    if arguments.plan:
+        for plan in plans:
+            print(f"{plan.name}\tseed {plan.seed}\t{plan.duration_us / 1e6:g} s")
+        return 0
+    if arguments.jobs < 1:
+        raise TrainError(f"--jobs: {arguments.jobs} is not at least 1")
+    began = time.monotonic()
+    outcomes = _with_progress(plans, arguments)
+    data = Dataset.open(arguments.out)
+    made = sum(outcome.made for outcome in outcomes)
+    print(
+        f"{arguments.out}: {made} runs made, {len(outcomes) - made} were there,"
+        f" {sum(r.rows for r in data)} rows in {len(data)} runs of {len(data.cells)} cells,"
+        f" SHA-256 {data.sha256()}, {time.monotonic() - began:.1f} s"
+    )
+    return 0
+
+
+def planned(preset: str, duration_s: float | None, seed: int, *, repeats: int = 2) -> list[RunPlan]:
+    """The runs of a preset.
+
+    Raises:
+        TrainError: A number is out of its range.
+    """
+    if duration_s is None:
+        duration_s = SAMPLE_S if preset == "sample" else DURATION_S
+    if not 0.001 <= duration_s <= LONGEST_S:
+        raise TrainError(f"--duration-s: {duration_s:g} is not within 0.001 to {LONGEST_S:g}")
+    if seed < 0:
+        raise TrainError(f"--seed: {seed} is not 0 or more")
+    if not 1 <= repeats <= 100:
+        raise TrainError(f"--repeats: {repeats} is not within 1 to 100")
+    if preset == "grid":
+        return grid.plan(duration_s, seed)
+    if preset == "sample":
+        return sample.plan(duration_s, seed)
+    return wide.plan(duration_s, seed, repeats)
+
+
+def _with_progress(plans: list[RunPlan], arguments: argparse.Namespace) -> list[Outcome]:
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+        task = progress.add_task("runs", total=len(plans))
+
+        def tell(outcome: Outcome) -> None:
+            progress.update(task, advance=1, description=outcome.plan.name)
+            if not console.is_terminal and outcome.made:
+                print(f"made {outcome.plan.name}", file=sys.stderr, flush=True)
+
+        return generate(plans, arguments.out, jobs=arguments.jobs, dask=arguments.dask, tell=tell)

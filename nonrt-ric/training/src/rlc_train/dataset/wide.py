@@ -1,0 +1,190 @@
+"""A wider data set: what forecasters meet in networks that nobody set up for a paper.
+
+Every cell with every mobility pattern, some runs of each; within a run, UEs, bearers, RLC modes,
+pacers and traffic are drawn from the run's seed. Cells differ in bandwidth, numerology, TDD
+pattern, scheduler and link errors, so that holding out a cell holds out a way of behaving.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any, Final
+
+from rlc_train.dataset.grid import drql_pipeline
+from rlc_train.dataset.plan import RunPlan, seed_of
+
+CELLS: Final[Mapping[str, Mapping[str, Any]]] = {
+    # TC-RAN's (irazabal2024): downlink-heavy, 5 ms pattern.
+    "n78-106prb-7-2": {
+        "cell": {"rat": "nr", "n_prb": 106, "scs_khz": 30, "tdd": {"pattern": "DDDDDDDMUU"}},
+        "core_delay_us": 5_000,
+    },
+    # A short pattern, proportional fair, link adaptation at 10 % BLER.
+    "n78-51prb-3-1": {
+        "cell": {
+            "rat": "nr",
+            "n_prb": 51,
+            "scs_khz": 30,
+            "tdd": {"pattern": "DDDMU"},
+            "scheduler": "pf",
+            "harq": {"bler": 0.1},
+        },
+        "core_delay_us": 10_000,
+    },
+    # FDD: data in every slot of 1 ms.
+    "n1-52prb-fdd": {
+        "cell": {"rat": "nr", "n_prb": 52, "scs_khz": 15, "scheduler": "pf"},
+        "core_delay_us": 20_000,
+    },
+    # Half the time uplink, and blocks fail.
+    "n41-162prb-4-5": {
+        "cell": {
+            "rat": "nr",
+            "n_prb": 162,
+            "scs_khz": 30,
+            "tdd": {"pattern": "DDDDMUUUUU"},
+            "harq": {"bler": 0.05},
+        },
+        "core_delay_us": 15_000,
+    },
+    # Millimetre waves: slots of 125 µs, two layers.
+    "n257-66prb-3-1": {
+        "cell": {
+            "rat": "nr",
+            "n_prb": 66,
+            "scs_khz": 120,
+            "layers": 2,
+            "tdd": {"pattern": "DDDMU"},
+            "harq": {"bler": 0.1},
+        },
+        "core_delay_us": 4_000,
+    },
+    # irazabal2021's LTE cell.
+    "b7-25rb-lte": {
+        "cell": {"rat": "lte", "n_prb": 25, "harq": {"bler": 0.1}},
+        "core_delay_us": 25_000,
+    },
+}
+"""Cells by name; ``core_delay_us`` is how far the servers are."""
+
+MOBILITIES: Final = ("static", "pedestrian", "car", "tram", "train")
+"""Patterns of irazabal2021 §V-C."""
+
+_CHANNEL_PERIODS_MS: Final = {
+    "static": 1000,
+    "pedestrian": 200,
+    "car": 100,
+    "tram": 100,
+    "train": 50,
+}
+"""How often the channel changes: the paper's second is when a log was written, and faster UEs see
+faster fading."""
+
+_CONGESTION_CONTROLS: Final = ("cubic", "reno", "bbr", "bbr3", "westwood", "vegas", "prague")
+
+
+def plan(duration_s: float, seed: int, repeats: int) -> list[RunPlan]:
+    """`repeats` runs of every cell with every mobility pattern."""
+    return [
+        run_plan((cell, mobility, f"{index:02}"), duration_s, seed)
+        for cell in CELLS
+        for mobility in MOBILITIES
+        for index in range(repeats)
+    ]
+
+
+def run_plan(
+    place: tuple[str, str, str], duration_s: float, seed: int, *, most_ues: int = 4
+) -> RunPlan:
+    """One run of (cell, mobility, run), the cell being one of :data:`CELLS`."""
+    name, mobility, run = place
+    cell = CELLS[name]
+    own_seed = seed_of(seed, "wide", *place)
+    rng = random.Random(own_seed)
+    lte = cell["cell"]["rat"] == "lte"
+    ues, flows = [], []
+    for index in range(rng.randint(1, most_ues)):
+        rnti = 17921 + index
+        drbs = [_drb(rng, drb, lte) for drb in range(1, rng.choice((1, 1, 2)) + 1)]
+        ues.append({"rnti": rnti, "channel": _channel(mobility), "drbs": drbs})
+        for drb in drbs:
+            flows += _flows(rng, rnti, drb["id"], duration_s)
+    scenario = {
+        "duration_s": duration_s,
+        "cell": cell["cell"],
+        "split": {"core_delay_us": cell["core_delay_us"], "core_jitter_us": 500},
+        "ues": ues,
+        "flows": flows,
+    }
+    return RunPlan.of(name, mobility, run, scenario, own_seed)
+
+
+def _channel(mobility: str) -> dict[str, Any]:
+    return {"mobility": {"pattern": mobility, "period_ms": _CHANNEL_PERIODS_MS[mobility]}}
+
+
+def _drb(rng: random.Random, drb: int, lte: bool) -> dict[str, Any]:
+    mode = rng.choice(("am", "um"))
+    sn_bits = 12 if mode == "um" or lte else 18
+    rlc = {"mode": mode, "sn_bits": sn_bits, "limit_bytes": rng.choice((1_000_000, 10_000_000))}
+    return {"id": drb, "rlc": rlc, "pipeline": _pipeline(rng)}
+
+
+def _pipeline(rng: random.Random) -> Any:
+    """DRQL for most, for its limit is what is forecast; other pacers and none for the rest."""
+    kind = rng.choices(
+        ("drql", "dql", "e5g_bdp", "dyn_rlc", "transparent"), weights=(10, 3, 3, 2, 2)
+    )[0]
+    if kind == "transparent":
+        return kind
+    paced = drql_pipeline()
+    pacers: dict[str, Any] = {
+        "drql": paced["pacer"],
+        "dql": {"dql": {"min_bytes": 3_000, "max_bytes": 1_000_000}},
+        "e5g_bdp": "e5g_bdp",
+        "dyn_rlc": {
+            # irazabal2021 §V-D.
+            "dyn_rlc": {
+                "interval_us": 10_000,
+                "target_us": 3_000,
+                "min_sdus": 1,
+                "max_sdus": 10,
+                "alpha_milli": 50,
+            }
+        },
+    }
+    codel = {"codel": {"target_us": 5_000, "interval_us": 100_000, "ecn": False, "l4s": False}}
+    for queues in paced["queues"]:
+        queues["discipline"] = rng.choice(({"fifo": {"drop": "tail"}}, codel))
+    return {**paced, "name": kind, "pacer": pacers[kind]}
+
+
+def _flows(rng: random.Random, rnti: int, drb: int, duration_s: float) -> list[dict[str, Any]]:
+    """What a bearer carries: one or two loads that come and go, and something that waits."""
+    base = {"rnti": rnti, "drb": drb}
+    kinds = rng.choices(
+        ("tcp", "udp_cbr", "web", "video", "call"), weights=(6, 4, 2, 2, 1), k=rng.randint(1, 2)
+    )
+    flows: list[dict[str, Any]] = []
+    for index, kind in enumerate(kinds):
+        start_s = round(rng.uniform(0, 0.2) * duration_s, 3)
+        flow: dict[str, Any] = {
+            "name": f"{kind}-{rnti}-{drb}-{index}",
+            "kind": kind,
+            **base,
+            "start_s": start_s,
+        }
+        if rng.random() < 0.3:
+            flow["stop_s"] = round(start_s + rng.uniform(0.3, 0.8) * (duration_s - start_s), 3)
+        if kind == "tcp":
+            flow["congestion_control"] = rng.choice(_CONGESTION_CONTROLS)
+        elif kind == "udp_cbr":
+            flow["rate_kbps"] = rng.choice((1_000, 5_000, 10_000, 40_000, 100_000))
+        flows.append(flow)
+    waiting = rng.choice(("ping", "voip", "game"))
+    light: dict[str, Any] = {"name": f"{waiting}-{rnti}-{drb}", "kind": waiting, **base}
+    if waiting == "ping":
+        light["interval_ms"] = rng.choice((1, 10, 100))
+    flows.append(light)
+    return flows

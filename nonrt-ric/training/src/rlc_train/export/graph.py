@@ -1,0 +1,90 @@
+"""Building an ONNX step, node by node.
+
+``Gemm``, ``Sigmoid`` and ``Tanh`` are enough for an LSTM; names and order are ours, so that the
+graph has the contract's signature and stays the same from one framework version to the next.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from onnx import TensorProto, checker, helper, numpy_helper
+from rlc_model import FEATURES
+
+from rlc_train.horizon import Layout
+
+OPSET: Final = 17
+IR_VERSION: Final = 9
+
+
+class StepGraph:
+    """A graph in the making: inputs ``sample`` and ``state``, outputs as the contract has them."""
+
+    def __init__(self, layout: Layout, state_size: int) -> None:
+        self._layout = layout
+        self._state_size = state_size
+        self._nodes: list[Any] = []
+        self._constants: dict[str, NDArray[Any]] = {}
+
+    def constant(self, name: str, values: Any, kind: type = np.float32) -> str:
+        """A tensor of the model."""
+        self._constants[name] = np.asarray(values, kind)
+        return name
+
+    def add(self, operator: str, inputs: list[str], output: str, **attributes: Any) -> str:
+        """A node with one output."""
+        self._nodes.append(helper.make_node(operator, inputs, [output], name=output, **attributes))
+        return output
+
+    def split(self, source: str, sizes: list[int], names: list[str]) -> list[str]:
+        """Cuts ``(B, …)`` columns apart."""
+        self.constant(f"{source}_sizes", sizes, np.int64)
+        self._nodes.append(
+            helper.make_node(
+                "Split", [source, f"{source}_sizes"], names, name=f"{source}_split", axis=1
+            )
+        )
+        return names
+
+    def reshaped(self, source: str, output: str) -> str:
+        """``(B, Q·M·K)`` as ``(B, Q, M, K)``."""
+        shape = self.constant(f"{output}_shape", [-1, *self._layout.shape], np.int64)
+        return self.add("Reshape", [source, shape], output)
+
+    def to_bytes(self) -> bytes:
+        """The finished model.
+
+        Raises:
+            onnx.checker.ValidationError: The graph is not sound; a mistake of the code here.
+        """
+        real = TensorProto.FLOAT
+        graph = helper.make_graph(
+            self._nodes,
+            "step",
+            [
+                helper.make_tensor_value_info("sample", real, ["batch", len(FEATURES)]),
+                helper.make_tensor_value_info("state", real, ["batch", self._state_size]),
+            ],
+            [
+                helper.make_tensor_value_info("forecast", real, ["batch", *self._layout.shape]),
+                helper.make_tensor_value_info("next_state", real, ["batch", self._state_size]),
+            ],
+            [numpy_helper.from_array(value, name) for name, value in self._constants.items()],
+        )
+        model = helper.make_model(
+            graph,
+            opset_imports=[helper.make_opsetid("", OPSET)],
+            ir_version=IR_VERSION,
+            producer_name="rlc-train",
+        )
+        checker.check_model(model, full_check=True)
+        return model.SerializeToString()
+
+
+def moving_mean(graph: StepGraph, name: str, value: str, before: str, weight: str) -> str:
+    """``before + weight · (value − before)``."""
+    graph.add("Sub", [value, before], f"{name}_off")
+    graph.add("Mul", [f"{name}_off", weight], f"{name}_move")
+    return graph.add("Add", [before, f"{name}_move"], name)

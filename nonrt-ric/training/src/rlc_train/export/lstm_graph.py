@@ -1,0 +1,100 @@
+"""The LSTM's step as ONNX, from its Keras weights."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from rlc_model import FEATURES
+
+from rlc_train.conformal import Correction
+from rlc_train.export.graph import StepGraph, moving_mean
+from rlc_train.horizon import Layout
+from rlc_train.lstm.shape import LEAST_DEVIATION, MEAN_WEIGHT, Z_LIMIT, NetworkShape, state_size
+
+Weights = dict[str, list[NDArray[np.float32]]]
+"""Per layer: ``lstm_0…`` kernel (in, 4U), recurrent kernel (U, 4U) and bias (4U,), gates in Keras'
+order i, f, c, o; ``head`` kernel and bias."""
+
+
+def lstm_step(
+    weights: Weights, shape: NetworkShape, layout: Layout, correction: Correction
+) -> bytes:
+    """The ONNX model; the conformal correction is folded into the head."""
+    features = len(FEATURES)
+    graph = StepGraph(layout, state_size(shape))
+    cells = [f"{part}_{layer}" for layer in range(shape.layers) for part in ("hidden", "cell")]
+    graph.split(
+        "state",
+        [features, features, *[shape.units] * len(cells)],
+        ["mean_before", "deviation_before", *(f"{cell}_before" for cell in cells)],
+    )
+    graph.constant("mean_weight", MEAN_WEIGHT)
+    graph.constant("least", LEAST_DEVIATION)
+    mean = moving_mean(graph, "mean", "sample", "mean_before", "mean_weight")
+    graph.add("Sub", ["sample", mean], "off")
+    graph.add("Abs", ["off"], "distance")
+    deviation = moving_mean(graph, "deviation", "distance", "deviation_before", "mean_weight")
+    graph.add("Add", [deviation, "least"], "size")
+    graph.add("Div", ["off", "size"], "relative_all")
+    graph.constant("z_low", -Z_LIMIT)
+    graph.constant("z_high", Z_LIMIT)
+    graph.add("Clip", ["relative_all", "z_low", "z_high"], "relative")
+    inside = graph.add("Concat", ["sample", "relative"], "inside", axis=1)
+    flow, after = inside, [mean, deviation]
+    for layer in range(shape.layers):
+        flow, cell = _cell(graph, layer, flow, weights[f"lstm_{layer}"], shape.units)
+        after += [flow, cell]
+    head_kernel, head_bias = weights["head"]
+    kernel, bias = corrected_head(head_kernel, head_bias, layout, correction)
+    graph.constant("head_kernel", kernel)
+    graph.constant("head_bias", bias)
+    graph.add("Concat", [flow, inside], "head_in", axis=1)
+    graph.add("Gemm", ["head_in", "head_kernel", "head_bias"], "answer_flat")
+    graph.reshaped("answer_flat", "answer")
+    graph.constant("columns", layout.columns, np.int64)
+    graph.add("Gather", ["size", "columns"], "quantity_size", axis=1)
+    graph.constant("axes", [2, 3], np.int64)
+    graph.add("Unsqueeze", ["quantity_size", "axes"], "answer_size")
+    graph.add("Mul", ["answer", "answer_size"], "forecast")
+    graph.add("Concat", after, "next_state", axis=1)
+    return graph.to_bytes()
+
+
+def corrected_head(
+    kernel: NDArray[np.float32],
+    bias: NDArray[np.float32],
+    layout: Layout,
+    correction: Correction,
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """A linear head that answers the corrected quantiles: ``A·(W·x + b)``."""
+    mixing = correction.mixing().astype(np.float64)
+    shaped = kernel.reshape(len(kernel), *layout.shape).astype(np.float64)
+    mixed = np.einsum("qpkj,iqpj->iqpk", mixing, shaped)
+    shifted = np.einsum("qpkj,qpj->qpk", mixing, bias.reshape(layout.shape).astype(np.float64))
+    return (
+        mixed.reshape(kernel.shape).astype(np.float32),
+        shifted.reshape(bias.shape).astype(np.float32),
+    )
+
+
+def _cell(
+    graph: StepGraph, layer: int, flow: str, weights: list[NDArray[np.float32]], units: int
+) -> tuple[str, str]:
+    """One LSTM layer (Keras: ``c' = σ(f)·c + σ(i)·tanh(g)``, ``h' = σ(o)·tanh(c')``)."""
+    name = f"lstm_{layer}"
+    kernel, recurrent, bias = weights
+    graph.constant(f"{name}_weights", np.concatenate([kernel, recurrent]))
+    graph.constant(f"{name}_bias", bias)
+    graph.add("Concat", [flow, f"hidden_{layer}_before"], f"{name}_in", axis=1)
+    graph.add("Gemm", [f"{name}_in", f"{name}_weights", f"{name}_bias"], f"{name}_gates")
+    gates = [f"{name}_{gate}" for gate in ("i", "f", "g", "o")]
+    graph.split(f"{name}_gates", [units] * 4, gates)
+    for gate in ("i", "f", "o"):
+        graph.add("Sigmoid", [f"{name}_{gate}"], f"{name}_{gate}_open")
+    graph.add("Tanh", [f"{name}_g"], f"{name}_new")
+    graph.add("Mul", [f"{name}_f_open", f"cell_{layer}_before"], f"{name}_kept")
+    graph.add("Mul", [f"{name}_i_open", f"{name}_new"], f"{name}_added")
+    cell = graph.add("Add", [f"{name}_kept", f"{name}_added"], f"cell_{layer}")
+    graph.add("Tanh", [cell], f"{name}_squashed")
+    hidden = graph.add("Mul", [f"{name}_o_open", f"{name}_squashed"], f"hidden_{layer}")
+    return hidden, cell

@@ -1,0 +1,128 @@
+"""A step graph run as the forecaster runs it: ONNX Runtime, one thread, one sample at a time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+from rlc_model import FEATURES, MinMaxScaler
+
+from rlc_train.errors import TrainError
+from rlc_train.horizon import Layout
+from rlc_train.online import begin, track
+from rlc_train.splits import Part
+
+
+class StepRunner:
+    """A session over a step graph."""
+
+    def __init__(self, graph: bytes, state_size: int) -> None:
+        """Builds the session.
+
+        Raises:
+            TrainError: The graph does not load.
+        """
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 4
+        self.state_size = state_size
+        try:
+            self._session: Any = onnxruntime.InferenceSession(
+                graph, options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:
+            first = (str(error).splitlines() or [type(error).__name__])[0]
+            raise TrainError("model.onnx", f"does not load: {first}") from error
+
+    def step(
+        self, sample: NDArray[np.float32], state: NDArray[np.float32]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """``(B, F)`` scaled samples and ``(B, S)`` to ``(B, Q, M, K)`` scaled answers and state."""
+        forecast, after = self._session.run(
+            ["forecast", "next_state"], {"sample": sample, "state": state}
+        )
+        return forecast, after
+
+
+class ServedForecaster:
+    """An exported residual model in a back-test: what will be served, state and all."""
+
+    most_origins: int | None = None
+
+    def __init__(
+        self,
+        name: str,
+        runner: StepRunner,
+        scaler: MinMaxScaler,
+        layout: Layout,
+        *,
+        tracked: bool,
+    ) -> None:
+        """`tracked` is with the forecaster's online calibration, which every forecast gets."""
+        self.name = name
+        self._runner = runner
+        self._scaler = scaler
+        self._layout = layout
+        self._tracked = tracked
+
+    def fit(self, parts: Sequence[Part], layout: Layout, seed: int) -> None:
+        """It is trained already."""
+
+    def predict(self, part: Part, origins: NDArray[np.intp]) -> NDArray[np.float32]:
+        """Steps through the series up to the last origin."""
+        if not len(origins):
+            return np.empty((0, *self._layout.shape), np.float32)
+        first, stop = begin(origins), int(origins[-1]) + 1
+        seen = part.series.cut(first, stop)
+        whole = self._whole(seen.features)
+        if not self._tracked:
+            return whole[origins - first]
+        return track(seen, self._layout, whole, origins - first)
+
+    def _whole(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
+        """``(T, Q, M, K)`` forecasts from every row of ``(T, F)``, from zero state."""
+        layout = self._layout
+        scaled = self._scaler.transform(features)
+        state = np.zeros((1, self._runner.state_size), np.float32)
+        whole = np.empty((len(features), *layout.shape), np.float32)
+        for row in range(len(features)):
+            answer, state = self._runner.step(scaled[row : row + 1], state)
+            whole[row] = answer[0]
+        whole *= self._scaler.span[layout.columns][:, None, None]
+        whole += features[:, layout.columns][:, :, None, None]
+        return whole
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Time of one step, by batch size, µs: T_m without the service around it."""
+
+    batch: int
+    median_us: float
+    p99_us: float
+
+
+def measure(
+    runner: StepRunner, batches: Sequence[int] = (1, 32, 256, 1000), steps: int = 500
+) -> list[Timing]:
+    """Measures T_m (stolidis2024 §IV-C takes a mean; the median does not hang on one pause)."""
+    rng = np.random.default_rng(0)
+    timings = []
+    for batch in batches:
+        sample = rng.random((batch, len(FEATURES)), np.float32)
+        state = np.zeros((batch, runner.state_size), np.float32)
+        for _ in range(20):
+            _, state = runner.step(sample, state)
+        took = np.empty(steps)
+        for i in range(steps):
+            began = time.perf_counter_ns()
+            _, state = runner.step(sample, state)
+            took[i] = (time.perf_counter_ns() - began) / 1000
+        timings.append(Timing(batch, float(np.median(took)), float(np.quantile(took, 0.99))))
+    return timings

@@ -1,0 +1,88 @@
+"""Checkpoints of a training: arrays and numbers in one ``.npz``, no pickles.
+
+A file holds all there is to go on as if nothing had happened: weights, the optimiser's moments, the
+counters of the random dropout, the best weights so far and the learning curve.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlc_train.errors import TrainError
+
+
+@dataclass(slots=True)
+class Progress:
+    """Where a training stands after a whole epoch.
+
+    Attributes:
+        epoch: Epochs done.
+        curve: ``(training loss, validation loss)`` of each.
+        best_epoch: The epoch of the best validation loss, from 0; −1 before the first.
+        best: Model weights of it.
+        seconds: Spent so far.
+    """
+
+    epoch: int
+    curve: list[tuple[float, float]]
+    best_epoch: int
+    best: list[NDArray[Any]]
+    seconds: float = 0.0
+
+
+def save(path: Path, fingerprint: str, progress: Progress, model: Any, optimizer: Any) -> None:
+    """Writes a checkpoint; a reader sees the old one or the whole new one."""
+    arrays = {f"model_{i}": np.asarray(v) for i, v in enumerate(model.variables)}
+    arrays |= {f"optimizer_{i}": np.asarray(v) for i, v in enumerate(optimizer.variables)}
+    arrays |= {f"best_{i}": v for i, v in enumerate(progress.best)}
+    told = {
+        "fingerprint": fingerprint,
+        "epoch": progress.epoch,
+        "curve": progress.curve,
+        "best_epoch": progress.best_epoch,
+        "best": len(progress.best),
+        "seconds": progress.seconds,
+    }
+    arrays["progress"] = np.frombuffer(json.dumps(told).encode(), np.uint8)
+    part = path.with_suffix(".part")
+    with part.open("wb") as file:
+        np.savez(file, **arrays)  # type: ignore[arg-type]
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+
+
+def load(path: Path, fingerprint: str, model: Any, optimizer: Any) -> Progress | None:
+    """Puts a checkpoint into model and optimiser; None when there is none.
+
+    Raises:
+        TrainError: It is damaged, or of another training.
+    """
+    if not path.exists():
+        return None
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            told = json.loads(arrays["progress"].tobytes())
+            if told["fingerprint"] != fingerprint:
+                raise TrainError(
+                    str(path),
+                    "is of other settings or data; expected an empty or own run directory",
+                )
+            for kind, variables in (("model", model.variables), ("optimizer", optimizer.variables)):
+                for i, variable in enumerate(variables):
+                    variable.assign(arrays[f"{kind}_{i}"])
+            best = [arrays[f"best_{i}"] for i in range(told["best"])]
+    except (OSError, KeyError, ValueError, EOFError, BadZipFile) as error:
+        raise TrainError(
+            str(path), f"is no checkpoint ({error}); remove it to start anew"
+        ) from error
+    curve = [(float(a), float(b)) for a, b in told["curve"]]
+    return Progress(told["epoch"], curve, told["best_epoch"], best, told["seconds"])

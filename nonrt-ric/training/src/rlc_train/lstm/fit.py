@@ -1,0 +1,201 @@
+"""Training as served: the state is carried from batch to batch, gradients are cut at its bounds.
+
+Every epoch draws its order from (seed, epoch) alone, so that a training that was killed and goes on
+from its checkpoint ends with the same weights as one that was not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rlc_model import MinMaxScaler
+
+from rlc_train.baselines.base import residual_quantiles, training_rows
+from rlc_train.errors import TrainError
+from rlc_train.horizon import Layout
+from rlc_train.lstm import checkpoint, network
+from rlc_train.lstm.backend import keras, tensorflow
+from rlc_train.lstm.lanes import Batch, Lanes
+from rlc_train.lstm.shape import LEAST_DEVIATION, FitSettings, NetworkShape, state_size
+from rlc_train.scaling import fit_scaler
+from rlc_train.splits import Part
+
+CHECKPOINT = "checkpoint.npz"
+UNIT_ORIGINS = 50_000
+
+Told = Callable[[int, float, float], None]
+"""Hears of every epoch: its number from 0, training and validation loss. It may raise to stop."""
+Ticked = Callable[[int, int], None]
+"""Hears of every batch: its number within the epoch, and of how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """A trained network and what it needs to be exported.
+
+    Attributes:
+        model: The Keras model with the best weights.
+        shape: Its layers.
+        scaler: Of samples.
+        unit: ``(Q,)`` mean residual of each quantity, in spans; answers times this are spans.
+        curve: ``(training loss, validation loss)`` of each epoch.
+        best_epoch: The epoch the weights are of.
+        seconds: Time of training.
+    """
+
+    model: Any
+    shape: NetworkShape
+    scaler: MinMaxScaler
+    unit: NDArray[np.float32]
+    curve: list[tuple[float, float]]
+    best_epoch: int
+    seconds: float
+
+
+def fit(
+    train: Sequence[Part],
+    validation: Sequence[Part],
+    layout: Layout,
+    shape: NetworkShape,
+    settings: FitSettings,
+    *,
+    seed: int,
+    data_sha256: str = "",
+    directory: Path | None = None,
+    told: Told | None = None,
+    ticked: Ticked | None = None,
+) -> Trained:
+    """Trains a network; goes on from the checkpoint in `directory` if there is one.
+
+    Raises:
+        TrainError: TensorFlow is absent, the parts are too short, the checkpoint is of another
+            training, or the loss is no number.
+    """
+    scaler = fit_scaler(train)
+    unit, quantiles = _residuals(train, layout, scaler)
+    model = network.build(shape, layout, seed)
+    network.start_at(model, quantiles)
+    optimizer = keras().optimizers.Adam(settings.learning_rate, clipnorm=settings.gradient_norm)
+    optimizer.build(model.trainable_variables)
+    lanes = Lanes(train, layout, scaler, unit, settings)
+    judged = Lanes(validation, layout, scaler, unit, settings)
+    learn, judge = _steps(model, optimizer, layout, settings, unit)
+    fingerprint = _fingerprint(layout, shape, settings, seed, data_sha256)
+    path = directory / CHECKPOINT if directory is not None else None
+    progress = checkpoint.load(path, fingerprint, model, optimizer) if path is not None else None
+    progress = progress or checkpoint.Progress(0, [], -1, [])
+    zero = np.zeros((settings.lanes, state_size(shape)), np.float32)
+    while progress.epoch < settings.epochs:
+        if progress.epoch - progress.best_epoch > settings.patience:
+            break
+        began = time.monotonic()
+        rng = np.random.default_rng([seed, progress.epoch])
+        batches = list(lanes.plan(rng))
+        if settings.batches_per_epoch is not None:
+            batches = batches[: settings.batches_per_epoch]
+        loss = _run(learn, (lanes.batch(chunks) for chunks in batches), zero, ticked, len(batches))
+        held = list(judged.plan(None))
+        against = _run(judge, (judged.batch(chunks) for chunks in held), zero, None, len(held))
+        if not (np.isfinite(loss) and np.isfinite(against)):
+            raise TrainError(
+                "train",
+                f"loss {loss}, validation {against} in epoch {progress.epoch}; expected"
+                " numbers: lower learning_rate",
+            )
+        best = min((v for _, v in progress.curve), default=np.inf)
+        if against < best:
+            progress.best = [np.array(w) for w in model.get_weights()]
+            progress.best_epoch = progress.epoch
+        progress.curve.append((loss, against))
+        progress.epoch += 1
+        progress.seconds += time.monotonic() - began
+        if path is not None:
+            checkpoint.save(path, fingerprint, progress, model, optimizer)
+        if told is not None:
+            told(progress.epoch - 1, loss, against)
+    model.set_weights(progress.best)
+    return Trained(
+        model, shape, scaler, unit, progress.curve, progress.best_epoch, progress.seconds
+    )
+
+
+def _steps(
+    model: Any, optimizer: Any, layout: Layout, settings: FitSettings, unit: NDArray[np.float32]
+) -> tuple[Any, Any]:
+    """Compiled functions of a batch: one that learns from it and one that only judges."""
+    tf = tensorflow()
+    measure = network.pinball_loss if settings.loss == "pinball" else network.squared_loss
+    per_unit = tf.constant(1 / unit[:, None, None])
+    variables = model.trainable_variables
+
+    def forward(samples: Any, state: Any, keep: Any, *, training: bool) -> Any:
+        forecast, after = model([samples, state * keep], training=training)
+        return forecast * per_unit, after
+
+    def learn(batch: tuple[Any, ...], state: Any) -> Any:
+        samples, actual, known, size, keep = batch
+        with tf.GradientTape() as tape:
+            forecast, after = forward(samples, state, keep, training=True)
+            loss = measure(actual, known, forecast, size, layout)
+        optimizer.apply(tape.gradient(loss, variables), variables)
+        return loss, tf.reduce_sum(known), after
+
+    def judge(batch: tuple[Any, ...], state: Any) -> Any:
+        samples, actual, known, size, keep = batch
+        forecast, after = forward(samples, state, keep, training=False)
+        return measure(actual, known, forecast, size, layout), tf.reduce_sum(known), after
+
+    options = {"reduce_retracing": True, "autograph": False}
+    return tf.function(learn, **options), tf.function(judge, **options)
+
+
+def _run(
+    step: Any, batches: Any, zero: NDArray[np.float32], ticked: Ticked | None, count: int
+) -> float:
+    """Mean loss over batches, each weighted by the labels in it; the state flows through."""
+    state: Any = zero
+    total, weight = 0.0, 0.0
+    batch: Batch
+    for number, batch in enumerate(batches):
+        arrays = (batch.samples, batch.actual, batch.known, batch.size, batch.keep)
+        loss, known, state = step(arrays, state)
+        total += float(loss) * float(known)
+        weight += float(known)
+        if ticked is not None:
+            ticked(number + 1, count)
+    return total / weight if weight else float("nan")
+
+
+def _residuals(
+    parts: Sequence[Part], layout: Layout, scaler: MinMaxScaler
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """``(Q,)`` mean absolute residual in spans, and ``(Q, M, K)`` quantiles in deviations."""
+    residuals, relative = [], []
+    for part, origins, values in training_rows(parts, layout, UNIT_ORIGINS):
+        last = part.series.features[origins][:, layout.columns]
+        residual = (values - last[:, :, None]) / scaler.span[layout.columns][:, None]
+        rows = part.series.features[part.start : part.stop, layout.columns]
+        deviation = np.abs(rows - rows.mean(axis=0)).mean(axis=0) / scaler.span[layout.columns]
+        residuals.append(residual)
+        relative.append(residual / (deviation + LEAST_DEVIATION)[:, None])
+    sizes = np.abs(np.concatenate(residuals))
+    count = np.maximum((~np.isnan(sizes)).sum(axis=(0, 2)), 1)
+    unit = np.maximum(np.nansum(sizes, axis=(0, 2)) / count, 1e-9).astype(np.float32)
+    return unit, residual_quantiles(np.concatenate(relative), layout.levels)
+
+
+def _fingerprint(
+    layout: Layout, shape: NetworkShape, settings: FitSettings, seed: int, data: str
+) -> str:
+    """What must be the same for a checkpoint to be gone on from."""
+    told = settings.model_dump(exclude={"epochs", "patience"})
+    text = json.dumps([repr(layout), shape.model_dump(), told, seed, data], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,183 @@
+"""Batches for training as served: lanes side by side, in each of them time goes forward.
+
+A lane is a run of pieces of series, one after the other. Where a piece begins, the lane's state
+starts from zero; within it the state of one batch goes into the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from rlc_model import FEATURES, MinMaxScaler
+
+from rlc_train.errors import TrainError
+from rlc_train.horizon import Layout
+from rlc_train.lstm.shape import LEAST_DEVIATION, FitSettings
+from rlc_train.series import labels
+from rlc_train.splits import Part
+
+SCALE_SAMPLES = 256
+"""Window of the bearer's own scale, which weighs the loss."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One step of training, for L samples of B lanes.
+
+    Attributes:
+        samples: ``(B, L, F)`` scaled.
+        actual: ``(B, L, Q, M)`` residuals to the last value, in mean residuals of the quantity;
+            0 where unknown.
+        known: ``(B, L, Q, M)`` 1 where there is a label that counts.
+        size: ``(B, L, Q)`` the bearer's own scale, in mean residuals of the quantity.
+        keep: ``(B, 1)`` 0 where the lane's state starts from zero.
+    """
+
+    samples: NDArray[np.float32]
+    actual: NDArray[np.float32]
+    known: NDArray[np.float32]
+    size: NDArray[np.float32]
+    keep: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    part: int
+    start: int
+    stop: int
+    cold: int
+    """Rows from `start` that do not count."""
+
+
+Chunks = list[tuple[_Piece, int] | None]
+"""For each lane a piece and the row to go on from; None for a lane that has no more."""
+
+
+class Lanes:
+    """The batches of a list of parts."""
+
+    def __init__(
+        self,
+        parts: Sequence[Part],
+        layout: Layout,
+        scaler: MinMaxScaler,
+        unit: NDArray[np.float32],
+        settings: FitSettings,
+    ) -> None:
+        """`unit` is ``(Q,)``: the mean residual of each quantity, in spans.
+
+        Raises:
+            TrainError: No part is longer than the warm-up.
+        """
+        self._parts = parts
+        self._layout = layout
+        self._scaler = scaler
+        self._unit = unit
+        self._settings = settings
+        self._scale = [_own_scale(part, layout, scaler) for part in parts]
+        shortest = settings.warm_up_samples + int(layout.ahead[-1])
+        if all(len(part) <= shortest for part in parts):
+            raise TrainError(
+                "split.train",
+                f"has no series longer than warm-up and horizon, {shortest} samples",
+            )
+
+    def plan(self, rng: np.random.Generator | None) -> Iterator[Chunks]:
+        """What is in each batch of an epoch.
+
+        Pieces are in another order and cut elsewhere for every `rng`; None is always the same.
+        """
+        steps = self._settings.steps
+        lanes: list[list[_Piece]] = [[] for _ in range(self._settings.lanes)]
+        length = np.zeros(len(lanes), np.int64)
+        pieces = self._cut(rng)
+        if rng is not None:
+            rng.shuffle(pieces)
+        for piece in pieces:
+            lane = int(np.argmin(length))
+            lanes[lane].append(piece)
+            length[lane] += -(-(piece.stop - piece.start) // steps)
+        queues = [_chunks(lane, steps) for lane in lanes]
+        for _ in range(int(length.max(initial=0))):
+            yield [next(queue, None) for queue in queues]
+
+    def _cut(self, rng: np.random.Generator | None) -> list[_Piece]:
+        longest, warm_up = self._settings.piece_samples, self._settings.warm_up_samples
+        pieces = []
+        for index, part in enumerate(self._parts):
+            # What comes before a part may warm the state up, if it is there.
+            start = max(part.start - warm_up, 0)
+            offset = int(rng.integers(0, longest)) if rng is not None else 0
+            ends = [*range(start + longest - offset, part.stop, longest), part.stop]
+            begin = start
+            for end in ends:
+                # A later piece reads the end of the one before to warm up.
+                first = max(begin - warm_up, start)
+                if end - first > warm_up:
+                    pieces.append(_Piece(index, first, end, warm_up))
+                begin = max(begin, end)
+        return pieces
+
+    def batch(self, chunks: Chunks) -> Batch:
+        """The arrays of a batch."""
+        steps, layout = self._settings.steps, self._layout
+        quantities, points, _ = layout.shape
+        count = len(chunks)
+        batch = Batch(
+            np.zeros((count, steps, len(FEATURES)), np.float32),
+            np.zeros((count, steps, quantities, points), np.float32),
+            np.zeros((count, steps, quantities, points), np.float32),
+            np.ones((count, steps, quantities), np.float32),
+            np.ones((count, 1), np.float32),
+        )
+        for lane, chunk in enumerate(chunks):
+            if chunk is None:
+                continue
+            piece, start = chunk
+            part = self._parts[piece.part]
+            rows = np.arange(start, min(start + steps, piece.stop), dtype=np.intp)
+            n = len(rows)
+            features = part.series.features[rows]
+            batch.samples[lane, :n] = self._scaler.transform(features)
+            values = labels(part.series, layout, rows, part.stop)
+            span = self._scaler.span[layout.columns]
+            residual = (values - features[:, layout.columns][:, :, None]) / span[:, None]
+            residual /= self._unit[:, None]
+            counts = ~np.isnan(residual) & (rows >= piece.start + piece.cold)[:, None, None]
+            counts &= part.series.fresh[rows][:, None, None]
+            batch.known[lane, :n] = counts
+            batch.actual[lane, :n] = np.where(counts, residual, 0)
+            batch.size[lane, :n] = (
+                self._scale[piece.part][np.maximum(rows - part.start, 0)] / self._unit
+            )
+            batch.keep[lane, 0] = float(start != piece.start)
+        return batch
+
+
+def _chunks(lane: list[_Piece], steps: int) -> Iterator[tuple[_Piece, int]]:
+    for piece in lane:
+        for start in range(piece.start, piece.stop, steps):
+            yield piece, start
+
+
+def _own_scale(part: Part, layout: Layout, scaler: MinMaxScaler) -> NDArray[np.float32]:
+    """``(rows, Q)`` mean absolute change over the first horizon, in spans, around each row.
+
+    Rows before `part.start` are read for warm-up with negative indices and never count.
+    """
+    rows = part.series.features[part.start : part.stop, layout.columns].astype(np.float64)
+    ahead = int(layout.ahead[0])
+    change = np.abs(rows[ahead:] - rows[:-ahead]) if ahead and len(rows) > ahead else rows[:0]
+    if not len(change):
+        return np.full(rows.shape, LEAST_DEVIATION, np.float32)
+    sums = np.concatenate([np.zeros((1, change.shape[1])), np.cumsum(change, axis=0)])
+    last = np.minimum(np.arange(len(rows)) + 1, len(change))
+    first = np.maximum(last - SCALE_SAMPLES, 0)
+    mean = (sums[last] - sums[first]) / np.maximum(last - first, 1)[:, None]
+    scale: NDArray[np.float32] = (mean / scaler.span[layout.columns] + LEAST_DEVIATION).astype(
+        np.float32
+    )
+    return scale

@@ -1,0 +1,135 @@
+"""The streaming network: samples and state in, forecasts and state out.
+
+Each feature is seen twice: as a level within its range, and as a deviation from its own moving mean
+in units of its own mean deviation, which means the same on a busy and on a quiet bearer. The
+forecast residual is in units of that deviation as well. Between them stand LSTM layers (Hochreiter
+and Schmidhuber 1997, with forget gate).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rlc_model import FEATURES
+
+from rlc_train.horizon import Layout
+from rlc_train.lstm.backend import keras
+from rlc_train.lstm.shape import LEAST_DEVIATION, MEAN_WEIGHT, Z_LIMIT, NetworkShape, state_size
+
+
+def build(shape: NetworkShape, layout: Layout, seed: int) -> Any:
+    """A Keras model ``[(B, L, F) samples, (B, S) state] → [(B, L, Q, M, K), (B, S)]``.
+
+    Samples are scaled to [0, 1]; answers are residuals to the last value in spans of the quantity.
+    L is free: chunks in training, 1 when served.
+    """
+    k = keras()
+    k.utils.set_random_seed(seed)
+    features = len(FEATURES)
+    sample = k.Input((None, features), name="sample")
+    state = k.Input((state_size(shape),), name="state")
+    ops = k.ops
+    mean, deviation = _moments_layer()(name="moments")(
+        sample, state[:, :features], state[:, features : 2 * features]
+    )
+    relative = ops.clip((sample - mean) / (deviation + LEAST_DEVIATION), -Z_LIMIT, Z_LIMIT)
+    inside = ops.concatenate([sample, relative], axis=-1)
+    flow = inside
+    states = [mean[:, -1], deviation[:, -1]]
+    at = 2 * features
+    for layer in range(shape.layers):
+        initial = [state[:, at + i * shape.units : at + (i + 1) * shape.units] for i in (0, 1)]
+        at += 2 * shape.units
+        flow, hidden, cell = k.layers.LSTM(
+            shape.units, return_sequences=True, return_state=True, name=f"lstm_{layer}"
+        )(flow, initial_state=initial)
+        states += [hidden, cell]
+        if shape.dropout:
+            flow = k.layers.Dropout(shape.dropout, seed=seed + layer, name=f"dropout_{layer}")(flow)
+    head = k.layers.Dense(int(np.prod(layout.shape)), name="head", kernel_initializer="zeros")
+    answer = head(ops.concatenate([flow, inside], axis=-1))
+    quantities, points, quantiles = layout.shape
+    answer = k.layers.Reshape((-1, quantities, points, quantiles), name="axes")(answer)
+    size = ops.take(deviation, layout.columns, axis=-1) + LEAST_DEVIATION
+    forecast = answer * ops.expand_dims(size, (-2, -1))
+    return k.Model([sample, state], [forecast, ops.concatenate(states, axis=-1)], name="step")
+
+
+def _moments_layer() -> Any:
+    """The class of a layer: moving mean and mean deviation of each feature, state carried."""
+    k = keras()
+    ops = k.ops
+
+    @k.saving.register_keras_serializable("rlc_train")
+    class Moments(k.layers.Layer):  # type: ignore[name-defined, misc]
+        """``m ← m + w·(x − m)`` and ``d ← d + w·(|x − m| − d)``, sample by sample.
+
+        A product with powers of 1 − w would be one operation instead of a loop, but rounds
+        otherwise than the exported step: where a feature hardly moves, deviations in units of
+        almost nothing show that. There is nothing to learn here, so no gradient goes through.
+        """
+
+        def call(self, values: Any, mean: Any, deviation: Any) -> Any:
+            def step(carried: Any, value: Any) -> Any:
+                m, d = carried
+                m = m + (value - m) * MEAN_WEIGHT
+                d = d + (ops.absolute(value - m) - d) * MEAN_WEIGHT
+                return (m, d), (m, d)
+
+            by_time = ops.transpose(ops.stop_gradient(values), (1, 0, 2))
+            _, (means, deviations) = ops.scan(
+                step, (ops.stop_gradient(mean), ops.stop_gradient(deviation)), by_time
+            )
+            axes = (1, 0, 2)
+            return ops.transpose(means, axes), ops.transpose(deviations, axes)
+
+        def compute_output_shape(
+            self, values_shape: Any, mean_shape: Any, deviation_shape: Any
+        ) -> Any:
+            del mean_shape, deviation_shape
+            return values_shape, values_shape
+
+    return Moments
+
+
+def start_at(model: Any, quantiles: NDArray[np.float32]) -> None:
+    """Sets the head's bias, so that the untrained model is persistence, widened.
+
+    Args:
+        model: As :func:`build` makes it.
+        quantiles: ``(Q, M, K)`` of the residuals in units of the deviation.
+    """
+    head = model.get_layer("head")
+    kernel, _ = head.get_weights()
+    head.set_weights([kernel, quantiles.reshape(-1)])
+
+
+def pinball_loss(actual: Any, known: Any, forecast: Any, size: Any, layout: Layout) -> Any:
+    """Mean pinball loss of a batch, two ways, equally.
+
+    In spans of the quantity over the quantity's mean residual, so that quantities count alike; and
+    in units of the bearer's own deviation, so that quiet bearers count too.
+
+    Args:
+        actual: ``(B, L, Q, M)`` residuals in spans; anything where not known.
+        known: ``(B, L, Q, M)`` 1 or 0.
+        forecast: ``(B, L, Q, M, K)``.
+        size: ``(B, L, Q)`` the bearer's own scale, in mean residuals of the quantity.
+        layout: The quantiles.
+    """
+    ops = keras().ops
+    levels = ops.convert_to_tensor(layout.levels)
+    difference = actual[..., None] - forecast
+    loss = ops.mean(ops.maximum(levels * difference, (levels - 1.0) * difference), axis=-1)
+    both = loss * known * (0.5 + 0.5 / size[..., None])
+    return ops.sum(both) / ops.maximum(ops.sum(known), 1.0)
+
+
+def squared_loss(actual: Any, known: Any, forecast: Any, size: Any, layout: Layout) -> Any:
+    """Mean squared error (stolidis2024 §IV-C), against which the pinball loss is compared."""
+    del size, layout
+    ops = keras().ops
+    loss = ops.mean(ops.square(actual[..., None] - forecast), axis=-1) * known
+    return ops.sum(loss) / ops.maximum(ops.sum(known), 1.0)

@@ -1,0 +1,69 @@
+"""Pinball loss, absolute error, coverage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def pinball(
+    actual: NDArray[np.float32], forecast: NDArray[np.float32], levels: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """``max(τ·d, (τ−1)·d)``, ``d = actual − forecast`` (Koenker and Bassett 1978), per quantile.
+
+    Args:
+        actual: ``(…,)``.
+        forecast: ``(…, K)``.
+        levels: ``(K,)`` τ.
+    """
+    difference = actual[..., None] - forecast
+    loss: NDArray[np.float32] = np.maximum(levels * difference, (levels - 1) * difference)
+    return loss
+
+
+def in_order(forecast: NDArray[np.float32]) -> NDArray[np.float32]:
+    """What is served of a forecast: quantiles in order, nothing negative.
+
+    Sorting never raises the pinball loss (Chernozhukov, Fernández-Val and Galichon 2010).
+    """
+    served: NDArray[np.float32] = np.maximum(np.sort(forecast, axis=-1), 0)
+    return served
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Shares of actual values under each quantile.
+
+    A queue is empty for much of the time: where forecast and value are the same, "below" says
+    nothing. Both shares are kept, and a quantile τ is right when it lies between them; for values
+    without such ties they are one.
+
+    Attributes:
+        levels: ``(K,)``.
+        below: ``(…, K)`` share of values strictly below the quantile.
+        up_to: ``(…, K)`` share of values below or at it.
+    """
+
+    levels: NDArray[np.float32]
+    below: NDArray[np.float64]
+    up_to: NDArray[np.float64]
+
+    def deviation(self) -> NDArray[np.float64]:
+        """``(…, K)`` distance of the nominal level from what was seen; 0 is calibrated."""
+        low = np.maximum(self.below - self.levels, 0)
+        high = np.maximum(self.levels - self.up_to, 0)
+        return low + high
+
+    def interval(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Share of values strictly within, and within or on, the outer two quantiles."""
+        strict = np.maximum(self.below[..., -1] - self.up_to[..., 0], 0)
+        closed = self.up_to[..., -1] - self.below[..., 0]
+        return strict, closed
+
+    def interval_deviation(self) -> NDArray[np.float64]:
+        """Distance of the nominal share of the outer interval from what was seen."""
+        nominal = float(self.levels[-1] - self.levels[0])
+        strict, closed = self.interval()
+        return np.maximum(strict - nominal, 0) + np.maximum(nominal - closed, 0)

@@ -1,0 +1,183 @@
+"""The model card, Markdown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rlc_train.backtest import Losses, Versus
+from rlc_train.candidate import Candidate
+from rlc_train.errors import TrainError
+from rlc_train.metrics import in_order
+from rlc_train.report import plots
+from rlc_train.rundir import RunDirectory
+from rlc_train.series import labels
+from rlc_train.splits import Part
+
+EXAMPLE_SAMPLES = 600
+WARM_UP_SAMPLES = 2_000
+
+
+def write(directory: RunDirectory, kind: str, examples: list[Part], seed: int) -> Path:
+    """Writes ``report/model-card.md`` and its plots.
+
+    Raises:
+        TrainError: The run was not evaluated.
+    """
+    splits = directory.losses()
+    candidate = directory.candidate(kind)
+    out = directory.path / "report"
+    out.mkdir(exist_ok=True)
+    settings, data = directory.settings(), directory.read("data.json")
+    if any("persistence" not in by_name or kind not in by_name for by_name in splits.values()):
+        raise TrainError(
+            "report", f"needs {kind} and persistence; run rlc-train evaluate with them"
+        )
+    text = [
+        f"# {settings.name} {settings.version} ({kind})",
+        "",
+        _data_line(data, candidate),
+        "",
+        *_verdict(directory),
+        "## Skill by horizon",
+        "",
+        "Pinball loss against persistence widened by its errors: 1 is perfect, 0 is no better.",
+        "95 % intervals by bootstrap over blocks of one second.",
+        "",
+    ]
+    for split, by_name in splits.items():
+        figure = plots.skill_by_horizon(by_name, candidate.layout, split)
+        text += [f"![{split}]({plots.save(figure, out, f'skill-{split}')})", ""]
+        text += [*_baselines(by_name, kind, candidate, seed), ""]
+    text += ["## Skill by scenario", ""]
+    for split, by_name in splits.items():
+        text += [*_scenarios(by_name, kind, candidate, split), ""]
+    text += ["## Reliability", ""]
+    for split, by_name in splits.items():
+        figure = plots.reliability(by_name, kind, candidate.layout, split)
+        text += [f"![{split}]({plots.save(figure, out, f'reliability-{split}')})", ""]
+    text += _examples(candidate, examples, out)
+    if kind == "lstm" and (directory.path / "curve.json").exists():
+        told = directory.read("curve.json")
+        figure = plots.learning_curve(told["curve"], told["best_epoch"])
+        text += [
+            "## Learning curve",
+            "",
+            f"![curve]({plots.save(figure, out, 'curve')})",
+            "",
+            f"{len(told['curve'])} epochs in {told['seconds']:.0f} s on {told['device']}.",
+            "",
+        ]
+    text += [*_timing(candidate), ""]
+    path = out / "model-card.md"
+    path.write_text("\n".join(text))
+    return path
+
+
+def _data_line(data: dict[str, Any], candidate: Candidate) -> str:
+    layout, samples = candidate.layout, data["samples"]
+    last = layout.start_us + (layout.points - 1) * layout.step_us
+    return (
+        f"Forecasts {', '.join(q.value for q in layout.quantities)} from"
+        f" {layout.start_us / 1000:g} to {last / 1000:g} ms ahead (T_m {data['t_m_us']:.1f} µs,"
+        f" measured). Data {data['sha256'][:12]}…: {data['series']} bearers; samples of training"
+        f" {samples['train']}, validation {samples['validation']}, test {samples['test']}, unseen"
+        f" cells and patterns {samples['unseen']}."
+    )
+
+
+def _verdict(directory: RunDirectory) -> list[str]:
+    if not (directory.path / "verdict.json").exists():
+        return ["Not judged yet.", ""]
+    verdict = directory.read("verdict.json")
+    lines = [
+        f"**{'Promoted' if verdict['promoted'] else 'Refused'}**: {verdict['candidate']}.",
+        "",
+        "| condition | found | holds |",
+        "|---|---|---|",
+    ]
+    for finding in verdict["findings"]:
+        mark = "yes" if finding["holds"] else "**no**"
+        lines.append(f"| {finding['what']} | {finding['found']} | {mark} |")
+    return [*lines, ""]
+
+
+def _baselines(by_name: dict[str, Losses], kind: str, candidate: Candidate, seed: int) -> list[str]:
+    layout = candidate.layout
+    lines = [
+        "| forecaster | " + " | ".join(q.value for q in layout.quantities) + " |",
+        "|---" * (len(layout.quantities) + 1) + "|",
+    ]
+    reference = by_name["persistence"]
+    for name, losses in by_name.items():
+        if "@" in name:
+            continue
+        beside = by_name.get(f"persistence@{name}", reference)
+        cells = []
+        for q in range(len(layout.quantities)):
+            skill = Versus(losses, beside).skill(q, None, seed)
+            cells.append(
+                "–"
+                if np.isnan(skill.value)
+                else f"{skill.value:+.3f} ({skill.low:+.3f}…{skill.high:+.3f})"
+            )
+        few = f" ({losses.count.max(initial=0) and int(losses.count.sum(0).max())} origins)"
+        note = few if f"persistence@{name}" in by_name else ""
+        bold = "**" if name == kind else ""
+        lines.append(f"| {bold}{name}{bold}{note} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def _scenarios(
+    by_name: dict[str, Losses], kind: str, candidate: Candidate, split: str
+) -> list[str]:
+    layout = candidate.layout
+    lines = [
+        f"| scenario ({split}) | " + " | ".join(q.value for q in layout.quantities) + " |",
+        "|---" * (len(layout.quantities) + 1) + "|",
+    ]
+    for scenario in sorted(set(by_name[kind].scenario)):
+        versus = Versus(by_name[kind].of(scenario), by_name["persistence"].of(scenario))
+        ours, theirs = versus.model.pinball.sum((0, 2)), versus.reference.pinball.sum((0, 2))
+        cells = [f"{1 - a / b:+.3f}" if b > 0 else "–" for a, b in zip(ours, theirs, strict=True)]
+        lines.append(f"| {scenario} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def _examples(candidate: Candidate, examples: list[Part], out: Path) -> list[str]:
+    layout = candidate.layout
+    text = ["## Examples", "", "The first point of the forecasts, for the instant it was made for."]
+    served = candidate.forecaster()
+    for number, part in enumerate(examples):
+        stop = min(part.stop, part.start + WARM_UP_SAMPLES + EXAMPLE_SAMPLES)
+        origins = np.arange(max(part.start, stop - EXAMPLE_SAMPLES), stop, dtype=np.intp)
+        forecast = in_order(served.predict(part, origins))
+        actual = labels(part.series, layout, origins, part.stop)
+        at_ms = (part.series.at_us[origins] - part.series.at_us[0] + layout.start_us) / 1000
+        quantity = layout.quantities[0].value
+        figure = plots.example(
+            at_ms, actual[:, 0, 0], forecast[:, 0, 0], part.series.name, quantity
+        )
+        text += ["", f"![example {number}]({plots.save(figure, out, f'example-{number}')})"]
+    return [*text, ""]
+
+
+def _timing(candidate: Candidate) -> list[str]:
+    lines = [
+        "## Timing",
+        "",
+        "One step in ONNX Runtime, one thread, on the machine that exported.",
+        "",
+        "| bearers in a batch | median, µs | 99 %, µs | per bearer, µs |",
+        "|---|---|---|---|",
+    ]
+    lines += [
+        f"| {timing.batch} | {timing.median_us:.1f} | {timing.p99_us:.1f} |"
+        f" {timing.median_us / timing.batch:.2f} |"
+        for timing in candidate.timings
+    ]
+    c = candidate.comparison
+    apart = f"Export: {c.forecast:.1e} from the model over {c.steps} steps; {len(candidate.graph)}"
+    return [*lines, "", f"{apart} bytes."]

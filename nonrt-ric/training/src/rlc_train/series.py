@@ -1,0 +1,156 @@
+"""Series: what one bearer of one run reported, in order of time."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from rlc_model import FEATURES, Quantity
+
+from rlc_train.errors import TrainError
+from rlc_train.horizon import Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Samples of one bearer.
+
+    Attributes:
+        name: Unique within a corpus.
+        scenario: What results are broken down by.
+        cell: The cell; whole cells are held out.
+        mobility: Pattern of movement; whole patterns are held out.
+        at_us: ``(T,)`` int64, strictly growing.
+        features: ``(T, F)`` float32, columns as ``rlc_model.FEATURES``.
+        fresh: ``(T,)`` bool; False where rates are unknown.
+        targets: ``(T, len(Quantity))`` float32, columns in the order of ``rlc_model.Quantity``:
+            what is forecast, as it was at that instant; NaN where it is not known.
+    """
+
+    name: str
+    scenario: str
+    cell: str
+    mobility: str
+    at_us: NDArray[np.int64]
+    features: NDArray[np.float32]
+    fresh: NDArray[np.bool_]
+    targets: NDArray[np.float32]
+
+    def __post_init__(self) -> None:
+        length = len(self.at_us)
+        if self.features.shape != (length, len(FEATURES)):
+            raise TrainError(
+                f"{self.name}.features",
+                f"has shape {self.features.shape}; expected {(length, len(FEATURES))}",
+            )
+        if self.fresh.shape != (length,):
+            raise TrainError(f"{self.name}.fresh", f"has shape {self.fresh.shape}")
+        if self.targets.shape != (length, len(Quantity)):
+            raise TrainError(
+                f"{self.name}.targets",
+                f"has shape {self.targets.shape}; expected {(length, len(Quantity))}",
+            )
+        steps = np.diff(self.at_us)
+        if length and steps.size and not (steps > 0).all():
+            row = int(np.argmin(steps > 0)) + 1
+            raise TrainError(
+                f"{self.name}.at_us[{row}]",
+                f"{self.at_us[row]} µs does not come after {self.at_us[row - 1]} µs",
+            )
+        if not np.isfinite(self.features).all():
+            row, column = np.argwhere(~np.isfinite(self.features))[0]
+            raise TrainError(
+                f"{self.name}.{FEATURES[column]}[{row}]",
+                f"is {self.features[row, column]}; expected a number",
+            )
+
+    def __len__(self) -> int:
+        return len(self.at_us)
+
+    def cut(self, start: int, stop: int) -> Series:
+        """The samples ``[start, stop)``."""
+        part = slice(start, stop)
+        return Series(
+            self.name,
+            self.scenario,
+            self.cell,
+            self.mobility,
+            self.at_us[part],
+            self.features[part],
+            self.fresh[part],
+            self.targets[part],
+        )
+
+
+def label_rows(
+    series: Series, layout: Layout, origins: NDArray[np.intp], stop: int | None = None
+) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Where the labels of some origins lie, found by time and not by counting rows.
+
+    Args:
+        series: The samples.
+        layout: The points.
+        origins: ``(N,)`` rows of the newest sample.
+        stop: Labels at this row or later are not to be seen (the end of a part).
+
+    Returns:
+        ``(N, M)`` rows and whether a sample stands there; missing reports have no
+        label.
+    """
+    limit = len(series) if stop is None else min(stop, len(series))
+    wanted = series.at_us[origins][:, None] + layout.ahead * layout.period_us
+    rows = np.searchsorted(series.at_us, wanted)
+    inside = rows < limit
+    rows = np.where(inside, rows, 0)
+    # Clocks of simulated and real nodes jitter by less than half a sample period.
+    near = np.abs(series.at_us[rows] - wanted) * 2 < layout.period_us
+    before = np.maximum(rows - 1, 0)
+    near_before = np.abs(series.at_us[before] - wanted) * 2 < layout.period_us
+    rows = np.where(~near & near_before, before, rows)
+    known = inside & (near | near_before)
+    return rows, known
+
+
+def labels(
+    series: Series, layout: Layout, origins: NDArray[np.intp], stop: int | None = None
+) -> NDArray[np.float32]:
+    """``(N, quantity, M)`` values to come; NaN where they are not known."""
+    rows, known = label_rows(series, layout, origins, stop)
+    values = series.targets[:, layout.target_columns][rows]
+    values[~known] = np.nan
+    return np.ascontiguousarray(values.transpose(0, 2, 1))
+
+
+def split_at_gaps(series: Series, longest_gap_us: int = 100_000) -> list[Series]:
+    """Cuts a series where reports were missing for so long that a carried state means nothing.
+
+    The same limit as the forecaster's, so that a model is trained on what it will be served.
+    """
+    cuts = np.flatnonzero(np.diff(series.at_us) > longest_gap_us) + 1
+    bounds = [0, *cuts.tolist(), len(series)]
+    return [series.cut(a, b) for a, b in itertools.pairwise(bounds)]
+
+
+def require(series: Sequence[Series], place: str) -> Sequence[Series]:
+    """The series, or an error when there is none.
+
+    Raises:
+        TrainError: There is none.
+    """
+    if not any(len(one) for one in series):
+        raise TrainError(place, "holds no sample")
+    return series
+
+
+def digest(series: Iterable[Series]) -> str:
+    """SHA-256 over names, times and features: what a manifest says the model learned from."""
+    sha = hashlib.sha256()
+    for one in sorted(series, key=lambda s: s.name):
+        sha.update(one.name.encode())
+        for array in (one.at_us, one.features, one.fresh, one.targets):
+            sha.update(np.ascontiguousarray(array).tobytes())
+    return sha.hexdigest()

@@ -1,0 +1,141 @@
+"""Settings of an experiment: a YAML file, every field with a default."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Final, Self
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from rlc_model import Quantity
+
+from rlc_train.baselines import BASELINES
+from rlc_train.errors import TrainError
+from rlc_train.horizon import DEFAULT_QUANTILES, Layout, first_point_us
+from rlc_train.lstm.shape import FitSettings, NetworkShape
+from rlc_train.splits import Shares
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class HorizonSettings(_Section):
+    """When forecasts are for (stolidis2024 §III-C): ``T_RD + T_m + T_RC`` ahead, then M points."""
+
+    t_rd_us: Annotated[float, Field(ge=0, description="DU to Near-RT RIC, µs.")] = 10_000
+    t_rc_us: Annotated[float, Field(ge=0, description="Near-RT RIC to CU, µs.")] = 0
+    t_m_us: Annotated[
+        float | None, Field(gt=0, description="Inference, µs; measured on this machine when null.")
+    ] = None
+    step_us: Annotated[int, Field(ge=1, description="T_w, µs.")] = 1_000
+    points: Annotated[int, Field(ge=1, le=1024, description="M.")] = 20
+
+
+class SplitSettings(_Section):
+    """Who may see what."""
+
+    train: float = 0.7
+    validation: float = 0.2
+    held_out_cells: list[str] = []
+    held_out_mobility: list[str] = []
+
+    @property
+    def shares(self) -> Shares:
+        """The shares in order of time."""
+        return Shares(self.train, self.validation)
+
+
+class Settings(_Section):
+    """An experiment of ``rlc-train``."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,64}$")] = "rlc-lstm"
+    version: Annotated[str, Field(pattern=r"^[A-Za-z0-9._+-]{1,32}$")] = "1"
+    seed: Annotated[int, Field(ge=0, lt=2**31)] = 1
+    quantities: list[Quantity] = [Quantity.OCCUPANCY, Quantity.DRAIN, Quantity.QUEUE_LIMIT]
+    quantiles: list[float] = list(DEFAULT_QUANTILES)
+    horizon: HorizonSettings = HorizonSettings()
+    split: SplitSettings = SplitSettings()
+    network: NetworkShape = NetworkShape()
+    fit: FitSettings = FitSettings()
+    baselines: list[str] = list(BASELINES)
+    origins: Annotated[int, Field(ge=100, description="Origins per split of a back-test.")] = 20_000
+    gate_horizons_us: list[int] = [11_000, 30_000]
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        for index, name in enumerate(self.baselines):
+            if name not in BASELINES:
+                raise ValueError(f"baselines[{index}]: {name!r}; expected of {list(BASELINES)}")
+        return self
+
+    def layout(self, t_m_us: float) -> Layout:
+        """The axes of forecasts, for a measured T_m.
+
+        Raises:
+            TrainError: The axes make no sense, or the gate asks for a horizon they lack.
+        """
+        period_us = 1_000
+        h = self.horizon
+        start = first_point_us(h.t_rd_us, t_m_us, h.t_rc_us, period_us)
+        layout = Layout(
+            tuple(self.quantities), start, h.step_us, h.points, tuple(self.quantiles), period_us
+        )
+        for horizon_us in self.gate_horizons_us:
+            layout.point_at(horizon_us)
+        return layout
+
+
+PRESETS: Final[dict[str, dict[str, Any]]] = {
+    "default": {},
+    "small": {
+        "network": {"units": 16},
+        "fit": {"epochs": 3, "lanes": 16, "steps": 32, "piece_samples": 1024},
+        "origins": 2000,
+        "baselines": ["persistence", "adaptive-persistence", "mean-of-5", "linear-quantile"],
+    },
+}
+"""Settings by name; ``paper`` is a command of its own, because its model is no streaming one."""
+
+
+def load(path: Path | None, preset: str = "default", **changes: Any) -> Settings:
+    """Reads settings: the preset, then the file over it, then changes over both.
+
+    Raises:
+        TrainError: Naming the field, its value and what was expected.
+    """
+    if preset not in PRESETS:
+        raise TrainError("preset", f"{preset!r}; expected of {list(PRESETS)}")
+    document: dict[str, Any] = dict(PRESETS[preset])
+    place = preset
+    if path is not None:
+        place = str(path)
+        try:
+            told = yaml.safe_load(path.read_text())
+        except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
+            raise TrainError(place, f"cannot be read: {error}") from error
+        if not isinstance(told, dict | None):
+            raise TrainError(place, f"is {type(told).__name__}; expected a mapping")
+        document = _merged(document, told or {})
+    document = _merged(document, changes)
+    try:
+        return Settings.model_validate(document)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        message = first["msg"].removeprefix("Value error, ")
+        raise TrainError(f"{place}: {where}" if where else place, message) from error
+
+
+def _merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    result = dict(base)
+    for key, value in over.items():
+        both = isinstance(value, dict) and isinstance(result.get(key), dict)
+        result[key] = _merged(result[key], value) if both else value
+    return result
+
+
+def json_schema() -> str:
+    """The JSON schema of the file."""
+    return json.dumps(Settings.model_json_schema(), indent=2) + "\n"

@@ -1,0 +1,168 @@
+"""Runs and models in MLflow: local files and SQLite by default, a server by address.
+
+Everything is on disk in the run directory before a server is spoken to, so a registry that is down
+loses nothing: the error says so, and the same command publishes later.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from rlc_train.errors import TrainError
+from rlc_train.extras import need
+from rlc_train.rundir import RunDirectory
+
+EXPERIMENT: Final = "sojourn-rlc"
+TIMEOUT_S: Final = "10"
+RETRIES: Final = "1"
+LEFT: Final = "mlflow.json"
+"""In the run directory: the MLflow run, so that a second publication adds to it."""
+
+
+class RegistryError(TrainError):
+    """The registry cannot be reached or refuses; what was to be published is on disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """Where a run is.
+
+    Attributes:
+        run_id: MLflow's.
+        version: Of the registered model; None when no model was promoted.
+    """
+
+    run_id: str
+    version: str | None
+
+
+def local_uri(root: Path) -> str:
+    """SQLite below a directory."""
+    return f"sqlite:///{(root / 'mlflow.db').resolve()}"
+
+
+def publish(directory: RunDirectory, uri: str | None = None) -> Published:
+    """Logs settings, metrics, files and the promoted model of a run directory.
+
+    Args:
+        directory: The run.
+        uri: Tracking server or database; beside the run directory when None.
+
+    Raises:
+        RegistryError: The server does not answer, or refuses.
+        TrainError: MLflow is absent, or the run directory lacks what train leaves.
+    """
+    settings, data = directory.settings(), directory.read("data.json")
+    mlflow = need("mlflow", "mlflow")
+    root = directory.path.parent
+    where = uri or local_uri(root)
+    # Both are read when a request is made.
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", TIMEOUT_S)
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", RETRIES)
+    with _asking(where, directory):
+        client = mlflow.MlflowClient(tracking_uri=where, registry_uri=where)
+        artifacts = None if uri else (root / "mlartifacts").resolve().as_uri()
+        experiment = client.get_experiment_by_name(EXPERIMENT)
+        number = (
+            experiment.experiment_id
+            if experiment is not None
+            else client.create_experiment(EXPERIMENT, artifact_location=artifacts)
+        )
+        run_id = _run(client, number, directory, where)
+        for name, value in _flat(settings.model_dump(mode="json")).items():
+            client.log_param(run_id, name, value)
+        client.set_tag(run_id, "data_sha256", data["sha256"])
+        _log_curve(client, run_id, directory)
+        _log_metrics(client, run_id, directory)
+        for name in ("settings.json", "data.json", "evaluation.json", "verdict.json"):
+            if (directory.path / name).exists():
+                client.log_artifact(run_id, str(directory.path / name))
+        if (directory.path / "report").exists():
+            client.log_artifacts(run_id, str(directory.path / "report"), "report")
+        version = _register(client, run_id, directory, settings.name)
+        client.set_terminated(run_id)
+    return Published(run_id, version)
+
+
+def _run(client: Any, experiment: str, directory: RunDirectory, where: str) -> str:
+    """The MLflow run of this directory: the one it had there, or a new one."""
+    path = directory.path / LEFT
+    if path.exists():
+        told = directory.read(LEFT)
+        if told.get("uri") == where:
+            run_id: str = told["run_id"]
+            client.get_run(run_id)
+            return run_id
+    run = client.create_run(experiment, run_name=directory.path.name)
+    made: str = run.info.run_id
+    directory.write(LEFT, {"uri": where, "run_id": made})
+    return made
+
+
+def _log_curve(client: Any, run_id: str, directory: RunDirectory) -> None:
+    if not (directory.path / "curve.json").exists():
+        return
+    for epoch, (loss, validation) in enumerate(directory.read("curve.json")["curve"]):
+        client.log_metric(run_id, "loss", loss, step=epoch)
+        client.log_metric(run_id, "validation_loss", validation, step=epoch)
+
+
+def _log_metrics(client: Any, run_id: str, directory: RunDirectory) -> None:
+    if not (directory.path / "evaluation.json").exists():
+        return
+    for split, by_name in directory.read("evaluation.json").items():
+        for name, numbers in by_name.items():
+            if "@" in name or "skill" not in numbers:
+                continue
+            for quantity, values in enumerate(numbers["skill"]):
+                known = [v for v in values if v == v]  # noqa: PLR0124  NaN: nothing to log
+                if known:
+                    client.log_metric(
+                        run_id, f"{split}.{name}.skill.{quantity}", sum(known) / len(known)
+                    )
+
+
+def _register(client: Any, run_id: str, directory: RunDirectory, name: str) -> str | None:
+    """A version of the promoted model, once."""
+    model = directory.path / "model"
+    if not model.exists():
+        return None
+    client.log_artifacts(run_id, str(model), "model")
+    mine = [v for v in client.search_model_versions(f"name = '{name}'") if v.run_id == run_id]
+    if mine:
+        return str(mine[0].version)
+    if not list(client.search_registered_models(f"name = '{name}'")):
+        client.create_registered_model(name)
+    source = f"{client.get_run(run_id).info.artifact_uri}/model"
+    return str(client.create_model_version(name, source, run_id).version)
+
+
+def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    found: dict[str, str] = {}
+    for key, value in settings.items():
+        if isinstance(value, dict):
+            found |= _flat(value, f"{prefix}{key}.")
+        else:
+            found[prefix + key] = str(value)
+    return found
+
+
+@contextmanager
+def _asking(uri: str, directory: RunDirectory) -> Iterator[None]:
+    """Whatever MLflow raises becomes one error that says what is not lost."""
+    exceptions = need("mlflow.exceptions", "mlflow")
+    requests = need("requests", "mlflow")
+    try:
+        yield
+    except (exceptions.MlflowException, requests.RequestException, OSError) as error:
+        first = (str(error).splitlines() or [type(error).__name__])[0]
+        raise RegistryError(
+            uri,
+            f"does not take the run: {first}. Nothing is lost: {directory.path} holds it, and"
+            " rlc-train publish sends it again",
+        ) from error

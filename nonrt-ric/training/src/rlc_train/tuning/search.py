@@ -1,0 +1,179 @@
+"""Hyperband (Li et al. 2018) over layers, units, dropout and learning rate.
+
+Each trial is a training of ours in a directory of its own, with its checkpoint: a trial of a later
+bracket goes on from the checkpoint of the one it continues, and a search that was killed goes on
+with the trial it was at, from its last epoch.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rlc_train.extras import need
+from rlc_train.horizon import Layout
+from rlc_train.lstm.backend import keras, tensorflow
+from rlc_train.lstm.fit import CHECKPOINT, fit
+from rlc_train.lstm.shape import FitSettings, NetworkShape
+from rlc_train.splits import Part
+
+OBJECTIVE = "validation_loss"
+PROJECT = "hyperband"
+RETRIES = 2
+"""How often a trial that was lost with its worker is tried again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The best hyper-parameters of a search.
+
+    Attributes:
+        network: Layers of the best trial.
+        learning_rate: Of the best trial.
+        validation_loss: Of the best trial.
+        trials: Trials that were completed.
+    """
+
+    network: NetworkShape
+    learning_rate: float
+    validation_loss: float
+    trials: int
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What every trial trains on.
+
+    Attributes:
+        train, validation: The parts.
+        layout: Axes of forecasts.
+        settings: How to train; epochs and learning rate are the trial's.
+        max_epochs: Of the longest trial.
+        seed: Of search and trainings.
+        data_sha256: Of the data.
+        directory: Where search and trials are kept.
+    """
+
+    train: Sequence[Part]
+    validation: Sequence[Part]
+    layout: Layout
+    settings: FitSettings
+    max_epochs: int
+    seed: int
+    data_sha256: str
+    directory: Path
+
+
+def space() -> Any:
+    """The ranges that are searched (stolidis2024 §IV-C for the dropout)."""
+    hp = need("keras_tuner", "tensorflow").HyperParameters()
+    hp.Int("layers", 1, 2)
+    hp.Choice("units", [16, 32, 64, 128])
+    hp.Float("dropout", 0.0, 0.5, step=0.1)
+    hp.Float("learning_rate", 5e-4, 1e-2, sampling="log")
+    return hp
+
+
+def oracle(max_epochs: int, seed: int) -> Any:
+    """What decides on the trials."""
+    tuner = need("keras_tuner", "tensorflow")
+    return tuner.oracles.HyperbandOracle(
+        tuner.Objective(OBJECTIVE, "min"),
+        max_epochs=max_epochs,
+        factor=3,
+        hyperparameters=space(),
+        seed=seed,
+        max_retries_per_trial=RETRIES,
+        tune_new_entries=False,
+        allow_new_entries=False,
+    )
+
+
+def tuner(task: Task, decider: Any) -> Any:
+    """A KerasTuner tuner whose trials are our trainings.
+
+    Raises:
+        TrainError: KerasTuner, TensorBoard or TensorFlow is absent.
+    """
+    tensorflow()
+    # Every trial fails without it, and no package asks for it.
+    need("tensorboard", "tensorflow")
+    base = need("keras_tuner", "tensorflow").engine.base_tuner.BaseTuner
+
+    class Tuner(base):  # type: ignore[misc, valid-type]
+        """Runs a trial."""
+
+        def run_trial(self, trial: Any, *_: Any, **__: Any) -> float:
+            """The validation loss of a trial."""
+            return run_trial(task, self, trial)
+
+        def save_model(self, trial_id: str, model: Any, step: int = 0) -> None:
+            """Checkpoints are kept by the training."""
+
+        def load_model(self, trial: Any) -> Any:
+            """Models are not loaded from trials: the best is trained anew, to its end."""
+            raise NotImplementedError
+
+    return Tuner(oracle=decider, directory=str(task.directory), project_name=PROJECT)
+
+
+def run_trial(task: Task, runner: Any, trial: Any) -> float:
+    """Trains one trial; tells the chief after every epoch that it is alive."""
+    values = trial.hyperparameters.values
+    directory = task.directory / "trials" / str(trial.trial_id)
+    directory.mkdir(parents=True, exist_ok=True)
+    before = values.get("tuner/trial_id")
+    if before is not None and not (directory / CHECKPOINT).exists():
+        earlier = task.directory / "trials" / str(before) / CHECKPOINT
+        if earlier.exists():
+            shutil.copyfile(earlier, directory / CHECKPOINT)
+    epochs = int(values.get("tuner/epochs") or task.max_epochs)
+    shape, learning_rate = hyperparameters(values)
+    settings = task.settings.model_copy(
+        # Hyperband stops what is not worth its epochs; patience is not asked here.
+        update={"learning_rate": learning_rate, "epochs": epochs, "patience": epochs}
+    )
+    trained = fit(
+        task.train,
+        task.validation,
+        task.layout,
+        shape,
+        settings,
+        seed=task.seed,
+        data_sha256=task.data_sha256,
+        directory=directory,
+        told=lambda *_: runner.oracle.get_trial(trial.trial_id),
+    )
+    keras().backend.clear_session()
+    return min(validation for _, validation in trained.curve)
+
+
+def hyperparameters(values: dict[str, Any]) -> tuple[NetworkShape, float]:
+    """Of a trial's values."""
+    shape = NetworkShape(
+        layers=int(values["layers"]),
+        units=int(values["units"]),
+        dropout=round(float(values["dropout"]), 1),
+    )
+    return shape, float(values["learning_rate"])
+
+
+def best(decider: Any) -> Found | None:
+    """The best of the completed trials; None when there is none."""
+    trials = [trial for trial in decider.trials.values() if trial.status == "COMPLETED"]
+    if not trials:
+        return None
+    top = min(trials, key=lambda trial: float(trial.score))
+    shape, learning_rate = hyperparameters(top.hyperparameters.values)
+    return Found(shape, learning_rate, float(top.score), len(trials))
+
+
+def search(task: Task) -> Found | None:
+    """Runs a whole search on this machine; goes on with one that was stopped."""
+    decider = oracle(task.max_epochs, task.seed)
+    runner = tuner(task, decider)
+    runner.search()
+    return best(decider)

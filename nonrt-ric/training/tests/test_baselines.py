@@ -1,0 +1,161 @@
+"""Every baseline keeps the one interface, looks at nothing that is to come, and does its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from made_corpus import Series, corpus, layout, series, waves
+from numpy.typing import NDArray
+from rlc_train import backtest, pipeline
+from rlc_train.baselines import BASELINES, Forecaster
+from rlc_train.baselines.boosting import LightGbm
+from rlc_train.baselines.forest import RandomForest
+from rlc_train.baselines.linear import LinearQuantile
+from rlc_train.baselines.naive import MeanOfK, SeasonalNaive
+from rlc_train.baselines.sarima import Sarima
+from rlc_train.errors import TrainError
+from rlc_train.splits import Part, split
+
+AXES = layout(points=3)
+CHEAP = ("persistence", "adaptive-persistence", "seasonal-naive", "mean-of-5", "linear-quantile")
+HEAVY = ("sarima", "random-forest", "lightgbm")
+
+
+def fitted(name: str) -> Forecaster:
+    small: dict[str, Forecaster] = {
+        "linear-quantile": LinearQuantile(steps=300),
+        "random-forest": RandomForest(trees=5),
+        "lightgbm": LightGbm(rounds=10),
+        "sarima": Sarima(order=(1, 0, 0), seasonal=(0, 0, 0, 10)),
+    }
+    forecaster = small.get(name) or BASELINES[name]()
+    forecaster.fit(split(corpus(1_500), AXES).train, AXES, 1)
+    return forecaster
+
+
+def with_future_changed(part: Part, row: int) -> Part:
+    """The same series, another one after `row`."""
+    one = part.series
+    features, targets = one.features.copy(), one.targets.copy()
+    features[row + 1 :] *= 3
+    targets[row + 1 :] *= 3
+    changed = Series(
+        one.name, one.scenario, one.cell, one.mobility, one.at_us, features, one.fresh, targets
+    )
+    return replace(part, series=changed)
+
+
+def check(name: str) -> None:
+    forecaster = fitted(name)
+    part = Part(series("new", 1_500, seed=9), 1_000, 1_500)
+    origins = np.array([1_100, 1_200], np.intp)
+    forecast = forecaster.predict(part, origins)
+    assert forecast.shape == (2, *AXES.shape)
+    assert forecast.dtype == np.float32
+    assert np.isfinite(forecast).all()
+    assert (np.diff(np.sort(forecast, axis=-1).mean(axis=(0, 1, 2))) > 0).all()
+    blind = forecaster.predict(with_future_changed(part, 1_200), origins)
+    np.testing.assert_array_equal(blind, forecast)
+
+
+@pytest.mark.parametrize("name", CHEAP)
+def test_a_baseline_keeps_the_interface_and_sees_no_future(name: str) -> None:
+    check(name)
+
+
+@pytest.mark.usefixtures("baselines_extra")
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
+@pytest.mark.parametrize("name", HEAVY)
+def test_a_heavy_baseline_keeps_the_interface_and_sees_no_future(name: str) -> None:
+    check(name)
+
+
+def test_a_mean_is_of_what_there_is() -> None:
+    part = Part(series(rows=100), 0, 100)
+    forecaster = MeanOfK(4)
+    values = forecaster.point(part, AXES, np.array([1, 50], np.intp))
+    occupancy = part.series.features[:, 0]
+    assert values[0, 0, 0] == pytest.approx(occupancy[:2].mean())
+    assert values[1, 0, 2] == pytest.approx(occupancy[47:51].mean(), rel=1e-6)
+    with pytest.raises(TrainError, match="is 0; expected 1 or more"):
+        MeanOfK(0)
+
+
+def test_a_season_is_found_and_repeated() -> None:
+    rng = np.random.default_rng(1)
+    pattern = rng.uniform(1_000, 9_000, (10, 2))
+    levels = np.tile(pattern, (300, 1)) + rng.normal(0, 50, (3_000, 2))
+    part = Part(series(levels=levels), 0, 3_000)
+    forecaster = SeasonalNaive()
+    forecaster.prepare([part], AXES)
+    assert all(season % 10 == 0 for season in forecaster.seasons)
+    origin = 1_500
+    found = forecaster.point(part, AXES, np.array([origin], np.intp))[0, 0]
+    expected = pattern[(origin + AXES.ahead) % 10, 0]
+    np.testing.assert_allclose(found, expected, atol=250)
+
+
+def test_adaptive_persistence_learns_the_spread_of_each_bearer() -> None:
+    rng = np.random.default_rng(2)
+    shares = []
+    for size in (100.0, 10_000.0):
+        levels = 50_000 + size * rng.standard_normal((6_000, 2))
+        part = Part(series(levels=levels), 3_000, 6_000)
+        forecaster = BASELINES["adaptive-persistence"]()
+        forecaster.fit([], AXES, 1)
+        chosen = backtest.origins_of([part], AXES, 1_000)
+        covered = backtest.run(forecaster, chosen, AXES).calibration(AXES.levels)
+        shares.append(covered.interval()[1][0])
+    np.testing.assert_allclose(shares, 0.8, atol=0.06)
+
+
+def test_linear_quantiles_are_those_of_the_noise() -> None:
+    """Where the future is the level and noise that grows with the drain, so do the quantiles."""
+    rng = np.random.default_rng(3)
+    drain = np.repeat(rng.uniform(500, 4_000, 60), 200)
+    noise = drain * rng.standard_normal(len(drain))
+    levels = np.stack([40_000 + noise, drain], axis=1)
+    part = Part(series(levels=levels), 0, len(levels))
+    forecaster = LinearQuantile(steps=1_500)
+    forecaster.fit([part], AXES, 1)
+    losses = backtest.run(forecaster, backtest.origins_of([part], AXES, 3_000), AXES)
+    assert losses.calibration(AXES.levels).deviation()[0].max() < 0.03
+    plain = BASELINES["persistence"]()
+    plain.fit([part], AXES, 1)
+    reference = backtest.run(plain, backtest.origins_of([part], AXES, 3_000), AXES)
+    assert backtest.Versus(losses, reference).skill(0, None, 1).low > 0.2
+
+
+def test_the_exported_linear_step_is_the_fitted_one() -> None:
+    parts = split(corpus(4_000), AXES)
+    model = LinearQuantile(steps=300)
+    model.fit(parts.train, AXES, 1)
+    candidate = pipeline.export_linear(model, parts, AXES)
+    assert candidate.comparison.holds
+    assert candidate.comparison.steps == 10_000
+    part = parts.test[0]
+    origins = np.arange(part.start, part.start + 40, dtype=np.intp)
+    served = candidate.forecaster().predict(part, origins)
+    plain = model.predict(part, origins)
+    # The middle is moved by the conformal correction, by less than the interval is wide.
+    width = plain[..., -1] - plain[..., 0]
+    assert (np.abs(served[..., 1] - plain[..., 1]) < np.abs(width)).all()
+
+
+def test_an_unfitted_baseline_says_so() -> None:
+    part, none = Part(series(rows=100), 0, 100), np.zeros(0, np.intp)
+    for name in CHEAP:
+        with pytest.raises(TrainError, match="is not fitted"):
+            BASELINES[name]().predict(part, none)
+
+
+def moments(values: NDArray[np.float64]) -> tuple[float, float]:
+    return float(values.mean()), float(values.std())
+
+
+def test_the_made_series_have_something_to_learn() -> None:
+    mean, deviation = moments(waves(4_000, 1)[:, 0])
+    assert 15_000 < mean < 25_000
+    assert deviation > 5_000

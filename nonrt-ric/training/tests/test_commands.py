@@ -1,0 +1,124 @@
+"""From a data set on disk to a verdict, by the commands alone."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from rlc_model import read_contract
+from rlc_train.cli import main
+from rlc_train.export.runner import StepRunner
+from rlc_train.rundir import RunDirectory
+
+SETTINGS = """
+quantities: [occupancy_bytes, drained_bytes_per_ms]
+network: {units: 8}
+fit: {epochs: 6, lanes: 8, steps: 32, piece_samples: 1024, warm_up_samples: 64}
+split: {held_out_cells: [c]}
+origins: 1500
+baselines: [persistence, adaptive-persistence, mean-of-5, linear-quantile]
+"""
+
+
+@pytest.fixture(scope="module")
+def run_directory(keras: None, dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that was trained and evaluated."""
+    del keras
+    root = tmp_path_factory.mktemp("run")
+    (root / "settings.yaml").write_text(SETTINGS)
+    words = ["--data", str(dataset), "--run", str(root / "run")]
+    assert main(["train", *words, "--settings", str(root / "settings.yaml")]) == 0
+    assert main(["evaluate", "--run", str(root / "run")]) == 0
+    return root / "run"
+
+
+def test_promotion_writes_a_model_of_the_contract_or_says_why_not(
+    run_directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = main(["promote", "--run", str(run_directory)])
+    told = capsys.readouterr()
+    verdict = json.loads((run_directory / "verdict.json").read_text())
+    assert status == (0 if verdict["promoted"] else 1)
+    if verdict["promoted"]:
+        contract = read_contract(run_directory / "model")
+        StepRunner(contract.onnx, contract.manifest.state_size)
+        assert contract.manifest.metrics
+    else:
+        failed = [f for f in verdict["findings"] if not f["holds"]]
+        assert all(f["what"] in told.err for f in failed)
+        assert not (run_directory / "model").exists()
+
+
+def test_both_candidates_are_exported_and_compared(run_directory: Path) -> None:
+    directory = RunDirectory(run_directory)
+    assert directory.candidates() == ["linear-quantile", "lstm"]
+    for kind in directory.candidates():
+        assert directory.candidate(kind).comparison.holds, kind
+    losses = directory.losses()
+    assert set(losses) == {"test", "unseen"}
+    assert set(losses["unseen"]["lstm"].scenario) == {"waves"}
+
+
+def test_the_model_card_shows_what_was_measured(run_directory: Path) -> None:
+    assert main(["promote", "--run", str(run_directory)]) in (0, 1)
+    assert main(["report", "--run", str(run_directory), "--candidate", "lstm"]) == 0
+    report = run_directory / "report"
+    card = (report / "model-card.md").read_text()
+    named = re.findall(r"!\[[^]]*\]\(([^)]+)\)", card)
+    assert {"skill-test.png", "reliability-unseen.png", "curve.png", "example-0.png"} <= set(named)
+    for name in named:
+        assert (report / name).read_bytes().startswith(b"\x89PNG")
+        assert (report / name).with_suffix(".svg").read_text().startswith("<?xml")
+    assert "| waves |" in card
+    assert "| linear-quantile |" in card
+    skills = json.loads((run_directory / "evaluation.json").read_text())["unseen"]["lstm"]["skill"]
+    assert len(skills) == 2
+    assert len(skills[0]) == 20
+
+
+def test_training_again_goes_on_from_the_checkpoint(
+    run_directory: Path, dataset: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = json.loads((run_directory / "curve.json").read_text())["curve"]
+    settings = str(run_directory.parent / "settings.yaml")
+    words = ["--data", str(dataset), "--run", str(run_directory), "--settings", settings]
+    assert main(["train", *words]) == 0
+    assert json.loads((run_directory / "curve.json").read_text())["curve"] == before
+
+
+def test_other_settings_need_another_directory(
+    run_directory: Path, dataset: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--data", str(dataset), "--run", str(run_directory)]
+    assert main(["train", *words]) == 2
+    assert "holds a run of other settings" in capsys.readouterr().err
+
+
+def test_commands_out_of_order_say_what_comes_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["promote", "--run", str(tmp_path)]) == 2
+    assert "the commands go train, evaluate, promote" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("network: {units: 0}", "network.units: Input should be greater than or equal to 1"),
+        ("network: {dropout: 0.9}", "network.dropout: Input should be less than or equal to 0.5"),
+        ("epochs: 3", "epochs: Extra inputs are not permitted"),
+        ("baselines: [oracle]", r"baselines[0]: 'oracle'; expected of"),
+        ("[1, 2]", "is list; expected a mapping"),
+        ("a: [", "cannot be read"),
+    ],
+)
+def test_wrong_settings_name_the_field(
+    tmp_path: Path, keras: None, capsys: pytest.CaptureFixture[str], text: str, message: str
+) -> None:
+    del keras
+    (tmp_path / "s.yaml").write_text(text)
+    words = ["--data", str(tmp_path), "--run", str(tmp_path / "run")]
+    assert main(["train", *words, "--settings", str(tmp_path / "s.yaml")]) == 2
+    assert message in capsys.readouterr().err

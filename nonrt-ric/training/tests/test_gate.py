@@ -1,0 +1,142 @@
+"""The gate refuses what is no better than persistence, and lets through what is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from made_corpus import corpus, layout
+from numpy.typing import NDArray
+from rlc_train import backtest
+from rlc_train.backtest import Losses
+from rlc_train.baselines import BASELINES, Forecaster
+from rlc_train.export.check import Comparison
+from rlc_train.gate import Verdict, judge
+from rlc_train.horizon import Layout
+from rlc_train.series import labels
+from rlc_train.splits import Part, split
+
+GOOD_EXPORT = Comparison(10_000, 1e-6, 1e-6)
+AXES = layout()
+
+
+class Knows:
+    """Tells the future with an error of known spread, of which it gives the true quantiles."""
+
+    most_origins: int | None = None
+
+    def __init__(self, name: str, error: float, told: float = 1.0) -> None:
+        self.name, self._error, self._told = name, error, told
+
+    def fit(self, parts: Sequence[Part], layout: Layout, seed: int) -> None:
+        """It knows already."""
+
+    def predict(self, part: Part, origins: NDArray[np.intp]) -> NDArray[np.float32]:
+        rng = np.random.default_rng(len(origins))
+        future = labels(part.series, AXES, origins)
+        size = np.array([self._error * 10_000, self._error * 1_000])[:, None]
+        middle = future + size * rng.standard_normal(future.shape)
+        normal = np.array([-1.2816, 0.0, 1.2816])
+        spread = self._told * size[..., None] * normal
+        return (middle[..., None] + spread).astype(np.float32)
+
+
+def run(*models: Forecaster) -> dict[str, dict[str, Losses]]:
+    parts = split(corpus(8_000), AXES, held_out_cells=["c"])
+    found: dict[str, dict[str, Losses]] = {}
+    for name, held in (("test", parts.test), ("unseen", parts.unseen)):
+        chosen = backtest.origins_of(held, AXES, 2_000)
+        found[name] = {model.name: backtest.run(model, chosen, AXES) for model in models}
+        for baseline in ("persistence", "adaptive-persistence"):
+            forecaster = BASELINES[baseline]()
+            forecaster.fit(parts.train, AXES, 1)
+            found[name][baseline] = backtest.run(forecaster, chosen, AXES)
+    return found
+
+
+def verdict(
+    splits: dict[str, dict[str, Losses]], model: str, comparison: Comparison | None = GOOD_EXPORT
+) -> Verdict:
+    return judge(
+        splits,
+        model,
+        AXES,
+        comparison,
+        against=("persistence", "adaptive-persistence"),
+        horizons_us=[11_000, 30_000],
+        seed=1,
+    )
+
+
+@pytest.fixture(scope="module")
+def splits() -> dict[str, dict[str, Losses]]:
+    return run(Knows("good", 0.1), Knows("narrow", 0.1, told=0.5), Knows("bad", 3.0))
+
+
+def test_a_better_and_calibrated_model_is_promoted(splits: dict[str, dict[str, Losses]]) -> None:
+    found = verdict(splits, "good")
+    assert found.promoted, found.refusal()
+    # 2 splits × (2 persistences × 2 horizons × 2 quantities + 2 calibrations) and the export.
+    assert len(found.findings) == 21
+
+
+def test_persistence_itself_is_refused(splits: dict[str, dict[str, Losses]]) -> None:
+    found = verdict(splits, "persistence")
+    assert not found.promoted
+    assert "skill over persistence, occupancy_bytes, 11 ms: +0.000" in found.refusal()
+
+
+def test_a_worse_model_is_refused_with_numbers(splits: dict[str, dict[str, Losses]]) -> None:
+    assert "95 % interval -" in verdict(splits, "bad").refusal()
+
+
+def test_a_model_with_a_false_spread_is_refused(splits: dict[str, dict[str, Losses]]) -> None:
+    found = verdict(splits, "narrow")
+    assert not found.promoted
+    failed = [f.what for f in found.findings if not f.holds]
+    assert failed == [
+        f"{where}: calibration, {q.value}" for where in ("test", "unseen") for q in AXES.quantities
+    ]
+
+
+@pytest.mark.parametrize(
+    ("comparison", "why"),
+    [
+        (None, "was not compared"),
+        (Comparison(10_000, 2e-5, 0), "2.00e-05 apart"),
+        (Comparison(10_000, float("nan"), 0), "nan apart"),
+        (Comparison(100, 0.0, 0), "after 100 steps"),
+    ],
+)
+def test_an_export_that_differs_is_refused(
+    splits: dict[str, dict[str, Losses]], comparison: Comparison | None, why: str
+) -> None:
+    assert why in verdict(splits, "good", comparison).refusal()
+
+
+def test_both_splits_count(splits: dict[str, dict[str, Losses]]) -> None:
+    mixed = {"test": splits["test"], "unseen": splits["unseen"] | {"good": splits["unseen"]["bad"]}}
+    refusal = verdict(mixed, "good").refusal()
+    assert "unseen: skill" in refusal
+    assert "test: skill" not in refusal
+    assert "unseen split: was not evaluated" in verdict({"test": splits["test"]}, "good").refusal()
+
+
+def test_a_lucky_second_is_not_enough(splits: dict[str, dict[str, Losses]]) -> None:
+    """Better in the mean, by one block of many: the interval reaches below 0."""
+    reference = splits["unseen"]["persistence"]
+    loss = reference.pinball * 1.05
+    loss[0] = 0
+    lucky = replace(reference, pinball=loss * (0.97 * reference.pinball.sum() / loss.sum()))
+    mixed = {name: dict(by) | {"lucky": by["good"]} for name, by in splits.items()}
+    mixed["unseen"]["lucky"] = lucky
+    refusal = verdict(mixed, "lucky").refusal()
+    assert "unseen: skill over persistence" in refusal
+
+
+def test_a_verdict_can_be_written(splits: dict[str, dict[str, Losses]]) -> None:
+    found = verdict(splits, "bad")
+    assert json.dumps([f.found for f in found.findings])

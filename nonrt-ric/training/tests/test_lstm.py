@@ -1,0 +1,196 @@
+"""The network is trained as it is served, goes on where it was, and is exported as it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from made_corpus import corpus, layout
+from rlc_model import FEATURES
+from rlc_train import backtest, conformal, pipeline
+from rlc_train.baselines import BASELINES
+from rlc_train.commands.train import export
+from rlc_train.errors import TrainError
+from rlc_train.export.check import compare
+from rlc_train.export.lstm_graph import lstm_step
+from rlc_train.export.runner import StepRunner
+from rlc_train.lstm import network
+from rlc_train.lstm.backend import tensorflow
+from rlc_train.lstm.fit import Trained, fit
+from rlc_train.lstm.lanes import Lanes
+from rlc_train.lstm.shape import FitSettings, NetworkShape, state_size
+from rlc_train.lstm.weights import layer_weights, reference
+from rlc_train.scaling import fit_scaler
+from rlc_train.settings import Settings
+from rlc_train.splits import Split, split
+
+AXES = layout()
+SHAPE = NetworkShape(layers=1, units=8, dropout=0.1)
+QUICK = FitSettings(
+    epochs=3, lanes=8, steps=32, piece_samples=1024, warm_up_samples=64, batches_per_epoch=20
+)
+
+pytestmark = pytest.mark.usefixtures("keras")
+
+
+def parts() -> Split:
+    return split(corpus(4_000), AXES, held_out_cells=["c"])
+
+
+def train(directory: Path | None, settings: FitSettings = QUICK, **told: Any) -> Trained:
+    held = parts()
+    return fit(
+        held.train, held.validation, AXES, SHAPE, settings, seed=5, directory=directory, **told
+    )
+
+
+def test_lanes_carry_time_forward_and_start_pieces_cold() -> None:
+    held = parts()
+    scaler = fit_scaler(held.train)
+    lanes = Lanes(held.train, AXES, scaler, np.ones(2, np.float32), QUICK)
+    before: dict[int, float] = {}
+    counted = 0.0
+    for chunks in lanes.plan(np.random.default_rng(1)):
+        batch = lanes.batch(chunks)
+        for lane, chunk in enumerate(chunks):
+            if chunk is None:
+                continue
+            piece, start = chunk
+            # What follows in a lane follows in time, or starts from zero.
+            assert batch.keep[lane, 0] == float(start != piece.start)
+            if batch.keep[lane, 0]:
+                assert start == before[lane]
+            before[lane] = start + QUICK.steps
+            cold = max(0, piece.start + piece.cold - start)
+            assert batch.known[lane, :cold].sum() == 0
+        counted += batch.known.sum()
+    axes = AXES.shape[0] * AXES.shape[1]
+    rows = sum(len(part) for part in held.train)
+    assert counted <= rows * axes
+    assert counted > 0.75 * rows * axes
+
+
+def test_the_loss_of_a_batch_has_the_slope_of_its_definition() -> None:
+    """Automatic gradient against a numeric one, where the loss is smooth."""
+    tf = tensorflow()
+    rng = np.random.default_rng(1)
+    shape = (2, 3, *AXES.shape)
+    actual = rng.normal(size=shape[:-1]).astype(np.float32)
+    known = (rng.random(shape[:-1]) < 0.8).astype(np.float32)
+    size = rng.uniform(0.5, 2, (2, 3, 2)).astype(np.float32)
+    at = rng.normal(size=shape).astype(np.float32)
+    variable = tf.Variable(at)
+    with tf.GradientTape() as tape:
+        loss = network.pinball_loss(actual, known, variable, size, AXES)
+    gradient = tape.gradient(loss, variable).numpy()
+    levels = AXES.levels
+    slope = (actual[..., None] < at) - levels
+    weight = known * (0.5 + 0.5 / size[..., None])
+    expected = slope * weight[..., None] / len(levels) / known.sum()
+    np.testing.assert_allclose(gradient, expected, rtol=1e-4, atol=1e-9)
+    direction = rng.normal(size=shape).astype(np.float32) * 1e-4
+    there, here = (
+        float(network.pinball_loss(actual, known, at + sign * direction, size, AXES))
+        for sign in (1, -1)
+    )
+    assert there - here == pytest.approx(2 * float((gradient * direction).sum()), abs=2e-6)
+
+
+def test_an_untrained_network_is_widened_persistence() -> None:
+    model = network.build(SHAPE, AXES, 1)
+    wide = np.broadcast_to(np.array([-2, 0, 2], np.float32), AXES.shape)
+    network.start_at(model, np.ascontiguousarray(wide))
+    samples = np.random.default_rng(1).random((1, 50, len(FEATURES)), np.float32)
+    forecast, _ = model([samples, np.zeros((1, state_size(SHAPE)), np.float32)])
+    forecast = np.asarray(forecast)
+    np.testing.assert_array_equal(forecast[..., 1], 0)
+    assert (forecast[0, 20:, ..., 2] > 0).all()
+
+
+def test_chunks_and_single_steps_are_one_series() -> None:
+    model = network.build(NetworkShape(layers=2, units=8), AXES, 3)
+    rng = np.random.default_rng(2)
+    model.get_layer("head").set_weights(
+        [0.3 * rng.standard_normal(w.shape) for w in model.get_layer("head").get_weights()]
+    )
+    samples = rng.random((1, 60, len(FEATURES)), np.float32)
+    zero = np.zeros((1, state_size(NetworkShape(layers=2, units=8))), np.float32)
+    whole, after = model([samples, zero])
+    state, parts_of = zero, []
+    for at in range(0, 60, 7):
+        forecast, state = model([samples[:, at : at + 7], np.asarray(state)])
+        parts_of.append(np.asarray(forecast))
+    np.testing.assert_allclose(np.concatenate(parts_of, axis=1), whole, atol=1e-5)
+    np.testing.assert_allclose(state, after, atol=1e-5)
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_the_export_equals_keras_from_a_used_state(layers: int) -> None:
+    shape = NetworkShape(layers=layers, units=8)
+    model = network.build(shape, AXES, 4)
+    rng = np.random.default_rng(4)
+    for layer in model.layers:
+        # Every bias other than zero: a swapped gate must not go unseen.
+        layer.set_weights([w + 0.2 * rng.standard_normal(w.shape) for w in layer.get_weights()])
+    correction = conformal.Correction(0.1 * rng.standard_normal(AXES.shape).astype(np.float32))
+    graph = lstm_step(layer_weights(model), shape, AXES, correction)
+    runner = StepRunner(graph, state_size(shape))
+    samples = rng.random((3_000, len(FEATURES)), np.float32)
+    found = compare(runner, reference(model, correction), samples, steps=10_000)
+    assert found.holds, found
+    assert found.forecast > 0
+    wrong = compare(runner, reference(model, conformal.none(AXES.shape)), samples, steps=500)
+    assert not wrong.holds
+
+
+def test_a_training_that_was_killed_ends_as_one_that_was_not(tmp_path: Path) -> None:
+    class KilledError(Exception):
+        pass
+
+    def kill(epoch: int, loss: float, validation: float) -> None:
+        if epoch == 0:
+            raise KilledError
+
+    (tmp_path / "cut").mkdir()
+    whole = train(None)
+    with pytest.raises(KilledError):
+        train(tmp_path / "cut", told=kill)
+    heard: list[int] = []
+    rest = train(tmp_path / "cut", told=lambda epoch, loss, validation: heard.append(epoch))
+    assert heard == [1, 2]
+    assert rest.curve == whole.curve
+    for a, b in zip(rest.model.get_weights(), whole.model.get_weights(), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path) -> None:
+    train(tmp_path, QUICK.model_copy(update={"epochs": 1}))
+    with pytest.raises(TrainError, match="is of other settings or data"):
+        train(tmp_path, QUICK.model_copy(update={"learning_rate": 0.01}))
+    (tmp_path / "checkpoint.npz").write_bytes(b"PK\x03\x04 cut short")
+    with pytest.raises(TrainError, match="is no checkpoint"):
+        train(tmp_path)
+
+
+def test_training_learns_what_persistence_cannot() -> None:
+    held = split(corpus(8_000), AXES, held_out_cells=["c"])
+    settings = QUICK.model_copy(update={"epochs": 8, "batches_per_epoch": None})
+    trained = fit(held.train, held.validation, AXES, NetworkShape(units=16), settings, seed=1)
+    assert trained.curve[-1][1] < 0.8 * trained.curve[0][1]
+    candidate = export(trained, Settings(fit=settings), held, AXES)
+    chosen = backtest.origins_of(held.unseen, AXES, 1_000)
+    model = backtest.run(candidate.forecaster(), chosen, AXES)
+    baseline = BASELINES["persistence"]()
+    baseline.fit(held.train, AXES, 1)
+    reference_losses = backtest.run(baseline, chosen, AXES)
+    skill = backtest.Versus(model, reference_losses).skill(0, None, 1)
+    assert skill.low > 0.2, skill
+
+
+def test_t_m_is_measured_and_sets_the_labels() -> None:
+    assert 0 < pipeline.measured_t_m_us(Settings()) < 10_000
+    assert Settings().layout(13.0).start_us == 11_000
+    with pytest.raises(TrainError, match="11000 µs is no point"):
+        Settings().layout(2_000.0)

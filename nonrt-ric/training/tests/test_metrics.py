@@ -1,0 +1,103 @@
+"""Losses, intervals and corrections say what they should."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rlc_train import conformal
+from rlc_train.bootstrap import skill_interval
+from rlc_train.errors import TrainError
+from rlc_train.metrics import Calibration, in_order, pinball
+
+LEVELS = np.array([0.1, 0.5, 0.9], np.float32)
+
+
+def test_the_minimiser_of_the_pinball_loss_is_the_quantile() -> None:
+    values = np.random.default_rng(1).gamma(2.0, size=5_001).astype(np.float32)
+    grid = np.linspace(0, 8, 1_601, dtype=np.float32)
+    loss = pinball(values[:, None], grid[None, :, None], np.array([0.9], np.float32)).mean(0)
+    assert grid[int(np.argmin(loss))] == pytest.approx(np.quantile(values, 0.9), abs=0.01)
+
+
+@given(st.floats(-100, 100), st.floats(-100, 100).filter(lambda x: abs(x) > 1e-3))
+def test_the_slope_of_the_pinball_loss_is_that_of_its_definition(at: float, off: float) -> None:
+    actual = np.array([at + off], np.float64)
+    step = 1e-6
+    low, high = (
+        pinball(actual, np.array([[at + s] * 3]), LEVELS.astype(np.float64))[0]
+        for s in (-step, step)
+    )
+    numeric = (high - low) / (2 * step)
+    expected = (actual < at) - LEVELS.astype(np.float64)
+    np.testing.assert_allclose(numeric, expected, atol=1e-4)
+
+
+def test_what_is_served_is_in_order_and_not_negative() -> None:
+    served = in_order(np.array([[3.0, -1.0, 2.0]], np.float32))
+    assert served.tolist() == [[0.0, 2.0, 3.0]]
+
+
+def test_ties_are_no_miscalibration() -> None:
+    empty = Calibration(LEVELS, np.zeros(3), np.ones(3))
+    assert empty.deviation().tolist() == [0, 0, 0]
+    assert float(empty.interval_deviation()) == 0
+    narrow = Calibration(LEVELS, np.array([0.3, 0.5, 0.7]), np.array([0.3, 0.5, 0.7]))
+    np.testing.assert_allclose(narrow.deviation(), [0.2, 0, 0.2], atol=1e-6)
+    assert float(narrow.interval_deviation()) == pytest.approx(0.4)
+
+
+def test_blocks_of_time_widen_the_interval() -> None:
+    """A thousand samples that say the same are one observation."""
+    rng = np.random.default_rng(2)
+    per_block = rng.gamma(2.0, size=40)
+    reference = np.ones(40)
+    blocks = skill_interval(per_block * 0.5, reference, seed=1)
+    repeated = skill_interval(
+        np.repeat(per_block * 0.5, 1_000), np.repeat(reference, 1_000), seed=1, draws=200
+    )
+    assert blocks.high - blocks.low > 10 * (repeated.high - repeated.low)
+    assert blocks.low < blocks.value < blocks.high
+
+
+def test_the_interval_covers_the_truth_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(3)
+    truth, covered = 1 - 0.8, 0
+    for trial in range(300):
+        size = rng.gamma(4.0, size=60)
+        found = skill_interval(size * rng.gamma(8.0, 0.8 / 8, 60), size, seed=trial, draws=300)
+        covered += found.low <= truth <= found.high
+    assert 0.90 <= covered / 300 <= 0.98
+
+
+def test_no_reference_loss_is_no_skill() -> None:
+    assert np.isnan(skill_interval(np.ones(3), np.zeros(3), seed=1).value)
+    with pytest.raises(TrainError, match="1 blocks; expected 2 or more"):
+        skill_interval(np.ones(1), np.ones(1), seed=1)
+
+
+def test_conformal_correction_repairs_a_biased_model_on_new_data() -> None:
+    rng = np.random.default_rng(4)
+    size = rng.uniform(1, 50, 8_000)
+    actual = (size * rng.standard_normal(8_000))[:, None, None].astype(np.float32)
+    # Too narrow and off to one side.
+    wrong = (size[:, None] * np.array([-0.4, 0.3, 0.9]))[:, None, None].astype(np.float32)
+    half = 4_000
+    correction = conformal.fit(actual[:half], wrong[:half], LEVELS)
+    right = correction.apply(wrong[half:])
+    shares = (actual[half:, ..., None] < right).mean(axis=(0, 1, 2))
+    np.testing.assert_allclose(shares, LEVELS, atol=0.02)
+
+
+def test_the_correction_is_a_matrix_on_the_quantiles() -> None:
+    rng = np.random.default_rng(5)
+    correction = conformal.Correction(rng.normal(size=(2, 3, 3)).astype(np.float32))
+    forecast = rng.normal(size=(7, 2, 3, 3)).astype(np.float32)
+    mixed = np.einsum("qpkj,nqpj->nqpk", correction.mixing(), forecast)
+    np.testing.assert_allclose(mixed, correction.apply(forecast), atol=1e-5)
+
+
+def test_too_few_values_are_no_calibration() -> None:
+    with pytest.raises(TrainError, match="50 values at point 0; expected 100 or more"):
+        conformal.fit(np.zeros((50, 1, 1), np.float32), np.zeros((50, 1, 1, 3), np.float32), LEVELS)

@@ -1,0 +1,60 @@
+"""The back-test calibrates online as the forecaster does, and only by what has come."""
+
+from __future__ import annotations
+
+import numpy as np
+from made_corpus import layout, series
+from rlc_train.baselines.adaptive import AdaptivePersistence
+from rlc_train.metrics import Calibration
+from rlc_train.online import track
+from rlc_train.series import labels
+from rlc_train.splits import Part
+
+AXES = layout(points=2)
+
+
+def test_wrong_quantiles_come_to_cover_what_they_say() -> None:
+    rng = np.random.default_rng(1)
+    levels = 50_000 + 1_000 * rng.standard_normal((12_000, 2))
+    one = series(levels=levels)
+    # Centred on the wrong value, and a tenth as wide as it should be.
+    wrong = np.broadcast_to(
+        48_000 + np.array([-130.0, 0.0, 130.0], np.float32), (12_000, *AXES.shape)
+    ).astype(np.float32)
+    origins = np.arange(4_000, 11_900, dtype=np.intp)
+    corrected = track(one, AXES, wrong, origins)
+    actual = labels(one, AXES, origins)[..., None]
+    below = (actual < corrected).mean(axis=0)
+    found = Calibration(AXES.levels, below, (actual <= corrected).mean(axis=0))
+    assert found.deviation().max() < 0.02
+    assert found.interval_deviation().max() < 0.03
+
+
+def test_a_change_for_good_does_not_blow_the_offsets_up() -> None:
+    """An offset learned for hours is wrong all at once, and shrinks instead of feeding itself."""
+    levels = np.full((8_000, 2), 50_000.0)
+    levels[4_000:] = 40_000.0
+    one = series(levels=levels)
+    says = np.full((7_900, *AXES.shape), 45_000, np.float32)
+    corrected = track(one, AXES, says, np.arange(4_100, 7_900, dtype=np.intp))
+    assert np.abs(corrected - 45_000).max() < 20 * 5_000 * 1.5
+    assert np.abs(corrected[-1] - 40_000).max() < 5_000
+
+
+def test_an_empty_queue_that_was_forecast_empty_moves_nothing() -> None:
+    one = series(levels=np.zeros((2_000, 2)))
+    origins = np.arange(1_000, 1_900, dtype=np.intp)
+    corrected = track(one, AXES, np.zeros((1_900, *AXES.shape), np.float32), origins)
+    np.testing.assert_array_equal(corrected, 0)
+
+
+def test_a_state_of_further_back_changes_nothing_that_matters() -> None:
+    one = series(rows=9_000)
+    forecaster = AdaptivePersistence()
+    forecaster.fit([], AXES, 1)
+    late = np.arange(8_000, 8_900, dtype=np.intp)
+    short = forecaster.predict(Part(one, 8_000, 9_000), late)
+    from_start = np.concatenate([[0], late]).astype(np.intp)
+    whole = forecaster.predict(Part(one, 0, 9_000), from_start)[1:]
+    width = (whole[..., -1] - whole[..., 0]).mean()
+    assert np.abs(short - whole).mean() < 0.02 * width

@@ -1,0 +1,87 @@
+"""Runs reach the registry once, and a registry that is down loses nothing."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+
+import numpy as np
+import pytest
+from made_corpus import layout
+from rlc_model import MinMaxScaler, read_contract, write_contract
+from rlc_model.manifest import TrainingData
+from rlc_train.candidate import Candidate
+from rlc_train.conformal import none
+from rlc_train.export.check import Comparison
+from rlc_train.export.lstm_graph import lstm_step
+from rlc_train.extras import need, there
+from rlc_train.lstm.shape import NetworkShape, state_size
+from rlc_train.pipeline import no_weights
+from rlc_train.rundir import RunDirectory
+from rlc_train.settings import Settings
+from rlc_train.tracking import RegistryError, local_uri, publish
+
+pytestmark = [
+    pytest.mark.skipif(not there("mlflow"), reason="MLflow is not installed: make setup-training"),
+    pytest.mark.filterwarnings("ignore"),
+]
+
+
+@pytest.fixture
+def run_directory(tmp_path: Path) -> RunDirectory:
+    """A run with a promoted model of no weights."""
+    directory = RunDirectory(tmp_path / "run")
+    settings = Settings(network=NetworkShape(units=4))
+    directory.begin(settings, {"sha256": "0" * 64, "t_m_us": 10.0})
+    directory.write("curve.json", {"curve": [[1.0, 0.9], [0.8, 0.7]], "best_epoch": 1})
+    directory.write("verdict.json", {"promoted": True})
+    axes, shape = layout(), settings.network
+    graph = lstm_step(no_weights(shape, int(np.prod(axes.shape))), shape, axes, none(axes.shape))
+    scaler = MinMaxScaler.of([0.0] * 9, [1.0] * 9)
+    made = Candidate(
+        "lstm", graph, state_size(shape), 10, scaler, axes, Comparison(10_000, 0.0, 0.0), []
+    )
+    training = TrainingData(description="none", sha256="0" * 64)
+    manifest = made.manifest(settings.name, settings.version, training, [], "")
+    write_contract(directory.path / "model", manifest, graph)
+    return directory
+
+
+def test_a_run_is_published_once(run_directory: RunDirectory) -> None:
+    first = publish(run_directory)
+    again = publish(run_directory)
+    assert first == again
+    assert first.version == "1"
+    mlflow = need("mlflow", "mlflow")
+    uri = local_uri(run_directory.path.parent)
+    client = mlflow.MlflowClient(tracking_uri=uri, registry_uri=uri)
+    run = client.get_run(first.run_id)
+    assert run.data.params["network.units"] == "4"
+    assert run.data.metrics["validation_loss"] == 0.7
+    version = client.get_model_version("rlc-lstm", "1")
+    stored = Path(version.source.removeprefix("file://"))
+    assert read_contract(stored) == read_contract(run_directory.path / "model")
+
+
+def test_a_registry_that_is_down_loses_nothing(
+    run_directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    before = {p.name: p.read_bytes() for p in run_directory.path.iterdir() if p.is_file()}
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        uri = f"http://127.0.0.1:{closed.getsockname()[1]}"
+    with pytest.raises(RegistryError, match=r"does not take the run: .* Nothing is lost: .*/run"):
+        publish(run_directory, uri)
+    assert before == {p.name: p.read_bytes() for p in run_directory.path.iterdir() if p.is_file()}
+    assert publish(run_directory).version == "1"
+
+
+def test_a_refused_model_is_not_registered(run_directory: RunDirectory) -> None:
+    for file in (run_directory.path / "model").iterdir():
+        file.unlink()
+    (run_directory.path / "model").rmdir()
+    done = publish(run_directory)
+    assert done.version is None
+    assert json.loads((run_directory.path / "mlflow.json").read_text())["run_id"] == done.run_id

@@ -1,0 +1,149 @@
+"""The search goes on where it was, and a chief without workers does not wait for ever."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from made_corpus import corpus, layout
+from rlc_train.errors import TrainError
+from rlc_train.extras import there
+from rlc_train.lstm.shape import FitSettings
+from rlc_train.splits import split
+from rlc_train.tuning import cluster, search
+
+if there("keras_tuner"):
+    from keras_tuner.src import protos
+    from keras_tuner.src.engine.trial import Trial
+
+pytestmark = [
+    pytest.mark.usefixtures("keras"),
+    # KerasTuner's own.
+    pytest.mark.filterwarnings("ignore:currentThread:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:getName:DeprecationWarning"),
+]
+
+AXES = layout(points=2)
+FIT = FitSettings(lanes=4, steps=16, piece_samples=256, warm_up_samples=16, batches_per_epoch=2)
+
+
+def task(directory: Path) -> search.Task:
+    parts = split(corpus(600), AXES)
+    return search.Task(parts.train, parts.validation, AXES, FIT, 2, 3, "", directory)
+
+
+def free_address() -> str:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{one.getsockname()[1]}"
+
+
+def test_a_killed_search_goes_on_with_its_trial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class KilledError(BaseException):
+        pass
+
+    plain: Callable[..., float] = search.run_trial
+    ran: list[str] = []
+
+    def killed_at_second(own: search.Task, runner: Any, trial: Any) -> float:
+        ran.append(str(trial.trial_id))
+        if len(ran) == 2:
+            raise KilledError
+        return plain(own, runner, trial)
+
+    monkeypatch.setattr(search, "run_trial", killed_at_second)
+    with pytest.raises(KilledError):
+        search.search(task(tmp_path))
+    found = search.search(task(tmp_path))
+    assert found is not None
+    # The trial it was killed in is run again, the one before is not.
+    assert ran.count(ran[0]) == 1
+    assert ran.count(ran[1]) == 2
+    assert found.trials == len(set(ran))
+    assert 0 < found.learning_rate < 0.1
+
+
+def test_a_chief_without_workers_ends_at_its_deadline(tmp_path: Path) -> None:
+    with pytest.raises(TrainError, match=r"no worker spoke for 0\.5 s; 0 trials are done and kept"):
+        cluster.chief(task(tmp_path), free_address(), 0.5, print)
+
+
+def test_a_worker_without_chief_ends_at_its_deadline(tmp_path: Path) -> None:
+    with pytest.raises(TrainError, match="did not answer: DEADLINE_EXCEEDED"):
+        cluster.worker(task(tmp_path), free_address(), "w1", 0.5)
+
+
+class Worker:
+    """Speaks KerasTuner's protocol, and trains nothing."""
+
+    def __init__(self, address: str, name: str) -> None:
+        self._name = name
+        self._service = protos.get_service()
+        self._stub = protos.get_service_grpc().OracleStub(grpc.insecure_channel(address))
+
+    def take(self) -> Any:
+        request = self._service.CreateTrialRequest(tuner_id=self._name)
+        answer = self._stub.CreateTrial(request, wait_for_ready=True, timeout=30)
+        return Trial.from_proto(answer.trial)
+
+    def finish(self, trial: Any, loss: float) -> None:
+        metrics = {search.OBJECTIVE: loss}
+        update = self._service.UpdateTrialRequest(trial_id=trial.trial_id, metrics=metrics, step=0)
+        self._stub.UpdateTrial(update, timeout=30)
+        trial.status = "COMPLETED"
+        self._stub.EndTrial(self._service.EndTrialRequest(trial=trial.to_proto()), timeout=30)
+
+
+def test_trials_of_a_lost_worker_are_done_by_another(tmp_path: Path) -> None:
+    address, said = free_address(), list[str]()
+    with ThreadPoolExecutor(1) as pool:
+        result = pool.submit(cluster.chief, task(tmp_path), address, 3.0, said.append)
+        lost = Worker(address, "lost").take()
+        good, done = Worker(address, "good"), list[str]()
+        while (trial := good.take()).status != "STOPPED":
+            if trial.status == "RUNNING":
+                good.finish(trial, 1.0 / (1 + len(done)))
+                done.append(trial.trial_id)
+            else:
+                time.sleep(0.05)
+        found = result.result(30)
+    assert said == [f"trials {lost.trial_id} lost with their workers"]
+    assert lost.trial_id in done
+    assert found.trials == len(set(done)) == len(done)
+    assert found.validation_loss == 1.0 / len(done)
+
+
+def test_a_chief_that_lost_its_workers_goes_on_when_started_again(tmp_path: Path) -> None:
+    address = free_address()
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(cluster.chief, task(tmp_path), address, 1.0, print)
+        worker = Worker(address, "dies")
+        done = worker.take()
+        worker.finish(done, 0.5)
+        with pytest.raises(TrainError, match="1 trials are done and kept"):
+            first.result(30)
+    again = search.oracle(2, 3)
+    search.tuner(task(tmp_path), again)
+    assert again.trials[done.trial_id].score == 0.5
+
+
+@pytest.mark.parametrize("address", ["nowhere", "host:0", ":9070", "host:http"])
+def test_an_address_that_is_none_is_refused(tmp_path: Path, address: str) -> None:
+    with pytest.raises(TrainError, match="expected HOST:PORT"):
+        cluster.chief(task(tmp_path), address, 1.0, print)
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """KerasTuner's role is told in the environment; each test has its own."""
+    for name in ("IP", "PORT"):
+        monkeypatch.delenv(f"KERASTUNER_ORACLE_{name}", raising=False)
+    monkeypatch.delenv("KERASTUNER_TUNER_ID", raising=False)
