@@ -5,19 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from rlc_reports import Reports
-
-FIELDS = np.dtype(
-    [
-        ("txpdu_bytes", "<u4"),
-        ("txbuf_occ_bytes", "<u4"),
-        ("txbuf_occ_pkts", "<u4"),
-        ("txsdu_avg_time_to_tx", "<f8"),
-        ("txsdu_wt_us", "<u4"),
-        ("rnti", "<u4"),
-        ("rbid", "u1"),
-    ]
-)
+from rlc_reports import FIELDS, Reports
 
 
 @pytest.fixture

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tiny_model
 from rlc_forecaster.cli import main
+from rlc_forecaster.model_source import ModelSource
 from rlc_forecaster.onnx_step import OnnxStep
 from rlc_model import ContractError, write_contract
+from rlc_model.manifest import Horizon
 
 
 def test_a_graph_that_is_none_is_refused(tmp_path: Path) -> None:
     write_contract(tmp_path, tiny_model.manifest(), b"nothing of the kind")
-    with pytest.raises(ContractError, match=r"^model.onnx: does not load"):
+    with pytest.raises(ContractError, match=r"^model.onnx: is no ONNX model"):
         OnnxStep.load(tmp_path)
 
 
 def test_a_graph_with_other_features_is_refused(tmp_path: Path) -> None:
     values = tiny_model.weights()
-    values["w"] = np.zeros((9, tiny_model.STATE), np.float32)
-    write_contract(tmp_path, tiny_model.manifest(), tiny_model.graph(values, features=9))
-    with pytest.raises(ContractError, match=r"input sample: is tensor\(float\) \(None, 9\)"):
+    values["w"] = np.zeros((7, tiny_model.STATE), np.float32)
+    write_contract(tmp_path, tiny_model.manifest(), tiny_model.graph(values, features=7))
+    with pytest.raises(ContractError, match=r"input sample: is tensor\(float\) \(None, 7\)"):
         OnnxStep.load(tmp_path)
 
 
@@ -30,7 +33,7 @@ def test_weights_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
     values = tiny_model.weights()
     values["c"][3] = np.nan
     write_contract(tmp_path, tiny_model.manifest(), tiny_model.graph(values))
-    with pytest.raises(ContractError, match="answers a trial step with NaN or infinity"):
+    with pytest.raises(ContractError, match=r"weight c: is NaN or infinite at element 3"):
         OnnxStep.load(tmp_path)
 
 
@@ -42,3 +45,75 @@ def test_the_command_refuses_wrong_settings_in_one_line(
     assert said.startswith("rlc-forecaster: ")
     assert "plain text on 0.0.0.0:5000" in said
     assert "Traceback" not in said
+
+
+def test_a_model_of_another_report_period_is_refused(tmp_path: Path) -> None:
+    tiny_model.write(tmp_path)
+    OnnxStep.load(tmp_path, 1_000)
+    with pytest.raises(ContractError, match=r"samplePeriodUs: is 1000; reports come every 10000"):
+        OnnxStep.load(tmp_path, 10_000)
+
+
+@pytest.mark.parametrize(
+    ("horizon", "message"),
+    [
+        (Horizon(start_us=1_500, step_us=1_000, points=5), r"horizon.startUs: 1500 is no multiple"),
+        (Horizon(start_us=2_000, step_us=700, points=5), r"horizon.stepUs: 700 is no multiple"),
+        (
+            Horizon(start_us=60_000_000, step_us=1_000, points=5),
+            r"asks for 1800\d+ numbers per bearer",
+        ),
+    ],
+)
+def test_a_horizon_that_cannot_be_served_is_refused(
+    tmp_path: Path, horizon: Horizon, message: str
+) -> None:
+    manifest = tiny_model.manifest().model_copy(update={"horizon": horizon})
+    write_contract(tmp_path, manifest, tiny_model.graph(tiny_model.weights()))
+    with pytest.raises(ContractError, match=message):
+        OnnxStep.load(tmp_path)
+
+
+def test_a_model_with_a_huge_state_is_refused_before_it_is_loaded(tmp_path: Path) -> None:
+    manifest = tiny_model.manifest().model_copy(update={"state_size": 900_000})
+    write_contract(tmp_path, manifest, b"never read")
+    with pytest.raises(ContractError, match="a state of 900000"):
+        OnnxStep.load(tmp_path)
+
+
+def test_altered_bytes_are_refused(tmp_path: Path) -> None:
+    tiny_model.write(tmp_path)
+    with (tmp_path / "model.onnx").open("ab") as file:
+        file.write(b"!")
+    with pytest.raises(ContractError, match="SHA256SUMS says"):
+        OnnxStep.load(tmp_path)
+
+
+def test_features_in_another_order_are_refused(tmp_path: Path) -> None:
+    tiny_model.write(tmp_path)
+    text = (tmp_path / "manifest.json").read_text().replace("occupancy_bytes", "OCC", 1)
+    data = text.encode()
+    (tmp_path / "manifest.json").write_bytes(data)
+    sums = (tmp_path / "SHA256SUMS").read_text().splitlines()
+    digest = f"{hashlib.sha256(data).hexdigest()}  manifest.json"
+    lines = [digest if line.endswith("manifest.json") else line for line in sums]
+    (tmp_path / "SHA256SUMS").write_text("\n".join(lines) + "\n")
+    with pytest.raises(ContractError, match=r"features: got .* in this order"):
+        OnnxStep.load(tmp_path)
+
+
+def test_a_directory_is_read_once_and_refused_once(tmp_path: Path) -> None:
+    source = ModelSource(tmp_path / "model", 1_000)
+    change = source.look()
+    assert change is not None
+    assert "SHA256SUMS" in str(change.refused)
+    assert source.look() is None
+    tiny_model.write(tmp_path / "model")
+    change = source.look()
+    assert change is not None
+    assert change.model is not None
+    assert source.look() is None
+    (tmp_path / "model" / "SHA256SUMS").unlink()
+    change = source.look()
+    assert change is not None
+    assert change.model is None

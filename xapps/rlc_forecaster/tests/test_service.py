@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -175,13 +176,77 @@ async def test_a_model_makes_the_forecasts_and_is_swapped_when_its_directory_cha
             await asyncio.sleep(0.01)
         assert 'model_info{model="tiny:1"} 1.0' in r.metrics()
 
+        refused = 'model_refused_info{reason="SHA256SUMS: has no digest of manifest.json"} 1.0'
+        assert refused in r.metrics()
+
         tiny_model.write(tmp_path, version="2")
-        while 'model_info{model="tiny:2"} 1.0' not in r.metrics():
+        while 'sojourn_forecaster_model_info{model="tiny:2"} 1.0' not in r.metrics():
+            await asyncio.sleep(0.01)
+        assert "model_refused_info{" not in r.metrics()
+        models = []
+        for k in range(12, 30):
+            r.report(k, {17: 5_000})
+            await r.seen(k)
+            batch = await r.stub.Predict(pb.ForecastRequest(node_id=NODE))
+            assert batch.forecasts[0].source == pb.Forecast.MODEL
+            models.append(batch.forecasts[0].model)
+        assert models == sorted(models)
+        assert models[-1] == "tiny:2"
+        told = f'node_model_info{{model="tiny:2",node="{NODE}",warming_up=""}} 1.0'
+        assert told in r.metrics()
+
+
+async def test_a_stale_model_is_said_to_be_and_a_touched_one_is_not(tmp_path: Path) -> None:
+    tiny_model.write(tmp_path)
+    digests = tmp_path / "SHA256SUMS"
+    long_ago = digests.stat().st_mtime - 7_200
+    os.utime(digests, (long_ago, long_ago))
+    async with running(model=tmp_path, model_check_s=0.02, model_max_age_h=1.0) as r:
+        await r.subscribed()
+        for k in range(1, 12):
+            r.report(k, {17: 5_000})
+        await r.seen(11)
+        (forecast,) = (await r.stub.Predict(pb.ForecastRequest())).forecasts
+        assert forecast.source == pb.Forecast.PERSISTENCE
+        assert forecast.fallback == pb.Forecast.MODEL_STALE
+        assert forecast.model == ""
+        metrics = r.metrics()
+        assert f'fallback_bearers{{node="{NODE}",reason="model_stale"}} 1.0' in metrics
+        assert "sojourn_forecaster_model_stale 1.0" in metrics
+        digests.touch()
+        while "sojourn_forecaster_model_stale 0.0" not in r.metrics():
             await asyncio.sleep(0.01)
         r.report(12, {17: 5_000})
         await r.seen(12)
-        batch = await r.stub.Predict(pb.ForecastRequest(node_id=NODE))
-        assert batch.forecasts[0].source == pb.Forecast.PERSISTENCE
+        (forecast,) = (await r.stub.Predict(pb.ForecastRequest())).forecasts
+        assert forecast.source == pb.Forecast.MODEL
+        assert forecast.fallback == pb.Forecast.FALLBACK_UNSPECIFIED
+
+
+async def test_t_m_is_measured_for_each_report() -> None:
+    async with running() as r:
+        await r.subscribed()
+        for k in range(1, 6):
+            r.report(k, {17: 5_000})
+        r.report(5, {17: 5_000})
+        await r.seen(5)
+        assert "sojourn_forecaster_step_seconds_count 5.0" in r.metrics()
+        assert 'step_seconds_bucket{le="6e-05"}' in r.metrics()
+        assert f'reports_total{{node="{NODE}",result="duplicate"}} 1.0' in r.metrics()
+
+
+async def test_predict_refuses_to_speak_of_samples_long_past() -> None:
+    http = {"listen": "", "fresh_within_s": 0.05}
+    async with running(http=http) as r:
+        await r.subscribed()
+        r.report(1, {17: 5_000})
+        await r.seen(1)
+        while r.forecaster.hub.age_s(NODE) < 0.06:
+            await asyncio.sleep(0.01)
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await r.stub.Predict(pb.ForecastRequest())
+        assert refused.value.code() is grpc.StatusCode.UNAVAILABLE
+        assert f"the newest sample of {NODE} came" in (refused.value.details() or "")
 
 
 async def test_a_slow_consumer_gets_the_newest_and_what_it_missed_is_counted() -> None:

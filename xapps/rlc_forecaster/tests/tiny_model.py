@@ -14,6 +14,7 @@ STATE = 8
 QUANTITIES = [Quantity.OCCUPANCY, Quantity.DRAIN]
 QUANTILES = [0.1, 0.5, 0.9]
 POINTS = 5
+MAXIMUM = [1e5, 1e4, 1e4, 1e6, 1e6, 1e3, 1e6, 28.0, 1e5]
 
 
 def weights(seed: int = 7) -> dict[str, np.ndarray]:
@@ -71,7 +72,7 @@ def manifest(version: str = "1", warm_up_steps: int = 3) -> Manifest:
         model_name="tiny",
         model_version=version,
         features=list(FEATURES),
-        scaler=Scaler(minimum=[0.0] * len(FEATURES), maximum=[1e5, 1e4, 1e4, 1e6, 1e6, 1e3]),
+        scaler=Scaler(minimum=[0.0] * len(FEATURES), maximum=MAXIMUM),
         quantities=QUANTITIES,
         target="residual",
         horizon=Horizon(start_us=2_000, step_us=1_000, points=POINTS),

@@ -11,19 +11,22 @@ from functools import partial
 
 from ric import Node, XApp, for_each_node
 from ric.errors import ServiceModelError
-from ric.metrics import Histogram
 from ric.sm import rlc
 from rlc_model import ContractError
 
+from rlc_forecaster.context import ContextFeed
 from rlc_forecaster.core import Forecaster, Layout
 from rlc_forecaster.hub import Hub
-from rlc_forecaster.metrics import ForecasterCollector
+from rlc_forecaster.metrics import ForecasterCollector, ModelStatus, Timings
 from rlc_forecaster.model_source import ModelChange, ModelSource
 from rlc_forecaster.onnx_step import OnnxStep
 from rlc_forecaster.service import ForecastServer
 from rlc_forecaster.settings import ForecasterSettings
 
 READINESS_PERIOD_S = 0.25
+KEEP_NEWEST = 32
+"""RLC reports held, at the gateway and again here, when the machine stalls: enough to lose none
+in a hiccup, and few enough for a forecaster that cannot keep up not to fall ever further behind."""
 
 
 class ForecasterApp:
@@ -32,26 +35,29 @@ class ForecasterApp:
     def __init__(self, app: XApp[ForecasterSettings]) -> None:
         self._app = app
         self._model: OnnxStep | None = None
-        self._refused = 0
+        self._before: OnnxStep | None = None
+        self._status = ModelStatus()
         self._engines: dict[str, Forecaster] = {}
-        self._step = Histogram()
-        self.hub = Hub(Layout())
-        self.server = ForecastServer(self.hub, app.settings.forecast)
-        ForecasterCollector(self._engines, self.hub, self._step, self._in_use).register(
+        self._timings = Timings()
+        settings = app.settings
+        self.hub = Hub(Layout(), app.clock)
+        self.server = ForecastServer(self.hub, settings.forecast, settings.http.fresh_within_s)
+        ForecasterCollector(self._engines, self.hub, self._timings, self._status).register(
             app.registry
         )
 
     async def run(self) -> None:
         """Serves until stopped."""
         settings = self._app.settings
-        source = ModelSource(settings.model) if settings.model is not None else None
-        if source is not None:
-            self._go_over(source.look())
+        source = None
+        if settings.model is not None:
+            source = ModelSource(settings.model, settings.period_ms * 1_000)
+            self._take_over(source, source.look())
         await self.server.start()
         host = settings.forecast.listen.rpartition(":")[0]
         listen = f"{host}:{self.server.port}"
         self._app.on_stop(self.server.stop)
-        self._app.log.info("forecasts", address=listen, model=self._in_use()[0] or "persistence")
+        self._app.log.info("forecasts", address=listen, model=self._model_name())
         ready = {"event": "ready", "listen": listen, "metrics": self._app.http_address}
         sys.stdout.write(json.dumps(ready) + "\n")
         sys.stdout.flush()
@@ -62,23 +68,41 @@ class ForecasterApp:
 
     async def _follow(self, node: Node) -> None:
         """Forecasts one node for as long as it is there."""
+        settings = self._app.settings
         engine = Forecaster(
             node.id,
             self._model,
             layout=self.hub.layout,
-            period_us=self._app.settings.period_ms * 1_000,
+            period_us=settings.period_ms * 1_000,
+            hysteresis=settings.fallback.hysteresis(),
         )
+        engine.model_stale = self._status.stale
         self._engines[node.id] = engine
-        trigger = rlc.event_trigger(self._app.settings.period_ms)
         try:
-            async with aclosing(
-                self._app.gateway.subscribe(node.id, rlc.OID, trigger)
-            ) as indications:
-                async for indication in indications:
-                    self._on_rlc(engine, indication.message)
+            async with asyncio.TaskGroup() as tasks:
+                if settings.context_period_ms:
+                    feed = ContextFeed(
+                        self._app.gateway,
+                        self._app.metrics,
+                        node,
+                        engine,
+                        settings.context_period_ms,
+                    )
+                    tasks.create_task(feed.follow_mac(), name=f"{node.id} mac")
+                    tasks.create_task(feed.follow_limits(), name=f"{node.id} limits")
+                tasks.create_task(self._follow_rlc(node, engine), name=f"{node.id} rlc")
         finally:
             del self._engines[node.id]
             self.hub.forget(node.id)
+
+    async def _follow_rlc(self, node: Node, engine: Forecaster) -> None:
+        trigger = rlc.event_trigger(self._app.settings.period_ms)
+        stream = self._app.gateway.subscribe(
+            node.id, rlc.OID, trigger, queue_depth=KEEP_NEWEST, keep_newest=KEEP_NEWEST
+        )
+        async with aclosing(stream) as indications:
+            async for indication in indications:
+                self._on_rlc(engine, indication.message)
 
     def _on_rlc(self, engine: Forecaster, message: bytes) -> None:
         began_ns = time.perf_counter_ns()
@@ -89,35 +113,74 @@ class ForecasterApp:
             self._app.metrics.count_bad_message(engine.node_id, rlc.OID)
             self._app.log.warning("RLC report refused", node=engine.node_id, error=str(error))
             return
-        self._step.observe_us((time.perf_counter_ns() - began_ns) / 1_000)
-        if batch is not None:
-            self.hub.publish(batch)
+        if batch is None:
+            return
+        self.hub.publish(batch)
+        published_ns = time.perf_counter_ns()
+        self._timings.forecast.observe_us((published_ns - began_ns) / 1_000)
+        engine.learn()
+        self._timings.learn.observe_us((time.perf_counter_ns() - published_ns) / 1_000)
+        self._tell_news(engine)
+
+    def _tell_news(self, engine: Forecaster) -> None:
+        for news in engine.news():
+            if not news.refused:
+                self._app.log.info("model in force", node=engine.node_id, model=news.model)
+                continue
+            self._status.refuse(news.refused)
+            if self._model is not None and self._model.name == news.model:
+                # Nodes to come begin with what this one goes on with.
+                self._model = self._before
+            self._app.log.error(
+                "model refused",
+                node=engine.node_id,
+                model=news.model,
+                error=news.refused,
+                serving=self._model_name(),
+            )
 
     async def _watch_model(self, source: ModelSource) -> None:
         while True:
             await asyncio.sleep(self._app.settings.model_check_s)
             # Reading and trying a model takes tens of milliseconds; samples come each one.
-            self._go_over(await asyncio.to_thread(source.look))
+            self._take_over(source, await asyncio.to_thread(source.look))
 
-    def _go_over(self, change: ModelChange | None) -> None:
-        if change is None:
+    def _take_over(self, source: ModelSource, change: ModelChange | None) -> None:
+        if change is not None:
+            if change.model is None:
+                self._status.refuse(str(change.refused))
+                self._app.log.error(
+                    "model refused", error=str(change.refused), serving=self._model_name()
+                )
+            else:
+                self._before, self._model = self._model, change.model
+                self._status.accept(change.model.name)
+                self.hub.layout = change.model.layout
+                for engine in self._engines.values():
+                    engine.swap_model(change.model)
+                    self._tell_news(engine)
+                self._app.log.info("model accepted", model=change.model.name)
+        self._judge_age(source)
+
+    def _judge_age(self, source: ModelSource) -> None:
+        oldest_h, written_at_s = self._app.settings.model_max_age_h, source.written_at_s
+        if oldest_h is None or written_at_s is None:
             return
-        if change.model is None:
-            self._refused += 1
-            self._app.log.error(
-                "model refused",
-                error=str(change.refused),
-                serving=self._in_use()[0] or "persistence",
+        age_h = (self._app.clock.now_us() / 1e6 - written_at_s) / 3600
+        stale = age_h > oldest_h
+        if stale != self._status.stale:
+            self._app.log.warning(
+                "model stale" if stale else "model no longer stale",
+                model=self._model_name(),
+                age_h=round(age_h, 2),
+                limit_h=oldest_h,
             )
-            return
-        self._model = change.model
-        self.hub.layout = change.model.layout
+        self._status.stale = stale
         for engine in self._engines.values():
-            engine.swap_model(change.model)
-        self._app.log.info("model in use", model=change.model.name)
+            engine.model_stale = stale
 
-    def _in_use(self) -> tuple[str, int]:
-        return (self._model.name if self._model is not None else "", self._refused)
+    def _model_name(self) -> str:
+        return self._model.name if self._model is not None else "persistence"
 
     async def _tell_readiness(self) -> None:
         while True:

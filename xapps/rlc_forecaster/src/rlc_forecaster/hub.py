@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ric.clock import Clock
+
 from rlc_forecaster.core import Batch, Layout
 
 if TYPE_CHECKING:
@@ -45,9 +47,11 @@ class Mailbox:
 class Hub:
     """Takes batches in, hands them to every mailbox."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, clock: Clock) -> None:
         self.layout = layout
         self.latest: dict[str, Batch] = {}
+        self._clock = clock
+        self._came_ns: dict[str, int] = {}
         self.published = 0
         self._mailboxes: set[Mailbox] = set()
         self._skipped_before = 0
@@ -65,6 +69,7 @@ class Hub:
     def publish(self, batch: Batch) -> None:
         """Hands a batch out."""
         self.latest[batch.node_id] = batch
+        self._came_ns[batch.node_id] = self._clock.monotonic_ns()
         self.published += 1
         for mailbox in self._mailboxes:
             mailbox.put(batch)
@@ -72,6 +77,11 @@ class Hub:
     def forget(self, node_id: str) -> None:
         """Drops the latest batch of a node that went away."""
         self.latest.pop(node_id, None)
+        self._came_ns.pop(node_id, None)
+
+    def age_s(self, node_id: str) -> float:
+        """How long ago the newest batch of a node came, s."""
+        return (self._clock.monotonic_ns() - self._came_ns[node_id]) / 1e9
 
     @contextmanager
     def mailbox(self) -> Iterator[Mailbox]:

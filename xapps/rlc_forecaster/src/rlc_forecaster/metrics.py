@@ -2,22 +2,38 @@
 
 | metric | type | labels |
 |---|---|---|
+| `sojourn_forecaster_step_seconds` | histogram: T_m, sample in to forecasts out | |
+| `sojourn_forecaster_learn_seconds` | histogram: what follows when they are out | |
 | `sojourn_forecaster_bearers` | gauge | `node`, `source` |
+| `sojourn_forecaster_fallback_bearers` | gauge | `node`, `reason` |
+| `sojourn_forecaster_fallbacks_total`, `…_returns_total` | counter | `node` |
+| `sojourn_forecaster_not_finite_total` | counter: answers of a model | `node` |
 | `sojourn_forecaster_reports_total` | counter | `node`, `result` |
-| `sojourn_forecaster_gaps_total` | counter | `node` |
+| `sojourn_forecaster_reports_missing_total`, `…_gaps_total` | counter | `node` |
+| `sojourn_forecaster_counter_resets_total`, `…_clock_resets_total` | counter | `node` |
+| `sojourn_forecaster_duplicate_rows_total` | counter | `node` |
 | `sojourn_forecaster_skill_ratio` | gauge | `node`, `quantity`, `horizon` (s) |
-| `sojourn_forecaster_step_seconds` | histogram | |
+| `sojourn_forecaster_interval_checked_total`, `…_covered_total` | counter | the same |
+| `sojourn_forecaster_drift_alarms_total` | counter | `node` |
+| `sojourn_forecaster_outside_training_ratio` | gauge | `node`, `feature` |
 | `sojourn_forecaster_model_info` | gauge, always 1 | `model` |
+| `sojourn_forecaster_node_model_info` | gauge, always 1 | `node`, `model`, `warming_up` |
 | `sojourn_forecaster_model_refusals_total` | counter | |
+| `sojourn_forecaster_model_refused_info` | gauge, 1 while the newest is refused | `reason` |
+| `sojourn_forecaster_model_stale` | gauge, 0 or 1 | |
 | `sojourn_forecaster_consumers` | gauge | |
 | `sojourn_forecaster_batches_published_total`, `…_skipped_total` | counter | |
 
 Skill is `1 − loss(model) / loss(persistence)`, pinball loss, 0 means no better than persistence.
+Covered over checked is the share of outcomes within the outermost quantiles that were served. The
+counters that belong to a model (fallbacks, coverage, drift) begin anew with the next one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 from prometheus_client import CollectorRegistry
@@ -29,9 +45,59 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 from ric.metrics import Histogram
+from rlc_model import FEATURES
 
-from rlc_forecaster.core import Forecaster, Source
+from rlc_forecaster.core import Fallback, Forecaster, Source
 from rlc_forecaster.hub import Hub
+
+STEP_BOUNDS_US: Final = (
+    10, 20, 30, 40, 50, 60, 80, 100, 125, 150, 200, 250, 300, 400, 500, 600, 800, 1_000, 1_500,
+    2_000, 3_000, 5_000, 10_000, 50_000,
+)  # fmt: skip
+"""Dense around 60 µs and 1 ms, what one bearer and 1000 may take."""
+
+
+def _histogram() -> Histogram:
+    return Histogram(STEP_BOUNDS_US)
+
+
+@dataclass(slots=True)
+class Timings:
+    """How long things take.
+
+    Attributes:
+        forecast: T_m, from an RLC report to its forecasts with the consumers.
+        learn: Holding forecasts against what came, after that.
+    """
+
+    forecast: Histogram = field(default_factory=_histogram)
+    learn: Histogram = field(default_factory=_histogram)
+
+
+@dataclass(slots=True)
+class ModelStatus:
+    """What became of the models offered.
+
+    Attributes:
+        name: The model last accepted; empty for none.
+        refusals: Models refused, cumulative.
+        refused: Why the newest was; empty when it was not.
+        stale: Whether the model is older than it may be.
+    """
+
+    name: str = ""
+    refusals: int = 0
+    refused: str = ""
+    stale: bool = False
+
+    def accept(self, name: str) -> None:
+        """A model goes into force."""
+        self.name, self.refused, self.stale = name, "", False
+
+    def refuse(self, reason: str) -> None:
+        """A model does not."""
+        self.refusals += 1
+        self.refused = reason
 
 
 class ForecasterCollector(Collector):
@@ -41,13 +107,12 @@ class ForecasterCollector(Collector):
         self,
         engines: Mapping[str, Forecaster],
         hub: Hub,
-        step: Histogram,
-        model: Callable[[], tuple[str, int]],
+        timings: Timings,
+        model: ModelStatus,
     ) -> None:
-        """`model` answers the model's name (empty for none) and how many were refused."""
         self._engines = engines
         self._hub = hub
-        self._step = step
+        self._timings = timings
         self._model = model
 
     def register(self, registry: CollectorRegistry) -> None:
@@ -57,70 +122,125 @@ class ForecasterCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """All families."""
         yield from self._per_node()
-        name, refused = self._model()
-        yield GaugeMetricFamily(
-            "sojourn_forecaster_consumers", "Open forecast streams.", self._hub.consumers
-        )
-        yield CounterMetricFamily(
-            "sojourn_forecaster_batches_published",
-            "Forecast batches handed to consumers.",
-            self._hub.published,
-        )
-        yield CounterMetricFamily(
-            "sojourn_forecaster_batches_skipped",
-            "Forecast batches a slow consumer did not get.",
-            self._hub.skipped,
-        )
-        yield CounterMetricFamily(
-            "sojourn_forecaster_model_refusals", "Models that broke the contract.", refused
-        )
+        yield from self._per_point()
+        yield from self._whole()
+
+    def _whole(self) -> Iterator[Metric]:
+        model, hub = self._model, self._hub
+        for name, text, value in (
+            ("consumers", "Open forecast streams.", hub.consumers),
+            ("model_stale", "1 while the model is older than it may be.", int(model.stale)),
+        ):
+            yield GaugeMetricFamily(f"sojourn_forecaster_{name}", text, value)
+        for name, text, value in (
+            ("batches_published", "Forecast batches handed to consumers.", hub.published),
+            ("batches_skipped", "Forecast batches a slow consumer did not get.", hub.skipped),
+            ("model_refusals", "Models that were refused.", model.refusals),
+        ):
+            yield CounterMetricFamily(f"sojourn_forecaster_{name}", text, value)
         info = GaugeMetricFamily(
-            "sojourn_forecaster_model_info", "The model in use.", labels=["model"]
+            "sojourn_forecaster_model_info", "The model last accepted.", labels=["model"]
         )
-        info.add_metric([name or "persistence"], 1)
+        info.add_metric([model.name or "persistence"], 1)
         yield info
-        step = HistogramMetricFamily(
-            "sojourn_forecaster_step_seconds", "From a report to all its forecasts."
+        refused = GaugeMetricFamily(
+            "sojourn_forecaster_model_refused_info",
+            "Why the newest model offered was refused.",
+            labels=["reason"],
         )
-        step.add_metric([], self._step.buckets_seconds(), self._step.sum_us / 1e6)
-        yield step
+        if model.refused:
+            refused.add_metric([model.refused], 1)
+        yield refused
+        for name, text, histogram in (
+            ("step", "T_m: from an RLC report to its forecasts.", self._timings.forecast),
+            ("learn", "Learning from a report, after its forecasts.", self._timings.learn),
+        ):
+            family = HistogramMetricFamily(f"sojourn_forecaster_{name}_seconds", text)
+            family.add_metric([], histogram.buckets_seconds(), histogram.sum_us / 1e6)
+            yield family
 
     def _per_node(self) -> Iterator[Metric]:
-        bearers = GaugeMetricFamily(
-            "sojourn_forecaster_bearers",
-            "Bearers with a forecast, by who made it.",
-            labels=["node", "source"],
-        )
+        bearers = _gauge("bearers", "Bearers with a forecast, by who made it.", "source")
+        fallback = _gauge("fallback_bearers", "Bearers served persistence, by why.", "reason")
         reports = CounterMetricFamily(
-            "sojourn_forecaster_reports",
-            "RLC reports taken in.",
-            labels=["node", "result"],
+            "sojourn_forecaster_reports", "RLC reports taken in.", labels=["node", "result"]
         )
-        gaps = CounterMetricFamily(
-            "sojourn_forecaster_gaps", "Missing reports between two.", labels=["node"]
+        models = _gauge("node_model_info", "Models of a node.", "model", "warming_up")
+        outside = _gauge(
+            "outside_training_ratio", "Samples outside the training part's range.", "feature"
         )
-        skill = GaugeMetricFamily(
-            "sojourn_forecaster_skill_ratio",
-            "Skill of the model against persistence, online.",
-            labels=["node", "quantity", "horizon"],
-        )
+        counters: dict[str, CounterMetricFamily] = {}
         for node, engine in self._engines.items():
             latest = engine.latest
             for source in Source:
                 count = 0 if latest is None else int((latest.source == source).sum())
                 bearers.add_metric([node, source.name.lower()], count)
-            counters = engine.counters
-            late = counters.late_or_duplicate
-            reports.add_metric([node, "used"], counters.reports - late)
-            reports.add_metric([node, "late_or_duplicate"], late)
-            gaps.add_metric([node], counters.gaps)
-            by_point = engine.skill()
-            if by_point is None:
-                continue
-            for row, quantity in enumerate(engine.layout.quantities):
-                for point in range(engine.layout.points):
-                    value = float(by_point[row, point])
-                    if np.isfinite(value):
-                        horizon = f"{engine.layout.horizon_us(point) / 1e6:g}"
-                        skill.add_metric([node, quantity.value, horizon], value)
-        yield from (bearers, reports, gaps, skill)
+            for why in list(Fallback)[1:]:
+                count = 0 if latest is None else int((latest.fallback == why).sum())
+                fallback.add_metric([node, why.name.lower()], count)
+            c = engine.counters
+            reports.add_metric([node, "used"], c.reports - c.late - c.duplicates)
+            reports.add_metric([node, "late"], c.late)
+            reports.add_metric([node, "duplicate"], c.duplicates)
+            track = engine.track
+            name = track.model.name if track.model is not None else "persistence"
+            models.add_metric([node, name, engine.warming_up], 1)
+            if track.drift is not None:
+                shares = track.drift.outside.tolist()
+                for feature, share in zip(FEATURES, shares, strict=True):
+                    outside.add_metric([node, feature], share)
+            for metric, (text, value) in _counts(engine).items():
+                family = counters.setdefault(
+                    metric,
+                    CounterMetricFamily(f"sojourn_forecaster_{metric}", text, labels=["node"]),
+                )
+                family.add_metric([node], value)
+        yield from (bearers, fallback, reports, models, outside, *counters.values())
+
+    def _per_point(self) -> Iterator[Metric]:
+        labels = ["node", "quantity", "horizon"]
+        skill = _gauge("skill_ratio", "Skill of the model against persistence.", *labels[1:])
+        checked = CounterMetricFamily(
+            "sojourn_forecaster_interval_checked", "Served intervals that came due.", labels=labels
+        )
+        covered = CounterMetricFamily(
+            "sojourn_forecaster_interval_covered",
+            "Served intervals that held what came.",
+            labels=labels,
+        )
+        for node, engine in self._engines.items():
+            by_point, coverage, layout = engine.skill(), engine.track.coverage, engine.layout
+            for row, quantity in enumerate(layout.quantities):
+                for point in range(layout.points):
+                    names = [node, quantity.value, f"{layout.horizon_us(point) / 1e6:g}"]
+                    checked.add_metric(names, int(coverage.checked[row, point]))
+                    covered.add_metric(names, int(coverage.covered[row, point]))
+                    if by_point is not None and np.isfinite(by_point[row, point]):
+                        skill.add_metric(names, float(by_point[row, point]))
+        yield from (skill, checked, covered)
+
+
+def _gauge(name: str, text: str, *labels: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"sojourn_forecaster_{name}", text, labels=["node", *labels])
+
+
+def _counts(engine: Forecaster) -> dict[str, tuple[str, int]]:
+    counters, track = engine.counters, engine.track
+    return {
+        "reports_missing": ("Reports that never came.", counters.missing),
+        "gaps": ("Times at which reports were missing.", counters.gaps),
+        "duplicate_rows": ("Bearers named twice in a report.", counters.duplicate_rows),
+        "counter_resets": ("Bearers whose counters began anew.", counters.counter_resets),
+        "clock_resets": ("Times the node's clock was set.", counters.clock_resets),
+        "swaps": ("Models gone over to.", counters.swaps),
+        "fallbacks": ("Times a bearer's model was set aside.", track.skill.fallbacks),
+        "returns": ("Times a bearer's model came back.", track.skill.returns),
+        "not_finite": (
+            "Answers of the model with NaN or infinity.",
+            track.carried.not_finite if track.carried is not None else 0,
+        ),
+        "drift_alarms": (
+            "Rises of the model's loss over persistence's.",
+            track.drift.alarms if track.drift is not None else 0,
+        ),
+    }

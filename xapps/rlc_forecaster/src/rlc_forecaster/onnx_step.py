@@ -2,29 +2,46 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
-from rlc_model import FEATURES, ContractError, ModelContract, read_contract
-from rlc_model.contract import MODEL, Tensor
+from rlc_model import (
+    FEATURES,
+    ContractError,
+    Manifest,
+    ModelContract,
+    check_graph,
+    read_contract,
+)
+from rlc_model.contract import MANIFEST, MODEL, Tensor
 
 from rlc_forecaster.core.forecast import Layout
 
+OUTPUTS = ["forecast", "next_state"]
 TRIAL_ROWS = 3
+TRIAL_STEPS = 3
+MAX_FLOATS_PER_BEARER = 65_536
+"""State and the forecasts kept until they come true: 256 MB for 1000 bearers, far above what a
+step of microseconds can have."""
+MAX_TRIAL_S = 0.01
+"""A step of three rows that takes longer would never keep up with reports each millisecond."""
 
 
 class OnnxStep:
     """A :class:`~rlc_forecaster.core.step.StepModel` from a contract."""
 
-    def __init__(self, contract: ModelContract) -> None:
-        """Builds the session, compares its signature and runs one step on trial.
+    def __init__(self, contract: ModelContract, period_us: int = 1_000) -> None:
+        """Builds the session, compares its signature and runs some steps on trial.
 
         Raises:
-            ContractError: The graph does not load, has another signature or answers with what is
-                not a number.
+            ContractError: The model was trained on another report period than `period_us`, asks
+                for too much memory or time, does not load, has another signature or answers with
+                what is not a number.
         """
+        _check_size(contract.manifest, period_us)
         self._manifest = contract.manifest
         self._scaler = contract.manifest.min_max()
         self._layout = Layout(
@@ -34,8 +51,12 @@ class OnnxStep:
             contract.manifest.horizon.points,
             tuple(contract.manifest.quantiles),
         )
-        self._columns = [FEATURES.index(q.value) for q in self._layout.quantities]
-        self._span = self._scaler.span[self._columns][:, None, None]
+        self._columns = np.array([FEATURES.index(q.value) for q in self._layout.quantities])
+        per_quantity = self._layout.points * len(self._layout.quantiles)
+        self._span = np.repeat(self._scaler.span[self._columns], per_quantity)
+        self._minimum = np.repeat(self._scaler.minimum[self._columns], per_quantity)
+        self._residual = contract.manifest.target == "residual"
+        check_graph(contract.onnx)
         self._session = _session(contract.onnx)
         contract.check_signature(
             [_tensor(t) for t in self._session.get_inputs()],
@@ -44,13 +65,13 @@ class OnnxStep:
         self._try()
 
     @classmethod
-    def load(cls, directory: Path) -> OnnxStep:
-        """Reads a model directory.
+    def load(cls, directory: Path, period_us: int = 1_000) -> OnnxStep:
+        """Reads a model directory, for reports each `period_us`.
 
         Raises:
             ContractError: As :func:`rlc_model.read_contract` and the constructor.
         """
-        return cls(read_contract(directory))
+        return cls(read_contract(directory), period_us)
 
     @property
     def name(self) -> str:
@@ -72,28 +93,36 @@ class OnnxStep:
         """Steps from zero state before its forecasts count."""
         return self._manifest.warm_up_steps
 
+    @property
+    def feature_range(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Bounds of each feature in the training part."""
+        return self._scaler.minimum, self._scaler.minimum + self._scaler.span
+
     def step(
         self, features: NDArray[np.float32], state: NDArray[np.float32]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """One step; see :class:`~rlc_forecaster.core.step.StepModel`."""
         scaled = self._scaler.transform(features)
-        forecast, next_state = self._session.run(
-            ["forecast", "next_state"], {"sample": scaled, "state": state}
-        )
-        values = forecast * self._span
-        if self._manifest.target == "residual":
+        values, next_state = self._session.run(OUTPUTS, {"sample": scaled, "state": state})
+        # Over whole rows: an operation along the short inner axes costs twice as much.
+        flat = values.reshape(len(features), -1)
+        flat *= self._span
+        if self._residual:
             values += features[:, self._columns][:, :, None, None]
         else:
-            values += self._scaler.minimum[self._columns][:, None, None]
+            flat += self._minimum
         return values, next_state
 
     def _try(self) -> None:
         low = self._scaler.minimum
         samples = np.stack([low, low + self._scaler.span / 2, low + self._scaler.span])
         state = np.zeros((TRIAL_ROWS, self.state_size), np.float32)
+        fastest_s = np.inf
         try:
-            for _ in range(2):
+            for _ in range(TRIAL_STEPS):
+                began_s = time.perf_counter()
                 values, state = self.step(samples.astype(np.float32), state)
+                fastest_s = min(fastest_s, time.perf_counter() - began_s)
         except Exception as error:
             raise ContractError(MODEL, f"fails on a trial step: {_first_line(error)}") from error
         expected = (TRIAL_ROWS, *self._shape())
@@ -103,10 +132,40 @@ class OnnxStep:
             )
         if not (np.isfinite(values).all() and np.isfinite(state).all()):
             raise ContractError(MODEL, "answers a trial step with NaN or infinity")
+        if fastest_s > MAX_TRIAL_S:
+            raise ContractError(
+                MODEL,
+                f"needs {fastest_s * 1e3:.1f} ms for a step of {TRIAL_ROWS} bearers; expected at"
+                f" most {MAX_TRIAL_S * 1e3:g} ms",
+            )
 
     def _shape(self) -> tuple[int, int, int]:
         layout = self._layout
         return len(layout.quantities), layout.points, len(layout.quantiles)
+
+
+def _check_size(manifest: Manifest, period_us: int) -> None:
+    horizon, trained_us = manifest.horizon, manifest.training_data.sample_period_us
+    if trained_us != period_us:
+        raise ContractError(
+            f"{MANIFEST}: trainingData.samplePeriodUs",
+            f"is {trained_us}; reports come every {period_us} µs",
+        )
+    for name, value in (("startUs", horizon.start_us), ("stepUs", horizon.step_us)):
+        if value % period_us:
+            raise ContractError(
+                f"{MANIFEST}: horizon.{name}",
+                f"{value} is no multiple of the report period, {period_us} µs",
+            )
+    depth = (horizon.start_us + horizon.points * horizon.step_us) // period_us + 2
+    answer = len(manifest.quantities) * horizon.points * len(manifest.quantiles)
+    floats = depth * answer + manifest.state_size
+    if floats > MAX_FLOATS_PER_BEARER:
+        raise ContractError(
+            MANIFEST,
+            f"asks for {floats} numbers per bearer: a state of {manifest.state_size}, and"
+            f" {answer} forecasts for {depth} reports; expected at most {MAX_FLOATS_PER_BEARER}",
+        )
 
 
 def _session(graph: bytes) -> onnxruntime.InferenceSession:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +11,15 @@ from rlc_model import Quantity
 from sojourn_interfaces import forecast_pb2 as pb
 
 from rlc_forecaster.core import Batch, Layout
+from rlc_forecaster.wire import Columns, Common, forecast_batch
+
+Scalar = TypeVar("Scalar", bound=np.generic)
+US_PER_MS: Final = 1_000
 
 QUANTITY_OF: Final = {
     pb.OCCUPANCY_BYTES: Quantity.OCCUPANCY,
     pb.DRAIN_BYTES: Quantity.DRAIN,
+    pb.LIMIT_BYTES: Quantity.QUEUE_LIMIT,
 }
 """The door's quantities this forecaster can make at all."""
 CODE_OF: Final = {quantity: code for code, quantity in QUANTITY_OF.items()}
@@ -66,36 +70,69 @@ class Selection:
         """Whether the batch is of a node asked for."""
         return not self.node_id or self.node_id == batch.node_id
 
-    def encode(self, batch: Batch, sent_at_us: int) -> pb.ForecastBatch:
-        """The door's message for what of a batch was asked for."""
-        layout = batch.layout
-        kept = [q for q in self.quantities if q in layout.quantities]
-        columns = [layout.quantities.index(q) for q in kept]
-        values = _at_quantiles(batch.values[:, columns], layout.quantiles, self.quantiles)
-        message = pb.ForecastBatch(
-            node_id=batch.node_id,
-            sent_at_us=sent_at_us,
-            quantiles=self.quantiles or layout.quantiles,
-        )
-        codes = [CODE_OF[q] for q in kept]
-        for row in self._rows(batch):
-            forecast = message.forecasts.add(
-                bearer=pb.Bearer(rnti=int(batch.rnti[row]), drb=int(batch.drb[row])),
-                origin_us=batch.origin_us,
-                horizon_start_us=layout.start_us,
-                step_us=layout.step_us,
-                source=pb.Forecast.Source.Name(int(batch.source[row])),
-                model=batch.model if batch.source[row] == pb.Forecast.MODEL else "",
-            )
-            for column, code in enumerate(codes):
-                forecast.series.add(quantity=code, values=values[row, column].ravel().tolist())
-        return message
 
-    def _rows(self, batch: Batch) -> Iterable[int]:
-        if not self.bearers:
-            return range(len(batch))
-        pairs = zip(batch.rnti.tolist(), batch.drb.tolist(), strict=True)
-        return [row for row, pair in enumerate(pairs) if pair in self.bearers]
+class Encoder:
+    """Writes batches for one consumer."""
+
+    def __init__(self, selection: Selection) -> None:
+        self._selection = selection
+        self._rows: NDArray[np.intp] | None = None
+        self._rows_of: NDArray[np.uint32] | None = None
+
+    def encode(self, batch: Batch, sent_at_us: int) -> bytes:
+        """The door's ``ForecastBatch`` for what of a batch was asked for."""
+        layout, asked = batch.layout, self._selection
+        kept = [q for q in asked.quantities if q in layout.quantities]
+        columns = [layout.quantities.index(q) for q in kept]
+        rows = self._rows_wanted(batch)
+        values = batch.values if rows is None else batch.values[rows]
+        if columns != list(range(len(layout.quantities))):
+            values = values[:, columns]
+        values = _at_quantiles(values, layout.quantiles, asked.quantiles)
+        if Quantity.DRAIN in kept and layout.step_us != US_PER_MS:
+            # The contract has bytes per millisecond, the door bytes per step.
+            values = values.copy()
+            values[:, kept.index(Quantity.DRAIN)] *= layout.step_us / US_PER_MS
+        limited = _of(batch.limited, rows)
+        present = np.ones((len(values), len(kept)), np.bool_)
+        if Quantity.QUEUE_LIMIT in kept:
+            present[:, kept.index(Quantity.QUEUE_LIMIT)] = limited
+        return forecast_batch(
+            Common(
+                batch.node_id,
+                sent_at_us,
+                asked.quantiles or layout.quantiles,
+                batch.origin_us,
+                layout.start_us,
+                layout.step_us,
+                batch.model,
+                tuple(CODE_OF[q] for q in kept),
+            ),
+            Columns(
+                _of(batch.rnti, rows),
+                _of(batch.drb, rows),
+                _of(batch.source, rows),
+                _of(batch.fallback, rows),
+                values,
+                present,
+            ),
+        )
+
+    def _rows_wanted(self, batch: Batch) -> NDArray[np.intp] | None:
+        """Rows of the bearers asked for; None for all."""
+        wanted = self._selection.bearers
+        if not wanted:
+            return None
+        # The array is the same object as long as the bearers are the same.
+        if batch.rnti is not self._rows_of:
+            pairs = zip(batch.rnti.tolist(), batch.drb.tolist(), strict=True)
+            found = [row for row, pair in enumerate(pairs) if pair in wanted]
+            self._rows, self._rows_of = np.array(found, np.intp), batch.rnti
+        return self._rows
+
+
+def _of(array: NDArray[Scalar], rows: NDArray[np.intp] | None) -> NDArray[Scalar]:
+    return array if rows is None else array[rows]
 
 
 def _quantity(index: int, code: int, layout: Layout) -> Quantity:

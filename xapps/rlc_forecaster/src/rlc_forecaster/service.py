@@ -10,14 +10,13 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 from sojourn_interfaces import forecast_pb2 as pb
-from sojourn_interfaces import forecast_pb2_grpc as pb_grpc
 
 from rlc_forecaster.hub import Hub
-from rlc_forecaster.selection import Selection, SelectionError
+from rlc_forecaster.selection import Encoder, Selection, SelectionError
 from rlc_forecaster.settings import ForecastDoor
 
 if TYPE_CHECKING:
-    Context = grpc.aio.ServicerContext[pb.ForecastRequest, pb.ForecastBatch]
+    Context = grpc.aio.ServicerContext[pb.ForecastRequest, bytes]
 
 SERVICE = pb.DESCRIPTOR.services_by_name["Forecaster"].full_name
 
@@ -27,25 +26,39 @@ def now_us() -> int:
     return time.time_ns() // 1_000
 
 
-class ForecasterService(pb_grpc.ForecasterServicer):
-    """Answers consumers from the hub."""
+class ForecasterService:
+    """Answers consumers from the hub, in bytes already written."""
 
-    def __init__(self, hub: Hub) -> None:
+    def __init__(self, hub: Hub, oldest_s: float) -> None:
+        """Predict answers with forecasts whose sample came within `oldest_s`."""
         self._hub = hub
+        self._oldest_s = oldest_s
+
+    def handlers(self) -> grpc.GenericRpcHandler:
+        """The procedures of the proto."""
+        parse = pb.ForecastRequest.FromString
+        return grpc.method_handlers_generic_handler(
+            SERVICE,
+            {
+                "Subscribe": grpc.unary_stream_rpc_method_handler(self.Subscribe, parse),
+                "Predict": grpc.unary_unary_rpc_method_handler(self.Predict, parse),
+            },
+        )
 
     async def Subscribe(  # noqa: N802
         self, request: pb.ForecastRequest, context: Context
-    ) -> AsyncIterator[pb.ForecastBatch]:
+    ) -> AsyncIterator[bytes]:
         """Forecasts as they are made; see the proto."""
         selection = await self._selection(request, context)
+        encoder = Encoder(selection)
         with self._hub.mailbox() as mailbox:
             async for batch in mailbox.batches():
                 if selection.wants(batch):
-                    yield selection.encode(batch, now_us())
+                    yield encoder.encode(batch, now_us())
 
     async def Predict(  # noqa: N802
         self, request: pb.ForecastRequest, context: Context
-    ) -> pb.ForecastBatch:
+    ) -> bytes:
         """The newest forecast; see the proto."""
         selection = await self._selection(request, context)
         wanted = [b for b in self._hub.latest.values() if selection.wants(b)]
@@ -53,7 +66,14 @@ class ForecasterService(pb_grpc.ForecasterServicer):
             node = request.node_id or "any node"
             await context.abort(grpc.StatusCode.NOT_FOUND, f"no sample of {node} has been seen")
         newest = max(wanted, key=lambda batch: batch.origin_us)
-        return selection.encode(newest, now_us())
+        age_s = self._hub.age_s(newest.node_id)
+        if age_s > self._oldest_s:
+            await context.abort(
+                grpc.StatusCode.UNAVAILABLE,
+                f"the newest sample of {newest.node_id} came {age_s:.1f} s ago; at most"
+                f" {self._oldest_s:g} s are forecast from",
+            )
+        return Encoder(selection).encode(newest, now_us())
 
     async def _selection(self, request: pb.ForecastRequest, context: Context) -> Selection:
         try:
@@ -65,11 +85,12 @@ class ForecasterService(pb_grpc.ForecasterServicer):
 class ForecastServer:
     """The gRPC server: forecast stream, health, reflection."""
 
-    def __init__(self, hub: Hub, door: ForecastDoor) -> None:
+    def __init__(self, hub: Hub, door: ForecastDoor, oldest_s: float) -> None:
+        """See :class:`ForecasterService` for `oldest_s`."""
         self._server = grpc.aio.server(
             options=[("grpc.so_reuseport", 0), ("grpc.max_send_message_length", 64 * 2**20)]
         )
-        pb_grpc.add_ForecasterServicer_to_server(ForecasterService(hub), self._server)
+        self._server.add_generic_rpc_handlers((ForecasterService(hub, oldest_s).handlers(),))
         self._health = health.aio.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         reflection.enable_server_reflection(

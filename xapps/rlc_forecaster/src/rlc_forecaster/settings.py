@@ -10,6 +10,8 @@ from pydantic import Field, field_validator, model_validator
 from ric.errors import SettingsError
 from ric.settings import Section, XAppSettings, is_local, split_address
 
+from rlc_forecaster.core import Hysteresis
+
 
 class ForecastDoor(Section):
     """Where forecasts are served, and how they are protected."""
@@ -64,6 +66,29 @@ class ForecastDoor(Section):
         )
 
 
+class FallbackRule(Section):
+    """When persistence is served in place of a model that does worse.
+
+    Skill is 1 - loss(model) / loss(persistence), pinball loss of the bearer's last 200 outcomes.
+    """
+
+    below: Annotated[float, Field(gt=-10, le=0)] = Field(
+        default=-0.05, description="A bearer's model is set aside when its skill falls below this."
+    )
+    back_above: Annotated[float, Field(ge=0, lt=1)] = Field(
+        default=0.0, description="It is back when its skill rises above this."
+    )
+    least_outcomes: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
+        default=200,
+        description="Outcomes of a bearer before the first change, and between two. One report"
+        " is one outcome.",
+    )
+
+    def hysteresis(self) -> Hysteresis:
+        """As the core takes it."""
+        return Hysteresis(self.below, self.back_above, self.least_outcomes)
+
+
 class ForecasterSettings(XAppSettings):
     """rlc-forecaster: streaming forecasts of RLC queue state, served over gRPC.
 
@@ -79,6 +104,22 @@ class ForecasterSettings(XAppSettings):
     )
     period_ms: Annotated[int, Field(ge=1, le=10)] = Field(
         default=1, description="Period of the RLC reports asked for, ms (1, 2, 5 or 10)."
+    )
+    context_period_ms: Annotated[int, Field(ge=0, le=100)] = Field(
+        default=20,
+        description="Period of the MAC reports (MCS, transport block) and of the TC pipeline"
+        " status (queue limit) asked for, ms; 0 asks for none. They are features of the model, and"
+        " the queue limit is forecast only where it is told. Values are held for 250 ms. A"
+        " pipeline status costs 5 µs of CPU per bearer: with 1000 of them ask for 50 ms or more.",
+    )
+    model_max_age_h: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
+        default=None,
+        description="A model whose SHA256SUMS was written longer ago than this, h, is stale:"
+        " persistence is served until a newer one comes or the file is touched. Never by default.",
+    )
+    fallback: FallbackRule = Field(
+        default_factory=FallbackRule,
+        description="When a bearer goes from the model to persistence, and back.",
     )
     model_check_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
         default=2.0, description="How often the model directory is looked at, s."

@@ -2,12 +2,45 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Scalar = TypeVar("Scalar", bound=np.generic)
+Index = slice | NDArray[np.intp]
+
+_NONE: Final = np.empty(0, np.intp)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Which bearers a report has, in its order; the same object as long as they do not change.
+
+    Attributes:
+        rnti: ``(B,)``.
+        drb: ``(B,)``.
+        slots: ``(B,)`` slot of each row.
+        index: The slots again, as a slice where they follow one another: reading rows of an array
+            with it is then a view and not a copy.
+        kept: Rows of the report that count, when it names a bearer twice; None for all.
+        highest: One more than the highest slot.
+        new: Slots of bearers that were not known.
+        returned: Slots of bearers whose last report is longer ago than the longest gap.
+    """
+
+    rnti: NDArray[np.uint32]
+    drb: NDArray[np.uint8]
+    slots: NDArray[np.intp]
+    index: Index
+    kept: NDArray[np.intp] | None
+    highest: int
+    new: NDArray[np.intp]
+    returned: NDArray[np.intp]
+
+    def __len__(self) -> int:
+        return len(self.slots)
 
 
 class BearerSlots:
@@ -17,49 +50,61 @@ class BearerSlots:
     answer is kept and the table is only walked when the bearers change.
     """
 
-    def __init__(self) -> None:
-        self._slot_of: dict[int, int] = {}
+    def __init__(self, longest_gap_us: int) -> None:
+        """Bearers not named for longer than `longest_gap_us` count as returned."""
+        self._longest_gap_us = longest_gap_us
+        self._slot_of: dict[tuple[int, int], int] = {}
         self._free: list[int] = []
-        self._last_keys: NDArray[np.uint64] = np.empty(0, np.uint64)
-        self._last_slots: NDArray[np.intp] = np.empty(0, np.intp)
+        self._said: tuple[bytes, bytes] | None = None
+        self._rows: Rows | None = None
+        self._at_us = 0
         self._last_seen_us = np.zeros(0, np.int64)
 
     def __len__(self) -> int:
         return len(self._slot_of)
 
-    @property
-    def capacity(self) -> int:
-        """One more than the highest slot ever given."""
-        return len(self._last_seen_us)
+    def rows(self, report: NDArray[np.void], now_us: int) -> Rows:
+        """The bearers of a report with fields ``rnti`` and ``rbid``.
 
-    def slots(
-        self, rnti: NDArray[np.integer], drb: NDArray[np.integer], now_us: int
+        What is new or returned in the answer is so at the first report that has it; the same
+        object given again means that nothing changed since.
+        """
+        said = (report["rnti"].tobytes(), report["rbid"].tobytes())
+        if said == self._said and self._rows is not None:
+            self._at_us = now_us
+            return self._rows
+        self._note_seen()
+        rows = self._walk(report, now_us)
+        self._said, self._rows, self._at_us = said, rows, now_us
+        return rows
+
+    def find(
+        self, rnti: NDArray[np.integer], drb: NDArray[np.integer]
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """The slots of a report's rows, and those among them that are new."""
-        keys = (rnti.astype(np.uint64) << np.uint64(8)) | drb.astype(np.uint64)
-        if np.array_equal(keys, self._last_keys):
-            self._last_seen_us[self._last_slots] = now_us
-            return self._last_slots, np.empty(0, np.intp)
-        new: list[int] = []
-        slots = np.empty(len(keys), np.intp)
-        for row, key in enumerate(keys.tolist()):
+        """Which of some (RNTI, DRB) are known, each once, and their slots."""
+        found: dict[int, int] = {}
+        for row, key in enumerate(zip(rnti.tolist(), drb.tolist(), strict=True)):
             slot = self._slot_of.get(key)
-            if slot is None:
-                slot = self._free.pop() if self._free else len(self._slot_of) + len(self._free)
-                self._slot_of[key] = slot
-                new.append(slot)
-            slots[row] = slot
-        highest = int(slots.max()) + 1 if len(slots) else 0
-        if highest > self.capacity:
-            self._last_seen_us = np.concatenate(
-                [self._last_seen_us, np.zeros(highest - self.capacity, np.int64)]
-            )
-        self._last_seen_us[slots] = now_us
-        self._last_keys, self._last_slots = keys, slots
-        return slots, np.array(new, np.intp)
+            if slot is not None:
+                found[slot] = row
+        return np.array(list(found.values()), np.intp), np.array(list(found), np.intp)
+
+    def of_ues(self, rnti: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """For each bearer of the last report whose UE is among `rnti`: the row there, its slot."""
+        if self._rows is None or not len(rnti):
+            return _NONE, _NONE
+        order = np.argsort(rnti, kind="stable")
+        at = np.searchsorted(rnti, self._rows.rnti, side="right", sorter=order) - 1
+        rows = order[np.maximum(at, 0)]
+        known = (at >= 0) & (rnti[rows] == self._rows.rnti)
+        return rows[known], self._rows.slots[known]
 
     def expire(self, before_us: int) -> NDArray[np.intp]:
         """Frees the slots of bearers not seen since `before_us`; returns them."""
+        present = len(self._rows) if self._rows is not None else 0
+        if present == len(self._slot_of):
+            return _NONE
+        self._note_seen()
         gone = [
             (key, slot)
             for key, slot in self._slot_of.items()
@@ -68,9 +113,45 @@ class BearerSlots:
         for key, slot in gone:
             del self._slot_of[key]
             self._free.append(slot)
-        if gone:
-            self._last_keys = np.empty(0, np.uint64)
         return np.array([slot for _, slot in gone], np.intp)
+
+    def _note_seen(self) -> None:
+        if self._rows is not None:
+            self._last_seen_us[self._rows.slots] = self._at_us
+
+    def _walk(self, report: NDArray[np.void], now_us: int) -> Rows:
+        named = zip(report["rnti"].tolist(), report["rbid"].tolist(), strict=True)
+        # Of a bearer named twice the first row counts.
+        first: dict[tuple[int, int], int] = {}
+        for row, key in enumerate(named):
+            first.setdefault(key, row)
+        kept = None if len(first) == len(report) else np.fromiter(first.values(), np.intp)
+        new = [key for key in first if key not in self._slot_of]
+        for key in new:
+            self._slot_of[key] = self._free.pop() if self._free else len(self._slot_of)
+        slots = np.array([self._slot_of[key] for key in first], np.intp)
+        highest = int(slots.max()) + 1 if len(slots) else 0
+        self._last_seen_us = grown(self._last_seen_us, highest)
+        new_slots = np.array([self._slot_of[key] for key in new], np.intp)
+        silent = now_us - self._last_seen_us[slots] > self._longest_gap_us
+        returned = np.setdiff1d(slots[silent], new_slots)
+        named_once = report if kept is None else report[kept]
+        return Rows(
+            named_once["rnti"].astype(np.uint32),
+            named_once["rbid"].astype(np.uint8),
+            slots,
+            _index(slots),
+            kept,
+            highest,
+            new_slots,
+            returned,
+        )
+
+
+def _index(slots: NDArray[np.intp]) -> Index:
+    if len(slots) and bool((np.diff(slots) == 1).all()):
+        return slice(int(slots[0]), int(slots[-1]) + 1)
+    return slots
 
 
 def grown(array: NDArray[Scalar], rows: int) -> NDArray[Scalar]:

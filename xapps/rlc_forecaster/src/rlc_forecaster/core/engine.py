@@ -2,36 +2,74 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
-from rlc_model import FEATURES, FeatureExtractor
+from numpy.typing import ArrayLike, NDArray
+from rlc_model import ContractError, FeatureExtractor
 
-from rlc_forecaster.core.bearers import BearerSlots, grown
-from rlc_forecaster.core.forecast import Batch, Layout, Source
-from rlc_forecaster.core.history import Checked, History
-from rlc_forecaster.core.persistence import Persistence
-from rlc_forecaster.core.skill import Skill
+from rlc_forecaster.core.bearers import BearerSlots, Rows
+from rlc_forecaster.core.forecast import Batch, Layout
+from rlc_forecaster.core.skill import Hysteresis
 from rlc_forecaster.core.step import StepModel
+from rlc_forecaster.core.succession import RECENT_SAMPLES, Succession
+from rlc_forecaster.core.track import Sample, Track
 
 GONE_AFTER_US: Final = 1_000_000
 """A bearer that reports have not named for this long is forgotten."""
 LONGEST_GAP_US: Final = 100_000
 """After a longer silence the carried state speaks of another time and starts from zero."""
+CLOCK_SET_AFTER: Final = 50
+"""So many reports in a row that are late and yet in order among themselves: the node's clock was
+set back, or one report bore a time far ahead."""
+LAST_TIME_US: Final = 2**62
+"""Times beyond are no wall clock (year 148 000), and would overflow differences."""
+_NOBODY: Final = np.empty(0, np.intp)
 
 
 @dataclass(slots=True)
 class Counters:
-    """What happened to reports, cumulative."""
+    """What happened to reports, cumulative.
+
+    Attributes:
+        reports: All.
+        duplicates: Of a time that was there already.
+        late: Older than the newest, and not there already.
+        gaps: Times at which reports were missing between two.
+        missing: Reports that were.
+        duplicate_rows: Rows that named a bearer a second time in a report.
+        counter_resets: Bearers whose counters began anew.
+        clock_resets: Times the node's clock was set.
+        bearers_added, bearers_gone: Bearers.
+        swaps: Models gone over to.
+    """
 
     reports: int = 0
-    late_or_duplicate: int = 0
+    duplicates: int = 0
+    late: int = 0
     gaps: int = 0
+    missing: int = 0
+    duplicate_rows: int = 0
     counter_resets: int = 0
+    clock_resets: int = 0
     bearers_added: int = 0
     bearers_gone: int = 0
+    swaps: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SwapNews:
+    """How a model's coming in ended.
+
+    Attributes:
+        model: ``name:version``.
+        refused: Why it was left out; empty when it is in force.
+    """
+
+    model: str
+    refused: str = ""
 
 
 class Forecaster:
@@ -44,16 +82,27 @@ class Forecaster:
         *,
         layout: Layout | None = None,
         period_us: int = 1_000,
+        hysteresis: Hysteresis | None = None,
     ) -> None:
         """Without a model, persistence is served with `layout`."""
         self.node_id = node_id
         self.counters = Counters()
+        self.model_stale = False
+        """Set by the shell when the model is older than it may be."""
         self._period_us = period_us
-        self._slots = BearerSlots()
+        self._hysteresis = hysteresis or Hysteresis()
+        self._slots = BearerSlots(LONGEST_GAP_US)
+        self._rows: Rows | None = None
         self._features = FeatureExtractor()
         self._last_us = -1
+        self._late: deque[int] = deque(maxlen=CLOCK_SET_AFTER)
+        self._times: deque[int] = deque(maxlen=RECENT_SAMPLES)
+        self._recent: deque[Sample] = deque(maxlen=RECENT_SAMPLES)
+        self._unlearned: Sample | None = None
         self._latest: Batch | None = None
-        self._use(model, layout or Layout())
+        self._track = Track(model, layout or Layout(), period_us, self._hysteresis)
+        self._succession: Succession | None = None
+        self._news: list[SwapNews] = []
 
     @property
     def latest(self) -> Batch | None:
@@ -63,7 +112,18 @@ class Forecaster:
     @property
     def layout(self) -> Layout:
         """The axes of the forecasts."""
-        return self._layout
+        return self._track.layout
+
+    @property
+    def track(self) -> Track:
+        """The model in force and what is known of it."""
+        return self._track
+
+    @property
+    def warming_up(self) -> str:
+        """The model on its way in; empty when there is none."""
+        coming = self._succession
+        return coming.track.model.name if coming is not None and coming.track.model else ""
 
     @property
     def bearers(self) -> int:
@@ -72,11 +132,57 @@ class Forecaster:
 
     def skill(self) -> NDArray[np.float64] | None:
         """``(quantity, M)`` skill of the model against persistence; None without a model."""
-        return None if self._model is None else self._skill.by_point()
+        return None if self._track.model is None else self._track.skill.by_point()
 
-    def swap_model(self, model: StepModel | None, layout: Layout | None = None) -> None:
-        """Goes over to another model; persistence is served while it warms up."""
-        self._use(model, layout or self._layout)
+    def swap_model(self, model: StepModel) -> None:
+        """Goes over to another model as soon as it is warm; the present one serves until then.
+
+        :meth:`news` tells how it ended. A model that is still on its way in gives way.
+        """
+        self.learn()
+        same = model.layout == self._track.layout
+        shared = self._track.persistence if same else None
+        track = Track(model, model.layout, self._period_us, self._hysteresis, shared)
+        self._succession = Succession(track, self._recent)
+        if not self._recent:
+            self._go_over(self._succession)
+
+    def news(self) -> list[SwapNews]:
+        """How models came in since the last call."""
+        news, self._news = self._news, []
+        return news
+
+    def note_limits(
+        self,
+        rnti: NDArray[np.integer],
+        drb: NDArray[np.integer],
+        limit_bytes: ArrayLike,
+        at_us: int,
+    ) -> None:
+        """Takes in the pacers' queue limits of some bearers; those not known are left out.
+
+        Raises:
+            ContractError: As :meth:`rlc_model.FeatureExtractor.note_limit`.
+        """
+        there, slots = self._slots.find(rnti, drb)
+        self._features.note_limit(slots, np.asarray(limit_bytes, np.float64)[there], at_us)
+
+    def note_mac(
+        self,
+        rnti: NDArray[np.integer],
+        mcs: ArrayLike,
+        tbs_bytes: ArrayLike,
+        at_us: int,
+    ) -> None:
+        """Takes in MCS and newest transport block of some UEs, for all their bearers.
+
+        Raises:
+            ContractError: As :meth:`rlc_model.FeatureExtractor.note_mac`.
+        """
+        if self._rows is None:
+            return
+        there, slots = self._slots.of_ues(rnti)
+        self._features.note_mac(slots, np.asarray(mcs)[there], np.asarray(tbs_bytes)[there], at_us)
 
     def on_report(self, report: NDArray[np.void], at_us: int) -> Batch | None:
         """Takes in one RLC report.
@@ -89,116 +195,114 @@ class Forecaster:
             Forecasts of its bearers, or None for a report that is late, a duplicate or empty.
 
         Raises:
-            ContractError: The report lacks a field.
+            ContractError: The report lacks a field, or its time is none.
         """
+        self.learn()
         self.counters.reports += 1
-        if at_us <= self._last_us:
-            self.counters.late_or_duplicate += 1
+        if not 0 <= at_us <= LAST_TIME_US:
+            raise ContractError("report.tstamp", f"{at_us} µs; expected 0 to {LAST_TIME_US}")
+        if at_us <= self._last_us and not self._clock_was_set(at_us):
             return None
         silence_us = at_us - self._last_us if self._last_us >= 0 else 0
         self._last_us = at_us
-        if len(report) == 0:
-            return None
-        slots, new = self._slots.slots(report["rnti"], report["rbid"], at_us)
-        if len(new):
-            self.counters.bearers_added += len(new)
-            self._forget(new)
+        self._times.append(at_us)
         if silence_us > 2 * self._period_us:
             self.counters.gaps += 1
-        if silence_us > LONGEST_GAP_US:
-            self._steps[slots[slots < len(self._steps)]] = 0
-
-        samples = self._features.extract(slots, report, at_us)
-        self.counters.counter_resets += int((~samples.fresh).sum()) - len(new)
-        levels = samples.features[:, self._columns]
-        self._learn(self._history.check(slots, at_us), slots, levels)
-        batch = self._forecast(slots, samples.features, levels, report, at_us)
-        gone = self._slots.expire(at_us - GONE_AFTER_US)
-        if len(gone):
-            self.counters.bearers_gone += len(gone)
-            self._forget(gone)
-        self._latest = batch
-        return batch
-
-    def _use(self, model: StepModel | None, layout: Layout) -> None:
-        self._model = model
-        self._layout = model.layout if model is not None else layout
-        self._columns = [FEATURES.index(q.value) for q in self._layout.quantities]
-        self._history = History(self._layout, self._period_us)
-        self._persistence = Persistence(self._layout)
-        self._skill = Skill(self._layout)
-        self._state = np.zeros((0, model.state_size if model is not None else 0), np.float32)
-        self._steps = np.zeros(0, np.int64)
-
-    def _forget(self, slots: NDArray[np.intp]) -> None:
-        self._features.forget(slots)
-        self._history.forget(slots)
-        self._persistence.forget(slots)
-        self._skill.forget(slots)
-        self._steps[slots[slots < len(self._steps)]] = 0
-
-    def _learn(
-        self, checked: Checked, slots: NDArray[np.intp], levels: NDArray[np.float32]
-    ) -> None:
-        there = slots[checked.rows]
-        actual = levels[checked.rows]
-        if self._model is not None and checked.modelled.any():
-            told = checked.modelled
-            persistence = self._persistence.forecast(there[told], checked.levels[told])
-            self._skill.learn(
-                there[told],
-                checked.point,
-                actual[told],
-                checked.forecasts[told],
-                persistence[:, :, checked.point],
-            )
-        self._persistence.learn(there, checked.point, actual - checked.levels)
-
-    def _forecast(
-        self,
-        slots: NDArray[np.intp],
-        features: NDArray[np.float32],
-        levels: NDArray[np.float32],
-        report: NDArray[np.void],
-        at_us: int,
-    ) -> Batch:
-        values = self._persistence.forecast(slots, levels)
-        source = np.full(len(slots), Source.PERSISTENCE, np.uint8)
-        modelled = np.zeros(len(slots), np.bool_)
-        forecasts: NDArray[np.float32] | None = None
-        if self._model is not None:
-            forecasts, modelled = self._step(self._model, slots, features)
-            served = modelled & ~self._skill.set_aside(slots)
-            values[served] = forecasts[served]
-            source[served] = Source.MODEL
-        self._history.record(slots, at_us, levels, forecasts, modelled)
-        return Batch(
+            self.counters.missing += silence_us // self._period_us - 1
+        if len(report) == 0:
+            return None
+        sample = self._sample(report, at_us, silence_us)
+        self._track.prepare(sample)
+        values, plan = self._track.forecast(sample, stale=self.model_stale)
+        self._unlearned = sample
+        model, rows = self._track.model, sample.rows
+        self._latest = Batch(
             self.node_id,
             at_us,
-            report["rnti"].astype(np.uint32),
-            report["rbid"].astype(np.uint32),
-            self._layout,
+            rows.rnti,
+            rows.drb,
+            self._track.layout,
             values,
-            source,
-            self._model.name if self._model is not None else "",
+            plan.source,
+            plan.fallback,
+            sample.samples.told[:, 0],
+            model.name if model is not None else "",
         )
+        return self._latest
 
-    def _step(
-        self, model: StepModel, slots: NDArray[np.intp], features: NDArray[np.float32]
-    ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-        rows = int(slots.max()) + 1
-        self._steps = grown(self._steps, rows)
-        self._state = grown(self._state, rows)
-        fresh = slots[self._steps[slots] == 0]
-        self._state[fresh] = 0
-        forecasts, state = model.step(features, self._state[slots])
-        answers = np.concatenate([state, forecasts.reshape(len(slots), -1)], axis=1)
-        bad = np.asarray(~np.isfinite(answers).all(axis=1))
-        self._state[slots] = state
-        self._steps[slots] += 1
-        # A state that is no number would stay so for ever: start that bearer from zero.
-        self._steps[slots[bad]] = 0
-        forecasts = np.where(bad[:, None, None, None], np.float32(0), forecasts)
-        forecasts.sort(axis=-1)
-        np.maximum(forecasts, 0.0, out=forecasts)
-        return forecasts, ~bad & (self._steps[slots] > model.warm_up_steps)
+    def learn(self) -> None:
+        """Does what need not be done before the forecasts of the last report leave.
+
+        Called when they have left, or else at the next report.
+        """
+        sample, self._unlearned = self._unlearned, None
+        if sample is None:
+            return
+        self.counters.counter_resets += int((~sample.samples.fresh).sum()) - len(sample.forgotten)
+        self._track.learn(sample)
+        if self._succession is not None:
+            self._warm_up(self._succession, sample)
+        self._recent.append(sample)
+        gone = self._slots.expire(sample.at_us - GONE_AFTER_US)
+        if len(gone):
+            # Whoever gets the slot next begins anew there.
+            self.counters.bearers_gone += len(gone)
+            self._features.forget(gone)
+
+    def _sample(self, report: NDArray[np.void], at_us: int, silence_us: int) -> Sample:
+        rows = self._slots.rows(report, at_us)
+        forgotten = restarted = _NOBODY
+        if rows is not self._rows:
+            self._rows = rows
+            forgotten, restarted = rows.new, rows.returned
+            self.counters.bearers_added += len(forgotten)
+            self._features.forget(forgotten)
+        if rows.kept is not None:
+            self.counters.duplicate_rows += len(report) - len(rows)
+            report = report[rows.kept]
+        if silence_us > LONGEST_GAP_US:
+            restarted = rows.slots
+        samples = self._features.extract(rows.slots, report, at_us)
+        return Sample(at_us, rows, samples, forgotten, restarted)
+
+    def _clock_was_set(self, at_us: int) -> bool:
+        if at_us in self._times:
+            self.counters.duplicates += 1
+        else:
+            self.counters.late += 1
+        if self._late and at_us <= self._late[-1]:
+            self._late.clear()
+        self._late.append(at_us)
+        if len(self._late) < CLOCK_SET_AFTER:
+            return False
+        self.counters.clock_resets += 1
+        self._late.clear()
+        self._times.clear()
+        self._recent.clear()
+        self._last_us = -1
+        # Every bearer is as if new: differences with the old time mean nothing.
+        self._slots = BearerSlots(LONGEST_GAP_US)
+        self._rows = None
+        self._features = FeatureExtractor()
+        self._track.forget_time()
+        if self._succession is not None and self._succession.track.model is not None:
+            self.swap_model(self._succession.track.model)
+        return True
+
+    def _warm_up(self, coming: Succession, sample: Sample) -> None:
+        coming.take(sample, self._track.served())
+        model = coming.track.model
+        if coming.rejected and model is not None:
+            self._succession = None
+            self._news.append(SwapNews(model.name, coming.rejected))
+        elif coming.ready:
+            self._go_over(coming)
+
+    def _go_over(self, coming: Succession) -> None:
+        self._track = coming.track
+        self._track.teaches_persistence = True
+        self._succession = None
+        self.model_stale = False
+        self.counters.swaps += 1
+        if coming.track.model is not None:
+            self._news.append(SwapNews(coming.track.model.name))

@@ -11,10 +11,27 @@ from rlc_model import Quantity
 
 
 class Source(IntEnum):
-    """Who made a bearer's forecast."""
+    """Who made a bearer's forecast; the numbers of the door's ``Forecast.Source``."""
 
     MODEL = 1
     PERSISTENCE = 2
+
+
+class Fallback(IntEnum):
+    """Why persistence is served; the numbers of the door's ``Forecast.Fallback``."""
+
+    NONE = 0
+    """It is not: the model is."""
+    NO_MODEL = 1
+    """There is none."""
+    WARMING_UP = 2
+    """The bearer is new, or was silent too long for its carried state."""
+    WORSE_THAN_PERSISTENCE = 3
+    """The model lately cost more than persistence on this bearer."""
+    NOT_FINITE = 4
+    """The model answered with NaN or infinity and has to start from zero."""
+    MODEL_STALE = 5
+    """The model is older than the operator lets it be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +59,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Forecasts of all bearers of one report.
+    """Forecasts of all bearers of one report. Arrays are shared: nobody writes to them.
 
     Attributes:
         node_id: The E2 node.
@@ -53,16 +70,21 @@ class Batch:
         values: ``(B, quantity, M, Q)`` float32 in the quantity's unit, never negative, not
             decreasing along the quantiles.
         source: ``(B,)`` of :class:`Source`.
+        fallback: ``(B,)`` of :class:`Fallback`.
+        limited: ``(B,)`` whether the bearer's queue limit is known; its forecast means nothing
+            where it is not.
         model: ``name:version``; empty without a model.
     """
 
     node_id: str
     origin_us: int
     rnti: NDArray[np.uint32]
-    drb: NDArray[np.uint32]
+    drb: NDArray[np.uint8]
     layout: Layout
     values: NDArray[np.float32]
     source: NDArray[np.uint8]
+    fallback: NDArray[np.uint8]
+    limited: NDArray[np.bool_]
     model: str
 
     def __len__(self) -> int:

@@ -1,37 +1,66 @@
-"""The last reports of each bearer, to hold forecasts against what came.
+"""What was said in the last reports, to hold it against what came.
 
 One horizon point is checked per report, in turn: the cost stays that of one point, and each point
-is still checked many times a second.
+is still checked many times a second. Of many bearers some are checked for one round of the points,
+then the next, so that checking never takes longer than forecasting. What was said is kept by
+reference, not copied.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rlc_forecaster.core.bearers import grown
+from rlc_forecaster.core.bearers import Index, Rows, grown
 from rlc_forecaster.core.forecast import Layout
 
+MOST_ROWS: Final = 64
+"""Bearers checked at a report."""
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Said:
+    """What was said at one report.
+
+    Attributes:
+        tick: Which report period it was.
+        rows: The bearers.
+        levels: ``(B, quantity)`` levels then: what persistence says.
+        forecasts: ``(B, quantity, M, Q)`` what the model said, calibrated; None without a model.
+        modelled: ``(B,)`` whether a warm model said it.
+        served: ``(B,)`` whether it was also what consumers got.
+    """
+
+    tick: int
+    rows: Rows
+    levels: NDArray[np.float32]
+    forecasts: NDArray[np.float32] | None
+    modelled: NDArray[np.bool_]
+    served: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Checked:
     """What was said for now, at one horizon point, by those bearers that said it.
 
     Attributes:
         point: The horizon point.
         rows: ``(N,)`` rows of the present report.
-        levels: ``(N, quantity)`` levels at the origin: what persistence said.
-        forecasts: ``(N, quantity, Q)`` what the model said.
-        modelled: ``(N,)`` whether a warm model said it.
+        levels: ``(N, quantity)``, as in :class:`Said`.
+        forecasts: ``(N, quantity, Q)``; None without a model.
+        modelled: ``(N,)``.
+        served: ``(N,)``.
     """
 
     point: int
     rows: NDArray[np.intp]
     levels: NDArray[np.float32]
-    forecasts: NDArray[np.float32]
+    forecasts: NDArray[np.float32] | None
     modelled: NDArray[np.bool_]
+    served: NDArray[np.bool_]
 
 
 class History:
@@ -41,61 +70,61 @@ class History:
         self._layout = layout
         self._period_us = period_us
         farthest = layout.horizon_us(layout.points - 1)
-        self._depth = farthest // period_us + 2
-        quantities, quantiles = len(layout.quantities), len(layout.quantiles)
-        self._tick = np.full((0, self._depth), -1, np.int64)
-        self._levels = np.zeros((0, self._depth, quantities), np.float32)
-        self._forecasts = np.zeros(
-            (0, self._depth, quantities, layout.points, quantiles), np.float32
-        )
-        self._modelled = np.zeros((0, self._depth), np.bool_)
+        self._ring: list[Said | None] = [None] * (farthest // period_us + 2)
+        self._born = np.zeros(0, np.int64)
         self._next_point = 0
+        self._round = 0
 
-    def forget(self, slots: NDArray[np.intp]) -> None:
-        """Drops what the bearers of these slots said."""
-        self._tick[slots[slots < len(self._tick)]] = -1
+    def tick(self, at_us: int) -> int:
+        """Which report period a time is in."""
+        return at_us // self._period_us
 
-    def record(
-        self,
-        slots: NDArray[np.intp],
-        at_us: int,
-        levels: NDArray[np.float32],
-        forecasts: NDArray[np.float32] | None,
-        modelled: NDArray[np.bool_],
-    ) -> None:
-        """Keeps what is said now: ``(B, quantity)`` levels, ``(B, quantity, M, Q)`` forecasts."""
-        self._make_room(int(slots.max()) + 1 if len(slots) else 0)
-        tick = at_us // self._period_us
-        ring = tick % self._depth
-        self._tick[slots, ring] = tick
-        self._levels[slots, ring] = levels
-        self._modelled[slots, ring] = modelled
-        if forecasts is not None:
-            self._forecasts[slots, ring] = forecasts
+    def clear(self) -> None:
+        """Drops everything: the clock was set."""
+        self._ring = [None] * len(self._ring)
+        self._born[:] = np.iinfo(np.int64).min
 
-    def check(self, slots: NDArray[np.intp], at_us: int) -> Checked:
-        """What the bearers of these rows said for `at_us` at the next horizon point."""
+    def forget(self, slots: NDArray[np.intp], at_us: int) -> None:
+        """What was said of these slots before `at_us` was said of other bearers."""
+        if len(slots):
+            self._born = grown(self._born, int(slots.max()) + 1)
+            self._born[slots] = self.tick(at_us)
+
+    def record(self, said: Said) -> None:
+        """Keeps what is said now."""
+        self._ring[said.tick % len(self._ring)] = said
+
+    def check(self, rows: Rows, at_us: int) -> Checked | None:
+        """What the bearers of a report said for `at_us` at the next horizon point."""
         point = self._next_point
         self._next_point = (point + 1) % self._layout.points
-        tick = (at_us - self._layout.horizon_us(point)) // self._period_us
-        ring = tick % self._depth
-        self._make_room(int(slots.max()) + 1 if len(slots) else 0)
-        rows = np.flatnonzero(self._tick[slots, ring] == tick)
-        there = slots[rows]
-        return Checked(
-            point,
-            rows,
-            self._levels[there, ring],
-            self._forecasts[there, ring, :, point],
-            self._modelled[there, ring],
-        )
+        if self._next_point == 0:
+            self._round += 1
+        tick = self.tick(at_us - self._layout.horizon_us(point))
+        said = self._ring[tick % len(self._ring)]
+        if said is None or said.tick != tick:
+            return None
+        parts = -(-len(rows) // MOST_ROWS)
+        first = self._round % max(parts, 1) * MOST_ROWS
+        asked = np.arange(first, min(first + MOST_ROWS, len(rows)))
+        if said.rows is rows:
+            # Nobody came or went in between.
+            return _checked(said, point, asked, slice(first, first + MOST_ROWS))
+        self._born = grown(self._born, max(rows.highest, said.rows.highest))
+        where = np.full(max(rows.highest, said.rows.highest), -1, np.intp)
+        where[said.rows.slots] = np.arange(len(said.rows))
+        then = where[rows.slots[asked]]
+        there = np.flatnonzero((then >= 0) & (self._born[rows.slots[asked]] <= tick))
+        return _checked(said, point, asked[there], then[there])
 
-    def _make_room(self, rows: int) -> None:
-        if rows <= len(self._tick):
-            return
-        old = len(self._tick)
-        self._levels = grown(self._levels, rows)
-        self._forecasts = grown(self._forecasts, rows)
-        self._modelled = grown(self._modelled, rows)
-        self._tick = grown(self._tick, rows)
-        self._tick[old:] = -1
+
+def _checked(said: Said, point: int, rows: NDArray[np.intp], then: Index) -> Checked:
+    """What was said at a point in rows `then`, by bearers that are in `rows` now."""
+    return Checked(
+        point,
+        rows,
+        said.levels[then],
+        None if said.forecasts is None else said.forecasts[then, :, point],
+        said.modelled[then],
+        said.served[then],
+    )

@@ -29,6 +29,10 @@ class StepModel(Protocol):
     def warm_up_steps(self) -> int:
         """Steps from zero state before its forecasts count."""
 
+    @property
+    def feature_range(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """``(F,)`` least and greatest value of each feature in the training part."""
+
     def step(
         self, features: NDArray[np.float32], state: NDArray[np.float32]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -39,5 +43,6 @@ class StepModel(Protocol):
             state: ``(B, S)``.
 
         Returns:
-            ``(B, quantity, M, Q)`` forecasts in the quantities' units, and the next state.
+            ``(B, quantity, M, Q)`` forecasts in the quantities' units, and the next state. Both
+            are the caller's to write to.
         """

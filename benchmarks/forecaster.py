@@ -1,0 +1,293 @@
+"""How fast the forecaster is: T_m, and whether it keeps up end to end over gRPC.
+
+T_m is the time from the bytes of an RLC report to the forecasts of all its bearers, inside the
+service and on one core, learning from the report included in the run but not in T_m. Beside it,
+stolidis2024's windowed LSTM(1000). End to end: `gnb-lab serve` with 256 bearers reports each
+millisecond to a real `rlc-forecaster`, a consumer reads every forecast; its start, its memory and
+what it imports are looked at as well.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import grpc
+import numpy as np
+import onnxruntime
+from loop_latency import serving
+from ric.sm import rlc
+from rlc_forecaster.core import Forecaster
+from rlc_forecaster.onnx_step import OnnxStep
+from sojourn_interfaces import forecast_pb2 as pb
+from sojourn_interfaces import forecast_pb2_grpc as pb_grpc
+from step_models import streaming, windowed
+
+SIZES = (1, 32, 256, 1000)
+T_M = "sojourn_forecaster_step_seconds"
+START_US = 1_700_000_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    """T_m of one size."""
+
+    bearers: int
+    reports: int
+    t_m_p50_us: float
+    t_m_p99_us: float
+    learn_p50_us: float
+
+
+@dataclass(frozen=True, slots=True)
+class EndToEnd:
+    """A forecaster at work."""
+
+    bearers: int
+    seconds: float
+    reports: int
+    handled: int
+    received: int
+    from_model: float
+    latency_p50_us: float
+    latency_p99_us: float
+    t_m_mean_us: float
+    cpu_per_report_us: float
+    start_s: float
+    rss_mb: float
+    tensorflow: bool
+
+
+def reports(bearers: int, count: int) -> list[bytes]:
+    """RLC messages, one a millisecond, each bearer on a random walk."""
+    rng = np.random.default_rng(bearers)
+    level = rng.integers(0, 90_000, bearers)
+    records = rlc.zeros(bearers)
+    records["rnti"], records["rbid"] = np.arange(bearers) + 1, 1
+    messages = []
+    for k in range(count):
+        level = np.clip(level + rng.integers(-3_000, 3_001, bearers), 0, 200_000)
+        records["txbuf_occ_bytes"], records["txbuf_occ_pkts"] = level, level // 1_500
+        records["txpdu_bytes"] += np.uint32(2_000)
+        messages.append(rlc.encode(records, START_US + 1_000 * k))
+    return messages
+
+
+def step_row(model: OnnxStep, bearers: int, count: int) -> StepRow:
+    """T_m over `count` reports, after a second of warm-up."""
+    engine = Forecaster("gnb", model)
+    t_m_us, learn_us = [], []
+    warm = 400
+    for k, message in enumerate(reports(bearers, warm + count)):
+        began_ns = time.perf_counter_ns()
+        table = rlc.decode(message)
+        batch = engine.on_report(table.records, table.tstamp_us)
+        out_ns = time.perf_counter_ns()
+        engine.learn()
+        if k >= warm:
+            t_m_us.append((out_ns - began_ns) / 1_000)
+            learn_us.append((time.perf_counter_ns() - out_ns) / 1_000)
+    if batch is None or len(batch) != bearers:
+        raise RuntimeError(f"{bearers} bearers: the last report has no forecast")
+    return StepRow(
+        bearers,
+        count,
+        float(np.percentile(t_m_us, 50)),
+        float(np.percentile(t_m_us, 99)),
+        float(np.percentile(learn_us, 50)),
+    )
+
+
+def paper_ms(runs: int = 3) -> float:
+    """One inference of stolidis2024's LSTM(1000), N 1000, M 400, on one thread of this machine."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(
+        windowed(1_000, 1_000, 400), options, providers=["CPUExecutionProvider"]
+    )
+    window = np.random.default_rng(3).random((1_000, 1, 1), np.float32)
+    times_ms = []
+    for _ in range(runs):
+        began_ns = time.perf_counter_ns()
+        session.run(["forecast"], {"window": window})
+        times_ms.append((time.perf_counter_ns() - began_ns) / 1e6)
+    return float(np.median(times_ms))
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A started forecaster."""
+
+    pid: int
+    listen: str
+    metrics: str
+    start_s: float
+
+
+@asynccontextmanager
+async def forecaster(gateway: str, model: Path) -> AsyncIterator[Service]:
+    """`rlc-forecaster` on free ports."""
+    began_s = time.monotonic()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "rlc_forecaster.cli", "--gateway.address", gateway,
+        "--http.listen", "127.0.0.1:0", "--forecast.listen", "127.0.0.1:0",
+        "--model", str(model), "--log.level", "warning",
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
+    )  # fmt: skip
+    assert process.stdout is not None
+    try:
+        ready = json.loads(await process.stdout.readline())
+        start_s = time.monotonic() - began_s
+        yield Service(process.pid, ready["listen"], ready["metrics"], start_s)
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+async def end_to_end(model: Path, bearers: int, seconds: float) -> EndToEnd:
+    """A cell, a forecaster and a consumer, each a process of its own but this one, the consumer."""
+    async with (
+        serving(bearers) as gateway,
+        forecaster(gateway, model) as service,
+        grpc.aio.insecure_channel(
+            service.listen, options=[("grpc.max_receive_message_length", 64 * 2**20)]
+        ) as channel,
+    ):
+        stream = pb_grpc.ForecasterStub(channel).Subscribe(pb.ForecastRequest())
+        loop = asyncio.get_running_loop()
+        warm_s = loop.time() + 2
+        origins: list[int] = []
+        latency_us: list[float] = []
+        from_model, begun_cpu_us = 0, 0.0
+        begun: dict[str, float] = {}
+        async for batch in stream:
+            now_us, now_s = time.time_ns() / 1e3, loop.time()
+            if now_s < warm_s:
+                continue
+            if not origins:
+                begun_cpu_us, begun = _cpu_us(service.pid), await _metrics(service.metrics)
+            origins.append(batch.forecasts[0].origin_us)
+            latency_us.append(now_us - batch.forecasts[0].origin_us)
+            from_model += batch.forecasts[0].source == pb.Forecast.MODEL
+            if now_s > warm_s + seconds:
+                break
+        metrics, cpu_us = await _metrics(service.metrics), _cpu_us(service.pid) - begun_cpu_us
+        rss_mb = _rss_mb(service.pid)
+    handled, spent_s = (metrics[name] - begun[name] for name in (f"{T_M}_count", f"{T_M}_sum"))
+    return EndToEnd(
+        bearers,
+        seconds,
+        round((origins[-1] - origins[0]) / 1_000) + 1,
+        int(handled),
+        len(origins),
+        from_model / len(origins),
+        float(np.percentile(latency_us, 50)),
+        float(np.percentile(latency_us, 99)),
+        spent_s / handled * 1e6,
+        cpu_us / handled,
+        service.start_s,
+        rss_mb,
+        imports_tensorflow(),
+    )
+
+
+def imports_tensorflow() -> bool:
+    """Whether starting the service would load TensorFlow or Keras."""
+    program = (
+        "import sys, rlc_forecaster.app, rlc_forecaster.cli;"
+        "sys.exit(any(m in sys.modules for m in ('tensorflow', 'keras')))"
+    )
+    return subprocess.run([sys.executable, "-c", program], check=False).returncode != 0
+
+
+async def _metrics(address: str) -> dict[str, float]:
+    def scrape() -> str:
+        with urllib.request.urlopen(f"http://{address}/metrics", timeout=5) as answer:
+            return str(answer.read(), "utf-8")
+
+    lines = (await asyncio.to_thread(scrape)).splitlines()
+    pairs = (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+    return {name: float(value) for name, value in pairs}
+
+
+def _cpu_us(pid: int) -> float:
+    """Time a process has had a core for."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    ticks = int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK") * 1e6
+
+
+def _rss_mb(pid: int) -> float:
+    status = Path(f"/proc/{pid}/status").read_text()
+    line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
+    return int(line.split()[1]) / 1024
+
+
+def show(rows: list[StepRow], paper: float, whole: list[EndToEnd]) -> None:
+    """The tables."""
+    print(f"{'bearers':>8} {'T_m p50 µs':>11} {'p99 µs':>8} {'per bearer':>11} {'learn p50':>10}")
+    for r in rows:
+        print(
+            f"{r.bearers:>8} {r.t_m_p50_us:>11.1f} {r.t_m_p99_us:>8.0f}"
+            f" {r.t_m_p50_us / r.bearers:>11.2f} {r.learn_p50_us:>10.0f}"
+        )
+    print(f"stolidis2024's LSTM(1000), N 1000, M 400, one bearer: {paper:.0f} ms")
+    for e in whole:
+        print(
+            f"end to end, {e.bearers} bearers for {e.seconds:g} s: {e.reports} reports,"
+            f" {e.handled} forecast from, {e.received} with the consumer,"
+            f" {e.from_model:.0%} from the model; report to consumer"
+            f" p50 {e.latency_p50_us:.0f} µs, p99 {e.latency_p99_us:.0f} µs; mean T_m"
+            f" {e.t_m_mean_us:.0f} µs, CPU per report {e.cpu_per_report_us:.0f} µs;"
+            f" start {e.start_s:.2f} s, {e.rss_mb:.0f} MB,"
+            f" {'TensorFlow imported' if e.tensorflow else 'no TensorFlow'}"
+        )
+
+
+def main() -> int:
+    """Measures everything."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", type=Path, help="model directory; LSTM(32)x2 by default")
+    parser.add_argument("--bearers", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--reports", type=int, default=2_000, help="measured, of each size")
+    parser.add_argument("--end-to-end", type=int, nargs="*", default=[256], metavar="BEARERS")
+    parser.add_argument("--seconds", type=float, default=8.0, help="measured time of each")
+    parser.add_argument("--out", type=Path, help="folder for forecaster.json")
+    arguments = parser.parse_args()
+    cores = os.sched_getaffinity(0)
+    with tempfile.TemporaryDirectory() as folder:
+        directory = arguments.model or streaming(Path(folder))
+        model = OnnxStep.load(directory)
+        os.sched_setaffinity(0, {min(cores)})
+        rows = [step_row(model, n, arguments.reports) for n in arguments.bearers]
+        paper = paper_ms()
+        os.sched_setaffinity(0, cores)
+        whole = [
+            asyncio.run(end_to_end(directory, n, arguments.seconds)) for n in arguments.end_to_end
+        ]
+    show(rows, paper, whole)
+    if arguments.out:
+        arguments.out.mkdir(parents=True, exist_ok=True)
+        measured = {
+            "t_m": [asdict(row) for row in rows],
+            "paper_ms": paper,
+            "end_to_end": [asdict(row) for row in whole],
+        }
+        path = arguments.out / "forecaster.json"
+        path.write_text(json.dumps(measured, indent=2) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,127 @@
+"""What each pacer drains against no pacer, and the mean time in the RLC.
+
+Runs `gnb-lab run` with 80 Mbit/s of UDP into the one bearer of the default scenario, no queue
+management, for each pacer, radio and deployment, and prints a table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+SCENARIO = ROOT / "gnb" / "lab" / "scenarios" / "default.yaml"
+#: One way over F1-U.
+SPLIT_DELAY_US = 10_000
+
+
+def dyn_rlc(interval_us: int, target_us: int, min_sdus: int, max_sdus: int) -> dict[str, Any]:
+    """DynRLC by the average over its interval."""
+    return {
+        "dyn_rlc": {
+            "interval_us": interval_us,
+            "target_us": target_us,
+            "min_sdus": min_sdus,
+            "max_sdus": max_sdus,
+            "alpha_milli": 50,
+        }
+    }
+
+
+PACERS: Mapping[str, object] = {
+    "none": "none",
+    "bdp5g": "bdp5g",
+    "bdp5g_prototype": "bdp5g_prototype",
+    "e5g_bdp": "e5g_bdp",
+    "drql": {"drql": {"mtu_bytes": 1500}},
+    "dql": {"dql": {"min_bytes": 0, "max_bytes": 1_000_000}},
+    "dyn_rlc, irazabal2021": dyn_rlc(10_000, 3_000, 1, 10),
+    "dyn_rlc, kumar2018, 40 ms": dyn_rlc(200_000, 40_000, 8, 256),
+    "ebb, 5 ms": {"ebb": {"target_us": 5_000}},
+    "ebb, 20 ms": {"ebb": {"target_us": 20_000}},
+    "upf_sdap": "upf_sdap",
+    "forecast, persistence": {"forecast": {"stale_us": 100_000}},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One run."""
+
+    drained_packets: int
+    rlc_mean_ms: float
+
+
+def run(program: str, pacer: object, radio: Path | None, split: bool, duration_s: float) -> Result:
+    """Saturates the bearer."""
+    pipeline = {
+        "name": "paced",
+        "classifier": {"round_robin": {"first": 0, "count": 1}},
+        "queues": [{"first": 0, "count": 1, "discipline": {"fifo": {"drop": "tail"}}}],
+        "scheduler": "round_robin",
+        "pacer": pacer,
+        "buffer": {"packets": 10_000, "bytes": 15_000_000, "overflow": "tail"},
+    }
+    sets: dict[str, object] = {
+        "flows": [{"name": "udp", "kind": "udp_cbr", "rate_kbps": 80_000}],
+        "ues[0].drbs[0].pipeline": pipeline,
+    }
+    if radio is not None:
+        sets["ues[0].channel"] = {"mahimahi": {"path": str(radio.resolve())}}
+    if split:
+        sets["split.f1_delay_us"] = SPLIT_DELAY_US
+    with tempfile.TemporaryDirectory() as folder:
+        command = [program, "run", "--duration", str(duration_s), "--out", folder]
+        for path, value in sets.items():
+            command += ["--set", f"{path}={json.dumps(value)}"]
+        subprocess.run([*command, str(SCENARIO)], check=True, stdout=subprocess.DEVNULL)
+        summary = json.loads((Path(folder) / "summary.json").read_text())
+    bearer = summary["bearers"][0]
+    return Result(bearer["drained_packets"], bearer["rlc_sojourn_ms"]["mean"])
+
+
+def column(program: str, radio: Path | None, split: bool, duration_s: float) -> dict[str, str]:
+    """Each pacer on one radio."""
+    unpaced = run(program, "none", radio, split, duration_s).drained_packets
+    if unpaced == 0:
+        raise SystemExit(f"nothing drains in {duration_s} s: {radio or 'default cell'}")
+    cells = {}
+    for name, pacer in PACERS.items():
+        result = run(program, pacer, radio, split, duration_s)
+        share = result.drained_packets / unpaced
+        cells[name] = f"{share:.3f} | {result.rlc_mean_ms:.1f}"
+    return cells
+
+
+def main() -> int:
+    """Prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--trace", type=Path, help="a Mahimahi trace, beside the default cell")
+    parser.add_argument("--split", action="store_true", help="CU and DU 10 ms apart")
+    parser.add_argument("--duration", type=float, default=40.0, metavar="S", help="virtual seconds")
+    parser.add_argument("--gnb-lab", default=shutil.which("gnb-lab"), metavar="FILE")
+    arguments = parser.parse_args()
+    if arguments.gnb_lab is None:
+        parser.error("no gnb-lab on the path; run `make setup` or give --gnb-lab")
+    radios = ([arguments.trace] if arguments.trace else []) + [None]
+    columns = [
+        column(arguments.gnb_lab, radio, arguments.split, arguments.duration) for radio in radios
+    ]
+    heads = [radio.name if radio else "default cell" for radio in radios]
+    print("| pacer | " + " | ".join(f"{head}, drained | ms in the RLC" for head in heads) + " |")
+    print("|---" * (1 + 2 * len(radios)) + "|")
+    for name in PACERS:
+        print(f"| {name} | " + " | ".join(cells[name] for cells in columns) + " |")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,102 @@
+"""What else than the RLC tells of a bearer: MCS and transport block, and the queue limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import structlog
+from ric import Node
+from ric.e2 import E2Gateway, Indication
+from ric.errors import RanFunctionUnknown, ServiceModelError, SubscriptionRefused
+from ric.metrics import GatewayMetrics
+from ric.sm import MAC_OID, TC_V1_OID, mac, tc
+from rlc_model import ContractError
+from rlc_model.features import MCS_MAX
+
+from rlc_forecaster.core import Forecaster
+
+_log = structlog.get_logger()
+
+_KEEP_NEWEST: Final = 4
+"""Indications held while the forecaster is busy: older ones tell nothing the newest do not."""
+_U32_MAX: Final = 2**32 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class ContextFeed:
+    """Hands an engine what other reports of its node tell."""
+
+    gateway: E2Gateway
+    metrics: GatewayMetrics
+    node: Node
+    engine: Forecaster
+    period_ms: int
+
+    async def follow_mac(self) -> None:
+        """MCS and transport blocks, until cancelled."""
+        await self._follow(MAC_OID, mac.event_trigger(self.period_ms), (), self._take_mac)
+
+    async def follow_limits(self) -> None:
+        """The pacers' queue limits, until cancelled."""
+        if not tc.available():
+            _log.warning("done without queue limits", node=self.node.id, error="no E2SM-TC codec")
+            return
+        action = {"style": "pipeline_status", "bearers": [], "top_flows": 1}
+        trigger = {"periodic": {"period_ms": self.period_ms}}
+        await self._follow(
+            TC_V1_OID,
+            tc.encode("event-trigger", trigger),
+            (tc.encode("action-definition", action),),
+            self._take_limits,
+        )
+
+    def _take_mac(self, indication: Indication) -> None:
+        table = mac.decode(indication.message)
+        records = table.records
+        # A number no node should say is left out, as in the data a model learns from.
+        sane = (records["dl_mcs1"] <= MCS_MAX) & (records["dl_curr_tbs"] <= _U32_MAX)
+        kept = records[sane]
+        self.engine.note_mac(kept["rnti"], kept["dl_mcs1"], kept["dl_curr_tbs"], table.tstamp_us)
+
+    def _take_limits(self, indication: Indication) -> None:
+        told = np.array(limits_of(tc.decode("indication", indication.message)), np.int64)
+        rnti, drb, limit = told.reshape(-1, 3).T
+        self.engine.note_limits(rnti, drb, limit, indication.collected_at_us)
+
+    async def _follow(
+        self,
+        oid: str,
+        trigger: bytes,
+        actions: tuple[bytes, ...],
+        take: Callable[[Indication], None],
+    ) -> None:
+        node = self.node.id
+        if self.node.ran_function(oid) is None:
+            return
+        try:
+            stream = self.gateway.subscribe(node, oid, trigger, actions, keep_newest=_KEEP_NEWEST)
+            async with aclosing(stream) as indications:
+                async for indication in indications:
+                    try:
+                        take(indication)
+                    except (ServiceModelError, ContractError) as error:
+                        self.metrics.count_bad_message(node, oid)
+                        _log.warning("report refused", node=node, oid=oid, error=str(error))
+        except (SubscriptionRefused, RanFunctionUnknown) as error:
+            # Forecasts are worse without, not impossible.
+            _log.warning("done without", node=node, oid=oid, error=str(error))
+
+
+def limits_of(message: Mapping[str, Any]) -> list[tuple[int, int, int]]:
+    """(RNTI, DRB, bytes) of each bearer of a pipeline status whose pacer has a limit."""
+    told = []
+    for status in message.get("pipeline_status", ()):
+        rnti = status["bearer"]["ue"].get("rnti")
+        limit = status["pacer"].get("limit_bytes")
+        if rnti is not None and limit is not None:
+            told.append((rnti, status["bearer"]["drb"], limit))
+    return told

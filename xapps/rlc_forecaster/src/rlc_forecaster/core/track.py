@@ -1,0 +1,221 @@
+"""A model at work on one node: its states, its calibration, what it said and how well it does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from rlc_model import FEATURES, Quantity, Samples
+
+from rlc_forecaster.core.bearers import Rows
+from rlc_forecaster.core.carried import CarriedState
+from rlc_forecaster.core.coverage import Coverage
+from rlc_forecaster.core.drift import Drift
+from rlc_forecaster.core.forecast import Fallback, Layout, Source
+from rlc_forecaster.core.history import Checked, History, Said
+from rlc_forecaster.core.persistence import Persistence
+from rlc_forecaster.core.skill import Hysteresis, Skill
+from rlc_forecaster.core.step import StepModel
+from rlc_forecaster.core.tracker import QuantileTracker, put_in_order
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """What one report said, ready for any model.
+
+    Attributes:
+        at_us: Time of the report.
+        rows: Its bearers.
+        samples: Of the extractor.
+        forgotten: Slots that belong to other bearers than before.
+        restarted: Slots whose state speaks of another time.
+    """
+
+    at_us: int
+    rows: Rows
+    samples: Samples
+    forgotten: NDArray[np.intp]
+    restarted: NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """Who is served what.
+
+    Attributes:
+        rows, modelled, changes, stale: What it was decided on.
+        served: ``(B,)`` whether the model is.
+        all_served: Whether it is for all of them.
+        source: ``(B,)`` of :class:`Source`.
+        fallback: ``(B,)`` of :class:`Fallback`.
+    """
+
+    rows: Rows
+    modelled: NDArray[np.bool_]
+    changes: int
+    stale: bool
+    served: NDArray[np.bool_]
+    all_served: bool
+    source: NDArray[np.uint8]
+    fallback: NDArray[np.uint8]
+
+
+class Track:
+    """Forecasts of one model, or of persistence alone, and what is learned about them."""
+
+    def __init__(
+        self,
+        model: StepModel | None,
+        layout: Layout,
+        period_us: int,
+        hysteresis: Hysteresis,
+        persistence: Persistence | None = None,
+    ) -> None:
+        """With a `persistence` given, that one is asked and not taught."""
+        self.model = model
+        self.layout = model.layout if model is not None else layout
+        self.persistence = persistence or Persistence(self.layout)
+        self.teaches_persistence = persistence is None
+        self.skill = Skill(self.layout, hysteresis)
+        self.coverage = Coverage(self.layout)
+        self.carried = CarriedState(model) if model is not None else None
+        self.drift = Drift(*model.feature_range) if model is not None else None
+        self._columns = np.array([FEATURES.index(q.value) for q in self.layout.quantities])
+        self._rates = [i for i, q in enumerate(self.layout.quantities) if q is Quantity.DRAIN]
+        self._limits = [
+            i for i, q in enumerate(self.layout.quantities) if q is Quantity.QUEUE_LIMIT
+        ]
+        self._calibration = QuantileTracker(self.layout)
+        self._history = History(self.layout, period_us)
+        self._said: Said | None = None
+        self._plan: Plan | None = None
+
+    def prepare(self, sample: Sample) -> None:
+        """Lets go of bearers that are others now, and of states of another time."""
+        if len(sample.forgotten):
+            self.forget(sample.forgotten, sample.at_us)
+        if len(sample.restarted) and self.carried is not None:
+            self.carried.restart(sample.restarted)
+
+    def forget(self, slots: NDArray[np.intp], at_us: int) -> None:
+        """Starts anew for the bearers of these slots."""
+        self._history.forget(slots, at_us)
+        self.skill.forget(slots)
+        self._calibration.forget(slots)
+        if self.teaches_persistence:
+            self.persistence.forget(slots)
+        if self.carried is not None:
+            self.carried.restart(slots)
+
+    def forget_time(self) -> None:
+        """The node's clock was set: what was said was said for other times."""
+        self._history.clear()
+
+    def forecast(self, sample: Sample, *, stale: bool = False) -> tuple[NDArray[np.float32], Plan]:
+        """The served forecasts ``(B, quantity, M, Q)`` of a report, and whose they are.
+
+        Args:
+            sample: The report.
+            stale: Whether the model is too old to be served.
+        """
+        rows, features = sample.rows, sample.samples.features
+        levels = features[:, self._columns]
+        forecasts: NDArray[np.float32] | None = None
+        if self.carried is None:
+            modelled = np.zeros(len(rows), np.bool_)
+        else:
+            forecasts, modelled = self.carried.step(rows, features)
+            forecasts += self._calibration.offset(rows.index, rows.highest)
+            put_in_order(forecasts)
+        plan = self._planned(rows, modelled, stale)
+        tick = self._history.tick(sample.at_us)
+        self._said = Said(tick, rows, levels, forecasts, modelled, plan.served)
+        if forecasts is None:
+            return self.persistence.forecast(rows.index, rows.highest, levels), plan
+        if plan.all_served:
+            return forecasts, plan
+        other = np.flatnonzero(~plan.served)
+        values = forecasts.copy()
+        values[other] = self.persistence.forecast(rows.slots[other], rows.highest, levels[other])
+        return values, plan
+
+    def served(self) -> NDArray[np.bool_]:
+        """``(B,)`` which bearers of the last report were served the model's forecast."""
+        return self._said.served if self._said is not None else np.zeros(0, np.bool_)
+
+    def learn(self, sample: Sample) -> None:
+        """Holds what was said for this report against it, after :meth:`forecast`."""
+        said = self._said
+        if said is None:
+            return
+        self._history.record(said)
+        if self.drift is not None:
+            self.drift.see(sample.samples.features)
+        checked = self._history.check(sample.rows, sample.at_us)
+        if checked is not None and len(checked.rows):
+            self._learn(sample.rows.slots[checked.rows], checked, self._actual(sample, said))
+
+    def _learn(
+        self, slots: NDArray[np.intp], checked: Checked, levels: NDArray[np.float32]
+    ) -> None:
+        actual, point = levels[checked.rows], checked.point
+        if self.teaches_persistence:
+            persistence = self.persistence.learn(slots, point, actual, checked.levels)
+        else:
+            persistence = self.persistence.said_at(slots, point, checked.levels)
+        model = checked.forecasts
+        if model is None:
+            self.coverage.learn(point, actual, persistence)
+            return
+        served = np.where(checked.served[:, None, None], model, persistence)
+        self.coverage.learn(point, actual, served)
+        told = checked.modelled
+        if not told.any():
+            return
+        if not told.all():
+            slots, actual, model = slots[told], actual[told], model[told]
+            persistence = persistence[told]
+        losses = self.skill.learn(slots, point, actual, model, persistence)
+        if self.drift is not None:
+            self.drift.learn(*losses)
+        self._calibration.learn(slots, point, actual, model)
+
+    def _actual(self, sample: Sample, said: Said) -> NDArray[np.float32]:
+        """Levels of now, NaN where they are not known."""
+        fresh, limited = sample.samples.fresh, sample.samples.told[:, 0]
+        if not (self._limits or self._rates) or (fresh.all() and limited.all()):
+            return said.levels
+        actual = said.levels.copy()
+        for column in self._rates:
+            actual[~fresh, column] = np.nan
+        for column in self._limits:
+            actual[~limited, column] = np.nan
+        return actual
+
+    def _planned(self, rows: Rows, modelled: NDArray[np.bool_], stale: bool) -> Plan:
+        # Nothing changed since the last report, which is how it nearly always is.
+        plan, changes = self._plan, self.skill.fallbacks + self.skill.returns
+        if (
+            plan is None
+            or plan.rows is not rows
+            or plan.modelled is not modelled
+            or plan.changes != changes
+            or plan.stale != stale
+        ):
+            self._plan = plan = self._decide(rows, modelled, stale, changes)
+        return plan
+
+    def _decide(self, rows: Rows, modelled: NDArray[np.bool_], stale: bool, changes: int) -> Plan:
+        fallback = np.zeros(len(rows), np.uint8)
+        if self.carried is None:
+            fallback[:] = Fallback.NO_MODEL
+        else:
+            fallback[self.skill.set_aside(rows.slots)] = Fallback.WORSE_THAN_PERSISTENCE
+            fallback[~modelled] = Fallback.WARMING_UP
+            fallback[~modelled & self.carried.broken(rows)] = Fallback.NOT_FINITE
+            if stale:
+                fallback[:] = Fallback.MODEL_STALE
+        served = fallback == Fallback.NONE
+        source = np.where(served, Source.MODEL, Source.PERSISTENCE).astype(np.uint8)
+        return Plan(rows, modelled, changes, stale, served, bool(served.all()), source, fallback)

@@ -1,0 +1,165 @@
+"""Quantile tracking: online conformal calibration, of the model's quantiles and of persistence's.
+
+Each quantile level of each bearer, quantity and horizon point has an offset of its own, which goes
+with every outcome by the rule of :mod:`rlc_model.calibration`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from rlc_model.calibration import tracked
+
+from rlc_forecaster.core.bearers import Index, grown
+from rlc_forecaster.core.forecast import Layout
+
+POOL_EVERY: Final = 64
+"""Outcomes between two looks at what a new bearer is to begin with."""
+POOL_WEIGHT: Final = 0.2
+"""Weight of the newest look: a few hundred reports of memory."""
+MANY: Final = 16
+"""When one row in so many crosses, sorting all of them costs less than picking those out."""
+
+
+class QuantileTracker:
+    """Offsets per slot, quantity, point and quantile."""
+
+    def __init__(self, layout: Layout) -> None:
+        quantities, points, quantiles = (
+            len(layout.quantities),
+            layout.points,
+            len(layout.quantiles),
+        )
+        self._levels = np.array(layout.quantiles, np.float32)
+        self._theta = np.zeros((0, quantities, points, quantiles), np.float32)
+        self._size = np.zeros((0, quantities, points), np.float32)
+        self._offset = np.zeros_like(self._theta)
+        self._begun = np.zeros((0, quantities, points), np.bool_)
+        self._pool_theta = np.zeros((quantities, points, quantiles), np.float32)
+        self._pool_size = np.zeros((quantities, points), np.float32)
+        self._pool_begun = np.zeros((quantities, points), np.bool_)
+        self._learned = 0
+
+    def offset(self, index: Index, rows: int) -> NDArray[np.float32]:
+        """``(B, quantity, M, Q)`` in the quantities' units; to be read, not to be written to.
+
+        Args:
+            index: The slots.
+            rows: One more than the highest slot.
+        """
+        self._make_room(rows)
+        return self._offset[index]
+
+    def offset_at(self, slots: NDArray[np.intp], point: int) -> NDArray[np.float32]:
+        """``(N, quantity, Q)`` at one point."""
+        self._make_room(int(slots.max()) + 1 if len(slots) else 0)
+        return self._offset[slots, :, point]
+
+    def forget(self, slots: NDArray[np.intp]) -> None:
+        """The bearers of these slots begin with what the others have learned."""
+        known = slots[slots < len(self._size)]
+        self._begin(known)
+
+    def learn(
+        self,
+        slots: NDArray[np.intp],
+        point: int,
+        actual: NDArray[np.float32],
+        said: NDArray[np.float32],
+    ) -> None:
+        """Takes in outcomes at a point.
+
+        Args:
+            slots: ``(N,)``.
+            point: The horizon point.
+            actual: ``(N, quantity)``; NaN where it is not known.
+            said: ``(N, quantity, Q)`` what was said, offset included.
+        """
+        if not len(slots):
+            return
+        self._make_room(int(slots.max()) + 1)
+        error = actual[..., None] - said
+        middle = error.shape[-1] // 2
+        # The offset as near as it is remembered.
+        plain = error[..., middle] + self._offset[slots, :, point, middle]
+        theta, size, begun = tracked(
+            self._levels,
+            error,
+            plain,
+            theta=self._theta[slots, :, point],
+            size=self._size[slots, :, point],
+            begun=self._begun[slots, :, point],
+        )
+        self._theta[slots, :, point] = theta
+        self._size[slots, :, point] = size
+        self._offset[slots, :, point] = theta * size[..., None]
+        self._begun[slots, :, point] = begun
+        self._learned += 1
+        if self._learned % POOL_EVERY == 0:
+            self._pool(slots)
+
+    def _pool(self, slots: NDArray[np.intp]) -> None:
+        """Takes the mean of these bearers into what a new one begins with."""
+        begun = self._begun[slots]
+        count = begun.sum(axis=0)
+        share = (begun / np.maximum(count, 1)).astype(np.float32)
+        mean_theta = (self._theta[slots] * share[..., None]).sum(axis=0)
+        mean_size = (self._size[slots] * share).sum(axis=0)
+        weight = np.where(self._pool_begun, np.float32(POOL_WEIGHT), np.float32(1))
+        weight = np.where(count > 0, weight, np.float32(0))
+        self._pool_theta += weight[..., None] * (mean_theta - self._pool_theta)
+        self._pool_size += weight * (mean_size - self._pool_size)
+        self._pool_begun |= count > 0
+
+    def _begin(self, slots: NDArray[np.intp]) -> None:
+        self._theta[slots] = self._pool_theta
+        self._size[slots] = self._pool_size
+        self._offset[slots] = self._pool_theta * self._pool_size[..., None]
+        self._begun[slots] = False
+
+    def _make_room(self, rows: int) -> None:
+        old = len(self._size)
+        if rows <= old:
+            return
+        self._theta = grown(self._theta, rows)
+        self._size = grown(self._size, rows)
+        self._offset = grown(self._offset, rows)
+        self._begun = grown(self._begun, rows)
+        self._begin(np.arange(old, len(self._size)))
+
+
+def put_in_order(values: NDArray[np.float32]) -> None:
+    """Makes ``(…, Q)`` contiguous quantiles grow and keeps them from falling below 0, in place.
+
+    Quantiles learned one by one may cross; sorting them never raises the pinball loss
+    (Chernozhukov, Fernández-Val and Galichon 2010).
+    """
+    quantiles = values.shape[-1]
+    flat = values.reshape(-1)
+    # Few cross, and looking for them over the whole array costs a hundredth of sorting it.
+    falls = flat[1:] < flat[:-1]
+    # From the last quantile of one point to the first of the next.
+    falls[quantiles - 1 :: quantiles] = False
+    if np.count_nonzero(falls):
+        rows = flat.reshape(-1, quantiles)
+        crossed = np.flatnonzero(falls) // quantiles
+        if len(crossed) < len(rows) // MANY:
+            rows[crossed] = _sorted(rows[crossed])
+        else:
+            rows[:] = _sorted(rows)
+    np.maximum(values, 0.0, out=values)
+
+
+def _sorted(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """``(N, Q)`` with each row sorted: an odd–even transposition network over whole columns.
+
+    NumPy sorts row by row, at a cost per row that is ten times that of its few comparisons.
+    """
+    columns = np.ascontiguousarray(rows.T)
+    for turn in range(len(columns)):
+        for low in range(turn % 2, len(columns) - 1, 2):
+            a, b = columns[low], columns[low + 1]
+            columns[low], columns[low + 1] = np.minimum(a, b), np.maximum(a, b)
+    return columns.T

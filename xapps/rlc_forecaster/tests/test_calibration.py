@@ -1,0 +1,154 @@
+"""Quantiles cover what they say, whatever the model thinks and however the series changes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from oracle import SHORT, Oracle
+from rlc_forecaster.core import Forecaster, Layout, Source
+from rlc_forecaster.core.tracker import QuantileTracker, put_in_order
+from rlc_model import Quantity
+from rlc_reports import Reports
+
+PERIOD_US = 1_000
+ONE = Layout((Quantity.OCCUPANCY,), 1_000, 1_000, 1, (0.1, 0.5, 0.9))
+
+
+def covered(
+    forecaster: Forecaster, report: Reports, levels: NDArray[np.int64], since: int
+) -> float:
+    """Share of the levels from `since` on within the outer quantiles served 2 ms before."""
+    said: dict[int, tuple[float, float]] = {}
+    inside = []
+    for k, level in enumerate(levels):
+        batch = forecaster.on_report(report({17: (int(level), 0)}), k * PERIOD_US)
+        assert batch is not None
+        if k >= since:
+            low, high = said[k]
+            inside.append(low <= level <= high)
+        said[k + 2] = (float(batch.values[0, 0, 0, 0]), float(batch.values[0, 0, 0, -1]))
+    return float(np.mean(inside))
+
+
+def test_persistence_widens_to_the_errors_it_makes(report: Reports) -> None:
+    rng = np.random.default_rng(3)
+    levels = (50_000 + 1_000 * rng.standard_normal(9_000)).astype(np.int64)
+    assert covered(Forecaster("gnb", layout=SHORT), report, levels, 4_000) == pytest.approx(
+        0.8, abs=0.02
+    )
+
+
+@pytest.mark.parametrize("bias", [-50.0, 0.0, 50.0])
+def test_a_model_without_width_and_with_a_bias_is_calibrated(report: Reports, bias: float) -> None:
+    rng = np.random.default_rng(4)
+    levels = (50_000 + 30 * np.cumsum(rng.standard_normal(9_000))).astype(np.int64)
+    forecaster = Forecaster("gnb", Oracle(bias))
+    assert covered(forecaster, report, levels, 4_000) == pytest.approx(0.8, abs=0.02)
+
+
+def test_calibration_follows_a_series_that_changes(report: Reports) -> None:
+    """Ten times the noise after 5 s; the coverage over the change and after it stays."""
+    rng = np.random.default_rng(5)
+    noise = np.where(np.arange(12_000) < 5_000, 100, 1_000)
+    levels = (50_000 + noise * rng.standard_normal(12_000)).astype(np.int64)
+    forecaster = Forecaster("gnb", Oracle(0.0))
+    assert covered(forecaster, report, levels, 4_000) == pytest.approx(0.8, abs=0.03)
+    coverage = forecaster.track.coverage
+    told = coverage.covered.sum() / coverage.checked.sum()
+    assert told == pytest.approx(0.8, abs=0.05)
+
+
+def test_an_empty_queue_does_not_wind_the_offsets_up(report: Reports) -> None:
+    """Nothing queued for 12 s, then load: the interval is there within a second."""
+    rng = np.random.default_rng(6)
+    quiet = np.zeros(12_000, np.int64)
+    busy = (50_000 + 1_000 * rng.standard_normal(5_000)).astype(np.int64)
+    forecaster = Forecaster("gnb", layout=SHORT)
+    share = covered(forecaster, report, np.concatenate([quiet, busy]), 13_000)
+    assert share == pytest.approx(0.8, abs=0.04)
+
+
+def test_the_error_of_coverage_is_bounded_whatever_comes() -> None:
+    """The guarantee of quantile tracking: |θ| is bounded, so errors average out on any series,
+    here one that an adversary made knowing the quantile."""
+    tracker = QuantileTracker(ONE)
+    slots, outcomes = np.zeros(1, np.intp), 4_000
+    above = np.zeros(3)
+    for k in range(outcomes):
+        said = 100 + tracker.offset_at(slots, 0)
+        actual = np.array([[120.0 if (k // 50) % 2 else 80.0]], np.float32)
+        above += actual[0, 0] > said[0, 0]
+        tracker.learn(slots, 0, actual, said.astype(np.float32))
+    np.testing.assert_allclose(above / outcomes, [0.9, 0.5, 0.1], atol=0.05)
+
+
+def test_a_change_for_good_does_not_blow_the_offsets_up() -> None:
+    """An offset learned for long is wrong all at once, and shrinks instead of feeding itself."""
+    tracker = QuantileTracker(ONE)
+    slots, farthest = np.zeros(1, np.intp), 0.0
+    for k in range(6_000):
+        offset = tracker.offset_at(slots, 0)
+        farthest = max(farthest, float(np.abs(offset).max()))
+        actual = np.array([[50_000 if k < 3_000 else 40_000]], np.float32)
+        tracker.learn(slots, 0, actual, (45_000 + offset).astype(np.float32))
+    assert farthest < 20 * 5_000 * 1.1
+    assert np.abs(tracker.offset_at(slots, 0) + 5_000).max() < 5_000
+
+
+def test_a_new_bearer_begins_with_what_the_others_learned(report: Reports) -> None:
+    rng = np.random.default_rng(7)
+    forecaster = Forecaster("gnb", layout=SHORT)
+    for k in range(4_000):
+        levels = (50_000 + 1_000 * rng.standard_normal(20)).astype(int)
+        bearers = {rnti: (int(level), 0) for rnti, level in enumerate(levels)}
+        forecaster.on_report(report(bearers), k * PERIOD_US)
+    batch = forecaster.on_report(report({99: (50_000, 0)}), 4_000 * PERIOD_US)
+    assert batch is not None
+    width = batch.values[0, 0, :, 2] - batch.values[0, 0, :, 0]
+    # The 80 % interval of the difference of two values of deviation 1000.
+    np.testing.assert_allclose(width, 2 * 1.28 * 1_414, rtol=0.25)
+
+
+def test_calibration_is_of_the_bearer(report: Reports) -> None:
+    rng = np.random.default_rng(8)
+    forecaster = Forecaster("gnb", Oracle(0.0))
+    for k in range(6_000):
+        a, b = 50_000 + np.array([100, 5_000]) * rng.standard_normal(2)
+        batch = forecaster.on_report(report({1: (int(a), 0), 2: (int(b), 0)}), k * PERIOD_US)
+    assert batch is not None
+    assert batch.source.tolist() == [Source.MODEL, Source.MODEL]
+    width = (batch.values[:, 0, :, 2] - batch.values[:, 0, :, 0]).mean(axis=1)
+    assert width[1] / width[0] == pytest.approx(50, rel=0.5)
+
+
+@given(
+    st.integers(1, 6),
+    st.integers(1, 40),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([0.0, 0.02, 1.0]),
+)
+def test_putting_in_order_is_sorting(quantiles: int, rows: int, seed: int, crossing: float) -> None:
+    rng = np.random.default_rng(seed)
+    values = np.sort(rng.normal(0, 100, (rows, 2, 3, quantiles)), axis=-1).astype(np.float32)
+    swapped = rng.random(values.shape[:-1]) < crossing
+    values[swapped] = values[swapped][:, ::-1]
+    expected = np.maximum(np.sort(values, axis=-1), 0)
+    put_in_order(values)
+    np.testing.assert_array_equal(values, expected)
+
+
+def test_of_many_bearers_each_is_checked_at_each_horizon(report: Reports) -> None:
+    """More bearers than are checked at a report: they take turns, and none is left out."""
+    rng = np.random.default_rng(9)
+    forecaster = Forecaster("gnb", layout=SHORT)
+    for k in range(600):
+        levels = (50_000 + 1_000 * rng.standard_normal(150)).astype(int)
+        bearers = {rnti: (int(level), 0) for rnti, level in enumerate(levels)}
+        batch = forecaster.on_report(report(bearers), k * PERIOD_US)
+    assert batch is not None
+    width = batch.values[:, 0, :, 2] - batch.values[:, 0, :, 0]
+    assert (width > 500).all()
+    assert width.mean(axis=0).min() > 1_500

@@ -1,0 +1,95 @@
+"""MCS, transport block and queue limit from the other service models, over a fake RIC."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import numpy as np
+import pytest
+from ric.metrics import GatewayMetrics
+from ric.sm import mac, rlc, tc
+from ric.testing import FakeRic, ran_function
+from rlc_forecaster.context import ContextFeed, limits_of
+from rlc_forecaster.core import Forecaster
+from rlc_reports import Reports
+
+NODE = "gnb-001-01-0xe00"
+AT_US = 1_700_000_000_000_000
+
+
+class Told(Forecaster):
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        super().__init__(NODE)
+        self.told: list[Any] = []
+
+    def note_mac(self, rnti: Any, mcs: Any, tbs_bytes: Any, at_us: int) -> None:
+        super().note_mac(rnti, mcs, tbs_bytes, at_us)
+        self.told.append((rnti.tolist(), list(mcs), list(tbs_bytes), at_us))
+
+
+async def test_mac_reports_reach_the_engine_and_odd_numbers_do_not(report: Reports) -> None:
+    ric = FakeRic()
+    fake = ric.add_node(NODE, ran_function(rlc.OID), ran_function(mac.OID))
+    engine, metrics = Told(), GatewayMetrics()
+    engine.on_report(report({17: (1, 0), 18: (1, 0)}), AT_US)
+    records = mac.zeros(3)
+    records["rnti"] = [17, 18, 19]
+    records["dl_mcs1"] = [9, 200, 3]
+    records["dl_curr_tbs"] = [400, 1, 2**40]
+    async with asyncio.timeout(10), ric.client() as gateway:
+        feed = ContextFeed(gateway, metrics, fake.node, engine, 10)
+        task = asyncio.create_task(feed.follow_mac())
+        while not ric.subscriptions:
+            await asyncio.sleep(0.005)
+        fake.report(mac.OID, b"garbage")
+        fake.report(mac.OID, mac.encode(records, AT_US + 500))
+        while not engine.told:
+            await asyncio.sleep(0.005)
+        task.cancel()
+    assert engine.told == [([17], [9], [400], AT_US + 500)]
+    assert metrics.indication_stats(NODE, mac.OID).bad == 1
+
+
+async def test_a_node_without_mac_or_tc_is_done_without() -> None:
+    ric = FakeRic()
+    fake = ric.add_node(NODE, ran_function(rlc.OID))
+    async with asyncio.timeout(10), ric.client() as gateway:
+        feed = ContextFeed(gateway, GatewayMetrics(), fake.node, Told(), 10)
+        await feed.follow_mac()
+        await feed.follow_limits()
+    assert not ric.subscriptions
+
+
+def test_limits_are_those_of_pacers_that_have_one() -> None:
+    def status(ue: dict[str, int], pacer: dict[str, int]) -> dict[str, Any]:
+        return {"bearer": {"ue": ue, "drb": 2}, "pacer": pacer}
+
+    message = {
+        "pipeline_status": [
+            status({"rnti": 17}, {"limit_bytes": 30_000}),
+            status({"rnti": 18}, {}),
+            status({"ran_ue_id": 5}, {"limit_bytes": 1}),
+        ]
+    }
+    assert limits_of(message) == [(17, 2, 30_000)]
+    assert limits_of({"events": []}) == []
+
+
+@pytest.mark.skipif(not tc.available(), reason="the E2SM-TC codec is not installed")
+def test_the_subscription_is_one_the_codec_can_say() -> None:
+    action = {"style": "pipeline_status", "bearers": [], "top_flows": 1}
+    assert tc.decode("action-definition", tc.encode("action-definition", action)) == action
+
+
+def test_a_limit_told_of_nobody_known_changes_nothing(report: Reports) -> None:
+    engine = Forecaster(NODE)
+    empty = np.empty(0, np.int64)
+    engine.note_limits(empty, empty, empty, AT_US)
+    engine.on_report(report({17: (1, 0)}), AT_US)
+    engine.note_limits(np.array([99]), np.array([1]), np.array([5]), AT_US + 1)
+    batch = engine.on_report(report({17: (1, 0)}), AT_US + 1_000)
+    assert batch is not None
+    assert batch.limited.tolist() == [False]

@@ -1,0 +1,161 @@
+"""Persistence in place of a model that does worse, and the model back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from oracle import Oracle
+from rlc_forecaster.core import Fallback, Forecaster, Hysteresis, Source
+from rlc_forecaster.core.drift import Drift
+from rlc_forecaster.core.skill import Skill
+from rlc_reports import Reports
+
+PERIOD_US = 1_000
+
+
+class Seer(Oracle):
+    """Knows the series, and adds `noise` to what it knows."""
+
+    def __init__(self, series: NDArray[np.int64], noise: float) -> None:
+        super().__init__(0.0)
+        self.series = series
+        self.noise = noise
+        self.at = 0
+        self._rng = np.random.default_rng(1)
+
+    def step(
+        self, features: NDArray[np.float32], state: NDArray[np.float32]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        values, state = super().step(features, state)
+        for point in range(self.layout.points):
+            at = self.at + self.layout.horizon_us(point) // PERIOD_US
+            values[:, :, point] = self.series[at] + self.noise * self._rng.standard_normal()
+        return values, state
+
+
+def run(forecaster: Forecaster, model: Seer, report: Reports, steps: range) -> list[Fallback]:
+    said = []
+    for k in steps:
+        model.at = k
+        batch = forecaster.on_report(report({17: (int(model.series[k]), 0)}), k * PERIOD_US + 1)
+        assert batch is not None
+        said.append(Fallback(int(batch.fallback[0])))
+        assert (batch.source[0] == Source.MODEL) == (said[-1] is Fallback.NONE)
+    return said
+
+
+def walk(steps: int) -> NDArray[np.int64]:
+    rng = np.random.default_rng(2)
+    return (100_000 + 200 * np.cumsum(rng.standard_normal(steps))).astype(np.int64)
+
+
+def test_a_model_worse_than_persistence_is_set_aside_and_comes_back(report: Reports) -> None:
+    model = Seer(walk(6_000), noise=3_000.0)
+    forecaster = Forecaster("gnb", model)
+    said = run(forecaster, model, report, range(1_000))
+    assert said[-1] is Fallback.WORSE_THAN_PERSISTENCE
+    # It was given the time to show what it can do.
+    assert said.index(Fallback.WORSE_THAN_PERSISTENCE) > 200
+    assert forecaster.track.skill.fallbacks == 1
+    model.noise = 0.0
+    said = run(forecaster, model, report, range(1_000, 5_000))
+    assert said[-1] is Fallback.NONE
+    assert forecaster.track.skill.returns == 1
+    assert not any(f is Fallback.NONE for f in said[:100])
+    skill = forecaster.skill()
+    assert skill is not None
+    assert (skill > 0.5).all()
+
+
+def test_what_falls_back_is_the_bearer_not_the_node(report: Reports) -> None:
+    class Half(Oracle):
+        def step(
+            self, features: NDArray[np.float32], state: NDArray[np.float32]
+        ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+            values, state = super().step(features, state)
+            values[1] += 5_000 * np.random.default_rng(int(state[0, 0])).standard_normal()
+            return values, state
+
+    forecaster = Forecaster("gnb", Half(0.0))
+    rng = np.random.default_rng(4)
+    levels = 50_000 + 100 * np.cumsum(rng.standard_normal((1_500, 2)), axis=0)
+    for k, (a, b) in enumerate(levels.astype(int)):
+        forecaster.on_report(report({17: (a, 0), 18: (b, 0)}), k * PERIOD_US)
+    assert forecaster.latest is not None
+    assert forecaster.latest.fallback.tolist() == [Fallback.NONE, Fallback.WORSE_THAN_PERSISTENCE]
+
+
+def test_a_model_as_good_as_persistence_does_not_flap() -> None:
+    """Losses that differ by chance alone seldom change who is served: a margin, and a dwell."""
+    layout = Oracle.layout
+    skill = Skill(layout, Hysteresis())
+    rng = np.random.default_rng(3)
+    slots = np.arange(1)
+    for k in range(20_000):
+        actual = rng.standard_normal((1, 1)).astype(np.float32)
+        model, persistence = rng.standard_normal((2, 1, 1, 3)).astype(np.float32)
+        skill.learn(slots, k % 3, actual, model, persistence)
+    assert skill.fallbacks <= 20_000 / 200 / 2
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_state_that_is_no_number_is_left_behind(report: Reports, bad: float) -> None:
+    class Poisoned(Oracle):
+        def step(
+            self, features: NDArray[np.float32], state: NDArray[np.float32]
+        ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+            values, state = super().step(features, state)
+            state[features[:, 0] > 90_000] = bad
+            return values, state
+
+    forecaster = Forecaster("gnb", Poisoned(0.0))
+    for k in range(40):
+        high = 99_000 if k == 20 else 10_000
+        batch = forecaster.on_report(report({17: (high, 0), 18: (5, 0)}), k * PERIOD_US + 1)
+        assert batch is not None
+        assert np.isfinite(batch.values).all()
+        expected = Fallback.WARMING_UP if k < 10 else Fallback.NONE
+        if 20 <= k <= 30:
+            expected = Fallback.NOT_FINITE
+        assert batch.fallback[0] == expected, k
+    assert batch is not None
+    assert batch.source.tolist() == [Source.MODEL, Source.MODEL]
+    assert forecaster.track.carried is not None
+    assert forecaster.track.carried.not_finite == 1
+
+
+def test_a_model_that_is_never_finite_leaves_persistence(report: Reports) -> None:
+    class Broken(Oracle):
+        def step(
+            self, features: NDArray[np.float32], state: NDArray[np.float32]
+        ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+            values, state = super().step(features, state)
+            values[...] = np.nan
+            return values, state
+
+    forecaster = Forecaster("gnb", Broken(0.0))
+    for k in range(60):
+        batch = forecaster.on_report(report({17: (700, 0)}), k * PERIOD_US)
+        assert batch is not None
+        assert batch.fallback.tolist() == [Fallback.NOT_FINITE]
+        assert (batch.values == 700).all()
+
+
+def test_drift_is_told_when_the_loss_rises_and_not_before() -> None:
+    drift = Drift(np.zeros(1, np.float32), np.ones(1, np.float32))
+    rng = np.random.default_rng(5)
+    for _ in range(20_000):
+        drift.learn(0.8 * float(rng.exponential()), 1.0)
+    assert drift.alarms == 0
+    for _ in range(2_000):
+        drift.learn(1.4 * float(rng.exponential()), 1.0)
+    assert drift.alarms >= 1
+
+
+def test_drift_of_the_features_is_the_share_outside_the_training_part() -> None:
+    drift = Drift(np.zeros(2, np.float32), np.full(2, 10.0, np.float32))
+    for k in range(8_000):
+        drift.see(np.array([[5.0, 50.0 if k % 4 == 0 else 10.4]], np.float32))
+    assert drift.outside[0] == 0
+    assert drift.outside[1] == pytest.approx(0.25, abs=0.01)

@@ -1,0 +1,224 @@
+"""Reports that are missing, late, twice, out of order, odd; bearers that come and go."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from oracle import SHORT, Oracle
+from rlc_forecaster.core import Batch, Fallback, Forecaster, Source
+from rlc_model import ContractError
+from rlc_reports import Reports, rows_of
+
+PERIOD_US = 1_000
+RATE = 1_000
+
+
+def feed(forecaster: Forecaster, report: Reports, steps: range) -> Batch | None:
+    batch = None
+    for k in steps:
+        batch = forecaster.on_report(report({17: (50_000, RATE * k)}), k * PERIOD_US + 1)
+    return batch
+
+
+def test_duplicate_and_late_reports_change_nothing(report: Reports) -> None:
+    forecaster = Forecaster("gnb", Oracle(0.0))
+    feed(forecaster, report, range(20))
+    before = forecaster.latest
+    assert forecaster.on_report(report({17: (1, 1)}), 19 * PERIOD_US + 1) is None
+    assert forecaster.on_report(report({17: (1, 1)}), 5 * PERIOD_US + 1) is None
+    assert forecaster.on_report(report({17: (1, 1)}), 5 * PERIOD_US + 500) is None
+    assert forecaster.latest is before
+    assert (forecaster.counters.duplicates, forecaster.counters.late) == (2, 1)
+
+
+def test_a_reordered_report_is_a_lost_one_and_rates_stay_right(report: Reports) -> None:
+    straight, crossed = Forecaster("gnb"), Forecaster("gnb")
+    feed(straight, report, range(20))
+    feed(crossed, report, range(10))
+    for k in (11, 10, 12, 13):
+        feed(crossed, report, range(k, k + 1))
+    assert crossed.counters.late == 1
+    batch = feed(crossed, report, range(14, 20))
+    assert batch is not None
+    assert straight.latest is not None
+    np.testing.assert_array_equal(batch.values, straight.latest.values)
+    # Drained bytes per millisecond, over two of them too.
+    assert (batch.values[0, 1, :, 1] == RATE).all()
+
+
+def test_missing_reports_are_counted(report: Reports) -> None:
+    forecaster = Forecaster("gnb")
+    feed(forecaster, report, range(5))
+    feed(forecaster, report, range(9, 12))
+    assert (forecaster.counters.gaps, forecaster.counters.missing) == (1, 4)
+
+
+def test_a_short_gap_keeps_the_state_and_a_long_silence_starts_it_anew(report: Reports) -> None:
+    forecaster = Forecaster("gnb", Oracle(0.0))
+    feed(forecaster, report, range(20))
+    batch = feed(forecaster, report, range(60, 61))
+    assert batch is not None
+    assert batch.source.tolist() == [Source.MODEL]
+    batch = feed(forecaster, report, range(200, 201))
+    assert batch is not None
+    assert batch.fallback.tolist() == [Fallback.WARMING_UP]
+    batch = feed(forecaster, report, range(201, 210))
+    assert batch is not None
+    assert batch.source.tolist() == [Source.PERSISTENCE]
+    batch = feed(forecaster, report, range(210, 212))
+    assert batch is not None
+    assert batch.source.tolist() == [Source.MODEL]
+
+
+def test_the_silence_of_one_bearer_starts_its_state_anew(report: Reports) -> None:
+    forecaster = Forecaster("gnb", Oracle(0.0))
+    both = {17: (10, 0), 18: (20, 0)}
+    for k in range(400):
+        there = both if k < 50 or k >= 300 else {18: (20, 0)}
+        forecaster.on_report(report(there), k * PERIOD_US)
+    assert forecaster.latest is not None
+    assert forecaster.latest.source.tolist() == [Source.MODEL, Source.MODEL]
+    sources = []
+    for k in range(400, 800):
+        there = both if k < 410 or k >= 550 else {18: (20, 0)}
+        batch = forecaster.on_report(report(there), k * PERIOD_US)
+        assert batch is not None
+        sources.append(batch.source.tolist())
+    # 140 ms away: the state of 17 is too old, 18 never stopped.
+    assert sources[150] == [Source.PERSISTENCE, Source.MODEL]
+    assert sources[161] == [Source.MODEL, Source.MODEL]
+
+
+def test_a_counter_that_wraps_is_no_burst_and_no_restart(report: Reports) -> None:
+    forecaster = Forecaster("gnb")
+    for k in range(20):
+        pdu_bytes = 2**32 - 10_000 + RATE * k
+        batch = forecaster.on_report(report({17: (9_000, pdu_bytes)}), k * PERIOD_US)
+        assert batch is not None
+        if k:
+            assert batch.values[0, 1, 0, 1] == RATE
+    forecaster.learn()
+    assert forecaster.counters.counter_resets == 0
+
+
+def test_counters_that_began_anew_teach_nothing_of_the_drain(report: Reports) -> None:
+    forecaster = Forecaster("gnb")
+    for k in range(200):
+        counter = 3 * 10**9 + RATE * k if k < 100 else RATE * (k - 100)
+        batch = forecaster.on_report(report({17: (9_000, counter)}), k * PERIOD_US)
+    forecaster.learn()
+    assert forecaster.counters.counter_resets == 1
+    assert batch is not None
+    # The drain never changed, so the interval around it is still of no width.
+    np.testing.assert_allclose(batch.values[0, 1], RATE, rtol=0.02)
+
+
+def test_bearers_come_and_go(report: Reports) -> None:
+    forecaster = Forecaster("gnb", layout=SHORT)
+    for k in range(50):
+        forecaster.on_report(report({17: (10, 0), 18: (20, 0)}), k * PERIOD_US)
+    for k in range(50, 1_200):
+        forecaster.on_report(report({18: (20, 0)}), k * PERIOD_US)
+    assert forecaster.bearers == 1
+    assert forecaster.counters.bearers_gone == 1
+    batch = forecaster.on_report(report({19: (70, 0), 18: (20, 0)}), 1_200 * PERIOD_US)
+    assert batch is not None
+    assert batch.rnti.tolist() == [19, 18]
+    # 19 sits in the slot that 17 left, and nothing of 17 is left in it.
+    assert (batch.values[0, 0] == 70).all()
+
+
+def test_a_bearer_named_twice_counts_once(report: Reports) -> None:
+    forecaster = Forecaster("gnb", Oracle(0.0))
+    twice = np.concatenate([report({17: (10, 0), 18: (20, 0)}), report({17: (99, 0)})])
+    for k in range(30):
+        batch = forecaster.on_report(twice, k * PERIOD_US)
+        assert batch is not None
+        assert batch.rnti.tolist() == [17, 18]
+    assert batch is not None
+    assert batch.source.tolist() == [Source.MODEL, Source.MODEL]
+    assert forecaster.counters.duplicate_rows == 30
+
+
+def test_an_empty_report_is_no_forecast(report: Reports) -> None:
+    assert Forecaster("gnb").on_report(report({}), 1) is None
+
+
+@pytest.mark.parametrize("at_us", [-1, -(2**63), 2**63 - 1])
+def test_a_time_that_is_none_is_refused_and_the_next_report_served(
+    report: Reports, at_us: int
+) -> None:
+    forecaster = Forecaster("gnb")
+    with pytest.raises(ContractError, match=r"report.tstamp: .* expected 0 to"):
+        forecaster.on_report(report({17: (1, 0)}), at_us)
+    assert forecaster.on_report(report({17: (1, 0)}), 5) is not None
+
+
+def test_a_report_without_a_field_is_refused(report: Reports) -> None:
+    rows = report({17: (1, 0)})[["rnti", "rbid", "txpdu_bytes"]]
+    with pytest.raises(ContractError, match="lacks txbuf_occ_bytes"):
+        Forecaster("gnb").on_report(rows, 1)
+
+
+@pytest.mark.parametrize("jump_us", [-3_600_000_000, 3_600_000_000])
+def test_a_clock_that_was_set_is_followed(report: Reports, jump_us: int) -> None:
+    begin_us = 10_000_000_000
+    forecaster = Forecaster("gnb", Oracle(0.0))
+    for k in range(30):
+        forecaster.on_report(report({17: (5, 0)}), begin_us + k * PERIOD_US)
+    served = []
+    for k in range(30, 200):
+        at_us = begin_us + jump_us + k * PERIOD_US
+        batch = forecaster.on_report(report({17: (5, 0)}), at_us)
+        served.append(batch is not None and batch.source[0] == Source.MODEL)
+    assert all(served[70:])
+    assert forecaster.counters.clock_resets == (1 if jump_us < 0 else 0)
+
+
+def test_one_report_from_the_far_future_does_not_silence_those_of_now(report: Reports) -> None:
+    forecaster = Forecaster("gnb")
+    feed(forecaster, report, range(20))
+    forecaster.on_report(report({17: (5, 0)}), 10**15)
+    answers = [
+        forecaster.on_report(report({17: (5, 0)}), k * PERIOD_US + 1) for k in range(20, 100)
+    ]
+    assert answers[60] is not None
+    assert forecaster.counters.clock_resets == 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(-3_000, 130_000),
+            st.lists(
+                st.tuples(st.integers(1, 6), st.integers(1, 2), st.integers(0, 2**32 - 1)),
+                max_size=8,
+            ),
+        ),
+        max_size=60,
+    ),
+    st.booleans(),
+)
+def test_whatever_reports_say_forecasts_are_whole(
+    script: list[tuple[int, list[tuple[int, int, int]]]], with_model: bool
+) -> None:
+    """Times that go back, repeat and leap, bearers in any number and order, any counters: each
+    bearer of a report has exactly one forecast, finite, growing along the quantiles."""
+    forecaster = Forecaster("gnb", Oracle(10.0, warm_up_steps=2) if with_model else None)
+    at_us = 10_000
+    for step_us, bearers in script:
+        at_us = max(0, at_us + step_us)
+        batch = forecaster.on_report(rows_of(bearers), at_us)
+        if batch is None:
+            continue
+        named = list(zip(batch.rnti.tolist(), batch.drb.tolist(), strict=True))
+        assert named == list(dict.fromkeys((rnti, drb) for rnti, drb, _ in bearers))
+        assert np.isfinite(batch.values).all()
+        assert (batch.values >= 0).all()
+        assert (np.diff(batch.values, axis=-1) >= 0).all()
+        model: NDArray[np.bool_] = batch.source == Source.MODEL
+        assert (model == (batch.fallback == Fallback.NONE)).all()

@@ -1,0 +1,147 @@
+"""Going over to another model while forecasts go on."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from oracle import SHORT, Oracle
+from rlc_forecaster.core import Fallback, Forecaster, Layout, Source, SwapNews
+from rlc_forecaster.core.succession import CATCH_UP, RECENT_SAMPLES
+from rlc_model import Quantity
+from rlc_reports import Reports
+
+PERIOD_US = 1_000
+
+
+def feed(forecaster: Forecaster, report: Reports, steps: range) -> list[tuple[str, int]]:
+    said = []
+    for k in steps:
+        batch = forecaster.on_report(report({17: (50_000 + 100 * k, 0)}), k * PERIOD_US + 1)
+        assert batch is not None
+        said.append((batch.model, int(batch.source[0])))
+    return said
+
+
+def test_models_are_swapped_without_a_gap(report: Reports) -> None:
+    forecaster = Forecaster("gnb", Oracle(100.0))
+    feed(forecaster, report, range(300))
+    forecaster.swap_model(Oracle(100.0, "oracle:2", warm_up_steps=100))
+    assert forecaster.warming_up == "oracle:2"
+    said = feed(forecaster, report, range(300, 500))
+    assert {source for _, source in said} == {Source.MODEL}
+    names = [name for name, _ in said]
+    assert names == sorted(names)
+    # It caught up with the kept samples instead of waiting for as many new ones.
+    assert names.index("oracle:2") <= RECENT_SAMPLES // (CATCH_UP - 1) + 2
+    assert forecaster.news() == [SwapNews("oracle:2")]
+    assert forecaster.news() == []
+    assert forecaster.warming_up == ""
+
+
+def test_the_new_model_has_the_state_it_would_have_had_all_along(report: Reports) -> None:
+    class Counting(Oracle):
+        """Says how many steps its state has seen."""
+
+        def step(
+            self, features: NDArray[np.float32], state: NDArray[np.float32]
+        ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+            values, state = super().step(features, state)
+            self.steps = float(state[0, 0])
+            return values, state
+
+    new = Counting(100.0, "oracle:2")
+    forecaster = Forecaster("gnb", Oracle(100.0))
+    feed(forecaster, report, range(50))
+    forecaster.swap_model(new)
+    feed(forecaster, report, range(50, 100))
+    assert forecaster.latest is not None
+    assert forecaster.latest.model == "oracle:2"
+    assert new.steps == 100
+
+
+def test_the_first_model_comes_in_beside_persistence(report: Reports) -> None:
+    forecaster = Forecaster("gnb", layout=SHORT)
+    feed(forecaster, report, range(40))
+    forecaster.swap_model(Oracle(100.0))
+    said = feed(forecaster, report, range(40, 80))
+    assert said[0] == ("", Source.PERSISTENCE)
+    assert said[-1] == ("oracle:1", Source.MODEL)
+
+
+def test_a_model_of_other_quantities_and_horizons_comes_in(report: Reports) -> None:
+    class Wide(Oracle):
+        layout = Layout((Quantity.OCCUPANCY, Quantity.DRAIN), 5_000, 1_000, 7, (0.25, 0.75))
+
+    forecaster = Forecaster("gnb", Oracle(100.0))
+    feed(forecaster, report, range(300))
+    forecaster.swap_model(Wide(100.0, "wide:1"))
+    said = feed(forecaster, report, range(300, 500))
+    assert said[-1] == ("wide:1", Source.MODEL)
+    assert forecaster.latest is not None
+    assert forecaster.latest.values.shape == (1, 2, 7, 2)
+
+
+def test_a_model_that_answers_with_nan_is_refused_and_the_old_one_stays(report: Reports) -> None:
+    class Broken(Oracle):
+        def step(
+            self, features: NDArray[np.float32], state: NDArray[np.float32]
+        ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+            values, state = super().step(features, state)
+            values[state[:, 0] > 30] = np.nan
+            return values, state
+
+    forecaster = Forecaster("gnb", Oracle(100.0))
+    feed(forecaster, report, range(50))
+    forecaster.swap_model(Broken(0.0, "broken:1"))
+    said = feed(forecaster, report, range(50, 120))
+    assert set(said) == {("oracle:1", Source.MODEL)}
+    (news,) = forecaster.news()
+    assert news.model == "broken:1"
+    assert "NaN or infinity while warming up" in news.refused
+
+
+def test_before_any_report_a_model_is_in_force_at_once(report: Reports) -> None:
+    forecaster = Forecaster("gnb")
+    forecaster.swap_model(Oracle(0.0))
+    assert forecaster.news() == [SwapNews("oracle:1")]
+    assert forecaster.layout == SHORT
+    assert feed(forecaster, report, range(1)) == [("oracle:1", Source.PERSISTENCE)]
+
+
+def test_a_second_model_takes_the_place_of_one_still_warming_up(report: Reports) -> None:
+    forecaster = Forecaster("gnb", Oracle(100.0))
+    feed(forecaster, report, range(300))
+    forecaster.swap_model(Oracle(100.0, "oracle:2"))
+    feed(forecaster, report, range(300, 303))
+    forecaster.swap_model(Oracle(100.0, "oracle:3"))
+    said = feed(forecaster, report, range(303, 500))
+    assert {name for name, _ in said} == {"oracle:1", "oracle:3"}
+
+
+def test_bearers_that_keep_coming_do_not_keep_a_model_out(report: Reports) -> None:
+    forecaster = Forecaster("gnb", Oracle(0.0, warm_up_steps=5))
+    for k in range(2_000):
+        if k == 500:
+            forecaster.swap_model(Oracle(0.0, "oracle:2", warm_up_steps=50))
+        # A bearer stays for 30 reports: longer than the old warm-up, shorter than the new one.
+        batch = forecaster.on_report(report({k // 30: (10, 0), 9_999: (10, 0)}), k * PERIOD_US)
+        assert batch is not None
+        assert batch.source[1] == Source.MODEL or k < 5
+    assert batch is not None
+    assert batch.model == "oracle:2"
+    assert batch.fallback.tolist() == [Fallback.WARMING_UP, Fallback.NONE]
+
+
+def test_the_width_that_persistence_learned_survives_a_swap(report: Reports) -> None:
+    rng = np.random.default_rng(8)
+    forecaster = Forecaster("gnb", Oracle(0.0))
+    for k in range(3_000):
+        if k == 2_000:
+            forecaster.swap_model(Oracle(0.0, "oracle:2"))
+        level = int(50_000 + 1_000 * rng.standard_normal())
+        forecaster.on_report(report({17: (level, 0)}), k * PERIOD_US)
+    forecaster.model_stale = True
+    batch = forecaster.on_report(report({17: (50_000, 0)}), 3_000 * PERIOD_US)
+    assert batch is not None
+    assert batch.fallback.tolist() == [Fallback.MODEL_STALE]
+    assert batch.values[0, 0, 0, 2] - batch.values[0, 0, 0, 0] > 1_000

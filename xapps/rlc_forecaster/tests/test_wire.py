@@ -1,0 +1,103 @@
+"""The bytes written column by column are what Protobuf itself would read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rlc_forecaster.core import Batch, Fallback, Layout, Source
+from rlc_forecaster.selection import CODE_OF, Encoder, Selection
+from rlc_model import Quantity
+from sojourn_interfaces import forecast_pb2 as pb
+
+LAYOUT = Layout(tuple(Quantity), 11_000, 2_000, 3, (0.1, 0.5, 0.9))
+
+
+def batch_of(bearers: list[tuple[int, int, bool, bool]], layout: Layout = LAYOUT) -> Batch:
+    """Of each bearer (RNTI, DRB, whether the model is served, whether the limit is known)."""
+    n = len(bearers)
+    shape = (n, len(layout.quantities), layout.points, len(layout.quantiles))
+    values = np.sort(np.random.default_rng(n).random(shape), axis=-1).astype(np.float32)
+    rnti, drb, modelled, limited = np.array(bearers, np.int64).reshape(-1, 4).T
+    source = np.where(modelled, Source.MODEL, Source.PERSISTENCE).astype(np.uint8)
+    fallback = np.where(modelled, Fallback.NONE, Fallback.WARMING_UP).astype(np.uint8)
+    return Batch(
+        "gnb-1",
+        1_700_000_000_000_001,
+        rnti.astype(np.uint32),
+        drb.astype(np.uint8),
+        layout,
+        values,
+        source,
+        fallback,
+        limited.astype(np.bool_),
+        "lstm:7",
+    )
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 2**32 - 1), st.integers(0, 255), st.booleans(), st.booleans()),
+        max_size=9,
+    ),
+    st.lists(st.sampled_from(list(CODE_OF.values())), unique=True, min_size=1),
+    st.integers(0, 2**63 - 1),
+)
+def test_protobuf_reads_every_field(
+    bearers: list[tuple[int, int, bool, bool]],
+    quantities: list[pb.Quantity],
+    sent_at_us: int,
+) -> None:
+    batch = batch_of(bearers)
+    selection = Selection.of(pb.ForecastRequest(quantities=quantities), LAYOUT)
+    message = pb.ForecastBatch.FromString(Encoder(selection).encode(batch, sent_at_us))
+    assert (message.node_id, message.sent_at_us) == ("gnb-1", sent_at_us)
+    assert list(message.quantiles) == pytest.approx([0.1, 0.5, 0.9])
+    assert len(message.forecasts) == len(bearers)
+    for row, (forecast, (rnti, drb, modelled, limited)) in enumerate(
+        zip(message.forecasts, bearers, strict=True)
+    ):
+        assert (forecast.bearer.rnti, forecast.bearer.drb) == (rnti, drb)
+        assert forecast.origin_us == batch.origin_us
+        assert (forecast.horizon_start_us, forecast.step_us) == (11_000, 2_000)
+        assert forecast.source == (pb.Forecast.MODEL if modelled else pb.Forecast.PERSISTENCE)
+        warming_up = pb.Forecast.WARMING_UP
+        assert forecast.fallback == (0 if modelled else warming_up)
+        assert forecast.model == ("lstm:7" if modelled else "")
+        expected = [q for q in quantities if limited or q != pb.LIMIT_BYTES]
+        assert [s.quantity for s in forecast.series] == expected
+        for series in forecast.series:
+            column = [CODE_OF[q] for q in LAYOUT.quantities].index(series.quantity)
+            # Bytes per millisecond in the model, bytes per step of 2 ms at the door.
+            scale = 2 if series.quantity == pb.DRAIN_BYTES else 1
+            expected_values = scale * batch.values[row, column].ravel()
+            np.testing.assert_array_equal(np.array(series.values, np.float32), expected_values)
+
+
+def test_a_batch_is_not_written_to() -> None:
+    batch = batch_of([(1, 1, True, True)])
+    before = batch.values.copy()
+    selection = Selection.of(pb.ForecastRequest(quantities=[pb.DRAIN_BYTES]), LAYOUT)
+    Encoder(selection).encode(batch, 1)
+    np.testing.assert_array_equal(batch.values, before)
+
+
+def test_bearers_asked_for_are_found_again_when_others_come() -> None:
+    wanted = [pb.Bearer(rnti=7, drb=1)]
+    encoder = Encoder(Selection.of(pb.ForecastRequest(bearers=wanted), LAYOUT))
+    for bearers in ([(7, 1)], [(5, 1), (7, 1)], [(5, 1)], [(7, 2), (7, 1), (5, 1)]):
+        batch = batch_of([(rnti, drb, True, True) for rnti, drb in bearers])
+        message = pb.ForecastBatch.FromString(encoder.encode(batch, 1))
+        found = [(f.bearer.rnti, f.bearer.drb) for f in message.forecasts]
+        assert found == [b for b in bearers if b == (7, 1)]
+
+
+def test_other_quantiles_lie_between_those_of_the_model() -> None:
+    batch = batch_of([(1, 1, True, True)])
+    request = pb.ForecastRequest(quantiles=[0.95, 0.3, 0.5])
+    message = pb.ForecastBatch.FromString(Encoder(Selection.of(request, LAYOUT)).encode(batch, 1))
+    assert list(message.quantiles) == pytest.approx([0.3, 0.5, 0.95])
+    values = np.array(message.forecasts[0].series[0].values).reshape(3, 3)
+    low, middle, high = batch.values[0, 0].T
+    np.testing.assert_allclose(values, np.stack([(low + middle) / 2, middle, high], 1), rtol=1e-6)
