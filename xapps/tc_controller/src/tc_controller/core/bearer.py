@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -10,14 +9,16 @@ from tc_controller.core import decision as records
 from tc_controller.core.act import Outbox, Pending, Purpose
 from tc_controller.core.actions import Action, SaveDesired
 from tc_controller.core.counters import Counters
-from tc_controller.core.decide import Choice, Facts, choose
+from tc_controller.core.decide import Choice, Facts, choose, reasons
 from tc_controller.core.decision import Decision
 from tc_controller.core.inputs import Accepted, BearerKey, Ie, Outcome, Refused, Unanswered
 from tc_controller.core.look import Look, Snapshot, snapshot
+from tc_controller.core.patience import Patience
 from tc_controller.core.pipeline_view import PipelineView
 from tc_controller.core.policy import Rule
 from tc_controller.core.reconcile import Desired, DesiredStore, Divergence, compare
-from tc_controller.core.templates import Pipeline
+from tc_controller.core.task import Phase, Task
+from tc_controller.core.tenure import NEVER, Tenure
 from tc_controller.core.verify import Judgement, Verdict, Verifier
 
 #: Drain rate for a decision is measured over this.
@@ -27,22 +28,6 @@ _DRAIN_SPAN_US = 100_000
 _DIVERGED_REPORTS = 3
 #: How long a status report is waited for before a retry goes without.
 _REREAD_US = 500_000
-#: First wait after a violation for which no rung could be taken.
-_NO_RUNG_WAIT_US = 50_000
-_NEVER = 1 << 62
-
-
-class Phase(enum.Enum):
-    """What the bearer waits for."""
-
-    #: A violation.
-    WATCHING = "watching"
-    #: The answer to a transaction.
-    WAITING = "waiting"
-    #: A status report, to send the transaction again with the right revision.
-    REREADING = "rereading"
-    #: The effect of an accepted change.
-    VERIFYING = "verifying"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,20 +38,6 @@ class Shared:
     desired: DesiredStore
     counters: Counters
     next_decision_id: Callable[[], str]
-
-
-@dataclass(slots=True)
-class _Task:
-    """The transaction being carried out, over all its attempts."""
-
-    purpose: Purpose
-    #: ``None``: the safe pipeline.
-    target: Desired | None
-    pipeline: Pipeline | None
-    attempt: int = 1
-    #: A status older than this revision is not worth reading.
-    min_revision: int = 0
-    give_up_waiting_at_us: int = 0
 
 
 class BearerFlow:
@@ -83,16 +54,13 @@ class BearerFlow:
         self.revision: int | None = None
         self.decision: Decision | None = None
         self._previous: Desired | None = None
-        self._task: _Task | None = None
+        self._task: Task | None = None
         self._verifier: Verifier | None = None
         self._accepted_at_us = 0
-        self._failed: dict[int, int] = {}
-        self._cool_until_us = 0
-        self._renew_at_us = _NEVER
+        self._patience = Patience()
+        self._tenure = Tenure()
         self._unreconciled = shared.desired.get(key) is not None
         self._diverged = 0
-        self._idle: tuple[int, int] | None = None
-        self._no_rung_wait_us = 0
         #: Nothing happens at `tick` before this.
         self.wake_at_us = 0
 
@@ -104,7 +72,7 @@ class BearerFlow:
             self.rule is not None
             and self._capabilities is not None
             and self.phase is Phase.WATCHING
-            and now_us >= self._cool_until_us
+            and now_us >= self._patience.until_us
             and not self._unreconciled
             and bool(self.rule.ladder)
         )
@@ -131,13 +99,12 @@ class BearerFlow:
         if rule is None:
             return
         current = self._shared.desired.get(self.key)
-        self._failed = {rung: until for rung, until in self._failed.items() if until > now_us}
         facts = Facts(look.flows, look.drain_kbps(look.at_us - _DRAIN_SPAN_US), self._capabilities)
         choice = choose(
             rule.ladder,
             None if current is None or current.rung < 0 else current.rung,
             None if current is None else current.pipeline,
-            self._failed,
+            self._patience.failed(now_us),
             facts,
         )
         if choice.rung is None or choice.pipeline is None:
@@ -160,7 +127,6 @@ class BearerFlow:
             before=before,
             greedy=greedy,
         )
-        reasons = _reasons(trigger, choice, rule, look, over_for_us)
         out.append(
             records.decided(
                 decision,
@@ -170,12 +136,12 @@ class BearerFlow:
                 expected_revision=self.revision,
                 over_for_us=over_for_us,
                 follows=follows,
-                reasons=reasons,
+                reasons=reasons(trigger, choice, rule, look, over_for_us),
             )
         )
         if rule.enforce.dry_run:
             self._shared.counters.decisions[(trigger, choice.rung.template, "dry_run")] += 1
-            self._cool(now_us)
+            self._patience.cool(self.rule, now_us)
             return
         self.decision = decision
         self._previous = current
@@ -196,14 +162,10 @@ class BearerFlow:
     ) -> None:
         """Nothing to take now. What a rung waits for, a flow inventory for one, may be there soon:
         look again, ever more rarely."""
-        if self._no_rung_wait_us == 0:
+        if self._patience.no_rung(rule, now_us):
             before = self._before(rule, look)
             out.append(records.no_rung(now_us, self.key, rule, before, choice.skipped))
             self._shared.counters.decisions[(trigger, "none", "no_rung")] += 1
-        longest_us = rule.enforce.cool_down_ms * 1000
-        wait_us = self._no_rung_wait_us * 2 or _NO_RUNG_WAIT_US
-        self._no_rung_wait_us = min(longest_us, wait_us)
-        self._cool_until_us = now_us + self._no_rung_wait_us
 
     @staticmethod
     def _before(rule: Rule, look: Look) -> Snapshot:
@@ -212,19 +174,18 @@ class BearerFlow:
 
     def wait(self, until_us: int) -> None:
         """No decision before this."""
-        self._cool_until_us = max(self._cool_until_us, until_us)
+        self._patience.wait(until_us)
 
     def violation_ended(self) -> None:
         """The bearer is within its objective again."""
-        self._no_rung_wait_us = 0
+        self._patience.violation_ended()
 
     # -------------------------------------------------------------------- acting
 
     def _start(
         self, purpose: Purpose, target: Desired | None, now_us: int, out: list[Action]
     ) -> None:
-        pipeline = None if target is None else target.pipeline
-        self._task = _Task(purpose, target, pipeline)
+        self._task = Task(purpose, target)
         self._send(now_us, out)
 
     def _send(self, now_us: int, out: list[Action]) -> None:
@@ -233,7 +194,7 @@ class BearerFlow:
             return
         lease_ms = None if self.rule is None else self.rule.enforce.lease_ms
         self.phase = Phase.WAITING
-        self._renew_at_us = _NEVER
+        self._tenure.pause()
         out.append(
             self._shared.outbox.transaction(
                 now_us,
@@ -267,7 +228,7 @@ class BearerFlow:
             self._refused(task, outcome, now_us, out)
 
     def _accepted(
-        self, task: _Task, outcome: Accepted, look: Look | None, now_us: int, out: list[Action]
+        self, task: Task, outcome: Accepted, look: Look | None, now_us: int, out: list[Action]
     ) -> None:
         self.revision = outcome.revision
         self._accepted_at_us = now_us
@@ -290,17 +251,17 @@ class BearerFlow:
         """``target`` is in force at ``revision``."""
         if target is None:
             self._shared.desired.drop(self.key)
-            self._renew_at_us = _NEVER
+            self._tenure.pause()
         else:
             self._shared.desired.put(
                 Desired(
                     self.key, target.rule, target.rung, target.template, target.pipeline, revision
                 )
             )
-            self._renew_at_us = now_us + self._lease_us() // 3
+            self._tenure.begin(self.rule, now_us)
         out.append(SaveDesired(self._shared.desired.document()))
 
-    def _retry(self, task: _Task, outcome: Outcome, now_us: int, out: list[Action]) -> None:
+    def _retry(self, task: Task, outcome: Outcome, now_us: int, out: list[Action]) -> None:
         retries = 0 if self.rule is None else self.rule.enforce.stale_retries
         if task.attempt > retries:
             self._give_up(task, outcome, now_us, out)
@@ -310,23 +271,23 @@ class BearerFlow:
         task.give_up_waiting_at_us = now_us + _REREAD_US
         self.phase = Phase.REREADING
 
-    def _refused(self, task: _Task, outcome: Refused, now_us: int, out: list[Action]) -> None:
+    def _refused(self, task: Task, outcome: Refused, now_us: int, out: list[Action]) -> None:
         """The RAN function will not have it; asking again would not help."""
         self._give_up(task, outcome, now_us, out)
         if task.purpose is Purpose.APPLY and outcome.cause != "unknown_bearer":
             # The next rung may be tried at once: nothing changed, so nothing needs to cool.
-            self._cool_until_us = now_us
+            self._patience.end(now_us)
 
-    def _give_up(self, task: _Task, outcome: Outcome, now_us: int, out: list[Action]) -> None:
+    def _give_up(self, task: Task, outcome: Outcome, now_us: int, out: list[Action]) -> None:
         self._task = None
         self.phase = Phase.WATCHING
-        self._cool(now_us)
+        self._patience.cool(self.rule, now_us)
         if task.purpose is Purpose.APPLY and self.decision is not None:
             self._count_decision(self.decision, records.result_name(outcome))
-            self._fail_rung(self.decision.index, now_us)
+            self._patience.fail(self.decision.index, self.rule, now_us)
             self.decision = None
             if self.controlled:
-                self._renew_at_us = now_us
+                self._tenure.renew(now_us)
             return
         if task.purpose is Purpose.ROLL_BACK:
             self._note_rollback(task, outcome, now_us, out)
@@ -339,7 +300,7 @@ class BearerFlow:
         if isinstance(outcome, Refused):
             # Not ours any more; the next status report says whose.
             self._unreconciled = True
-        self._renew_at_us = now_us + self._lease_us() // 3
+        self._tenure.begin(self.rule, now_us)
 
     # ------------------------------------------------------------------- reports
 
@@ -368,7 +329,7 @@ class BearerFlow:
                 self._unreconciled = False
                 self._shared.counters.reconciliations["adopted"] += 1
                 out.append(self._note("adopted", now_us, desired, view))
-                self._renew_at_us = now_us
+                self._tenure.renew(now_us)
             return
         self._diverged += 1
         if self._unreconciled or self._diverged >= _DIVERGED_REPORTS:
@@ -402,7 +363,7 @@ class BearerFlow:
         self._shared.counters.reconciliations["foreign"] += 1
         out.append(self._note("foreign_pipeline", now_us, desired, view))
         self._want(None, 0, now_us, out)
-        self._cool(now_us)
+        self._patience.cool(self.rule, now_us)
 
     def _reapply(self, desired: Desired, reason: str, now_us: int, out: list[Action]) -> None:
         if self.rule is None or self.rule.enforce.dry_run:
@@ -428,13 +389,7 @@ class BearerFlow:
         task = self._task
         if task is None or view.revision < task.min_revision:
             return
-        took_effect = (
-            task.pipeline is not None
-            and not view.safe
-            and view.name == task.pipeline["name"]
-            and view.revision != self.revision
-            and task.min_revision == 0
-        ) or (task.pipeline is None and view.safe)
+        took_effect = task.took_effect(view, self.revision)
         self.revision = view.revision
         if took_effect:
             # The answer was lost, not the control.
@@ -464,12 +419,15 @@ class BearerFlow:
         desired = self._shared.desired.get(self.key)
         if desired is None or self._unreconciled:
             return
-        if self.rule is None or (look is not None and self._idle_too_long(look, now_us)):
-            self._idle = None
+        idle = look is not None and self._tenure.idle_too_long(
+            self.rule, look.drained_bytes, now_us
+        )
+        if self.rule is None or idle:
+            self._tenure.released()
             self.release(now_us, out)
-        elif now_us >= self._renew_at_us:
+        elif now_us >= self._tenure.renew_at_us:
             lease_ms = self.rule.enforce.lease_ms
-            self._renew_at_us = now_us + lease_ms * 1000 // 3
+            self._tenure.begin(self.rule, now_us)
             out.append(self._shared.outbox.renewal(now_us, self.key, desired.revision, lease_ms))
 
     def release(self, now_us: int, out: list[Action]) -> None:
@@ -477,14 +435,6 @@ class BearerFlow:
         if self.controlled:
             self._verifier = None
             self._start(Purpose.RELEASE, None, now_us, out)
-
-    def _idle_too_long(self, look: Look, now_us: int) -> bool:
-        after_ms = None if self.rule is None else self.rule.enforce.release_idle_after_ms
-        if after_ms is None:
-            return False
-        if self._idle is None or self._idle[0] != look.drained_bytes:
-            self._idle = (look.drained_bytes, now_us)
-        return now_us - self._idle[1] >= after_ms * 1000
 
     def _judged(self, judgement: Judgement, look: Look, now_us: int, out: list[Action]) -> None:
         decision, verifier = self.decision, self._verifier
@@ -510,12 +460,12 @@ class BearerFlow:
 
     def _roll_back(self, decision: Decision, now_us: int, out: list[Action]) -> None:
         rule = self.rule
-        self._fail_rung(decision.index, now_us)
+        self._patience.fail(decision.index, rule, now_us)
         to_safe = rule is None or rule.guard.rollback_to == "safe"
         self._start(Purpose.ROLL_BACK, None if to_safe else self._previous, now_us, out)
 
-    def _note_rollback(self, task: _Task, outcome: Outcome, now_us: int, out: list[Action]) -> None:
-        self._cool(now_us)
+    def _note_rollback(self, task: Task, outcome: Outcome, now_us: int, out: list[Action]) -> None:
+        self._patience.cool(self.rule, now_us)
         if self.decision is None:
             return
         to = "safe" if task.pipeline is None else str(task.pipeline["name"])
@@ -529,10 +479,8 @@ class BearerFlow:
     def govern(self, rule: Rule | None) -> None:
         """Another rule (or none) holds from now on."""
         old, self.rule = self.rule, rule
-        self._no_rung_wait_us = 0
-        self._cool_until_us = 0
-        if old is None or rule is None or old.ladder != rule.ladder:
-            self._failed.clear()
+        same_ladder = old is not None and rule is not None and old.ladder == rule.ladder
+        self._patience.govern(same_ladder=same_ladder)
         desired = self._shared.desired.get(self.key)
         if desired is None or rule is None:
             return
@@ -558,31 +506,20 @@ class BearerFlow:
         if wanted:
             out.append(SaveDesired(self._shared.desired.document()))
 
-    def _cool(self, now_us: int) -> None:
-        if self.rule is not None:
-            self._cool_until_us = now_us + self.rule.enforce.cool_down_ms * 1000
-
-    def _fail_rung(self, index: int, now_us: int) -> None:
-        if self.rule is not None:
-            self._failed[index] = now_us + self.rule.enforce.retry_failed_rung_ms * 1000
-
     def _count_decision(self, decision: Decision, result: str) -> None:
         key = (decision.trigger, decision.rung.template, result)
         self._shared.counters.decisions[key] += 1
-
-    def _lease_us(self) -> int:
-        return 0 if self.rule is None else self.rule.enforce.lease_ms * 1000
 
     def schedule(self, now_us: int) -> None:
         """Set when `tick` is next of use; to be called after anything happened to the bearer."""
         if self.phase in (Phase.VERIFYING, Phase.REREADING) or self._must_look():
             self.wake_at_us = 0
         elif self.phase is Phase.WAITING:
-            self.wake_at_us = _NEVER
-        elif self._cool_until_us > now_us:
-            self.wake_at_us = min(self._renew_at_us, self._cool_until_us)
+            self.wake_at_us = NEVER
+        elif self._patience.until_us > now_us:
+            self.wake_at_us = min(self._tenure.renew_at_us, self._patience.until_us)
         else:
-            self.wake_at_us = self._renew_at_us
+            self.wake_at_us = self._tenure.renew_at_us
 
     def _must_look(self) -> bool:
         """Whether a pipeline in force may have to be released."""
@@ -599,20 +536,3 @@ class BearerFlow:
             in_force=view.name,
             revision=view.revision,
         )
-
-
-def _reasons(trigger: str, choice: Choice, rule: Rule, look: Look, over_for_us: int) -> list[str]:
-    """Why this decision, in sentences."""
-    bound = rule.objective.bound_ms
-    if trigger == "violation":
-        why = (
-            f"sojourn {look.sojourn_us / 1000:.1f} ms, above {bound:g} ms for "
-            f"{over_for_us / 1000:g} ms (RLC mean {look.mean_us / 1000:.1f} ms)"
-        )
-    elif trigger == "predicted":
-        why = f"forecast: the sojourn will exceed {bound:g} ms"
-    else:
-        why = f"sojourn still above {bound:g} ms with the rung before"
-    sentences = [why]
-    sentences += [f"{item.template} passed over: {item.reason}" for item in choice.skipped]
-    return sentences

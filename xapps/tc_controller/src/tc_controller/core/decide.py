@@ -9,6 +9,8 @@ from typing import Any
 from tc_controller.core.inputs import Ie
 from tc_controller.core.inventory import FlowView
 from tc_controller.core.ladder import Condition, FlowSlicing, L4s, Rung, SegregateGreedy
+from tc_controller.core.look import Look
+from tc_controller.core.policy import Rule
 from tc_controller.core.templates import Pipeline, compose
 
 
@@ -153,3 +155,20 @@ def _unsupported(pipeline: Pipeline, capabilities: Ie | None) -> str | None:
     if most is not None and len(filters) > most:
         return f"{len(filters)} filters; the RAN function holds {most}"
     return None
+
+
+def reasons(trigger: str, choice: Choice, rule: Rule, look: Look, over_for_us: int) -> list[str]:
+    """Why this decision, in sentences."""
+    bound = rule.objective.bound_ms
+    if trigger == "violation":
+        why = (
+            f"sojourn {look.sojourn_us / 1000:.1f} ms, above {bound:g} ms for "
+            f"{over_for_us / 1000:g} ms (RLC mean {look.mean_us / 1000:.1f} ms)"
+        )
+    elif trigger == "predicted":
+        why = f"forecast: the sojourn will exceed {bound:g} ms"
+    else:
+        why = f"sojourn still above {bound:g} ms with the rung before"
+    sentences = [why]
+    sentences += [f"{item.template} passed over: {item.reason}" for item in choice.skipped]
+    return sentences

@@ -184,6 +184,8 @@ def pacer(choice: PacerChoice) -> str | dict[str, Any]:
                 "min_sdus": 1,
                 "max_sdus": 10,
                 "alpha_milli": 50,
+                "metric": "interval_average",
+                "status_gap_beta_milli": None,
             }
         }
     return choice.kind
