@@ -14,7 +14,7 @@ unexport CONDA_PREFIX
 
 # Distributions installed editable, in the order of their dependencies.
 PACKAGES := interfaces interfaces/model_contract xapps/ric xapps/tc_controller \
-            xapps/rlc_forecaster demo
+            xapps/rlc_forecaster datasets nonrt-ric/training demo
 PACKAGE_FILES := $(addsuffix /pyproject.toml,$(PACKAGES))
 PYTHON_SOURCES := $(addsuffix /src,$(PACKAGES)) benchmarks tests
 CLI := gnb-lab e2sm-tc
@@ -36,13 +36,19 @@ $(VENV)/.packages: $(VENV)/.tools $(PACKAGE_FILES) $(wildcard interfaces/proto/*
 
 .PHONY: native
 native: $(VENV)/.tools
-	cargo build --release --locked -p gnb-lab -p e2sm-tc
+	cargo build --release --locked -p gnb-lab -p e2sm-tc -p tc-rf-c
 	install -m 755 $(addprefix target/release/,$(CLI)) $(BIN)/
+	install -m 644 -D -t $(VENV)/include target/release/tc_rf.h
+	install -m 644 -D -t $(VENV)/lib target/release/libtc_rf_c.a target/release/libtc_rf_c.so
 	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop -q --release --locked -m e2sm-tc-spec/codec/python/Cargo.toml
 	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop -q --release --locked -m gnb/lab/python/Cargo.toml
 
 .PHONY: setup
 setup: native $(VENV)/.packages ## Build everything; every command-line tool is then in .venv/bin
+
+.PHONY: setup-training
+setup-training: setup ## What training needs besides: TensorFlow, LightGBM, MLflow …
+	$(BIN)/python -m pip install -q -c nonrt-ric/training/constraints.txt -e 'nonrt-ric/training[tensorflow,baselines,mlflow]' --no-build-isolation
 
 .PHONY: demo
 demo: setup ## The loop closes: 40 s on loopback, report in out/demo (TRACE=file for a Mahimahi trace)
@@ -65,6 +71,7 @@ lint: setup ## Formatting, lints, types, import contracts
 bench: setup ## Speed, as ratios and rates measured in one run
 	cargo bench --locked -p tc-rf -p ran -p traffic -p gnb-lab
 	$(BIN)/python benchmarks/loop_latency.py --out $(OUT)/bench
+	$(BIN)/python benchmarks/forecaster.py --out $(OUT)/bench
 
 .PHONY: clean
 clean: ## Remove everything that was built
