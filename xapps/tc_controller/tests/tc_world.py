@@ -327,6 +327,7 @@ class World(NodeModel):
         self.saved: dict[str, Any] | None = None
         self.sent: list[tuple[int, SendControl]] = []
         self.answering = True
+        self.reports_pipelines = True
         self.answer_delay_us = 500
         self._answers: list[tuple[int, int, Outcome]] = []
         self.do(controller.on_node_event(self.now_us, NodeUp(NODE, capabilities or {})))
@@ -391,6 +392,7 @@ class World(NodeModel):
         self.do(feed(now_us, RlcReport(NODE, now_us, self.rlc_rows())))
         if now_us % 10_000 == 0:
             self.do(feed(now_us, MacReport(NODE, now_us, self.mac_rows())))
-            self.do(feed(now_us, PipelineReport(NODE, now_us, [self.status()])))
+            if self.reports_pipelines:
+                self.do(feed(now_us, PipelineReport(NODE, now_us, [self.status()])))
         if now_us % 50_000 == 0 or len(self.hol_us) == 1:
             self.do(feed(now_us, FlowReport(NODE, now_us, [self.inventory()])))

@@ -356,6 +356,19 @@ def test_controller_restart_adopts_what_is_in_force() -> None:
     assert world.tc.names() == ["fq_codel"], "kept, and its lease renewed"
 
 
+def test_lease_is_kept_when_the_pipeline_report_comes_back_last() -> None:
+    """Each subscription is made again in its own time after the way to the node was away."""
+    world = World(controller(FQ), bulk(), ping())
+    world.run_until("verified")
+    world.reports_pipelines = False
+    world.do(world.controller.on_node_event(world.now_us, NodeUp("gnb-1", {})))
+    world.run(10_000)
+    assert world.tc.names() == ["fq_codel"]
+    world.reports_pipelines = True
+    world.run(10)
+    assert world.event("adopted")["in_force"] == "fq_codel"
+
+
 def test_release_returns_every_bearer_to_its_safe_pipeline() -> None:
     world = World(controller(FQ), bulk(), ping())
     world.run_until("verified")

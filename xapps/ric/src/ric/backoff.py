@@ -18,7 +18,8 @@ class Backoff:
         self._initial_s = initial_s
         self._max_s = max_s
         self._factor = factor
-        self._rng = rng or random.Random()
+        # Drawn from the process's generator: whoever seeds that one repeats every delay.
+        self._rng = rng or random.Random(random.getrandbits(64))
         self._step_s = initial_s
         self.failures = 0
         """Failures since the last success."""

@@ -60,6 +60,9 @@ class BearerFlow:
         self._patience = Patience()
         self._tenure = Tenure()
         self._unreconciled = shared.desired.get(key) is not None
+        if self._unreconciled:
+            # How old the lease is nobody here knows.
+            self._tenure.renew(0)
         self._diverged = 0
         #: Nothing happens at `tick` before this.
         self.wake_at_us = 0
@@ -417,18 +420,21 @@ class BearerFlow:
     def _keep(self, look: Look | None, now_us: int, out: list[Action]) -> None:
         """Renew the lease, or release what is not needed any more."""
         desired = self._shared.desired.get(self.key)
-        if desired is None or self._unreconciled:
+        if desired is None:
             return
-        idle = look is not None and self._tenure.idle_too_long(
-            self.rule, look.drained_bytes, now_us
-        )
-        if self.rule is None or idle:
+        rule = self.rule
+        if not self._unreconciled and (rule is None or self._idle_too_long(rule, look, now_us)):
             self._tenure.released()
             self.release(now_us, out)
-        elif now_us >= self._tenure.renew_at_us:
-            lease_ms = self.rule.enforce.lease_ms
-            self._tenure.begin(self.rule, now_us)
+        elif rule is not None and now_us >= self._tenure.renew_at_us:
+            # Also while what is in force has not been read: its report may come later than the
+            # lease ends. The RAN function refuses the renewal of another revision.
+            lease_ms = rule.enforce.lease_ms
+            self._tenure.begin(rule, now_us)
             out.append(self._shared.outbox.renewal(now_us, self.key, desired.revision, lease_ms))
+
+    def _idle_too_long(self, rule: Rule, look: Look | None, now_us: int) -> bool:
+        return look is not None and self._tenure.idle_too_long(rule, look.drained_bytes, now_us)
 
     def release(self, now_us: int, out: list[Action]) -> None:
         """Return to the safe pipeline."""
