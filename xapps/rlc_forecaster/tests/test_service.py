@@ -20,6 +20,7 @@ from ric import XApp
 from ric.sm import rlc
 from ric.testing import FakeNode, FakeRic, ran_function
 from rlc_forecaster.app import ForecasterApp
+from rlc_forecaster.hub import HICCUP
 from rlc_forecaster.settings import ForecasterSettings
 from sojourn_interfaces import forecast_pb2 as pb
 from sojourn_interfaces import forecast_pb2_grpc as pb_grpc
@@ -249,17 +250,31 @@ async def test_predict_refuses_to_speak_of_samples_long_past() -> None:
         assert f"the newest sample of {NODE} came" in (refused.value.details() or "")
 
 
+async def test_a_consumer_that_stalls_for_a_moment_misses_nothing() -> None:
+    async with running() as r:
+        await r.subscribed()
+        with r.forecaster.hub.mailbox() as mailbox:
+            for k in range(1, HICCUP + 1):
+                r.report(k, {17: 100 * k})
+            await r.seen(HICCUP)
+            batches = mailbox.batches()
+            levels = [(await anext(batches)).values[0, 0, 0, 1] for _ in range(HICCUP)]
+            assert levels == [100.0 * k for k in range(1, HICCUP + 1)]
+        assert r.forecaster.hub.skipped == 0
+
+
 async def test_a_slow_consumer_gets_the_newest_and_what_it_missed_is_counted() -> None:
     async with running() as r:
         await r.subscribed()
         with r.forecaster.hub.mailbox() as mailbox:
-            for k in range(1, 6):
+            for k in range(1, HICCUP + 3):
                 r.report(k, {17: 100 * k})
-            await r.seen(5)
-            batch = await anext(mailbox.batches())
-            assert batch.values[0, 0, 0, 1] == 500
-        assert r.forecaster.hub.skipped == 4
-        assert "sojourn_forecaster_batches_skipped_total 4.0" in r.metrics()
+            await r.seen(HICCUP + 2)
+            batches = mailbox.batches()
+            levels = [(await anext(batches)).values[0, 0, 0, 1] for _ in range(2)]
+            assert levels == [100.0 * (HICCUP + 1), 100.0 * (HICCUP + 2)]
+        assert r.forecaster.hub.skipped == HICCUP
+        assert f"sojourn_forecaster_batches_skipped_total {HICCUP:.1f}" in r.metrics()
 
 
 async def test_health_follows_the_samples() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -40,6 +42,7 @@ def batch_of(bearers: list[tuple[int, int, bool, bool]], layout: Layout = LAYOUT
     st.lists(
         st.tuples(st.integers(0, 2**32 - 1), st.integers(0, 255), st.booleans(), st.booleans()),
         max_size=9,
+        unique_by=lambda bearer: bearer[:2],
     ),
     st.lists(st.sampled_from(list(CODE_OF.values())), unique=True, min_size=1),
     st.integers(0, 2**63 - 1),
@@ -54,11 +57,10 @@ def test_protobuf_reads_every_field(
     message = pb.ForecastBatch.FromString(Encoder(selection).encode(batch, sent_at_us))
     assert (message.node_id, message.sent_at_us) == ("gnb-1", sent_at_us)
     assert list(message.quantiles) == pytest.approx([0.1, 0.5, 0.9])
+    forecasts = {(f.bearer.rnti, f.bearer.drb): f for f in message.forecasts}
     assert len(message.forecasts) == len(bearers)
-    for row, (forecast, (rnti, drb, modelled, limited)) in enumerate(
-        zip(message.forecasts, bearers, strict=True)
-    ):
-        assert (forecast.bearer.rnti, forecast.bearer.drb) == (rnti, drb)
+    for row, (rnti, drb, modelled, limited) in enumerate(bearers):
+        forecast = forecasts[rnti, drb]
         assert forecast.origin_us == batch.origin_us
         assert (forecast.horizon_start_us, forecast.step_us) == (11_000, 2_000)
         assert forecast.source == (pb.Forecast.MODEL if modelled else pb.Forecast.PERSISTENCE)
@@ -73,6 +75,29 @@ def test_protobuf_reads_every_field(
             scale = 2 if series.quantity == pb.DRAIN_BYTES else 1
             expected_values = scale * batch.values[row, column].ravel()
             np.testing.assert_array_equal(np.array(series.values, np.float32), expected_values)
+
+
+def test_each_batch_is_written_anew_whatever_stayed_the_same() -> None:
+    encoder = Encoder(Selection.of(pb.ForecastRequest(quantities=[pb.LIMIT_BYTES]), LAYOUT))
+    all_modelled = [(rnti, 1, True, True) for rnti in range(4)]
+    one_is_not, one_has_no_limit = list(all_modelled), list(all_modelled)
+    one_is_not[2], one_has_no_limit[1] = (2, 1, False, True), (1, 1, True, False)
+    for k, bearers in enumerate((all_modelled, all_modelled, one_is_not, one_has_no_limit)):
+        batch = batch_of(bearers)
+        batch = replace(batch, origin_us=batch.origin_us + 1_000 * k, values=batch.values + k)
+        message = pb.ForecastBatch.FromString(encoder.encode(batch, 77 + k))
+        fresh = pb.ForecastBatch.FromString(Encoder(encoder.selection).encode(batch, 77 + k))
+        assert message == fresh
+        assert message.sent_at_us == 77 + k
+        assert {f.origin_us for f in message.forecasts} == {batch.origin_us}
+        assert sum(f.source == pb.Forecast.MODEL for f in message.forecasts) == 4 - (k == 2)
+        assert sum(len(f.series) for f in message.forecasts) == 4 - (k == 3)
+
+
+def test_consumers_that_ask_for_the_same_get_the_same_bytes() -> None:
+    batch = batch_of([(1, 1, True, True)])
+    encoder = Encoder(Selection.of(pb.ForecastRequest(), LAYOUT))
+    assert encoder.encode(batch, 1) is encoder.encode(batch, 2)
 
 
 def test_a_batch_is_not_written_to() -> None:

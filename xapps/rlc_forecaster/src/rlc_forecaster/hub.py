@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ric.clock import Clock
 
@@ -16,22 +16,30 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+HICCUP: Final = 16
+"""Batches of a node that wait for a consumer: one that stalls for so many report periods misses
+nothing."""
+
+
 @dataclass(slots=True, eq=False)
 class Mailbox:
-    """The newest batch of each node that a consumer has not taken yet.
+    """The batches that a consumer has not taken yet.
 
-    A forecast that waits is worth less than the one after it, so a slow consumer skips.
+    A forecast that waits is worth less than the one after it, so a consumer that falls behind by
+    more than :data:`HICCUP` skips to the newest.
     """
 
-    waiting: dict[str, Batch] = field(default_factory=dict)
+    waiting: dict[str, list[Batch]] = field(default_factory=dict)
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     skipped: int = 0
 
     def put(self, batch: Batch) -> None:
-        """Leaves a batch, in place of one of the same node still waiting."""
-        if batch.node_id in self.waiting:
-            self.skipped += 1
-        self.waiting[batch.node_id] = batch
+        """Leaves a batch."""
+        waiting = self.waiting.setdefault(batch.node_id, [])
+        if len(waiting) == HICCUP:
+            self.skipped += len(waiting)
+            waiting.clear()
+        waiting.append(batch)
         self.wake.set()
 
     async def batches(self) -> AsyncIterator[Batch]:
@@ -39,9 +47,10 @@ class Mailbox:
         while True:
             await self.wake.wait()
             self.wake.clear()
-            taken, self.waiting = self.waiting, {}
-            for batch in taken.values():
-                yield batch
+            for node_id in list(self.waiting):
+                while waiting := self.waiting[node_id]:
+                    yield waiting.pop(0)
+            self.waiting = {node_id: kept for node_id, kept in self.waiting.items() if kept}
 
 
 class Hub:

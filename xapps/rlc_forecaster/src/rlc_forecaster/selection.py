@@ -11,7 +11,7 @@ from rlc_model import Quantity
 from sojourn_interfaces import forecast_pb2 as pb
 
 from rlc_forecaster.core import Batch, Layout
-from rlc_forecaster.wire import Columns, Common, forecast_batch
+from rlc_forecaster.wire import BatchLayout, Common, Rows
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 US_PER_MS: Final = 1_000
@@ -72,55 +72,77 @@ class Selection:
 
 
 class Encoder:
-    """Writes batches for one consumer."""
+    """Writes batches for consumers that asked for the same."""
 
     def __init__(self, selection: Selection) -> None:
-        self._selection = selection
+        self.selection = selection
         self._rows: NDArray[np.intp] | None = None
         self._rows_of: NDArray[np.uint32] | None = None
+        self._laid_out: dict[str, tuple[Common, Rows, BatchLayout]] = {}
+        self._written: dict[str, tuple[Batch, bytes]] = {}
 
     def encode(self, batch: Batch, sent_at_us: int) -> bytes:
-        """The door's ``ForecastBatch`` for what of a batch was asked for."""
-        layout, asked = batch.layout, self._selection
+        """The door's ``ForecastBatch`` for what of a batch was asked for.
+
+        A batch that was written for one consumer is the same bytes for the next, `sent_at_us` of
+        the first included.
+        """
+        written = self._written.get(batch.node_id)
+        if written is not None and written[0] is batch:
+            return written[1]
+        layout, asked = batch.layout, self.selection
         kept = [q for q in asked.quantities if q in layout.quantities]
-        columns = [layout.quantities.index(q) for q in kept]
-        rows = self._rows_wanted(batch)
-        values = batch.values if rows is None else batch.values[rows]
-        if columns != list(range(len(layout.quantities))):
-            values = values[:, columns]
-        values = _at_quantiles(values, layout.quantiles, asked.quantiles)
-        if Quantity.DRAIN in kept and layout.step_us != US_PER_MS:
+        chosen = self._rows_wanted(batch)
+        values = _of(batch.values, chosen)
+        series = [self._series(values, layout, quantity) for quantity in kept]
+        message = self._layout_for(batch, chosen, kept).write(sent_at_us, batch.origin_us, series)
+        self._written[batch.node_id] = batch, message
+        return message
+
+    def _series(
+        self, values: NDArray[np.float32], layout: Layout, quantity: Quantity
+    ) -> NDArray[np.float32]:
+        column = values[:, layout.quantities.index(quantity)]
+        column = _at_quantiles(column, layout.quantiles, self.selection.quantiles)
+        if quantity is Quantity.DRAIN and layout.step_us != US_PER_MS:
             # The contract has bytes per millisecond, the door bytes per step.
-            values = values.copy()
-            values[:, kept.index(Quantity.DRAIN)] *= layout.step_us / US_PER_MS
-        limited = _of(batch.limited, rows)
-        present = np.ones((len(values), len(kept)), np.bool_)
-        if Quantity.QUEUE_LIMIT in kept:
-            present[:, kept.index(Quantity.QUEUE_LIMIT)] = limited
-        return forecast_batch(
-            Common(
-                batch.node_id,
-                sent_at_us,
-                asked.quantiles or layout.quantiles,
-                batch.origin_us,
-                layout.start_us,
-                layout.step_us,
-                batch.model,
-                tuple(CODE_OF[q] for q in kept),
-            ),
-            Columns(
-                _of(batch.rnti, rows),
-                _of(batch.drb, rows),
-                _of(batch.source, rows),
-                _of(batch.fallback, rows),
-                values,
-                present,
-            ),
+            return column * np.float32(layout.step_us / US_PER_MS)
+        return column
+
+    def _layout_for(
+        self, batch: Batch, chosen: NDArray[np.intp] | None, kept: list[Quantity]
+    ) -> BatchLayout:
+        layout = batch.layout
+        quantiles = self.selection.quantiles or layout.quantiles
+        common = Common(
+            batch.node_id,
+            quantiles,
+            layout.start_us,
+            layout.step_us,
+            batch.model,
+            tuple(CODE_OF[q] for q in kept),
+            layout.points * len(quantiles),
         )
+        rnti = _of(batch.rnti, chosen)
+        present = np.ones((len(rnti), len(kept)), np.bool_)
+        if Quantity.QUEUE_LIMIT in kept:
+            present[:, kept.index(Quantity.QUEUE_LIMIT)] = _of(batch.limited, chosen)
+        rows = Rows(
+            rnti,
+            _of(batch.drb, chosen),
+            _of(batch.source, chosen),
+            _of(batch.fallback, chosen),
+            present,
+        )
+        laid_out = self._laid_out.get(batch.node_id)
+        if laid_out is None or not _same(laid_out, common, rows):
+            laid_out = common, rows, BatchLayout(common, rows)
+            self._laid_out[batch.node_id] = laid_out
+        return laid_out[2]
 
     def _rows_wanted(self, batch: Batch) -> NDArray[np.intp] | None:
         """Rows of the bearers asked for; None for all."""
-        wanted = self._selection.bearers
+        wanted = self.selection.bearers
         if not wanted:
             return None
         # The array is the same object as long as the bearers are the same.
@@ -129,6 +151,21 @@ class Encoder:
             found = [row for row, pair in enumerate(pairs) if pair in wanted]
             self._rows, self._rows_of = np.array(found, np.intp), batch.rnti
         return self._rows
+
+
+def _same(laid_out: tuple[Common, Rows, BatchLayout], common: Common, rows: Rows) -> bool:
+    """Whether a batch has the layout of an earlier one: mostly by arrays being the same object."""
+    before = laid_out[1]
+    return laid_out[0] == common and all(
+        old is new or np.array_equal(old, new)
+        for old, new in (
+            (before.rnti, rows.rnti),
+            (before.drb, rows.drb),
+            (before.source, rows.source),
+            (before.fallback, rows.fallback),
+            (before.present, rows.present),
+        )
+    )
 
 
 def _of(array: NDArray[Scalar], rows: NDArray[np.intp] | None) -> NDArray[Scalar]:

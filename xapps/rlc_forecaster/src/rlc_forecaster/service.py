@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
@@ -33,6 +34,7 @@ class ForecasterService:
         """Predict answers with forecasts whose sample came within `oldest_s`."""
         self._hub = hub
         self._oldest_s = oldest_s
+        self._encoders: WeakValueDictionary[Selection, Encoder] = WeakValueDictionary()
 
     def handlers(self) -> grpc.GenericRpcHandler:
         """The procedures of the proto."""
@@ -50,7 +52,7 @@ class ForecasterService:
     ) -> AsyncIterator[bytes]:
         """Forecasts as they are made; see the proto."""
         selection = await self._selection(request, context)
-        encoder = Encoder(selection)
+        encoder = self._encoder(selection)
         with self._hub.mailbox() as mailbox:
             async for batch in mailbox.batches():
                 if selection.wants(batch):
@@ -73,7 +75,11 @@ class ForecasterService:
                 f"the newest sample of {newest.node_id} came {age_s:.1f} s ago; at most"
                 f" {self._oldest_s:g} s are forecast from",
             )
-        return Encoder(selection).encode(newest, now_us())
+        return self._encoder(selection).encode(newest, now_us())
+
+    def _encoder(self, selection: Selection) -> Encoder:
+        """Streams that ask for the same get the same bytes, written once."""
+        return self._encoders.setdefault(selection, Encoder(selection))
 
     async def _selection(self, request: pb.ForecastRequest, context: Context) -> Selection:
         try:
