@@ -53,6 +53,42 @@ def test_rates_are_per_millisecond_across_a_gap() -> None:
     assert samples.features[0, ARRIVED] == 3000
 
 
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["report", "others", "limit", "mac", "forget"]), st.booleans()),
+        max_size=30,
+    )
+)
+def test_the_same_slots_given_again_are_only_a_short_way(steps: list[tuple[str, bool]]) -> None:
+    """Whether `slots` is the array of the last report or an equal one, and whoever else reports."""
+    same, others = slots(3, 0, 70), slots(1, 3)
+    short, plain = FeatureExtractor(), FeatureExtractor()
+    for k, (what, much_later) in enumerate(steps):
+        at_us = 1_000 * (k + 1) + (300_000 * k if much_later else 0)
+        for extractor, given_slots in ((short, same), (plain, same.copy())):
+            match what:
+                case "limit":
+                    extractor.note_limit(given_slots[:2], [k, float("nan")], at_us)
+                case "mac":
+                    extractor.note_mac(given_slots[1:], [k % 29, 1], [k, 2], at_us)
+                case "forget":
+                    extractor.forget(slots(0))
+        if what not in ("report", "others"):
+            continue
+        asked = same if what == "report" else others
+        report = rows(*((100 * k + row, 7_000 * k * row) for row in range(len(asked))))
+        try:
+            expected = plain.extract(asked.copy(), report, at_us)
+        except ContractError:
+            with pytest.raises(ContractError):
+                short.extract(asked, report, at_us)
+            continue
+        got = short.extract(asked, report, at_us)
+        report["txpdu_bytes"] = 0
+        for name in ("features", "fresh", "told"):
+            np.testing.assert_array_equal(getattr(got, name), getattr(expected, name))
+
+
 @given(start=st.integers(0, 2**32 - 1), drained=st.integers(0, 1_000_000))
 def test_a_wrap_of_the_counter_is_not_seen(start: int, drained: int) -> None:
     extractor = FeatureExtractor()

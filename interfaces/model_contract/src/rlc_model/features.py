@@ -91,7 +91,9 @@ def rlc_features(
         ``(N, F)`` features, those of :data:`CONTEXT` 0, and ``(N,)`` fresh as in
         :class:`Samples`.
     """
-    elapsed_ms = np.where(seen, now.at_us - before.at_us, 1000) / 1000.0
+    elapsed_ms = (now.at_us - before.at_us) / 1000.0
+    if np.count_nonzero(seen) < len(seen):
+        elapsed_ms = np.where(seen, elapsed_ms, 1.0)
     # Unsigned subtraction is right across one wrap of the 32-bit counter.
     drained = (now.pdu_bytes - before.pdu_bytes).astype(np.float64)
     drained_rate = drained / elapsed_ms
@@ -112,8 +114,29 @@ def rlc_features(
     return features, fresh
 
 
+@dataclass(frozen=True, slots=True)
+class _Context:
+    """What others told of the bearers of a report.
+
+    Attributes:
+        values: ``(B, 3)``, columns as :data:`CONTEXT`.
+        told: ``(B, 3)`` whether it was.
+        until_us: For reports later than this it has to be looked up again.
+    """
+
+    values: NDArray[np.float32]
+    told: NDArray[np.bool_]
+    until_us: int
+
+
 class FeatureExtractor:
-    """Carries what the last reports of each bearer said; rows are the caller's bearer slots."""
+    """Carries what the last reports of each bearer said; rows are the caller's bearer slots.
+
+    Reports name the same bearers millisecond after millisecond. While the caller gives the same
+    array of slots, unchanged, what the last report said goes straight into the next sample, and
+    what was told by others is looked up when something new was told: half the time of going by
+    slot each time.
+    """
 
     def __init__(self, capacity: int = 64) -> None:
         self._seen = np.zeros(capacity, dtype=np.bool_)
@@ -124,6 +147,10 @@ class FeatureExtractor:
         self._checked: np.dtype[np.void] | None = None
         self._limit = Told(capacity, 1)
         self._mac = Told(capacity, 2)
+        self._taken_for = np.empty(0, np.intp)
+        self._taken = self._by_slot(self._taken_for)
+        self._taken_seen = np.empty(0, np.bool_)
+        self._context: _Context | None = None
 
     @property
     def capacity(self) -> int:
@@ -132,6 +159,7 @@ class FeatureExtractor:
 
     def forget(self, slots: NDArray[np.intp]) -> None:
         """Frees slots, so that the next report in them counts as the first."""
+        self._lay_down()
         known = slots[slots < self.capacity]
         self._seen[known] = False
         self._limit.forget(known)
@@ -151,6 +179,7 @@ class FeatureExtractor:
         """
         values = _column("limit_bytes", limit_bytes, len(slots), _U32_MAX, nan_is_none=True)
         self._make_room(slots)
+        self._context = None
         self._limit.note(slots, values[:, None], at_us)
 
     def note_mac(
@@ -175,6 +204,7 @@ class FeatureExtractor:
             axis=1,
         )
         self._make_room(slots)
+        self._context = None
         self._mac.note(slots, pair, at_us)
 
     def extract(self, slots: NDArray[np.intp], report: NDArray[np.void], at_us: int) -> Samples:
@@ -193,33 +223,51 @@ class FeatureExtractor:
             self._checked = report.dtype
         if len(slots) != len(report):
             raise ContractError("report", f"has {len(report)} rows for {len(slots)} slots")
-        try:
-            seen = self._seen[slots]
-        except IndexError:
-            self._make_room(slots)
-            seen = self._seen[slots]
-        before = Levels(self._at_us[slots], self._pdu_bytes[slots], self._occupancy[slots])
+        if slots is not self._taken_for:
+            self._take_up(slots)
+        before, seen = self._taken, self._taken_seen
         if at_us <= self._newest_us and bool((seen & (before.at_us >= at_us)).any()):
             raise ContractError("report.tstamp", f"{at_us} is not after the bearer's last report")
         self._newest_us = max(self._newest_us, at_us)
         # One time for all rows.
         now = levels_of(report, np.asarray(at_us, np.int64))
         features, fresh = rlc_features(report, before, now, seen)
-        told = np.zeros((len(slots), len(CONTEXT)), np.bool_)
-        if self._limit.lately(at_us):
-            limit, limit_told = self._limit.before(slots, at_us)
-            features[:, 6:7] = limit
-            told[:, 0] = limit_told
-        if self._mac.lately(at_us):
-            mac, mac_told = self._mac.before(slots, at_us)
-            features[:, 7:9] = mac
-            told[:, 1:] = mac_told[:, None]
+        context = self._context
+        if context is None or at_us > context.until_us:
+            self._context = context = self._look_up(slots, at_us)
+        features[:, len(FEATURES) - len(CONTEXT) :] = context.values
+        self._taken = now
+        if before.at_us.ndim:
+            self._taken_seen = np.ones(len(slots), np.bool_)
+        return Samples(features, fresh, context.told)
 
-        self._seen[slots] = True
-        self._at_us[slots] = at_us
-        self._pdu_bytes[slots] = now.pdu_bytes
-        self._occupancy[slots] = now.occupancy
-        return Samples(features, fresh, told)
+    def _look_up(self, slots: NDArray[np.intp], at_us: int) -> _Context:
+        limit, limit_told, limit_until_us = self._limit.before(slots, at_us)
+        mac, mac_told, mac_until_us = self._mac.before(slots, at_us)
+        told = np.stack([limit_told, mac_told, mac_told], axis=1)
+        until_us = min(limit_until_us, mac_until_us)
+        return _Context(np.concatenate([limit, mac], axis=1), told, until_us)
+
+    def _by_slot(self, slots: NDArray[np.intp]) -> Levels:
+        return Levels(self._at_us[slots], self._pdu_bytes[slots], self._occupancy[slots])
+
+    def _take_up(self, slots: NDArray[np.intp]) -> None:
+        self._lay_down()
+        self._make_room(slots)
+        self._taken = self._by_slot(slots)
+        self._taken_seen = self._seen[slots]
+        self._taken_for = slots
+
+    def _lay_down(self) -> None:
+        slots, taken = self._taken_for, self._taken
+        self._seen[slots] = self._taken_seen
+        self._at_us[slots] = taken.at_us
+        self._pdu_bytes[slots] = taken.pdu_bytes
+        self._occupancy[slots] = taken.occupancy
+        self._taken_for = np.empty(0, np.intp)
+        self._taken = self._by_slot(self._taken_for)
+        self._taken_seen = np.empty(0, np.bool_)
+        self._context = None
 
     def _make_room(self, slots: NDArray[np.intp]) -> None:
         if not len(slots) or int(slots.max()) < self.capacity:
@@ -251,7 +299,7 @@ def levels_of(report: NDArray[np.void], at_us: NDArray[np.int64]) -> Levels:
     """What of RLC reports the reports after them are compared with."""
     return Levels(
         at_us,
-        report["txpdu_bytes"].astype(np.uint32, copy=False),
+        report["txpdu_bytes"].astype(np.uint32),
         report["txbuf_occ_bytes"].astype(np.int64),
     )
 

@@ -12,6 +12,7 @@ HOLD_US: Final = 250_000
 subscription reports, and a margin. Shorter would blank the feature between two such reports."""
 
 _NEVER: Final = np.iinfo(np.int64).min // 2
+_EVER: Final = int(np.iinfo(np.int64).max)
 
 
 class Told:
@@ -41,26 +42,29 @@ class Told:
         self._at_us[0, slots] = at_us
         self._newest_us = max(self._newest_us, at_us)
 
-    def lately(self, at_us: int) -> bool:
-        """Whether any slot was told anything that :meth:`before` might still answer with."""
-        return self._newest_us >= at_us - HOLD_US
-
     def before(
         self, slots: NDArray[np.intp], at_us: int
-    ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-        """The newest ``(B, width)`` values told before `at_us`, and which rows have some.
+    ) -> tuple[NDArray[np.float32], NDArray[np.bool_], int]:
+        """The newest ``(B, width)`` values told before `at_us`, which rows have some, and until
+        when that stays so if nothing is told meanwhile.
 
         Rows told nothing within :data:`HOLD_US` are 0.
         """
+        if self._newest_us < at_us - HOLD_US:
+            width = self._values.shape[2]
+            return np.zeros((len(slots), width), np.float32), np.zeros(len(slots), np.bool_), _EVER
         if at_us > self._newest_us:
             # Nobody was told anything of this instant or later: the newest of all will do.
-            there = self._at_us[0, slots] >= at_us - HOLD_US
-            return np.where(there[:, None], self._values[0, slots], np.float32(0)), there
+            told_us = self._at_us[0, slots]
+            there = told_us >= at_us - HOLD_US
+            until_us = int(told_us.min(where=there, initial=_EVER - HOLD_US)) + HOLD_US
+            return np.where(there[:, None], self._values[0, slots], np.float32(0)), there, until_us
         older = (self._at_us[0, slots] >= at_us).astype(np.intp)
         # When RLC reports lag by several periods the older value is not old enough either. It is
         # taken all the same: a blank would look like a bearer without MCS.
         there = self._at_us[older, slots] >= at_us - HOLD_US
-        return np.where(there[:, None], self._values[older, slots], np.float32(0)), there
+        values = np.where(there[:, None], self._values[older, slots], np.float32(0))
+        return values, there, at_us
 
     def forget(self, slots: NDArray[np.intp]) -> None:
         """Frees slots."""
