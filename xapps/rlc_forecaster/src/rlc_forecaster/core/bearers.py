@@ -42,6 +42,13 @@ class Rows:
     def __len__(self) -> int:
         return len(self.slots)
 
+    def slots_of(self, rows: Index) -> Index:
+        """Slots of some of the rows, as a slice where that can be."""
+        if isinstance(rows, slice) and isinstance(self.index, slice):
+            first = self.index.start
+            return slice(first + rows.start, first + rows.stop)
+        return self.slots[rows]
+
 
 class BearerSlots:
     """Gives each (RNTI, DRB) a slot and takes it back when the bearer is gone.
@@ -146,6 +153,18 @@ class BearerSlots:
             new_slots,
             returned,
         )
+
+
+def end_of(index: Index) -> int:
+    """One more than the highest slot."""
+    if isinstance(index, slice):
+        return int(index.stop)
+    return int(index.max()) + 1 if len(index) else 0
+
+
+def slots_in(index: Index) -> NDArray[np.intp]:
+    """``(N,)`` the slots themselves."""
+    return np.arange(index.start, index.stop) if isinstance(index, slice) else index
 
 
 def _index(slots: NDArray[np.intp]) -> Index:

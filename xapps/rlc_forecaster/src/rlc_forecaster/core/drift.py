@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 RANGE_WEIGHT: Final = 0.001
-"""Weight of the newest report: a second of memory at 1 ms."""
+"""Weight of the newest report looked at: a second of memory at 1 ms, some with many bearers."""
 RANGE_MARGIN: Final = 0.05
 """Part of the range that a sample may be outside of it: the training part had no more luck."""
 TOLERANCE: Final = 0.1
@@ -47,7 +47,8 @@ class Drift:
 
     def see(self, features: NDArray[np.float32]) -> None:
         """Takes in ``(B, F)`` samples."""
-        share = ((features < self._low) | (features > self._high)).mean(axis=0)
+        outside = (features < self._low) | (features > self._high)
+        share = np.add.reduce(outside, axis=0, dtype=np.float64) / len(features)
         self._outside += RANGE_WEIGHT * (share - self._outside)
 
     def learn(self, model_loss: float, persistence_loss: float) -> None:

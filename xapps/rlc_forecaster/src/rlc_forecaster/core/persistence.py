@@ -34,7 +34,7 @@ class Persistence:
 
     def learn(
         self,
-        slots: NDArray[np.intp],
+        slots: Index,
         point: int,
         actual: NDArray[np.float32],
         last: NDArray[np.float32],
@@ -42,7 +42,7 @@ class Persistence:
         """Holds what it would have said at a point against what came.
 
         Args:
-            slots: ``(N,)``.
+            slots: N of them.
             point: The horizon point.
             actual: ``(N, quantity)``; NaN where it is not known.
             last: ``(N, quantity)`` values at the origin.
@@ -55,9 +55,7 @@ class Persistence:
         put_in_order(said)
         return said
 
-    def said_at(
-        self, slots: NDArray[np.intp], point: int, last: NDArray[np.float32]
-    ) -> NDArray[np.float32]:
+    def said_at(self, slots: Index, point: int, last: NDArray[np.float32]) -> NDArray[np.float32]:
         """``(N, quantity, Q)`` what it says at a point, from ``(N, quantity)`` last values."""
         said: NDArray[np.float32] = last[..., None] + self._tracker.offset_at(slots, point)
         put_in_order(said)

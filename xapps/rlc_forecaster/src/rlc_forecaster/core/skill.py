@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rlc_forecaster.core.bearers import grown
+from rlc_forecaster.core.bearers import Index, end_of, grown, slots_in
 from rlc_forecaster.core.forecast import Layout
 
 WEIGHT: Final = 0.005
@@ -46,8 +46,9 @@ def pinball_loss(
         levels: ``(Q,)``.
     """
     difference = actual[..., None] - forecast
-    loss: NDArray[np.float32] = np.maximum(levels * difference, (levels - 1) * difference).mean(-1)
-    return loss
+    loss = np.maximum(levels * difference, (levels - 1) * difference)
+    total: NDArray[np.float32] = np.add.reduce(loss, axis=-1)
+    return total / np.float32(len(levels))
 
 
 class Skill:
@@ -74,7 +75,7 @@ class Skill:
 
     def learn(
         self,
-        slots: NDArray[np.intp],
+        slots: Index,
         point: int,
         actual: NDArray[np.float32],
         model: NDArray[np.float32],
@@ -87,14 +88,9 @@ class Skill:
         Returns:
             Mean loss of the model and of persistence on the first quantity.
         """
-        self._make_room(int(slots.max()) + 1)
-        losses = np.stack(
-            [
-                pinball_loss(actual, model, self._levels),
-                pinball_loss(actual, persistence, self._levels),
-            ],
-            axis=-1,
-        )
+        self._make_room(end_of(slots))
+        both = np.stack([model, persistence], axis=2)
+        losses = pinball_loss(actual[:, :, None], both, self._levels)
         known = ~np.isnan(actual)
         count = known.sum(axis=0)
         mean = np.where(known[..., None], losses, 0).sum(axis=0) / np.maximum(count, 1)[:, None]
@@ -110,7 +106,7 @@ class Skill:
 
     def set_aside(self, slots: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Whether persistence is to be served instead of the model, per row."""
-        self._make_room(int(slots.max()) + 1 if len(slots) else 0)
+        self._make_room(end_of(slots))
         return self._set_aside[slots]
 
     def by_point(self) -> NDArray[np.float64]:
@@ -122,7 +118,7 @@ class Skill:
 
     def _decide(
         self,
-        slots: NDArray[np.intp],
+        slots: Index,
         model: NDArray[np.float32],
         persistence: NDArray[np.float32],
     ) -> None:
@@ -136,8 +132,9 @@ class Skill:
         if changed.any():
             self.fallbacks += int(lost.sum())
             self.returns += int(back.sum())
-            self._set_aside[slots[changed]] ^= True
-            self._outcomes[slots[changed]] = 0
+            changed_slots = slots_in(slots)[changed]
+            self._set_aside[changed_slots] ^= True
+            self._outcomes[changed_slots] = 0
 
     def _make_room(self, rows: int) -> None:
         self._bearer_loss = grown(self._bearer_loss, rows)

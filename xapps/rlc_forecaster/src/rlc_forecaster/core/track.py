@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rlc_model import FEATURES, Quantity, Samples
 
-from rlc_forecaster.core.bearers import Rows
+from rlc_forecaster.core.bearers import Index, Rows, slots_in
 from rlc_forecaster.core.carried import CarriedState
 from rlc_forecaster.core.coverage import Coverage
 from rlc_forecaster.core.drift import Drift
@@ -150,15 +150,14 @@ class Track:
         if said is None:
             return
         self._history.record(said)
+        checked = self._history.check(sample.rows, sample.at_us)
+        if checked is None or not len(checked.levels):
+            return
         if self.drift is not None:
             self.drift.see(sample.samples.features)
-        checked = self._history.check(sample.rows, sample.at_us)
-        if checked is not None and len(checked.rows):
-            self._learn(sample.rows.slots[checked.rows], checked, self._actual(sample, said))
+        self._learn(sample.rows.slots_of(checked.rows), checked, self._actual(sample, said))
 
-    def _learn(
-        self, slots: NDArray[np.intp], checked: Checked, levels: NDArray[np.float32]
-    ) -> None:
+    def _learn(self, slots: Index, checked: Checked, levels: NDArray[np.float32]) -> None:
         actual, point = levels[checked.rows], checked.point
         if self.teaches_persistence:
             persistence = self.persistence.learn(slots, point, actual, checked.levels)
@@ -174,8 +173,8 @@ class Track:
         if not told.any():
             return
         if not told.all():
-            slots, actual, model = slots[told], actual[told], model[told]
-            persistence = persistence[told]
+            slots, actual = slots_in(slots)[told], actual[told]
+            model, persistence = model[told], persistence[told]
         losses = self.skill.learn(slots, point, actual, model, persistence)
         if self.drift is not None:
             self.drift.learn(*losses)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rlc_model.calibration import tracked
 
-from rlc_forecaster.core.bearers import Index, grown
+from rlc_forecaster.core.bearers import Index, end_of, grown
 from rlc_forecaster.core.forecast import Layout
 
 POOL_EVERY: Final = 64
@@ -52,9 +52,9 @@ class QuantileTracker:
         self._make_room(rows)
         return self._offset[index]
 
-    def offset_at(self, slots: NDArray[np.intp], point: int) -> NDArray[np.float32]:
-        """``(N, quantity, Q)`` at one point."""
-        self._make_room(int(slots.max()) + 1 if len(slots) else 0)
+    def offset_at(self, slots: Index, point: int) -> NDArray[np.float32]:
+        """``(N, quantity, Q)`` at one point; to be read, not to be written to."""
+        self._make_room(end_of(slots))
         return self._offset[slots, :, point]
 
     def forget(self, slots: NDArray[np.intp]) -> None:
@@ -64,7 +64,7 @@ class QuantileTracker:
 
     def learn(
         self,
-        slots: NDArray[np.intp],
+        slots: Index,
         point: int,
         actual: NDArray[np.float32],
         said: NDArray[np.float32],
@@ -72,14 +72,14 @@ class QuantileTracker:
         """Takes in outcomes at a point.
 
         Args:
-            slots: ``(N,)``.
+            slots: N of them.
             point: The horizon point.
             actual: ``(N, quantity)``; NaN where it is not known.
             said: ``(N, quantity, Q)`` what was said, offset included.
         """
-        if not len(slots):
+        if not len(actual):
             return
-        self._make_room(int(slots.max()) + 1)
+        self._make_room(end_of(slots))
         error = actual[..., None] - said
         middle = error.shape[-1] // 2
         # The offset as near as it is remembered.
@@ -100,7 +100,7 @@ class QuantileTracker:
         if self._learned % POOL_EVERY == 0:
             self._pool(slots)
 
-    def _pool(self, slots: NDArray[np.intp]) -> None:
+    def _pool(self, slots: Index) -> None:
         """Takes the mean of these bearers into what a new one begins with."""
         begun = self._begun[slots]
         count = begun.sum(axis=0)
