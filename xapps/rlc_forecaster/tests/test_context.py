@@ -10,7 +10,7 @@ import pytest
 from ric.metrics import GatewayMetrics
 from ric.sm import mac, rlc, tc
 from ric.testing import FakeRic, ran_function
-from rlc_forecaster.context import ContextFeed, limits_of
+from rlc_forecaster.context import ContextFeed
 from rlc_forecaster.core import Forecaster
 from rlc_reports import Reports
 
@@ -24,10 +24,16 @@ class Told(Forecaster):
     def __init__(self) -> None:
         super().__init__(NODE)
         self.told: list[Any] = []
+        self.limits: list[Any] = []
 
     def note_mac(self, rnti: Any, mcs: Any, tbs_bytes: Any, at_us: int) -> None:
         super().note_mac(rnti, mcs, tbs_bytes, at_us)
         self.told.append((rnti.tolist(), list(mcs), list(tbs_bytes), at_us))
+
+    def note_limits(self, rnti: Any, drb: Any, limit_bytes: Any, at_us: int) -> None:
+        super().note_limits(rnti, drb, limit_bytes, at_us)
+        if len(rnti):
+            self.limits.append((rnti.tolist(), drb.tolist(), limit_bytes.tolist()))
 
 
 async def test_mac_reports_reach_the_engine_and_odd_numbers_do_not(report: Reports) -> None:
@@ -63,19 +69,56 @@ async def test_a_node_without_mac_or_tc_is_done_without() -> None:
     assert not ric.subscriptions
 
 
-def test_limits_are_those_of_pacers_that_have_one() -> None:
-    def status(ue: dict[str, int], pacer: dict[str, int]) -> dict[str, Any]:
-        return {"bearer": {"ue": ue, "drb": 2}, "pacer": pacer}
+def pipeline_status(*bearers: tuple[dict[str, int], int | None]) -> bytes:
+    """Of each bearer its UE and the limit of its pacer; all are DRB 2."""
+    return tc.encode(
+        "indication",
+        {
+            "pipeline_status": [
+                {
+                    "bearer": {"ue": ue, "drb": 2},
+                    "revision": 1,
+                    "name": "bdp_only",
+                    "safe": False,
+                    "lease_left_ms": None,
+                    "head_of_line_age_us": 0,
+                    "queues": [],
+                    "pacer": {
+                        "drain_kbps": 0,
+                        "rlc_occupancy_bytes": 0,
+                        "forwarded_bytes": 0,
+                        "limit_bytes": limit_bytes,
+                    },
+                    "ingress_packets": 0,
+                    "ingress_bytes": 0,
+                    "dropped_packets": 0,
+                }
+                for ue, limit_bytes in bearers
+            ]
+        },
+    )
 
-    message = {
-        "pipeline_status": [
-            status({"rnti": 17}, {"limit_bytes": 30_000}),
-            status({"rnti": 18}, {}),
-            status({"ran_ue_id": 5}, {"limit_bytes": 1}),
-        ]
-    }
-    assert limits_of(message) == [(17, 2, 30_000)]
-    assert limits_of({"events": []}) == []
+
+@pytest.mark.skipif(not tc.available(), reason="the E2SM-TC codec is not installed")
+async def test_limits_are_those_of_pacers_that_have_one(report: Reports) -> None:
+    ric = FakeRic()
+    fake = ric.add_node(NODE, ran_function(rlc.OID), ran_function(tc.V1_OID))
+    engine, metrics = Told(), GatewayMetrics()
+    engine.on_report(report({17: (1, 0), 18: (1, 0)}), AT_US)
+    async with asyncio.timeout(10), ric.client() as gateway:
+        feed = ContextFeed(gateway, metrics, fake.node, engine, 10)
+        task = asyncio.create_task(feed.follow_limits())
+        while not ric.subscriptions:
+            await asyncio.sleep(0.005)
+        fake.report(tc.V1_OID, b"garbage")
+        fake.report(tc.V1_OID, tc.encode("indication", {"events": []}))
+        told = ({"rnti": 17}, 30_000), ({"rnti": 18}, None), ({"gnb_cu_ue_f1ap_id": 17}, 1)
+        fake.report(tc.V1_OID, pipeline_status(*told))
+        while not engine.limits:
+            await asyncio.sleep(0.005)
+        task.cancel()
+    assert engine.limits == [([17], [2], [30_000])]
+    assert metrics.indication_stats(NODE, tc.V1_OID).bad == 1
 
 
 @pytest.mark.skipif(not tc.available(), reason="the E2SM-TC codec is not installed")

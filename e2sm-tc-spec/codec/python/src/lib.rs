@@ -2,6 +2,7 @@
 //! face.
 
 use e2sm_tc::json::{self, CodecError as Refusal};
+use e2sm_tc::v1::{self, IndicationMessage, UeId};
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -75,6 +76,26 @@ fn validate(py: Python<'_>, kind: &str, value: &str) -> PyResult<()> {
     validated().map_err(|refusal| refuse(py, &refusal))
 }
 
+/// RNTI, DRB and limit of each bearer of a pipeline status whose pacer has one, as columns.
+#[pyfunction]
+fn pacer_limits(py: Python<'_>, data: &[u8]) -> PyResult<(Vec<u16>, Vec<u16>, Vec<u32>)> {
+    let message: IndicationMessage =
+        v1::decode(data).map_err(|error| refuse(py, &Refusal::Decode(error)))?;
+    let IndicationMessage::PipelineStatus(bearers) = message else {
+        return Ok(Default::default());
+    };
+    let mut columns = (Vec::new(), Vec::new(), Vec::new());
+    for status in bearers {
+        if let (UeId::Rnti(rnti), Some(limit_bytes)) = (status.bearer.ue, status.pacer.limit_bytes)
+        {
+            columns.0.push(rnti);
+            columns.1.push(u16::from(status.bearer.drb));
+            columns.2.push(limit_bytes);
+        }
+    }
+    Ok(columns)
+}
+
 /// A `CodecError` about an element, not raised.
 #[pyfunction(name = "codec_error")]
 fn new_codec_error<'py>(py: Python<'py>, message: &str, element: &str) -> Bound<'py, PyAny> {
@@ -90,5 +111,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(encode, module)?)?;
     module.add_function(wrap_pyfunction!(decode, module)?)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;
+    module.add_function(wrap_pyfunction!(pacer_limits, module)?)?;
     module.add_function(wrap_pyfunction!(new_codec_error, module)?)
 }

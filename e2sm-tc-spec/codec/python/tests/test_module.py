@@ -1,6 +1,8 @@
 """What the Python module adds to the codec: types, exceptions, validation."""
 
 import copy
+import json
+from pathlib import Path
 from typing import Any
 
 import e2sm_tc
@@ -152,3 +154,22 @@ def test_other_messages_are_validated_too():
     assert refused.value.element == "threshold.above"
     with pytest.raises(e2sm_tc.CodecError, match="style"):
         e2sm_tc.validate("control-header", {"style": 0, "correlation_id": 1})
+
+
+def test_pacer_limits_are_those_of_the_decoded_status():
+    vectors = Path(__file__).parents[3] / "vectors" / "v1.jsonl"
+    messages = [json.loads(line) for line in vectors.read_text().splitlines()]
+    indications = [v for v in messages if v["kind"] == "indication"]
+    found = 0
+    for vector in indications:
+        expected = [
+            (s["bearer"]["ue"]["rnti"], s["bearer"]["drb"], s["pacer"]["limit_bytes"])
+            for s in vector["value"].get("pipeline_status", [])
+            if "rnti" in s["bearer"]["ue"] and s["pacer"]["limit_bytes"] is not None
+        ]
+        columns = e2sm_tc.pacer_limits(bytes.fromhex(vector["hex"]))
+        assert list(zip(*columns, strict=True)) == expected
+        found += len(expected)
+    assert found
+    with pytest.raises(e2sm_tc.CodecError):
+        e2sm_tc.pacer_limits(b"\xff")

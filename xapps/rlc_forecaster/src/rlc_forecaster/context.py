@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import structlog
@@ -63,8 +63,8 @@ class ContextFeed:
         self.engine.note_mac(kept["rnti"], kept["dl_mcs1"], kept["dl_curr_tbs"], table.tstamp_us)
 
     def _take_limits(self, indication: Indication) -> None:
-        told = np.array(limits_of(tc.decode("indication", indication.message)), np.int64)
-        rnti, drb, limit = told.reshape(-1, 3).T
+        columns = tc.pacer_limits(indication.message)
+        rnti, drb, limit = (np.array(column, np.int64) for column in columns)
         self.engine.note_limits(rnti, drb, limit, indication.collected_at_us)
 
     async def _follow(
@@ -89,14 +89,3 @@ class ContextFeed:
         except (SubscriptionRefused, RanFunctionUnknown) as error:
             # Forecasts are worse without, not impossible.
             _log.warning("done without", node=node, oid=oid, error=str(error))
-
-
-def limits_of(message: Mapping[str, Any]) -> list[tuple[int, int, int]]:
-    """(RNTI, DRB, bytes) of each bearer of a pipeline status whose pacer has a limit."""
-    told = []
-    for status in message.get("pipeline_status", ()):
-        rnti = status["bearer"]["ue"].get("rnti")
-        limit = status["pacer"].get("limit_bytes")
-        if rnti is not None and limit is not None:
-            told.append((rnti, status["bearer"]["drb"], limit))
-    return told

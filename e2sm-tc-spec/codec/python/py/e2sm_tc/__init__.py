@@ -20,6 +20,7 @@ __all__ = [
     "ValidationError",
     "decode",
     "encode",
+    "pacer_limits",
     "validate",
     "validate_pipeline",
 ]
@@ -61,6 +62,18 @@ def decode(kind: Kind, data: bytes, encoding: Encoding = "v1") -> Any:
         CodecError: the bytes are no such message; says where and what was expected.
     """
     return json.loads(_native.decode(encoding, kind, bytes(data)))
+
+
+def pacer_limits(data: bytes) -> tuple[list[int], list[int], list[int]]:
+    """Of a v1 indication of pipeline status the RNTI, DRB identity and limit in bytes of each
+    bearer whose pacer has a limit; empty for other indications and for UEs without RNTI.
+
+    For those who read nothing else, many times a second: a tenth of what :func:`decode` takes.
+
+    Raises:
+        CodecError: the bytes are no indication; says where and what was expected.
+    """
+    return _native.pacer_limits(bytes(data))
 
 
 def validate(kind: Kind, value: Mapping[str, Any] | str) -> None:

@@ -37,6 +37,8 @@ class _Codec(Protocol):
 
     def decode(self, kind: str, data: bytes, encoding: str = ...) -> Any: ...
 
+    def pacer_limits(self, data: bytes) -> tuple[list[int], list[int], list[int]]: ...
+
 
 @functools.cache
 def _codec() -> _Codec:
@@ -75,6 +77,18 @@ def decode(kind: Kind, data: bytes, encoding: Encoding = "v1") -> Any:
         return codec.decode(kind, data, encoding)
     except codec.CodecError as error:
         raise _as_service_model_error(kind, encoding, error) from error
+
+
+def pacer_limits(data: bytes) -> tuple[list[int], list[int], list[int]]:
+    """RNTI, DRB identity and limit in bytes of each bearer of a pipeline status that has a limit.
+
+    Empty for other indications; raises as `encode` does.
+    """
+    codec = _codec()
+    try:
+        return codec.pacer_limits(data)
+    except codec.CodecError as error:
+        raise _as_service_model_error("indication", "v1", error) from error
 
 
 def _as_service_model_error(kind: str, encoding: str, error: Exception) -> ServiceModelError:
