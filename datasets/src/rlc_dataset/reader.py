@@ -79,9 +79,13 @@ class Run:
             )
         return table
 
-    def arrays(self, *, allow_gaps: bool = False) -> RunArrays:
-        """The run as features, masks and targets; raises as :meth:`table`."""
-        return table_arrays(self.table(allow_gaps=allow_gaps), str(self.path))
+    def arrays(self, *, allow_gaps: bool = False, context_us: int = 1) -> RunArrays:
+        """The run as features, masks and targets; raises as :meth:`table`.
+
+        `context_us` is that of :func:`rlc_model.run_arrays`.
+        """
+        table = self.table(allow_gaps=allow_gaps)
+        return table_arrays(table, str(self.path), context_us=context_us)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +152,10 @@ class Dataset:
         )
 
 
-def table_arrays(table: pa.Table, file: str = "") -> RunArrays:
+def table_arrays(table: pa.Table, file: str = "", *, context_us: int = 1) -> RunArrays:
     """A checked table of one run as features, masks and targets, through the model contract.
+
+    `context_us` is that of :func:`rlc_model.run_arrays`.
 
     Raises:
         DatasetError: The rows are no run.
@@ -175,7 +181,7 @@ def table_arrays(table: pa.Table, file: str = "") -> RunArrays:
         for begin, end in pairwise(edges)
     ]
     try:
-        return run_arrays(series, period_us=PERIOD_US)
+        return run_arrays(series, period_us=PERIOD_US, context_us=context_us)
     except ContractError as error:
         raise DatasetError(str(error), file=file) from error
 

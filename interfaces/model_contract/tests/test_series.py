@@ -48,19 +48,25 @@ def series(
     rows=st.integers(1, 60),
     gaps=st.sampled_from([0.0, 0.1, 0.6]),
     told=st.sampled_from([0.0, 0.2, 0.9]),
-    late=st.booleans(),
+    context=st.tuples(st.sampled_from([1, 3, 20]), st.booleans()),
 )
 def test_training_sees_what_serving_sees(
-    seed: int, rows: int, gaps: float, told: float, late: bool
+    seed: int, rows: int, gaps: float, told: float, context: tuple[int, bool]
 ) -> None:
     """Whether MAC and TC reports come before or after the RLC report of their instant."""
+    context_ms, late = context
     rng = np.random.default_rng(seed)
     all_series = [series(rng, ue, rows, gaps=gaps, told=told) for ue in (17, 18)]
-    run = run_arrays(all_series)
+    run = run_arrays(all_series, context_us=1_000 * context_ms)
     extractor = FeatureExtractor(capacity=1)
     for slot, one in enumerate(all_series):
         at = np.array([slot], np.intp)
+        due_us = START_US
         for row, at_us in enumerate(one.at_us.tolist()):
+            told_now = row == 0 or at_us >= due_us
+            if told_now:
+                since_us = at_us - int(one.at_us[0])
+                due_us = at_us + 1_000 * context_ms - since_us % (1_000 * context_ms)
 
             def note(at=at, one=one, row=row, at_us=at_us) -> None:  # type: ignore[no-untyped-def]
                 extractor.note_limit(at, one.limit_bytes[row : row + 1], at_us)
@@ -69,10 +75,10 @@ def test_training_sees_what_serving_sees(
                         at, one.mcs[row : row + 1], one.tbs_bytes[row : row + 1], at_us
                     )
 
-            if not late:
+            if told_now and not late:
                 note()
             samples = extractor.extract(at, one.report[row : row + 1], at_us)
-            if late:
+            if told_now and late:
                 note()
             t = (at_us - run.start_us) // run.period_us
             assert run.present[t, slot]

@@ -37,8 +37,9 @@ def run_directory(tmp_path: Path) -> RunDirectory:
     directory.write("curve.json", {"curve": [[1.0, 0.9], [0.8, 0.7]], "best_epoch": 1})
     directory.write("verdict.json", {"promoted": True})
     axes, shape = layout(), settings.network
-    graph = lstm_step(no_weights(shape, int(np.prod(axes.shape))), shape, axes, none(axes.shape))
     scaler = MinMaxScaler.of([0.0] * 9, [1.0] * 9)
+    weights = no_weights(shape, int(np.prod(axes.shape)))
+    graph = lstm_step(weights, shape, axes, scaler, none(axes.shape))
     made = Candidate(
         "lstm", graph, state_size(shape), 10, scaler, axes, Comparison(10_000, 0.0, 0.0), []
     )

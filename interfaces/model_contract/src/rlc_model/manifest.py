@@ -48,11 +48,16 @@ class Horizon(_Part):
 
 
 class TrainingData(_Part):
-    """What the model learned from."""
+    """What the model learned from, and how often it was told what.
+
+    ``samplePeriodUs`` is that of RLC reports, ``contextPeriodUs`` that of the reports on queue
+    limit, MCS and transport block.
+    """
 
     description: str
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     sample_period_us: Annotated[int, Field(ge=1)] = 1000
+    context_period_us: Annotated[int, Field(ge=1)] = 20_000
 
 
 class BaselineMetric(_Part):

@@ -112,8 +112,16 @@ def report_array(columns: Mapping[str, NDArray[np.generic]]) -> NDArray[np.void]
     return report
 
 
-def run_arrays(series: list[BearerSeries], *, period_us: int = 1_000) -> RunArrays:
+def run_arrays(
+    series: list[BearerSeries], *, period_us: int = 1_000, context_us: int = 1
+) -> RunArrays:
     """Puts the bearers of a run on one grid.
+
+    Args:
+        series: The bearers.
+        period_us: Of the grid.
+        context_us: Period of the reports that tell limit, MCS and block size where it is longer
+            than that of the rows: features know of them once in so long. Targets know all.
 
     Raises:
         ContractError: No bearer, a bearer without reports, times that do not grow or are off the
@@ -137,7 +145,9 @@ def run_arrays(series: list[BearerSeries], *, period_us: int = 1_000) -> RunArra
     limits = np.full((steps, bearers), np.nan, np.float32)
     for column, one in enumerate(series):
         rows = _rows(one, start_us, period_us)
-        features[rows, column], fresh[rows, column], told[rows, column] = bearer_features(one)
+        features[rows, column], fresh[rows, column], told[rows, column] = bearer_features(
+            one, context_us
+        )
         present[rows, column] = True
         limits[rows, column] = one.limit_bytes
     occupancy, drain = (
@@ -163,16 +173,21 @@ def run_arrays(series: list[BearerSeries], *, period_us: int = 1_000) -> RunArra
 
 
 def bearer_features(
-    series: BearerSeries,
+    series: BearerSeries, context_us: int = 1
 ) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_]]:
-    """``(N, F)`` features, ``(N,)`` fresh and ``(N, 3)`` told of one bearer's reports."""
+    """``(N, F)`` features, ``(N,)`` fresh and ``(N, 3)`` told of one bearer's reports.
+
+    `context_us` is as in :func:`run_arrays`.
+    """
     levels = levels_of(series.report, series.at_us)
     before = Levels(*(np.concatenate([a[:1], a[:-1]]) for a in _parts(levels)))
     seen = np.ones(len(series.at_us), np.bool_)
     seen[0] = False
     features, fresh = rlc_features(series.report, before, levels, seen)
-    limit_row = _last_told(~np.isnan(series.limit_bytes), series.at_us)
-    mac_row = _last_told(~np.isnan(series.mcs), series.at_us)
+    period = (series.at_us - series.at_us[0]) // context_us
+    heard = np.diff(period, prepend=-1) > 0
+    limit_row = _last_told(heard & ~np.isnan(series.limit_bytes), series.at_us)
+    mac_row = _last_told(heard & ~np.isnan(series.mcs), series.at_us)
     limit_told, mac_told = limit_row >= 0, mac_row >= 0
     features[limit_told, 6] = series.limit_bytes[limit_row[limit_told]]
     features[mac_told, 7] = series.mcs[mac_row[mac_told]]

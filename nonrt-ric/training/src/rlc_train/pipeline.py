@@ -19,7 +19,7 @@ from rlc_train.export.linear_graph import linear_step
 from rlc_train.export.lstm_graph import lstm_step
 from rlc_train.export.runner import ServedForecaster, StepRunner, measure
 from rlc_train.horizon import Layout
-from rlc_train.lstm.shape import NetworkShape, state_size
+from rlc_train.lstm.shape import INSIDE, NetworkShape, state_size
 from rlc_train.series import Series, labels
 from rlc_train.settings import Settings
 from rlc_train.splits import Part, Split, split
@@ -52,14 +52,15 @@ def measured_t_m_us(settings: Settings) -> float:
     quantities, points = len(settings.quantities), settings.horizon.points
     layout = Layout(tuple(settings.quantities), 1_000, 1_000, points, tuple(settings.quantiles))
     outputs = quantities * points * len(settings.quantiles)
-    graph = lstm_step(no_weights(shape, outputs), shape, layout, conformal.none(layout.shape))
+    ones = MinMaxScaler.of([0.0] * len(FEATURES), [1.0] * len(FEATURES))
+    none = conformal.none(layout.shape)
+    graph = lstm_step(no_weights(shape, outputs), shape, layout, ones, none)
     return measure(StepRunner(graph, state_size(shape)), batches=(1,))[0].median_us
 
 
 def no_weights(shape: NetworkShape, outputs: int) -> dict[str, list[NDArray[np.float32]]]:
     """Weights of zero, in the shapes of a network: enough to measure its time."""
-    inside = 2 * len(FEATURES)
-    weights, width = {}, inside
+    weights, width = {}, INSIDE
     for layer in range(shape.layers):
         weights[f"lstm_{layer}"] = [
             np.zeros((width, 4 * shape.units), np.float32),
@@ -67,7 +68,7 @@ def no_weights(shape: NetworkShape, outputs: int) -> dict[str, list[NDArray[np.f
             np.zeros(4 * shape.units, np.float32),
         ]
         width = shape.units
-    head = np.zeros((width + inside, outputs), np.float32)
+    head = np.zeros((width + INSIDE, outputs), np.float32)
     return weights | {"head": [head, np.zeros(outputs, np.float32)]}
 
 

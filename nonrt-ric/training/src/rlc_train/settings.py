@@ -55,6 +55,10 @@ class Settings(_Section):
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 1
     quantities: list[Quantity] = [Quantity.OCCUPANCY, Quantity.DRAIN, Quantity.QUEUE_LIMIT]
     quantiles: list[float] = list(DEFAULT_QUANTILES)
+    context_period_ms: Annotated[
+        int,
+        Field(ge=1, le=100, description="How often the forecaster is told limit, MCS and TBS, ms."),
+    ] = 20
     horizon: HorizonSettings = HorizonSettings()
     split: SplitSettings = SplitSettings()
     network: NetworkShape = NetworkShape()
@@ -62,6 +66,11 @@ class Settings(_Section):
     baselines: list[str] = list(BASELINES)
     origins: Annotated[int, Field(ge=100, description="Origins per split of a back-test.")] = 20_000
     gate_horizons_us: list[int] = [11_000, 30_000]
+
+    @property
+    def context_us(self) -> int:
+        """`context_period_ms`, µs."""
+        return 1_000 * self.context_period_ms
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

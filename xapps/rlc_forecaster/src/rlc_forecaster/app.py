@@ -27,6 +27,8 @@ READINESS_PERIOD_S = 0.25
 KEEP_NEWEST = 32
 """RLC reports held, at the gateway and again here, when the machine stalls: enough to lose none
 in a hiccup, and few enough for a forecaster that cannot keep up not to fall ever further behind."""
+CONTEXT_PERIOD_MS = 20
+"""How often limit, MCS and block size are asked for without a model that says so."""
 
 
 class ForecasterApp:
@@ -80,13 +82,9 @@ class ForecasterApp:
         self._engines[node.id] = engine
         try:
             async with asyncio.TaskGroup() as tasks:
-                if settings.context_period_ms:
+                if context_ms := self._context_period_ms():
                     feed = ContextFeed(
-                        self._app.gateway,
-                        self._app.metrics,
-                        node,
-                        engine,
-                        settings.context_period_ms,
+                        self._app.gateway, self._app.metrics, node, engine, context_ms
                     )
                     tasks.create_task(feed.follow_mac(), name=f"{node.id} mac")
                     tasks.create_task(feed.follow_limits(), name=f"{node.id} limits")
@@ -94,6 +92,12 @@ class ForecasterApp:
         finally:
             del self._engines[node.id]
             self.hub.forget(node.id)
+
+    def _context_period_ms(self) -> int:
+        told = self._app.settings.context_period_ms
+        if told is not None:
+            return told
+        return CONTEXT_PERIOD_MS if self._model is None else self._model.context_period_ms
 
     async def _follow_rlc(self, node: Node, engine: Forecaster) -> None:
         trigger = rlc.event_trigger(self._app.settings.period_ms)

@@ -84,6 +84,12 @@ class OnnxStep:
         return self._layout
 
     @property
+    def context_period_ms(self) -> int:
+        """How often it was told limit, MCS and block size in training, ms; 1 to 100."""
+        period_us = self._manifest.training_data.context_period_us
+        return min(max(1, round(period_us / 1_000)), 100)
+
+    @property
     def state_size(self) -> int:
         """Floats of state per bearer."""
         return self._manifest.state_size

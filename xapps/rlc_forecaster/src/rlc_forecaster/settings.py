@@ -105,12 +105,13 @@ class ForecasterSettings(XAppSettings):
     period_ms: Annotated[int, Field(ge=1, le=10)] = Field(
         default=1, description="Period of the RLC reports asked for, ms (1, 2, 5 or 10)."
     )
-    context_period_ms: Annotated[int, Field(ge=0, le=100)] = Field(
-        default=20,
+    context_period_ms: Annotated[int, Field(ge=0, le=100)] | None = Field(
+        default=None,
         description="Period of the MAC reports (MCS, transport block) and of the TC pipeline"
         " status (queue limit) asked for, ms; 0 asks for none. They are features of the model, and"
-        " the queue limit is forecast only where it is told. Values are held for 250 ms. A"
-        " pipeline status costs 5 µs of CPU per bearer: with 1000 of them ask for 50 ms or more.",
+        " the queue limit is forecast only where it is told. By default as in the model's training,"
+        " 20 without a model. Values are held for 250 ms. A pipeline status costs 5 µs of CPU per"
+        " bearer: with 1000 of them ask for 50 ms or more.",
     )
     model_max_age_h: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
         default=None,

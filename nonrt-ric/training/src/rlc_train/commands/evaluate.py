@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     for name in names:
         if name not in BASELINES:
             raise TrainError("--baselines", f"{name!r}; expected of {', '.join(BASELINES)}")
-    series, sha256 = corpus.load(arguments.data or Path(data["path"]))
+    series, sha256 = corpus.load(arguments.data or Path(data["path"]), settings.context_us)
     if sha256 != data["sha256"]:
         raise TrainError(
             "--data", f"has SHA-256 {sha256[:12]}…; the run is of {data['sha256'][:12]}…"

@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
             t_rd_us=settings.horizon.t_rd_us,
             t_rc_us=settings.horizon.t_rc_us,
         )
-        series, sha256 = corpus.load(arguments.data)
+        series, sha256 = corpus.load(arguments.data, settings.context_us)
         parts = pipeline.split_corpus(series, settings, layout)
         model = paper.PaperLstm(shape)
         with bars() as shown:

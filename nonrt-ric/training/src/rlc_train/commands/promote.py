@@ -66,7 +66,11 @@ def run(arguments: argparse.Namespace) -> int:
     baselines = {
         n: x for n, x in held.items() if n != kind and x.pinball.shape == held[kind].pinball.shape
     }
-    training = TrainingData(description=Path(data["path"]).name, sha256=data["sha256"])
+    training = TrainingData(
+        description=Path(data["path"]).name,
+        sha256=data["sha256"],
+        context_period_us=settings.context_us,
+    )
     manifest = candidate.manifest(
         settings.name,
         settings.version,

@@ -27,7 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings, data = directory.settings(), directory.read("data.json")
     kind = arguments.candidate or best(directory.losses(), directory.candidates())
     layout = settings.layout(data["t_m_us"])
-    series, _ = corpus.load(arguments.data or Path(data["path"]))
+    series, _ = corpus.load(arguments.data or Path(data["path"]), settings.context_us)
     parts = pipeline.split_corpus(series, settings, layout)
     held = parts.unseen or parts.test
     spread = held[:: max(1, len(held) // EXAMPLES)][:EXAMPLES]

@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     changes = {} if arguments.epochs is None else {"fit": {"epochs": arguments.epochs}}
     settings = load_settings(arguments.settings, arguments.preset, **changes)
     backend.tensorflow()
-    series, sha256 = corpus.load(arguments.data)
+    series, sha256 = corpus.load(arguments.data, settings.context_us)
     directory = RunDirectory(arguments.run)
     t_m_us = told_t_m_us(directory, settings)
     layout = settings.layout(t_m_us)
@@ -102,7 +102,7 @@ def export(trained: Trained, settings: Settings, parts: Split, layout: Layout) -
     weights = layer_weights(trained.model)
 
     def make(correction: conformal.Correction) -> bytes:
-        return lstm_step(weights, trained.shape, layout, correction)
+        return lstm_step(weights, trained.shape, layout, trained.scaler, correction)
 
     def reference(correction: conformal.Correction) -> Reference:
         return keras_reference(trained.model, correction)

@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not 0 < arguments.deadline_s < float("inf"):
         raise TrainError("--deadline-s", f"{arguments.deadline_s}; expected more than 0")
     settings = load_settings(arguments.settings, arguments.preset)
-    series, sha256 = corpus.load(arguments.data)
+    series, sha256 = corpus.load(arguments.data, settings.context_us)
     # Time does not depend on the labels' offset by more than a grid step; trials share one.
     layout = settings.layout(pipeline.measured_t_m_us(settings))
     parts = pipeline.split_corpus(series, settings, layout)

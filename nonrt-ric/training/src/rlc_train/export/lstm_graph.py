@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from rlc_model import FEATURES
+from rlc_model import FEATURES, MinMaxScaler
 
 from rlc_train.conformal import Correction
 from rlc_train.export.graph import StepGraph, moving_mean
 from rlc_train.horizon import Layout
-from rlc_train.lstm.shape import LEAST_DEVIATION, MEAN_WEIGHT, Z_LIMIT, NetworkShape, state_size
+from rlc_train.lstm.shape import (
+    BYTES,
+    LEAST_DEVIATION,
+    LEVEL_GAIN,
+    LIMIT,
+    MEAN_WEIGHT,
+    OCCUPANCY,
+    TAPPED,
+    TAPS,
+    Z_LIMIT,
+    NetworkShape,
+    bytes_per_occupancy,
+    state_size,
+)
 
 Weights = dict[str, list[NDArray[np.float32]]]
 """Per layer: ``lstm_0…`` kernel (in, 4U), recurrent kernel (U, 4U) and bias (4U,), gates in Keras'
@@ -17,16 +30,26 @@ order i, f, c, o; ``head`` kernel and bias."""
 
 
 def lstm_step(
-    weights: Weights, shape: NetworkShape, layout: Layout, correction: Correction
+    weights: Weights,
+    shape: NetworkShape,
+    layout: Layout,
+    scaler: MinMaxScaler,
+    correction: Correction,
 ) -> bytes:
     """The ONNX model; the conformal correction is folded into the head."""
-    features = len(FEATURES)
+    features, columns = len(FEATURES), len(TAPPED)
     graph = StepGraph(layout, state_size(shape))
     cells = [f"{part}_{layer}" for layer in range(shape.layers) for part in ("hidden", "cell")]
     graph.split(
         "state",
-        [features, features, *[shape.units] * len(cells)],
-        ["mean_before", "deviation_before", *(f"{cell}_before" for cell in cells)],
+        [features, features, columns, (TAPS - 1) * columns, *[shape.units] * len(cells)],
+        [
+            "mean_before",
+            "deviation_before",
+            "oldest",
+            "later",
+            *(f"{cell}_before" for cell in cells),
+        ],
     )
     graph.constant("mean_weight", MEAN_WEIGHT)
     graph.constant("least", LEAST_DEVIATION)
@@ -39,8 +62,13 @@ def lstm_step(
     graph.constant("z_low", -Z_LIMIT)
     graph.constant("z_high", Z_LIMIT)
     graph.add("Clip", ["relative_all", "z_low", "z_high"], "relative")
-    inside = graph.add("Concat", ["sample", "relative"], "inside", axis=1)
-    flow, after = inside, [mean, deviation]
+    graph.constant("zero", 0)
+    graph.constant("one", 1)
+    views = [_levels(graph), "relative", *_in_one_unit(graph, scaler), "oldest", "later"]
+    inside = graph.add("Concat", views, "inside", axis=1)
+    graph.constant("tapped", TAPPED, np.int64)
+    graph.add("Gather", ["relative", "tapped"], "newest", axis=1)
+    flow, after = inside, [mean, deviation, "later", "newest"]
     for layer in range(shape.layers):
         flow, cell = _cell(graph, layer, flow, weights[f"lstm_{layer}"], shape.units)
         after += [flow, cell]
@@ -58,6 +86,37 @@ def lstm_step(
     graph.add("Mul", ["answer", "answer_size"], "forecast")
     graph.add("Concat", after, "next_state", axis=1)
     return graph.to_bytes()
+
+
+def _levels(graph: StepGraph) -> str:
+    """Levels on a logarithmic scale."""
+    graph.constant("level_gain", LEVEL_GAIN)
+    graph.constant("level_top", np.log1p(LEVEL_GAIN))
+    graph.add("Max", ["sample", "zero"], "sample_above")
+    graph.add("Mul", ["sample_above", "level_gain"], "sample_gained")
+    graph.add("Add", ["sample_gained", "one"], "sample_from_one")
+    graph.add("Log", ["sample_from_one"], "sample_log")
+    return graph.add("Div", ["sample_log", "level_top"], "levels")
+
+
+def _in_one_unit(graph: StepGraph, scaler: MinMaxScaler) -> list[str]:
+    """Bytes in deviations of the occupancy, and the room below the limit."""
+    graph.constant("bytes_columns", BYTES, np.int64)
+    graph.constant("bytes_factors", bytes_per_occupancy(scaler))
+    graph.constant("occupancy_column", [OCCUPANCY], np.int64)
+    graph.constant("limit_ratio_column", [BYTES.index(LIMIT)], np.int64)
+    graph.constant("occupancy_ratio_column", [BYTES.index(OCCUPANCY)], np.int64)
+    graph.add("Gather", ["sample", "bytes_columns"], "bytes_scaled", axis=1)
+    graph.add("Mul", ["bytes_scaled", "bytes_factors"], "bytes_levels")
+    graph.add("Gather", ["size", "occupancy_column"], "occupancy_size", axis=1)
+    graph.add("Div", ["bytes_levels", "occupancy_size"], "bytes_ratio")
+    graph.add("Gather", ["bytes_ratio", "limit_ratio_column"], "limit_ratio", axis=1)
+    graph.add("Gather", ["bytes_ratio", "occupancy_ratio_column"], "occupancy_ratio", axis=1)
+    graph.add("Sub", ["limit_ratio", "occupancy_ratio"], "room_all")
+    graph.add("Clip", ["room_all", "z_low", "z_high"], "room")
+    graph.add("Max", ["bytes_ratio", "zero"], "bytes_above")
+    graph.add("Add", ["bytes_above", "one"], "bytes_from_one")
+    return [graph.add("Log", ["bytes_from_one"], "bytes_log"), "room"]
 
 
 def corrected_head(

@@ -15,7 +15,7 @@ from rlc_model import FEATURES, MinMaxScaler
 
 from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout
-from rlc_train.lstm.shape import LEAST_DEVIATION, FitSettings
+from rlc_train.lstm.shape import LEAST_SCALE, FitSettings
 from rlc_train.series import labels
 from rlc_train.splits import Part
 
@@ -25,14 +25,14 @@ SCALE_SAMPLES = 256
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One step of training, for L samples of B lanes.
+    """One step of training, for L samples of B lanes; N of the samples have labels.
 
     Attributes:
         samples: ``(B, L, F)`` scaled.
-        actual: ``(B, L, Q, M)`` residuals to the last value, in mean residuals of the quantity;
+        actual: ``(B, N, Q, M)`` residuals to the last value, in mean residuals of the quantity;
             0 where unknown.
-        known: ``(B, L, Q, M)`` 1 where there is a label that counts.
-        size: ``(B, L, Q)`` the bearer's own scale, in mean residuals of the quantity.
+        known: ``(B, N, Q, M)`` 1 where there is a label that counts.
+        size: ``(B, N, Q)`` the bearer's own scale, in mean residuals of the quantity.
         keep: ``(B, 1)`` 0 where the lane's state starts from zero.
     """
 
@@ -125,12 +125,13 @@ class Lanes:
         """The arrays of a batch."""
         steps, layout = self._settings.steps, self._layout
         quantities, points, _ = layout.shape
-        count = len(chunks)
+        count, stride = len(chunks), self._settings.label_stride
+        labelled = -(-steps // stride)
         batch = Batch(
             np.zeros((count, steps, len(FEATURES)), np.float32),
-            np.zeros((count, steps, quantities, points), np.float32),
-            np.zeros((count, steps, quantities, points), np.float32),
-            np.ones((count, steps, quantities), np.float32),
+            np.zeros((count, labelled, quantities, points), np.float32),
+            np.zeros((count, labelled, quantities, points), np.float32),
+            np.ones((count, labelled, quantities), np.float32),
             np.ones((count, 1), np.float32),
         )
         for lane, chunk in enumerate(chunks):
@@ -139,9 +140,10 @@ class Lanes:
             piece, start = chunk
             part = self._parts[piece.part]
             rows = np.arange(start, min(start + steps, piece.stop), dtype=np.intp)
+            samples = part.series.features[rows]
+            batch.samples[lane, : len(rows)] = self._scaler.transform(samples)
+            rows, features = rows[::stride], samples[::stride]
             n = len(rows)
-            features = part.series.features[rows]
-            batch.samples[lane, :n] = self._scaler.transform(features)
             values = labels(part.series, layout, rows, part.stop)
             span = self._scaler.span[layout.columns]
             residual = (values - features[:, layout.columns][:, :, None]) / span[:, None]
@@ -172,12 +174,12 @@ def _own_scale(part: Part, layout: Layout, scaler: MinMaxScaler) -> NDArray[np.f
     ahead = int(layout.ahead[0])
     change = np.abs(rows[ahead:] - rows[:-ahead]) if ahead and len(rows) > ahead else rows[:0]
     if not len(change):
-        return np.full(rows.shape, LEAST_DEVIATION, np.float32)
+        return np.full(rows.shape, LEAST_SCALE, np.float32)
     sums = np.concatenate([np.zeros((1, change.shape[1])), np.cumsum(change, axis=0)])
     last = np.minimum(np.arange(len(rows)) + 1, len(change))
     first = np.maximum(last - SCALE_SAMPLES, 0)
     mean = (sums[last] - sums[first]) / np.maximum(last - first, 1)[:, None]
-    scale: NDArray[np.float32] = (mean / scaler.span[layout.columns] + LEAST_DEVIATION).astype(
+    scale: NDArray[np.float32] = (mean / scaler.span[layout.columns] + LEAST_SCALE).astype(
         np.float32
     )
     return scale

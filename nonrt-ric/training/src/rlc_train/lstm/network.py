@@ -1,9 +1,11 @@
 """The streaming network: samples and state in, forecasts and state out.
 
-Each feature is seen twice: as a level within its range, and as a deviation from its own moving mean
-in units of its own mean deviation, which means the same on a busy and on a quiet bearer. The
-forecast residual is in units of that deviation as well. Between them stand LSTM layers (Hochreiter
-and Schmidhuber 1997, with forget gate).
+Each feature is seen as a level within its range, on a logarithmic scale, and as a deviation from
+its own moving mean in units of its own mean deviation, which means the same on a busy and on a
+quiet bearer; those of queue, drain and arrivals of the last milliseconds as well. All that is
+counted in bytes is also seen in one unit, the deviation of the occupancy, so that it can be added
+up on a bearer of any size. The forecast residual is in units of the deviation too. Between them
+stand LSTM layers (Hochreiter and Schmidhuber 1997, with forget gate).
 """
 
 from __future__ import annotations
@@ -12,14 +14,27 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rlc_model import FEATURES
+from rlc_model import FEATURES, MinMaxScaler
 
 from rlc_train.horizon import Layout
 from rlc_train.lstm.backend import keras
-from rlc_train.lstm.shape import LEAST_DEVIATION, MEAN_WEIGHT, Z_LIMIT, NetworkShape, state_size
+from rlc_train.lstm.shape import (
+    BYTES,
+    LEAST_DEVIATION,
+    LEVEL_GAIN,
+    LIMIT,
+    MEAN_WEIGHT,
+    OCCUPANCY,
+    TAPPED,
+    TAPS,
+    Z_LIMIT,
+    NetworkShape,
+    bytes_per_occupancy,
+    state_size,
+)
 
 
-def build(shape: NetworkShape, layout: Layout, seed: int) -> Any:
+def build(shape: NetworkShape, layout: Layout, scaler: MinMaxScaler, seed: int) -> Any:
     """A Keras model ``[(B, L, F) samples, (B, S) state] → [(B, L, Q, M, K), (B, S)]``.
 
     Samples are scaled to [0, 1]; answers are residuals to the last value in spans of the quantity.
@@ -27,18 +42,22 @@ def build(shape: NetworkShape, layout: Layout, seed: int) -> Any:
     """
     k = keras()
     k.utils.set_random_seed(seed)
-    features = len(FEATURES)
+    features, taps = len(FEATURES), TAPS * len(TAPPED)
     sample = k.Input((None, features), name="sample")
     state = k.Input((state_size(shape),), name="state")
     ops = k.ops
     mean, deviation = _moments_layer()(name="moments")(
         sample, state[:, :features], state[:, features : 2 * features]
     )
-    relative = ops.clip((sample - mean) / (deviation + LEAST_DEVIATION), -Z_LIMIT, Z_LIMIT)
-    inside = ops.concatenate([sample, relative], axis=-1)
+    size = deviation + LEAST_DEVIATION
+    relative = ops.clip((sample - mean) / size, -Z_LIMIT, Z_LIMIT)
+    earlier, kept = _taps(ops, relative, state[:, 2 * features : 2 * features + taps])
+    inside = ops.concatenate(
+        [_levels(ops, sample), relative, *_in_one_unit(ops, sample, size, scaler), earlier], axis=-1
+    )
     flow = inside
-    states = [mean[:, -1], deviation[:, -1]]
-    at = 2 * features
+    states = [mean[:, -1], deviation[:, -1], kept]
+    at = 2 * features + taps
     for layer in range(shape.layers):
         initial = [state[:, at + i * shape.units : at + (i + 1) * shape.units] for i in (0, 1)]
         at += 2 * shape.units
@@ -49,12 +68,54 @@ def build(shape: NetworkShape, layout: Layout, seed: int) -> Any:
         if shape.dropout:
             flow = k.layers.Dropout(shape.dropout, seed=seed + layer, name=f"dropout_{layer}")(flow)
     head = k.layers.Dense(int(np.prod(layout.shape)), name="head", kernel_initializer="zeros")
-    answer = head(ops.concatenate([flow, inside], axis=-1))
     quantities, points, quantiles = layout.shape
-    answer = k.layers.Reshape((-1, quantities, points, quantiles), name="axes")(answer)
-    size = ops.take(deviation, layout.columns, axis=-1) + LEAST_DEVIATION
-    forecast = answer * ops.expand_dims(size, (-2, -1))
+    axes = k.layers.Reshape((-1, quantities, points, quantiles), name="axes")
+    answer = axes(head(ops.concatenate([flow, inside], axis=-1)))
+    unit = ops.take(size, layout.columns, axis=-1)
+    forecast = answer * ops.expand_dims(unit, (-2, -1))
     return k.Model([sample, state], [forecast, ops.concatenate(states, axis=-1)], name="step")
+
+
+def before_head(model: Any) -> Any:
+    """The model without its head: ``[samples, state] → [(B, L, ·) seen by the head, (B, L, F)
+    deviations, (B, S)]``. Training forecasts from some samples only."""
+    k = keras()
+    seen = model.get_layer("head").input
+    _, deviation = model.get_layer("moments").output
+    return k.Model(model.inputs, [seen, deviation, model.outputs[1]], name="before_head")
+
+
+def at_head(model: Any, layout: Layout, seen: Any, deviation: Any) -> Any:
+    """``(B, N, Q, M, K)`` forecasts from what :func:`before_head` gives, or from parts of it."""
+    ops = keras().ops
+    answer = model.get_layer("axes")(model.get_layer("head")(seen))
+    unit = ops.take(deviation, layout.columns, axis=-1) + LEAST_DEVIATION
+    return answer * ops.expand_dims(unit, (-2, -1))
+
+
+def _levels(ops: Any, sample: Any) -> Any:
+    """``(B, L, F)`` levels on a logarithmic scale, 0 to 1 within the range."""
+    return ops.log(1.0 + ops.maximum(sample, 0.0) * LEVEL_GAIN) / float(np.log1p(LEVEL_GAIN))
+
+
+def _in_one_unit(ops: Any, sample: Any, size: Any, scaler: MinMaxScaler) -> tuple[Any, Any]:
+    """What is counted in bytes, and the room below the limit, in deviations of the occupancy."""
+    unit = size[..., OCCUPANCY : OCCUPANCY + 1]
+    ratio = ops.take(sample, BYTES, axis=-1) * bytes_per_occupancy(scaler) / unit
+    room = ratio[..., BYTES.index(LIMIT)] - ratio[..., BYTES.index(OCCUPANCY)]
+    return (
+        ops.log(1.0 + ops.maximum(ratio, 0.0)),
+        ops.clip(room, -Z_LIMIT, Z_LIMIT)[..., None],
+    )
+
+
+def _taps(ops: Any, relative: Any, before: Any) -> tuple[Any, Any]:
+    """``(B, L, TAPS·C)`` what was seen before each sample, oldest first, and what is carried on."""
+    columns = len(TAPPED)
+    newest = ops.take(relative, TAPPED, axis=-1)
+    line = ops.concatenate([ops.reshape(before, (-1, TAPS, columns)), newest], axis=1)
+    earlier = ops.concatenate([line[:, TAPS - k : -k] for k in range(TAPS, 0, -1)], axis=-1)
+    return earlier, ops.reshape(line[:, -TAPS:], (-1, TAPS * columns))
 
 
 def _moments_layer() -> Any:
