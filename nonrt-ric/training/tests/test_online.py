@@ -30,6 +30,25 @@ def test_wrong_quantiles_come_to_cover_what_they_say() -> None:
     assert found.interval_deviation().max() < 0.03
 
 
+def test_each_point_meets_every_slot_of_a_tdd_pattern() -> None:
+    """In one slot of five much is uncertain, in the others little; no point knows one kind only."""
+    rng = np.random.default_rng(2)
+    rows = 16_000
+    spread = np.where(np.arange(rows) % 5 == 2, 3_000.0, 30.0)
+    levels = 50_000 + spread[:, None] * rng.standard_normal((rows, 2))
+    one = series(levels=levels)
+    axes = layout(points=20)
+    said = np.broadcast_to(
+        50_000 + np.array([-100.0, 0.0, 100.0], np.float32), (rows, *axes.shape)
+    ).astype(np.float32)
+    origins = np.arange(6_000, 15_900, dtype=np.intp)
+    corrected = track(one, axes, said, origins)
+    actual = labels(one, axes, origins)[..., None]
+    below, up_to = (actual < corrected).mean(axis=0), (actual <= corrected).mean(axis=0)
+    assert Calibration(axes.levels, below, up_to).deviation().max() < 0.07
+    assert np.abs(below.mean(axis=(0, 1)) - axes.levels).max() < 0.01
+
+
 def test_a_change_for_good_does_not_blow_the_offsets_up() -> None:
     """An offset learned for hours is wrong all at once, and shrinks instead of feeding itself."""
     levels = np.full((8_000, 2), 50_000.0)

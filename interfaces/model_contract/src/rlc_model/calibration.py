@@ -11,6 +11,7 @@ once.
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import numpy as np
@@ -23,6 +24,23 @@ SIZE_WEIGHT: Final = 0.02
 FARTHEST: Final = 20.0
 """Bound of θ in mean errors: what an error of any distribution seen here stays within. Without it
 a bearer that stood still for hours would take as long to come back."""
+_SLOT_PERIODS: Final = 30
+"""Periods of TDD patterns, in samples of 1 ms, divide this or its double: 0.5 to 10 ms (38.331
+dl-UL-TransmissionPeriodicity)."""
+
+
+def round_length(points: int) -> int:
+    """After how many outcomes the points of a forecast are held against outcomes in the same order.
+
+    One point is checked at an outcome, the next one at the next: turn t of a round is that of point
+    ``t mod points``. With a round of 20 each of 20 points would meet the same slot of a TDD pattern
+    of 5 ms for ever, one an empty uplink slot and the other a full downlink slot. So a round has no
+    divisor in common with such patterns.
+    """
+    length = points
+    while math.gcd(length, _SLOT_PERIODS) > 1:
+        length += 1
+    return length
 
 
 def tracked(

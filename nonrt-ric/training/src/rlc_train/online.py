@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from rlc_model.calibration import tracked
+from rlc_model.calibration import round_length, tracked
 
 from rlc_train.horizon import Layout
 from rlc_train.series import Series, label_rows
@@ -77,9 +77,10 @@ def _due(series: Series, layout: Layout, stop: int) -> list[tuple[int, int]]:
     """At each row the ``(origin, point)`` whose time has come and whose turn it is; −1 for none."""
     rows, known = label_rows(series, layout, np.arange(stop, dtype=np.intp))
     due = [(-1, -1)] * stop
+    length = round_length(layout.points)
     for point in range(layout.points):
         mine = known[:, point] & (rows[:, point] < stop)
-        mine &= rows[:, point] % layout.points == point
+        mine &= rows[:, point] % length % layout.points == point
         told = np.flatnonzero(mine)
         for origin, at in zip(told.tolist(), rows[told, point].tolist(), strict=True):
             due[at] = (origin, point)

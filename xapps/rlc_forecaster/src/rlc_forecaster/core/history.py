@@ -15,14 +15,16 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+from rlc_model.calibration import round_length
 
 from rlc_forecaster.core.bearers import Index, Rows, grown
 from rlc_forecaster.core.forecast import Layout
 
 ROWS_A_REPORT: Final = 64
 """Bearers checked per report, on average."""
-LONGEST_WAIT: Final = 4
-"""Most reports to a check; one check must not make the next report late."""
+LONGEST_WAIT: Final = 3
+"""Reports to a check of many bearers; one check must not make the next report late. With an even
+number, or five, some slots of a TDD pattern would never be met."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +78,8 @@ class History:
         farthest = layout.horizon_us(layout.points - 1)
         self._ring: list[Said | None] = [None] * (farthest // period_us + 2)
         self._born = np.zeros(0, np.int64)
-        self._next_point = 0
+        self._turns = round_length(layout.points)
+        self._next_turn = 0
         self._round = 0
         self._waited = 0
 
@@ -104,14 +107,14 @@ class History:
 
         None at a report at which nothing is checked, and where nothing was said.
         """
-        wait = min(-(-len(rows) // ROWS_A_REPORT), LONGEST_WAIT)
+        wait = 1 if len(rows) <= ROWS_A_REPORT else LONGEST_WAIT
         self._waited += 1
         if self._waited < wait:
             return None
         self._waited = 0
-        point = self._next_point
-        self._next_point = (point + 1) % self._layout.points
-        if self._next_point == 0:
+        point = self._next_turn % self._layout.points
+        self._next_turn = (self._next_turn + 1) % self._turns
+        if self._next_turn == 0:
             self._round += 1
         tick = self.tick(at_us - self._layout.horizon_us(point))
         said = self._ring[tick % len(self._ring)]
