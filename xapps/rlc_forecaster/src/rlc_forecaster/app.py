@@ -17,6 +17,7 @@ from rlc_model import ContractError
 from rlc_forecaster.context import ContextFeed
 from rlc_forecaster.core import Forecaster, Layout
 from rlc_forecaster.hub import Hub
+from rlc_forecaster.indications import take_rlc
 from rlc_forecaster.metrics import ForecasterCollector, ModelStatus, Timings
 from rlc_forecaster.model_source import ModelChange, ModelSource
 from rlc_forecaster.onnx_step import OnnxStep
@@ -111,8 +112,7 @@ class ForecasterApp:
     def _on_rlc(self, engine: Forecaster, message: bytes) -> None:
         began_ns = time.perf_counter_ns()
         try:
-            table = rlc.decode(message)
-            batch = engine.on_report(table.records, table.tstamp_us)
+            batch = take_rlc(engine, message)
         except (ServiceModelError, ContractError) as error:
             self._app.metrics.count_bad_message(engine.node_id, rlc.OID)
             self._app.log.warning("RLC report refused", node=engine.node_id, error=str(error))

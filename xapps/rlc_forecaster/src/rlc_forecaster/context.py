@@ -7,7 +7,6 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
 import structlog
 from ric import Node
 from ric.e2 import E2Gateway, Indication
@@ -15,15 +14,14 @@ from ric.errors import RanFunctionUnknown, ServiceModelError, SubscriptionRefuse
 from ric.metrics import GatewayMetrics
 from ric.sm import MAC_OID, TC_V1_OID, mac, tc
 from rlc_model import ContractError
-from rlc_model.features import MCS_MAX
 
 from rlc_forecaster.core import Forecaster
+from rlc_forecaster.indications import take_limits, take_mac
 
 _log = structlog.get_logger()
 
 _KEEP_NEWEST: Final = 4
 """Indications held while the forecaster is busy: older ones tell nothing the newest do not."""
-_U32_MAX: Final = 2**32 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +53,10 @@ class ContextFeed:
         )
 
     def _take_mac(self, indication: Indication) -> None:
-        table = mac.decode(indication.message)
-        records = table.records
-        # A number no node should say is left out, as in the data a model learns from.
-        sane = (records["dl_mcs1"] <= MCS_MAX) & (records["dl_curr_tbs"] <= _U32_MAX)
-        kept = records[sane]
-        self.engine.note_mac(kept["rnti"], kept["dl_mcs1"], kept["dl_curr_tbs"], table.tstamp_us)
+        take_mac(self.engine, indication.message)
 
     def _take_limits(self, indication: Indication) -> None:
-        columns = tc.pacer_limits(indication.message)
-        rnti, drb, limit = (np.array(column, np.int64) for column in columns)
-        self.engine.note_limits(rnti, drb, limit, indication.collected_at_us)
+        take_limits(self.engine, indication.message, indication.collected_at_us)
 
     async def _follow(
         self,

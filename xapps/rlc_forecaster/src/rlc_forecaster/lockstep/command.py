@@ -1,0 +1,142 @@
+"""``rlc-forecaster lockstep``: serves a model on standard input and output."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import rlc_model
+from ric.errors import RicError
+from rlc_model import ContractError
+from rlc_model.contract import CHECKSUMS
+from sojourn_interfaces import forecast_pb2 as pb
+
+import rlc_forecaster
+from rlc_forecaster.lockstep.frames import FrameError, Kind, read_frame, write_frame
+from rlc_forecaster.lockstep.session import Session
+from rlc_forecaster.lockstep.step_time import step_time
+from rlc_forecaster.onnx_step import OnnxStep
+from rlc_forecaster.selection import CODE_OF
+
+NAME: Final = "lockstep"
+PROTOCOL: Final = 1
+"""Grows when frames change in a way that a simulator of before would misread."""
+REFUSED: Final = 2
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs the command; 2 for a model that is refused or a frame that is none."""
+    options = _parser().parse_args(arguments)
+    with _claimed_stdout() as out:
+        try:
+            _serve(options, sys.stdin.buffer, out)
+        except BrokenPipeError:
+            # Whoever asked is gone, and with it who would want to know.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
+        except (ContractError, FrameError, RicError) as error:
+            write_frame(out, Kind.ERROR, json.dumps({"error": str(error)}).encode())
+            print(f"rlc-forecaster {NAME}: {error}", file=sys.stderr)
+            return REFUSED
+        except KeyboardInterrupt:
+            return 130
+    return 0
+
+
+def _serve(options: argparse.Namespace, incoming: BinaryIO, out: BinaryIO) -> None:
+    model = OnnxStep.load(options.model)
+    write_frame(out, Kind.HELLO, json.dumps(hello(model, options)).encode())
+    session = Session(model)
+    count = 0
+    while True:
+        frame = read_frame(incoming)
+        if frame is None:
+            return
+        count += 1
+        try:
+            answer = session.answer(frame)
+        except (ContractError, RicError) as error:
+            raise FrameError(f"frame {count}, {frame.kind.name}: {error}") from error
+        if answer is not None:
+            write_frame(out, Kind.FORECASTS, answer)
+            session.learn()
+
+
+def hello(model: OnnxStep, options: argparse.Namespace) -> dict[str, object]:
+    """What a simulator has to know before it sends anything."""
+    layout = model.layout
+    checksums: bytes = (options.model / CHECKSUMS).read_bytes()
+    return {
+        "protocol": PROTOCOL,
+        "model": model.name,
+        "model_sha256": hashlib.sha256(checksums).hexdigest(),
+        "program_sha256": program_sha256(),
+        "horizon": {
+            "start_us": layout.start_us,
+            "step_us": layout.step_us,
+            "points": layout.points,
+        },
+        "quantiles": list(layout.quantiles),
+        "quantities": [pb.Quantity.Name(CODE_OF[q]) for q in layout.quantities],
+        "warm_up_steps": model.warm_up_steps,
+        "t_m": [asdict(step_time(model, n, options.reports)) for n in options.measure],
+    }
+
+
+def program_sha256() -> str:
+    """Digest of the code that decides what is forecast: results of other code are other results."""
+    digest = hashlib.sha256()
+    for package in (rlc_forecaster, rlc_model):
+        root = Path(package.__file__ or "").parent
+        for path in sorted(root.rglob("*.py")):
+            digest.update(path.relative_to(root).as_posix().encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _claimed_stdout() -> BinaryIO:
+    """Standard output for frames alone: whatever else is printed goes to standard error."""
+    frames = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    return frames
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=f"rlc-forecaster {NAME}",
+        description="Forecasts on standard input and output, without clock and gateway: E2"
+        " indications in as frames, a ForecastBatch out after each RLC report. For simulators:"
+        " `gnb-lab reproduce stolidis2024 --model DIR` starts it.",
+    )
+    parser.add_argument(
+        "--model", type=Path, required=True, metavar="DIR", help="model directory of rlc-train"
+    )
+    parser.add_argument(
+        "--measure",
+        type=_positive,
+        nargs="*",
+        default=[1],
+        metavar="BEARERS",
+        help="measure T_m with so many bearers in a report; nothing: do not (default: 1)",
+    )
+    parser.add_argument(
+        "--reports",
+        type=_positive,
+        default=400,
+        metavar="N",
+        help="reports whose median T_m is (default: %(default)s)",
+    )
+    return parser
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if not 1 <= value <= 100_000:
+        raise argparse.ArgumentTypeError(f"{value}; expected 1 to 100000")
+    return value
