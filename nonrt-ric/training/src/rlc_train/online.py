@@ -14,8 +14,9 @@ from rlc_model.calibration import round_length, tracked
 
 from rlc_train.horizon import Layout
 from rlc_train.series import Series, label_rows
+from rlc_train.splits import COMING_IN
 
-CONTEXT_SAMPLES: Final = 3_000
+CONTEXT_SAMPLES: Final = COMING_IN
 """Samples before the first origin over which states and offsets come in: several memories of each.
 A server has them from further back, which changes nothing that can be measured."""
 

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout
 from rlc_train.series import Series
+
+COMING_IN: Final = 3_000
+"""Samples of a held-out series before it is judged. A server warms a bearer's state up before it
+serves the model, and a new bearer's calibration begins with that of the others, of which there are
+none in a back-test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +54,7 @@ class Split:
 
     Attributes:
         train, validation, test: In order of time, of the cells and patterns that are not held out.
-        unseen: Whole series of the cells and patterns that are.
+        unseen: Series of the cells and patterns that are, whole but for their beginning.
     """
 
     train: list[Part] = field(default_factory=list)
@@ -85,7 +91,7 @@ def split(
     parts = Split()
     for one in corpus:
         if one.cell in held_out_cells or one.mobility in held_out_mobility:
-            parts.unseen.append(Part(one, 0, len(one)))
+            parts.unseen.append(Part(one, min(COMING_IN, len(one) // 3), len(one)))
             continue
         first = int(len(one) * shares.train)
         second = int(len(one) * (shares.train + shares.validation))

@@ -53,8 +53,8 @@ class ForecasterApp:
         """Serves until stopped."""
         settings = self._app.settings
         source = None
-        if settings.model is not None:
-            source = ModelSource(settings.model, settings.period_ms * 1_000)
+        if (directory := settings.model_directory) is not None:
+            source = ModelSource(directory, settings.period_ms * 1_000)
             self._take_over(source, source.look())
         await self.server.start()
         host = settings.forecast.listen.rpartition(":")[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Final, Self
 
 import grpc
 from pydantic import Field, field_validator, model_validator
@@ -11,6 +11,9 @@ from ric.errors import SettingsError
 from ric.settings import Section, XAppSettings, is_local, split_address
 
 from rlc_forecaster.core import Hysteresis
+
+DEFAULT_MODEL: Final = Path(__file__).parent / "models" / "default"
+"""Made by ``make default-model``."""
 
 
 class ForecastDoor(Section):
@@ -97,10 +100,11 @@ class ForecasterSettings(XAppSettings):
     """
 
     forecast: ForecastDoor = Field(default_factory=ForecastDoor, description="The forecast stream.")
-    model: Path | None = Field(
-        default=None,
+    model: Path = Field(
+        default=Path("default"),
         description="Model directory (model.onnx, manifest.json, SHA256SUMS). It is read again"
-        " when its digests change; a model that is refused leaves the present one in place.",
+        " when its digests change; a model that is refused leaves the present one in place."
+        " 'default' is the one that comes with the forecaster, 'none' is persistence.",
     )
     period_ms: Annotated[int, Field(ge=1, le=10)] = Field(
         default=1, description="Period of the RLC reports asked for, ms (1, 2, 5 or 10)."
@@ -122,6 +126,18 @@ class ForecasterSettings(XAppSettings):
         default_factory=FallbackRule,
         description="When a bearer goes from the model to persistence, and back.",
     )
+
+    @property
+    def model_directory(self) -> Path | None:
+        """Where the model is; None for persistence."""
+        match str(self.model):
+            case "default":
+                return DEFAULT_MODEL
+            case "none":
+                return None
+            case _:
+                return self.model
+
     model_check_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
         default=2.0, description="How often the model directory is looked at, s."
     )

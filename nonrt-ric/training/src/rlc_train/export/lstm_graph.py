@@ -58,14 +58,7 @@ def lstm_step(
     graph.add("Abs", ["off"], "distance")
     deviation = moving_mean(graph, "deviation", "distance", "deviation_before", "mean_weight")
     graph.add("Add", [deviation, "least"], "size")
-    graph.add("Div", ["off", "size"], "relative_all")
-    graph.constant("z_low", -Z_LIMIT)
-    graph.constant("z_high", Z_LIMIT)
-    graph.add("Clip", ["relative_all", "z_low", "z_high"], "relative")
-    graph.constant("zero", 0)
-    graph.constant("one", 1)
-    views = [_levels(graph), "relative", *_in_one_unit(graph, scaler), "oldest", "later"]
-    inside = graph.add("Concat", views, "inside", axis=1)
+    inside = graph.add("Concat", [*_views(graph, scaler), "oldest", "later"], "inside", axis=1)
     graph.constant("tapped", TAPPED, np.int64)
     graph.add("Gather", ["relative", "tapped"], "newest", axis=1)
     flow, after = inside, [mean, deviation, "later", "newest"]
@@ -88,35 +81,36 @@ def lstm_step(
     return graph.to_bytes()
 
 
-def _levels(graph: StepGraph) -> str:
-    """Levels on a logarithmic scale."""
-    graph.constant("level_gain", LEVEL_GAIN)
-    graph.constant("level_top", np.log1p(LEVEL_GAIN))
-    graph.add("Max", ["sample", "zero"], "sample_above")
-    graph.add("Mul", ["sample_above", "level_gain"], "sample_gained")
-    graph.add("Add", ["sample_gained", "one"], "sample_from_one")
-    graph.add("Log", ["sample_from_one"], "sample_log")
-    return graph.add("Div", ["sample_log", "level_top"], "levels")
+def _views(graph: StepGraph, scaler: MinMaxScaler) -> list[str]:
+    """Deviations with the room below the limit, and levels with bytes in one unit.
 
-
-def _in_one_unit(graph: StepGraph, scaler: MinMaxScaler) -> list[str]:
-    """Bytes in deviations of the occupancy, and the room below the limit."""
+    What is done alike is done once: at one bearer a node costs its call.
+    """
     graph.constant("bytes_columns", BYTES, np.int64)
     graph.constant("bytes_factors", bytes_per_occupancy(scaler))
     graph.constant("occupancy_column", [OCCUPANCY], np.int64)
-    graph.constant("limit_ratio_column", [BYTES.index(LIMIT)], np.int64)
-    graph.constant("occupancy_ratio_column", [BYTES.index(OCCUPANCY)], np.int64)
     graph.add("Gather", ["sample", "bytes_columns"], "bytes_scaled", axis=1)
     graph.add("Mul", ["bytes_scaled", "bytes_factors"], "bytes_levels")
     graph.add("Gather", ["size", "occupancy_column"], "occupancy_size", axis=1)
     graph.add("Div", ["bytes_levels", "occupancy_size"], "bytes_ratio")
-    graph.add("Gather", ["bytes_ratio", "limit_ratio_column"], "limit_ratio", axis=1)
-    graph.add("Gather", ["bytes_ratio", "occupancy_ratio_column"], "occupancy_ratio", axis=1)
-    graph.add("Sub", ["limit_ratio", "occupancy_ratio"], "room_all")
-    graph.add("Clip", ["room_all", "z_low", "z_high"], "room")
-    graph.add("Max", ["bytes_ratio", "zero"], "bytes_above")
-    graph.add("Add", ["bytes_above", "one"], "bytes_from_one")
-    return [graph.add("Log", ["bytes_from_one"], "bytes_log"), "room"]
+    room = np.zeros((len(BYTES), 1), np.float32)
+    room[BYTES.index(LIMIT)], room[BYTES.index(OCCUPANCY)] = 1, -1
+    graph.constant("limit_less_occupancy", room)
+    graph.add("MatMul", ["bytes_ratio", "limit_less_occupancy"], "room")
+    graph.add("Div", ["off", "size"], "deviations")
+    graph.add("Concat", ["deviations", "room"], "relative_all", axis=1)
+    graph.constant("z_low", -Z_LIMIT)
+    graph.constant("z_high", Z_LIMIT)
+    graph.add("Clip", ["relative_all", "z_low", "z_high"], "relative")
+    graph.constant("level_gain", LEVEL_GAIN)
+    graph.constant("level_scale", 1 / np.log1p(LEVEL_GAIN))
+    graph.constant("one", 1)
+    graph.add("Mul", ["sample", "level_gain"], "sample_gained")
+    graph.add("Concat", ["sample_gained", "bytes_ratio"], "levels_less_one", axis=1)
+    graph.add("Add", ["levels_less_one", "one"], "levels_plain")
+    graph.add("Max", ["levels_plain", "one"], "levels_from_one")
+    graph.add("Log", ["levels_from_one"], "levels_log")
+    return ["relative", graph.add("Mul", ["levels_log", "level_scale"], "levels")]
 
 
 def corrected_head(

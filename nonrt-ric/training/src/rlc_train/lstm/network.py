@@ -50,11 +50,14 @@ def build(shape: NetworkShape, layout: Layout, scaler: MinMaxScaler, seed: int) 
         sample, state[:, :features], state[:, features : 2 * features]
     )
     size = deviation + LEAST_DEVIATION
-    relative = ops.clip((sample - mean) / size, -Z_LIMIT, Z_LIMIT)
+    ratio = _in_one_unit(ops, sample, size, scaler)
+    room = ratio[..., BYTES.index(LIMIT)] - ratio[..., BYTES.index(OCCUPANCY)]
+    relative = ops.concatenate([(sample - mean) / size, room[..., None]], axis=-1)
+    relative = ops.clip(relative, -Z_LIMIT, Z_LIMIT)
+    levels = ops.concatenate([sample * LEVEL_GAIN, ratio], axis=-1)
+    levels = ops.log(ops.maximum(levels + 1.0, 1.0)) * float(1 / np.log1p(LEVEL_GAIN))
     earlier, kept = _taps(ops, relative, state[:, 2 * features : 2 * features + taps])
-    inside = ops.concatenate(
-        [_levels(ops, sample), relative, *_in_one_unit(ops, sample, size, scaler), earlier], axis=-1
-    )
+    inside = ops.concatenate([relative, levels, earlier], axis=-1)
     flow = inside
     states = [mean[:, -1], deviation[:, -1], kept]
     at = 2 * features + taps
@@ -93,20 +96,10 @@ def at_head(model: Any, layout: Layout, seen: Any, deviation: Any) -> Any:
     return answer * ops.expand_dims(unit, (-2, -1))
 
 
-def _levels(ops: Any, sample: Any) -> Any:
-    """``(B, L, F)`` levels on a logarithmic scale, 0 to 1 within the range."""
-    return ops.log(1.0 + ops.maximum(sample, 0.0) * LEVEL_GAIN) / float(np.log1p(LEVEL_GAIN))
-
-
-def _in_one_unit(ops: Any, sample: Any, size: Any, scaler: MinMaxScaler) -> tuple[Any, Any]:
-    """What is counted in bytes, and the room below the limit, in deviations of the occupancy."""
+def _in_one_unit(ops: Any, sample: Any, size: Any, scaler: MinMaxScaler) -> Any:
+    """``(B, L, len(BYTES))`` what is counted in bytes, in deviations of the occupancy."""
     unit = size[..., OCCUPANCY : OCCUPANCY + 1]
-    ratio = ops.take(sample, BYTES, axis=-1) * bytes_per_occupancy(scaler) / unit
-    room = ratio[..., BYTES.index(LIMIT)] - ratio[..., BYTES.index(OCCUPANCY)]
-    return (
-        ops.log(1.0 + ops.maximum(ratio, 0.0)),
-        ops.clip(room, -Z_LIMIT, Z_LIMIT)[..., None],
-    )
+    return ops.take(sample, BYTES, axis=-1) * bytes_per_occupancy(scaler) / unit
 
 
 def _taps(ops: Any, relative: Any, before: Any) -> tuple[Any, Any]:

@@ -36,8 +36,8 @@ LIMIT: Final = FEATURES.index("queue_limit_bytes")
 BYTES: Final = tuple(i for i, name in enumerate(FEATURES) if "bytes" in name)
 """Columns that can be compared with each other."""
 INSIDE: Final = 2 * len(FEATURES) + len(BYTES) + 1 + TAPS * len(TAPPED)
-"""Inputs of the first layer: levels, deviations, bytes in units of the occupancy's deviation, room
-below the limit in that unit, earlier deviations."""
+"""Inputs of the first layer: deviations, room below the limit, levels, bytes in units of the
+occupancy's deviation, earlier deviations."""
 
 
 class NetworkShape(BaseModel):
