@@ -47,8 +47,8 @@ native: $(VENV)/.tools
 setup: native $(VENV)/.packages ## Build everything; every command-line tool is then in .venv/bin
 
 .PHONY: setup-training
-setup-training: setup ## What training needs besides: TensorFlow, LightGBM, MLflow …
-	$(BIN)/python -m pip install -q -c nonrt-ric/training/constraints.txt -e 'nonrt-ric/training[tensorflow,baselines,mlflow]' --no-build-isolation
+setup-training: setup ## What training needs besides: TensorFlow, LightGBM, MLflow, Dask
+	$(BIN)/python -m pip install -q -c nonrt-ric/training/constraints.txt -e 'nonrt-ric/training[tensorflow,baselines,mlflow,dask]' --no-build-isolation
 
 .PHONY: demo
 demo: setup ## The loop closes: 40 s on loopback, report in out/demo (TRACE=file for a Mahimahi trace)
@@ -57,6 +57,19 @@ demo: setup ## The loop closes: 40 s on loopback, report in out/demo (TRACE=file
 .PHONY: test
 test: setup ## Every test that needs no root and no service
 	$(BIN)/python tests/run.py
+
+.PHONY: test-training
+test-training: setup-training ## The tests and the tutorial that need TensorFlow; after make test
+	$(BIN)/python tests/run.py training
+
+.PHONY: default-model
+default-model: setup-training ## Simulate, train and judge the model that comes with the forecaster
+	$(BIN)/rlc-train dataset wide --out $(OUT)/default-model/data --repeats 2 --duration-s 40
+	$(BIN)/rlc-train dataset grid --out $(OUT)/default-model/data --duration-s 40
+	$(BIN)/rlc-train train --data $(OUT)/default-model/data --run $(OUT)/default-model/run --settings nonrt-ric/training/settings/default-model.yaml
+	$(BIN)/rlc-train evaluate --run $(OUT)/default-model/run
+	$(BIN)/rlc-train promote --run $(OUT)/default-model/run --out xapps/rlc_forecaster/src/rlc_forecaster/models/default
+	$(BIN)/rlc-train report --run $(OUT)/default-model/run
 
 .PHONY: lint
 lint: setup ## Formatting, lints, types, import contracts

@@ -12,10 +12,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 RUN_BY_CI = ("make demo", "make test")
+TUTORIALS = ("tutorial-forecaster.md",)
+"""Run as a whole, each by a test of its own."""
 
 
 def commands() -> Iterator[tuple[str, str]]:
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+        if page.name in TUTORIALS:
+            continue
         for block in BLOCK.findall(page.read_text()):
             for line in block.splitlines():
                 command = line.split("  #")[0].strip()

@@ -8,6 +8,16 @@ import made_corpus
 import pytest
 from rlc_train.extras import there
 
+EXTRAS = {"keras", "baselines_extra", "mlflow_extra", "dask_extra"}
+"""Fixtures of tests that need more than `make setup` installs."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks them, so that `make test-training` runs those alone."""
+    for item in items:
+        if EXTRAS & set(getattr(item, "fixturenames", ())):
+            item.add_marker("training_extras")
+
 
 @pytest.fixture(scope="session")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -28,3 +38,17 @@ def baselines_extra() -> None:
     for module in ("sklearn", "statsmodels", "lightgbm"):
         if not there(module):
             pytest.skip(f"{module} is not installed: make setup-training")
+
+
+@pytest.fixture
+def mlflow_extra() -> None:
+    """Skips where MLflow is not installed."""
+    if not there("mlflow"):
+        pytest.skip("MLflow is not installed: make setup-training")
+
+
+@pytest.fixture
+def dask_extra() -> None:
+    """Skips where Dask's scheduler is not installed."""
+    if not there("distributed"):
+        pytest.skip("Dask is not installed: make setup-training")

@@ -133,8 +133,10 @@ def test_processes_make_the_same_data(tmp_path: Path) -> None:
     assert Dataset.open(tmp_path / "one").sha256() == Dataset.open(tmp_path / "two").sha256()
 
 
-def test_a_dask_cluster_makes_the_same_data(tmp_path: Path) -> None:
-    distributed = pytest.importorskip("distributed", reason="dask and distributed are not there")
+def test_a_dask_cluster_makes_the_same_data(tmp_path: Path, dask_extra: None) -> None:
+    del dask_extra
+    import distributed  # noqa: PLC0415
+
     plans = grid.plan(0.05, 1)[:2]
     generate(plans, tmp_path / "one")
     with distributed.LocalCluster(
@@ -145,9 +147,12 @@ def test_a_dask_cluster_makes_the_same_data(tmp_path: Path) -> None:
 
 
 def test_a_cluster_that_is_not_there_is_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    dask_extra: None,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    pytest.importorskip("distributed", reason="dask and distributed are not there")
+    del dask_extra
     monkeypatch.setattr("rlc_train.dataset.generate.DASK_TIMEOUT_S", 0.2)
     arguments = ["dataset", "grid", "--duration-s", "0.05", "--out", str(tmp_path)]
     assert main([*arguments, "--dask", "tcp://127.0.0.1:9"]) == 2

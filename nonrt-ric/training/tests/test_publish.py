@@ -15,7 +15,7 @@ from rlc_train.candidate import Candidate
 from rlc_train.conformal import none
 from rlc_train.export.check import Comparison
 from rlc_train.export.lstm_graph import lstm_step
-from rlc_train.extras import need, there
+from rlc_train.extras import need
 from rlc_train.lstm.shape import NetworkShape, state_size
 from rlc_train.pipeline import no_weights
 from rlc_train.rundir import RunDirectory
@@ -23,7 +23,7 @@ from rlc_train.settings import Settings
 from rlc_train.tracking import RegistryError, local_uri, publish
 
 pytestmark = [
-    pytest.mark.skipif(not there("mlflow"), reason="MLflow is not installed: make setup-training"),
+    pytest.mark.usefixtures("mlflow_extra"),
     pytest.mark.filterwarnings("ignore"),
 ]
 

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rlc_train.baselines.base import Forecaster, spread_origins
+from rlc_train.baselines.base import AtOnce, Forecaster, spread_origins
 from rlc_train.bootstrap import Interval, skill_interval
 from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout
@@ -147,8 +147,9 @@ def run(
         TrainError: It answers with what is not a number.
     """
     kept: list[Losses] = []
+    at_once = iter(forecaster.predict_all(chosen)) if isinstance(forecaster, AtOnce) else None
     for number, (part, origins) in enumerate(chosen):
-        forecast = in_order(forecaster.predict(part, origins))
+        forecast = in_order(forecaster.predict(part, origins) if at_once is None else next(at_once))
         if not np.isfinite(forecast).all():
             raise TrainError(forecaster.name, f"forecasts NaN or infinity on {part.series.name}")
         actual = labels(part.series, layout, origins, part.stop)

@@ -84,14 +84,15 @@ def correct(
         return conformal.none(layout.shape)
     runner = StepRunner(make(conformal.none(layout.shape)), size)
     plain = ServedForecaster("plain", runner, scaler, layout, tracked=False)
-    forecasts, actual = [], []
     total = sum(len(part) for part in validation)
+    chosen = []
     for part in validation:
         share = max(1, round(CALIBRATION_ORIGINS * len(part) / max(total, 1)))
         origins = spread_origins(part, layout, share)
         if len(origins):
-            forecasts.append(plain.predict(part, origins))
-            actual.append(labels(part.series, layout, origins, part.stop))
+            chosen.append((part, origins))
+    forecasts = plain.predict_all(chosen)
+    actual = [labels(part.series, layout, origins, part.stop) for part, origins in chosen]
     if not forecasts:
         raise TrainError("split.validation", "holds no sample to calibrate on")
     return conformal.fit(np.concatenate(actual), np.concatenate(forecasts), layout.levels)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout
-from rlc_train.online import begin, track
+from rlc_train.online import Lane, side_by_side, track_all
 from rlc_train.splits import Part
 
 
@@ -33,12 +33,25 @@ class AdaptivePersistence:
 
     def predict(self, part: Part, origins: NDArray[np.intp]) -> NDArray[np.float32]:
         """Runs over the series up to the last origin, as a server would have."""
+        return self.predict_all([(part, origins)])[0]
+
+    def predict_all(
+        self, chosen: Sequence[tuple[Part, NDArray[np.intp]]]
+    ) -> list[NDArray[np.float32]]:
+        """Runs over all series side by side."""
         layout = self._layout
         if layout is None:
             raise TrainError(self.name, "is not fitted")
-        if not len(origins):
-            return np.empty((0, *layout.shape), np.float32)
-        first, stop = begin(origins), int(origins[-1]) + 1
-        last = part.series.features[first:stop, layout.columns]
-        flat = np.broadcast_to(last[:, :, None, None], (stop - first, *layout.shape))
-        return track(part.series.cut(first, stop), layout, flat, origins - first)
+
+        def run(lanes: Sequence[Lane]) -> list[NDArray[np.float32]]:
+            levels = np.zeros((lanes[0].stop, len(lanes), len(layout.quantities)), np.float32)
+            for index, lane in enumerate(lanes):
+                levels[: lane.stop, index] = lane.series.features[: lane.stop, layout.columns]
+
+            def says(row: int, count: int) -> NDArray[np.float32]:
+                last = levels[row, :count, :, None, None]
+                return np.broadcast_to(last, (count, *layout.shape))
+
+            return track_all(lanes, layout, says)
+
+        return side_by_side(chosen, layout, run)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,16 @@ class Forecaster(Protocol):
 
         What lies after an origin is not looked at for its forecast.
         """
+
+
+@runtime_checkable
+class AtOnce(Protocol):
+    """A forecaster that goes through many series side by side much faster than one by one."""
+
+    def predict_all(
+        self, chosen: Sequence[tuple[Part, NDArray[np.intp]]]
+    ) -> list[NDArray[np.float32]]:
+        """:meth:`Forecaster.predict` for each of `chosen`."""
 
 
 def spread_origins(part: Part, layout: Layout, count: int) -> NDArray[np.intp]:

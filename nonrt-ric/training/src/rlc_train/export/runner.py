@@ -14,7 +14,7 @@ from rlc_model import FEATURES, MinMaxScaler
 
 from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout
-from rlc_train.online import begin, track
+from rlc_train.online import Lane, said_all, side_by_side, track_all
 from rlc_train.splits import Part
 
 
@@ -76,27 +76,33 @@ class ServedForecaster:
 
     def predict(self, part: Part, origins: NDArray[np.intp]) -> NDArray[np.float32]:
         """Steps through the series up to the last origin."""
-        if not len(origins):
-            return np.empty((0, *self._layout.shape), np.float32)
-        first, stop = begin(origins), int(origins[-1]) + 1
-        seen = part.series.cut(first, stop)
-        whole = self._whole(seen.features)
-        if not self._tracked:
-            return whole[origins - first]
-        return track(seen, self._layout, whole, origins - first)
+        return self.predict_all([(part, origins)])[0]
 
-    def _whole(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
-        """``(T, Q, M, K)`` forecasts from every row of ``(T, F)``, from zero state."""
+    def predict_all(
+        self, chosen: Sequence[tuple[Part, NDArray[np.intp]]]
+    ) -> list[NDArray[np.float32]]:
+        """Steps through all series side by side."""
+        return side_by_side(chosen, self._layout, self._lanes)
+
+    def _lanes(self, lanes: Sequence[Lane]) -> list[NDArray[np.float32]]:
         layout = self._layout
+        features = np.zeros((lanes[0].stop, len(lanes), len(FEATURES)), np.float32)
+        for index, lane in enumerate(lanes):
+            features[: lane.stop, index] = lane.series.features[: lane.stop]
         scaled = self._scaler.transform(features)
-        state = np.zeros((1, self._runner.state_size), np.float32)
-        whole = np.empty((len(features), *layout.shape), np.float32)
-        for row in range(len(features)):
-            answer, state = self._runner.step(scaled[row : row + 1], state)
-            whole[row] = answer[0]
-        whole *= self._scaler.span[layout.columns][:, None, None]
-        whole += features[:, layout.columns][:, :, None, None]
-        return whole
+        span = self._scaler.span[layout.columns][:, None, None]
+        state = np.zeros((len(lanes), self._runner.state_size), np.float32)
+
+        def says(row: int, count: int) -> NDArray[np.float32]:
+            nonlocal state
+            answer, state = self._runner.step(scaled[row, :count], state[:count])
+            answer *= span
+            answer += features[row, :count][:, layout.columns][:, :, None, None]
+            return answer
+
+        if self._tracked:
+            return track_all(lanes, layout, says)
+        return said_all(lanes, layout, says)
 
 
 @dataclass(frozen=True, slots=True)
