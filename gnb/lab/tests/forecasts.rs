@@ -8,9 +8,12 @@ mod common;
 use std::convert::Infallible;
 
 use common::{flow, scenario};
+use e2sm_tc::v1::{self, ActionDefinition, IndicationMessage, ReportStyle};
 use gnb_lab::forecast::{Forecaster, Horizon, Points, Ric, RicError, Timing};
 use gnb_lab::scenario::ScenarioError;
-use gnb_lab::world::{RlcSample, World};
+use gnb_lab::world::{
+    Output, Payload, RanFunction, RlcSample, SubscriptionRequest, World, periodic_trigger,
+};
 
 const SCENARIO: &str = "stolidis2024/drql.yaml";
 const END_US: u64 = 12_000_000;
@@ -102,8 +105,8 @@ fn a_ric_keeps_the_times_of_the_paper() {
     let shared = notes.clone();
     let mut ric =
         Ric::new(Timing::stolidis2024(10_000), move |_, _| Box::new(Silent(shared.clone())));
-    let step = |world: &mut World, us| -> Result<(), ScenarioError> {
-        world.step_until(us, &mut |_| {});
+    let step = |world: &mut World, us, sink: &mut dyn FnMut(Output)| -> Result<(), ScenarioError> {
+        world.step_until(us, sink);
         Ok(())
     };
     ric.step_until(&mut world, 2_000_000, step).unwrap();
@@ -142,10 +145,11 @@ fn what_is_forecast_reaches_the_pacer() {
     for (limit_bytes, packets) in [(1_500, 1), (2_995, 1), (3_000, 2)] {
         let mut world = world(&overrides);
         let mut ric = Ric::new(Timing::at_once(10_000), move |_, _| Box::new(UpTo(limit_bytes)));
-        let step = |world: &mut World, us| -> Result<(), ScenarioError> {
-            world.step_until(us, &mut |_| {});
-            Ok(())
-        };
+        let step =
+            |world: &mut World, us, sink: &mut dyn FnMut(Output)| -> Result<(), ScenarioError> {
+                world.step_until(us, sink);
+                Ok(())
+            };
         ric.step_until(&mut world, END_US, step).unwrap();
         // 10 s of TTIs; pings take some of the places.
         let all = received(&world, "bulk") + received(&world, "ping");
@@ -174,6 +178,41 @@ fn an_rlc_that_keeps_drqls_limit_drops_what_comes_beyond() {
 }
 
 #[test]
+fn the_limit_that_the_rlc_drops_by_is_the_one_reported() {
+    let mut world = world(&[
+        "split.f1.rlc_status=never",
+        "ues[0].drbs[0].pipeline=transparent",
+        "ues[0].drbs[0].rlc.drql_limit=true",
+    ]);
+    let status =
+        ActionDefinition { style: ReportStyle::PipelineStatus, bearers: vec![], top_flows: 1 };
+    let request = SubscriptionRequest {
+        ran_function_oid: RanFunction::TcV1.oid().to_owned(),
+        event_trigger: periodic_trigger(RanFunction::TcV1.oid(), 1),
+        action_definitions: vec![v1::encode(&status).unwrap()],
+        kpm_measurements: vec![],
+    };
+    world.subscribe(&request).unwrap();
+    let mut limits = Vec::new();
+    for ms in 1..3_000 {
+        let mut told = Vec::new();
+        world.step_until(ms * 1_000, &mut |output| {
+            let Output::Indication(indication) = output else { return };
+            let Payload::Message(message) = indication.payload else { return };
+            let Ok(IndicationMessage::PipelineStatus(states)) = v1::decode(&message) else {
+                return;
+            };
+            told.extend(states.iter().map(|state| state.pacer.limit_bytes));
+        });
+        let at_du = world.rlc_samples().next().unwrap().limit_bytes;
+        assert_eq!(told, [Some(at_du)], "{ms} ms");
+        limits.push(at_du);
+    }
+    limits.dedup();
+    assert!(limits.len() > 3, "it has moved: {limits:?}");
+}
+
+#[test]
 fn a_forecast_that_cannot_be_is_refused_by_name() {
     struct Ragged;
     impl Forecaster for Ragged {
@@ -198,8 +237,8 @@ fn a_forecast_that_cannot_be_is_refused_by_name() {
     }
     let mut world = world(&[]);
     let mut ric = Ric::new(Timing::at_once(0), |_, _| Box::new(Ragged));
-    let step = |world: &mut World, us| -> Result<(), Refused> {
-        world.step_until(us, &mut |_| {});
+    let step = |world: &mut World, us, sink: &mut dyn FnMut(Output)| -> Result<(), Refused> {
+        world.step_until(us, sink);
         Ok(())
     };
     let Refused(why) = ric.step_until(&mut world, 100_000, step).unwrap_err();

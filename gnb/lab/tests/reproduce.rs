@@ -210,7 +210,7 @@ fn over_traces(name: &str) -> Option<Table> {
         std::path::PathBuf::from,
     );
     let traces = Some(root.join("traces"));
-    let options = Options { inputs: Inputs { traces }, ..experiment(name, 1) };
+    let options = Options { inputs: Inputs { traces, ..Inputs::default() }, ..experiment(name, 1) };
     let table = only(run("abbasloo2019", &options).unwrap());
     if let Some(missing) = table.missing.first() {
         println!("skipped: {missing}");

@@ -10,12 +10,16 @@ use clap::Args;
 
 use super::load::command_line;
 use super::{Failure, print_line};
+use crate::forecast::{Program, Served};
 use crate::reproduce::{
-    self, Inputs, Options, Paper, Progress, ReproduceError, Reproduction, papers,
+    self, Inputs, Options, Paper, Progress, ReproduceError, Reproduction, Trained, papers,
 };
 
 /// Stands for every paper.
 const ALL: &str = "all";
+/// What serves a trained model.
+const FORECASTER: &str = "rlc-forecaster";
+const FORECASTER_ENV: &str = "GNB_LAB_FORECASTER";
 
 /// Arguments of `gnb-lab reproduce`.
 #[derive(Args, Debug)]
@@ -56,6 +60,27 @@ pub(super) struct ReproduceArgs {
     /// First seed.
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
+
+    /// End each run at this virtual time, s: to see all steps in short. What comes out is then not
+    /// what the paper reports.
+    #[arg(long, value_name = "S", value_parser = positive_s)]
+    duration: Option<f64>,
+
+    /// Model directory of rlc-train, for the rows of the trained model of stolidis2024; without it
+    /// they are left out.
+    #[arg(long, value_name = "DIR")]
+    model: Option<PathBuf>,
+
+    /// Program that serves the model; GNB_LAB_FORECASTER or rlc-forecaster by default, which is
+    /// looked for beside this program and then on PATH.
+    #[arg(long, value_name = "COMMAND", requires = "model")]
+    forecaster: Option<PathBuf>,
+
+    /// T_m of the model in place of the one measured at the start, µs. Rows depend on T_m; with this
+    /// they are the same on any machine.
+    #[arg(long, value_name = "US", requires = "model",
+          value_parser = clap::value_parser!(u32).range(0..=10_000_000))]
+    t_m_us: Option<u32>,
 }
 
 impl From<ReproduceError> for Failure {
@@ -63,6 +88,7 @@ impl From<ReproduceError> for Failure {
         match error {
             ReproduceError::UnknownPaper { .. }
             | ReproduceError::UnknownExperiment { .. }
+            | ReproduceError::TooShort { .. }
             | ReproduceError::Scenario { .. } => Self::Input(error.to_string()),
             ReproduceError::Io { .. } | ReproduceError::Interrupted { .. } => {
                 Self::Machine(error.to_string())
@@ -90,9 +116,10 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
         .map_err(|error| Failure::Machine(format!("signal handler: {error}")))?;
 
     let command = command_line();
+    let inputs = Inputs { trained: trained(args, &chosen)?, ..inputs(args) };
     let mut done = Vec::new();
     for paper in &chosen {
-        let reproduction = one(paper, args, &stop, &command)?;
+        let reproduction = one(paper, args, &inputs, &stop, &command)?;
         done.push(reproduction);
     }
     if let Some(path) = &args.json {
@@ -104,6 +131,7 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
 fn one(
     paper: &Paper,
     args: &ReproduceArgs,
+    inputs: &Inputs,
     stop: &AtomicBool,
     command: &str,
 ) -> Result<Reproduction, Failure> {
@@ -113,8 +141,9 @@ fn one(
         repeats: args.repeats,
         jobs: args.jobs,
         seed: args.seed,
+        duration_us: args.duration.map(|seconds| (seconds * 1e6).round() as u64),
         cache: folder.as_ref().map(|folder| folder.join("runs")),
-        inputs: inputs(args),
+        inputs: inputs.clone(),
     };
     let shown = std::io::stderr().is_terminal();
     let begun = std::time::Instant::now();
@@ -145,8 +174,51 @@ fn one(
     Ok(reproduction)
 }
 
+fn positive_s(text: &str) -> Result<f64, String> {
+    let seconds: f64 = text.parse().map_err(|_| "expected a number of seconds".to_owned())?;
+    if (1e-3..=1e6).contains(&seconds) {
+        Ok(seconds)
+    } else {
+        Err("expected 0.001 to 1000000 s".to_owned())
+    }
+}
+
 fn inputs(args: &ReproduceArgs) -> Inputs {
-    Inputs { traces: args.traces.clone() }
+    Inputs { traces: args.traces.clone(), trained: None }
+}
+
+/// Asks the forecaster once what it serves and how long that takes.
+fn trained(args: &ReproduceArgs, chosen: &[Paper]) -> Result<Option<Trained>, Failure> {
+    let Some(model) = args.model.clone() else { return Ok(None) };
+    if !chosen.iter().any(|paper| paper.takes_model) {
+        let takers = papers::ALL.iter().filter(|paper| paper.takes_model).map(|paper| paper.name);
+        let takers = takers.collect::<Vec<_>>().join(", ");
+        return Err(Failure::Input(format!("--model is for {takers}")));
+    }
+    let program = Program { command: forecaster(args.forecaster.clone()), model };
+    let measured: &[u32] = if args.t_m_us.is_some() { &[] } else { &papers::stolidis2024::BEARERS };
+    let hello = Served::probe(&program, measured)
+        .map_err(|error| Failure::Input(format!("--model: {error}")))?;
+    let t_m: Vec<String> = match args.t_m_us {
+        Some(us) => vec![format!("{us} µs as given")],
+        None => measured
+            .iter()
+            .filter_map(|bearers| Some((bearers, hello.t_m_us(*bearers)?)))
+            .map(|(bearers, us)| format!("{us} µs measured with {bearers} bearers"))
+            .collect(),
+    };
+    eprintln!("gnb-lab: trained model {}, T_m {}", hello.model, t_m.join(", "));
+    Ok(Some(Trained { program, hello, t_m_us: args.t_m_us }))
+}
+
+/// As named, or beside this program, or for the system to find on PATH.
+fn forecaster(named: Option<PathBuf>) -> PathBuf {
+    let named = named.or_else(|| std::env::var_os(FORECASTER_ENV).map(PathBuf::from));
+    named.unwrap_or_else(|| {
+        let beside =
+            std::env::current_exe().ok().and_then(|path| Some(path.parent()?.join(FORECASTER)));
+        beside.filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from(FORECASTER))
+    })
 }
 
 fn list(args: &ReproduceArgs) -> Result<(), Failure> {

@@ -35,8 +35,10 @@ impl Forecaster for Perfect {
 
     fn forecast(&mut self, horizon: &Horizon, points: &mut Points) -> bool {
         for time_us in horizon.times_us() {
+            let before_us = time_us.saturating_sub(u64::from(horizon.step_us));
             let Some(sample) = at(&self.recorded, time_us) else { return false };
-            points.push(sample);
+            let Some(before) = at(&self.recorded, before_us) else { return false };
+            points.push(sample, sample.drained_bytes.saturating_sub(before.drained_bytes));
         }
         true
     }
@@ -48,6 +50,7 @@ impl Forecaster for Perfect {
 #[derive(Clone, Debug)]
 pub struct Late {
     lag_us: u64,
+    step_us: u64,
     /// In order of time, no older than need be.
     samples: VecDeque<RlcSample>,
 }
@@ -55,14 +58,18 @@ pub struct Late {
 impl Late {
     /// With the times of the RIC it is for.
     pub fn new(timing: &Timing) -> Self {
-        Self { lag_us: timing.latency_us() + timing.length_us(), samples: VecDeque::new() }
+        Self {
+            lag_us: timing.latency_us() + timing.length_us(),
+            step_us: timing.step_us.into(),
+            samples: VecDeque::new(),
+        }
     }
 }
 
 impl Forecaster for Late {
     fn observe(&mut self, sample: &RlcSample) {
-        // What an inference that ends now may ask for, and one sample before.
-        let oldest_us = sample.time_us.saturating_sub(self.lag_us);
+        // What an inference that ends now may ask for, a step before, and one sample before that.
+        let oldest_us = sample.time_us.saturating_sub(self.lag_us + self.step_us);
         while self.samples.get(1).is_some_and(|second| second.time_us <= oldest_us) {
             self.samples.pop_front();
         }
@@ -78,26 +85,42 @@ impl Forecaster for Late {
             if known_us.is_none_or(|first_us| then_us < first_us) {
                 return false;
             }
-            points.push(sample);
+            let Some(before) = at(samples, then_us.saturating_sub(self.step_us)) else {
+                return false;
+            };
+            points.push(sample, sample.drained_bytes.saturating_sub(before.drained_bytes));
         }
         true
     }
 }
 
-/// What is, stays: the newest sample at the RIC stands for all to come.
+/// What is, stays: the newest sample at the RIC stands for all to come, and what was drained between
+/// the two newest for what will be.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Persistence {
     newest: Option<RlcSample>,
+    before: Option<RlcSample>,
+}
+
+impl Persistence {
+    /// Drained in a step as long as this, as lately.
+    fn drain_bytes(&self, step_us: u32) -> u64 {
+        let (Some(newest), Some(before)) = (&self.newest, &self.before) else { return 0 };
+        let apart_us = newest.time_us.saturating_sub(before.time_us).max(1);
+        let drained_bytes = newest.drained_bytes.saturating_sub(before.drained_bytes);
+        drained_bytes * u64::from(step_us) / apart_us
+    }
 }
 
 impl Forecaster for Persistence {
     fn observe(&mut self, sample: &RlcSample) {
-        self.newest = Some(*sample);
+        self.before = self.newest.replace(*sample);
     }
 
     fn forecast(&mut self, horizon: &Horizon, points: &mut Points) -> bool {
         let Some(newest) = &self.newest else { return false };
-        (0..horizon.points).for_each(|_| points.push(newest));
+        let drain_bytes = self.drain_bytes(horizon.step_us);
+        (0..horizon.points).for_each(|_| points.push(newest, drain_bytes));
         true
     }
 }
@@ -112,6 +135,7 @@ mod tests {
             time_us: ms * 1_000,
             occupancy_bytes: bytes,
             limit_bytes: bytes * 2,
+            drained_bytes: ms * ms,
             ..RlcSample::default()
         }
     }
@@ -129,6 +153,7 @@ mod tests {
         if known {
             let doubled: Vec<u32> = out.occupancy_bytes.iter().map(|bytes| bytes * 2).collect();
             assert_eq!(doubled, out.limit_bytes);
+            assert_eq!(out.drain_bytes.len(), out.limit_bytes.len());
         }
         known.then_some(out.occupancy_bytes)
     }
@@ -151,7 +176,7 @@ mod tests {
         (40..200).for_each(|ms| late.observe(&sample(ms)));
         let known = said(&mut late, 199, 249, 40).unwrap();
         assert_eq!((known[0], known[39], known.len()), (159, 198, 40));
-        assert!(late.samples.len() <= 92, "{} samples kept", late.samples.len());
+        assert!(late.samples.len() <= 93, "{} samples kept", late.samples.len());
     }
 
     #[test]
@@ -161,5 +186,31 @@ mod tests {
         persistence.observe(&sample(7));
         persistence.observe(&sample(8));
         assert_eq!(said(&mut persistence, 8, 18, 3), Some(vec![8, 8, 8]));
+    }
+
+    /// The sum of what was drained is the square of the time in ms.
+    #[test]
+    fn drain_is_that_of_the_step_which_ends_at_the_point() {
+        let horizon = |first_ms: u64, step_us| Horizon {
+            origin_us: 0,
+            first_us: first_ms * 1_000,
+            step_us,
+            points: 2,
+        };
+        let mut out = Points::default();
+        let mut perfect = Perfect::new((0..100).map(sample).collect());
+        assert!(perfect.forecast(&horizon(50, 1_000), &mut out));
+        assert_eq!(out.drain_bytes, [99, 101]);
+        out.clear();
+        let mut persistence = Persistence::default();
+        [sample(9), sample(10)].iter().for_each(|sample| persistence.observe(sample));
+        assert!(persistence.forecast(&horizon(50, 2_000), &mut out));
+        assert_eq!(out.drain_bytes, [38, 38], "19 a ms");
+        out.clear();
+        let timing = Timing { inference_us: 0, points: 2, ..Timing::stolidis2024(0) };
+        let mut late = Late::new(&timing);
+        (0..10).for_each(|ms| late.observe(&sample(ms)));
+        assert!(late.forecast(&horizon(10, 1_000), &mut out));
+        assert_eq!(out.drain_bytes, [15, 17], "of 8 and 9 ms");
     }
 }

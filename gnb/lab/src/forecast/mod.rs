@@ -1,16 +1,24 @@
 //! A near-RT RIC beside a world: it hears of each RLC, forecasts, and feeds the CU (stolidis2024 §III).
 //!
-//! [`Forecaster`] is the door for whatever forecasts: it is shown samples as they reach the RIC and is
-//! asked for points to come. [`Ric`] keeps the time: samples each T_r that take T_RD, an inference of
-//! T_m, forecasts that take T_RC, handed over as E2SM-TC forecast feeds (control style 3).
+//! [`Forecaster`] is the door for what forecasts one bearer: it is shown samples as they reach the RIC
+//! and is asked for points to come. [`NodeForecaster`] is that for what reads the E2 indications of a
+//! whole node, as [`Served`] does, a trained model at the end of a pipe. [`Ric`] keeps the time: samples
+//! each T_r that take T_RD, an inference of T_m, forecasts that take T_RC, handed over as E2SM-TC
+//! forecast feeds (control style 3).
 
 mod forecasters;
+mod reports;
 mod ric;
+#[cfg(feature = "cli")]
+mod served;
 mod timing;
 
 pub use crate::world::RlcSample;
 pub use forecasters::{Late, Perfect, Persistence};
-pub use ric::{Ric, RicError};
+pub use reports::Report;
+pub use ric::{Ric, RicError, Said, Tells};
+#[cfg(feature = "cli")]
+pub use served::{Hello, ModelHorizon, Program, Served, ServedError, StepTime};
 pub use timing::Timing;
 
 /// Forecasts the RLC of one bearer.
@@ -21,6 +29,38 @@ pub trait Forecaster: Send {
     /// Writes the points of `horizon`; answers whether there is anything to say. The lists are empty
     /// when it is called.
     fn forecast(&mut self, horizon: &Horizon, points: &mut Points) -> bool;
+}
+
+/// Forecasts the RLC of all bearers of a node, by what its RAN functions report over E2.
+pub trait NodeForecaster: Send {
+    /// An indication reached the RIC. They come in order of time, those of one time before the
+    /// forecasts that rest on it are asked for.
+    ///
+    /// # Errors
+    /// A sentence, when it cannot go on.
+    fn hear(&mut self, report: &Report) -> Result<(), String>;
+
+    /// Writes the points of `horizon` for a bearer; who made them, or none when there is nothing to
+    /// say. The lists are empty when it is called.
+    ///
+    /// # Errors
+    /// A sentence, when it cannot say anything of such a horizon.
+    fn forecast(
+        &mut self,
+        rnti: u16,
+        drb: u8,
+        horizon: &Horizon,
+        points: &mut Points,
+    ) -> Result<Option<Source>, String>;
+}
+
+/// Who made a forecast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The forecaster itself.
+    Model,
+    /// What it falls back to.
+    Fallback,
 }
 
 /// What times a forecast is for.
@@ -51,16 +91,16 @@ pub struct Points {
     pub occupancy_bytes: Vec<u32>,
     /// DRQL's limit, bytes.
     pub limit_bytes: Vec<u32>,
-    /// Drained in the step that ends at the point, bytes; empty where the forecaster has no such
-    /// output, as stolidis2024's models.
+    /// Drained in the step that ends at the point, bytes.
     pub drain_bytes: Vec<u32>,
 }
 
 impl Points {
-    /// Adds what a sample says.
-    fn push(&mut self, sample: &RlcSample) {
+    /// Adds what a sample says, and what was drained in the step before it.
+    fn push(&mut self, sample: &RlcSample, drain_bytes: u64) {
         self.occupancy_bytes.push(sample.occupancy_bytes);
         self.limit_bytes.push(sample.limit_bytes);
+        self.drain_bytes.push(u32::try_from(drain_bytes).unwrap_or(u32::MAX));
     }
 
     fn clear(&mut self) {

@@ -6,37 +6,84 @@ use e2sm_tc::v1::{
     self, BearerForecast, BearerId, ControlHeader, ControlMessage, ForecastFeed, UeId,
 };
 
-use super::{Forecaster, Horizon, Points, RlcSample, Timing};
+use super::reports::{Report, Subscriptions};
+use super::{Forecaster, Horizon, NodeForecaster, Points, RlcSample, Source, Timing};
 use crate::scenario::ScenarioError;
-use crate::world::{RanFunction, World};
+use crate::world::{Output, RanFunction, World};
 
 /// Points of a bearer in one feed (E2SM-TC v1 §8).
-const FEED_POINTS: u32 = 64;
+pub(super) const FEED_POINTS: u32 = 64;
 /// A longer forecast goes down in parts, one each so many points; a part begins as many points before
 /// it is handed over and reaches 48 beyond, for a CU that looks back to its last status and ahead
 /// to what it sends now.
 const FEED_STRIDE: u32 = 16;
 
-/// A control the RAN function did not take.
+/// Why a RIC cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("forecast of RNTI {rnti}, DRB {drb}: {why}")]
-pub struct RicError {
-    /// C-RNTI.
-    pub rnti: u16,
-    /// DRB identity.
-    pub drb: u8,
-    /// What the RAN function said.
-    pub why: String,
+pub enum RicError {
+    /// A control the RAN function did not take.
+    #[error("forecast of RNTI {rnti}, DRB {drb}: {why}")]
+    Refused {
+        /// C-RNTI.
+        rnti: u16,
+        /// DRB identity.
+        drb: u8,
+        /// What the RAN function said.
+        why: String,
+    },
+    /// The RAN functions do not report what the forecaster lives on.
+    #[error("subscription: {0}")]
+    Subscription(String),
+    /// The forecaster failed.
+    #[error("forecaster: {0}")]
+    Forecaster(String),
 }
 
 impl From<RicError> for ScenarioError {
     fn from(error: RicError) -> Self {
-        Self::new("forecast feed", "", error.to_string())
+        Self::new("forecasts", "", error.to_string())
     }
+}
+
+/// What of a forecast goes to the CU beside the occupancy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tells {
+    /// DRQL's limit, as stolidis2024 (§IV-B) has it: the CU puts the RLC as forecast in the place of the
+    /// RLC.
+    #[default]
+    Limit,
+    /// What will be drained: the CU knows of the RLC itself, and lacks what the MAC pulls until a
+    /// packet is there.
+    Drain,
+}
+
+/// Who made the forecasts that left for the CU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Said {
+    /// All.
+    pub forecasts: u64,
+    /// Those of the model, not of what it falls back to.
+    pub by_model: u64,
 }
 
 /// Makes the forecaster of a bearer.
 type Factory = Box<dyn FnMut(u16, u8) -> Box<dyn Forecaster>>;
+
+/// Who forecasts.
+enum Who {
+    /// One for each bearer.
+    EachBearer { make: Factory, forecasters: HashMap<(u16, u8), Box<dyn Forecaster>> },
+    /// One for the node.
+    Node { forecaster: Box<dyn NodeForecaster>, subscriptions: Subscriptions },
+}
+
+/// What is on its way to the RIC.
+#[derive(Clone, Debug)]
+enum Up {
+    Report(Report),
+    Sample(RlcSample),
+}
 
 /// A forecast on its way to the CU, or part of it.
 #[derive(Clone, Debug)]
@@ -45,15 +92,16 @@ struct OnItsWay {
     forecast: BearerForecast,
 }
 
-/// A near-RT RIC with a forecaster per bearer. It works through `World::control`, so that what the
+/// A near-RT RIC that forecasts. It works through `World::control`, so that what the
 /// CU has of it is what E2SM-TC carries.
 pub struct Ric {
     timing: Timing,
-    make: Factory,
-    forecasters: HashMap<(u16, u8), Box<dyn Forecaster>>,
+    tells: Tells,
+    who: Who,
+    has_begun: bool,
     next_sample_us: u64,
-    /// Samples on their way to the RIC, with when they are there.
-    up: VecDeque<(u64, RlcSample)>,
+    /// On its way to the RIC, with when it is there, in order of that.
+    up: VecDeque<(u64, Up)>,
     /// Bearers of which a sample came since the inference before, in the order of their coming.
     fresh: Vec<RlcSample>,
     /// When the inference ends, and what it began with.
@@ -61,46 +109,100 @@ pub struct Ric {
     /// In order of time.
     down: VecDeque<OnItsWay>,
     points: Points,
+    said: Said,
 }
 
 impl Ric {
     /// A RIC that begins at virtual time 0; `make` is called once per bearer, at its first sample.
     pub fn new(timing: Timing, make: impl FnMut(u16, u8) -> Box<dyn Forecaster> + 'static) -> Self {
+        let forecasters = HashMap::new();
+        Self::of(timing, Who::EachBearer { make: Box::new(make), forecasters })
+    }
+
+    /// A RIC whose forecaster lives on the node's E2 indications.
+    pub fn of_node(timing: Timing, forecaster: Box<dyn NodeForecaster>) -> Self {
+        Self::of(timing, Who::Node { forecaster, subscriptions: Subscriptions::default() })
+    }
+
+    fn of(timing: Timing, who: Who) -> Self {
         Self {
             timing,
-            make: Box::new(make),
-            forecasters: HashMap::new(),
+            tells: Tells::default(),
+            who,
+            has_begun: false,
             next_sample_us: 0,
             up: VecDeque::new(),
             fresh: Vec::new(),
             inference: None,
             down: VecDeque::new(),
             points: Points::default(),
+            said: Said::default(),
         }
     }
 
-    /// Steps the world to `to_us` through `step`, with samples and feeds on the way.
+    /// Tells the CU this of each forecast.
+    #[must_use]
+    pub fn telling(mut self, tells: Tells) -> Self {
+        self.tells = tells;
+        self
+    }
+
+    /// Who made the forecasts so far; none where nothing falls back.
+    pub fn said(&self) -> Option<Said> {
+        matches!(self.who, Who::Node { .. }).then_some(self.said)
+    }
+
+    /// Steps the world to `to_us` through `step`, with reports and feeds on the way. `step` hands on
+    /// what comes out of the world.
     ///
     /// # Errors
-    /// What `step` says, and [`RicError`] when a forecast is refused.
+    /// What `step` says, and [`RicError`].
     pub fn step_until<E: From<RicError>>(
         &mut self,
         world: &mut World,
         to_us: u64,
-        mut step: impl FnMut(&mut World, u64) -> Result<(), E>,
+        mut step: impl FnMut(&mut World, u64, &mut dyn FnMut(Output)) -> Result<(), E>,
     ) -> Result<(), E> {
-        if self.next_sample_us == 0 {
-            world.keep_drql_limits(true);
+        if !self.has_begun {
+            self.begin(world)?;
         }
         loop {
             let next_us = self.next_us();
             if next_us > to_us {
                 break;
             }
-            step(world, next_us.max(world.now_us()))?;
+            self.step(world, next_us, &mut step)?;
             self.run_due(world)?;
         }
-        step(world, to_us.max(world.now_us()))
+        self.step(world, to_us, &mut step)
+    }
+
+    fn begin(&mut self, world: &mut World) -> Result<(), RicError> {
+        self.has_begun = true;
+        world.keep_drql_limits(true);
+        if let Who::Node { subscriptions, .. } = &mut self.who {
+            *subscriptions = Subscriptions::begin(world, self.timing.sample_us)
+                .map_err(RicError::Subscription)?;
+        }
+        Ok(())
+    }
+
+    fn step<E>(
+        &mut self,
+        world: &mut World,
+        to_us: u64,
+        step: &mut impl FnMut(&mut World, u64, &mut dyn FnMut(Output)) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Self { who, up, timing, .. } = self;
+        let (to_us, epoch_us) = (to_us.max(world.now_us()), world.epoch_us());
+        let Who::Node { subscriptions, .. } = who else { return step(world, to_us, &mut |_| {}) };
+        step(world, to_us, &mut |output| {
+            let Output::Indication(indication) = output else { return };
+            let Some((out_us, report)) = subscriptions.report(indication) else { return };
+            let out_us = out_us.saturating_sub(epoch_us);
+            let there_us = out_us + u64::from(timing.report_delay_us);
+            up.push_back((there_us, Up::Report(report)));
+        })
     }
 
     fn next_us(&self) -> u64 {
@@ -114,22 +216,26 @@ impl Ric {
         let now_us = world.now_us();
         if self.next_sample_us <= now_us {
             let there_us = now_us + u64::from(self.timing.report_delay_us);
-            self.up.extend(world.rlc_samples().map(|sample| (there_us, sample)));
+            let samples = world.rlc_samples().map(|sample| (there_us, Up::Sample(sample)));
+            self.up.extend(samples);
             self.next_sample_us = now_us + u64::from(self.timing.sample_us.max(1));
         }
         while self.up.front().is_some_and(|(at_us, _)| *at_us <= now_us) {
-            let Some((_, sample)) = self.up.pop_front() else { break };
-            self.hear(sample);
+            match self.up.pop_front() {
+                Some((_, Up::Report(report))) => self.hear_report(&report)?,
+                Some((_, Up::Sample(sample))) => self.hear(sample),
+                None => break,
+            }
         }
         if self.inference.as_ref().is_some_and(|(at_us, _)| *at_us <= now_us)
             && let Some((_, samples)) = self.inference.take()
         {
-            self.forecast(&samples, now_us);
+            self.forecast(&samples, now_us)?;
         }
         if self.inference.is_none() && !self.fresh.is_empty() {
             let samples = std::mem::take(&mut self.fresh);
             match self.timing.inference_us {
-                0 => self.forecast(&samples, now_us),
+                0 => self.forecast(&samples, now_us)?,
                 us => self.inference = Some((now_us + u64::from(us), samples)),
             }
         }
@@ -140,32 +246,67 @@ impl Ric {
         Ok(())
     }
 
+    fn hear_report(&mut self, report: &Report) -> Result<(), RicError> {
+        match &mut self.who {
+            Who::Node { forecaster, .. } => forecaster.hear(report).map_err(RicError::Forecaster),
+            Who::EachBearer { .. } => Ok(()),
+        }
+    }
+
     fn hear(&mut self, sample: RlcSample) {
         let id = (sample.rnti, sample.drb);
-        let make = &mut self.make;
-        self.forecasters.entry(id).or_insert_with(|| make(id.0, id.1)).observe(&sample);
+        if let Who::EachBearer { make, forecasters } = &mut self.who {
+            forecasters.entry(id).or_insert_with(|| make(id.0, id.1)).observe(&sample);
+        }
         match self.fresh.iter_mut().find(|known| (known.rnti, known.drb) == id) {
             Some(known) => *known = sample,
             None => self.fresh.push(sample),
         }
     }
 
+    /// What is forecast from a sample, into `points`; whether there is anything to say.
+    fn ask(&mut self, sample: &RlcSample, horizon: &Horizon) -> Result<bool, RicError> {
+        let Self { who, points, tells, said, .. } = self;
+        let (rnti, drb) = (sample.rnti, sample.drb);
+        points.clear();
+        let source = match who {
+            Who::EachBearer { forecasters, .. } => match forecasters.get_mut(&(rnti, drb)) {
+                Some(forecaster) => forecaster.forecast(horizon, points).then_some(Source::Model),
+                None => None,
+            },
+            Who::Node { forecaster, .. } => {
+                forecaster.forecast(rnti, drb, horizon, points).map_err(RicError::Forecaster)?
+            }
+        };
+        let wanted = match tells {
+            Tells::Limit => {
+                points.drain_bytes.clear();
+                &points.limit_bytes
+            }
+            Tells::Drain => {
+                points.limit_bytes.clear();
+                &points.drain_bytes
+            }
+        };
+        // Of a bearer whose limit nobody told there is none to forecast.
+        let Some(source) = source.filter(|_| !wanted.is_empty()) else { return Ok(false) };
+        said.forecasts += 1;
+        said.by_model += u64::from(source == Source::Model);
+        Ok(true)
+    }
+
     /// An inference ended: its forecasts leave for the CU, in place of what is left of older ones.
-    fn forecast(&mut self, newest: &[RlcSample], now_us: u64) {
-        let Timing { step_us, points: wanted, .. } = self.timing;
+    fn forecast(&mut self, newest: &[RlcSample], now_us: u64) -> Result<(), RicError> {
+        let Timing { step_us, points: wanted, first_point_us, .. } = self.timing;
         let step_us = step_us.max(1);
         for sample in newest {
-            let Some(forecaster) = self.forecasters.get_mut(&(sample.rnti, sample.drb)) else {
-                continue;
-            };
             let horizon = Horizon {
                 origin_us: sample.time_us,
-                first_us: sample.time_us + self.timing.latency_us(),
+                first_us: sample.time_us + u64::from(first_point_us),
                 step_us,
                 points: wanted,
             };
-            self.points.clear();
-            if !forecaster.forecast(&horizon, &mut self.points) {
+            if !self.ask(sample, &horizon)? {
                 continue;
             }
             let bearer = BearerId { ue: UeId::Rnti(sample.rnti), drb: sample.drb };
@@ -176,7 +317,7 @@ impl Ric {
                 let range = from as usize..(from + FEED_POINTS).min(wanted) as usize;
                 let part = |list: &[u32]| list.get(range.clone()).unwrap_or_default().to_vec();
                 let at_us = there_us + u64::from(handed) * u64::from(step_us);
-                let start_us = self.timing.latency_us() + u64::from(from) * u64::from(step_us);
+                let start_us = u64::from(first_point_us) + u64::from(from) * u64::from(step_us);
                 let forecast = BearerForecast {
                     bearer,
                     origin_us: sample.time_us,
@@ -193,6 +334,7 @@ impl Ric {
                 }
             }
         }
+        Ok(())
     }
 }
 
@@ -204,7 +346,7 @@ fn feed(world: &mut World, mut forecast: BearerForecast) -> Result<(), RicError>
     if !world.rlc_samples().any(|sample| (sample.rnti, sample.drb) == (rnti, drb)) {
         return Ok(());
     }
-    let refused = |why: String| RicError { rnti, drb, why };
+    let refused = |why: String| RicError::Refused { rnti, drb, why };
     forecast.origin_us += world.epoch_us();
     let header = ControlHeader { style: 3, correlation_id: 1 };
     let message = ControlMessage::ForecastFeed(ForecastFeed { bearers: vec![forecast] });

@@ -13,6 +13,10 @@ pub struct Timing {
     pub inference_us: u32,
     /// T_RC: from the RIC to the CU, µs.
     pub control_delay_us: u32,
+    /// From the newest sample to the first point, µs: T_RD + T_m + T_RC where a model is made for the
+    /// times of its network. One that was made for others keeps its own, and whoever uses the
+    /// forecast before its first point or after its last holds the nearest.
+    pub first_point_us: u32,
     /// T_w: between points, µs; 1 or more.
     pub step_us: u32,
     /// M: points of a forecast; 1 or more.
@@ -28,6 +32,7 @@ impl Timing {
             report_delay_us: t_c_us,
             inference_us: 400_000,
             control_delay_us: 0,
+            first_point_us: t_c_us.saturating_add(400_000),
             step_us: 1_000,
             points: 400,
         }
@@ -36,7 +41,7 @@ impl Timing {
     /// As [`stolidis2024`](Self::stolidis2024), with an inference that takes no time and looks 64
     /// points ahead.
     pub fn at_once(t_c_us: u32) -> Self {
-        Self { inference_us: 0, points: 64, ..Self::stolidis2024(t_c_us) }
+        Self { inference_us: 0, first_point_us: t_c_us, points: 64, ..Self::stolidis2024(t_c_us) }
     }
 
     /// From a sample to its forecast at the CU, T_RD + T_m + T_RC.

@@ -28,6 +28,18 @@ pub enum ReproduceError {
         /// What there is.
         known: String,
     },
+    /// Runs are to end before anything of them counts.
+    #[error("{experiment}, {scheme}: ends at {to_s} s; it counts from {from_s} s on")]
+    TooShort {
+        /// Experiment.
+        experiment: &'static str,
+        /// Scheme.
+        scheme: String,
+        /// When it is to end, virtual s.
+        to_s: f64,
+        /// From when on it counts, virtual s.
+        from_s: f64,
+    },
     /// A scenario of a cell cannot be built.
     #[error("{experiment}, {scheme}: {source}")]
     Scenario {

@@ -9,9 +9,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::run::with_seed;
-use crate::forecast::{Late, Perfect, Persistence, Ric, RlcSample, Timing};
+use crate::forecast::{
+    Hello, Late, Perfect, Persistence, Program, Ric, RicError, RlcSample, Served, Tells, Timing,
+};
 use crate::scenario::{LoadedScenario, ScenarioError};
-use crate::world::World;
+use crate::world::{DEFAULT_EPOCH_US, World};
 
 /// A forecaster with its times.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -20,6 +22,8 @@ pub struct Forecasts {
     pub forecaster: ForecasterKind,
     /// How long what takes.
     pub timing: Timing,
+    /// What the CU is told.
+    pub tells: Tells,
 }
 
 /// What forecasts.
@@ -32,6 +36,28 @@ pub enum ForecasterKind {
     Late,
     /// [`Persistence`].
     Persistence,
+    /// [`Served`].
+    Trained(Box<Trained>),
+}
+
+/// A trained model and what serves it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Trained {
+    /// What is started for each run. Where it lies decides nothing.
+    #[serde(skip)]
+    pub program: Program,
+    /// What it said when it was asked once.
+    pub hello: Hello,
+    /// T_m in place of the one measured, µs; what is applied is in [`Timing`].
+    #[serde(skip)]
+    pub t_m_us: Option<u32>,
+}
+
+impl Trained {
+    /// T_m for so many bearers at a time, whole µs: as given, or as measured and rounded up.
+    pub fn t_m_us(&self, bearers: u32) -> Option<u32> {
+        self.t_m_us.or_else(|| self.hello.t_m_us(bearers))
+    }
 }
 
 impl Forecasts {
@@ -46,7 +72,7 @@ impl Forecasts {
         stop: &AtomicBool,
     ) -> Result<Option<Ric>, ScenarioError> {
         let timing = self.timing;
-        Ok(Some(match &self.forecaster {
+        let ric = match &self.forecaster {
             ForecasterKind::Perfect(scenario) => {
                 let scenario = with_seed(scenario, loaded.scenario.seed);
                 let Some(recorded) = record(scenario, to_us, timing.sample_us, stop)? else {
@@ -61,7 +87,13 @@ impl Forecasts {
             ForecasterKind::Persistence => {
                 Ric::new(timing, |_, _| Box::new(Persistence::default()))
             }
-        }))
+            ForecasterKind::Trained(trained) => {
+                let served = Served::start(&trained.program, &trained.hello, DEFAULT_EPOCH_US)
+                    .map_err(|error| RicError::Forecaster(error.to_string()))?;
+                Ric::of_node(timing, Box::new(served))
+            }
+        };
+        Ok(Some(ric.telling(self.tells)))
     }
 }
 

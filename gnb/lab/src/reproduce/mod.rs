@@ -26,7 +26,7 @@ mod xapp;
 
 pub use error::ReproduceError;
 pub use floor::FloorOf;
-pub use forecasts::{ForecasterKind, Forecasts};
+pub use forecasts::{ForecasterKind, Forecasts, Trained};
 pub use metric::{Curve, Flows, Metric};
 pub use observe::{FlowObserved, Observed};
 pub use plan::{At, Cell, Comparison, Experiment, Figure, Inputs, Paper, Watch, Work};

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::xapp::{Pilot, XApp};
 use super::{Forecasts, Watch};
-use crate::forecast::Ric;
+use crate::forecast::{Ric, Said};
 use crate::scenario::{LoadedScenario, ScenarioError};
 use crate::world::{BearerSample, Removals, Summary, World};
 
@@ -65,6 +65,8 @@ pub struct Observed {
     pub removals: Vec<Removals>,
     /// Totals since the start of the run.
     pub summary: Summary,
+    /// Who made the forecasts since the start of the run; none without a forecaster that falls back.
+    pub forecasts: Option<Said>,
 }
 
 /// What works on a run from the RIC.
@@ -84,8 +86,10 @@ impl Stepper<'_> {
     fn step_until(&mut self, world: &mut World, to_us: u64) -> Result<(), ScenarioError> {
         let Self { pilot, ric } = self;
         match ric {
-            None => pilot.step_until(world, to_us),
-            Some(ric) => ric.step_until(world, to_us, |world, us| pilot.step_until(world, us)),
+            None => pilot.step_until(world, to_us, &mut |_| {}),
+            Some(ric) => {
+                ric.step_until(world, to_us, |world, us, sink| pilot.step_until(world, us, sink))
+            }
         }
     }
 }
@@ -174,6 +178,7 @@ pub(super) fn observe(
         occupancy: occupancy.means(),
         removals: world.removals().zip(&removed_before).map(|(all, old)| all.since(old)).collect(),
         summary: world.summary(),
+        forecasts: stepper.ric.as_ref().and_then(Ric::said),
     }))
 }
 

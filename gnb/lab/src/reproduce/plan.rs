@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::{Curve, FloorOf, Forecasts, Metric, ReproduceError, XApp};
+use super::{Curve, FloorOf, Forecasts, Metric, ReproduceError, Trained, XApp};
 
 /// A paper with its experiments.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +15,8 @@ pub struct Paper {
     pub citation: &'static str,
     /// What the paper leaves open and what is assumed here, the same for every row.
     pub assumptions: &'static [&'static str],
+    /// Whether a trained forecaster has rows in them.
+    pub takes_model: bool,
     /// Its experiments, in the paper's order.
     pub experiments: fn(&Inputs) -> Result<Vec<Experiment>, ReproduceError>,
 }
@@ -24,6 +26,8 @@ pub struct Paper {
 pub struct Inputs {
     /// Folder with recorded radios.
     pub traces: Option<PathBuf>,
+    /// A trained forecaster.
+    pub trained: Option<Trained>,
 }
 
 /// One table or figure of a paper.

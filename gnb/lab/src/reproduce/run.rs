@@ -14,6 +14,8 @@ use super::rows::Table;
 use super::{Cell, Experiment, Inputs, Paper, ReproduceError, Work};
 use crate::scenario::LoadedScenario;
 
+const WITHOUT_MODEL: &str = "without --model DIR the rows of the trained model are left out";
+
 /// How to reproduce.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -25,6 +27,8 @@ pub struct Options {
     pub jobs: Option<NonZeroUsize>,
     /// First seed; repeats take the ones after it.
     pub seed: u64,
+    /// When runs end, virtual µs; at the end of their scenarios when absent.
+    pub duration_us: Option<u64>,
     /// Folder for the results of finished runs, which a later call goes on from.
     pub cache: Option<PathBuf>,
     /// What does not come with the program.
@@ -75,7 +79,10 @@ pub fn reproduce(
     stop: &AtomicBool,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Result<Reproduction, ReproduceError> {
-    let experiments = chosen(paper, options)?;
+    let mut experiments = chosen(paper, options)?;
+    if let Some(duration_us) = options.duration_us {
+        shorten(&mut experiments, duration_us)?;
+    }
     let cache = options.cache.clone().map(Cache::open).transpose()?;
     let repeats = |experiment: &Experiment| options.repeats.unwrap_or(experiment.repeats).max(1);
     let tasks: Vec<Task<'_>> = experiments
@@ -133,6 +140,9 @@ pub fn reproduce(
         .collect();
     let mut notes = unlocked(pool.notes);
     notes.sort();
+    if paper.takes_model && options.inputs.trained.is_none() {
+        notes.push((tasks.len(), WITHOUT_MODEL.to_owned()));
+    }
     Ok(Reproduction {
         paper: *paper,
         seed: options.seed,
@@ -153,6 +163,25 @@ fn chosen(paper: &Paper, options: &Options) -> Result<Vec<Experiment>, Reproduce
         return Err(ReproduceError::UnknownExperiment { paper: paper.name, name, known });
     }
     Ok(experiments)
+}
+
+/// Ends every run at `to_us`, unless it ends before.
+fn shorten(experiments: &mut [Experiment], to_us: u64) -> Result<(), ReproduceError> {
+    for experiment in experiments {
+        for cell in &mut experiment.cells {
+            let Work::Run { watch, .. } = &mut cell.work else { continue };
+            if to_us <= watch.from_us {
+                return Err(ReproduceError::TooShort {
+                    experiment: experiment.name,
+                    scheme: cell.scheme.clone(),
+                    to_s: to_us as f64 / 1e6,
+                    from_s: watch.from_us as f64 / 1e6,
+                });
+            }
+            watch.to_us = watch.to_us.min(to_us);
+        }
+    }
+    Ok(())
 }
 
 /// What is known of a task.

@@ -6,7 +6,7 @@ use e2sm_tc::v1::{
 use serde::Serialize;
 
 use crate::scenario::{LoadedScenario, ScenarioError};
-use crate::world::{RanFunction, World};
+use crate::world::{Output, RanFunction, World};
 
 /// An xApp that deploys one pipeline on one bearer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -61,7 +61,7 @@ impl<'a> Pilot<'a> {
         }
     }
 
-    /// Steps to `to_us` and deploys on the way.
+    /// Steps to `to_us` and deploys on the way; what comes out of the world goes to `sink`.
     ///
     /// # Errors
     /// [`ScenarioError`] when the RAN function refuses the pipeline.
@@ -69,6 +69,7 @@ impl<'a> Pilot<'a> {
         &mut self,
         world: &mut World,
         to_us: u64,
+        sink: &mut dyn FnMut(Output),
     ) -> Result<(), ScenarioError> {
         while let Some(xapp) = self.xapp {
             let Some(arrives_us) = self.arrives_us else {
@@ -77,7 +78,7 @@ impl<'a> Pilot<'a> {
                     return Ok(());
                 }
                 let look_us = (now_us / REPORT_US + 1) * REPORT_US;
-                world.step_until(look_us.min(to_us), &mut |_| {});
+                world.step_until(look_us.min(to_us), sink);
                 if look_us <= to_us && holds(xapp, world) {
                     self.arrives_us = Some(look_us + self.report_delay_us + self.control_delay_us);
                 }
@@ -86,11 +87,11 @@ impl<'a> Pilot<'a> {
             if arrives_us > to_us {
                 break;
             }
-            world.step_until(arrives_us.max(world.now_us()), &mut |_| {});
+            world.step_until(arrives_us.max(world.now_us()), sink);
             self.xapp = None;
             deploy(xapp, world).map_err(|why| ScenarioError::new(self.file, "xapp", why))?;
         }
-        world.step_until(to_us, &mut |_| {});
+        world.step_until(to_us, sink);
         Ok(())
     }
 }
@@ -143,7 +144,7 @@ mod tests {
     fn pipeline_at(xapp: &XApp, loaded: &LoadedScenario, us: u64) -> String {
         let mut world = World::new(loaded).unwrap();
         let mut pilot = Pilot::new(Some(xapp), loaded);
-        pilot.step_until(&mut world, us).unwrap();
+        pilot.step_until(&mut world, us, &mut |_| {}).unwrap();
         assert_eq!(world.now_us(), us);
         world.summary().bearers[0].pipeline.clone()
     }
@@ -170,7 +171,8 @@ mod tests {
         let loaded = loaded("");
         let mut world = World::new(&loaded).unwrap();
         let xapp = XApp { drb: 2, ..xapp(Deploys::At(1_000)) };
-        let refused = Pilot::new(Some(&xapp), &loaded).step_until(&mut world, 2_000).unwrap_err();
+        let mut pilot = Pilot::new(Some(&xapp), &loaded);
+        let refused = pilot.step_until(&mut world, 2_000, &mut |_| {}).unwrap_err();
         assert!(refused.to_string().contains("DRB 2"), "{refused}");
     }
 }

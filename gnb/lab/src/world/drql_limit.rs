@@ -26,6 +26,8 @@ pub struct RlcSample {
     pub occupancy_bytes: u32,
     /// DRQL's limit up to which it may be filled now, bytes.
     pub limit_bytes: u32,
+    /// Bytes that the MAC has pulled since the samples began.
+    pub drained_bytes: u64,
 }
 
 /// The limit of one bearer.
@@ -38,13 +40,27 @@ pub(crate) struct DrqlLimit {
     held_bytes: u64,
     /// Whether something came since that would not have fitted any more, or only just did.
     was_full: bool,
+    /// Pulled since it is kept.
+    drained_bytes: u64,
     /// Whether what does not fit is dropped.
     drops: bool,
 }
 
 impl DrqlLimit {
     pub(crate) fn new(drops: bool) -> Self {
-        Self { limit_bytes: MTU_BYTES, left_bytes: 0, held_bytes: 0, was_full: false, drops }
+        Self {
+            limit_bytes: MTU_BYTES,
+            left_bytes: 0,
+            held_bytes: 0,
+            was_full: false,
+            drained_bytes: 0,
+            drops,
+        }
+    }
+
+    /// The limit, where the RLC drops by it.
+    pub(crate) fn in_force_bytes(&self) -> Option<u32> {
+        self.drops.then(|| narrow(self.limit_bytes))
     }
 
     /// A packet arrives; whether the RLC takes it. An empty one does.
@@ -62,6 +78,7 @@ impl DrqlLimit {
     pub(crate) fn tti(&mut self, status: &RlcStatus) {
         let held_bytes = self.held_bytes;
         self.left_bytes = u64::from(status.occupancy_bytes);
+        self.drained_bytes += held_bytes.saturating_sub(self.left_bytes);
         self.held_bytes = self.left_bytes;
         if !status.dl_opportunity {
             return;
@@ -91,7 +108,6 @@ impl World {
     /// Occupancy and limit of each bearer that is here, as the last TTI left them; none while limits
     /// are not [kept](Self::keep_drql_limits).
     pub fn rlc_samples(&self) -> impl Iterator<Item = RlcSample> + '_ {
-        let narrow = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
         self.bearers.iter().filter(|bearer| bearer.cell.is_some()).filter_map(move |bearer| {
             let limit = bearer.drql_limit.as_ref()?;
             Some(RlcSample {
@@ -100,9 +116,14 @@ impl World {
                 drb: bearer.drb,
                 occupancy_bytes: narrow(limit.left_bytes),
                 limit_bytes: narrow(limit.limit_bytes),
+                drained_bytes: limit.drained_bytes,
             })
         })
     }
+}
+
+fn narrow(bytes: u64) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

@@ -6,10 +6,11 @@ use e2sm_tc::v1::{
     UeId,
 };
 
-use super::World;
 use super::api::{KpmReport, KpmUe, Payload};
+use super::drql_limit::DrqlLimit;
 use super::e2::{Subscription, Watch};
 use super::trigger::{What, When, concerns};
+use super::{Bearer, World};
 use crate::reports::kpm::{self, UeCounters};
 use crate::reports::{self, PLAIN_HEADER};
 
@@ -152,9 +153,13 @@ impl World {
                 ReportStyle::PipelineStatus => {
                     for chunk in chunks(&bearers) {
                         let states = chunk.iter().map(|index| {
-                            let tc = &self.bearers[*index as usize].tc;
+                            let Bearer { tc, drql_limit, .. } = &self.bearers[*index as usize];
                             let told = subscription.tc_told.entry((position, *index)).or_default();
-                            tc.status_since(told, self.now_us)
+                            let mut status = tc.status_since(told, self.now_us);
+                            // An RLC that drops by a limit of its own has the last word.
+                            let at_du = drql_limit.as_ref().and_then(DrqlLimit::in_force_bytes);
+                            status.pacer.limit_bytes = at_du.or(status.pacer.limit_bytes);
+                            status
                         });
                         messages.push(IndicationMessage::PipelineStatus(states.collect()));
                     }

@@ -25,6 +25,7 @@ pub const PAPER: Paper = Paper {
         "Pings are 97 ms apart, in no step with scheduling requests, and counted after 15 s: QLT comes down from its maximum by a \
          twentieth each 200 ms.",
     ],
+    takes_model: false,
     experiments,
 };
 

@@ -46,6 +46,7 @@ pub const PAPER: Paper = Paper {
         "DiffServ is three bearers of priorities 1 to 3. With FIFO, the paper tunes drop thresholds \
          on a trace that is not public: here they are rate × bound of a class, 12.5 kB and 50 kB.",
     ],
+    takes_model: false,
     experiments,
 };
 

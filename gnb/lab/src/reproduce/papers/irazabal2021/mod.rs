@@ -46,6 +46,7 @@ pub const PAPER: Paper = Paper {
          makes of Sojourn's arrivals with all RBs used, the calls served first in each TTI; with a \
          shared RLC a packet of the download that has begun to leave is finished first.",
     ],
+    takes_model: false,
     experiments,
 };
 

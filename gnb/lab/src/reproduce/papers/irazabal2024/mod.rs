@@ -47,6 +47,7 @@ pub const PAPER: Paper = Paper {
         "Not of the paper: Sojourn is this project's template of that name. Floor is the round trip of its \
          pings had they been served first in each slot, by someone who knows all slots ahead.",
     ],
+    takes_model: false,
     experiments,
 };
 
