@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 from rlc_train import corpus, pipeline
 from rlc_train.commands.promote import best
+from rlc_train.horizon import Layout
 from rlc_train.report.card import write
 from rlc_train.rundir import RunDirectory
+from rlc_train.splits import Part
 
 NAME = "report"
 EXAMPLES = 3
@@ -29,7 +32,17 @@ def run(arguments: argparse.Namespace) -> int:
     layout = settings.layout(data["t_m_us"])
     series, _ = corpus.load(arguments.data or Path(data["path"]), settings.context_us)
     parts = pipeline.split_corpus(series, settings, layout)
-    held = parts.unseen or parts.test
-    spread = held[:: max(1, len(held) // EXAMPLES)][:EXAMPLES]
-    print(write(directory, kind, spread, settings.seed))
+    examples = telling(parts.unseen or parts.test, layout)
+    print(write(directory, kind, examples, settings.seed))
     return 0
+
+
+def telling(held: Sequence[Part], layout: Layout) -> list[Part]:
+    """The parts whose first quantity moves most, one a cell: an empty queue shows nothing."""
+    column = layout.columns[0]
+    most: dict[str, tuple[float, Part]] = {}
+    for part in held:
+        moves = float(part.series.features[part.start : part.stop, column].std())
+        if moves >= most.get(part.series.cell, (0.0, part))[0]:
+            most[part.series.cell] = moves, part
+    return [part for _, part in sorted(most.values(), key=lambda pair: -pair[0])][:EXAMPLES]
