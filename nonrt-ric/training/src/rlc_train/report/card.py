@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rlc_train.backtest import Losses, Versus
 from rlc_train.candidate import Candidate
@@ -17,7 +18,6 @@ from rlc_train.series import labels
 from rlc_train.splits import Part
 
 EXAMPLE_SAMPLES = 600
-WARM_UP_SAMPLES = 2_000
 
 
 def write(directory: RunDirectory, kind: str, examples: list[Part], seed: int) -> Path:
@@ -151,8 +151,7 @@ def _examples(candidate: Candidate, examples: list[Part], out: Path) -> list[str
     text = ["## Examples", "", "The first point of the forecasts, for the instant it was made for."]
     served = candidate.forecaster()
     for number, part in enumerate(examples):
-        stop = min(part.stop, part.start + WARM_UP_SAMPLES + EXAMPLE_SAMPLES)
-        origins = np.arange(max(part.start, stop - EXAMPLE_SAMPLES), stop, dtype=np.intp)
+        origins = _liveliest(part, layout.columns[0])
         forecast = in_order(served.predict(part, origins))
         actual = labels(part.series, layout, origins, part.stop)
         at_ms = (part.series.at_us[origins] - part.series.at_us[0] + layout.start_us) / 1000
@@ -162,6 +161,14 @@ def _examples(candidate: Candidate, examples: list[Part], out: Path) -> list[str
         )
         text += ["", f"![example {number}]({plots.save(figure, out, f'example-{number}')})"]
     return [*text, ""]
+
+
+def _liveliest(part: Part, column: int) -> NDArray[np.intp]:
+    """The stretch of a part in which a feature moves most."""
+    levels = part.series.features[part.start : part.stop, column]
+    starts = range(0, max(1, len(levels) - EXAMPLE_SAMPLES), EXAMPLE_SAMPLES // 2)
+    first = max(starts, key=lambda start: float(levels[start : start + EXAMPLE_SAMPLES].std()))
+    return part.start + np.arange(first, min(first + EXAMPLE_SAMPLES, len(levels)), dtype=np.intp)
 
 
 def _timing(candidate: Candidate) -> list[str]:
