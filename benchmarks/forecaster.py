@@ -16,7 +16,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import time
 import urllib.request
 from collections.abc import AsyncIterator
@@ -32,8 +31,9 @@ from loop_latency import serving
 from ric.sm import rlc
 from rlc_forecaster.core import Forecaster
 from rlc_forecaster.onnx_step import OnnxStep
+from rlc_forecaster.settings import DEFAULT_MODEL
 from sojourn_interfaces import forecast_pb2 as pb
-from step_models import streaming, windowed
+from step_models import windowed
 
 SIZES = (1, 32, 256, 1000)
 T_M = "sojourn_forecaster_step_seconds"
@@ -283,7 +283,9 @@ def show(rows: list[StepRow], paper: float, whole: list[EndToEnd]) -> None:
 def main() -> int:
     """Measures everything."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", type=Path, help="model directory; LSTM(32)x2 by default")
+    parser.add_argument(
+        "--model", type=Path, help="model directory; the forecaster's own by default"
+    )
     parser.add_argument("--bearers", type=int, nargs="+", default=SIZES)
     parser.add_argument("--reports", type=int, default=2_000, help="measured, of each size")
     parser.add_argument("--end-to-end", type=int, nargs="*", default=[256], metavar="BEARERS")
@@ -291,16 +293,13 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="folder for forecaster.json")
     arguments = parser.parse_args()
     cores = os.sched_getaffinity(0)
-    with tempfile.TemporaryDirectory() as folder:
-        directory = arguments.model or streaming(Path(folder))
-        model = OnnxStep.load(directory)
-        os.sched_setaffinity(0, {min(cores)})
-        rows = [step_row(model, n, arguments.reports) for n in arguments.bearers]
-        paper = paper_ms()
-        os.sched_setaffinity(0, cores)
-        whole = [
-            asyncio.run(end_to_end(directory, n, arguments.seconds)) for n in arguments.end_to_end
-        ]
+    directory = arguments.model or DEFAULT_MODEL
+    model = OnnxStep.load(directory)
+    os.sched_setaffinity(0, {min(cores)})
+    rows = [step_row(model, n, arguments.reports) for n in arguments.bearers]
+    paper = paper_ms()
+    os.sched_setaffinity(0, cores)
+    whole = [asyncio.run(end_to_end(directory, n, arguments.seconds)) for n in arguments.end_to_end]
     show(rows, paper, whole)
     if arguments.out:
         arguments.out.mkdir(parents=True, exist_ok=True)
