@@ -81,7 +81,7 @@ def test_the_error_of_coverage_is_bounded_whatever_comes() -> None:
         said = 100 + tracker.offset_at(slots, 0)
         actual = np.array([[120.0 if (k // 50) % 2 else 80.0]], np.float32)
         above += actual[0, 0] > said[0, 0]
-        tracker.learn(slots, 0, actual, said.astype(np.float32))
+        tracker.learn(slots, 0, actual, np.full((1, 1, 3), 100, np.float32))
     np.testing.assert_allclose(above / outcomes, [0.9, 0.5, 0.1], atol=0.05)
 
 
@@ -93,7 +93,7 @@ def test_a_change_for_good_does_not_blow_the_offsets_up() -> None:
         offset = tracker.offset_at(slots, 0)
         farthest = max(farthest, float(np.abs(offset).max()))
         actual = np.array([[50_000 if k < 3_000 else 40_000]], np.float32)
-        tracker.learn(slots, 0, actual, (45_000 + offset).astype(np.float32))
+        tracker.learn(slots, 0, actual, np.full((1, 1, 3), 45_000, np.float32))
     assert farthest < 20 * 5_000 * 1.1
     assert np.abs(tracker.offset_at(slots, 0) + 5_000).max() < 5_000
 
@@ -152,3 +152,27 @@ def test_of_many_bearers_each_is_checked_at_each_horizon(report: Reports) -> Non
     width = batch.values[:, 0, :, 2] - batch.values[:, 0, :, 0]
     assert (width > 500).all()
     assert width.mean(axis=0).min() > 1_500
+
+
+class Startled(Oracle):
+    """Expects 9 kB each third millisecond, whatever it sees."""
+
+    def step(
+        self, features: NDArray[np.float32], state: NDArray[np.float32]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        values, after = super().step(features, state)
+        return values + np.float32(9_000) * (after[:, 0] % 3 == 0)[:, None, None, None], after
+
+
+def test_a_forecast_kept_from_falling_below_zero_does_not_feed_its_offset(
+    report: Reports,
+) -> None:
+    """The offset that takes its frights away is larger than its mean error, and what is served
+    shows nothing of it: it is 0. That must not make the model look further off each time."""
+    forecaster = Forecaster("gnb", Startled(0.0))
+    farthest = 0.0
+    for k in range(12_000):
+        assert forecaster.on_report(report({17: (0, 0)}), k * PERIOD_US) is not None
+        offset = forecaster.track.calibration.offset(np.zeros(1, np.intp), 1)
+        farthest = max(farthest, float(np.abs(offset).max()))
+    assert farthest < 2 * 9_000

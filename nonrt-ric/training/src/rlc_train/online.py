@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rlc_model.calibration import round_length, tracked
 
 from rlc_train.horizon import Layout
+from rlc_train.metrics import in_order
 from rlc_train.series import Series, label_rows
 from rlc_train.splits import COMING_IN, Part
 
@@ -117,7 +118,7 @@ def track_all(lanes: Sequence[Lane], layout: Layout, says: Says) -> list[NDArray
         says: The forecasts.
 
     Returns:
-        Of each lane ``(N, Q, M, K)``: quantiles in order, with the offsets known at the origin.
+        Of each lane ``(N, Q, M, K)``: with the offsets known at the origin, as they are served.
     """
     count, longest = len(lanes), lanes[0].stop
     came, due = _came(lanes, layout), _due(lanes, layout)
@@ -128,11 +129,11 @@ def track_all(lanes: Sequence[Lane], layout: Layout, says: Says) -> list[NDArray
     levels, middle = layout.levels, len(layout.quantiles) // 2
     theta = np.zeros((count, *layout.shape), np.float32)
     size = np.zeros((count, *layout.shape[:2]), np.float32)
+    offset = np.zeros_like(theta)
     begun = np.zeros((count, *layout.shape[:2]), np.bool_)
     # What was said at each row, for the point that is checked when its time comes.
     depth = int(layout.ahead[-1]) + 1
     said = np.zeros((depth, count, *layout.shape), np.float32)
-    offsets = np.zeros_like(said)
     result = [np.empty((len(lane.origins), *layout.shape), np.float32) for lane in lanes]
     position = [0] * count
     for row in range(longest):
@@ -140,22 +141,21 @@ def track_all(lanes: Sequence[Lane], layout: Layout, says: Says) -> list[NDArray
         told = np.flatnonzero(due[row, :n, 0] >= 0)
         if len(told):
             then, point = due[row, told, 0] % depth, due[row, told, 1]
-            plain = came[row, told][..., None] - said[then, told, :, point]
             at = (told, slice(None), point)
+            off = came[row, told][..., None] - said[then, told, :, point]
             theta[at], size[at], begun[at] = tracked(
                 levels,
-                plain - offsets[then, told, :, point],
-                plain[..., middle],
+                off - offset[at],
+                off[..., middle],
                 theta=theta[at],
                 size=size[at],
                 begun=begun[at],
             )
-        now, shift = said[row % depth, :n], offsets[row % depth, :n]
+            offset[at] = theta[at] * size[at][..., None]
+        now = said[row % depth, :n]
         now[:] = says(row, n)
-        now.sort(axis=-1)
-        np.multiply(theta[:n], size[:n, ..., None], out=shift)
         for index in np.flatnonzero(wanted[row, :n]).tolist():
-            np.add(now[index], shift[index], out=result[index][position[index]])
+            result[index][position[index]] = in_order(now[index] + offset[index])
             position[index] += 1
     return result
 

@@ -36,6 +36,7 @@ class Said:
         rows: The bearers.
         levels: ``(B, quantity)`` levels then: what persistence says.
         forecasts: ``(B, quantity, M, Q)`` what the model said, calibrated; None without a model.
+        plain: ``(B, quantity, M, Q)`` what it said before that; None without.
         modelled: ``(B,)`` whether a warm model said it.
         served: ``(B,)`` whether it was also what consumers got.
     """
@@ -44,6 +45,7 @@ class Said:
     rows: Rows
     levels: NDArray[np.float32]
     forecasts: NDArray[np.float32] | None
+    plain: NDArray[np.float32] | None
     modelled: NDArray[np.bool_]
     served: NDArray[np.bool_]
 
@@ -57,6 +59,7 @@ class Checked:
         rows: The N rows of the present report.
         levels: ``(N, quantity)``, as in :class:`Said`.
         forecasts: ``(N, quantity, Q)``; None without a model.
+        plain: ``(N, quantity, Q)``; None without.
         modelled: ``(N,)``.
         served: ``(N,)``.
     """
@@ -65,6 +68,7 @@ class Checked:
     rows: Index
     levels: NDArray[np.float32]
     forecasts: NDArray[np.float32] | None
+    plain: NDArray[np.float32] | None
     modelled: NDArray[np.bool_]
     served: NDArray[np.bool_]
 
@@ -144,6 +148,7 @@ def _checked(said: Said, point: int, rows: Index, then: Index) -> Checked:
         rows,
         said.levels[then],
         None if said.forecasts is None else said.forecasts[then, :, point],
+        None if said.plain is None else said.plain[then, :, point],
         said.modelled[then],
         said.served[then],
     )

@@ -50,9 +50,11 @@ class Persistence:
         Returns:
             ``(N, quantity, Q)`` what it would have said.
         """
-        said: NDArray[np.float32] = last[..., None] + self._tracker.offset_at(slots, point)
-        self._tracker.learn(slots, point, actual, said)
+        offset = self._tracker.offset_at(slots, point)
+        plain = np.broadcast_to(last[..., None], offset.shape)
+        said: NDArray[np.float32] = plain + offset
         put_in_order(said)
+        self._tracker.learn(slots, point, actual, plain)
         return said
 
     def said_at(self, slots: Index, point: int, last: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -86,7 +86,7 @@ class Track:
         self._limits = [
             i for i, q in enumerate(self.layout.quantities) if q is Quantity.QUEUE_LIMIT
         ]
-        self._calibration = QuantileTracker(self.layout)
+        self.calibration = QuantileTracker(self.layout)
         self._history = History(self.layout, period_us)
         self._said: Said | None = None
         self._plan: Plan | None = None
@@ -102,7 +102,7 @@ class Track:
         """Starts anew for the bearers of these slots."""
         self._history.forget(slots, at_us)
         self.skill.forget(slots)
-        self._calibration.forget(slots)
+        self.calibration.forget(slots)
         if self.teaches_persistence:
             self.persistence.forget(slots)
         if self.carried is not None:
@@ -122,15 +122,16 @@ class Track:
         rows, features = sample.rows, sample.samples.features
         levels = features[:, self._columns]
         forecasts: NDArray[np.float32] | None = None
+        plain: NDArray[np.float32] | None = None
         if self.carried is None:
             modelled = np.zeros(len(rows), np.bool_)
         else:
-            forecasts, modelled = self.carried.step(rows, features)
-            forecasts += self._calibration.offset(rows.index, rows.highest)
+            plain, modelled = self.carried.step(rows, features)
+            forecasts = plain + self.calibration.offset(rows.index, rows.highest)
             put_in_order(forecasts)
         plan = self._planned(rows, modelled, stale)
         tick = self._history.tick(sample.at_us)
-        self._said = Said(tick, rows, levels, forecasts, modelled, plan.served)
+        self._said = Said(tick, rows, levels, forecasts, plain, modelled, plan.served)
         if forecasts is None:
             return self.persistence.forecast(rows.index, rows.highest, levels), plan
         if plan.all_served:
@@ -163,8 +164,8 @@ class Track:
             persistence = self.persistence.learn(slots, point, actual, checked.levels)
         else:
             persistence = self.persistence.said_at(slots, point, checked.levels)
-        model = checked.forecasts
-        if model is None:
+        model, plain = checked.forecasts, checked.plain
+        if model is None or plain is None:
             self.coverage.learn(point, actual, persistence)
             return
         served = np.where(checked.served[:, None, None], model, persistence)
@@ -174,11 +175,11 @@ class Track:
             return
         if not told.all():
             slots, actual = slots_in(slots)[told], actual[told]
-            model, persistence = model[told], persistence[told]
+            model, plain, persistence = model[told], plain[told], persistence[told]
         losses = self.skill.learn(slots, point, actual, model, persistence)
         if self.drift is not None:
             self.drift.learn(*losses)
-        self._calibration.learn(slots, point, actual, model)
+        self.calibration.learn(slots, point, actual, plain)
 
     def _actual(self, sample: Sample, said: Said) -> NDArray[np.float32]:
         """Levels of now, NaN where they are not known."""

@@ -67,7 +67,7 @@ class QuantileTracker:
         slots: Index,
         point: int,
         actual: NDArray[np.float32],
-        said: NDArray[np.float32],
+        plain: NDArray[np.float32],
     ) -> None:
         """Takes in outcomes at a point.
 
@@ -75,19 +75,18 @@ class QuantileTracker:
             slots: N of them.
             point: The horizon point.
             actual: ``(N, quantity)``; NaN where it is not known.
-            said: ``(N, quantity, Q)`` what was said, offset included.
+            plain: ``(N, quantity, Q)`` what was said, without offset. What was served does not tell
+                it: put in order and kept from falling below 0, that has lost what was added, and
+                an offset taken for an error of the model would feed itself.
         """
         if not len(actual):
             return
         self._make_room(end_of(slots))
-        error = actual[..., None] - said
-        middle = error.shape[-1] // 2
-        # The offset as near as it is remembered.
-        plain = error[..., middle] + self._offset[slots, :, point, middle]
+        off = actual[..., None] - plain
         theta, size, begun = tracked(
             self._levels,
-            error,
-            plain,
+            off - self._offset[slots, :, point],
+            off[..., len(self._levels) // 2],
             theta=self._theta[slots, :, point],
             size=self._size[slots, :, point],
             begun=self._begun[slots, :, point],
