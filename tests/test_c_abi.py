@@ -95,14 +95,14 @@ def test_a_control_of_the_service_model_is_executed(example: Path) -> None:
     assert slowest_ms(output, "after the control") > 100
 
 
-def feed(bearer: Mapping[str, object]) -> Mapping[str, object]:
+def feed(bearer: Mapping[str, object], origin_us: int = 0) -> Mapping[str, object]:
     """A forecast feed of one bearer: twenty milliseconds in which 2000 B drain each."""
     return {
         "forecast_feed": {
             "bearers": [
                 {
                     "bearer": bearer,
-                    "origin_us": 0,
+                    "origin_us": origin_us,
                     "horizon_start_us": 1000,
                     "step_us": 1000,
                     "occupancy_bytes": [5000] * 20,
@@ -119,6 +119,28 @@ def test_a_forecast_reaches_the_bearer_it_is_for(example: Path) -> None:
     output = run([str(example), *control(feed(bearer), 3)])
     # The revision is the one that the template made: a forecast changes no pipeline.
     assert outcome_of(output) == {"accepted": {"revision": 2, "lease_ms": None}}
+
+
+def test_the_gnb_is_told_when_the_pacer_goes_by_forecasts_and_when_no_longer(example: Path) -> None:
+    bearer = {"ue": {"rnti": 0x4601}, "drb": 1}
+    paced = {
+        "transaction": {
+            "bearer": bearer,
+            "expected_revision": None,
+            "lease_ms": None,
+            "dry_run": False,
+            "change": {"delta": [{"set_pacer": {"forecast": {"stale_us": 500_000}}}]},
+        }
+    }
+    # The second control comes after five seconds, with points for the twenty milliseconds then.
+    output = run([str(example), *control(paced, 1), *control(feed(bearer, 5_000_000), 3)])
+    told = re.findall(
+        r"^paced by (a forecast|its own measure) at ([\d.]+) ms$", output, re.MULTILINE
+    )
+    assert [what for what, _ in told] == ["a forecast", "its own measure"], output
+    assert float(told[0][1]) == 5_000
+    # Within a step of 1 ms of the last point, and the slot in which it is looked at.
+    assert 5_020 < float(told[1][1]) <= 5_022
 
 
 @pytest.mark.parametrize(

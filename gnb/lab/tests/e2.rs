@@ -326,8 +326,10 @@ fn a_forecast_feed_reaches_the_pacer() {
     while world.now_us() < 2_200_000 {
         let little = v1::BearerForecast {
             origin_us: world.epoch_us() + world.now_us() - 10_000,
-            limit_bytes: vec![1_500],
-            drain_bytes: vec![10],
+            // As far as what is sent until the next one arrives.
+            occupancy_bytes: vec![1_500; 40],
+            limit_bytes: vec![1_500; 40],
+            drain_bytes: vec![10; 40],
             ..forecast()
         };
         let feed = ControlMessage::ForecastFeed(ForecastFeed { bearers: vec![little] });

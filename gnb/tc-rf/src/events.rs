@@ -35,7 +35,7 @@ pub trait EventSink<P> {
     fn marked(&mut self, packet: &P, now_us: u64) {
         let _ = (packet, now_us);
     }
-    /// The pipeline changed or its lease ended.
+    /// The pipeline changed, its lease ended, or its pacer goes by a forecast or no longer does.
     fn pipeline(&mut self, kind: EventKind) {
         let _ = kind;
     }

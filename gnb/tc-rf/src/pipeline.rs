@@ -39,6 +39,8 @@ pub struct TrafficControl<P> {
     pacer: Pacer,
     inventory: Inventory,
     totals: Totals,
+    /// Whether the pacer went by a forecast when that was last told.
+    by_forecast: bool,
     /// Packets ever taken back: those that come now stand before all of them.
     taken_back: u64,
 }
@@ -67,6 +69,7 @@ impl<P: Packet> TrafficControl<P> {
             stage: Stage::new(&plan.queues, &plan.scheduler, plan.shapers, plan.buffer, seed),
             inventory: Inventory::default(),
             totals: Totals::default(),
+            by_forecast: false,
             taken_back: 0,
         })
     }
@@ -403,8 +406,10 @@ impl<P: Packet> TrafficControl<P> {
         Ok(())
     }
 
-    /// Lets time pass: when the lease has ended, the safe pipeline returns.
+    /// Lets time pass: when the lease has ended, the safe pipeline returns; when the forecast no
+    /// longer speaks of now, or one does again, that is told.
     pub fn tick(&mut self, now_us: u64, events: &mut impl EventSink<P>) {
+        self.tell_pacing(now_us, events);
         if !self.lease.has_ended(now_us) {
             return;
         }
@@ -415,6 +420,17 @@ impl<P: Packet> TrafficControl<P> {
             self.install(safe, plan, now_us);
             self.in_safe = true;
             events.pipeline(EventKind::LeaseExpired { revision: self.revision });
+        }
+    }
+
+    fn tell_pacing(&mut self, now_us: u64, events: &mut impl EventSink<P>) {
+        let Some(by_forecast) = self.pacer.by_forecast(now_us) else {
+            self.by_forecast = false;
+            return;
+        };
+        if by_forecast != self.by_forecast {
+            self.by_forecast = by_forecast;
+            events.pipeline(EventKind::PacingChanged { by_forecast });
         }
     }
 
@@ -435,7 +451,7 @@ impl<P: Packet> TrafficControl<P> {
             lease_left_ms: self.lease.left_ms(now_us),
             head_of_line_age_us: status::clamp(self.head_of_line_age_us(now_us)),
             queues: status::queues(&self.stage, cursor, now_us),
-            pacer: self.pacer.report(),
+            pacer: self.pacer.report(now_us),
             ingress_packets: self.totals.ingress_packets,
             ingress_bytes: self.totals.ingress_bytes,
             dropped_packets: self.totals.dropped_packets,
@@ -476,6 +492,12 @@ impl<P: Packet> TrafficControl<P> {
     /// Pipeline in force.
     pub fn pipeline(&self) -> &Pipeline {
         &self.current
+    }
+
+    /// Whether the pacer goes by a forecast now, not by what it measures itself; absent where the
+    /// pacer in force takes no forecasts.
+    pub fn paced_by_forecast(&self, now_us: u64) -> Option<bool> {
+        self.pacer.by_forecast(now_us)
     }
 
     /// How many bytes the pacer lets stand in the RLC buffer now; absent when it does not limit.

@@ -2,9 +2,9 @@
 
 mod util;
 
-use e2sm_tc::v1::{BearerForecast, Pacer};
-use tc_rf::TrafficControl;
+use e2sm_tc::v1::{BearerForecast, EventKind, Pacer};
 use tc_rf::templates::{TemplateParams, bdp_only};
+use tc_rf::{RlcStatus, TrafficControl};
 use util::split::Split;
 use util::*;
 
@@ -187,4 +187,81 @@ fn a_forecast_older_than_the_last_is_passed_over_and_a_wrong_one_refused() {
     assert_eq!(refused(|f| f.limit_bytes.push(1)), "limit_bytes");
     assert_eq!(refused(|f| f.drain_bytes = vec![1; 3]), "drain_bytes");
     assert_eq!(refused(|f| f.bearer.drb += 1), "bearer");
+}
+
+/// What a stream says at `origin_us`: 20 points from 11 ms on.
+fn streamed(origin_us: u64) -> BearerForecast {
+    BearerForecast {
+        bearer: BEARER,
+        origin_us,
+        horizon_start_us: 11_000,
+        step_us: 1_000,
+        occupancy_bytes: vec![1_500; 20],
+        limit_bytes: vec![40_000; 20],
+        drain_bytes: vec![2_289; 20],
+    }
+}
+
+/// When pacing changed, in ms, where forecasts of samples `way_us` old come but from 100 to 200 ms.
+fn changes_of_pacing(way_us: u64, stale_us: u32) -> Vec<(u64, bool)> {
+    let mut tc = bearer(Pacer::Forecast { stale_us });
+    let mut changes = Vec::new();
+    for now_us in (0..300_000u64).step_by(1_000) {
+        if let Some(at_us) = now_us.checked_sub(way_us) {
+            tc.rlc_status(&RlcStatus { at_us, tti_us: 1_000, ..RlcStatus::default() }, now_us);
+            if !(100_001..200_000).contains(&now_us) {
+                assert!(tc.feed_forecast(&streamed(at_us), now_us).is_ok());
+            }
+        }
+        let mut events = Recorder::default();
+        tc.egress(now_us, &mut events, &mut |_| {});
+        changes.extend(events.events.iter().filter_map(|event| match event {
+            EventKind::PacingChanged { by_forecast } => Some((now_us / 1_000, *by_forecast)),
+            _ => None,
+        }));
+        let told = changes.last().is_some_and(|(_, by_forecast)| *by_forecast);
+        assert_eq!(tc.paced_by_forecast(now_us), Some(told), "at {now_us} µs");
+        assert_eq!(tc.status(now_us).pacer.by_forecast, Some(told));
+    }
+    changes
+}
+
+#[test]
+fn a_stream_that_stalls_is_left_within_a_step_of_its_last_point_and_taken_up_again() {
+    // The last forecast is of 100 ms, its last point at 130 ms.
+    assert_eq!(changes_of_pacing(0, 500_000), [(0, true), (132, false), (200, true)]);
+    // Samples are 10 ms old and packets take 10 ms: its last point is at 120 ms, and what leaves at
+    // 111 ms arrives at 121 ms.
+    assert_eq!(changes_of_pacing(10_000, 500_000), [(10, true), (112, false), (200, true)]);
+    // Stale before.
+    assert_eq!(changes_of_pacing(0, 20_000), [(0, true), (121, false), (200, true)]);
+}
+
+#[test]
+fn a_stalled_stream_costs_no_throughput_and_its_last_limit_is_not_kept() {
+    // A radio of 9000 bytes a TTI while forecasts come, and of 1000 once they have stopped.
+    let capacity = |us: u64| if us < SECOND_US { 9_000 } else { 1_000 };
+    let mut tc = bearer(Pacer::Forecast { stale_us: 10_000_000 });
+    let mut du = Split::new(WAY_US, capacity);
+    let mut forecasts = perfect(capacity);
+    du.run(&mut tc, (0, SECOND_US), bulk, |now_us| {
+        // The last ones said that all would stay as it was.
+        forecasts(now_us).map(|f| BearerForecast { drain_bytes: vec![9_000; 64], ..f })
+    });
+    du.run(&mut tc, (SECOND_US, 2 * SECOND_US), bulk, |_| None);
+    du.clear_counts();
+    du.run(&mut tc, (2 * SECOND_US, 4 * SECOND_US), bulk, |_| None);
+    assert_eq!(tc.paced_by_forecast(4 * SECOND_US), Some(false));
+    let share = du.drained_bytes * 1000 / du.offered_bytes;
+    assert!(share >= 980, "{share} ‰ by its own measure");
+    assert!(du.peak_bytes <= 10_000, "{} B where a TTI pulls 1000", du.peak_bytes);
+}
+
+#[test]
+fn a_pacer_without_forecasts_says_nothing_of_them() {
+    let mut tc = bearer(Pacer::Bdp5g);
+    tc.feed_forecast(&streamed(0), 0).unwrap();
+    let mut events = Recorder::default();
+    tc.egress(0, &mut events, &mut |_| {});
+    assert_eq!((tc.paced_by_forecast(0), events.events), (None, Vec::new()));
 }

@@ -88,6 +88,7 @@ def pipeline_status(*bearers: tuple[dict[str, int], int | None]) -> bytes:
                         "rlc_occupancy_bytes": 0,
                         "forwarded_bytes": 0,
                         "limit_bytes": limit_bytes,
+                        "by_forecast": None,
                     },
                     "ingress_packets": 0,
                     "ingress_bytes": 0,

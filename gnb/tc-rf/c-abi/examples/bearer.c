@@ -6,7 +6,8 @@
  * every packet was handed on exactly once.
  *
  *   bearer                    run it
- *   bearer HEADER MESSAGE     also execute a RIC control, both parts in hex, and print the outcome
+ *   bearer HEADER MESSAGE …   also execute RIC controls, half a second apart, both parts of each in
+ *                             hex, and print the outcomes
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -93,6 +94,10 @@ static void event(void *context, tc_rf_bearer_t bearer, tc_rf_event_t what)
     g->events++;
     if (what == TC_RF_EVENT_TAKE_BACK)
         g->take_back = true;
+    else if (what == TC_RF_EVENT_PACED_BY_FORECAST)
+        printf("paced by a forecast at %.1f ms\n", (double)g->now_us / 1000);
+    else if (what == TC_RF_EVENT_PACED_BY_OWN_MEASURE)
+        printf("paced by its own measure at %.1f ms\n", (double)g->now_us / 1000);
 }
 
 static uint16_t checksum(const uint8_t *bytes)
@@ -258,8 +263,8 @@ int main(int argc, char **argv)
     must(&g, tc_rf_apply_template(g.tc, BEARER, "fq_codel", g.now_us), "apply_template");
     run(&g, "fq_codel, while it settles", 500000);
     run(&g, "fq_codel", 2000000);
-    if (argc == 3) {
-        control(&g, argv[1], argv[2]);
+    for (int i = 1; i + 1 < argc; i += 2) {
+        control(&g, argv[i], argv[i + 1]);
         run(&g, "after the control", 500000);
     }
 

@@ -80,6 +80,8 @@ impl EventSink<CPacket> for Sink<'_> {
         self.tell(match kind {
             EventKind::PipelineChanged { .. } => TcRfEvent::PipelineChanged,
             EventKind::LeaseExpired { .. } => TcRfEvent::LeaseExpired,
+            EventKind::PacingChanged { by_forecast: true } => TcRfEvent::PacedByForecast,
+            EventKind::PacingChanged { by_forecast: false } => TcRfEvent::PacedByOwnMeasure,
             _ => TcRfEvent::Other,
         });
     }

@@ -166,6 +166,10 @@ pub enum TcRfEvent {
     TakeBack = 2,
     /// Another event of the service model; the next report tells it.
     Other = 3,
+    /// The pacer goes by a forecast from now on.
+    PacedByForecast = 4,
+    /// The pacer fell back on what it measures itself: no forecast came, or none that speaks of now.
+    PacedByOwnMeasure = 5,
 }
 
 /// Bytes or text owned by the handle, valid until the next call with it.

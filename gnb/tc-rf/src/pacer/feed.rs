@@ -77,6 +77,11 @@ impl Feed {
         self.first_us.saturating_add(steps.saturating_mul(self.step_us))
     }
 
+    /// Between points.
+    pub(super) fn step_us(&self) -> u64 {
+        self.step_us
+    }
+
     /// Limit at `at_us`; absent where the feed has none.
     pub(super) fn limit_bytes(&self, at_us: u64) -> Option<f64> {
         interpolate(&self.limit_bytes, self.position(at_us))

@@ -9,8 +9,8 @@
 //! - **Drain and limit** are the forecast's, linear between its points. A feed without drain has it as
 //!   limit minus occupancy per step (DRQL as forecast by stolidis2024); one without a limit is held
 //!   to what one TTI can pull ([`Burst`]) and one MTU more, which is what DRQL leaves.
-//! - **Stale**: without a forecast, or when the newest rests on samples older than `stale_us`,
-//!   persistence: the drain of the last frames, and that limit widened by how far the drain of a
+//! - **Stale**: without a forecast, when the newest rests on samples older than `stale_us`, and from
+//!   one step after its last point on, counted from when a packet would arrive, persistence: the drain of the last frames, and that limit widened by how far the drain of a
 //!   frame has been from the mean, over the time since the status.
 //! - **Way**: a status took as long up as a packet takes down ("symmetrical and bi-directional",
 //!   stolidis2024 §III-B).
@@ -107,8 +107,13 @@ impl Forecast {
         self.untold.as_ref().filter(|_| self.is_fresh(now_us) && !self.feed.has_drain())
     }
 
-    fn is_fresh(&self, now_us: u64) -> bool {
-        self.has_feed && now_us.saturating_sub(self.feed.origin_us()) <= self.stale_us
+    /// Whether the forecast speaks of what is sent now. Where no status was ever heard there is
+    /// nothing else to go by, and its last point stands until it is stale.
+    pub(super) fn is_fresh(&self, now_us: u64) -> bool {
+        let lasts_until_us = self.feed.last_us().saturating_add(self.feed.step_us());
+        self.has_feed
+            && now_us.saturating_sub(self.feed.origin_us()) <= self.stale_us
+            && (self.untold.is_some() || self.arrival_us(now_us) <= lasts_until_us)
     }
 
     /// What the MAC pulls from one time to a later one, as known at `now_us`.

@@ -87,6 +87,12 @@ impl JustInTime {
     pub(super) fn apart(&mut self) -> &mut Forecast {
         &mut self.apart
     }
+
+    /// The same where it is that now.
+    pub(super) fn apart_at(&self, now_us: u64) -> Option<&Forecast> {
+        let is_asked = self.asked_until_us().is_some_and(|until_us| now_us <= until_us);
+        (!is_asked).then_some(&self.apart)
+    }
 }
 
 impl Algorithm for JustInTime {

@@ -223,6 +223,15 @@ impl Kind {
         }
     }
 
+    /// The forecast pacer where one decides now.
+    fn forecast_at(&self, now_us: u64) -> Option<&Forecast> {
+        match self {
+            Self::Forecast(pacer) => Some(pacer.as_ref()),
+            Self::JustInTime(pacer) => pacer.apart_at(now_us),
+            _ => None,
+        }
+    }
+
     fn algorithm_mut(&mut self) -> Option<&mut dyn Algorithm> {
         Some(match self {
             Self::None => return None,
@@ -421,12 +430,19 @@ impl Pacer {
         Some(u32::try_from(bytes).unwrap_or(u32::MAX))
     }
 
-    pub(crate) fn report(&self) -> v1::PacerStatus {
+    /// Whether it goes by a forecast now, not by what it measures itself; absent where the pacer in
+    /// force takes no forecasts.
+    pub(crate) fn by_forecast(&self, now_us: u64) -> Option<bool> {
+        self.kind.forecast_at(now_us).map(|pacer| pacer.is_fresh(now_us))
+    }
+
+    pub(crate) fn report(&self, now_us: u64) -> v1::PacerStatus {
         v1::PacerStatus {
             drain_kbps: self.meter.drain_kbps(),
             rlc_occupancy_bytes: self.last.map_or(0, |heard| heard.status.occupancy_bytes),
             forwarded_bytes: self.flight.total_bytes(),
             limit_bytes: self.limit_bytes(),
+            by_forecast: self.by_forecast(now_us),
         }
     }
 }

@@ -154,6 +154,8 @@ pub struct PacerStatus {
     pub forwarded_bytes: u64,
     /// Bytes it lets stand in the RLC buffer now; absent without a limit.
     pub limit_bytes: Option<u32>,
+    /// Whether it goes by a forecast now; absent for a pacer that takes none.
+    pub by_forecast: Option<bool>,
 }
 
 /// Flows of one bearer, largest first.
@@ -247,4 +249,9 @@ pub enum EventKind {
     BearerAdded,
     /// A bearer went.
     BearerRemoved,
+    /// The pacer goes by a forecast, or fell back on what it measures itself.
+    PacingChanged {
+        /// Whether by a forecast.
+        by_forecast: bool,
+    },
 }

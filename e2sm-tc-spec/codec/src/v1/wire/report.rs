@@ -77,6 +77,7 @@ sequence!(PacerStatus { ...
     rlc_occupancy_bytes: U32,
     forwarded_bytes: U64,
     limit_bytes: Opt<U32>,
+    by_forecast: Opt<Bool>,
 });
 
 sequence!(FlowInventory { ...
@@ -105,6 +106,7 @@ choice!(EventKind { ...
     2 threshold_crossed => ThresholdCrossed { quantity: Quantity, value: U32 },
     3 bearer_added => BearerAdded(),
     4 bearer_removed => BearerRemoved(),
+    5 pacing_changed => PacingChanged { by_forecast: Bool },
 });
 
 sequence!(RanFunctionDefinition { ...

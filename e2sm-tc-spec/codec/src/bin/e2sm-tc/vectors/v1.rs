@@ -208,6 +208,7 @@ fn status() -> PipelineStatus {
             rlc_occupancy_bytes: 9_000,
             forwarded_bytes: u64::MAX,
             limit_bytes: Some(45_000),
+            by_forecast: Some(true),
         },
         ingress_packets: 8_600_000_000,
         ingress_bytes: 12_900_000_000_000,
@@ -229,6 +230,7 @@ fn idle_status() -> PipelineStatus {
             rlc_occupancy_bytes: 0,
             forwarded_bytes: 0,
             limit_bytes: None,
+            by_forecast: None,
         },
         ingress_packets: 0,
         ingress_bytes: 0,
@@ -275,6 +277,7 @@ fn events() -> Vec<Event> {
         EventKind::ThresholdCrossed { quantity: Quantity::Drops, value: 17 },
         EventKind::BearerAdded,
         EventKind::BearerRemoved,
+        EventKind::PacingChanged { by_forecast: false },
     ];
     kinds
         .into_iter()
