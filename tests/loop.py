@@ -6,6 +6,7 @@ import asyncio
 import json
 import signal
 import sys
+import urllib.request
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
@@ -70,9 +71,9 @@ class Loop:
         (folder / "scenario.yaml").write_text(yaml.safe_dump(SCENARIO))
         (folder / "policy.yaml").write_text(yaml.safe_dump(POLICY))
 
-    async def gnb(self, listen: str = ANY_PORT) -> Program:
+    async def gnb(self, *arguments: str, listen: str = ANY_PORT) -> Program:
         scenario = str(self.folder / "scenario.yaml")
-        return await self._start("gnb-lab", "serve", scenario, "--listen", listen)
+        return await self._start("gnb-lab", "serve", scenario, "--listen", listen, *arguments)
 
     async def controller(self, gateway: str) -> Program:
         return await self._start(
@@ -83,10 +84,10 @@ class Loop:
             *("--gateway.backoff_max_s", "0.5"),
         )
 
-    async def forecaster(self, gateway: str) -> Program:
+    async def forecaster(self, gateway: str, listen: str = ANY_PORT) -> Program:
         return await self._start(
             *("rlc-forecaster", "--gateway.address", gateway, "--http.listen", ANY_PORT),
-            *("--forecast.listen", ANY_PORT, "--gateway.backoff_max_s", "0.5"),
+            *("--forecast.listen", listen, "--gateway.backoff_max_s", "0.5"),
         )
 
     async def stop(self) -> None:
@@ -110,6 +111,13 @@ class Loop:
         program = Program(process, json.loads(line))
         self._programs.append(program)
         return program
+
+
+def scrape(program: Program) -> str:
+    """Its metrics."""
+    with urllib.request.urlopen(f"http://{program.ready['metrics']}/metrics", timeout=5) as answer:
+        text: bytes = answer.read()
+    return text.decode()
 
 
 @asynccontextmanager

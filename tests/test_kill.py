@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import urllib.request
 from pathlib import Path
 
-from loop import PATIENCE_S, Program, controlled, loop_in, pipeline_status, safe
-
-
-def scrape(program: Program) -> str:
-    with urllib.request.urlopen(f"http://{program.ready['metrics']}/metrics", timeout=5) as answer:
-        text: bytes = answer.read()
-    return text.decode()
+from loop import PATIENCE_S, controlled, loop_in, pipeline_status, safe, scrape
 
 
 async def test_without_its_controller_the_gnb_falls_back_and_a_new_one_takes_over(

@@ -45,5 +45,9 @@ fn gateway() -> Result<(), Box<dyn Error>> {
 
     // `Bytes` instead of `Vec<u8>`: an indication is shared by its subscribers, not copied.
     tonic_prost_build::configure().bytes(".").compile_fds(descriptors)?;
+    // With its services: the CU subscribes, and the server's side is for its tests.
+    let stream = PathBuf::from(env::var("OUT_DIR")?).join("stream");
+    fs::create_dir_all(&stream)?;
+    tonic_prost_build::configure().out_dir(stream).compile_fds(compiled("forecast.proto")?)?;
     Ok(())
 }

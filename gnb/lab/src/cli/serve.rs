@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use clap::Args;
+use e2sm_tc::v1::BearerForecast;
 
 use super::Failure;
 use super::load::{ScenarioArgs, command_line};
 use crate::gateway::{
-    self, Admitted, CellMeasurement, ControlRefusal, ControlRequest, ControlTicket, E2World,
-    Measurements, NodeState, ServeError, ServeOptions, SubscribeError, SubscriptionId,
-    SubscriptionRequest, WorldSink,
+    self, Admitted, CellMeasurement, ControlRefusal, ControlRequest, ControlTicket, E2World, Fate,
+    Measurements, NodeState, PacingChange, ServeError, ServeOptions, SubscribeError,
+    SubscriptionId, SubscriptionRequest, WorldSink,
 };
 use crate::recording::{Recorder, RecordingError};
 use crate::world::World;
@@ -56,6 +57,7 @@ impl From<ServeError> for Failure {
         match error {
             ServeError::Address { .. }
             | ServeError::Plaintext { .. }
+            | ServeError::PlaintextForecasts { .. }
             | ServeError::TlsFile { .. }
             | ServeError::Tls(_) => Self::Input(error.to_string()),
             _ => Self::Machine(error.to_string()),
@@ -129,6 +131,14 @@ impl E2World for Recorded {
 
     fn control(&mut self, request: &ControlRequest) -> Result<ControlTicket, ControlRefusal> {
         E2World::control(&mut self.lock().world, request)
+    }
+
+    fn forecast(&mut self, node_id: &str, forecast: &BearerForecast) -> Fate {
+        E2World::forecast(&mut self.lock().world, node_id, forecast)
+    }
+
+    fn pacing_changes(&mut self) -> Vec<PacingChange> {
+        self.lock().world.pacing_changes()
     }
 
     fn measurements(&mut self) -> Measurements {

@@ -5,6 +5,7 @@ use std::sync::{
     mpsc::{SyncSender, TrySendError},
 };
 
+use e2sm_tc::v1::BearerForecast;
 use tokio::sync::oneshot;
 use tonic::Status;
 
@@ -28,6 +29,10 @@ pub(super) enum Command {
     Control {
         request: ControlRequest,
         reply: oneshot::Sender<Result<ControlAnswer, ControlError>>,
+    },
+    Forecasts {
+        node_id: String,
+        forecasts: Vec<BearerForecast>,
     },
     Measure {
         reply: oneshot::Sender<Scrape>,

@@ -5,8 +5,9 @@
 //! time stamps inside payloads are wall clock as well.
 
 use bytes::Bytes;
+use e2sm_tc::v1::BearerForecast;
 
-use super::proto;
+use super::{Fate, proto};
 
 /// A node as it is now.
 #[derive(Clone, Debug, PartialEq)]
@@ -163,6 +164,19 @@ pub struct BearerMeasurement {
     pub rlc_occupancy_bytes: u64,
     /// Bytes queued in the TC pipeline above the RLC.
     pub tc_backlog_bytes: u64,
+    /// Whether its pacer goes by a forecast; absent where the pacer takes none.
+    pub by_forecast: Option<bool>,
+}
+
+/// A pacer that goes by forecasts from now on, or no longer does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PacingChange {
+    /// C-RNTI.
+    pub rnti: u16,
+    /// DRB identity.
+    pub drb: u8,
+    /// Whether by forecasts.
+    pub by_forecast: bool,
 }
 
 /// Downlink PRBs of one cell, cumulative.
@@ -229,6 +243,12 @@ pub trait E2World: Send + 'static {
     /// # Errors
     /// When nothing takes it. A refusal by the RAN function that does is an answer.
     fn control(&mut self, request: &ControlRequest) -> Result<ControlTicket, ControlRefusal>;
+
+    /// Hands a forecast of one of the node's bearers to its pacer; its times are of the node's clock.
+    fn forecast(&mut self, node_id: &str, forecast: &BearerForecast) -> Fate;
+
+    /// What pacers went over to since this was last asked.
+    fn pacing_changes(&mut self) -> Vec<PacingChange>;
 
     /// Bearers and flows now.
     fn measurements(&mut self) -> Measurements;

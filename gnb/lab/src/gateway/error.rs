@@ -24,6 +24,15 @@ pub enum ServeError {
         /// The address.
         address: SocketAddr,
     },
+    /// Plaintext gRPC to an address beyond this machine.
+    #[error(
+        "--forecasts {address}: plaintext gRPC beyond loopback is refused; \
+         give --insecure if the network is trusted"
+    )]
+    PlaintextForecasts {
+        /// The address.
+        address: SocketAddr,
+    },
     /// The address is taken or not ours.
     #[error("{option} {address}: cannot listen: {source}")]
     Bind {

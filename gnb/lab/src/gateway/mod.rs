@@ -9,6 +9,7 @@ mod clock;
 mod command;
 mod e2_world;
 mod error;
+mod forecasts;
 mod hub;
 mod metrics;
 mod nodes;
@@ -23,10 +24,11 @@ mod world_adapter;
 
 pub use e2_world::{
     Admitted, BearerMeasurement, CellMeasurement, ControlAnswer, ControlRefusal, ControlRequest,
-    ControlTicket, E2World, FlowMeasurement, Measurements, NodeState, Report, ReportPayload,
-    RouteError, SubscribeError, SubscriptionId, SubscriptionRequest, WorldSink,
+    ControlTicket, E2World, FlowMeasurement, Measurements, NodeState, PacingChange, Report,
+    ReportPayload, RouteError, SubscribeError, SubscriptionId, SubscriptionRequest, WorldSink,
 };
 pub use error::ServeError;
+pub use forecasts::Fate;
 pub use options::{LogFormat, ServeOptions};
 pub use serve::serve;
 pub use server::Gateway;

@@ -32,6 +32,10 @@ pub struct ServeOptions {
     #[arg(long, value_name = "HOST:PORT")]
     pub metrics_listen: Option<String>,
 
+    /// Take forecasts for the pacers from this `rlc-forecaster`, which is looked for until it is there.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub forecasts: Option<String>,
+
     /// Server certificate chain, PEM.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
@@ -44,7 +48,7 @@ pub struct ServeOptions {
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_client_ca: Option<PathBuf>,
 
-    /// Serve plaintext gRPC beyond loopback.
+    /// Speak plaintext gRPC beyond loopback.
     #[arg(long, conflicts_with = "tls_cert")]
     pub insecure: bool,
 
@@ -75,6 +79,7 @@ impl Default for ServeOptions {
         Self {
             listen: "127.0.0.1:36421".to_owned(),
             metrics_listen: None,
+            forecasts: None,
             tls_cert: None,
             tls_key: None,
             tls_client_ca: None,
@@ -96,6 +101,16 @@ impl ServeOptions {
             return Err(ServeError::Plaintext { address });
         }
         Ok(address)
+    }
+
+    /// Resolves `--forecasts` and refuses plaintext beyond loopback.
+    pub(super) fn forecaster_address(&self) -> Result<Option<SocketAddr>, ServeError> {
+        let Some(value) = &self.forecasts else { return Ok(None) };
+        let address = resolve("--forecasts", value)?;
+        if !self.insecure && !address.ip().is_loopback() {
+            return Err(ServeError::PlaintextForecasts { address });
+        }
+        Ok(Some(address))
     }
 
     /// Resolves `--metrics-listen`.
@@ -165,6 +180,9 @@ mod tests {
         for (listen, secure) in [("127.0.0.1:0", true), ("[::1]:0", true), ("[::]:0", false)] {
             let options = ServeOptions { listen: listen.to_owned(), ..ServeOptions::default() };
             assert_eq!(options.grpc_address().is_ok(), secure, "{listen}");
+            let forecasts = Some(listen.to_owned());
+            let options = ServeOptions { forecasts, ..ServeOptions::default() };
+            assert_eq!(options.forecaster_address().is_ok(), secure, "{listen}");
         }
     }
 }

@@ -17,7 +17,7 @@ use std::{
 use super::{
     clock::{WallClock, micros},
     command::{Command, Scrape},
-    e2_world::{CellMeasurement, E2World},
+    e2_world::{CellMeasurement, E2World, PacingChange},
     hub::Hub,
     metrics::GatewayMetrics,
 };
@@ -169,6 +169,7 @@ impl<W: E2World> Pacer<W> {
         let began = Instant::now();
         self.world.step_until(target_us, &mut self.hub);
         self.metrics.stepped(began.elapsed());
+        self.tell_pacing();
         self.hub.publish_nodes(&self.world);
         self.state.stepped();
     }
@@ -189,9 +190,33 @@ impl<W: E2World> Pacer<W> {
         true
     }
 
+    /// One line for what happened together, as when the forecaster stops.
+    fn tell_pacing(&mut self) {
+        let (to, from): (Vec<_>, Vec<_>) =
+            self.world.pacing_changes().into_iter().partition(|change| change.by_forecast);
+        if let Some(PacingChange { rnti, drb, .. }) = from.first() {
+            let bearers = from.len();
+            tracing::warn!(
+                bearers,
+                rnti,
+                drb,
+                "pacers go by what they measure: no forecast of now"
+            );
+        }
+        if let Some(PacingChange { rnti, drb, .. }) = to.first() {
+            let bearers = to.len();
+            tracing::info!(bearers, rnti, drb, "pacers go by forecasts");
+        }
+    }
+
     fn serve_one(&mut self, command: Command) {
         // A requester that is gone is not told.
         match command {
+            Command::Forecasts { node_id, forecasts } => {
+                for forecast in &forecasts {
+                    self.metrics.forecasts(self.world.forecast(&node_id, forecast), 1);
+                }
+            }
             Command::Subscribe { request, queue_depth, reply } => {
                 let _ = reply.send(self.hub.subscribe(&mut self.world, request, queue_depth));
             }

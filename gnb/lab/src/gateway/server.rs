@@ -20,6 +20,7 @@ use super::{
     command::{COMMAND_QUEUE, Commands},
     e2_world::E2World,
     error::ServeError,
+    forecasts::ForecastStream,
     hub::Hub,
     metrics::{self, GatewayMetrics},
     options::ServeOptions,
@@ -88,6 +89,7 @@ impl Gateway {
             Some(address) => Some(bind("--metrics-listen", address)?),
             None => None,
         };
+        let forecaster = options.forecaster_address()?;
         let mut server = Server::builder();
         if let Some(config) = tls::server_config(options)? {
             server = server.tls_config(config).map_err(|error| ServeError::Tls(cause(&error)))?;
@@ -114,6 +116,7 @@ impl Gateway {
 
         let (shutdown, stopping) = watch::channel(false);
         let address = listener.address;
+        let forecast_nodes = nodes_seen.clone();
         let service = GatewayService {
             commands: sender.clone(),
             nodes: nodes_seen,
@@ -148,6 +151,22 @@ impl Gateway {
                     .map_err(|error| ServeError::Server { door: "gRPC", detail: cause(&error) })
             }),
         )];
+
+        if let Some(address) = forecaster {
+            let stream = ForecastStream {
+                address,
+                nodes: forecast_nodes,
+                commands: sender.clone(),
+                metrics: metrics.clone(),
+            };
+            let stop = until(stopping.clone());
+            tokio::spawn(async move {
+                tokio::select! {
+                    () = stream.follow() => {}
+                    () = stop => {}
+                }
+            });
+        }
 
         let metrics_address = metrics_listener.as_ref().map(|listener| listener.address);
         if let Some(listener) = metrics_listener {
@@ -300,7 +319,7 @@ fn reflection_failed(error: &tonic_reflection::server::Error) -> ServeError {
 }
 
 /// The innermost reason; tonic's own text is only "transport error".
-fn cause(error: &dyn std::error::Error) -> String {
+pub(super) fn cause(error: &dyn std::error::Error) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {
         innermost = source;

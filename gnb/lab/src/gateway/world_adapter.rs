@@ -1,13 +1,15 @@
 //! The lab's world as the gateway's node side.
 
 use bytes::Bytes;
-use e2sm_tc::v1::{self, Cause, ControlOutcome};
+use e2sm_tc::v1::{self, BearerForecast, Cause, ControlOutcome};
 
 use super::{
+    Fate,
     e2_world::{
         Admitted, BearerMeasurement, CellMeasurement, ControlAnswer, ControlRefusal,
-        ControlRequest, ControlTicket, E2World, FlowMeasurement, Measurements, NodeState, Report,
-        ReportPayload, RouteError, SubscribeError, SubscriptionId, SubscriptionRequest, WorldSink,
+        ControlRequest, ControlTicket, E2World, FlowMeasurement, Measurements, NodeState,
+        PacingChange, Report, ReportPayload, RouteError, SubscribeError, SubscriptionId,
+        SubscriptionRequest, WorldSink,
     },
     proto,
 };
@@ -73,6 +75,23 @@ impl E2World for World {
             .map_err(|error| ControlRefusal::NotControllable(error.to_string()))
     }
 
+    fn forecast(&mut self, node_id: &str, forecast: &BearerForecast) -> Fate {
+        if node_id != self.node_id() {
+            return Fate::UnknownNode;
+        }
+        World::record_pacing_changes(self, true);
+        match World::feed_forecast(self, forecast) {
+            Ok(()) => Fate::Taken,
+            Err(Cause::UnknownBearer) => Fate::UnknownBearer,
+            Err(_) => Fate::Refused,
+        }
+    }
+
+    fn pacing_changes(&mut self) -> Vec<PacingChange> {
+        let changes = World::take_pacing_changes(self).into_iter();
+        changes.map(|(rnti, drb, by_forecast)| PacingChange { rnti, drb, by_forecast }).collect()
+    }
+
     fn measurements(&mut self) -> Measurements {
         let node_id = node_id(self);
         let bearers = self
@@ -85,6 +104,7 @@ impl E2World for World {
                 rlc_hol_us: sample.hol_us,
                 rlc_occupancy_bytes: u64::from(sample.rlc_occupancy_bytes),
                 tc_backlog_bytes: sample.tc_backlog_bytes,
+                by_forecast: sample.by_forecast,
             })
             .collect();
         let flows = self
@@ -118,7 +138,7 @@ impl E2World for World {
 
 /// Name of the lab's only node.
 fn node_id(world: &World) -> String {
-    World::nodes(world).into_iter().next().map(|node| node.id).unwrap_or_default()
+    world.node_id().to_owned()
 }
 
 fn route(world: &World, node_id: &str, oid: &str) -> Result<RanFunction, RouteError> {

@@ -2,8 +2,8 @@
 
 use e2sm_tc::v0;
 use e2sm_tc::v1::{
-    BearerId, Cause, ControlMessage, ControlOutcome, ForecastFeed, Pacer, PipelineChange,
-    Transaction, UeId,
+    BearerForecast, BearerId, Cause, ControlMessage, ControlOutcome, ForecastFeed, Pacer,
+    PipelineChange, Transaction, UeId,
 };
 use tc_rf::control::{self, refused};
 
@@ -63,14 +63,31 @@ impl World {
     /// Hands each forecast to its bearer. The feed is in Unix time, of which the epoch is the
     /// world's time 0.
     fn feed_forecasts(&mut self, feed: &ForecastFeed) -> ControlOutcome {
-        control::feed(feed, self.epoch_us, |forecast| {
-            let index = self.find(&forecast.bearer)?;
-            let tc = &mut self.bearers[index as usize].tc;
-            let revision = tc.revision();
-            tc.feed_forecast(forecast, self.now_us).map_err(|e| e.into_outcome(revision))?;
-            self.poll_bearer(index);
-            Ok(revision)
-        })
+        control::feed(feed, self.epoch_us, |forecast| self.take_forecast(forecast))
+    }
+
+    /// Hands a forecast of the forecast stream to its bearer: a feed without a RIC control. Its times
+    /// are Unix time, as in a feed.
+    ///
+    /// # Errors
+    /// The cause for which a feed would be refused.
+    pub fn feed_forecast(&mut self, forecast: &BearerForecast) -> Result<(), Cause> {
+        let origin_us = forecast.origin_us.saturating_sub(self.epoch_us);
+        match self.take_forecast(&BearerForecast { origin_us, ..forecast.clone() }) {
+            Ok(_) => Ok(()),
+            Err(ControlOutcome::Refused { cause, .. }) => Err(cause),
+            Err(ControlOutcome::Accepted { .. }) => Ok(()),
+        }
+    }
+
+    /// Hands a forecast in virtual time to its bearer; the revision of its pipeline, or a refusal.
+    fn take_forecast(&mut self, forecast: &BearerForecast) -> Result<u32, ControlOutcome> {
+        let index = self.find(&forecast.bearer)?;
+        let tc = &mut self.bearers[index as usize].tc;
+        let revision = tc.revision();
+        tc.feed_forecast(forecast, self.now_us).map_err(|e| e.into_outcome(revision))?;
+        self.poll_bearer(index);
+        Ok(revision)
     }
 
     fn transact(&mut self, index: u32, transaction: &Transaction) -> ControlOutcome {

@@ -14,6 +14,9 @@ use super::line::Line;
 use super::trigger::{self, What, When};
 use crate::reports::kpm::UeCounters;
 
+/// Name of the only node.
+const NODE_ID: &str = "gnb-001-01-0xe00";
+
 const NEVER: u64 = u64::MAX;
 
 /// A control on its way to its RAN function.
@@ -107,12 +110,17 @@ impl World {
             },
         });
         vec![NodeInfo {
-            id: "gnb-001-01-0xe00".to_owned(),
+            id: NODE_ID.to_owned(),
             mcc: 1,
             mnc: 1,
             nb_id: 0xe00,
             ran_functions: functions.into(),
         }]
+    }
+
+    /// Name of its only node.
+    pub fn node_id(&self) -> &'static str {
+        NODE_ID
     }
 
     fn tc_definition(&self) -> Vec<u8> {

@@ -26,6 +26,18 @@ impl World {
         self.packets.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
+    /// Keeps what pacers go over to from now on, or no longer; see
+    /// [`take_pacing_changes`](Self::take_pacing_changes).
+    pub fn record_pacing_changes(&mut self, wanted: bool) {
+        self.pacing_changes = wanted.then(|| self.pacing_changes.take().unwrap_or_default());
+    }
+
+    /// RNTI and DRB of pacers that went over to forecasts (`true`), or back to what they measure
+    /// themselves, since the last call.
+    pub fn take_pacing_changes(&mut self) -> Vec<(u16, u8, bool)> {
+        self.pacing_changes.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
     /// Each ms: head-of-line age, the series if wanted, thresholds of subscriptions.
     pub(super) fn sample(&mut self) {
         for index in 0..self.bearers.len() {
@@ -74,6 +86,7 @@ impl World {
             tc_backlog_bytes: bearer.tc.backlog_bytes(),
             tc_backlog_packets: bearer.tc.backlog_packets(),
             pacer_limit_bytes: bearer.tc.rlc_limit_bytes(),
+            by_forecast: bearer.tc.paced_by_forecast(self.now_us),
             ingress_bytes: bearer.measured.ingress_bytes,
             drained_bytes: bearer.measured.drained_bytes,
             mcs: mac.dl_mcs1,

@@ -122,6 +122,9 @@ pub struct World {
     /// A row per packet while wanted.
     packets: Option<Vec<PacketSample>>,
 
+    /// Bearers whose pacer went over to forecasts (`true`) or back, while wanted.
+    pacing_changes: Option<Vec<(u16, u8, bool)>>,
+
     /// Reused from slot to slot.
     deliveries: Vec<Delivery<GnbPacket>>,
     /// Reused from packet to packet.
@@ -182,6 +185,7 @@ impl World {
             next_sample_us: 0,
             series: None,
             packets: None,
+            pacing_changes: None,
             deliveries: Vec::new(),
             sent: Vec::new(),
         })

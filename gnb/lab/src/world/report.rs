@@ -203,6 +203,12 @@ impl World {
     pub(super) fn note_pipeline_events(&mut self, index: u32) {
         let kinds = std::mem::take(&mut self.bearers[index as usize].tally.events);
         for kind in kinds {
+            if let (EventKind::PacingChanged { by_forecast }, Some(changes)) =
+                (&kind, &mut self.pacing_changes)
+            {
+                let bearer = &self.bearers[index as usize];
+                changes.push((bearer.rnti, bearer.drb, *by_forecast));
+            }
             self.note_event(index, kind);
         }
     }

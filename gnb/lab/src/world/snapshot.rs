@@ -23,6 +23,8 @@ pub struct BearerSample {
     pub tc_backlog_packets: u32,
     /// What the pacer lets stand in the RLC; absent when it does not limit.
     pub pacer_limit_bytes: Option<u32>,
+    /// Whether the pacer goes by a forecast; absent where it takes none.
+    pub by_forecast: Option<bool>,
     /// Arrived at SDAP, cumulative.
     pub ingress_bytes: u64,
     /// SDU bytes drained by the MAC, cumulative.

@@ -40,13 +40,14 @@ impl WorldCollector {
         encoder: &mut DescriptorEncoder<'_>,
         name: &str,
         help: &str,
-        value: impl Fn(&BearerMeasurement) -> f64,
+        value: impl Fn(&BearerMeasurement) -> Option<f64>,
     ) -> fmt::Result {
         let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
         for bearer in &self.0.measurements.bearers {
+            let Some(value) = value(bearer) else { continue };
             let labels =
                 BearerLabels { node: bearer.node_id.clone(), ue: bearer.rnti, drb: bearer.drb };
-            metric.encode_family(&labels)?.encode_gauge(&value(bearer))?;
+            metric.encode_family(&labels)?.encode_gauge(&value)?;
         }
         Ok(())
     }
@@ -113,16 +114,23 @@ impl Collector for WorldCollector {
             &mut encoder,
             "rlc_hol_seconds",
             "Age of the head of the RLC transmission buffer; 0 when empty.",
-            |bearer| float(bearer.rlc_hol_us) / 1e6,
+            |bearer| Some(float(bearer.rlc_hol_us) / 1e6),
         )?;
         self.bearers(&mut encoder, "rlc_occupancy_bytes", "RLC transmission buffer.", |bearer| {
-            float(bearer.rlc_occupancy_bytes)
+            Some(float(bearer.rlc_occupancy_bytes))
         })?;
         self.bearers(
             &mut encoder,
             "tc_backlog_bytes",
             "Bytes queued in the TC pipeline above the RLC.",
-            |bearer| float(bearer.tc_backlog_bytes),
+            |bearer| Some(float(bearer.tc_backlog_bytes)),
+        )?;
+        self.bearers(
+            &mut encoder,
+            "cu_paced_by_forecast",
+            "Whether the pacer goes by a forecast (1) or by what it measures itself (0); none for \
+             pacers that take no forecasts.",
+            |bearer| bearer.by_forecast.map(f64::from),
         )?;
         self.prb_ratio(&mut encoder)?;
         self.goodput(&mut encoder)?;

@@ -11,7 +11,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use super::{command::Scrape, outbox::OutboxCounters};
+use super::{Fate, command::Scrape, outbox::OutboxCounters};
 
 pub(super) use http::router;
 
@@ -31,6 +31,11 @@ struct ControlLabels {
     cause: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ForecastLabels {
+    result: &'static str,
+}
+
 /// Counters that the gateway's parts share; clones count together.
 #[derive(Clone, Debug)]
 pub(super) struct GatewayMetrics {
@@ -41,6 +46,8 @@ pub(super) struct GatewayMetrics {
     lateness: Histogram,
     busy: Counter<f64, std::sync::atomic::AtomicU64>,
     skipped: Counter<f64, std::sync::atomic::AtomicU64>,
+    forecasts: Family<ForecastLabels, Counter>,
+    forecast_stream: Gauge,
 }
 
 impl Default for GatewayMetrics {
@@ -55,6 +62,8 @@ impl Default for GatewayMetrics {
             ]),
             busy: Counter::default(),
             skipped: Counter::default(),
+            forecasts: Family::default(),
+            forecast_stream: Gauge::default(),
         }
     }
 }
@@ -102,6 +111,18 @@ impl GatewayMetrics {
         self.skipped.inc_by(lag.as_secs_f64());
     }
 
+    /// What became of forecasts of the forecast stream.
+    pub(super) fn forecasts(&self, fate: Fate, count: u64) {
+        if count > 0 {
+            self.forecasts.get_or_create(&ForecastLabels { result: fate.name() }).inc_by(count);
+        }
+    }
+
+    /// Whether the forecast stream is open and tells something.
+    pub(super) fn forecast_stream(&self, open: bool) {
+        self.forecast_stream.set(i64::from(open));
+    }
+
     /// The text exposition of all metrics.
     pub(super) fn exposition(&self, scrape: Scrape) -> Result<String, fmt::Error> {
         let mut registry = Registry::with_prefix("sojourn");
@@ -143,6 +164,16 @@ impl GatewayMetrics {
             "Time the node gave up after falling behind",
             self.skipped.clone(),
         );
+        registry.register(
+            "cu_forecasts",
+            "Forecasts of bearers that came by the forecast stream, by what became of them",
+            self.forecasts.clone(),
+        );
+        registry.register(
+            "cu_forecast_stream_open",
+            "Whether forecasts come by the forecast stream; 1 from its first on until it ends",
+            self.forecast_stream.clone(),
+        );
         registry.register_collector(Box::new(collector::WorldCollector(scrape)));
         let mut exposition = String::new();
         text::encode(&mut exposition, &registry)?;
@@ -179,6 +210,8 @@ mod tests {
         counters.dropped.inc();
         metrics.control_answered(false, Some("stale_revision"));
         metrics.lateness(Duration::from_micros(30));
+        metrics.forecasts(Fate::Taken, 2);
+        metrics.forecast_stream(true);
         let scrape = Scrape {
             now_us: 2_500_000,
             measurements: Measurements {
@@ -189,6 +222,7 @@ mod tests {
                     rlc_hol_us: 1_250_000,
                     rlc_occupancy_bytes: 1500,
                     tc_backlog_bytes: 9000,
+                    by_forecast: Some(false),
                 }],
                 flows: vec![
                     FlowMeasurement { flow: "bulk".to_owned(), goodput_bytes: 77, rtt_us: None },
@@ -211,6 +245,9 @@ mod tests {
             r#"sojourn_rlc_hol_seconds{node="gnb",ue="17",drb="1"} 1.25"#,
             r#"sojourn_rlc_occupancy_bytes{node="gnb",ue="17",drb="1"} 1500.0"#,
             r#"sojourn_tc_backlog_bytes{node="gnb",ue="17",drb="1"} 9000.0"#,
+            r#"sojourn_cu_paced_by_forecast{node="gnb",ue="17",drb="1"} 0.0"#,
+            r#"sojourn_cu_forecasts_total{result="taken"} 2"#,
+            "sojourn_cu_forecast_stream_open 1",
             r#"sojourn_prb_used_ratio{node="gnb"} 0.25"#,
             r#"sojourn_flow_goodput_bytes_total{flow="bulk"} 77"#,
             r#"sojourn_flow_rtt_seconds{flow="ping"} 0.0125"#,

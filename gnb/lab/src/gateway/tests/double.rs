@@ -6,6 +6,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use e2sm_tc::v1::BearerForecast;
 use serde_json::json;
 
 use crate::gateway::*;
@@ -251,6 +252,14 @@ impl E2World for Double {
         }
     }
 
+    fn forecast(&mut self, node_id: &str, _: &BearerForecast) -> Fate {
+        if node_id == NODE { Fate::Taken } else { Fate::UnknownNode }
+    }
+
+    fn pacing_changes(&mut self) -> Vec<PacingChange> {
+        Vec::new()
+    }
+
     fn measurements(&mut self) -> Measurements {
         let bearer = BearerMeasurement {
             node_id: NODE.to_owned(),
@@ -259,6 +268,7 @@ impl E2World for Double {
             rlc_hol_us: 1500,
             rlc_occupancy_bytes: 3000,
             tc_backlog_bytes: 0,
+            by_forecast: None,
         };
         Measurements { bearers: vec![bearer], flows: Vec::new() }
     }

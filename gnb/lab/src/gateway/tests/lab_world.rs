@@ -9,12 +9,12 @@ use tonic::Code;
 use super::harness::*;
 use crate::{
     gateway::{
-        Gateway,
+        Gateway, ServeOptions,
         proto::{
             self, ControlRequest, ListNodesRequest, SubscribeRequest, control_response, indication,
         },
     },
-    scenario::LoadedScenario,
+    scenario::{LoadedScenario, Override},
     world::{RanFunction, World},
 };
 
@@ -24,10 +24,17 @@ fn scenario_file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/default.yaml")
 }
 
-async fn start_lab() -> (Gateway, String) {
-    let scenario = LoadedScenario::from_file(&scenario_file(), &[]).expect("the scenario");
+/// The default scenario with changes.
+pub(super) async fn lab_with(overrides: &[&str], options: &ServeOptions) -> Gateway {
+    let overrides = overrides.iter().map(|text| text.parse().expect("an override"));
+    let overrides: Vec<Override> = overrides.collect();
+    let scenario = LoadedScenario::from_file(&scenario_file(), &overrides).expect("the scenario");
     let world = World::new(&scenario).expect("a world");
-    let gateway = Gateway::start(world, &options()).await.expect("a gateway");
+    Gateway::start(world, options).await.expect("a gateway")
+}
+
+async fn start_lab() -> (Gateway, String) {
+    let gateway = lab_with(&[], &options()).await;
     let nodes = connect(&gateway).await.list_nodes(ListNodesRequest {}).await.expect("nodes");
     let node_id = nodes.into_inner().nodes.remove(0).id;
     (gateway, node_id)

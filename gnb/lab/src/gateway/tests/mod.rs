@@ -2,6 +2,7 @@
 
 mod double;
 mod faults;
+mod forecasts;
 mod harness;
 mod lab_world;
 mod rpc;

@@ -1,0 +1,58 @@
+"""The CU that lives on the forecast stream, and what it does without."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+from pathlib import Path
+
+from loop import ANY_PORT, PATIENCE_S, Program, loop_in, pipeline_status, scrape
+
+PACED = re.compile(r"^sojourn_cu_paced_by_forecast\{[^}]*\} (\d)", re.MULTILINE)
+
+
+def free_address() -> str:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{taken.getsockname()[1]}"
+
+
+async def paced_by_forecast(gnb: Program, wanted: bool) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            found = PACED.search(await asyncio.to_thread(scrape, gnb))
+            assert found is not None
+            if (found[1] == "1") is wanted:
+                return
+            await asyncio.sleep(0.02)
+
+
+async def test_a_forecaster_that_dies_leaves_the_cu_to_its_own_measure_until_it_is_back(
+    tmp_path: Path,
+) -> None:
+    async with loop_in(tmp_path) as loop:
+        address = free_address()
+        gnb = await loop.gnb(
+            *("--forecasts", address, "--metrics-listen", ANY_PORT),
+            *("--set", "ues[0].drbs[0].pipeline=drql_forecast"),
+        )
+        gateway = gnb.ready["listen"]
+        await paced_by_forecast(gnb, False)
+        forecaster = await loop.forecaster(gateway, address)
+        await paced_by_forecast(gnb, True)
+        assert re.search(r'cu_forecasts_total\{result="taken"\} [1-9]', scrape(gnb))
+
+        forecaster.kill()
+        await forecaster.process.wait()
+        await paced_by_forecast(gnb, False)
+        fallen = await pipeline_status(gateway, lambda s: s["pacer"]["by_forecast"] is False)
+        # The bearer goes on: a quarter of a second at some 40 Mbit/s.
+        await pipeline_status(
+            gateway, lambda s: s["ingress_bytes"] > fallen["ingress_bytes"] + 1_000_000
+        )
+        assert "pacers go by what they measure" in (tmp_path / "gnb-lab.log").read_text()
+
+        await loop.forecaster(gateway, address)
+        await paced_by_forecast(gnb, True)
+        assert gnb.running
