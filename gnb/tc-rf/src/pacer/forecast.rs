@@ -10,8 +10,9 @@
 //!   limit minus occupancy per step (DRQL as forecast by stolidis2024); one without a limit is held
 //!   to what one TTI can pull ([`Burst`]) and one MTU more, which is what DRQL leaves.
 //! - **Stale**: without a forecast, when the newest rests on samples older than `stale_us`, and from
-//!   one step after its last point on, counted from when a packet would arrive, persistence: the drain of the last frames, and that limit widened by how far the drain of a
-//!   frame has been from the mean, over the time since the status.
+//!   one step after its last point on, counted from when a packet would arrive, persistence: the
+//!   drain of the last frames, and that limit widened by how far the drain of a frame has been from
+//!   the mean, over the time since the status.
 //! - **Way**: a status took as long up as a packet takes down ("symmetrical and bi-directional",
 //!   stolidis2024 §III-B).
 //! - **Correction**: a forecast may be wrong for long. The limit is raised when the MAC ran dry while
