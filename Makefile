@@ -14,7 +14,7 @@ unexport CONDA_PREFIX
 
 # Distributions installed editable, in the order of their dependencies.
 PACKAGES := interfaces interfaces/model_contract xapps/ric xapps/tc_controller \
-            xapps/rlc_forecaster datasets nonrt-ric/training demo
+            xapps/rlc_forecaster xapps/flexric_bridge datasets nonrt-ric/training demo
 PACKAGE_FILES := $(addsuffix /pyproject.toml,$(PACKAGES))
 PYTHON_SOURCES := $(addsuffix /src,$(PACKAGES)) benchmarks tests
 CLI := gnb-lab e2sm-tc

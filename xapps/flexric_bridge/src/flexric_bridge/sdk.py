@@ -1,0 +1,124 @@
+"""The door to FlexRIC's SDK: what the child process calls, and what it gets back.
+
+FlexRIC's xApp library knows one process, one `init`, one caller at a time; `Sdk` says so and no
+more than it can do. The native module implements it over the library; tests implement it in Python.
+
+`Sdk.poll` hands over blocks of records, little-endian and packed, one `RECORD_HEAD` and then the
+message for each report. RLC, MAC and TC messages are FlexRIC's plain layouts; a KPM message is
+u32 granularity period in ms, u32 number of UEs, and for each UE u32 RNTI (or UE id), u32 number of
+values, and for each value u8 length of the name, the name, f64.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from typing import Final, Literal, Protocol
+
+RECORD_HEAD: Final = struct.Struct("<IIQQI")
+"""u32 handle of the subscription, u32 length of the message in bytes, u64 collected at and u64
+received at (wall clock, µs since the Unix epoch), u32 reports of this handle that were lost since
+its last record because nobody polled."""
+
+SdkErrorKind = Literal[
+    "no-such-node", "no-such-function", "refused", "bad-message", "timeout", "closed", "mismatch"
+]
+
+
+class SdkError(Exception):
+    """A call of the SDK did not succeed; `kind` is for programs, `detail` for people.
+
+    - `no-such-node`, `no-such-function`: the node or its RAN function is not there;
+    - `refused`: the node or the RIC said no;
+    - `bad-message`: bytes that are not the service model's, named by field;
+    - `timeout`: no answer, or the RIC cannot be reached;
+    - `closed`: the SDK is not open, or the handle is not one of its subscriptions;
+    - `mismatch`: the native module was built for another FlexRIC than the one it finds.
+    """
+
+    def __init__(self, kind: SdkErrorKind, detail: str) -> None:
+        super().__init__(f"FlexRIC: {kind}: {detail}")
+        self.kind: SdkErrorKind = kind
+        self.detail = detail
+
+
+@dataclass(frozen=True)
+class RanFunction:
+    """One RAN function as a node announced it."""
+
+    id: int
+    oid: str
+    revision: int
+    definition: bytes
+
+
+@dataclass(frozen=True)
+class E2Node:
+    """One E2 node as the RIC told of it when the SDK was opened."""
+
+    id: str
+    """"gnb-001-01-0xe00"; with "-cu-0x1" or "-du-0x1" where the node has a CU or DU id."""
+    type: str
+    """"gnb", "gnb-cu", "gnb-du", "enb", …"""
+    mcc: int
+    mnc: int
+    mnc_digits: int
+    nb_id: int
+    cu_du_id: int | None
+    functions: tuple[RanFunction, ...]
+
+
+@dataclass(frozen=True)
+class SdkVersions:
+    """What the native module was built for."""
+
+    e2ap: str
+    kpm: str
+    struct_bytes: dict[str, int] = field(default_factory=dict)
+    """Size in bytes of the C structures that both sides must agree on, by name."""
+
+
+class Sdk(Protocol):
+    """FlexRIC's SDK.
+
+    Calls block, without the interpreter's lock, and raise `SdkError`. One caller at a time; `poll`
+    alone may be called from a second thread beside the others.
+    """
+
+    def versions(self) -> SdkVersions:
+        """What it was built for; may be called before `open`."""
+        ...
+
+    def open(self, ric_address: str, configuration: str, libraries: str) -> None:
+        """Connect to the RIC at the IP address `ric_address`; once in the life of a process.
+
+        `configuration` is FlexRIC's configuration file, `libraries` the directory of its service
+        models.
+        """
+        ...
+
+    def nodes(self) -> list[E2Node]:
+        """The nodes that were there when the SDK was opened; FlexRIC tells of no other."""
+        ...
+
+    def subscribe(
+        self, node_id: str, function_id: int, period_ms: int, kpm_measurements: tuple[str, ...]
+    ) -> int:
+        """Begin reports each `period_ms`; returns the handle of the subscription, above 0."""
+        ...
+
+    def unsubscribe(self, handle: int) -> None:
+        """End a subscription."""
+        ...
+
+    def control(self, node_id: str, function_id: int, header: bytes, message: bytes) -> bytes:
+        """One RIC control of the TC RAN function in E2SM-TC v0; returns the control outcome."""
+        ...
+
+    def poll(self, timeout_ms: int) -> bytes:
+        """A block of reports as soon as there is any; empty after `timeout_ms` without."""
+        ...
+
+    def close(self) -> None:
+        """Disconnect; nothing else may be called afterwards."""
+        ...
