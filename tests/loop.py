@@ -84,10 +84,11 @@ class Loop:
             *("--gateway.backoff_max_s", "0.5"),
         )
 
-    async def forecaster(self, gateway: str, listen: str = ANY_PORT) -> Program:
+    async def forecaster(self, gateway: str, listen: str = ANY_PORT, *arguments: str) -> Program:
         return await self._start(
             *("rlc-forecaster", "--gateway.address", gateway, "--http.listen", ANY_PORT),
             *("--forecast.listen", listen, "--gateway.backoff_max_s", "0.5"),
+            *arguments,
         )
 
     async def stop(self) -> None:

@@ -7,10 +7,12 @@ import re
 import socket
 from pathlib import Path
 
-import pytest
 from loop import ANY_PORT, PATIENCE_S, Program, loop_in, pipeline_status, scrape
 
 PACED = re.compile(r"^sojourn_cu_paced_by_forecast\{[^}]*\} (\d)", re.MULTILINE)
+AT_LEISURE = ("--model", "none", "--period_ms", "10")
+"""What the forecasts say does not matter here, nor how many come: they are to be there in time on
+any machine, and points last for 30 ms."""
 TAKEN = re.compile(r'cu_forecasts_total\{result="taken"\} ([1-9]\d*)')
 
 
@@ -46,14 +48,9 @@ async def test_a_forecaster_that_dies_leaves_the_cu_to_its_own_measure_until_it_
         )
         gateway = gnb.ready["listen"]
         await paced_by_forecast(gnb, False)
-        forecaster = await loop.forecaster(gateway, address)
-        try:
-            await paced_by_forecast(gnb, True)
-        except TimeoutError:
-            # They come, and each is over before it is there: points last for 30 ms.
-            assert TAKEN.search(scrape(gnb))
-            pytest.skip("this machine is too busy for forecasts that last 30 ms")
-        assert TAKEN.search(scrape(gnb))
+        forecaster = await loop.forecaster(gateway, address, *AT_LEISURE)
+        await paced_by_forecast(gnb, True)
+        assert forecasts_taken(gnb)
 
         forecaster.kill()
         await forecaster.process.wait()
@@ -66,8 +63,7 @@ async def test_a_forecaster_that_dies_leaves_the_cu_to_its_own_measure_until_it_
         assert "pacers go by what they measure" in (tmp_path / "gnb-lab.log").read_text()
 
         before = forecasts_taken(gnb)
-        await loop.forecaster(gateway, address)
-        async with asyncio.timeout(PATIENCE_S):
-            while await asyncio.to_thread(forecasts_taken, gnb) == before:
-                await asyncio.sleep(0.02)
+        await loop.forecaster(gateway, address, *AT_LEISURE)
+        await paced_by_forecast(gnb, True)
+        assert forecasts_taken(gnb) > before
         assert gnb.running
