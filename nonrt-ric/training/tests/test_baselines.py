@@ -144,6 +144,25 @@ def test_the_exported_linear_step_is_the_fitted_one() -> None:
     assert (np.abs(served[..., 1] - plain[..., 1]) < np.abs(width)).all()
 
 
+def test_sarima_stands_on_the_last_value_where_no_model_can_be_estimated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What statsmodels raises when the start of its search has no stationary covariance."""
+
+    class Unsolvable:
+        def fit(self, **_: object) -> None:
+            raise np.linalg.LinAlgError
+
+    sarima = Sarima()
+    monkeypatch.setattr(sarima, "_layout", AXES)
+    monkeypatch.setattr(sarima, "_model", lambda _: Unsolvable())
+    part = Part(series(rows=3_000), 2_000, 3_000)
+    forecast = sarima.predict(part, np.array([2_500], np.intp))
+    last = part.series.features[2_500][AXES.columns]
+    expected = np.broadcast_to(last[:, None, None], AXES.shape)
+    np.testing.assert_allclose(forecast[0], expected, rtol=1e-6)
+
+
 def test_an_unfitted_baseline_says_so() -> None:
     part, none = Part(series(rows=100), 0, 100), np.zeros(0, np.intp)
     for name in CHEAP:

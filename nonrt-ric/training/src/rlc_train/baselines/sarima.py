@@ -75,13 +75,17 @@ class Sarima:
         )
 
     def _estimate(self, past: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """The coefficients; None where the past is too short or constant to have any."""
+        """The coefficients; None where the past is too short or constant to have any, or the search
+        comes to a model whose covariance cannot be solved for."""
         if len(past) < 10 * self._seasonal[3] or np.ptp(past) == 0:
             return None
         with warnings.catch_warnings():
             # A search that stops at its limit has coefficients all the same; the back-test judges.
             warnings.simplefilter("ignore")
-            fitted = self._model(past).fit(disp=False, maxiter=30, method="lbfgs")
+            try:
+                fitted = self._model(past).fit(disp=False, maxiter=30, method="lbfgs")
+            except np.linalg.LinAlgError:
+                return None
         return np.asarray(fitted.params, np.float64)
 
     def _forecast(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rlc_train.errors import TrainError
 from rlc_train.extras import need
 from rlc_train.horizon import Layout
 from rlc_train.lstm.backend import keras, tensorflow
@@ -115,7 +116,7 @@ def tuner(task: Task, decider: Any) -> Any:
 
         def load_model(self, trial: Any) -> Any:
             """Models are not loaded from trials: the best is trained anew, to its end."""
-            raise NotImplementedError
+            raise TrainError("trial", f"{trial.trial_id}: holds a checkpoint, no model to load")
 
     return Tuner(oracle=decider, directory=str(task.directory), project_name=PROJECT)
 
