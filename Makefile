@@ -41,6 +41,7 @@ native: $(VENV)/.tools
 	install -m 644 -D -t $(VENV)/include target/release/tc_rf.h
 	install -m 644 -D -t $(VENV)/lib target/release/libtc_rf_c.a target/release/libtc_rf_c.so
 	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop -q --release --locked -m e2sm-tc-spec/codec/python/Cargo.toml
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop -q --release --locked -m interfaces/model_contract/native/python/Cargo.toml
 	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop -q --release --locked -m gnb/lab/python/Cargo.toml
 
 .PHONY: setup

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from rlc_model import Bearer, BearerSeries, ContractError, RunArrays, run_arrays
-from rlc_model.features import REQUIRED_FIELDS
+from rlc_model.records import REQUIRED_FIELDS
 from rlc_model.series import report_array
 
 from rlc_dataset.check import check_schema, check_table
@@ -87,6 +87,10 @@ class Run:
         table = self.table(allow_gaps=allow_gaps)
         return table_arrays(table, str(self.path), context_us=context_us)
 
+    def series(self, *, allow_gaps: bool = False) -> list[BearerSeries]:
+        """The reports of each bearer, in order of (ue, drb); raises as :meth:`table`."""
+        return table_series(self.table(allow_gaps=allow_gaps))
+
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
@@ -160,6 +164,14 @@ def table_arrays(table: pa.Table, file: str = "", *, context_us: int = 1) -> Run
     Raises:
         DatasetError: The rows are no run.
     """
+    try:
+        return run_arrays(table_series(table), period_us=PERIOD_US, context_us=context_us)
+    except ContractError as error:
+        raise DatasetError(str(error), file=file) from error
+
+
+def table_series(table: pa.Table) -> list[BearerSeries]:
+    """A checked table of one run as the reports of each bearer."""
     columns = {name: table.column(name).to_numpy() for name in REQUIRED_FIELDS}
     report = report_array(columns)
     ue, drb, time_us = (table.column(name).to_numpy() for name in ("ue", "drb", "time_us"))
@@ -169,7 +181,7 @@ def table_arrays(table: pa.Table, file: str = "", *, context_us: int = 1) -> Run
     )
     turns = np.flatnonzero((np.diff(ue) != 0) | (np.diff(drb) != 0)) + 1
     edges = [0, *turns.tolist(), table.num_rows]
-    series = [
+    return [
         BearerSeries(
             Bearer(int(ue[begin]), int(drb[begin])),
             time_us[begin:end],
@@ -180,10 +192,6 @@ def table_arrays(table: pa.Table, file: str = "", *, context_us: int = 1) -> Run
         )
         for begin, end in pairwise(edges)
     ]
-    try:
-        return run_arrays(series, period_us=PERIOD_US, context_us=context_us)
-    except ContractError as error:
-        raise DatasetError(str(error), file=file) from error
 
 
 def _first_line(error: BaseException) -> str:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rlc_model import Bearer, BearerSeries, ContractError, FeatureExtractor, Quantity, run_arrays
-from rlc_model.features import REQUIRED_FIELDS
+from rlc_model.records import REQUIRED_FIELDS
 from rlc_model.series import report_array
 
 START_US = 1_700_000_000_000_000

@@ -33,4 +33,4 @@ class Oracle:
         level = features[:, :1] + self._slope * ahead
         shape = (len(features), len(layout.quantities), layout.points, len(layout.quantiles))
         values = np.broadcast_to(level[:, None, :, None], shape)
-        return values.astype(np.float32), state + 1
+        return values.astype(np.float32, order="C"), state + 1

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from oracle import SHORT, Oracle
 from rlc_forecaster.core import Forecaster, Layout, Source
-from rlc_forecaster.core.tracker import QuantileTracker, put_in_order
+from rlc_forecaster.core.tracker import QuantileTracker, in_order
 from rlc_model import Quantity
 from rlc_reports import Reports
 
@@ -135,9 +135,14 @@ def test_putting_in_order_is_sorting(quantiles: int, rows: int, seed: int, cross
     values = np.sort(rng.normal(0, 100, (rows, 2, 3, quantiles)), axis=-1).astype(np.float32)
     swapped = rng.random(values.shape[:-1]) < crossing
     values[swapped] = values[swapped][:, ::-1]
-    expected = np.maximum(np.sort(values, axis=-1), 0)
-    put_in_order(values)
-    np.testing.assert_array_equal(values, expected)
+    offset = rng.normal(0, 10, values.shape).astype(np.float32)
+    expected = np.maximum(np.sort(values + offset, axis=-1), 0)
+    np.testing.assert_array_equal(in_order(values, offset), expected)
+    # One value for all quantiles, and for all points and quantiles.
+    for last in (values[..., 0], values[:, :, 0, 0]):
+        spread = last.reshape(*last.shape, *[1] * (values.ndim - last.ndim))
+        expected = np.maximum(np.sort(spread + offset, axis=-1), 0)
+        np.testing.assert_array_equal(in_order(last, offset), expected)
 
 
 def test_of_many_bearers_each_is_checked_at_each_horizon(report: Reports) -> None:

@@ -15,9 +15,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import rlc_native
 from numpy.typing import ArrayLike, NDArray
 
 from rlc_model.errors import ContractError
+from rlc_model.records import Records
 from rlc_model.told import Told
 
 FEATURES: Final = (
@@ -37,17 +39,8 @@ CONTEXT: Final = FEATURES[6:]
 """Those that do not come from the RLC report: the TC status tells the limit, the MAC report the
 rest. A value that nobody told, or not lately, is 0, and so is the limit of a bearer without one."""
 
-REQUIRED_FIELDS: Final = (
-    "txbuf_occ_bytes",
-    "txbuf_occ_pkts",
-    "txpdu_bytes",
-    "txsdu_avg_time_to_tx",
-    "txsdu_wt_us",
-)
-"""Fields of an RLC report that are read (FlexRIC's names)."""
-
-MAX_RATE_BYTES_PER_MS: Final = 1_250_000.0
-"""10 Gbit/s. A larger step of a counter is a restarted RLC entity, not traffic."""
+MAX_RATE_BYTES_PER_MS: Final = rlc_native.MAX_RATE_BYTES_PER_MS
+"""A larger step of a counter is a restarted RLC entity, not traffic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,51 +60,31 @@ class Samples:
     told: NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
-class Levels:
-    """What RLC reports said, row by row: of many bearers at a time, or of one over time."""
-
-    at_us: NDArray[np.int64]
-    pdu_bytes: NDArray[np.uint32]
-    occupancy: NDArray[np.int64]
-
-
 def rlc_features(
-    report: NDArray[np.void], before: Levels, now: Levels, seen: NDArray[np.bool_]
-) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    records: Records,
+    report: NDArray[np.void],
+    before: NDArray[np.int64],
+    elapsed_ms: float | NDArray[np.float64],
+    seen: NDArray[np.bool_] | None,
+) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.bool_]]:
     """Features of RLC reports, each with the one before it; rows do not depend on each other.
 
+    Headers count as drained but were never buffered, so what arrived may come out slightly
+    negative: it is 0 then. A mean sojourn that is NaN or infinite is 0. A drain of more than
+    :data:`MAX_RATE_BYTES_PER_MS` makes a row not fresh.
+
     Args:
-        report: ``(N,)`` structured array with :data:`REQUIRED_FIELDS`.
-        before: ``(N,)`` levels of the report before; anything where there is none.
-        now: ``(N,)`` levels of `report`.
-        seen: ``(N,)`` whether there is a report before.
+        records: How they are read.
+        report: ``(N,)``.
+        before: ``(N, 2)`` levels of the reports before; anything where there is none.
+        elapsed_ms: Since those, not 0; one for all, or ``(N,)``.
+        seen: ``(N,)`` whether there is a report before; None when there is for all.
 
     Returns:
-        ``(N, F)`` features, those of :data:`CONTEXT` 0, and ``(N,)`` fresh as in
-        :class:`Samples`.
+        ``(N, F)`` features, those of :data:`CONTEXT` 0; ``(N, 2)`` levels of `report`, drained
+        bytes as counted and occupancy; and ``(N,)`` fresh as in :class:`Samples`.
     """
-    elapsed_ms = (now.at_us - before.at_us) / 1000.0
-    if np.count_nonzero(seen) < len(seen):
-        elapsed_ms = np.where(seen, elapsed_ms, 1.0)
-    # Unsigned subtraction is right across one wrap of the 32-bit counter.
-    drained = (now.pdu_bytes - before.pdu_bytes).astype(np.float64)
-    drained_rate = drained / elapsed_ms
-    fresh = seen & (drained_rate <= MAX_RATE_BYTES_PER_MS)
-    arrived_rate = (now.occupancy - before.occupancy + drained) / elapsed_ms
-
-    features = np.zeros((len(report), len(FEATURES)), dtype=np.float32)
-    features[:, 0] = now.occupancy
-    features[:, 1] = drained_rate * fresh
-    # Headers count as drained but were never buffered, so this may be slightly negative.
-    features[:, 2] = np.maximum(arrived_rate, 0.0) * fresh
-    features[:, 3] = report["txsdu_wt_us"]
-    mean_sojourn = report["txsdu_avg_time_to_tx"]
-    # NaN is not below infinity either.
-    mean_sojourn = np.where(mean_sojourn < np.inf, mean_sojourn, 0.0)
-    features[:, 4] = np.minimum(np.maximum(mean_sojourn, 0.0), _U32_MAX)
-    features[:, 5] = report["txbuf_occ_pkts"]
-    return features, fresh
+    return rlc_native.samples(records.data(report), records.fields, before, elapsed_ms, seen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +102,35 @@ class _Context:
     until_us: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """What the last reports of some slots said.
+
+    Attributes:
+        levels: ``(B, 2)`` as :func:`rlc_features` has them.
+        at_us: Time of those reports: one for all, or ``(B,)``.
+        seen: ``(B,)`` whether there is a last report; None when there is for all.
+    """
+
+    levels: NDArray[np.int64]
+    at_us: int | NDArray[np.int64]
+    seen: NDArray[np.bool_] | None
+
+    def elapsed_ms(self, at_us: int) -> float | NDArray[np.float64]:
+        """From the last reports to `at_us`.
+
+        Raises:
+            ContractError: It is not after them.
+        """
+        late = at_us <= self.at_us
+        if self.seen is not None:
+            late &= self.seen
+        if late if isinstance(late, bool) else late.any():
+            raise ContractError("report.tstamp", f"{at_us} is not after the bearer's last report")
+        elapsed_ms = (at_us - self.at_us) / 1000.0
+        return elapsed_ms if self.seen is None else np.where(self.seen, elapsed_ms, 1.0)
+
+
 class FeatureExtractor:
     """Carries what the last reports of each bearer said; rows are the caller's bearer slots.
 
@@ -141,15 +143,13 @@ class FeatureExtractor:
     def __init__(self, capacity: int = 64) -> None:
         self._seen = np.zeros(capacity, dtype=np.bool_)
         self._at_us = np.zeros(capacity, dtype=np.int64)
-        self._pdu_bytes = np.zeros(capacity, dtype=np.uint32)
-        self._occupancy = np.zeros(capacity, dtype=np.int64)
-        self._newest_us = -1
-        self._checked: np.dtype[np.void] | None = None
+        self._levels = np.zeros((capacity, 2), dtype=np.int64)
+        self._dtype: np.dtype[np.void] | None = None
+        self._records: Records | None = None
         self._limit = Told(capacity, 1)
         self._mac = Told(capacity, 2)
         self._taken_for = np.empty(0, np.intp)
         self._taken = self._by_slot(self._taken_for)
-        self._taken_seen = np.empty(0, np.bool_)
         self._context: _Context | None = None
 
     @property
@@ -218,27 +218,22 @@ class FeatureExtractor:
         Raises:
             ContractError: A field is missing, lengths differ or time does not advance.
         """
-        if report.dtype is not self._checked:
-            check_report(report)
-            self._checked = report.dtype
+        if self._records is None or report.dtype is not self._dtype:
+            self._records, self._dtype = Records.of(report.dtype), report.dtype
         if len(slots) != len(report):
             raise ContractError("report", f"has {len(report)} rows for {len(slots)} slots")
         if slots is not self._taken_for:
             self._take_up(slots)
-        before, seen = self._taken, self._taken_seen
-        if at_us <= self._newest_us and bool((seen & (before.at_us >= at_us)).any()):
-            raise ContractError("report.tstamp", f"{at_us} is not after the bearer's last report")
-        self._newest_us = max(self._newest_us, at_us)
-        # One time for all rows.
-        now = levels_of(report, np.asarray(at_us, np.int64))
-        features, fresh = rlc_features(report, before, now, seen)
+        before = self._taken
+        elapsed_ms = before.elapsed_ms(at_us)
+        features, levels, fresh = rlc_features(
+            self._records, report, before.levels, elapsed_ms, before.seen
+        )
         context = self._context
         if context is None or at_us > context.until_us:
             self._context = context = self._look_up(slots, at_us)
         features[:, len(FEATURES) - len(CONTEXT) :] = context.values
-        self._taken = now
-        if before.at_us.ndim:
-            self._taken_seen = np.ones(len(slots), np.bool_)
+        self._taken = _Before(levels, at_us, None)
         return Samples(features, fresh, context.told)
 
     def _look_up(self, slots: NDArray[np.intp], at_us: int) -> _Context:
@@ -248,34 +243,30 @@ class FeatureExtractor:
         until_us = min(limit_until_us, mac_until_us)
         return _Context(np.concatenate([limit, mac], axis=1), told, until_us)
 
-    def _by_slot(self, slots: NDArray[np.intp]) -> Levels:
-        return Levels(self._at_us[slots], self._pdu_bytes[slots], self._occupancy[slots])
+    def _by_slot(self, slots: NDArray[np.intp]) -> _Before:
+        return _Before(self._levels[slots], self._at_us[slots], self._seen[slots])
 
     def _take_up(self, slots: NDArray[np.intp]) -> None:
         self._lay_down()
         self._make_room(slots)
-        self._taken = self._by_slot(slots)
-        self._taken_seen = self._seen[slots]
-        self._taken_for = slots
+        self._taken, self._taken_for = self._by_slot(slots), slots
 
     def _lay_down(self) -> None:
         slots, taken = self._taken_for, self._taken
-        self._seen[slots] = self._taken_seen
+        self._levels[slots] = taken.levels
         self._at_us[slots] = taken.at_us
-        self._pdu_bytes[slots] = taken.pdu_bytes
-        self._occupancy[slots] = taken.occupancy
+        self._seen[slots] = True if taken.seen is None else taken.seen
         self._taken_for = np.empty(0, np.intp)
         self._taken = self._by_slot(self._taken_for)
-        self._taken_seen = np.empty(0, np.bool_)
         self._context = None
 
     def _make_room(self, slots: NDArray[np.intp]) -> None:
         if not len(slots) or int(slots.max()) < self.capacity:
             return
         capacity = max(int(slots.max()) + 1, 2 * self.capacity)
-        for name in ("_seen", "_at_us", "_pdu_bytes", "_occupancy"):
+        for name in ("_seen", "_at_us", "_levels"):
             old = getattr(self, name)
-            new = np.zeros(capacity, dtype=old.dtype)
+            new = np.zeros((capacity, *old.shape[1:]), dtype=old.dtype)
             new[: len(old)] = old
             setattr(self, name, new)
         self._limit.grow(capacity)
@@ -285,23 +276,6 @@ class FeatureExtractor:
 MCS_MAX: Final = 31
 """The MCS field of a DCI has five bits (38.214 §5.1.3.1)."""
 _U32_MAX: Final = float(2**32 - 1)
-
-
-def check_report(report: NDArray[np.void]) -> None:
-    """Raises :class:`ContractError` when a report lacks one of :data:`REQUIRED_FIELDS`."""
-    names = report.dtype.names or ()
-    missing = [name for name in REQUIRED_FIELDS if name not in names]
-    if missing:
-        raise ContractError("report", f"lacks {', '.join(missing)}")
-
-
-def levels_of(report: NDArray[np.void], at_us: NDArray[np.int64]) -> Levels:
-    """What of RLC reports the reports after them are compared with."""
-    return Levels(
-        at_us,
-        report["txpdu_bytes"].astype(np.uint32),
-        report["txbuf_occ_bytes"].astype(np.int64),
-    )
 
 
 def _column(

@@ -15,16 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlc_model.errors import ContractError
-from rlc_model.features import (
-    CONTEXT,
-    FEATURES,
-    REQUIRED_FIELDS,
-    Levels,
-    check_report,
-    levels_of,
-    rlc_features,
-)
+from rlc_model.features import CONTEXT, FEATURES, rlc_features
 from rlc_model.manifest import Quantity
+from rlc_model.records import REPORT, REQUIRED_FIELDS, Records
 from rlc_model.told import HOLD_US
 
 LONGEST_RUN_STEPS: Final = 24 * 3600 * 1000
@@ -104,9 +97,7 @@ def report_array(columns: Mapping[str, NDArray[np.generic]]) -> NDArray[np.void]
     missing = [name for name in REQUIRED_FIELDS if name not in columns]
     if missing:
         raise ContractError("report", f"lacks {', '.join(missing)}")
-    formats = ["<u4", "<u4", "<u4", "<f8", "<u4"]
-    dtype = np.dtype(list(zip(REQUIRED_FIELDS, formats, strict=True)))
-    report = np.zeros(len(columns[REQUIRED_FIELDS[0]]), dtype)
+    report = np.zeros(len(columns[REQUIRED_FIELDS[0]]), REPORT)
     for name in REQUIRED_FIELDS:
         report[name] = columns[name]
     return report
@@ -179,11 +170,14 @@ def bearer_features(
 
     `context_us` is as in :func:`run_arrays`.
     """
-    levels = levels_of(series.report, series.at_us)
-    before = Levels(*(np.concatenate([a[:1], a[:-1]]) for a in _parts(levels)))
-    seen = np.ones(len(series.at_us), np.bool_)
+    report = series.report
+    levels = np.stack([report["txpdu_bytes"], report["txbuf_occ_bytes"]], axis=1).astype(np.int64)
+    before = np.concatenate([levels[:1], levels[:-1]])
+    seen = np.ones(len(report), np.bool_)
     seen[0] = False
-    features, fresh = rlc_features(series.report, before, levels, seen)
+    elapsed_ms = np.diff(series.at_us, prepend=series.at_us[0] - 1_000) / 1_000.0
+    records = Records.of(report.dtype)
+    features, _, fresh = rlc_features(records, report, before, elapsed_ms, seen)
     period = (series.at_us - series.at_us[0]) // context_us
     heard = np.diff(period, prepend=-1) > 0
     limit_row = _last_told(heard & ~np.isnan(series.limit_bytes), series.at_us)
@@ -193,10 +187,6 @@ def bearer_features(
     features[mac_told, 7] = series.mcs[mac_row[mac_told]]
     features[mac_told, 8] = series.tbs_bytes[mac_row[mac_told]]
     return features, fresh, np.stack([limit_told, mac_told, mac_told], axis=1)
-
-
-def _parts(levels: Levels) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.int64]]:
-    return levels.at_us, levels.pdu_bytes, levels.occupancy
 
 
 def _last_told(there: NDArray[np.bool_], at_us: NDArray[np.int64]) -> NDArray[np.intp]:
@@ -220,7 +210,7 @@ def _rows(series: BearerSeries, start_us: int, period_us: int) -> NDArray[np.int
 
 def _check(series: BearerSeries) -> None:
     place = f"run: UE {series.bearer.ue} DRB {series.bearer.drb}"
-    check_report(series.report)
+    Records.of(series.report.dtype)
     lengths = {
         len(array)
         for array in (

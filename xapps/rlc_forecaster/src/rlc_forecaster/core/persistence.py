@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from rlc_forecaster.core.bearers import Index
 from rlc_forecaster.core.forecast import Layout
-from rlc_forecaster.core.tracker import QuantileTracker, put_in_order
+from rlc_forecaster.core.tracker import QuantileTracker, in_order
 
 
 class Persistence:
@@ -28,9 +28,7 @@ class Persistence:
             rows: One more than the highest slot.
             last: The last values.
         """
-        values: NDArray[np.float32] = last[:, :, None, None] + self._tracker.offset(index, rows)
-        put_in_order(values)
-        return values
+        return in_order(last, self._tracker.offset(index, rows))
 
     def learn(
         self,
@@ -50,15 +48,10 @@ class Persistence:
         Returns:
             ``(N, quantity, Q)`` what it would have said.
         """
-        offset = self._tracker.offset_at(slots, point)
-        plain = np.broadcast_to(last[..., None], offset.shape)
-        said: NDArray[np.float32] = plain + offset
-        put_in_order(said)
-        self._tracker.learn(slots, point, actual, plain)
+        said = self.said_at(slots, point, last)
+        self._tracker.learn(slots, point, actual, np.broadcast_to(last[..., None], said.shape))
         return said
 
     def said_at(self, slots: Index, point: int, last: NDArray[np.float32]) -> NDArray[np.float32]:
         """``(N, quantity, Q)`` what it says at a point, from ``(N, quantity)`` last values."""
-        said: NDArray[np.float32] = last[..., None] + self._tracker.offset_at(slots, point)
-        put_in_order(said)
-        return said
+        return in_order(last, self._tracker.offset_at(slots, point))

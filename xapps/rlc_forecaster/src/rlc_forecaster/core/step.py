@@ -44,5 +44,5 @@ class StepModel(Protocol):
 
         Returns:
             ``(B, quantity, M, Q)`` forecasts in the quantities' units, and the next state. Both
-            are the caller's to write to.
+            are C-contiguous and the caller's to write to.
         """

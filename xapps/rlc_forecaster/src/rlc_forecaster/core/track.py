@@ -17,7 +17,7 @@ from rlc_forecaster.core.history import Checked, History, Said
 from rlc_forecaster.core.persistence import Persistence
 from rlc_forecaster.core.skill import Hysteresis, Skill
 from rlc_forecaster.core.step import StepModel
-from rlc_forecaster.core.tracker import QuantileTracker, put_in_order
+from rlc_forecaster.core.tracker import QuantileTracker, in_order
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,15 +120,14 @@ class Track:
             stale: Whether the model is too old to be served.
         """
         rows, features = sample.rows, sample.samples.features
-        levels = features[:, self._columns]
+        levels = features.take(self._columns, axis=1)
         forecasts: NDArray[np.float32] | None = None
         plain: NDArray[np.float32] | None = None
         if self.carried is None:
             modelled = np.zeros(len(rows), np.bool_)
         else:
             plain, modelled = self.carried.step(rows, features)
-            forecasts = plain + self.calibration.offset(rows.index, rows.highest)
-            put_in_order(forecasts)
+            forecasts = in_order(plain, self.calibration.offset(rows.index, rows.highest))
         plan = self._planned(rows, modelled, stale)
         tick = self._history.tick(sample.at_us)
         self._said = Said(tick, rows, levels, forecasts, plain, modelled, plan.served)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+import rlc_native
 from numpy.typing import NDArray
 from rlc_model.calibration import tracked
 
@@ -19,8 +20,6 @@ POOL_EVERY: Final = 64
 """Outcomes between two looks at what a new bearer is to begin with."""
 POOL_WEIGHT: Final = 0.2
 """Weight of the newest look: a few hundred reports of memory."""
-MANY: Final = 16
-"""When one row in so many crosses, sorting all of them costs less than picking those out."""
 
 
 class QuantileTracker:
@@ -129,36 +128,14 @@ class QuantileTracker:
         self._begin(np.arange(old, len(self._size)))
 
 
-def put_in_order(values: NDArray[np.float32]) -> None:
-    """Makes ``(…, Q)`` contiguous quantiles grow and keeps them from falling below 0, in place.
+def in_order(plain: NDArray[np.float32], offset: NDArray[np.float32]) -> NDArray[np.float32]:
+    """``plain + offset`` with quantiles that grow and do not fall below 0.
 
     Quantiles learned one by one may cross; sorting them never raises the pinball loss
     (Chernozhukov, Fernández-Val and Galichon 2010).
+
+    Args:
+        plain: ``(…, Q)``, or the values from which the Q begin without those axes.
+        offset: ``(…, Q)``.
     """
-    quantiles = values.shape[-1]
-    flat = values.reshape(-1)
-    # Few cross, and looking for them over the whole array costs a hundredth of sorting it.
-    falls = flat[1:] < flat[:-1]
-    # From the last quantile of one point to the first of the next.
-    falls[quantiles - 1 :: quantiles] = False
-    if np.count_nonzero(falls):
-        rows = flat.reshape(-1, quantiles)
-        crossed = np.flatnonzero(falls) // quantiles
-        if len(crossed) < len(rows) // MANY:
-            rows[crossed] = _sorted(rows[crossed])
-        else:
-            rows[:] = _sorted(rows)
-    np.maximum(values, 0.0, out=values)
-
-
-def _sorted(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """``(N, Q)`` with each row sorted: an odd–even transposition network over whole columns.
-
-    NumPy sorts row by row, at a cost per row that is ten times that of its few comparisons.
-    """
-    columns = np.ascontiguousarray(rows.T)
-    for turn in range(len(columns)):
-        for low in range(turn % 2, len(columns) - 1, 2):
-            a, b = columns[low], columns[low + 1]
-            columns[low], columns[low + 1] = np.minimum(a, b), np.maximum(a, b)
-    return columns.T
+    return rlc_native.add_and_order(np.ascontiguousarray(plain), np.ascontiguousarray(offset))

@@ -1,0 +1,138 @@
+//! Python module `rlc_native`. Documented in `rlc_native.pyi`.
+
+// The stub documents what Python sees.
+#![allow(missing_docs)]
+
+use numpy::{
+    PyArray, PyArray1, PyArray2, PyArrayDyn, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
+    PyReadonlyArrayDyn, PyReadwriteArrayDyn, PyUntypedArrayMethods,
+};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use rlc_native::{Before, COLUMNS, LengthError};
+
+/// Where a record has the fields that are read.
+#[pyclass(frozen, module = "rlc_native")]
+struct Fields(rlc_native::Fields);
+
+#[pymethods]
+impl Fields {
+    #[new]
+    #[pyo3(signature = (*, record, occupancy_bytes, occupancy_packets, pdu_bytes, mean_sojourn, head_of_line_age))]
+    fn new(
+        record: usize,
+        occupancy_bytes: usize,
+        occupancy_packets: usize,
+        pdu_bytes: usize,
+        mean_sojourn: usize,
+        head_of_line_age: usize,
+    ) -> Self {
+        Self(rlc_native::Fields {
+            record,
+            occupancy_bytes,
+            occupancy_packets,
+            pdu_bytes,
+            mean_sojourn,
+            head_of_line_age,
+        })
+    }
+}
+
+type Sampled<'py> =
+    (Bound<'py, PyArray2<f32>>, Bound<'py, PyArray2<i64>>, Bound<'py, PyArray1<bool>>);
+
+#[pyfunction]
+fn samples<'py>(
+    py: Python<'py>,
+    report: PyReadonlyArray1<'py, u8>,
+    fields: &Bound<'py, Fields>,
+    before: PyReadonlyArray2<'py, i64>,
+    elapsed_ms: &Bound<'py, PyAny>,
+    seen: Option<PyReadonlyArray1<'py, bool>>,
+) -> PyResult<Sampled<'py>> {
+    in_row_order("before", &before)?;
+    let rows = before.len() / 2;
+    let (levels, spare) = before.as_slice()?.as_chunks::<2>();
+    if !spare.is_empty() {
+        return Err(PyValueError::new_err("before: expected two columns"));
+    }
+    let each;
+    let one;
+    let elapsed_ms = if let Ok(value) = elapsed_ms.cast::<pyo3::types::PyFloat>() {
+        one = [value.extract::<f64>()?];
+        &one[..]
+    } else {
+        each = elapsed_ms.extract::<PyReadonlyArray1<'py, f64>>()?;
+        each.as_slice()?
+    };
+    let seen = match &seen {
+        Some(seen) => seen.as_slice()?,
+        None => &[],
+    };
+    let out = PyArray2::zeros(py, [rows, COLUMNS], false);
+    let next = PyArray2::zeros(py, [rows, 2], false);
+    let fresh = PyArray1::zeros(py, [rows], false);
+    rlc_native::samples(
+        report.as_slice()?,
+        &fields.get().0,
+        &Before { levels, elapsed_ms, seen },
+        out.readwrite().as_slice_mut()?.as_chunks_mut().0,
+        next.readwrite().as_slice_mut()?.as_chunks_mut().0,
+        fresh.readwrite().as_slice_mut()?,
+    )
+    .map_err(refused)?;
+    Ok((out, next, fresh))
+}
+
+#[pyfunction]
+fn unscale(
+    mut answer: PyReadwriteArrayDyn<'_, f32>,
+    span: PyReadonlyArray1<'_, f32>,
+    base: PyReadonlyArrayDyn<'_, f32>,
+) -> PyResult<()> {
+    in_row_order("answer", &answer)?;
+    in_row_order("base", &base)?;
+    rlc_native::unscale(answer.as_slice_mut()?, span.as_slice()?, base.as_slice()?).map_err(refused)
+}
+
+#[pyfunction]
+fn all_finite(values: PyReadonlyArrayDyn<'_, f32>) -> PyResult<bool> {
+    Ok(rlc_native::all_finite(values.as_slice()?))
+}
+
+#[pyfunction]
+fn add_and_order<'py>(
+    py: Python<'py>,
+    plain: PyReadonlyArrayDyn<'py, f32>,
+    offset: PyReadonlyArrayDyn<'py, f32>,
+) -> PyResult<Bound<'py, PyArrayDyn<f32>>> {
+    in_row_order("plain", &plain)?;
+    in_row_order("offset", &offset)?;
+    let shape = offset.shape();
+    let quantiles = shape.last().copied().unwrap_or(0);
+    let values = rlc_native::add_and_order(plain.as_slice()?, offset.as_slice()?, quantiles)
+        .map_err(refused)?;
+    PyArray1::from_vec(py, values).reshape(shape.to_vec())
+}
+
+/// A slice of an array in column order would be taken for one in row order.
+fn in_row_order<T, D>(name: &str, array: &Bound<'_, PyArray<T, D>>) -> PyResult<()> {
+    if array.is_c_contiguous() {
+        return Ok(());
+    }
+    Err(PyValueError::new_err(format!("{name}: expected C-contiguous")))
+}
+
+fn refused(error: LengthError) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+#[pymodule(gil_used = true, name = "rlc_native")]
+fn rlc_native_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("MAX_RATE_BYTES_PER_MS", rlc_native::MAX_RATE_BYTES_PER_MS)?;
+    module.add_class::<Fields>()?;
+    module.add_function(wrap_pyfunction!(samples, module)?)?;
+    module.add_function(wrap_pyfunction!(unscale, module)?)?;
+    module.add_function(wrap_pyfunction!(all_finite, module)?)?;
+    module.add_function(wrap_pyfunction!(add_and_order, module)?)
+}
