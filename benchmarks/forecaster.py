@@ -1,8 +1,9 @@
 """How fast the forecaster is: T_m, and whether it keeps up end to end over gRPC.
 
 T_m is the time from the bytes of an RLC report to the forecasts of all its bearers, inside the
-service and on one core, learning from the report included in the run but not in T_m; MAC and queue
-limit are told each 20 ms as the service asks for them. Beside it, stolidis2024's windowed
+service and on one core, learning from the report included in the run but not in T_m. Reports are
+those of the committed sample's bearers; MAC and queue limit are told each 20 ms as the service asks
+for them. Beside it, stolidis2024's windowed
 LSTM(1000). End to end: `gnb-lab serve` with 256 bearers reports each millisecond to a real
 `rlc-forecaster`, a consumer receives every forecast; its start, its memory and what it imports are
 looked at as well.
@@ -28,8 +29,10 @@ import grpc
 import numpy as np
 import onnxruntime
 from loop_latency import serving
+from numpy.typing import NDArray
 from ric.sm import rlc
-from rlc_forecaster.core import Forecaster
+from rlc_dataset.reader import Dataset
+from rlc_forecaster.core import Forecaster, Source
 from rlc_forecaster.onnx_step import OnnxStep
 from rlc_forecaster.settings import DEFAULT_MODEL
 from sojourn_interfaces import forecast_pb2 as pb
@@ -39,6 +42,10 @@ SIZES = (1, 32, 256, 1000)
 T_M = "sojourn_forecaster_step_seconds"
 SUBSCRIBE = "/sojourn.forecast.v1.Forecaster/Subscribe"
 START_US = 1_700_000_000_000_000
+SAMPLE = Path(__file__).parent.parent / "datasets" / "sample"
+LATER = 29
+"""Samples between two bearers made of the same record: no multiple of a TDD pattern's period."""
+WARM_UP = 600
 CONTEXT_EVERY = 20
 PARSED_EVERY = 16
 """The consumer parses one message in so many: to parse all of them in Python would take it longer
@@ -54,6 +61,7 @@ class StepRow:
     t_m_p50_us: float
     t_m_p99_us: float
     learn_mean_us: float
+    from_model: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,41 +83,56 @@ class EndToEnd:
     tensorflow: bool
 
 
-def reports(bearers: int, count: int) -> list[bytes]:
-    """RLC messages, one a millisecond, each bearer on a random walk."""
-    rng = np.random.default_rng(bearers)
-    level = rng.integers(0, 90_000, bearers)
-    records = rlc.zeros(bearers)
-    records["rnti"], records["rbid"] = np.arange(bearers) + 1, 1
-    messages = []
-    for k in range(count):
-        level = np.clip(level + rng.integers(-3_000, 3_001, bearers), 0, 200_000)
-        records["txbuf_occ_bytes"], records["txbuf_occ_pkts"] = level, level // 1_500
-        records["txpdu_bytes"] += np.uint32(2_000)
-        messages.append(rlc.encode(records, START_US + 1_000 * k))
-    return messages
+class Recorded:
+    """The bearers of the committed sample, as many as asked for: each again, some samples later."""
+
+    def __init__(self, bearers: int) -> None:
+        series = [s for run in Dataset.open(SAMPLE) for s in run.series()]
+        self._first = np.arange(bearers) // len(series) * LATER
+        self._series = [series[b % len(series)] for b in range(bearers)]
+        self._records = rlc.zeros(bearers)
+        self._records["rnti"], self._records["rbid"] = np.arange(bearers) + 1, 1
+
+    def report(self, k: int) -> bytes:
+        """The RLC message of millisecond `k`."""
+        rows = [s.report[f + k] for s, f in zip(self._series, self._first, strict=True)]
+        taken = np.array(rows, self._series[0].report.dtype)
+        for name in taken.dtype.names or ():
+            self._records[name] = taken[name]
+        return rlc.encode(self._records, START_US + 1_000 * k)
+
+    def context(self, k: int) -> NDArray[np.float64]:
+        """``(3, B)`` queue limit, MCS and block size told at millisecond `k`; NaN for none."""
+        columns = ("limit_bytes", "mcs", "tbs_bytes")
+        return np.array(
+            [
+                [getattr(s, name)[f + k] for s, f in zip(self._series, self._first, strict=True)]
+                for name in columns
+            ]
+        )
 
 
 def step_row(model: OnnxStep, bearers: int, count: int) -> StepRow:
-    """T_m over `count` reports, after a second of warm-up."""
-    engine = Forecaster("gnb", model)
-    t_m_us, learn_us = [], []
-    warm = 400
+    """T_m over `count` reports, after some of warm-up."""
+    engine, recorded = Forecaster("gnb", model), Recorded(bearers)
+    t_m_us, learn_us, from_model = [], [], []
     rnti, drb = np.arange(bearers) + 1, np.ones(bearers, np.int64)
-    mcs, tbs, limit = np.full(bearers, 10), np.full(bearers, 3_000), np.full(bearers, 30_000)
-    for k, message in enumerate(reports(bearers, warm + count)):
+    for k in range(WARM_UP + count):
+        message = recorded.report(k)
         if k % CONTEXT_EVERY == 0:
             told_us = START_US + 1_000 * k - 500
-            engine.note_mac(rnti, mcs, tbs, told_us)
+            limit, mcs, tbs = recorded.context(k)
+            engine.note_mac(rnti, np.nan_to_num(mcs), np.nan_to_num(tbs), told_us)
             engine.note_limits(rnti, drb, limit, told_us)
         began_ns = time.perf_counter_ns()
         table = rlc.decode(message)
         batch = engine.on_report(table.records, table.tstamp_us)
         out_ns = time.perf_counter_ns()
         engine.learn()
-        if k >= warm:
+        if k >= WARM_UP:
             t_m_us.append((out_ns - began_ns) / 1_000)
             learn_us.append((time.perf_counter_ns() - out_ns) / 1_000)
+            from_model.append(0.0 if batch is None else np.mean(batch.source == Source.MODEL))
     if batch is None or len(batch) != bearers:
         raise RuntimeError(f"{bearers} bearers: the last report has no forecast")
     return StepRow(
@@ -118,6 +141,7 @@ def step_row(model: OnnxStep, bearers: int, count: int) -> StepRow:
         float(np.percentile(t_m_us, 50)),
         float(np.percentile(t_m_us, 99)),
         float(np.mean(learn_us)),
+        float(np.mean(from_model)),
     )
 
 
@@ -261,11 +285,15 @@ def _rss_mb(pid: int) -> float:
 
 def show(rows: list[StepRow], paper: float, whole: list[EndToEnd]) -> None:
     """The tables."""
-    print(f"{'bearers':>8} {'T_m p50 µs':>11} {'p99 µs':>8} {'per bearer':>11} {'learn mean':>10}")
+    print(
+        f"{'bearers':>8} {'T_m p50 µs':>11} {'p99 µs':>8} {'per bearer':>11} {'learn mean':>10}"
+        f" {'from the model':>14}"
+    )
     for r in rows:
         print(
             f"{r.bearers:>8} {r.t_m_p50_us:>11.1f} {r.t_m_p99_us:>8.0f}"
             f" {r.t_m_p50_us / r.bearers:>11.2f} {r.learn_mean_us:>10.0f}"
+            f" {r.from_model:>14.0%}"
         )
     print(f"stolidis2024's LSTM(1000), N 1000, M 400, one bearer: {paper:.0f} ms")
     for e in whole:
