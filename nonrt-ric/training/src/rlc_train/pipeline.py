@@ -68,7 +68,11 @@ def no_weights(shape: NetworkShape, outputs: int) -> dict[str, list[NDArray[np.f
             np.zeros(4 * shape.units, np.float32),
         ]
         width = shape.units
-    head = np.zeros((width + INSIDE, outputs), np.float32)
+    width += INSIDE
+    if shape.rank is not None:
+        weights["narrow"] = [np.zeros((width, shape.rank), np.float32)]
+        width = shape.rank
+    head = np.zeros((width, outputs), np.float32)
     return weights | {"head": [head, np.zeros(outputs, np.float32)]}
 
 

@@ -26,7 +26,7 @@ from rlc_train.lstm.shape import (
 
 Weights = dict[str, list[NDArray[np.float32]]]
 """Per layer: ``lstm_0…`` kernel (in, 4U), recurrent kernel (U, 4U) and bias (4U,), gates in Keras'
-order i, f, c, o; ``head`` kernel and bias."""
+order i, f, c, o; ``head`` kernel and bias, and ``narrow`` kernel before it if it has a rank."""
 
 
 def lstm_step(
@@ -69,8 +69,11 @@ def lstm_step(
     kernel, bias = corrected_head(head_kernel, head_bias, layout, correction)
     graph.constant("head_kernel", kernel)
     graph.constant("head_bias", bias)
-    graph.add("Concat", [flow, inside], "head_in", axis=1)
-    graph.add("Gemm", ["head_in", "head_kernel", "head_bias"], "answer_flat")
+    head_in = graph.add("Concat", [flow, inside], "head_in", axis=1)
+    if "narrow" in weights:
+        graph.constant("narrow_kernel", weights["narrow"][0])
+        head_in = graph.add("MatMul", [head_in, "narrow_kernel"], "narrow")
+    graph.add("Gemm", [head_in, "head_kernel", "head_bias"], "answer_flat")
     graph.reshaped("answer_flat", "answer")
     graph.constant("columns", layout.columns, np.int64)
     graph.add("Gather", ["size", "columns"], "quantity_size", axis=1)

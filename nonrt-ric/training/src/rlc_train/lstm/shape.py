@@ -48,6 +48,9 @@ class NetworkShape(BaseModel):
     layers: Annotated[int, Field(ge=1, le=4)] = 1
     units: Annotated[int, Field(ge=1, le=1024)] = 32
     dropout: Annotated[float, Field(ge=0, le=0.5)] = 0.0
+    rank: Annotated[int, Field(ge=1, le=1024)] | None = None
+    """Rank of the head's kernel; None for all it can have. Points and quantiles say much the same:
+    a product of two narrow kernels loses little of what many bearers cost most for."""
 
 
 class FitSettings(BaseModel):
