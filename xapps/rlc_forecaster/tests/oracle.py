@@ -10,6 +10,18 @@ from rlc_model import FEATURES, Quantity
 SHORT = Layout((Quantity.OCCUPANCY,), 2_000, 1_000, 3, (0.1, 0.5, 0.9))
 
 
+class Carrying:
+    """A stepper of a model that answers from features and states."""
+
+    def __init__(self, model: Oracle, state: NDArray[np.float32]) -> None:
+        self._model = model
+        self.state = state
+
+    def step(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
+        forecasts, self.state = self._model.step(features, self.state)
+        return forecasts
+
+
 class Oracle:
     """A model that adds `slope` per millisecond to the occupancy; its state counts its steps."""
 
@@ -24,6 +36,9 @@ class Oracle:
     @property
     def feature_range(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         return np.zeros(len(FEATURES), np.float32), np.full(len(FEATURES), 1e9, np.float32)
+
+    def stepper(self, state: NDArray[np.float32]) -> Carrying:
+        return Carrying(self, state)
 
     def step(
         self, features: NDArray[np.float32], state: NDArray[np.float32]

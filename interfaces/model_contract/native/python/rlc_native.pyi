@@ -48,10 +48,10 @@ def samples(
         is compared with; ``(N,)`` whether the counters went on.
     """
 
-def unscale(
+def unscaled(
     answer: NDArray[np.float32], span: NDArray[np.float32], base: NDArray[np.float32]
-) -> None:
-    """``answer · span + base``, in place: ``(B, Q, M, K)``, ``(Q·M·K,)``, ``(B, Q)``."""
+) -> NDArray[np.float32]:
+    """``answer · span + base``: of ``(B, Q, M, K)``, ``(Q·M·K,)``, ``(B, Q)``."""
 
 def all_finite(values: NDArray[np.float32]) -> bool:
     """Whether no value is NaN or infinite."""

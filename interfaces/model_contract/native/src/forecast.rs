@@ -18,35 +18,34 @@ pub fn all_finite(values: &[f32]) -> bool {
     lanes.iter().sum::<f32>() + rest == 0.0
 }
 
-/// `answer · span + base`, in place.
+/// `answer · span + base`.
 ///
 /// `answer` has rows of `span.len()` values; each row has as many bases as divide it into equal
 /// parts, one after another, and each part has the one.
 ///
 /// # Errors
 /// [`LengthError`] when they do not divide it so.
-pub fn unscale(answer: &mut [f32], span: &[f32], base: &[f32]) -> Result<(), LengthError> {
+pub fn unscaled(answer: &[f32], span: &[f32], base: &[f32]) -> Result<Vec<f32>, LengthError> {
     let rows = answer.len().checked_div(span.len()).unwrap_or(0);
     if rows * span.len() != answer.len() {
         return Err(LengthError { name: "answer", length: answer.len(), rows });
     }
+    let mut values = Vec::with_capacity(answer.len());
     if rows == 0 {
-        return Ok(());
+        return Ok(values);
     }
     let parts = base.len() / rows;
     if parts == 0 || parts * rows != base.len() || !span.len().is_multiple_of(parts) {
         return Err(LengthError { name: "base", length: base.len(), rows });
     }
     let part = span.len() / parts;
-    for (row, bases) in answer.chunks_exact_mut(span.len()).zip(base.chunks_exact(parts)) {
+    for (row, bases) in answer.chunks_exact(span.len()).zip(base.chunks_exact(parts)) {
         let spans = span.chunks_exact(part);
-        for ((values, spans), base) in row.chunks_exact_mut(part).zip(spans).zip(bases) {
-            for (value, span) in values.iter_mut().zip(spans) {
-                *value = *value * span + base;
-            }
+        for ((answers, spans), base) in row.chunks_exact(part).zip(spans).zip(bases) {
+            values.extend(answers.iter().zip(spans).map(|(answer, span)| answer * span + base));
         }
     }
-    Ok(())
+    Ok(values)
 }
 
 /// `plain + offset`, in order within each group of `quantiles` and never below 0.
@@ -109,13 +108,13 @@ mod tests {
 
     #[test]
     fn each_part_of_a_row_has_its_base() {
-        let mut answer = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
-        unscale(&mut answer, &[1.0, 1.0, 10.0, 10.0], &[100.0, 0.0, 0.0, 1.0]).unwrap();
-        assert_eq!(answer, [101.0, 102.0, 30.0, 40.0, 5.0, 6.0, 71.0, 81.0]);
-        let error = unscale(&mut answer, &[1.0; 4], &[0.0; 3]).unwrap_err();
+        let answer = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
+        let found = unscaled(&answer, &[1.0, 1.0, 10.0, 10.0], &[100.0, 0.0, 0.0, 1.0]);
+        assert_eq!(found, Ok(vec![101.0, 102.0, 30.0, 40.0, 5.0, 6.0, 71.0, 81.0]));
+        let error = unscaled(&answer, &[1.0; 4], &[0.0; 3]).unwrap_err();
         assert_eq!(error.to_string(), "base has length 3, for 2 rows");
-        assert!(unscale(&mut answer, &[1.0; 3], &[0.0; 2]).is_err());
-        assert!(unscale(&mut [], &[], &[]).is_ok());
+        assert!(unscaled(&answer, &[1.0; 3], &[0.0; 2]).is_err());
+        assert_eq!(unscaled(&[], &[], &[]), Ok(vec![]));
     }
 
     #[test]

@@ -7,7 +7,7 @@
 mod forecast;
 mod sample;
 
-pub use forecast::{add_and_order, all_finite, unscale};
+pub use forecast::{add_and_order, all_finite, unscaled};
 pub use sample::{
     Before, COLUMNS, FROM_REPORT, Fields, LengthError, MAX_RATE_BYTES_PER_MS, samples,
 };

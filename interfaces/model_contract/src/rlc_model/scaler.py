@@ -43,10 +43,13 @@ class MinMaxScaler:
             )
         return cls(low.astype(np.float32), (high - low).astype(np.float32))
 
-    def transform(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Scales ``(…, F)`` values; those outside the training range leave ``[0, 1]``."""
-        scaled: NDArray[np.float32] = (values - self.minimum) / self.span
-        return scaled
+    def transform(
+        self, values: NDArray[np.float32], out: NDArray[np.float32] | None = None
+    ) -> NDArray[np.float32]:
+        """Scales ``(…, F)`` values, to `out` if given; those outside the training range leave
+        ``[0, 1]``."""
+        above: NDArray[np.float32] = np.subtract(values, self.minimum, out=out)
+        return np.divide(above, self.span, out=above)
 
     def inverse_column(self, column: int, values: NDArray[np.float32]) -> NDArray[np.float32]:
         """Scaled levels of one column back to its unit."""

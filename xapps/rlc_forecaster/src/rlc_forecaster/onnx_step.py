@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import onnxruntime
@@ -13,6 +15,7 @@ from rlc_model import (
     FEATURES,
     ContractError,
     Manifest,
+    MinMaxScaler,
     ModelContract,
     check_graph,
     read_contract,
@@ -21,6 +24,7 @@ from rlc_model.contract import MANIFEST, MODEL, Tensor
 
 from rlc_forecaster.core.forecast import Layout
 
+INPUTS = ["sample", "state"]
 OUTPUTS = ["forecast", "next_state"]
 TRIAL_ROWS = 3
 TRIAL_STEPS = 3
@@ -52,11 +56,7 @@ class OnnxStep:
             contract.manifest.horizon.points,
             tuple(contract.manifest.quantiles),
         )
-        self._columns = np.array([FEATURES.index(q.value) for q in self._layout.quantities])
-        per_quantity = self._layout.points * len(self._layout.quantiles)
-        self._span = np.repeat(self._scaler.span[self._columns], per_quantity)
-        self._minimum = self._scaler.minimum[self._columns]
-        self._residual = contract.manifest.target == "residual"
+        self._scaling = _Scaling.of(self._scaler, self._layout, contract.manifest.target)
         check_graph(contract.onnx)
         self._session = _session(contract.onnx)
         contract.check_signature(
@@ -105,37 +105,26 @@ class OnnxStep:
         """Bounds of each feature in the training part."""
         return self._scaler.minimum, self._scaler.minimum + self._scaler.span
 
-    def step(
-        self, features: NDArray[np.float32], state: NDArray[np.float32]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """One step; see :class:`~rlc_forecaster.core.step.StepModel`."""
-        scaled = self._scaler.transform(features)
-        values, next_state = self._session.run(OUTPUTS, {"sample": scaled, "state": state})
-        if self._residual:
-            base = features.take(self._columns, axis=1)
-        else:
-            base = np.tile(self._minimum, (len(features), 1))
-        rlc_native.unscale(values, self._span, base)
-        return values, next_state
+    def stepper(self, state: NDArray[np.float32]) -> OnnxStepper:
+        """Begins at ``(B, S)`` states; see :class:`~rlc_forecaster.core.step.StepModel`."""
+        return OnnxStepper(self._session, self._scaling, self._shape(), state)
 
     def _try(self) -> None:
         low = self._scaler.minimum
         samples = np.stack([low, low + self._scaler.span / 2, low + self._scaler.span])
-        state = np.zeros((TRIAL_ROWS, self.state_size), np.float32)
         fastest_s = np.inf
         try:
+            self._check_shapes()
+            stepper = self.stepper(np.zeros((TRIAL_ROWS, self.state_size), np.float32))
             for _ in range(TRIAL_STEPS):
                 began_s = time.perf_counter()
-                values, state = self.step(samples.astype(np.float32), state)
+                values = stepper.step(samples.astype(np.float32))
                 fastest_s = min(fastest_s, time.perf_counter() - began_s)
+        except ContractError:
+            raise
         except Exception as error:
             raise ContractError(MODEL, f"fails on a trial step: {_first_line(error)}") from error
-        expected = (TRIAL_ROWS, *self._shape())
-        if values.shape != expected or state.shape != (TRIAL_ROWS, self.state_size):
-            raise ContractError(
-                MODEL, f"answers a trial step with {values.shape}; expected {expected}"
-            )
-        if not (np.isfinite(values).all() and np.isfinite(state).all()):
+        if not (np.isfinite(values).all() and np.isfinite(stepper.state).all()):
             raise ContractError(MODEL, "answers a trial step with NaN or infinity")
         if fastest_s > MAX_TRIAL_S:
             raise ContractError(
@@ -144,9 +133,99 @@ class OnnxStep:
                 f" most {MAX_TRIAL_S * 1e3:g} ms",
             )
 
+    def _check_shapes(self) -> None:
+        """Buffers are bound for what the manifest says: what the graph answers has to fit."""
+        sample = np.zeros((TRIAL_ROWS, len(FEATURES)), np.float32)
+        state = np.zeros((TRIAL_ROWS, self.state_size), np.float32)
+        answers = self._session.run(OUTPUTS, {"sample": sample, "state": state})
+        for name, answer, shape in zip(
+            OUTPUTS, answers, (self._shape(), (self.state_size,)), strict=True
+        ):
+            expected = (TRIAL_ROWS, *shape)
+            if answer.shape != expected:
+                raise ContractError(
+                    MODEL, f"answers a trial step with {name} {answer.shape}; expected {expected}"
+                )
+
     def _shape(self) -> tuple[int, int, int]:
         layout = self._layout
         return len(layout.quantities), layout.points, len(layout.quantiles)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scaling:
+    """From units to what the model sees, and back.
+
+    Attributes:
+        scaler: Of the features.
+        columns: The quantities among the features.
+        span: ``(quantity · M · Q,)``.
+        minimum: ``(quantity,)`` to which answers are added; None when it is the last value.
+    """
+
+    scaler: MinMaxScaler
+    columns: NDArray[np.intp]
+    span: NDArray[np.float32]
+    minimum: NDArray[np.float32] | None
+
+    @classmethod
+    def of(cls, scaler: MinMaxScaler, layout: Layout, target: str) -> Self:
+        columns = np.array([FEATURES.index(q.value) for q in layout.quantities], np.intp)
+        each = layout.points * len(layout.quantiles)
+        minimum = None if target == "residual" else scaler.minimum[columns]
+        return cls(scaler, columns, np.repeat(scaler.span[columns], each), minimum)
+
+
+class OnnxStepper:
+    """A :class:`~rlc_forecaster.core.step.Stepper` over buffers that the session is bound to.
+
+    What is bound once need not be looked at, laid out and wrapped at each step, which at one
+    bearer takes as long as a third of the model's nodes. Two buffers of states take turns.
+    """
+
+    def __init__(
+        self,
+        session: onnxruntime.InferenceSession,
+        scaling: _Scaling,
+        shape: tuple[int, int, int],
+        state: NDArray[np.float32],
+    ) -> None:
+        rows = len(state)
+        self._session, self._scaling = session, scaling
+        self._sample = np.empty((rows, len(FEATURES)), np.float32)
+        self._answer = np.empty((rows, *shape), np.float32)
+        self._now, self._next = state.astype(np.float32, order="C"), np.empty_like(state, order="C")
+        self._binding = self._bound(self._now, self._next)
+        self._binding_next = self._bound(self._next, self._now)
+        self._minimum = None if scaling.minimum is None else np.tile(scaling.minimum, (rows, 1))
+
+    @property
+    def state(self) -> NDArray[np.float32]:
+        """The states after the last step."""
+        return self._now
+
+    def step(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
+        """One step."""
+        scaling = self._scaling
+        scaling.scaler.transform(features, out=self._sample)
+        self._session.run_with_iobinding(self._binding)
+        self._now, self._next = self._next, self._now
+        self._binding, self._binding_next = self._binding_next, self._binding
+        base = self._minimum
+        if base is None:
+            base = features.take(scaling.columns, axis=1)
+        return rlc_native.unscaled(self._answer, scaling.span, base)
+
+    def _bound(
+        self, before: NDArray[np.float32], after: NDArray[np.float32]
+    ) -> onnxruntime.IOBinding:
+        binding = self._session.io_binding()
+        inputs, outputs = (self._sample, before), (self._answer, after)
+        for name, array in zip(INPUTS, inputs, strict=True):
+            binding.bind_input(name, "cpu", 0, np.float32, array.shape, array.ctypes.data)
+        for name, array in zip(OUTPUTS, outputs, strict=True):
+            binding.bind_output(name, "cpu", 0, np.float32, array.shape, array.ctypes.data)
+        return binding
 
 
 def _check_size(manifest: Manifest, period_us: int) -> None:

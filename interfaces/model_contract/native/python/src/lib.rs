@@ -5,7 +5,7 @@
 
 use numpy::{
     PyArray, PyArray1, PyArray2, PyArrayDyn, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
-    PyReadonlyArrayDyn, PyReadwriteArrayDyn, PyUntypedArrayMethods,
+    PyReadonlyArrayDyn, PyUntypedArrayMethods,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -85,14 +85,17 @@ fn samples<'py>(
 }
 
 #[pyfunction]
-fn unscale(
-    mut answer: PyReadwriteArrayDyn<'_, f32>,
-    span: PyReadonlyArray1<'_, f32>,
-    base: PyReadonlyArrayDyn<'_, f32>,
-) -> PyResult<()> {
+fn unscaled<'py>(
+    py: Python<'py>,
+    answer: PyReadonlyArrayDyn<'py, f32>,
+    span: PyReadonlyArray1<'py, f32>,
+    base: PyReadonlyArrayDyn<'py, f32>,
+) -> PyResult<Bound<'py, PyArrayDyn<f32>>> {
     in_row_order("answer", &answer)?;
     in_row_order("base", &base)?;
-    rlc_native::unscale(answer.as_slice_mut()?, span.as_slice()?, base.as_slice()?).map_err(refused)
+    let values = rlc_native::unscaled(answer.as_slice()?, span.as_slice()?, base.as_slice()?)
+        .map_err(refused)?;
+    PyArray1::from_vec(py, values).reshape(answer.shape().to_vec())
 }
 
 #[pyfunction]
@@ -132,7 +135,7 @@ fn rlc_native_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("MAX_RATE_BYTES_PER_MS", rlc_native::MAX_RATE_BYTES_PER_MS)?;
     module.add_class::<Fields>()?;
     module.add_function(wrap_pyfunction!(samples, module)?)?;
-    module.add_function(wrap_pyfunction!(unscale, module)?)?;
+    module.add_function(wrap_pyfunction!(unscaled, module)?)?;
     module.add_function(wrap_pyfunction!(all_finite, module)?)?;
     module.add_function(wrap_pyfunction!(add_and_order, module)?)
 }

@@ -7,7 +7,7 @@ import rlc_native
 from numpy.typing import NDArray
 
 from rlc_forecaster.core.bearers import Rows, grown
-from rlc_forecaster.core.step import StepModel
+from rlc_forecaster.core.step import StepModel, Stepper
 
 
 class CarriedState:
@@ -22,7 +22,7 @@ class CarriedState:
         self._by_slot = np.zeros((0, model.state_size), np.float32)
         self._steps = np.zeros(0, np.int64)
         self._broken = np.zeros(0, np.bool_)
-        self._taken: NDArray[np.float32] = self._by_slot
+        self._stepper: Stepper | None = None
         self._taken_for: Rows | None = None
         self._all_warm: NDArray[np.bool_] | None = None
         self.not_finite = 0
@@ -45,10 +45,11 @@ class CarriedState:
             ``(B, quantity, M, Q)`` finite forecasts, and ``(B,)`` whether they count: the same
             array object as long as all do.
         """
-        if rows is not self._taken_for:
-            self._take_up(rows)
-        forecasts, state = self._model.step(features, self._taken)
-        self._taken = state
+        stepper = self._stepper
+        if stepper is None or rows is not self._taken_for:
+            self._stepper = stepper = self._take_up(rows)
+        forecasts = stepper.step(features)
+        state = stepper.state
         if not (rlc_native.all_finite(state) and rlc_native.all_finite(forecasts)):
             return forecasts, self._leave_behind(rows, forecasts, state)
         if self._all_warm is not None:
@@ -79,16 +80,16 @@ class CarriedState:
         self._all_warm = None
         return np.asarray(self._steps[rows.slots] > self._model.warm_up_steps)
 
-    def _take_up(self, rows: Rows) -> None:
+    def _take_up(self, rows: Rows) -> Stepper:
         self._lay_down()
         self._make_room(rows.highest)
-        self._taken = self._by_slot[rows.slots]
         self._taken_for = rows
+        return self._model.stepper(self._by_slot[rows.slots])
 
     def _lay_down(self) -> None:
-        if self._taken_for is not None:
-            self._by_slot[self._taken_for.slots] = self._taken
-            self._taken_for = None
+        if self._taken_for is not None and self._stepper is not None:
+            self._by_slot[self._taken_for.slots] = self._stepper.state
+        self._taken_for = self._stepper = None
         self._all_warm = None
 
     def _make_room(self, rows: int) -> None:

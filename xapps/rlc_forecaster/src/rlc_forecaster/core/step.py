@@ -10,8 +10,27 @@ from numpy.typing import NDArray
 from rlc_forecaster.core.forecast import Layout
 
 
+class Stepper(Protocol):
+    """A model at work on the same bearers, their states with it."""
+
+    @property
+    def state(self) -> NDArray[np.float32]:
+        """``(B, S)`` the states after the last step; may be written to, until the next."""
+
+    def step(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Advances all bearers by one sample.
+
+        Args:
+            features: ``(B, F)`` in the features' units.
+
+        Returns:
+            ``(B, quantity, M, Q)`` forecasts in the quantities' units, C-contiguous and the
+            caller's to keep and to write to.
+        """
+
+
 class StepModel(Protocol):
-    """One step for a batch of bearers, the state carried by the caller."""
+    """One step for a batch of bearers."""
 
     @property
     def name(self) -> str:
@@ -33,16 +52,5 @@ class StepModel(Protocol):
     def feature_range(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """``(F,)`` least and greatest value of each feature in the training part."""
 
-    def step(
-        self, features: NDArray[np.float32], state: NDArray[np.float32]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Advances all bearers by one sample.
-
-        Args:
-            features: ``(B, F)`` in the features' units.
-            state: ``(B, S)``.
-
-        Returns:
-            ``(B, quantity, M, Q)`` forecasts in the quantities' units, and the next state. Both
-            are C-contiguous and the caller's to write to.
-        """
+    def stepper(self, state: NDArray[np.float32]) -> Stepper:
+        """Begins at ``(B, S)`` states, of which it takes a copy."""

@@ -46,7 +46,7 @@ class Plan:
     Attributes:
         rows, modelled, changes, stale: What it was decided on.
         served: ``(B,)`` whether the model is.
-        all_served: Whether it is for all of them.
+        others: Rows for which it is not; None when there is none.
         source: ``(B,)`` of :class:`Source`.
         fallback: ``(B,)`` of :class:`Fallback`.
     """
@@ -56,7 +56,7 @@ class Plan:
     changes: int
     stale: bool
     served: NDArray[np.bool_]
-    all_served: bool
+    others: NDArray[np.intp] | None
     source: NDArray[np.uint8]
     fallback: NDArray[np.uint8]
 
@@ -133,11 +133,13 @@ class Track:
         self._said = Said(tick, rows, levels, forecasts, plain, modelled, plan.served)
         if forecasts is None:
             return self.persistence.forecast(rows.index, rows.highest, levels), plan
-        if plan.all_served:
+        if plan.others is None:
             return forecasts, plan
-        other = np.flatnonzero(~plan.served)
+        if len(plan.others) == len(rows):
+            return self.persistence.forecast(rows.index, rows.highest, levels), plan
+        others = plan.others
         values = forecasts.copy()
-        values[other] = self.persistence.forecast(rows.slots[other], rows.highest, levels[other])
+        values[others] = self.persistence.forecast(rows.slots[others], rows.highest, levels[others])
         return values, plan
 
     def served(self) -> NDArray[np.bool_]:
@@ -217,4 +219,5 @@ class Track:
                 fallback[:] = Fallback.MODEL_STALE
         served = fallback == Fallback.NONE
         source = np.where(served, Source.MODEL, Source.PERSISTENCE).astype(np.uint8)
-        return Plan(rows, modelled, changes, stale, served, bool(served.all()), source, fallback)
+        others = None if served.all() else np.flatnonzero(~served)
+        return Plan(rows, modelled, changes, stale, served, others, source, fallback)
