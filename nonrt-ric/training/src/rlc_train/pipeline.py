@@ -68,12 +68,9 @@ def no_weights(shape: NetworkShape, outputs: int) -> dict[str, list[NDArray[np.f
             np.zeros(4 * shape.units, np.float32),
         ]
         width = shape.units
-    width += INSIDE
-    if shape.rank is not None:
-        weights["narrow"] = [np.zeros((width, shape.rank), np.float32)]
-        width = shape.rank
-    head = np.zeros((width, outputs), np.float32)
-    return weights | {"head": [head, np.zeros(outputs, np.float32)]}
+    narrow = np.zeros((width + INSIDE, shape.rank), np.float32)
+    head = [np.zeros((shape.rank, outputs), np.float32), np.zeros(outputs, np.float32)]
+    return weights | {"narrow": [narrow], "head": head}
 
 
 def correct(

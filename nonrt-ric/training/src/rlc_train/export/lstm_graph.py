@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 from rlc_model import FEATURES, MinMaxScaler
@@ -26,7 +28,7 @@ from rlc_train.lstm.shape import (
 
 Weights = dict[str, list[NDArray[np.float32]]]
 """Per layer: ``lstm_0…`` kernel (in, 4U), recurrent kernel (U, 4U) and bias (4U,), gates in Keras'
-order i, f, c, o; ``head`` kernel and bias, and ``narrow`` kernel before it if it has a rank."""
+order i, f, c, o; ``narrow`` kernel and ``head`` kernel and bias."""
 
 
 def lstm_step(
@@ -36,7 +38,11 @@ def lstm_step(
     scaler: MinMaxScaler,
     correction: Correction,
 ) -> bytes:
-    """The ONNX model; the conformal correction is folded into the head."""
+    """The ONNX model; the conformal correction is folded into the head.
+
+    Which columns go where is said by products with constants of a one per column, which change no
+    value: with many bearers ``Gather`` and operators that broadcast take several times as long.
+    """
     features, columns = len(FEATURES), len(TAPPED)
     graph = StepGraph(layout, state_size(shape))
     cells = [f"{part}_{layer}" for layer in range(shape.layers) for part in ("hidden", "cell")]
@@ -58,25 +64,27 @@ def lstm_step(
     graph.add("Abs", ["off"], "distance")
     deviation = moving_mean(graph, "deviation", "distance", "deviation_before", "mean_weight")
     graph.add("Add", [deviation, "least"], "size")
-    inside = graph.add("Concat", [*_views(graph, scaler), "oldest", "later"], "inside", axis=1)
-    graph.constant("tapped", TAPPED, np.int64)
-    graph.add("Gather", ["relative", "tapped"], "newest", axis=1)
-    flow, after = inside, [mean, deviation, "later", "newest"]
+    _picked(graph, "size", [*[OCCUPANCY] * len(BYTES), *layout.columns], "sizes")
+    graph.split("sizes", [len(BYTES), len(layout.columns)], ["bytes_size", "quantity_size"])
+    seen = [*_views(graph, scaler), "oldest", "later"]
+    _picked(graph, "relative", TAPPED, "newest", columns=features + 1)
+    flow, after = seen, [mean, deviation, "later", "newest"]
+    (narrow,) = weights["narrow"]
     for layer in range(shape.layers):
-        flow, cell = _cell(graph, layer, flow, weights[f"lstm_{layer}"], shape.units)
-        after += [flow, cell]
-    head_kernel, head_bias = weights["head"]
-    kernel, bias = corrected_head(head_kernel, head_bias, layout, correction)
+        parts = weights[f"lstm_{layer}"]
+        # What the head sees of the first layer's inputs is linear in them as its gates are.
+        beside = narrow[shape.units :] if layer == 0 else None
+        hidden, cell = _cell(graph, layer, flow, weights=parts, beside=beside)
+        flow = [hidden]
+        after += [hidden, cell]
+    graph.constant("narrow_flow", narrow[: shape.units])
+    graph.add("Gemm", [*flow, "narrow_flow", "narrow_seen"], "narrow")
+    kernel, bias = weights["head"]
+    kernel, bias = corrected_head(kernel, bias, layout, correction)
     graph.constant("head_kernel", kernel)
     graph.constant("head_bias", bias)
-    head_in = graph.add("Concat", [flow, inside], "head_in", axis=1)
-    if "narrow" in weights:
-        graph.constant("narrow_kernel", weights["narrow"][0])
-        head_in = graph.add("MatMul", [head_in, "narrow_kernel"], "narrow")
-    graph.add("Gemm", [head_in, "head_kernel", "head_bias"], "answer_flat")
+    graph.add("Gemm", ["narrow", "head_kernel", "head_bias"], "answer_flat")
     graph.reshaped("answer_flat", "answer")
-    graph.constant("columns", layout.columns, np.int64)
-    graph.add("Gather", ["size", "columns"], "quantity_size", axis=1)
     graph.constant("axes", [2, 3], np.int64)
     graph.add("Unsqueeze", ["quantity_size", "axes"], "answer_size")
     graph.add("Mul", ["answer", "answer_size"], "forecast")
@@ -84,18 +92,29 @@ def lstm_step(
     return graph.to_bytes()
 
 
+def _picked(
+    graph: StepGraph,
+    source: str,
+    picked: Sequence[int],
+    output: str,
+    *,
+    columns: int = len(FEATURES),
+    factors: NDArray[np.float32] | None = None,
+) -> str:
+    """Columns of `source`, which has `columns`, each times its factor."""
+    matrix = np.zeros((columns, len(picked)), np.float32)
+    matrix[list(picked), range(len(picked))] = 1 if factors is None else factors
+    graph.constant(f"{output}_picked", matrix)
+    return graph.add("MatMul", [source, f"{output}_picked"], output)
+
+
 def _views(graph: StepGraph, scaler: MinMaxScaler) -> list[str]:
     """Deviations with the room below the limit, and levels with bytes in one unit.
 
     What is done alike is done once: at one bearer a node costs its call.
     """
-    graph.constant("bytes_columns", BYTES, np.int64)
-    graph.constant("bytes_factors", bytes_per_occupancy(scaler))
-    graph.constant("occupancy_column", [OCCUPANCY], np.int64)
-    graph.add("Gather", ["sample", "bytes_columns"], "bytes_scaled", axis=1)
-    graph.add("Mul", ["bytes_scaled", "bytes_factors"], "bytes_levels")
-    graph.add("Gather", ["size", "occupancy_column"], "occupancy_size", axis=1)
-    graph.add("Div", ["bytes_levels", "occupancy_size"], "bytes_ratio")
+    _picked(graph, "sample", BYTES, "bytes_levels", factors=bytes_per_occupancy(scaler))
+    graph.add("Div", ["bytes_levels", "bytes_size"], "bytes_ratio")
     room = np.zeros((len(BYTES), 1), np.float32)
     room[BYTES.index(LIMIT)], room[BYTES.index(OCCUPANCY)] = 1, -1
     graph.constant("limit_less_occupancy", room)
@@ -134,17 +153,37 @@ def corrected_head(
 
 
 def _cell(
-    graph: StepGraph, layer: int, flow: str, weights: list[NDArray[np.float32]], units: int
+    graph: StepGraph,
+    layer: int,
+    inputs: list[str],
+    *,
+    weights: list[NDArray[np.float32]],
+    beside: NDArray[np.float32] | None,
 ) -> tuple[str, str]:
-    """One LSTM layer (Keras: ``c' = σ(f)·c + σ(i)·tanh(g)``, ``h' = σ(o)·tanh(c')``)."""
+    """One LSTM layer (Keras: ``c' = σ(f)·c + σ(i)·tanh(g)``, ``h' = σ(o)·tanh(c')``).
+
+    Args:
+        graph: The graph.
+        layer: Which.
+        inputs: What goes in, side by side.
+        weights: Kernel, recurrent kernel and bias.
+        beside: ``(in, R)`` kernel whose product with the inputs goes out as ``narrow_seen``.
+    """
     name = f"lstm_{layer}"
     kernel, recurrent, bias = weights
+    units = len(recurrent)
+    sizes, parts = [units] * 4, [f"{name}_{gate}" for gate in ("i", "f", "g", "o")]
+    if beside is not None:
+        rank = beside.shape[1]
+        kernel = np.concatenate([kernel, beside], axis=1)
+        recurrent = np.pad(recurrent, ((0, 0), (0, rank)))
+        bias = np.pad(bias, (0, rank))
+        sizes, parts = [*sizes, rank], [*parts, "narrow_seen"]
     graph.constant(f"{name}_weights", np.concatenate([kernel, recurrent]))
     graph.constant(f"{name}_bias", bias)
-    graph.add("Concat", [flow, f"hidden_{layer}_before"], f"{name}_in", axis=1)
+    graph.add("Concat", [*inputs, f"hidden_{layer}_before"], f"{name}_in", axis=1)
     graph.add("Gemm", [f"{name}_in", f"{name}_weights", f"{name}_bias"], f"{name}_gates")
-    gates = [f"{name}_{gate}" for gate in ("i", "f", "g", "o")]
-    graph.split(f"{name}_gates", [units] * 4, gates)
+    graph.split(f"{name}_gates", sizes, parts)
     for gate in ("i", "f", "o"):
         graph.add("Sigmoid", [f"{name}_{gate}"], f"{name}_{gate}_open")
     graph.add("Tanh", [f"{name}_g"], f"{name}_new")

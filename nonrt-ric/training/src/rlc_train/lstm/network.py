@@ -70,13 +70,11 @@ def build(shape: NetworkShape, layout: Layout, scaler: MinMaxScaler, seed: int) 
         states += [hidden, cell]
         if shape.dropout:
             flow = k.layers.Dropout(shape.dropout, seed=seed + layer, name=f"dropout_{layer}")(flow)
-    seen = ops.concatenate([flow, inside], axis=-1)
-    if shape.rank is not None:
-        seen = k.layers.Dense(shape.rank, use_bias=False, name="narrow")(seen)
+    narrow = k.layers.Dense(shape.rank, use_bias=False, name="narrow")
     head = k.layers.Dense(int(np.prod(layout.shape)), name="head", kernel_initializer="zeros")
     quantities, points, quantiles = layout.shape
     axes = k.layers.Reshape((-1, quantities, points, quantiles), name="axes")
-    answer = axes(head(seen))
+    answer = axes(head(narrow(ops.concatenate([flow, inside], axis=-1))))
     unit = ops.take(size, layout.columns, axis=-1)
     forecast = answer * ops.expand_dims(unit, (-2, -1))
     return k.Model([sample, state], [forecast, ops.concatenate(states, axis=-1)], name="step")
@@ -86,7 +84,7 @@ def before_head(model: Any) -> Any:
     """The model without its head: ``[samples, state] → [(B, L, ·) seen by the head, (B, L, F)
     deviations, (B, S)]``. Training forecasts from some samples only."""
     k = keras()
-    seen = _head_layers(model)[0].input
+    seen = model.get_layer("narrow").input
     _, deviation = model.get_layer("moments").output
     return k.Model(model.inputs, [seen, deviation, model.outputs[1]], name="before_head")
 
@@ -94,16 +92,10 @@ def before_head(model: Any) -> Any:
 def at_head(model: Any, layout: Layout, seen: Any, deviation: Any) -> Any:
     """``(B, N, Q, M, K)`` forecasts from what :func:`before_head` gives, or from parts of it."""
     ops = keras().ops
-    for layer in _head_layers(model):
-        seen = layer(seen)
-    answer = model.get_layer("axes")(seen)
+    for layer in ("narrow", "head", "axes"):
+        seen = model.get_layer(layer)(seen)
     unit = ops.take(deviation, layout.columns, axis=-1) + LEAST_DEVIATION
-    return answer * ops.expand_dims(unit, (-2, -1))
-
-
-def _head_layers(model: Any) -> list[Any]:
-    """The linear layers at the end, in order."""
-    return [layer for layer in model.layers if layer.name in {"narrow", "head"}]
+    return seen * ops.expand_dims(unit, (-2, -1))
 
 
 def _in_one_unit(ops: Any, sample: Any, size: Any, scaler: MinMaxScaler) -> Any:

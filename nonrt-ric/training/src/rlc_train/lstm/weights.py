@@ -13,7 +13,7 @@ from rlc_train.lstm.backend import tensorflow
 
 
 def layer_weights(model: Any) -> dict[str, list[NDArray[np.float32]]]:
-    """Weights of the LSTM layers and of the head, ``narrow`` before it if it has one, by name."""
+    """Weights of the LSTM layers and of the two of the head, by name."""
     names = [layer.name for layer in model.layers]
     return {
         name: [np.asarray(w) for w in model.get_layer(name).get_weights()]
