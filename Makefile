@@ -16,7 +16,7 @@ unexport CONDA_PREFIX
 PACKAGES := interfaces interfaces/model_contract xapps/ric xapps/tc_controller \
             xapps/rlc_forecaster xapps/flexric_bridge datasets nonrt-ric/training demo
 PACKAGE_FILES := $(addsuffix /pyproject.toml,$(PACKAGES))
-PYTHON_SOURCES := $(addsuffix /src,$(PACKAGES)) benchmarks tests
+PYTHON_SOURCES := $(addsuffix /src,$(PACKAGES)) $(wildcard xapps/flexric_bridge/swig/*.py) benchmarks tests
 CLI := gnb-lab e2sm-tc
 
 .PHONY: help
@@ -62,6 +62,14 @@ test: setup ## Every test that needs no root and no service
 .PHONY: test-training
 test-training: setup-training ## The tests and the tutorial that need TensorFlow; after make test
 	$(BIN)/python tests/run.py training
+
+.PHONY: flexric-bridge
+flexric-bridge: setup ## The bridge's door to FlexRIC; needs FLEXRIC_SRC, FLEXRIC_BUILD and swig
+	$(BIN)/python xapps/flexric_bridge/swig/build.py
+
+.PHONY: test-flexric
+test-flexric: setup ## Tests against a real FlexRIC: FLEXRIC_SRC, FLEXRIC_BUILD, and SCTP or SCTP_SHIM
+	$(BIN)/python tests/flexric/with_flexric.py
 
 .PHONY: default-model
 default-model: setup-training ## Simulate, train and judge the model that comes with the forecaster

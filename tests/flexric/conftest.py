@@ -1,0 +1,58 @@
+"""Tests against a real FlexRIC: `make test-flexric` runs them, nothing else does."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+from flexric_processes import Network, make_site
+from sdk_session import Session
+
+collect_ignore_glob = [] if "SOJOURN_TEST_FLEXRIC" in os.environ else ["test_*.py"]
+
+_numbers = itertools.count()
+KINDS = ("gnb", "gnb_cu", "gnb_du", "enb")
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
+    """A RIC with one emulated node of each kind, for tests that leave it as it is."""
+    made = Network(make_site(tmp_path_factory.mktemp("flexric"), next(_numbers)))
+    for kind in KINDS:
+        made.add(kind)
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def own_network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
+    """A RIC without nodes, for a test that breaks it."""
+    made = Network(make_site(tmp_path_factory.mktemp("flexric"), next(_numbers)))
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def sessions() -> Iterator[Callable[..., Session]]:
+    """Starts processes with an SDK; they are closed at the end, before the RIC is."""
+    started: list[Session] = []
+
+    def start(**extra_environment: str) -> Session:
+        started.append(Session(extra_environment))
+        return started[-1]
+
+    yield start
+    for each in started:
+        if each.process.poll() is None:
+            each.call("close")
+        each.stop()
+
+
+@pytest.fixture
+def session(network: Network, sessions: Callable[..., Session]) -> Session:
+    """An SDK that is open towards the module's RIC."""
+    made = sessions()
+    made.open(network.site)
+    return made

@@ -1,0 +1,166 @@
+"""FlexRIC's near-RT RIC and its emulated E2 nodes as processes of a test."""
+
+from __future__ import annotations
+
+import os
+import pty
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+PATIENCE_S = 20.0
+IPPROTO_SCTP = 132
+
+RIC = Path("examples/ric/nearRT-RIC")
+EMULATORS = Path("examples/emulator/agent")
+
+
+def has_sctp() -> bool:
+    """Whether the kernel has SCTP."""
+    try:
+        socket.socket(socket.AF_INET, socket.SOCK_SEQPACKET, IPPROTO_SCTP).close()
+    except OSError:
+        return False
+    return True
+
+
+def missing() -> str | None:
+    """What keeps the tests from running, or None."""
+    for variable, what in (("FLEXRIC_SRC", "source"), ("FLEXRIC_BUILD", "build")):
+        if not Path(os.environ.get(variable, "/nonexistent")).is_dir():
+            return f"set {variable} to FlexRIC's {what} tree"
+    build = Path(os.environ["FLEXRIC_BUILD"])
+    for program in (RIC, EMULATORS / "emu_agent_gnb"):
+        if not (build / program).is_file():
+            return f"there is no {build / program}: build FlexRIC"
+    if "SCTP_SHIM" in os.environ:
+        if not Path(os.environ["SCTP_SHIM"]).is_file():
+            return f"SCTP_SHIM is {os.environ['SCTP_SHIM']}, which is no file"
+    elif not has_sctp():
+        return "the kernel has no SCTP: load the module, or set SCTP_SHIM to a library to preload"
+    return None
+
+
+def environment() -> dict[str, str]:
+    """The environment of a process that speaks SCTP."""
+    shim = os.environ.get("SCTP_SHIM")
+    return dict(os.environ) if shim is None else {**os.environ, "LD_PRELOAD": shim}
+
+
+class Process:
+    """A program of FlexRIC's; its output is read as it comes, because it is told to a terminal."""
+
+    def __init__(self, command: Sequence[str], log: Path) -> None:
+        ours, theirs = pty.openpty()
+        self.log = log
+        self._lines: list[str] = []
+        self._said = threading.Condition()
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=theirs,
+            stderr=theirs,
+            env=environment(),
+            cwd=log.parent,  # FlexRIC leaves files where it is started
+        )
+        os.close(theirs)
+        threading.Thread(target=self._read, args=(ours,), daemon=True).start()
+
+    def _read(self, descriptor: int) -> None:
+        with os.fdopen(descriptor, errors="replace") as output, self.log.open("w") as log:
+            try:
+                for line in output:
+                    log.write(line)
+                    with self._said:
+                        self._lines.append(line)
+                        self._said.notify_all()
+            except OSError:  # a terminal whose other end is gone
+                return
+
+    def wait_for(self, text: str) -> None:
+        """Wait until a line has this in it."""
+        deadline = time.monotonic() + PATIENCE_S
+        with self._said:
+            while not any(text in line for line in self._lines):
+                left = deadline - time.monotonic()
+                assert left > 0 and self.alive, f"no {text!r} in {self.log}"
+                self._said.wait(min(left, 0.2))
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def signal(self, number: int) -> None:
+        self._process.send_signal(number)
+
+    def kill(self) -> None:
+        """SIGKILL: it gets no word in."""
+        self._process.kill()
+        self._process.wait(PATIENCE_S)
+
+
+@dataclass(frozen=True)
+class Site:
+    """One RIC's place: an address of its own, so that several can run side by side."""
+
+    directory: Path
+    address: str
+
+    @property
+    def configuration(self) -> Path:
+        return self.directory / "flexric.conf"
+
+    @property
+    def libraries(self) -> Path:
+        return self.directory / "models"
+
+
+def make_site(directory: Path, number: int) -> Site:
+    """Configuration and service models, as FlexRIC's installation would place them."""
+    # Fixed ports: what tells test runs and their sites apart is the loopback address.
+    pid = os.getpid()
+    site = Site(directory, f"127.{64 + number % 64}.{pid // 254 % 254 + 1}.{pid % 254 + 1}")
+    site.libraries.mkdir(parents=True)
+    for model in (Path(os.environ["FLEXRIC_BUILD"]) / "src/sm").rglob("lib*_sm.so"):
+        shutil.copy(model, site.libraries)
+    site.configuration.write_text(
+        f"[NEAR-RIC]\nNEAR_RIC_IP = {site.address}\n\n[XAPP]\nDB_DIR = {directory}/\n"
+    )
+    return site
+
+
+class Network:
+    """A near-RT RIC and its E2 nodes."""
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.ric = self._start(RIC, "ric")
+        self.ric.wait_for("[iApp]: nearRT-RIC IP Address")
+        self.agents: dict[str, Process] = {}
+
+    def _start(self, program: Path, name: str) -> Process:
+        path = Path(os.environ["FLEXRIC_BUILD"]) / program
+        command = [str(path), "-c", str(self.site.configuration), "-p", f"{self.site.libraries}/"]
+        return Process(command, self.site.directory / f"{name}.log")
+
+    def restart_ric(self) -> None:
+        """A RIC again where one was."""
+        self.ric.kill()
+        self.ric = self._start(RIC, "ric")
+        self.ric.wait_for("[iApp]: nearRT-RIC IP Address")
+
+    def add(self, kind: str) -> None:
+        """An emulated E2 node (gnb, gnb_cu, gnb_du, enb); returns when the RIC has taken it."""
+        agent = self._start(EMULATORS / f"emu_agent_{kind}", kind)
+        self.agents[kind] = agent
+        # The RIC ends over two set-ups at a time.
+        agent.wait_for("E2 SETUP RESPONSE rx")
+
+    def stop(self) -> None:
+        for process in (*self.agents.values(), self.ric):
+            process.kill()

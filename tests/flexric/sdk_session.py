@@ -1,0 +1,104 @@
+"""An SDK in a process of its own, and what its reports say."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from flexric_bridge.sdk import RECORD_HEAD, E2Node, SdkError
+from flexric_processes import PATIENCE_S, Site, environment
+
+WORKER = Path(__file__).with_name("sdk_worker.py")
+
+
+@dataclass(frozen=True)
+class Report:
+    """One record of a block."""
+
+    handle: int
+    collected_at_us: int
+    received_at_us: int
+    lost: int
+    message: bytes
+
+
+def reports_of(block: bytes) -> Iterator[Report]:
+    """The records of a block, which ends with the last of them."""
+    at = 0
+    while at < len(block):
+        handle, length, collected, received, lost = RECORD_HEAD.unpack_from(block, at)
+        at += RECORD_HEAD.size
+        message = block[at : at + length]
+        assert len(message) == length
+        at += length
+        yield Report(handle, collected, received, lost, message)
+
+
+class Session:
+    """The calls of `flexric_bridge.sdk.Sdk`, made in another process."""
+
+    def __init__(self, extra_environment: dict[str, str] | None = None) -> None:
+        calls_read, calls_write = os.pipe()
+        answers_read, answers_write = os.pipe()
+        self.process = subprocess.Popen(
+            [sys.executable, str(WORKER), str(calls_read), str(answers_write)],
+            pass_fds=(calls_read, answers_write),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            env={**environment(), **(extra_environment or {})},
+        )
+        os.close(calls_read)
+        os.close(answers_write)
+        self._calls = os.fdopen(calls_write, "wb")
+        self._answers = os.fdopen(answers_read, "rb")
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        """One call; `SdkError` as the SDK raised it, `EOFError` if its process is gone."""
+        self.send(name, *arguments)
+        return self.receive()
+
+    def send(self, name: str, *arguments: Any) -> None:
+        pickle.dump((name, arguments), self._calls)
+        self._calls.flush()
+
+    def receive(self) -> Any:
+        outcome, value = pickle.load(self._answers)
+        if outcome == "error":
+            raise SdkError(*value)
+        return value
+
+    def open(self, site: Site) -> None:
+        self.call("open", site.address, str(site.configuration), str(site.libraries))
+
+    def nodes(self) -> dict[str, E2Node]:
+        """The nodes by their ids."""
+        return {node.id: node for node in cast("list[E2Node]", self.call("nodes"))}
+
+    def subscribe(
+        self, node: str, function: int, period_ms: int, measurements: tuple[str, ...] = ()
+    ) -> int:
+        return int(self.call("subscribe", node, function, period_ms, measurements))
+
+    def control(self, node: str, message: bytes) -> bytes:
+        return bytes(self.call("control", node, 146, bytes(4), message))
+
+    def collect(self, seconds: float) -> list[Report]:
+        """The reports of so many seconds."""
+        return list(reports_of(self.call("collect", seconds)))
+
+    def stop(self) -> None:
+        """End the session and its process, in order if the process can."""
+        self._calls.close()
+        self._answers.close()
+        try:
+            self.process.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self.process.send_signal(signal.SIGKILL)
+            self.process.wait(PATIENCE_S)

@@ -1,0 +1,347 @@
+"""The SDK against FlexRIC's near-RT RIC and its emulated nodes, which report random numbers."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import struct
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+from flexric_bridge.sdk import SdkError
+from flexric_processes import Network
+from ric import sm
+from sdk_session import Report, Session
+
+GNB, CU, DU, ENB = "gnb-505-01-0x1", "gnb-505-01-0x2-cu", "gnb-505-01-0x2-du-0x16", "enb-208-94-0x4"
+KPM, MAC, RLC, TC = 2, 142, 143, 146
+NAMES = ("DRB.UEThpDl", "RRU.PrbTotDl")
+
+VECTORS = Path(__file__).parents[2] / "e2sm-tc-spec" / "vectors" / "v0.jsonl"
+CONTROLS = {
+    vector["name"]: bytes.fromhex(vector["hex"])
+    for vector in map(json.loads, VECTORS.read_text().splitlines())
+    if vector["kind"] == "control"
+}
+RR = CONTROLS["cls_add_rr"]
+
+
+def by_handle(reports: Iterable[Report]) -> dict[int, list[Report]]:
+    grouped: dict[int, list[Report]] = defaultdict(list)
+    for report in reports:
+        grouped[report.handle].append(report)
+    return grouped
+
+
+def refused(session: Session, name: str, *arguments: object) -> SdkError:
+    with pytest.raises(SdkError) as error:
+        session.call(name, *arguments)
+    return error.value
+
+
+def test_nodes_have_readable_ids_and_their_ran_functions(session: Session) -> None:
+    nodes = session.nodes()
+    assert {name: node.type for name, node in nodes.items()} == {
+        GNB: "gnb",
+        CU: "gnb-cu",
+        DU: "gnb-du",
+        ENB: "enb",
+    }
+    assert (nodes[DU].mcc, nodes[DU].mnc, nodes[DU].mnc_digits) == (505, 1, 2)
+    assert (nodes[DU].nb_id, nodes[DU].cu_du_id, nodes[GNB].cu_du_id) == (2, 0x16, None)
+    for node in nodes.values():
+        oids = {function.id: function.oid for function in node.functions}
+        assert oids[RLC] == sm.RLC_OID
+        assert oids[MAC] == sm.MAC_OID
+        assert oids[TC] == sm.TC_V0_OID
+        assert oids[KPM] == sm.KPM_OID
+        kpm = next(function for function in node.functions if function.id == KPM)
+        assert b"ORAN-E2SM-KPM" in kpm.definition
+        assert kpm.revision > 0
+
+
+def test_rlc_of_several_nodes_is_told_apart_and_parses(session: Session) -> None:
+    every_ms = {session.subscribe(node, RLC, 1) for node in (GNB, CU, DU)}
+    seldom = session.subscribe(ENB, RLC, 100)
+    reports = by_handle(session.collect(2.0))
+    assert set(reports) == {*every_ms, seldom}
+    assert all(len(reports[handle]) > 5 * len(reports[seldom]) for handle in every_ms)
+    for each in reports.values():
+        for report in each:
+            table = sm.rlc.decode(report.message)
+            assert table.tstamp_us == report.collected_at_us
+            assert 0 <= report.received_at_us - report.collected_at_us < 5_000_000
+            assert report.lost == 0
+
+
+def test_what_is_unsubscribed_ends_and_nothing_else(session: Session) -> None:
+    ended, kept = (session.subscribe(node, RLC, 1) for node in (GNB, CU))
+    session.call("unsubscribe", ended)
+    session.collect(0.1)
+    assert set(by_handle(session.collect(0.5))) == {kept}
+    assert refused(session, "unsubscribe", ended).kind == "closed"
+    again = session.subscribe(GNB, RLC, 1)
+    assert again not in {ended, kept}
+    assert set(by_handle(session.collect(0.5))) == {kept, again}
+
+
+def test_mac_and_tc_parse(session: Session) -> None:
+    mac, tc = session.subscribe(GNB, MAC, 5), session.subscribe(DU, TC, 10)
+    reports = by_handle(session.collect(1.0))
+    assert len(reports[mac]) > len(reports[tc]) > 10
+    for report in reports[mac]:
+        assert sm.mac.decode(report.message).tstamp_us == report.collected_at_us
+    for report in reports[tc]:
+        assert sm.tc.decode("indication", report.message, "v0")
+        assert 0 <= report.received_at_us - report.collected_at_us < 5_000_000
+
+
+def kpm_values(message: bytes) -> tuple[int, list[tuple[int, dict[str, float]]]]:
+    """Granularity period in ms, and values by name of each UE."""
+    period_ms, count = struct.unpack_from("<II", message)
+    at, ues = 8, []
+    for _ in range(count):
+        ue, values = struct.unpack_from("<II", message, at)
+        at += 8
+        named = {}
+        for _ in range(values):
+            length = message[at]
+            name = message[at + 1 : at + 1 + length].decode()
+            at += 1 + length
+            (named[name],) = struct.unpack_from("<d", message, at)
+            at += 8
+        ues.append((ue, named))
+    assert at == len(message)
+    return period_ms, ues
+
+
+def test_kpm_has_the_values_that_were_asked_for(session: Session) -> None:
+    handle = session.subscribe(GNB, KPM, 100, NAMES)
+    reports = by_handle(session.collect(1.5))[handle]
+    assert len(reports) > 5
+    for report in reports:
+        period_ms, ues = kpm_values(report.message)
+        assert period_ms == 100
+        assert ues
+        assert all(set(values) == set(NAMES) for _, values in ues)
+        assert 0 <= report.received_at_us - report.collected_at_us < 5_000_000
+
+
+@pytest.mark.parametrize("name", CONTROLS)
+def test_every_control_of_v0_is_acknowledged(session: Session, name: str) -> None:
+    assert session.control(GNB, CONTROLS[name]) in (b"", bytes(4))
+
+
+def test_controls_under_load_are_all_acknowledged(session: Session) -> None:
+    for node in (GNB, CU, DU, ENB):
+        session.subscribe(node, RLC, 1)
+    session.call(
+        "exec",
+        f"for _ in range(3000): sdk.control({GNB!r}, 146, bytes(4), {RR!r})\nresult = None",
+    )
+    assert all(report.lost == 0 for report in session.collect(0.5))
+
+
+def test_a_control_that_would_end_the_node_never_leaves(session: Session, network: Network) -> None:
+    for message in (RR[:-4], RR + b"\0", b"", bytes.fromhex("09000000")):
+        error = refused(session, "control", GNB, TC, bytes(4), message)
+        assert error.kind == "bad-message"
+    assert refused(session, "control", GNB, TC, b"", RR).kind == "bad-message"
+    assert session.control(GNB, RR) in (b"", bytes(4))
+    assert network.agents["gnb"].alive
+
+
+def test_what_is_not_there_is_said_to_be(session: Session) -> None:
+    assert refused(session, "subscribe", "gnb-1", RLC, 1, ()).kind == "no-such-node"
+    assert refused(session, "control", "gnb-1", TC, bytes(4), RR).kind == "no-such-node"
+    assert refused(session, "subscribe", GNB, 99, 1, ()).kind == "no-such-function"
+    assert refused(session, "control", GNB, RLC, bytes(4), RR).kind == "no-such-function"
+    assert refused(session, "unsubscribe", 4711).kind == "closed"
+    for period_ms in (0, 10_001):
+        assert refused(session, "subscribe", GNB, RLC, period_ms, ()).kind == "bad-message"
+    assert refused(session, "subscribe", GNB, KPM, 100, ()).kind == "bad-message"
+
+
+def test_it_connects_once_and_ends_in_order(
+    network: Network, sessions: Callable[..., Session]
+) -> None:
+    session = sessions()
+    assert refused(session, "nodes").kind == "closed"
+    session.open(network.site)
+    with pytest.raises(SdkError, match="once in the life of a process"):
+        session.open(network.site)
+    session.subscribe(GNB, RLC, 1)
+    session.call("close")
+    assert refused(session, "nodes").kind == "closed"
+    assert refused(session, "poll", 0).kind == "closed"
+
+
+def test_ctrl_c_remains_pythons(session: Session) -> None:
+    asked = "import signal; result = signal.getsignal(signal.SIGINT) is signal.default_int_handler"
+    assert session.call("exec", asked)
+    lines = """
+import os, signal
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+    for _ in range(1000): pass
+    result = "nothing"
+except KeyboardInterrupt:
+    result = "interrupt"
+"""
+    assert session.call("exec", lines) == "interrupt"
+
+
+def test_the_door_is_open_while_a_call_blocks(session: Session) -> None:
+    """Calls release the interpreter's lock: another thread runs while one polls."""
+    lines = """
+import threading, time
+waiting = threading.Thread(target=sdk.poll, args=(500,)); waiting.start()
+started = time.monotonic(); laps = 0
+while waiting.is_alive(): time.sleep(0.001); laps += 1
+result = laps
+"""
+    assert session.call("exec", lines) > 50
+
+
+def stock_module() -> Path | None:
+    """Where FlexRIC's own Python module is, if it was built for this Python."""
+    for found in Path(os.environ["FLEXRIC_BUILD"]).rglob("_xapp_sdk.so"):
+        if found.with_name("xapp_sdk.py").is_file():
+            return found.parent
+    return None
+
+
+BESIDE = """
+import sys, time
+sys.path.insert(0, {stock!r})
+import xapp_sdk
+from collections import Counter
+seen = Counter()
+class OnMac(xapp_sdk.mac_cb):
+    def __init__(self): xapp_sdk.mac_cb.__init__(self)
+    def handle(self, ind): seen["theirs"] += 1
+on_mac = OnMac()
+nodes = xapp_sdk.conn_e2_nodes()
+theirs = xapp_sdk.report_mac_sm(nodes[0].id, xapp_sdk.Interval_ms_10, on_mac)
+ours = sdk.subscribe({node!r}, 143, 1, ())
+deadline = time.monotonic() + 2
+while time.monotonic() < deadline:
+    seen["ours"] += len(sdk.poll(100)) > 0
+xapp_sdk.rm_report_mac_sm(theirs)
+sdk.unsubscribe(ours)
+result = dict(seen)
+"""
+
+
+def test_it_lives_beside_flexrics_own_module(session: Session) -> None:
+    stock = stock_module()
+    if stock is None:
+        pytest.skip("FlexRIC's xapp_sdk was not built")
+    seen = session.call("exec", BESIDE.format(stock=str(stock), node=GNB))
+    assert seen["ours"] > 50
+    assert seen["theirs"] > 50
+
+
+def test_after_flexrics_own_module_it_refuses(
+    network: Network, sessions: Callable[..., Session]
+) -> None:
+    stock = stock_module()
+    if stock is None:
+        pytest.skip("FlexRIC's xapp_sdk was not built")
+    session = sessions()
+    session.call(
+        "exec", f"import sys; sys.path.insert(0, {str(stock)!r}); import xapp_sdk; result = 0"
+    )
+    with pytest.raises(SdkError, match="xapp_sdk was imported before") as error:
+        session.open(network.site)
+    assert error.value.kind == "mismatch"
+
+
+def test_another_build_of_flexric_is_refused(
+    network: Network, sessions: Callable[..., Session], tmp_path: Path
+) -> None:
+    """The loader finds a library that is not, byte by byte, the one the module was built for."""
+    name = "libe42_xapp_shared.so"
+    library = Path(os.environ["FLEXRIC_BUILD"]) / "src/xApp" / name
+    (tmp_path / name).write_bytes(library.read_bytes() + b"\0")
+    session = sessions(LD_LIBRARY_PATH=str(tmp_path))
+    with pytest.raises(SdkError, match=r"built for .*E2AP v2\.03, KPM v2\.03.*found E2AP") as error:
+        session.open(network.site)
+    assert error.value.kind == "mismatch"
+    assert "make flexric-bridge" in error.value.detail
+
+
+def test_service_models_that_flexric_cannot_load_are_refused(
+    network: Network, sessions: Callable[..., Session], tmp_path: Path
+) -> None:
+    session = sessions()
+    (tmp_path / "notes.txt").touch()
+    arguments = (network.site.address, str(network.site.configuration))
+    assert refused(session, "open", *arguments, str(tmp_path)).kind == "mismatch"
+    assert refused(session, "open", "localhost", arguments[1], str(tmp_path)).kind == "bad-message"
+    session.open(network.site)  # nothing of FlexRIC's was touched
+
+
+def test_without_a_ric_open_gives_up(
+    own_network: Network, sessions: Callable[..., Session]
+) -> None:
+    own_network.ric.kill()
+    session = sessions()
+    started = time.monotonic()
+    with pytest.raises(SdkError, match="no near-RT RIC answers") as error:
+        session.open(own_network.site)
+    assert error.value.kind == "timeout"
+    assert time.monotonic() - started < 30
+
+
+@pytest.mark.parametrize("call", ["poll", "control", "subscribe", "nodes"])
+def test_when_the_ric_dies_every_call_says_so(
+    own_network: Network, sessions: Callable[..., Session], call: str
+) -> None:
+    own_network.add("gnb")
+    session = sessions()
+    session.open(own_network.site)
+    session.subscribe(GNB, RLC, 10)
+    own_network.ric.kill()
+    time.sleep(0.2)
+    arguments = {
+        "poll": (10_000,),
+        "control": (GNB, TC, bytes(4), RR),
+        "subscribe": (GNB, MAC, 10, ()),
+        "nodes": (),
+    }[call]
+    started = time.monotonic()
+    with pytest.raises(SdkError) as error:
+        for _ in range(100):  # what was there before the end may still be polled
+            session.call(call, *arguments)
+    assert error.value.kind == "closed"
+    assert time.monotonic() - started < 9
+
+
+def test_a_poll_that_waits_ends_when_the_ric_dies(
+    own_network: Network, sessions: Callable[..., Session]
+) -> None:
+    own_network.add("gnb")
+    session = sessions()
+    session.open(own_network.site)
+    session.send("poll", 60_000)
+    time.sleep(0.2)
+    own_network.ric.kill()
+    with pytest.raises(SdkError) as error:
+        session.receive()
+    assert error.value.kind == "closed"
+
+
+def test_a_node_that_does_not_answer_is_a_timeout(
+    own_network: Network, sessions: Callable[..., Session]
+) -> None:
+    own_network.add("gnb")
+    session = sessions()
+    session.open(own_network.site)
+    own_network.agents["gnb"].signal(signal.SIGSTOP)
+    error = refused(session, "control", GNB, TC, bytes(4), RR)
+    assert error.kind in {"timeout", "closed"}, "closed where the RIC itself gave up over it"

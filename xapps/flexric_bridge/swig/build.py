@@ -1,0 +1,230 @@
+"""Builds the SWIG module against an installed FlexRIC and installs it into this environment.
+
+    FLEXRIC_SRC=… FLEXRIC_BUILD=… python build.py
+
+Both are FlexRIC's own: its source tree, for the headers, and its build tree, for the library and
+for the settings it was built with. CC, CFLAGS and LDFLAGS work as usual; SWIG names another swig.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+HERE: Final = Path(__file__).resolve().parent
+PACKAGE: Final = "flexric_bridge_native"
+LIBRARY: Final = Path("src/xApp/libe42_xapp_shared.so")
+SWIG_AT_LEAST: Final = (4, 1)
+
+E2AP: Final = {"E2AP_V2": "v2.03"}
+KPM: Final = {"KPM_V2_03": "v2.03"}
+REQUIRED: Final = {
+    "E2AP_ENCODING": "ASN",
+    "XAPP_DB": "SQLITE3_XAPP",
+    "SM_ENCODING_RLC": "PLAIN",
+    "SM_ENCODING_MAC": "PLAIN",
+    "SM_ENCODING_KPM": "ASN",
+}
+"""Settings of FlexRIC's build that the layouts of reports depend on."""
+
+
+class MissingError(Exception):
+    """Something that the build needs is not there; the text says what, and what to do."""
+
+
+@dataclass(frozen=True)
+class Flexric:
+    """An installed FlexRIC."""
+
+    source: Path
+    library: Path
+    e2ap: str
+    """E2AP version as its C code is told of it, a key of `E2AP`."""
+    kpm: str
+    """KPM version as its C code is told of it, a key of `KPM`."""
+
+    @property
+    def defines(self) -> list[str]:
+        """What FlexRIC's headers must be told."""
+        return [f"-D{self.e2ap}", f"-D{self.kpm}", "-DASN", "-DSQLITE3_XAPP"]
+
+
+def directory(variable: str, what: str) -> Path:
+    """The directory that an environment variable names."""
+    value = os.environ.get(variable, "")
+    if not value:
+        raise MissingError(f"set {variable} to {what}")
+    if not Path(value).is_dir():
+        raise MissingError(f"{variable} is {value}, which is no directory; expected {what}")
+    return Path(value).resolve()
+
+
+def cmake_settings(build: Path) -> dict[str, str]:
+    """The settings of a CMake build tree by name."""
+    cache = build / "CMakeCache.txt"
+    if not cache.is_file():
+        raise MissingError(
+            f"FLEXRIC_BUILD is {build}, which has no CMakeCache.txt: build FlexRIC there"
+        )
+    entry = re.compile(r"^(\w+):\w+=(.*)$", re.MULTILINE)
+    return {match[1]: match[2] for match in entry.finditer(cache.read_text())}
+
+
+def find_flexric() -> Flexric:
+    """The FlexRIC that FLEXRIC_SRC and FLEXRIC_BUILD name, if this module can stand in it."""
+    source = directory("FLEXRIC_SRC", "FlexRIC's source tree")
+    build = directory("FLEXRIC_BUILD", "FlexRIC's build tree")
+    if not (source / "src/xApp/e42_xapp_api.h").is_file():
+        raise MissingError(f"FLEXRIC_SRC is {source}, which has no src/xApp/e42_xapp_api.h")
+    settings = cmake_settings(build)
+    for name, known in (("E2AP_VERSION", E2AP), ("KPM_VERSION", KPM)):
+        found = settings.get(name, "")
+        if found not in known:
+            raise MissingError(
+                f"FlexRIC was built with {name}={found}; this module knows {', '.join(known)}: "
+                f"build FlexRIC with -D{name}={next(iter(known))}"
+            )
+    for name, expected in REQUIRED.items():
+        if settings.get(name, expected) != expected:
+            raise MissingError(
+                f"FlexRIC was built with {name}={settings[name]}; build it with -D{name}={expected}"
+            )
+    library = build / LIBRARY
+    if not library.is_file():
+        raise MissingError(f"there is no {library}: build FlexRIC's target e42_xapp_shared")
+    return Flexric(source, library, settings["E2AP_VERSION"], settings["KPM_VERSION"])
+
+
+def find_swig() -> str:
+    """The swig to use."""
+    swig = os.environ.get("SWIG") or shutil.which(
+        "swig", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    )
+    if swig is None:
+        raise MissingError(
+            f"there is no swig, version {'.'.join(map(str, SWIG_AT_LEAST))} or newer: "
+            "install your system's, or `pip install swig` into .venv"
+        )
+    said = subprocess.run([swig, "-version"], capture_output=True, text=True, check=False).stdout
+    version = re.search(r"SWIG Version (\d+)\.(\d+)", said)
+    if version is None or (int(version[1]), int(version[2])) < SWIG_AT_LEAST:
+        raise MissingError(f"{swig} is not SWIG {'.'.join(map(str, SWIG_AT_LEAST))} or newer")
+    return swig
+
+
+def find_compiler() -> list[str]:
+    """The C compiler."""
+    compiler = shlex.split(os.environ.get("CC", "cc"))
+    if shutil.which(compiler[0]) is None:
+        raise MissingError(f"there is no C compiler {compiler[0]}")
+    return compiler
+
+
+def compile_module(flexric: Flexric, into: Path) -> None:
+    """Makes `_flexric.so` in `into`."""
+    swig, compiler = find_swig(), find_compiler()
+    wrapper = into / "flexric_wrap.c"
+    run([swig, "-python", "-outdir", str(into), "-o", str(wrapper), str(HERE / "flexric.i")])
+    run(
+        [
+            *compiler,
+            *("-std=gnu11", "-O2", "-g", "-fPIC", "-fvisibility=hidden", "-shared", "-pthread"),
+            *("-Wall", "-D_GNU_SOURCE", *flexric.defines),
+            *("-isystem", str(flexric.source / "src"), "-isystem", str(flexric.source)),
+            *("-isystem", sysconfig.get_paths()["include"], "-I", str(HERE)),
+            *shlex.split(os.environ.get("CFLAGS", "")),
+            *shlex.split(os.environ.get("LDFLAGS", "")),
+            str(wrapper),
+            *(str(source) for source in sorted(HERE.glob("*.c"))),
+            str(flexric.library),
+            f"-Wl,-rpath,{flexric.library.parent}",
+            *("-Wl,--no-as-needed", "-lsctp"),  # FlexRIC's library needs it and does not say so
+            *("-o", str(into / "_flexric.so")),
+        ]
+    )
+    wrapper.unlink()
+
+
+def run(command: list[str]) -> None:
+    """Runs a tool; what it says when it fails is for whoever builds."""
+    done = subprocess.run(command, check=False)
+    if done.returncode != 0:
+        raise MissingError(
+            f"{Path(command[0]).name} failed, see above; if a header is missing, it is one that "
+            "FlexRIC's own build needs, too: name its place in CFLAGS"
+        )
+
+
+def write_versions(flexric: Flexric, package: Path) -> None:
+    """Says beside the module what it was built for."""
+    built = {
+        "e2ap": E2AP[flexric.e2ap],
+        "kpm": KPM[flexric.kpm],
+        "library_sha256": hashlib.sha256(flexric.library.read_bytes()).hexdigest(),
+        "struct_bytes": struct_bytes(package),
+    }
+    (package / "built_for.json").write_text(json.dumps(built, indent=2) + "\n")
+
+
+def struct_bytes(package: Path) -> dict[str, int]:
+    """What the new module says of sizes; asked in a process of its own, as it may not load."""
+    said = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import json, sys; sys.path.insert(0, sys.argv[1]); import _flexric; "
+            "print(json.dumps(_flexric.struct_bytes()))",
+            str(package),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if said.returncode != 0:
+        raise MissingError(f"the new module does not load: {said.stderr.strip().splitlines()[-1]}")
+    sizes: dict[str, int] = json.loads(said.stdout)
+    return sizes
+
+
+def build() -> str:
+    """Builds and installs; says what for whom."""
+    if importlib.util.find_spec("flexric_bridge") is None:
+        raise MissingError(
+            "flexric_bridge is not installed in this environment: `make setup` first"
+        )
+    flexric = find_flexric()
+    package = Path(sysconfig.get_paths()["platlib"]) / PACKAGE
+    shutil.rmtree(package, ignore_errors=True)
+    package.mkdir(parents=True)
+    try:
+        compile_module(flexric, package)
+        (package / "flexric.py").unlink()
+        shutil.copyfile(HERE / "flexric_sdk.py", package / "__init__.py")
+        write_versions(flexric, package)
+    except MissingError:
+        shutil.rmtree(package)
+        raise
+    return f"{package}: for E2AP {E2AP[flexric.e2ap]}, KPM {KPM[flexric.kpm]}, {flexric.library}"
+
+
+def main() -> None:
+    """Run from the command line."""
+    try:
+        sys.stdout.write(build() + "\n")
+    except MissingError as missing:
+        raise SystemExit(f"make flexric-bridge: {missing}") from None
+
+
+if __name__ == "__main__":
+    main()

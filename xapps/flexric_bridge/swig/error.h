@@ -1,0 +1,28 @@
+/* What went wrong: a kind for programs, a sentence for people. */
+#ifndef SOJOURN_FLEXRIC_ERROR_H
+#define SOJOURN_FLEXRIC_ERROR_H
+
+/* In the order of fx_kind_name(). */
+typedef enum {
+    FX_NO_SUCH_NODE,
+    FX_NO_SUCH_FUNCTION,
+    FX_REFUSED,
+    FX_BAD_MESSAGE,
+    FX_TIMEOUT,
+    FX_CLOSED,
+    FX_MISMATCH,
+} fx_kind_t;
+
+typedef struct {
+    fx_kind_t kind;
+    char detail[256];
+} fx_error_t;
+
+/* The name the door to the SDK gives this kind, e.g. "no-such-node". */
+const char *fx_kind_name(fx_kind_t kind);
+
+/* Fills `error` and returns false, so that a caller can `return fx_fail(…)`. */
+__attribute__((format(printf, 3, 4)))
+_Bool fx_fail(fx_error_t *error, fx_kind_t kind, const char *format, ...);
+
+#endif

@@ -1,0 +1,22 @@
+// The SWIG module `_flexric`: the functions of sdk.h with Python's types, the interpreter's lock
+// released while they block. Failures raise `Failure(kind, detail)`. flexric_sdk.py makes of them
+// what flexric_bridge.sdk declares.
+%module flexric
+
+%{
+#include "python_door.h"
+%}
+
+%init %{
+    fx_add_failure(m);
+%}
+
+PyObject *open_ric(const char *ric_address, const char *configuration, const char *libraries);
+PyObject *nodes(void);
+PyObject *subscribe(const char *node_id, int function_id, unsigned int period_ms, PyObject *kpm_names);
+PyObject *unsubscribe(unsigned int handle);
+PyObject *control(const char *node_id, int function_id, PyObject *header, PyObject *message);
+PyObject *poll_reports(int timeout_ms);
+PyObject *close_ric(void);
+PyObject *struct_bytes(void);
+PyObject *library_path(void);

@@ -1,0 +1,150 @@
+"""FlexRIC's SDK behind the door of `flexric_bridge.sdk`.
+
+`make flexric-bridge` installs this file as the package `flexric_bridge_native`, beside the shared
+object that SWIG made and `built_for.json`, which says for which FlexRIC.
+
+FlexRIC's own Python module `xapp_sdk` can be used in the same process, after `FlexricSdk.open`; it
+shares the connection, so its `init` is not called.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import importlib
+import json
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from flexric_bridge.sdk import E2Node, RanFunction, SdkError, SdkVersions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BUILT_FOR: Final = Path(__file__).with_name("built_for.json")
+STOCK_MODULE: Final = "_xapp_sdk"
+
+
+class FlexricSdk:
+    """One session with a near-RT RIC; `flexric_bridge.sdk.Sdk` says what each call does."""
+
+    def __init__(self) -> None:
+        self._native: Any = None
+
+    def versions(self) -> SdkVersions:
+        """What this module was built for."""
+        built = json.loads(BUILT_FOR.read_text())
+        return SdkVersions(built["e2ap"], built["kpm"], built["struct_bytes"])
+
+    def open(self, ric_address: str, configuration: str, libraries: str) -> None:
+        """Connect to the RIC at an IPv4 address.
+
+        Raises `SdkError` of kind `mismatch` when FlexRIC's library is not the one this module was
+        built for, or when `xapp_sdk` was imported before; of kind `timeout` when no RIC answers:
+        then the process must end, because FlexRIC connects once in its life.
+        """
+        if self._native is None:
+            self._native = _load()
+        with _errors(self._native):
+            self._native.open_ric(ric_address, configuration, libraries)
+
+    def nodes(self) -> list[E2Node]:
+        """The nodes that were there when the SDK was opened."""
+        native = self._opened()
+        with _errors(native):
+            return [_node(described) for described in native.nodes()]
+
+    def subscribe(
+        self, node_id: str, function_id: int, period_ms: int, kpm_measurements: tuple[str, ...]
+    ) -> int:
+        """Begin reports each `period_ms` (1 to 10000); returns a handle above 0."""
+        native = self._opened()
+        with _errors(native):
+            return int(native.subscribe(node_id, function_id, period_ms, kpm_measurements))
+
+    def unsubscribe(self, handle: int) -> None:
+        """End a subscription."""
+        native = self._opened()
+        with _errors(native):
+            native.unsubscribe(handle)
+
+    def control(self, node_id: str, function_id: int, header: bytes, message: bytes) -> bytes:
+        """One RIC control in E2SM-TC v0; the outcome is empty where the RIC keeps it to itself."""
+        native = self._opened()
+        with _errors(native):
+            return bytes(native.control(node_id, function_id, header, message))
+
+    def poll(self, timeout_ms: int) -> bytes:
+        """A block of reports; empty after `timeout_ms` without."""
+        native = self._opened()
+        with _errors(native):
+            return bytes(native.poll_reports(timeout_ms))
+
+    def close(self) -> None:
+        """End every subscription and the session."""
+        if self._native is not None:
+            self._native.close_ric()
+
+    def _opened(self) -> Any:
+        if self._native is None:
+            raise SdkError("closed", "the SDK is not open")
+        return self._native
+
+
+@contextmanager
+def _errors(native: Any) -> Iterator[None]:
+    try:
+        yield
+    except native.Failure as failure:
+        raise SdkError(*failure.args) from None
+
+
+def _load() -> Any:
+    """The shared object, if FlexRIC's library beside it is the one it was built for."""
+    if STOCK_MODULE in sys.modules:
+        raise SdkError("mismatch", "xapp_sdk was imported before; open this SDK first")
+    built = json.loads(BUILT_FOR.read_text())
+    expected = f"E2AP {built['e2ap']}, KPM {built['kpm']}, SHA-256 {built['library_sha256'][:12]}"
+    try:
+        native = importlib.import_module(f"{__name__}._flexric")
+    except ImportError as error:
+        raise SdkError(
+            "mismatch",
+            f"built for FlexRIC's library with {expected}, which cannot be loaded: {error}",
+        ) from None
+    path = Path(native.library_path())
+    found = hashlib.sha256(path.read_bytes()).hexdigest()
+    if found != built["library_sha256"]:
+        raise SdkError(
+            "mismatch",
+            f"built for FlexRIC's library with {expected}; found {_describe(path)}, SHA-256 "
+            f"{found[:12]} in {path}: run `make flexric-bridge` again",
+        )
+    return native
+
+
+def _describe(path: Path) -> str:
+    """Which versions a library of FlexRIC has, by functions that only they have."""
+    library = ctypes.CDLL(str(path))
+    if hasattr(library, "e2ap_dec_query_request"):
+        e2ap = "v3.01"
+    else:
+        e2ap = "v1.01" if hasattr(library, "add_reg_e2_node_v1") else "v2.03"
+    kpm = "v3.00" if hasattr(library, "cp_ric_report_style_list") else "v2.01 or v2.03"
+    return f"E2AP {e2ap}, KPM {kpm}"
+
+
+def _node(described: tuple[Any, ...]) -> E2Node:
+    name, kind, mcc, mnc, mnc_digits, nb_id, cu_du_id, functions = described
+    return E2Node(
+        id=name,
+        type=kind,
+        mcc=mcc,
+        mnc=mnc,
+        mnc_digits=mnc_digits,
+        nb_id=nb_id,
+        cu_du_id=cu_du_id,
+        functions=tuple(RanFunction(*function) for function in functions),
+    )

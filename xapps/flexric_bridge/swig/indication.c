@@ -1,0 +1,61 @@
+/* Reports: RLC, MAC and TC are handed on as they came, KPM is unpacked.
+ *
+ * FlexRIC's handler ends the process on a TC report, and decodes every report on its only thread
+ * before it queues it without bound.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kpm.h"
+#include "session.h"
+#include "xApp/msg_handler_xapp.h"
+
+static void hand_on(const ric_indication_t *report)
+{
+    const int ran_function = report->ric_id.ran_func_id;
+    fx_record_head_t head = {
+        .handle = report->ric_id.ric_req_id,
+        .bytes = (uint32_t)report->msg.len,
+        .received_at_us = fx_now_us(),
+    };
+
+    if (ran_function != FX_KPM) {
+        head.collected_at_us = fx_collected_at_us(ran_function, report->msg.buf, report->msg.len);
+        fx_ring_push(&fx_reports, head, report->msg.buf);
+        return;
+    }
+    uint8_t *message = fx_kpm_unpack(report, fx_period_ms(head.handle), &head);
+    if (message != NULL)
+        fx_ring_push(&fx_reports, head, message);
+    free(message);
+}
+
+/* A subscription of whoever uses FlexRIC's library beside us. */
+static void dispatch(e42_xapp_t *xapp, const ric_indication_t *report)
+{
+    const act_proc_ans_t subscription = find_act_proc(&xapp->act_proc, report->ric_id.ric_req_id);
+    if (!subscription.ok)
+        return; /* it has just ended */
+
+    sm_ric_t *sm = sm_plugin_ric(&xapp->plugin_ric, report->ric_id.ran_func_id);
+    const sm_ind_data_t data = {.ind_hdr = report->hdr.buf,
+                                .len_hdr = report->hdr.len,
+                                .ind_msg = report->msg.buf,
+                                .len_msg = report->msg.len};
+    msg_dispatch_t message = {.rd.type = INDICATION_MSG_AGENT_IF_ANS_V0,
+                              .sm_cb = subscription.val.sm_cb};
+    message.rd.ind = sm->proc.on_indication(sm, &data);
+    send_msg_dispatcher(&xapp->msg_disp, &message);
+}
+
+FX_REPLACES e2ap_msg_t e2ap_handle_indication_xapp(e42_xapp_t *xapp, const e2ap_msg_t *msg)
+{
+    const ric_indication_t *report = &msg->u_msgs.ric_ind;
+
+    if (fx_period_ms(report->ric_id.ric_req_id) != 0)
+        hand_on(report);
+    else
+        dispatch(xapp, report);
+    return (e2ap_msg_t){.type = NONE_E2_MSG_TYPE};
+}

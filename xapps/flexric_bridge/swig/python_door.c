@@ -1,0 +1,185 @@
+#include "python_door.h"
+
+#include "nodes.h"
+#include "original.h"
+#include "sdk.h"
+
+/* What a poll hands over at most: a larger block would only delay what is at its end. */
+enum { BLOCK_BYTES = 1 << 20, MAX_KPM_NAMES = 64 };
+
+static PyObject *failure_type;
+
+void fx_add_failure(PyObject *module)
+{
+    failure_type = PyErr_NewException("flexric_bridge_native.Failure", NULL, NULL);
+    Py_INCREF(failure_type);
+    PyModule_AddObject(module, "Failure", failure_type);
+}
+
+static PyObject *failed(const fx_error_t *error)
+{
+    PyObject *arguments = Py_BuildValue("(ss)", fx_kind_name(error->kind), error->detail);
+    if (arguments != NULL)
+        PyErr_SetObject(failure_type, arguments);
+    Py_XDECREF(arguments);
+    return NULL;
+}
+
+PyObject *open_ric(const char *ric_address, const char *configuration, const char *libraries)
+{
+    fx_error_t error;
+    bool good;
+    Py_BEGIN_ALLOW_THREADS
+    good = fx_open(ric_address, configuration, libraries, &error);
+    Py_END_ALLOW_THREADS
+    if (!good)
+        return failed(&error);
+    Py_RETURN_NONE;
+}
+
+static PyObject *functions_of(const e2_node_connected_t *node)
+{
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list != NULL && i < node->len_rf; ++i) {
+        const ran_function_t *function = &node->ack_rf[i];
+        PyObject *item = Py_BuildValue(
+            "(is#iy#)", (int)function->id, (const char *)function->oid.buf,
+            (Py_ssize_t)strnlen((const char *)function->oid.buf, function->oid.len),
+            (int)function->rev, (const char *)function->defn.buf, (Py_ssize_t)function->defn.len);
+        if (item == NULL || PyList_Append(list, item) != 0)
+            Py_CLEAR(list);
+        Py_XDECREF(item);
+    }
+    return list;
+}
+
+static PyObject *node_of(const e2_node_connected_t *node)
+{
+    char name[FX_NODE_NAME_BYTES];
+    const global_e2_node_id_t *id = &node->id;
+    PyObject *part = id->cu_du_id != NULL ? PyLong_FromUnsignedLongLong(*id->cu_du_id)
+                                          : Py_NewRef(Py_None);
+    fx_node_name(id, name);
+    /* N takes over what is given, also when it fails. */
+    return Py_BuildValue("(ssiiiINN)", name, fx_node_type(id->type), (int)id->plmn.mcc,
+                         (int)id->plmn.mnc, (int)id->plmn.mnc_digit_len, id->nb_id.nb_id, part,
+                         functions_of(node));
+}
+
+PyObject *nodes(void)
+{
+    fx_error_t error;
+    e2_node_arr_t connected;
+    if (!fx_nodes(&connected, &error))
+        return failed(&error);
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list != NULL && i < connected.len; ++i) {
+        PyObject *item = node_of(&connected.n[i]);
+        if (item == NULL || PyList_Append(list, item) != 0)
+            Py_CLEAR(list);
+        Py_XDECREF(item);
+    }
+    free_e2_node_arr(&connected);
+    return list;
+}
+
+PyObject *subscribe(const char *node_id, int function_id, unsigned int period_ms,
+                    PyObject *kpm_names)
+{
+    const char *names[MAX_KPM_NAMES];
+    const Py_ssize_t count = PySequence_Size(kpm_names);
+    fx_error_t error;
+    uint32_t handle = 0;
+    bool good;
+
+    if (count < 0)
+        return NULL;
+    if (count > MAX_KPM_NAMES) {
+        fx_fail(&error, FX_BAD_MESSAGE, "%zd KPM measurements; expected at most %d", count,
+                MAX_KPM_NAMES);
+        return failed(&error);
+    }
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        PyObject *name = PySequence_GetItem(kpm_names, i);
+        names[i] = name != NULL ? PyUnicode_AsUTF8(name) : NULL;
+        Py_XDECREF(name); /* the sequence keeps it */
+        if (names[i] == NULL)
+            return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    good = fx_subscribe(node_id, function_id, period_ms, names, (size_t)count, &handle, &error);
+    Py_END_ALLOW_THREADS
+    return good ? PyLong_FromUnsignedLong(handle) : failed(&error);
+}
+
+PyObject *unsubscribe(unsigned int handle)
+{
+    fx_error_t error;
+    bool good;
+    Py_BEGIN_ALLOW_THREADS
+    good = fx_unsubscribe(handle, &error);
+    Py_END_ALLOW_THREADS
+    if (!good)
+        return failed(&error);
+    Py_RETURN_NONE;
+}
+
+PyObject *control(const char *node_id, int function_id, PyObject *header, PyObject *message)
+{
+    char *head, *body;
+    Py_ssize_t head_bytes, body_bytes;
+    uint8_t outcome[FX_MAX_OUTCOME_BYTES];
+    size_t outcome_bytes = 0;
+    fx_error_t error;
+    bool good;
+
+    if (PyBytes_AsStringAndSize(header, &head, &head_bytes) != 0 ||
+        PyBytes_AsStringAndSize(message, &body, &body_bytes) != 0)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    good = fx_control(node_id, function_id, (const uint8_t *)head, (size_t)head_bytes,
+                      (const uint8_t *)body, (size_t)body_bytes, outcome, &outcome_bytes, &error);
+    Py_END_ALLOW_THREADS
+    if (!good)
+        return failed(&error);
+    return PyBytes_FromStringAndSize((const char *)outcome, (Py_ssize_t)outcome_bytes);
+}
+
+PyObject *poll_reports(int timeout_ms)
+{
+    static uint8_t block[BLOCK_BYTES]; /* one thread polls */
+    size_t bytes = 0;
+    fx_error_t error;
+    bool good;
+    Py_BEGIN_ALLOW_THREADS
+    good = fx_poll(block, sizeof block, timeout_ms, &bytes, &error);
+    Py_END_ALLOW_THREADS
+    return good ? PyBytes_FromStringAndSize((const char *)block, (Py_ssize_t)bytes)
+                : failed(&error);
+}
+
+PyObject *close_ric(void)
+{
+    Py_BEGIN_ALLOW_THREADS
+    fx_close();
+    Py_END_ALLOW_THREADS
+    Py_RETURN_NONE;
+}
+
+PyObject *struct_bytes(void)
+{
+    _Static_assert(sizeof(rlc_radio_bearer_stats_t) == 152, "RLC: bearers of 152 bytes");
+    _Static_assert(sizeof(mac_ue_stats_impl_t) == 176, "MAC: UEs of 176 bytes");
+    return Py_BuildValue("{s:n,s:n,s:n,s:n,s:n,s:n}",
+                         "rlc_radio_bearer_stats_t", (Py_ssize_t)sizeof(rlc_radio_bearer_stats_t),
+                         "mac_ue_stats_impl_t", (Py_ssize_t)sizeof(mac_ue_stats_impl_t),
+                         "kpm_ind_data_t", (Py_ssize_t)sizeof(kpm_ind_data_t),
+                         "global_e2_node_id_t", (Py_ssize_t)sizeof(global_e2_node_id_t),
+                         "e2ap_msg_t", (Py_ssize_t)sizeof(e2ap_msg_t),
+                         "e42_xapp_t", (Py_ssize_t)sizeof(e42_xapp_t));
+}
+
+PyObject *library_path(void)
+{
+    return PyUnicode_DecodeFSDefault(fx_library_path());
+}

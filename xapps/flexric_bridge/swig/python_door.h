@@ -1,0 +1,28 @@
+/* sdk.h with Python's types; see flexric.i. */
+#ifndef SOJOURN_FLEXRIC_PYTHON_DOOR_H
+#define SOJOURN_FLEXRIC_PYTHON_DOOR_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+void fx_add_failure(PyObject *module);
+
+PyObject *open_ric(const char *ric_address, const char *configuration, const char *libraries);
+
+/* [(id, type, mcc, mnc, mnc_digits, nb_id, cu_du_id or None, [(id, oid, revision, definition)])] */
+PyObject *nodes(void);
+
+PyObject *subscribe(const char *node_id, int function_id, unsigned int period_ms,
+                    PyObject *kpm_names);
+PyObject *unsubscribe(unsigned int handle);
+PyObject *control(const char *node_id, int function_id, PyObject *header, PyObject *message);
+PyObject *poll_reports(int timeout_ms);
+PyObject *close_ric(void);
+
+/* Sizes of what this module and FlexRIC's library must agree on, by name. */
+PyObject *struct_bytes(void);
+
+/* File name of FlexRIC's library as it is loaded. */
+PyObject *library_path(void);
+
+#endif

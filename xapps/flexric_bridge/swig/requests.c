@@ -1,0 +1,113 @@
+/* Requests to the RIC: sent without FlexRIC's timers.
+ *
+ * FlexRIC registers a timer for each request after it has sent it. An answer that is quicker than
+ * the registration ends the process, and so does a timer that runs out. Here the number of the
+ * request is known before it is sent, and who waits gives up by himself.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exchange.h"
+#include "session.h"
+#include "xApp/msg_generator_xapp.h"
+#include "xApp/msg_handler_xapp.h"
+
+static void send_request(e42_xapp_t *xapp, uint32_t id, byte_array_t encoded)
+{
+    if (fx_request != NULL) {
+        fx_request->id = id;
+        fx_exchange_expect(id);
+    }
+    e2ap_send_bytes_xapp(&xapp->ep, encoded);
+    free_byte_array(encoded);
+}
+
+FX_REPLACES e2ap_msg_t e2ap_handle_e42_ric_subscription_request_xapp(e42_xapp_t *xapp,
+                                                                     const e2ap_msg_t *msg)
+{
+    const e42_ric_subscription_request_t *request = &msg->u_msgs.e42_ric_sub_req;
+    const uint32_t id = request->sr.ric_id.ric_req_id;
+
+    if (fx_request != NULL)
+        fx_set_period_ms(id, fx_request->period_ms); /* before the first report can come */
+    send_request(xapp, id,
+                 e2ap_enc_e42_subscription_request_xapp(
+                     &xapp->ap, (e42_ric_subscription_request_t *)request));
+    return (e2ap_msg_t){.type = NONE_E2_MSG_TYPE};
+}
+
+FX_REPLACES e2ap_msg_t e2ap_handle_e42_subscription_delete_request_xapp(e42_xapp_t *xapp,
+                                                                        const e2ap_msg_t *msg)
+{
+    const e42_ric_subscription_delete_request_t *request = &msg->u_msgs.e42_ric_sub_del_req;
+
+    send_request(xapp, request->sdr.ric_id.ric_req_id,
+                 e2ap_enc_e42_ric_subscription_delete_xapp(
+                     &xapp->ap, (e42_ric_subscription_delete_request_t *)request));
+    return (e2ap_msg_t){.type = NONE_E2_MSG_TYPE};
+}
+
+FX_REPLACES e2ap_msg_t e2ap_handle_e42_ric_control_request_xapp(e42_xapp_t *xapp,
+                                                                const e2ap_msg_t *msg)
+{
+    const e42_ric_control_request_t *request = &msg->u_msgs.e42_ric_ctrl_req;
+
+    send_request(
+        xapp, request->ctrl_req.ric_id.ric_req_id,
+        e2ap_enc_e42_control_request_xapp(&xapp->ap, (e42_ric_control_request_t *)request));
+    return (e2ap_msg_t){.type = NONE_E2_MSG_TYPE};
+}
+
+/* FlexRIC frees what a request holds with free(). */
+static byte_array_t copy_of(const void *bytes, size_t length)
+{
+    byte_array_t copy = {.len = length, .buf = malloc(length)};
+    assert(copy.buf != NULL);
+    memcpy(copy.buf, bytes, length);
+    return copy;
+}
+
+/* FlexRIC's service models know periods of 1, 2, 5 and 10 ms by name; E2 nodes take any number. */
+FX_REPLACES ric_subscription_request_t generate_subscription_request(ric_gen_id_t ric_id,
+                                                                     sm_ric_t const *sm, void *cmd)
+{
+    ric_subscription_request_t request = {.ric_id = ric_id, .len_action = 1};
+    request.action = calloc(1, sizeof *request.action);
+    assert(request.action != NULL);
+    request.action[0].type = RIC_ACT_REPORT;
+
+    if (fx_request != NULL && fx_request->plain_trigger) {
+        request.event_trigger = copy_of(&fx_request->period_ms, sizeof fx_request->period_ms);
+        return request;
+    }
+    const sm_subs_data_t data = sm->proc.on_subscription(sm, cmd);
+    request.event_trigger = (byte_array_t){.len = data.len_et, .buf = data.event_trigger};
+    if (data.action_def != NULL) {
+        request.action[0].definition = malloc(sizeof *request.action[0].definition);
+        assert(request.action[0].definition != NULL);
+        *request.action[0].definition = (byte_array_t){.len = data.len_ad, .buf = data.action_def};
+    }
+    return request;
+}
+
+/* A control of ours goes out byte by byte as it came: FlexRIC's encoder of E2SM-TC ends the process
+ * on an OSI filter. */
+FX_REPLACES ric_control_request_t generate_ric_control_request(ric_gen_id_t ric_id,
+                                                               sm_ric_t const *sm, void *ctrl_msg)
+{
+    ric_control_request_t request = {.ric_id = ric_id};
+
+    if (fx_request != NULL && fx_request->message != NULL) {
+        request.hdr = copy_of(fx_request->header, fx_request->header_bytes);
+        request.msg = copy_of(fx_request->message, fx_request->message_bytes);
+    } else {
+        const sm_ctrl_req_data_t data = sm->proc.on_control_req(sm, ctrl_msg);
+        request.hdr = (byte_array_t){.len = data.len_hdr, .buf = data.ctrl_hdr};
+        request.msg = (byte_array_t){.len = data.len_msg, .buf = data.ctrl_msg};
+    }
+    request.ack_req = malloc(sizeof *request.ack_req);
+    assert(request.ack_req != NULL);
+    *request.ack_req = RIC_CONTROL_REQUEST_ACK;
+    return request;
+}

@@ -1,0 +1,266 @@
+#include "sdk.h"
+
+#include <arpa/inet.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "deadline.h"
+#include "exchange.h"
+#include "kpm.h"
+#include "libraries.h"
+#include "nodes.h"
+#include "tc_v0.h"
+
+/* FlexRIC's agents take periods up to this. */
+enum { MAX_PERIOD_MS = 10000 };
+
+typedef enum { NEVER_OPENED, OPEN, CLOSED } state_t;
+
+static _Atomic state_t state;
+static e2_node_arr_t known; /* as the RIC told of them */
+static uint32_t handles[FX_RING_HANDLES];
+static size_t handle_count;
+
+static bool usable(fx_error_t *error)
+{
+    if (state != OPEN)
+        return fx_fail(error, FX_CLOSED, "the SDK is not open");
+    if (fx_exchange_disconnected())
+        return fx_fail(error, FX_CLOSED, "the association with the RIC has ended");
+    return true;
+}
+
+/* Called by FlexRIC until it says yes, a second apart: it does once the RIC has answered, or once it
+ * has not for too long. */
+FX_REPLACES bool connected_e42_xapp(e42_xapp_t *xapp)
+{
+    const struct timespec deadline = fx_after_ms(FX_OPEN_TIMEOUT_MS);
+    struct timespec now;
+
+    fx_xapp = xapp;
+    do {
+        if (xapp->connected)
+            return true;
+        usleep(1000);
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while (now.tv_sec < deadline.tv_sec && !fx_exchange_disconnected());
+    return true; /* fx_open() looks whether it is */
+}
+
+bool fx_open(const char *ric_address, const char *configuration, const char *libraries,
+             fx_error_t *error)
+{
+    fr_args_t arguments = {.ip = ric_address};
+    struct in_addr address;
+    struct sigaction interrupt;
+
+    if (state != NEVER_OPENED)
+        return fx_fail(error, FX_CLOSED, "FlexRIC connects once in the life of a process");
+    if (inet_pton(AF_INET, ric_address, &address) != 1)
+        return fx_fail(error, FX_BAD_MESSAGE, "the address of the RIC is \"%s\"; expected IPv4, as 127.0.0.1",
+                       ric_address);
+    if (!fx_check_configuration(configuration, error) || !fx_check_libraries(libraries, error))
+        return false;
+    if (!fx_ring_open(&fx_reports, FX_REPORT_BYTES))
+        return fx_fail(error, FX_CLOSED, "no memory for %d bytes of reports", FX_REPORT_BYTES);
+    snprintf(arguments.conf_file, sizeof arguments.conf_file, "%s", configuration);
+    snprintf(arguments.libs_dir, sizeof arguments.libs_dir, "%s/", libraries);
+
+    state = CLOSED; /* until it is open */
+    sigaction(SIGINT, NULL, &interrupt);
+    init_xapp_api(&arguments);
+    sigaction(SIGINT, &interrupt, NULL); /* FlexRIC's ends the process */
+
+    if (fx_xapp == NULL)
+        return fx_fail(error, FX_MISMATCH,
+                       "FlexRIC's library was loaded before this module; import this module first");
+    if (!fx_xapp->connected)
+        return fx_fail(error, FX_TIMEOUT, "no near-RT RIC answers at %s port 36422 within %d ms",
+                       ric_address, FX_OPEN_TIMEOUT_MS);
+    known = e2_nodes_xapp_api();
+    state = OPEN;
+    return true;
+}
+
+bool fx_nodes(e2_node_arr_t *nodes, fx_error_t *error)
+{
+    if (!usable(error))
+        return false;
+    *nodes = e2_nodes_xapp_api();
+    return true;
+}
+
+static const e2_node_connected_t *node_with(const char *name, int ran_function, fx_error_t *error)
+{
+    const e2_node_connected_t *node = fx_find_node(&known, name);
+    if (node == NULL) {
+        fx_fail(error, FX_NO_SUCH_NODE, "%s", name);
+        return NULL;
+    }
+    if (!fx_has_function(node, ran_function)) {
+        fx_fail(error, FX_NO_SUCH_FUNCTION, "%s has no RAN function %d", name, ran_function);
+        return NULL;
+    }
+    return node;
+}
+
+/* What came for the request that was just made. */
+static bool answered(const char *what, fx_answer_t *answer, fx_error_t *error)
+{
+    *answer = fx_exchange_await(FX_REQUEST_TIMEOUT_MS);
+    switch (answer->kind) {
+    case FX_ACKNOWLEDGED:
+        return true;
+    case FX_FAILED:
+        return fx_fail(error, FX_REFUSED, "%s: %s", what, answer->cause);
+    case FX_DISCONNECTED:
+        return fx_fail(error, FX_CLOSED, "%s: the association with the RIC has ended", what);
+    default:
+        return fx_fail(error, FX_TIMEOUT, "%s: no answer within %d ms", what, FX_REQUEST_TIMEOUT_MS);
+    }
+}
+
+/* Never called: indication.c takes what belongs to a subscription of ours. */
+static void no_callback(sm_ag_if_rd_t const *report)
+{
+    (void)report;
+}
+
+static void make_subscription(const e2_node_connected_t *node, int ran_function, void *data,
+                              fx_request_t *request)
+{
+    fx_request = request;
+    report_sm_xapp_api((global_e2_node_id_t *)&node->id, (uint32_t)ran_function, data, no_callback);
+    fx_request = NULL;
+}
+
+bool fx_subscribe(const char *name, int ran_function, uint32_t period_ms,
+                  const char *const *kpm_names, size_t kpm_count, uint32_t *handle,
+                  fx_error_t *error)
+{
+    fx_request_t request = {.period_ms = period_ms, .plain_trigger = ran_function != FX_KPM};
+    fx_answer_t answer;
+
+    if (!usable(error))
+        return false;
+    const e2_node_connected_t *node = node_with(name, ran_function, error);
+    if (node == NULL)
+        return false;
+    if (ran_function != FX_RLC && ran_function != FX_MAC && ran_function != FX_TC &&
+        ran_function != FX_KPM)
+        return fx_fail(error, FX_NO_SUCH_FUNCTION,
+                       "reports of RAN function %d; expected %d (KPM), %d (MAC), %d (RLC) or %d (TC)",
+                       ran_function, FX_KPM, FX_MAC, FX_RLC, FX_TC);
+    if (period_ms < 1 || period_ms > MAX_PERIOD_MS)
+        return fx_fail(error, FX_BAD_MESSAGE, "the period is %u ms; expected 1 to %d", period_ms,
+                       MAX_PERIOD_MS);
+    if (handle_count == FX_RING_HANDLES)
+        return fx_fail(error, FX_REFUSED, "there are %d subscriptions, and no more can be told apart",
+                       FX_RING_HANDLES);
+
+    if (ran_function == FX_KPM) {
+        kpm_sub_data_t kpm;
+        if (!fx_kpm_subscription(kpm_names, kpm_count, period_ms, &kpm, error))
+            return false;
+        make_subscription(node, ran_function, &kpm, &request);
+        fx_kpm_free(&kpm);
+    } else {
+        make_subscription(node, ran_function, &request, &request); /* requests.c makes the trigger */
+    }
+    if (!answered("subscription", &answer, error)) {
+        fx_set_period_ms(request.id, 0);
+        return false;
+    }
+    handles[handle_count++] = request.id;
+    *handle = request.id;
+    return true;
+}
+
+static void forget(size_t index)
+{
+    fx_set_period_ms(handles[index], 0);
+    fx_ring_forget(&fx_reports, handles[index]);
+    handles[index] = handles[--handle_count];
+}
+
+bool fx_unsubscribe(uint32_t handle, fx_error_t *error)
+{
+    fx_request_t request = {0};
+    fx_answer_t answer;
+    size_t index = 0;
+
+    if (!usable(error))
+        return false;
+    while (index < handle_count && handles[index] != handle)
+        ++index;
+    if (index == handle_count)
+        return fx_fail(error, FX_CLOSED, "there is no subscription %u", handle);
+
+    forget(index);
+    fx_request = &request;
+    rm_report_sm_xapp_api((int)handle);
+    fx_request = NULL;
+    return answered("end of a subscription", &answer, error);
+}
+
+bool fx_control(const char *name, int ran_function, const uint8_t *header, size_t header_bytes,
+                const uint8_t *message, size_t message_bytes, uint8_t *outcome,
+                size_t *outcome_bytes, fx_error_t *error)
+{
+    fx_request_t request = {.header = header,
+                            .header_bytes = header_bytes,
+                            .message = message,
+                            .message_bytes = message_bytes};
+    fx_answer_t answer;
+
+    if (!usable(error))
+        return false;
+    const e2_node_connected_t *node = node_with(name, ran_function, error);
+    if (node == NULL)
+        return false;
+    if (ran_function != FX_TC)
+        return fx_fail(error, FX_NO_SUCH_FUNCTION, "control of RAN function %d; expected %d (TC)",
+                       ran_function, FX_TC);
+    if (!fx_tc_v0_check_header(header, header_bytes, error) ||
+        !fx_tc_v0_check_control(message, message_bytes, error))
+        return false;
+
+    fx_request = &request;
+    control_sm_xapp_api((global_e2_node_id_t *)&node->id, FX_TC, &request);
+    fx_request = NULL;
+    if (!answered("control", &answer, error))
+        return false;
+    memcpy(outcome, answer.outcome, answer.outcome_bytes);
+    *outcome_bytes = answer.outcome_bytes;
+    return true;
+}
+
+bool fx_poll(uint8_t *out, size_t room, int timeout_ms, size_t *bytes, fx_error_t *error)
+{
+    if (state != OPEN)
+        return fx_fail(error, FX_CLOSED, "the SDK is not open");
+    *bytes = fx_ring_poll(&fx_reports, out, room, timeout_ms);
+    if (*bytes == 0 && fx_ring_ended(&fx_reports))
+        return fx_fail(error, FX_CLOSED, "the association with the RIC has ended");
+    return true;
+}
+
+void fx_close(void)
+{
+    fx_error_t ignored;
+
+    if (state != OPEN)
+        return;
+    while (handle_count > 0 && usable(&ignored))
+        fx_unsubscribe(handles[0], &ignored);
+    state = CLOSED;
+    fx_ring_close(&fx_reports);
+    if (fx_exchange_disconnected())
+        return; /* FlexRIC's thread will not come to an end; the process will */
+    while (!try_stop_xapp_api())
+        usleep(1000);
+}

@@ -1,0 +1,53 @@
+/* The SDK: one session with a near-RT RIC per process, one caller at a time.
+ *
+ * fx_poll() alone may be called from a second thread beside the others. Calls block; none waits
+ * longer than its timeout. Functions that can fail return false and say why in `error`.
+ */
+#ifndef SOJOURN_FLEXRIC_SDK_H
+#define SOJOURN_FLEXRIC_SDK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "error.h"
+#include "session.h"
+
+enum {
+    /* The RIC must have answered the set-up within this time. FlexRIC repeats it each second. */
+    FX_OPEN_TIMEOUT_MS = 5000,
+    /* A request must have been answered within this time. The RIC itself gives its nodes 3 s. */
+    FX_REQUEST_TIMEOUT_MS = 5000,
+    /* Reports that wait for whoever polls: 5 s of RLC each ms from 8 nodes with 5 bearers. */
+    FX_REPORT_BYTES = 32 << 20,
+    FX_MAX_OUTCOME_BYTES = 64,
+};
+
+/* Connects to the RIC at an IPv4 address. `configuration` is FlexRIC's configuration file,
+ * `libraries` the directory of its service models. Once in the life of a process: after a failure
+ * of kind FX_TIMEOUT the process must end. */
+bool fx_open(const char *ric_address, const char *configuration, const char *libraries,
+             fx_error_t *error);
+
+/* The nodes; the caller frees them with free_e2_node_arr(). */
+bool fx_nodes(e2_node_arr_t *nodes, fx_error_t *error);
+
+/* Begins reports each `period_ms` of RLC, MAC, KPM or TC; the handle is above 0. */
+bool fx_subscribe(const char *node, int ran_function, uint32_t period_ms,
+                  const char *const *kpm_names, size_t kpm_count, uint32_t *handle,
+                  fx_error_t *error);
+bool fx_unsubscribe(uint32_t handle, fx_error_t *error);
+
+/* One RIC control of E2SM-TC v0. `outcome` has room for FX_MAX_OUTCOME_BYTES; nothing is in it where
+ * the RIC does not hand it on. */
+bool fx_control(const char *node, int ran_function, const uint8_t *header, size_t header_bytes,
+                const uint8_t *message, size_t message_bytes, uint8_t *outcome,
+                size_t *outcome_bytes, fx_error_t *error);
+
+/* A block of reports of at most `room` bytes; *bytes is 0 after `timeout_ms` without. */
+bool fx_poll(uint8_t *out, size_t room, int timeout_ms, size_t *bytes, fx_error_t *error);
+
+/* Ends every subscription and the session. */
+void fx_close(void);
+
+#endif

@@ -1,0 +1,80 @@
+"""An answer belongs to the request that waits, however early or late it comes."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import threading
+from pathlib import Path
+
+import pytest
+
+UNANSWERED, ACKNOWLEDGED, FAILED, DISCONNECTED = range(4)
+
+
+class Answer(ctypes.Structure):
+    """`fx_answer_t`."""
+
+    _fields_ = (
+        ("kind", ctypes.c_int),
+        ("cause", ctypes.c_char * 96),
+        ("outcome", ctypes.c_uint8 * 64),
+        ("outcome_bytes", ctypes.c_size_t),
+    )
+
+
+class Exchange:
+    """exchange.c: one per process, as FlexRIC is."""
+
+    def __init__(self, path: str) -> None:
+        self._library = ctypes.CDLL(path)
+        self._library.fx_exchange_await.restype = Answer
+        self._library.fx_exchange_answer.restype = ctypes.c_bool
+
+    def expect(self, request: int) -> None:
+        self._library.fx_exchange_expect(ctypes.c_uint32(request))
+
+    def answer(self, request: int, kind: int = ACKNOWLEDGED) -> bool:
+        return bool(self._library.fx_exchange_answer(ctypes.c_uint32(request), Answer(kind)))
+
+    def await_ms(self, timeout_ms: int) -> int:
+        return int(self._library.fx_exchange_await(timeout_ms).kind)
+
+    def disconnect(self) -> None:
+        self._library.fx_exchange_disconnect()
+
+
+@pytest.fixture
+def exchange(library: ctypes.CDLL, tmp_path: Path) -> Exchange:
+    """One that nobody has used: there is one per loaded library."""
+    return Exchange(shutil.copy(library._name, str(tmp_path / "own.so")))
+
+
+def test_an_answer_may_come_before_anyone_waits(exchange: Exchange) -> None:
+    exchange.expect(1)
+    assert exchange.answer(1)
+    assert exchange.await_ms(60_000) == ACKNOWLEDGED
+
+
+def test_an_answer_that_comes_too_late_changes_nothing(exchange: Exchange) -> None:
+    exchange.expect(1)
+    assert exchange.await_ms(1) == UNANSWERED
+    assert not exchange.answer(1)
+    exchange.expect(2)
+    assert not exchange.answer(1)
+    assert exchange.answer(2, FAILED)
+    assert exchange.await_ms(60_000) == FAILED
+
+
+def test_whoever_waits_is_woken(exchange: Exchange) -> None:
+    exchange.expect(5)
+    threading.Timer(0.02, exchange.answer, (5,)).start()
+    assert exchange.await_ms(60_000) == ACKNOWLEDGED
+
+
+def test_when_the_association_ends_every_request_is_answered(exchange: Exchange) -> None:
+    exchange.expect(5)
+    threading.Timer(0.02, exchange.disconnect).start()
+    assert exchange.await_ms(60_000) == DISCONNECTED
+    exchange.expect(6)
+    assert exchange.await_ms(60_000) == DISCONNECTED
