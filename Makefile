@@ -51,6 +51,11 @@ setup: native $(VENV)/.packages ## Build everything; every command-line tool is 
 setup-training: setup ## What training needs besides: TensorFlow, LightGBM, MLflow, Dask
 	$(BIN)/python -m pip install -q -c nonrt-ric/training/constraints.txt -e 'nonrt-ric/training[tensorflow,baselines,mlflow,dask]' --no-build-isolation
 
+.PHONY: flexric-node
+flexric-node: $(VENV)/.tools ## The lab as an E2 node of FlexRIC (FLEXRIC_SRC, FLEXRIC_BUILD)
+	cargo build --release --locked -p flexric-node --features flexric
+	install -m 755 target/release/flexric-node $(BIN)/
+
 .PHONY: demo
 demo: setup ## The loop closes: 40 s on loopback, report in out/demo (TRACE=file for a Mahimahi trace)
 	$(BIN)/sojourn-demo --out $(OUT)/demo $(if $(TRACE),--trace $(TRACE))

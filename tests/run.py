@@ -60,7 +60,10 @@ SUITES = (
     ),
     Suite(
         "Rust, lab",
-        ("cargo", "test", "--release", "--locked", "--no-fail-fast", "-p", "gnb-lab"),
+        (
+            *("cargo", "test", "--release", "--locked", "--no-fail-fast"),
+            *("-p", "gnb-lab", "-p", "flexric-node"),
+        ),
         CARGO,
     ),
     Suite("Python", (sys.executable, "-m", "pytest", "-q"), PYTEST),

@@ -49,9 +49,11 @@ enum SchemaOf {
     Scenario,
 }
 
+pub use serve::{ServeArgs, serve_beside};
+
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
-enum Failure {
+pub enum Failure {
     /// The user's to mend.
     #[error("{0}")]
     Input(String),
@@ -83,11 +85,16 @@ pub fn main() -> ExitCode {
             print_line(&format!("{:#}", scenario::json_schema()))
         }
     };
+    exit_code("gnb-lab", result)
+}
+
+/// Says why `program` failed, on stderr, and gives the exit code that goes with it.
+pub fn exit_code(program: &str, result: Result<(), Failure>) -> ExitCode {
     let failure = match result {
         Ok(()) => return ExitCode::SUCCESS,
         Err(failure) => failure,
     };
-    eprintln!("gnb-lab: {failure}");
+    eprintln!("{program}: {failure}");
     match failure {
         Failure::Input(_) => ExitCode::from(2),
         Failure::Machine(_) => ExitCode::FAILURE,

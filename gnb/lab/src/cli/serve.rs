@@ -10,18 +10,18 @@ use super::Failure;
 use super::load::{ScenarioArgs, command_line};
 use crate::gateway::{
     self, Admitted, CellMeasurement, ControlRefusal, ControlRequest, ControlTicket, E2World, Fate,
-    Measurements, NodeState, PacingChange, ServeError, ServeOptions, SubscribeError,
+    LocalDoor, Measurements, NodeState, PacingChange, ServeError, ServeOptions, SubscribeError,
     SubscriptionId, SubscriptionRequest, WorldSink,
 };
 use crate::recording::{Recorder, RecordingError};
-use crate::world::World;
+use crate::world::{NodeInfo, World};
 
 /// Virtual time between two writes of the recording.
 const NOTE_PERIOD_US: u64 = 1_000_000;
 
 /// Arguments of `gnb-lab serve`.
 #[derive(Args, Debug)]
-pub(super) struct ServeArgs {
+pub struct ServeArgs {
     #[command(flatten)]
     scenario: ScenarioArgs,
 
@@ -36,16 +36,30 @@ pub(super) struct ServeArgs {
 
 /// Serves until told to stop.
 pub(super) fn serve(args: ServeArgs) -> Result<(), Failure> {
+    serve_beside(args, |_, _| Ok(()))
+}
+
+/// Serves until told to stop, with something beside the gateway that reaches the world through the
+/// local door; what `start` gives is dropped before the gateway stops.
+///
+/// # Errors
+/// What the user or the machine did wrong, and what `start` says.
+pub fn serve_beside<T>(
+    args: ServeArgs,
+    start: impl FnOnce(LocalDoor, &NodeInfo) -> Result<T, ServeError>,
+) -> Result<(), Failure> {
     let loaded = args.scenario.load(&[])?;
     let mut world = World::new(&loaded)?;
+    let node = world.node();
+    let start = |door| start(door, &node);
     let Some(folder) = args.out else {
-        return gateway::serve(world, args.options).map_err(Failure::from);
+        return gateway::serve_beside(world, args.options, start).map_err(Failure::from);
     };
     let recorder = Recorder::begin(&folder, &command_line(), &mut world, false)?;
     let recorded =
         Recorded(Arc::new(Mutex::new(Inner { world, recorder, failed: None, noted_us: 0 })));
     let kept = recorded.clone();
-    let served = gateway::serve(recorded, args.options);
+    let served = gateway::serve_beside(recorded, args.options, start);
     // What was recorded is written however serving ended.
     let written = kept.finish();
     served?;

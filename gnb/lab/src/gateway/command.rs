@@ -12,6 +12,7 @@ use tonic::Status;
 use super::{
     e2_world::{CellMeasurement, ControlAnswer, ControlRequest, Measurements, RouteError},
     e2_world::{SubscribeError, SubscriptionRequest},
+    local::Listener,
     outbox::OutboxStream,
 };
 
@@ -19,12 +20,16 @@ use super::{
 pub(super) const COMMAND_QUEUE: usize = 1024;
 
 /// One request to the world's thread. A requester that is gone is not an error.
-#[derive(Debug)]
 pub(super) enum Command {
     Subscribe {
         request: SubscriptionRequest,
         queue_depth: usize,
         reply: oneshot::Sender<Result<OutboxStream, AdmissionError>>,
+    },
+    Listen {
+        request: SubscriptionRequest,
+        listener: Listener,
+        reply: oneshot::Sender<Result<(), AdmissionError>>,
     },
     Control {
         request: ControlRequest,

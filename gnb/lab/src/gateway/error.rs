@@ -74,6 +74,9 @@ pub enum ServeError {
         /// What the system said.
         source: io::Error,
     },
+    /// What was to run beside the gateway does not.
+    #[error("{0}")]
+    Beside(String),
     /// The thread that steps the world died.
     #[error("the world stopped on an internal error; the log above says where")]
     World,

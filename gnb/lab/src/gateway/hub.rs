@@ -16,6 +16,7 @@ use super::{
         Admitted, ControlAnswer, ControlRefusal, ControlRequest, ControlTicket, E2World, Report,
         SubscriptionId, SubscriptionRequest, WorldSink,
     },
+    local::Listener,
     metrics::GatewayMetrics,
     nodes::NodeTable,
     outbox::{Outbox, OutboxCounters, OutboxStream, SharedReport},
@@ -24,7 +25,6 @@ use super::{
 type ControlReply = oneshot::Sender<Result<ControlAnswer, ControlError>>;
 
 /// One subscription of the world with all who read it.
-#[derive(Debug)]
 struct Fanout {
     request: SubscriptionRequest,
     node_id: Arc<str>,
@@ -32,6 +32,7 @@ struct Fanout {
     ran_function_oid: Arc<str>,
     counters: OutboxCounters,
     readers: Vec<Arc<Outbox>>,
+    listeners: Vec<Listener>,
 }
 
 impl Fanout {
@@ -42,13 +43,13 @@ impl Fanout {
             ran_function_oid: request.ran_function_oid.as_str().into(),
             counters: metrics.indications(&request.ran_function_oid),
             readers: Vec::new(),
+            listeners: Vec::new(),
             request,
         }
     }
 }
 
 /// Owned by the world's thread; it alone touches it.
-#[derive(Debug)]
 pub(super) struct Hub {
     by_request: HashMap<SubscriptionRequest, Admitted>,
     fanouts: BTreeMap<SubscriptionId, Fanout>,
@@ -100,6 +101,29 @@ impl Hub {
         if self.subscribers() >= self.max_subscribers {
             return Err(AdmissionError::TooManySubscribers { limit: self.max_subscribers });
         }
+        let fanout = self.fanout(world, request)?;
+        let (outbox, stream) = Outbox::new(queue_depth, fanout.counters.clone());
+        fanout.readers.push(outbox);
+        Ok(stream)
+    }
+
+    /// Admits a listener of this process, which stays for as long as the world does.
+    pub(super) fn listen(
+        &mut self,
+        world: &mut impl E2World,
+        request: SubscriptionRequest,
+        listener: Listener,
+    ) -> Result<(), AdmissionError> {
+        self.fanout(world, request)?.listeners.push(listener);
+        Ok(())
+    }
+
+    /// The readers of a subscription, which is opened when it is the first of its kind.
+    fn fanout(
+        &mut self,
+        world: &mut impl E2World,
+        request: SubscriptionRequest,
+    ) -> Result<&mut Fanout, AdmissionError> {
         let admitted = match self.by_request.get(&request) {
             Some(admitted) => *admitted,
             None => {
@@ -109,24 +133,22 @@ impl Hub {
             }
         };
         let metrics = &self.metrics;
-        let fanout = self
+        Ok(self
             .fanouts
             .entry(admitted.id)
-            .or_insert_with(|| Fanout::new(request, admitted.ran_function_id, metrics));
-        let (outbox, stream) = Outbox::new(queue_depth, fanout.counters.clone());
-        fanout.readers.push(outbox);
-        Ok(stream)
+            .or_insert_with(|| Fanout::new(request, admitted.ran_function_id, metrics)))
     }
 
     /// Forgets readers that left, and subscriptions without readers.
     pub(super) fn prune(&mut self, world: &mut impl E2World) {
         self.fanouts.retain(|id, fanout| {
             fanout.readers.retain(|outbox| !outbox.reader_gone());
-            if fanout.readers.is_empty() {
+            let unread = fanout.readers.is_empty() && fanout.listeners.is_empty();
+            if unread {
                 self.by_request.remove(&fanout.request);
                 world.unsubscribe(*id);
             }
-            !fanout.readers.is_empty()
+            !unread
         });
         self.controls.retain(|_, reply| !reply.is_closed());
     }
@@ -177,9 +199,15 @@ impl Drop for Hub {
 
 impl WorldSink for Hub {
     fn indication(&mut self, subscription: SubscriptionId, report: Report) {
-        let Some(fanout) = self.fanouts.get(&subscription) else {
+        let Some(fanout) = self.fanouts.get_mut(&subscription) else {
             return;
         };
+        for listener in &mut fanout.listeners {
+            listener(&report);
+        }
+        if fanout.readers.is_empty() {
+            return;
+        }
         let shared = Arc::new(SharedReport {
             node_id: Arc::clone(&fanout.node_id),
             ran_function_id: fanout.ran_function_id,

@@ -11,6 +11,7 @@ mod e2_world;
 mod error;
 mod forecasts;
 mod hub;
+mod local;
 mod metrics;
 mod nodes;
 mod options;
@@ -29,8 +30,9 @@ pub use e2_world::{
 };
 pub use error::ServeError;
 pub use forecasts::Fate;
+pub use local::{Listener, LocalDoor, LocalError};
 pub use options::{LogFormat, ServeOptions};
-pub use serve::serve;
+pub use serve::{serve, serve_beside};
 pub use server::Gateway;
 
 /// Generated from `interfaces/proto/e2_gateway.proto`.

@@ -220,6 +220,9 @@ impl<W: E2World> Pacer<W> {
             Command::Subscribe { request, queue_depth, reply } => {
                 let _ = reply.send(self.hub.subscribe(&mut self.world, request, queue_depth));
             }
+            Command::Listen { request, listener, reply } => {
+                let _ = reply.send(self.hub.listen(&mut self.world, request, listener));
+            }
             Command::Control { request, reply } => {
                 self.hub.control(&mut self.world, request, reply);
             }

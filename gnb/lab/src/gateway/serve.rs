@@ -13,6 +13,7 @@ use tracing_subscriber::EnvFilter;
 use super::{
     e2_world::E2World,
     error::ServeError,
+    local::LocalDoor,
     options::{LogFormat, ServeOptions},
     server::Gateway,
 };
@@ -29,6 +30,20 @@ const WORKERS: usize = 2;
 /// # Errors
 /// When the gateway cannot start, a part of it fails, or the summary cannot be written.
 pub fn serve<W: E2World>(world: W, options: ServeOptions) -> Result<(), ServeError> {
+    serve_beside(world, options, |_| Ok(()))
+}
+
+/// As [`serve`], with something beside it that reaches the world through the local door: `start` is
+/// called when the doors are open and the ready line is out, and what it gives is dropped before the
+/// gateway stops.
+///
+/// # Errors
+/// As [`serve`], and what `start` says.
+pub fn serve_beside<W: E2World, T>(
+    world: W,
+    options: ServeOptions,
+    start: impl FnOnce(LocalDoor) -> Result<T, ServeError>,
+) -> Result<(), ServeError> {
     log_to_stderr(options.log_format);
     if let Some(path) = &options.summary {
         check_folder(path)?;
@@ -39,7 +54,7 @@ pub fn serve<W: E2World>(world: W, options: ServeOptions) -> Result<(), ServeErr
         .enable_all()
         .build()
         .map_err(|source| ServeError::System { what: "the gRPC threads", source })?;
-    let summary = runtime.block_on(run(world, &options))?;
+    let summary = runtime.block_on(run(world, &options, start))?;
     match &options.summary {
         Some(path) => write_summary(path, &summary),
         None => Ok(()),
@@ -70,17 +85,23 @@ fn check_folder(path: &Path) -> Result<(), ServeError> {
         .map_err(|source| ServeError::Summary { path: path.to_owned(), source })
 }
 
-async fn run<W: E2World>(world: W, options: &ServeOptions) -> Result<Value, ServeError> {
+async fn run<W: E2World, T>(
+    world: W,
+    options: &ServeOptions,
+    start: impl FnOnce(LocalDoor) -> Result<T, ServeError>,
+) -> Result<Value, ServeError> {
     let mut interrupt = listen_for(SignalKind::interrupt())?;
     let mut terminate = listen_for(SignalKind::terminate())?;
     let mut gateway = Gateway::start(world, options).await?;
     announce(&gateway);
+    let beside = tokio::task::block_in_place(|| start(gateway.local()))?;
     let reason = tokio::select! {
         () = gateway.ended() => "the world ended",
         _ = interrupt.recv() => "SIGINT",
         _ = terminate.recv() => "SIGTERM",
     };
     tracing::info!(reason, "stopping");
+    tokio::task::block_in_place(|| drop(beside));
     gateway.stop().await
 }
 

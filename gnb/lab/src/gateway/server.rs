@@ -9,6 +9,7 @@ use std::{
 };
 
 use tokio::{
+    runtime::Handle,
     sync::{oneshot, watch},
     task::JoinHandle,
     time::{interval, timeout},
@@ -22,6 +23,7 @@ use super::{
     error::ServeError,
     forecasts::ForecastStream,
     hub::Hub,
+    local::LocalDoor,
     metrics::{self, GatewayMetrics},
     options::ServeOptions,
     pacer::{Pacer, PacerState},
@@ -51,6 +53,7 @@ const FRESH: Duration = Duration::from_secs(2);
 pub struct Gateway {
     address: SocketAddr,
     metrics_address: Option<SocketAddr>,
+    local: LocalDoor,
     state: StopOnDrop,
     world: WorldThread,
     shutdown: watch::Sender<bool>,
@@ -142,6 +145,11 @@ impl Gateway {
             .add_service(reflection().build_v1alpha().map_err(|error| reflection_failed(&error))?);
         let incoming = TcpIncoming::from(listener.tokio()?).with_nodelay(Some(true));
         let stop = until(stopping.clone());
+        let local = LocalDoor {
+            commands: sender.clone(),
+            metrics: metrics.clone(),
+            runtime: Handle::current(),
+        };
         let mut tasks = vec![(
             "gRPC",
             tokio::spawn(async move {
@@ -182,7 +190,7 @@ impl Gateway {
                 }),
             ));
         }
-        Ok(Self { address, metrics_address, state: stop_on_drop, world, shutdown, tasks })
+        Ok(Self { address, metrics_address, local, state: stop_on_drop, world, shutdown, tasks })
     }
 
     /// Address of the gRPC door.
@@ -193,6 +201,11 @@ impl Gateway {
     /// Address of the metrics endpoint.
     pub fn metrics_address(&self) -> Option<SocketAddr> {
         self.metrics_address
+    }
+
+    /// The door for this process.
+    pub fn local(&self) -> LocalDoor {
+        self.local.clone()
     }
 
     /// Waits until the world ends by itself: its duration is over, or it died.

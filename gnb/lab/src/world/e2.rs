@@ -101,6 +101,11 @@ impl E2 {
 impl World {
     /// The E2 nodes: one gNB.
     pub fn nodes(&self) -> Vec<NodeInfo> {
+        vec![self.node()]
+    }
+
+    /// Its only E2 node.
+    pub fn node(&self) -> NodeInfo {
         let functions = RanFunction::ALL.map(|function| RanFunctionInfo {
             function,
             definition: if function == RanFunction::TcV1 {
@@ -109,13 +114,13 @@ impl World {
                 Vec::new()
             },
         });
-        vec![NodeInfo {
+        NodeInfo {
             id: NODE_ID.to_owned(),
             mcc: 1,
             mnc: 1,
             nb_id: 0xe00,
             ran_functions: functions.into(),
-        }]
+        }
     }
 
     /// Name of its only node.

@@ -5,6 +5,7 @@ mod faults;
 mod forecasts;
 mod harness;
 mod lab_world;
+mod local;
 mod rpc;
 mod stop;
 mod streams;

@@ -1,0 +1,53 @@
+/* What the agent's C side asks of the node. One node per process, as FlexRIC allows one agent. */
+#ifndef SOJOURN_FLEXRIC_NODE_H
+#define SOJOURN_FLEXRIC_NODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The RAN functions that report in a plain encoding. */
+enum { NODE_REPORT_MAC = 0, NODE_REPORT_RLC = 1, NODE_REPORT_TC = 2 };
+
+/* FlexRIC's receive buffer, which bounds every message. */
+#define NODE_MESSAGE_BYTES 32768
+
+/* Called from the agent's only thread. */
+typedef struct {
+  void* context;
+  /* Copies the latest report to `out` and gives its length; 0 when there is none of now. */
+  size_t (*latest)(void* context, uint32_t report, uint8_t* out, size_t capacity);
+  /* A RIC control of TC: header and message in the plain encoding. Returns when it is applied. */
+  void (*control)(void* context, const uint8_t* header, size_t header_len, const uint8_t* message,
+                  size_t message_len);
+  /* Begins a KPM report of a subscription, over the time since its last; the number of UEs. */
+  size_t (*kpm_begin)(void* context, uintptr_t subscription);
+  /* C-RNTI of a UE of that report. */
+  uint32_t (*kpm_rnti)(void* context, size_t ue);
+  /* A measurement of a UE of that report; false when this node has none of that name. */
+  bool (*kpm_value)(void* context, size_t ue, const uint8_t* name, size_t name_len, double* value);
+} node_t;
+
+/* The node in force; set by node_start before the agent's thread runs. */
+extern node_t node;
+
+/* Connects to the near-RT RIC at this IPv4 address as a gNB. `libraries` is a folder of service
+   models, ends with a slash and is kept. Call once per process. */
+void node_start(const char* ric_address, const char* libraries, int mcc, int mnc, int mnc_digits,
+                int nb_id, node_t io);
+
+/* Ends the connection; nothing of `io` is called any more when it returns. */
+void node_stop(void);
+
+/* FlexRIC's tables of functions, by RAN function: each has the signature the table wants. */
+bool node_read_mac(void* ind_data);
+bool node_read_rlc(void* ind_data);
+bool node_read_tc(void* ind_data);
+bool node_read_kpm(void* ind_data);
+void node_kpm_setup(void* e2_setup);
+
+/* Writes a decoded TC control (tc_ctrl_req_data_t) as bytes; 0 when `out` is too small. */
+size_t node_tc_control_header(const void* ctrl, uint8_t* out, size_t capacity);
+size_t node_tc_control_message(const void* ctrl, uint8_t* out, size_t capacity);
+
+#endif

@@ -1,0 +1,52 @@
+//! Controls as they came in, a line of hexadecimal digits each.
+
+use std::{
+    fmt::Write as _,
+    fs::File,
+    io::{self, Write as _},
+    path::Path,
+};
+
+/// A file that gets a line per control message.
+#[derive(Debug)]
+pub struct ControlLog(File);
+
+impl ControlLog {
+    /// Begins the file anew.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        File::create(path).map(Self)
+    }
+
+    /// Writes a message down; it is in the file when this returns.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn note(&mut self, message: &[u8]) -> io::Result<()> {
+        let mut line = String::with_capacity(2 * message.len() + 1);
+        for byte in message {
+            // A string takes whatever is written.
+            let _ = write!(line, "{byte:02x}");
+        }
+        line.push('\n');
+        self.0.write_all(line.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_per_message() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("controls.hex");
+        let mut log = ControlLog::create(&path).expect("a file");
+        log.note(&[0x02, 0x00, 0xff]).expect("written");
+        log.note(&[]).expect("written");
+        log.note(&[0x0a]).expect("written");
+        assert_eq!(std::fs::read_to_string(path).expect("read"), "0200ff\n\n0a\n");
+    }
+}

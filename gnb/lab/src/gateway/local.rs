@@ -1,0 +1,104 @@
+//! The gateway's door for a program that lives in the same process: another E2 transport beside
+//! gRPC, such as the agent of a near-RT RIC.
+
+use std::{fmt, time::Duration};
+
+use tokio::{runtime::Handle, sync::oneshot, time::timeout};
+
+use super::{
+    command::{AdmissionError, Command, Commands, ControlError},
+    e2_world::{ControlAnswer, ControlRequest, Report, SubscribeError, SubscriptionRequest},
+    metrics::GatewayMetrics,
+};
+
+/// Called on the world's thread with each report of a subscription: it must return at once.
+pub type Listener = Box<dyn FnMut(&Report) + Send>;
+
+/// Asks the world's thread from a thread that may block.
+///
+/// Its methods block the calling thread and panic within an async task, as Tokio's `block_on` does.
+#[derive(Clone)]
+pub struct LocalDoor {
+    pub(super) commands: Commands,
+    pub(super) metrics: GatewayMetrics,
+    pub(super) runtime: Handle,
+}
+
+impl fmt::Debug for LocalDoor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalDoor").finish_non_exhaustive()
+    }
+}
+
+/// Why a request through the local door has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum LocalError {
+    /// The node, its RAN function, or what the RAN function says to the subscription.
+    #[error(transparent)]
+    Subscribe(#[from] SubscribeError),
+    /// Node or RAN function is not there, or the node went away.
+    #[error("{0}")]
+    Control(String),
+    /// The world's thread did not answer in time.
+    #[error("the node has not answered in {} ms", .0.as_millis())]
+    Late(Duration),
+    /// The gateway ended, or has too much to do.
+    #[error("{0}")]
+    Gateway(String),
+}
+
+impl LocalDoor {
+    /// Has `listener` called with each report until the world ends.
+    ///
+    /// # Errors
+    /// When the subscription is refused or the gateway ended.
+    pub fn listen(
+        &self,
+        request: SubscriptionRequest,
+        listener: Listener,
+    ) -> Result<(), LocalError> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Command::Listen { request, listener, reply })?;
+        self.runtime
+            .block_on(answer)
+            .map_err(|_| LocalError::Gateway("the gateway stopped".to_owned()))?
+            .map_err(|error| match error {
+                AdmissionError::World(error) => LocalError::Subscribe(error),
+                AdmissionError::TooManySubscribers { limit } => {
+                    LocalError::Gateway(format!("{limit} subscribers are served already"))
+                }
+            })
+    }
+
+    /// One RIC control procedure. A refusal by the RAN function is an answer.
+    ///
+    /// # Errors
+    /// When nothing takes it or no answer comes within `patience`.
+    pub fn control(
+        &self,
+        request: ControlRequest,
+        patience: Duration,
+    ) -> Result<ControlAnswer, LocalError> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Command::Control { request, reply })?;
+        let answer = self
+            .runtime
+            .block_on(async { timeout(patience, answer).await })
+            .map_err(|_| LocalError::Late(patience))?
+            .map_err(|_| LocalError::Gateway("the gateway stopped".to_owned()))?
+            .map_err(|error| match error {
+                ControlError::Route(error) => LocalError::Control(error.to_string()),
+                ControlError::NodeLost => {
+                    LocalError::Control("the node went away before it answered".to_owned())
+                }
+            })?;
+        self.metrics.control_answered(answer.accepted, answer.cause);
+        Ok(answer)
+    }
+
+    fn send(&self, command: Command) -> Result<(), LocalError> {
+        self.commands
+            .send(command)
+            .map_err(|status| LocalError::Gateway(status.message().to_owned()))
+    }
+}

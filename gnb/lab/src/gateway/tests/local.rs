@@ -1,0 +1,103 @@
+//! The door for a program of the same process.
+
+use std::{sync::mpsc, time::Duration};
+
+use bytes::Bytes;
+
+use super::{
+    double::{ACCEPT, CONTROLLER, LOSE_NODE, NEVER_ANSWER, NODE, REFUSE, REPORTER, Script},
+    harness::*,
+};
+use crate::gateway::{ControlRequest, Gateway, LocalDoor, ReportPayload, SubscriptionRequest};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn reports(oid: &str) -> SubscriptionRequest {
+    SubscriptionRequest {
+        node_id: NODE.to_owned(),
+        ran_function_oid: oid.to_owned(),
+        event_trigger: Bytes::copy_from_slice(&1u32.to_le_bytes()),
+        action_definitions: Vec::new(),
+        kpm_measurements: Vec::new(),
+    }
+}
+
+fn asking(what: u8) -> ControlRequest {
+    ControlRequest {
+        node_id: NODE.to_owned(),
+        ran_function_oid: CONTROLLER.to_owned(),
+        header: Bytes::new(),
+        message: Bytes::copy_from_slice(&[what]),
+    }
+}
+
+/// Uses the door as its users do: from a thread of their own.
+async fn elsewhere<T: Send + 'static>(
+    gateway: &Gateway,
+    work: impl FnOnce(LocalDoor) -> T + Send + 'static,
+) -> T {
+    let door = gateway.local();
+    patiently(tokio::task::spawn_blocking(move || work(door))).await.expect("no panic")
+}
+
+#[tokio::test]
+async fn a_listener_hears_every_report_and_shares_the_subscription_with_streams() {
+    let (gateway, script) = start().await;
+    let (heard, reports_heard) = mpsc::channel();
+    elsewhere(&gateway, |door| {
+        let listener = Box::new(move |report: &crate::gateway::Report| {
+            let ReportPayload::Message(bytes) = &report.payload else { return };
+            // The test has what it wants.
+            let _ = heard.send((report.collected_at_us, bytes.len()));
+        });
+        door.listen(reports(REPORTER), listener)
+    })
+    .await
+    .expect("admitted");
+    let first_two = elsewhere(&gateway, move |_| {
+        [reports_heard.recv_timeout(PATIENCE), reports_heard.recv_timeout(PATIENCE)]
+    })
+    .await
+    .map(|report| report.expect("a report"));
+    assert_eq!(first_two[1].0 - first_two[0].0, 1_000);
+    assert_eq!(first_two[0].1, 16);
+    let stream = subscribe(&mut connect(&gateway).await, every(1)).await;
+    drop(stream);
+    let opened = |script: &Script| (script.open.len(), script.opened);
+    assert_eq!(opened(&script.lock()), (1, 1));
+    patiently(gateway.stop()).await.expect("a summary");
+}
+
+#[tokio::test]
+async fn controls_are_answered_refused_or_late() {
+    let (gateway, _script) = start().await;
+    let answers = elsewhere(&gateway, |door| {
+        [
+            door.control(asking(ACCEPT), PATIENCE),
+            door.control(asking(REFUSE), PATIENCE),
+            door.control(asking(LOSE_NODE), PATIENCE),
+            door.control(asking(NEVER_ANSWER), Duration::from_millis(5)),
+        ]
+    })
+    .await;
+    let [accepted, refused, lost, late] = answers;
+    assert!(accepted.expect("an answer").accepted);
+    assert_eq!(refused.expect("an answer").detail, "expected_revision: 3; expected 4");
+    assert!(lost.expect_err("no node").to_string().contains("went away"));
+    assert_eq!(late.expect_err("no answer").to_string(), "the node has not answered in 5 ms");
+    let metric_line = r#"sojourn_gateway_controls_total{outcome="acknowledged",cause=""}"#;
+    assert_eq!(metric(&gateway, metric_line).await, 1.0);
+}
+
+#[tokio::test]
+async fn what_is_not_there_and_a_gateway_that_ended_are_named() {
+    let (gateway, _script) = start().await;
+    let door = gateway.local();
+    let refused =
+        elsewhere(&gateway, |door| door.listen(reports("0.0.999"), Box::new(|_| {}))).await;
+    assert!(refused.expect_err("no such function").to_string().contains("0.0.999"));
+    patiently(gateway.stop()).await.expect("a summary");
+    let after = tokio::task::spawn_blocking(move || door.control(asking(ACCEPT), PATIENCE));
+    let error = patiently(after).await.expect("no panic").expect_err("it stopped");
+    assert_eq!(error.to_string(), "the gateway stopped");
+}
