@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import subprocess
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
@@ -320,31 +319,6 @@ async def test_a_gateway_that_talks_garbage_is_retried_until_it_talks_sense(
 
 
 # -------------------------------------------------------------------------- TLS
-
-
-@pytest.fixture(scope="module")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A CA, and certificates of a server named "gateway" and of a client, made by openssl."""
-    where = tmp_path_factory.mktemp("tls")
-
-    def openssl(*arguments: str) -> None:
-        try:
-            subprocess.run(["openssl", *arguments], cwd=where, check=True, capture_output=True)
-        except FileNotFoundError:
-            pytest.skip("TLS is not tested: the openssl command is not installed")
-
-    curve = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
-    openssl("req", "-x509", *curve, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=ca")
-    for name in ("gateway", "xapp"):
-        (where / f"{name}.ext").write_text(f"subjectAltName=DNS:{name}\n")
-        openssl(
-            "req", *curve, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}"
-        )
-        openssl(
-            "x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key",
-            "-CAcreateserial", "-out", f"{name}.pem", "-extfile", f"{name}.ext",
-        )  # fmt: skip
-    return where
 
 
 async def test_mutual_tls(ric: FakeRic, certificates: Path, fast_gateway: GatewaySettings) -> None:

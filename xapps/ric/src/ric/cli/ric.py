@@ -1,6 +1,7 @@
-"""`ric`: look at a gateway: its nodes, and the indications of one RAN function.
+"""`ric`: look at a gateway: its nodes, the indications of one RAN function, and what is wrong.
 
-`ric nodes` prints the nodes and their RAN functions; `ric watch` prints indications as JSON lines.
+`ric nodes` prints the nodes and their RAN functions; `ric watch` prints indications as JSON lines;
+`ric doctor` examines a deployment.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from contextlib import aclosing
 from typing import Any
 
 from ric import logs
+from ric.cli import doctor
 from ric.e2 import Indication, Node
 from ric.errors import RicError, ServiceModelError
 from ric.gateway import E2GatewayClient, GrpcLink
@@ -42,6 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     logs.configure(LogSettings(level="warning"))
     try:
+        if given.action == "doctor":
+            return doctor.run(given)
         settings = settings_from(RicSettings, given).gateway
         if given.action == "nodes":
             asyncio.run(_nodes(settings, as_json=given.json))
@@ -49,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             asyncio.run(_watch(settings, given))
     except RicError as error:
         sys.stderr.write(f"ric: {error}\n")
-        return 1
+        return 2 if given.action == "doctor" else 1
     except (KeyboardInterrupt, BrokenPipeError):
         return 1
     return 0
@@ -202,6 +206,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     for sub in (nodes, watch):
         add_settings_arguments(sub, RicSettings)
+    doctor.add_arguments(actions.add_parser("doctor", help="say what is wrong with a deployment"))
     return parser
 
 

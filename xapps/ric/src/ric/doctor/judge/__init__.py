@@ -1,0 +1,35 @@
+"""Facts in, findings out; no I/O, no clock."""
+
+from __future__ import annotations
+
+from ric.doctor.facts import Facts
+from ric.doctor.finding import Finding
+from ric.doctor.judge import clocks, control, forecasts, functions, here, metrics, nodes, reach
+from ric.doctor.judge import streams as streams_of
+
+__all__ = ["judge"]
+
+
+def judge(facts: Facts) -> list[Finding]:
+    """Findings in the order to mend them: what comes first explains what follows."""
+    findings = reach.of_gateway(facts.gateway)
+    skewed = clocks.skewed(facts.streams)
+    if facts.nodes is not None:
+        findings += nodes.judge(facts.nodes, facts.passed_over)
+        for node in facts.nodes.listed:
+            findings += functions.judge(node)
+        for definition in facts.definitions:
+            findings += functions.of_definition(definition)
+        findings += here.judge(facts.here_late_us)
+        findings += clocks.judge(facts.streams)
+        for stream in facts.streams:
+            findings += streams_of.judge(stream, skewed=stream.node_id in skewed)
+        for tried in facts.dry_runs:
+            findings += control.judge(tried)
+        for node in facts.nodes.listed:
+            findings += control.of_v0_alone(node)
+    if facts.forecasts is not None:
+        findings += forecasts.judge(facts.forecasts, facts.nodes, skewed)
+    for endpoint in facts.metrics:
+        findings += metrics.judge(endpoint)
+    return findings

@@ -1,0 +1,83 @@
+"""Findings for people and for machines."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from ric.doctor.facts import Facts
+from ric.doctor.finding import Finding, Level, exit_status
+
+_WIDTH: Final = 100
+
+
+def table(findings: Sequence[Finding]) -> str:
+    """A line for each finding; below, why and what to do about those that are not in order."""
+    rows = [("", "CHECK", "WHERE", "FOUND")]
+    rows += [(f.level.value, f.check, f.subject or "-", f.what) for f in findings]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    indent = " " * (sum(widths) + 2 * len(widths))
+    lines = []
+    for row in rows:
+        head = "".join(f"{cell:<{width}}  " for cell, width in zip(row, widths, strict=False))
+        lines.append(_wrapped(row[3], head, indent))
+    told = [f for f in findings if f.level is not Level.OK]
+    for finding in told:
+        where = f" ({finding.subject})" if finding.subject else ""
+        lines += [
+            "",
+            _wrapped(f"{finding.what}.", f"{finding.level.value}: {finding.check}{where}: "),
+        ]
+        if finding.why:
+            lines.append(_wrapped(finding.why, "  Why it matters: "))
+        if finding.remedy:
+            lines.append(_wrapped(finding.remedy, "  What to do: "))
+    lines += ["", summary(findings)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def summary(findings: Sequence[Finding]) -> str:
+    """One line."""
+    counts = {level: sum(f.level is level for f in findings) for level in Level}
+    return ", ".join(f"{count} {level.value}" for level, count in counts.items())
+
+
+def as_json(findings: Sequence[Finding], facts: Facts) -> dict[str, Any]:
+    """Findings, exit status, and the facts they rest on."""
+    return {
+        "status": exit_status(findings),
+        "findings": [plain(finding) for finding in findings],
+        "facts": plain(facts),
+    }
+
+
+def plain(value: Any) -> Any:
+    """Dataclasses, enumerations and bytes as what JSON has."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {
+            field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)
+        }
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, Mapping):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, tuple | list):
+        return [plain(one) for one in value]
+    return value
+
+
+def _wrapped(text: str, head: str, indent: str = "    ") -> str:
+    width = max(_WIDTH, len(indent) + 40)
+    return textwrap.fill(
+        text,
+        width,
+        initial_indent=head,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ).rstrip()
