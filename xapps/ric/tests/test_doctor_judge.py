@@ -366,6 +366,15 @@ def test_only_the_measurement_that_is_used_is_missed() -> None:
     assert finding.level is Level.NOTE
 
 
+def test_bearers_of_rlc_that_tc_does_not_name() -> None:
+    tc = stream(TC_V1_OID, 100, rows=Rows())
+    finding = only(replace(HEALTHY, streams=(stream(), tc)))
+    assert (finding.level, finding.subject) == (Level.FAIL, "gnb-1 tc_v1")
+    assert finding.what == "RLC reports 1 bearer, and TC none"
+    nobody = stream(rows=Rows())
+    assert only(replace(HEALTHY, streams=(nobody, tc))).what.endswith("no UE is attached")
+
+
 def test_old_reports_name_the_leg() -> None:
     """Delayed by half a minute on the way, by clocks that agree."""
     late = Spread(30e6, 30.1e6, 30.2e6, 30.3e6)
@@ -467,9 +476,15 @@ def test_a_busy_machine_says_so_first() -> None:
         ({"tried": Tried.REFUSED, "cause": "unknown_bearer"}, Level.FAIL, "(unknown_bearer)"),
         ({"tried": Tried.REFUSED, "cause": "stale_revision"}, Level.NOTE, "changed twice"),
         (
+            {"tried": Tried.REFUSED, "cause": "inconsistent", "element": "delta"},
+            Level.NOTE,
+            "only in part (inconsistent at delta)",
+        ),
+        ({"tried": Tried.REFUSED, "cause": "inconsistent"}, Level.FAIL, "is refused"),
+        (
             {"tried": Tried.REFUSED, "cause": "unknown_bearer", "bearer": ""},
             Level.NOTE,
-            "no bearer is there",
+            "it reports no bearer",
         ),
         (
             {"tried": Tried.REFUSED, "cause": "unknown_bearer", "bearer": "", "took_us": 300_000},
@@ -551,6 +566,36 @@ def test_what_grew_meanwhile_is_told_and_what_was_before_is_not() -> None:
     endpoint = Metrics("http://h/metrics", "", (rlc, mac), ((*rlc[:2], 9.0), mac))
     finding = only(replace(HEALTHY, metrics=(endpoint,)))
     assert finding.what == "2 indications missed by an xApp meanwhile (rlc, gateway)"
+
+
+def bridge(left: float, up: float = 1.0, spent: float = 0.0) -> Facts:
+    def samples(requests: float) -> tuple[Sample, ...]:
+        return (
+            ("sojourn_flexric_up", (), up),
+            ("sojourn_flexric_request_budget", (), 64_500.0),
+            ("sojourn_flexric_request_budget_left", (), left),
+            ("sojourn_flexric_requests_total", (("use", "control"),), requests),
+        )
+
+    endpoint = Metrics("http://h/metrics", "", samples(0), samples(spent), 6_000_000)
+    return replace(HEALTHY, metrics=(endpoint,))
+
+
+def test_the_bridges_request_budget() -> None:
+    plenty = judge(bridge(40_000))[-1]
+    assert plenty.level is Level.OK
+    assert "40000 of 64500 requests" in plenty.what
+    low = only(bridge(12_000, spent=60))
+    assert low.level is Level.WARN
+    assert "12000 of 64500 requests" in low.what
+    assert "for 0.3 h at the pace seen now" in low.what
+    assert only(bridge(3_000)).level is Level.FAIL
+
+
+def test_a_bridge_without_a_ric() -> None:
+    finding = only(bridge(64_000, up=0.0))
+    assert (finding.level, finding.check) == (Level.FAIL, "metrics")
+    assert "no session with the near-RT RIC" in finding.what
 
 
 # ------------------------------------------------------------------------- text

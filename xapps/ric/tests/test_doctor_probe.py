@@ -160,8 +160,20 @@ async def test_the_control_that_is_tried_changes_nothing(ric: FakeRic) -> None:
         "expected_revision": 4,
         "lease_ms": None,
         "dry_run": True,
-        "change": {"delta": [{"set_name": "transparent"}]},
+        "change": "safe",
     }
+
+
+async def test_a_pipeline_that_is_not_the_safe_one_keeps_name_and_lease(ric: FakeRic) -> None:
+    node = whole_node(ric)
+    node.sources.pop().cancel()
+    status = {**STATUS, "name": "fq_codel", "safe": False, "lease_left_ms": 700}
+    reporting(node, TC_V1_OID, tc.encode("indication", {"pipeline_status": [status]}))
+    await examined_fake(ric)
+    transaction = tc.decode("control", ric.controls[0].message)["transaction"]
+    assert transaction["dry_run"] is True
+    assert transaction["lease_ms"] == 700
+    assert transaction["change"] == {"delta": [{"set_name": "fq_codel"}]}
 
 
 async def test_only_so_many_nodes_are_listened_to(ric: FakeRic) -> None:

@@ -109,10 +109,10 @@ class Offsets:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What the records of RLC reports say about whoever fills them."""
+    """What the records of reports say about whoever fills them."""
 
     bearers: int = 0
-    """Most bearers (or UEs) of one report."""
+    """Most bearers (MAC: UEs) of one report."""
     repeated: int = 0
     """Reports that name a bearer twice."""
     backlogged: int = 0
@@ -255,6 +255,8 @@ class Metrics:
     error: str = ""
     before: tuple[Sample, ...] = ()
     after: tuple[Sample, ...] = ()
+    apart_us: int = 0
+    """Between the two readings."""
 
     def values(self, name: str) -> dict[str, float]:
         """The last values of a metric by their labels as text."""

@@ -24,6 +24,7 @@ def judge(facts: Facts) -> list[Finding]:
         findings += clocks.judge(facts.streams)
         for stream in facts.streams:
             findings += streams_of.judge(stream, skewed=stream.node_id in skewed)
+        findings += streams_of.between(facts.streams)
         for tried in facts.dry_runs:
             findings += control.judge(tried)
         for node in facts.nodes.listed:

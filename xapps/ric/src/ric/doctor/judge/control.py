@@ -119,9 +119,20 @@ def _refused(tried: DryRun, subject: str) -> Finding:
     detail = f": {tried.detail}" if tried.detail else ""
     told = f"{tried.cause}{place}{detail}"
     if not tried.bearer and tried.cause == "unknown_bearer":
-        what = f"answers in {duration(tried.took_us)}; no bearer is there to try more on"
+        what = f"answers in {duration(tried.took_us)}; it reports no bearer to try more on"
         return _slow(tried, subject, what) or Finding(
-            Level.NOTE, _CHECK, subject, what, "", "Attach a UE to see more."
+            Level.NOTE, _CHECK, subject, f"{what}{detail}", "", "Attach a UE to see more."
+        )
+    if tried.cause == "inconsistent" and tried.element.startswith("delta"):
+        return Finding(
+            Level.NOTE,
+            _CHECK,
+            subject,
+            f"answers in {duration(tried.took_us)}, but knows the pipeline in force only in part"
+            f" ({told})",
+            "",
+            "Nothing: a gateway that makes v1 of a v0 node does not know a pipeline that was there"
+            " before. tc-controller replaces it as a whole.",
         )
     if tried.cause == "stale_revision":
         return Finding(

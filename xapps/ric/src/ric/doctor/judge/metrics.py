@@ -1,4 +1,4 @@
-"""What metrics endpoints tell: losses, lateness, and FlexRIC's request budget."""
+"""What metrics endpoints tell: what was lost meanwhile, and how FlexRIC's bridge does."""
 
 from __future__ import annotations
 
@@ -6,8 +6,13 @@ from typing import Final
 
 from ric.doctor.facts import Metrics
 from ric.doctor.finding import Finding, Level, ok
+from ric.doctor.judge.units import duration
 
 _CHECK = "metrics"
+
+BUDGET_WARN: Final = 0.2
+BUDGET_FAIL: Final = 0.05
+"""Shares of the requests of a RIC's life; the bridge keeps 3 % back for itself."""
 
 _GROWTHS: Final[dict[str, tuple[Level, str, str, str]]] = {
     "sojourn_gateway_indications_dropped_total": (
@@ -34,6 +39,36 @@ _GROWTHS: Final[dict[str, tuple[Level, str, str, str]]] = {
         "They are lost to it.",
         "Use service models of one version.",
     ),
+    "sojourn_flexric_restarts_total": (
+        Level.WARN,
+        "restarts of FlexRIC's SDK meanwhile",
+        "Nodes go and come back for all xApps.",
+        "The bridge's log says why; look whether nearRT-RIC still runs.",
+    ),
+    "sojourn_flexric_reports_lost_total": (
+        Level.WARN,
+        "reports lost between FlexRIC and the bridge meanwhile",
+        "Percentiles over a window are taken of what is left.",
+        "Give the bridge a core of its own, or ask for RLC at 2 ms or 5 ms.",
+    ),
+    "sojourn_flexric_reports_bad_total": (
+        Level.WARN,
+        "reports that are not what the service model says meanwhile",
+        "They are lost to every xApp.",
+        "Build node, RIC and bridge from one FlexRIC.",
+    ),
+    "sojourn_flexric_indications_dropped_total": (
+        Level.WARN,
+        "indications dropped by the bridge for slow xApps meanwhile",
+        "Percentiles over a window are taken of what is left.",
+        "See which xApp's sojourn_e2_indications_missed_total grows, and give it CPU.",
+    ),
+    "sojourn_flexric_undone_total": (
+        Level.WARN,
+        "transactions that failed on the way and were taken back meanwhile",
+        "The bearer is as it was before.",
+        "The bridge's log names the step that the node refused.",
+    ),
     "sojourn_xapp_task_restarts_total": (
         Level.WARN,
         "tasks of an xApp failed and began anew meanwhile",
@@ -56,10 +91,61 @@ def judge(endpoint: Metrics) -> list[Finding]:
                 "Correct the address, or give the program an http.listen that can be reached.",
             )
         ]
-    findings = [*_growths(endpoint)]
+    findings = [*_bridge(endpoint), *_growths(endpoint)]
     if findings:
         return findings
-    return [ok(_CHECK, endpoint.url, f"{len(endpoint.after)} series, nothing lost meanwhile")]
+    left = ""
+    if budget := _budget(endpoint):
+        left = f"; {budget[0]:.0f} of {budget[1]:.0f} requests of the RIC's life are left"
+    what = f"{len(endpoint.after)} series, nothing lost meanwhile{left}"
+    return [ok(_CHECK, endpoint.url, what)]
+
+
+def _bridge(endpoint: Metrics) -> list[Finding]:
+    """Of FlexRIC's bridge, if this is its endpoint."""
+    findings = []
+    if 0.0 in endpoint.values("sojourn_flexric_up").values():
+        findings.append(
+            Finding(
+                Level.FAIL,
+                _CHECK,
+                endpoint.url,
+                "the bridge has no session with the near-RT RIC",
+                "There are no nodes until it has one.",
+                "Look whether nearRT-RIC runs at ric.address; FlexRIC ends with an assert on much"
+                " that it does not expect, so have something restart it.",
+            )
+        )
+    budget = _budget(endpoint)
+    if budget is not None and budget[0] < BUDGET_WARN * budget[1]:
+        left, total = budget
+        findings.append(
+            Finding(
+                Level.FAIL if left < BUDGET_FAIL * total else Level.WARN,
+                _CHECK,
+                endpoint.url,
+                f"{left:.0f} of {total:.0f} requests of the RIC's life are left"
+                f"{_lasting(endpoint, left)}",
+                "FlexRIC's RIC aborts when it has numbered about 64,500 requests; before that the"
+                " bridge refuses controls.",
+                "Restart nearRT-RIC at a quiet hour: nodes and xApps come back by themselves.",
+            )
+        )
+    return findings
+
+
+def _budget(endpoint: Metrics) -> tuple[float, float] | None:
+    """Requests left and in all."""
+    left = endpoint.values("sojourn_flexric_request_budget_left").get("")
+    total = endpoint.values("sojourn_flexric_request_budget").get("")
+    return None if left is None or total is None else (left, total)
+
+
+def _lasting(endpoint: Metrics, left: float) -> str:
+    spent = sum(endpoint.growth("sojourn_flexric_requests_total").values())
+    if spent <= 0 or endpoint.apart_us <= 0:
+        return ""
+    return f", for {duration(left / spent * endpoint.apart_us)} at the pace seen now"
 
 
 def _growths(endpoint: Metrics) -> list[Finding]:

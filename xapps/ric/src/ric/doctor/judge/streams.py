@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -105,6 +106,29 @@ def judge(stream: Stream, *, skewed: bool = False) -> list[Finding]:
     if any(f.level in (Level.WARN, Level.FAIL) for f in findings):
         return findings
     return [ok(_CHECK, _subject(stream), _summary(stream, skewed=skewed)), *findings]
+
+
+def between(streams: Sequence[Stream]) -> list[Finding]:
+    """What only two RAN functions of a node together tell."""
+    bearers = {
+        (stream.node_id, stream.oid): stream.rows.bearers
+        for stream in streams
+        if stream.rows is not None and stream.received > stream.undecodable
+    }
+    return [
+        Finding(
+            Level.FAIL,
+            _CHECK,
+            f"{node_id} tc_v1",
+            f"RLC reports {count} bearer{'s' if count > 1 else ''}, and TC none",
+            "tc-controller controls the bearers that TC names.",
+            "Behind FlexRIC a node has one pipeline for all it serves: with several bearers"
+            " tc.bearers of the bridge must say which it is of. Elsewhere look at the TC RAN"
+            " function's log.",
+        )
+        for (node_id, oid), count in bearers.items()
+        if oid == RLC_OID and count > 0 and bearers.get((node_id, TC_V1_OID)) == 0
+    ]
 
 
 def _subject(stream: Stream) -> str:
@@ -324,7 +348,7 @@ def _rows(stream: Stream) -> list[Finding]:
     if rows is None:
         return []
     findings = []
-    if rows.bearers == 0:
+    if rows.bearers == 0 and stream.oid == RLC_OID:
         findings.append(
             Finding(
                 Level.NOTE,

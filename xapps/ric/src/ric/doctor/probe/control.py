@@ -1,7 +1,8 @@
 """A control that changes nothing: an E2SM-TC v1 transaction in dry run (§7.2, rule 7).
 
-It sets the name that the pipeline has already, so that even a RAN function that overlooked
-`dry_run` would change a revision and nothing else, and expects the revision that was reported last.
+It asks for what is there already, the safe pipeline where that is in force and else the name that
+the pipeline has, at the revision that was reported last: even a RAN function that overlooked
+`dry_run` would change a revision and nothing else.
 """
 
 from __future__ import annotations
@@ -58,12 +59,15 @@ async def dry_run(
 
 
 def _transaction(status: dict[str, Any] | None) -> dict[str, Any]:
+    if status is None:
+        status = {"bearer": _NOBODY, "revision": None, "lease_left_ms": None, "safe": True}
     return {
-        "bearer": _NOBODY if status is None else status["bearer"],
-        "expected_revision": None if status is None else status["revision"],
-        "lease_ms": None if status is None else status["lease_left_ms"] or None,
+        "bearer": status["bearer"],
+        "expected_revision": status["revision"],
+        # Without it the pipeline would stay for ever, were this to take effect.
+        "lease_ms": status["lease_left_ms"] or None,
         "dry_run": True,
-        "change": {"delta": [{"set_name": "doctor" if status is None else status["name"]}]},
+        "change": "safe" if status["safe"] else {"delta": [{"set_name": status["name"]}]},
     }
 
 

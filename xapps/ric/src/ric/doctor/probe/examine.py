@@ -96,7 +96,7 @@ async def examine(
     link = GrpcLink(settings.gateway)
     late = _Lateness(clock)
     try:
-        readings = [await scrape(url, timeout_s) for url in urls]
+        readings = [(clock.now_us(), await scrape(url, timeout_s)) for url in urls]
         facts = Facts(await _reach(link, settings.gateway, clock))
         async with late:
             if facts.gateway.usable:
@@ -114,12 +114,14 @@ async def examine(
             )
             seen = await forecasts.listen(door, clock, patience.seconds)
             facts = replace(facts, forecasts=seen)
-        again = [await scrape(url, timeout_s) for url in urls]
+        again = [(clock.now_us(), await scrape(url, timeout_s)) for url in urls]
     finally:
         await link.close()
     metrics = tuple(
-        Metrics(url, error, before, after)
-        for url, (before, _), (after, error) in zip(urls, readings, again, strict=True)
+        Metrics(url, error, before, after, now_us - then_us)
+        for url, (then_us, (before, _)), (now_us, (after, error)) in zip(
+            urls, readings, again, strict=True
+        )
     )
     return replace(facts, metrics=metrics, here_late_us=late.spread())
 

@@ -112,6 +112,8 @@ class StreamRecord:
             self._timestamp(status["tstamp"], indication)
         elif oid == TC_V1_OID:
             self.status = _pipeline_status(indication.message)
+            self._has_rows = True
+            self._rows.add_pipelines(len(self.status))
 
     def _timestamp(self, tstamp_us: int, indication: Indication) -> None:
         off_us = tstamp_us - indication.collected_at_us

@@ -45,6 +45,10 @@ class RowRecord:
             self._steps_back += int(np.count_nonzero(back))
         self._last, self._last_keys = records, keys
 
+    def add_pipelines(self, count: int) -> None:
+        """One E2SM-TC v1 pipeline status."""
+        self._bearers = max(self._bearers, count)
+
     def facts(self) -> Rows:
         """What was added up."""
         return Rows(
