@@ -280,8 +280,13 @@ def test_another_revision_is_a_note() -> None:
     finding = only(with_nodes(replace(NODE, ran_functions=functions)))
     assert (finding.level, finding.what) == (
         Level.NOTE,
-        "rlc has revision 2; this was written for 1",
+        "rlc has revision 2; expected 1",
     )
+    functions = (RanFunction(2, KPM_OID, 2), *ALL[1:])
+    assert not troubles(with_nodes(replace(NODE, ran_functions=functions)))
+    functions = (RanFunction(2, KPM_OID, 3), *ALL[1:])
+    finding = only(with_nodes(replace(NODE, ran_functions=functions)))
+    assert finding.what == "kpm has revision 3; expected 1 or 2"
 
 
 def test_a_definition_that_does_not_decode() -> None:
@@ -360,6 +365,12 @@ def test_a_few_reports_less_are_no_slow_rate() -> None:
     assert not troubles(with_stream(KPM_OID, 1_000, received=2, distinct=2))
 
 
+def test_kpm_may_have_nothing_to_say() -> None:
+    finding = only(with_stream(KPM_OID, 100, received=20, distinct=20))
+    assert (finding.level, finding.what) == (Level.WARN, "7 a second of 10 asked for")
+    assert "no UE matches" in finding.why
+
+
 def test_only_the_measurement_that_is_used_is_missed() -> None:
     assert not troubles(with_stream(KPM_OID, 100, unsupported=("RRU.PrbTotUl",)))
     finding = only(with_stream(KPM_OID, 100, unsupported=("RRU.PrbTotDl",)))
@@ -386,7 +397,7 @@ def test_old_reports_name_the_leg() -> None:
     finding = only(facts)
     assert finding.level is Level.FAIL
     assert "old: age p50 30.10 s" in finding.what
-    assert "(30.10 s) from gateway to here" in finding.what
+    assert "from node to gateway 200 µs, from gateway to here 30.10 s" in finding.what
 
 
 def test_reports_that_may_be_old_or_of_another_clock_are_a_warning() -> None:

@@ -15,6 +15,8 @@ _CHECK = "functions"
 
 _FLEXRIC_IDS: Final = {2: KPM_OID, 142: MAC_OID, 143: RLC_OID, 146: TC_V0_OID}
 _REVISION: Final = 1
+_REVISIONS: Final = {KPM_OID: 2}
+"""Revisions that are usual, where not 1."""
 _KIND_LISTS: Final = ("classifiers", "queues", "schedulers", "pacers")
 
 
@@ -171,13 +173,14 @@ def _revisions(node: Node) -> list[Finding]:
             Level.NOTE,
             _CHECK,
             node.id,
-            f"{ran_function_name(f.oid)} has revision {f.revision}; this was written for"
-            f" {_REVISION}",
+            f"{ran_function_name(f.oid)} has revision {f.revision}; expected 1"
+            + (f" or {usual}" if usual != _REVISION else ""),
             "",
             "Nothing, while its reports decode below.",
         )
         for f in node.ran_functions
-        if ran_function_name(f.oid) != f.oid and f.revision != _REVISION
+        if ran_function_name(f.oid) != f.oid
+        and (usual := _REVISIONS.get(f.oid, _REVISION)) != f.revision != _REVISION
     ]
 
 

@@ -212,18 +212,18 @@ def _rate(stream: Stream) -> list[Finding]:
     if got >= RATE_WARN or made >= _expected(stream) - 2:
         return []
     level = _use(stream).without if got < RATE_FAIL else Level.WARN
-    return [
-        Finding(
-            level,
-            _CHECK,
-            _subject(stream),
-            f"{_reports_a_second(made, stream):.0f} a second of"
-            f" {1000 / stream.period_ms:.0f} asked for",
-            "A violation is confirmed by a few reports in a row, so it is seen later by as much.",
+    rate = _reports_a_second(made, stream)
+    what = f"{rate:.0f} a second of {1000 / stream.period_ms:.0f} asked for"
+    if stream.oid == KPM_OID:
+        why = "KPM agents send nothing for a period in which no UE matches."
+        remedy = "Attach UEs; with UEs there, look at the load of the node."
+    else:
+        why = "A violation is confirmed by a few reports in a row, so it is seen later by as much."
+        remedy = (
             "The node or the RIC cannot keep the period: look at their load; with several nodes,"
-            " ask for 2 ms or 5 ms.",
+            " ask for 2 ms or 5 ms."
         )
-    ]
+    return [Finding(level, _CHECK, _subject(stream), what, why, remedy)]
 
 
 def _lost(stream: Stream) -> list[Finding]:
@@ -304,27 +304,27 @@ def _age(stream: Stream) -> list[Finding]:
     sure_us = ages.p50 - ages.least
     if offsets is not None:
         sure_us = max(sure_us, ages.p50 + offsets.node_here.low)
-    leg = _leg(stream)
     return [
         Finding(
             Level.FAIL if min(sure_us, ages.p50) > OLD_FAIL_US else Level.WARN,
             _CHECK,
             _subject(stream),
-            f"old: age p50 {duration(ages.p50)}, p99 {duration(ages.p99)}, {leg}",
+            f"old: age p50 {duration(ages.p50)}, p99 {duration(ages.p99)}{_legs(stream)}",
             "The controller acts on what was; the queue has grown on since.",
-            "Look for a queue on that leg (a busy gateway, a slow reader, a RIC under load); if the"
-            " clocks are apart by this much, mend them first.",
+            "Look for a queue on the longer leg (a busy gateway, a slow reader, a RIC under load);"
+            " if the clocks are apart by this much, mend them first.",
         )
     ]
 
 
-def _leg(stream: Stream) -> str:
+def _legs(stream: Stream) -> str:
     to_gateway, to_here = stream.node_to_gateway_us, stream.gateway_to_here_us
     if to_gateway is None or to_here is None:
-        return "leg unknown"
-    if to_gateway.p50 >= to_here.p50:
-        return f"most of it ({duration(to_gateway.p50)}) from node to gateway"
-    return f"most of it ({duration(to_here.p50)}) from gateway to here"
+        return ""
+    return (
+        f" (p50 from node to gateway {duration(to_gateway.p50)}, from gateway to here"
+        f" {duration(to_here.p50)})"
+    )
 
 
 def _tstamp(stream: Stream) -> list[Finding]:
