@@ -8,7 +8,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from loop import loop_in, pipeline_status
+from pydantic import TypeAdapter
+from ric.doctor.judge.functions import TEMPLATES
+from ric.sm import RLC_OID
+from tc_controller.core.inventory import Flow
+from tc_controller.core.ladder import Rung
+from tc_controller.core.templates import compose
 
 RIC = Path(sys.executable).parent / "ric"
 
@@ -49,13 +56,13 @@ async def test_an_emulated_gnb_and_its_forecaster_are_examined(tmp_path: Path) -
     assert (tried["tried"], tried["bearer"]) == ("accepted", "rnti 17 drb 1")
     assert tried["revision"] == tried["expected_revision"]
     assert (after["revision"], after["name"]) == (before["revision"], before["name"])
-    streams = {stream["oid"]: stream for stream in shown["facts"]["streams"]}
-    assert len(streams) == 5
+    streams = {(s["oid"], s["style"]): s for s in shown["facts"]["streams"]}
+    assert len(streams) == 6
     for stream in streams.values():
         assert stream["received"] > 3
         assert (stream["ended"], stream["undecodable"], stream["disordered"]) == ("", 0, 0)
         assert stream["tstamp_off_us"] == 0
-    rows = streams["0.0.0.0.0.0.0.0.1.143.0"]["rows"]
+    rows = streams[RLC_OID, ""]["rows"]
     assert rows["steps_back"] == 0
     assert rows["delays"] > 0
     assert all(endpoint["error"] == "" for endpoint in shown["facts"]["metrics"])
@@ -71,3 +78,42 @@ async def test_a_gnb_that_is_gone_is_a_failure(tmp_path: Path) -> None:
     assert status == 2
     (finding,) = shown["findings"]
     assert "nobody listens there" in finding["what"]
+
+
+GREEDY = {
+    "flow": {
+        "source": "10.0.0.1",
+        "destination": "10.0.0.2",
+        "source_port": 5201,
+        "destination_port": 40_000,
+        "protocol": 6,
+    },
+    "qfi": None,
+    "dscp": 0,
+    "ecn": "not-ect",
+    "rate_kbps": 40_000,
+    "mean_packet_bytes": 1_500,
+    "backlog_bytes": 1_000_000,
+    "queue": 0,
+}
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_what_the_doctor_knows_of_a_template_is_what_the_controller_composes(
+    template: str,
+) -> None:
+    given = {"greedy_rate_kbps": 1_000} if template == "flow_slicing" else {}
+    rung: Rung = TypeAdapter(Rung).validate_python({"template": template, **given})
+    pipeline = compose(rung, [Flow.from_ie(GREEDY)])
+    kinds, queues = TEMPLATES[template]
+    composed = (
+        *(kind_of(pipeline["classifier"]), kind_of(pipeline["queues"][-1]["discipline"])),
+        *(kind_of(pipeline["scheduler"]), kind_of(pipeline["pacer"])),
+    )
+    assert composed == kinds
+    assert sum(each["count"] for each in pipeline["queues"]) == queues
+
+
+def kind_of(element: Any) -> str:
+    """The alternative of a CHOICE."""
+    return element if isinstance(element, str) else str(next(iter(element)))

@@ -40,10 +40,10 @@ ALL = (
 NODE = Node("gnb-1", NodeType.GNB, 1, 1, 0xE00, ALL)
 SYNCHRONOUS = Offsets(Interval(-300, 1_500), Interval(-100, 1_600))
 KINDS = {
-    "classifiers": ["round_robin"],
-    "queues": ["fifo"],
-    "schedulers": ["round_robin"],
-    "pacers": ["none"],
+    "classifiers": ["round_robin", "stochastic_hash", "osi", "l4s_ecn"],
+    "queues": ["fifo", "codel"],
+    "schedulers": ["round_robin", "deficit_round_robin"],
+    "pacers": ["none", "bdp5g"],
 }
 
 
@@ -301,6 +301,29 @@ def test_a_definition_without_a_stage(missing: str) -> None:
     assert f"declares no {missing}" in only(facts).what
 
 
+def test_what_a_v0_node_can_hold_of_the_templates() -> None:
+    declared = {**KINDS, "schedulers": ["round_robin", "strict_priority"], "max_queues": 64}
+    facts = replace(HEALTHY, definitions=(Definition("gnb-1", capabilities=declared),))
+    finding = only(facts)
+    assert finding.level is Level.NOTE
+    assert "bdp_only, flow_slicing fit (fq_codel: no deficit_round_robin;" in finding.what
+
+
+def test_too_few_queues_for_a_template() -> None:
+    facts = replace(
+        HEALTHY, definitions=(Definition("gnb-1", capabilities={**KINDS, "max_queues": 64}),)
+    )
+    assert "fq_codel: 1024 queues, 64 may be" in only(facts).what
+
+
+def test_a_definition_no_template_fits() -> None:
+    declared = {**KINDS, "pacers": ["none"]}
+    facts = replace(HEALTHY, definitions=(Definition("gnb-1", capabilities=declared),))
+    finding = only(facts)
+    assert finding.level is Level.WARN
+    assert "default parameters none fit (bdp_only: no bdp5g;" in finding.what
+
+
 # ------------------------------------------------------------------ indications
 
 
@@ -326,6 +349,8 @@ def with_stream(oid: str = RLC_OID, period_ms: int = 1, **changed: Any) -> Facts
         ({"received": 2_999, "missed": 1, "distinct": 2_999}, Level.NOTE, "1 of 3000 lost"),
         ({"received": 2_900, "dropped": 100, "missed": 100}, Level.WARN, "for want of a reader"),
         ({"disordered": 4}, Level.WARN, "did not grow"),
+        ({"late": 4}, Level.NOTE, "4 of 3000 came after one that was collected later"),
+        ({"late": 400}, Level.WARN, "400 of 3000 came after"),
         ({"collected_span_us": 1_500_000}, Level.WARN, "passes at 0.50 of ours"),
         ({"longest_gap_us": 400_000}, Level.WARN, "silent for 400.0 ms"),
         ({"tstamp_off_us": -3_600_000_000}, Level.WARN, "1.0 h off"),
@@ -363,6 +388,15 @@ def test_a_few_reports_less_are_no_slow_rate() -> None:
     """A window need not begin and end with a report."""
     assert not troubles(with_stream(KPM_OID, 100, received=29, distinct=29))
     assert not troubles(with_stream(KPM_OID, 1_000, received=2, distinct=2))
+
+
+def test_a_node_that_does_not_tell_its_flows() -> None:
+    finding = only(
+        with_stream(TC_V1_OID, 100, style="flow_inventory", ended="refused", detail="v0")
+    )
+    assert (finding.level, finding.subject) == (Level.WARN, "gnb-1 tc_v1 flow_inventory")
+    assert "refused (v0)" in finding.what
+    assert "rungs need none" in finding.remedy
 
 
 def test_kpm_may_have_nothing_to_say() -> None:

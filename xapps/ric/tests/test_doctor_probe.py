@@ -25,7 +25,7 @@ from ric.doctor.probe import DoctorSettings, Patience, examine
 from ric.doctor.probe.examine import ForecasterSettings
 from ric.doctor.probe.node import Periods
 from ric.doctor.probe.port import knock
-from ric.e2 import ControlAnswer, KpmReport
+from ric.e2 import ControlAnswer, KpmReport, SubscriptionRequest
 from ric.errors import NodeGone
 from ric.health import HealthServer, Readiness
 from ric.metrics import GatewayMetrics
@@ -62,6 +62,11 @@ STATUS = {
     "dropped_packets": 0,
 }
 STATUS_MESSAGE = {"pipeline_status": [STATUS]}
+INVENTORY_MESSAGE = {
+    "flow_inventory": [
+        {"bearer": STATUS["bearer"], "active_flows": 0, "window_ms": 100, "flows": []}
+    ]
+}
 
 
 def accepting(revision: int = 4) -> Callable[[bytes, bytes], ControlAnswer]:
@@ -73,17 +78,24 @@ def reporting(
     node: FakeNode,
     oid: str,
     message: bytes,
+    *,
     every_ms: int = 10,
     collected_at: Callable[[int], int] | None = None,
+    style: str = "",
 ) -> None:
     """Report until the node is gone; `collected_at` makes the time of collection of our own."""
+
+    def wanted(request: SubscriptionRequest) -> bool:
+        if not style:
+            return True
+        return bool(tc.decode("action-definition", request.actions[0])["style"] == style)
 
     async def source() -> None:
         while True:
             now_us = SystemClock().now_us()
             at_us = now_us if collected_at is None else collected_at(now_us)
             kpm = KpmReport(every_ms) if oid == KPM_OID else None
-            node.report(oid, message, kpm=kpm, collected_at_us=at_us)
+            node.report(oid, message, kpm=kpm, collected_at_us=at_us, to=wanted)
             await asyncio.sleep(every_ms / 1000)
 
     node.sources.append(asyncio.get_running_loop().create_task(source()))
@@ -95,7 +107,9 @@ def whole_node(ric: FakeRic, name: str = "gnb-1") -> FakeNode:
     reporting(node, RLC_OID, rlc.encode(rlc.zeros(1), SystemClock().now_us()))
     reporting(node, MAC_OID, mac.encode(mac.zeros(1), SystemClock().now_us()))
     reporting(node, KPM_OID, b"")
-    reporting(node, TC_V1_OID, tc.encode("indication", STATUS_MESSAGE))
+    for message in (INVENTORY_MESSAGE, STATUS_MESSAGE):
+        (style,) = message
+        reporting(node, TC_V1_OID, tc.encode("indication", message), style=style)
     node.on_control(TC_V1_OID, accepting())
     return node
 
@@ -142,8 +156,8 @@ async def test_a_gateway_in_order_is_read_whole(ric: FakeRic) -> None:
     whole_node(ric)
     facts, findings = await examined_fake(ric)
     assert facts.gateway.usable
-    assert [stream.received > 3 for stream in facts.streams] == [True] * 4
-    assert [stream.undecodable for stream in facts.streams] == [0] * 4
+    assert [stream.received > 3 for stream in facts.streams] == [True] * 5
+    assert [stream.undecodable for stream in facts.streams] == [0] * 5
     (tried,) = facts.dry_runs
     assert (tried.tried, tried.bearer, tried.revision) == (Tried.ACCEPTED, "rnti 17 drb 1", 4)
     for check in ("gateway", "nodes", "functions", "control"):
@@ -168,7 +182,8 @@ async def test_a_pipeline_that_is_not_the_safe_one_keeps_name_and_lease(ric: Fak
     node = whole_node(ric)
     node.sources.pop().cancel()
     status = {**STATUS, "name": "fq_codel", "safe": False, "lease_left_ms": 700}
-    reporting(node, TC_V1_OID, tc.encode("indication", {"pipeline_status": [status]}))
+    message = tc.encode("indication", {"pipeline_status": [status]})
+    reporting(node, TC_V1_OID, message, style="pipeline_status")
     await examined_fake(ric)
     transaction = tc.decode("control", ric.controls[0].message)["transaction"]
     assert transaction["dry_run"] is True
@@ -250,9 +265,8 @@ async def test_garbage_bytes(ric: FakeRic) -> None:
         reporting(node, oid, b"\xde\xad\xbe\xef" * 5)
     node.on_control(TC_V1_OID, lambda header, message: ControlAnswer(True, b"\xff" * 7))
     _, findings = await examined_fake(ric)
-    for name in ("rlc", "mac", "tc_v1"):
-        (what,) = found(findings, "indications", name)
-        assert "100 % do not decode" in what
+    for name in ("rlc", "mac", "tc_v1", "tc_v1 flow_inventory"):
+        assert "100 % do not decode" in found(findings, "indications", name)[0]
     assert found(findings, "control")[0].startswith("fail: a dry run was answered with bytes")
     assert found(findings, "definition")[0].startswith("warn: the RAN function definition does not")
 

@@ -21,7 +21,7 @@ def indication(sequence: int, at_us: int, message: bytes = b"", **more: Any) -> 
 
 
 def recorded(oid: str, *indications: Indication) -> StreamRecord:
-    record = StreamRecord("n", oid, 1, T0)
+    record = StreamRecord("n", oid, 1, T0, "pipeline_status" if oid == TC_V1_OID else "")
     for one in indications:
         record.add(one, one.received_at_us + 50)
     return record
@@ -53,6 +53,13 @@ def test_counts_gaps_and_ages() -> None:
     assert seen.node_to_gateway_us == Spread(100, 100, 100, 100)
     assert seen.gateway_to_here_us == Spread(50, 50, 50, 50)
     assert seen.tstamp_off_us == -5_000
+
+
+def test_reports_that_overtook_one_another() -> None:
+    seen = recorded(
+        RLC_OID, *(indication(n, T0 + at, report()) for n, at in enumerate((1, 3, 2, 2, 4)))
+    ).facts(T0 + 10)
+    assert (seen.late, seen.disordered, seen.distinct) == (2, 0, 4)
 
 
 def test_nothing_came() -> None:

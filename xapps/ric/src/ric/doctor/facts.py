@@ -8,8 +8,15 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from ric.e2 import Node
+
+KPM_MEASUREMENT: Final = "RRU.PrbTotDl"
+"""The one KPM measurement that an xApp of this suite asks for."""
+STATUS: Final = "pipeline_status"
+INVENTORY: Final = "flow_inventory"
+"""Report styles of E2SM-TC v1 that are looked at."""
 
 
 class Door(enum.Enum):
@@ -134,6 +141,8 @@ class Stream:
     period_ms: int
     window_us: int
     """How long it was listened to."""
+    style: str = ""
+    """Report style, where the RAN function has several."""
     ended: str = ""
     """Why it ended before: "refused", "unknown", "gone", "unavailable", "protocol"."""
     detail: str = ""
@@ -144,6 +153,8 @@ class Stream:
     """What the gateway says it dropped for want of a reader."""
     disordered: int = 0
     """Indications whose sequence did not grow."""
+    late: int = 0
+    """Indications of an earlier time of collection than one that came before."""
     undecodable: int = 0
     first_error: str = ""
     first_after_us: int = 0

@@ -79,8 +79,10 @@ class FakeNode:
         header: bytes = b"",
         kpm: KpmReport | None = None,
         collected_at_us: int | None = None,
+        to: Callable[[SubscriptionRequest], bool] = lambda _: True,
     ) -> int:
-        """Send one indication to each subscription of `oid`; returns to how many."""
+        """Send one indication to each subscription of `oid` that `to` holds for; returns to how
+        many."""
         function = self.node.ran_function(oid)
         if function is None:
             raise RanFunctionUnknown(self.node.id, oid)
@@ -88,7 +90,7 @@ class FakeNode:
         reached = 0
         for subscription in self.ric.subscriptions:
             request = subscription.request
-            if (request.node_id, request.oid) != (self.node.id, oid):
+            if (request.node_id, request.oid) != (self.node.id, oid) or not to(request):
                 continue
             subscription.sequence += 1
             reached += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Final
 
 from ric.doctor.facts import Definition
@@ -18,6 +19,15 @@ _REVISION: Final = 1
 _REVISIONS: Final = {KPM_OID: 2}
 """Revisions that are usual, where not 1."""
 _KIND_LISTS: Final = ("classifiers", "queues", "schedulers", "pacers")
+
+TEMPLATES: Final[dict[str, tuple[tuple[str, str, str, str], int]]] = {
+    "bdp_only": (("round_robin", "fifo", "round_robin", "bdp5g"), 1),
+    "fq_codel": (("stochastic_hash", "codel", "deficit_round_robin", "bdp5g"), 1024),
+    "segregate_greedy": (("osi", "codel", "deficit_round_robin", "bdp5g"), 2),
+    "flow_slicing": (("osi", "fifo", "round_robin", "bdp5g"), 2),
+    "l4s": (("osi", "codel", "deficit_round_robin", "bdp5g"), 1024),
+}
+"""Kinds by stage and number of queues of each template of tc-controller, by default."""
 
 
 def judge(node: Node) -> list[Finding]:
@@ -213,9 +223,42 @@ def of_definition(definition: Definition) -> list[Finding]:
                 "Have the RAN function declare its capabilities (E2SM-TC §4.2).",
             )
         ]
-    return [ok("definition", subject, f"declares {shown}")]
+    return [ok("definition", subject, f"declares {shown}"), *_templates(subject, capabilities)]
 
 
-def _kinds(capabilities: object, kinds: str) -> list[object]:
-    found = capabilities.get(kinds) if hasattr(capabilities, "get") else None
+def _templates(subject: str, capabilities: Mapping[str, object]) -> list[Finding]:
+    """Which of tc-controller's templates fit what is declared."""
+    lacking = {name: lack for name in TEMPLATES if (lack := _lack(capabilities, name))}
+    if not lacking:
+        return []
+    fitting = [name for name in TEMPLATES if name not in lacking]
+    told = "; ".join(f"{name}: {lack}" for name, lack in lacking.items())
+    return [
+        Finding(
+            Level.NOTE if fitting else Level.WARN,
+            "definition",
+            subject,
+            f"of tc-controller's templates with default parameters {names(fitting) or 'none'}"
+            f" fit{'s' if len(fitting) == 1 else ''} ({told})",
+            "tc-controller passes over a rung that the RAN function cannot hold.",
+            "Where the policy's ladder has none that fits, give its rungs fewer queues or another"
+            " scheduler, and ask `tc-controller check`.",
+        )
+    ]
+
+
+def _lack(capabilities: Mapping[str, object], template: str) -> str:
+    """The first thing a template needs that is not declared; "" when nothing is missing."""
+    kinds, queues = TEMPLATES[template]
+    for stage, kind in zip(_KIND_LISTS, kinds, strict=True):
+        if kind not in _kinds(capabilities, stage):
+            return f"no {kind}"
+    most = capabilities.get("max_queues")
+    if isinstance(most, int) and queues > most:
+        return f"{queues} queues, {most} may be"
+    return ""
+
+
+def _kinds(capabilities: Mapping[str, object], kinds: str) -> list[object]:
+    found = capabilities.get(kinds)
     return found if isinstance(found, list) else []

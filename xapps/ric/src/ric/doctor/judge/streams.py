@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ric.doctor.facts import Stream
+from ric.doctor.facts import INVENTORY, KPM_MEASUREMENT, Stream
 from ric.doctor.finding import Finding, Level, ok
 from ric.doctor.judge.units import duration, share
 from ric.sm import KPM_OID, MAC_OID, RLC_OID, TC_V0_OID, TC_V1_OID, ran_function_name
@@ -17,6 +17,7 @@ RATE_WARN: Final = 0.9
 RATE_FAIL: Final = 0.5
 """Of the rate asked for."""
 LOSS_WARN: Final = 0.01
+LATE_WARN: Final = 0.05
 PACE_OFF: Final = 0.1
 """Of real time."""
 PACE_LEAST_US: Final = 500_000
@@ -30,8 +31,6 @@ STALL_LEAST_US: Final = 250_000
 TSTAMP_OFF_US: Final = 1_000
 STEPS_BACK: Final = 0.05
 BACKLOG_LEAST: Final = 20
-NEEDED_MEASUREMENT: Final = "RRU.PrbTotDl"
-"""The one KPM measurement that an xApp of this suite uses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +52,12 @@ _USES: Final[dict[str, _Use]] = {
         Level.WARN, "tc-controller judges utilisation by MAC reports, or by bytes without them."
     ),
     TC_V1_OID: _Use(Level.FAIL, "tc-controller cannot verify what it did and holds on to nothing."),
+    INVENTORY: _Use(
+        Level.WARN,
+        "tc-controller does not know flows: rungs with a condition on them, segregate_greedy,"
+        " flow_slicing and l4s are never taken, and so nothing of the default policy's ladder that"
+        " helps a flow beside a greedy one but fq_codel.",
+    ),
     TC_V0_OID: _Use(Level.NOTE, "The xApps use v1; v0 is what some gateways make it from."),
 }
 
@@ -96,6 +101,7 @@ def judge(stream: Stream, *, skewed: bool = False) -> list[Finding]:
         *_rate(stream),
         *_lost(stream),
         *_disordered(stream),
+        *_late(stream),
         *_pace(stream),
         *_stall(stream),
         *([] if skewed else _age(stream)),
@@ -132,11 +138,15 @@ def between(streams: Sequence[Stream]) -> list[Finding]:
 
 
 def _subject(stream: Stream) -> str:
-    return f"{stream.node_id} {ran_function_name(stream.oid)}"
+    style = f" {stream.style}" if stream.style == INVENTORY else ""
+    return f"{stream.node_id} {ran_function_name(stream.oid)}{style}"
 
 
 def _use(stream: Stream) -> _Use:
-    return _USES.get(stream.oid, _Use(Level.NOTE, "No xApp of this suite uses it."))
+    return _USES.get(
+        INVENTORY if stream.style == INVENTORY else stream.oid,
+        _Use(Level.NOTE, "No xApp of this suite uses it."),
+    )
 
 
 def _summary(stream: Stream, *, skewed: bool) -> str:
@@ -159,6 +169,8 @@ def _expected(stream: Stream) -> float:
 def _ended(stream: Stream) -> Finding:
     use = _use(stream)
     what, remedy = _ENDINGS[stream.ended]
+    if stream.style == INVENTORY and stream.ended == "refused":
+        remedy = "E2SM-TC v0 has no flow inventory: give such nodes a policy whose rungs need none."
     detail = f" ({stream.detail})" if stream.detail else ""
     return Finding(use.without, _CHECK, _subject(stream), f"{what}{detail}", use.why, remedy)
 
@@ -257,6 +269,25 @@ def _disordered(stream: Stream) -> list[Finding]:
             f"{stream.disordered} with a sequence number that did not grow",
             "xApps tell losses by the sequence; repeated or reordered reports are read as new.",
             "The gateway breaks its interface: use gateway and xApps of one version.",
+        )
+    ]
+
+
+def _late(stream: Stream) -> list[Finding]:
+    if not stream.late:
+        return []
+    many = stream.late / stream.received > LATE_WARN
+    return [
+        Finding(
+            Level.WARN if many else Level.NOTE,
+            _CHECK,
+            _subject(stream),
+            f"{stream.late} of {stream.received} came after one that was collected later",
+            "xApps pass over what is late." if many else "",
+            "Two threads of FlexRIC's RIC overtake one another under load; look at the load of its"
+            " machine."
+            if many
+            else "Nothing: xApps go by the time of collection.",
         )
     ]
 
@@ -397,14 +428,14 @@ def _rows(stream: Stream) -> list[Finding]:
 
 
 def _unsupported(stream: Stream) -> list[Finding]:
-    if NEEDED_MEASUREMENT not in stream.unsupported:
+    if KPM_MEASUREMENT not in stream.unsupported:
         return []
     return [
         Finding(
             Level.NOTE,
             _CHECK,
             _subject(stream),
-            f"the node does not measure {NEEDED_MEASUREMENT}",
+            f"the node does not measure {KPM_MEASUREMENT}",
             "",
             "Nothing, with MAC reports there: tc-controller takes the use of the radio from them.",
         )

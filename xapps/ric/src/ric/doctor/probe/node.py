@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ric.clock import Clock
-from ric.doctor.facts import Definition, DryRun, Stream
+from ric.doctor.facts import INVENTORY, KPM_MEASUREMENT, STATUS, Definition, DryRun, Stream
 from ric.doctor.probe.control import dry_run
 from ric.doctor.probe.record import StreamRecord
 from ric.e2 import Node, SubscriptionRequest
@@ -23,7 +23,7 @@ from ric.errors import (
     SubscriptionRefused,
 )
 from ric.gateway.link import GatewayLink
-from ric.sm import KPM_OID, MAC_OID, RLC_OID, TC_V0_OID, TC_V1_OID, kpm, tc
+from ric.sm import KPM_OID, MAC_OID, RLC_OID, TC_V0_OID, TC_V1_OID, tc
 from ric.sm.plain import event_trigger
 
 _QUEUE_DEPTH: Final = 1024
@@ -79,7 +79,7 @@ class NodeProbe:
     async def listen(self, seconds: float) -> NodeFacts:
         """All subscriptions are closed when this returns."""
         facts = NodeFacts()
-        wanted = [self._request(oid) for oid in self._oids()]
+        wanted = [self._request(oid, style) for oid, style in self._reports()]
         async with asyncio.TaskGroup() as tasks:
             streams = [tasks.create_task(self._stream(*one, seconds)) for one in wanted]
             if self._node.ran_function(TC_V1_OID) is not None:
@@ -89,30 +89,33 @@ class NodeProbe:
         facts.streams.extend(stream.result() for stream in streams)
         return facts
 
-    def _oids(self) -> list[str]:
-        known = [RLC_OID, MAC_OID, KPM_OID]
+    def _reports(self) -> list[tuple[str, str]]:
+        """OID and style of what is subscribed to."""
+        known = [(RLC_OID, ""), (MAC_OID, ""), (KPM_OID, "")]
         if tc.available():
-            known += [TC_V0_OID, TC_V1_OID]
-        return [oid for oid in known if self._node.ran_function(oid) is not None]
+            known += [(TC_V0_OID, ""), (TC_V1_OID, STATUS), (TC_V1_OID, INVENTORY)]
+        return [one for one in known if self._node.ran_function(one[0]) is not None]
 
-    def _request(self, oid: str) -> tuple[SubscriptionRequest, int]:
+    def _request(self, oid: str, style: str) -> tuple[SubscriptionRequest, int, str]:
         p = self._periods
         period_ms = {RLC_OID: p.rlc_ms, MAC_OID: p.mac_ms, KPM_OID: p.kpm_ms}.get(oid, p.tc_ms)
         if oid == TC_V1_OID:
-            action = {"style": "pipeline_status", "bearers": [], "top_flows": 1}
+            action = {"style": style, "bearers": [], "top_flows": 1}
             trigger = tc.encode("event-trigger", {"periodic": {"period_ms": period_ms}})
             actions: tuple[bytes, ...] = (tc.encode("action-definition", action),)
         else:
             trigger, actions = event_trigger(period_ms), ()
-        measurements = tuple(kpm.MEASUREMENTS) if oid == KPM_OID else ()
+        measurements = (KPM_MEASUREMENT,) if oid == KPM_OID else ()
         request = SubscriptionRequest(
             self._node.id, oid, trigger, actions, measurements, _QUEUE_DEPTH
         )
-        return request, period_ms
+        return request, period_ms, style
 
-    async def _stream(self, request: SubscriptionRequest, period_ms: int, seconds: float) -> Stream:
+    async def _stream(
+        self, request: SubscriptionRequest, period_ms: int, style: str, seconds: float
+    ) -> Stream:
         now_us = self._clock.now_us
-        record = StreamRecord(request.node_id, request.oid, period_ms, now_us())
+        record = StreamRecord(request.node_id, request.oid, period_ms, now_us(), style)
         ended = detail = ""
         try:
             async with (

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any, Final
 
-from ric.doctor.facts import Interval, Offsets, Spread, Stream
+from ric.doctor.facts import STATUS, Interval, Offsets, Spread, Stream
 from ric.doctor.probe.rows import RowRecord
 from ric.e2 import Indication
 from ric.errors import ServiceModelError
@@ -19,8 +20,10 @@ may have been under way to another subscriber."""
 class StreamRecord:
     """Takes indications in the order they come; pure, `now_us` is our wall clock."""
 
-    def __init__(self, node_id: str, oid: str, period_ms: int, sent_at_us: int) -> None:
-        self._stream = Stream(node_id, oid, period_ms, 0)
+    def __init__(
+        self, node_id: str, oid: str, period_ms: int, sent_at_us: int, style: str = ""
+    ) -> None:
+        self._stream = Stream(node_id, oid, period_ms, 0, style)
         self._sent_at_us = sent_at_us
         self._times: list[tuple[int, int, int]] = []
         self._sequence: int | None = None
@@ -79,6 +82,7 @@ class StreamRecord:
             collected_span_us=collected[-1] - collected[0],
             handled_span_us=handled[-1] - handled[0],
             distinct=len(set(collected)),
+            late=sum(a < b for a, b in zip(collected, accumulate(collected, max), strict=True)),
             offsets=offsets(times, self._sent_at_us),
         )
 
@@ -111,9 +115,11 @@ class StreamRecord:
             status = tc.decode("indication", indication.message, "v0")
             self._timestamp(status["tstamp"], indication)
         elif oid == TC_V1_OID:
-            self.status = _pipeline_status(indication.message)
-            self._has_rows = True
-            self._rows.add_pipelines(len(self.status))
+            content = _content(indication.message, self._stream.style)
+            if self._stream.style == STATUS:
+                self.status = content
+                self._has_rows = True
+                self._rows.add_pipelines(len(content))
 
     def _timestamp(self, tstamp_us: int, indication: Indication) -> None:
         off_us = tstamp_us - indication.collected_at_us
@@ -121,13 +127,13 @@ class StreamRecord:
             self._tstamp_off_us = off_us
 
 
-def _pipeline_status(message: bytes) -> list[dict[str, Any]]:
+def _content(message: bytes, style: str) -> list[dict[str, Any]]:
     decoded = tc.decode("indication", message)
-    if "pipeline_status" not in decoded:
-        style = next(iter(decoded), "nothing")
-        raise ServiceModelError("tc", "indication", style, "the style asked for, pipeline_status")
-    status: list[dict[str, Any]] = decoded["pipeline_status"]
-    return status
+    if style not in decoded:
+        found = next(iter(decoded), "nothing")
+        raise ServiceModelError("tc", "indication", found, f"the style asked for, {style}")
+    content: list[dict[str, Any]] = decoded[style]
+    return content
 
 
 def offsets(times: list[tuple[int, int, int]], sent_at_us: int) -> Offsets | None:
