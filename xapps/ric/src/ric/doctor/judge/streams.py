@@ -55,8 +55,7 @@ _USES: Final[dict[str, _Use]] = {
     INVENTORY: _Use(
         Level.WARN,
         "tc-controller does not know flows: rungs with a condition on them, segregate_greedy,"
-        " flow_slicing and l4s are never taken, and so nothing of the default policy's ladder that"
-        " helps a flow beside a greedy one but fq_codel.",
+        " flow_slicing and l4s are never taken.",
     ),
     TC_V0_OID: _Use(Level.NOTE, "The xApps use v1; v0 is what some gateways make it from."),
 }
@@ -170,7 +169,10 @@ def _ended(stream: Stream) -> Finding:
     use = _use(stream)
     what, remedy = _ENDINGS[stream.ended]
     if stream.style == INVENTORY and stream.ended == "refused":
-        remedy = "E2SM-TC v0 has no flow inventory: give such nodes a policy whose rungs need none."
+        remedy = (
+            "E2SM-TC v0 has no flow inventory: give such nodes a policy whose rungs need none, as"
+            " policies/flexric.yaml of tc-controller."
+        )
     detail = f" ({stream.detail})" if stream.detail else ""
     return Finding(use.without, _CHECK, _subject(stream), f"{what}{detail}", use.why, remedy)
 

@@ -131,7 +131,9 @@ class NodeProbe:
         except TimeoutError:
             pass
         except GatewayError as error:
-            ended, detail = _ENDINGS.get(type(error), "unavailable"), str(error)
+            ended = _ENDINGS.get(type(error), "unavailable")
+            # What the gateway said; node and RAN function are told beside it.
+            detail = str(getattr(error, "detail", error))
         return record.facts(now_us(), ended, detail)
 
     async def _try(self, wait_s: float) -> DryRun:
