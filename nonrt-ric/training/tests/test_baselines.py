@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from made_corpus import Series, corpus, layout, series, waves
 from numpy.typing import NDArray
+from rlc_model import FEATURES, MinMaxScaler
 from rlc_train import backtest, pipeline
-from rlc_train.baselines import BASELINES, Forecaster
+from rlc_train.baselines import BASELINES, Forecaster, summary
 from rlc_train.baselines.boosting import LightGbm
 from rlc_train.baselines.forest import RandomForest
 from rlc_train.baselines.linear import LinearQuantile
@@ -109,6 +110,24 @@ def test_adaptive_persistence_learns_the_spread_of_each_bearer() -> None:
         covered = backtest.run(forecaster, chosen, AXES).calibration(AXES.levels)
         shares.append(covered.interval()[1][0])
     np.testing.assert_allclose(shares, 0.8, atol=0.06)
+
+
+def test_a_summary_is_the_recurrence_that_the_export_carries() -> None:
+    rng = np.random.default_rng(5)
+    features = rng.random((700, len(FEATURES)), np.float32)
+    scaler = MinMaxScaler.of([0.0] * len(FEATURES), [1.0] * len(FEATURES))
+    rows = np.array([0, 5, 127, 128, 300, 699], np.intp)
+    found = summary.summarise(features, scaler, rows)
+    weights = np.array(summary.WEIGHTS)[:, None]
+    means, deviation = np.zeros((len(weights), len(FEATURES))), np.zeros(len(FEATURES))
+    for row, sample in enumerate(features):
+        means += weights * (sample - means)
+        off = np.abs(sample - means[summary.DEVIATION_MEAN])
+        deviation += summary.DEVIATION_WEIGHT * (off - deviation)
+        if row in rows:
+            expected = np.concatenate([sample, means.ravel(), deviation])
+            np.testing.assert_allclose(found[rows.tolist().index(row)], expected, atol=1e-6)
+    assert summary.summarise(features, scaler, rows[:0]).shape == (0, summary.SIZE)
 
 
 def test_linear_quantiles_are_those_of_the_noise() -> None:
