@@ -25,6 +25,7 @@ from ric.doctor.probe import DoctorSettings, Patience, examine
 from ric.doctor.probe.examine import ForecasterSettings
 from ric.doctor.probe.node import Periods
 from ric.doctor.probe.port import knock
+from ric.doctor.probe.scrape import scrape, url_of
 from ric.e2 import ControlAnswer, KpmReport, SubscriptionRequest
 from ric.errors import NodeGone
 from ric.health import HealthServer, Readiness
@@ -601,6 +602,26 @@ async def test_what_is_no_metrics_text(ric: FakeRic) -> None:
         _, findings = await examined_fake(ric, metrics=(address,))
     (what,) = found(findings, "metrics")
     assert "cannot be read" in what
+
+
+async def test_an_endpoint_that_never_ends_is_given_up() -> None:
+    async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
+        while not writer.is_closing():
+            writer.write(b"#\n")
+            await writer.drain()
+            await asyncio.sleep(0.02)
+
+    async with asyncio.timeout(60), port_that(drip) as address:
+        assert await scrape(url_of(address), 0.2) == ((), "still sending after the time given")
+
+
+async def test_an_endpoint_that_does_not_speak_http() -> None:
+    async with port_that(_babble) as address:
+        samples, error = await scrape(url_of(address), 1.0)
+    assert samples == ()
+    assert error
 
 
 # ------------------------------------------------------------------ the program

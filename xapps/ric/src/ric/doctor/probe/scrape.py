@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import time
 import urllib.error
 import urllib.request
+from http.client import HTTPException, HTTPResponse
 from typing import Final
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -24,16 +26,26 @@ def url_of(given: str) -> str:
     return given if given.startswith(("http://", "https://")) else f"http://{given}/metrics"
 
 
+def _read(answer: HTTPResponse, deadline_s: float) -> bytes:
+    """The body; the timeout of `urlopen` holds for each piece alone."""
+    body = bytearray()
+    while piece := answer.read1(_BYTES_MAX - len(body)):
+        body += piece
+        if time.monotonic() > deadline_s:
+            raise TimeoutError("still sending after the time given")
+    return bytes(body)
+
+
 def _scrape(url: str, timeout_s: float) -> tuple[tuple[Sample, ...], str]:
     try:
         with urllib.request.urlopen(url, timeout=timeout_s) as answer:  # noqa: S310 - http alone
-            text = answer.read(_BYTES_MAX).decode()
+            text = _read(answer, time.monotonic() + timeout_s).decode()
     except urllib.error.HTTPError as error:
         error.close()
         return (), f"HTTP {error.code}"
     except urllib.error.URLError as error:
         return (), str(getattr(error.reason, "strerror", None) or error.reason)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, HTTPException) as error:
         return (), str(error) or type(error).__name__
     try:
         samples = tuple(
