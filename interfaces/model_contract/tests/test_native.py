@@ -1,0 +1,61 @@
+"""The arithmetic's door: arrays that would be read wrongly are refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import rlc_native
+
+FIELDS = rlc_native.Fields(
+    record=24,
+    occupancy_bytes=0,
+    occupancy_packets=4,
+    pdu_bytes=8,
+    head_of_line_age=12,
+    mean_sojourn=16,
+)
+
+
+def ones(*shape: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+    return np.ones(shape, np.float32)
+
+
+def test_an_array_in_column_order_is_not_taken_for_one_in_row_order() -> None:
+    columns = np.asfortranarray(ones(4, 3))
+    with pytest.raises(ValueError, match="base: expected C-contiguous"):
+        rlc_native.unscaled(ones(4, 3, 2), ones(6), columns)
+    with pytest.raises(ValueError, match="plain: expected C-contiguous"):
+        rlc_native.add_and_order(columns, ones(4, 3))
+    with pytest.raises(ValueError, match="before: expected C-contiguous"):
+        before = np.zeros((2, 4), np.int64).T
+        rlc_native.samples(np.zeros(96, np.uint8), FIELDS, before, 1.0, None)
+
+
+def test_lengths_that_do_not_belong_together_are_named() -> None:
+    before = np.zeros((2, 2), np.int64)
+    for report, elapsed_ms, seen, name in (
+        (24, 1.0, None, "report"),
+        (48, np.ones(3), None, "elapsed_ms"),
+        (48, 1.0, np.ones(3, np.bool_), "seen"),
+    ):
+        with pytest.raises(ValueError, match=f"^{name} has length"):
+            rlc_native.samples(np.zeros(report, np.uint8), FIELDS, before, elapsed_ms, seen)
+    with pytest.raises(ValueError, match="before: expected two columns"):
+        rlc_native.samples(np.zeros(24, np.uint8), FIELDS, np.zeros((1, 3), np.int64), 1.0, None)
+    with pytest.raises(ValueError, match=r"^base has length"):
+        rlc_native.unscaled(ones(2, 6), ones(6), ones(3))
+    with pytest.raises(ValueError, match=r"^plain has length"):
+        rlc_native.add_and_order(ones(2), ones(3, 3))
+
+
+def test_a_field_beyond_its_record_is_refused() -> None:
+    short = rlc_native.Fields(
+        record=20,
+        occupancy_bytes=0,
+        occupancy_packets=4,
+        pdu_bytes=8,
+        head_of_line_age=12,
+        mean_sojourn=16,
+    )
+    with pytest.raises(ValueError, match=r"^record has length 20"):
+        rlc_native.samples(np.zeros(20, np.uint8), short, np.zeros((1, 2), np.int64), 1.0, None)
