@@ -658,6 +658,19 @@ def test_the_table_says_what_why_and_what_to_do() -> None:
     assert max(map(len, lines)) <= 100
 
 
+def test_what_is_mended_alike_is_told_together() -> None:
+    slow = {"received": 1_000, "distinct": 1_000}
+    facts = replace(HEALTHY, streams=(stream(**slow), stream(node_id="gnb-2", **slow)))
+    shown = text.table(judge(facts))
+    _, explained = shown.split("\n\n", 1)
+    assert explained.startswith(
+        "fail: indications (gnb-1 rlc): 333 a second of 1000 asked for.\n"
+        "fail: indications (gnb-2 rlc): 333 a second of 1000 asked for.\n"
+        "  Why it matters: "
+    )
+    assert shown.count("What to do: The node or the RIC cannot keep the period") == 1
+
+
 def test_machines_get_findings_status_and_facts() -> None:
     facts = with_stream(received=0, offsets=None)
     got = json.loads(json.dumps(text.as_json(judge(facts), facts)))

@@ -24,19 +24,28 @@ def table(findings: Sequence[Finding]) -> str:
     for row in rows:
         head = "".join(f"{cell:<{width}}  " for cell, width in zip(row, widths, strict=False))
         lines.append(_wrapped(row[3], head, indent))
-    told = [f for f in findings if f.level is not Level.OK]
-    for finding in told:
-        where = f" ({finding.subject})" if finding.subject else ""
-        lines += [
-            "",
-            _wrapped(f"{finding.what}.", f"{finding.level.value}: {finding.check}{where}: "),
-        ]
-        if finding.why:
-            lines.append(_wrapped(finding.why, "  Why it matters: "))
-        if finding.remedy:
-            lines.append(_wrapped(finding.remedy, "  What to do: "))
+    for alike in _alike(findings):
+        lines.append("")
+        for finding in alike:
+            where = f" ({finding.subject})" if finding.subject else ""
+            head = f"{finding.level.value}: {finding.check}{where}: "
+            lines.append(_wrapped(f"{finding.what}.", head))
+        if alike[0].why:
+            lines.append(_wrapped(alike[0].why, "  Why it matters: "))
+        if alike[0].remedy:
+            lines.append(_wrapped(alike[0].remedy, "  What to do: "))
     lines += ["", summary(findings)]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _alike(findings: Sequence[Finding]) -> list[list[Finding]]:
+    """What is not in order, those together that matter for the same reason and are mended alike."""
+    groups: dict[tuple[str, str, str], list[Finding]] = {}
+    for finding in findings:
+        if finding.level is not Level.OK:
+            key = (finding.check, finding.why, finding.remedy)
+            groups.setdefault(key, []).append(finding)
+    return list(groups.values())
 
 
 def summary(findings: Sequence[Finding]) -> str:
