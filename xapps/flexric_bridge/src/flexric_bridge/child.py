@@ -1,0 +1,184 @@
+"""The process that owns the SDK: `python -m flexric_bridge.child COMMANDS REPORTS MODULE:FACTORY`.
+
+`COMMANDS` and `REPORTS` are file descriptors of sockets to the supervisor. Commands come one at a
+time and are answered in order; a thread polls for reports and hands the blocks on as they are.
+
+When the supervisor goes away without a word, subscriptions are ended and the SDK is closed before
+the process exits: a near-RT RIC does not survive an xApp that just vanishes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, Final, cast
+
+from flexric_bridge.frames import (
+    HEAD,
+    MAX_COMMAND_BYTES,
+    bytes_of,
+    node_to_json,
+    pack_json,
+    text_of,
+)
+from flexric_bridge.sdk import Sdk, SdkError
+
+POLL_TIMEOUT_MS: Final = 200
+"""How long a poll waits: how long an orderly end may be held up by it."""
+ORPHAN_TIMEOUT_S: Final = 8.0
+"""An orderly end without a supervisor may take this long, then the process exits at once."""
+
+
+class Child:
+    """Answers commands with what the SDK says."""
+
+    def __init__(self, sdk: Sdk, commands: socket.socket, reports: socket.socket) -> None:
+        self._sdk = sdk
+        self._commands = commands
+        self._reports = reports
+        self._handles: set[int] = set()
+        self._polling: threading.Thread | None = None
+        self._stop = threading.Event()
+        self._do: dict[str, Callable[..., Any]] = {
+            "versions": self._versions,
+            "open": self._open,
+            "nodes": self._nodes,
+            "subscribe": self._subscribe,
+            "unsubscribe": self._unsubscribe,
+            "control": self._control,
+            "close": self._close,
+        }
+
+    def run(self) -> None:
+        """Serve until told to close, or until the supervisor is gone."""
+        while (command := self._next()) is not None:
+            name = command.pop("do")
+            try:
+                answer: dict[str, Any] = {"value": self._do[name](**command)}
+            except SdkError as error:
+                answer = {"kind": error.kind, "detail": error.detail}
+            if not self._answer(answer):
+                break
+            if name == "close":
+                return
+        threading.Timer(ORPHAN_TIMEOUT_S, os._exit, (1,)).start()
+        self._close()
+        os._exit(0)
+
+    def _next(self) -> dict[str, Any] | None:
+        head = _exactly(self._commands, HEAD.size)
+        if head is None:
+            return None
+        (length,) = HEAD.unpack(head)
+        if length > MAX_COMMAND_BYTES:
+            raise SystemExit(f"a command of {length} bytes; expected at most {MAX_COMMAND_BYTES}")
+        body = _exactly(self._commands, length)
+        return None if body is None else cast("dict[str, Any]", json.loads(body))
+
+    def _answer(self, answer: dict[str, Any]) -> bool:
+        try:
+            self._commands.sendall(pack_json(answer))
+        except OSError:
+            return False
+        return True
+
+    def _versions(self) -> dict[str, Any]:
+        versions = self._sdk.versions()
+        return {"e2ap": versions.e2ap, "kpm": versions.kpm, "struct_bytes": versions.struct_bytes}
+
+    def _open(self, ric_address: str, configuration: str, libraries: str) -> None:
+        self._sdk.open(ric_address, configuration, libraries)
+        self._polling = threading.Thread(target=self._poll, name="poll", daemon=True)
+        self._polling.start()
+
+    def _nodes(self) -> list[dict[str, Any]]:
+        return [node_to_json(node) for node in self._sdk.nodes()]
+
+    def _subscribe(
+        self, node_id: str, function_id: int, period_ms: int, kpm_measurements: list[str]
+    ) -> int:
+        handle = self._sdk.subscribe(node_id, function_id, period_ms, tuple(kpm_measurements))
+        self._handles.add(handle)
+        return handle
+
+    def _unsubscribe(self, handle: int) -> None:
+        self._handles.discard(handle)
+        self._sdk.unsubscribe(handle)
+
+    def _control(self, node_id: str, function_id: int, header: str, message: str) -> str:
+        outcome = self._sdk.control(node_id, function_id, bytes_of(header), bytes_of(message))
+        return text_of(outcome)
+
+    def _close(self, leave: list[int] | None = None) -> int:
+        """End what is subscribed but `leave`, and the session; returns the subscriptions ended."""
+        ended = 0
+        for handle in sorted(self._handles.difference(leave or ())):
+            with contextlib.suppress(SdkError):
+                self._sdk.unsubscribe(handle)
+                ended += 1
+        self._stop.set()
+        if self._polling is not None:
+            self._polling.join(10 * POLL_TIMEOUT_MS / 1000)
+        with contextlib.suppress(SdkError):
+            self._sdk.close()
+        return ended
+
+    def _poll(self) -> None:
+        while not self._stop.is_set():
+            try:
+                block = self._sdk.poll(POLL_TIMEOUT_MS)
+                if block:
+                    self._reports.sendall(HEAD.pack(len(block)) + block)
+            except SdkError as error:
+                # Nothing more will come; the supervisor sees the end of the stream.
+                sys.stderr.write(f"{error}\n")
+                break
+            except OSError:
+                break
+        with contextlib.suppress(OSError):
+            self._reports.shutdown(socket.SHUT_WR)
+
+
+def load(name: str) -> Sdk:
+    """The SDK that `module:factory` makes."""
+    module, _, factory = name.partition(":")
+    return cast("Sdk", getattr(importlib.import_module(module), factory)())
+
+
+def _exactly(source: socket.socket, length: int) -> bytes | None:
+    """So many bytes; `None` at the end of the stream."""
+    data = bytearray()
+    while len(data) < length:
+        try:
+            more = source.recv(length - len(data))
+        except OSError:
+            return None
+        if not more:
+            return None
+        data += more
+    return bytes(data)
+
+
+def main(arguments: list[str]) -> None:
+    """Run as a process."""
+    commands, reports, name = arguments
+    # Ctrl-C goes to the whole group of a terminal; only the supervisor says when to end.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    sockets = [socket.socket(fileno=int(number)) for number in (commands, reports)]
+    try:
+        sdk = load(name)
+    except (ImportError, AttributeError) as error:
+        raise SystemExit(f"{name}: {error}") from None
+    Child(sdk, *sockets).run()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,261 @@
+"""The supervisor's end of the child process: start it, ask it, notice that it hangs, end it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import sys
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from flexric_bridge.frames import HEAD, MAX_REPORTS_BYTES, bytes_of, node_from_json, pack_json
+from flexric_bridge.frames import text_of as text
+from flexric_bridge.sdk import E2Node, SdkError, SdkVersions
+
+_TAIL_LINES: Final = 12
+_END_S: Final = 2.0
+
+
+class ChildLost(Exception):  # noqa: N818 - says what happened
+    """The child process is gone, or had to be killed; the message says how it ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deadlines:
+    """How long the SDK may take for a command, s. FlexRIC gives up by itself after 3 s."""
+
+    open_s: float = 15.0
+    command_s: float = 5.0
+    close_s: float = 20.0
+
+
+class ChildProcess:
+    """One child and the SDK in it. One caller at a time, as the SDK wants it.
+
+    `on_reports` gets each block of reports, `on_end` is called once when the child is gone.
+    """
+
+    def __init__(
+        self,
+        factory: str,
+        deadlines: Deadlines,
+        on_reports: Callable[[bytes], None],
+        on_end: Callable[[], None],
+        environment: dict[str, str] | None = None,
+    ) -> None:
+        self._factory = factory
+        self._deadlines = deadlines
+        self._on_reports = on_reports
+        self._on_end = on_end
+        self._environment = environment or {}
+        self._process: asyncio.subprocess.Process | None = None
+        self._reader: asyncio.StreamReader | None = None
+        self._writer: asyncio.StreamWriter | None = None
+        self._reports: asyncio.Transport | None = None
+        self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
+        self._watching: asyncio.Task[None] | None = None
+        self._killed_because = ""
+        self._busy = False
+
+    @property
+    def pid(self) -> int:
+        """Of the child; 0 before it was started."""
+        return self._process.pid if self._process is not None else 0
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs."""
+        return self._process is not None and self._process.returncode is None
+
+    async def start(self) -> None:
+        """Start the process; raises `OSError` when that cannot be done."""
+        commands, theirs = socket.socketpair()
+        reports, their_reports = socket.socketpair()
+        # A block waits here rather than in the SDK's ring while the loop is busy elsewhere.
+        for end in (reports, their_reports):
+            for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):
+                end.setsockopt(socket.SOL_SOCKET, option, 1 << 20)
+        numbers = (theirs.fileno(), their_reports.fileno())
+        with theirs, their_reports:
+            self._process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "flexric_bridge.child", *map(str, numbers)),
+                self._factory,
+                pass_fds=numbers,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+                env={**os.environ, "PYTHONUNBUFFERED": "1", **self._environment},
+                start_new_session=True,
+            )
+        loop = asyncio.get_running_loop()
+        self._reader, self._writer = await asyncio.open_connection(sock=commands)
+        transport, _ = await loop.create_connection(lambda: _Blocks(self._on_reports), sock=reports)
+        self._reports = transport
+        self._watching = asyncio.create_task(self._watch(), name="flexric child")
+
+    async def versions(self) -> SdkVersions:
+        """What the native module was built for."""
+        return SdkVersions(**await self._ask(self._deadlines.command_s, "versions"))
+
+    async def open(self, ric_address: str, configuration: str, libraries: str) -> None:
+        """See `Sdk.open`."""
+        await self._ask(
+            self._deadlines.open_s,
+            "open",
+            ric_address=ric_address,
+            configuration=configuration,
+            libraries=libraries,
+        )
+
+    async def nodes(self) -> list[E2Node]:
+        """See `Sdk.nodes`."""
+        return [node_from_json(v) for v in await self._ask(self._deadlines.command_s, "nodes")]
+
+    async def subscribe(
+        self, node_id: str, function_id: int, period_ms: int, kpm_measurements: tuple[str, ...]
+    ) -> int:
+        """See `Sdk.subscribe`."""
+        handle: int = await self._ask(
+            self._deadlines.command_s,
+            "subscribe",
+            node_id=node_id,
+            function_id=function_id,
+            period_ms=period_ms,
+            kpm_measurements=kpm_measurements,
+        )
+        return handle
+
+    async def unsubscribe(self, handle: int) -> None:
+        """See `Sdk.unsubscribe`."""
+        await self._ask(self._deadlines.command_s, "unsubscribe", handle=handle)
+
+    async def control(self, node_id: str, function_id: int, header: bytes, message: bytes) -> bytes:
+        """See `Sdk.control`."""
+        outcome = await self._ask(
+            self._deadlines.command_s,
+            "control",
+            node_id=node_id,
+            function_id=function_id,
+            header=text(header),
+            message=text(message),
+        )
+        return bytes_of(outcome)
+
+    async def close(self, leave: tuple[int, ...] = ()) -> int:
+        """End all subscriptions but `leave`, then the process; returns how many were ended."""
+        ended = 0
+        try:
+            ended = await self._ask(self._deadlines.close_s, "close", leave=leave)
+            if self._process is not None:
+                async with asyncio.timeout(_END_S):
+                    await self._process.wait()
+        except (ChildLost, SdkError, TimeoutError):
+            pass
+        finally:
+            await self.kill("closed")
+        return ended
+
+    async def kill(self, because: str) -> None:
+        """End the process now, if it still runs."""
+        if self.alive and self._process is not None:
+            self._killed_because = self._killed_because or because
+            self._process.kill()
+        if self._watching is not None:
+            await asyncio.gather(self._watching, return_exceptions=True)
+
+    def epitaph(self) -> str:
+        """How the process ended and the last it printed, in one sentence."""
+        if self._process is None:
+            return "never started"
+        code = self._process.returncode
+        if self._killed_because:
+            how = f"was killed: {self._killed_because}"
+        elif code is None:
+            how = "still runs"
+        elif code < 0:
+            how = f"ended by {signal.Signals(-code).name}"
+        else:
+            how = f"exited with {code}"
+        last = [line for line in self._tail if line.strip()]
+        return f"{how}; its last words: {' | '.join(last[-3:])}" if last else how
+
+    async def _ask(self, deadline_s: float, name: str, **arguments: Any) -> Any:
+        if self._busy:
+            raise RuntimeError(f"command {name}: another is under way; expected one at a time")
+        if self._reader is None or self._writer is None:
+            raise ChildLost("never started")
+        self._busy = True
+        try:
+            async with asyncio.timeout(deadline_s):
+                self._writer.write(pack_json({"do": name, **arguments}))
+                await self._writer.drain()
+                (length,) = HEAD.unpack(await self._reader.readexactly(HEAD.size))
+                answer = json.loads(await self._reader.readexactly(length))
+        except TimeoutError:
+            await self.kill(f"no answer to {name} within {deadline_s:g} s")
+            raise ChildLost(self.epitaph()) from None
+        except (OSError, asyncio.IncompleteReadError):
+            await self.kill("it closed its socket")
+            raise ChildLost(self.epitaph()) from None
+        except asyncio.CancelledError:
+            # The answer to come would be taken for that to another command.
+            if self.alive and self._process is not None:
+                self._killed_because = f"{name} was given up"
+                self._process.kill()
+            raise
+        finally:
+            self._busy = False
+        if "kind" in answer:
+            raise SdkError(answer["kind"], answer["detail"])
+        return answer["value"]
+
+    async def _watch(self) -> None:
+        """Keep the last lines it prints, until it ends."""
+        process = self._process
+        if process is None or process.stdout is None:
+            return
+        while line := await _line(process.stdout):
+            self._tail.append(line.decode(errors="replace").strip()[:300])
+        await process.wait()
+        if self._writer is not None:
+            self._writer.close()
+        if self._reports is not None:
+            self._reports.close()
+        self._on_end()
+
+
+class _Blocks(asyncio.Protocol):
+    """Cuts the stream of reports into blocks."""
+
+    def __init__(self, on_block: Callable[[bytes], None]) -> None:
+        self._on_block = on_block
+        self._buffer = bytearray()
+
+    def data_received(self, data: bytes) -> None:
+        """More of the stream."""
+        buffer = self._buffer
+        buffer += data
+        at = 0
+        while len(buffer) - at >= HEAD.size:
+            (length,) = HEAD.unpack_from(buffer, at)
+            if length > MAX_REPORTS_BYTES:
+                raise ValueError(f"a block of {length} bytes; at most {MAX_REPORTS_BYTES} expected")
+            end = at + HEAD.size + length
+            if end > len(buffer):
+                break
+            self._on_block(bytes(memoryview(buffer)[at + HEAD.size : end]))
+            at = end
+        del buffer[:at]
+
+
+async def _line(stream: asyncio.StreamReader) -> bytes:
+    """The next line, or what there is of one that is too long; empty at the end."""
+    try:
+        return await stream.readline()
+    except ValueError:
+        return await stream.read(4096) or b"..."

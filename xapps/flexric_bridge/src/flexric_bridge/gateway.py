@@ -1,0 +1,331 @@
+"""The E2 gateway: `interfaces/proto/e2_gateway.proto` over gRPC, with health and reflection."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import AsyncIterator
+from typing import Any, Final, NoReturn
+
+import grpc
+import grpc.aio
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+from ric.clock import Clock
+from ric.errors import ServiceModelError
+from ric.gateway.channel import SERVER_OPTIONS
+from ric.sm import KPM_OID, TC_V0_OID, TC_V1_OID
+from ric.sm.plain import event_trigger_period_ms
+from sojourn_interfaces import e2_gateway_pb2 as pb
+
+from flexric_bridge.budget import BudgetSpent, Use
+from flexric_bridge.controls import Lane, Rate, TooFast
+from flexric_bridge.hub import Gone, Hub, Unserved, supported
+from flexric_bridge.metrics import Metrics
+from flexric_bridge.nodes import REPORTED, KnownNode, NodeBook
+from flexric_bridge.readers import Ended, Reader
+from flexric_bridge.records import kpm_unsupported
+from flexric_bridge.sdk import SdkError
+from flexric_bridge.session import Session, SessionDown
+from flexric_bridge.settings import DoorSettings
+from flexric_bridge.tc.front import Answer
+from flexric_bridge.traffic_control import TrafficControl, wanted
+
+SERVICE: Final = pb.DESCRIPTOR.services_by_name["E2Gateway"].full_name
+Context = grpc.aio.ServicerContext[Any, Any]
+
+_CODE = grpc.StatusCode
+_STATUS_OF: Final[dict[type[Exception], grpc.StatusCode]] = {
+    Gone: _CODE.UNAVAILABLE,
+    SessionDown: _CODE.UNAVAILABLE,
+    Unserved: _CODE.INVALID_ARGUMENT,
+    ServiceModelError: _CODE.INVALID_ARGUMENT,
+    # Later there may be more: the RIC may be restarted.
+    BudgetSpent: _CODE.RESOURCE_EXHAUSTED,
+}
+_STATUS_OF_SDK: Final = {
+    "no-such-node": _CODE.UNAVAILABLE,
+    "no-such-function": _CODE.NOT_FOUND,
+    "refused": _CODE.INVALID_ARGUMENT,
+    "bad-message": _CODE.INVALID_ARGUMENT,
+    "timeout": _CODE.DEADLINE_EXCEEDED,
+    "closed": _CODE.UNAVAILABLE,
+    "mismatch": _CODE.UNAVAILABLE,
+}
+_SUPERSEDED: Final = "superseded: a later control of the same element came before this one was sent"
+_KINDS: Final = struct.Struct("<II")
+_MODIFY: Final = 2
+
+
+class Gateway:
+    """The procedures of the proto."""
+
+    def __init__(
+        self,
+        *,
+        session: Session,
+        nodes: NodeBook,
+        hub: Hub,
+        traffic: TrafficControl,
+        lane: Lane[Answer],
+        rate: Rate,
+        metrics: Metrics,
+        clock: Clock,
+        door: DoorSettings,
+    ) -> None:
+        self._session = session
+        self._nodes = nodes
+        self._hub = hub
+        self._traffic = traffic
+        self._lane = lane
+        self._rate = rate
+        self._metrics = metrics
+        self._clock = clock
+        self._door = door
+        self._streams: set[Reader] = set()
+
+    def handlers(self) -> grpc.GenericRpcHandler:
+        """The procedures; indications are written by hand, so they leave as the bytes they are."""
+        unary, stream = (
+            grpc.unary_unary_rpc_method_handler,
+            grpc.unary_stream_rpc_method_handler,
+        )
+        return grpc.method_handlers_generic_handler(
+            SERVICE,
+            {
+                "ListNodes": unary(
+                    self.ListNodes,
+                    pb.ListNodesRequest.FromString,
+                    pb.ListNodesResponse.SerializeToString,
+                ),
+                "WatchNodes": stream(
+                    self.WatchNodes,
+                    pb.WatchNodesRequest.FromString,
+                    pb.NodeEvent.SerializeToString,
+                ),
+                "Subscribe": stream(self.Subscribe, pb.SubscribeRequest.FromString),
+                "Control": unary(
+                    self.Control,
+                    pb.ControlRequest.FromString,
+                    pb.ControlResponse.SerializeToString,
+                ),
+            },
+        )
+
+    async def ListNodes(  # noqa: N802 - named by the proto
+        self, _request: pb.ListNodesRequest, _context: Context
+    ) -> pb.ListNodesResponse:
+        """The nodes there are; none while there is no session with the RIC."""
+        return pb.ListNodesResponse(nodes=self._nodes.messages())
+
+    async def WatchNodes(  # noqa: N802 - named by the proto
+        self, _request: pb.WatchNodesRequest, _context: Context
+    ) -> AsyncIterator[pb.NodeEvent]:
+        """The nodes there are, then each change."""
+        queue = self._nodes.watch()
+        try:
+            while True:
+                yield await queue.get()
+        finally:
+            self._nodes.leave(queue)
+
+    # ----------------------------------------------------------------- subscriptions
+
+    async def Subscribe(  # noqa: N802 - named by the proto
+        self, request: pb.SubscribeRequest, context: Context
+    ) -> AsyncIterator[bytes]:
+        """Indications of one RAN function; see the proto."""
+        known = self._nodes.present(request.node_id)
+        if known is None:
+            await context.abort(_CODE.NOT_FOUND, f"no node {request.node_id} is connected")
+        oid = request.ran_function_oid
+        if not _offers(known, oid):
+            offered = ", ".join(function.oid for function in known.message.ran_functions)
+            detail = f"{known.id} has no RAN function {oid}; it has {offered}"
+            await context.abort(_CODE.NOT_FOUND, detail)
+        depth = min(request.queue_depth or self._door.queue_depth, self._door.max_queue_depth)
+        reader: Reader | None = None
+        self._metrics.readers += 1
+        try:
+            reader = await self._begin(known, request, depth)
+            self._streams.add(reader)
+            take = reader.next
+            while True:
+                yield await take()
+        except (Unserved, Gone, Ended, BudgetSpent, SdkError, ServiceModelError) as error:
+            await _abort(context, error)
+        finally:
+            self._metrics.readers -= 1
+            if reader is not None:
+                self._streams.discard(reader)
+                self._metrics.dropped += reader.dropped
+                self._end(known, oid, reader)
+
+    async def _begin(self, known: KnownNode, request: pb.SubscribeRequest, depth: int) -> Reader:
+        oid = request.ran_function_oid
+        if oid == TC_V1_OID:
+            asked = wanted(request.event_trigger, request.action_definitions)
+            reader = Reader(asked.period_ms or 1, depth)
+            await self._traffic.subscribe(known, asked, reader)
+            return reader
+        if oid not in REPORTED:
+            raise Unserved(f"RAN function {oid}: the bridge has reports of RLC, MAC, KPM and TC")
+        period_ms = event_trigger_period_ms(request.event_trigger)
+        names: tuple[str, ...] = ()
+        lacking: tuple[str, ...] = ()
+        if oid == KPM_OID:
+            asked_names = tuple(dict.fromkeys(request.kpm_measurements))
+            names, lacking = supported(known.functions[oid].definition, asked_names)
+            if not names:
+                raise Unserved(f"KPM: none of {list(asked_names)} is a measurement of this node")
+        reader = Reader(period_ms, depth, kpm_unsupported(lacking))
+        try:
+            await self._hub.read(known, oid, period_ms, names, reader)
+        except BaseException:
+            self._hub.leave(known, oid, reader)
+            raise
+        return reader
+
+    def _end(self, known: KnownNode, oid: str, reader: Reader) -> None:
+        if oid == TC_V1_OID:
+            self._traffic.leave(known, reader)
+        else:
+            self._hub.leave(known, oid, reader)
+
+    def end_streams(self, why: str) -> None:
+        """End every stream, for a graceful stop."""
+        for reader in self._streams:
+            reader.end(Gone(why))
+
+    # ---------------------------------------------------------------------- controls
+
+    async def Control(  # noqa: N802 - named by the proto
+        self, request: pb.ControlRequest, context: Context
+    ) -> pb.ControlResponse:
+        """One control; see the proto."""
+        known = self._nodes.present(request.node_id)
+        if known is None:
+            await context.abort(_CODE.NOT_FOUND, f"no node {request.node_id} is connected")
+        oid = request.ran_function_oid
+        if oid not in (TC_V0_OID, TC_V1_OID) or not _offers(known, oid):
+            detail = f"{known.id}: RAN function {oid} takes no controls here; E2SM-TC does"
+            await context.abort(_CODE.NOT_FOUND, detail)
+        began_ns = self._clock.monotonic_ns()
+        outcome = "cancelled"
+        try:
+            answer = await self._controlled(known, oid, request.header, request.message)
+            outcome = "acknowledged" if answer.accepted else "failed"
+        except (Gone, SessionDown, SdkError, BudgetSpent) as error:
+            outcome = error.kind if isinstance(error, SdkError) else "gone"
+            await _abort(context, error)
+        finally:
+            took_us = (self._clock.monotonic_ns() - began_ns) / 1000
+            self._metrics.count_control(known.id, outcome, took_us)
+        status = pb.ControlResponse.ACKNOWLEDGED if answer.accepted else pb.ControlResponse.FAILED
+        return pb.ControlResponse(status=status, outcome=answer.outcome, detail=answer.detail)
+
+    async def _controlled(
+        self, known: KnownNode, oid: str, header: bytes, message: bytes
+    ) -> Answer:
+        if oid == TC_V0_OID:
+            key = _element(message)
+            return await self._lane.run(
+                None if key is None else (known.id, oid, key),
+                lambda: self._control_v0(known, header, message),
+                lambda: Answer(False, b"", _SUPERSEDED),
+            )
+        served = self._traffic.of(known)
+        await served.listen()
+        await served.first_report()
+        front = served.front
+        at_once = front.at_once(header, message)
+        if at_once is not None:
+            return at_once
+        element = front.element(message)
+        return await self._lane.run(
+            None if element is None else (known.id, oid, element),
+            lambda: front.transact(header, message),
+            front.superseded,
+        )
+
+    async def _control_v0(self, known: KnownNode, header: bytes, message: bytes) -> Answer:
+        """A v0 control as it is. What the RIC or the node refuses is an answer."""
+        try:
+            self._session.budget.refuse(Use.CONTROL)
+            await self._rate.take(1)
+            if not known.present:
+                raise Gone(f"node {known.id} went away")
+            function_id = known.functions[TC_V0_OID].id
+            outcome = await self._session.control(known.id, function_id, header, message)
+        except (TooFast, BudgetSpent) as error:
+            return Answer(False, b"", str(error))
+        except SdkError as error:
+            if error.kind in ("refused", "bad-message"):
+                return Answer(False, b"", str(error))
+            raise
+        return Answer(True, outcome)
+
+
+def _offers(known: KnownNode, oid: str) -> bool:
+    return any(function.oid == oid for function in known.message.ran_functions)
+
+
+def _element(message: bytes) -> bytes | None:
+    """What a v0 control changes as a whole, so that a later one replaces it; `None` for those that
+    add or delete."""
+    if len(message) < _KINDS.size:
+        return None
+    stage, action = _KINDS.unpack_from(message)
+    if action != _MODIFY:
+        return None
+    # Classifier, scheduler and pacer are one each; queue, policer and shaper come with their id,
+    # and so does a filter, behind the classifier's kind.
+    if stage in (3, 5):
+        return message[:8]
+    if stage == 0:
+        return message[:16] if message[8:12] == b"\1\0\0\0" else message[:8]
+    return message[:12]
+
+
+async def _abort(context: Context, error: Exception) -> NoReturn:
+    if isinstance(error, SdkError):
+        code = _STATUS_OF_SDK[error.kind]
+    else:
+        code = _STATUS_OF.get(type(error), _CODE.UNAVAILABLE)
+    await context.abort(code, str(error))
+
+
+class GatewayServer:
+    """The gRPC server: gateway, health, reflection."""
+
+    def __init__(self, gateway: Gateway, door: DoorSettings) -> None:
+        self._gateway = gateway
+        self._server = grpc.aio.server(options=list(SERVER_OPTIONS))
+        self._server.add_generic_rpc_handlers((gateway.handlers(),))
+        self._health = health.aio.HealthServicer()
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        reflection.enable_server_reflection(
+            (SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server
+        )
+        credentials = door.credentials()
+        if credentials is None:
+            self.port = self._server.add_insecure_port(door.listen)
+        else:
+            self.port = self._server.add_secure_port(door.listen, credentials)
+
+    async def start(self) -> None:
+        """Begin to answer; not serving until `set_ready`."""
+        await self.set_ready(False)
+        await self._server.start()
+
+    async def set_ready(self, ready: bool) -> None:
+        """Tell health checks whether there is a session with the RIC."""
+        kind = health_pb2.HealthCheckResponse
+        status = kind.SERVING if ready else kind.NOT_SERVING
+        await self._health.set("", status)
+        await self._health.set(SERVICE, status)
+
+    async def stop(self, grace_s: float = 0.5) -> None:
+        """End every stream."""
+        self._gateway.end_streams("the gateway stops")
+        await self._health.enter_graceful_shutdown()
+        await self._server.stop(grace_s)

@@ -1,0 +1,398 @@
+"""Subscriptions shared: at most one for each node and RAN function, whoever reads it.
+
+The shortest period that is asked for is subscribed; slower readers are thinned. A subscription
+that nobody reads is kept for a while, for each costs one of the RIC's requests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Coroutine
+from typing import Any, Final, TypeVar
+
+import structlog
+from ric.clock import Clock
+from ric.errors import ServiceModelError
+from ric.sm import KPM_OID, kpm
+
+from flexric_bridge.budget import BudgetSpent
+from flexric_bridge.metrics import Flow, Metrics
+from flexric_bridge.nodes import KnownNode, NodeBook
+from flexric_bridge.readers import Ended, Reader, Tap
+from flexric_bridge.records import (
+    BlockError,
+    Record,
+    body,
+    kpm_body,
+    kpm_report,
+    preface,
+    records,
+)
+from flexric_bridge.sdk import E2Node, SdkError
+from flexric_bridge.session import Session, SessionDown
+from flexric_bridge.settings import NodeSettings, SubscriptionSettings
+
+_log = structlog.get_logger()
+
+Value = TypeVar("Value")
+
+PERIODS_MS: Final = (10, 5, 2, 1)
+"""What FlexRIC can be asked for, but for KPM."""
+_PERIODS_TO_STALE: Final = 3
+
+
+class Unserved(Exception):  # noqa: N818 - says what happened
+    """The node has the RAN function, but the SDK has no reports of it or not as asked."""
+
+
+class Gone(Exception):  # noqa: N818 - says what happened
+    """The node is not there, or was lost on the way."""
+
+
+class Shared:
+    """One subscription and those who read it."""
+
+    def __init__(self, known: KnownNode, function_id: int, oid: str, flow: Flow) -> None:
+        self.known = known
+        self.function_id = function_id
+        self.oid = oid
+        self.flow = flow
+        self.preface = preface(known.id, function_id, oid)
+        self.period_ms = 0
+        self.names: tuple[str, ...] = ()
+        self.handle = 0
+        """0 while it is not subscribed."""
+        self.readers: list[Reader] = []
+        self.taps: list[Tap] = []
+        self.since_ns = 0
+        self.one_change = asyncio.Lock()
+        self.lingering: asyncio.TimerHandle | None = None
+
+    @property
+    def read(self) -> bool:
+        """Whether anybody reads it."""
+        return bool(self.readers or self.taps)
+
+    def deliver(self, record: Record) -> None:
+        """Hand a report to all it is due for."""
+        every_us = self.period_ms * 1000
+        collected_at_us = record.collected_at_us
+        written: bytes | None = None
+        for reader in self.readers:
+            if reader.thinning.due(collected_at_us, every_us):
+                if written is None:
+                    written = self._written(record)
+                reader.put(written)
+        for tap in self.taps:
+            if tap.thinning.due(collected_at_us, every_us):
+                tap.hear(record.message, collected_at_us, record.received_at_us)
+
+    def _written(self, record: Record) -> bytes:
+        if self.oid == KPM_OID:
+            report = kpm_report(record.message)
+            return kpm_body(self.preface, report, record.collected_at_us, record.received_at_us)
+        return body(self.preface, record.message, record.collected_at_us, record.received_at_us)
+
+    def end(self, why: Exception) -> None:
+        """End the streams; taps stay for when the node is back."""
+        for reader in self.readers:
+            reader.end(why)
+        self.readers.clear()
+
+    def forget(self) -> None:
+        """The subscription is no more."""
+        self.handle = 0
+        if self.lingering is not None:
+            self.lingering.cancel()
+            self.lingering = None
+
+
+class Hub:
+    """All subscriptions; finds out which nodes are silent."""
+
+    def __init__(
+        self,
+        *,
+        session: Session,
+        nodes: NodeBook,
+        metrics: Metrics,
+        clock: Clock,
+        subscriptions: SubscriptionSettings,
+        freshness: NodeSettings,
+    ) -> None:
+        self._session = session
+        self._nodes = nodes
+        self._metrics = metrics
+        self._clock = clock
+        self._linger_s = subscriptions.linger_s
+        self._stale_after_s = freshness.stale_after_s
+        self._shared: dict[tuple[str, int], Shared] = {}
+        self._by_handle: dict[int, Shared] = {}
+        self._forgotten: dict[int, KnownNode] = {}
+        """Handles that a node lost with its restart; the SDK still has them."""
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self.session_number = 0
+
+    # ------------------------------------------------------------------------ reading
+
+    async def read(
+        self, known: KnownNode, oid: str, period_ms: int, names: tuple[str, ...], who: Reader | Tap
+    ) -> None:
+        """Have `who` get the reports of a RAN function until `leave`.
+
+        Raises `Unserved`, `Gone`, `BudgetSpent`, and `SdkError` for a refusal.
+        """
+        # A caller that gives up must not take the subscription under way with it.
+        await self._to_its_end(self._read(known, oid, period_ms, names, who))
+
+    async def _read(
+        self, known: KnownNode, oid: str, period_ms: int, names: tuple[str, ...], who: Reader | Tap
+    ) -> None:
+        function = known.functions[oid]
+        key = (known.id, function.id)
+        shared = self._shared.get(key)
+        if shared is None:
+            flow = self._metrics.flow(known.id, oid)
+            shared = self._shared[key] = Shared(known, function.id, oid, flow)
+        if isinstance(who, Tap) and who not in shared.taps:
+            # Before the subscription: it is to be made again with every session.
+            shared.taps.append(who)
+        async with shared.one_change:
+            if shared.lingering is not None:
+                shared.lingering.cancel()
+                shared.lingering = None
+            await self._cover(shared, period_ms, names)
+            if isinstance(who, Reader) and not who.ended:
+                shared.readers.append(who)
+
+    def leave(self, known: KnownNode, oid: str, who: Reader | Tap) -> None:
+        """The inverse of `read`; nothing when the stream was ended from here."""
+        shared = (
+            self._shared.get((known.id, known.functions[oid].id))
+            if (oid in known.functions)
+            else None
+        )
+        if shared is None:
+            return
+        if isinstance(who, Reader):
+            who.end(Ended("left"))
+            if who in shared.readers:
+                shared.readers.remove(who)
+        elif who in shared.taps:
+            shared.taps.remove(who)
+        if not shared.read and shared.handle:
+            loop = asyncio.get_running_loop()
+            shared.lingering = loop.call_later(self._linger_s, self._unread, shared)
+
+    def _unread(self, shared: Shared) -> None:
+        shared.lingering = None
+        self._spawn(self._drop(shared))
+
+    async def _drop(self, shared: Shared) -> None:
+        async with shared.one_change:
+            handle = shared.handle
+            if shared.read or not handle or not shared.known.present:
+                return
+            self._by_handle.pop(handle, None)
+            shared.forget()
+            with contextlib.suppress(SdkError, SessionDown, BudgetSpent):
+                await self._session.unsubscribe(handle)
+
+    async def _cover(self, shared: Shared, period_ms: int, names: tuple[str, ...]) -> None:
+        """Make the subscription such that it has at least this."""
+        period_ms = _askable(shared.oid, period_ms)
+        names = tuple(dict.fromkeys((*shared.names, *names)))
+        if shared.handle and shared.period_ms <= period_ms and names == shared.names:
+            return
+        if shared.handle:
+            period_ms = min(period_ms, shared.period_ms)
+        if not shared.known.present:
+            raise Gone(f"node {shared.known.id} is away")
+        before, number = shared.handle, self.session_number
+        try:
+            handle = await self._session.subscribe(
+                shared.known.id, shared.function_id, period_ms, names
+            )
+        except SessionDown as error:
+            raise Gone(str(error)) from None
+        except SdkError as error:
+            if error.kind in ("no-such-node", "no-such-function", "timeout", "closed"):
+                raise Gone(str(error)) from None
+            raise
+        if number != self.session_number:
+            raise Gone("the session with the RIC ended on the way")
+        shared.handle, shared.period_ms, shared.names = handle, period_ms, names
+        shared.since_ns = self._clock.monotonic_ns()
+        shared.flow.period_ms = period_ms
+        self._by_handle[handle] = shared
+        if before:
+            self._by_handle.pop(before, None)
+            with contextlib.suppress(SdkError, SessionDown, BudgetSpent):
+                await self._session.unsubscribe(before)
+
+    # ------------------------------------------------------------------------ reports
+
+    def on_reports(self, block: bytes) -> None:
+        """A block of reports came from the SDK."""
+        by_handle, now_ns = self._by_handle, self._clock.monotonic_ns()
+        try:
+            for record in records(block):
+                shared = by_handle.get(record.handle)
+                if shared is None:
+                    self._metrics.unknown_reports += 1
+                    continue
+                flow = shared.flow
+                flow.reports += 1
+                flow.lost += record.lost
+                flow.last_ns = now_ns
+                flow.delay.observe_us(record.received_at_us - record.collected_at_us)
+                if not shared.known.present:
+                    self._heard_again(shared.known)
+                try:
+                    shared.deliver(record)
+                except ServiceModelError as error:
+                    flow.bad += 1
+                    if flow.bad == 1:
+                        _log.warning("report refused", node=shared.known.id, error=str(error))
+        except BlockError as error:
+            self._metrics.bad_blocks += 1
+            _log.error("a block of reports that is none", error=str(error))
+
+    def silent(self) -> dict[KnownNode, float]:
+        """The nodes that are subscribed to and have been silent for too long, and how long, s."""
+        now_ns = self._clock.monotonic_ns()
+        newest: dict[KnownNode, tuple[int, int]] = {}
+        for shared in self._by_handle.values():
+            known = shared.known
+            if known.present:
+                heard_ns, period_ms = newest.get(known, (0, 1 << 31))
+                last_ns = max(heard_ns, shared.since_ns, shared.flow.last_ns)
+                newest[known] = (last_ns, min(period_ms, shared.period_ms))
+        found = {}
+        for known, (last_ns, period_ms) in newest.items():
+            limit_s = max(self._stale_after_s, _PERIODS_TO_STALE * period_ms / 1000)
+            silent_s = (now_ns - last_ns) / 1e9
+            if silent_s > limit_s:
+                found[known] = silent_s
+        return found
+
+    def left_behind(self) -> tuple[int, ...]:
+        """Handles of subscriptions on nodes that are away: not to be deleted, for the RIC does not
+        survive that."""
+        on = {handle: shared.known for handle, shared in self._by_handle.items()}
+        on |= self._forgotten
+        return tuple(handle for handle, known in on.items() if not known.present)
+
+    @property
+    def subscriptions(self) -> int:
+        """Subscriptions there are now."""
+        return len(self._by_handle)
+
+    def _heard_again(self, known: KnownNode) -> None:
+        _log.info("node reports again", node=known.id)
+        self._nodes.came(known.node)
+
+    # --------------------------------------------------------------------- the session
+
+    def node_went(self, known: KnownNode, why: str) -> None:
+        """A node is gone: its streams end. Its subscriptions are not deleted: the RIC does not
+        survive a deletion on a node that it has lost."""
+        self._nodes.went(known, why)
+        for shared in self._of(known):
+            shared.end(Gone(f"node {known.id}: {why}"))
+
+    def node_restarted(self, known: KnownNode, node: E2Node) -> None:
+        """A node that was gone is in the RIC's list again: what was subscribed there is not."""
+        for shared in self._of(known):
+            if shared.handle:
+                self._by_handle.pop(shared.handle, None)
+                self._forgotten[shared.handle] = known
+            shared.forget()
+        self._nodes.came(node)
+        self._renew(known)
+
+    def session_down(self, why: str) -> None:
+        """Every node is gone until there is another session."""
+        self.session_number += 1
+        self._by_handle.clear()
+        self._forgotten.clear()
+        for shared in self._shared.values():
+            shared.forget()
+        for known in self._nodes.known.values():
+            if known.present:
+                self.node_went(known, why)
+
+    def session_up(self, nodes: list[E2Node]) -> None:
+        """There is another session; streams that are still open go on."""
+        self.session_number += 1
+        self._by_handle.clear()
+        self._forgotten.clear()
+        for shared in self._shared.values():
+            shared.forget()
+        there = {node.id for node in nodes}
+        for known in list(self._nodes.known.values()):
+            if known.id not in there:
+                self.node_went(known, "not in the RIC's list")
+        for node in nodes:
+            self._renew(self._nodes.came(node))
+
+    def _renew(self, known: KnownNode) -> None:
+        for shared in self._of(known):
+            if shared.read:
+                self._spawn(self._subscribe_again(shared))
+
+    async def _subscribe_again(self, shared: Shared) -> None:
+        async with shared.one_change:
+            if shared.handle or not shared.known.present:
+                return
+            try:
+                await self._cover(shared, shared.period_ms or _longest(shared), shared.names)
+            except (Gone, BudgetSpent, SdkError) as error:
+                _log.warning("not subscribed again", node=shared.known.id, why=str(error))
+                shared.end(Gone(str(error)))
+
+    def _of(self, known: KnownNode) -> list[Shared]:
+        return [shared for shared in self._shared.values() if shared.known is known]
+
+    # ------------------------------------------------------------------------- helpers
+
+    async def _to_its_end(self, work: Coroutine[Any, Any, Value]) -> Value:
+        return await asyncio.shield(self._spawn(work))
+
+    def _spawn(self, work: Coroutine[Any, Any, Value]) -> asyncio.Task[Value]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            # Whoever waits gets it; nobody waits for one that gave up.
+            task.exception()
+
+
+def _askable(oid: str, period_ms: int) -> int:
+    """The longest period that FlexRIC can be asked for and is not above the one wanted."""
+    if oid == KPM_OID:
+        return period_ms
+    return next(period for period in PERIODS_MS if period <= period_ms)
+
+
+def _longest(shared: Shared) -> int:
+    asked = [reader.thinning.period_us for reader in shared.readers]
+    asked += [tap.thinning.period_us for tap in shared.taps]
+    return min(asked, default=PERIODS_MS[0] * 1000) // 1000
+
+
+def supported(definition: bytes, names: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Of KPM measurement names those the node may be asked for, and those it may not.
+
+    A gNB of OAI aborts at a name it does not know, so only names that OAI serves go through, and
+    of these only those in the RAN function definition where that tells any.
+    """
+    told = {name for name in kpm.MEASUREMENTS if name.encode() in definition}
+    known = told or set(kpm.MEASUREMENTS)
+    fine = tuple(name for name in names if name in known)
+    return fine, tuple(name for name in names if name not in known)

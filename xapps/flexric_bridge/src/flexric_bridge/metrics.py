@@ -1,0 +1,188 @@
+"""Prometheus metrics of the bridge, read from plain counters at scrape time.
+
+| metric | type | labels |
+|---|---|---|
+| `sojourn_flexric_up` | gauge | |
+| `sojourn_flexric_nodes` | gauge | |
+| `sojourn_flexric_restarts_total` | counter | `reason` |
+| `sojourn_flexric_sessions` | gauge | |
+| `sojourn_flexric_requests_total` | counter | `use` |
+| `sojourn_flexric_request_budget`, `…_left` | gauge | |
+| `sojourn_flexric_subscriptions` | gauge | |
+| `sojourn_flexric_readers` | gauge | |
+| `sojourn_flexric_reports_total` | counter | `node`, `ran_function` |
+| `sojourn_flexric_reports_lost_total` | counter | `node`, `ran_function` |
+| `sojourn_flexric_reports_bad_total` | counter | `node`, `ran_function` |
+| `sojourn_flexric_report_age_seconds` | gauge | `node`, `ran_function` |
+| `sojourn_flexric_report_delay_seconds` | histogram | `node`, `ran_function` |
+| `sojourn_flexric_reports_unknown_total` | counter | |
+| `sojourn_flexric_indications_dropped_total` | counter | |
+| `sojourn_flexric_controls_total` | counter | `node`, `outcome` |
+| `sojourn_flexric_control_seconds` | histogram | `node` |
+| `sojourn_flexric_controls_waiting`, `…_superseded_total` | gauge, counter | |
+| `sojourn_flexric_undone_total` | counter | `node` |
+| `sojourn_flexric_looks_total` | counter | `outcome` |
+
+`lost` are reports dropped in the SDK's ring, `dropped` indications dropped for a slow xApp. `age`
+is how long ago the newest report came, `delay` its way from the node, clocks' offset included.
+`looks` are short sessions that look for nodes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+from ric.clock import Clock
+from ric.metrics import Histogram
+from ric.sm import ran_function_name
+
+if TYPE_CHECKING:
+    from flexric_bridge.budget import Budget
+
+
+class Flow:
+    """The reports of one RAN function of one node."""
+
+    __slots__ = ("bad", "delay", "last_ns", "lost", "period_ms", "reports")
+
+    def __init__(self) -> None:
+        self.reports = 0
+        self.lost = 0
+        self.bad = 0
+        self.last_ns = 0
+        self.period_ms = 0
+        self.delay = Histogram()
+
+
+class Metrics:
+    """Counters the bridge writes and the collector reads."""
+
+    def __init__(self) -> None:
+        self.flows: dict[tuple[str, str], Flow] = {}
+        self.unknown_reports = 0
+        self.bad_blocks = 0
+        self.dropped = 0
+        self.readers = 0
+        self.controls: Counter[tuple[str, str]] = Counter()
+        """By node and outcome ("acknowledged", "failed", "gone", …)."""
+        self.control_time: dict[str, Histogram] = {}
+        self.looks: Counter[str] = Counter()
+
+    def flow(self, node_id: str, oid: str) -> Flow:
+        """The counters of a RAN function, made when first asked for."""
+        return self.flows.setdefault((node_id, oid), Flow())
+
+    def count_control(self, node_id: str, outcome: str, duration_us: float) -> None:
+        """A control to a node ended in `outcome`."""
+        self.controls[node_id, outcome] += 1
+        self.control_time.setdefault(node_id, Histogram()).observe_us(duration_us)
+
+
+class BridgeState:
+    """What is asked of the rest of the bridge when somebody scrapes."""
+
+    def __init__(
+        self,
+        budget: Budget,
+        gauges: dict[str, tuple[str, Callable[[], float]]],
+        counters: dict[str, tuple[str, str, Callable[[], dict[str, int]]]],
+    ) -> None:
+        self.budget = budget
+        self.gauges = gauges
+        """Name → help and value."""
+        self.counters = counters
+        """Name → help, label and values by it."""
+
+
+class BridgeCollector(Collector):
+    """Reads everything when the registry is scraped."""
+
+    def __init__(
+        self, metrics: Metrics, state: BridgeState, clock: Clock, registry: CollectorRegistry
+    ) -> None:
+        self._metrics = metrics
+        self._state = state
+        self._clock = clock
+        registry.register(self)
+
+    def collect(self) -> Iterator[Metric]:
+        """All families, with the values of now."""
+        yield from self._bridge()
+        yield from self._reports()
+        yield from self._controls()
+
+    def _bridge(self) -> Iterator[Metric]:
+        budget, metrics = self._state.budget, self._metrics
+        for name, (text, value) in self._state.gauges.items():
+            yield GaugeMetricFamily(f"sojourn_flexric_{name}", text, value())
+        for name, (text, label, values) in self._state.counters.items():
+            family = CounterMetricFamily(f"sojourn_flexric_{name}", text, labels=(label,))
+            for key, count in values().items():
+                family.add_metric((key,), count)
+            yield family
+        requests = CounterMetricFamily(
+            "sojourn_flexric_requests", "Requests sent to the RIC.", labels=("use",)
+        )
+        for use, count in budget.spent.items():
+            requests.add_metric((use.value,), count)
+        yield requests
+        text = "Requests in one life of the RIC."
+        yield GaugeMetricFamily("sojourn_flexric_request_budget", text, budget.total)
+        text = "Requests left in the RIC's life."
+        yield GaugeMetricFamily("sojourn_flexric_request_budget_left", text, budget.left)
+        text = "SDK sessions in the RIC's life."
+        yield GaugeMetricFamily("sojourn_flexric_sessions", text, budget.sessions)
+        text = "Open Subscribe streams."
+        yield GaugeMetricFamily("sojourn_flexric_readers", text, metrics.readers)
+        text = "Indications dropped because an xApp was slow."
+        yield CounterMetricFamily("sojourn_flexric_indications_dropped", text, metrics.dropped)
+        text = "Reports of subscriptions that are no more."
+        yield CounterMetricFamily("sojourn_flexric_reports_unknown", text, metrics.unknown_reports)
+
+    def _reports(self) -> Iterator[Metric]:
+        labels = ("node", "ran_function")
+        name = "sojourn_flexric_reports"
+        reports = CounterMetricFamily(name, "Reports of a node.", labels=labels)
+        lost = CounterMetricFamily(f"{name}_lost", "Dropped before the bridge.", labels=labels)
+        bad = CounterMetricFamily(f"{name}_bad", "Not what the model says.", labels=labels)
+        age = GaugeMetricFamily(
+            "sojourn_flexric_report_age_seconds", "Since the newest report came.", labels=labels
+        )
+        delay = HistogramMetricFamily(
+            "sojourn_flexric_report_delay_seconds", "From the node to the SDK.", labels=labels
+        )
+        now_ns = self._clock.monotonic_ns()
+        for (node, oid), flow in self._metrics.flows.items():
+            key = (node, ran_function_name(oid))
+            reports.add_metric(key, flow.reports)
+            lost.add_metric(key, flow.lost)
+            bad.add_metric(key, flow.bad)
+            if flow.last_ns:
+                age.add_metric(key, (now_ns - flow.last_ns) / 1e9)
+            delay.add_metric(key, flow.delay.buckets_seconds(), flow.delay.sum_us / 1e6)
+        yield from (reports, lost, bad, age, delay)
+
+    def _controls(self) -> Iterator[Metric]:
+        controls = CounterMetricFamily(
+            "sojourn_flexric_controls",
+            "Controls to a node by outcome.",
+            labels=("node", "outcome"),
+        )
+        for key, count in self._metrics.controls.items():
+            controls.add_metric(key, count)
+        times = HistogramMetricFamily(
+            "sojourn_flexric_control_seconds", "A control's round trip.", labels=("node",)
+        )
+        for node, histogram in self._metrics.control_time.items():
+            times.add_metric((node,), histogram.buckets_seconds(), histogram.sum_us / 1e6)
+        yield from (controls, times)

@@ -1,0 +1,171 @@
+"""Reports on their way from the SDK to the xApps: cut apart, and written as `Indication` once.
+
+An `Indication` is written in two parts: what all readers of a subscription share, once, and behind
+it the reader's own `sequence` and `dropped`. Protobuf takes fields in any order, so the two put
+together are the message.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from ric.errors import ServiceModelError
+from sojourn_interfaces import e2_gateway_pb2 as pb
+
+from flexric_bridge.sdk import RECORD_HEAD
+
+_NUMBERS: Final = {field.name: field.number for field in pb.Indication.DESCRIPTOR.fields}
+_VARINT, _BYTES = 0, 2
+
+
+def _tag(name: str, wire_type: int) -> bytes:
+    return varint(_NUMBERS[name] << 3 | wire_type)
+
+
+def varint(value: int) -> bytes:
+    """Protobuf's base-128 number."""
+    if value < 0x80:
+        return bytes((value,))
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+_MESSAGE: Final = _tag("message", _BYTES)
+_KPM: Final = _tag("kpm", _BYTES)
+_HEADER: Final = _tag("header", _BYTES)
+_COLLECTED: Final = _tag("collected_at_us", _VARINT)
+_RECEIVED: Final = _tag("received_at_us", _VARINT)
+_SEQUENCE: Final = _tag("sequence", _VARINT)
+_DROPPED: Final = _tag("dropped", _VARINT)
+
+
+class Record(NamedTuple):
+    """One report of a block."""
+
+    handle: int
+    message: bytes
+    collected_at_us: int
+    received_at_us: int
+    lost: int
+    """Reports of the handle dropped before this one because nobody polled."""
+
+
+class BlockError(ValueError):
+    """A block that is not what `Sdk.poll` promises."""
+
+
+def records(block: bytes) -> Iterator[Record]:
+    """The records of a block; raises `BlockError` where it is cut short."""
+    at, end, head_bytes = 0, len(block), RECORD_HEAD.size
+    unpack = RECORD_HEAD.unpack_from
+    while at < end:
+        if end - at < head_bytes:
+            raise BlockError(f"{end - at} bytes at byte {at}; expected a head of {head_bytes}")
+        handle, length, collected_at_us, received_at_us, lost = unpack(block, at)
+        at += head_bytes
+        if length > end - at:
+            raise BlockError(f"{end - at} bytes at byte {at}; expected a message of {length}")
+        yield Record(handle, block[at : at + length], collected_at_us, received_at_us, lost)
+        at += length
+
+
+def preface(node_id: str, function_id: int, oid: str) -> bytes:
+    """The part of an `Indication` that all of a subscription have in common."""
+    return pb.Indication(
+        node_id=node_id, ran_function_id=function_id, ran_function_oid=oid
+    ).SerializeToString()
+
+
+def body(preface: bytes, message: bytes, collected_at_us: int, received_at_us: int) -> bytes:
+    """An `Indication` but for `sequence` and `dropped`."""
+    return b"".join(
+        (
+            preface,
+            _MESSAGE,
+            varint(len(message)),
+            message,
+            _COLLECTED,
+            varint(collected_at_us),
+            _RECEIVED,
+            varint(received_at_us),
+        )
+    )
+
+
+def with_header(header: bytes) -> bytes:
+    """The field `header`, to be put into a preface."""
+    return _HEADER + varint(len(header)) + header
+
+
+def kpm_body(
+    preface: bytes, report: pb.KpmReport, collected_at_us: int, received_at_us: int
+) -> bytes:
+    """As `body`, of a KPM report."""
+    raw = report.SerializeToString()
+    return b"".join(
+        (
+            preface,
+            _KPM,
+            varint(len(raw)),
+            raw,
+            _COLLECTED,
+            varint(collected_at_us),
+            _RECEIVED,
+            varint(received_at_us),
+        )
+    )
+
+
+def kpm_unsupported(names: tuple[str, ...]) -> bytes:
+    """What an `Indication` has besides for a reader whose measurements the node lacks.
+
+    A message field that comes twice is merged, so this adds to the report in the body.
+    """
+    if not names:
+        return b""
+    raw = pb.KpmReport(unsupported=names).SerializeToString()
+    return _KPM + varint(len(raw)) + raw
+
+
+def tail(sequence: int, dropped: int) -> bytes:
+    """What is a reader's own in an `Indication`."""
+    return b"".join((_SEQUENCE, varint(sequence), _DROPPED, varint(dropped)))
+
+
+_KPM_HEAD: Final = struct.Struct("<II")
+_KPM_UE: Final = struct.Struct("<II")
+_F64: Final = struct.Struct("<d")
+
+
+def kpm_report(message: bytes) -> pb.KpmReport:
+    """The typed report in the SDK's KPM message.
+
+    Raises `ServiceModelError` for bytes that are none.
+    """
+    try:
+        period_ms, ues = _KPM_HEAD.unpack_from(message, 0)
+        report = pb.KpmReport(period_ms=period_ms)
+        at = _KPM_HEAD.size
+        for _ in range(ues):
+            rnti, values = _KPM_UE.unpack_from(message, at)
+            at += _KPM_UE.size
+            ue = report.ues.add(rnti=rnti)
+            for _ in range(values):
+                length = message[at]
+                name = message[at + 1 : at + 1 + length].decode("ascii")
+                at += 1 + length
+                (ue.values[name],) = _F64.unpack_from(message, at)
+                at += _F64.size
+    except (struct.error, IndexError, UnicodeDecodeError):
+        place = f"{len(message)} bytes that end too early"
+        raise ServiceModelError("kpm", "message", place, "UEs, names and values") from None
+    if at != len(message):
+        found = f"{len(message) - at} bytes left over"
+        raise ServiceModelError("kpm", "message", found, f"a message of {at} bytes")
+    return report

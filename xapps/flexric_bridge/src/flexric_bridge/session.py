@@ -1,0 +1,258 @@
+"""The SDK session: one child process kept alive, one command at a time, every request counted.
+
+When the child dies or hangs it is started again with jittered back-off, and each time a sentence
+says why. `on_up` gets the nodes of a new session, `on_down` the reason why there is none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Final
+
+import structlog
+from ric.backoff import Backoff
+from ric.clock import Clock
+
+from flexric_bridge.budget import Budget, Use
+from flexric_bridge.child_process import ChildLost, ChildProcess, Deadlines
+from flexric_bridge.sdk import E2Node, SdkError
+from flexric_bridge.settings import RicSettings
+
+_log = structlog.get_logger()
+
+SETTLED_S: Final = 30.0
+"""A session that lasted so long did not fail at the start: the next delay is short again."""
+MAKE_IT: Final = "build it with `make flexric-bridge` where FlexRIC is installed"
+
+
+class SessionDown(Exception):  # noqa: N818 - says what happened
+    """There is no SDK session now; the message says why."""
+
+
+class Session:
+    """See the module. `run` must be running."""
+
+    def __init__(
+        self,
+        settings: RicSettings,
+        budget: Budget,
+        clock: Clock,
+        *,
+        on_up: Callable[[list[E2Node]], None],
+        on_down: Callable[[str], None],
+        on_reports: Callable[[bytes], None],
+        on_spent: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._settings = settings
+        self.budget = budget
+        self._clock = clock
+        self._on_up = on_up
+        self._on_down = on_down
+        self._on_reports = on_reports
+        self._on_spent = on_spent
+        self._child: ChildProcess | None = None
+        self._lost = asyncio.Event()
+        self._one_caller = asyncio.Lock()
+        self._stopping = False
+        self._reopening = False
+        self._backoff = Backoff(settings.backoff_initial_s, settings.backoff_max_s)
+        self.up = False
+        self.why = "not started yet"
+        """Why there is no session."""
+        self.starts = 0
+        self.restarts: Counter[str] = Counter()
+        """By reason: "reopened", "open failed", "lost", "hung", "closed"."""
+
+    # --------------------------------------------------------------------------- life
+
+    async def run(self) -> None:
+        """Keep a session, for ever."""
+        ric_was_away = False
+        while not self._stopping:
+            began_ns = self._clock.monotonic_ns()
+            try:
+                nodes = await self._open()
+            except (ChildLost, SdkError, OSError) as error:
+                # A RIC that could not be reached and then can has begun another life.
+                ric_was_away = ric_was_away or _is(error, "timeout")
+                await self._end_child("the RIC could not be opened")
+                self._went_down(self._sentence(error), "open failed")
+            else:
+                if ric_was_away:
+                    self.budget.renew()
+                    _log.info("RIC is back: its request budget begins anew", ric=self._address)
+                self.budget.sessions += 1
+                self._on_spent()
+                ric_was_away = False
+                self.up, self.why = True, ""
+                _log.info("FlexRIC session open", ric=self._address, nodes=[n.id for n in nodes])
+                self._on_up(nodes)
+                await self._lost.wait()
+                if self._stopping:
+                    break
+                if self._reopening:
+                    self._reopening = False
+                    self.restarts["reopened"] += 1
+                    continue
+                why = "" if self._child is None else self._child.epitaph()
+                await self._end_child("the session was lost")
+                self._went_down(f"the SDK's process {why}", "lost")
+            if (self._clock.monotonic_ns() - began_ns) / 1e9 > SETTLED_S:
+                self._backoff.reset()
+            delay_s = self._backoff.next_s()
+            _log.warning("FlexRIC session down", why=self.why, again_in_s=round(delay_s, 2))
+            await self._clock.sleep(delay_s)
+
+    async def stop(self, leave: tuple[int, ...] = ()) -> None:
+        """End subscriptions but `leave`, and the session."""
+        self._stopping = True
+        self.up = False
+        async with self._one_caller:
+            if self._child is not None:
+                await self._close_child(leave)
+        self._lost.set()
+
+    async def reopen(self, leave: tuple[int, ...] = ()) -> None:
+        """Begin another session, in good order: the RIC tells of new nodes at the start alone."""
+        async with self._one_caller:
+            if not self.up or self._child is None:
+                return
+            self.up, self.why = False, "a new session is being opened"
+            self._reopening = True
+            # The end of the child is what `run` goes on with.
+            await self._close_child(leave)
+
+    def distrust(self, why: str) -> None:
+        """Something only a new session can mend: have the child ended."""
+        child = self._child
+        if self.up and child is not None:
+            _log.warning("FlexRIC session given up", why=why)
+            self._ending = asyncio.create_task(child.kill(why))
+
+    async def _close_child(self, leave: tuple[int, ...]) -> None:
+        if self._child is not None:
+            ended = await self._child.close(leave)
+            self._spend(Use.DELETION, ended)
+
+    async def _open(self) -> list[E2Node]:
+        self._lost.clear()
+        self.starts += 1
+        child = self._child = self.new_child(self._on_reports, self._lost.set)
+        await child.start()
+        await self.open_child(child)
+        return _distinct(await child.nodes())
+
+    def new_child(
+        self, on_reports: Callable[[bytes], None], on_end: Callable[[], None]
+    ) -> ChildProcess:
+        """A child for this RIC, not started."""
+        s = self._settings
+        environment = {} if s.preload is None else {"LD_PRELOAD": str(s.preload.resolve())}
+        deadlines = Deadlines(s.open_timeout_s, s.command_timeout_s)
+        return ChildProcess(s.sdk, deadlines, on_reports, on_end, environment)
+
+    async def open_child(self, child: ChildProcess) -> None:
+        """Connect a child to the RIC."""
+        s = self._settings
+        configuration = "" if s.configuration is None else str(s.configuration)
+        libraries = "" if s.libraries is None else str(s.libraries)
+        await child.open(s.address, configuration, libraries)
+
+    async def _end_child(self, because: str) -> None:
+        if self._child is not None:
+            await self._child.kill(because)
+
+    def _went_down(self, why: str, reason: str) -> None:
+        self.up, self.why = False, why
+        self.restarts["hung" if "no answer" in why else reason] += 1
+        self._on_down(why)
+
+    def _sentence(self, error: Exception) -> str:
+        module = missing_module(self._settings.sdk)
+        if isinstance(error, ChildLost) and module:
+            return f"the Python module {module} is not installed; {MAKE_IT}"
+        if isinstance(error, ChildLost):
+            return f"the SDK's process {error}"
+        if _is(error, "mismatch"):
+            return f"{error}; {MAKE_IT} again"
+        if _is(error, "timeout"):
+            return f"the RIC at {self._address} does not answer: {error}"
+        return str(error)
+
+    @property
+    def _address(self) -> str:
+        return self._settings.address
+
+    # ----------------------------------------------------------------------- requests
+
+    async def subscribe(
+        self, node_id: str, function_id: int, period_ms: int, kpm_measurements: tuple[str, ...]
+    ) -> int:
+        """See `Sdk.subscribe`; raises `SdkError`, `SessionDown`, `BudgetSpent` as all of these."""
+        async with self._asking(Use.SUBSCRIPTION) as child:
+            return await child.subscribe(node_id, function_id, period_ms, kpm_measurements)
+
+    async def unsubscribe(self, handle: int) -> None:
+        """See `Sdk.unsubscribe`."""
+        async with self._asking(Use.DELETION) as child:
+            await child.unsubscribe(handle)
+
+    async def control(
+        self, node_id: str, function_id: int, header: bytes, message: bytes, *, safe: bool = False
+    ) -> bytes:
+        """See `Sdk.control`; `safe` says that it brings the safe pipeline back."""
+        async with self._asking(Use.SAFE if safe else Use.CONTROL) as child:
+            return await child.control(node_id, function_id, header, message)
+
+    @asynccontextmanager
+    async def _asking(self, use: Use) -> AsyncIterator[ChildProcess]:
+        async with self._one_caller:
+            if not self.up or self._child is None:
+                raise SessionDown(self.why)
+            self.budget.refuse(use)
+            self._spend(use)
+            try:
+                yield self._child
+            except ChildLost as error:
+                raise SessionDown(f"the SDK's process {error}") from None
+            except SdkError as error:
+                if error.kind == "closed":
+                    self.distrust(str(error))
+                raise
+
+    def _spend(self, use: Use, count: int = 1) -> None:
+        if count:
+            share = self.budget.spend(use, count)
+            self._on_spent()
+            if share is not None:
+                _log.warning(
+                    "request budget of the RIC",
+                    used=self.budget.used,
+                    left=self.budget.left,
+                    passed=f"{share:.0%}",
+                )
+
+
+def missing_module(sdk: str) -> str:
+    """The package that `module:name` is in when it is not installed, else ""."""
+    package = sdk.partition(":")[0].partition(".")[0]
+    return package if importlib.util.find_spec(package) is None else ""
+
+
+def _is(error: Exception, kind: str) -> bool:
+    return isinstance(error, SdkError) and error.kind == kind
+
+
+def _distinct(nodes: list[E2Node]) -> list[E2Node]:
+    """Without nodes that claim an id that is taken."""
+    seen: dict[str, E2Node] = {}
+    for node in nodes:
+        if node.id in seen:
+            _log.error("two nodes have one id; the second is passed over", node=node.id)
+        else:
+            seen[node.id] = node
+    return list(seen.values())

@@ -1,0 +1,286 @@
+"""E2SM-TC v1 for all nodes that speak v0: their fronts, and what each needs of the bridge."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import e2sm_tc
+import structlog
+from ric.clock import Clock
+from ric.errors import ServiceModelError
+from ric.sm import RLC_OID, TC_V0_OID, TC_V1_OID
+
+from flexric_bridge.budget import Budget, BudgetSpent, Use
+from flexric_bridge.controls import Rate
+from flexric_bridge.hub import Gone, Hub, Unserved
+from flexric_bridge.metrics import Metrics
+from flexric_bridge.nodes import KnownNode, NodeBook
+from flexric_bridge.readers import Reader, Tap, Thinning
+from flexric_bridge.records import body, preface, with_header
+from flexric_bridge.sdk import SdkError
+from flexric_bridge.session import Session, SessionDown
+from flexric_bridge.settings import TcSettings
+from flexric_bridge.tc.front import Front
+
+_log = structlog.get_logger()
+
+TC_PERIOD_MS: Final = 10
+RLC_PERIOD_MS: Final = 100
+"""Bearers come and go at this pace, and the occupancy in a status is as old."""
+FIRST_REPORT_S: Final = 1.0
+"""How long a control waits for the node's first report of its pipeline."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What one v1 subscription asks for."""
+
+    styles: tuple[str, ...]
+    period_ms: int | None
+    """Of the status; `None`: at each change."""
+    bearers: tuple[dict[str, Any], ...]
+
+    def concerns(self, bearer: Mapping[str, Any]) -> bool:
+        """Whether reports of a bearer are asked for."""
+        return not self.bearers or bearer in self.bearers
+
+
+def wanted(trigger: bytes, actions: Sequence[bytes]) -> Wanted:
+    """What a v1 trigger and actions ask for; raises `Unserved` where v0 cannot tell it."""
+    try:
+        kind = e2sm_tc.decode("event-trigger", trigger)
+        definitions = [e2sm_tc.decode("action-definition", action) for action in actions]
+    except e2sm_tc.CodecError as error:
+        raise Unserved(str(error)) from None
+    if isinstance(kind, dict) and "threshold" in kind:
+        raise Unserved("event trigger: threshold; an E2SM-TC v0 node has periodic reports alone")
+    if not definitions:
+        raise Unserved("actions: none; expected pipeline_status or events")
+    styles = tuple(definition["style"] for definition in definitions)
+    if "flow_inventory" in styles:
+        raise Unserved("action: flow_inventory; an E2SM-TC v0 node does not tell its flows")
+    bearers = [tuple(definition["bearers"]) for definition in definitions]
+    period_ms = kind["periodic"]["period_ms"] if isinstance(kind, dict) else None
+    return Wanted(styles, period_ms, bearers[0] if all(bearers) else ())
+
+
+@dataclass(eq=False, slots=True)
+class _V1Reader:
+    reader: Reader
+    wanted: Wanted
+    told: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+
+class Served:
+    """One node's front, its taps, its v1 readers; the front's `Port`."""
+
+    def __init__(self, known: KnownNode, traffic: TrafficControl) -> None:
+        self.known = known
+        self._traffic = traffic
+        function = known.functions[TC_V0_OID]
+        self._function_id = function.id
+        self._preface = preface(known.id, function.id, TC_V1_OID)
+        self.front = Front(known.id, traffic.settings, self)
+        self.readers: list[_V1Reader] = []
+        self._first = asyncio.Event()
+        self._tc_tap = Tap(TC_PERIOD_MS, self._hear_tc)
+        self._rlc_tap = Tap(RLC_PERIOD_MS, self._hear_rlc)
+
+    async def listen(self, period_ms: int = TC_PERIOD_MS) -> None:
+        """Hear the node's reports, for as long as it is there; raises as `Hub.read`."""
+        if period_ms * 1000 < self._tc_tap.thinning.period_us:
+            self._tc_tap.thinning = Thinning(period_ms)
+        hub = self._traffic.hub
+        await hub.read(self.known, TC_V0_OID, period_ms, (), self._tc_tap)
+        if RLC_OID in self.known.functions:
+            await hub.read(self.known, RLC_OID, RLC_PERIOD_MS, (), self._rlc_tap)
+
+    async def first_report(self) -> None:
+        """Return when pipeline and bearer are known, or it takes too long."""
+        try:
+            async with asyncio.timeout(FIRST_REPORT_S):
+                while self.front.entry is None or self.front.bearer is None:
+                    self._first.clear()
+                    await self._first.wait()
+        except TimeoutError:
+            # The front says what is missing.
+            pass
+
+    def gone(self) -> None:
+        """The node went."""
+        self.front.node_gone()
+        for item in self.readers:
+            item.reader.end(Gone(f"node {self.known.id} went away"))
+        self.readers.clear()
+
+    # ------------------------------------------------------------------------ reports
+
+    def _hear_tc(self, message: bytes, collected_at_us: int, received_at_us: int) -> None:
+        self.front.on_indication(message)
+        self._first.set()
+        for item in self.readers:
+            period_ms = item.wanted.period_ms
+            if period_ms is None or "pipeline_status" not in item.wanted.styles:
+                continue
+            every_us = self._tc_tap.thinning.period_us
+            if item.reader.thinning.due(collected_at_us, every_us):
+                self._put_status(item, collected_at_us, received_at_us)
+
+    def _hear_rlc(self, message: bytes, _collected_at_us: int, _received_at_us: int) -> None:
+        self.front.on_rlc(message)
+        self._first.set()
+
+    def _put_status(self, item: _V1Reader, collected_at_us: int, received_at_us: int) -> None:
+        status = self.front.status(item.told)
+        statuses = [] if status is None else [status]
+        if status is not None and not item.wanted.concerns(status["bearer"]):
+            statuses = []
+        self._put(item, {"pipeline_status": statuses}, collected_at_us, received_at_us)
+
+    def _put(
+        self, item: _V1Reader, message: Any, collected_at_us: int, received_at_us: int
+    ) -> None:
+        header = e2sm_tc.encode("indication-header", {"collected_at_us": collected_at_us})
+        item.reader.put(
+            body(
+                self._preface + with_header(header),
+                e2sm_tc.encode("indication", message),
+                collected_at_us,
+                received_at_us,
+            )
+        )
+
+    # --------------------------------------------------------------------------- port
+
+    def now_us(self) -> int:
+        """See `Port.now_us`."""
+        return self._traffic.clock.now_us()
+
+    async def admit(self, controls: int, *, safe: bool) -> None:
+        """See `Port.admit`."""
+        self._traffic.budget.refuse(Use.SAFE if safe else Use.CONTROL, controls)
+        await self._traffic.rate.take(controls)
+
+    async def control(self, header: bytes, message: bytes, *, safe: bool) -> None:
+        """See `Port.control`."""
+        if not self.known.present:
+            raise SessionDown(f"node {self.known.id} is away")
+        await self._traffic.session.control(
+            self.known.id, self._function_id, header, message, safe=safe
+        )
+
+    def changed(self) -> None:
+        """See `Port.changed`."""
+        self._traffic.on_change()
+
+    def tell(self, events: Sequence[Mapping[str, Any]]) -> None:
+        """See `Port.tell`."""
+        now_us = self.now_us()
+        for event in events:
+            _log.info("traffic control", node=self.known.id, event_kind=event["kind"])
+        for item in self.readers:
+            mine = [event for event in events if item.wanted.concerns(event["bearer"])]
+            if mine and "events" in item.wanted.styles:
+                self._put(item, {"events": mine}, now_us, now_us)
+            if mine and item.wanted.period_ms is None and "pipeline_status" in item.wanted.styles:
+                self._put_status(item, now_us, now_us)
+
+
+class TrafficControl:
+    """The fronts of all nodes with E2SM-TC v0."""
+
+    def __init__(
+        self,
+        *,
+        session: Session,
+        nodes: NodeBook,
+        hub: Hub,
+        metrics: Metrics,
+        clock: Clock,
+        budget: Budget,
+        rate: Rate,
+        settings: TcSettings,
+        on_change: Callable[[], None],
+    ) -> None:
+        self.session = session
+        self.nodes = nodes
+        self.hub = hub
+        self.metrics = metrics
+        self.clock = clock
+        self.budget = budget
+        self.rate = rate
+        self.settings = settings
+        self.on_change = on_change
+        self.served: dict[str, Served] = {}
+        self._remembered: dict[str, Any] = {}
+
+    def of(self, known: KnownNode) -> Served:
+        """The front of a node, made when first asked for."""
+        served = self.served.get(known.id)
+        if served is None:
+            served = self.served[known.id] = Served(known, self)
+            if known.id in self._remembered:
+                try:
+                    served.front.load(self._remembered.pop(known.id))
+                except ValueError as error:
+                    _log.warning("pipeline not remembered", error=str(error))
+        return served
+
+    async def subscribe(self, known: KnownNode, asked: Wanted, reader: Reader) -> None:
+        """Have `reader` get v1 reports until `leave`; raises as `Hub.read`."""
+        served = self.of(known)
+        await served.listen(min(asked.period_ms or TC_PERIOD_MS, TC_PERIOD_MS))
+        served.readers.append(_V1Reader(reader, asked))
+
+    def leave(self, known: KnownNode, reader: Reader) -> None:
+        """The inverse of `subscribe`."""
+        served = self.served.get(known.id)
+        if served is not None:
+            served.readers = [item for item in served.readers if item.reader is not reader]
+
+    def node_gone(self, node_id: str) -> None:
+        """A node went."""
+        if served := self.served.get(node_id):
+            served.gone()
+
+    # ------------------------------------------------------------------------- leases
+
+    async def listen_again(self) -> None:
+        """Hear the nodes on which a pipeline was left by an earlier process: its lease goes on."""
+        for known in list(self.nodes.known.values()):
+            if known.present and known.id in self._remembered and TC_V0_OID in known.functions:
+                try:
+                    await self.of(known).listen()
+                except (Gone, Unserved, BudgetSpent, SdkError) as error:
+                    _log.warning("pipeline not looked after", node=known.id, error=str(error))
+
+    def leases_over(self) -> list[Served]:
+        """The fronts whose lease is over and whose node is there."""
+        return [
+            served
+            for served in self.served.values()
+            if served.known.present and served.front.lease_over()
+        ]
+
+    async def end_lease(self, served: Served) -> None:
+        """Return a node to its safe pipeline."""
+        try:
+            await served.front.end_lease()
+        except (SdkError, SessionDown, ServiceModelError) as error:
+            _log.warning("lease over, not safe yet", node=served.known.id, error=str(error))
+
+    # --------------------------------------------------------------------- state file
+
+    def to_json(self) -> dict[str, Any]:
+        """What must be known after a restart."""
+        kept = {node_id: served.front.to_json() for node_id, served in self.served.items()}
+        return {**self._remembered, **{key: value for key, value in kept.items() if value}}
+
+    def load(self, value: Any) -> None:
+        """Take over what `to_json` gave; raises `ValueError` for anything else."""
+        if not isinstance(value, dict):
+            raise ValueError("pipelines: expected an object")  # noqa: TRY004 - of a file
+        self._remembered = dict(value)

@@ -1,0 +1,112 @@
+"""What the tests of the whole bridge share."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from fake_flexric import FakeRic
+from flexric_bridge.app import Bridge
+from flexric_bridge.settings import BridgeSettings
+from ric import E2GatewayClient, Indication
+from ric.settings import GatewaySettings
+
+PATIENCE_S = 30.0
+
+QUICK: dict[str, Any] = {
+    "door": {"listen": "127.0.0.1:0"},
+    "http": {"listen": ""},
+    "ric": {
+        "sdk": "fake_sdk:FakeSdk",
+        "backoff_initial_s": 0.05,
+        "backoff_max_s": 0.2,
+        "command_timeout_s": 1.0,
+    },
+    "nodes": {"stale_after_s": 0.5, "look_again_s": 0},
+    "subscriptions": {"linger_s": 0.2},
+}
+
+
+def merged(base: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    """Settings with some replaced."""
+    out = dict(base)
+    for key, value in more.items():
+        inner = out.get(key)
+        nested = isinstance(value, dict) and isinstance(inner, dict)
+        out[key] = merged(inner, value) if nested and isinstance(inner, dict) else value
+    return out
+
+
+class BridgeWorld:
+    """A RIC, a bridge, and clients of its gateway."""
+
+    def __init__(self, path: str, folder: Path) -> None:
+        self.ric = FakeRic(path)
+        self.folder = folder
+        self.bridge: Bridge | None = None
+        self._running: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[Any]] = []
+
+    async def start(self, **settings: Any) -> Bridge:
+        """A bridge, listening; the session may still be opening."""
+        bridge = self.bridge = Bridge(BridgeSettings.model_validate(merged(QUICK, settings)))
+        ready = asyncio.Event()
+        self._running = asyncio.create_task(bridge.run(lambda _bridge: ready.set()))
+        await asyncio.wait_for(ready.wait(), PATIENCE_S)
+        return bridge
+
+    async def stop(self) -> None:
+        """A graceful stop."""
+        if self.bridge is not None and self._running is not None:
+            self.bridge.stop()
+            await asyncio.wait_for(self._running, PATIENCE_S)
+            self.bridge = self._running = None
+
+    async def end(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.stop()
+        await self.ric.stop()
+
+    def spawn(self, work: Any) -> asyncio.Task[Any]:
+        """Runs beside, until the end of the test."""
+        task = asyncio.create_task(work)
+        self._tasks.append(task)
+        return task
+
+    def reporting(
+        self, node_id: str, function_id: int, message: Callable[[], bytes]
+    ) -> asyncio.Task[Any]:
+        """Reports each 10 ms, until cancelled."""
+        return self.spawn(self.ric.keep_reporting(node_id, function_id, message))
+
+    @asynccontextmanager
+    async def client(self) -> AsyncIterator[E2GatewayClient]:
+        assert self.bridge is not None
+        settings = GatewaySettings(address=self.bridge.address, control_timeout_s=20)
+        async with E2GatewayClient(settings) as client:
+            yield client
+
+    async def until(self, condition: Callable[[], Any], what: str = "") -> None:
+        """Return as soon as the condition holds."""
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                while not condition():
+                    await asyncio.sleep(0.005)
+        except TimeoutError:
+            raise AssertionError(f"never: {what or condition}") from None
+
+
+async def some(stream: Any, count: int) -> list[Indication]:
+    """The first so many of a stream."""
+    got: list[Indication] = []
+    async with asyncio.timeout(PATIENCE_S), aclosing(stream) as indications:
+        async for indication in indications:
+            got.append(indication)
+            if len(got) == count:
+                break
+    return got

@@ -1,0 +1,114 @@
+"""The SDK of the tests: what the real child process loads instead of FlexRIC's.
+
+It asks the RIC of the test, `fake_flexric.FakeRic`, over a Unix socket, one question at a time, and
+reads blocks of reports from a second one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import struct
+import sys
+from typing import Any
+
+from flexric_bridge.frames import node_from_json
+from flexric_bridge.sdk import E2Node, SdkError, SdkVersions
+
+ENVIRONMENT = "FAKE_RIC"
+"""Names the socket of the RIC."""
+
+
+class FakeSdk:
+    """Runs in the child process; the RIC is at the socket that the environment names."""
+
+    def __init__(self) -> None:
+        self._questions: socket.socket | None = None
+        self._reports: socket.socket | None = None
+
+    def versions(self) -> SdkVersions:
+        return SdkVersions("fake", "fake", {"rlc": 152})
+
+    def open(self, ric_address: str, configuration: str, libraries: str) -> None:
+        path = os.environ[ENVIRONMENT]
+        try:
+            self._questions, self._reports = _connected(path), _connected(path)
+            number = self._ask("open", address=ric_address)
+            self._reports.sendall(f"reports {number}\n".encode())
+        except OSError as error:
+            raise SdkError("timeout", f"cannot be reached: {error}") from None
+
+    def nodes(self) -> list[E2Node]:
+        return [node_from_json(value) for value in self._ask("nodes")]
+
+    def subscribe(
+        self, node_id: str, function_id: int, period_ms: int, kpm_measurements: tuple[str, ...]
+    ) -> int:
+        handle: int = self._ask(
+            "subscribe",
+            node_id=node_id,
+            function_id=function_id,
+            period_ms=period_ms,
+            names=list(kpm_measurements),
+        )
+        return handle
+
+    def unsubscribe(self, handle: int) -> None:
+        self._ask("unsubscribe", handle=handle)
+
+    def control(self, node_id: str, function_id: int, header: bytes, message: bytes) -> bytes:
+        answer = self._ask(
+            "control",
+            node_id=node_id,
+            function_id=function_id,
+            header=header.hex(),
+            message=message.hex(),
+        )
+        return bytes.fromhex(answer)
+
+    def poll(self, timeout_ms: int) -> bytes:
+        if self._reports is None:
+            raise SdkError("closed", "not open")
+        self._reports.settimeout(timeout_ms / 1000)
+        try:
+            head = self._reports.recv(4, socket.MSG_WAITALL)
+            if not head:
+                raise SdkError("closed", "the RIC hung up")
+            self._reports.settimeout(None)
+            (length,) = struct.unpack("<I", head)
+            return self._reports.recv(length, socket.MSG_WAITALL)
+        except TimeoutError:
+            return b""
+
+    def close(self) -> None:
+        self._ask("close")
+
+    def _ask(self, question: str, **arguments: Any) -> Any:
+        if self._questions is None:
+            raise SdkError("closed", "not open")
+        self._questions.sendall(json.dumps({"do": question, **arguments}).encode() + b"\n")
+        line = b""
+        while not line.endswith(b"\n"):
+            more = self._questions.recv(1 << 20)
+            if not more:
+                raise SdkError("closed", "the RIC hung up")
+            line += more
+        answer = json.loads(line)
+        if "abort" in answer:
+            sys.stderr.write(answer["abort"] + "\n")
+            os.abort()
+        if "kind" in answer:
+            raise SdkError(answer["kind"], answer["detail"])
+        return answer["value"]
+
+
+def broken() -> FakeSdk:
+    """A factory that fails as an import of the native module may."""
+    raise ImportError("libe42_xapp_shared.so: cannot open shared object file")
+
+
+def _connected(path: str) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(path)
+    return connection

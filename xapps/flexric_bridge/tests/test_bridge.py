@@ -1,0 +1,406 @@
+"""The gateway in front of a RIC that dies, hangs, forgets and floods."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from contextlib import aclosing
+
+import pytest
+from bridge_world import BridgeWorld, some
+from fake_flexric import ABORT, HANG, KPM, RLC, TC, kpm_message, node, record, rlc_message
+from flexric_bridge.budget import Use
+from flexric_bridge.sdk import SdkError
+from ric import NodeEventKind
+from ric.errors import GatewayError, SubscriptionRefused
+from ric.sm import KPM_OID, MAC_OID, RLC_OID, TC_V0_OID, TC_V1_OID, kpm, rlc, tc
+
+ONE, TWO, THREE = node(0xE00), node(0xE01), node(0xE02)
+
+
+async def test_reports_of_several_nodes_reach_their_readers_unchanged(world: BridgeWorld) -> None:
+    world.ric.add(ONE, TWO)
+    await world.start()
+    async with world.client() as client:
+        known = await client.wait_for_node(ONE.id)
+        assert {f.oid for f in known.ran_functions} == {
+            KPM_OID, MAC_OID, RLC_OID, TC_V0_OID, TC_V1_OID,
+        }  # fmt: skip
+        world.reporting(ONE.id, RLC, lambda: rlc_message(((17, 1),)))
+        world.reporting(TWO.id, RLC, lambda: rlc_message(((18, 2), (19, 1))))
+        trigger = rlc.event_trigger(10)
+        first = await some(client.subscribe(ONE.id, RLC_OID, trigger), 5)
+        second = await some(client.subscribe(TWO.id, RLC_OID, trigger), 5)
+    assert [i.sequence for i in first] == [0, 1, 2, 3, 4]
+    assert {tuple(rlc.decode(i.message).records["rnti"].tolist()) for i in first} == {(17,)}
+    assert {tuple(rlc.decode(i.message).records["rnti"].tolist()) for i in second} == {(18, 19)}
+    assert all(i.node_id == ONE.id and i.oid == RLC_OID for i in first)
+    assert all(i.received_at_us - i.collected_at_us == 100 for i in first)
+
+
+async def test_one_subscription_serves_all_at_the_shortest_period(world: BridgeWorld) -> None:
+    world.ric.add(ONE)
+    bridge = await world.start()
+    world.reporting(ONE.id, RLC, rlc_message)
+    async with world.client() as client, world.client() as other:
+        await client.wait_for_node(ONE.id)
+        slow = client.subscribe(ONE.id, RLC_OID, rlc.event_trigger(100))
+        fast = other.subscribe(ONE.id, RLC_OID, rlc.event_trigger(10))
+        at_once = await asyncio.gather(some(slow, 3), some(fast, 30))
+        asked = [item.period_ms for _, item in world.ric.on(ONE.id, RLC)]
+        assert asked == [10]
+        assert world.ric.asked["subscribe"] == 1
+        third = await some(client.subscribe(ONE.id, RLC_OID, rlc.event_trigger(1)), 2)
+        assert [item.period_ms for _, item in world.ric.on(ONE.id, RLC)] == [1]
+        assert len(third) == 2
+    slow_ones = at_once[0]
+    gaps_ms = [
+        (b.collected_at_us - a.collected_at_us) / 1000 for a, b in itertools.pairwise(slow_ones)
+    ]
+    assert min(gaps_ms) >= 95
+    # Nobody reads any more: the subscription goes, once.
+    await world.until(lambda: not world.ric.subscriptions)
+    assert bridge.budget.spent == {Use.SUBSCRIPTION: 2, Use.DELETION: 2}
+
+
+async def test_a_slow_reader_loses_the_oldest_and_is_told(world: BridgeWorld) -> None:
+    world.ric.add(ONE)
+    bridge = await world.start()
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        stream = client.subscribe(ONE.id, RLC_OID, rlc.event_trigger(1), queue_depth=4)
+        async with aclosing(stream) as indications:
+            asking = asyncio.ensure_future(anext(indications))
+            await world.until(lambda: world.ric.on(ONE.id, RLC), "a subscription")
+            ((handle, item),) = world.ric.on(ONE.id, RLC)
+            big = rlc_message(tuple((n, 1) for n in range(400)))
+            for _ in range(40):
+                # More than the connection's buffers take, all at once.
+                world.ric.block(item.session, record(handle, big, time.time_ns() // 1000) * 20)
+            last = first = await asyncio.wait_for(asking, 30)
+            while last.sequence < 799:
+                last = await asyncio.wait_for(anext(indications), 30)
+        assert first.sequence == first.dropped
+        assert last.dropped > 0
+        assert bridge.metrics.flow(ONE.id, RLC_OID).reports == 800
+    await world.until(lambda: bridge.metrics.dropped == last.dropped)
+
+
+async def test_reports_lost_in_the_ring_and_of_nobody_are_counted(world: BridgeWorld) -> None:
+    world.ric.add(ONE)
+    bridge = await world.start()
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        stream = client.subscribe(ONE.id, RLC_OID, rlc.event_trigger(1))
+        asking = asyncio.ensure_future(some(stream, 1))
+        await world.until(lambda: world.ric.on(ONE.id, RLC), "a subscription")
+        ((handle, item),) = world.ric.on(ONE.id, RLC)
+        now_us = time.time_ns() // 1000
+        world.ric.block(item.session, record(handle + 100, b"nobody's", now_us))
+        world.ric.block(item.session, record(handle, b"x" * 10, now_us)[:-3])
+        world.ric.block(item.session, record(handle, rlc_message(), now_us, lost=7))
+        await asking
+    assert bridge.metrics.unknown_reports == 1
+    assert bridge.metrics.bad_blocks == 1
+    assert bridge.metrics.flow(ONE.id, RLC_OID).lost == 7
+
+
+async def test_a_child_that_crashes_is_nodes_going_and_coming_back(world: BridgeWorld) -> None:
+    world.ric.add(ONE)
+    bridge = await world.start()
+    world.reporting(ONE.id, RLC, rlc_message)
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        stream = client.subscribe(ONE.id, RLC_OID, rlc.event_trigger(10))
+        events = client.watch_nodes()
+        async with aclosing(stream) as indications, aclosing(events) as changes:
+            assert (await anext(changes)).kind is NodeEventKind.CONNECTED
+            async with asyncio.timeout(30):
+                assert (await anext(indications)).subscription == 1
+                world.ric.answer["control"] = lambda _question: ABORT
+                with pytest.raises(GatewayError):
+                    await client.control(ONE.id, TC_V0_OID, bytes(4), bytes(12))
+                assert (await anext(changes)).kind is NodeEventKind.DISCONNECTED
+                assert (await anext(changes)).kind is NodeEventKind.CONNECTED
+                while (await anext(indications)).subscription == 1:
+                    pass
+    assert bridge.session.restarts["lost"] == 1
+    assert "SIGABRT" not in bridge.session.why, "the session is up again"
+
+
+async def test_a_child_that_hangs_is_killed_and_the_reason_told(world: BridgeWorld) -> None:
+    world.ric.add(ONE)
+    bridge = await world.start()
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        world.ric.answer["control"] = lambda _question: HANG
+        pid = bridge.session._child.pid if bridge.session._child else 0
+        with pytest.raises(GatewayError, match="no answer to control within 1 s"):
+            await client.control(ONE.id, TC_V0_OID, bytes(4), bytes(12))
+        await world.until(lambda: bridge.session.up and bridge.session.starts == 2)
+        assert bridge.session._child is not None
+        assert bridge.session._child.pid != pid
+    assert bridge.session.restarts["hung"] == 1
+
+
+async def test_a_ric_that_dies_and_comes_back_has_a_new_budget(world: BridgeWorld) -> None:
+    world.ric.add(ONE)
+    bridge = await world.start()
+    world.reporting(ONE.id, RLC, rlc_message)
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        stream = client.subscribe(ONE.id, RLC_OID, rlc.event_trigger(10))
+        async with aclosing(stream) as indications, asyncio.timeout(30):
+            await anext(indications)
+            assert bridge.budget.used == 1
+            bridge.budget.spend(Use.CONTROL, 40_000)
+            await world.ric.stop()
+            await world.until(lambda: not bridge.session.up and bridge.session.starts >= 3)
+            assert "does not answer" in bridge.session.why
+            assert not bridge.readiness.ready
+            await world.ric.start()
+            while (await anext(indications)).subscription == 1:
+                pass
+    assert bridge.budget.used == 1
+    assert bridge.budget.sessions == 1
+
+
+async def test_a_silent_node_is_gone_and_back_when_it_reports(world: BridgeWorld) -> None:
+    world.ric.add(ONE, TWO)
+    bridge = await world.start()
+    talking = world.reporting(ONE.id, RLC, rlc_message)
+    world.reporting(TWO.id, RLC, rlc_message)
+    trigger = rlc.event_trigger(10)
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        await some(client.subscribe(TWO.id, RLC_OID, trigger), 1)
+        stream = client.subscribe(ONE.id, RLC_OID, trigger)
+        async with aclosing(stream) as indications, asyncio.timeout(30):
+            await anext(indications)
+            talking.cancel()
+            await world.until(lambda: bridge.nodes.present(ONE.id) is None, "ONE gone")
+            assert bridge.nodes.present(TWO.id) is not None
+            with pytest.raises(GatewayError):
+                await client.control(ONE.id, TC_V0_OID, bytes(4), bytes(12))
+            assert not world.ric.controls, "a control to a node that is away ends the RIC"
+            world.reporting(ONE.id, RLC, rlc_message)
+            while (await anext(indications)).subscription == 1:
+                pass
+    assert bridge.session.starts == 1
+    assert len(world.ric.on(ONE.id, RLC)) <= 1
+
+
+async def test_a_node_that_restarts_is_found_by_a_look_and_subscribed_again(
+    world: BridgeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flexric_bridge.discovery.FIRST_LOOK_S", 0.1)
+    world.ric.add(ONE, TWO)
+    bridge = await world.start(nodes={"look_again_s": 1})
+    world.reporting(ONE.id, RLC, rlc_message)
+    world.reporting(TWO.id, RLC, rlc_message)
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        stream = client.subscribe(ONE.id, RLC_OID, rlc.event_trigger(10))
+        async with aclosing(stream) as indications, asyncio.timeout(30):
+            await anext(indications)
+            del world.ric.nodes[ONE.id]
+            world.ric.subscriptions.clear()
+            await world.until(lambda: bridge.nodes.present(ONE.id) is None, "ONE gone")
+            world.ric.add(ONE)
+            while (await anext(indications)).subscription == 1:
+                pass
+    assert bridge.metrics.looks["answered"] >= 1
+    assert bridge.session.starts == 1
+    assert world.ric.asked["unsubscribe"] == 0, "a deletion on a node that is away ends the RIC"
+
+
+async def test_a_node_that_joins_late_is_found_without_ending_streams(world: BridgeWorld) -> None:
+    world.ric.add(ONE)
+    bridge = await world.start(nodes={"look_again_s": 0.2})
+    world.reporting(ONE.id, RLC, rlc_message)
+    world.reporting(TWO.id, RLC, rlc_message)
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        stream = client.subscribe(ONE.id, RLC_OID, rlc.event_trigger(10))
+        async with aclosing(stream) as indications, asyncio.timeout(30):
+            await anext(indications)
+            world.ric.add(TWO)
+            await client.wait_for_node(TWO.id)
+            assert await some(client.subscribe(TWO.id, RLC_OID, rlc.event_trigger(10)), 1)
+            before = world.ric.asked["subscribe"]
+            assert before >= 3
+            seen = [(await anext(indications)).subscription for _ in range(5)]
+    assert set(seen) == {1}
+    assert bridge.session.restarts["reopened"] == 1
+    assert bridge.budget.spent[Use.DELETION] >= 1
+
+
+async def test_with_many_nodes_the_ric_is_not_asked_again(world: BridgeWorld) -> None:
+    world.ric.add(*(node(number) for number in range(11)))
+    bridge = await world.start(nodes={"look_again_s": 0.05})
+    await world.until(lambda: bridge.session.up)
+    await asyncio.sleep(0.5)
+    assert world.ric.asked["open"] == 1
+    world.ric.nodes.clear()
+    assert bridge.discovery._told.startswith("11 nodes are known")
+
+
+async def test_definitions_near_the_rics_limit_stop_looks_as_well(world: BridgeWorld) -> None:
+    world.ric.add(node(1, definition=4000), node(2, definition=3000))
+    bridge = await world.start(nodes={"look_again_s": 0.05})
+    await world.until(lambda: "32 KiB" in bridge.discovery._told)
+    assert world.ric.asked["open"] == 1
+
+
+async def test_kpm_is_typed_and_names_a_gnb_does_not_know_never_reach_it(
+    world: BridgeWorld,
+) -> None:
+    world.ric.add(ONE)
+    await world.start()
+    values = {"DRB.UEThpDl": 1234.5, "RRU.PrbTotDl": 10.0}
+    world.reporting(ONE.id, KPM, lambda: kpm_message(100, values))
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        names = ("DRB.UEThpDl", "DRB.Nonsense", "RRU.PrbTotDl")
+        trigger = kpm.event_trigger(100)
+        (got,) = await some(client.subscribe(ONE.id, KPM_OID, trigger, (), names), 1)
+        ((_, item),) = world.ric.on(ONE.id, KPM)
+        assert (item.names, item.period_ms) == (("DRB.UEThpDl", "RRU.PrbTotDl"), 100)
+        report = kpm.report_of(got)
+        assert report.unsupported == ("DRB.Nonsense",)
+        assert (report.period_ms, report.ues[0].rnti, report.ues[0].values) == (100, 17, values)
+        with pytest.raises(SubscriptionRefused, match=r"DRB\.Nonsense"):
+            await some(client.subscribe(ONE.id, KPM_OID, trigger, (), names[1:2]), 1)
+
+
+@pytest.mark.parametrize(
+    ("trigger", "said"), [(b"", "0 bytes"), (bytes(4), "at least 1"), (bytes(5), "5 bytes")]
+)
+async def test_bad_triggers_are_refused_before_they_reach_the_ric(
+    world: BridgeWorld, trigger: bytes, said: str
+) -> None:
+    world.ric.add(ONE)
+    await world.start()
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        with pytest.raises(SubscriptionRefused, match=said):
+            await some(client.subscribe(ONE.id, MAC_OID, trigger), 1)
+    assert world.ric.asked["subscribe"] == 0
+
+
+async def test_refusals_are_told_as_the_proto_says(world: BridgeWorld) -> None:
+    world.ric.add(ONE, node(5, functions=(RLC,)))
+    await world.start()
+
+    def refuse(_question: object) -> object:
+        raise SdkError("refused", "the RAN function does not want to")
+
+    world.ric.answer["subscribe"] = refuse
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        with pytest.raises(SubscriptionRefused, match="does not want to"):
+            await some(client.subscribe(ONE.id, MAC_OID, rlc.event_trigger(10)), 1)
+        with pytest.raises(GatewayError, match="offers no RAN function"):
+            await some(client.subscribe(node(5).id, MAC_OID, rlc.event_trigger(10)), 1)
+        trigger = tc.encode("event-trigger", {"periodic": {"period_ms": 50}})
+        flows = {"style": "flow_inventory", "bearers": [], "top_flows": 8}
+        with pytest.raises(SubscriptionRefused, match="does not tell its flows"):
+            await some(
+                client.subscribe(
+                    ONE.id, TC_V1_OID, trigger, [tc.encode("action-definition", flows)]
+                ),
+                1,
+            )
+
+
+async def test_the_budget_refuses_before_the_ric_runs_out_and_keeps_a_reserve(
+    world: BridgeWorld,
+) -> None:
+    world.ric.add(ONE)
+    bridge = await world.start(budget={"requests": 20, "reserve": 5})
+    world.reporting(ONE.id, RLC, rlc_message)
+    message = tc.encode(
+        "control", {"type": "PCR", "act": "MOD", "pcr_type": "DUMMY", "dummy": 0}, "v0"
+    )
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        answers = [await client.control(ONE.id, TC_V0_OID, bytes(4), message) for _ in range(17)]
+        assert [answer.acknowledged for answer in answers] == [True] * 15 + [False] * 2
+        assert "5 of the 20 requests" in answers[-1].detail
+        assert await some(client.subscribe(ONE.id, RLC_OID, rlc.event_trigger(10)), 1)
+        bridge.budget.spend(Use.CONTROL, 4)
+    assert len(world.ric.controls) == 15
+    assert bridge.budget.left == 0
+
+
+async def test_controls_that_wait_for_one_element_are_superseded_by_the_last(
+    world: BridgeWorld,
+) -> None:
+    world.ric.add(ONE)
+    await world.start()
+    go = asyncio.Event()
+
+    async def wait(_node_id: str, _message: bytes) -> None:
+        await go.wait()
+
+    world.ric.on_control = wait
+
+    def shaper(queue: int, rate: int) -> bytes:
+        control = {"type": "SHP", "act": "MOD", "id": queue, "time_window_ms": 10,
+                   "max_rate_kbps": rate, "active": 1}  # fmt: skip
+        return tc.encode("control", control, "v0")
+
+    sent = [shaper(0, 1), shaper(0, 2), shaper(1, 3), shaper(0, 4), shaper(0, 5)]
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        asking = []
+        for number, message in enumerate(sent):
+            asking.append(
+                asyncio.ensure_future(client.control(ONE.id, TC_V0_OID, bytes(4), message))
+            )
+            await _in_line(world, number)
+        go.set()
+        answers = await asyncio.wait_for(asyncio.gather(*asking), 30)
+    assert [answer.acknowledged for answer in answers] == [True, False, True, False, True]
+    assert [m for _, m in world.ric.controls] == [sent[0], sent[2], sent[4]]
+    assert all("superseded" in a.detail for a in answers if not a.acknowledged)
+
+
+async def _in_line(world: BridgeWorld, count: int) -> None:
+    """Return when `count` controls wait behind the first, or were superseded."""
+    bridge = world.bridge
+    assert bridge is not None
+    await world.until(
+        lambda: world.ric.controls and bridge.lane.length + bridge.lane.superseded >= count
+    )
+
+
+async def test_a_control_that_the_node_refuses_is_an_answer(world: BridgeWorld) -> None:
+    world.ric.add(ONE)
+    await world.start()
+
+    async def refuse(_node_id: str, _message: bytes) -> None:
+        raise SdkError("bad-message", "queue.id: 7; expected a queue")
+
+    world.ric.on_control = refuse
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        answer = await client.control(ONE.id, TC_V0_OID, bytes(4), bytes(12))
+    assert not answer.acknowledged
+    assert "queue.id: 7" in answer.detail
+
+
+async def test_a_graceful_stop_ends_subscriptions_and_the_session(world: BridgeWorld) -> None:
+    world.ric.add(ONE)
+    await world.start(subscriptions={"linger_s": 60})
+    world.reporting(ONE.id, RLC, rlc_message)
+    world.reporting(ONE.id, TC, bytes)
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        await some(client.subscribe(ONE.id, RLC_OID, rlc.event_trigger(10)), 1)
+        assert world.ric.subscriptions
+        await world.stop()
+    assert not world.ric.subscriptions
+    assert world.ric.asked["unsubscribe"] == 1
+    assert world.ric.closed == 1

@@ -1,0 +1,335 @@
+"""E2SM-TC v1 in front of a v0 node with a real TC function."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import aclosing
+from typing import Any
+
+import e2sm_tc
+import pytest
+from bridge_world import PATIENCE_S, BridgeWorld
+from fake_flexric import DEFAULT, HANG, RLC, TC, node, rlc_message
+from flexric_bridge.sdk import SdkError
+from lab_node import RNTI, LabNode
+from pipelines import codel, hashed, pipeline, queues, segregated, target
+from ric import E2GatewayClient
+from ric.errors import GatewayError
+from ric.sm import TC_V1_OID
+
+BEARER = {"ue": {"rnti": RNTI}, "drb": 1}
+Outcome = dict[str, Any]
+
+
+class Tc:
+    """v1 controls to one node."""
+
+    def __init__(self, client: E2GatewayClient, node_id: str) -> None:
+        self._client = client
+        self._node_id = node_id
+
+    async def send(self, message: dict[str, Any], style: int = 1) -> Outcome:
+        header = e2sm_tc.encode("control-header", {"style": style, "correlation_id": 1})
+        answer = await self._client.control(
+            self._node_id, TC_V1_OID, header, e2sm_tc.encode("control", message)
+        )
+        outcome: Outcome = e2sm_tc.decode("control-outcome", answer.outcome)
+        assert answer.acknowledged == ("accepted" in outcome)
+        return outcome
+
+    async def change(self, change: Any, **more: Any) -> Outcome:
+        transaction = {
+            "bearer": BEARER,
+            "expected_revision": None,
+            "lease_ms": None,
+            "dry_run": False,
+            "change": change,
+            **more,
+        }
+        return await self.send({"transaction": transaction})
+
+    async def renew(self, revision: int, lease_ms: int) -> Outcome:
+        renewal = {"bearer": BEARER, "revision": revision, "lease_ms": lease_ms}
+        return await self.send({"lease_renewal": renewal}, style=2)
+
+    def reports(self, style: str, trigger: Any) -> Any:
+        action = {"style": style, "bearers": [], "top_flows": 8}
+        return self._client.subscribe(
+            self._node_id,
+            TC_V1_OID,
+            e2sm_tc.encode("event-trigger", trigger),
+            [e2sm_tc.encode("action-definition", action)],
+        )
+
+
+async def status(tc: Tc, revision: int | None = None) -> Any:
+    """The next status, or the next of a revision."""
+    stream = tc.reports("pipeline_status", {"periodic": {"period_ms": 10}})
+    async with asyncio.timeout(PATIENCE_S), aclosing(stream) as indications:
+        async for indication in indications:
+            told = e2sm_tc.decode("indication", indication.message)["pipeline_status"]
+            if told and revision in (None, told[0]["revision"]):
+                return told[0]
+    raise AssertionError("the stream ended")
+
+
+def refusal(outcome: Outcome) -> tuple[str, str]:
+    return outcome["refused"]["cause"], outcome["refused"]["element"]
+
+
+async def test_transactions_statuses_and_revisions(world: BridgeWorld) -> None:
+    lab = LabNode(world.ric)
+    await world.start()
+    world.spawn(lab.run())
+    async with world.client() as client:
+        known = await client.wait_for_node(lab.node.id)
+        function = known.ran_function(TC_V1_OID)
+        assert function is not None
+        capabilities = e2sm_tc.decode("ran-function-definition", function.definition)[
+            "capabilities"
+        ]
+        assert capabilities["schedulers"] == ["round_robin", "strict_priority"]
+        tc = Tc(client, lab.node.id)
+        first = await status(tc)
+        assert (first["bearer"], first["safe"], first["revision"]) == (BEARER, True, 1)
+        assert first["name"] == "transparent"
+
+        done = await tc.change({"replace": hashed(4)}, expected_revision=1, lease_ms=60_000)
+        assert done["accepted"]["revision"] == 2
+        assert 59_000 < done["accepted"]["lease_ms"] <= 60_000
+        after = await status(tc, 2)
+        assert (after["name"], after["safe"]) == ("hashed", False)
+        while not after["ingress_packets"]:
+            after = await status(tc, 2)
+
+        stale = await tc.change({"replace": hashed(8)}, expected_revision=1)
+        assert refusal(stale) == ("stale_revision", "expected_revision")
+        assert stale["refused"]["revision"] == 2
+        sent = len(world.ric.controls)
+        tried = await tc.change({"replace": segregated()}, dry_run=True)
+        assert tried["accepted"]["revision"] == 2
+        drr = {"deficit_round_robin": {"quantum_bytes": 1514}}
+        refused = await tc.change({"replace": {**hashed(4), "scheduler": drr}}, dry_run=True)
+        assert refusal(refused) == ("unsupported", "scheduler")
+        wrong = await tc.change({"replace": pipeline(queues=[queues(0, 1), queues(0, 1)])})
+        assert refusal(wrong)[0] == "duplicate_id"
+        assert len(world.ric.controls) == sent
+
+        delta = [
+            {"add_queues": queues(4, 1, codel())},
+            {"set_classifier": {"stochastic_hash": {
+                "target": target(0, 5), "perturbation": None, "ways": 1}}},
+        ]  # fmt: skip
+        assert (await tc.change({"delta": delta}))["accepted"]["revision"] == 3
+        assert len(world.ric.controls) == sent + 2
+        safe = await tc.change("safe", lease_ms=5)
+        assert safe["accepted"] == {"revision": 4, "lease_ms": None}
+        assert (await status(tc, 4))["safe"]
+
+
+async def test_a_lease_is_kept_here_and_its_end_brings_the_safe_pipeline(
+    world: BridgeWorld,
+) -> None:
+    lab = LabNode(world.ric)
+    await world.start()
+    world.spawn(lab.run())
+    async with world.client() as client:
+        await client.wait_for_node(lab.node.id)
+        tc = Tc(client, lab.node.id)
+        stream = tc.reports("events", "on_change")
+        async with aclosing(stream) as indications, asyncio.timeout(PATIENCE_S):
+            events = asyncio.ensure_future(anext(indications))
+            done = await tc.change({"replace": segregated()}, lease_ms=400)
+            renewed = await tc.renew(done["accepted"]["revision"], 600)
+            assert renewed["accepted"]["revision"] == 2
+            assert refusal(await tc.renew(7, 600)) == ("stale_revision", "revision")
+            kinds = [e2sm_tc.decode("indication", (await events).message)["events"][0]["kind"]]
+            while "lease_expired" not in kinds[-1]:
+                message = e2sm_tc.decode("indication", (await anext(indications)).message)
+                kinds += [event["kind"] for event in message["events"]]
+        assert {"pipeline_changed": {"revision": 2, "name": "segregated"}} in kinds
+        assert kinds[-1] == {"lease_expired": {"revision": 3}}
+        assert (await status(tc, 3))["safe"]
+        refused = await tc.renew(3, 100)
+        assert refusal(refused)[0] == "inconsistent"
+    seen = e2sm_tc.decode("control", world.ric.controls[-1][1], "v0")
+    assert seen == {"type": "PCR", "act": "MOD", "pcr_type": "DUMMY", "dummy": 0}
+
+
+async def test_a_transaction_that_fails_on_the_way_is_taken_back(world: BridgeWorld) -> None:
+    lab = LabNode(world.ric)
+    bridge = await world.start()
+    world.spawn(lab.run())
+    take = world.ric.on_control
+    assert take is not None
+
+    async def refuse_the_scheduler(node_id: str, message: bytes) -> None:
+        if e2sm_tc.decode("control", message, "v0")["type"] == "SCH":
+            raise SdkError("refused", "no scheduler today")
+        await take(node_id, message)
+
+    async with world.client() as client:
+        await client.wait_for_node(lab.node.id)
+        tc = Tc(client, lab.node.id)
+        before = await status(tc)
+        world.ric.on_control = refuse_the_scheduler
+        failed = await tc.change({"replace": segregated()})
+        assert refusal(failed)[0] == "inconsistent"
+        assert "SCH MOD" in failed["refused"]["detail"]
+        assert "taken back" in failed["refused"]["detail"]
+        world.ric.on_control = take
+        assert failed["refused"]["revision"] == before["revision"]
+        await asyncio.sleep(0.1)
+        after = await status(tc)
+        assert (after["revision"], after["safe"]) == (before["revision"], True)
+        done = await tc.change({"replace": segregated()})
+        assert done["accepted"]["revision"] == before["revision"] + 1
+    assert bridge.traffic.served[lab.node.id].front.undone == 1
+
+
+async def test_a_transaction_cut_short_is_found_on_the_node_and_its_lease_still_ends(
+    world: BridgeWorld,
+) -> None:
+    lab = LabNode(world.ric)
+    await world.start()
+    world.spawn(lab.run())
+    async with world.client() as client:
+        await client.wait_for_node(lab.node.id)
+        tc = Tc(client, lab.node.id)
+        await status(tc)
+        world.ric.answer["control"] = lambda q: HANG if q["message"][:2] == "03" else DEFAULT
+        with pytest.raises(GatewayError):
+            await tc.change({"replace": segregated()}, lease_ms=3_000)
+        del world.ric.answer["control"]
+        await client.wait_for_node(lab.node.id)
+        found = await status(tc)
+        while found["safe"]:
+            found = await status(tc)
+        assert found["name"] == "foreign"
+        assert found["lease_left_ms"] is not None
+        while not found["safe"]:
+            found = await status(tc)
+        assert found["lease_left_ms"] is None
+
+
+async def test_a_gnb_that_restarts_is_seen_to_have_lost_its_pipeline(world: BridgeWorld) -> None:
+    lab = LabNode(world.ric)
+    await world.start()
+    running = world.spawn(lab.run())
+    async with world.client() as client:
+        await client.wait_for_node(lab.node.id)
+        tc = Tc(client, lab.node.id)
+        assert "accepted" in await tc.change({"replace": hashed(4)}, lease_ms=60_000)
+        assert not (await status(tc, 2))["safe"]
+        running.cancel()
+        world.spawn(LabNode(world.ric).run())
+        again = await status(tc, 3)
+        assert (again["safe"], again["lease_left_ms"]) == (True, None)
+
+
+async def test_pipelines_and_leases_survive_a_restart_of_the_sidecar(world: BridgeWorld) -> None:
+    state = world.folder / "state.json"
+    lab = LabNode(world.ric)
+    await world.start(state=str(state))
+    world.spawn(lab.run())
+    async with world.client() as client:
+        await client.wait_for_node(lab.node.id)
+        done = await Tc(client, lab.node.id).change({"replace": hashed(4)}, lease_ms=60_000)
+        revision = done["accepted"]["revision"]
+    await world.stop()
+    kept = json.loads(state.read_text())
+    assert kept["budget"]["clean"] is True
+    assert kept["pipelines"][lab.node.id]["revision"] == revision
+
+    bridge = await world.start(state=str(state))
+    assert bridge.budget.used == kept["budget"]["used"]
+    async with world.client() as client:
+        await client.wait_for_node(lab.node.id)
+        tc = Tc(client, lab.node.id)
+        again = await status(tc)
+        assert (again["name"], again["revision"]) == ("hashed", revision)
+        assert (await tc.renew(revision, 200))["accepted"]["revision"] == revision
+    await world.stop()
+
+    # The lease ends while the sidecar is down: the first thing it does is to bring safety back.
+    await asyncio.sleep(0.25)
+    sent = len(world.ric.controls)
+    await world.start(state=str(state))
+    await world.until(lambda: len(world.ric.controls) > sent, "the safe pipeline")
+    async with world.client() as client:
+        await client.wait_for_node(lab.node.id)
+        assert (await status(Tc(client, lab.node.id), revision + 1))["safe"]
+
+
+async def test_a_forecast_feed_is_refused_with_a_way_out(world: BridgeWorld) -> None:
+    lab = LabNode(world.ric)
+    await world.start()
+    world.spawn(lab.run())
+    feed = {
+        "bearers": [
+            {
+                "bearer": BEARER,
+                "origin_us": 1,
+                "horizon_start_us": 1000,
+                "step_us": 1000,
+                "occupancy_bytes": [1],
+                "limit_bytes": [],
+                "drain_bytes": [],
+            }
+        ]
+    }
+    async with world.client() as client:
+        await client.wait_for_node(lab.node.id)
+        outcome = await Tc(client, lab.node.id).send({"forecast_feed": feed}, style=3)
+    assert outcome["refused"]["cause"] == "unsupported"
+    assert "forecaster's stream" in outcome["refused"]["detail"]
+    assert not world.ric.controls
+
+
+async def test_which_bearer_is_meant_is_the_only_one_or_said_in_the_settings(
+    world: BridgeWorld,
+) -> None:
+    gnb = node(0xE00, functions=(RLC, TC))
+    world.ric.add(gnb)
+    plain = e2sm_tc.encode("indication", PLAIN, "v0")
+    world.reporting(gnb.id, TC, lambda: plain)
+    bearers: list[tuple[tuple[int, int], ...]] = [((17, 1), (17, 2))]
+    world.reporting(gnb.id, RLC, lambda: rlc_message(bearers[0]))
+    await world.start()
+    async with world.client() as client:
+        await client.wait_for_node(gnb.id)
+        tc = Tc(client, gnb.id)
+        refused = await tc.change({"replace": hashed(2)})
+        assert refusal(refused) == ("unknown_bearer", "bearer")
+        assert "RNTI 17 DRB 1, RNTI 17 DRB 2" in refused["refused"]["detail"]
+        bearers[0] = ((17, 1),)
+        assert (await status(tc))["bearer"] == BEARER
+    await world.stop()
+    bearers[0] = ((17, 1), (17, 2), (18, 1))
+    await world.start(tc={"bearers": [{"node": "gnb-001-*", "rnti": 17, "drb": 1}]})
+    async with world.client() as client:
+        await client.wait_for_node(gnb.id)
+        tc = Tc(client, gnb.id)
+        assert (await status(tc))["bearer"] == BEARER
+        other = {"ue": {"rnti": 18}, "drb": 1}
+        refused = await tc.change({"replace": hashed(2)}, bearer=other)
+        assert refusal(refused) == ("unknown_bearer", "bearer")
+
+
+PLAIN = {
+    "sch": {"type": "RR"},
+    "pcr": {"type": "DUMMY", "id": 0, "mtr": {"bnd_flt": 0.0, "time_window_ms": 100}},
+    "cls": {"type": "RR", "dummy": 0},
+    "q": [
+        {
+            "shp": {"id": 0, "active": 0, "max_rate_kbps": 0,
+                    "mtr": {"bnd_flt": 0.0, "time_window_ms": 100}},
+            "plc": {"id": 0, "mtr": {"bnd_flt": 0.0, "time_window_ms": 100}, "dropped_pkts": 0,
+                    "marked_pkts": 0, "max_rate_kbps": 0.0, "active": 0, "dst_id": 0, "dev_id": 0},
+            "queue": {"type": "FIFO", "bytes": 0, "pkts": 0, "bytes_fwd": 0, "pkts_fwd": 0,
+                      "dropped_pkts": 0, "avg_sojourn_time": 0.0, "last_sojourn_time": 0},
+        }
+    ],
+    "tstamp": 0,
+}  # fmt: skip
