@@ -40,10 +40,10 @@ class LabNode:
 
     async def run(self) -> None:
         """Until cancelled."""
-        began = time.monotonic()
+        began_us = time.monotonic() * 1e6 - self.world.now_us
         while True:
             await asyncio.sleep(STEP_S)
-            now_us = int((time.monotonic() - began) * 1e6)
+            now_us = int(time.monotonic() * 1e6 - began_us)
             # A machine that stalls must not be caught up with in one long step.
             now_us = min(now_us, self.world.now_us + 50_000)
             for indication in self.world.step_until(max(now_us, self.world.now_us)):

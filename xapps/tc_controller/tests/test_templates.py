@@ -54,6 +54,14 @@ def test_every_template_survives_the_codec(template: str, kind: str) -> None:
     }
 
 
+def test_fq_codel_takes_turns_where_a_node_has_no_deficits() -> None:
+    (rung,) = rungs({"template": "fq_codel", "queues": 8, "scheduler": "round_robin"})
+    known = {"schedulers": ["round_robin", "strict_priority"], "max_queues": 8}
+    choice = choose([rung], None, None, (), Facts(None, None, known))
+    assert choice.pipeline is not None
+    assert choice.pipeline["scheduler"] == "round_robin"
+
+
 @pytest.mark.parametrize("kind", ["dql", "dyn_rlc"])
 def test_pacers_with_parameters_survive_the_codec(kind: str) -> None:
     (rung,) = rungs({"template": "bdp_only", "pacer": {"kind": kind}})

@@ -1,4 +1,18 @@
 """FlexRIC as an E2 gateway: a sidecar whose one child process owns FlexRIC's SDK.
 
 `flexric_bridge.sdk` is the door to that SDK.
+
+Where things are:
+
+- `app`, `cli`, `settings`, `metrics`, `state_file`: the program.
+- `gateway`: the gRPC door; `readers`, `records`: what leaves through it.
+- `nodes`, `hub`, `discovery`: nodes, subscriptions shared, nodes that come and go.
+- `controls`, `budget`: one lane, and how many requests the RIC has left.
+- `traffic_control`, `tc`: E2SM-TC v1 in front of nodes that speak v0.
+- `session`, `child_process`, `frames`, `child`: the process that owns the SDK.
 """
+
+import os
+
+# The child is a new program: gRPC need not prepare for a fork, nor say that it could not.
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -168,6 +169,13 @@ class ChildProcess:
         if self._watching is not None:
             await asyncio.gather(self._watching, return_exceptions=True)
 
+    async def _wait_for_end(self) -> None:
+        """Let a process that is ending say how."""
+        if self._process is not None:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_END_S):
+                    await self._process.wait()
+
     def epitaph(self) -> str:
         """How the process ended and the last it printed, in one sentence."""
         if self._process is None:
@@ -200,6 +208,7 @@ class ChildProcess:
             await self.kill(f"no answer to {name} within {deadline_s:g} s")
             raise ChildLost(self.epitaph()) from None
         except (OSError, asyncio.IncompleteReadError):
+            await self._wait_for_end()
             await self.kill("it closed its socket")
             raise ChildLost(self.epitaph()) from None
         except asyncio.CancelledError:

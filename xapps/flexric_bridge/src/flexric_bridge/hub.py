@@ -37,8 +37,8 @@ _log = structlog.get_logger()
 
 Value = TypeVar("Value")
 
-PERIODS_MS: Final = (10, 5, 2, 1)
-"""What FlexRIC can be asked for, but for KPM."""
+LONGEST_MS: Final = 10_000
+"""What FlexRIC can be asked for; slower readers are thinned."""
 _PERIODS_TO_STALE: Final = 3
 
 
@@ -201,7 +201,7 @@ class Hub:
 
     async def _cover(self, shared: Shared, period_ms: int, names: tuple[str, ...]) -> None:
         """Make the subscription such that it has at least this."""
-        period_ms = _askable(shared.oid, period_ms)
+        period_ms = min(period_ms, LONGEST_MS)
         names = tuple(dict.fromkeys((*shared.names, *names)))
         if shared.handle and shared.period_ms <= period_ms and names == shared.names:
             return
@@ -347,7 +347,7 @@ class Hub:
             if shared.handle or not shared.known.present:
                 return
             try:
-                await self._cover(shared, shared.period_ms or _longest(shared), shared.names)
+                await self._cover(shared, shared.period_ms or _shortest(shared), shared.names)
             except (Gone, BudgetSpent, SdkError) as error:
                 _log.warning("not subscribed again", node=shared.known.id, why=str(error))
                 shared.end(Gone(str(error)))
@@ -373,17 +373,10 @@ class Hub:
             task.exception()
 
 
-def _askable(oid: str, period_ms: int) -> int:
-    """The longest period that FlexRIC can be asked for and is not above the one wanted."""
-    if oid == KPM_OID:
-        return period_ms
-    return next(period for period in PERIODS_MS if period <= period_ms)
-
-
-def _longest(shared: Shared) -> int:
+def _shortest(shared: Shared) -> int:
     asked = [reader.thinning.period_us for reader in shared.readers]
     asked += [tap.thinning.period_us for tap in shared.taps]
-    return min(asked, default=PERIODS_MS[0] * 1000) // 1000
+    return min(asked, default=LONGEST_MS * 1000) // 1000
 
 
 def supported(definition: bytes, names: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -146,7 +146,7 @@ class BridgeCollector(Collector):
         yield GaugeMetricFamily("sojourn_flexric_readers", text, metrics.readers)
         text = "Indications dropped because an xApp was slow."
         yield CounterMetricFamily("sojourn_flexric_indications_dropped", text, metrics.dropped)
-        text = "Reports of subscriptions that are no more."
+        text = "Reports of no subscription: not yet known, or no more."
         yield CounterMetricFamily("sojourn_flexric_reports_unknown", text, metrics.unknown_reports)
 
     def _reports(self) -> Iterator[Metric]:

@@ -159,7 +159,8 @@ class Session:
         """Connect a child to the RIC."""
         s = self._settings
         configuration = "" if s.configuration is None else str(s.configuration)
-        libraries = "" if s.libraries is None else str(s.libraries)
+        # FlexRIC puts file names right behind it.
+        libraries = "" if s.libraries is None else f"{s.libraries}/"
         await child.open(s.address, configuration, libraries)
 
     async def _end_child(self, because: str) -> None:

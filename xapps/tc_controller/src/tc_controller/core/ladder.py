@@ -94,6 +94,11 @@ class FqCodel(_Rung):
 
     template: Literal["fq_codel"]
     queues: QueueCount = Field(default=1024, description="Hash buckets.")
+    scheduler: Literal["deficit_round_robin", "round_robin"] = Field(
+        default="deficit_round_robin",
+        description="Between the buckets; round_robin, packet by packet, for nodes that have no "
+        "other.",
+    )
     quantum_bytes: int = Field(default=1514, ge=64, le=1_000_000, description="Deficit per turn.")
     codel: CodelParameters = Field(default_factory=CodelParameters)
 

@@ -78,11 +78,12 @@ def bdp_only(rung: BdpOnly) -> Pipeline:
 
 def fq_codel(rung: FqCodel) -> Pipeline:
     """RFC 8290: §4.1 flow hash, CoDel per queue, §4.2 deficit round robin."""
+    in_turns = rung.scheduler == "round_robin"
     return {
         "name": "fq_codel",
         "classifier": {"stochastic_hash": _hash(0, rung.queues)},
         "queues": [_queues(0, rung.queues, _codel(rung.codel))],
-        "scheduler": _drr(rung.quantum_bytes),
+        "scheduler": "round_robin" if in_turns else _drr(rung.quantum_bytes),
         "pacer": pacer(rung.pacer),
         "buffer": _buffer(rung.buffer, "fattest_head"),
     }
