@@ -180,7 +180,10 @@ class Served:
         """See `Port.tell`."""
         now_us = self.now_us()
         for event in events:
-            _log.info("traffic control", node=self.known.id, event_kind=event["kind"])
+            kind = event["kind"]
+            if isinstance(kind, dict):
+                ((name, content),) = kind.items()
+                _log.info(name.replace("_", " "), node=self.known.id, **content)
         for item in self.readers:
             mine = [event for event in events if item.wanted.concerns(event["bearer"])]
             if mine and "events" in item.wanted.styles:

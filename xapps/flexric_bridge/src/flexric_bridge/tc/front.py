@@ -119,9 +119,10 @@ class Front:
                 found.append((rnti, drb))
                 if (rnti, drb) == self._bearer:
                     self.rlc_occupancy_bytes = occupancy
-        self._candidates = found
+        # Told twice, or it is a UE on its way in or out.
+        settled, self._candidates = found == self._candidates, found
         bearer = found[0] if len(found) == 1 else None
-        if bearer == self._bearer:
+        if bearer == self._bearer or not settled:
             return
         before, self._bearer = self._bearer, bearer
         at_us = self._port.now_us()

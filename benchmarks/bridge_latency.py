@@ -1,0 +1,180 @@
+"""How fast the FlexRIC bridge is: reports of several nodes through the sidecar to one xApp.
+
+A made-up SDK in the sidecar's own child process makes RLC each 1 ms, KPM each 100 ms and TC (v0)
+each 10 ms, for each node, and puts the time into `received_at_us` as it hands a block over. The
+xApp is another process that takes the bytes from gRPC and looks at the time. Printed: latency from
+the SDK to the xApp, what was lost, and the CPU of sidecar, child and xApp as shares of one core.
+Clocks are those of one machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import struct
+import sys
+import time
+from contextlib import aclosing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ric import E2GatewayClient
+from ric.settings import GatewaySettings
+from steady_sdk import KPM, MEASUREMENT, NODES, OIDS, RLC, TC
+
+PERIODS_MS = {RLC: 1, KPM: 100, TC: 10}
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one run measured."""
+
+    nodes: int
+    reports_per_s: float
+    received_share: float
+    dropped: int
+    latency_p50_us: float
+    latency_p99_us: float
+    latency_max_us: float
+    sidecar_cpu: float
+    child_cpu: float
+    xapp_cpu: float
+    sidecar_us_per_report: float
+
+
+async def xapp(address: str, nodes: int, seconds: float) -> None:
+    """Reads everything; prints latencies as JSON. A process of its own."""
+    latencies: list[int] = []
+    dropped: dict[tuple[str, str], int] = {}
+    begin = asyncio.Event()
+
+    async def read(client: E2GatewayClient, node_id: str, function: int) -> None:
+        trigger = struct.pack("<I", PERIODS_MS[function])
+        names = (MEASUREMENT,) if function == KPM else ()
+        stream = client.subscribe(node_id, OIDS[function], trigger, (), names)
+        async with aclosing(stream) as indications:
+            async for indication in indications:
+                if begin.is_set():
+                    latencies.append(indication.handled_at_us - indication.received_at_us)
+                    dropped[node_id, indication.oid] = indication.dropped
+
+    async with E2GatewayClient(GatewaySettings(address=address)) as client:
+        for number in range(nodes):
+            await client.wait_for_node(f"gnb-001-01-{number:#x}")
+        tasks = [
+            asyncio.create_task(read(client, f"gnb-001-01-{number:#x}", function))
+            for number in range(nodes)
+            for function in OIDS
+        ]
+        await asyncio.sleep(3)
+        begin.set()
+        before = time.process_time()
+        await asyncio.sleep(seconds)
+        begin.clear()
+        cpu = (time.process_time() - before) / seconds
+        for task in tasks:
+            task.cancel()
+    values = np.array(latencies)
+    told = {
+        "count": len(values),
+        "p50": float(np.percentile(values, 50)),
+        "p99": float(np.percentile(values, 99)),
+        "max": float(values.max()),
+        "dropped": sum(dropped.values()),
+        "cpu": cpu,
+    }
+    sys.stdout.write(json.dumps(told) + "\n")
+
+
+async def measure(nodes: int, seconds: float) -> Result:
+    """Runs the sidecar and the xApp."""
+    folder = Path(sys.executable).parent
+    here = Path(__file__)
+    environment = {**os.environ, "PYTHONPATH": str(here.parent)}
+    sidecar = await asyncio.create_subprocess_exec(
+        str(folder / "flexric-bridge"),
+        *("serve", "--listen", "127.0.0.1:0", "--metrics-listen", "", "--log.level", "error"),
+        *("--ric.sdk", "steady_sdk:SteadySdk", "--nodes.look_again_s", "0"),
+        stdout=asyncio.subprocess.PIPE,
+        env=environment,
+    )
+    try:
+        assert sidecar.stdout is not None
+        address = json.loads(await sidecar.stdout.readline())["listen"]
+        reader = await asyncio.create_subprocess_exec(
+            *(
+                sys.executable,
+                str(here),
+                "--as-xapp",
+                address,
+                "--nodes",
+                str(nodes),
+                "--seconds",
+                str(seconds),
+            ),
+            stdout=asyncio.subprocess.PIPE,
+            env=environment,
+        )
+        await asyncio.sleep(4)
+        (child,) = _children(sidecar.pid)
+        pids = (sidecar.pid, child)
+        before, began = [_cpu_s(pid) for pid in pids], time.monotonic()
+        await asyncio.sleep(seconds)
+        spent = time.monotonic() - began
+        used = [(_cpu_s(pid) - b) / spent for pid, b in zip(pids, before, strict=True)]
+        assert reader.stdout is not None
+        told: dict[str, Any] = json.loads((await reader.stdout.read()).splitlines()[-1])
+    finally:
+        sidecar.terminate()
+        await sidecar.wait()
+    rate = nodes * sum(1000 / period for period in PERIODS_MS.values())
+    return Result(
+        nodes,
+        rate,
+        told["count"] / (rate * seconds),
+        told["dropped"],
+        told["p50"],
+        told["p99"],
+        told["max"],
+        used[0],
+        used[1],
+        told["cpu"],
+        used[0] * 1e6 * seconds / told["count"],
+    )
+
+
+def _children(pid: int) -> list[int]:
+    text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return [int(word) for word in text.split()]
+
+
+def _cpu_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def main() -> int:
+    """Runs, prints and writes `bridge_latency.json`."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--nodes", type=int, default=NODES, choices=range(1, NODES + 1))
+    parser.add_argument("--out", type=Path, default=Path("out/bench"))
+    parser.add_argument("--as-xapp", metavar="ADDRESS", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.as_xapp:
+        asyncio.run(xapp(given.as_xapp, given.nodes, given.seconds))
+        return 0
+    result = asyncio.run(measure(given.nodes, given.seconds))
+    given.out.mkdir(parents=True, exist_ok=True)
+    (given.out / "bridge_latency.json").write_text(json.dumps(asdict(result), indent=2) + "\n")
+    for name, value in asdict(result).items():
+        print(f"{name:16} {value:10.3f}" if isinstance(value, float) else f"{name:16} {value:10}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,84 @@
+"""An SDK that reports by the clock, for `bridge_latency.py`; made in the bridge's child process."""
+
+from __future__ import annotations
+
+import struct
+import time
+
+from flexric_bridge.sdk import RECORD_HEAD, E2Node, RanFunction, SdkVersions
+
+NODES = 8
+BEARERS = 4
+RLC, KPM, TC = 143, 2, 146
+OIDS = {
+    RLC: "0.0.0.0.0.0.0.0.1.143.0",
+    KPM: "1.3.6.1.4.1.53148.1.2.2.2",
+    TC: "0.0.0.0.0.0.0.0.1.146.0",
+}
+RLC_BYTES, TC_BYTES = 12 + 152 * BEARERS, 400
+MEASUREMENT = "DRB.UEThpDl"
+
+
+class SteadySdk:
+    """Reports by the clock; made in the child process."""
+
+    def __init__(self) -> None:
+        self._subscriptions: dict[int, tuple[int, float, bytes]] = {}
+        self._due: list[list[float]] = []
+
+    def versions(self) -> SdkVersions:
+        return SdkVersions("none", "none", {})
+
+    def open(self, ric_address: str, configuration: str, libraries: str) -> None:
+        pass
+
+    def nodes(self) -> list[E2Node]:
+        functions = tuple(RanFunction(number, oid, 1, b"") for number, oid in OIDS.items())
+        return [
+            E2Node(f"gnb-001-01-{n:#x}", "gnb", 1, 1, 2, n, None, functions) for n in range(NODES)
+        ]
+
+    def subscribe(
+        self, node_id: str, function_id: int, period_ms: int, kpm_measurements: tuple[str, ...]
+    ) -> int:
+        handle = len(self._due) + 1
+        self._subscriptions[handle] = (function_id, period_ms / 1000, _message(function_id))
+        self._due.append([time.monotonic(), handle])
+        return handle
+
+    def unsubscribe(self, handle: int) -> None:
+        self._subscriptions.pop(handle, None)
+
+    def control(self, node_id: str, function_id: int, header: bytes, message: bytes) -> bytes:
+        return bytes(4)
+
+    def poll(self, timeout_ms: int) -> bytes:
+        until = time.monotonic() + timeout_ms / 1000
+        while True:
+            now = time.monotonic()
+            out = []
+            at_us = time.time_ns() // 1000
+            for entry in self._due:
+                held = self._subscriptions.get(int(entry[1]))
+                if held is not None and entry[0] <= now:
+                    _, period_s, message = held
+                    out.append(RECORD_HEAD.pack(int(entry[1]), len(message), at_us, at_us, 0))
+                    out.append(message)
+                    entry[0] += period_s
+            if out:
+                return b"".join(out)
+            if now >= until:
+                return b""
+            time.sleep(0.0002)
+
+    def close(self) -> None:
+        pass
+
+
+def _message(function_id: int) -> bytes:
+    if function_id == RLC:
+        return struct.pack("<I", BEARERS) + bytes(RLC_BYTES - 4)
+    if function_id == KPM:
+        name = MEASUREMENT.encode()
+        return struct.pack("<IIIIB", 100, 1, 17, 1, len(name)) + name + struct.pack("<d", 1.0)
+    return bytes(TC_BYTES)
