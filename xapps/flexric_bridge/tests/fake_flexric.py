@@ -46,7 +46,7 @@ class Subscription:
     function_id: int
     period_ms: int
     names: tuple[str, ...]
-    lost: int = 0
+    last_us: int = 0
 
 
 @dataclass
@@ -96,9 +96,12 @@ class FakeRic:
         ]
 
     def report(self, node_id: str, function_id: int, message: bytes, lost: int = 0) -> None:
-        """One report to each session that has subscribed to it."""
+        """One report to each session for whose subscription it is time."""
         now_us = time.time_ns() // 1000
         for handle, item in self.on(node_id, function_id):
+            if now_us - item.last_us < 800 * item.period_ms:
+                continue
+            item.last_us = now_us
             self.block(item.session, record(handle, message, now_us, lost))
 
     def block(self, session: int, block: bytes) -> None:

@@ -139,6 +139,7 @@ class Child:
             except SdkError as error:
                 # Nothing more will come; the supervisor sees the end of the stream.
                 sys.stderr.write(f"{error}\n")
+                sys.stderr.flush()
                 break
             except OSError:
                 break

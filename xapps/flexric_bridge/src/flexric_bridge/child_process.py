@@ -61,6 +61,7 @@ class ChildProcess:
         self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
         self._watching: asyncio.Task[None] | None = None
         self._killed_because = ""
+        self._closing = False
         self._busy = False
 
     @property
@@ -95,7 +96,9 @@ class ChildProcess:
             )
         loop = asyncio.get_running_loop()
         self._reader, self._writer = await asyncio.open_connection(sock=commands)
-        transport, _ = await loop.create_connection(lambda: _Blocks(self._on_reports), sock=reports)
+        transport, _ = await loop.create_connection(
+            lambda: _Blocks(self._on_reports, self._reports_ended), sock=reports
+        )
         self._reports = transport
         self._watching = asyncio.create_task(self._watch(), name="flexric child")
 
@@ -150,6 +153,7 @@ class ChildProcess:
     async def close(self, leave: tuple[int, ...] = ()) -> int:
         """End all subscriptions but `leave`, then the process; returns how many were ended."""
         ended = 0
+        self._closing = True
         try:
             ended = await self._ask(self._deadlines.close_s, "close", leave=leave)
             if self._process is not None:
@@ -175,6 +179,12 @@ class ChildProcess:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_END_S):
                     await self._process.wait()
+
+    def _reports_ended(self) -> None:
+        """The SDK has no more to tell: it lost the RIC, and finds no other."""
+        if self.alive and not self._closing and self._process is not None:
+            self._killed_because = self._killed_because or "no more reports will come"
+            self._process.kill()
 
     def epitaph(self) -> str:
         """How the process ended and the last it printed, in one sentence."""
@@ -241,9 +251,14 @@ class ChildProcess:
 class _Blocks(asyncio.Protocol):
     """Cuts the stream of reports into blocks."""
 
-    def __init__(self, on_block: Callable[[bytes], None]) -> None:
+    def __init__(self, on_block: Callable[[bytes], None], on_end: Callable[[], None]) -> None:
         self._on_block = on_block
+        self._on_end = on_end
         self._buffer = bytearray()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The end of the stream."""
+        self._on_end()
 
     def data_received(self, data: bytes) -> None:
         """More of the stream."""

@@ -31,11 +31,9 @@ class Thinning:
 
     def due(self, collected_at_us: int, every_us: int) -> bool:
         """Whether a report is due, of those that come each `every_us`."""
-        if every_us >= self.period_us:
-            return True
         since_us = collected_at_us - self._last_us
         # The RIC lets reports overtake each other; a clock that was set back is another matter.
-        if -_OVERTAKEN_US < since_us < self.period_us - every_us // 2:
+        if every_us < self.period_us and -_OVERTAKEN_US < since_us < self.period_us - every_us // 2:
             return False
         self._last_us = collected_at_us
         return True
