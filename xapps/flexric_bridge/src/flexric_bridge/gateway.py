@@ -252,8 +252,8 @@ class Gateway:
         try:
             self._session.budget.refuse(Use.CONTROL)
             await self._rate.take(1)
-            if not known.present:
-                raise Gone(f"node {known.id} went away")
+            if doubt := self._hub.doubt(known):
+                raise Gone(doubt)
             function_id = known.functions[TC_V0_OID].id
             outcome = await self._session.control(known.id, function_id, header, message)
         except (TooFast, BudgetSpent) as error:

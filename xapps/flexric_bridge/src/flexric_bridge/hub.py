@@ -40,6 +40,8 @@ Value = TypeVar("Value")
 LONGEST_MS: Final = 10_000
 """What FlexRIC can be asked for; slower readers are thinned."""
 _PERIODS_TO_STALE: Final = 3
+DOUBT_S: Final = 0.5
+"""A node that has been silent for so long is not asked for anything."""
 
 
 class Unserved(Exception):  # noqa: N818 - says what happened
@@ -192,7 +194,10 @@ class Hub:
     async def _drop(self, shared: Shared) -> None:
         async with shared.one_change:
             handle = shared.handle
-            if shared.read or not handle or not shared.known.present:
+            if shared.read or not handle:
+                return
+            if self.doubt(shared.known):
+                # Should it report again, it is subscribed still; another session ends it as well.
                 return
             self._by_handle.pop(handle, None)
             shared.forget()
@@ -207,8 +212,8 @@ class Hub:
             return
         if shared.handle:
             period_ms = min(period_ms, shared.period_ms)
-        if not shared.known.present:
-            raise Gone(f"node {shared.known.id} is away")
+        if doubt := self.doubt(shared.known):
+            raise Gone(doubt)
         before, number = shared.handle, self.session_number
         try:
             handle = await self._session.subscribe(
@@ -259,8 +264,11 @@ class Hub:
             self._metrics.bad_blocks += 1
             _log.error("a block of reports that is none", error=str(error))
 
-    def silent(self) -> dict[KnownNode, float]:
-        """The nodes that are subscribed to and have been silent for too long, and how long, s."""
+    def silent(self, after_s: float | None = None) -> dict[KnownNode, float]:
+        """The nodes that are subscribed to and have been silent for too long, and how long, s.
+
+        Too long is `after_s`, by default the setting, or three periods where that is longer.
+        """
         now_ns = self._clock.monotonic_ns()
         newest: dict[KnownNode, tuple[int, int]] = {}
         for shared in self._by_handle.values():
@@ -271,18 +279,31 @@ class Hub:
                 newest[known] = (last_ns, min(period_ms, shared.period_ms))
         found = {}
         for known, (last_ns, period_ms) in newest.items():
-            limit_s = max(self._stale_after_s, _PERIODS_TO_STALE * period_ms / 1000)
+            least_s = self._stale_after_s if after_s is None else after_s
+            limit_s = max(least_s, _PERIODS_TO_STALE * period_ms / 1000)
             silent_s = (now_ns - last_ns) / 1e9
             if silent_s > limit_s:
                 found[known] = silent_s
         return found
 
+    def doubt(self, known: KnownNode) -> str:
+        """Why nothing may be asked of a node now; "" when nothing speaks against it.
+
+        The RIC does not survive a request to a node it has lost, and it is the last to tell.
+        """
+        if not known.present:
+            return f"node {known.id} is away"
+        silent_s = self.silent(DOUBT_S).get(known)
+        if silent_s is None:
+            return ""
+        return f"node {known.id} has not reported for {silent_s:.1f} s; the RIC may have lost it"
+
     def left_behind(self) -> tuple[int, ...]:
-        """Handles of subscriptions on nodes that are away: not to be deleted, for the RIC does not
-        survive that."""
+        """Handles of subscriptions on nodes that are away or silent: not to be deleted, for the RIC
+        does not survive that."""
         on = {handle: shared.known for handle, shared in self._by_handle.items()}
         on |= self._forgotten
-        return tuple(handle for handle, known in on.items() if not known.present)
+        return tuple(handle for handle, known in on.items() if self.doubt(known))
 
     @property
     def subscriptions(self) -> int:

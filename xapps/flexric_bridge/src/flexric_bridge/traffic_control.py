@@ -166,8 +166,8 @@ class Served:
 
     async def control(self, header: bytes, message: bytes, *, safe: bool) -> None:
         """See `Port.control`."""
-        if not self.known.present:
-            raise SessionDown(f"node {self.known.id} is away")
+        if doubt := self._traffic.hub.doubt(self.known):
+            raise SessionDown(doubt)
         await self._traffic.session.control(
             self.known.id, self._function_id, header, message, safe=safe
         )
@@ -265,7 +265,7 @@ class TrafficControl:
         return [
             served
             for served in self.served.values()
-            if served.known.present and served.front.lease_over()
+            if served.front.lease_over() and not self.hub.doubt(served.known)
         ]
 
     async def end_lease(self, served: Served) -> None:
