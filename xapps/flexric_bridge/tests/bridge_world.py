@@ -14,7 +14,7 @@ from flexric_bridge.settings import BridgeSettings
 from ric import E2GatewayClient, Indication
 from ric.settings import GatewaySettings
 
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 
 QUICK: dict[str, Any] = {
     "door": {"listen": "127.0.0.1:0"},
@@ -23,9 +23,9 @@ QUICK: dict[str, Any] = {
         "sdk": "fake_sdk:FakeSdk",
         "backoff_initial_s": 0.05,
         "backoff_max_s": 0.2,
-        "command_timeout_s": 1.0,
+        "nodes_come_within_s": 0.05,
     },
-    "nodes": {"stale_after_s": 0.5, "look_again_s": 0},
+    "nodes": {"stale_after_s": 60, "look_again_s": 0},
     "subscriptions": {"linger_s": 0.2},
 }
 
@@ -38,6 +38,9 @@ def merged(base: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
         nested = isinstance(value, dict) and isinstance(inner, dict)
         out[key] = merged(inner, value) if nested and isinstance(inner, dict) else value
     return out
+
+
+QUICKLY_STALE = {"stale_after_s": 1.0}
 
 
 class BridgeWorld:
@@ -87,7 +90,7 @@ class BridgeWorld:
     @asynccontextmanager
     async def client(self) -> AsyncIterator[E2GatewayClient]:
         assert self.bridge is not None
-        settings = GatewaySettings(address=self.bridge.address, control_timeout_s=20)
+        settings = GatewaySettings(address=self.bridge.address, control_timeout_s=100)
         async with E2GatewayClient(settings) as client:
             yield client
 

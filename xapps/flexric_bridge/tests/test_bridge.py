@@ -8,7 +8,7 @@ import time
 from contextlib import aclosing
 
 import pytest
-from bridge_world import BridgeWorld, some
+from bridge_world import PATIENCE_S, QUICKLY_STALE, BridgeWorld, some
 from fake_flexric import ABORT, HANG, KPM, RLC, TC, kpm_message, node, record, rlc_message
 from flexric_bridge.budget import Use
 from flexric_bridge.sdk import SdkError
@@ -46,7 +46,7 @@ async def test_one_subscription_serves_all_at_the_shortest_period(world: BridgeW
     async with world.client() as client, world.client() as other:
         await client.wait_for_node(ONE.id)
         stream = client.subscribe(ONE.id, RLC_OID, rlc.event_trigger(100))
-        async with aclosing(stream) as slow, asyncio.timeout(30):
+        async with aclosing(stream) as slow, asyncio.timeout(PATIENCE_S):
             slow_ones = [await anext(slow)]
             assert [item.period_ms for _, item in world.ric.on(ONE.id, RLC)] == [100]
             fast = await some(other.subscribe(ONE.id, RLC_OID, rlc.event_trigger(10)), 30)
@@ -79,9 +79,9 @@ async def test_a_slow_reader_loses_the_oldest_and_is_told(world: BridgeWorld) ->
             for _ in range(40):
                 # More than the connection's buffers take, all at once.
                 world.ric.block(item.session, record(handle, big, time.time_ns() // 1000) * 20)
-            last = first = await asyncio.wait_for(asking, 30)
+            last = first = await asyncio.wait_for(asking, PATIENCE_S)
             while last.sequence < 799:
-                last = await asyncio.wait_for(anext(indications), 30)
+                last = await asyncio.wait_for(anext(indications), PATIENCE_S)
         assert first.sequence == first.dropped
         assert last.dropped > 0
         assert bridge.metrics.flow(ONE.id, RLC_OID).reports == 800
@@ -117,7 +117,7 @@ async def test_a_child_that_crashes_is_nodes_going_and_coming_back(world: Bridge
         events = client.watch_nodes()
         async with aclosing(stream) as indications, aclosing(events) as changes:
             assert (await anext(changes)).kind is NodeEventKind.CONNECTED
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(PATIENCE_S):
                 assert (await anext(indications)).subscription == 1
                 world.ric.answer["control"] = lambda _question: ABORT
                 with pytest.raises(GatewayError):
@@ -132,12 +132,12 @@ async def test_a_child_that_crashes_is_nodes_going_and_coming_back(world: Bridge
 
 async def test_a_child_that_hangs_is_killed_and_the_reason_told(world: BridgeWorld) -> None:
     world.ric.add(ONE)
-    bridge = await world.start()
+    bridge = await world.start(ric={"command_timeout_s": 2})
     async with world.client() as client:
         await client.wait_for_node(ONE.id)
         world.ric.answer["control"] = lambda _question: HANG
         pid = bridge.session._child.pid if bridge.session._child else 0
-        with pytest.raises(GatewayError, match="no answer to control within 1 s"):
+        with pytest.raises(GatewayError, match="no answer to control within 2 s"):
             await client.control(ONE.id, TC_V0_OID, bytes(4), bytes(12))
         await world.until(lambda: bridge.session.up and bridge.session.starts == 2)
         assert bridge.session._child is not None
@@ -152,7 +152,7 @@ async def test_a_ric_that_dies_and_comes_back_has_a_new_budget(world: BridgeWorl
     async with world.client() as client:
         await client.wait_for_node(ONE.id)
         stream = client.subscribe(ONE.id, RLC_OID, rlc.event_trigger(10))
-        async with aclosing(stream) as indications, asyncio.timeout(30):
+        async with aclosing(stream) as indications, asyncio.timeout(PATIENCE_S):
             await anext(indications)
             assert bridge.budget.used == 1
             bridge.budget.spend(Use.CONTROL, 40_000)
@@ -169,7 +169,7 @@ async def test_a_ric_that_dies_and_comes_back_has_a_new_budget(world: BridgeWorl
 
 async def test_a_silent_node_is_gone_and_back_when_it_reports(world: BridgeWorld) -> None:
     world.ric.add(ONE, TWO)
-    bridge = await world.start()
+    bridge = await world.start(nodes=QUICKLY_STALE)
     talking = world.reporting(ONE.id, RLC, rlc_message)
     world.reporting(TWO.id, RLC, rlc_message)
     trigger = rlc.event_trigger(10)
@@ -177,7 +177,7 @@ async def test_a_silent_node_is_gone_and_back_when_it_reports(world: BridgeWorld
         await client.wait_for_node(ONE.id)
         await some(client.subscribe(TWO.id, RLC_OID, trigger), 1)
         stream = client.subscribe(ONE.id, RLC_OID, trigger)
-        async with aclosing(stream) as indications, asyncio.timeout(30):
+        async with aclosing(stream) as indications, asyncio.timeout(PATIENCE_S):
             await anext(indications)
             talking.cancel()
             await world.until(lambda: bridge.nodes.present(ONE.id) is None, "ONE gone")
@@ -197,13 +197,13 @@ async def test_a_node_that_restarts_is_found_by_a_look_and_subscribed_again(
 ) -> None:
     monkeypatch.setattr("flexric_bridge.discovery.FIRST_LOOK_S", 0.1)
     world.ric.add(ONE, TWO)
-    bridge = await world.start(nodes={"look_again_s": 1})
+    bridge = await world.start(nodes={**QUICKLY_STALE, "look_again_s": 1})
     world.reporting(ONE.id, RLC, rlc_message)
     world.reporting(TWO.id, RLC, rlc_message)
     async with world.client() as client:
         await client.wait_for_node(ONE.id)
         stream = client.subscribe(ONE.id, RLC_OID, rlc.event_trigger(10))
-        async with aclosing(stream) as indications, asyncio.timeout(30):
+        async with aclosing(stream) as indications, asyncio.timeout(PATIENCE_S):
             await anext(indications)
             del world.ric.nodes[ONE.id]
             world.ric.subscriptions.clear()
@@ -224,7 +224,7 @@ async def test_a_node_that_joins_late_is_found_without_ending_streams(world: Bri
     async with world.client() as client:
         await client.wait_for_node(ONE.id)
         stream = client.subscribe(ONE.id, RLC_OID, rlc.event_trigger(10))
-        async with aclosing(stream) as indications, asyncio.timeout(30):
+        async with aclosing(stream) as indications, asyncio.timeout(PATIENCE_S):
             await anext(indications)
             world.ric.add(TWO)
             await client.wait_for_node(TWO.id)
@@ -362,7 +362,7 @@ async def test_controls_that_wait_for_one_element_are_superseded_by_the_last(
             )
             await _in_line(world, number)
         go.set()
-        answers = await asyncio.wait_for(asyncio.gather(*asking), 30)
+        answers = await asyncio.wait_for(asyncio.gather(*asking), PATIENCE_S)
     assert [answer.acknowledged for answer in answers] == [True, False, True, False, True]
     assert [m for _, m in world.ric.controls] == [sent[0], sent[2], sent[4]]
     assert all("superseded" in a.detail for a in answers if not a.acknowledged)

@@ -140,10 +140,10 @@ async def test_a_lease_is_kept_here_and_its_end_brings_the_safe_pipeline(
         stream = tc.reports("events", "on_change")
         async with aclosing(stream) as indications, asyncio.timeout(PATIENCE_S):
             events = asyncio.ensure_future(anext(indications))
-            done = await tc.change({"replace": segregated()}, lease_ms=400)
-            renewed = await tc.renew(done["accepted"]["revision"], 600)
+            done = await tc.change({"replace": segregated()}, lease_ms=60_000)
+            renewed = await tc.renew(done["accepted"]["revision"], 300)
             assert renewed["accepted"]["revision"] == 2
-            assert refusal(await tc.renew(7, 600)) == ("stale_revision", "revision")
+            assert refusal(await tc.renew(7, 300)) == ("stale_revision", "revision")
             kinds = [e2sm_tc.decode("indication", (await events).message)["events"][0]["kind"]]
             while "lease_expired" not in kinds[-1]:
                 message = e2sm_tc.decode("indication", (await anext(indications)).message)
@@ -192,7 +192,7 @@ async def test_a_transaction_cut_short_is_found_on_the_node_and_its_lease_still_
     world: BridgeWorld,
 ) -> None:
     lab = LabNode(world.ric)
-    await world.start()
+    await world.start(ric={"command_timeout_s": 2})
     world.spawn(lab.run())
     async with world.client() as client:
         await client.wait_for_node(lab.node.id)

@@ -85,6 +85,7 @@ class Bridge:
             clock=self._clock,
             settings=settings.nodes,
             budget=self.budget,
+            nodes_come_within_s=settings.ric.nodes_come_within_s,
         )
         rate = Rate(settings.controls.per_s, settings.controls.burst, self._clock)
         self.lane: Lane[Answer] = Lane()

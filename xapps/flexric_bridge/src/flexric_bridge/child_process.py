@@ -61,8 +61,10 @@ class ChildProcess:
         self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
         self._watching: asyncio.Task[None] | None = None
         self._killed_because = ""
+        self.hung_up = False
+        """Whether the RIC ended the session, so that no more reports came."""
         self._closing = False
-        self._busy = False
+        self._turn = asyncio.Lock()
 
     @property
     def pid(self) -> int:
@@ -155,6 +157,10 @@ class ChildProcess:
         ended = 0
         self._closing = True
         try:
+            async with asyncio.timeout(self._deadlines.close_s):
+                async with self._turn:
+                    # A RIC does not survive an xApp that leaves while it connects.
+                    pass
             ended = await self._ask(self._deadlines.close_s, "close", leave=leave)
             if self._process is not None:
                 async with asyncio.timeout(_END_S):
@@ -183,6 +189,7 @@ class ChildProcess:
     def _reports_ended(self) -> None:
         """The SDK has no more to tell: it lost the RIC, and finds no other."""
         if self.alive and not self._closing and self._process is not None:
+            self.hung_up = True
             self._killed_because = self._killed_because or "no more reports will come"
             self._process.kill()
 
@@ -203,13 +210,12 @@ class ChildProcess:
         return f"{how}; its last words: {' | '.join(last[-3:])}" if last else how
 
     async def _ask(self, deadline_s: float, name: str, **arguments: Any) -> Any:
-        if self._busy:
+        if self._turn.locked():
             raise RuntimeError(f"command {name}: another is under way; expected one at a time")
-        if self._reader is None or self._writer is None:
-            raise ChildLost("never started")
-        self._busy = True
+        if self._reader is None or self._writer is None or self._writer.is_closing():
+            raise ChildLost(self.epitaph())
         try:
-            async with asyncio.timeout(deadline_s):
+            async with self._turn, asyncio.timeout(deadline_s):
                 self._writer.write(pack_json({"do": name, **arguments}))
                 await self._writer.drain()
                 (length,) = HEAD.unpack(await self._reader.readexactly(HEAD.size))
@@ -227,8 +233,6 @@ class ChildProcess:
                 self._killed_because = f"{name} was given up"
                 self._process.kill()
             raise
-        finally:
-            self._busy = False
         if "kind" in answer:
             raise SdkError(answer["kind"], answer["detail"])
         return answer["value"]

@@ -3,7 +3,8 @@
 FlexRIC tells an xApp the nodes once, when it connects. So now and then a second child connects,
 asks for the list, and leaves. That takes none of the RIC's requests and subscribes to nothing, so
 its leaving harms nobody; but the RIC does not survive an answer above 32 KiB, so with many nodes
-nobody asks.
+nobody asks. Nor does it survive the question while it has no node at all; where all are away, a
+look waits until they should be back, and what it may cost is a RIC that serves nobody.
 
 What the look tells:
 - a node of the session that was away is there again: it is subscribed to again, in the session;
@@ -38,6 +39,7 @@ MAX_SESSIONS: Final = 60_000
 """The RIC numbers sessions with 16 bits as well."""
 FIRST_LOOK_S: Final = 2.0
 """A node that has just gone is looked for after this, then after twice as long, and so on."""
+LONGEST_S: Final = 120.0
 CHECK_S: Final = 0.25
 RELAPSE_S: Final = 10.0
 """A node that is silent again so soon after it was found is looked for more rarely."""
@@ -56,6 +58,7 @@ class Discovery:
         clock: Clock,
         settings: NodeSettings,
         budget: Budget,
+        nodes_come_within_s: float,
     ) -> None:
         self._session = session
         self._nodes = nodes
@@ -64,6 +67,7 @@ class Discovery:
         self._clock = clock
         self._settings = settings
         self._budget = budget
+        self._nodes_come_within_s = nodes_come_within_s
         self._wake = asyncio.Event()
         self._delay_s = FIRST_LOOK_S
         self._found_ns = 0
@@ -114,9 +118,11 @@ class Discovery:
         period_s = self._settings.look_again_s
         if not self._missing():
             return period_s or None
-        longest_s = max(period_s, 60.0)
         delay_s = self._delay_s
-        self._delay_s = min(2 * delay_s, longest_s)
+        self._delay_s = min(2 * delay_s, max(period_s, LONGEST_S))
+        if not self._nodes.messages():
+            # A RIC without nodes does not survive a look.
+            delay_s = max(delay_s, self._nodes_come_within_s)
         return delay_s
 
     def _missing(self) -> bool:

@@ -40,8 +40,8 @@ Value = TypeVar("Value")
 LONGEST_MS: Final = 10_000
 """What FlexRIC can be asked for; slower readers are thinned."""
 _PERIODS_TO_STALE: Final = 3
-DOUBT_S: Final = 0.5
-"""A node that has been silent for so long is not asked for anything."""
+_DOUBT: Final = 0.25
+"""A node that has been silent for this share of what makes it stale is not asked for anything."""
 
 
 class Unserved(Exception):  # noqa: N818 - says what happened
@@ -293,7 +293,7 @@ class Hub:
         """
         if not known.present:
             return f"node {known.id} is away"
-        silent_s = self.silent(DOUBT_S).get(known)
+        silent_s = self.silent(_DOUBT * self._stale_after_s).get(known)
         if silent_s is None:
             return ""
         return f"node {known.id} has not reported for {silent_s:.1f} s; the RIC may have lost it"

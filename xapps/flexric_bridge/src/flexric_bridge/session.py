@@ -80,6 +80,8 @@ class Session:
                 # A RIC that could not be reached and then can has begun another life.
                 ric_was_away = ric_was_away or _is(error, "timeout")
                 await self._end_child("the RIC could not be opened")
+                if self._stopping:
+                    break
                 self._went_down(self._sentence(error), "open failed")
             else:
                 if ric_was_away:
@@ -100,10 +102,14 @@ class Session:
                     continue
                 why = "" if self._child is None else self._child.epitaph()
                 await self._end_child("the session was lost")
+                ric_was_away = self._child is not None and self._child.hung_up
                 self._went_down(f"the SDK's process {why}", "lost")
             if (self._clock.monotonic_ns() - began_ns) / 1e9 > SETTLED_S:
                 self._backoff.reset()
             delay_s = self._backoff.next_s()
+            if ric_was_away:
+                # It may have been restarted and have no node yet.
+                delay_s += self._settings.nodes_come_within_s
             _log.warning("FlexRIC session down", why=self.why, again_in_s=round(delay_s, 2))
             await self._clock.sleep(delay_s)
 
