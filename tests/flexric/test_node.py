@@ -1,0 +1,202 @@
+"""The lab as a node of a real near-RT RIC: reports and controls arrive byte for byte."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from flexric_processes import PATIENCE_S, Network, environment, make_site
+from ric import E2GatewayClient, sm
+from ric.settings import GatewaySettings
+from sdk_session import Report, Session
+
+ROOT = Path(__file__).parents[2]
+NODE = "gnb-001-01-0xe00"
+KPM, MAC, RLC, TC = 2, 142, 143, 146
+OIDS = {KPM: sm.KPM_OID, MAC: sm.MAC_OID, RLC: sm.RLC_OID, TC: sm.TC_V0_OID}
+EVERY_MS = (1).to_bytes(4, "little")
+MEASUREMENTS = ("DRB.UEThpDl", "RRU.PrbTotDl", "DRB.PdcpSduVolumeDL", "DRB.Sorcery")
+
+
+def control_vectors() -> list[str]:
+    """Every control of the service model's vectors, as hexadecimal digits, and those observed from
+    FlexRIC, which are kept outside the project, where they are."""
+    shared = Path(os.environ.get("SOJOURN_SHARED", ROOT.parent / "shared"))
+    files = (
+        ROOT / "e2sm-tc-spec" / "vectors" / "v0.jsonl",
+        shared / "facts" / "tc_v0_vectors.jsonl",
+    )
+    vectors = [
+        json.loads(line)
+        for file in files
+        if file.is_file()
+        for line in file.read_text().splitlines()
+    ]
+    return [v["hex"] for v in vectors if v["kind"] in ("control", "ctrl_msg")]
+
+
+@dataclass(frozen=True)
+class LabNode:
+    """A running flexric-node."""
+
+    network: Network
+    process: subprocess.Popen[bytes]
+    gateway: str
+    controls: Path
+    log: Path
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabNode]:
+    """The lab's default cell as the only node of a RIC."""
+    program = Path(sys.executable).parent / "flexric-node"
+    if not program.is_file():
+        pytest.skip(f"there is no {program}; make flexric-node builds it")
+    folder = tmp_path_factory.mktemp("node")
+    # The address is the process's and the number's; the numbers of other tests begin at 0.
+    network = Network(make_site(folder / "ric", 63))
+    log, controls = folder / "node.log", folder / "controls.hex"
+    command = [
+        *(str(program), str(ROOT / "gnb/lab/scenarios/default.yaml")),
+        *("--ric", network.site.address, "--libraries", str(network.site.libraries)),
+        *("--record-controls", str(controls)),
+    ]
+    with (
+        log.open("wb") as errors,
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=errors, env=environment()
+        ) as process,
+    ):
+        try:
+            assert process.stdout is not None
+            ready = json.loads(process.stdout.readline() or "{}")
+            assert ready.get("event") == "ready", log.read_text()
+            _wait_for(log, "E2 SETUP RESPONSE rx")
+            yield LabNode(network, process, ready["listen"], controls, log)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(PATIENCE_S) == 0, log.read_text()
+        finally:
+            process.kill()
+            network.stop()
+
+
+def _wait_for(log: Path, text: str) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while text not in log.read_text(errors="replace"):
+        assert time.monotonic() < deadline, f"no {text!r} in {log}"
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def session(lab: LabNode, sessions: Callable[..., Session]) -> Session:
+    """An SDK at the lab's RIC."""
+    made = sessions()
+    made.open(lab.network.site)
+    return made
+
+
+def collect(session: Session, count: int) -> list[Report]:
+    """At least so many reports, however slow the machine is."""
+    reports: list[Report] = []
+    deadline = time.monotonic() + 3 * PATIENCE_S
+    while len(reports) < count:
+        assert time.monotonic() < deadline, f"{len(reports)} reports, expected {count}"
+        reports += session.collect(0.5)
+    return reports
+
+
+class World:
+    """What the node's world reports, by the time it was taken: through the gateway beside."""
+
+    def __init__(self, gateway: str, function: int) -> None:
+        self.said: dict[int, bytes] = {}
+        self._gateway = gateway
+        self._function = function
+
+    async def listen(self) -> None:
+        async with E2GatewayClient(GatewaySettings(address=self._gateway)) as client:
+            stream = client.subscribe(NODE, OIDS[self._function], EVERY_MS, queue_depth=4096)
+            async with aclosing(stream) as indications:
+                async for indication in indications:
+                    self.said[indication.collected_at_us] = indication.message
+
+    async def has_said(self, at_us: int) -> None:
+        """Waits for what was taken at or after a time."""
+        async with asyncio.timeout(3 * PATIENCE_S):
+            while not self.said or max(self.said) < at_us:
+                await asyncio.sleep(0.02)
+
+
+def test_the_ric_sees_the_lab_with_the_functions_it_serves(session: Session) -> None:
+    (node,) = session.nodes().values()
+    assert (node.id, node.type, node.mcc, node.mnc, node.nb_id) == (NODE, "gnb", 1, 1, 0xE00)
+    assert {function.id: function.oid for function in node.functions} == OIDS
+    kpm = next(function for function in node.functions if function.id == KPM)
+    assert b"DRB.UEThpDl" in kpm.definition
+
+
+@pytest.mark.parametrize("function", [RLC, MAC, TC])
+async def test_reports_are_the_worlds_own_byte_for_byte(
+    lab: LabNode, session: Session, function: int
+) -> None:
+    world = World(lab.gateway, function)
+    listening = asyncio.create_task(world.listen())
+    await world.has_said(0)
+    session.subscribe(NODE, function, 1)
+    reports = await asyncio.to_thread(collect, session, 500)
+    await world.has_said(reports[-1].collected_at_us)
+    listening.cancel()
+    # What a slow reader of the gateway lost cannot be compared.
+    compared = [report for report in reports if report.collected_at_us in world.said]
+    assert len({report.collected_at_us for report in compared}) > 50
+    for report in compared:
+        assert report.message == world.said[report.collected_at_us]
+
+
+def test_kpm_is_measured_and_what_the_lab_lacks_is_left_out(session: Session) -> None:
+    session.subscribe(NODE, KPM, 100, MEASUREMENTS)
+    kpm = [_kpm(report.message) for report in collect(session, 5)]
+    for values in kpm:
+        assert set(values) == set(MEASUREMENTS) - {"DRB.Sorcery"}
+    # The default cell gives its only download some 40 Mbit/s, on nearly every resource block.
+    throughput = sorted(values["DRB.UEThpDl"] for values in kpm)
+    assert 30_000 < throughput[len(kpm) // 2] < 60_000
+    assert max(values["RRU.PrbTotDl"] for values in kpm) > 1_000
+
+
+def _kpm(message: bytes) -> dict[str, float]:
+    """The values of the only UE."""
+    period_ms, ues, rnti, count = (
+        int.from_bytes(message[at : at + 4], "little") for at in range(0, 16, 4)
+    )
+    assert (period_ms, ues, rnti) == (100, 1, 17921)
+    values, at = {}, 16
+    for _ in range(count):
+        end = at + 1 + message[at]
+        name = message[at + 1 : end].decode()
+        (values[name],) = memoryview(message[end : end + 8]).cast("d")
+        at = end + 8
+    assert at == len(message)
+    return values
+
+
+def test_every_control_arrives_as_it_was_sent(lab: LabNode, session: Session) -> None:
+    before = len(lab.controls.read_text().splitlines())
+    sent = control_vectors()
+    assert len(sent) > 20
+    for vector in sent:
+        # The outcome of v0 knows only OK, also for what the pipeline refuses.
+        assert session.control(NODE, bytes.fromhex(vector)) in (b"", bytes(4))
+    assert lab.controls.read_text().splitlines()[before:] == sent
+    assert lab.process.poll() is None
+    assert "a control was refused" in lab.log.read_text()
