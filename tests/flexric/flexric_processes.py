@@ -7,9 +7,10 @@ import pty
 import shutil
 import socket
 import subprocess
+import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,7 @@ IPPROTO_SCTP = 132
 
 RIC = Path("examples/ric/nearRT-RIC")
 EMULATORS = Path("examples/emulator/agent")
+LAB = Path(sys.executable).parent / "flexric-node"
 
 
 def has_sctp() -> bool:
@@ -38,18 +40,22 @@ def missing() -> str | None:
     for program in (RIC, EMULATORS / "emu_agent_gnb"):
         if not (build / program).is_file():
             return f"there is no {build / program}: build FlexRIC"
-    if "SCTP_SHIM" in os.environ:
-        if not Path(os.environ["SCTP_SHIM"]).is_file():
-            return f"SCTP_SHIM is {os.environ['SCTP_SHIM']}, which is no file"
+    if shim():
+        if not Path(shim()).is_file():
+            return f"SCTP_SHIM is {shim()}, which is no file"
     elif not has_sctp():
         return "the kernel has no SCTP: load the module, or set SCTP_SHIM to a library to preload"
     return None
 
 
+def shim() -> str:
+    """What gives SCTP to a process whose kernel has none; empty where the kernel has it."""
+    return os.environ.get("SCTP_SHIM", "")
+
+
 def environment() -> dict[str, str]:
     """The environment of a process that speaks SCTP."""
-    shim = os.environ.get("SCTP_SHIM")
-    return dict(os.environ) if shim is None else {**os.environ, "LD_PRELOAD": shim}
+    return {**os.environ, "LD_PRELOAD": shim()} if shim() else dict(os.environ)
 
 
 class Process:
@@ -94,6 +100,10 @@ class Process:
     @property
     def alive(self) -> bool:
         return self._process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     def signal(self, number: int) -> None:
         self._process.send_signal(number)
@@ -142,24 +152,44 @@ class Network:
         self.ric = self._start(RIC, "ric")
         self.ric.wait_for("[iApp]: nearRT-RIC IP Address")
         self.agents: dict[str, Process] = {}
+        self._starts: dict[str, Callable[[], Process]] = {}
 
     def _start(self, program: Path, name: str) -> Process:
         path = Path(os.environ["FLEXRIC_BUILD"]) / program
         command = [str(path), "-c", str(self.site.configuration), "-p", f"{self.site.libraries}/"]
         return Process(command, self.site.directory / f"{name}.log")
 
-    def restart_ric(self) -> None:
-        """A RIC again where one was."""
-        self.ric.kill()
-        self.ric = self._start(RIC, "ric")
-        self.ric.wait_for("[iApp]: nearRT-RIC IP Address")
+    def repair(self) -> None:
+        """What an operator's supervisor does: start again what is not running. Nodes outlive no RIC
+        here: two of them that come back at a time would end the next one."""
+        if not self.ric.alive:
+            for agent in self.agents.values():
+                agent.kill()
+            self.ric = self._start(RIC, "ric")
+            self.ric.wait_for("[iApp]: nearRT-RIC IP Address")
+        for name, agent in tuple(self.agents.items()):
+            if not agent.alive:
+                self._add(name, self._starts[name])
 
     def add(self, kind: str) -> None:
         """An emulated E2 node (gnb, gnb_cu, gnb_du, enb); returns when the RIC has taken it."""
-        agent = self._start(EMULATORS / f"emu_agent_{kind}", kind)
-        self.agents[kind] = agent
+        self._add(kind, lambda: self._start(EMULATORS / f"emu_agent_{kind}", kind))
+
+    def add_lab(self, nb_id: int, scenario: Path) -> str:
+        """The lab as an E2 node; returns its id once the RIC has taken it."""
+        name = f"gnb-001-01-{nb_id:#x}"
+        command = [
+            *(str(LAB), str(scenario), "--ric", self.site.address, "--nb-id", str(nb_id)),
+            *("--libraries", str(self.site.libraries)),
+        ]
+        self._add(name, lambda: Process(command, self.site.directory / f"{name}.log"))
+        return name
+
+    def _add(self, name: str, start: Callable[[], Process]) -> None:
+        self._starts[name] = start
+        self.agents[name] = start()
         # The RIC ends over two set-ups at a time.
-        agent.wait_for("E2 SETUP RESPONSE rx")
+        self.agents[name].wait_for("E2 SETUP RESPONSE rx")
 
     def stop(self) -> None:
         for process in (*self.agents.values(), self.ric):

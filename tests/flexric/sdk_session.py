@@ -7,7 +7,9 @@ import pickle
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -92,6 +94,18 @@ class Session:
     def collect(self, seconds: float) -> list[Report]:
         """The reports of so many seconds."""
         return list(reports_of(self.call("collect", seconds)))
+
+    def collect_until(
+        self, enough: Callable[[dict[int, list[Report]]], bool]
+    ) -> dict[int, list[Report]]:
+        """Reports by handle, as soon as there are enough of them."""
+        grouped: dict[int, list[Report]] = defaultdict(list)
+        deadline = time.monotonic() + 3 * PATIENCE_S
+        while not enough(grouped):
+            assert time.monotonic() < deadline, {h: len(r) for h, r in grouped.items()}
+            for report in self.collect(0.1):
+                grouped[report.handle].append(report)
+        return grouped
 
     def stop(self) -> None:
         """End the session and its process, in order if the process can."""

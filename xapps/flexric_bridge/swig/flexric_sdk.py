@@ -41,6 +41,9 @@ class FlexricSdk:
     def open(self, ric_address: str, configuration: str, libraries: str) -> None:
         """Connect to the RIC at an IPv4 address.
 
+        `configuration` may be empty: nothing of it is needed. `libraries` may be empty: service
+        models are then where FlexRIC installs them.
+
         Raises `SdkError` of kind `mismatch` when FlexRIC's library is not the one this module was
         built for, or when `xapp_sdk` was imported before; of kind `timeout` when no RIC answers:
         then the process must end, because FlexRIC connects once in its life.

@@ -18,6 +18,9 @@
 /* FlexRIC's agents take periods up to this. */
 enum { MAX_PERIOD_MS = 10000 };
 
+/* Where FlexRIC installs its service models. */
+static const char *const FLEXRIC_LIBRARIES = "/usr/local/lib/flexric";
+
 typedef enum { NEVER_OPENED, OPEN, CLOSED } state_t;
 
 static _Atomic state_t state;
@@ -63,7 +66,11 @@ bool fx_open(const char *ric_address, const char *configuration, const char *lib
     if (inet_pton(AF_INET, ric_address, &address) != 1)
         return fx_fail(error, FX_BAD_MESSAGE, "the address of the RIC is \"%s\"; expected IPv4, as 127.0.0.1",
                        ric_address);
-    if (!fx_check_configuration(configuration, error) || !fx_check_libraries(libraries, error))
+    if (libraries[0] == '\0')
+        libraries = FLEXRIC_LIBRARIES;
+    if (configuration[0] != '\0' && !fx_check_configuration(configuration, error))
+        return false;
+    if (!fx_check_libraries(libraries, error))
         return false;
     if (!fx_ring_open(&fx_reports, FX_REPORT_BYTES))
         return fx_fail(error, FX_CLOSED, "no memory for %d bytes of reports", FX_REPORT_BYTES);

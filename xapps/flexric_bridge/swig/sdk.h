@@ -17,15 +17,16 @@ enum {
     /* The RIC must have answered the set-up within this time. FlexRIC repeats it each second. */
     FX_OPEN_TIMEOUT_MS = 5000,
     /* A request must have been answered within this time. The RIC itself gives its nodes 3 s. */
-    FX_REQUEST_TIMEOUT_MS = 5000,
+    FX_REQUEST_TIMEOUT_MS = 4000,
     /* Reports that wait for whoever polls: 5 s of RLC each ms from 8 nodes with 5 bearers. */
     FX_REPORT_BYTES = 32 << 20,
     FX_MAX_OUTCOME_BYTES = 64,
 };
 
-/* Connects to the RIC at an IPv4 address. `configuration` is FlexRIC's configuration file,
- * `libraries` the directory of its service models. Once in the life of a process: after a failure
- * of kind FX_TIMEOUT the process must end. */
+/* Connects to the RIC at an IPv4 address. `configuration` is FlexRIC's configuration file, of which
+ * nothing is needed (empty: none); `libraries` the directory of its service models (empty: where
+ * FlexRIC installs them). Once in the life of a process: after a failure of kind FX_TIMEOUT the
+ * process must end. */
 bool fx_open(const char *ric_address, const char *configuration, const char *libraries,
              fx_error_t *error);
 
