@@ -99,6 +99,7 @@ bench: setup ## Speed, as ratios and rates measured in one run
 	cargo bench --locked -p tc-rf -p ran -p traffic -p gnb-lab
 	$(BIN)/python benchmarks/loop_latency.py --out $(OUT)/bench
 	$(BIN)/python benchmarks/forecaster.py --out $(OUT)/bench
+	$(BIN)/python benchmarks/bridge_latency.py --out $(OUT)/bench
 
 .PHONY: clean
 clean: ## Remove everything that was built
