@@ -60,6 +60,10 @@ flexric-node: $(VENV)/.tools ## The lab as an E2 node of FlexRIC (FLEXRIC_SRC, F
 demo: setup ## The loop closes: 40 s on loopback, report in out/demo (TRACE=file for a Mahimahi trace)
 	$(BIN)/sojourn-demo --out $(OUT)/demo $(if $(TRACE),--trace $(TRACE))
 
+.PHONY: demo-flexric
+demo-flexric: flexric-bridge flexric-node ## The same loop through a FlexRIC near-RT RIC (and SCTP, or SCTP_SHIM)
+	$(BIN)/sojourn-demo --through flexric --out $(OUT)/demo-flexric $(if $(TRACE),--trace $(TRACE))
+
 .PHONY: test
 test: setup ## Every test that needs no root and no service
 	$(BIN)/python tests/run.py

@@ -9,12 +9,14 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from rich.console import Console
 
 from sojourn_demo import report
 from sojourn_demo.errors import DemoError
+from sojourn_demo.gateways import ANY_PORT, POLICIES, start_gateway
 from sojourn_demo.live import View, read_decisions
 from sojourn_demo.measure import summarise
 from sojourn_demo.programs import Programs
@@ -39,30 +41,31 @@ async def run(arguments: argparse.Namespace, console: Console) -> None:
     recorded, log, stats = out / "with_control", out / "decisions.jsonl", out / "stats.json"
     log.unlink(missing_ok=True)
     stats.unlink(missing_ok=True)
-    any_port = "127.0.0.1:0"
-    async with Programs(out) as programs:
-        gnb = await programs.start(
-            *("gnb-lab", "serve", str(scenario), "--out", str(recorded)),
-            *("--listen", any_port, "--metrics-listen", any_port),
-        )
-        gateway = gnb.ready["listen"]
-        forecaster = await programs.start(
-            *("rlc-forecaster", "--gateway.address", gateway),
-            *("--http.listen", any_port, "--forecast.listen", any_port),
-        )
-        controller = await programs.start(
-            *("tc-controller", "--gateway.address", gateway, "--http.listen", any_port),
-            *("--decision_log.path", str(log), "--stats", str(stats)),
-            *("--observe_for_s", str(arguments.before)),
-            *(("--policy", str(arguments.policy)) if arguments.policy else ()),
-        )
-        for program in (gnb, forecaster, controller):
-            console.print(f"{program.name:<15} metrics http://{program.ready['metrics']}/metrics")
-        view = View(console, gnb.ready["metrics"], log, arguments.before)
-        await view.run(programs, seconds)
-        await programs.stop(controller)
-        await programs.stop(forecaster)
-        await programs.stop(gnb)
+    with TemporaryDirectory(prefix="sojourn-") as short_name:
+        async with Programs(out) as programs:
+            gnb, gateway = await start_gateway(
+                arguments.through, programs, scenario, recorded, Path(short_name)
+            )
+            forecaster = await programs.start(
+                *("rlc-forecaster", "--gateway.address", gateway),
+                *("--http.listen", ANY_PORT, "--forecast.listen", ANY_PORT),
+            )
+            policy = arguments.policy or POLICIES[arguments.through]
+            controller = await programs.start(
+                *("tc-controller", "--gateway.address", gateway, "--http.listen", ANY_PORT),
+                *("--decision_log.path", str(log), "--stats", str(stats)),
+                *("--observe_for_s", str(arguments.before)),
+                *(("--policy", str(policy)) if policy else ()),
+            )
+            for program in (gnb, forecaster, controller):
+                console.print(
+                    f"{program.name:<15} metrics http://{program.ready['metrics']}/metrics"
+                )
+            view = View(console, gnb.ready["metrics"], log, arguments.before)
+            await view.run(programs, seconds)
+            # The others end with the block, the one started last first.
+            await programs.stop(controller)
+            await programs.stop(forecaster)
     await finish(arguments, console, scenario, recorded)
 
 
@@ -89,10 +92,13 @@ async def finish(
         _json(out / "stats.json"),
         arguments.before,
     )
+    summary["through"] = arguments.through
     (out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
     title = "Sojourn: one bearer, before and after"
     if arguments.trace:
         title += f" ({arguments.trace.name})"
+    if arguments.through == "flexric":
+        title += ", through a FlexRIC near-RT RIC"
     report.write_report(out / "report.html", title, recording, without, summary)
     console.print(table(summary))
     loop = summary["loop"]
@@ -128,7 +134,16 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--trace", type=Path, help="Mahimahi trace as the radio of every UE; .xz and .gz too"
     )
-    made.add_argument("--policy", type=Path, help="policy of the controller (default: its own)")
+    made.add_argument(
+        "--through",
+        choices=sorted(POLICIES),
+        default="lab",
+        help="what is between gNB and xApps: the gNB's own E2 gateway, or a FlexRIC near-RT RIC"
+        " with agent and bridge, of FLEXRIC_BUILD (default: %(default)s)",
+    )
+    made.add_argument(
+        "--policy", type=Path, help="policy of the controller (default: its own, or for FlexRIC's)"
+    )
     made.add_argument(
         "--before", type=float, default=10.0, help="uncontrolled seconds (default: %(default)g)"
     )

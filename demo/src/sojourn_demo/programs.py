@@ -6,6 +6,7 @@ import asyncio
 import json
 import signal
 import sys
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any, Self
 from sojourn_demo.errors import DemoError
 
 START_TIMEOUT_S = 20.0
+LOOK_EVERY_S = 0.05
 STOP_TIMEOUT_S = 10.0
 
 
@@ -61,7 +63,9 @@ class Programs:
         for program in reversed(self.running):
             await self.stop(program)
 
-    async def start(self, name: str, *arguments: str) -> Program:
+    async def start(
+        self, name: str, *arguments: str, environment: Mapping[str, str] | None = None
+    ) -> Program:
         """Starts `name` of this environment and waits for its ready line.
 
         Raises:
@@ -70,20 +74,66 @@ class Programs:
         path = Path(sys.executable).parent / name
         if not path.exists():
             raise DemoError(f"{path}: no such program; run `make setup` first")
-        log = self._out / f"{name}.log"
-        with log.open("wb") as errors:
+        program = await self._spawn(path, arguments, environment, None, speaks=True)
+        program.ready = await self._ready(program)
+        return program
+
+    async def start_foreign(
+        self,
+        path: Path,
+        *arguments: str,
+        environment: Mapping[str, str],
+        folder: Path,
+        is_ready: Callable[[], bool],
+    ) -> Program:
+        """Starts a program that has no ready line in `folder`, where it may leave files, and waits
+        until `is_ready`. What it prints is in its log.
+
+        Raises:
+            DemoError: It ended, or is not ready in time.
+        """
+        program = await self._spawn(path, arguments, environment, folder, speaks=False)
+        await self.wait_until(program, is_ready)
+        return program
+
+    async def wait_until(self, program: Program, holds: Callable[[], bool]) -> None:
+        """Waits for something that `program` is to bring about.
+
+        Raises:
+            DemoError: A program ended, or it does not hold in time.
+        """
+        try:
+            async with asyncio.timeout(START_TIMEOUT_S):
+                while not holds():
+                    self.check()
+                    await asyncio.sleep(LOOK_EVERY_S)
+        except TimeoutError:
+            raise _late(program) from None
+
+    async def _spawn(
+        self,
+        path: Path,
+        arguments: tuple[str, ...],
+        environment: Mapping[str, str] | None,
+        folder: Path | None,
+        *,
+        speaks: bool,
+    ) -> Program:
+        log = self._out / f"{path.name}.log"
+        with log.open("wb") as written:
             process = await asyncio.create_subprocess_exec(
                 str(path),
                 *arguments,
                 stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=errors,
+                stdout=asyncio.subprocess.PIPE if speaks else written,
+                stderr=written,
+                env=environment,
+                cwd=folder,
                 # A group of its own: Ctrl-C reaches the demo alone, which stops them in order.
                 process_group=0,
             )
-        program = Program(name, process, log)
+        program = Program(path.name, process, log)
         self.running.append(program)
-        program.ready = await self._ready(program)
         return program
 
     async def stop(self, program: Program) -> None:
@@ -115,10 +165,7 @@ class Programs:
             async with asyncio.timeout(START_TIMEOUT_S):
                 line = await stdout.readline() if stdout is not None else b""
         except TimeoutError:
-            raise DemoError(
-                f"{program.name} was not ready after {START_TIMEOUT_S:g} s:"
-                f" {program.last_words()} (all of it in {program.log})"
-            ) from None
+            raise _late(program) from None
         if not line:
             await program.process.wait()
             self.check()
@@ -129,3 +176,10 @@ class Programs:
         if not isinstance(ready, dict) or ready.get("event") != "ready":
             raise DemoError(f"{program.name} said {line!r}; expected its ready line")
         return ready
+
+
+def _late(program: Program) -> DemoError:
+    return DemoError(
+        f"{program.name} was not ready after {START_TIMEOUT_S:g} s:"
+        f" {program.last_words()} (all of it in {program.log})"
+    )

@@ -1,0 +1,162 @@
+"""The demo through FlexRIC: what is missing is named, and what FlexRIC needs is made."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+from sojourn_demo import flexric, programs
+from sojourn_demo.cli import main
+from sojourn_demo.errors import DemoError
+from sojourn_demo.flexric import FlexRic
+
+MODELS = ("gtp", "kpm", "mac", "pdcp", "rc", "rlc", "slice", "tc")
+KERNEL_WITH_SCTP = "sojourn_demo.flexric.kernel_has_sctp"
+
+
+@pytest.fixture
+def build(tmp_path: Path) -> Path:
+    """A build tree with what is looked for."""
+    tree = tmp_path / "build"
+    for file in (
+        "examples/ric/nearRT-RIC",
+        *(f"src/sm/{model}_sm/lib{model}_sm.so" for model in MODELS),
+    ):
+        (tree / file).parent.mkdir(parents=True, exist_ok=True)
+        (tree / file).touch()
+    return tree
+
+
+@pytest.fixture
+def bin_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of programs in place of this environment's, with those of FlexRIC."""
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    for name in ("flexric-node", "flexric-bridge"):
+        (tmp_path / name).touch()
+    return tmp_path
+
+
+def test_without_flexric_the_demo_says_what_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("FLEXRIC_BUILD", raising=False)
+    base = tmp_path / "base.yaml"
+    base.write_text("ues: [{rnti: 17}]\n")
+    arguments = ["--through", "flexric", "--scenario", str(base), "--out", str(tmp_path / "out")]
+    assert main(arguments) == 2
+    assert capsys.readouterr().err == (
+        "sojourn-demo: FLEXRIC_BUILD is not set; expected the build tree of FlexRIC\n"
+    )
+
+
+def test_what_is_no_build_tree_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DemoError, match=r"has no examples/ric/nearRT-RIC"):
+        FlexRic.found({"FLEXRIC_BUILD": str(tmp_path)})
+
+
+def test_a_kernel_without_sctp_needs_a_shim_and_the_shim_must_be_there(
+    build: Path, bin_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(KERNEL_WITH_SCTP, lambda: False)
+    variables = {"FLEXRIC_BUILD": str(build)}
+    with pytest.raises(DemoError, match=r"no SCTP; .*SCTP_SHIM"):
+        FlexRic.found(variables)
+    shim = bin_folder / "shim.so"
+    variables["SCTP_SHIM"] = str(shim)
+    with pytest.raises(DemoError, match=r"shim.so: no such file"):
+        FlexRic.found(variables)
+    shim.touch()
+    found = FlexRic.found(variables)
+    assert found.environment()["LD_PRELOAD"] == str(shim)
+
+
+def test_programs_that_are_not_built_are_named_with_their_target(
+    build: Path, bin_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(KERNEL_WITH_SCTP, lambda: True)
+    monkeypatch.delenv("LD_PRELOAD", raising=False)
+    found = FlexRic.found({"FLEXRIC_BUILD": str(build)})
+    assert "LD_PRELOAD" not in found.environment()
+    (bin_folder / "flexric-node").unlink()
+    with pytest.raises(DemoError, match=r"flexric-node: no such program; run `make flexric-node`"):
+        FlexRic.found({"FLEXRIC_BUILD": str(build)})
+
+
+def test_service_models_are_linked_into_one_folder(build: Path, tmp_path: Path) -> None:
+    ric = FlexRic(build, None)
+    for _ in range(2):
+        folder = ric.link_service_models(tmp_path / "models")
+    assert folder.endswith("/models/")
+    names = sorted(path.name for path in Path(folder).iterdir())
+    assert names == sorted(f"lib{model}_sm.so" for model in MODELS)
+    (build / "src/sm/tc_sm/libtc_sm.so").unlink()
+    with pytest.raises(DemoError, match=r"no libtc_sm.so"):
+        ric.link_service_models(tmp_path / "again")
+
+
+def test_the_configuration_is_flexrics(tmp_path: Path) -> None:
+    path = flexric.configuration(tmp_path, "127.64.0.1")
+    assert "NEAR_RIC_IP = 127.64.0.1\n" in path.read_text()
+
+
+def test_every_process_has_a_loopback_address_of_its_own() -> None:
+    addresses = [flexric.loopback_address(process) for process in range(1, 100_000)]
+    assert len(set(addresses)) == len(addresses)
+    for address in (addresses[0], addresses[-1], flexric.loopback_address(2**22)):
+        with socket.socket() as bound:
+            bound.bind((address, 0))
+
+
+def test_a_door_is_seen_without_knocking() -> None:
+    address = flexric.loopback_address(os.getpid())
+    with socket.socket() as door:
+        door.bind((address, 0))
+        port = door.getsockname()[1]
+        assert not flexric.is_open(address, port)
+        door.listen()
+        assert flexric.is_open(address, port)
+    assert not flexric.is_open(address, port)
+
+
+def test_sctp_endpoints_are_read_as_the_kernel_shows_them() -> None:
+    shown = [
+        " 0 0 2 10 37 36422 0 4711 127.64.0.1 ",
+        " 0 0 2 10 38 5000 0 4712 10.0.0.9 127.0.0.1 ",
+    ]
+    assert flexric.sctp_listens(shown, "127.64.0.1", 36422)
+    assert flexric.sctp_listens(shown, "127.0.0.1", 5000)
+    assert not flexric.sctp_listens(shown, "127.0.0.1", 36422)
+    assert not flexric.sctp_listens([], "127.64.0.1", 36422)
+
+
+async def test_a_foreign_program_is_ready_when_it_shows_and_prints_into_its_log(
+    tmp_path: Path,
+) -> None:
+    program = tmp_path / "ric"
+    program.write_text("#!/bin/sh\necho hello\ntouch there\nexec sleep 60\n")
+    program.chmod(0o755)
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    async with programs.Programs(tmp_path) as running:
+        started = await running.start_foreign(
+            program,
+            environment=os.environ,
+            folder=folder,
+            is_ready=(folder / "there").exists,
+        )
+        assert started.log.read_text() == "hello\n"
+    assert started.ended
+
+
+async def test_a_foreign_program_that_dies_is_named(tmp_path: Path) -> None:
+    program = tmp_path / "ric"
+    program.write_text("#!/bin/sh\necho no such file >&2\nexit 3\n")
+    program.chmod(0o755)
+    async with programs.Programs(tmp_path) as running:
+        with pytest.raises(DemoError, match=r"ric ended with status 3: no such file"):
+            await running.start_foreign(
+                program, environment=os.environ, folder=tmp_path, is_ready=lambda: False
+            )
