@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from flexric_bridge.app import Bridge
+from flexric_bridge.settings import BridgeSettings
 from loop import loop_in, pipeline_status
 from pydantic import TypeAdapter
 from ric.doctor.judge.functions import TEMPLATES
+from ric.doctor.judge.metrics import BRIDGE_UP, BUDGET, BUDGET_LEFT, GROWTHS, REQUESTS
 from ric.sm import RLC_OID
 from tc_controller.core.inventory import Flow
 from tc_controller.core.ladder import Rung
@@ -66,6 +69,9 @@ async def test_an_emulated_gnb_and_its_forecaster_are_examined(tmp_path: Path) -
     assert rows["steps_back"] == 0
     assert rows["delays"] > 0
     assert all(endpoint["error"] == "" for endpoint in shown["facts"]["metrics"])
+    told = {sample[0] for endpoint in shown["facts"]["metrics"] for sample in endpoint["after"]}
+    watched = {name for name in GROWTHS if not name.startswith("sojourn_flexric_")}
+    assert watched <= told | {TASK_RESTARTS}, "a restart that never was has no series"
     assert shown["facts"]["forecasts"]["batches"] > 0
 
 
@@ -78,6 +84,16 @@ async def test_a_gnb_that_is_gone_is_a_failure(tmp_path: Path) -> None:
     assert status == 2
     (finding,) = shown["findings"]
     assert "nobody listens there" in finding["what"]
+
+
+TASK_RESTARTS = "sojourn_xapp_task_restarts_total"
+
+
+async def test_the_bridges_metrics_that_are_read_exist() -> None:
+    families = Bridge(BridgeSettings()).registry.collect()
+    exported = {f.name + ("_total" if f.type == "counter" else "") for f in families}
+    read = {name for name in GROWTHS if name.startswith("sojourn_flexric_")}
+    assert read | {BRIDGE_UP, BUDGET, BUDGET_LEFT, REQUESTS} <= exported
 
 
 GREEDY = {

@@ -10,11 +10,16 @@ from ric.doctor.judge.units import duration
 
 _CHECK = "metrics"
 
+BRIDGE_UP: Final = "sojourn_flexric_up"
+BUDGET: Final = "sojourn_flexric_request_budget"
+BUDGET_LEFT: Final = "sojourn_flexric_request_budget_left"
+REQUESTS: Final = "sojourn_flexric_requests_total"
+
 BUDGET_WARN: Final = 0.2
 BUDGET_FAIL: Final = 0.05
 """Shares of the requests of a RIC's life; the bridge keeps 3 % back for itself."""
 
-_GROWTHS: Final[dict[str, tuple[Level, str, str, str]]] = {
+GROWTHS: Final[dict[str, tuple[Level, str, str, str]]] = {
     "sojourn_gateway_indications_dropped_total": (
         Level.WARN,
         "indications dropped by the gateway meanwhile",
@@ -104,7 +109,7 @@ def judge(endpoint: Metrics) -> list[Finding]:
 def _bridge(endpoint: Metrics) -> list[Finding]:
     """Of FlexRIC's bridge, if this is its endpoint."""
     findings = []
-    if 0.0 in endpoint.values("sojourn_flexric_up").values():
+    if 0.0 in endpoint.values(BRIDGE_UP).values():
         findings.append(
             Finding(
                 Level.FAIL,
@@ -136,13 +141,13 @@ def _bridge(endpoint: Metrics) -> list[Finding]:
 
 def _budget(endpoint: Metrics) -> tuple[float, float] | None:
     """Requests left and in all."""
-    left = endpoint.values("sojourn_flexric_request_budget_left").get("")
-    total = endpoint.values("sojourn_flexric_request_budget").get("")
+    left = endpoint.values(BUDGET_LEFT).get("")
+    total = endpoint.values(BUDGET).get("")
     return None if left is None or total is None else (left, total)
 
 
 def _lasting(endpoint: Metrics, left: float) -> str:
-    spent = sum(endpoint.growth("sojourn_flexric_requests_total").values())
+    spent = sum(endpoint.growth(REQUESTS).values())
     if spent <= 0 or endpoint.apart_us <= 0:
         return ""
     return f", for {duration(left / spent * endpoint.apart_us)} at the pace seen now"
@@ -151,7 +156,7 @@ def _lasting(endpoint: Metrics, left: float) -> str:
 def _growths(endpoint: Metrics) -> list[Finding]:
     return [
         Finding(level, _CHECK, endpoint.url, f"{grown:g} {what} ({labels})", why, remedy)
-        for name, (level, what, why, remedy) in _GROWTHS.items()
+        for name, (level, what, why, remedy) in GROWTHS.items()
         for labels, grown in endpoint.growth(name).items()
         if grown > 0
     ]
