@@ -128,6 +128,7 @@ async def test_a_child_that_crashes_is_nodes_going_and_coming_back(world: Bridge
                     pass
     assert bridge.session.restarts["lost"] == 1
     assert "SIGABRT" not in bridge.session.why, "the session is up again"
+    assert bridge.budget.sessions == 2, "the RIC's life goes on"
 
 
 async def test_a_child_that_hangs_is_killed_and_the_reason_told(world: BridgeWorld) -> None:

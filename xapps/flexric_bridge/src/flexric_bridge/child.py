@@ -23,6 +23,7 @@ from typing import Any, Final, cast
 from flexric_bridge.frames import (
     HEAD,
     MAX_COMMAND_BYTES,
+    NO_MORE,
     bytes_of,
     node_to_json,
     pack_json,
@@ -137,14 +138,13 @@ class Child:
                 if block:
                     self._reports.sendall(HEAD.pack(len(block)) + block)
             except SdkError as error:
-                # Nothing more will come; the supervisor sees the end of the stream.
                 sys.stderr.write(f"{error}\n")
                 sys.stderr.flush()
+                with contextlib.suppress(OSError):
+                    self._reports.sendall(HEAD.pack(NO_MORE))
                 break
             except OSError:
                 break
-        with contextlib.suppress(OSError):
-            self._reports.shutdown(socket.SHUT_WR)
 
 
 def load(name: str) -> Sdk:

@@ -14,7 +14,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from flexric_bridge.frames import HEAD, MAX_REPORTS_BYTES, bytes_of, node_from_json, pack_json
+from flexric_bridge.frames import (
+    HEAD,
+    MAX_REPORTS_BYTES,
+    NO_MORE,
+    bytes_of,
+    node_from_json,
+    pack_json,
+)
 from flexric_bridge.frames import text_of as text
 from flexric_bridge.sdk import E2Node, SdkError, SdkVersions
 
@@ -260,10 +267,6 @@ class _Blocks(asyncio.Protocol):
         self._on_end = on_end
         self._buffer = bytearray()
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        """The end of the stream."""
-        self._on_end()
-
     def data_received(self, data: bytes) -> None:
         """More of the stream."""
         buffer = self._buffer
@@ -275,6 +278,9 @@ class _Blocks(asyncio.Protocol):
                 raise ValueError(f"a block of {length} bytes; at most {MAX_REPORTS_BYTES} expected")
             end = at + HEAD.size + length
             if end > len(buffer):
+                break
+            if length == NO_MORE:
+                self._on_end()
                 break
             self._on_block(bytes(memoryview(buffer)[at + HEAD.size : end]))
             at = end

@@ -15,6 +15,8 @@ from flexric_bridge.sdk import E2Node, RanFunction
 
 HEAD: Final = struct.Struct("<I")
 """u32 length of the body, bytes."""
+NO_MORE: Final = 0
+"""Length in place of a block: the SDK will report no more, for it has lost the RIC."""
 MAX_COMMAND_BYTES: Final = 4 * 1024 * 1024
 """A definition of a RAN function is some kB, a node has ten, a RIC some tens of nodes."""
 MAX_REPORTS_BYTES: Final = 64 * 1024 * 1024

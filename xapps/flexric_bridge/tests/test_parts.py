@@ -1,0 +1,379 @@
+"""The parts that need no process: budget, state, rate, records, counters, the command line."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_flexric import kpm_message, record
+from flexric_bridge.budget import UNCLEAN_MARGIN, Budget, BudgetSpent, Use
+from flexric_bridge.cli import main
+from flexric_bridge.controls import Lane, Rate, TooFast
+from flexric_bridge.hub import supported
+from flexric_bridge.readers import Reader, Thinning
+from flexric_bridge.records import (
+    BlockError,
+    body,
+    kpm_body,
+    kpm_report,
+    kpm_unsupported,
+    preface,
+    records,
+    tail,
+    varint,
+    with_header,
+)
+from flexric_bridge.sdk import RECORD_HEAD
+from flexric_bridge.state_file import StateError, read_state, set_aside, write_state
+from flexric_bridge.tc import ledger, lift, v0
+from hypothesis import given
+from hypothesis import strategies as st
+from ric.errors import ServiceModelError
+from ric.testing import LoopClock, run_virtual
+from sojourn_interfaces import e2_gateway_pb2 as pb
+
+U64 = st.integers(0, 2**64 - 1)
+
+
+# ---------------------------------------------------------------------------- budget
+
+
+def test_controls_stop_at_the_reserve_and_everything_at_the_end() -> None:
+    budget = Budget(100, 10)
+    budget.spend(Use.CONTROL, 89)
+    budget.refuse(Use.CONTROL)
+    with pytest.raises(BudgetSpent, match="11 of the 100 requests"):
+        budget.refuse(Use.CONTROL, 2)
+    budget.refuse(Use.SAFE, 11)
+    budget.spend(Use.SUBSCRIPTION, 11)
+    for use in Use:
+        with pytest.raises(BudgetSpent, match="restart the RIC"):
+            budget.refuse(use)
+
+
+def test_each_threshold_is_told_once_and_again_in_the_rics_next_life() -> None:
+    budget = Budget(100, 0, warn_at=(0.5, 0.9))
+    told = [budget.spend(Use.CONTROL) for _ in range(100)]
+    assert {n + 1: share for n, share in enumerate(told) if share} == {50: 0.5, 90: 0.9}
+    budget.renew()
+    assert budget.left == 100
+    assert budget.spend(Use.CONTROL, 95) == 0.9
+
+
+def test_a_count_that_could_not_be_written_in_time_errs_to_the_safe_side() -> None:
+    budget = Budget(1000, 0)
+    budget.spend(Use.CONTROL, 7)
+    clean, unclean = Budget(1000, 0), Budget(1000, 0)
+    clean.load(budget.to_json(clean=True))
+    unclean.load(budget.to_json(clean=False))
+    assert (clean.used, unclean.used) == (7, 7 + UNCLEAN_MARGIN)
+    wrongs: tuple[Any, ...] = (None, [], {"used": -1, "sessions": 0}, {"used": "7", "sessions": 0})
+    for wrong in wrongs:
+        with pytest.raises(ValueError, match="budget: "):
+            clean.load(wrong)
+
+
+# ----------------------------------------------------------------------------- state
+
+
+def test_state_is_replaced_as_a_whole_and_refused_where_it_is_not_ours(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    assert read_state(path) is None
+    write_state(path, {"ric": "10.0.0.1"})
+    assert read_state(path) == {"version": 1, "ric": "10.0.0.1"}
+    assert list(tmp_path.iterdir()) == [path]
+    for wrong in ("", "{", "[]", '{"version": 2}'):
+        path.write_text(wrong)
+        with pytest.raises(StateError, match=r"state\.json: "):
+            read_state(path)
+    assert set_aside(path).name == "state.json.unusable"
+    with pytest.raises(OSError, match="No such file"):
+        write_state(tmp_path / "nowhere" / "state.json", {})
+
+
+def test_the_budget_command_prints_and_resets(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "state.json"
+    assert main(["budget", str(path)]) == 2
+    assert "not there" in capsys.readouterr().err
+    budget = {"used": 60_000, "sessions": 3, "clean": True}
+    write_state(path, {"ric": "10.0.0.1", "budget": budget, "pipelines": {"n": None}})
+    assert main(["budget", str(path)]) == 0
+    assert "60000 of 64500 requests used, 4500 left" in capsys.readouterr().out
+    assert main(["budget", str(path), "--reset"]) == 0
+    assert "0 of 64500 requests used" in capsys.readouterr().out
+    assert json.loads(path.read_text())["pipelines"] == {"n": None}
+    path.write_text('{"version": 1, "budget": 5}')
+    assert main(["budget", str(path)]) == 2
+    assert "expected used and sessions" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--ric", "ric.example"], "expected IPv4 without a port"),
+        (["--libraries", "/nowhere/at/all"], "expected a file or directory that exists"),
+        (["--listen", "0.0.0.0:1"], "plain text on 0.0.0.0:1"),
+        (["--budget.reserve", "64500"], "expected less than requests"),
+        (["--ric.sdk", "no_such_module_here:Sdk"], "no_such_module_here is not installed"),
+        (["--tc.bearers", "[{node: x, drb: 99}]"], "tc.bearers[0].drb"),
+    ],
+)
+def test_settings_that_are_wrong_are_told_in_a_sentence(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["serve", *arguments]) == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert "Traceback" not in told
+
+
+# ---------------------------------------------------------------------- rate and lane
+
+
+def test_controls_wait_for_their_rate_and_are_refused_when_it_takes_too_long() -> None:
+    async def scenario() -> None:
+        clock = LoopClock()
+        rate = Rate(10, 5, clock)
+        loop = asyncio.get_running_loop()
+        await rate.take(5)
+        assert loop.time() == 0
+        await rate.take(5)
+        assert loop.time() == pytest.approx(0.5)
+        with pytest.raises(TooFast, match="at most 5"):
+            await rate.take(6)
+        # Ten a second and five at once: what waits longer than two seconds is refused.
+        took = await asyncio.gather(*(rate.take(5) for _ in range(6)), return_exceptions=True)
+        assert [isinstance(result, TooFast) for result in took] == [False] * 4 + [True] * 2
+
+    run_virtual(scenario())
+
+
+def test_a_caller_that_gives_up_leaves_the_line() -> None:
+    async def scenario() -> None:
+        lane: Lane[str] = Lane()
+        ran: list[str] = []
+
+        async def job(name: str) -> str:
+            ran.append(name)
+            await asyncio.sleep(1)
+            return name
+
+        async def failing() -> str:
+            raise OSError("the caller's")
+
+        async def run(name: str, key: str | None = None) -> str:
+            return await lane.run(key, lambda: job(name), lambda: "superseded")
+
+        working = asyncio.create_task(lane.work())
+        first = asyncio.create_task(run("first"))
+        await asyncio.sleep(0)
+        impatient = asyncio.create_task(run("impatient"))
+        same = [asyncio.create_task(run(name, "key")) for name in ("old", "new")]
+        await asyncio.sleep(0.5)
+        impatient.cancel()
+        assert await first == "first"
+        assert [await task for task in same] == ["superseded", "new"]
+        with pytest.raises(OSError, match="the caller's"):
+            await lane.run(None, failing, lambda: "")
+        assert ran == ["first", "new"]
+        assert lane.superseded == 1
+        working.cancel()
+
+    run_virtual(scenario())
+
+
+# ----------------------------------------------------------------------------- records
+
+
+@given(st.binary(max_size=300), U64, U64, U64, U64, st.binary(max_size=20))
+def test_an_indication_in_parts_is_the_protobuf_message(  # noqa: PLR0917
+    message: bytes, collected: int, received: int, sequence: int, dropped: int, header: bytes
+) -> None:
+    written = body(preface("n", 143, "1.2") + with_header(header), message, collected, received)
+    expected = pb.Indication(
+        node_id="n",
+        ran_function_id=143,
+        ran_function_oid="1.2",
+        sequence=sequence,
+        header=header,
+        message=message,
+        collected_at_us=collected,
+        received_at_us=received,
+        dropped=dropped,
+    )
+    assert pb.Indication.FromString(written + tail(sequence, dropped)) == expected
+
+
+def test_what_a_kpm_reader_asked_for_in_vain_is_its_own() -> None:
+    report = kpm_report(kpm_message(100, {"DRB.UEThpDl": 2.5}))
+    written = kpm_body(preface("n", 2, "1.3"), report, 1, 2)
+    mine = pb.Indication.FromString(written + kpm_unsupported(("A", "B")) + tail(0, 0))
+    assert list(mine.kpm.unsupported) == ["A", "B"]
+    assert mine.kpm.ues[0].values["DRB.UEThpDl"] == 2.5
+    assert not pb.Indication.FromString(written + kpm_unsupported(())).kpm.unsupported
+
+
+@given(st.data())
+def test_a_kpm_message_cut_anywhere_is_refused(data: st.DataObject) -> None:
+    whole = kpm_message(100, {"DRB.UEThpDl": 2.5, "RRU.PrbTotDl": 7})
+    cut = data.draw(st.integers(0, len(whole) - 1))
+    with pytest.raises(ServiceModelError, match="kpm: "):
+        kpm_report(whole[:cut])
+    with pytest.raises(ServiceModelError, match="left over"):
+        kpm_report(whole + b"x")
+
+
+@given(st.lists(st.binary(max_size=20), max_size=5), st.integers(0, 200))
+def test_a_block_is_its_records_or_refused(messages: list[bytes], cut: int) -> None:
+    block = b"".join(record(n + 1, m, 1_000_000, n) for n, m in enumerate(messages))
+    told = [(r.handle, r.message, r.lost) for r in records(block)]
+    assert told == [(n + 1, m, n) for n, m in enumerate(messages)]
+    ends = {0}
+    for message in messages:
+        ends.add(max(ends) + RECORD_HEAD.size + len(message))
+    if cut < len(block) and cut not in ends:
+        with pytest.raises(BlockError, match="expected"):
+            list(records(block[:cut]))
+
+
+def test_varints_are_protobufs() -> None:
+    assert [varint(n).hex() for n in (0, 127, 128, 300, 2**64 - 1)] == [
+        "00",
+        "7f",
+        "8001",
+        "ac02",
+        "ffffffffffffffffff01",
+    ]
+
+
+# ---------------------------------------------------------------------------- readers
+
+
+def test_slow_readers_get_what_is_due_in_spite_of_jitter_and_disorder() -> None:
+    due = Thinning(100)
+    times = [*range(0, 1_000_000, 10_000)]
+    jittered = [t + (3_000 if n % 2 else -3_000) for n, t in enumerate(times)]
+    passed = [t for t in jittered if due.due(t + 10_000_000, 10_000)]
+    assert 9 <= len(passed) <= 11
+    late = passed[-1] + 10_000_000 - 50_000
+    assert not due.due(late, 10_000)
+    # The node's clock was set back by an hour.
+    assert due.due(late - 3_600_000_000, 10_000)
+    assert all(Thinning(10).due(t, 10_000) for t in times)
+
+
+async def test_a_reader_hands_out_what_is_queued_before_it_ends() -> None:
+    reader = Reader(1, 2, own=b"")
+    for n in range(3):
+        reader.put(b"")
+        assert reader.dropped == max(0, n - 1)
+    reader.end(ValueError("the end"))
+    reader.end(ValueError("another"))
+    got = [pb.Indication.FromString(await reader.next()) for _ in range(2)]
+    assert [(i.sequence, i.dropped) for i in got] == [(1, 1), (2, 1)]
+    with pytest.raises(ValueError, match="the end"):
+        await reader.next()
+
+
+def test_kpm_names_are_those_of_the_definition_where_it_tells_any() -> None:
+    names = ("DRB.UEThpDl", "RRU.PrbTotDl", "DRB.Nonsense")
+    assert supported(b"", names) == (names[:2], names[2:])
+    assert supported(b"..RRU.PrbTotDl..", names) == (names[1:2], (names[0], names[2]))
+
+
+# ------------------------------------------------------------------------------- lift
+
+
+def entry(number: int, **counters: Any) -> dict[str, Any]:
+    mtr = {"bnd_flt": 0.0, "time_window_ms": 100}
+    queue = {
+        "type": "CODEL",
+        "bytes": 0,
+        "pkts": 0,
+        "bytes_fwd": 0,
+        "pkts_fwd": 0,
+        "dropped_pkts": 0,
+        "avg_sojourn_time": 0.0,
+        "last_sojourn_time": 0,
+    }
+    return {
+        "shp": {"id": number, "active": 0, "max_rate_kbps": 0, "mtr": mtr},
+        "plc": {
+            "id": number,
+            "mtr": mtr,
+            "dropped_pkts": 0,
+            "marked_pkts": 0,
+            "max_rate_kbps": 0.0,
+            "active": 0,
+            "dst_id": number,
+            "dev_id": number,
+        },
+        "queue": {**queue, **counters},
+    }
+
+
+def indication(*queues: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "sch": {"type": "RR"},
+        "pcr": {
+            "type": "5G_BDP",
+            "id": 0,
+            "mtr": {"bnd_flt": 1e12, "time_window_ms": 100},
+        },
+        "cls": {"type": "STO", "dummy": 0},
+        "q": list(queues),
+        "tstamp": 0,
+    }
+
+
+def test_counters_go_on_beyond_32_bits_over_restarts_and_deleted_queues() -> None:
+    counters = lift.Counters()
+
+    def take(*queues: dict[str, Any]) -> lift.Totals:
+        counters.take(v0.queues_of(indication(*queues)))
+        return counters.of_bearer()
+
+    assert take(entry(0, bytes_fwd=2**32 - 10)).forwarded_bytes == 2**32 - 10
+    assert take(entry(0, bytes_fwd=90)).forwarded_bytes == 2**32 + 90
+    both = take(entry(0, bytes_fwd=100), entry(1, bytes_fwd=5, dropped_pkts=3))
+    assert (both.forwarded_bytes, both.dropped_packets) == (2**32 + 105, 3)
+    # Queue 1 is deleted and comes again: it counts from 0, what it forwarded stays counted.
+    assert take(entry(0, bytes_fwd=100)).forwarded_bytes == 2**32 + 105
+    assert take(entry(0, bytes_fwd=100), entry(1, bytes_fwd=1)).forwarded_bytes == 2**32 + 106
+    # The node restarted.
+    assert take(entry(0, bytes_fwd=7)).forwarded_bytes == 2**32 + 113
+
+
+def test_a_status_leaves_out_idle_queues_and_survives_odd_floats() -> None:
+    counters = lift.Counters()
+    told: dict[int, tuple[int, int]] = {}
+    message = indication(
+        entry(0, pkts_fwd=1, avg_sojourn_time="NaN", last_sojourn_time=-5),
+        entry(1, pkts=2, bytes=3000, last_sojourn_time=70_000),
+    )
+    held = ledger.found(v0.observed(message), 4)
+
+    def status() -> dict[str, Any]:
+        counters.take(v0.queues_of(message))
+        return lift.status({}, held, message, counters, told, rlc_occupancy_bytes=9, now_us=0)
+
+    first, second = status(), status()
+    assert [queue["id"] for queue in first["queues"]] == [0, 1]
+    assert [queue["id"] for queue in second["queues"]] == [1]
+    assert (first["name"], first["safe"], first["revision"]) == ("foreign", False, 4)
+    assert first["head_of_line_age_us"] == 70_000
+    assert first["queues"][0]["mean_sojourn_us"] == first["queues"][0]["last_sojourn_us"] == 0
+    assert first["pacer"]["drain_kbps"] == 2**32 - 1
+    assert (first["ingress_packets"], first["ingress_bytes"]) == (3, 3000)
+
+
+def test_queues_that_claim_one_number_are_taken_in_order() -> None:
+    seen = v0.observed(indication(entry(7), entry(7), entry(7)))
+    assert sorted(seen.queues) == [0, 1, 2]
+    with pytest.raises(v0.V0Error, match="at least one"):
+        v0.observed(indication())

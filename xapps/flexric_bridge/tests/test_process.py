@@ -1,0 +1,67 @@
+"""The program itself, and what becomes of the SDK when it is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import urllib.request
+from pathlib import Path
+
+from bridge_world import BridgeWorld, some
+from fake_flexric import RLC, node, rlc_message
+from ric import E2GatewayClient
+from ric.settings import GatewaySettings
+from ric.sm import RLC_OID, rlc
+
+PROGRAM = Path(sys.executable).parent / "flexric-bridge"
+ONE = node(0xE00)
+
+
+async def start(*arguments: str, sdk: str = "fake_sdk:FakeSdk") -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        str(PROGRAM),
+        *("serve", "--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0"),
+        *("--ric.sdk", sdk, "--subscriptions.linger_s", "60", *arguments),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+
+
+async def test_a_killed_sidecar_leaves_no_subscription_behind(world: BridgeWorld) -> None:
+    world.ric.add(ONE)
+    world.reporting(ONE.id, RLC, rlc_message)
+    process = await start()
+    assert process.stdout is not None
+    ready = json.loads(await process.stdout.readline())
+    async with E2GatewayClient(GatewaySettings(address=ready["listen"])) as client:
+        await client.wait_for_node(ONE.id)
+        await some(client.subscribe(ONE.id, RLC_OID, rlc.event_trigger(10)), 1)
+        assert world.ric.subscriptions
+        url = f"http://{ready['metrics']}"
+        text = (await asyncio.to_thread(urllib.request.urlopen, f"{url}/metrics")).read().decode()
+        assert "sojourn_flexric_up 1.0" in text
+        assert 'sojourn_flexric_requests_total{use="subscription"} 1.0' in text
+        assert 'sojourn_flexric_reports_total{node="gnb-001-01-0xe00",ran_function="rlc"}' in text
+        process.kill()
+        await process.communicate()
+    await world.until(lambda: world.ric.closed == 1, "the child closes the session")
+    assert world.ric.asked["unsubscribe"] == 1
+
+
+async def test_a_module_that_does_not_load_is_told_and_tried_ever_more_rarely(
+    world: BridgeWorld,
+) -> None:
+    process = await start("--ric.backoff_initial_s", "0.05", sdk="fake_sdk:broken")
+    assert process.stderr is not None
+    waits: list[float] = []
+    while len(waits) < 4:
+        line = json.loads(await process.stderr.readline())
+        if line["event"] == "FlexRIC session down":
+            assert "libe42_xapp_shared.so" in line["why"]
+            assert "exited with 1" in line["why"]
+            waits.append(line["again_in_s"])
+    process.terminate()
+    _, rest = await process.communicate()
+    assert process.returncode == 0, rest
+    assert waits[3] > waits[0]
