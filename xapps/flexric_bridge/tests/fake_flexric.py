@@ -83,6 +83,7 @@ class FakeRic:
             await self._server.wait_closed()
             self._server = None
         self.subscriptions.clear()
+        self._sessions = itertools.count(1)
 
     def add(self, *nodes: E2Node) -> None:
         self.nodes.update({item.id: item for item in nodes})

@@ -35,6 +35,7 @@ class FakeSdk:
         try:
             self._questions, self._reports = _connected(path), _connected(path)
             number = self._ask("open", address=ric_address)
+            print(f"[xApp]: xApp ID = {number}", flush=True)
             self._reports.sendall(f"reports {number}\n".encode())
         except OSError as error:
             raise SdkError("timeout", f"cannot be reached: {error}") from None

@@ -63,6 +63,21 @@ def test_each_threshold_is_told_once_and_again_in_the_rics_next_life() -> None:
     assert budget.spend(Use.CONTROL, 95) == 0.9
 
 
+def test_a_session_number_that_does_not_grow_is_another_life_of_the_ric() -> None:
+    budget = Budget(100, 0)
+    assert not budget.begin_session(7)
+    assert not budget.begin_session(8)
+    budget.spend(Use.CONTROL, 60)
+    # Not told: the count goes on.
+    assert not budget.begin_session(None)
+    again = Budget(100, 0)
+    again.load(budget.to_json(clean=True))
+    assert not again.begin_session(9)
+    assert (again.used, again.sessions) == (60, 4)
+    assert again.begin_session(7)
+    assert (again.used, again.sessions) == (0, 1)
+
+
 def test_a_count_that_could_not_be_written_in_time_errs_to_the_safe_side() -> None:
     budget = Budget(1000, 0)
     budget.spend(Use.CONTROL, 7)
@@ -70,7 +85,8 @@ def test_a_count_that_could_not_be_written_in_time_errs_to_the_safe_side() -> No
     clean.load(budget.to_json(clean=True))
     unclean.load(budget.to_json(clean=False))
     assert (clean.used, unclean.used) == (7, 7 + UNCLEAN_MARGIN)
-    wrongs: tuple[Any, ...] = (None, [], {"used": -1, "sessions": 0}, {"used": "7", "sessions": 0})
+    fine = budget.to_json(clean=True)
+    wrongs: tuple[Any, ...] = (None, [], {}, {**fine, "used": -1}, {**fine, "sessions": "0"})
     for wrong in wrongs:
         with pytest.raises(ValueError, match="budget: "):
             clean.load(wrong)
@@ -100,7 +116,7 @@ def test_the_budget_command_prints_and_resets(
     path = tmp_path / "state.json"
     assert main(["budget", str(path)]) == 2
     assert "not there" in capsys.readouterr().err
-    budget = {"used": 60_000, "sessions": 3, "clean": True}
+    budget = {"used": 60_000, "sessions": 3, "newest_session": 9, "clean": True}
     write_state(path, {"ric": "10.0.0.1", "budget": budget, "pipelines": {"n": None}})
     assert main(["budget", str(path)]) == 0
     assert "60000 of 64500 requests used, 4500 left" in capsys.readouterr().out
@@ -109,7 +125,7 @@ def test_the_budget_command_prints_and_resets(
     assert json.loads(path.read_text())["pipelines"] == {"n": None}
     path.write_text('{"version": 1, "budget": 5}')
     assert main(["budget", str(path)]) == 2
-    assert "expected used and sessions" in capsys.readouterr().err
+    assert "expected used, sessions" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,8 @@ class Budget:
     """Spent in the RIC's present life by earlier processes."""
     sessions: int = 0
     """Times an SDK was opened against this RIC; it has numbers for 65,000."""
+    newest_session: int = 0
+    """The RIC's own number of the newest of them; it grows for as long as the RIC lives."""
     _told: int = 0
 
     @property
@@ -81,21 +83,40 @@ class Budget:
         self._told = passed
         return self.warn_at[passed - 1]
 
+    def begin_session(self, number: int | None) -> bool:
+        """Count a session that the RIC gave this number; whether it began another life since the
+        one before. Without a number nobody can tell: then the count goes on, for a RIC that is
+        restarted too early does no harm."""
+        renewed = number is not None and number <= self.newest_session
+        if renewed:
+            self.renew()
+        self.sessions += 1
+        self.newest_session = number or self.newest_session
+        return renewed
+
     def renew(self) -> None:
         """The RIC began another life."""
         self.spent.clear()
-        self.before = self._told = self.sessions = 0
+        self.before = self._told = self.sessions = self.newest_session = 0
 
     def to_json(self, *, clean: bool) -> dict[str, Any]:
         """For the state file."""
-        return {"used": self.used, "sessions": self.sessions, "clean": clean}
+        return {
+            "used": self.used,
+            "sessions": self.sessions,
+            "newest_session": self.newest_session,
+            "clean": clean,
+        }
 
     def load(self, value: Any) -> None:
         """Take over what `to_json` gave; raises `ValueError` for anything else."""
-        used = value.get("used") if isinstance(value, dict) else None
-        sessions = value.get("sessions") if isinstance(value, dict) else None
-        if not isinstance(used, int) or used < 0 or not isinstance(sessions, int) or sessions < 0:
-            raise ValueError(f"budget: {value!r}; expected used and sessions, numbers from 0")
+        names = ("used", "sessions", "newest_session")
+        found: list[int] = []
+        for name in names:
+            number = value.get(name) if isinstance(value, dict) else None
+            if not isinstance(number, int) or number < 0:
+                raise ValueError(f"budget: {value!r}; expected {', '.join(names)}, numbers from 0")
+            found.append(number)
+        used, self.sessions, self.newest_session = found
         self.before = used + (0 if value.get("clean") is True else UNCLEAN_MARGIN)
-        self.sessions = sessions
         self._told = sum(self.used >= share * self.total for share in self.warn_at)

@@ -10,6 +10,7 @@ the process exits: a near-RT RIC does not survive an xApp that just vanishes.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import importlib
 import json
 import os
@@ -96,6 +97,8 @@ class Child:
 
     def _open(self, ric_address: str, configuration: str, libraries: str) -> None:
         self._sdk.open(ric_address, configuration, libraries)
+        # FlexRIC has printed which session of the RIC this is, into a buffer.
+        ctypes.CDLL(None).fflush(None)
         self._polling = threading.Thread(target=self._poll, name="poll", daemon=True)
         self._polling.start()
 

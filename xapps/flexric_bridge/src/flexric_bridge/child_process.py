@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import sys
@@ -27,6 +28,9 @@ from flexric_bridge.sdk import E2Node, SdkError, SdkVersions
 
 _TAIL_LINES: Final = 12
 _END_S: Final = 2.0
+_SESSION: Final = re.compile(rb"xApp ID = (\d+)")
+"""FlexRIC's library prints it when the RIC has answered the setup."""
+_SESSION_S: Final = 0.5
 
 
 class ChildLost(Exception):  # noqa: N818 - says what happened
@@ -68,6 +72,8 @@ class ChildProcess:
         self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
         self._watching: asyncio.Task[None] | None = None
         self._killed_because = ""
+        self._number: int | None = None
+        self._numbered = asyncio.Event()
         self.hung_up = False
         """Whether the RIC ended the session, so that no more reports came."""
         self._closing = False
@@ -124,6 +130,13 @@ class ChildProcess:
             configuration=configuration,
             libraries=libraries,
         )
+
+    async def session_number(self) -> int | None:
+        """The RIC's number of the session that was opened, where the SDK printed it."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_SESSION_S):
+                await self._numbered.wait()
+        return self._number
 
     async def nodes(self) -> list[E2Node]:
         """See `Sdk.nodes`."""
@@ -251,6 +264,9 @@ class ChildProcess:
             return
         while line := await _line(process.stdout):
             self._tail.append(line.decode(errors="replace").strip()[:300])
+            if match := _SESSION.search(line):
+                self._number = int(match[1])
+                self._numbered.set()
         await process.wait()
         if self._writer is not None:
             self._writer.close()

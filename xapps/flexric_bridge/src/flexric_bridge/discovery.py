@@ -164,7 +164,6 @@ class Discovery:
         try:
             await child.start()
             await self._session.open_child(child)
-            self._budget.sessions += 1
             return await child.nodes()
         finally:
             await child.close()

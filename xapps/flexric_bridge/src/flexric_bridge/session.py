@@ -77,18 +77,12 @@ class Session:
             try:
                 nodes = await self._open()
             except (ChildLost, SdkError, OSError) as error:
-                # A RIC that could not be reached and then can has begun another life.
                 ric_was_away = ric_was_away or _is(error, "timeout")
                 await self._end_child("the RIC could not be opened")
                 if self._stopping:
                     break
                 self._went_down(self._sentence(error), "open failed")
             else:
-                if ric_was_away:
-                    self.budget.renew()
-                    _log.info("RIC is back: its request budget begins anew", ric=self._address)
-                self.budget.sessions += 1
-                self._on_spent()
                 ric_was_away = False
                 self.up, self.why = True, ""
                 _log.info("FlexRIC session open", ric=self._address, nodes=[n.id for n in nodes])
@@ -152,6 +146,11 @@ class Session:
         await self.open_child(child)
         return _distinct(await child.nodes())
 
+    def _count_session(self, number: int | None) -> None:
+        if self.budget.begin_session(number):
+            _log.info("the RIC was restarted: its request budget begins anew", ric=self._address)
+        self._on_spent()
+
     def new_child(
         self, on_reports: Callable[[bytes], None], on_end: Callable[[], None]
     ) -> ChildProcess:
@@ -168,6 +167,7 @@ class Session:
         # FlexRIC puts file names right behind it.
         libraries = "" if s.libraries is None else f"{s.libraries}/"
         await child.open(s.address, configuration, libraries)
+        self._count_session(await child.session_number())
 
     async def _end_child(self, because: str) -> None:
         if self._child is not None:
