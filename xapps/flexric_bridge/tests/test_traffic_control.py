@@ -317,6 +317,17 @@ async def test_which_bearer_is_meant_is_the_only_one_or_said_in_the_settings(
         assert refusal(refused) == ("unknown_bearer", "bearer")
 
 
+async def test_a_cu_without_rlc_has_the_bearer_of_the_settings(world: BridgeWorld) -> None:
+    cu = node(0xE00, functions=(TC,))
+    world.ric.add(cu)
+    plain = e2sm_tc.encode("indication", PLAIN, "v0")
+    world.reporting(cu.id, TC, lambda: plain)
+    await world.start(tc={"bearers": [{"rnti": 17, "drb": 1}]})
+    async with world.client() as client:
+        await client.wait_for_node(cu.id)
+        assert (await status(Tc(client, cu.id)))["bearer"] == BEARER
+
+
 PLAIN = {
     "sch": {"type": "RR"},
     "pcr": {"type": "DUMMY", "id": 0, "mtr": {"bnd_flt": 0.0, "time_window_ms": 100}},

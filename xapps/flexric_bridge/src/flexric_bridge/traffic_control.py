@@ -30,8 +30,9 @@ _log = structlog.get_logger()
 TC_PERIOD_MS: Final = 10
 RLC_PERIOD_MS: Final = 100
 """Bearers come and go at this pace, and the occupancy in a status is as old."""
-FIRST_REPORT_S: Final = 1.0
-"""How long a control waits for the node's first report of its pipeline."""
+FIRST_REPORT_S: Final = 0.5
+"""How long a control waits for the node's first report of its pipeline: half of what xApps wait
+for an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,8 @@ class Served:
         self._function_id = function.id
         self._preface = preface(known.id, function.id, TC_V1_OID)
         self.front = Front(known.id, traffic.settings, self)
+        if RLC_OID not in known.functions:
+            self.front.do_without_rlc()
         self.readers: list[_V1Reader] = []
         self._first = asyncio.Event()
         self._tc_tap = Tap(TC_PERIOD_MS, self._hear_tc)

@@ -133,6 +133,11 @@ class Front:
             events.append(_event(_bearer_ie(*bearer), at_us, "bearer_added"))
         self._port.tell(events)
 
+    def do_without_rlc(self) -> None:
+        """The node has no RLC reports, as a CU may: the bearer is the one of the settings."""
+        if self._chosen.rnti is not None and self._chosen.drb is not None:
+            self._bearer = (self._chosen.rnti, self._chosen.drb)
+
     def on_indication(self, message: bytes) -> None:
         """A v0 report; raises `ServiceModelError` for bytes that are none."""
         try:
