@@ -482,6 +482,36 @@ def test_each_node_has_its_run_as_long_as_it_offers_the_function() -> None:
     virtually(scenario)
 
 
+def test_a_node_that_is_back_at_once_waits_for_the_end_of_its_run() -> None:
+    async def scenario(ric: FakeRic) -> None:
+        log: list[str] = []
+
+        async def run(node: Node) -> None:
+            log.append("begin")
+            try:
+                await asyncio.Event().wait()
+            finally:
+                await asyncio.sleep(1)
+                log.append("end")
+
+        ric.add_node("a", RLC_OID)
+        async with ric.client() as gateway:
+            runs = asyncio.create_task(for_each_node(gateway, RLC_OID, run))
+            await settled()
+            for _ in range(3):
+                ric.remove_node("a")
+                await settled()
+                ric.add_node("a", RLC_OID)
+                await settled()
+            assert log == ["begin"]
+            await asyncio.sleep(5)
+            assert log == ["begin", "end", "begin"]
+            runs.cancel()
+            await asyncio.gather(runs, return_exceptions=True)
+
+    virtually(scenario)
+
+
 def test_an_error_of_one_nodes_run_is_not_swallowed() -> None:
     async def scenario(ric: FakeRic) -> None:
         async def run(node: Node) -> None:
