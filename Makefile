@@ -105,6 +105,10 @@ bench: setup ## Speed, as ratios and rates measured in one run
 	$(BIN)/python benchmarks/forecaster.py --out $(OUT)/bench
 	$(BIN)/python benchmarks/bridge_latency.py --out $(OUT)/bench
 
+.PHONY: bench-flexric
+bench-flexric: flexric-bridge ## The bridge under load behind a real FlexRIC; after make flexric-node
+	PYTHONPATH=tests:tests/flexric $(BIN)/python benchmarks/flexric_load.py --out $(OUT)/bench
+
 .PHONY: clean
 clean: ## Remove everything that was built
 	rm -rf $(VENV) $(OUT) target

@@ -159,9 +159,12 @@ class Network:
         command = [str(path), "-c", str(self.site.configuration), "-p", f"{self.site.libraries}/"]
         return Process(command, self.site.directory / f"{name}.log")
 
-    def repair(self) -> None:
-        """What an operator's supervisor does: start again what is not running. Nodes outlive no RIC
-        here: two of them that come back at a time would end the next one."""
+    def repair(self) -> bool:
+        """Start again what is not running, as a supervisor does; whether there was anything.
+
+        No node outlives the RIC here: two of them that come back at a time would end the next one.
+        """
+        broken = not self.ric.alive or not all(agent.alive for agent in self.agents.values())
         if not self.ric.alive:
             for agent in self.agents.values():
                 agent.kill()
@@ -170,6 +173,7 @@ class Network:
         for name, agent in tuple(self.agents.items()):
             if not agent.alive:
                 self._add(name, self._starts[name])
+        return broken
 
     def add(self, kind: str) -> None:
         """An emulated E2 node (gnb, gnb_cu, gnb_du, enb); returns when the RIC has taken it."""
