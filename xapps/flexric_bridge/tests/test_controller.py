@@ -36,6 +36,8 @@ async def test_a_bloated_bearer_is_relieved_through_the_bridge(world: BridgeWorl
     controller = await asyncio.create_subprocess_exec(
         str(PROGRAM),
         *("--gateway.address", bridge.address, "--http.listen", ""),
+        # A busy machine is not what is tested.
+        *("--gateway.control_timeout_s", "60"),
         *("--policy", str(POLICY), "--decision_log.path", str(log)),
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.DEVNULL,
@@ -48,7 +50,7 @@ async def test_a_bloated_bearer_is_relieved_through_the_bridge(world: BridgeWorl
     finally:
         controller.terminate()
         await controller.wait()
-    assert "accepted" in _events(log, "answered")[0]["outcome"]
+    assert any("accepted" in event["outcome"] for event in _events(log, "answered"))
     served = bridge.traffic.served[lab.node.id]
     assert served.front.entry is not None
     assert served.front.entry.name == "fq_codel"
