@@ -55,9 +55,8 @@ class NodeTable:
         while True:
             try:
                 await self._watch_until_lost()
-            except* GatewayError as group:
-                error = _first(group)
-            await self._lost(error)
+            except GatewayError as error:
+                await self._lost(error)
             await self._clock.sleep(self._backoff.next_s())
 
     async def watch(self) -> AsyncGenerator[NodeEvent]:
@@ -85,9 +84,22 @@ class NodeTable:
     async def _watch_until_lost(self) -> None:
         # The watch is opened first: what changes while the list is on its way is then told twice
         # rather than not at all.
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._follow_events())
-            tasks.create_task(self._reconcile())
+        tasks = [
+            asyncio.create_task(self._follow_events()),
+            asyncio.create_task(self._reconcile()),
+        ]
+        try:
+            # Not a TaskGroup: Python 3.11's loses a cancellation that comes while it ends by an
+            # error, and a client that closes then would wait for ever.
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            ended = await asyncio.gather(*tasks, return_exceptions=True)
+        for error in ended:
+            if isinstance(error, Exception):
+                raise error
+        raise GatewayUnavailable(self._link.address, "node watch ended")
 
     async def _follow_events(self) -> None:
         async with aclosing(self._link.watch_nodes()) as events:
@@ -165,10 +177,3 @@ class NodeTable:
 
 def _oids(node: Node) -> list[str]:
     return [function.oid for function in node.ran_functions]
-
-
-def _first(group: BaseExceptionGroup[GatewayError]) -> GatewayError:
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error if isinstance(error, GatewayError) else GatewayError(str(error))
