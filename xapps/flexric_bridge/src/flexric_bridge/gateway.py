@@ -8,9 +8,8 @@ from typing import Any, Final, NoReturn
 
 import grpc
 import grpc.aio
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection
 from ric.clock import Clock
+from ric.door import DoorServer
 from ric.errors import ServiceModelError
 from ric.gateway.channel import SERVER_OPTIONS
 from ric.sm import KPM_OID, TC_V0_OID, TC_V1_OID
@@ -26,7 +25,7 @@ from flexric_bridge.readers import Ended, Reader
 from flexric_bridge.records import kpm_unsupported
 from flexric_bridge.sdk import SdkError
 from flexric_bridge.session import Session, SessionDown
-from flexric_bridge.settings import DoorSettings
+from flexric_bridge.settings import GatewayDoor
 from flexric_bridge.tc.front import Answer
 from flexric_bridge.traffic_control import TrafficControl, wanted
 
@@ -70,7 +69,7 @@ class Gateway:
         rate: Rate,
         metrics: Metrics,
         clock: Clock,
-        door: DoorSettings,
+        door: GatewayDoor,
     ) -> None:
         self._session = session
         self._nodes = nodes
@@ -294,38 +293,14 @@ async def _abort(context: Context, error: Exception) -> NoReturn:
     await context.abort(code, str(error))
 
 
-class GatewayServer:
+class GatewayServer(DoorServer):
     """The gRPC server: gateway, health, reflection."""
 
-    def __init__(self, gateway: Gateway, door: DoorSettings) -> None:
+    def __init__(self, gateway: Gateway, door: GatewayDoor) -> None:
+        super().__init__(SERVICE, gateway.handlers(), door, SERVER_OPTIONS)
         self._gateway = gateway
-        self._server = grpc.aio.server(options=list(SERVER_OPTIONS))
-        self._server.add_generic_rpc_handlers((gateway.handlers(),))
-        self._health = health.aio.HealthServicer()
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
-        reflection.enable_server_reflection(
-            (SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server
-        )
-        credentials = door.credentials()
-        if credentials is None:
-            self.port = self._server.add_insecure_port(door.listen)
-        else:
-            self.port = self._server.add_secure_port(door.listen, credentials)
-
-    async def start(self) -> None:
-        """Begin to answer; not serving until `set_ready`."""
-        await self.set_ready(False)
-        await self._server.start()
-
-    async def set_ready(self, ready: bool) -> None:
-        """Tell health checks whether there is a session with the RIC."""
-        kind = health_pb2.HealthCheckResponse
-        status = kind.SERVING if ready else kind.NOT_SERVING
-        await self._health.set("", status)
-        await self._health.set(SERVICE, status)
 
     async def stop(self, grace_s: float = 0.5) -> None:
         """End every stream."""
         self._gateway.end_streams("the gateway stops")
-        await self._health.enter_graceful_shutdown()
-        await self._server.stop(grace_s)
+        await super().stop(grace_s)

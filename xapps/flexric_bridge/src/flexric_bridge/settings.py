@@ -7,27 +7,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Final, Self
 
-import grpc
 from pydantic import Field, field_validator, model_validator
-from ric.errors import SettingsError
-from ric.settings import HttpSettings, LogSettings, Section, is_local, split_address
+from ric.door import DoorSettings
+from ric.settings import HttpSettings, LogSettings, Section
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
-class DoorSettings(Section):
+class GatewayDoor(DoorSettings):
     """Where the E2 gateway is served, and how it is protected."""
 
     listen: str = Field(
         default="127.0.0.1:36421",
         description="Address of the E2 gateway, host:port or unix:path; port 0 takes a free one.",
-    )
-    certificate_file: Path | None = Field(
-        default=None, description="Certificate chain of the door, PEM; TLS is spoken with one."
-    )
-    key_file: Path | None = Field(default=None, description="Its private key, PEM, not encrypted.")
-    client_ca_file: Path | None = Field(
-        default=None, description="Certificates that may sign an xApp's, PEM; with it, mutual TLS."
     )
     queue_depth: int = Field(
         default=64,
@@ -38,36 +30,6 @@ class DoorSettings(Section):
     max_queue_depth: int = Field(
         default=4096, ge=1, le=100_000, description="Most indications held for one reader."
     )
-
-    @field_validator("listen")
-    @classmethod
-    def _listen(cls, listen: str) -> str:
-        split_address(listen)
-        return listen
-
-    @model_validator(mode="after")
-    def _protected(self) -> Self:
-        if (self.certificate_file is None) != (self.key_file is None):
-            raise ValueError("one without the other; expected certificate_file and key_file both")
-        if self.client_ca_file is not None and self.certificate_file is None:
-            raise ValueError("client_ca_file without TLS; expected certificate_file and key_file")
-        if self.certificate_file is None and not is_local(self.listen):
-            raise ValueError(
-                f"plain text on {self.listen}; expected certificate_file and key_file,"
-                " or a loopback address"
-            )
-        return self
-
-    def credentials(self) -> grpc.ServerCredentials | None:
-        """TLS credentials; `None` for plain text. Raises `SettingsError` for a file that is not
-        readable."""
-        if self.certificate_file is None or self.key_file is None:
-            return None
-        ca = _pem("client_ca_file", self.client_ca_file) if self.client_ca_file else None
-        pair = (_pem("key_file", self.key_file), _pem("certificate_file", self.certificate_file))
-        return grpc.ssl_server_credentials(
-            [pair], root_certificates=ca, require_client_auth=ca is not None
-        )
 
 
 class RicSettings(Section):
@@ -236,7 +198,7 @@ class BridgeSettings(Section):
     One sidecar for one RIC. A child process owns FlexRIC's SDK; xApps talk to the gateway.
     """
 
-    door: DoorSettings = Field(default_factory=DoorSettings, description="The E2 gateway.")
+    door: GatewayDoor = Field(default_factory=GatewayDoor, description="The E2 gateway.")
     ric: RicSettings = Field(default_factory=RicSettings, description="The near-RT RIC.")
     nodes: NodeSettings = Field(default_factory=NodeSettings, description="E2 nodes.")
     subscriptions: SubscriptionSettings = Field(
@@ -272,10 +234,3 @@ def spell_out(arguments: Sequence[str]) -> list[str]:
         name, equals, value = argument.partition("=")
         spelled.append(SHORT.get(name, name) + equals + value)
     return spelled
-
-
-def _pem(field: str, path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise SettingsError([f"door.{field}: {path}: {error.strerror}"]) from error

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from weakref import WeakValueDictionary
 
 import grpc
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection
+from ric.door import DoorServer
 from sojourn_interfaces import forecast_pb2 as pb
 
 from rlc_forecaster.hub import Hub
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     Context = grpc.aio.ServicerContext[pb.ForecastRequest, bytes]
 
 SERVICE = pb.DESCRIPTOR.services_by_name["Forecaster"].full_name
+_OPTIONS: Final = (("grpc.so_reuseport", 0), ("grpc.max_send_message_length", 64 * 2**20))
 
 
 def now_us() -> int:
@@ -88,39 +88,13 @@ class ForecasterService:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
 
 
-class ForecastServer:
+class ForecastServer(DoorServer):
     """The gRPC server: forecast stream, health, reflection."""
 
     def __init__(self, hub: Hub, door: ForecastDoor, oldest_s: float) -> None:
         """See :class:`ForecasterService` for `oldest_s`."""
-        self._server = grpc.aio.server(
-            options=[("grpc.so_reuseport", 0), ("grpc.max_send_message_length", 64 * 2**20)]
-        )
-        self._server.add_generic_rpc_handlers((ForecasterService(hub, oldest_s).handlers(),))
-        self._health = health.aio.HealthServicer()
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
-        reflection.enable_server_reflection(
-            (SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server
-        )
-        credentials = door.credentials()
-        if credentials is None:
-            self.port = self._server.add_insecure_port(door.listen)
-        else:
-            self.port = self._server.add_secure_port(door.listen, credentials)
-
-    async def start(self) -> None:
-        """Begins to answer; not serving until :meth:`set_ready`."""
-        await self.set_ready(False)
-        await self._server.start()
-
-    async def set_ready(self, ready: bool) -> None:
-        """Tells health checks whether forecasts of fresh samples are served."""
-        kind = health_pb2.HealthCheckResponse
-        status = kind.SERVING if ready else kind.NOT_SERVING
-        await self._health.set("", status)
-        await self._health.set(SERVICE, status)
+        super().__init__(SERVICE, ForecasterService(hub, oldest_s).handlers(), door, _OPTIONS)
 
     async def stop(self, grace_s: float = 1.0) -> None:
         """Ends every stream."""
-        await self._health.enter_graceful_shutdown()
-        await self._server.stop(grace_s)
+        await super().stop(grace_s)

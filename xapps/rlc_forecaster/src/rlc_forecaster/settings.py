@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Final, Self
+from typing import Annotated, ClassVar, Final
 
-import grpc
-from pydantic import Field, field_validator, model_validator
-from ric.errors import SettingsError
-from ric.settings import Section, XAppSettings, is_local, split_address
+from pydantic import Field
+from ric.door import DoorSettings
+from ric.settings import Section, XAppSettings
 
 from rlc_forecaster.core import Hysteresis
 
@@ -16,57 +15,15 @@ DEFAULT_MODEL: Final = Path(__file__).parent / "models" / "default"
 """Made by ``make default-model``."""
 
 
-class ForecastDoor(Section):
+class ForecastDoor(DoorSettings):
     """Where forecasts are served, and how they are protected."""
+
+    section: ClassVar[str] = "forecast"
 
     listen: str = Field(
         default="127.0.0.1:36422",
         description="Address of the forecast stream, host:port; port 0 takes a free one.",
     )
-    certificate_file: Path | None = Field(
-        default=None, description="Certificate chain of the door, PEM; TLS is spoken with one."
-    )
-    key_file: Path | None = Field(default=None, description="Its private key, PEM, not encrypted.")
-    client_ca_file: Path | None = Field(
-        default=None,
-        description="Certificates that may sign a consumer's, PEM; with it, mutual TLS.",
-    )
-
-    @field_validator("listen")
-    @classmethod
-    def _listen(cls, listen: str) -> str:
-        split_address(listen)
-        return listen
-
-    @model_validator(mode="after")
-    def _protected(self) -> Self:
-        if (self.certificate_file is None) != (self.key_file is None):
-            raise ValueError("one without the other; expected certificate_file and key_file both")
-        if self.client_ca_file is not None and self.certificate_file is None:
-            raise ValueError("client_ca_file without TLS; expected certificate_file and key_file")
-        if self.certificate_file is None and not is_local(self.listen):
-            raise ValueError(
-                f"plain text on {self.listen}; expected certificate_file and key_file,"
-                " or a loopback address"
-            )
-        return self
-
-    def credentials(self) -> grpc.ServerCredentials | None:
-        """TLS credentials; None for plain text.
-
-        Raises:
-            SettingsError: A file cannot be read.
-        """
-        if self.certificate_file is None or self.key_file is None:
-            return None
-        ca = _pem("client_ca_file", self.client_ca_file) if self.client_ca_file else None
-        pair = (
-            _pem("key_file", self.key_file),
-            _pem("certificate_file", self.certificate_file),
-        )
-        return grpc.ssl_server_credentials(
-            [pair], root_certificates=ca, require_client_auth=ca is not None
-        )
 
 
 class FallbackRule(Section):
@@ -141,10 +98,3 @@ class ForecasterSettings(XAppSettings):
     model_check_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
         default=2.0, description="How often the model directory is looked at, s."
     )
-
-
-def _pem(field: str, path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise SettingsError([f"forecast.{field}: {path}: {error.strerror}"]) from error

@@ -8,7 +8,7 @@ from typing import Any, Final
 import grpc
 import grpc.aio
 
-from ric.errors import SettingsError
+from ric.pem import read_pem
 from ric.settings import GatewaySettings, TlsSettings
 
 # A gRPC core server takes more than two pings in 300 s as abuse and hangs up; a Python gateway
@@ -64,22 +64,11 @@ def open_channel(settings: GatewaySettings) -> grpc.aio.Channel:
 
 
 def _credentials(tls: TlsSettings) -> grpc.ChannelCredentials:
+    def content(name: str, path: Path | None) -> bytes | None:
+        return None if path is None else read_pem(f"gateway.tls.{name}", path)
+
     return grpc.ssl_channel_credentials(
-        root_certificates=_read_pem("ca_file", tls.ca_file),
-        private_key=_read_pem("key_file", tls.key_file),
-        certificate_chain=_read_pem("certificate_file", tls.certificate_file),
+        root_certificates=content("ca_file", tls.ca_file),
+        private_key=content("key_file", tls.key_file),
+        certificate_chain=content("certificate_file", tls.certificate_file),
     )
-
-
-def _read_pem(name: str, path: Path | None) -> bytes | None:
-    if path is None:
-        return None
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise SettingsError(
-            [f"gateway.tls.{name}: {path}: {error.strerror}; expected a readable PEM file"]
-        ) from None
-    if b"-----BEGIN " not in content:
-        raise SettingsError([f"gateway.tls.{name}: {path}: not PEM; expected -----BEGIN …-----"])
-    return content
