@@ -6,8 +6,10 @@ import hashlib
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 import tiny_model
+from onnx import numpy_helper
 from rlc_forecaster.cli import main
 from rlc_forecaster.model_source import ModelSource
 from rlc_forecaster.onnx_step import OnnxStep
@@ -34,6 +36,17 @@ def test_weights_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
     values["c"][3] = np.nan
     write_contract(tmp_path, tiny_model.manifest(), tiny_model.graph(values))
     with pytest.raises(ContractError, match=r"weight c: is NaN or infinite at element 3"):
+        OnnxStep.load(tmp_path)
+
+
+def test_a_graph_that_answers_another_shape_than_it_declares_is_refused(tmp_path: Path) -> None:
+    model = onnx.load_from_string(tiny_model.graph(tiny_model.weights()))
+    (shape,) = (one for one in model.graph.initializer if one.name == "shape")
+    # As many numbers, quantities and points exchanged.
+    swapped = numpy_helper.to_array(shape)[[0, 2, 1, 3]]
+    shape.CopyFrom(numpy_helper.from_array(swapped, "shape"))
+    write_contract(tmp_path, tiny_model.manifest(), model.SerializeToString())
+    with pytest.raises(ContractError, match=r"^model.onnx: .*\bforecast\b"):
         OnnxStep.load(tmp_path)
 
 

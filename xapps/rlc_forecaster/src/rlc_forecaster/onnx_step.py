@@ -114,14 +114,12 @@ class OnnxStep:
         samples = np.stack([low, low + self._scaler.span / 2, low + self._scaler.span])
         fastest_s = np.inf
         try:
-            self._check_shapes()
+            # ONNX Runtime refuses an answer that does not fit the buffers bound for it.
             stepper = self.stepper(np.zeros((TRIAL_ROWS, self.state_size), np.float32))
             for _ in range(TRIAL_STEPS):
                 began_s = time.perf_counter()
                 values = stepper.step(samples.astype(np.float32))
                 fastest_s = min(fastest_s, time.perf_counter() - began_s)
-        except ContractError:
-            raise
         except Exception as error:
             raise ContractError(MODEL, f"fails on a trial step: {_first_line(error)}") from error
         if not (np.isfinite(values).all() and np.isfinite(stepper.state).all()):
@@ -132,20 +130,6 @@ class OnnxStep:
                 f"needs {fastest_s * 1e3:.1f} ms for a step of {TRIAL_ROWS} bearers; expected at"
                 f" most {MAX_TRIAL_S * 1e3:g} ms",
             )
-
-    def _check_shapes(self) -> None:
-        """Buffers are bound for what the manifest says: what the graph answers has to fit."""
-        sample = np.zeros((TRIAL_ROWS, len(FEATURES)), np.float32)
-        state = np.zeros((TRIAL_ROWS, self.state_size), np.float32)
-        answers = self._session.run(OUTPUTS, {"sample": sample, "state": state})
-        for name, answer, shape in zip(
-            OUTPUTS, answers, (self._shape(), (self.state_size,)), strict=True
-        ):
-            expected = (TRIAL_ROWS, *shape)
-            if answer.shape != expected:
-                raise ContractError(
-                    MODEL, f"answers a trial step with {name} {answer.shape}; expected {expected}"
-                )
 
     def _shape(self) -> tuple[int, int, int]:
         layout = self._layout
