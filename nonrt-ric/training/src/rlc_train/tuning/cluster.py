@@ -22,6 +22,7 @@ from rlc_train.tuning.search import Found, Task, best, oracle, tuner
 LOOK_S = 0.2
 
 Said = Callable[[str], None]
+Clock = Callable[[], float]
 
 
 def _place(address: str) -> tuple[str, str]:
@@ -39,7 +40,9 @@ def _environment(address: str, tuner_id: str) -> None:
     os.environ["KERASTUNER_TUNER_ID"] = tuner_id
 
 
-def chief(task: Task, address: str, deadline_s: float, said: Said) -> Found:
+def chief(
+    task: Task, address: str, deadline_s: float, said: Said, clock: Clock = time.monotonic
+) -> Found:
     """Hands out trials until the search is done.
 
     Args:
@@ -47,6 +50,7 @@ def chief(task: Task, address: str, deadline_s: float, said: Said) -> Found:
         address: Where to listen, HOST:PORT; plain text, so a loopback or a network of one's own.
         deadline_s: Silence after which a worker is lost; and, without any worker, the search.
         said: Hears of lost workers.
+        clock: Seconds that never go back, by which silence is measured.
 
     Raises:
         TrainError: The address cannot be listened on, or no worker spoke for the deadline.
@@ -58,7 +62,7 @@ def chief(task: Task, address: str, deadline_s: float, said: Said) -> Found:
     runner.save()
     # The workers of an earlier chief are gone with it.
     _requeue(decider, list(decider.ongoing_trials.values()))
-    servicer = _Servicer(decider)
+    servicer = _Servicer(decider, clock)
     protos = need("keras_tuner.src.protos", "tensorflow").get_service_grpc()
     server = grpc.server(futures.ThreadPoolExecutor(max_workers=4))
     protos.add_OracleServicer_to_server(servicer, server)
@@ -72,7 +76,7 @@ def chief(task: Task, address: str, deadline_s: float, said: Said) -> Found:
     try:
         while not (servicer.stopped and not decider.ongoing_trials):
             time.sleep(LOOK_S)
-            now = time.monotonic()
+            now = clock()
             lost = [
                 trial
                 for trial in list(decider.ongoing_trials.values())
@@ -134,11 +138,12 @@ def _requeue(decider: Any, trials: list[Any]) -> None:
 class _Servicer:
     """KerasTuner's service, which remembers when it heard of whom."""
 
-    def __init__(self, decider: Any) -> None:
+    def __init__(self, decider: Any, clock: Clock) -> None:
         inside = need("keras_tuner.src.distribute.oracle_chief", "tensorflow")
         self._service = inside.OracleServicer(decider)
         self.heard: dict[str, float] = {}
-        self.heard_any = time.monotonic()
+        self._clock = clock
+        self.heard_any = clock()
 
     @property
     def stopped(self) -> bool:
@@ -149,7 +154,7 @@ class _Servicer:
         answer = getattr(self._service, name)
 
         def hear(request: Any, context: Any) -> Any:
-            now = time.monotonic()
+            now = self._clock()
             self.heard_any = now
             trial = getattr(request, "trial_id", "") or getattr(
                 getattr(request, "trial", None), "trial_id", ""
@@ -159,7 +164,7 @@ class _Servicer:
             response = answer(request, context)
             given = getattr(getattr(response, "trial", None), "trial_id", "")
             if given:
-                self.heard[given] = time.monotonic()
+                self.heard[given] = self._clock()
             return response
 
         return hear
