@@ -131,7 +131,8 @@ pub fn samples(
     Ok(())
 }
 
-fn check(
+/// Whether a slice is as long as it has to be.
+pub(crate) fn check(
     name: &'static str,
     length: usize,
     expected: usize,

@@ -1,4 +1,4 @@
-"""Quantile tracking, one step: the calibration a model is judged with is the one it is served with.
+"""Quantile tracking: the calibration a model is judged with is the one it is served with.
 
 Angelopoulos, Candès and Tibshirani 2023 ("Conformal PID Control for Time Series Prediction"),
 quantile tracking: after each outcome ``q ← q + η·(err − α)``, which is gradient descent on the
@@ -15,15 +15,9 @@ import math
 from typing import Final
 
 import numpy as np
+import rlc_native
 from numpy.typing import NDArray
 
-RATE: Final = 0.05
-"""η, in mean errors: the interval crosses its own width within some tens of outcomes."""
-SIZE_WEIGHT: Final = 0.02
-"""Weight of the newest error in the mean: about 50 outcomes of memory."""
-FARTHEST: Final = 20.0
-"""Bound of θ in mean errors: what an error of any distribution seen here stays within. Without it
-a bearer that stood still for hours would take as long to come back."""
 _SLOT_PERIODS: Final = 30
 """Periods of TDD patterns, in samples of 1 ms, divide this or its double: 0.5 to 10 ms (38.331
 dl-UL-TransmissionPeriodicity)."""
@@ -43,30 +37,68 @@ def round_length(points: int) -> int:
     return length
 
 
-def tracked(
-    levels: NDArray[np.float32],
-    error: NDArray[np.float32],
-    plain: NDArray[np.float32],
-    *,
-    theta: NDArray[np.float32],
-    size: NDArray[np.float32],
-    begun: NDArray[np.bool_],
-) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_]]:
-    """θ, mean errors and whether there are any, after outcomes.
+Slots = slice | NDArray[np.intp]
+"""Rows of arrays that have one for each slot, each at most once; a slice without a step."""
 
-    Args:
+
+class Offsets:
+    """Offsets of S slots, at each quantity, point and quantile level, from 0.
+
+    Attributes:
         levels: ``(Q,)`` quantile levels.
-        error: ``(…, Q)`` outcome minus what was said, offset included; NaN where it is not known.
-        plain: ``(…)`` outcome minus the middle quantile without its offset. With the offset, one
-            that came to be wrong would make the errors, and they the offset, larger without bound.
-        theta: ``(…, Q)`` in mean errors.
-        size: ``(…)`` mean errors.
-        begun: ``(…)`` whether there has been an outcome.
+        theta: ``(S, quantity, M, Q)`` in mean errors.
+        size: ``(S, quantity, M)`` mean errors.
+        offset: ``(S, quantity, M, Q)`` their products, in the quantities' units.
+        begun: ``(S, quantity, M)`` whether there has been an outcome.
     """
-    known = ~np.isnan(plain)
-    weight = np.where(begun, np.float32(SIZE_WEIGHT), np.float32(1))
-    size = np.where(known, size + weight * (np.abs(plain) - size), size)
-    # At a tie the pinball loss is least and nothing moves. An empty queue that was forecast empty
-    # is one: counting it as "not above" would drive the lower quantiles down for ever.
-    moved = theta + RATE * (levels * (error > 0) - (1 - levels) * (error < 0))
-    return np.clip(moved, -FARTHEST, FARTHEST), size, begun | known
+
+    __slots__ = ("begun", "levels", "offset", "size", "theta")
+
+    def __init__(
+        self, levels: NDArray[np.float32], slots: int, quantities: int, points: int
+    ) -> None:
+        self.levels = levels
+        self.theta = np.zeros((slots, quantities, points, len(levels)), np.float32)
+        self.size = np.zeros((slots, quantities, points), np.float32)
+        self.offset = np.zeros_like(self.theta)
+        self.begun = np.zeros((slots, quantities, points), np.bool_)
+
+    def learn(
+        self,
+        slots: Slots,
+        points: int | NDArray[np.intp],
+        actual: NDArray[np.float32],
+        plain: NDArray[np.float32],
+        *,
+        counts: NDArray[np.bool_] | None = None,
+    ) -> None:
+        """Takes in outcomes.
+
+        At a tie the pinball loss is least and nothing moves; what is not known moves nothing
+        either.
+
+        Args:
+            slots: N of them.
+            points: The horizon point, or ``(N,)``.
+            actual: ``(N, quantity)``; NaN where it is not known.
+            plain: ``(N, quantity, Q)``, or ``(N, quantity)`` where it is one value for all levels:
+                what was said, without offset. What was served does not tell it: put in order and
+                kept from falling below 0, that has lost what was added, and an offset taken for an
+                error of the model would feed itself.
+            counts: ``(N,)`` rows that count; None when all do.
+
+        Raises:
+            ValueError: Arrays do not belong together, or there is no such slot or point.
+        """
+        rlc_native.track(
+            slots,
+            points,
+            actual,
+            plain,
+            counts,
+            levels=self.levels,
+            theta=self.theta,
+            size=self.size,
+            offset=self.offset,
+            begun=self.begun,
+        )

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from rlc_model.calibration import round_length, tracked
+from rlc_model.calibration import Offsets, round_length
 
 from rlc_train.horizon import Layout
 from rlc_train.metrics import in_order
@@ -126,11 +126,7 @@ def track_all(lanes: Sequence[Lane], layout: Layout, says: Says) -> list[NDArray
     for index, lane in enumerate(lanes):
         wanted[lane.origins, index] = True
     alive = np.searchsorted([-lane.stop for lane in lanes], -np.arange(longest))
-    levels, middle = layout.levels, len(layout.quantiles) // 2
-    theta = np.zeros((count, *layout.shape), np.float32)
-    size = np.zeros((count, *layout.shape[:2]), np.float32)
-    offset = np.zeros_like(theta)
-    begun = np.zeros((count, *layout.shape[:2]), np.bool_)
+    offsets = Offsets(layout.levels, count, *layout.shape[:2])
     # What was said at each row, for the point that is checked when its time comes.
     depth = int(layout.ahead[-1]) + 1
     said = np.zeros((depth, count, *layout.shape), np.float32)
@@ -141,21 +137,11 @@ def track_all(lanes: Sequence[Lane], layout: Layout, says: Says) -> list[NDArray
         told = np.flatnonzero(due[row, :n, 0] >= 0)
         if len(told):
             then, point = due[row, told, 0] % depth, due[row, told, 1]
-            at = (told, slice(None), point)
-            off = came[row, told][..., None] - said[then, told, :, point]
-            theta[at], size[at], begun[at] = tracked(
-                levels,
-                off - offset[at],
-                off[..., middle],
-                theta=theta[at],
-                size=size[at],
-                begun=begun[at],
-            )
-            offset[at] = theta[at] * size[at][..., None]
+            offsets.learn(told, point, came[row, told], said[then, told, :, point])
         now = said[row % depth, :n]
         now[:] = says(row, n)
         for index in np.flatnonzero(wanted[row, :n]).tolist():
-            result[index][position[index]] = in_order(now[index] + offset[index])
+            result[index][position[index]] = in_order(now[index] + offsets.offset[index])
             position[index] += 1
     return result
 
@@ -169,9 +155,9 @@ def _came(lanes: Sequence[Lane], layout: Layout) -> NDArray[np.float32]:
     return values
 
 
-def _due(lanes: Sequence[Lane], layout: Layout) -> NDArray[np.int32]:
+def _due(lanes: Sequence[Lane], layout: Layout) -> NDArray[np.intp]:
     """``(T, B, 2)`` the origin and point whose time has come and whose turn it is; −1 for none."""
-    due = np.full((lanes[0].stop, len(lanes), 2), -1, np.int32)
+    due = np.full((lanes[0].stop, len(lanes), 2), -1, np.intp)
     length = round_length(layout.points)
     for index, lane in enumerate(lanes):
         rows, known = label_rows(lane.series, layout, np.arange(lane.stop, dtype=np.intp))

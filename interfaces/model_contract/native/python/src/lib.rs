@@ -3,6 +3,8 @@
 // The stub documents what Python sees.
 #![allow(missing_docs)]
 
+mod learn;
+
 use numpy::{
     PyArray, PyArray1, PyArray2, PyArrayDyn, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
     PyReadonlyArrayDyn, PyUntypedArrayMethods,
@@ -134,6 +136,12 @@ fn refused(error: LengthError) -> PyErr {
 fn rlc_native_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("MAX_RATE_BYTES_PER_MS", rlc_native::MAX_RATE_BYTES_PER_MS)?;
     module.add_class::<Fields>()?;
+    module.add_class::<learn::Rule>()?;
+    module.add_function(wrap_pyfunction!(learn::track, module)?)?;
+    module.add_function(wrap_pyfunction!(learn::said_at, module)?)?;
+    module.add_function(wrap_pyfunction!(learn::score, module)?)?;
+    module.add_function(wrap_pyfunction!(learn::cover, module)?)?;
+    module.add_function(wrap_pyfunction!(learn::note_outside, module)?)?;
     module.add_function(wrap_pyfunction!(samples, module)?)?;
     module.add_function(wrap_pyfunction!(unscaled, module)?)?;
     module.add_function(wrap_pyfunction!(all_finite, module)?)?;

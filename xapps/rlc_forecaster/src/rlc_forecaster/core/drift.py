@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+import rlc_native
 from numpy.typing import NDArray
 
 RANGE_WEIGHT: Final = 0.001
@@ -47,9 +48,7 @@ class Drift:
 
     def see(self, features: NDArray[np.float32]) -> None:
         """Takes in ``(B, F)`` samples."""
-        outside = (features < self._low) | (features > self._high)
-        share = np.add.reduce(outside, axis=0, dtype=np.float64) / len(features)
-        self._outside += RANGE_WEIGHT * (share - self._outside)
+        rlc_native.note_outside(features, self._low, self._high, RANGE_WEIGHT, self._outside)
 
     def learn(self, model_loss: float, persistence_loss: float) -> None:
         """Takes in the mean losses of one report."""

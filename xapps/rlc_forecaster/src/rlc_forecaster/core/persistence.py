@@ -49,9 +49,9 @@ class Persistence:
             ``(N, quantity, Q)`` what it would have said.
         """
         said = self.said_at(slots, point, last)
-        self._tracker.learn(slots, point, actual, np.broadcast_to(last[..., None], said.shape))
+        self._tracker.learn(slots, point, actual, last)
         return said
 
     def said_at(self, slots: Index, point: int, last: NDArray[np.float32]) -> NDArray[np.float32]:
         """``(N, quantity, Q)`` what it says at a point, from ``(N, quantity)`` last values."""
-        return in_order(last, self._tracker.offset_at(slots, point))
+        return self._tracker.said_at(slots, point, last)

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import rlc_native
 from numpy.typing import NDArray
 
-from rlc_forecaster.core.bearers import Index, end_of, grown, slots_in
+from rlc_forecaster.core.bearers import Index, end_of, grown
 from rlc_forecaster.core.forecast import Layout
 
 WEIGHT: Final = 0.005
@@ -35,28 +36,18 @@ class Hysteresis:
     least_outcomes: int = 200
 
 
-def pinball_loss(
-    actual: NDArray[np.float32], forecast: NDArray[np.float32], levels: NDArray[np.float32]
-) -> NDArray[np.float32]:
-    """Mean over the quantiles of ``max(τ·d, (τ−1)·d)``, ``d = actual − forecast``.
-
-    Args:
-        actual: ``(…,)``.
-        forecast: ``(…, Q)``.
-        levels: ``(Q,)``.
-    """
-    difference = actual[..., None] - forecast
-    loss = np.maximum(levels * difference, (levels - 1) * difference)
-    total: NDArray[np.float32] = np.add.reduce(loss, axis=-1)
-    return total / np.float32(len(levels))
-
-
 class Skill:
     """Running losses of model and persistence, per bearer and per horizon point."""
 
     def __init__(self, layout: Layout, hysteresis: Hysteresis | None = None) -> None:
         self._levels = np.array(layout.quantiles, np.float32)
-        self._hysteresis = hysteresis or Hysteresis()
+        rule = hysteresis or Hysteresis()
+        self._rule = rlc_native.Rule(
+            weight=WEIGHT,
+            lose_below=rule.lose_below,
+            regain_above=rule.regain_above,
+            least_outcomes=rule.least_outcomes,
+        )
         self._bearer_loss = np.zeros((0, 2), np.float32)
         self._outcomes = np.zeros(0, np.int64)
         self._set_aside = np.zeros(0, np.bool_)
@@ -80,29 +71,41 @@ class Skill:
         actual: NDArray[np.float32],
         model: NDArray[np.float32],
         persistence: NDArray[np.float32],
-    ) -> tuple[float, float]:
-        """Holds ``(N, quantity, Q)`` forecasts for a point against ``(N, quantity)`` values.
+        *,
+        counts: NDArray[np.bool_] | None = None,
+    ) -> tuple[float, float] | None:
+        """Holds forecasts for a point against what came.
 
-        The first quantity has to be known of every row; others may be NaN.
+        Args:
+            slots: N of them.
+            point: The horizon point.
+            actual: ``(N, quantity)``; NaN where it is not known.
+            model: ``(N, quantity, Q)``.
+            persistence: ``(N, quantity, Q)``.
+            counts: ``(N,)`` rows that count; None when all do.
 
         Returns:
-            Mean loss of the model and of persistence on the first quantity.
+            Mean loss of the model and of persistence on the first quantity, 0 where it is not known
+            of any; None when no row counts.
         """
         self._make_room(end_of(slots))
-        both = np.stack([model, persistence], axis=2)
-        losses = pinball_loss(actual[:, :, None], both, self._levels)
-        known = ~np.isnan(actual)
-        count = known.sum(axis=0)
-        mean = np.where(known[..., None], losses, 0).sum(axis=0) / np.maximum(count, 1)[:, None]
-        weight = np.where(count > 0, WEIGHT, 0.0)[:, None]
-        self._point_loss[:, point] += weight * (mean - self._point_loss[:, point])
-        # Quantities differ in unit; the first is what consumers act on and decides.
-        bearer = self._bearer_loss[slots]
-        bearer += WEIGHT * (losses[:, 0] - bearer)
-        self._bearer_loss[slots] = bearer
-        self._outcomes[slots] += 1
-        self._decide(slots, bearer[:, 0], bearer[:, 1])
-        return float(mean[0, 0]), float(mean[0, 1])
+        rows, model_loss, persistence_loss, lost, back = rlc_native.score(
+            self._rule,
+            slots,
+            point,
+            actual,
+            model,
+            persistence,
+            counts,
+            levels=self._levels,
+            bearer=self._bearer_loss,
+            outcomes=self._outcomes,
+            set_aside=self._set_aside,
+            by_point=self._point_loss,
+        )
+        self.fallbacks += lost
+        self.returns += back
+        return (model_loss, persistence_loss) if rows else None
 
     def set_aside(self, slots: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Whether persistence is to be served instead of the model, per row."""
@@ -115,26 +118,6 @@ class Skill:
         with np.errstate(divide="ignore", invalid="ignore"):
             skill: NDArray[np.float64] = 1 - model / persistence
         return np.where(persistence > 0, skill, np.nan)
-
-    def _decide(
-        self,
-        slots: Index,
-        model: NDArray[np.float32],
-        persistence: NDArray[np.float32],
-    ) -> None:
-        rule = self._hysteresis
-        worse = model > (1 - rule.lose_below) * persistence
-        better = model < (1 - rule.regain_above) * persistence
-        was = self._set_aside[slots]
-        settled = self._outcomes[slots] >= rule.least_outcomes
-        lost, back = settled & ~was & worse, settled & was & better
-        changed = lost | back
-        if changed.any():
-            self.fallbacks += int(lost.sum())
-            self.returns += int(back.sum())
-            changed_slots = slots_in(slots)[changed]
-            self._set_aside[changed_slots] ^= True
-            self._outcomes[changed_slots] = 0
 
     def _make_room(self, rows: int) -> None:
         self._bearer_loss = grown(self._bearer_loss, rows)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rlc_model import FEATURES, Quantity, Samples
 
-from rlc_forecaster.core.bearers import Index, Rows, slots_in
+from rlc_forecaster.core.bearers import Index, Rows
 from rlc_forecaster.core.carried import CarriedState
 from rlc_forecaster.core.coverage import Coverage
 from rlc_forecaster.core.drift import Drift
@@ -169,18 +169,14 @@ class Track:
         if model is None or plain is None:
             self.coverage.learn(point, actual, persistence)
             return
-        served = np.where(checked.served[:, None, None], model, persistence)
-        self.coverage.learn(point, actual, served)
+        self.coverage.learn(point, actual, persistence, model, checked.served)
         told = checked.modelled
-        if not told.any():
+        losses = self.skill.learn(slots, point, actual, model, persistence, counts=told)
+        if losses is None:
             return
-        if not told.all():
-            slots, actual = slots_in(slots)[told], actual[told]
-            model, plain, persistence = model[told], plain[told], persistence[told]
-        losses = self.skill.learn(slots, point, actual, model, persistence)
         if self.drift is not None:
             self.drift.learn(*losses)
-        self.calibration.learn(slots, point, actual, plain)
+        self.calibration.learn(slots, point, actual, plain, counts=told)
 
     def _actual(self, sample: Sample, said: Said) -> NDArray[np.float32]:
         """Levels of now, NaN where they are not known."""

@@ -11,9 +11,9 @@ from typing import Final
 import numpy as np
 import rlc_native
 from numpy.typing import NDArray
-from rlc_model.calibration import tracked
+from rlc_model.calibration import Offsets
 
-from rlc_forecaster.core.bearers import Index, end_of, grown
+from rlc_forecaster.core.bearers import Index, end_of, grown, slots_in
 from rlc_forecaster.core.forecast import Layout
 
 POOL_EVERY: Final = 64
@@ -31,11 +31,7 @@ class QuantileTracker:
             layout.points,
             len(layout.quantiles),
         )
-        self._levels = np.array(layout.quantiles, np.float32)
-        self._theta = np.zeros((0, quantities, points, quantiles), np.float32)
-        self._size = np.zeros((0, quantities, points), np.float32)
-        self._offset = np.zeros_like(self._theta)
-        self._begun = np.zeros((0, quantities, points), np.bool_)
+        self._offsets = Offsets(np.array(layout.quantiles, np.float32), 0, quantities, points)
         self._pool_theta = np.zeros((quantities, points, quantiles), np.float32)
         self._pool_size = np.zeros((quantities, points), np.float32)
         self._pool_begun = np.zeros((quantities, points), np.bool_)
@@ -49,17 +45,22 @@ class QuantileTracker:
             rows: One more than the highest slot.
         """
         self._make_room(rows)
-        return self._offset[index]
+        return self._offsets.offset[index]
 
     def offset_at(self, slots: Index, point: int) -> NDArray[np.float32]:
         """``(N, quantity, Q)`` at one point; to be read, not to be written to."""
         self._make_room(end_of(slots))
-        return self._offset[slots, :, point]
+        return self._offsets.offset[slots, :, point]
 
     def forget(self, slots: NDArray[np.intp]) -> None:
         """The bearers of these slots begin with what the others have learned."""
-        known = slots[slots < len(self._size)]
+        known = slots[slots < len(self._offsets.size)]
         self._begin(known)
+
+    def said_at(self, slots: Index, point: int, plain: NDArray[np.float32]) -> NDArray[np.float32]:
+        """``(N, quantity, Q)`` what is served at a point, from ``(N, quantity)`` values."""
+        self._make_room(end_of(slots))
+        return rlc_native.said_at(slots, point, plain, self._offsets.offset)
 
     def learn(
         self,
@@ -67,44 +68,27 @@ class QuantileTracker:
         point: int,
         actual: NDArray[np.float32],
         plain: NDArray[np.float32],
+        *,
+        counts: NDArray[np.bool_] | None = None,
     ) -> None:
-        """Takes in outcomes at a point.
-
-        Args:
-            slots: N of them.
-            point: The horizon point.
-            actual: ``(N, quantity)``; NaN where it is not known.
-            plain: ``(N, quantity, Q)`` what was said, without offset. What was served does not tell
-                it: put in order and kept from falling below 0, that has lost what was added, and
-                an offset taken for an error of the model would feed itself.
-        """
+        """Takes in outcomes at a point; arguments as :meth:`rlc_model.calibration.Offsets.learn`
+        has them."""
         if not len(actual):
             return
         self._make_room(end_of(slots))
-        off = actual[..., None] - plain
-        theta, size, begun = tracked(
-            self._levels,
-            off - self._offset[slots, :, point],
-            off[..., len(self._levels) // 2],
-            theta=self._theta[slots, :, point],
-            size=self._size[slots, :, point],
-            begun=self._begun[slots, :, point],
-        )
-        self._theta[slots, :, point] = theta
-        self._size[slots, :, point] = size
-        self._offset[slots, :, point] = theta * size[..., None]
-        self._begun[slots, :, point] = begun
+        self._offsets.learn(slots, point, actual, plain, counts=counts)
         self._learned += 1
         if self._learned % POOL_EVERY == 0:
-            self._pool(slots)
+            self._pool(slots if counts is None else slots_in(slots)[counts])
 
     def _pool(self, slots: Index) -> None:
         """Takes the mean of these bearers into what a new one begins with."""
-        begun = self._begun[slots]
+        offsets = self._offsets
+        begun = offsets.begun[slots]
         count = begun.sum(axis=0)
         share = (begun / np.maximum(count, 1)).astype(np.float32)
-        mean_theta = (self._theta[slots] * share[..., None]).sum(axis=0)
-        mean_size = (self._size[slots] * share).sum(axis=0)
+        mean_theta = (offsets.theta[slots] * share[..., None]).sum(axis=0)
+        mean_size = (offsets.size[slots] * share).sum(axis=0)
         weight = np.where(self._pool_begun, np.float32(POOL_WEIGHT), np.float32(1))
         weight = np.where(count > 0, weight, np.float32(0))
         self._pool_theta += weight[..., None] * (mean_theta - self._pool_theta)
@@ -112,20 +96,19 @@ class QuantileTracker:
         self._pool_begun |= count > 0
 
     def _begin(self, slots: NDArray[np.intp]) -> None:
-        self._theta[slots] = self._pool_theta
-        self._size[slots] = self._pool_size
-        self._offset[slots] = self._pool_theta * self._pool_size[..., None]
-        self._begun[slots] = False
+        offsets = self._offsets
+        offsets.theta[slots] = self._pool_theta
+        offsets.size[slots] = self._pool_size
+        offsets.offset[slots] = self._pool_theta * self._pool_size[..., None]
+        offsets.begun[slots] = False
 
     def _make_room(self, rows: int) -> None:
-        old = len(self._size)
+        offsets, old = self._offsets, len(self._offsets.size)
         if rows <= old:
             return
-        self._theta = grown(self._theta, rows)
-        self._size = grown(self._size, rows)
-        self._offset = grown(self._offset, rows)
-        self._begun = grown(self._begun, rows)
-        self._begin(np.arange(old, len(self._size)))
+        offsets.theta, offsets.size = grown(offsets.theta, rows), grown(offsets.size, rows)
+        offsets.offset, offsets.begun = grown(offsets.offset, rows), grown(offsets.begun, rows)
+        self._begin(np.arange(old, len(offsets.size)))
 
 
 def in_order(plain: NDArray[np.float32], offset: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -1,0 +1,269 @@
+//! Learning from outcomes: NumPy arrays in, updated in place.
+
+use std::borrow::Cow;
+
+use numpy::{
+    Element, PyArray, PyArray1, PyArray2, PyArray3, PyArray4, PyArrayMethods, PyReadonlyArray,
+    PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3, PyReadonlyArray4, PyReadonlyArrayDyn,
+    PyReadwriteArray, PyUntypedArrayMethods, ndarray::Dimension,
+};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PySlice;
+use rlc_native::{ArrayError, Axes, Coverage, Index, LengthError, Losses, Offsets, Outcomes};
+
+use crate::in_row_order;
+
+/// How losses are remembered, and when a bearer's model is set aside and back.
+#[pyclass(frozen, module = "rlc_native")]
+pub(crate) struct Rule(rlc_native::Rule);
+
+#[pymethods]
+impl Rule {
+    #[new]
+    #[pyo3(signature = (*, weight, lose_below, regain_above, least_outcomes))]
+    fn new(weight: f64, lose_below: f64, regain_above: f64, least_outcomes: i64) -> Self {
+        Self(rlc_native::Rule { weight, lose_below, regain_above, least_outcomes })
+    }
+}
+
+#[pyfunction]
+#[pyo3(signature = (slots, points, actual, plain, counts=None, *, levels, theta, size, offset, begun))]
+#[expect(clippy::too_many_arguments, reason = "they are Python's, most of them by keyword")]
+pub(crate) fn track(
+    slots: &Bound<'_, PyAny>,
+    points: &Bound<'_, PyAny>,
+    actual: PyReadonlyArray2<'_, f32>,
+    plain: PyReadonlyArrayDyn<'_, f32>,
+    counts: Option<PyReadonlyArray1<'_, bool>>,
+    levels: PyReadonlyArray1<'_, f32>,
+    theta: &Bound<'_, PyArray4<f32>>,
+    size: &Bound<'_, PyArray3<f32>>,
+    offset: &Bound<'_, PyArray4<f32>>,
+    begun: &Bound<'_, PyArray3<bool>>,
+) -> PyResult<()> {
+    let &[capacity, quantities, of_points, quantiles] = theta.shape() else {
+        return Err(PyValueError::new_err("theta: expected four axes"));
+    };
+    shaped("levels", levels.shape(), &[quantiles])?;
+    shaped("size", size.shape(), &[capacity, quantities, of_points])?;
+    shaped("offset", offset.shape(), theta.shape())?;
+    shaped("begun", begun.shape(), size.shape())?;
+    let (slots, points) = (Indices::of("slots", slots)?, Indices::of("point", points)?);
+    let rows = actual.shape()[0];
+    shaped("actual", actual.shape(), &[rows, quantities])?;
+    let of_plain = [rows, quantities, quantiles];
+    // One value for all quantiles has no axis of them.
+    shaped("plain", plain.shape(), &of_plain[..if plain.ndim() == 2 { 2 } else { 3 }])?;
+    let (actual, plain) = (flat(&actual), flat(&plain));
+    let counts = counts.as_ref().map(flat).unwrap_or_default();
+    let levels = flat(&levels);
+    Offsets {
+        axes: Axes { quantities, points: of_points, quantiles },
+        levels: &levels,
+        theta: writable("theta", theta)?.as_slice_mut()?,
+        size: writable("size", size)?.as_slice_mut()?,
+        offset: writable("offset", offset)?.as_slice_mut()?,
+        begun: writable("begun", begun)?.as_slice_mut()?,
+    }
+    .learn(
+        slots.index("slots", rows)?,
+        points.index("point", rows)?,
+        &Outcomes { rows, actual: &actual, counts: &counts },
+        &plain,
+    )
+    .map_err(refused)
+}
+
+#[pyfunction]
+pub(crate) fn said_at<'py>(
+    py: Python<'py>,
+    slots: &Bound<'_, PyAny>,
+    point: isize,
+    plain: PyReadonlyArray2<'_, f32>,
+    offset: PyReadonlyArray4<'_, f32>,
+) -> PyResult<Bound<'py, PyArray3<f32>>> {
+    let &[_, quantities, points, quantiles] = offset.shape() else {
+        return Err(PyValueError::new_err("offset: expected four axes"));
+    };
+    let rows = plain.shape()[0];
+    shaped("plain", plain.shape(), &[rows, quantities])?;
+    let slots = Indices::of("slots", slots)?;
+    let axes = Axes { quantities, points, quantiles };
+    let (plain, offset) = (flat(&plain), flat(&offset));
+    let slots = slots.index("slots", rows)?;
+    let values = rlc_native::said_at(&plain, &offset, axes, rows, slots, point).map_err(refused)?;
+    PyArray1::from_vec(py, values).reshape([rows, quantities, quantiles])
+}
+
+#[pyfunction]
+#[pyo3(signature = (
+    rule, slots, point, actual, model, persistence, counts=None,
+    *, levels, bearer, outcomes, set_aside, by_point
+))]
+#[expect(clippy::too_many_arguments, reason = "they are Python's, most of them by keyword")]
+pub(crate) fn score(
+    rule: &Bound<'_, Rule>,
+    slots: &Bound<'_, PyAny>,
+    point: isize,
+    actual: PyReadonlyArray2<'_, f32>,
+    model: PyReadonlyArray3<'_, f32>,
+    persistence: PyReadonlyArray3<'_, f32>,
+    counts: Option<PyReadonlyArray1<'_, bool>>,
+    levels: PyReadonlyArray1<'_, f32>,
+    bearer: &Bound<'_, PyArray2<f32>>,
+    outcomes: &Bound<'_, PyArray1<i64>>,
+    set_aside: &Bound<'_, PyArray1<bool>>,
+    by_point: &Bound<'_, PyArray3<f64>>,
+) -> PyResult<(usize, f64, f64, usize, usize)> {
+    let &[quantities, points, _] = by_point.shape() else {
+        return Err(PyValueError::new_err("by_point: expected three axes"));
+    };
+    let (rows, capacity) = (actual.shape()[0], bearer.shape()[0]);
+    shaped("by_point", by_point.shape(), &[quantities, points, 2])?;
+    shaped("bearer", bearer.shape(), &[capacity, 2])?;
+    shaped("actual", actual.shape(), &[rows, quantities])?;
+    for (name, said) in [("model", &model), ("persistence", &persistence)] {
+        shaped(name, said.shape(), &[rows, quantities, levels.len()])?;
+    }
+    let slots = Indices::of("slots", slots)?;
+    let (actual, model, persistence) = (flat(&actual), flat(&model), flat(&persistence));
+    let counts = counts.as_ref().map(flat).unwrap_or_default();
+    let levels = flat(&levels);
+    let verdict = Losses {
+        levels: &levels,
+        points,
+        bearer: writable("bearer", bearer)?.as_slice_mut()?.as_chunks_mut().0,
+        outcomes: writable("outcomes", outcomes)?.as_slice_mut()?,
+        set_aside: writable("set_aside", set_aside)?.as_slice_mut()?,
+        point: writable("by_point", by_point)?.as_slice_mut()?.as_chunks_mut().0,
+    }
+    .learn(
+        &rule.get().0,
+        slots.index("slots", rows)?,
+        point,
+        &Outcomes { rows, actual: &actual, counts: &counts },
+        &model,
+        &persistence,
+    )
+    .map_err(refused)?;
+    let [model, persistence] = verdict.loss;
+    Ok((verdict.rows, model, persistence, verdict.lost, verdict.back))
+}
+
+#[pyfunction]
+#[pyo3(signature = (point, actual, persistence, model=None, served=None, *, checked, covered))]
+pub(crate) fn cover(
+    point: isize,
+    actual: PyReadonlyArray2<'_, f32>,
+    persistence: PyReadonlyArray3<'_, f32>,
+    model: Option<PyReadonlyArray3<'_, f32>>,
+    served: Option<PyReadonlyArray1<'_, bool>>,
+    checked: &Bound<'_, PyArray2<i64>>,
+    covered: &Bound<'_, PyArray2<i64>>,
+) -> PyResult<()> {
+    let &[quantities, points] = checked.shape() else {
+        return Err(PyValueError::new_err("checked: expected two axes"));
+    };
+    let &[rows, _, quantiles] = persistence.shape() else {
+        return Err(PyValueError::new_err("persistence: expected three axes"));
+    };
+    let forecasts = [rows, quantities, quantiles];
+    shaped("covered", covered.shape(), checked.shape())?;
+    shaped("actual", actual.shape(), &[rows, quantities])?;
+    shaped("persistence", persistence.shape(), &forecasts)?;
+    if let Some(model) = &model {
+        shaped("model", model.shape(), &forecasts)?;
+    }
+    let (actual, persistence) = (flat(&actual), flat(&persistence));
+    let model = model.as_ref().map(flat).unwrap_or_default();
+    let served = served.as_ref().map(flat).unwrap_or_default();
+    Coverage {
+        points,
+        checked: writable("checked", checked)?.as_slice_mut()?,
+        covered: writable("covered", covered)?.as_slice_mut()?,
+    }
+    .learn(point, &Outcomes { rows, actual: &actual, counts: &[] }, &persistence, &model, &served)
+    .map_err(refused)
+}
+
+#[pyfunction]
+pub(crate) fn note_outside(
+    features: PyReadonlyArray2<'_, f32>,
+    low: PyReadonlyArray1<'_, f32>,
+    high: PyReadonlyArray1<'_, f32>,
+    weight: f64,
+    outside: &Bound<'_, PyArray1<f64>>,
+) -> PyResult<()> {
+    shaped("features", features.shape(), &[features.shape()[0], outside.len()])?;
+    let (features, low, high) = (flat(&features), flat(&low), flat(&high));
+    let mut outside = writable("outside", outside)?;
+    rlc_native::note_outside(&features, &low, &high, weight, outside.as_slice_mut()?)
+        .map_err(|error| refused(error.into()))
+}
+
+/// Slots or points as Python says them.
+enum Indices<'py> {
+    One(isize),
+    Run { first: isize, count: usize },
+    Each(PyReadonlyArray1<'py, isize>),
+}
+
+impl<'py> Indices<'py> {
+    fn of(name: &str, said: &Bound<'py, PyAny>) -> PyResult<Self> {
+        if let Ok(slice) = said.cast::<PySlice>() {
+            let indices = slice.indices(isize::MAX)?;
+            if indices.step != 1 {
+                return Err(PyValueError::new_err(format!("{name}: expected a slice of step 1")));
+            }
+            return Ok(Self::Run { first: indices.start, count: indices.slicelength });
+        }
+        if let Ok(each) = said.extract() {
+            return Ok(Self::Each(each));
+        }
+        said.extract().map(Self::One).map_err(|_| {
+            PyTypeError::new_err(format!("{name}: expected an int, a slice or an array of intp"))
+        })
+    }
+
+    fn index(&self, name: &'static str, rows: usize) -> PyResult<Index<'_>> {
+        match self {
+            Self::One(index) => Ok(Index::One(*index)),
+            Self::Run { first, count } if *count == rows => Ok(Index::From(*first as usize)),
+            Self::Run { count, .. } => {
+                Err(refused(LengthError { name, length: *count, rows }.into()))
+            }
+            Self::Each(each) if each.is_c_contiguous() => Ok(Index::Each(each.as_slice()?)),
+            Self::Each(_) => Err(PyValueError::new_err(format!("{name}: expected C-contiguous"))),
+        }
+    }
+}
+
+/// The values in row order, copied where they do not lie so.
+fn flat<'a, T: Element + Copy, D: Dimension>(array: &'a PyReadonlyArray<'_, T, D>) -> Cow<'a, [T]> {
+    match array.as_slice() {
+        Ok(values) if array.is_c_contiguous() => Cow::Borrowed(values),
+        _ => Cow::Owned(array.as_array().iter().copied().collect()),
+    }
+}
+
+/// For writing; none that is read-only, in another order, or given a second time.
+fn writable<'py, T: Element, D: Dimension>(
+    name: &str,
+    array: &Bound<'py, PyArray<T, D>>,
+) -> PyResult<PyReadwriteArray<'py, T, D>> {
+    in_row_order(name, array)?;
+    array.try_readwrite().map_err(|error| PyValueError::new_err(format!("{name}: {error}")))
+}
+
+fn shaped(name: &str, found: &[usize], expected: &[usize]) -> PyResult<()> {
+    if found == expected {
+        return Ok(());
+    }
+    let message = format!("{name} has shape {found:?}, expected {expected:?}");
+    Err(PyValueError::new_err(message))
+}
+
+fn refused(error: ArrayError) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}

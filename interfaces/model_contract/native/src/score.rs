@@ -1,0 +1,337 @@
+//! How well forecasts did: pinball losses with the decision who is served, and coverage.
+
+use crate::{ArrayError, Index, LengthError, Outcomes, check};
+
+/// How losses are remembered, and when a bearer's model is set aside and back.
+#[derive(Debug, Clone, Copy)]
+pub struct Rule {
+    /// Weight of the newest loss.
+    pub weight: f64,
+    /// Set aside when its skill falls below this …
+    pub lose_below: f64,
+    /// … and back when it rises above this.
+    pub regain_above: f64,
+    /// Before so many outcomes since the last change nothing changes.
+    pub least_outcomes: i64,
+}
+
+/// Losses so far, first the model's, then persistence's.
+#[derive(Debug)]
+pub struct Losses<'a> {
+    /// `(Q,)` quantile levels.
+    pub levels: &'a [f32],
+    /// M.
+    pub points: usize,
+    /// `(S,)` of each slot, on the first quantity.
+    pub bearer: &'a mut [[f32; 2]],
+    /// `(S,)` outcomes since the last change.
+    pub outcomes: &'a mut [i64],
+    /// `(S,)` whether the slot's model is set aside.
+    pub set_aside: &'a mut [bool],
+    /// `(K, M)` of each quantity and point, over all slots.
+    pub point: &'a mut [[f64; 2]],
+}
+
+/// What some outcomes told.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Verdict {
+    /// Rows that counted.
+    pub rows: usize,
+    /// Mean losses on the first quantity, of model and of persistence; 0 where nothing was known.
+    pub loss: [f64; 2],
+    /// Slots whose model was set aside …
+    pub lost: usize,
+    /// … and whose came back.
+    pub back: usize,
+}
+
+impl Losses<'_> {
+    /// Holds `(N, K, Q)` forecasts for a point against outcomes of slots, each at most once.
+    ///
+    /// Quantities differ in unit; the first is what consumers act on and decides.
+    ///
+    /// # Errors
+    /// [`ArrayError`] when slices do not belong together; nothing has changed then.
+    pub fn learn(
+        &mut self,
+        rule: &Rule,
+        slots: Index<'_>,
+        point: isize,
+        outcomes: &Outcomes<'_>,
+        model: &[f32],
+        persistence: &[f32],
+    ) -> Result<Verdict, ArrayError> {
+        let quantities = self.check(outcomes, model, persistence)?;
+        slots.check("slots", outcomes.rows, self.bearer.len())?;
+        let point = checked_point(point, self.points)?;
+        let quantiles = self.levels.len();
+        let mut verdict = Verdict { rows: outcomes.counting().count(), ..Verdict::default() };
+        for quantity in 0..quantities {
+            let (mut sum, mut known) = ([0.0_f64; 2], 0_u32);
+            for row in outcomes.counting() {
+                let at = row * quantities + quantity;
+                let actual = outcomes.actual[at];
+                if actual.is_nan() {
+                    continue;
+                }
+                let of = |said: &[f32]| {
+                    pinball_loss(actual, &said[at * quantiles..][..quantiles], self.levels)
+                };
+                let losses = [of(model), of(persistence)];
+                known += 1;
+                for (sum, loss) in sum.iter_mut().zip(losses) {
+                    *sum += f64::from(loss);
+                }
+                if quantity == 0 {
+                    self.decide(rule, slots.at(row), losses, &mut verdict);
+                }
+            }
+            if known == 0 {
+                continue;
+            }
+            let mean = sum.map(|sum| sum / f64::from(known));
+            if quantity == 0 {
+                verdict.loss = mean;
+            }
+            let remembered = &mut self.point[quantity * self.points + point];
+            for (remembered, mean) in remembered.iter_mut().zip(mean) {
+                *remembered += rule.weight * (mean - *remembered);
+            }
+        }
+        Ok(verdict)
+    }
+
+    #[inline]
+    fn decide(&mut self, rule: &Rule, slot: usize, losses: [f32; 2], verdict: &mut Verdict) {
+        let remembered = &mut self.bearer[slot];
+        for (remembered, loss) in remembered.iter_mut().zip(losses) {
+            *remembered += rule.weight as f32 * (loss - *remembered);
+        }
+        let [model, persistence] = *remembered;
+        let (outcomes, set_aside) = (&mut self.outcomes[slot], &mut self.set_aside[slot]);
+        *outcomes += 1;
+        if *outcomes < rule.least_outcomes {
+            return;
+        }
+        let worse = model > (1.0 - rule.lose_below) as f32 * persistence;
+        let better = model < (1.0 - rule.regain_above) as f32 * persistence;
+        if if *set_aside { better } else { worse } {
+            verdict.lost += usize::from(!*set_aside);
+            verdict.back += usize::from(*set_aside);
+            *set_aside = !*set_aside;
+            *outcomes = 0;
+        }
+    }
+
+    /// K.
+    fn check(
+        &self,
+        outcomes: &Outcomes<'_>,
+        model: &[f32],
+        persistence: &[f32],
+    ) -> Result<usize, LengthError> {
+        let (slots, rows) = (self.bearer.len(), outcomes.rows);
+        check("outcomes", self.outcomes.len(), slots, slots)?;
+        check("set_aside", self.set_aside.len(), slots, slots)?;
+        let quantities = quantities("point_loss", self.point.len(), self.points)?;
+        outcomes.check(quantities)?;
+        if self.levels.is_empty() {
+            return Err(LengthError { name: "levels", length: 0, rows });
+        }
+        let values = outcomes.actual.len().saturating_mul(self.levels.len());
+        check("model", model.len(), values, rows)?;
+        check("persistence", persistence.len(), values, rows)?;
+        Ok(quantities)
+    }
+}
+
+/// Mean over the quantiles of `max(τ·d, (τ − 1)·d)`, `d = actual − forecast`.
+#[inline]
+fn pinball_loss(actual: f32, forecast: &[f32], levels: &[f32]) -> f32 {
+    let losses = forecast.iter().zip(levels).map(|(forecast, level)| {
+        let difference = actual - forecast;
+        (level * difference).max((level - 1.0) * difference)
+    });
+    losses.sum::<f32>() / levels.len() as f32
+}
+
+/// How often what came was within the outermost quantiles served.
+#[derive(Debug)]
+pub struct Coverage<'a> {
+    /// M.
+    pub points: usize,
+    /// `(K, M)` outcomes.
+    pub checked: &'a mut [i64],
+    /// `(K, M)` of them, those within.
+    pub covered: &'a mut [i64],
+}
+
+impl Coverage<'_> {
+    /// Takes in outcomes at a point.
+    ///
+    /// `persistence` is `(N, K, Q)`, and so is `model` for the rows for which `served` says that the
+    /// model's was served; both empty when it never was.
+    ///
+    /// # Errors
+    /// [`ArrayError`] when slices do not belong together; nothing has changed then.
+    pub fn learn(
+        &mut self,
+        point: isize,
+        outcomes: &Outcomes<'_>,
+        persistence: &[f32],
+        model: &[f32],
+        served: &[bool],
+    ) -> Result<(), ArrayError> {
+        let rows = outcomes.rows;
+        let quantities = quantities("checked", self.checked.len(), self.points)?;
+        check("covered", self.covered.len(), self.checked.len(), rows)?;
+        outcomes.check(quantities)?;
+        let point = checked_point(point, self.points)?;
+        let forecasts = outcomes.actual.len();
+        let quantiles = persistence.len().checked_div(forecasts).unwrap_or(0);
+        if forecasts > 0 && (quantiles == 0 || quantiles * forecasts != persistence.len()) {
+            let length = persistence.len();
+            return Err(LengthError { name: "persistence", length, rows }.into());
+        }
+        if !served.is_empty() {
+            check("served", served.len(), rows, rows)?;
+            check("model", model.len(), persistence.len(), rows)?;
+        }
+        for row in outcomes.counting() {
+            let said = if served.get(row).copied().unwrap_or(false) { model } else { persistence };
+            for quantity in 0..quantities {
+                let at = row * quantities + quantity;
+                let actual = outcomes.actual[at];
+                let said = &said[at * quantiles..][..quantiles];
+                let within = actual >= said[0] && actual <= said[quantiles - 1];
+                let cell = quantity * self.points + point;
+                self.checked[cell] += i64::from(!actual.is_nan());
+                self.covered[cell] += i64::from(within);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// K, of as many values as K times `points`.
+fn quantities(name: &'static str, length: usize, points: usize) -> Result<usize, LengthError> {
+    let quantities = length.checked_div(points).unwrap_or(0);
+    check(name, length, quantities * points, points)?;
+    Ok(quantities)
+}
+
+fn checked_point(point: isize, points: usize) -> Result<usize, ArrayError> {
+    let index = Index::One(point);
+    index.check("point", 1, points)?;
+    Ok(index.at(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEVELS: [f32; 3] = [0.1, 0.5, 0.9];
+    const RULE: Rule = Rule { weight: 0.5, lose_below: -0.1, regain_above: 0.0, least_outcomes: 2 };
+
+    #[derive(Default)]
+    struct State {
+        bearer: [[f32; 2]; 2],
+        outcomes: [i64; 2],
+        set_aside: [bool; 2],
+        point: [[f64; 2]; 3],
+    }
+
+    impl State {
+        /// One quantity, three points.
+        fn losses(&mut self) -> Losses<'_> {
+            Losses {
+                levels: &LEVELS,
+                points: 3,
+                bearer: &mut self.bearer,
+                outcomes: &mut self.outcomes,
+                set_aside: &mut self.set_aside,
+                point: &mut self.point,
+            }
+        }
+
+        /// Slot 1 at point 2.
+        fn learn(&mut self, actual: f32, model: f32, persistence: f32) -> Verdict {
+            let outcomes = Outcomes { rows: 1, actual: &[actual], counts: &[] };
+            let (slots, model, persistence) = (Index::From(1), [model; 3], [persistence; 3]);
+            self.losses().learn(&RULE, slots, 2, &outcomes, &model, &persistence).unwrap()
+        }
+    }
+
+    #[test]
+    fn a_model_that_costs_more_is_set_aside_and_back() {
+        let mut state = State::default();
+        let first = state.learn(10.0, 4.0, 8.0);
+        // Mean of 0.1, 0.5 and 0.9 times what came above.
+        assert!((first.loss[0] - 3.0).abs() < 1e-6 && (first.loss[1] - 1.0).abs() < 1e-6);
+        assert_eq!((first.rows, first.lost, first.back), (1, 0, 0));
+        assert_eq!(state.outcomes, [0, 1]);
+        assert!((state.point[2][0] - 1.5).abs() < 1e-6);
+        assert_eq!(state.point[..2], [[0.0; 2]; 2]);
+        assert_eq!(state.learn(10.0, 4.0, 8.0).lost, 1);
+        assert_eq!((state.set_aside, state.outcomes), ([false, true], [0, 0]));
+        for outcome in 0..4 {
+            let back = state.learn(10.0, 10.0, 8.0).back;
+            assert_eq!(back, usize::from(outcome == 1), "{outcome}");
+        }
+        assert_eq!(state.set_aside, [false, false]);
+    }
+
+    #[test]
+    fn what_is_not_known_is_no_loss() {
+        let mut state = State::default();
+        assert_eq!(state.learn(f32::NAN, 4.0, 8.0), Verdict { rows: 1, ..Verdict::default() });
+        let uncounted = Outcomes { rows: 1, actual: &[1.0], counts: &[false] };
+        let said = [0.0; 3];
+        let found = state.losses().learn(&RULE, Index::From(0), 0, &uncounted, &said, &said);
+        assert_eq!(found, Ok(Verdict::default()));
+        assert_eq!((state.bearer, state.outcomes), ([[0.0; 2]; 2], [0; 2]));
+    }
+
+    #[test]
+    fn covered_is_what_lies_within_what_was_served() {
+        let (mut checked, mut covered) = ([0; 4], [0; 4]);
+        let mut coverage = Coverage { points: 2, checked: &mut checked, covered: &mut covered };
+        // Two bearers of two quantities: the model's is served to the second one.
+        let persistence = [0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0];
+        let model = persistence.map(|value| value + 10.0);
+        let outcomes = Outcomes { rows: 2, actual: &[2.0, f32::NAN, 10.0, 2.0], counts: &[] };
+        coverage.learn(1, &outcomes, &persistence, &model, &[false, true]).unwrap();
+        coverage.learn(1, &outcomes, &persistence, &[], &[]).unwrap();
+        assert_eq!(checked, [0, 4, 0, 2]);
+        assert_eq!(covered, [0, 3, 0, 1]);
+    }
+
+    #[test]
+    fn slices_that_do_not_belong_together_are_named() {
+        let mut state = State::default();
+        let said = [0.0; 3];
+        let one = Outcomes { rows: 1, actual: &[1.0], counts: &[] };
+        let mut refused = |slot, point, outcomes, model: &[f32], persistence: &[f32]| {
+            let slots = Index::From(slot);
+            let learned = state.losses().learn(&RULE, slots, point, &outcomes, model, persistence);
+            learned.unwrap_err().to_string()
+        };
+        assert_eq!(refused(2, 0, one, &said, &said), "slots of row 0 is 2, of 2");
+        assert_eq!(refused(0, 3, one, &said, &said), "point of row 0 is 3, of 3");
+        assert_eq!(refused(0, 0, one, &said[1..], &said), "model has length 2, for 1 rows");
+        assert_eq!(refused(0, 0, one, &said, &[]), "persistence has length 0, for 1 rows");
+        let actual = Outcomes { actual: &[], ..one };
+        assert_eq!(refused(0, 0, actual, &said, &said), "actual has length 0, for 1 rows");
+        let (mut checked, mut covered) = ([0; 1], [0; 1]);
+        let mut coverage = Coverage { points: 1, checked: &mut checked, covered: &mut covered };
+        let mut refused = |point, persistence: &[f32], model: &[f32], served: &[bool]| {
+            coverage.learn(point, &one, persistence, model, served).unwrap_err().to_string()
+        };
+        assert_eq!(refused(-1, &said, &[], &[]), "point of row 0 is -1, of 1");
+        assert_eq!(refused(0, &[], &[], &[]), "persistence has length 0, for 1 rows");
+        assert_eq!(refused(0, &said, &[], &[true]), "model has length 0, for 1 rows");
+        assert_eq!(refused(0, &said, &said, &[true; 2]), "served has length 2, for 1 rows");
+        let mut coverage = Coverage { points: 1, checked: &mut [0; 1], covered: &mut [0; 2] };
+        assert!(coverage.learn(0, &one, &said, &[], &[]).is_err());
+    }
+}

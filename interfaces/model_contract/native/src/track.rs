@@ -1,0 +1,277 @@
+//! Quantile tracking: offsets that go with every outcome.
+
+use crate::{ArrayError, Index, LengthError, Outcomes, add_and_order, check};
+
+/// η, in mean errors: the interval crosses its own width within some tens of outcomes.
+const RATE: f32 = 0.05;
+/// Weight of the newest error in the mean: about 50 outcomes of memory.
+const SIZE_WEIGHT: f32 = 0.02;
+/// Bound of θ in mean errors: what an error of any distribution seen here stays within. Without it a
+/// bearer that stood still for hours would take as long to come back.
+const FARTHEST: f32 = 20.0;
+
+/// How many of what the offsets of a slot are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Axes {
+    /// K.
+    pub quantities: usize,
+    /// M.
+    pub points: usize,
+    /// Q.
+    pub quantiles: usize,
+}
+
+impl Axes {
+    /// How many slots `length` values are of, of each of which there are `each` a slot.
+    fn slots(&self, name: &'static str, length: usize, each: usize) -> Result<usize, LengthError> {
+        let of_a_slot = self.quantities.saturating_mul(self.points).saturating_mul(each);
+        let slots = length.checked_div(of_a_slot).unwrap_or(0);
+        check(name, length, slots * of_a_slot, slots)?;
+        Ok(slots)
+    }
+
+    /// Place of a quantity at a point of a slot.
+    #[inline]
+    fn cell(&self, slot: usize, quantity: usize, point: usize) -> usize {
+        (slot * self.quantities + quantity) * self.points + point
+    }
+}
+
+/// What is known of S slots.
+#[derive(Debug)]
+pub struct Offsets<'a> {
+    /// K, M and Q.
+    pub axes: Axes,
+    /// `(Q,)` quantile levels.
+    pub levels: &'a [f32],
+    /// `(S, K, M, Q)` in mean errors.
+    pub theta: &'a mut [f32],
+    /// `(S, K, M)` mean errors.
+    pub size: &'a mut [f32],
+    /// `(S, K, M, Q)` their products.
+    pub offset: &'a mut [f32],
+    /// `(S, K, M)` whether there has been an outcome.
+    pub begun: &'a mut [bool],
+}
+
+impl Offsets<'_> {
+    /// Takes in outcomes of slots, each at most once, at points.
+    ///
+    /// `plain` is what was said without offset: `(N, K, Q)`, or `(N, K)` where it is one value for all
+    /// quantiles.
+    ///
+    /// # Errors
+    /// [`ArrayError`] when slices do not belong together; nothing has changed then.
+    pub fn learn(
+        &mut self,
+        slots: Index<'_>,
+        points: Index<'_>,
+        outcomes: &Outcomes<'_>,
+        plain: &[f32],
+    ) -> Result<(), ArrayError> {
+        let (axes, rows) = (self.axes, outcomes.rows);
+        slots.check("slots", rows, self.check()?)?;
+        points.check("point", rows, axes.points)?;
+        outcomes.check(axes.quantities)?;
+        let forecasts = rows.saturating_mul(axes.quantities);
+        let quantiles = if plain.len() == forecasts { 1 } else { axes.quantiles };
+        check("plain", plain.len(), forecasts.saturating_mul(quantiles), rows)?;
+        for row in outcomes.counting() {
+            let (slot, point) = (slots.at(row), points.at(row));
+            for quantity in 0..axes.quantities {
+                let at = row * axes.quantities + quantity;
+                let plain = &plain[at * quantiles..(at + 1) * quantiles];
+                self.learn_one(axes.cell(slot, quantity, point), outcomes.actual[at], plain);
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn learn_one(&mut self, cell: usize, actual: f32, plain: &[f32]) {
+        let quantiles = self.levels.len();
+        let (size, begun) = (&mut self.size[cell], &mut self.begun[cell]);
+        // Without its offset: with it, an offset that came to be wrong would make the errors, and
+        // they the offset, larger without bound.
+        let middle = actual - plain[plain.len() / 2];
+        if !middle.is_nan() {
+            let weight = if *begun { SIZE_WEIGHT } else { 1.0 };
+            *size += weight * (middle.abs() - *size);
+            *begun = true;
+        }
+        let cells = cell * quantiles..(cell + 1) * quantiles;
+        let (theta, offset) = (&mut self.theta[cells.clone()], &mut self.offset[cells]);
+        for (q, (theta, offset)) in theta.iter_mut().zip(offset).enumerate() {
+            let error = (actual - plain[if plain.len() == 1 { 0 } else { q }]) - *offset;
+            // At a tie the pinball loss is least and nothing moves. An empty queue that was forecast
+            // empty is one: counting it as "not above" would drive the lower quantiles down for ever.
+            let step = if error > 0.0 {
+                self.levels[q]
+            } else if error < 0.0 {
+                self.levels[q] - 1.0
+            } else {
+                0.0
+            };
+            *theta = (*theta + RATE * step).clamp(-FARTHEST, FARTHEST);
+            *offset = *theta * *size;
+        }
+    }
+
+    /// S.
+    fn check(&self) -> Result<usize, LengthError> {
+        let axes = self.axes;
+        let slots = axes.slots("size", self.size.len(), 1)?;
+        let cells = self.size.len();
+        let values = cells.saturating_mul(axes.quantiles);
+        if axes.quantiles == 0 || self.levels.len() != axes.quantiles {
+            let length = self.levels.len();
+            return Err(LengthError { name: "levels", length, rows: axes.quantiles });
+        }
+        check("theta", self.theta.len(), values, slots)?;
+        check("offset", self.offset.len(), values, slots)?;
+        check("begun", self.begun.len(), cells, slots)?;
+        Ok(slots)
+    }
+}
+
+/// `(N, K, Q)` what is said at a point, growing and never below 0: `plain`, `(N, K)` or `(N, K, Q)`,
+/// with the offsets of slots, `(S, K, M, Q)`.
+///
+/// # Errors
+/// [`ArrayError`] when slices do not belong together.
+pub fn said_at(
+    plain: &[f32],
+    offset: &[f32],
+    axes: Axes,
+    rows: usize,
+    slots: Index<'_>,
+    point: isize,
+) -> Result<Vec<f32>, ArrayError> {
+    let count = axes.slots("offset", offset.len(), axes.quantiles)?;
+    slots.check("slots", rows, count)?;
+    let points = Index::One(point);
+    points.check("point", rows, axes.points)?;
+    let mut at_point = Vec::with_capacity(rows * axes.quantities * axes.quantiles);
+    for row in 0..rows {
+        for quantity in 0..axes.quantities {
+            let cell = axes.cell(slots.at(row), quantity, points.at(row));
+            at_point.extend(&offset[cell * axes.quantiles..(cell + 1) * axes.quantiles]);
+        }
+    }
+    Ok(add_and_order(plain, &at_point, axes.quantiles)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AXES: Axes = Axes { quantities: 1, points: 2, quantiles: 3 };
+    const LEVELS: [f32; 3] = [0.1, 0.5, 0.9];
+
+    struct State {
+        theta: Vec<f32>,
+        size: Vec<f32>,
+        offset: Vec<f32>,
+        begun: Vec<bool>,
+    }
+
+    impl State {
+        fn new(slots: usize) -> Self {
+            Self {
+                theta: vec![0.0; slots * 6],
+                size: vec![0.0; slots * 2],
+                offset: vec![0.0; slots * 6],
+                begun: vec![false; slots * 2],
+            }
+        }
+
+        fn offsets(&mut self) -> Offsets<'_> {
+            Offsets {
+                axes: AXES,
+                levels: &LEVELS,
+                theta: &mut self.theta,
+                size: &mut self.size,
+                offset: &mut self.offset,
+                begun: &mut self.begun,
+            }
+        }
+    }
+
+    fn learn(
+        mut offsets: Offsets<'_>,
+        slots: &[isize],
+        point: isize,
+        actual: &[f32],
+        plain: &[f32],
+    ) -> Result<(), String> {
+        let outcomes = Outcomes { rows: slots.len(), actual, counts: &[] };
+        let (slots, points) = (Index::Each(slots), Index::One(point));
+        offsets.learn(slots, points, &outcomes, plain).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn an_outcome_moves_its_slot_at_its_point_by_its_levels() {
+        let mut state = State::new(2);
+        assert_eq!(learn(state.offsets(), &[1], 1, &[110.0], &[100.0]), Ok(()));
+        assert_eq!(state.size, [0.0, 0.0, 0.0, 10.0]);
+        assert_eq!(state.begun, [false, false, false, true]);
+        let moved: Vec<f32> = LEVELS.iter().map(|level| RATE * level).collect();
+        assert_eq!(state.theta[9..], moved);
+        assert!(state.theta[..9].iter().all(|theta| *theta == 0.0));
+        assert_eq!(state.offset[9..], moved.iter().map(|theta| theta * 10.0).collect::<Vec<_>>());
+        let said = said_at(&[100.0], &state.offset, AXES, 1, Index::From(1), 1).unwrap();
+        assert_eq!(said, moved.iter().map(|theta| 100.0 + theta * 10.0).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn ties_and_what_is_not_known_move_nothing() {
+        let mut state = State::new(1);
+        assert_eq!(learn(state.offsets(), &[0], 0, &[f32::NAN], &[5.0]), Ok(()));
+        assert!(!state.begun[0]);
+        assert_eq!(learn(state.offsets(), &[0], 0, &[5.0], &[5.0]), Ok(()));
+        assert!(state.begun[0]);
+        let uncounted = Outcomes { rows: 1, actual: &[9.0], counts: &[false] };
+        state.offsets().learn(Index::From(0), Index::One(0), &uncounted, &[5.0]).unwrap();
+        assert_eq!((state.theta, state.size), (vec![0.0; 6], vec![0.0; 2]));
+    }
+
+    #[test]
+    fn theta_is_bounded() {
+        let mut state = State::new(1);
+        for _ in 0..5_000 {
+            // The mean error forgets: what came is always above.
+            state.size[0] = 0.0;
+            assert_eq!(learn(state.offsets(), &[0], 0, &[1.0], &[0.0]), Ok(()));
+        }
+        assert_eq!(state.theta[..3], [FARTHEST; 3]);
+    }
+
+    #[test]
+    fn slices_that_do_not_belong_together_are_named() {
+        let mut state = State::new(2);
+        let mut refused = |slot, point, actual: &[f32], plain: &[f32]| {
+            learn(state.offsets(), &[slot], point, actual, plain).unwrap_err()
+        };
+        assert_eq!(refused(2, 0, &[1.0], &[1.0]), "slots of row 0 is 2, of 2");
+        assert_eq!(refused(0, 2, &[1.0], &[1.0]), "point of row 0 is 2, of 2");
+        assert_eq!(refused(0, 0, &[], &[1.0]), "actual has length 0, for 1 rows");
+        assert_eq!(refused(0, 0, &[1.0], &[1.0; 2]), "plain has length 2, for 1 rows");
+        let counts = Outcomes { rows: 1, actual: &[1.0], counts: &[true; 2] };
+        let error = state.offsets().learn(Index::From(0), Index::One(0), &counts, &[1.0]);
+        assert_eq!(error.unwrap_err().to_string(), "counts has length 2, for 1 rows");
+        let none = Offsets { levels: &[], ..state.offsets() };
+        let error = learn(none, &[0], 0, &[1.0], &[1.0]).unwrap_err();
+        assert_eq!(error, "levels has length 0, for 3 rows");
+        let short = Offsets { theta: &mut [0.0; 6], ..state.offsets() };
+        let error = learn(short, &[0], 0, &[1.0], &[1.0]).unwrap_err();
+        assert_eq!(error, "theta has length 6, for 2 rows");
+        let said = |last: &[f32], offset: &[f32], slot, point| {
+            said_at(last, offset, AXES, 1, Index::From(slot), point)
+        };
+        assert!(said(&[1.0], &[0.0; 6], 0, 0).is_ok());
+        assert!(said(&[1.0], &[0.0; 7], 0, 0).is_err());
+        assert!(said(&[1.0], &[0.0; 6], 1, 0).is_err());
+        assert!(said(&[1.0], &[0.0; 6], 0, -1).is_err());
+        assert!(said(&[], &[0.0; 6], 0, 0).is_err());
+    }
+}
