@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tc_controller.core.detect import Detector
+from tc_controller.core.inputs import BearerKey
 from tc_controller.core.observe import RlcWindows
 from tc_controller.core.policy import Objective
 from tc_world import RLC_FIELDS
@@ -133,6 +134,18 @@ def test_bearers_that_cannot_be_addressed_are_counted_and_left_out() -> None:
     assert windows.unaddressable == 2
 
 
+def test_a_report_without_bearers_after_the_only_one_was_removed() -> None:
+    windows = RlcWindows("n", 16)
+    windows.update(MS, rows((1, 20, 0)))
+    key = windows.keys[0]
+    assert key is not None
+    windows.forget(key)
+    assert windows.update(2 * MS, rows()) == ([], [])
+    assert windows.bearers == 0
+    assert windows.update(3 * MS, rows((1, 5, 0))) == ([0], [])
+    assert windows.sojourn_us[0] == 5 * MS
+
+
 def test_a_bearer_is_gone_after_it_was_missing_for_a_while() -> None:
     windows = RlcWindows("n", 16, gone_after=5)
     windows.update(MS, rows((1, 0, 0), (2, 0, 0)))
@@ -146,6 +159,20 @@ def test_a_bearer_is_gone_after_it_was_missing_for_a_while() -> None:
     assert gone == [(7, 2)]
 
 
+def test_missing_is_counted_from_the_last_report_that_named_the_bearer() -> None:
+    windows = RlcWindows("n", 64, gone_after=5)
+    gone = []
+    for ms in range(1, 60):
+        named = ((1, 0, 0), (2, 0, 0)) if ms < 40 else ((1, 0, 0),)
+        changes = windows.update(ms * MS, rows(*named))
+        assert changes is not None
+        gone += [(ms, key.rnti) for key in changes[1]]
+        for key in changes[1]:
+            windows.forget(key)
+    assert gone == [(45, 2)]
+
+
+@settings(deadline=None)
 @given(
     start=st.integers(0, 2**32 - 1),
     steps=st.lists(st.integers(0, 100_000), min_size=2, max_size=60),
@@ -174,7 +201,7 @@ def _counting(counter: int) -> Any:
     return table
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(
     hol=st.lists(st.floats(0, 40), min_size=1, max_size=300),
     window_ms=st.integers(10, 120),
@@ -204,7 +231,41 @@ def test_counting_agrees_with_the_percentile(
         assert bool(bench.detector.violating[0]) == violating
 
 
-@settings(max_examples=50)
+_HOL_MS = st.one_of(st.just(0.0), st.floats(0, 30))
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    series=st.lists(
+        st.tuples(st.integers(1, 40), st.tuples(_HOL_MS, _HOL_MS, _HOL_MS), st.booleans()),
+        min_size=1,
+        max_size=12,
+    )
+)
+def test_a_bearer_is_judged_alone_as_among_others(
+    series: list[tuple[int, tuple[float, float, float], bool]],
+) -> None:
+    """Whether the others are quiet or not, there or not."""
+    objective = {"bound_ms": 10, "confirm_ms": 3, "window_ms": 20, "percentile": 80, "clear_ms": 5}
+    together = Bench(**objective)
+    alone = [Bench(**objective) for _ in range(3)]
+    together.report(*((rnti, 0, 0) for rnti in range(3)))
+    for rnti, bench in enumerate(alone):
+        bench.report((rnti, 0, 0))
+    for times, hol_ms, all_there in series:
+        for _ in range(times):
+            named = range(3) if all_there else (2, 0)
+            together.report(*((rnti, hol_ms[rnti], 0) for rnti in named))
+            for rnti, bench in enumerate(alone):
+                bench.report((rnti, hol_ms[rnti] if rnti in named else 0, 0))
+    for rnti, bench in enumerate(alone):
+        slot = together.windows.slot(BearerKey("n", rnti, 1))
+        assert [ms for ms, at in together.began if at == slot] == [ms for ms, _ in bench.began]
+        assert [ms for ms, at in together.ended if at == slot] == [ms for ms, _ in bench.ended]
+        assert together.detector.over_for_us(slot or 0) == bench.detector.over_for_us(0)
+
+
+@settings(max_examples=50, deadline=None)
 @given(noise=st.lists(st.floats(-2.9, 2.9), min_size=200, max_size=400))
 def test_a_queue_that_hovers_at_the_bound_does_not_flap(noise: list[float]) -> None:
     bench = Bench(bound_ms=10, confirm_ms=3)

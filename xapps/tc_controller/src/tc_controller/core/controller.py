@@ -199,7 +199,7 @@ class Controller:
             flow = self._at(node, slot)
             if flow is not None:
                 flow.violation_ended()
-        if not self.acting or not bool(node.ready.any()):
+        if not self.acting or not node.detector.any_violating:
             return
         size = min(node.ready.size, node.detector.violating.size)
         for slot in np.flatnonzero(node.detector.violating[:size] & node.ready[:size]).tolist():

@@ -11,6 +11,9 @@ confirms that it is no passing burst:
 
 The violation ends when the sojourn stayed below a share of the bound for the clear time
 (hysteresis), so that a queue that hovers at the bound makes one violation, not hundreds.
+
+A node is quiet while no bearer is above its bound, was so within its window or violates: a report
+then costs one comparison, and every counter stays as it is.
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ from numpy.typing import NDArray
 
 from tc_controller.core.observe import RlcWindows
 from tc_controller.core.policy import Objective
+
+_NONE: NDArray[np.intp] = np.empty(0, np.intp)
 
 
 class Detector:
@@ -38,6 +43,10 @@ class Detector:
         self._over_run: NDArray[np.int64] = np.zeros(0, np.int64)
         self._clear_run: NDArray[np.int64] = np.zeros(0, np.int64)
         self._judged = 0
+        self._slots: NDArray[np.intp] = _NONE
+        #: Samples above, of all bearers; and whether any violates.
+        self._over_total = 0
+        self.any_violating = False
         #: Whether the bearer of a slot violates its objective.
         self.violating: NDArray[np.bool_] = np.zeros(0, np.bool_)
 
@@ -64,6 +73,7 @@ class Detector:
         self._over_count[slot] = int((ring[rows, slot] > self._bound_us[slot]).sum())
         self._over_run[slot] = self._clear_run[slot] = 0
         self.violating[slot] = False
+        self._sum_up()
 
     def step(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Judge the newest report; returns the slots where a violation began and where one ended.
@@ -75,8 +85,10 @@ class Detector:
         self._judged = windows.reports
         now = windows.sojourn_us
         over = now > self._bound_us
+        if not (self._over_total or self.any_violating or np.count_nonzero(over)):
+            return _NONE, _NONE
         evicted_row = (windows.row - self._window) % windows.depth
-        evicted = windows.sojourn_ring[evicted_row, np.arange(now.size)] > self._bound_us
+        evicted = windows.sojourn_ring[evicted_row, self._slots] > self._bound_us
         self._over_count += over
         self._over_count -= evicted
         self._over_run += 1
@@ -93,7 +105,12 @@ class Detector:
         ended = self.violating & (self._clear_run >= self._clear)
         self.violating |= began
         self.violating &= ~ended
-        return np.flatnonzero(began), np.flatnonzero(ended)
+        self._sum_up()
+        return began.nonzero()[0], ended.nonzero()[0]
+
+    def _sum_up(self) -> None:
+        self._over_total = int(self._over_count.sum())
+        self.any_violating = bool(np.count_nonzero(self.violating))
 
     def over_for_us(self, slot: int) -> int:
         """How long the sojourn has been above the bound without a break."""
@@ -120,3 +137,4 @@ class Detector:
         self._over_run = np.pad(self._over_run, (0, extra))
         self._clear_run = np.pad(self._clear_run, (0, extra))
         self.violating = np.pad(self.violating, (0, extra))
+        self._slots = np.arange(self.violating.size)

@@ -24,6 +24,7 @@ class DrainHistory:
         self._running: NDArray[np.int64] = np.zeros(0, np.int64)
         self._first: NDArray[np.int64] = np.zeros(0, np.int64)
         self._count = 0
+        self._newest_us = 0
 
     def step(self) -> None:
         """To be called after each report."""
@@ -31,8 +32,9 @@ class DrainHistory:
         self._fit()
         np.minimum(self._running, windows.occupancy_bytes, out=self._running)
         now_us = windows.newest_us()
-        if self._count and now_us - self._at_us[(self._count - 1) % SEGMENTS] < SEGMENT_US:
+        if self._count and now_us - self._newest_us < SEGMENT_US:
             return
+        self._newest_us = now_us
         row = self._count % SEGMENTS
         self._at_us[row] = now_us
         self._drained[row] = windows.drained_bytes

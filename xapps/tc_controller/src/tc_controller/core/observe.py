@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from tc_controller.core.inputs import BearerKey
 
-_WRAP = 1 << 32
-#: A step of a 32-bit counter above this is a restart of the counter, not traffic: at 1 ms it
-#: would be 17 Tbit/s.
-_RESTART = 1 << 31
+#: `txpdu_bytes` wraps at 2³², and so do differences of this type.
+_COUNTER = np.uint32
+#: The difference's bits with a sign. One of 2³¹ and more, negative here, is a restart of the
+#: counter, not traffic: at 1 ms it would be 17 Tbit/s.
+_STEP = np.int32
 
 
 class RlcWindows:
@@ -38,21 +39,28 @@ class RlcWindows:
         self.keys: list[BearerKey | None] = []
         self._slots: dict[int, int] = {}
         self._free: list[int] = []
-        self._codes: NDArray[np.uint64] = np.empty(0, np.uint64)
+        #: What names the bearers of the newest report, as it was in it; ``None``: look again.
+        self._names: bytes | None = None
+        #: Slots of its rows.
         self._present: NDArray[np.intp] = np.empty(0, np.intp)
+        #: The same for indexing: as a slice where they follow each other, which costs no copy.
+        self._at: slice | NDArray[np.intp] = self._present
         #: Row of the newest report in the rings.
         self.row = -1
         self.reports = 0
+        self._newest_us = 0
         self.at_us: NDArray[np.int64] = np.zeros(depth, np.int64)
         self.sojourn_ring: NDArray[np.float32] = np.zeros((depth, 0), np.float32)
         self.drained_ring: NDArray[np.int64] = np.zeros((depth, 0), np.int64)
         self.hol_us: NDArray[np.float32] = np.zeros(0, np.float32)
         self.mean_us: NDArray[np.float32] = np.zeros(0, np.float32)
         self.occupancy_bytes: NDArray[np.int64] = np.zeros(0, np.int64)
+        #: Newest row of its ring.
         self.sojourn_us: NDArray[np.float32] = np.zeros(0, np.float32)
         self.pipeline_us: NDArray[np.float32] = np.zeros(0, np.float32)
         self.drained_bytes: NDArray[np.int64] = np.zeros(0, np.int64)
-        self._counter: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._counter: NDArray[np.uint32] = np.zeros(0, _COUNTER)
+        #: Report that named the bearer last; not kept for those of the newest.
         self._seen: NDArray[np.int64] = np.zeros(0, np.int64)
         self._born: NDArray[np.int64] = np.zeros(0, np.int64)
         #: Rows ignored: C-RNTI or DRB out of range, or the bearer given twice.
@@ -67,31 +75,31 @@ class RlcWindows:
 
         A report not newer than the last one (late or duplicate) changes nothing: ``None``.
         """
-        if self.reports and at_us <= int(self.at_us[self.row]):
+        if self.reports and at_us <= self._newest_us:
             return None
         rows, new = self._locate(rows)
-        slots = self._present
+        at = self._at
         previous = self.row
         self.row = (self.row + 1) % self.depth
         self.reports += 1
+        self._newest_us = at_us
         self.at_us[self.row] = at_us
 
-        self.hol_us[:] = 0.0
-        self.hol_us[slots] = rows["txsdu_wt_us"]
-        self.mean_us[slots] = rows["txsdu_avg_time_to_tx"]
-        self.occupancy_bytes[slots] = rows["txbuf_occ_bytes"]
-        counter = rows["txpdu_bytes"].astype(np.int64)
-        step = (counter - self._counter[slots]) % _WRAP
-        step[step >= _RESTART] = 0
+        if self._absent:
+            self.hol_us[:] = 0.0
+        self.hol_us[at] = rows["txsdu_wt_us"]
+        self.mean_us[at] = rows["txsdu_avg_time_to_tx"]
+        self.occupancy_bytes[at] = rows["txbuf_occ_bytes"]
+        counter = rows["txpdu_bytes"].astype(_COUNTER, copy=False)
+        step = (counter - self._counter[at]).view(_STEP)
+        np.maximum(step, 0, out=step)
         if new:
-            fresh = self._born[slots] == self.reports
-            step[fresh] = 0
-        self._counter[slots] = counter
-        self.drained_bytes[slots] += step
-        self._seen[slots] = self.reports
-        np.add(self.hol_us, self.pipeline_us, out=self.sojourn_us)
+            step[self._born[at] == self.reports] = 0
+        self._counter[at] = counter
+        self.drained_bytes[at] += step
 
-        self.sojourn_ring[self.row] = self.sojourn_us
+        self.sojourn_us = self.sojourn_ring[self.row]
+        np.add(self.hol_us, self.pipeline_us, out=self.sojourn_us)
         self.drained_ring[self.row] = self.drained_bytes
         if new and previous >= 0:
             # Before a bearer was born its counter stood still.
@@ -106,20 +114,23 @@ class RlcWindows:
             return
         self.keys[slot] = None
         self._free.append(slot)
-        self._codes = np.empty(0, np.uint64)
+        self._names = None
         self.sojourn_ring[:, slot] = 0.0
         self.drained_ring[:, slot] = 0
-        for array in (self.hol_us, self.mean_us, self.sojourn_us, self.pipeline_us):
+        for array in (self.hol_us, self.mean_us, self.pipeline_us):
             array[slot] = 0.0
-        for counter in (self.occupancy_bytes, self.drained_bytes, self._counter, self._seen):
-            counter[slot] = 0
+        for count in (self.occupancy_bytes, self.drained_bytes, self._seen):
+            count[slot] = 0
+        self._counter[slot] = 0
 
     def _locate(self, rows: NDArray[np.void]) -> tuple[NDArray[np.void], list[int]]:
         """Set ``_present`` to the slots of the rows; reports name the same bearers in the same
         order nearly always, which costs one comparison."""
-        codes = rows["rnti"].astype(np.uint64) << np.uint64(8) | rows["rbid"].astype(np.uint64)
-        if codes.size == self._codes.size and bool((codes == self._codes).all()):
+        names = rows["rnti"].tobytes() + rows["rbid"].tobytes()
+        if names == self._names:
             return rows, []
+        self._seen[self._present] = self.reports
+        codes = rows["rnti"].astype(np.uint64) << np.uint64(8) | rows["rbid"].astype(np.uint64)
         valid = ((rows["rnti"] <= 0xFFFF) & (rows["rbid"] >= 1) & (rows["rbid"] <= 32)).tolist()
         new: list[int] = []
         kept: list[int] = []
@@ -136,11 +147,12 @@ class RlcWindows:
             kept.append(position)
             slots.append(slot)
         self._present = np.array(slots, np.intp)
+        self._at = _slice(slots) or self._present
         if len(kept) == codes.size:
-            self._codes = codes
+            self._names = names
             return rows, new
         self.unaddressable += codes.size - len(kept)
-        self._codes = np.empty(0, np.uint64)
+        self._names = None
         return rows[kept], new
 
     def _allocate(self, code: int) -> int:
@@ -162,7 +174,7 @@ class RlcWindows:
         self.drained_ring = np.pad(self.drained_ring, ((0, 0), (0, extra)))
         self.hol_us = np.pad(self.hol_us, (0, extra))
         self.mean_us = np.pad(self.mean_us, (0, extra))
-        self.sojourn_us = np.pad(self.sojourn_us, (0, extra))
+        self.sojourn_us = self.sojourn_ring[self.row]
         self.pipeline_us = np.pad(self.pipeline_us, (0, extra))
         self.occupancy_bytes = np.pad(self.occupancy_bytes, (0, extra))
         self.drained_bytes = np.pad(self.drained_bytes, (0, extra))
@@ -170,9 +182,15 @@ class RlcWindows:
         self._seen = np.pad(self._seen, (0, extra))
         self._born = np.pad(self._born, (0, extra))
 
+    @property
+    def _absent(self) -> bool:
+        """Whether the newest report lacks bearers that are known."""
+        return len(self._slots) != self._present.size
+
     def _expire(self) -> list[BearerKey]:
-        if len(self._slots) == self._present.size:
+        if not self._absent:
             return []
+        self._seen[self._present] = self.reports
         gone = []
         for slot in self._slots.values():
             key = self.keys[slot]
@@ -193,7 +211,7 @@ class RlcWindows:
 
     def newest_us(self) -> int:
         """Node time of the newest report, 0 before the first."""
-        return int(self.at_us[self.row]) if self.reports else 0
+        return self._newest_us
 
     def rows_since(self, since_us: int) -> NDArray[np.intp]:
         """Rings' rows of the reports after ``since_us``, oldest first."""
@@ -227,3 +245,9 @@ class RlcWindows:
 
 def _code(rnti: int, drb: int) -> int:
     return rnti << 8 | drb
+
+
+def _slice(slots: list[int]) -> slice | None:
+    """The slots as a slice, where they are one."""
+    begin, end = slots[0] if slots else 0, len(slots) + (slots[0] if slots else 0)
+    return slice(begin, end) if slots == list(range(begin, end)) else None
