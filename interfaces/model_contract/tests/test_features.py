@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from rlc_model import FEATURES, ContractError, FeatureExtractor, MinMaxScaler
@@ -87,6 +87,30 @@ def test_the_same_slots_given_again_are_only_a_short_way(steps: list[tuple[str, 
         report["txpdu_bytes"] = 0
         for name in ("features", "fresh", "told"):
             np.testing.assert_array_equal(getattr(got, name), getattr(expected, name))
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_what_others_told_ahead_is_looked_up_again_in_time(seed: int) -> None:
+    """Of several bearers each has its own turn, when the RLC reports catch up or a value lapses."""
+    rng = np.random.default_rng(seed)
+    same = slots(2, 0, 5)
+    short, plain = FeatureExtractor(), FeatureExtractor()
+    at_us = 0
+    for k in range(40):
+        at_us += int(rng.choice([1_000, 30_000]))
+        if rng.random() < 0.3:
+            told = rng.permutation(same)[: int(rng.integers(1, 4))]
+            told_us = at_us + int(rng.integers(-2, 40)) * 1_000
+            for extractor in (short, plain):
+                extractor.note_mac(told, [k % 29] * len(told), [k + 1] * len(told), told_us)
+        report = rows((1, k), (2, k), (3, k))
+        got, expected = (
+            short.extract(same, report, at_us),
+            plain.extract(same.copy(), report, at_us),
+        )
+        np.testing.assert_array_equal(got.features, expected.features)
+        np.testing.assert_array_equal(got.told, expected.told)
 
 
 @given(start=st.integers(0, 2**32 - 1), drained=st.integers(0, 1_000_000))

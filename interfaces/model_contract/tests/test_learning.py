@@ -230,6 +230,18 @@ def test_the_share_outside_the_range_follows_the_samples(case: Case) -> None:
     np.testing.assert_allclose(outside, expected, rtol=1e-12)
 
 
+@cases()
+def test_rates_and_limits_nobody_told_are_not_known(case: Case) -> None:
+    shape = (case.rows, case.quantities)
+    levels = case.rng.random(shape, np.float32)
+    # One column of several, as the forecaster has it.
+    fresh, limited = case.rng.random((case.rows, 2)).T > 0.5
+    rates, limits = case.rng.random((2, case.quantities)) > 0.5
+    unknown = (rates & ~fresh[:, None]) | (limits & ~limited[:, None])
+    found = rlc_native.outcomes(levels, fresh, limited, rates, limits)
+    np.testing.assert_array_equal(found, np.where(unknown, np.float32(np.nan), levels))
+
+
 def test_an_array_that_lies_otherwise_is_read_as_it_is_meant() -> None:
     """What was said at one point of many is a view into it."""
     said = np.arange(2 * 2 * 4 * 3, dtype=np.float32).reshape(2, 2, 4, 3)
@@ -349,7 +361,7 @@ def test_scores_that_do_not_fit_are_named() -> None:
         score(levels=one(0), model=none, persistence=none)
 
 
-def test_coverage_and_range_that_do_not_fit_are_named() -> None:
+def test_what_else_does_not_fit_is_named() -> None:
     checked, actual, said = np.zeros((2, 3), np.int64), one(1, 2), one(1, 2, 3)
 
     def cover(point: int = 0, actual: F32 = actual, said: F32 = said, **other: object) -> None:
@@ -374,6 +386,13 @@ def test_coverage_and_range_that_do_not_fit_are_named() -> None:
         rlc_native.note_outside(one(2, 3), one(2), one(2), 0.1, np.zeros(2))
     with pytest.raises(ValueError, match=r"^low has length 3"):
         rlc_native.note_outside(one(2, 2), one(3), one(2), 0.1, np.zeros(2))
+    two, three = np.ones(2, np.bool_), np.ones(3, np.bool_)
+    with pytest.raises(ValueError, match=r"^levels has shape \[2, 2\], expected \[2, 3\]"):
+        rlc_native.outcomes(one(2, 2), two, two, three, three)
+    with pytest.raises(ValueError, match=r"^limited has length 3, for 2 rows"):
+        rlc_native.outcomes(one(2, 3), two, three, three, three)
+    with pytest.raises(ValueError, match=r"^limits has length 2, for 3 rows"):
+        rlc_native.outcomes(one(2, 3), two, two, three, two)
     with pytest.raises(ValueError, match=r"^plain has shape"):
         rlc_native.said_at(slice(0, 2), 0, one(2, 3), one(4, 2, 5, 3))
     with pytest.raises(ValueError, match=r"^slots of row 1 is 4"):

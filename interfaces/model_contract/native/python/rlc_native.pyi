@@ -63,6 +63,23 @@ def add_and_order(plain: NDArray[np.float32], offset: NDArray[np.float32]) -> ND
     `plain` is of the shape of `offset`, or has one value for several that follow one another.
     """
 
+def outcomes(
+    levels: NDArray[np.float32],
+    fresh: NDArray[np.bool_],
+    limited: NDArray[np.bool_],
+    rates: NDArray[np.bool_],
+    limits: NDArray[np.bool_],
+) -> NDArray[np.float32]:
+    """``(B, quantity)`` levels, NaN where they are not known.
+
+    Args:
+        levels: ``(B, quantity)``.
+        fresh: ``(B,)`` whether a row's rates are known.
+        limited: ``(B,)`` whether its queue limit is.
+        rates: ``(quantity,)`` which quantities are rates.
+        limits: ``(quantity,)`` which are queue limits.
+    """
+
 def track(
     slots: slice | NDArray[np.intp],
     points: int | NDArray[np.intp],

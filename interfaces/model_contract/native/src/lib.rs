@@ -13,7 +13,7 @@ mod score;
 mod track;
 
 pub use forecast::{add_and_order, all_finite, unscaled};
-pub use index::{ArrayError, Index, Outcomes};
+pub use index::{ArrayError, Index, Outcomes, outcomes};
 pub use range::note_outside;
 use sample::check;
 pub use sample::{

@@ -12,7 +12,7 @@ ahead, as long as none lags by more than a report period.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import rlc_native
@@ -43,8 +43,7 @@ MAX_RATE_BYTES_PER_MS: Final = rlc_native.MAX_RATE_BYTES_PER_MS
 """A larger step of a counter is a restarted RLC entity, not traffic."""
 
 
-@dataclass(frozen=True, slots=True)
-class Samples:
+class Samples(NamedTuple):
     """What one report says.
 
     Attributes:
@@ -102,8 +101,7 @@ class _Context:
     until_us: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Before:
+class _Before(NamedTuple):
     """What the last reports of some slots said.
 
     Attributes:

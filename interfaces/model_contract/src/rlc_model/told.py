@@ -53,18 +53,18 @@ class Told:
         if self._newest_us < at_us - HOLD_US:
             width = self._values.shape[2]
             return np.zeros((len(slots), width), np.float32), np.zeros(len(slots), np.bool_), _EVER
-        if at_us > self._newest_us:
-            # Nobody was told anything of this instant or later: the newest of all will do.
-            told_us = self._at_us[0, slots]
-            there = told_us >= at_us - HOLD_US
-            until_us = int(told_us.min(where=there, initial=_EVER - HOLD_US)) + HOLD_US
-            return np.where(there[:, None], self._values[0, slots], np.float32(0)), there, until_us
-        older = (self._at_us[0, slots] >= at_us).astype(np.intp)
+        newest_us = self._at_us[0, slots]
+        ahead = newest_us >= at_us
+        older = ahead.astype(np.intp)
+        told_us = self._at_us[older, slots]
         # When RLC reports lag by several periods the older value is not old enough either. It is
         # taken all the same: a blank would look like a bearer without MCS.
-        there = self._at_us[older, slots] >= at_us - HOLD_US
+        there = told_us >= at_us - HOLD_US
         values = np.where(there[:, None], self._values[older, slots], np.float32(0))
-        return values, there, at_us
+        # The first that is no longer ahead, or too long ago.
+        caught_up_us = int(newest_us.min(where=ahead, initial=_EVER))
+        lapsed_us = int(told_us.min(where=there, initial=_EVER - HOLD_US)) + HOLD_US
+        return values, there, min(caught_up_us, lapsed_us)
 
     def forget(self, slots: NDArray[np.intp]) -> None:
         """Frees slots."""

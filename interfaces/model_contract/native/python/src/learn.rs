@@ -28,6 +28,23 @@ impl Rule {
 }
 
 #[pyfunction]
+pub(crate) fn outcomes<'py>(
+    py: Python<'py>,
+    levels: PyReadonlyArray2<'py, f32>,
+    fresh: PyReadonlyArray1<'py, bool>,
+    limited: PyReadonlyArray1<'py, bool>,
+    rates: PyReadonlyArray1<'py, bool>,
+    limits: PyReadonlyArray1<'py, bool>,
+) -> PyResult<Bound<'py, PyArray2<f32>>> {
+    let shape = [fresh.len(), rates.len()];
+    shaped("levels", levels.shape(), &shape)?;
+    let (levels, fresh, limited) = (flat(&levels), flat(&fresh), flat(&limited));
+    let values = rlc_native::outcomes(&levels, &fresh, &limited, &flat(&rates), &flat(&limits))
+        .map_err(|error| refused(error.into()))?;
+    PyArray1::from_vec(py, values).reshape(shape)
+}
+
+#[pyfunction]
 #[pyo3(signature = (slots, points, actual, plain, counts=None, *, levels, theta, size, offset, begun))]
 #[expect(clippy::too_many_arguments, reason = "they are Python's, most of them by keyword")]
 pub(crate) fn track(

@@ -238,7 +238,8 @@ class Forecaster:
         sample, self._unlearned = self._unlearned, None
         if sample is None:
             return
-        self.counters.counter_resets += int((~sample.samples.fresh).sum()) - len(sample.forgotten)
+        begun_anew = len(sample.rows) - int(np.count_nonzero(sample.samples.fresh))
+        self.counters.counter_resets += begun_anew - len(sample.forgotten)
         self._track.learn(sample)
         if self._succession is not None:
             self._warm_up(self._succession, sample)

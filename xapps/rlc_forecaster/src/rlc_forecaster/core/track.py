@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+import rlc_native
 from numpy.typing import NDArray
 from rlc_model import FEATURES, Quantity, Samples
 
@@ -20,8 +22,7 @@ from rlc_forecaster.core.step import StepModel
 from rlc_forecaster.core.tracker import QuantileTracker, in_order
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Sample:
+class Sample(NamedTuple):
     """What one report said, ready for any model.
 
     Attributes:
@@ -82,10 +83,8 @@ class Track:
         self.carried = CarriedState(model) if model is not None else None
         self.drift = Drift(*model.feature_range) if model is not None else None
         self._columns = np.array([FEATURES.index(q.value) for q in self.layout.quantities])
-        self._rates = [i for i, q in enumerate(self.layout.quantities) if q is Quantity.DRAIN]
-        self._limits = [
-            i for i, q in enumerate(self.layout.quantities) if q is Quantity.QUEUE_LIMIT
-        ]
+        self._rates = np.array([q is Quantity.DRAIN for q in self.layout.quantities])
+        self._limits = np.array([q is Quantity.QUEUE_LIMIT for q in self.layout.quantities])
         self.calibration = QuantileTracker(self.layout)
         self._history = History(self.layout, period_us)
         self._said: Said | None = None
@@ -180,15 +179,10 @@ class Track:
 
     def _actual(self, sample: Sample, said: Said) -> NDArray[np.float32]:
         """Levels of now, NaN where they are not known."""
-        fresh, limited = sample.samples.fresh, sample.samples.told[:, 0]
-        if not (self._limits or self._rates) or (fresh.all() and limited.all()):
-            return said.levels
-        actual = said.levels.copy()
-        for column in self._rates:
-            actual[~fresh, column] = np.nan
-        for column in self._limits:
-            actual[~limited, column] = np.nan
-        return actual
+        samples = sample.samples
+        return rlc_native.outcomes(
+            said.levels, samples.fresh, samples.told[:, 0], self._rates, self._limits
+        )
 
     def _planned(self, rows: Rows, modelled: NDArray[np.bool_], stale: bool) -> Plan:
         # Nothing changed since the last report, which is how it nearly always is.
