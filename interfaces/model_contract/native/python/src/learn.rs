@@ -260,7 +260,12 @@ impl<'py> Indices<'py> {
 fn flat<'a, T: Element + Copy, D: Dimension>(array: &'a PyReadonlyArray<'_, T, D>) -> Cow<'a, [T]> {
     match array.as_slice() {
         Ok(values) if array.is_c_contiguous() => Cow::Borrowed(values),
-        _ => Cow::Owned(array.as_array().iter().copied().collect()),
+        _ => {
+            let mut values = Vec::with_capacity(array.len());
+            // Several axes: a loop inside goes over them faster than `next` does.
+            array.as_array().iter().for_each(|value| values.push(*value));
+            Cow::Owned(values)
+        }
     }
 }
 
