@@ -171,6 +171,27 @@ def test_what_the_gateway_missed_is_not_forgotten_when_we_drop_its_carrier() -> 
     virtually(scenario)
 
 
+@pytest.mark.parametrize("keep_newest", [0, 4])
+def test_handling_is_timed_where_the_handler_is(keep_newest: int) -> None:
+    async def scenario(ric: FakeRic) -> None:
+        node = ric.add_node("gnb-1", RLC_OID)
+        async with ric.client() as gateway:
+            stream = gateway.subscribe("gnb-1", RLC_OID, TRIGGER, keep_newest=keep_newest)
+            first = asyncio.ensure_future(anext(stream))
+            await settled()
+            node.report(RLC_OID)
+            await first
+            await asyncio.sleep(0.030)
+            node.report(RLC_OID)
+            await anext(stream)
+            handling = gateway.metrics.indications["gnb-1", RLC_OID].handling
+            assert handling.count == 1
+            assert handling.sum_us == pytest.approx(30_000, rel=0.01)
+            await stream.aclose()
+
+    virtually(scenario)
+
+
 def test_a_bounded_stream_passes_a_refusal_on() -> None:
     async def scenario(ric: FakeRic) -> None:
         ric.add_node("gnb-1", RLC_OID).refuse_subscriptions(RLC_OID, "period too short")

@@ -28,6 +28,7 @@ Where things are:
 - `ric.errors`: everything that is raised on purpose.
 """
 
+import ric._grpc  # noqa: F401 - before anything else loads gRPC
 from ric.e2 import (
     ControlAnswer,
     E2Gateway,

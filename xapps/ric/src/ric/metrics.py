@@ -59,9 +59,11 @@ class Histogram:
 
     def observe_us(self, duration_us: float) -> None:
         """Count one duration. Clocks that disagree may make it negative; it counts as 0."""
-        duration_us = max(duration_us, 0)
-        self._counts[bisect_left(self._bounds_us, duration_us)] += 1
-        self.sum_us += duration_us
+        if duration_us > 0:
+            self._counts[bisect_left(self._bounds_us, duration_us)] += 1
+            self.sum_us += duration_us
+        else:
+            self._counts[0] += 1
 
     @property
     def count(self) -> int:

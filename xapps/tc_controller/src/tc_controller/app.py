@@ -64,6 +64,7 @@ class ControllerApp:
         self, xapp: XApp[ControllerSettings], off_loop: OffLoop = asyncio.to_thread
     ) -> None:
         self._xapp = xapp
+        self._clock = xapp.clock
         self._off_loop = off_loop
         self._settings = xapp.settings
         self._shell = ShellCounters()
@@ -161,7 +162,7 @@ class ControllerApp:
                 self._subscription.pop(node.id, None)
                 self._perform(self.controller.on_node_event(self._now_us(), NodeDown(node.id)))
 
-    async def _indication(self, indication: E2Indication) -> None:
+    def _indication(self, indication: E2Indication) -> None:
         now_us = self._now_us()
         try:
             report = report_of(indication)
@@ -355,7 +356,7 @@ class ControllerApp:
 
     def _now_us(self) -> int:
         # The wall clock may be set back; the core's time must not go back.
-        self._last_us = max(self._last_us, self._xapp.clock.now_us())
+        self._last_us = max(self._last_us, self._clock.now_us())
         return self._last_us
 
 

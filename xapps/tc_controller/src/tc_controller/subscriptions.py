@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Final
@@ -19,8 +19,6 @@ from tc_controller.core.utilisation import KPM_PRB
 
 _log = structlog.get_logger()
 
-#: Indications held for a handler that is busy. Older ones tell nothing the newest do not.
-_KEEP_NEWEST: Final = 16
 #: KPM measurements that tell use of the radio.
 _MEASUREMENTS: Final = (KPM_PRB,)
 
@@ -74,12 +72,14 @@ async def subscribe_all(
     gateway: E2Gateway,
     node: Node,
     reports: Reports,
-    handle: Callable[[Indication], Awaitable[None]],
+    handle: Callable[[Indication], None],
 ) -> None:
     """Hand every indication of the node to ``handle``, until cancelled.
 
     A subscription that is refused is done without, and said so: without MAC reports utilisation is
     judged by bytes, without TC reports nothing is controlled.
+
+    ``handle`` waits for nothing, so nothing is read ahead of it.
     """
 
     async def one(item: Wanted) -> None:
@@ -90,11 +90,10 @@ async def subscribe_all(
                 item.trigger,
                 item.actions,
                 item.measurements,
-                keep_newest=_KEEP_NEWEST,
             )
             async with aclosing(stream) as indications:
                 async for indication in indications:
-                    await handle(indication)
+                    handle(indication)
         except (SubscriptionRefused, RanFunctionUnknown) as error:
             _log.warning("done without", node=node.id, report=item.name, error=str(error))
 

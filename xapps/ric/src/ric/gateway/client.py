@@ -25,7 +25,7 @@ from ric.errors import (
 from ric.gateway.grpc_link import GrpcLink
 from ric.gateway.link import GatewayLink
 from ric.gateway.node_table import NodeTable
-from ric.gateway.subscription import Subscription, bounded
+from ric.gateway.subscription import Subscription
 from ric.metrics import GatewayMetrics
 from ric.settings import GatewaySettings
 
@@ -133,7 +133,7 @@ class E2GatewayClient:
         between two of one subscription are counted in `Indication.missed`.
 
         `queue_depth` bounds what the gateway holds for a slow reader, `keep_newest` (0: off) what
-        is held here: see `ric.gateway.subscription.bounded`.
+        is held here for a handler that awaits: see `ric.gateway.subscription.Subscription.newest`.
 
         Raises `SubscriptionRefused` and `RanFunctionUnknown`: asking again will not help. Leaving
         the loop ends the RIC subscription when the iterator is closed (`contextlib.aclosing`).
@@ -155,11 +155,7 @@ class E2GatewayClient:
             metrics=self.metrics,
             backoff=self._backoff(),
         )
-        if keep_newest <= 0:
-            return subscription.indications()
-        return bounded(
-            subscription.indications(), keep_newest, self.metrics.indication_stats(node_id, oid)
-        )
+        return subscription.newest(keep_newest) if keep_newest > 0 else subscription.indications()
 
     async def control(
         self,

@@ -79,10 +79,11 @@ class GrpcLink:
 
     async def indications(self, request: SubscriptionRequest) -> AsyncGenerator[Indication]:
         """See `GatewayLink.indications`."""
+        indication_from_pb = messages.indication_from_pb
         call = self._stub.Subscribe(messages.subscribe_request(request))
         try:
             async for message in call:
-                yield messages.indication_from_pb(self._parsed(message))
+                yield indication_from_pb(message if message is not None else self._parsed(message))
         except grpc.aio.AioRpcError as error:
             if error.code() == grpc.StatusCode.INVALID_ARGUMENT:
                 raise SubscriptionRefused(request.node_id, request.oid, _details(error)) from error

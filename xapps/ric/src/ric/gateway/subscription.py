@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
+from typing import NoReturn
 
 import structlog
 
@@ -48,62 +49,118 @@ class Subscription:
         self._backoff = backoff
         self._stats: IndicationStats = metrics.indication_stats(request.node_id, request.oid)
         self._number = 0
+        self._expected: int | None = None
 
     async def indications(self) -> AsyncGenerator[Indication]:
         """Each indication in order, numbered, timed and with gaps marked."""
+        handling, monotonic_ns = self._stats.handling, self._clock.monotonic_ns
         while True:
-            node = await self._nodes.wait_for(self._request.node_id)
-            if node.ran_function(self._request.oid) is None:
-                raise RanFunctionUnknown(self._request.node_id, self._request.oid)
-            self._number += 1
-            try:
-                async with aclosing(self._one_life()) as life:
-                    async for indication in life:
-                        yield indication
-            except SubscriptionRefused:
-                self._count("refused")
-                raise
-            except RanFunctionUnknown:
-                self._count("unknown")
-                raise
-            except (GatewayUnavailable, NodeGone, GatewayProtocolError) as error:
-                await self._wait_to_retry(error)
+            async with self._life() as stream:
+                async for indication in stream:
+                    self._arrived(indication)
+                    began_ns = monotonic_ns()
+                    yield indication
+                    handling.observe_us((monotonic_ns() - began_ns) / 1000)
 
-    async def _one_life(self) -> AsyncGenerator[Indication]:
-        """One RIC subscription at the gateway."""
+    async def newest(self, limit: int) -> AsyncGenerator[Indication]:
+        """As `indications`, read at their own pace and handed on at most `limit` late.
+
+        When the handler is slower, the oldest are dropped and counted; the next one handed on has
+        them in `missed`. Without this, a handler that waits for something reads ever older
+        indications out of the connection's buffers.
+        """
+        stats, monotonic_ns = self._stats, self._clock.monotonic_ns
+        loop = asyncio.get_running_loop()
+        waiting: deque[Indication] = deque()
+        ready: asyncio.Future[None] = loop.create_future()
+        missed = 0
+
+        def wake(_: object = None) -> None:
+            if not ready.done():
+                ready.set_result(None)
+
+        async def read() -> None:
+            nonlocal missed
+            while True:
+                async with self._life() as stream:
+                    async for indication in stream:
+                        self._arrived(indication)
+                        if len(waiting) == limit:
+                            lost = waiting.popleft()
+                            missed += 1 + lost.missed
+                            stats.missed_by_slow_handler += 1
+                        waiting.append(indication)
+                        wake()
+
+        reader = asyncio.create_task(read())
+        reader.add_done_callback(wake)
+        try:
+            while True:
+                while waiting:
+                    indication = waiting.popleft()
+                    indication.missed += missed
+                    missed = 0
+                    began_ns = monotonic_ns()
+                    yield indication
+                    stats.handling.observe_us((monotonic_ns() - began_ns) / 1000)
+                if reader.done():
+                    reader.result()
+                    return
+                ready = loop.create_future()
+                await ready
+        finally:
+            reader.cancel()
+            await asyncio.gather(reader, return_exceptions=True)
+
+    @asynccontextmanager
+    async def _life(self) -> AsyncGenerator[AsyncGenerator[Indication]]:
+        """One RIC subscription at the gateway, as soon as the node is there.
+
+        Where it is lost, it is left after the wait until the next may be tried.
+        """
+        node = await self._nodes.wait_for(self._request.node_id)
+        if node.ran_function(self._request.oid) is None:
+            raise RanFunctionUnknown(self._request.node_id, self._request.oid)
+        self._number += 1
+        self._expected = None
+        try:
+            async with aclosing(self._link.indications(self._request)) as stream:
+                yield stream
+            self._ended()
+        except SubscriptionRefused:
+            self._count("refused")
+            raise
+        except RanFunctionUnknown:
+            self._count("unknown")
+            raise
+        except (GatewayUnavailable, NodeGone, GatewayProtocolError) as error:
+            await self._wait_to_retry(error)
+
+    def _arrived(self, indication: Indication) -> None:
+        """Number it, mark the gap before it, take its times."""
         stats = self._stats
-        now_us, monotonic_ns = self._clock.now_us, self._clock.monotonic_ns
-        expected: int | None = None
-        async with aclosing(self._link.indications(self._request)) as stream:
-            async for indication in stream:
-                handled_at_us = now_us()
-                sequence = indication.sequence
-                if expected is None:
-                    self._count("started")
-                    self._backoff.reset()
-                    # Dropped before we saw the first; afterwards the sequence tells the same.
-                    indication.missed = indication.dropped
-                elif sequence > expected:
-                    indication.missed = sequence - expected
-                expected = sequence + 1
-                indication.oid = indication.oid or self._request.oid
-                indication.handled_at_us = handled_at_us
-                indication.subscription = self._number
+        handled_at_us = self._clock.now_us()
+        sequence, expected = indication.sequence, self._expected
+        if sequence != expected:
+            if expected is None:
+                self._count("started")
+                self._backoff.reset()
+                # Dropped before we saw the first; afterwards the sequence tells the same.
+                indication.missed = indication.dropped
+            elif sequence > expected:
+                indication.missed = sequence - expected
+            stats.missed_at_gateway += indication.missed
+        self._expected = sequence + 1
+        indication.oid = indication.oid or self._request.oid
+        indication.handled_at_us = handled_at_us
+        indication.subscription = self._number
 
-                stats.received += 1
-                stats.missed_at_gateway += indication.missed
-                stats.last_handled_at_us = handled_at_us
-                collected_at_us, received_at_us = (
-                    indication.collected_at_us,
-                    indication.received_at_us,
-                )
-                stats.node_to_gateway.observe_us(received_at_us - collected_at_us)
-                stats.gateway_to_handler.observe_us(handled_at_us - received_at_us)
-                stats.node_to_handler.observe_us(handled_at_us - collected_at_us)
-                began_ns = monotonic_ns()
-                yield indication
-                stats.handling.observe_us((monotonic_ns() - began_ns) / 1000)
-        raise GatewayUnavailable(self._link.address, "subscription ended without a reason")
+        stats.received += 1
+        stats.last_handled_at_us = handled_at_us
+        collected_at_us, received_at_us = indication.collected_at_us, indication.received_at_us
+        stats.node_to_gateway.observe_us(received_at_us - collected_at_us)
+        stats.gateway_to_handler.observe_us(handled_at_us - received_at_us)
+        stats.node_to_handler.observe_us(handled_at_us - collected_at_us)
 
     async def _wait_to_retry(self, error: GatewayError) -> None:
         self._count("lost")
@@ -118,48 +175,8 @@ class Subscription:
         )
         await self._clock.sleep(delay_s)
 
+    def _ended(self) -> NoReturn:
+        raise GatewayUnavailable(self._link.address, "subscription ended without a reason")
+
     def _count(self, outcome: str) -> None:
         self._metrics.subscriptions[self._request.node_id, self._request.oid, outcome] += 1
-
-
-async def bounded(
-    source: AsyncGenerator[Indication], limit: int, stats: IndicationStats
-) -> AsyncGenerator[Indication]:
-    """Read `source` at its own pace and hand on at most `limit` indications late.
-
-    When the handler is slower, the oldest are dropped and counted; the next one handed on has them
-    in `missed`. Without this, a slow handler reads ever older indications out of the connection's
-    buffers.
-    """
-    waiting: deque[Indication] = deque()
-    ready = asyncio.Event()
-    missed = 0
-
-    async def read() -> None:
-        nonlocal missed
-        async with aclosing(source):
-            async for indication in source:
-                if len(waiting) == limit:
-                    lost = waiting.popleft()
-                    missed += 1 + lost.missed
-                    stats.missed_by_slow_handler += 1
-                waiting.append(indication)
-                ready.set()
-
-    reader = asyncio.create_task(read())
-    reader.add_done_callback(lambda _: ready.set())
-    try:
-        while True:
-            while waiting:
-                indication = waiting.popleft()
-                indication.missed += missed
-                missed = 0
-                yield indication
-            if reader.done():
-                reader.result()
-                return
-            ready.clear()
-            await ready.wait()
-    finally:
-        reader.cancel()
-        await asyncio.gather(reader, return_exceptions=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,8 +50,7 @@ class BearerKey:
         return None if rnti is None else cls(node_id, int(rnti), int(ie["drb"]))
 
 
-@dataclass(frozen=True, slots=True)
-class RlcReport:
+class RlcReport(NamedTuple):
     """RLC statistics of all bearers of a node.
 
     ``bearers`` is a structured array with at least the fields ``rnti``, ``rbid``,

@@ -1,0 +1,43 @@
+"""How gRPC is loaded, each time in a process of its own: that happens once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from ric._grpc import VARIABLE
+
+PROGRAM = f"""
+import os
+import ric, grpc
+print(repr(os.environ.get({VARIABLE!r})))
+grpc.insecure_channel("127.0.0.1:1").close()
+"""
+_UNKNOWN = "Unknown experiment"
+
+
+def loaded(given: str | None) -> tuple[str, str]:
+    """What is in the environment afterwards, and what was said."""
+    environment = {name: value for name, value in os.environ.items() if name != VARIABLE}
+    if given is not None:
+        environment[VARIABLE] = given
+    command = [sys.executable, "-c", PROGRAM]
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=60, check=True
+    )
+    return done.stdout.strip(), done.stderr
+
+
+def test_the_core_has_what_it_is_asked_for_and_nobody_inherits_it() -> None:
+    left, said = loaded(None)
+    assert left == "None"
+    assert _UNKNOWN not in said
+
+
+@pytest.mark.parametrize("given", ["", "-no_such_thing"])
+def test_what_the_environment_says_goes(given: str) -> None:
+    left, said = loaded(given)
+    assert left == repr(given)
+    assert (_UNKNOWN in said) == bool(given)
