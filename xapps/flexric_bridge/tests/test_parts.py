@@ -23,6 +23,7 @@ from flexric_bridge.records import (
     preface,
     records,
     tail,
+    time_varint,
     varint,
     with_header,
 )
@@ -255,6 +256,11 @@ def test_a_block_is_its_records_or_refused(messages: list[bytes], cut: int) -> N
     if cut < len(block) and cut not in ends:
         with pytest.raises(BlockError, match="expected"):
             list(records(block[:cut]))
+
+
+@given(st.one_of(U64, st.integers(2**49 - 1, 2**56)))
+def test_a_time_is_written_as_any_number_is(value: int) -> None:
+    assert time_varint(value) == varint(value)
 
 
 def test_varints_are_protobufs() -> None:

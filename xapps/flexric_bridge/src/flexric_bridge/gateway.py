@@ -131,7 +131,7 @@ class Gateway:
 
     async def Subscribe(  # noqa: N802 - named by the proto
         self, request: pb.SubscribeRequest, context: Context
-    ) -> AsyncIterator[bytes]:
+    ) -> None:
         """Indications of one RAN function; see the proto."""
         known = self._nodes.present(request.node_id)
         if known is None:
@@ -147,9 +147,9 @@ class Gateway:
         try:
             reader = await self._begin(known, request, depth)
             self._streams.add(reader)
-            take = reader.next
+            take, write = reader.next, context.write
             while True:
-                yield await take()
+                await write(await take())
         except (Unserved, Gone, Ended, BudgetSpent, SdkError, ServiceModelError) as error:
             await _abort(context, error)
         finally:

@@ -36,6 +36,17 @@ def varint(value: int) -> bytes:
     return bytes(out)
 
 
+def time_varint(value: int) -> bytes:
+    """As `varint`, sooner for eight bytes: µs since the Unix epoch, from 1987 to 4253."""
+    if not 1 << 49 <= value < 1 << 56:
+        return varint(value)
+    # Halves, quarters and eighths are moved apart, which leaves a bit free above each seven.
+    value = value & 0xFFF_FFFF | (value & 0xFF_FFFF_F000_0000) << 4
+    value = value & 0x3FFF_0000_3FFF | (value & 0x0FFF_C000_0FFF_C000) << 2
+    value = value & 0x7F_007F_007F_007F | (value & 0x3F80_3F80_3F80_3F80) << 1
+    return (value | 0x80_8080_8080_8080).to_bytes(8, "little")
+
+
 _MESSAGE: Final = _tag("message", _BYTES)
 _KPM: Final = _tag("kpm", _BYTES)
 _HEADER: Final = _tag("header", _BYTES)
@@ -91,9 +102,9 @@ def body(preface: bytes, message: bytes, collected_at_us: int, received_at_us: i
             varint(len(message)),
             message,
             _COLLECTED,
-            varint(collected_at_us),
+            time_varint(collected_at_us),
             _RECEIVED,
-            varint(received_at_us),
+            time_varint(received_at_us),
         )
     )
 
@@ -115,9 +126,9 @@ def kpm_body(
             varint(len(raw)),
             raw,
             _COLLECTED,
-            varint(collected_at_us),
+            time_varint(collected_at_us),
             _RECEIVED,
-            varint(received_at_us),
+            time_varint(received_at_us),
         )
     )
 
@@ -135,7 +146,9 @@ def kpm_unsupported(names: tuple[str, ...]) -> bytes:
 
 def tail(sequence: int, dropped: int) -> bytes:
     """What is a reader's own in an `Indication`."""
-    return b"".join((_SEQUENCE, varint(sequence), _DROPPED, varint(dropped)))
+    own = _SEQUENCE + varint(sequence)
+    # What is 0 is what a message without the field says.
+    return own + _DROPPED + varint(dropped) if dropped else own
 
 
 _KPM_HEAD: Final = struct.Struct("<II")
