@@ -3,6 +3,11 @@
 import random
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes is the machine's affair; no test asserts on time.
+settings.register_profile("sojourn", deadline=None)
+settings.load_profile("sojourn")
 
 
 @pytest.fixture(autouse=True)

@@ -32,11 +32,14 @@ def build(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def bin_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of programs in place of this environment's, with those of FlexRIC."""
-    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
-    for name in ("flexric-node", "flexric-bridge"):
-        (tmp_path / name).touch()
-    return tmp_path
+    """A folder of programs in place of this environment's, with what FlexRIC needs."""
+    folder = tmp_path / "bin"
+    monkeypatch.setattr(sys, "executable", str(folder / "python"))
+    library = tmp_path / "lib" / flexric.LEVEL_TRIGGERED
+    for made in (folder / "flexric-node", folder / "flexric-bridge", library):
+        made.parent.mkdir(exist_ok=True)
+        made.touch()
+    return folder
 
 
 def test_without_flexric_the_demo_says_what_it_needs(
@@ -70,23 +73,25 @@ def test_a_kernel_without_sctp_needs_a_shim_and_the_shim_must_be_there(
         FlexRic.found(variables)
     shim.touch()
     found = FlexRic.found(variables)
-    assert found.environment()["LD_PRELOAD"] == str(shim)
+    assert found.environment()["LD_PRELOAD"].split() == [str(found.level_triggered), str(shim)]
 
 
 def test_programs_that_are_not_built_are_named_with_their_target(
     build: Path, bin_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(KERNEL_WITH_SCTP, lambda: True)
-    monkeypatch.delenv("LD_PRELOAD", raising=False)
     found = FlexRic.found({"FLEXRIC_BUILD": str(build)})
-    assert "LD_PRELOAD" not in found.environment()
+    assert found.environment()["LD_PRELOAD"] == str(found.level_triggered)
+    found.level_triggered.unlink()
+    with pytest.raises(DemoError, match=r"triggered.so: no such file; run `make flexric-bridge`"):
+        FlexRic.found({"FLEXRIC_BUILD": str(build)})
     (bin_folder / "flexric-node").unlink()
     with pytest.raises(DemoError, match=r"flexric-node: no such program; run `make flexric-node`"):
         FlexRic.found({"FLEXRIC_BUILD": str(build)})
 
 
 def test_service_models_are_linked_into_one_folder(build: Path, tmp_path: Path) -> None:
-    ric = FlexRic(build, None)
+    ric = FlexRic(build, tmp_path / flexric.LEVEL_TRIGGERED, None)
     for _ in range(2):
         folder = ric.link_service_models(tmp_path / "models")
     assert folder.endswith("/models/")

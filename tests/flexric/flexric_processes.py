@@ -15,11 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PATIENCE_S = 20.0
+RESTART_S = 0.5
+"""No supervisor starts a RIC again in the same instant; systemd waits 0.1 s, kubelet longer."""
 IPPROTO_SCTP = 132
 
 RIC = Path("examples/ric/nearRT-RIC")
 EMULATORS = Path("examples/emulator/agent")
 LAB = Path(sys.executable).parent / "flexric-node"
+LEVEL_TRIGGERED = Path(sys.prefix) / "lib/libflexric_level_triggered.so"
 
 
 def has_sctp() -> bool:
@@ -54,8 +57,9 @@ def shim() -> str:
 
 
 def environment() -> dict[str, str]:
-    """The environment of a process that speaks SCTP."""
-    return {**os.environ, "LD_PRELOAD": shim()} if shim() else dict(os.environ)
+    """The environment of the RIC and of E2 nodes, as operators are told to start them."""
+    preloaded = [str(LEVEL_TRIGGERED), *filter(None, [shim()])]
+    return {**os.environ, "LD_PRELOAD": " ".join(preloaded)}
 
 
 class Process:
@@ -78,7 +82,7 @@ class Process:
         threading.Thread(target=self._read, args=(ours,), daemon=True).start()
 
     def _read(self, descriptor: int) -> None:
-        with os.fdopen(descriptor, errors="replace") as output, self.log.open("w") as log:
+        with os.fdopen(descriptor, errors="replace") as output, self.log.open("a") as log:
             try:
                 for line in output:
                     log.write(line)
@@ -88,14 +92,17 @@ class Process:
             except OSError:  # a terminal whose other end is gone
                 return
 
-    def wait_for(self, text: str) -> None:
-        """Wait until a line has this in it."""
+    def wait_for(self, text: str, at: Process | None = None) -> bool:
+        """Wait until a line has this in it; false if it cannot come, `at` being gone."""
         deadline = time.monotonic() + PATIENCE_S
         with self._said:
             while not any(text in line for line in self._lines):
                 left = deadline - time.monotonic()
+                if at is not None and not at.alive:
+                    return False
                 assert left > 0 and self.alive, f"no {text!r} in {self.log}"
                 self._said.wait(min(left, 0.2))
+        return True
 
     @property
     def alive(self) -> bool:
@@ -168,6 +175,7 @@ class Network:
         if not self.ric.alive:
             for agent in self.agents.values():
                 agent.kill()
+            time.sleep(RESTART_S)
             self.ric = self._start(RIC, "ric")
             self.ric.wait_for("[iApp]: nearRT-RIC IP Address")
         for name, agent in tuple(self.agents.items()):
@@ -177,7 +185,8 @@ class Network:
 
     def add(self, kind: str) -> None:
         """An emulated E2 node (gnb, gnb_cu, gnb_du, enb); returns when the RIC has taken it."""
-        self._add(kind, lambda: self._start(EMULATORS / f"emu_agent_{kind}", kind))
+        there = self._add(kind, lambda: self._start(EMULATORS / f"emu_agent_{kind}", kind))
+        assert there, self.ric.log
 
     def add_lab(self, nb_id: int, scenario: Path) -> str:
         """The lab as an E2 node; returns its id once the RIC has taken it."""
@@ -186,14 +195,16 @@ class Network:
             *(str(LAB), str(scenario), "--ric", self.site.address, "--nb-id", str(nb_id)),
             *("--libraries", str(self.site.libraries)),
         ]
-        self._add(name, lambda: Process(command, self.site.directory / f"{name}.log"))
+        there = self._add(name, lambda: Process(command, self.site.directory / f"{name}.log"))
+        assert there, self.ric.log
         return name
 
-    def _add(self, name: str, start: Callable[[], Process]) -> None:
+    def _add(self, name: str, start: Callable[[], Process]) -> bool:
+        """Whether the RIC has taken it; false if the RIC is gone."""
         self._starts[name] = start
         self.agents[name] = start()
         # The RIC ends over two set-ups at a time.
-        self.agents[name].wait_for("E2 SETUP RESPONSE rx")
+        return self.agents[name].wait_for("E2 SETUP RESPONSE rx", at=self.ric)
 
     def stop(self) -> None:
         for process in (*self.agents.values(), self.ric):

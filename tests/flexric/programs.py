@@ -81,7 +81,7 @@ def start_bridge(site: Site, *arguments: str) -> Program:
             *("serve", "--ric.address", site.address, "--ric.libraries", str(site.libraries)),
             *("--door.listen", ANY_PORT, "--http.listen", ANY_PORT),
             # What is killed here is started again at once.
-            *("--ric.backoff_max_s", "1", "--ric.nodes_come_within_s", "5"),
+            *("--ric.backoff_max_s", "1"),
             *(*preload, *arguments),
         ],
         site.directory / "bridge.err",

@@ -299,6 +299,16 @@ def test_without_a_ric_open_gives_up(
     assert time.monotonic() - started < 60
 
 
+def test_a_ric_without_nodes_that_ends_itself_is_told_from_one_that_is_not_there(
+    own_network: Network, sessions: Callable[..., Session]
+) -> None:
+    session = sessions()
+    with pytest.raises(SdkError, match="ended the association before it answered") as error:
+        session.open(own_network.site)
+    assert error.value.kind == "closed"
+    assert not own_network.ric.alive
+
+
 @pytest.mark.parametrize("call", ["poll", "control", "subscribe", "nodes"])
 def test_when_the_ric_dies_every_call_says_so(
     own_network: Network, sessions: Callable[..., Session], call: str

@@ -19,15 +19,18 @@ E2_PORT, E42_PORT = 36421, 36422
 IPPROTO_SCTP = 132
 SERVICE_MODELS = ("gtp", "kpm", "mac", "pdcp", "rc", "rlc", "slice", "tc")
 RIC_PROGRAM = Path("examples/ric/nearRT-RIC")
+LEVEL_TRIGGERED = "libflexric_level_triggered.so"
+"""Without it FlexRIC's programs leave messages unread that come while another is."""
 SETUP_DONE = "E2 SETUP RESPONSE rx"
 """What FlexRIC's agent prints when the near-RT RIC has accepted the node."""
 
 
 @dataclass(frozen=True, slots=True)
 class FlexRic:
-    """A build tree of FlexRIC, and the shim its programs need here, if any."""
+    """A build tree of FlexRIC, and what its programs are started with."""
 
     build: Path
+    level_triggered: Path
     shim: Path | None
 
     @classmethod
@@ -59,7 +62,10 @@ class FlexRic:
         ):
             if not (programs / program).is_file():
                 raise DemoError(f"{programs / program}: no such program; run `{target}` first")
-        return cls(build.resolve(), shim.resolve() if shim else None)
+        level_triggered = programs.parent / "lib" / LEVEL_TRIGGERED
+        if not level_triggered.is_file():
+            raise DemoError(f"{level_triggered}: no such file; run `make flexric-bridge` first")
+        return cls(build.resolve(), level_triggered, shim.resolve() if shim else None)
 
     @property
     def ric(self) -> Path:
@@ -67,11 +73,11 @@ class FlexRic:
         return self.build / RIC_PROGRAM
 
     def environment(self) -> dict[str, str]:
-        """What FlexRIC's programs run with, and whatever loads FlexRIC's libraries."""
-        variables = dict(os.environ)
+        """What the near-RT RIC and the node run with."""
+        preloaded = [str(self.level_triggered)]
         if self.shim is not None:
-            variables["LD_PRELOAD"] = str(self.shim)
-        return variables
+            preloaded.append(str(self.shim))
+        return {**os.environ, "LD_PRELOAD": " ".join(preloaded)}
 
     def link_service_models(self, folder: Path) -> str:
         """Links all service models of the build tree into a new `folder`; its name with the slash

@@ -25,6 +25,8 @@ from typing import Final
 HERE: Final = Path(__file__).resolve().parent
 PACKAGE: Final = "flexric_bridge_native"
 LIBRARY: Final = Path("src/xApp/libe42_xapp_shared.so")
+PRELOAD: Final = HERE.parent / "preload/level_triggered.c"
+PRELOADED: Final = Path(sys.prefix) / "lib/libflexric_level_triggered.so"
 SWIG_AT_LEAST: Final = (4, 1)
 
 E2AP: Final = {"E2AP_V2": "v2.03"}
@@ -156,6 +158,18 @@ def compile_module(flexric: Flexric, into: Path) -> None:
     wrapper.unlink()
 
 
+def compile_preload() -> None:
+    """Makes what FlexRIC's own programs are started with."""
+    PRELOADED.parent.mkdir(parents=True, exist_ok=True)
+    run(
+        [
+            *find_compiler(),
+            *("-std=gnu11", "-O2", "-g", "-fPIC", "-shared", "-Wall", "-Wextra"),
+            *(str(PRELOAD), "-ldl", "-o", str(PRELOADED)),
+        ]
+    )
+
+
 def run(command: list[str]) -> None:
     """Runs a tool; what it says when it fails is for whoever builds."""
     done = subprocess.run(command, check=False)
@@ -212,10 +226,14 @@ def build() -> str:
         (package / "flexric.py").unlink()
         shutil.copyfile(HERE / "flexric_sdk.py", package / "__init__.py")
         write_versions(flexric, package)
+        compile_preload()
     except MissingError:
         shutil.rmtree(package)
         raise
-    return f"{package}: for E2AP {E2AP[flexric.e2ap]}, KPM {KPM[flexric.kpm]}, {flexric.library}"
+    return (
+        f"{package}: for E2AP {E2AP[flexric.e2ap]}, KPM {KPM[flexric.kpm]}, {flexric.library}\n"
+        f"{PRELOADED}: to be preloaded into nearRT-RIC and E2 agents"
+    )
 
 
 def main() -> None:

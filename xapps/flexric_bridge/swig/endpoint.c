@@ -25,6 +25,9 @@ FX_REPLACES void e2ap_init_ep_xapp(e2ap_ep_xapp_t *ep, const char *addr, int por
 /* What an event means for the association: NULL if it lives. */
 static const char *end_of(const union sctp_notification *event)
 {
+    if (event->sn_header.sn_type == SCTP_ASSOC_CHANGE &&
+        event->sn_assoc_change.sac_state == SCTP_COMM_UP)
+        fx_session_joined();
     if (event->sn_header.sn_type == SCTP_SHUTDOWN_EVENT)
         return "the RIC closed it";
     if (event->sn_header.sn_type != SCTP_ASSOC_CHANGE)

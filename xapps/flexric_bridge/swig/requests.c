@@ -5,13 +5,31 @@
  * request is known before it is sent, and who waits gives up by himself.
  */
 #include <assert.h>
+#include <netinet/in.h>
+#include <netinet/sctp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "exchange.h"
 #include "session.h"
 #include "xApp/msg_generator_xapp.h"
 #include "xApp/msg_handler_xapp.h"
+
+/* Sending on a one-to-many socket sets up an association where there is none (RFC 6458 section 3.1.3).
+ * To a RIC that was restarted before we heard of it, that would be a request from a stranger, which
+ * ends it. */
+static bool associated(int fd)
+{
+    int protocol = 0;
+    socklen_t length = sizeof protocol;
+    if (getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &length) != 0 || protocol != IPPROTO_SCTP)
+        return true; /* a stand-in for SCTP, which cannot be asked */
+    uint32_t associations = 0;
+    length = sizeof associations;
+    return getsockopt(fd, IPPROTO_SCTP, SCTP_GET_ASSOC_NUMBER, &associations, &length) != 0 ||
+           associations > 0;
+}
 
 static void send_request(e42_xapp_t *xapp, uint32_t id, byte_array_t encoded)
 {
@@ -19,7 +37,10 @@ static void send_request(e42_xapp_t *xapp, uint32_t id, byte_array_t encoded)
         fx_request->id = id;
         fx_exchange_expect(id);
     }
-    e2ap_send_bytes_xapp(&xapp->ep, encoded);
+    if (fx_request == NULL || associated(xapp->ep.base.fd))
+        e2ap_send_bytes_xapp(&xapp->ep, encoded);
+    else
+        fx_session_lost("the RIC is gone");
     free_byte_array(encoded);
 }
 

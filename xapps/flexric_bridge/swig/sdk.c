@@ -85,6 +85,11 @@ bool fx_open(const char *ric_address, const char *configuration, const char *lib
     if (fx_xapp == NULL)
         return fx_fail(error, FX_MISMATCH,
                        "FlexRIC's library was loaded before this module; import this module first");
+    if (!fx_xapp->connected && fx_joined() && fx_exchange_disconnected())
+        return fx_fail(error, FX_CLOSED,
+                       "the near-RT RIC at %s ended the association before it answered; it ends itself when an "
+                       "xApp connects and no E2 node has",
+                       ric_address);
     if (!fx_xapp->connected)
         return fx_fail(error, FX_TIMEOUT, "no near-RT RIC answers at %s port 36422 within %d ms",
                        ric_address, FX_OPEN_TIMEOUT_MS);

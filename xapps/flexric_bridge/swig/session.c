@@ -13,6 +13,7 @@ fx_ring_t fx_reports;
 e42_xapp_t *fx_xapp;
 
 static _Atomic uint32_t periods_ms[REQUESTS];
+static atomic_bool joined;
 
 uint32_t fx_period_ms(uint32_t ric_req_id)
 {
@@ -23,6 +24,16 @@ void fx_set_period_ms(uint32_t ric_req_id, uint32_t period_ms)
 {
     if (ric_req_id < REQUESTS)
         atomic_store(&periods_ms[ric_req_id], period_ms);
+}
+
+void fx_session_joined(void)
+{
+    joined = true;
+}
+
+bool fx_joined(void)
+{
+    return joined;
 }
 
 void fx_session_lost(const char *why)

@@ -43,6 +43,10 @@ void fx_set_period_ms(uint32_t ric_req_id, uint32_t period_ms);
 /* FlexRIC's xApp, as soon as it has begun to connect; NULL before. */
 extern e42_xapp_t *fx_xapp;
 
+/* There was an association with a RIC. */
+void fx_session_joined(void);
+bool fx_joined(void);
+
 /* The association with the RIC has ended and will not come back in this process. */
 void fx_session_lost(const char *why);
 

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
+import signal
 import time
 from contextlib import aclosing
 
 import pytest
 from bridge_world import PATIENCE_S, QUICKLY_STALE, BridgeWorld, some
-from fake_flexric import ABORT, HANG, KPM, RLC, TC, kpm_message, node, record, rlc_message
+from fake_flexric import ABORT, DEFAULT, HANG, KPM, RLC, TC, kpm_message, node, record, rlc_message
+from flexric_bridge.app import Bridge
 from flexric_bridge.budget import Use
+from flexric_bridge.discovery import CHECK_S
 from flexric_bridge.sdk import SdkError
 from ric import NodeEventKind
 from ric.errors import GatewayError, SubscriptionRefused
 from ric.sm import KPM_OID, MAC_OID, RLC_OID, TC_V0_OID, TC_V1_OID, kpm, rlc, tc
 
 ONE, TWO, THREE = node(0xE00), node(0xE01), node(0xE02)
+
+
+def kill_child(bridge: Bridge) -> None:
+    """SIGKILL to the process that owns the SDK."""
+    assert bridge.session._child is not None
+    os.kill(bridge.session._child.pid, signal.SIGKILL)
 
 
 async def test_reports_of_several_nodes_reach_their_readers_unchanged(world: BridgeWorld) -> None:
@@ -193,10 +203,34 @@ async def test_a_silent_node_is_gone_and_back_when_it_reports(world: BridgeWorld
     assert len(world.ric.on(ONE.id, RLC)) <= 1
 
 
+async def test_a_control_waits_for_the_report_of_a_node_that_is_overdue(
+    world: BridgeWorld,
+) -> None:
+    # The node may have died a moment ago, and its RIC would not survive the control.
+    world.ric.add(ONE)
+    await world.start(nodes={"stale_after_s": 240})
+    talking = world.reporting(ONE.id, RLC, rlc_message)
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        stream = client.subscribe(ONE.id, RLC_OID, rlc.event_trigger(10))
+        async with aclosing(stream) as indications, asyncio.timeout(PATIENCE_S):
+            await anext(indications)
+            talking.cancel()
+            await asyncio.sleep(0.1)
+            control = asyncio.ensure_future(
+                client.control(ONE.id, TC_V0_OID, bytes(4), bytes(12), timeout_s=PATIENCE_S)
+            )
+            await asyncio.sleep(0.2)
+            assert not world.ric.controls
+            world.reporting(ONE.id, RLC, rlc_message)
+            assert (await control).acknowledged
+    assert len(world.ric.controls) == 1
+
+
 async def test_a_node_that_restarts_is_found_by_a_look_and_subscribed_again(
     world: BridgeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flexric_bridge.discovery.FIRST_LOOK_S", 0.1)
+    monkeypatch.setattr("flexric_bridge.absence.FIRST_LOOK_S", 0.1)
     world.ric.add(ONE, TWO)
     bridge = await world.start(nodes={**QUICKLY_STALE, "look_again_s": 1})
     world.reporting(ONE.id, RLC, rlc_message)
@@ -416,3 +450,68 @@ async def test_a_ric_that_hangs_up_is_noticed_though_nobody_asks(world: BridgeWo
     await world.until(lambda: not bridge.session.up)
     assert "no more reports will come" in bridge.session.why
     assert "the RIC hung up" in bridge.session.why
+
+
+async def test_a_ric_that_ends_itself_over_us_is_left_alone_ever_longer(
+    world: BridgeWorld,
+) -> None:
+    # nearRT-RIC aborts when an xApp connects before a node has; so each time it gets more time.
+    world.ric.add(ONE)
+    times_s: list[float] = []
+
+    def ends_itself(_question: object) -> object:
+        times_s.append(asyncio.get_running_loop().time())
+        if len(times_s) > 3:
+            return DEFAULT
+        raise SdkError("closed", "the RIC ended the association before it answered")
+
+    world.ric.answer["open"] = ends_itself
+    ric = {"backoff_initial_s": 0.001, "backoff_max_s": 0.001, "nodes_come_within_s": 0.2}
+    bridge = await world.start(ric=ric)
+    await world.until(lambda: bridge.session.up)
+    waits_s = [later - earlier for earlier, later in itertools.pairwise(times_s)]
+    assert len(waits_s) == 3
+    assert all(wait >= least for wait, least in zip(waits_s, (0.4, 0.8, 1.6), strict=True))
+
+
+async def test_a_look_ends_with_the_session_and_never_meets_the_next_ric(
+    world: BridgeWorld,
+) -> None:
+    # nearRT-RIC does not survive a look before its nodes are back.
+    world.ric.add(ONE)
+    world.ric.answer["open"] = lambda _question: HANG if world.ric.asked["open"] == 2 else DEFAULT
+    bridge = await world.start(nodes={"look_again_s": 0.05})
+    await world.until(lambda: world.ric.asked["open"] == 2, "a look under way")
+    began_s = asyncio.get_running_loop().time()
+    kill_child(bridge)
+    await world.until(lambda: bridge.metrics.looks["failed"] == 1, "the look given up")
+    assert asyncio.get_running_loop().time() - began_s < bridge.settings.ric.open_timeout_s
+
+
+async def test_the_end_of_a_session_is_no_absence_of_nodes(world: BridgeWorld) -> None:
+    world.ric.add(ONE)
+    bridge = await world.start(nodes={"look_again_s": 0})
+    await world.until(lambda: bridge.session.up)
+    for number in range(2, 5):
+        kill_child(bridge)
+        await world.until(lambda number=number: bridge.session.starts == number, "another")
+        await world.until(lambda: bridge.session.up)
+    await asyncio.sleep(2 * CHECK_S)
+    assert bridge.discovery._next_s() is None
+    assert world.ric.asked["open"] == bridge.session.starts, "somebody looked"
+
+
+async def test_a_node_that_a_new_session_lacks_is_looked_for_at_once(
+    world: BridgeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flexric_bridge.absence.FIRST_LOOK_S", 0.1)
+    world.ric.add(ONE, TWO)
+    bridge = await world.start(nodes={"look_again_s": 0})
+    await world.until(lambda: bridge.nodes.present(TWO.id) is not None)
+    del world.ric.nodes[TWO.id]
+    kill_child(bridge)
+    await world.until(lambda: bridge.session.starts == 2 and bridge.session.up)
+    await world.until(lambda: bridge.metrics.looks["answered"] >= 1, "a look")
+    assert bridge.nodes.present(TWO.id) is None
+    world.ric.add(TWO)
+    await world.until(lambda: bridge.nodes.present(TWO.id) is not None, "TWO is back")

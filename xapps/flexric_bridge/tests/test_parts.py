@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fake_flexric import kpm_message, record
+from flexric_bridge.absence import Absences
 from flexric_bridge.budget import UNCLEAN_MARGIN, Budget, BudgetSpent, Use
 from flexric_bridge.cli import main
 from flexric_bridge.controls import Lane, Rate, TooFast
@@ -399,3 +401,43 @@ def test_queues_that_claim_one_number_are_taken_in_order() -> None:
     assert sorted(seen.queues) == [0, 1, 2]
     with pytest.raises(v0.V0Error, match="at least one"):
         v0.observed(indication())
+
+
+def looks_s(away_for_s: float) -> list[float]:
+    """When a node is looked for that is away from 0 on, s."""
+    absences, at_s, looks = Absences(), 0.0, []
+    while True:
+        absences.note("gnb", present=False, now_ns=int(at_s * 1e9))
+        delay_s = absences.next_look_s(int(at_s * 1e9))
+        assert delay_s is not None
+        at_s += delay_s
+        if at_s > away_for_s:
+            return looks
+        looks.append(at_s)
+
+
+def test_a_node_that_comes_back_soon_is_found_soon_and_looks_become_rare() -> None:
+    looks = looks_s(3600)
+    gaps = [round(later - earlier, 6) for earlier, later in itertools.pairwise([0.0, *looks])]
+    assert gaps[0] == 1
+    assert all(gap <= max(1, 0.2 * look + 1e-6) for gap, look in zip(gaps, looks, strict=True))
+    assert gaps == sorted(gaps)
+    assert gaps[-1] == 120
+    # An hour without a node costs the RIC this many of its 65,536 sessions.
+    assert len(looks) < 60
+
+
+def test_a_node_the_ric_lists_but_that_stays_silent_is_looked_for_ever_more_rarely() -> None:
+    absences = Absences()
+    absences.note("gnb", present=False, now_ns=0)
+    absences.note("gnb", present=True, now_ns=100 * 10**9)
+    assert absences.next_look_s(100 * 10**9) is None
+    absences.note("gnb", present=False, now_ns=105 * 10**9)
+    assert absences.next_look_s(105 * 10**9) == pytest.approx(21)
+    absences.note("other", present=False, now_ns=106 * 10**9)
+    assert absences.next_look_s(106 * 10**9) == 1
+    absences.note("gnb", present=True, now_ns=107 * 10**9)
+    absences.note("gnb", present=True, now_ns=118 * 10**9)
+    absences.note("other", present=True, now_ns=118 * 10**9)
+    absences.note("gnb", present=False, now_ns=119 * 10**9)
+    assert absences.next_look_s(119 * 10**9) == 1

@@ -198,6 +198,7 @@ class Bridge:
         task.add_done_callback(self._tasks.discard)
 
     def _down(self, why: str) -> None:
+        self.discovery.abandon("the session with the RIC ended")
         self.hub.session_down(why)
 
     def _reports(self, block: bytes) -> None:

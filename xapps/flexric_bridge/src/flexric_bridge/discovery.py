@@ -22,8 +22,9 @@ from typing import Final
 import structlog
 from ric.clock import Clock
 
+from flexric_bridge.absence import Absences
 from flexric_bridge.budget import Budget
-from flexric_bridge.child_process import ChildLost
+from flexric_bridge.child_process import ChildLost, ChildProcess
 from flexric_bridge.hub import Hub
 from flexric_bridge.metrics import Metrics
 from flexric_bridge.nodes import NodeBook
@@ -37,12 +38,7 @@ ANSWER_BYTES: Final = 32 * 1024
 """Above this the RIC's list of nodes ends the RIC."""
 MAX_SESSIONS: Final = 60_000
 """The RIC numbers sessions with 16 bits as well."""
-FIRST_LOOK_S: Final = 2.0
-"""A node that has just gone is looked for after this, then after twice as long, and so on."""
-LONGEST_S: Final = 120.0
 CHECK_S: Final = 0.25
-RELAPSE_S: Final = 10.0
-"""A node that is silent again so soon after it was found is looked for more rarely."""
 
 
 class Discovery:
@@ -69,8 +65,10 @@ class Discovery:
         self._budget = budget
         self._nodes_come_within_s = nodes_come_within_s
         self._wake = asyncio.Event()
-        self._delay_s = FIRST_LOOK_S
-        self._found_ns = 0
+        self._absences = Absences()
+        self._looked_for: frozenset[str] = frozenset()
+        self._looking: ChildProcess | None = None
+        self._abandoning: asyncio.Task[None] | None = None
         self._told = ""
 
     # ------------------------------------------------------------------------ silence
@@ -87,17 +85,18 @@ class Discovery:
         silent = self._hub.silent()
         for known, seconds in silent.items():
             self._hub.node_went(known, f"no report for {seconds:.1f} s although subscribed")
-        if silent:
-            if (self._clock.monotonic_ns() - self._found_ns) / 1e9 > RELAPSE_S:
-                self._delay_s = FIRST_LOOK_S
+        self._note()
+        missing = self._missing()
+        if missing - self._looked_for:
             self._wake.set()
+        self._looked_for = missing
 
     # -------------------------------------------------------------------------- looks
 
     async def look_around(self) -> None:
         """Look for nodes now and then, for ever."""
         while True:
-            delay_s = self._next_s()
+            delay_s, for_absent = self._next_s(), bool(self._missing())
             self._wake.clear()
             if delay_s is None:
                 await self._wake.wait()
@@ -111,22 +110,35 @@ class Discovery:
             finally:
                 for task in waiting:
                     task.cancel()
-            if waiting[0].done() and self._session.up and self._may_look():
+            if not waiting[0].done() or (for_absent and not self._missing()):
+                continue
+            if self._session.up and self._may_look():
                 await self.look()
 
     def _next_s(self) -> float | None:
-        period_s = self._settings.look_again_s
-        if not self._missing():
-            return period_s or None
-        delay_s = self._delay_s
-        self._delay_s = min(2 * delay_s, max(period_s, LONGEST_S))
+        if self._session.up:
+            # Without a session all nodes are away, and none of them for that.
+            self._note()
+        period_s = self._settings.look_again_s or None
+        delay_s = self._absences.next_look_s(self._clock.monotonic_ns())
+        if delay_s is None:
+            return period_s
+        if period_s is not None:
+            delay_s = min(delay_s, period_s)
         if not self._nodes.messages():
             # A RIC without nodes does not survive a look.
             delay_s = max(delay_s, self._nodes_come_within_s)
         return delay_s
 
-    def _missing(self) -> bool:
-        return any(not known.present for known in self._nodes.known.values())
+    def _note(self) -> None:
+        now_ns = self._clock.monotonic_ns()
+        for known in self._nodes.known.values():
+            self._absences.note(known.id, present=known.present, now_ns=now_ns)
+
+    def _missing(self) -> frozenset[str]:
+        """The nodes that are away though there is a session."""
+        known = self._nodes.known.values() if self._session.up else ()
+        return frozenset(node.id for node in known if not node.present)
 
     def _may_look(self) -> bool:
         """Whether the RIC survives another question."""
@@ -160,13 +172,20 @@ class Discovery:
             await self._take(nodes)
 
     async def _ask(self) -> list[E2Node]:
-        child = self._session.new_child(_ignore, lambda: None)
+        child = self._looking = self._session.new_child(_ignore, lambda: None)
         try:
             await child.start()
             await self._session.open_child(child)
             return await child.nodes()
         finally:
+            self._looking = None
             await child.close()
+
+    def abandon(self, why: str) -> None:
+        """End a look that is under way: the RIC it was meant for is gone, and the next one would
+        not survive it before its nodes are there."""
+        if self._looking is not None:
+            self._abandoning = asyncio.create_task(self._looking.kill(why))
 
     async def _take(self, nodes: list[E2Node]) -> None:
         there = {node.id: node for node in nodes}
@@ -175,7 +194,6 @@ class Discovery:
                 self._hub.node_went(known, "not in the RIC's list")
             elif not known.present and known.id in there:
                 _log.info("node is back", node=known.id)
-                self._found_ns = self._clock.monotonic_ns()
                 self._hub.node_restarted(known, there[known.id])
         new = [node_id for node_id in there if node_id not in self._nodes.known]
         if not new:

@@ -251,7 +251,7 @@ class Gateway:
         try:
             self._session.budget.refuse(Use.CONTROL)
             await self._rate.take(1)
-            if doubt := self._hub.doubt(known):
+            if doubt := await self._hub.heard_lately(known):
                 raise Gone(doubt)
             function_id = known.functions[TC_V0_OID].id
             outcome = await self._session.control(known.id, function_id, header, message)

@@ -42,6 +42,8 @@ LONGEST_MS: Final = 10_000
 _PERIODS_TO_STALE: Final = 3
 _DOUBT: Final = 0.25
 """A node that has been silent for this share of what makes it stale is not asked for anything."""
+_LATELY_S: Final = 0.02
+_LOOK_S: Final = 0.002
 
 
 class Unserved(Exception):  # noqa: N818 - says what happened
@@ -297,6 +299,16 @@ class Hub:
         if silent_s is None:
             return ""
         return f"node {known.id} has not reported for {silent_s:.1f} s; the RIC may have lost it"
+
+    async def heard_lately(self, known: KnownNode) -> str:
+        """Wait for a report of a node whose reports are overdue; returns as `doubt`.
+
+        A node that has just died has been silent for a few periods alone, and a control would be
+        one too many for its RIC; a busy machine's reports come in a moment.
+        """
+        while not (doubt := self.doubt(known)) and known in self.silent(_LATELY_S):
+            await self._clock.sleep(_LOOK_S)
+        return doubt
 
     def left_behind(self) -> tuple[int, ...]:
         """Handles of subscriptions on nodes that are away or silent: not to be deleted, for the RIC

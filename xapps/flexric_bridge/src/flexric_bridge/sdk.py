@@ -32,7 +32,8 @@ class SdkError(Exception):
     - `refused`: the node or the RIC said no;
     - `bad-message`: bytes that are not the service model's, named by field;
     - `timeout`: no answer, or the RIC cannot be reached;
-    - `closed`: the SDK is not open, or the handle is not one of its subscriptions;
+    - `closed`: the SDK is not open, or the handle is not one of its subscriptions; of `open`, that
+      the RIC ended the association instead of answering;
     - `mismatch`: the native module was built for another FlexRIC than the one it finds.
     """
 

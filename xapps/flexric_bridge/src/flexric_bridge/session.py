@@ -26,6 +26,8 @@ _log = structlog.get_logger()
 
 SETTLED_S: Final = 30.0
 """A session that lasted so long did not fail at the start: the next delay is short again."""
+LONGEST_REST_S: Final = 60.0
+"""Longest time that a RIC is left alone which keeps ending itself as the bridge connects."""
 MAKE_IT: Final = "build it with `make flexric-bridge` where FlexRIC is installed"
 
 
@@ -72,18 +74,21 @@ class Session:
     async def run(self) -> None:
         """Keep a session, for ever."""
         ric_was_away = False
+        ended_itself = 0
         while not self._stopping:
             began_ns = self._clock.monotonic_ns()
             try:
                 nodes = await self._open()
             except (ChildLost, SdkError, OSError) as error:
-                ric_was_away = ric_was_away or _is(error, "timeout")
+                # It ends the association by ending itself, most of all for want of a node.
+                ended_itself += _is(error, "closed")
+                ric_was_away = ric_was_away or _is(error, "timeout") or ended_itself > 0
                 await self._end_child("the RIC could not be opened")
                 if self._stopping:
                     break
                 self._went_down(self._sentence(error), "open failed")
             else:
-                ric_was_away = False
+                ric_was_away, ended_itself = False, 0
                 self.up, self.why = True, ""
                 _log.info("FlexRIC session open", ric=self._address, nodes=[n.id for n in nodes])
                 self._on_up(nodes)
@@ -103,7 +108,8 @@ class Session:
             delay_s = self._backoff.next_s()
             if ric_was_away:
                 # It may have been restarted and have no node yet.
-                delay_s += self._settings.nodes_come_within_s
+                rest_s = self._settings.nodes_come_within_s
+                delay_s += max(rest_s, min(rest_s * 2 ** min(ended_itself, 10), LONGEST_REST_S))
             _log.warning("FlexRIC session down", why=self.why, again_in_s=round(delay_s, 2))
             await self._clock.sleep(delay_s)
 

@@ -62,9 +62,10 @@ class RicSettings(Section):
         " killed. FlexRIC gives up after 3 s.",
     )
     nodes_come_within_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
-        default=10.0,
+        default=3.0,
         description="How long gNBs take to come back to a RIC that was restarted, s. A RIC that has"
-        " no node yet does not survive an xApp that connects, so it is left alone for so long.",
+        " no node yet does not survive an xApp that connects, so it is left alone for so long, and"
+        " twice as long each time that it ended itself nevertheless.",
     )
     backoff_initial_s: Seconds = Field(
         default=0.5, description="First delay before the SDK is started again, s."

@@ -169,7 +169,7 @@ class Served:
 
     async def control(self, header: bytes, message: bytes, *, safe: bool) -> None:
         """See `Port.control`."""
-        if doubt := self._traffic.hub.doubt(self.known):
+        if doubt := await self._traffic.hub.heard_lately(self.known):
             raise SessionDown(doubt)
         await self._traffic.session.control(
             self.known.id, self._function_id, header, message, safe=safe

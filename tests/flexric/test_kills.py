@@ -1,0 +1,188 @@
+"""Any part may be killed at any time, under load: the xApps go on, and soon have reports again.
+
+Of each part ten are killed. What is not running is started again as a supervisor would, the nodes
+with the RIC; from then on the xApps have ten seconds. That the RIC survives what is killed around
+it is due to the library that it is started with.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from itertools import cycle, islice
+
+import e2sm_tc
+import grpc
+import pytest
+import yaml
+from flexric_processes import LAB, Network, make_site
+from loop import SCENARIO
+from programs import (
+    Program,
+    sdk_process,
+    start_bridge,
+    start_controller,
+    start_forecaster,
+)
+from ric.sm import TC_V0_OID
+from sojourn_interfaces.e2_gateway_pb2 import ControlRequest, ControlResponse
+
+ROUNDS = 10
+WITHIN_S = 10.0
+PATIENCE_S = 120.0
+FLOWING = 200  # reports of a node: more than could have been on their way
+CONTROL = "/sojourn.e2.v1.E2Gateway/Control"
+STARTS = {"controller": start_controller, "forecaster": start_forecaster}
+RR = e2sm_tc.encode("control", {"type": "CLS", "act": "ADD", "cls_type": "RR", "dummy": 0}, "v0")
+
+
+@dataclass
+class Chain:
+    """RIC, nodes, bridge and xApps, with controls on their way."""
+
+    network: Network
+    bridge: Program
+    xapps: dict[str, Program] = field(default_factory=dict)
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def start(self, name: str) -> None:
+        self.xapps[name] = STARTS[name](self.network.site, self.bridge.ready["listen"])
+
+    def kill_xapps(self) -> None:
+        for xapp in self.xapps.values():
+            xapp.kill()
+
+    def kill_sdk(self) -> None:
+        """Returns when the bridge has started another: until then old reports may be under way."""
+        killed = sdk_process(self.bridge)
+        assert killed is not None
+        os.kill(killed, signal.SIGKILL)
+        gives_up = time.monotonic() + PATIENCE_S
+        while sdk_process(self.bridge) in (None, killed):
+            assert time.monotonic() < gives_up, "the bridge started no other process"
+            time.sleep(0.02)
+
+    def counts(self) -> dict[tuple[str, str], float]:
+        """RLC reports that each xApp got of each node."""
+        return {
+            (name, node): xapp.indications(node, "rlc")
+            for name, xapp in self.xapps.items()
+            for node in self.network.agents
+        }
+
+    def recover(self) -> float:
+        """Starts again what is not running, until every xApp has new reports of every node; how
+        long that took after the last start, in s."""
+        gives_up = time.monotonic() + PATIENCE_S
+        before, began = self.counts(), time.monotonic()
+        while True:
+            if self.network.repair():
+                before, began = self.counts(), time.monotonic()
+            now = self.counts()
+            if all(now[key] > count + FLOWING for key, count in before.items()):
+                return time.monotonic() - began
+            assert time.monotonic() < gives_up, f"no reports within {PATIENCE_S} s: {now}"
+            time.sleep(0.05)
+
+    def all_alive(self) -> bool:
+        return self.bridge.alive and all(xapp.alive for xapp in self.xapps.values())
+
+    def control_for_ever(self) -> None:
+        """Ten controls a second, whatever becomes of them."""
+        with grpc.insecure_channel(self.bridge.ready["listen"]) as channel:
+            control = channel.unary_unary(
+                CONTROL,
+                request_serializer=ControlRequest.SerializeToString,
+                response_deserializer=ControlResponse.FromString,
+            )
+            for node in cycle(self.network.agents):
+                if self.stop.wait(0.1):
+                    return
+                request = ControlRequest(
+                    node_id=node, ran_function_oid=TC_V0_OID, header=bytes(4), message=RR
+                )
+                try:
+                    control(request, timeout=5)
+                except grpc.RpcError:
+                    continue
+
+
+@pytest.fixture(scope="module")
+def chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chain]:
+    if not LAB.is_file():
+        pytest.skip(f"there is no {LAB}: make flexric-node")
+    with ExitStack() as stack:
+        site = make_site(tmp_path_factory.mktemp("flexric"), 61)
+        scenario = site.directory / "scenario.yaml"
+        scenario.write_text(yaml.safe_dump({**SCENARIO, "duration_s": 36_000}))
+        network = Network(site)
+        stack.callback(network.stop)
+        for nb_id in (1, 2):
+            network.add_lab(nb_id, scenario)
+        bridge = start_bridge(site)
+        stack.callback(bridge.kill)
+        made = Chain(network, bridge)
+        stack.callback(made.kill_xapps)
+        for name in STARTS:
+            made.start(name)
+        load = threading.Thread(target=made.control_for_ever)
+        load.start()
+        stack.callback(load.join, 20)
+        stack.callback(made.stop.set)
+        made.recover()
+        yield made
+
+
+def killed_ten_times(chain: Chain, name: str, took_s: list[float]) -> None:
+    print(f"{name}: reports again after", " ".join(f"{s:.1f}" for s in took_s), "s", flush=True)
+    assert len(took_s) == ROUNDS
+    assert max(took_s) < WITHIN_S
+    assert chain.all_alive()
+
+
+@pytest.mark.timeout(600)
+def test_the_sdks_process(chain: Chain) -> None:
+    took_s = []
+    for _ in range(ROUNDS):
+        began = time.monotonic()
+        chain.kill_sdk()
+        chain.recover()
+        took_s.append(time.monotonic() - began)
+        assert chain.all_alive()
+    killed_ten_times(chain, "SDK", took_s)
+
+
+@pytest.mark.timeout(600)
+def test_the_ric(chain: Chain) -> None:
+    took_s = []
+    for _ in range(ROUNDS):
+        chain.network.ric.kill()
+        took_s.append(chain.recover())
+        assert chain.all_alive()
+    killed_ten_times(chain, "RIC", took_s)
+
+
+@pytest.mark.timeout(600)
+def test_a_node(chain: Chain) -> None:
+    took_s = []
+    for name in islice(cycle(chain.network.agents), ROUNDS):
+        chain.network.agents[name].kill()
+        took_s.append(chain.recover())
+        assert chain.all_alive()
+    killed_ten_times(chain, "node", took_s)
+
+
+@pytest.mark.timeout(600)
+def test_an_xapp(chain: Chain) -> None:
+    took_s = []
+    for name in islice(cycle(STARTS), ROUNDS):
+        chain.xapps[name].kill()
+        chain.start(name)
+        took_s.append(chain.recover())
+        assert chain.all_alive()
+    killed_ten_times(chain, "xApp", took_s)

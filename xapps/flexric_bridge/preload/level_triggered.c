@@ -1,0 +1,43 @@
+/* Preloaded into nearRT-RIC and into E2 agents: their SCTP sockets are waited for level-triggered.
+ *
+ * FlexRIC waits for them edge-triggered, yet reads one message per event. Of two messages that come
+ * before the first is read, the second stays unread until a third comes, which then stays in its
+ * place: from there on every message is answered one late, and nothing brings that back. After a
+ * burst, such as a peer that dies under load leaves behind, the RIC answers nobody in time any more.
+ *
+ * FlexRIC's SCTP sockets are one-to-many, which is SOCK_SEQPACKET; no other socket is touched.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+typedef int (*epoll_ctl_t)(int, int, int, struct epoll_event *);
+
+static int is_seqpacket(int fd)
+{
+    const int errno_before = errno;
+    int type = 0;
+    socklen_t length = sizeof type;
+    const int rc = getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length);
+    errno = errno_before;
+    return rc == 0 && type == SOCK_SEQPACKET;
+}
+
+int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+{
+    /* Nobody but the linker knows the next one's type. */
+    const epoll_ctl_t next = (epoll_ctl_t)(uintptr_t)dlsym(RTLD_NEXT, "epoll_ctl");
+    if (next == NULL) {
+        errno = ENOSYS;
+        return -1;
+    }
+    if (event == NULL || (event->events & EPOLLET) == 0 || !is_seqpacket(fd))
+        return next(epfd, op, fd, event);
+    struct epoll_event level = *event;
+    level.events &= ~(uint32_t)EPOLLET;
+    return next(epfd, op, fd, &level);
+}
