@@ -55,6 +55,7 @@ class Child:
             "subscribe": self._subscribe,
             "unsubscribe": self._unsubscribe,
             "control": self._control,
+            "controls": self._controls,
             "close": self._close,
         }
 
@@ -119,6 +120,17 @@ class Child:
     def _control(self, node_id: str, function_id: int, header: str, message: str) -> str:
         outcome = self._sdk.control(node_id, function_id, bytes_of(header), bytes_of(message))
         return text_of(outcome)
+
+    def _controls(
+        self, node_id: str, function_id: int, header: str, messages: list[str]
+    ) -> dict[str, Any]:
+        """Several in a row, until one is not acknowledged: how many were, and what it was."""
+        for done, message in enumerate(messages):
+            try:
+                self._sdk.control(node_id, function_id, bytes_of(header), bytes_of(message))
+            except SdkError as error:
+                return {"done": done, "kind": error.kind, "detail": error.detail}
+        return {"done": len(messages)}
 
     def _close(self, leave: list[int] | None = None) -> int:
         """End what is subscribed but `leave`, and the session; returns the subscriptions ended."""

@@ -11,7 +11,7 @@ import signal
 import socket
 import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -43,6 +43,8 @@ class Deadlines:
 
     open_s: float = 15.0
     command_s: float = 5.0
+    more_s: float = 0.5
+    """Longer for each control of several."""
     close_s: float = 20.0
 
 
@@ -171,6 +173,22 @@ class ChildProcess:
             message=text(message),
         )
         return bytes_of(outcome)
+
+    async def controls(
+        self, node_id: str, function_id: int, header: bytes, messages: Sequence[bytes]
+    ) -> tuple[int, SdkError | None]:
+        """`Sdk.control` for each of these until one is not acknowledged; how many were, and what
+        became of the next."""
+        told = await self._ask(
+            self._deadlines.command_s + len(messages) * self._deadlines.more_s,
+            "controls",
+            node_id=node_id,
+            function_id=function_id,
+            header=text(header),
+            messages=[text(message) for message in messages],
+        )
+        error = SdkError(told["kind"], told["detail"]) if "kind" in told else None
+        return told["done"], error
 
     async def close(self, leave: tuple[int, ...] = ()) -> int:
         """End all subscriptions but `leave`, then the process; returns how many were ended."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -221,13 +221,32 @@ class Session:
         async with self._asking(Use.SAFE if safe else Use.CONTROL) as child:
             return await child.control(node_id, function_id, header, message)
 
+    async def controls(
+        self,
+        node_id: str,
+        function_id: int,
+        header: bytes,
+        messages: Sequence[bytes],
+        *,
+        safe: bool = False,
+    ) -> tuple[int, SdkError | None]:
+        """Controls in a row until one is not acknowledged; how many were, and what became of the
+        next. One way to the SDK's process and back for all of them."""
+        use = Use.SAFE if safe else Use.CONTROL
+        async with self._asking(use, len(messages)) as child:
+            done, failure = await child.controls(node_id, function_id, header, messages)
+            if failure is not None and failure.kind == "closed":
+                self.distrust(str(failure))
+            return done, failure
+
     @asynccontextmanager
-    async def _asking(self, use: Use) -> AsyncIterator[ChildProcess]:
+    async def _asking(self, use: Use, count: int = 1) -> AsyncIterator[ChildProcess]:
         async with self._one_caller:
             if not self.up or self._child is None:
                 raise SessionDown(self.why)
-            self.budget.refuse(use)
-            self._spend(use)
+            self.budget.refuse(use, count)
+            # Those that are not sent because one before them failed are spent all the same.
+            self._spend(use, count)
             try:
                 yield self._child
             except ChildLost as error:

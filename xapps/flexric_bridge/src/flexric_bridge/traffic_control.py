@@ -167,12 +167,14 @@ class Served:
         self._traffic.budget.refuse(Use.SAFE if safe else Use.CONTROL, controls)
         await self._traffic.rate.take(controls)
 
-    async def control(self, header: bytes, message: bytes, *, safe: bool) -> None:
-        """See `Port.control`."""
+    async def controls(
+        self, header: bytes, messages: Sequence[bytes], *, safe: bool
+    ) -> tuple[int, SdkError | None]:
+        """See `Port.controls`."""
         if doubt := await self._traffic.hub.heard_lately(self.known):
             raise SessionDown(doubt)
-        await self._traffic.session.control(
-            self.known.id, self._function_id, header, message, safe=safe
+        return await self._traffic.session.controls(
+            self.known.id, self._function_id, header, messages, safe=safe
         )
 
     def changed(self) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any, Final, Protocol
 
 import e2sm_tc
@@ -46,8 +47,12 @@ class Port(Protocol):
         """Wait for leave to send so many controls; raises `BudgetSpent` and `TooFast`."""
         ...
 
-    async def control(self, header: bytes, message: bytes, *, safe: bool) -> None:
-        """One v0 control; raises `SdkError`, `SessionDown` and `BudgetSpent`."""
+    async def controls(
+        self, header: bytes, messages: Sequence[bytes], *, safe: bool
+    ) -> tuple[int, SdkError | None]:
+        """v0 controls in a row until one is not acknowledged: how many were, and what became of
+        the next. Raises `SdkError`, `SessionDown` and `BudgetSpent` where that is not known, or
+        none was sent."""
         ...
 
     def changed(self) -> None:
@@ -284,19 +289,18 @@ class Front:
         except (BudgetSpent, TooFast) as error:
             return self._refusal("capacity", "", str(error))
         self._changing = True
-        state = entry.state
         try:
-            for number, step in enumerate(steps):
-                try:
-                    await self._send(step, safe=safe)
-                except (SdkError, BudgetSpent) as error:
-                    if isinstance(error, SdkError) and error.kind in ("timeout", "closed"):
-                        raise
-                    undone = await self._undo(state, entry.state)
-                    self.undone += 1
-                    where = f"step {number + 1} of {len(steps)}, {_shown(step)}"
-                    return self._refusal("inconsistent", "", f"{where}: {error}{undone}")
-                state = v0.apply(state, step)
+            done, failure = await self._send(steps, safe=safe)
+            if failure is None:
+                return None
+            _raise_if_unknown(failure)
+            state = reduce(v0.apply, steps[:done], entry.state)
+            undone = await self._undo(state, entry.state)
+            self.undone += 1
+            where = f"step {done + 1} of {len(steps)}, {_shown(steps[done])}"
+            return self._refusal("inconsistent", "", f"{where}: {failure}{undone}")
+        except BudgetSpent as error:  # before the first was sent
+            return self._refusal("capacity", "", str(error))
         except BaseException:
             # Whether the last step took effect is not known, nor does anybody hold the lease.
             self._doubtful = True
@@ -305,19 +309,23 @@ class Front:
             raise
         finally:
             self._changing = False
-        return None
 
     async def _undo(self, state: v0.State, before: v0.State) -> str:
+        failure: Exception | None
         try:
-            for step in plan(state, before):
-                await self._send(step, safe=True)
+            _, failure = await self._send(plan(state, before), safe=True)
         except (SdkError, BudgetSpent) as error:
+            failure = error
+        if failure is not None:
             self._doubtful = True
-            return f"; taking it back failed as well: {error}"
+            return f"; taking it back failed as well: {failure}"
         return "; what was done before it was taken back"
 
-    async def _send(self, step: v0.Message, *, safe: bool) -> None:
-        await self._port.control(_HEADER, e2sm_tc.encode("control", step, "v0"), safe=safe)
+    async def _send(
+        self, steps: Sequence[v0.Message], *, safe: bool
+    ) -> tuple[int, SdkError | None]:
+        messages = [e2sm_tc.encode("control", step, "v0") for step in steps]
+        return await self._port.controls(_HEADER, messages, safe=safe)
 
     # ------------------------------------------------------------------------- checks
 
@@ -472,6 +480,12 @@ def _decoded(header: bytes, message: bytes) -> tuple[str, Mapping[str, Any]]:
     if kind == "forecast_feed":
         raise _Refused("unsupported", "", FEED_NOTE)
     return kind, content
+
+
+def _raise_if_unknown(failure: SdkError) -> None:
+    """Whether a control took effect that was not answered, nobody knows."""
+    if failure.kind in ("timeout", "closed"):
+        raise failure
 
 
 def _shown(step: v0.Message) -> str:
