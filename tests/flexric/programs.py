@@ -115,10 +115,14 @@ def start_forecaster(site: Site, gateway: str) -> Program:
 def sdk_process(bridge: Program) -> int | None:
     """The process that owns the SDK, by the bridge's children; the oldest is the session's."""
     children = Path(f"/proc/{bridge.process.pid}/task")
-    found = [
-        int(pid)
-        for task in children.iterdir()
-        for pid in (task / "children").read_text().split()
-        if b"flexric_bridge.child" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    pids = [
+        int(pid) for task in children.iterdir() for pid in (task / "children").read_text().split()
     ]
-    return min(found, default=None)
+    return min((pid for pid in pids if _is_sdk(pid)), default=None)
+
+
+def _is_sdk(pid: int) -> bool:
+    try:
+        return b"flexric_bridge.child" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:  # it has just ended
+        return False

@@ -35,7 +35,9 @@ from sojourn_interfaces.e2_gateway_pb2 import ControlRequest, ControlResponse
 ROUNDS = 10
 WITHIN_S = 10.0
 PATIENCE_S = 120.0
-FLOWING = 200  # reports of a node: more than could have been on their way
+FLOWING = 200  # reports of a node
+DRAIN_S = 1.5
+"""By then reports on their way have arrived; a node is missed after 2 s at the soonest."""
 CONTROL = "/sojourn.e2.v1.E2Gateway/Control"
 STARTS = {"controller": start_controller, "forecaster": start_forecaster}
 RR = e2sm_tc.encode("control", {"type": "CLS", "act": "ADD", "cls_type": "RR", "dummy": 0}, "v0")
@@ -82,7 +84,9 @@ class Chain:
         before, began = self.counts(), time.monotonic()
         while True:
             if self.network.repair():
-                before, began = self.counts(), time.monotonic()
+                began = time.monotonic()
+                time.sleep(DRAIN_S)
+                before = self.counts()
             now = self.counts()
             if all(now[key] > count + FLOWING for key, count in before.items()):
                 return time.monotonic() - began

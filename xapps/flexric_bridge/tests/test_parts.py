@@ -441,3 +441,11 @@ def test_a_node_the_ric_lists_but_that_stays_silent_is_looked_for_ever_more_rare
     absences.note("other", present=True, now_ns=118 * 10**9)
     absences.note("gnb", present=False, now_ns=119 * 10**9)
     assert absences.next_look_s(119 * 10**9) == 1
+
+
+def test_a_node_that_reported_after_it_was_found_was_back() -> None:
+    absences = Absences()
+    absences.note("gnb", present=False, now_ns=0)
+    absences.note("gnb", present=True, now_ns=100 * 10**9)
+    absences.note("gnb", present=False, now_ns=105 * 10**9, heard_ns=103 * 10**9)
+    assert absences.next_look_s(105 * 10**9) == 1

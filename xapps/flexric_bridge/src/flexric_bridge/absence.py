@@ -16,7 +16,8 @@ SHARE: Final = 0.2
 LONGEST_S: Final = 120.0
 """The longest time between two looks."""
 RELAPSE_S: Final = 10.0
-"""A node that is away again so soon after it was found was never back: the RIC still lists it."""
+"""A node that is away again so soon after it was found and said nothing in between was never
+back: the RIC still lists it."""
 
 
 @dataclass(slots=True)
@@ -31,11 +32,13 @@ class Absences:
     def __init__(self) -> None:
         self._away: dict[str, _Away] = {}
 
-    def note(self, node_id: str, *, present: bool, now_ns: int) -> None:
-        """Take in whether a node is there now."""
+    def note(self, node_id: str, *, present: bool, now_ns: int, heard_ns: int = 0) -> None:
+        """Take in whether a node is there now, and when its last report came."""
         away = self._away.get(node_id)
         found_ns = None if away is None else away.found_ns
-        settled = found_ns is not None and now_ns - found_ns > RELAPSE_S * 1e9
+        settled = found_ns is not None and (
+            heard_ns > found_ns or now_ns - found_ns > RELAPSE_S * 1e9
+        )
         if present:
             if away is not None and found_ns is None:
                 away.found_ns = now_ns

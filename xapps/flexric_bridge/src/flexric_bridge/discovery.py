@@ -133,7 +133,8 @@ class Discovery:
     def _note(self) -> None:
         now_ns = self._clock.monotonic_ns()
         for known in self._nodes.known.values():
-            self._absences.note(known.id, present=known.present, now_ns=now_ns)
+            heard_ns = self._hub.heard_ns(known)
+            self._absences.note(known.id, present=known.present, now_ns=now_ns, heard_ns=heard_ns)
 
     def _missing(self) -> frozenset[str]:
         """The nodes that are away though there is a session."""

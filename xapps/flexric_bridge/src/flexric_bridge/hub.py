@@ -300,6 +300,10 @@ class Hub:
             return ""
         return f"node {known.id} has not reported for {silent_s:.1f} s; the RIC may have lost it"
 
+    def heard_ns(self, known: KnownNode) -> int:
+        """When the last report of a node came, by the clock that never goes back; 0: never."""
+        return max((shared.flow.last_ns for shared in self._of(known)), default=0)
+
     async def heard_lately(self, known: KnownNode) -> str:
         """Wait for a report of a node whose reports are overdue; returns as `doubt`.
 
