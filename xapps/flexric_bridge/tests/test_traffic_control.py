@@ -25,14 +25,21 @@ Outcome = dict[str, Any]
 class Tc:
     """v1 controls to one node."""
 
-    def __init__(self, client: E2GatewayClient, node_id: str) -> None:
+    def __init__(
+        self, client: E2GatewayClient, node_id: str, timeout_s: float | None = None
+    ) -> None:
         self._client = client
         self._node_id = node_id
+        self._timeout_s = timeout_s
 
     async def send(self, message: dict[str, Any], style: int = 1) -> Outcome:
         header = e2sm_tc.encode("control-header", {"style": style, "correlation_id": 1})
         answer = await self._client.control(
-            self._node_id, TC_V1_OID, header, e2sm_tc.encode("control", message)
+            self._node_id,
+            TC_V1_OID,
+            header,
+            e2sm_tc.encode("control", message),
+            timeout_s=self._timeout_s,
         )
         outcome: Outcome = e2sm_tc.decode("control-outcome", answer.outcome)
         assert answer.acknowledged == ("accepted" in outcome)
@@ -344,3 +351,24 @@ PLAIN = {
     ],
     "tstamp": 0,
 }  # fmt: skip
+
+
+async def test_a_transaction_waits_for_the_report_of_a_node_that_is_overdue(
+    world: BridgeWorld,
+) -> None:
+    # The node may have died a moment ago, and its RIC would not survive the controls.
+    lab = LabNode(world.ric)
+    await world.start(nodes={"stale_after_s": 240})
+    running = world.spawn(lab.run())
+    async with world.client() as client, asyncio.timeout(PATIENCE_S):
+        await client.wait_for_node(lab.node.id)
+        tc = Tc(client, lab.node.id, timeout_s=PATIENCE_S)
+        await status(tc)
+        running.cancel()
+        await asyncio.sleep(0.5)
+        change = asyncio.ensure_future(tc.change({"replace": hashed(4)}))
+        await asyncio.sleep(0.2)
+        assert not world.ric.controls
+        world.spawn(lab.run())
+        assert "accepted" in await change
+    assert world.ric.controls

@@ -78,7 +78,7 @@ def test_the_error_of_coverage_is_bounded_whatever_comes() -> None:
     slots, outcomes = np.zeros(1, np.intp), 4_000
     above = np.zeros(3)
     for k in range(outcomes):
-        said = 100 + tracker.offset_at(slots, 0)
+        said = 100 + tracker.offset(slots, 1)[:, :, 0]
         actual = np.array([[120.0 if (k // 50) % 2 else 80.0]], np.float32)
         above += actual[0, 0] > said[0, 0]
         tracker.learn(slots, 0, actual, np.full((1, 1, 3), 100, np.float32))
@@ -90,12 +90,12 @@ def test_a_change_for_good_does_not_blow_the_offsets_up() -> None:
     tracker = QuantileTracker(ONE)
     slots, farthest = np.zeros(1, np.intp), 0.0
     for k in range(6_000):
-        offset = tracker.offset_at(slots, 0)
+        offset = tracker.offset(slots, 1)[:, :, 0]
         farthest = max(farthest, float(np.abs(offset).max()))
         actual = np.array([[50_000 if k < 3_000 else 40_000]], np.float32)
         tracker.learn(slots, 0, actual, np.full((1, 1, 3), 45_000, np.float32))
     assert farthest < 20 * 5_000 * 1.1
-    assert np.abs(tracker.offset_at(slots, 0) + 5_000).max() < 5_000
+    assert np.abs(tracker.offset(slots, 1)[:, :, 0] + 5_000).max() < 5_000
 
 
 def test_a_new_bearer_begins_with_what_the_others_learned(report: Reports) -> None:

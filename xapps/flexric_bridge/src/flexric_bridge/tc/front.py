@@ -324,6 +324,8 @@ class Front:
     async def _send(
         self, steps: Sequence[v0.Message], *, safe: bool
     ) -> tuple[int, SdkError | None]:
+        if not steps:  # nothing was done that would have to be taken back
+            return 0, None
         messages = [e2sm_tc.encode("control", step, "v0") for step in steps]
         return await self._port.controls(_HEADER, messages, safe=safe)
 

@@ -47,11 +47,6 @@ class QuantileTracker:
         self._make_room(rows)
         return self._offsets.offset[index]
 
-    def offset_at(self, slots: Index, point: int) -> NDArray[np.float32]:
-        """``(N, quantity, Q)`` at one point; to be read, not to be written to."""
-        self._make_room(end_of(slots))
-        return self._offsets.offset[slots, :, point]
-
     def forget(self, slots: NDArray[np.intp]) -> None:
         """The bearers of these slots begin with what the others have learned."""
         known = slots[slots < len(self._offsets.size)]
