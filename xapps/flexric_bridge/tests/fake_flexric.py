@@ -65,6 +65,7 @@ class FakeRic:
     answer: dict[str, Callable[[dict[str, Any]], Any]] = field(default_factory=dict)
     on_control: Callable[[str, bytes], Awaitable[None]] | None = None
     closed: int = 0
+    behind_us: int = 0
     _sessions: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
     _handles: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
     _report_streams: dict[int, asyncio.StreamWriter] = field(default_factory=dict)
@@ -97,13 +98,13 @@ class FakeRic:
         ]
 
     def report(self, node_id: str, function_id: int, message: bytes, lost: int = 0) -> None:
-        """One report to each session for whose subscription it is time."""
+        """To each session for whose subscription it is time; it comes `behind_us` late."""
         now_us = time.time_ns() // 1000
         for handle, item in self.on(node_id, function_id):
             if now_us - item.last_us < 800 * item.period_ms:
                 continue
             item.last_us = now_us
-            self.block(item.session, record(handle, message, now_us, lost))
+            self.block(item.session, record(handle, message, now_us, lost, self.behind_us))
 
     def block(self, session: int, block: bytes) -> None:
         """Any bytes as a block of reports."""
@@ -199,9 +200,9 @@ class FakeRic:
 HANG, ABORT, DEFAULT = object(), object(), object()
 
 
-def record(handle: int, message: bytes, at_us: int, lost: int = 0) -> bytes:
-    """One report as the SDK hands it over."""
-    return RECORD_HEAD.pack(handle, len(message), at_us - 100, at_us, lost) + message
+def record(handle: int, message: bytes, at_us: int, lost: int = 0, behind_us: int = 0) -> bytes:
+    """One report as the SDK hands it over, so much later than 100 µs."""
+    return RECORD_HEAD.pack(handle, len(message), at_us - 100, at_us + behind_us, lost) + message
 
 
 def rlc_message(bearers: tuple[tuple[int, int], ...] = ((17, 1),), **fields: int) -> bytes:

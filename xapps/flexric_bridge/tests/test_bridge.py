@@ -227,6 +227,35 @@ async def test_a_control_waits_for_the_report_of_a_node_that_is_overdue(
     assert len(world.ric.controls) == 1
 
 
+async def test_a_ric_that_is_behind_is_asked_for_nothing(world: BridgeWorld) -> None:
+    # It ends itself over an answer that takes 3 s, and answers wait behind the reports.
+    world.ric.add(ONE, TWO)
+    await world.start()
+    world.reporting(ONE.id, RLC, rlc_message)
+    world.reporting(TWO.id, RLC, rlc_message)
+    trigger = rlc.event_trigger(10)
+    async with world.client() as client:
+        await client.wait_for_node(TWO.id)
+        stream = client.subscribe(ONE.id, RLC_OID, trigger)
+        async with aclosing(stream) as indications, asyncio.timeout(PATIENCE_S):
+            await anext(indications)
+            world.ric.behind_us = 1_500_000
+            async for indication in indications:
+                if indication.received_at_us - indication.collected_at_us > 1_000_000:
+                    break
+            asked = world.ric.asked.copy()
+            for node in (ONE, TWO):
+                with pytest.raises(GatewayError, match=f"node {ONE.id} come 1.5 s late; the RIC"):
+                    await client.control(node.id, TC_V0_OID, bytes(4), bytes(12))
+            waiting = asyncio.ensure_future(some(client.subscribe(TWO.id, RLC_OID, trigger), 1))
+            await asyncio.sleep(0.2)
+            assert world.ric.asked == asked
+            world.ric.behind_us = 900_000
+            assert await waiting
+            assert (await client.control(ONE.id, TC_V0_OID, bytes(4), bytes(12))).acknowledged
+    assert len(world.ric.controls) == 1
+
+
 async def test_a_node_that_restarts_is_found_by_a_look_and_subscribed_again(
     world: BridgeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:

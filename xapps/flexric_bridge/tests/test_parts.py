@@ -15,6 +15,7 @@ from flexric_bridge.budget import UNCLEAN_MARGIN, Budget, BudgetSpent, Use
 from flexric_bridge.cli import main
 from flexric_bridge.controls import Lane, Rate, TooFast
 from flexric_bridge.hub import supported
+from flexric_bridge.lag import Lag
 from flexric_bridge.readers import Reader, Thinning
 from flexric_bridge.records import (
     BlockError,
@@ -204,6 +205,55 @@ def test_a_caller_that_gives_up_leaves_the_line() -> None:
         working.cancel()
 
     run_virtual(scenario())
+
+
+# --------------------------------------------------------------------------------- lag
+
+SECOND_US = 1_000_000
+
+
+def lags(delays_us: list[int], offset_us: int = 0, every_us: int = 1_000) -> list[int]:
+    """Of reports collected `every_us`, by a clock that is ahead by `offset_us`."""
+    lag, found = Lag(), []
+    for k, delay_us in enumerate(delays_us):
+        collected_at_us = 10**15 + k * every_us
+        lag.note(collected_at_us + offset_us, collected_at_us + delay_us)
+        found.append(lag.us)
+    return found
+
+
+@given(
+    st.lists(st.integers(0, 10 * SECOND_US), min_size=1, max_size=50),
+    st.integers(-(10**12), 10**12),
+)
+def test_lag_is_what_delay_has_grown_whatever_the_clocks(delays: list[int], offset: int) -> None:
+    # Reports of one subscription keep their order.
+    ordered = [max(delays[: k + 1]) - 1_000 * k for k in range(len(delays))]
+    delays = [max(0, delay) for delay in ordered]
+    for k, lag_us in enumerate(lags(delays, offset)):
+        assert abs(lag_us - (delays[k] - min(delays[: k + 1]))) <= 3_000
+
+
+def test_clocks_that_drift_apart_are_no_lag() -> None:
+    day = 24 * 3_600
+    drifting = [k * 100 for k in range(day)]
+    assert max(lags(drifting, every_us=SECOND_US)) < SECOND_US // 100
+    # A queue that stays is believed to be the clock's only after an hour.
+    standing = [0] * 10 + [2 * SECOND_US] * 3_600
+    assert min(lags(standing, every_us=SECOND_US)[10:]) > SECOND_US
+
+
+def test_a_clock_that_was_set_is_no_lag() -> None:
+    lag = Lag()
+    lag.note(100 * SECOND_US, 100 * SECOND_US)
+    lag.note(90 * SECOND_US, 101 * SECOND_US)
+    assert lag.us == 0
+    lag.note(92 * SECOND_US, 104 * SECOND_US)
+    assert lag.us == pytest.approx(SECOND_US, rel=0.001)
+    lag.note(500 * SECOND_US, 105 * SECOND_US)
+    assert lag.us == 0
+    lag.note(501 * SECOND_US, 108 * SECOND_US)
+    assert lag.us == pytest.approx(2 * SECOND_US, rel=0.001)
 
 
 # ----------------------------------------------------------------------------- records

@@ -42,6 +42,9 @@ LONGEST_MS: Final = 10_000
 _PERIODS_TO_STALE: Final = 3
 _DOUBT: Final = 0.25
 """A node that has been silent for this share of what makes it stale is not asked for anything."""
+_BEHIND_US: Final = 1_000_000
+"""A RIC whose reports come so much later than at best is asked for nothing: answers wait in the
+same queue, and it ends itself over one that takes 3 s."""
 _LATELY_S: Final = 0.02
 _LOOK_S: Final = 0.002
 
@@ -254,6 +257,7 @@ class Hub:
                 flow.lost += record.lost
                 flow.last_ns = now_ns
                 flow.delay.observe_us(record.received_at_us - record.collected_at_us)
+                flow.lag.note(record.collected_at_us, record.received_at_us)
                 if not shared.known.present:
                     self._heard_again(shared.known)
                 try:
@@ -296,9 +300,23 @@ class Hub:
         if not known.present:
             return f"node {known.id} is away"
         silent_s = self.silent(_DOUBT * self._stale_after_s).get(known)
-        if silent_s is None:
-            return ""
-        return f"node {known.id} has not reported for {silent_s:.1f} s; the RIC may have lost it"
+        if silent_s is not None:
+            return (
+                f"node {known.id} has not reported for {silent_s:.1f} s; the RIC may have lost it"
+            )
+        return self._behind()
+
+    def _behind(self) -> str:
+        """Whether the RIC is behind with the reports of any node: it serves all from one queue."""
+        oldest_ns = self._clock.monotonic_ns() - int(self._stale_after_s * 1e9)
+        for shared in self._by_handle.values():
+            lag_us = shared.flow.lag.us
+            if lag_us > _BEHIND_US and shared.flow.last_ns > oldest_ns:
+                return (
+                    f"reports of node {shared.known.id} come {lag_us / 1e6:.1f} s late; the RIC is"
+                    " behind and would not survive a request"
+                )
+        return ""
 
     def heard_ns(self, known: KnownNode) -> int:
         """When the last report of a node came, by the clock that never goes back; 0: never."""

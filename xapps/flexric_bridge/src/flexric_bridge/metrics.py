@@ -15,6 +15,7 @@
 | `sojourn_flexric_reports_bad_total` | counter | `node`, `ran_function` |
 | `sojourn_flexric_report_age_seconds` | gauge | `node`, `ran_function` |
 | `sojourn_flexric_report_delay_seconds` | histogram | `node`, `ran_function` |
+| `sojourn_flexric_report_lag_seconds` | gauge | `node`, `ran_function` |
 | `sojourn_flexric_reports_unknown_total` | counter | |
 | `sojourn_flexric_indications_dropped_total` | counter | |
 | `sojourn_flexric_controls_total` | counter | `node`, `outcome` |
@@ -24,7 +25,8 @@
 | `sojourn_flexric_looks_total` | counter | `outcome` |
 
 `lost` are reports dropped in the SDK's ring, `dropped` indications dropped for a slow xApp. `age`
-is how long ago the newest report came, `delay` its way from the node, clocks' offset included.
+is how long ago the newest report came, `delay` its way from the node, clocks' offset included,
+`lag` by how much that was longer than the shortest: a RIC that is behind.
 `looks` are short sessions that look for nodes.
 """
 
@@ -46,6 +48,8 @@ from ric.clock import Clock
 from ric.metrics import Histogram
 from ric.sm import ran_function_name
 
+from flexric_bridge.lag import Lag
+
 if TYPE_CHECKING:
     from flexric_bridge.budget import Budget
 
@@ -53,7 +57,7 @@ if TYPE_CHECKING:
 class Flow:
     """The reports of one RAN function of one node."""
 
-    __slots__ = ("bad", "delay", "last_ns", "lost", "period_ms", "reports")
+    __slots__ = ("bad", "delay", "lag", "last_ns", "lost", "period_ms", "reports")
 
     def __init__(self) -> None:
         self.reports = 0
@@ -62,6 +66,7 @@ class Flow:
         self.last_ns = 0
         self.period_ms = 0
         self.delay = Histogram()
+        self.lag = Lag()
 
 
 class Metrics:
@@ -161,6 +166,9 @@ class BridgeCollector(Collector):
         delay = HistogramMetricFamily(
             "sojourn_flexric_report_delay_seconds", "From the node to the SDK.", labels=labels
         )
+        lag = GaugeMetricFamily(
+            "sojourn_flexric_report_lag_seconds", "Later than at best.", labels=labels
+        )
         now_ns = self._clock.monotonic_ns()
         for (node, oid), flow in self._metrics.flows.items():
             key = (node, ran_function_name(oid))
@@ -170,7 +178,8 @@ class BridgeCollector(Collector):
             if flow.last_ns:
                 age.add_metric(key, (now_ns - flow.last_ns) / 1e9)
             delay.add_metric(key, flow.delay.buckets_seconds(), flow.delay.sum_us / 1e6)
-        yield from (reports, lost, bad, age, delay)
+            lag.add_metric(key, flow.lag.us / 1e6)
+        yield from (reports, lost, bad, age, delay, lag)
 
     def _controls(self) -> Iterator[Metric]:
         controls = CounterMetricFamily(

@@ -139,7 +139,7 @@ class ControlSettings(Section):
         default=200,
         ge=1,
         le=10_000,
-        description="Controls that may go at once: a pipeline of eight queues takes about thirty.",
+        description="Controls that may go at once: a pipeline of eight queues takes ten.",
     )
 
 
