@@ -15,8 +15,8 @@ class MinMaxScaler:
     """Maps each column's ``[minimum, maximum]`` of the training part to ``[0, 1]``.
 
     Attributes:
-        minimum: ``(F,)`` float32.
-        span: ``(F,)`` float32, ``maximum − minimum``, all positive.
+        minimum: ``(F,)`` float32, or of the shape of what is scaled.
+        span: The same, ``maximum − minimum``, all positive.
     """
 
     minimum: NDArray[np.float32]
