@@ -97,6 +97,22 @@ impl Default for TemplateParams {
     }
 }
 
+impl TemplateParams {
+    /// The same for a CU that is `delay_us` away from its DU, one way.
+    ///
+    /// Every round trip goes over F1 there and back. CoDel's interval is to be the longest round trip
+    /// of those who share the queue (RFC 8289 §4.3), so it grows by as much, and the target stays
+    /// the part of it that it was (§4.4): with the target of a CU beside its DU the queue runs empty
+    /// after each drop.
+    #[must_use]
+    pub fn across_f1(self, delay_us: u32) -> Self {
+        let interval_us = self.interval_us.saturating_add(delay_us.saturating_mul(2));
+        let part = u64::from(self.target_us) * u64::from(interval_us);
+        let target_us = part.checked_div(u64::from(self.interval_us)).unwrap_or_default();
+        Self { interval_us, target_us: u32::try_from(target_us).unwrap_or(u32::MAX), ..self }
+    }
+}
+
 /// Classes 1 and 2 of abbasloo2019 §VII-C: applications that need less than 50 ms and less than
 /// 100 ms. The paper leaves the DSCPs to the servers; these are the service classes of RFC 4594
 /// §2.3 that are so sensitive: telephony, real-time interactive and signalling (EF, VOICE-ADMIT,
@@ -106,4 +122,29 @@ fn abbasloo2019_classes() -> Vec<BoundedClass> {
         BoundedClass { dscps: vec![46, 44, 32, 40], bound_us: 50_000 },
         BoundedClass { dscps: vec![34, 36, 38, 26, 28, 30, 24], bound_us: 100_000 },
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TemplateParams;
+
+    #[test]
+    fn interval_grows_by_the_round_trip_over_f1_and_the_target_with_it() {
+        let codel = |delay_us| {
+            let params = TemplateParams::default().across_f1(delay_us);
+            (params.interval_us, params.target_us)
+        };
+        assert_eq!(codel(0), (100_000, 5_000));
+        assert_eq!(codel(10_000), (120_000, 6_000));
+        assert_eq!(codel(40_000), (180_000, 9_000));
+        let (interval_us, target_us) = codel(u32::MAX);
+        assert_eq!(interval_us, u32::MAX);
+        assert_eq!(target_us, u32::MAX / 20);
+    }
+
+    #[test]
+    fn no_interval_is_no_panic() {
+        let params = TemplateParams { interval_us: 0, ..TemplateParams::default() };
+        assert_eq!(params.across_f1(10).interval_us, 20);
+    }
 }

@@ -41,7 +41,8 @@ pub const PAPER: Paper = Paper {
          ms, MAC and pipeline status each 20 ms), its median, after the T_m measured. Its points are \
          where it was trained to have them; before the first and after the last the nearest holds.",
         "Told: the DU's delivery status each TTI, queues and scheduler of the template drql_forecast \
-         (FQ-CoDel). What is forecast to such a CU is the drain; it knows the rest itself.",
+         (FQ-CoDel), CoDel's interval longer by the round trip over F1 and its target in proportion \
+         (RFC 8289 §4.3, §4.4). What is forecast to such a CU is the drain; it knows the rest itself.",
     ],
     takes_model: true,
     experiments,

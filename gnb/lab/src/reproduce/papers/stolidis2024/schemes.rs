@@ -142,9 +142,10 @@ impl<'a> Schemes<'a> {
         self.with(&self.told_sketch()?, Knows::Future, Tells::Limit)
     }
 
-    /// Queues and scheduler are those of the template `drql_forecast`.
+    /// Queues and scheduler are those of the template `drql_forecast`, for this T_c.
     fn told_sketch(self) -> Result<Sketch, ReproduceError> {
-        let params = TemplateParams { forecast_stale_us: STALE_US, ..TemplateParams::default() };
+        let params = TemplateParams { forecast_stale_us: STALE_US, ..TemplateParams::default() }
+            .across_f1(self.t_c_us);
         let pipeline = json!(templates::by_name("drql_forecast", &params));
         let sketch = self.drql_sketch("each_slot")?;
         let mut ues = sketch.get("/ues");
