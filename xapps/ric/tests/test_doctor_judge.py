@@ -43,7 +43,7 @@ KINDS = {
     "classifiers": ["round_robin", "stochastic_hash", "osi", "l4s_ecn"],
     "queues": ["fifo", "codel"],
     "schedulers": ["round_robin", "deficit_round_robin"],
-    "pacers": ["none", "bdp5g"],
+    "pacers": ["none", "bdp5g", "just_in_time"],
 }
 
 

@@ -155,6 +155,7 @@ def test_on_recorded_radios_the_delay_is_a_tenth_and_most_of_the_goodput_stays(t
         lab.run(11)
         before = lab.goodput_bytes()
         lab.run(40)
+        assert acting == bool(lab.events("decided"))
         return lab.ping_p95_ms(11, 40), lab.goodput_bytes() - before
 
     free_bytes = held_bytes = 0
@@ -164,10 +165,10 @@ def test_on_recorded_radios_the_delay_is_a_tenth_and_most_of_the_goodput_stays(t
         assert held_ms * 10 <= free_ms
         free_bytes += free
         held_bytes += held
-    assert held_bytes >= 0.75 * free_bytes
+    assert held_bytes >= 0.9 * free_bytes
 
 
-@pytest.mark.parametrize("template", ["segregate_greedy", "fq_codel"])
+@pytest.mark.parametrize("template", ["segregate_greedy", "fq_codel", "sojourn"])
 def test_templates_hold_the_objective(template: str) -> None:
     lab = Lockstep(policy(f"[{{template: {template}}}]"))
     lab.run(8)

@@ -22,6 +22,7 @@ TEMPLATES: dict[str, dict[str, Any]] = {
     "segregate_greedy": {"scheduler": "strict_priority"},
     "flow_slicing": {"greedy_share": 0.5},
     "l4s": {"threshold_us": 2000},
+    "sojourn": {"bulk_bound_ms": 300},
 }
 
 
@@ -36,7 +37,7 @@ def flow(port: int, kbps: int, backlog: int = 0, address: str = "10.0.0.1") -> F
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
-@pytest.mark.parametrize("kind", ["e5g_bdp", "bdp5g", "drql", "none"])
+@pytest.mark.parametrize("kind", ["e5g_bdp", "bdp5g", "drql", "just_in_time", "forecast", "none"])
 def test_every_template_survives_the_codec(template: str, kind: str) -> None:
     parameters = {"template": template, "pacer": {"kind": kind}, **TEMPLATES[template]}
     (rung,) = rungs(parameters)
@@ -62,7 +63,7 @@ def test_fq_codel_takes_turns_where_a_node_has_no_deficits() -> None:
     assert choice.pipeline["scheduler"] == "round_robin"
 
 
-@pytest.mark.parametrize("kind", ["dql", "dyn_rlc"])
+@pytest.mark.parametrize("kind", ["dql", "dyn_rlc", "forecast"])
 def test_pacers_with_parameters_survive_the_codec(kind: str) -> None:
     (rung,) = rungs({"template": "bdp_only", "pacer": {"kind": kind}})
     pipeline = compose(rung)

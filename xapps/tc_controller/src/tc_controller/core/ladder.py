@@ -17,12 +17,15 @@ class _Strict(BaseModel):
 class PacerChoice(_Strict):
     """Stage 6: how much the RLC is given."""
 
-    kind: Literal["bdp5g", "e5g_bdp", "drql", "dql", "dyn_rlc", "none"] = Field(
+    kind: Literal[
+        "bdp5g", "e5g_bdp", "drql", "dql", "dyn_rlc", "just_in_time", "forecast", "none"
+    ] = Field(
         default="bdp5g",
         description="bdp5g: irazabal2024's, by the measured drain alone, so it holds on any "
         "channel. e5g_bdp: irazabal2021 Algorithms 1-3, shorter where the capacity of a TTI is "
         "known. drql: about one MTU left after each TTI. dql: a fixed number of bytes. "
-        "dyn_rlc: kumar2018.",
+        "dyn_rlc: kumar2018. just_in_time: each transport block is filled as the MAC builds it. "
+        "forecast: by the forecasts that reach the CU, for one that is far from its DU.",
     )
     mtu_bytes: int = Field(
         default=1500, ge=68, le=9000, description="drql: what stays in the RLC, bytes."
@@ -35,6 +38,12 @@ class PacerChoice(_Strict):
     )
     target_us: int = Field(
         default=3_000, ge=100, le=1_000_000, description="dyn_rlc: delay target."
+    )
+    stale_us: int = Field(
+        default=500_000,
+        ge=1_000,
+        le=10_000_000,
+        description="forecast: without a newer one for so long it goes by its own measure.",
     )
 
 
@@ -147,6 +156,33 @@ class L4s(_Rung):
     codel: CodelParameters = Field(default_factory=CodelParameters)
 
 
+class Sojourn(_Rung):
+    """Each flow in a queue of its own, sparse flows first, and transport blocks filled as the MAC
+    builds them. What a download makes of its own queue harms nobody else, and keeps a radio busy
+    whose rate varies more than a sender can follow."""
+
+    template: Literal["sojourn"]
+    queues: QueueCount = Field(default=1024, description="Hash buckets, as many again for L4S.")
+    quantum_bytes: int = Field(
+        default=300,
+        ge=64,
+        le=1_000_000,
+        description="Deficit per turn: a packet of a call goes in one, one of a download in five.",
+    )
+    threshold_us: int = Field(
+        default=2_000, ge=100, le=1_000_000, description="L4S queues mark above it."
+    )
+    bulk_bound_ms: int | None = Field(
+        default=None,
+        ge=1,
+        le=60_000,
+        description="How long a packet without L4S may wait before it is dropped, of any flow; as "
+        "long as its sender lets it when absent.",
+    )
+    pacer: PacerChoice = Field(default_factory=lambda: PacerChoice(kind="just_in_time"))
+
+
 Rung = Annotated[
-    BdpOnly | FqCodel | SegregateGreedy | FlowSlicing | L4s, Field(discriminator="template")
+    BdpOnly | FqCodel | SegregateGreedy | FlowSlicing | L4s | Sojourn,
+    Field(discriminator="template"),
 ]

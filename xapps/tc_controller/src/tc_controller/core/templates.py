@@ -21,6 +21,7 @@ from tc_controller.core.ladder import (
     PacerChoice,
     Rung,
     SegregateGreedy,
+    Sojourn,
 )
 
 Pipeline = dict[str, Any]
@@ -61,6 +62,8 @@ def compose(rung: Rung, greedy: Sequence[Flow] = (), drain_kbps: float | None = 
         return segregate_greedy(rung, greedy)
     if isinstance(rung, FlowSlicing):
         return flow_slicing(rung, greedy, drain_kbps)
+    if isinstance(rung, Sojourn):
+        return sojourn(rung)
     return l4s(rung)
 
 
@@ -146,9 +149,7 @@ def l4s(rung: L4s) -> Pipeline:
     and not subject to CoDel (RFC 8290 §4.2 ce_threshold); the rest as in FQ-CoDel. Both share
     the scheduler, so neither can starve the other."""
     first_classic = rung.l4s_queues
-    low_latency = {"first": 0, "count": rung.l4s_queues}
-    l4s_codel = _codel(rung.codel)
-    l4s_codel["codel"] |= {"ecn": True, "ce_threshold_us": rung.threshold_us, "l4s": True}
+    low_latency = _target(0, rung.l4s_queues)
     return {
         "name": "l4s",
         "classifier": {
@@ -161,9 +162,27 @@ def l4s(rung: L4s) -> Pipeline:
             }
         },
         "queues": [
-            _queues(0, rung.l4s_queues, l4s_codel),
+            _queues(0, rung.l4s_queues, _l4s_codel(rung.codel, rung.threshold_us)),
             _queues(first_classic, rung.classic_queues, _codel(rung.codel)),
         ],
+        "scheduler": _drr(rung.quantum_bytes),
+        "pacer": pacer(rung.pacer),
+        "buffer": _buffer(rung.buffer, "fattest_head"),
+    }
+
+
+def sojourn(rung: Sojourn) -> Pipeline:
+    """Hash buckets for L4S and for the rest, nothing handed down before the MAC asks (tc-rf's
+    template of that name). BoDe (abbasloo2019 §V-C) where a packet's wait is bounded."""
+    count, bound_ms = rung.queues, rung.bulk_bound_ms
+    bulk: dict[str, Any] = {"fifo": {"drop": "tail"}}
+    if bound_ms is not None:
+        bulk = {"bode": {"bound_us": bound_ms * 1_000}}
+    l4s_codel = _l4s_codel(CodelParameters(), rung.threshold_us)
+    return {
+        "name": "sojourn",
+        "classifier": {"l4s_ecn": {"l4s": _target(count, count), "classic": _target(0, count)}},
+        "queues": [_queues(0, count, bulk), _queues(count, count, l4s_codel)],
         "scheduler": _drr(rung.quantum_bytes),
         "pacer": pacer(rung.pacer),
         "buffer": _buffer(rung.buffer, "fattest_head"),
@@ -176,6 +195,8 @@ def pacer(choice: PacerChoice) -> str | dict[str, Any]:
         return {"drql": {"mtu_bytes": choice.mtu_bytes}}
     if choice.kind == "dql":
         return {"dql": {"min_bytes": choice.limit_bytes, "max_bytes": choice.limit_bytes}}
+    if choice.kind == "forecast":
+        return {"forecast": {"stale_us": choice.stale_us}}
     if choice.kind == "dyn_rlc":
         # 1..10 SDUs and α 0.05: irazabal2021 §VI.
         return {
@@ -253,6 +274,12 @@ def _codel(parameters: CodelParameters) -> dict[str, Any]:
             "l4s": False,
         }
     }
+
+
+def _l4s_codel(parameters: CodelParameters, threshold_us: int) -> dict[str, Any]:
+    codel = _codel(parameters)
+    codel["codel"] |= {"ecn": True, "ce_threshold_us": threshold_us, "l4s": True}
+    return codel
 
 
 def _drr(quantum_bytes: int) -> dict[str, Any]:

@@ -26,6 +26,7 @@ TEMPLATES: Final[dict[str, tuple[tuple[str, str, str, str], int]]] = {
     "segregate_greedy": (("osi", "codel", "deficit_round_robin", "bdp5g"), 2),
     "flow_slicing": (("osi", "fifo", "round_robin", "bdp5g"), 2),
     "l4s": (("osi", "codel", "deficit_round_robin", "bdp5g"), 1024),
+    "sojourn": (("l4s_ecn", "codel", "deficit_round_robin", "just_in_time"), 2048),
 }
 """Kinds by stage and number of queues of each template of tc-controller, by default."""
 
