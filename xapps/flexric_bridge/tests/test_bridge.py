@@ -256,6 +256,26 @@ async def test_a_ric_that_is_behind_is_asked_for_nothing(world: BridgeWorld) -> 
     assert len(world.ric.controls) == 1
 
 
+async def test_what_nobody_reads_is_ended_when_the_ric_is_no_longer_behind(
+    world: BridgeWorld,
+) -> None:
+    world.ric.add(ONE)
+    bridge = await world.start(subscriptions={"linger_s": 0})
+    world.reporting(ONE.id, RLC, rlc_message)
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        stream = client.subscribe(ONE.id, RLC_OID, rlc.event_trigger(10))
+        async with aclosing(stream) as indications, asyncio.timeout(PATIENCE_S):
+            await anext(indications)
+            world.ric.behind_us = 1_500_000
+            await world.until(bridge.hub.left_behind, "behind")
+        await asyncio.sleep(0.3)
+        assert world.ric.asked["unsubscribe"] == 0
+        world.ric.behind_us = 0
+        await world.until(lambda: world.ric.asked["unsubscribe"] == 1, "ended")
+    assert bridge.hub.subscriptions == 0
+
+
 async def test_a_node_that_restarts_is_found_by_a_look_and_subscribed_again(
     world: BridgeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -201,8 +201,8 @@ class Discovery:
             return
         if left := self._hub.left_behind():
             _log.warning(
-                "new nodes have to wait: a node with subscriptions is away, and the RIC would not"
-                " survive a new session",
+                "new nodes have to wait: a node with subscriptions is away, or the RIC is behind,"
+                " and it would not survive a new session",
                 new=new,
                 subscriptions=len(left),
             )

@@ -45,6 +45,8 @@ _DOUBT: Final = 0.25
 _BEHIND_US: Final = 1_000_000
 """A RIC whose reports come so much later than at best is asked for nothing: answers wait in the
 same queue, and it ends itself over one that takes 3 s."""
+_AGAIN_S: Final = 1.0
+"""How soon at the earliest a subscription that could not be ended is looked at again."""
 _LATELY_S: Final = 0.02
 _LOOK_S: Final = 0.002
 
@@ -189,8 +191,11 @@ class Hub:
         elif who in shared.taps:
             shared.taps.remove(who)
         if not shared.read and shared.handle:
-            loop = asyncio.get_running_loop()
-            shared.lingering = loop.call_later(self._linger_s, self._unread, shared)
+            self._linger(shared, self._linger_s)
+
+    def _linger(self, shared: Shared, for_s: float) -> None:
+        loop = asyncio.get_running_loop()
+        shared.lingering = loop.call_later(for_s, self._unread, shared)
 
     def _unread(self, shared: Shared) -> None:
         shared.lingering = None
@@ -203,6 +208,7 @@ class Hub:
                 return
             if self.doubt(shared.known):
                 # Should it report again, it is subscribed still; another session ends it as well.
+                self._linger(shared, max(self._linger_s, _AGAIN_S))
                 return
             self._by_handle.pop(handle, None)
             shared.forget()
@@ -246,6 +252,8 @@ class Hub:
     def on_reports(self, block: bytes) -> None:
         """A block of reports came from the SDK."""
         by_handle, now_ns = self._by_handle, self._clock.monotonic_ns()
+        # A wall clock that is set here is no lag either.
+        ahead_us = self._clock.now_us() - now_ns // 1_000
         try:
             for record in records(block):
                 shared = by_handle.get(record.handle)
@@ -257,7 +265,7 @@ class Hub:
                 flow.lost += record.lost
                 flow.last_ns = now_ns
                 flow.delay.observe_us(record.received_at_us - record.collected_at_us)
-                flow.lag.note(record.collected_at_us, record.received_at_us)
+                flow.lag.note(record.collected_at_us, record.received_at_us - ahead_us)
                 if not shared.known.present:
                     self._heard_again(shared.known)
                 try:

@@ -18,23 +18,22 @@ _SET_BACK_US: Final = 500_000
 class Lag:
     """Of one RAN function of one node."""
 
-    __slots__ = ("_collected_at_us", "_least_us", "_received_at_us", "us")
+    __slots__ = ("_collected_at_us", "_least_at_us", "_least_us", "us")
 
     def __init__(self) -> None:
         self.us = 0
         """Of the newest report, µs; 0 before the first."""
         self._least_us: int | None = None
-        self._collected_at_us = self._received_at_us = 0
+        self._least_at_us = self._collected_at_us = 0
 
     def note(self, collected_at_us: int, received_at_us: int) -> None:
-        """A report came: when the node collected it, by its clock, and when it was received."""
-        delay_us = received_at_us - collected_at_us
-        least_us = self._least_us
-        if least_us is None or self._collected_at_us - collected_at_us > _SET_BACK_US:
-            least_us = delay_us
+        """A report came: when the node collected it, by its clock, and when it was received, by one
+        that is never set."""
+        delay_us, least_us = received_at_us - collected_at_us, self._least_us
+        if least_us is not None and self._collected_at_us - collected_at_us <= _SET_BACK_US:
+            self.us = delay_us - least_us - (received_at_us - self._least_at_us >> _DRIFT_SHIFT)
         else:
-            passed_us = received_at_us - self._received_at_us
-            least_us = min(delay_us, least_us + (max(0, passed_us) >> _DRIFT_SHIFT))
-        self._least_us = least_us
-        self._collected_at_us, self._received_at_us = collected_at_us, received_at_us
-        self.us = delay_us - least_us
+            self.us = 0
+        if self.us <= 0:
+            self.us, self._least_us, self._least_at_us = 0, delay_us, received_at_us
+        self._collected_at_us = collected_at_us
