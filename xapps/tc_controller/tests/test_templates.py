@@ -55,6 +55,30 @@ def test_every_template_survives_the_codec(template: str, kind: str) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("bound", "bulk"),
+    [({"bulk_bound_ms": 300}, {"bode": {"bound_us": 300_000}}), ({}, {"fifo": {"drop": "tail"}})],
+)
+def test_sojourn_marks_l4s_and_leaves_the_rest_to_its_bound(
+    bound: dict[str, int], bulk: dict[str, Any]
+) -> None:
+    (rung,) = rungs({"template": "sojourn", "queues": 8, **bound})
+    pipeline = compose(rung)
+    of = {(item["first"], item["count"]): item["discipline"] for item in pipeline["queues"]}
+    side = {name: of[tuple(t.values())] for name, t in pipeline["classifier"]["l4s_ecn"].items()}
+    assert side["classic"] == bulk
+    assert side["l4s"]["codel"]["l4s"]
+    assert side["l4s"]["codel"]["ce_threshold_us"] == 2_000
+    assert pipeline["pacer"] == "just_in_time"
+
+
+def test_sojourn_is_passed_over_where_the_mac_does_not_ask() -> None:
+    (rung,) = rungs({"template": "sojourn"})
+    facts = Facts(None, None, {"pacers": ["none", "bdp5g"], "max_queues": 4096})
+    (skipped,) = choose([rung], None, None, (), facts).skipped
+    assert skipped.reason == "the RAN function has no just_in_time among its pacers"
+
+
 def test_fq_codel_takes_turns_where_a_node_has_no_deficits() -> None:
     (rung,) = rungs({"template": "fq_codel", "queues": 8, "scheduler": "round_robin"})
     known = {"schedulers": ["round_robin", "strict_priority"], "max_queues": 8}
