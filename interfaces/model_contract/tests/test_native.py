@@ -23,7 +23,7 @@ def ones(*shape: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
 def test_an_array_in_column_order_is_not_taken_for_one_in_row_order() -> None:
     columns = np.asfortranarray(ones(4, 3))
     with pytest.raises(ValueError, match="base: expected C-contiguous"):
-        rlc_native.unscaled(ones(4, 3, 2), ones(6), columns)
+        rlc_native.forecasts(ones(4, 3, 2, 1), ones(4, 3), ones(3), columns, ones(4, 3, 2, 1))
     with pytest.raises(ValueError, match="plain: expected C-contiguous"):
         rlc_native.add_and_order(columns, ones(4, 3))
     with pytest.raises(ValueError, match="before: expected C-contiguous"):
@@ -42,8 +42,8 @@ def test_lengths_that_do_not_belong_together_are_named() -> None:
             rlc_native.samples(np.zeros(report, np.uint8), FIELDS, before, elapsed_ms, seen)
     with pytest.raises(ValueError, match="before: expected two columns"):
         rlc_native.samples(np.zeros(24, np.uint8), FIELDS, np.zeros((1, 3), np.int64), 1.0, None)
-    with pytest.raises(ValueError, match=r"^base has length"):
-        rlc_native.unscaled(ones(2, 6), ones(6), ones(3))
+    with pytest.raises(ValueError, match=r"^scale has length"):
+        rlc_native.forecasts(ones(2, 1, 2, 3), ones(2, 1), ones(1), ones(3, 1), ones(2, 1, 2, 3))
     with pytest.raises(ValueError, match=r"^plain has length"):
         rlc_native.add_and_order(ones(2), ones(3, 3))
 

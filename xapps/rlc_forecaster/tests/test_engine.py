@@ -82,6 +82,7 @@ def test_the_carried_state_is_that_of_the_model(tmp_path: Path) -> None:
     manifest = tiny_model.manifest()
     span = np.array(manifest.scaler.maximum, np.float32)
     carried = CarriedState(OnnxStep.load(tiny_model.write(tmp_path)))
+    shape = (len(manifest.quantities), manifest.horizon.points, len(manifest.quantiles))
     slots = BearerSlots(10**9)
     rng = np.random.default_rng(5)
     states = {rnti: np.zeros(tiny_model.STATE, np.float32) for rnti in range(4)}
@@ -90,14 +91,31 @@ def test_the_carried_state_is_that_of_the_model(tmp_path: Path) -> None:
         named = np.array([(r, 1) for r in present], [("rnti", "<u4"), ("rbid", "u1")])
         rows = slots.rows(named, 1_000 * k)
         features = (span * rng.random((len(present), len(FEATURES)))).astype(np.float32)
-        forecasts, _ = carried.step(rows, features)
+        offset = np.zeros((len(present), *shape), np.float32)
+        plain = carried.step(rows, features, offset).plain
         for row, rnti in enumerate(present):
             x = features[row] / span
             states[rnti] = np.tanh(x @ w["w"] + states[rnti] @ w["u"] + w["b"])
             flat = states[rnti] @ w["v"] + w["c"]
             expected = flat.reshape(2, tiny_model.POINTS, 3) * span[:2, None, None]
             expected += features[row, :2][:, None, None]
-            np.testing.assert_allclose(forecasts[row], expected, rtol=1e-4, atol=0.1)
+            np.testing.assert_allclose(plain[row], expected, rtol=1e-4, atol=0.1)
+
+
+def test_a_scale_that_goes_out_says_what_one_inside_says(report: Reports, tmp_path: Path) -> None:
+    """With another one for each row and quantity."""
+    inside, beside = (
+        Forecaster("gnb", OnnxStep.load(tiny_model.write(tmp_path / str(out), scale_out=out)))
+        for out in (False, True)
+    )
+    plain = Forecaster("gnb", OnnxStep.load(tiny_model.write(tmp_path / "plain")))
+    rng = np.random.default_rng(3)
+    for k in range(6):
+        rows = {r: (int(rng.integers(0, 90_000)), 500 * k) for r in range(5)}
+        batches = [f.on_report(report(rows), k * PERIOD_US + 1) for f in (inside, beside, plain)]
+    first, second, without = (batch.values for batch in batches if batch is not None)
+    np.testing.assert_allclose(first, second, rtol=1e-5)
+    assert not np.allclose(first, without, rtol=1e-2)
 
 
 def test_a_stale_model_gives_way_and_comes_back(report: Reports) -> None:

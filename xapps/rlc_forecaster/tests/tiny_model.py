@@ -34,8 +34,17 @@ def weights(seed: int = 7) -> dict[str, np.ndarray]:
     }
 
 
-def graph(values: dict[str, np.ndarray], *, features: int = len(FEATURES)) -> bytes:
-    """The ONNX step: ``h = tanh(x·w + s·u + b)``, ``forecast = reshape(h·v + c)``."""
+def graph(
+    values: dict[str, np.ndarray],
+    *,
+    features: int = len(FEATURES),
+    scale_out: bool | None = None,
+) -> bytes:
+    """The ONNX step: ``h = tanh(x·w + s·u + b)``, ``forecast = reshape(h·v + c)``.
+
+    With a scale the forecasts of each quantity are to be multiplied by ``|h·k|``: outside when
+    `scale_out`, else within the graph.
+    """
     shape = np.array([-1, len(QUANTITIES), POINTS, len(QUANTILES)], np.int64)
     nodes = [
         helper.make_node("Gemm", ["sample", "w", "b"], ["x"]),
@@ -43,9 +52,25 @@ def graph(values: dict[str, np.ndarray], *, features: int = len(FEATURES)) -> by
         helper.make_node("Add", ["x", "s"], ["sum"]),
         helper.make_node("Tanh", ["sum"], ["next_state"]),
         helper.make_node("Gemm", ["next_state", "v", "c"], ["flat"]),
-        helper.make_node("Reshape", ["flat", "shape"], ["forecast"]),
+        helper.make_node(
+            "Reshape", ["flat", "shape"], ["answer" if scale_out is False else "forecast"]
+        ),
     ]
     values = values | {"shape": shape}
+    scale = []
+    if scale_out is not None:
+        wide = np.linspace(-3, 5, STATE * len(QUANTITIES), dtype=np.float32)
+        values["k"] = wide.reshape(STATE, len(QUANTITIES))
+        nodes.append(helper.make_node("MatMul", ["next_state", "k"], ["signed"]))
+        nodes.append(helper.make_node("Abs", ["signed"], ["scale"]))
+    if scale_out:
+        scale = [
+            helper.make_tensor_value_info("scale", TensorProto.FLOAT, ["batch", len(QUANTITIES)])
+        ]
+    elif scale_out is False:
+        values["axes"] = np.array([2, 3], np.int64)
+        nodes.append(helper.make_node("Unsqueeze", ["scale", "axes"], ["factor"]))
+        nodes.append(helper.make_node("Mul", ["answer", "factor"], ["forecast"]))
     made = helper.make_graph(
         nodes,
         "step",
@@ -58,6 +83,7 @@ def graph(values: dict[str, np.ndarray], *, features: int = len(FEATURES)) -> by
                 "forecast", TensorProto.FLOAT, ["batch", *shape[1:].tolist()]
             ),
             helper.make_tensor_value_info("next_state", TensorProto.FLOAT, ["batch", STATE]),
+            *scale,
         ],
         [numpy_helper.from_array(value, name) for name, value in values.items()],
     )
@@ -84,7 +110,10 @@ def manifest(version: str = "1", warm_up_steps: int = 3) -> Manifest:
     )
 
 
-def write(directory: Path, version: str = "1", **options: int) -> Path:
+def write(
+    directory: Path, version: str = "1", *, scale_out: bool | None = None, **options: int
+) -> Path:
     """Writes a tiny model directory."""
-    write_contract(directory, manifest(version, **options), graph(weights()))
+    made = graph(weights(), scale_out=scale_out)
+    write_contract(directory, manifest(version, **options), made)
     return directory

@@ -49,10 +49,26 @@ def samples(
         is compared with; ``(N,)`` whether the counters went on.
     """
 
-def unscaled(
-    answer: NDArray[np.float32], span: NDArray[np.float32], base: NDArray[np.float32]
-) -> NDArray[np.float32]:
-    """``answer · span + base``: of ``(B, Q, M, K)``, ``(Q·M·K,)``, ``(B, Q)``."""
+def forecasts(
+    values: NDArray[np.float32],
+    scale: NDArray[np.float32],
+    span: NDArray[np.float32],
+    base: NDArray[np.float32],
+    offset: NDArray[np.float32],
+) -> tuple[NDArray[np.float32], NDArray[np.float32], bool]:
+    """Forecasts in units of a model's answer.
+
+    Args:
+        values: ``(B, quantity, M, Q)`` of the graph.
+        scale: ``(B, quantity)``.
+        span: ``(quantity,)``.
+        base: ``(B, quantity)``.
+        offset: As `values`, in units.
+
+    Returns:
+        ``values · scale · span + base``; what :func:`add_and_order` makes of that; whether no value
+        is NaN or infinite.
+    """
 
 def all_finite(values: NDArray[np.float32]) -> bool:
     """Whether no value is NaN or infinite."""

@@ -1,6 +1,6 @@
 //! A model's answer to forecasts.
 
-use crate::LengthError;
+use crate::{LengthError, check};
 
 /// Whether no value is NaN or infinite.
 #[must_use]
@@ -18,34 +18,72 @@ pub fn all_finite(values: &[f32]) -> bool {
     lanes.iter().sum::<f32>() + rest == 0.0
 }
 
-/// `answer · span + base`.
+/// What a model answers to one sample of each bearer: `values · scale · span + base` are its forecasts.
 ///
-/// `answer` has rows of `span.len()` values; each row has as many bases as divide it into equal
-/// parts, one after another, and each part has the one.
-///
-/// # Errors
-/// [`LengthError`] when they do not divide it so.
-pub fn unscaled(answer: &[f32], span: &[f32], base: &[f32]) -> Result<Vec<f32>, LengthError> {
-    let rows = answer.len().checked_div(span.len()).unwrap_or(0);
-    if rows * span.len() != answer.len() {
-        return Err(LengthError { name: "answer", length: answer.len(), rows });
-    }
-    let mut values = Vec::with_capacity(answer.len());
-    if rows == 0 {
-        return Ok(values);
-    }
-    let parts = base.len() / rows;
-    if parts == 0 || parts * rows != base.len() || !span.len().is_multiple_of(parts) {
-        return Err(LengthError { name: "base", length: base.len(), rows });
-    }
-    let part = span.len() / parts;
-    for (row, bases) in answer.chunks_exact(span.len()).zip(base.chunks_exact(parts)) {
-        let spans = span.chunks_exact(part);
-        for ((answers, spans), base) in row.chunks_exact(part).zip(spans).zip(bases) {
-            values.extend(answers.iter().zip(spans).map(|(answer, span)| answer * span + base));
+/// Rows are bearers, in them one quantity after another, in those the points, in those the quantiles.
+#[derive(Debug, Clone, Copy)]
+pub struct Answer<'a> {
+    /// The graph's forecast.
+    pub values: &'a [f32],
+    /// One per row and quantity.
+    pub scale: &'a [f32],
+    /// One per quantity.
+    pub span: &'a [f32],
+    /// One per row and quantity.
+    pub base: &'a [f32],
+}
+
+/// Forecasts in units.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Forecasts {
+    /// As the model has them.
+    pub plain: Vec<f32>,
+    /// With offsets, in order within each group of quantiles and never below 0.
+    pub served: Vec<f32>,
+    /// Whether no value of `plain` is NaN or infinite.
+    pub finite: bool,
+}
+
+impl Answer<'_> {
+    /// Forecasts of all rows, served with an `offset` each.
+    ///
+    /// # Errors
+    /// [`LengthError`] when lengths do not belong together.
+    pub fn forecasts(&self, offset: &[f32], quantiles: usize) -> Result<Forecasts, LengthError> {
+        let quantities = self.span.len();
+        let rows = self.base.len().checked_div(quantities).unwrap_or(0);
+        check("base", self.base.len(), rows * quantities, rows)?;
+        check("scale", self.scale.len(), rows * quantities, rows)?;
+        let each = self.values.len().checked_div(rows * quantities).unwrap_or(0);
+        check("values", self.values.len(), rows * quantities * each, rows)?;
+        check("offset", offset.len(), self.values.len(), rows)?;
+        if each.checked_rem(quantiles).unwrap_or(each) != 0 {
+            return Err(LengthError { name: "values", length: self.values.len(), rows });
         }
+        let mut plain = Vec::with_capacity(self.values.len());
+        let mut served = Vec::with_capacity(self.values.len());
+        let mut finite = true;
+        if each > 0 {
+            // Row by row, so that what was just written is read again from the nearest cache.
+            let row = quantities * each;
+            let factors =
+                self.scale.chunks_exact(quantities).zip(self.base.chunks_exact(quantities));
+            let answers = self.values.chunks_exact(row).zip(offset.chunks_exact(row));
+            for ((values, offset), (scale, base)) in answers.zip(factors) {
+                let begin = plain.len();
+                let units = scale.iter().zip(self.span).zip(base);
+                for (values, ((scale, span), base)) in values.chunks_exact(each).zip(units) {
+                    let factor = scale * span;
+                    plain.extend(values.iter().map(|value| value * factor + base));
+                }
+                let said = &plain[begin..];
+                finite &= all_finite(said);
+                served.extend(said.iter().zip(offset).map(|(plain, offset)| plain + offset));
+                order_groups(&mut served[begin..], quantiles);
+            }
+        }
+        Ok(Forecasts { plain, served, finite })
     }
-    Ok(values)
 }
 
 /// `plain + offset`, in order within each group of `quantiles` and never below 0.
@@ -75,13 +113,18 @@ pub fn add_and_order(
             values.extend(offsets.iter().map(|offset| plain + offset));
         }
     }
+    order_groups(&mut values, quantiles);
+    Ok(values)
+}
+
+#[inline]
+fn order_groups(values: &mut [f32], quantiles: usize) {
     match quantiles {
         0 => {}
         // The usual number, known to the compiler: a third of the time.
         3 => values.as_chunks_mut::<3>().0.iter_mut().for_each(|group| order(group)),
         _ => values.chunks_exact_mut(quantiles).for_each(order),
     }
-    Ok(values)
 }
 
 /// Insertion sort, without branches on the values, then zero in place of what is below it.
@@ -107,14 +150,34 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn each_part_of_a_row_has_its_base() {
-        let answer = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
-        let found = unscaled(&answer, &[1.0, 1.0, 10.0, 10.0], &[100.0, 0.0, 0.0, 1.0]);
-        assert_eq!(found, Ok(vec![101.0, 102.0, 30.0, 40.0, 5.0, 6.0, 71.0, 81.0]));
-        let error = unscaled(&answer, &[1.0; 4], &[0.0; 3]).unwrap_err();
-        assert_eq!(error.to_string(), "base has length 3, for 2 rows");
-        assert!(unscaled(&answer, &[1.0; 3], &[0.0; 2]).is_err());
-        assert_eq!(unscaled(&[], &[], &[]), Ok(vec![]));
+    fn each_quantity_of_a_row_has_its_units() {
+        let answer = Answer {
+            values: &[3.0, 1.0, 2.0, 3.0, 4.0, 5.0, -9.0, 7.0],
+            scale: &[1.0, 2.0, 1.0, 0.5],
+            span: &[1.0, 10.0],
+            base: &[100.0, 0.0, 0.0, 1.0],
+        };
+        let offset = [0.0, 0.0, 1.0, -25.0, 0.0, -5.5, 0.0, 0.0];
+        let found = answer.forecasts(&offset, 2).unwrap();
+        assert_eq!(found.plain, [103.0, 101.0, 40.0, 60.0, 4.0, 5.0, -44.0, 36.0]);
+        assert_eq!(found.served, [101.0, 103.0, 35.0, 41.0, 0.0, 4.0, 0.0, 36.0]);
+        assert!(found.finite);
+        let named = |answer: Answer<'_>, offset: &[f32], quantiles| {
+            answer.forecasts(offset, quantiles).unwrap_err().to_string()
+        };
+        let short = [0.0; 3];
+        let wrong = [
+            (Answer { values: &short, ..answer }, "values has length 3, for 2 rows"),
+            (Answer { scale: &short, ..answer }, "scale has length 3, for 2 rows"),
+            (Answer { base: &short, ..answer }, "base has length 3, for 1 rows"),
+        ];
+        for (answer, message) in wrong {
+            assert_eq!(named(answer, &offset, 2), message);
+        }
+        assert_eq!(named(answer, &short, 2), "offset has length 3, for 2 rows");
+        assert_eq!(named(answer, &offset, 3), "values has length 8, for 2 rows");
+        let none = Answer { values: &[], scale: &[], span: &[], base: &[] };
+        assert_eq!(none.forecasts(&[], 3).unwrap().plain, []);
     }
 
     #[test]
@@ -147,6 +210,37 @@ mod tests {
                 let at = spoiled.index(values.len());
                 values[at] = with;
                 prop_assert!(!all_finite(&values));
+            }
+        }
+
+        #[test]
+        fn one_pass_says_what_each_step_alone_does(
+            values in prop::collection::vec(-1e3_f32..1e3, 0..60),
+            scale in prop::collection::vec(0.0_f32..10.0, 10),
+            span in prop::collection::vec(1.0_f32..1e4, 2),
+            base in prop::collection::vec(0.0_f32..1e6, 10),
+            by in -1e3_f32..1e3,
+            quantiles in 1_usize..5,
+            spoiled in prop::option::of(any::<prop::sample::Index>()),
+        ) {
+            let each = values.len() / (10 * quantiles) * quantiles;
+            let mut values = values[..10 * each].to_vec();
+            if let Some(spoiled) = spoiled.filter(|_| each > 0) {
+                values[spoiled.index(10 * each)] = f32::NAN;
+            }
+            let answer = Answer { values: &values, scale: &scale, span: &span, base: &base };
+            let offset = vec![by; values.len()];
+            let found = answer.forecasts(&offset, quantiles).unwrap();
+            let expected = (0..values.len()).map(|at| {
+                let cell = at / each;
+                values[at] * (scale[cell] * span[cell % 2]) + base[cell]
+            });
+            let bits = |values: &[f32]| values.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+            prop_assert_eq!(bits(&found.plain), bits(&expected.collect::<Vec<_>>()));
+            prop_assert_eq!(found.finite, all_finite(&found.plain));
+            if found.finite {
+                let served = add_and_order(&found.plain, &offset, quantiles).unwrap();
+                prop_assert_eq!(found.served, served);
             }
         }
 

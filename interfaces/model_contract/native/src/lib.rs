@@ -12,7 +12,7 @@ mod sample;
 mod score;
 mod track;
 
-pub use forecast::{add_and_order, all_finite, unscaled};
+pub use forecast::{Answer, Forecasts, add_and_order, all_finite};
 pub use index::{ArrayError, Index, Outcomes, outcomes};
 pub use range::note_outside;
 use sample::check;

@@ -14,6 +14,8 @@ from rlc_model.manifest import Manifest, parse_manifest
 MODEL: Final = "model.onnx"
 MANIFEST: Final = "manifest.json"
 CHECKSUMS: Final = "SHA256SUMS"
+SCALE: Final = "scale"
+"""The graph's output that it may leave out."""
 
 MAX_MODEL_BYTES: Final = 64 * 2**20
 """A step that answers within a millisecond is far below this."""
@@ -43,14 +45,19 @@ class ModelContract:
             Tensor("state", "tensor(float)", (None, self.manifest.state_size)),
         )
 
-    def outputs(self) -> tuple[Tensor, ...]:
-        """The graph's outputs: forecast ``(B, quantity, point, quantile)`` and next state."""
+    def outputs(self, *, scaled: bool = False) -> tuple[Tensor, ...]:
+        """The graph's outputs: forecast ``(B, quantity, point, quantile)`` and next state.
+
+        Args:
+            scaled: With the scale ``(B, quantity)`` that a graph may have: its forecasts are to be
+                multiplied by it, which one pass over them does together with the units.
+        """
         m = self.manifest
         shape = (None, len(m.quantities), m.horizon.points, len(m.quantiles))
-        return (
-            Tensor("forecast", "tensor(float)", shape),
-            Tensor("next_state", "tensor(float)", (None, m.state_size)),
-        )
+        forecast = Tensor("forecast", "tensor(float)", shape)
+        after = Tensor("next_state", "tensor(float)", (None, m.state_size))
+        scale = Tensor(SCALE, "tensor(float)", (None, len(m.quantities)))
+        return (forecast, scale, after) if scaled else (forecast, after)
 
     def check_signature(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
         """Compares what a runtime found in the graph with what the manifest promises.
@@ -60,7 +67,7 @@ class ModelContract:
         """
         for kind, found, expected in (
             ("input", inputs, self.inputs()),
-            ("output", outputs, self.outputs()),
+            ("output", outputs, self.outputs(scaled=any(t.name == SCALE for t in outputs))),
         ):
             names = [t.name for t in found]
             if sorted(names) != sorted(t.name for t in expected):

@@ -9,7 +9,6 @@ from typing import Self
 
 import numpy as np
 import onnxruntime
-import rlc_native
 from numpy.typing import NDArray
 from rlc_model import (
     FEATURES,
@@ -20,12 +19,11 @@ from rlc_model import (
     check_graph,
     read_contract,
 )
-from rlc_model.contract import MANIFEST, MODEL, Tensor
+from rlc_model.contract import MANIFEST, MODEL, SCALE, Tensor
 
 from rlc_forecaster.core.forecast import Layout
+from rlc_forecaster.core.step import Answer
 
-INPUTS = ["sample", "state"]
-OUTPUTS = ["forecast", "next_state"]
 TRIAL_ROWS = 3
 TRIAL_STEPS = 3
 MAX_FLOATS_PER_BEARER = 65_536
@@ -118,11 +116,11 @@ class OnnxStep:
             stepper = self.stepper(np.zeros((TRIAL_ROWS, self.state_size), np.float32))
             for _ in range(TRIAL_STEPS):
                 began_s = time.perf_counter()
-                values = stepper.step(samples.astype(np.float32))
+                answer = stepper.step(samples.astype(np.float32))
                 fastest_s = min(fastest_s, time.perf_counter() - began_s)
         except Exception as error:
             raise ContractError(MODEL, f"fails on a trial step: {_first_line(error)}") from error
-        if not (np.isfinite(values).all() and np.isfinite(stepper.state).all()):
+        if not all(np.isfinite(values).all() for values in (*answer, stepper.state)):
             raise ContractError(MODEL, "answers a trial step with NaN or infinity")
         if fastest_s > MAX_TRIAL_S:
             raise ContractError(
@@ -143,7 +141,7 @@ class _Scaling:
     Attributes:
         scaler: Of the features.
         columns: The quantities among the features.
-        span: ``(quantity · M · Q,)``.
+        span: ``(quantity,)``.
         minimum: ``(quantity,)`` to which answers are added; None when it is the last value.
     """
 
@@ -155,9 +153,8 @@ class _Scaling:
     @classmethod
     def of(cls, scaler: MinMaxScaler, layout: Layout, target: str) -> Self:
         columns = np.array([FEATURES.index(q.value) for q in layout.quantities], np.intp)
-        each = layout.points * len(layout.quantiles)
         minimum = None if target == "residual" else scaler.minimum[columns]
-        return cls(scaler, columns, np.repeat(scaler.span[columns], each), minimum)
+        return cls(scaler, columns, scaler.span[columns], minimum)
 
 
 class OnnxStepper:
@@ -181,6 +178,8 @@ class OnnxStepper:
         self._scaler = MinMaxScaler(np.tile(low, (rows, 1)), np.tile(span, (rows, 1)))
         self._sample = np.empty((rows, len(FEATURES)), np.float32)
         self._answer = np.empty((rows, *shape), np.float32)
+        # Of a graph without a scale nothing is written here.
+        self._scale = np.ones((rows, shape[0]), np.float32)
         self._now, self._next = state.astype(np.float32, order="C"), np.empty_like(state, order="C")
         self._binding = self._bound(self._now, self._next)
         self._binding_next = self._bound(self._next, self._now)
@@ -191,7 +190,7 @@ class OnnxStepper:
         """The states after the last step."""
         return self._now
 
-    def step(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
+    def step(self, features: NDArray[np.float32]) -> Answer:
         """One step."""
         scaling = self._scaling
         self._scaler.transform(features, out=self._sample)
@@ -201,17 +200,18 @@ class OnnxStepper:
         base = self._minimum
         if base is None:
             base = features.take(scaling.columns, axis=1)
-        return rlc_native.unscaled(self._answer, scaling.span, base)
+        return Answer(self._answer, self._scale, scaling.span, base)
 
     def _bound(
         self, before: NDArray[np.float32], after: NDArray[np.float32]
     ) -> onnxruntime.IOBinding:
         binding = self._session.io_binding()
-        inputs, outputs = (self._sample, before), (self._answer, after)
-        for name, array in zip(INPUTS, inputs, strict=True):
+        for name, array in (("sample", self._sample), ("state", before)):
             binding.bind_input(name, "cpu", 0, np.float32, array.shape, array.ctypes.data)
-        for name, array in zip(OUTPUTS, outputs, strict=True):
-            binding.bind_output(name, "cpu", 0, np.float32, array.shape, array.ctypes.data)
+        buffers = {"forecast": self._answer, SCALE: self._scale, "next_state": after}
+        for output in self._session.get_outputs():
+            array = buffers[output.name]
+            binding.bind_output(output.name, "cpu", 0, np.float32, array.shape, array.ctypes.data)
         return binding
 
 

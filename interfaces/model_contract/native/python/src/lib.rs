@@ -86,18 +86,32 @@ fn samples<'py>(
     Ok((out, next, fresh))
 }
 
+type Told<'py> = (Bound<'py, PyArrayDyn<f32>>, Bound<'py, PyArrayDyn<f32>>, bool);
+
 #[pyfunction]
-fn unscaled<'py>(
+fn forecasts<'py>(
     py: Python<'py>,
-    answer: PyReadonlyArrayDyn<'py, f32>,
+    values: PyReadonlyArrayDyn<'py, f32>,
+    scale: PyReadonlyArray2<'py, f32>,
     span: PyReadonlyArray1<'py, f32>,
-    base: PyReadonlyArrayDyn<'py, f32>,
-) -> PyResult<Bound<'py, PyArrayDyn<f32>>> {
-    in_row_order("answer", &answer)?;
+    base: PyReadonlyArray2<'py, f32>,
+    offset: PyReadonlyArrayDyn<'py, f32>,
+) -> PyResult<Told<'py>> {
+    in_row_order("values", &values)?;
+    in_row_order("scale", &scale)?;
     in_row_order("base", &base)?;
-    let values = rlc_native::unscaled(answer.as_slice()?, span.as_slice()?, base.as_slice()?)
-        .map_err(refused)?;
-    PyArray1::from_vec(py, values).reshape(answer.shape().to_vec())
+    in_row_order("offset", &offset)?;
+    let shape = values.shape();
+    let quantiles = shape.last().copied().unwrap_or(0);
+    let answer = rlc_native::Answer {
+        values: values.as_slice()?,
+        scale: scale.as_slice()?,
+        span: span.as_slice()?,
+        base: base.as_slice()?,
+    };
+    let told = answer.forecasts(offset.as_slice()?, quantiles).map_err(refused)?;
+    let shaped = |values| PyArray1::from_vec(py, values).reshape(shape.to_vec());
+    Ok((shaped(told.plain)?, shaped(told.served)?, told.finite))
 }
 
 #[pyfunction]
@@ -144,7 +158,7 @@ fn rlc_native_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(learn::cover, module)?)?;
     module.add_function(wrap_pyfunction!(learn::note_outside, module)?)?;
     module.add_function(wrap_pyfunction!(samples, module)?)?;
-    module.add_function(wrap_pyfunction!(unscaled, module)?)?;
+    module.add_function(wrap_pyfunction!(forecasts, module)?)?;
     module.add_function(wrap_pyfunction!(all_finite, module)?)?;
     module.add_function(wrap_pyfunction!(add_and_order, module)?)
 }

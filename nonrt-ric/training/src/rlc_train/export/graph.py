@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import TensorProto, checker, helper, numpy_helper
 from rlc_model import FEATURES
+from rlc_model.contract import SCALE
 
 from rlc_train.horizon import Layout
 
@@ -53,13 +54,17 @@ class StepGraph:
         shape = self.constant(f"{output}_shape", [-1, *self._layout.shape], np.int64)
         return self.add("Reshape", [source, shape], output)
 
-    def to_bytes(self) -> bytes:
+    def to_bytes(self, *, scaled: bool = False) -> bytes:
         """The finished model.
+
+        Args:
+            scaled: Whether it has the output ``scale`` by which its forecasts are multiplied.
 
         Raises:
             onnx.checker.ValidationError: The graph is not sound; a mistake of the code here.
         """
         real = TensorProto.FLOAT
+        scale = helper.make_tensor_value_info(SCALE, real, ["batch", len(self._layout.columns)])
         graph = helper.make_graph(
             self._nodes,
             "step",
@@ -69,6 +74,7 @@ class StepGraph:
             ],
             [
                 helper.make_tensor_value_info("forecast", real, ["batch", *self._layout.shape]),
+                *([scale] if scaled else []),
                 helper.make_tensor_value_info("next_state", real, ["batch", self._state_size]),
             ],
             [numpy_helper.from_array(value, name) for name, value in self._constants.items()],

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 from rlc_model import FEATURES, MinMaxScaler
+from rlc_model.contract import SCALE
 
 from rlc_train.conformal import Correction
 from rlc_train.export.graph import StepGraph, moving_mean
@@ -40,6 +41,8 @@ def lstm_step(
 ) -> bytes:
     """The ONNX model; the conformal correction is folded into the head.
 
+    Its forecasts are in typical deviations, which go out as the scale.
+
     Which columns go where is said by products with constants of a one per column, which change no
     value: with many bearers ``Gather`` and operators that broadcast take several times as long.
     """
@@ -65,7 +68,7 @@ def lstm_step(
     deviation = moving_mean(graph, "deviation", "distance", "deviation_before", "mean_weight")
     graph.add("Add", [deviation, "least"], "size")
     _picked(graph, "size", [*[OCCUPANCY] * len(BYTES), *layout.columns], "sizes")
-    graph.split("sizes", [len(BYTES), len(layout.columns)], ["bytes_size", "quantity_size"])
+    graph.split("sizes", [len(BYTES), len(layout.columns)], ["bytes_size", SCALE])
     seen = [*_views(graph, scaler), "oldest", "later"]
     _picked(graph, "relative", TAPPED, "newest", columns=features + 1)
     flow, after = seen, [mean, deviation, "later", "newest"]
@@ -83,13 +86,10 @@ def lstm_step(
     kernel, bias = corrected_head(kernel, bias, layout, correction)
     graph.constant("head_kernel", kernel)
     graph.constant("head_bias", bias)
-    graph.add("Gemm", ["narrow", "head_kernel", "head_bias"], "answer_flat")
-    graph.reshaped("answer_flat", "answer")
-    graph.constant("axes", [2, 3], np.int64)
-    graph.add("Unsqueeze", ["quantity_size", "axes"], "answer_size")
-    graph.add("Mul", ["answer", "answer_size"], "forecast")
+    graph.add("Gemm", ["narrow", "head_kernel", "head_bias"], "forecast_flat")
+    graph.reshaped("forecast_flat", "forecast")
     graph.add("Concat", after, "next_state", axis=1)
-    return graph.to_bytes()
+    return graph.to_bytes(scaled=True)
 
 
 def _picked(

@@ -11,6 +11,7 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 from rlc_model import FEATURES, MinMaxScaler
+from rlc_model.contract import SCALE
 
 from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout
@@ -39,14 +40,18 @@ class StepRunner:
         except Exception as error:
             first = (str(error).splitlines() or [type(error).__name__])[0]
             raise TrainError("model.onnx", f"does not load: {first}") from error
+        names = {output.name for output in self._session.get_outputs()}
+        self._outputs = ["forecast", "next_state", *({SCALE} & names)]
 
     def step(
         self, sample: NDArray[np.float32], state: NDArray[np.float32]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """``(B, F)`` scaled samples and ``(B, S)`` to ``(B, Q, M, K)`` scaled answers and state."""
-        forecast, after = self._session.run(
-            ["forecast", "next_state"], {"sample": sample, "state": state}
+        forecast, after, *scale = self._session.run(
+            self._outputs, {"sample": sample, "state": state}
         )
+        for each in scale:
+            forecast *= each[:, :, None, None]
         return forecast, after
 
 

@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import rlc_native
 from numpy.typing import NDArray
 
 from rlc_forecaster.core.bearers import Rows, grown
 from rlc_forecaster.core.step import StepModel, Stepper
+from rlc_forecaster.core.tracker import in_order
+
+
+class Told(NamedTuple):
+    """What a model says of the bearers of a report, all of it finite.
+
+    Attributes:
+        plain: ``(B, quantity, M, Q)`` in the quantities' units.
+        forecasts: The same, calibrated.
+        modelled: ``(B,)`` whether it counts: the same array object as long as all does.
+    """
+
+    plain: NDArray[np.float32]
+    forecasts: NDArray[np.float32]
+    modelled: NDArray[np.bool_]
 
 
 class CarriedState:
@@ -36,43 +53,43 @@ class CarriedState:
         self._steps[slots] = 0
         self._broken[slots] = False
 
-    def step(
-        self, rows: Rows, features: NDArray[np.float32]
-    ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-        """One step of the bearers of a report.
+    def step(self, rows: Rows, features: NDArray[np.float32], offset: NDArray[np.float32]) -> Told:
+        """One step of the bearers of a report, ``(B, F)``.
 
-        Returns:
-            ``(B, quantity, M, Q)`` finite forecasts, and ``(B,)`` whether they count: the same
-            array object as long as all do.
+        Args:
+            rows: The bearers.
+            features: Theirs, in the features' units.
+            offset: ``(B, quantity, M, Q)`` of their calibration.
         """
         stepper = self._stepper
         if stepper is None or rows is not self._taken_for:
             self._stepper = stepper = self._take_up(rows)
-        forecasts = stepper.step(features)
+        plain, forecasts, finite = rlc_native.forecasts(*stepper.step(features), offset)
         state = stepper.state
-        if not (rlc_native.all_finite(state) and rlc_native.all_finite(forecasts)):
-            return forecasts, self._leave_behind(rows, forecasts, state)
+        if not (finite and rlc_native.all_finite(state)):
+            warm = self._leave_behind(rows, plain, state)
+            return Told(plain, in_order(plain, offset), warm)
         if self._all_warm is not None:
-            return forecasts, self._all_warm
+            return Told(plain, forecasts, self._all_warm)
         self._steps[rows.slots] += 1
         warm = self._steps[rows.slots] > self._model.warm_up_steps
         self._broken[rows.slots[warm]] = False
         if warm.all():
             self._all_warm = warm
-        return forecasts, warm
+        return Told(plain, forecasts, warm)
 
     def broken(self, rows: Rows) -> NDArray[np.bool_]:
         """``(B,)`` whether a bearer warms up again because its state was no number."""
         return self._broken[rows.slots]
 
     def _leave_behind(
-        self, rows: Rows, forecasts: NDArray[np.float32], state: NDArray[np.float32]
+        self, rows: Rows, plain: NDArray[np.float32], state: NDArray[np.float32]
     ) -> NDArray[np.bool_]:
         """A state that is no number would stay so for ever: those bearers start from zero."""
-        finite = np.isfinite(forecasts).all(axis=(1, 2, 3)) & np.isfinite(state).all(axis=1)
+        finite = np.isfinite(plain).all(axis=(1, 2, 3)) & np.isfinite(state).all(axis=1)
         bad = ~finite
         self.not_finite += int(bad.sum())
-        forecasts[bad] = 0
+        plain[bad] = 0
         state[bad] = 0
         self._steps[rows.slots] += 1
         self._steps[rows.slots[bad]] = 0

@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rlc_forecaster.core.forecast import Layout
+
+
+class Answer(NamedTuple):
+    """What a model answers: its forecasts are ``values · scale · span + base``.
+
+    They are brought to units where they are calibrated, in one pass. All are C-contiguous, and the
+    stepper's: they hold until its next step.
+
+    Attributes:
+        values: ``(B, quantity, M, Q)``.
+        scale: ``(B, quantity)``.
+        span: ``(quantity,)``.
+        base: ``(B, quantity)`` in the quantities' units.
+    """
+
+    values: NDArray[np.float32]
+    scale: NDArray[np.float32]
+    span: NDArray[np.float32]
+    base: NDArray[np.float32]
 
 
 class Stepper(Protocol):
@@ -17,16 +36,8 @@ class Stepper(Protocol):
     def state(self) -> NDArray[np.float32]:
         """``(B, S)`` the states after the last step; may be written to, until the next."""
 
-    def step(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Advances all bearers by one sample.
-
-        Args:
-            features: ``(B, F)`` in the features' units.
-
-        Returns:
-            ``(B, quantity, M, Q)`` forecasts in the quantities' units, C-contiguous and the
-            caller's to keep and to write to.
-        """
+    def step(self, features: NDArray[np.float32]) -> Answer:
+        """Advances all bearers by one sample, ``(B, F)`` in the features' units."""
 
 
 class StepModel(Protocol):

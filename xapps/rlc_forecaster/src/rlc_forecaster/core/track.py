@@ -19,7 +19,7 @@ from rlc_forecaster.core.history import Checked, History, Said
 from rlc_forecaster.core.persistence import Persistence
 from rlc_forecaster.core.skill import Hysteresis, Skill
 from rlc_forecaster.core.step import StepModel
-from rlc_forecaster.core.tracker import QuantileTracker, in_order
+from rlc_forecaster.core.tracker import QuantileTracker
 
 
 class Sample(NamedTuple):
@@ -125,8 +125,8 @@ class Track:
         if self.carried is None:
             modelled = np.zeros(len(rows), np.bool_)
         else:
-            plain, modelled = self.carried.step(rows, features)
-            forecasts = in_order(plain, self.calibration.offset(rows.index, rows.highest))
+            offset = self.calibration.offset(rows.index, rows.highest)
+            plain, forecasts, modelled = self.carried.step(rows, features, offset)
         plan = self._planned(rows, modelled, stale)
         tick = self._history.tick(sample.at_us)
         self._said = Said(tick, rows, levels, forecasts, plain, modelled, plan.served)
