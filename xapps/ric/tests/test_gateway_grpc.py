@@ -25,7 +25,7 @@ from ric.errors import (
     SubscriptionRefused,
 )
 from ric.gateway import E2GatewayClient, GrpcLink, messages
-from ric.gateway.channel import open_channel
+from ric.gateway.channel import WINDOW_BYTES, open_channel
 from ric.settings import GatewaySettings, TlsSettings
 from ric.sm import KPM_OID, RLC_OID, TC_V1_OID, rlc
 from ric.testing import FakeGatewayServer, FakeRic
@@ -72,6 +72,34 @@ async def test_the_whole_vocabulary_crosses_the_wire(
             assert (got.header, got.message, got.collected_at_us) == (b"header", b"message", 123)
             assert (got.ran_function_id, got.oid, got.kpm) == (143, RLC_OID, None)
             assert (await kpm).kpm == report
+
+
+async def test_what_waits_in_the_connection_is_bounded(
+    ric: FakeRic, server: FakeGatewayServer, fast_gateway: GatewaySettings
+) -> None:
+    """A reader that was slow goes on with what is new: the gateway's queue drops, not it."""
+    node, message, depth = ric.add_node("gnb-1", RLC_OID), bytes(40_000), 4
+    async with (
+        asyncio.timeout(30),
+        E2GatewayClient(at(fast_gateway, server.address)) as gateway,
+        aclosing(gateway.subscribe("gnb-1", RLC_OID, TRIGGER, queue_depth=depth)) as stream,
+    ):
+        first = asyncio.ensure_future(anext(stream))
+        while not ric.subscriptions:
+            await asyncio.sleep(0.001)
+        # At full speed first, from which gRPC would learn to make room for more.
+        for _ in range(500):
+            node.report(RLC_OID, message)
+            await (first if not first.done() else anext(stream))
+        for _ in range(500):
+            node.report(RLC_OID, message)
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.1)
+        waited = [await anext(stream)]
+        while sum(1 + indication.missed for indication in waited) < 500:
+            waited.append(await anext(stream))
+        in_the_connection = (len(waited) - depth) * len(message)
+        assert in_the_connection < 3 * WINDOW_BYTES
 
 
 @pytest.mark.parametrize("node_type", NodeType)
