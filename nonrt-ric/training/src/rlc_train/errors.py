@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import zlib
+from typing import Final
+from zipfile import BadZipFile
+
+DAMAGED: Final = (OSError, ValueError, KeyError, EOFError, BadZipFile, zlib.error)
+"""What NumPy raises at an archive that is damaged, cut off or of something else."""
+
 
 class TrainError(Exception):
     """Wrong input, or a part that is not there; the message says what and what was expected.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from rlc_model import FEATURES, MinMaxScaler
 
 from rlc_train import backtest, conformal
 from rlc_train.baselines import BASELINES, summary
-from rlc_train.baselines.base import spread_origins
+from rlc_train.baselines.base import Forecaster, spread_origins
 from rlc_train.baselines.linear import LinearQuantile
 from rlc_train.candidate import Candidate
 from rlc_train.errors import TrainError
@@ -19,10 +20,14 @@ from rlc_train.export.linear_graph import linear_step
 from rlc_train.export.lstm_graph import lstm_step
 from rlc_train.export.runner import ServedForecaster, StepRunner, measure
 from rlc_train.horizon import Layout
+from rlc_train.judged import Judged
 from rlc_train.lstm.shape import INSIDE, NetworkShape, state_size
 from rlc_train.series import Series, labels
 from rlc_train.settings import Settings
 from rlc_train.splits import Part, Split, split
+
+Origins = Sequence[tuple[Part, NDArray[np.intp]]]
+"""Parts, and the rows of each from which is forecast."""
 
 CALIBRATION_ORIGINS = 20_000
 COMPARED = "linear-quantile"
@@ -175,47 +180,56 @@ def evaluate(
     *,
     origins: int,
     seed: int,
-    linear: LinearQuantile | None = None,
+    judged: Judged | None = None,
     ticked: backtest.Ticked | None = None,
+    told: Callable[[str], None] | None = None,
 ) -> dict[str, dict[str, backtest.Losses]]:
     """Back-tests candidates and baselines on the test part and on what was held out.
 
     A forecaster that can afford few origins is judged on those, beside persistence on the same
-    (``persistence@NAME``).
+    (``persistence@NAME``). What `judged` has already is not judged again; `told` hears of the rest.
 
     Returns:
         Split → forecaster → losses. A split without any series is left out.
     """
+    judged = judged or Judged()
+    fitted: dict[str, Forecaster] = {}
+
+    def baseline(name: str) -> Forecaster:
+        """Fitted when it is first asked to speak."""
+        if name not in fitted:
+            fitted[name] = BASELINES[name]()
+            fitted[name].fit(parts.train, layout, seed)
+        return fitted[name]
+
     found: dict[str, dict[str, backtest.Losses]] = {}
-    chosen = {
-        name: backtest.origins_of(held, layout, origins)
-        for name, held in (("test", parts.test), ("unseen", parts.unseen))
-        if held
-    }
-    fitted = {}
-    for name in names:
-        if name in candidates:
+    for where, held in (("test", parts.test), ("unseen", parts.unseen)):
+        if not held:
             continue
-        baseline = linear if linear is not None and name == linear.name else BASELINES[name]()
-        if baseline is not linear:
-            baseline.fit(parts.train, layout, seed)
-        fitted[name] = baseline
-    for where, rows in chosen.items():
-        found[where] = {
-            kind: backtest.run(candidate.forecaster(), rows, layout, ticked)
-            for kind, candidate in candidates.items()
-        }
-        for name, baseline in fitted.items():
-            most = baseline.most_origins
-            if most is None or most >= sum(len(o) for _, o in rows):
-                found[where][name] = backtest.run(baseline, rows, layout, ticked)
+        every = backtest.origins_of(held, layout, origins)
+        speakers: list[tuple[str, Callable[[], Forecaster], Origins]] = [
+            (kind, candidate.forecaster, every) for kind, candidate in candidates.items()
+        ]
+        for name in (name for name in names if name not in candidates):
+            most = BASELINES[name]().most_origins
+            speaks: Callable[[], Forecaster] = partial(baseline, name)
+            if most is None or most >= sum(len(rows) for _, rows in every):
+                speakers.append((name, speaks, every))
                 continue
-            held = parts.test if where == "test" else parts.unseen
             few = backtest.origins_of(held, layout, most)
-            found[where][name] = backtest.run(baseline, few, layout, ticked)
-            beside = BASELINES["persistence"]()
-            beside.fit(parts.train, layout, seed)
-            found[where][f"persistence@{name}"] = backtest.run(beside, few, layout)
-            for kind, candidate in candidates.items():
-                found[where][f"{kind}@{name}"] = backtest.run(candidate.forecaster(), few, layout)
+            speakers.append((name, speaks, few))
+            speakers.append((f"persistence@{name}", partial(baseline, "persistence"), few))
+            speakers += [
+                (f"{kind}@{name}", candidate.forecaster, few)
+                for kind, candidate in candidates.items()
+            ]
+        found[where] = {}
+        for name, speaks, chosen in speakers:
+            losses = judged.get(where, name)
+            if losses is None:
+                losses = backtest.run(speaks(), chosen, layout, ticked)
+                judged.keep(where, name, losses)
+                if told is not None:
+                    told(f"{where}: judged {name} on {len(chosen)} series")
+            found[where][name] = losses
     return found

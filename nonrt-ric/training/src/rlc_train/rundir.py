@@ -1,25 +1,32 @@
 """The directory of an experiment: what each command leaves for the next.
 
 ``settings.json`` and ``data.json`` (train), ``checkpoint.npz`` and ``curve.json`` (train),
-``candidates/…`` (train, evaluate), ``evaluation.npz`` and ``evaluation.json`` (evaluate),
-``verdict.json`` and ``model/`` (promote), ``report/`` (report).
+``candidates/…`` (train, evaluate), ``judged/…``, ``evaluation.npz`` and ``evaluation.json``
+(evaluate), ``verdict.json`` and ``model/`` (promote), ``report/`` (report).
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import shutil
+from dataclasses import asdict, dataclass
+from importlib import metadata
 from pathlib import Path
-from typing import Any
-from zipfile import BadZipFile
+from typing import Any, Final
 
 import numpy as np
 from pydantic import ValidationError
 
 from rlc_train.backtest import SUMS, Losses
 from rlc_train.candidate import Candidate
-from rlc_train.errors import TrainError
+from rlc_train.errors import DAMAGED, TrainError
+from rlc_train.horizon import Layout
+from rlc_train.judged import Judged
 from rlc_train.settings import Settings
+
+JUDGED: Final = "judged"
+JUDGING: Final = ("sojourn-training", "numpy", "statsmodels", "scikit-learn", "lightgbm")
+"""Packages on which losses depend."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +94,25 @@ class RunDirectory:
         """Keeps a candidate."""
         candidate.save(self.path / "candidates" / candidate.kind)
 
+    def judged(self, data_sha256: str, layout: Layout, candidates: dict[str, Candidate]) -> Judged:
+        """What was judged on this data with the run's settings, and by these libraries."""
+        settings = self.settings()
+        of = {
+            "data": data_sha256,
+            "layout": asdict(layout),
+            "split": settings.split.model_dump(mode="json"),
+            "context_us": settings.context_us,
+            "origins": settings.origins,
+            "seed": settings.seed,
+            "versions": {name: _version(name) for name in JUDGING},
+        }
+        graphs = {kind: candidate.graph for kind, candidate in candidates.items()}
+        return Judged(self.path / JUDGED, of, graphs)
+
+    def forget_judged(self) -> None:
+        """Everything is judged anew."""
+        shutil.rmtree(self.path / JUDGED, ignore_errors=True)
+
     def save_losses(self, splits: dict[str, dict[str, Losses]]) -> None:
         """Keeps the losses of a back-test."""
         arrays: dict[str, Any] = {}
@@ -119,12 +145,19 @@ class RunDirectory:
                     )
         except FileNotFoundError as error:
             raise TrainError(str(path), "is not there; run rlc-train evaluate first") from error
-        except (OSError, ValueError, KeyError, BadZipFile) as error:
+        except DAMAGED as error:
             raise TrainError(str(path), f"cannot be read: {error}") from error
         return splits
 
     def _maybe(self, name: str) -> Any:
         return self.read(name) if (self.path / name).exists() else None
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 def _but_epochs(told: dict[str, Any]) -> dict[str, Any]:

@@ -1,16 +1,19 @@
 """Back-tests the trained model and the baselines on the test part and on what was held out.
 
-Needs no TensorFlow: what is tested is the exported model, as it will be served.
+Needs no TensorFlow: what is tested is the exported model, as it will be served. What was judged
+before on the same data, split and origins is not judged again, so that one that was killed goes on.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Console
 from rich.table import Table
+from rlc_model import Quantity
 
 from rlc_train import corpus, pipeline
 from rlc_train.backtest import Losses, Versus
@@ -22,6 +25,12 @@ from rlc_train.progress import bars
 from rlc_train.rundir import RunDirectory
 
 NAME = "evaluate"
+SHORT: Final = {
+    Quantity.OCCUPANCY: "occupancy",
+    Quantity.DRAIN: "drain",
+    Quantity.QUEUE_LIMIT: "queue limit",
+}
+FILE_COLUMNS: Final = 120
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--baselines",
         help=f"by comma; default: the settings'. Of {', '.join(BASELINES)}",
     )
+    parser.add_argument("--again", action="store_true", help="judge what was judged before as well")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -50,6 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
     layout = settings.layout(data["t_m_us"])
     parts = pipeline.split_corpus(series, settings, layout)
     candidates = {"lstm": directory.candidate("lstm")}
+    if arguments.again:
+        directory.forget_judged()
     with bars() as shown:
         linear = None
         if pipeline.COMPARED in names:
@@ -66,7 +78,9 @@ def run(arguments: argparse.Namespace) -> int:
             layout,
             origins=settings.origins,
             seed=settings.seed,
+            judged=directory.judged(sha256, layout, candidates),
             ticked=shown.tick,
+            told=shown.say,
         )
     directory.save_losses(splits)
     summary = {
@@ -96,16 +110,19 @@ def told(losses: Losses, among: dict[str, Losses], name: str, layout: Layout) ->
 
 def show(summary: dict[str, dict[str, Any]], layout: Layout) -> None:
     """Prints skill over persistence at the first and the last point."""
+    # A file has no width; what is taken for one would cut the names.
+    console = Console(width=None if sys.stdout.isatty() else FILE_COLUMNS)
     first, last = layout.start_us, layout.start_us + (layout.points - 1) * layout.step_us
     for split, by_name in summary.items():
         table = Table(title=f"{split}: skill over persistence (pinball loss)")
         table.add_column("forecaster")
         for quantity in layout.quantities:
             for horizon in (first, last):
-                table.add_column(f"{quantity.value}\n{horizon / 1000:g} ms", justify="right")
+                heading = f"{SHORT[quantity]}\n{horizon / 1000:g} ms"
+                table.add_column(heading, justify="right")
         for name, numbers in by_name.items():
             if "@" in name or "skill" not in numbers:
                 continue
             cells = [f"{row[point]:+.3f}" for row in numbers["skill"] for point in (0, -1)]
             table.add_row(name, *cells)
-        Console().print(table)
+        console.print(table)

@@ -11,12 +11,11 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rlc_train.errors import TrainError
+from rlc_train.errors import DAMAGED, TrainError
 
 
 @dataclass(slots=True)
@@ -80,7 +79,7 @@ def load(path: Path, fingerprint: str, model: Any, optimizer: Any) -> Progress |
                 for i, variable in enumerate(variables):
                     variable.assign(arrays[f"{kind}_{i}"])
             best = [arrays[f"best_{i}"] for i in range(told["best"])]
-    except (OSError, KeyError, ValueError, EOFError, BadZipFile) as error:
+    except DAMAGED as error:
         raise TrainError(
             str(path), f"is no checkpoint ({error}); remove it to start anew"
         ) from error

@@ -1,0 +1,94 @@
+"""A back-test that was killed goes on; what it goes on with is of the same experiment."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from made_corpus import corpus, layout
+from rlc_train import backtest, pipeline
+from rlc_train.backtest import SUMS, Losses
+from rlc_train.errors import TrainError
+from rlc_train.judged import Judged
+from rlc_train.rundir import RunDirectory
+from rlc_train.splits import split
+
+AXES = layout()
+NAMES = ["persistence", "mean-of-5", "seasonal-naive"]
+PARTS = split(corpus(3_000), AXES, held_out_cells=["c"])
+
+
+def evaluate(judged: Judged, said: list[str] | None = None) -> dict[str, dict[str, Losses]]:
+    told = None if said is None else said.append
+    return pipeline.evaluate({}, NAMES, PARTS, AXES, origins=400, seed=1, judged=judged, told=told)
+
+
+def same(one: dict[str, dict[str, Losses]], other: dict[str, dict[str, Losses]]) -> bool:
+    assert {s: list(names) for s, names in one.items()} == {s: list(n) for s, n in other.items()}
+    return all(
+        np.array_equal(getattr(losses, what), getattr(other[where][name], what))
+        and losses.scenario == other[where][name].scenario
+        for where, by_name in one.items()
+        for name, losses in by_name.items()
+        for what in SUMS
+    )
+
+
+@pytest.mark.parametrize("before", range(6))
+def test_one_that_was_killed_ends_as_one_that_was_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: int
+) -> None:
+    expected = evaluate(Judged())
+    judged, run, runs = Judged(tmp_path, {"data": "d"}), backtest.run, 0
+
+    def killed(*words: Any) -> Losses:
+        nonlocal runs
+        runs += 1
+        if runs > before:
+            raise KeyboardInterrupt
+        return run(*words)
+
+    monkeypatch.setattr(backtest, "run", killed)
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(judged)
+    monkeypatch.setattr(backtest, "run", run)
+    said: list[str] = []
+    assert same(evaluate(judged, said), expected)
+    assert len(said) == 6 - before
+    assert said[-1].startswith("unseen: judged seasonal-naive on ")
+    said.clear()
+    assert same(evaluate(judged, said), expected)
+    assert not said
+
+
+def test_what_is_of_something_else_or_damaged_is_judged_again(tmp_path: Path) -> None:
+    judged = Judged(tmp_path, {"data": "d", "origins": 400}, {"lstm": b"graph"})
+    losses = evaluate(judged)["test"]["persistence"]
+    for name in ("lstm", "lstm@sarima"):
+        judged.keep("test", name, losses)
+    retrained = replace(judged, graphs={"lstm": b"another graph"})
+    elsewhere = replace(judged, of={"data": "e", "origins": 400})
+    found = {
+        name: [one.get("test", name) is not None for one in (judged, retrained, elsewhere)]
+        for name in ("persistence", "lstm", "lstm@sarima")
+    }
+    assert found == {
+        "persistence": [True, True, False],
+        "lstm": [True, False, False],
+        "lstm@sarima": [True, False, False],
+    }
+    path = tmp_path / "test" / "persistence.npz"
+    whole, kept = path.read_bytes(), tmp_path / "evaluation.npz"
+    middle = len(whole) // 2
+    flipped = whole.replace(whole[middle : middle + 40], bytes(40))
+    for damaged in (b"", b"no archive", whole[:middle], flipped):
+        path.write_bytes(damaged)
+        assert judged.get("test", "persistence") is None
+        kept.write_bytes(damaged)
+        with pytest.raises(TrainError, match=r"evaluation\.npz: cannot be read"):
+            RunDirectory(tmp_path).losses()
+    path.unlink()
+    assert judged.get("test", "persistence") is None
