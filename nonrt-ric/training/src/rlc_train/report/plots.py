@@ -19,7 +19,6 @@ mpl.rcParams["svg.hashsalt"] = "rlc-train"
 
 def save(figure: Figure, directory: Path, name: str) -> str:
     """Writes both formats; returns the name of the PNG."""
-    figure.tight_layout()
     for suffix in ("png", "svg"):
         figure.savefig(directory / f"{name}.{suffix}", dpi=120, metadata=_no_date(suffix))
     return f"{name}.png"
@@ -31,7 +30,7 @@ def _no_date(suffix: str) -> dict[str, Any]:
 
 def skill_by_horizon(split: dict[str, Losses], layout: Layout, title: str) -> Figure:
     """Skill over persistence along the horizon, a panel per quantity."""
-    figure = Figure(figsize=(4.2 * len(layout.quantities), 3.4))
+    figure = Figure(layout="constrained", figsize=(4.2 * len(layout.quantities), 3.6))
     panels = figure.subplots(1, len(layout.quantities), squeeze=False)[0]
     ahead_ms = (layout.start_us + layout.step_us * np.arange(layout.points)) / 1000
     reference = split["persistence"]
@@ -46,13 +45,15 @@ def skill_by_horizon(split: dict[str, Losses], layout: Layout, title: str) -> Fi
         panel.set_ylabel("skill over persistence")
         panel.axhline(0, color="0.6", linewidth=0.8)
         panel.set_ylim(-1, 1)
-    panels[0].legend(fontsize=7)
+    # Below the panels: in one of them it would hide a line.
+    named = panels[0].get_legend_handles_labels()
+    figure.legend(*named, loc="outside lower center", ncols=len(named[1]), fontsize=7)
     return figure
 
 
 def reliability(split: dict[str, Losses], kind: str, layout: Layout, title: str) -> Figure:
     """Nominal level against the share below, with ties as bars."""
-    figure = Figure(figsize=(4.2, 3.8))
+    figure = Figure(layout="constrained", figsize=(4.2, 3.8))
     panel = figure.subplots()
     losses = split[kind]
     pooled = Losses(
@@ -78,7 +79,7 @@ def reliability(split: dict[str, Losses], kind: str, layout: Layout, title: str)
 
 def learning_curve(curve: list[list[float]], best_epoch: int) -> Figure:
     """Losses by epoch."""
-    figure = Figure(figsize=(4.8, 3.2))
+    figure = Figure(layout="constrained", figsize=(4.8, 3.2))
     panel = figure.subplots()
     epochs = np.arange(1, len(curve) + 1)
     panel.plot(epochs, [loss for loss, _ in curve], label="training")
@@ -98,7 +99,7 @@ def example(
     unit: str,
 ) -> Figure:
     """A stretch of a series with the forecasts made for each instant: ``(T,)`` and ``(T, K)``."""
-    figure = Figure(figsize=(8.4, 3.0))
+    figure = Figure(layout="constrained", figsize=(8.4, 3.0))
     panel = figure.subplots()
     panel.plot(at_ms, actual, color="black", linewidth=1, label="what came")
     panel.fill_between(
