@@ -77,7 +77,7 @@ def _plots(recording: Recording, without: Recording, summary: dict[str, Any]) ->
     _line(axes[0], recording.rtt_ms, BLUE, "ping round trip")
     axes[0].set_yscale("log")
     axes[0].set_ylabel("ms")
-    axes[0].set_title("Delay", loc="left")
+    axes[0].set_title("Delay, by when the ping was sent", loc="left")
     _line(axes[1], _thin(recording.rlc_mb), ORANGE, "RLC buffer")
     _line(axes[1], _thin(recording.tc_mb), BLUE, "TC pipeline")
     axes[1].set_ylabel("MB")
@@ -96,7 +96,15 @@ def _plots(recording: Recording, without: Recording, summary: dict[str, Any]) ->
         for decision in summary["decisions"]:
             axis.axvline(decision["at_s"], color="#b03050", linewidth=1, linestyle=":")
         axis.grid(alpha=0.25)
-        axis.legend(loc="upper right", frameon=False, fontsize=9)
+        # Beside the title: lines go along the top of every panel.
+        axis.legend(
+            loc="lower right",
+            bbox_to_anchor=(1, 1),
+            borderpad=0.2,
+            ncols=2,
+            frameon=False,
+            fontsize=9,
+        )
     for number, decision in enumerate(summary["decisions"]):
         axes[0].annotate(
             decision["template"],
