@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
+import onnx
 import pytest
 from rlc_model import read_contract
 from rlc_train.cli import main
@@ -59,6 +61,28 @@ def test_both_candidates_are_exported_and_compared(run_directory: Path) -> None:
     losses = directory.losses()
     assert set(losses) == {"test", "unseen"}
     assert set(losses["unseen"]["lstm"].scenario) == {"waves"}
+
+
+def test_a_model_that_was_exported_anew_is_judged_before_it_is_promoted(
+    run_directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    again = tmp_path / "run"
+    shutil.copytree(run_directory, again)
+    graph = again / "candidates" / "lstm" / "model.onnx"
+    model = onnx.load(graph)
+    model.doc_string = "another one"
+    onnx.save(model, graph)
+    for command in ("promote", "report"):
+        assert main([command, "--run", str(again)]) == 2
+        told = capsys.readouterr().err
+        assert "judged/test/lstm.npz: is not there, damaged, or of another model" in told
+    assert main(["evaluate", "--run", str(again)]) == 0
+    told = capsys.readouterr().err
+    assert "unseen: judged lstm on" in told
+    assert "judged persistence" not in told
+    assert main(["promote", "--run", str(again)]) in (0, 1)
+    assert main(["evaluate", "--run", str(again), "--again"]) == 0
+    assert "unseen: judged persistence on" in capsys.readouterr().err
 
 
 def test_the_model_card_shows_what_was_measured(run_directory: Path) -> None:

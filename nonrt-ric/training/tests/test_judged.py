@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 from made_corpus import corpus, layout
+from rlc_model import Quantity
 from rlc_train import backtest, pipeline
 from rlc_train.backtest import SUMS, Losses
+from rlc_train.commands.evaluate import show
 from rlc_train.errors import TrainError
+from rlc_train.horizon import Layout
 from rlc_train.judged import Judged
-from rlc_train.rundir import RunDirectory
 from rlc_train.splits import split
 
 AXES = layout()
@@ -81,14 +83,28 @@ def test_what_is_of_something_else_or_damaged_is_judged_again(tmp_path: Path) ->
         "lstm@sarima": [True, False, False],
     }
     path = tmp_path / "test" / "persistence.npz"
-    whole, kept = path.read_bytes(), tmp_path / "evaluation.npz"
+    whole = path.read_bytes()
     middle = len(whole) // 2
     flipped = whole.replace(whole[middle : middle + 40], bytes(40))
     for damaged in (b"", b"no archive", whole[:middle], flipped):
         path.write_bytes(damaged)
         assert judged.get("test", "persistence") is None
-        kept.write_bytes(damaged)
-        with pytest.raises(TrainError, match=r"evaluation\.npz: cannot be read"):
-            RunDirectory(tmp_path).losses()
     path.unlink()
     assert judged.get("test", "persistence") is None
+
+
+def test_what_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "test").write_text("in the way")
+    with pytest.raises(TrainError, match=r"test/persistence\.npz: (File exists|Not a directory)"):
+        evaluate(Judged(tmp_path))
+
+
+def test_a_table_in_a_file_keeps_its_names(capsys: pytest.CaptureFixture[str]) -> None:
+    everything = Layout(tuple(Quantity), 11_000, 1_000, 20, (0.1, 0.5, 0.9))
+    numbers = {"skill": [[0.25] * 20] * 3}
+    show({"unseen": {"adaptive-persistence": numbers, "lstm@sarima": numbers}}, everything)
+    table = capsys.readouterr().out
+    assert table.count("queue limit") == 2
+    assert table.count("+0.250") == 6
+    assert "adaptive-persistence" in table
+    assert "…" not in table

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rlc_train.backtest import SUMS, Losses
-from rlc_train.errors import DAMAGED
+from rlc_train.errors import DAMAGED, TrainError
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Judged:
 
     Attributes:
         directory: Where; None keeps nothing.
-        of: What all losses depend on: data, split, origins, layout, versions.
+        of: What all losses depend on: data, split, origins, layout.
         graphs: What those of an exported model depend on as well, by its kind.
     """
 
@@ -43,17 +43,24 @@ class Judged:
             return None
 
     def keep(self, split: str, name: str, losses: Losses) -> None:
-        """Keeps them, whole or not at all."""
+        """Keeps them, whole or not at all.
+
+        Raises:
+            TrainError: They cannot be written.
+        """
         if self.directory is None:
             return
         arrays: dict[str, Any] = {what: getattr(losses, what) for what in SUMS}
         arrays |= {"scenario": np.array(losses.scenario), "of": np.array(self._digest(name))}
         path = self._path(self.directory, split, name)
-        path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_name(f".{name}.part")
-        with part.open("wb") as file:
-            np.savez_compressed(file, **arrays)
-        part.replace(path)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with part.open("wb") as file:
+                np.savez_compressed(file, **arrays)
+            part.replace(path)
+        except OSError as error:
+            raise TrainError(str(path), error.strerror or "cannot be written") from error
 
     def _digest(self, name: str) -> str:
         graph = self.graphs.get(name.partition("@")[0], b"")

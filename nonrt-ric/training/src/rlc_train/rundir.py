@@ -1,8 +1,8 @@
 """The directory of an experiment: what each command leaves for the next.
 
 ``settings.json`` and ``data.json`` (train), ``checkpoint.npz`` and ``curve.json`` (train),
-``candidates/…`` (train, evaluate), ``judged/…``, ``evaluation.npz`` and ``evaluation.json``
-(evaluate), ``verdict.json`` and ``model/`` (promote), ``report/`` (report).
+``candidates/…`` (train, evaluate), ``judged/…`` and ``evaluation.json`` (evaluate),
+``verdict.json`` and ``model/`` (promote), ``report/`` (report).
 """
 
 from __future__ import annotations
@@ -10,23 +10,18 @@ from __future__ import annotations
 import json
 import shutil
 from dataclasses import asdict, dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 from pydantic import ValidationError
 
-from rlc_train.backtest import SUMS, Losses
+from rlc_train.backtest import Losses
 from rlc_train.candidate import Candidate
-from rlc_train.errors import DAMAGED, TrainError
-from rlc_train.horizon import Layout
+from rlc_train.errors import TrainError
 from rlc_train.judged import Judged
 from rlc_train.settings import Settings
 
 JUDGED: Final = "judged"
-JUDGING: Final = ("sojourn-training", "numpy", "statsmodels", "scikit-learn", "lightgbm")
-"""Packages on which losses depend."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,70 +89,47 @@ class RunDirectory:
         """Keeps a candidate."""
         candidate.save(self.path / "candidates" / candidate.kind)
 
-    def judged(self, data_sha256: str, layout: Layout, candidates: dict[str, Candidate]) -> Judged:
-        """What was judged on this data with the run's settings, and by these libraries."""
-        settings = self.settings()
+    def judged(self) -> Judged:
+        """What was judged on the run's data, split and origins, of its candidates as they are."""
+        settings, data = self.settings(), self.read("data.json")
         of = {
-            "data": data_sha256,
-            "layout": asdict(layout),
+            "data": data["sha256"],
+            "layout": asdict(settings.layout(data["t_m_us"])),
             "split": settings.split.model_dump(mode="json"),
             "context_us": settings.context_us,
             "origins": settings.origins,
             "seed": settings.seed,
-            "versions": {name: _version(name) for name in JUDGING},
         }
-        graphs = {kind: candidate.graph for kind, candidate in candidates.items()}
+        graphs = {kind: self.candidate(kind).graph for kind in self.candidates()}
         return Judged(self.path / JUDGED, of, graphs)
 
     def forget_judged(self) -> None:
         """Everything is judged anew."""
         shutil.rmtree(self.path / JUDGED, ignore_errors=True)
 
-    def save_losses(self, splits: dict[str, dict[str, Losses]]) -> None:
-        """Keeps the losses of a back-test."""
-        arrays: dict[str, Any] = {}
-        for split, by_name in splits.items():
-            for name, losses in by_name.items():
-                for what in SUMS:
-                    arrays[f"{split}/{name}/{what}"] = getattr(losses, what).astype(np.float64)
-                arrays[f"{split}/{name}/scenario"] = np.array(losses.scenario)
-        part = self.path / ".evaluation.part"
-        with part.open("wb") as file:
-            np.savez_compressed(file, **arrays)
-        part.replace(self.path / "evaluation.npz")
-
     def losses(self) -> dict[str, dict[str, Losses]]:
-        """The losses of the back-test.
+        """The losses of the back-test, which were those of the candidates as they are now.
 
         Raises:
-            TrainError: There was none, or the file is damaged.
+            TrainError: There was none, or it was of another model, data or split.
         """
-        path = self.path / "evaluation.npz"
+        told, judged = self.read("evaluation.json"), self.judged()
         splits: dict[str, dict[str, Losses]] = {}
-        try:
-            with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-                keys = sorted({name.rpartition("/")[0] for name in arrays.files})
-                for key in keys:
-                    split, _, name = key.partition("/")
-                    splits.setdefault(split, {})[name] = Losses(
-                        **{what: arrays[f"{key}/{what}"] for what in SUMS},
-                        scenario=[str(s) for s in arrays[f"{key}/scenario"]],
+        for split, names in told.items():
+            splits[split] = {}
+            for name in names:
+                losses = judged.get(split, name)
+                if losses is None:
+                    raise TrainError(
+                        str(self.path / JUDGED / split / f"{name}.npz"),
+                        "is not there, damaged, or of another model, data or split; run rlc-train"
+                        " evaluate",
                     )
-        except FileNotFoundError as error:
-            raise TrainError(str(path), "is not there; run rlc-train evaluate first") from error
-        except DAMAGED as error:
-            raise TrainError(str(path), f"cannot be read: {error}") from error
+                splits[split][name] = losses
         return splits
 
     def _maybe(self, name: str) -> Any:
         return self.read(name) if (self.path / name).exists() else None
-
-
-def _version(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return ""
 
 
 def _but_epochs(told: dict[str, Any]) -> dict[str, Any]:

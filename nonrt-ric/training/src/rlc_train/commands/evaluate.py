@@ -78,11 +78,10 @@ def run(arguments: argparse.Namespace) -> int:
             layout,
             origins=settings.origins,
             seed=settings.seed,
-            judged=directory.judged(sha256, layout, candidates),
+            judged=directory.judged(),
             ticked=shown.tick,
             told=shown.say,
         )
-    directory.save_losses(splits)
     summary = {
         split: {name: told(losses, by_name, name, layout) for name, losses in by_name.items()}
         for split, by_name in splits.items()
