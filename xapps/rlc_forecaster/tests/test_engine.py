@@ -102,6 +102,27 @@ def test_the_carried_state_is_that_of_the_model(tmp_path: Path) -> None:
             np.testing.assert_allclose(plain[row], expected, rtol=1e-4, atol=0.1)
 
 
+def test_nothing_that_is_no_number_is_said_of_anybody() -> None:
+    class Lost(Oracle):
+        def step(
+            self, features: NDArray[np.float32], state: NDArray[np.float32]
+        ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+            values, state = super().step(features, state)
+            values[1, 0, 2, 1] = np.nan
+            return values, state
+
+    carried = CarriedState(Lost(0.0, warm_up_steps=0))
+    named = np.array([(1, 1), (2, 1)], [("rnti", "<u4"), ("rbid", "u1")])
+    offset = np.full((2, 1, 3, 3), 5, np.float32)
+    features = np.full((2, len(FEATURES)), 100, np.float32)
+    told = carried.step(BearerSlots(10**9).rows(named, 1_000), features, offset)
+    assert told.modelled.tolist() == [True, False]
+    assert (told.plain[0] == 100).all()
+    assert (told.forecasts[0] == 105).all()
+    assert np.isfinite(told.plain).all()
+    assert np.isfinite(told.forecasts).all()
+
+
 def test_a_scale_that_goes_out_says_what_one_inside_says(report: Reports, tmp_path: Path) -> None:
     """With another one for each row and quantity."""
     inside, beside = (
