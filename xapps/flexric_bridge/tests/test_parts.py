@@ -356,6 +356,42 @@ async def test_a_reader_hands_out_what_is_queued_before_it_ends() -> None:
         await reader.next()
 
 
+async def test_what_waits_for_a_reader_leaves_together_if_it_lets_it() -> None:
+    def told(indication: pb.Indication) -> tuple[int, int, bytes]:
+        assert indication.header == b"own"
+        return indication.sequence, indication.dropped, indication.message
+
+    async def batch(reader: Reader) -> list[tuple[int, int, bytes]]:
+        first = pb.Indication.FromString(await reader.next())
+        assert not any(one.later for one in first.later)
+        return [told(one) for one in (first, *first.later)]
+
+    own = with_header(b"own")
+    reader = Reader(1, 5, own, most=3)
+    for n in range(6):
+        reader.put(body(preface("n", 143, "1.143"), b"%d" % n, 1 << 50, 1 << 50))
+    reader.end(ValueError("the end"))
+    both = [await batch(reader), await batch(reader)]
+    assert both == [
+        [(1, 1, b"1"), (2, 1, b"2"), (3, 1, b"3")],
+        [(4, 1, b"4"), (5, 1, b"5")],
+    ]
+    with pytest.raises(ValueError, match="the end"):
+        await reader.next()
+    # Large ones do not wait for each other.
+    reader = Reader(1, 64, own, most=64)
+    for _ in range(10):
+        reader.put(body(preface("n", 143, "1.143"), bytes(10_000), 1 << 50, 1 << 50))
+    reader.put(body(preface("n", 143, "1.143"), bytes(100_000), 1 << 50, 1 << 50))
+    assert [len(await batch(reader)) for _ in range(5)] == [3, 3, 3, 1, 1]
+    # Who asks for nothing gets one each.
+    for most in (0, 1):
+        reader = Reader(1, 4, own, most)
+        reader.put(b"")
+        reader.put(b"")
+        assert [len(await batch(reader)) for _ in range(2)] == [1, 1]
+
+
 def test_kpm_names_are_those_of_the_definition_where_it_tells_any() -> None:
     names = ("DRB.UEThpDl", "RRU.PrbTotDl", "DRB.Nonsense")
     assert supported(b"", names) == (names[:2], names[2:])

@@ -26,6 +26,7 @@ from ric.errors import (
 )
 from ric.gateway import E2GatewayClient, GrpcLink, messages
 from ric.gateway.channel import WINDOW_BYTES, open_channel
+from ric.gateway.grpc_link import MAX_BATCH
 from ric.settings import GatewaySettings, TlsSettings
 from ric.sm import KPM_OID, RLC_OID, TC_V1_OID, rlc
 from ric.testing import FakeGatewayServer, FakeRic
@@ -72,6 +73,28 @@ async def test_the_whole_vocabulary_crosses_the_wire(
             assert (got.header, got.message, got.collected_at_us) == (b"header", b"message", 123)
             assert (got.ran_function_id, got.oid, got.kpm) == (143, RLC_OID, None)
             assert (await kpm).kpm == report
+
+
+async def test_what_waited_together_is_handed_on_one_by_one(
+    ric: FakeRic, server: FakeGatewayServer, fast_gateway: GatewaySettings
+) -> None:
+    node, count = ric.add_node("gnb-1", RLC_OID), 3 * MAX_BATCH
+    link = GrpcLink(at(fast_gateway, server.address))
+    request = SubscriptionRequest("gnb-1", RLC_OID, TRIGGER, queue_depth=count)
+    async with asyncio.timeout(10), aclosing(link.indications(request)) as stream:
+        first = asyncio.ensure_future(anext(stream))
+        while not ric.subscriptions:
+            await asyncio.sleep(0.001)
+        for number in range(count):
+            node.report(RLC_OID, b"%d" % number)
+        got = [await first] + [await anext(stream) for _ in range(count - 1)]
+    await link.close()
+    sequence = range(got[0].sequence, got[0].sequence + count)
+    assert [one.sequence for one in got] == list(sequence)
+    assert [one.message for one in got] == [b"%d" % number for number in range(count)]
+    assert {(one.node_id, one.oid, one.ran_function_id) for one in got} == {
+        ("gnb-1", RLC_OID, got[0].ran_function_id)
+    }
 
 
 async def test_what_waits_in_the_connection_is_bounded(

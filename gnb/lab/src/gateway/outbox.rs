@@ -24,6 +24,9 @@ use super::{e2_world::ReportPayload, proto};
 /// Most message bytes a queue holds beyond its newest report.
 const MAX_QUEUED_BYTES: usize = 64 << 20;
 
+/// Most message bytes of an indication with others in it: half of what HTTP/2 lets be on its way.
+const MAX_BATCH_BYTES: usize = 32 << 10;
+
 /// A report as all subscribers of one subscription see it.
 #[derive(Debug)]
 pub(super) struct SharedReport {
@@ -59,6 +62,7 @@ impl SharedReport {
                 ReportPayload::Message(bytes) => proto::indication::Payload::Message(bytes.clone()),
                 ReportPayload::Kpm(report) => proto::indication::Payload::Kpm(report.clone()),
             }),
+            later: Vec::new(),
         }
     }
 }
@@ -85,6 +89,22 @@ impl Inner {
         let (sequence, report) = self.queue.pop_front()?;
         self.queued_bytes -= report.len_bytes();
         Some((sequence, report))
+    }
+
+    /// What may leave together with `first`: fewer than `most`, and not many bytes.
+    fn pop_behind(&mut self, first: &SharedReport, most: usize) -> Vec<(u64, Arc<SharedReport>)> {
+        let mut behind = Vec::new();
+        let mut bytes = first.len_bytes();
+        while behind.len() + 1 < most
+            && let Some((_, next)) = self.queue.front()
+        {
+            bytes += next.len_bytes();
+            if bytes > MAX_BATCH_BYTES {
+                break;
+            }
+            behind.extend(self.pop());
+        }
+        behind
     }
 }
 
@@ -113,7 +133,7 @@ impl Outbox {
             reader_gone: AtomicBool::new(false),
             counters,
         });
-        (Arc::clone(&outbox), OutboxStream(outbox))
+        (Arc::clone(&outbox), OutboxStream { outbox, most: 1 })
     }
 
     // A panic while the lock is held would have to come from the allocator; the queue is valid
@@ -160,19 +180,35 @@ impl Outbox {
 
 /// The subscriber's end of the queue.
 #[derive(Debug)]
-pub(super) struct OutboxStream(Arc<Outbox>);
+pub(super) struct OutboxStream {
+    outbox: Arc<Outbox>,
+    most: usize,
+}
+
+impl OutboxStream {
+    /// Lets up to `most` reports that wait leave in one indication.
+    pub(super) fn in_batches_of(mut self, most: usize) -> Self {
+        self.most = most;
+        self
+    }
+}
 
 impl Stream for OutboxStream {
     type Item = Result<proto::Indication, Status>;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let outbox = &self.0;
+        let outbox = &self.outbox;
         let mut inner = outbox.lock();
         if let Some((sequence, report)) = inner.pop() {
+            let behind = inner.pop_behind(&report, self.most);
             let dropped = inner.dropped;
             drop(inner);
-            outbox.counters.sent.inc();
-            return Poll::Ready(Some(Ok(report.to_indication(sequence, dropped))));
+            let mut indication = report.to_indication(sequence, dropped);
+            let later = behind.iter().map(|(sequence, report)| (*sequence, report));
+            indication.later =
+                later.map(|(sequence, report)| report.to_indication(sequence, dropped)).collect();
+            outbox.counters.sent.inc_by(1 + indication.later.len() as u64);
+            return Poll::Ready(Some(Ok(indication)));
         }
         if let Some(status) = inner.end.take() {
             // A polled stream ends after its error; the reader counts as gone from here on.
@@ -191,7 +227,7 @@ impl Stream for OutboxStream {
 
 impl Drop for OutboxStream {
     fn drop(&mut self) {
-        self.0.reader_gone.store(true, Ordering::Relaxed);
+        self.outbox.reader_gone.store(true, Ordering::Relaxed);
     }
 }
 
@@ -232,6 +268,32 @@ mod tests {
         assert_eq!((second.sequence, second.dropped), (4, 3));
         assert!(poll(&mut stream).is_pending());
         assert_eq!((counters.sent.get(), counters.dropped.get()), (2, 3));
+    }
+
+    #[test]
+    fn what_waits_leaves_in_one_indication_if_the_reader_lets_it() {
+        let counters = OutboxCounters::default();
+        let (outbox, stream) = Outbox::new(8, counters.clone());
+        let mut stream = stream.in_batches_of(3);
+        let mut taken = || {
+            let Poll::Ready(Some(Ok(first))) = poll(&mut stream) else { panic!("nothing queued") };
+            assert!(first.later.iter().all(|one| one.later.is_empty() && one.node_id == "n"));
+            let all = std::iter::once(&first).chain(&first.later);
+            all.map(|one| (one.sequence, one.collected_at_us)).collect::<Vec<_>>()
+        };
+        for at_us in 10..14 {
+            outbox.push(report(at_us));
+        }
+        assert_eq!(taken(), [(0, 10), (1, 11), (2, 12)]);
+        assert_eq!(taken(), [(3, 13)]);
+        // Large ones do not wait for each other.
+        let large = Bytes::from(vec![0; MAX_BATCH_BYTES / 2 + 1]);
+        for message in [Bytes::new(), large.clone(), large] {
+            outbox.push(report_of(20, message));
+        }
+        assert_eq!(taken(), [(4, 20), (5, 20)]);
+        assert_eq!(taken(), [(6, 20)]);
+        assert_eq!((counters.sent.get(), counters.dropped.get()), (7, 0));
     }
 
     #[test]

@@ -43,6 +43,7 @@ impl GatewayService {
                 )));
             }
         };
+        let max_batch = usize::try_from(request.max_batch).unwrap_or(usize::MAX);
         let (reply, answer) = oneshot::channel();
         self.commands.send(Command::Subscribe {
             request: e2_world::SubscriptionRequest {
@@ -55,7 +56,8 @@ impl GatewayService {
             queue_depth: usize::try_from(queue_depth).unwrap_or(usize::MAX),
             reply,
         })?;
-        answer.await.map_err(|_| stopped())?.map_err(|error| match error {
+        let admitted = answer.await.map_err(|_| stopped())?;
+        let stream = admitted.map_err(|error| match error {
             AdmissionError::World(SubscribeError::Route(error)) => {
                 Status::not_found(error.to_string())
             }
@@ -65,7 +67,8 @@ impl GatewayService {
             AdmissionError::TooManySubscribers { limit } => Status::resource_exhausted(format!(
                 "{limit} indication streams are open already, the most this gateway serves"
             )),
-        })
+        })?;
+        Ok(stream.in_batches_of(max_batch))
     }
 
     async fn ask(&self, request: proto::ControlRequest) -> Result<ControlAnswer, Status> {

@@ -163,7 +163,7 @@ class Gateway:
         oid = request.ran_function_oid
         if oid == TC_V1_OID:
             asked = wanted(request.event_trigger, request.action_definitions)
-            reader = Reader(asked.period_ms or 1, depth)
+            reader = Reader(asked.period_ms or 1, depth, most=request.max_batch)
             await self._traffic.subscribe(known, asked, reader)
             return reader
         if oid not in REPORTED:
@@ -176,7 +176,7 @@ class Gateway:
             names, lacking = supported(known.functions[oid].definition, asked_names)
             if not names:
                 raise Unserved(f"KPM: none of {list(asked_names)} is a measurement of this node")
-        reader = Reader(period_ms, depth, kpm_unsupported(lacking))
+        reader = Reader(period_ms, depth, kpm_unsupported(lacking), request.max_batch)
         try:
             await self._hub.read(known, oid, period_ms, names, reader)
         except BaseException:

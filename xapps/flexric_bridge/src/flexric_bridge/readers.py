@@ -7,7 +7,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-from flexric_bridge.records import tail
+from ric.gateway.channel import BATCH_BYTES
+
+from flexric_bridge.records import later, tail
 
 _OVERTAKEN_US: Final = 1_000_000
 
@@ -45,6 +47,7 @@ class Reader:
     __slots__ = (
         "_depth",
         "_ended",
+        "_most",
         "_own",
         "_queue",
         "_sequence",
@@ -53,12 +56,14 @@ class Reader:
         "thinning",
     )
 
-    def __init__(self, period_ms: int, depth: int, own: bytes = b"") -> None:
-        """`own` are fields that each of its indications has besides."""
+    def __init__(self, period_ms: int, depth: int, own: bytes = b"", most: int = 1) -> None:
+        """`own` are fields that each of its indications has besides, `most` is how many may leave
+        in one message."""
         self.thinning = Thinning(period_ms)
         self.dropped = 0
         self._own = own
         self._depth = depth
+        self._most = most
         self._queue: deque[tuple[int, bytes]] = deque()
         self._sequence = 0
         self._ended: Exception | None = None
@@ -85,7 +90,11 @@ class Reader:
         return self._ended is not None
 
     async def next(self) -> bytes:
-        """The next `Indication`, whole."""
+        """The next `Indication`, whole, with those in it that wait behind it.
+
+        A message costs more than what is in it: a reader for whom several wait is one for whom
+        time is short, and gets them in one.
+        """
         while not self._queue:
             if self._ended is not None:
                 raise self._ended
@@ -94,6 +103,18 @@ class Reader:
                 await self._waiting
             finally:
                 self._waiting = None
+        first = self._whole()
+        if not self._queue or self._most < 2:
+            return first
+        parts, size = [first], len(first)
+        while self._queue and len(parts) < self._most:
+            size += len(self._queue[0][1])
+            if size > BATCH_BYTES:
+                break
+            parts.append(later(self._whole()))
+        return b"".join(parts)
+
+    def _whole(self) -> bytes:
         sequence, body = self._queue.popleft()
         return body + self._own + tail(sequence, self.dropped)
 

@@ -54,6 +54,7 @@ _COLLECTED: Final = _tag("collected_at_us", _VARINT)
 _RECEIVED: Final = _tag("received_at_us", _VARINT)
 _SEQUENCE: Final = _tag("sequence", _VARINT)
 _DROPPED: Final = _tag("dropped", _VARINT)
+_LATER: Final = _tag("later", _BYTES)
 
 
 class Record(NamedTuple):
@@ -149,6 +150,11 @@ def tail(sequence: int, dropped: int) -> bytes:
     own = _SEQUENCE + varint(sequence)
     # What is 0 is what a message without the field says.
     return own + _DROPPED + varint(dropped) if dropped else own
+
+
+def later(indication: bytes) -> bytes:
+    """An `Indication` as it comes behind another in one message."""
+    return _LATER + varint(len(indication)) + indication
 
 
 _KPM_HEAD: Final = struct.Struct("<II")

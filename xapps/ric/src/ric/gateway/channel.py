@@ -25,6 +25,10 @@ WINDOW_BYTES: Final = 64 * 1024
 """Of reports on their way to a reader, what HTTP/2 begins with: 40 kB each millisecond pass where
 the gateway is 1.5 ms away and back. A larger report makes room for itself."""
 
+BATCH_BYTES: Final = WINDOW_BYTES // 2
+"""Most bytes of indications that a gateway puts into one message: what waits in a message nobody
+can drop either."""
+
 
 def channel_options(settings: GatewaySettings) -> list[tuple[str, Any]]:
     """Channel arguments for `settings`."""

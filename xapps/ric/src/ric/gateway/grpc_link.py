@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from typing import NoReturn, TypeVar
+from typing import Final, NoReturn, TypeVar
 
 import grpc
 import grpc.aio
@@ -26,6 +26,9 @@ from ric.gateway.channel import open_channel
 from ric.settings import GatewaySettings
 
 Message = TypeVar("Message")
+
+MAX_BATCH: Final = 64
+"""Indications that a gateway may put into one message: as many as it holds for a slow reader."""
 
 _AWAY = (
     grpc.StatusCode.UNAVAILABLE,
@@ -80,10 +83,14 @@ class GrpcLink:
     async def indications(self, request: SubscriptionRequest) -> AsyncGenerator[Indication]:
         """See `GatewayLink.indications`."""
         indication_from_pb = messages.indication_from_pb
-        call = self._stub.Subscribe(messages.subscribe_request(request))
+        question = messages.subscribe_request(request)
+        question.max_batch = MAX_BATCH
+        call = self._stub.Subscribe(question)
         try:
             async for message in call:
                 yield indication_from_pb(message if message is not None else self._parsed(message))
+                for later in message.later:
+                    yield indication_from_pb(later)
         except grpc.aio.AioRpcError as error:
             if error.code() == grpc.StatusCode.INVALID_ARGUMENT:
                 raise SubscriptionRefused(request.node_id, request.oid, _details(error)) from error

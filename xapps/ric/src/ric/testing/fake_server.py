@@ -14,6 +14,7 @@ from sojourn_interfaces.e2_gateway_pb2_grpc import (
     add_E2GatewayServicer_to_server,
 )
 
+from ric.e2 import Indication
 from ric.errors import (
     ControlTimeout,
     GatewayError,
@@ -23,8 +24,9 @@ from ric.errors import (
     SubscriptionRefused,
 )
 from ric.gateway import messages
-from ric.gateway.channel import SERVER_OPTIONS
+from ric.gateway.channel import BATCH_BYTES, SERVER_OPTIONS
 from ric.testing.fake_ric import FakeRic
+from ric.testing.outbox import Outbox
 
 _STATUS_OF: dict[type[GatewayError], grpc.StatusCode] = {
     NodeGone: grpc.StatusCode.UNAVAILABLE,
@@ -132,7 +134,7 @@ class _Servicer(E2GatewayServicer):
             except NodeGone as error:
                 await context.abort(grpc.StatusCode.NOT_FOUND, str(error))
             while True:
-                yield messages.indication_to_pb(await subscription.outbox.get())
+                yield await _batch(subscription.outbox, request.max_batch)
         except GatewayError as error:
             await _abort(context, error)
         finally:
@@ -153,6 +155,19 @@ class _Servicer(E2GatewayServicer):
         except GatewayError as error:
             await _abort(context, error)
         return messages.answer_to_pb(answer)
+
+
+async def _batch(outbox: Outbox[Indication], most: int) -> pb.Indication:
+    first = await outbox.get()
+    message, size = messages.indication_to_pb(first), len(first.message)
+
+    def fits(indication: Indication) -> bool:
+        return size + len(indication.message) <= BATCH_BYTES
+
+    while len(message.later) + 1 < most and (behind := outbox.next_if(fits)) is not None:
+        size += len(behind.message)
+        message.later.append(messages.indication_to_pb(behind))
+    return message
 
 
 async def _abort(context: grpc.aio.ServicerContext[Any, Any], error: GatewayError) -> NoReturn:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
@@ -41,3 +42,7 @@ class Outbox(Generic[Item]):
             self._ready.clear()
             await self._ready.wait()
         return self._items.popleft()
+
+    def next_if(self, fits: Callable[[Item], bool]) -> Item | None:
+        """The next item, if it is there already and fits."""
+        return self._items.popleft() if self._items and fits(self._items[0]) else None
