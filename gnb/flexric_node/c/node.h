@@ -15,7 +15,7 @@ enum { NODE_REPORT_MAC = 0, NODE_REPORT_RLC = 1, NODE_REPORT_TC = 2 };
 /* Called from the agent's only thread. */
 typedef struct {
   void* context;
-  /* Copies the latest report to `out` and gives its length; 0 when there is none of now. */
+  /* Copies a report of now to `out` and gives its length; 0 when there is none. */
   size_t (*latest)(void* context, uint32_t report, uint8_t* out, size_t capacity);
   /* A RIC control of TC: header and message in the plain encoding. Returns when it is applied. */
   void (*control)(void* context, const uint8_t* header, size_t header_len, const uint8_t* message,

@@ -9,8 +9,8 @@ use std::{
 use clap::{CommandFactory, FromArgMatches, Parser};
 use flexric_node::{
     agent::{Agent, Identity},
-    control_log::ControlLog,
     libraries,
+    message_log::{MessageLog, MessageLogs},
     node::Node,
 };
 use gnb_lab::{
@@ -44,6 +44,10 @@ struct Cli {
     #[arg(long, value_name = "FILE")]
     record_controls: Option<PathBuf>,
 
+    /// Write each report of RLC, MAC and TC to this file, as a line of hexadecimal digits.
+    #[arg(long, value_name = "FILE")]
+    record_reports: Option<PathBuf>,
+
     #[command(flatten)]
     serve: ServeArgs,
 }
@@ -61,26 +65,30 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: Cli) -> Result<(), Failure> {
-    let Cli { ric, libraries, nb_id, record_controls, serve } = cli;
+    let Cli { ric, libraries, nb_id, record_controls, record_reports, serve } = cli;
     let models = TempDir::with_prefix("flexric-node-").map_err(|error| {
         Failure::Machine(format!("no temporary folder for links to service models: {error}"))
     })?;
     let path = libraries::gather(&libraries, models.path())
         .map_err(|error| Failure::Input(error.to_string()))?;
-    let log = record_controls.as_deref().map(control_log).transpose()?;
-    cli::serve_beside(serve, |door, node| start(door, node, log, nb_id, ric, &path))
+    let logs = MessageLogs {
+        controls: log("--record-controls", record_controls.as_deref())?,
+        reports: log("--record-reports", record_reports.as_deref())?,
+    };
+    cli::serve_beside(serve, |door, node| start(door, node, logs, nb_id, ric, &path))
 }
 
-fn control_log(path: &Path) -> Result<ControlLog, Failure> {
-    ControlLog::create(path).map_err(|error| {
-        Failure::Input(format!("--record-controls {}: cannot write: {error}", path.display()))
+fn log(option: &str, path: Option<&Path>) -> Result<Option<MessageLog>, Failure> {
+    let Some(path) = path else { return Ok(None) };
+    MessageLog::create(path).map(Some).map_err(|error| {
+        Failure::Input(format!("{option} {}: cannot write: {error}", path.display()))
     })
 }
 
 fn start(
     door: LocalDoor,
     info: &NodeInfo,
-    log: Option<ControlLog>,
+    logs: MessageLogs,
     nb_id: Option<u32>,
     ric: Ipv4Addr,
     libraries: &str,
@@ -91,7 +99,7 @@ fn start(
         .map_err(|error| ServeError::System { what: "stdout", source: error.into() })?;
     let beside = |error: &dyn std::error::Error| ServeError::Beside(error.to_string());
     let identity = identity(info, nb_id)?;
-    let node = Node::new(door, &info.id, log).map_err(|error| beside(&error))?;
+    let node = Node::new(door, &info.id, logs).map_err(|error| beside(&error))?;
     let agent = Agent::start(node, identity, ric, libraries).map_err(|error| beside(&error))?;
     tracing::info!(%ric, ?identity, "E2 SETUP is on its way to the near-RT RIC");
     Ok(agent)

@@ -1,4 +1,8 @@
 //! The node as the agent sees it: reports by RAN function, controls, KPM.
+//!
+//! The agent asks by timers of its own. RLC, MAC and TC are read from the world when it asks: reports
+//! that the world makes by its own clock would be up to a period old, and at 1 ms that is as much as
+//! the rest of their way to an xApp. KPM is summed up in between.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -15,16 +19,15 @@ use gnb_lab::{
 };
 
 use crate::{
-    control_log::ControlLog,
     kpm::{KpmSums, UeMeasurements},
-    slot::Slot,
+    message_log::{MessageLogs, note},
     table::{MAX_MESSAGE_BYTES, fitting},
 };
 
-/// How often the world fills a slot: the shortest period a subscription can have.
-const REPORT_PERIOD_MS: u32 = 1;
 /// Finer than any KPM period that makes sense, coarse enough to cost nothing.
 const KPM_PERIOD_MS: u32 = 5;
+/// For a world that is busy with a step; the agent has other timers to serve.
+const READ_PATIENCE: Duration = Duration::from_millis(20);
 /// The near-RT RIC gives an answer 3 s and aborts without one: acknowledge well before.
 const CONTROL_PATIENCE: Duration = Duration::from_secs(1);
 
@@ -40,8 +43,6 @@ pub enum PlainReport {
 }
 
 impl PlainReport {
-    const ALL: [Self; 3] = [Self::Mac, Self::Rlc, Self::Tc];
-
     fn function(self) -> RanFunction {
         match self {
             Self::Mac => RanFunction::Mac,
@@ -60,81 +61,67 @@ impl PlainReport {
     }
 }
 
-/// What the world's thread fills and the agent's thread reads.
-#[derive(Debug, Default)]
-struct Shelf {
-    slots: [Slot; 3],
-    kpm: Mutex<KpmSums>,
-}
-
-impl Shelf {
-    fn slot(&self, report: PlainReport) -> &Slot {
-        &self.slots[report as usize]
-    }
-}
-
 /// The lab's gNB behind the agent.
 #[derive(Debug)]
 pub struct Node {
     door: LocalDoor,
     node_id: String,
-    shelf: Arc<Shelf>,
+    /// The world's thread adds to them, the agent's reads.
+    kpm: Arc<Mutex<KpmSums>>,
     /// The KPM report that the agent reads now.
     kpm_report: Mutex<Vec<UeMeasurements>>,
-    log: Mutex<Option<ControlLog>>,
+    logs: Mutex<MessageLogs>,
 }
 
 impl Node {
-    /// Has the world fill the slots from now on, and writes each control into `log`.
+    /// Has the world tell what KPM sums up from now on, and writes into `logs`.
     ///
     /// # Errors
     /// When the world refuses a subscription, which it does not while it lives.
-    pub fn new(
-        door: LocalDoor,
-        node_id: &str,
-        log: Option<ControlLog>,
-    ) -> Result<Self, LocalError> {
-        let shelf = Arc::new(Shelf::default());
-        for report in PlainReport::ALL {
-            let shelf = Arc::clone(&shelf);
-            let listener: Listener = Box::new(move |made: &Report| {
-                if let ReportPayload::Message(bytes) = &made.payload
-                    && let Some(message) = report.fitting(bytes.clone())
-                {
-                    shelf.slot(report).put(message, Instant::now());
-                }
-            });
-            door.listen(request(node_id, report.function(), REPORT_PERIOD_MS), listener)?;
-        }
-        let sums = Arc::clone(&shelf);
+    pub fn new(door: LocalDoor, node_id: &str, logs: MessageLogs) -> Result<Self, LocalError> {
+        let kpm = Arc::new(Mutex::new(KpmSums::default()));
+        let sums = Arc::clone(&kpm);
         let listener: Listener = Box::new(move |made: &Report| {
             if let ReportPayload::Kpm(report) = &made.payload {
-                lock(&sums.kpm).add(report);
+                lock(&sums).add(report);
             }
         });
-        door.listen(request(node_id, RanFunction::Kpm, KPM_PERIOD_MS), listener)?;
+        let oid = RanFunction::Kpm.oid();
+        let request = SubscriptionRequest {
+            node_id: node_id.to_owned(),
+            ran_function_oid: oid.to_owned(),
+            event_trigger: Bytes::from(periodic_trigger(oid, KPM_PERIOD_MS)),
+            action_definitions: Vec::new(),
+            kpm_measurements: Vec::new(),
+        };
+        door.listen(request, listener)?;
         Ok(Self {
             door,
             node_id: node_id.to_owned(),
-            shelf,
+            kpm,
             kpm_report: Mutex::default(),
-            log: Mutex::new(log),
+            logs: Mutex::new(logs),
         })
     }
 
-    /// The latest report, unless there is none of now.
+    /// The report of now; none of a world that stands still, which must not look alive.
     pub fn latest(&self, report: PlainReport) -> Option<Bytes> {
-        self.shelf.slot(report).latest(Instant::now())
+        let message = match self.door.read(&self.node_id, report.function().oid(), READ_PATIENCE) {
+            Ok(Report { payload: ReportPayload::Message(bytes), .. }) => report.fitting(bytes)?,
+            Ok(_) => return None,
+            Err(error) => {
+                tracing::debug!(%error, ?report, "nothing to report this time");
+                return None;
+            }
+        };
+        note(&mut lock(&self.logs).reports, "report", &message);
+        Some(message)
     }
 
     /// Applies a TC control and returns when it is applied. What came of it cannot be told to the
     /// near-RT RIC, so it is told to the log.
     pub fn control(&self, header: &[u8], message: &[u8]) {
-        if let Some(log) = lock(&self.log).as_mut()
-            && let Err(error) = log.note(message)
-        {
-            tracing::error!(%error, "the control was not written down");
-        }
+        note(&mut lock(&self.logs).controls, "control", message);
         let request = ControlRequest {
             node_id: self.node_id.clone(),
             ran_function_oid: RanFunction::TcV0.oid().to_owned(),
@@ -153,7 +140,7 @@ impl Node {
 
     /// Begins a KPM report of a subscription and gives the number of its UEs.
     pub fn begin_kpm(&self, subscription: usize) -> usize {
-        let report = lock(&self.shelf.kpm).since_last(subscription, Instant::now());
+        let report = lock(&self.kpm).since_last(subscription, Instant::now());
         let ues = report.len();
         *lock(&self.kpm_report) = report;
         ues
@@ -162,16 +149,6 @@ impl Node {
     /// A UE of the KPM report.
     pub fn kpm_ue(&self, index: usize) -> Option<UeMeasurements> {
         lock(&self.kpm_report).get(index).copied()
-    }
-}
-
-fn request(node_id: &str, function: RanFunction, period_ms: u32) -> SubscriptionRequest {
-    SubscriptionRequest {
-        node_id: node_id.to_owned(),
-        ran_function_oid: function.oid().to_owned(),
-        event_trigger: Bytes::from(periodic_trigger(function.oid(), period_ms)),
-        action_definitions: Vec::new(),
-        kpm_measurements: Vec::new(),
     }
 }
 

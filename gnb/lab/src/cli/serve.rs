@@ -10,8 +10,8 @@ use super::Failure;
 use super::load::{ScenarioArgs, command_line};
 use crate::gateway::{
     self, Admitted, CellMeasurement, ControlRefusal, ControlRequest, ControlTicket, E2World, Fate,
-    LocalDoor, Measurements, NodeState, PacingChange, ServeError, ServeOptions, SubscribeError,
-    SubscriptionId, SubscriptionRequest, WorldSink,
+    LocalDoor, Measurements, NodeState, PacingChange, Report, ServeError, ServeOptions,
+    SubscribeError, SubscriptionId, SubscriptionRequest, WorldSink,
 };
 use crate::recording::{Recorder, RecordingError};
 use crate::world::{NodeInfo, World};
@@ -141,6 +141,10 @@ impl E2World for Recorded {
 
     fn unsubscribe(&mut self, subscription: SubscriptionId) {
         E2World::unsubscribe(&mut self.lock().world, subscription);
+    }
+
+    fn report_now(&mut self, node_id: &str, oid: &str) -> Result<Report, SubscribeError> {
+        E2World::report_now(&mut self.lock().world, node_id, oid)
     }
 
     fn control(&mut self, request: &ControlRequest) -> Result<ControlTicket, ControlRefusal> {

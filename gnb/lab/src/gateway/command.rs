@@ -2,7 +2,7 @@
 
 use std::sync::{
     Arc,
-    mpsc::{SyncSender, TrySendError},
+    mpsc::{self, SyncSender, TrySendError},
 };
 
 use e2sm_tc::v1::BearerForecast;
@@ -11,7 +11,7 @@ use tonic::Status;
 
 use super::{
     e2_world::{CellMeasurement, ControlAnswer, ControlRequest, Measurements, RouteError},
-    e2_world::{SubscribeError, SubscriptionRequest},
+    e2_world::{Report, SubscribeError, SubscriptionRequest},
     local::Listener,
     outbox::OutboxStream,
 };
@@ -30,6 +30,11 @@ pub(super) enum Command {
         request: SubscriptionRequest,
         listener: Listener,
         reply: oneshot::Sender<Result<(), AdmissionError>>,
+    },
+    Read {
+        node_id: String,
+        oid: String,
+        reply: mpsc::SyncSender<Result<Report, SubscribeError>>,
     },
     Control {
         request: ControlRequest,

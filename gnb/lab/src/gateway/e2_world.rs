@@ -237,6 +237,12 @@ pub trait E2World: Send + 'static {
     /// Ends a subscription; an unknown one is ignored.
     fn unsubscribe(&mut self, subscription: SubscriptionId);
 
+    /// A report of a RAN function as of the present virtual time, without a subscription.
+    ///
+    /// # Errors
+    /// When the node or RAN function is not there, or its reports are those of a subscription.
+    fn report_now(&mut self, node_id: &str, oid: &str) -> Result<Report, SubscribeError>;
+
     /// Sends a control on its way at the present virtual time; the answer comes to
     /// [`WorldSink::control_answered`] when the node has applied it.
     ///

@@ -1,7 +1,11 @@
 //! The gateway's door for a program that lives in the same process: another E2 transport beside
 //! gRPC, such as the agent of a near-RT RIC.
 
-use std::{fmt, time::Duration};
+use std::{
+    fmt,
+    sync::mpsc::{self, RecvTimeoutError},
+    time::Duration,
+};
 
 use tokio::{runtime::Handle, sync::oneshot, time::timeout};
 
@@ -68,6 +72,23 @@ impl LocalDoor {
                     LocalError::Gateway(format!("{limit} subscribers are served already"))
                 }
             })
+    }
+
+    /// A report of a RAN function as it is now, for a transport with a clock of its own: what the
+    /// world reports by its own is up to a period old when another clock asks for it.
+    ///
+    /// # Errors
+    /// When there is no such report or none comes within `patience`.
+    pub fn read(&self, node_id: &str, oid: &str, patience: Duration) -> Result<Report, LocalError> {
+        let (reply, answer) = mpsc::sync_channel(1);
+        self.send(Command::Read { node_id: node_id.to_owned(), oid: oid.to_owned(), reply })?;
+        match answer.recv_timeout(patience) {
+            Ok(report) => Ok(report?),
+            Err(RecvTimeoutError::Timeout) => Err(LocalError::Late(patience)),
+            Err(RecvTimeoutError::Disconnected) => {
+                Err(LocalError::Gateway("the gateway stopped".to_owned()))
+            }
+        }
     }
 
     /// One RIC control procedure. A refusal by the RAN function is an answer.

@@ -223,6 +223,9 @@ impl<W: E2World> Pacer<W> {
             Command::Listen { request, listener, reply } => {
                 let _ = reply.send(self.hub.listen(&mut self.world, request, listener));
             }
+            Command::Read { node_id, oid, reply } => {
+                let _ = reply.try_send(self.world.report_now(&node_id, &oid));
+            }
             Command::Control { request, reply } => {
                 self.hub.control(&mut self.world, request, reply);
             }

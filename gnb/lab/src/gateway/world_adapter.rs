@@ -67,6 +67,18 @@ impl E2World for World {
         let _ = World::unsubscribe(self, world::SubscriptionId(subscription.0));
     }
 
+    fn report_now(&mut self, node_id: &str, oid: &str) -> Result<Report, SubscribeError> {
+        let function = route(self, node_id, oid)?;
+        let collected_at_us = self.wall_us();
+        let (header, made) = World::report_now(self, function).ok_or_else(|| {
+            SubscribeError::Refused(format!(
+                "ran_function_oid: {oid} has no report of now; expected RLC, MAC, or E2SM-TC v0 of\
+                 a node with one bearer"
+            ))
+        })?;
+        Ok(Report { header: Bytes::from(header), payload: payload(made), collected_at_us })
+    }
+
     fn control(&mut self, request: &ControlRequest) -> Result<ControlTicket, ControlRefusal> {
         route(self, &request.node_id, &request.ran_function_oid)?;
         let oid = &request.ran_function_oid;
@@ -179,11 +191,15 @@ fn node(info: world::NodeInfo) -> proto::Node {
 fn report(indication: world::Indication) -> Report {
     Report {
         header: Bytes::from(indication.header),
-        payload: match indication.payload {
-            world::Payload::Message(bytes) => ReportPayload::Message(Bytes::from(bytes)),
-            world::Payload::Kpm(report) => ReportPayload::Kpm(kpm(report)),
-        },
+        payload: payload(indication.payload),
         collected_at_us: indication.collected_at_us,
+    }
+}
+
+fn payload(made: world::Payload) -> ReportPayload {
+    match made {
+        world::Payload::Message(bytes) => ReportPayload::Message(Bytes::from(bytes)),
+        world::Payload::Kpm(report) => ReportPayload::Kpm(kpm(report)),
     }
 }
 

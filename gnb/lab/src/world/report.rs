@@ -2,13 +2,15 @@
 
 use e2sm_tc::v0;
 use e2sm_tc::v1::{
-    self, BearerId, Event, EventKind, IndicationHeader, IndicationMessage, Quantity, ReportStyle,
-    UeId,
+    self, BearerId, Event, EventKind, IndicationHeader, IndicationMessage, PipelineStatus,
+    Quantity, ReportStyle, UeId,
 };
+use tc_rf::TrafficControl;
 
-use super::api::{KpmReport, KpmUe, Payload};
+use super::api::{KpmReport, KpmUe, Payload, RanFunction};
 use super::drql_limit::DrqlLimit;
 use super::e2::{Subscription, Watch};
+use super::packet::GnbPacket;
 use super::trigger::{What, When, concerns};
 use super::{Bearer, World};
 use crate::reports::kpm::{self, UeCounters};
@@ -37,8 +39,20 @@ impl World {
         active.into_iter()
     }
 
-    fn wall_us(&self) -> u64 {
+    /// Wall clock of the present virtual time, µs since the Unix epoch.
+    pub(crate) fn wall_us(&self) -> u64 {
         self.epoch_us + self.now_us
+    }
+
+    /// Header and message of a report as of now; none of KPM and TC v1, which count from one report
+    /// of a subscription to the next, and of TC v0 none where it would be silent.
+    pub fn report_now(&mut self, function: RanFunction) -> Option<(Vec<u8>, Payload)> {
+        match function {
+            RanFunction::Rlc => Some(self.rlc_report()),
+            RanFunction::Mac => Some(self.mac_report()),
+            RanFunction::TcV0 => self.tc_v0_report_of(|tc, _, now_us| tc.status(now_us)),
+            RanFunction::Kpm | RanFunction::TcV1 => None,
+        }
     }
 
     pub(super) fn rlc_report(&mut self) -> Report {
@@ -121,14 +135,23 @@ impl World {
         slowest
     }
 
-    /// v0 has no addresses: it reports when there is exactly one bearer, and else keeps silent.
     pub(super) fn tc_v0_report(&mut self, subscription: &mut Subscription) -> Option<Report> {
+        self.tc_v0_report_of(|tc, index, now_us| {
+            let told = subscription.tc_told.entry((0, index)).or_default();
+            tc.status_since(told, now_us)
+        })
+    }
+
+    /// v0 has no addresses: it reports when there is exactly one bearer, and else keeps silent.
+    fn tc_v0_report_of(
+        &self,
+        status: impl FnOnce(&TrafficControl<GnbPacket>, u32, u64) -> PipelineStatus,
+    ) -> Option<Report> {
         let mut active = self.active_bearers();
         let (Some(index), None) = (active.next(), active.next()) else { return None };
         let tstamp_us = self.wall_us();
         let tc = &self.bearers[index as usize].tc;
-        let told = subscription.tc_told.entry((0, index)).or_default();
-        let status = tc.status_since(told, self.now_us);
+        let status = status(tc, index, self.now_us);
         let message = reports::tc_v0::message(tc.pipeline(), &status, tstamp_us);
         // Its lists are far below the 32-bit counts that alone could be exceeded.
         let bytes = v0::encode_indication(&message).ok()?;

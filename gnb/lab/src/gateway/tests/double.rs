@@ -240,6 +240,17 @@ impl E2World for Double {
         self.script.lock().open.remove(&subscription.0);
     }
 
+    fn report_now(&mut self, node_id: &str, oid: &str) -> Result<Report, SubscribeError> {
+        if self.route(node_id, oid)? != 143 {
+            return Err(SubscribeError::Refused("only what reports".to_owned()));
+        }
+        Ok(Report {
+            header: Bytes::new(),
+            payload: ReportPayload::Message(Bytes::copy_from_slice(&self.now_us.to_le_bytes())),
+            collected_at_us: self.epoch_us + self.now_us,
+        })
+    }
+
     fn control(&mut self, request: &ControlRequest) -> Result<ControlTicket, ControlRefusal> {
         match self.route(&request.node_id, &request.ran_function_oid)? {
             146 => {

@@ -69,6 +69,37 @@ async fn a_listener_hears_every_report_and_shares_the_subscription_with_streams(
 }
 
 #[tokio::test]
+async fn a_report_that_is_read_is_of_now() {
+    let (gateway, script) = start().await;
+    let (first, second) = elsewhere(&gateway, |door| {
+        let read = || door.read(NODE, REPORTER, PATIENCE).expect("a report").collected_at_us;
+        let first = read();
+        std::thread::sleep(Duration::from_micros(300));
+        (first, read())
+    })
+    .await;
+    assert!(second >= first + 300, "{first} and {second}");
+    // No subscription was needed.
+    assert_eq!(script.lock().opened, 0);
+    let errors = elsewhere(&gateway, |door| {
+        [("nobody", REPORTER), (NODE, "0.0.999"), (NODE, CONTROLLER)]
+            .map(|(node, oid)| door.read(node, oid, PATIENCE).expect_err("no report").to_string())
+    })
+    .await;
+    assert!(errors[0].contains("nobody") && errors[1].contains("0.0.999"), "{errors:?}");
+    assert_eq!(errors[2], "only what reports");
+    // A world that stands still does not hold up its reader.
+    script.lock().stall_ms = 100;
+    let late = elsewhere(&gateway, |door| {
+        std::thread::sleep(Duration::from_millis(10));
+        door.read(NODE, REPORTER, Duration::from_millis(5)).expect_err("no answer")
+    })
+    .await;
+    assert_eq!(late.to_string(), "the node has not answered in 5 ms");
+    patiently(gateway.stop()).await.expect("a summary");
+}
+
+#[tokio::test]
 async fn controls_are_answered_refused_or_late() {
     let (gateway, _script) = start().await;
     let answers = elsewhere(&gateway, |door| {

@@ -1,4 +1,4 @@
-//! Controls as they came in, a line of hexadecimal digits each.
+//! Messages as they came in and went out, a line of hexadecimal digits each.
 
 use std::{
     fmt::Write as _,
@@ -7,11 +7,30 @@ use std::{
     path::Path,
 };
 
-/// A file that gets a line per control message.
-#[derive(Debug)]
-pub struct ControlLog(File);
+/// What is written down; nothing where there is no file.
+#[derive(Debug, Default)]
+pub struct MessageLogs {
+    /// Each control message that came in.
+    pub controls: Option<MessageLog>,
+    /// Each report of RLC, MAC and TC that was read.
+    pub reports: Option<MessageLog>,
+}
 
-impl ControlLog {
+/// Writes a message into a log. After a failure, which is told, nothing more is written.
+pub(crate) fn note(log: &mut Option<MessageLog>, what: &str, message: &[u8]) {
+    if let Some(file) = log
+        && let Err(error) = file.note(message)
+    {
+        tracing::error!(%error, what, "not written down, nor is what follows");
+        *log = None;
+    }
+}
+
+/// A file that gets a line per message.
+#[derive(Debug)]
+pub struct MessageLog(File);
+
+impl MessageLog {
     /// Begins the file anew.
     ///
     /// # Errors
@@ -42,8 +61,8 @@ mod tests {
     #[test]
     fn a_line_per_message() {
         let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("controls.hex");
-        let mut log = ControlLog::create(&path).expect("a file");
+        let path = folder.path().join("messages.hex");
+        let mut log = MessageLog::create(&path).expect("a file");
         log.note(&[0x02, 0x00, 0xff]).expect("written");
         log.note(&[]).expect("written");
         log.note(&[0x0a]).expect("written");
