@@ -7,15 +7,14 @@ carries its own. The modules are not in version control but are part of the whee
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from google.protobuf import descriptor_pb2
-from grpc_tools import protoc  # type: ignore[import-untyped]
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 PACKAGE = "sojourn_interfaces"
@@ -45,21 +44,22 @@ def compile_protos(proto_dir: Path, out_dir: Path) -> list[Path]:
     protos = sorted(proto_dir.glob("*.proto"))
     if not protos:
         raise RuntimeError(f"{proto_dir}: no .proto file; expected at least one")
-    well_known = resources.files("grpc_tools") / "_proto"
     with tempfile.TemporaryDirectory() as scratch:
         descriptor_file = Path(scratch) / "all.desc"
-        status = protoc.main(
+        # A process of its own: protoc is native code made to run once, and has crashed within a
+        # program that had loaded other native code.
+        status = subprocess.run(  # noqa: S603 - our own arguments
             [
-                "protoc",
+                *(sys.executable, "-m", "grpc_tools.protoc"),
                 f"--proto_path={proto_dir}",
-                f"--proto_path={well_known}",
                 f"--python_out={out_dir}",
                 f"--pyi_out={out_dir}",
                 f"--grpc_python_out={out_dir}",
                 f"--descriptor_set_out={descriptor_file}",
                 *map(str, protos),
-            ]
-        )
+            ],
+            check=False,
+        ).returncode
         if status != 0:
             raise RuntimeError(f"{proto_dir}: protoc failed with status {status}")
         descriptors = descriptor_pb2.FileDescriptorSet.FromString(descriptor_file.read_bytes())
