@@ -9,6 +9,7 @@ import signal
 import time
 from contextlib import aclosing
 
+import grpc.aio
 import pytest
 from bridge_world import PATIENCE_S, QUICKLY_STALE, BridgeWorld, some
 from fake_flexric import ABORT, DEFAULT, HANG, KPM, RLC, TC, kpm_message, node, record, rlc_message
@@ -19,6 +20,8 @@ from flexric_bridge.sdk import SdkError
 from ric import NodeEventKind
 from ric.errors import GatewayError, SubscriptionRefused
 from ric.sm import KPM_OID, MAC_OID, RLC_OID, TC_V0_OID, TC_V1_OID, kpm, rlc, tc
+from sojourn_interfaces import e2_gateway_pb2 as pb
+from sojourn_interfaces.e2_gateway_pb2_grpc import E2GatewayStub
 
 ONE, TWO, THREE = node(0xE00), node(0xE01), node(0xE02)
 
@@ -96,6 +99,37 @@ async def test_a_slow_reader_loses_the_oldest_and_is_told(world: BridgeWorld) ->
         assert last.dropped > 0
         assert bridge.metrics.flow(ONE.id, RLC_OID).reports == 800
     await world.until(lambda: bridge.metrics.dropped == last.dropped)
+
+
+@pytest.mark.parametrize("most", [0, 3])
+async def test_a_stream_carries_as_many_in_a_message_as_were_asked_for(
+    world: BridgeWorld, most: int
+) -> None:
+    world.ric.add(ONE)
+    bridge = await world.start()
+    async with (
+        world.client() as client,
+        grpc.aio.insecure_channel(bridge.address) as channel,
+        asyncio.timeout(PATIENCE_S),
+    ):
+        await client.wait_for_node(ONE.id)
+        call = E2GatewayStub(channel).Subscribe(
+            pb.SubscribeRequest(
+                node_id=ONE.id,
+                ran_function_oid=RLC_OID,
+                event_trigger=rlc.event_trigger(1),
+                max_batch=most,
+            )
+        )
+        await world.until(lambda: world.ric.on(ONE.id, RLC), "a subscription")
+        ((handle, item),) = world.ric.on(ONE.id, RLC)
+        now_us = time.time_ns() // 1000
+        world.ric.block(item.session, record(handle, rlc_message(), now_us) * 9)
+        sizes: list[int] = []
+        while sum(sizes) < 9:
+            sizes.append(1 + len((await call.read()).later))
+        call.cancel()
+    assert max(sizes) == max(most, 1)
 
 
 async def test_reports_lost_in_the_ring_and_of_nobody_are_counted(world: BridgeWorld) -> None:
