@@ -8,7 +8,7 @@ from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from fake_flexric import FakeRic
+from fake_flexric import FakeRic, Subscription
 from flexric_bridge.app import Bridge
 from flexric_bridge.settings import BridgeSettings
 from ric import E2GatewayClient, Indication
@@ -93,6 +93,19 @@ class BridgeWorld:
         settings = GatewaySettings(address=self.bridge.address, control_timeout_s=100)
         async with E2GatewayClient(settings) as client:
             yield client
+
+    async def subscription(
+        self, node_id: str, function_id: int, oid: str
+    ) -> tuple[int, Subscription]:
+        """The only one to a RAN function, with its handle, as soon as its reports are handed on.
+
+        The RIC has it before the bridge is told of it, and a report may overtake that answer.
+        """
+        assert self.bridge is not None
+        flow = self.bridge.metrics.flow(node_id, oid)
+        await self.until(lambda: flow.period_ms, "a subscription")
+        (found,) = self.ric.on(node_id, function_id)
+        return found
 
     async def until(self, condition: Callable[[], Any], what: str = "") -> None:
         """Return as soon as the condition holds."""

@@ -86,8 +86,7 @@ async def test_a_slow_reader_loses_the_oldest_and_is_told(world: BridgeWorld) ->
         stream = client.subscribe(ONE.id, RLC_OID, rlc.event_trigger(1), queue_depth=4)
         async with aclosing(stream) as indications:
             asking = asyncio.ensure_future(anext(indications))
-            await world.until(lambda: world.ric.on(ONE.id, RLC), "a subscription")
-            ((handle, item),) = world.ric.on(ONE.id, RLC)
+            handle, item = await world.subscription(ONE.id, RLC, RLC_OID)
             big = rlc_message(tuple((n, 1) for n in range(400)))
             for _ in range(40):
                 # More than the connection's buffers take, all at once.
@@ -121,8 +120,7 @@ async def test_a_stream_carries_as_many_in_a_message_as_were_asked_for(
                 max_batch=most,
             )
         )
-        await world.until(lambda: world.ric.on(ONE.id, RLC), "a subscription")
-        ((handle, item),) = world.ric.on(ONE.id, RLC)
+        handle, item = await world.subscription(ONE.id, RLC, RLC_OID)
         now_us = time.time_ns() // 1000
         world.ric.block(item.session, record(handle, rlc_message(), now_us) * 9)
         sizes: list[int] = []
@@ -139,8 +137,7 @@ async def test_reports_lost_in_the_ring_and_of_nobody_are_counted(world: BridgeW
         await client.wait_for_node(ONE.id)
         stream = client.subscribe(ONE.id, RLC_OID, rlc.event_trigger(1))
         asking = asyncio.ensure_future(some(stream, 1))
-        await world.until(lambda: world.ric.on(ONE.id, RLC), "a subscription")
-        ((handle, item),) = world.ric.on(ONE.id, RLC)
+        handle, item = await world.subscription(ONE.id, RLC, RLC_OID)
         now_us = time.time_ns() // 1000
         world.ric.block(item.session, record(handle + 100, b"nobody's", now_us))
         world.ric.block(item.session, record(handle, b"x" * 10, now_us)[:-3])

@@ -62,6 +62,28 @@ async fn a_slow_reader_loses_the_oldest_and_is_told_how_many() {
 }
 
 #[tokio::test]
+async fn what_waits_comes_together_for_a_reader_that_asked_for_that() {
+    let (gateway, script) = start().await;
+    let mut client = connect(&gateway).await;
+    let mut reader = subscribe(&mut client, SubscribeRequest { max_batch: 3, ..every(1) }).await;
+    let mut expected = 0;
+    for _ in 0..200 {
+        // A world that stood still reports what it missed at once.
+        script.lock().stall_ms = 20;
+        let first = next(&mut reader).await;
+        for one in std::iter::once(&first).chain(&first.later) {
+            assert_eq!(one.sequence, expected);
+            expected += 1;
+        }
+        assert!(first.later.len() < 3);
+        if !first.later.is_empty() {
+            return;
+        }
+    }
+    panic!("{expected} indications, each by itself");
+}
+
+#[tokio::test]
 async fn many_readers_are_served_and_more_than_the_limit_are_turned_away() {
     let (gateway, script) = start_with(&ServeOptions { max_subscribers: 300, ..options() }).await;
     let mut client = connect(&gateway).await;

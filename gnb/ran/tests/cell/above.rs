@@ -1,0 +1,113 @@
+//! A MAC that asks whoever queues above the RLC: grants are those of a full RLC, and the RLC holds no
+//! more than the rest of an SDU.
+
+use std::collections::VecDeque;
+
+use crate::common::{Packet, bytes_of, cell_with, saturate, ue};
+use ran::{
+    Above, AmConfig, BearerConfig, BearerIndex, BlockRoom, Cell, CellConfig, Channel, Delivery,
+    Waiting,
+};
+
+const RUN_US: u64 = 2_000_000;
+
+/// Endless packets of 1500 bytes for some bearers.
+struct Source {
+    bearers: Vec<BearerIndex>,
+    next_id: u64,
+    /// When each slot asked first.
+    asked_us: VecDeque<u64>,
+}
+
+impl Source {
+    fn of(bearers: &[BearerIndex]) -> Self {
+        Self { bearers: bearers.to_vec(), next_id: 0, asked_us: VecDeque::new() }
+    }
+}
+
+impl Above<Packet> for Source {
+    fn waiting(&mut self, bearer: BearerIndex, now_us: u64) -> Waiting {
+        if self.asked_us.back() != Some(&now_us) {
+            self.asked_us.push_back(now_us);
+        }
+        if !self.bearers.contains(&bearer) {
+            return Waiting::default();
+        }
+        Waiting { bytes: 150_000, packets: 100 }
+    }
+
+    fn pull(&mut self, bearer: BearerIndex, room: &BlockRoom, now_us: u64) -> Option<Packet> {
+        assert!(self.bearers.contains(&bearer));
+        assert!(room.next_block.is_none_or(|next| next.at_us > now_us));
+        self.next_id += 1;
+        Some(Packet { id: self.next_id, len: 1_500 })
+    }
+
+    fn refused(&mut self, bearer: BearerIndex, sdu: Packet) {
+        panic!("the RLC of {bearer} refused {sdu:?}");
+    }
+}
+
+fn run(cell: &mut Cell<Packet>, source: &mut Source) -> Vec<Delivery<Packet>> {
+    let mut out = Vec::new();
+    while cell.next_slot_us() < RUN_US {
+        let now_us = cell.next_slot_us();
+        cell.slot_from(source, now_us, &mut out);
+        for bearer in &source.bearers {
+            let occupancy_bytes = cell.bearer_status(*bearer).unwrap().occupancy_bytes;
+            assert!(occupancy_bytes < 1_503, "{occupancy_bytes} B stand in the RLC at {now_us} µs");
+        }
+    }
+    out
+}
+
+/// Channels of the cells below.
+fn channels() -> Vec<Channel> {
+    [27, 11, 4].map(Channel::FixedMcs).to_vec()
+}
+
+#[test]
+fn ues_share_the_slots_as_with_a_full_rlc() {
+    let (mut full, bearers) = cell_with(CellConfig::lte_5mhz(), &channels());
+    let of_full = saturate(&mut full, &bearers, RUN_US);
+    let (mut asked, bearers) = cell_with(CellConfig::lte_5mhz(), &channels());
+    let of_asked = run(&mut asked, &mut Source::of(&bearers));
+    assert_eq!(asked.totals().used_prb, full.totals().used_prb);
+    assert!(asked.totals().used_prb_pct() > 99.9);
+    for bearer in bearers {
+        let (full, asked) = (bytes_of(&of_full, bearer), bytes_of(&of_asked, bearer));
+        assert!(full.abs_diff(asked) * 1_000 <= full, "{full} and {asked} B of {bearer}");
+        assert!(full > 0);
+    }
+}
+
+#[test]
+fn an_acknowledged_bearer_holds_no_more_either() {
+    let mut cell: Cell<Packet> = Cell::new(CellConfig::lte_5mhz()).unwrap();
+    cell.add_ue(ue(1, Channel::FixedMcs(20))).unwrap();
+    let bearer = cell.add_bearer(1, BearerConfig::am(1, AmConfig::lte())).unwrap();
+    let out = run(&mut cell, &mut Source::of(&[bearer]));
+    assert!(cell.totals().used_prb_pct() > 99.9);
+    let ids: Vec<u64> = out.iter().map(|delivery| delivery.sdu.id).collect();
+    assert!(ids.len() > 1_000 && (1..).zip(&ids).all(|(id, got)| id == *got), "in order, no gap");
+}
+
+#[test]
+fn a_slot_without_data_asks_nobody() {
+    // DDDDDDDMUU, two D slots of which carry no user data.
+    let config = CellConfig::nr_n78_106prb();
+    let (mut cell, bearers) = cell_with(config, &channels()[..1]);
+    let mut source = Source::of(&bearers);
+    run(&mut cell, &mut source);
+    let slots = cell.totals().slots as usize;
+    assert_eq!(source.asked_us.len(), slots / 10 * 6);
+}
+
+#[test]
+fn a_bearer_that_nobody_answers_for_is_served_from_its_rlc() {
+    let (mut cell, bearers) = cell_with(CellConfig::lte_5mhz(), &channels()[..2]);
+    let mut source = Source::of(&bearers[..1]);
+    cell.enqueue(bearers[1], Packet { id: 0, len: 700 }, 0).unwrap();
+    let out = run(&mut cell, &mut source);
+    assert_eq!(bytes_of(&out, bearers[1]), 700);
+}

@@ -1,0 +1,100 @@
+//! In steady state a packet costs no allocation.
+
+use crate::util::aqm::{disciplines, schedulers};
+use crate::util::*;
+use e2sm_tc::v1::*;
+use tc_rf::TrafficControl;
+use tc_rf::templates::{NAMES, TemplateParams, by_name};
+
+/// Bursts of packets of many flows through the pipeline, with RLC status and reports of drops.
+fn traffic(tc: &mut TrafficControl<TestPacket>, rlc: &mut Rlc, from_ms: u64, to_ms: u64) {
+    for ms in from_ms..to_ms {
+        let now_us = ms * 1000;
+        let status = rlc.slot(now_us);
+        tc.rlc_status(&status, now_us);
+        for n in 0..6u64 {
+            let flow = ((ms * 7 + n * 13) % 300) as u16;
+            tc.ingress(packet(flow, 1500, ms), now_us, &mut ());
+        }
+        for poll_us in [0, 200, 400, 600, 800] {
+            tc.egress(now_us + poll_us, &mut (), &mut |packet| rlc.push(&packet));
+        }
+    }
+}
+
+fn allocates_nothing(pipeline: Pipeline) {
+    let what = format!("{} under {:?}", pipeline.name, pipeline.scheduler);
+    let mut tc = control(pipeline);
+    let mut rlc = Rlc::fdd(6_000);
+    traffic(&mut tc, &mut rlc, 0, 2_000);
+    let allocations = allocation_counter::measure(|| {
+        traffic(&mut tc, &mut rlc, 2_000, 6_000);
+    });
+    assert_eq!(allocations.count_total, 0, "{what}");
+    assert_eq!(tc.status(6_000_000).ingress_packets, 36_000, "{what}");
+}
+
+fn params() -> TemplateParams {
+    TemplateParams {
+        greedy: vec![flow(1), flow(2)],
+        buffer: BufferLimit { packets: 1_000, ..TemplateParams::default().buffer },
+        ..TemplateParams::default()
+    }
+}
+
+#[test]
+fn no_template_allocates_per_packet() {
+    for name in NAMES {
+        allocates_nothing(by_name(name, &params()).expect("a template"));
+    }
+}
+
+#[test]
+fn no_classifier_or_scheduler_allocates_per_packet() {
+    let fq_codel = by_name("fq_codel", &params()).expect("a template");
+    let hash = |ways| StochasticHash { target: target(0, 1024), perturbation: None, ways };
+    for scheduler in schedulers(1024) {
+        for classifier in [Classifier::StochasticHash(hash(8)), Classifier::HostThenFlow(hash(8))] {
+            let scheduler = scheduler.clone();
+            allocates_nothing(Pipeline { classifier, scheduler, ..fq_codel.clone() });
+        }
+    }
+}
+
+#[test]
+fn no_discipline_and_no_scheduler_allocates_per_packet() {
+    for scheduler in schedulers(8) {
+        for (name, discipline) in disciplines() {
+            let set = |first| QueueSet { discipline: discipline.clone(), ..fifo(first, 2) };
+            let hash = StochasticHash { target: target(0, 8), perturbation: None, ways: 1 };
+            allocates_nothing(Pipeline {
+                name: name.to_owned(),
+                classifier: Classifier::StochasticHash(hash),
+                queues: (0..4).map(|pair| set(2 * pair)).collect(),
+                scheduler: scheduler.clone(),
+                pacer: Pacer::Bdp5g,
+                buffer: BufferLimit { packets: 500, ..by_port(1).buffer },
+            });
+        }
+    }
+}
+
+#[test]
+fn no_pacer_allocates_per_packet() {
+    for pacer in crate::util::pacers::all() {
+        let params = TemplateParams { pacer, ..TemplateParams::default() };
+        let mut tc = control(by_name("fq_codel", &params).expect("a template"));
+        let mut rlc = Rlc::fdd(6_000);
+        traffic(&mut tc, &mut rlc, 0, 2_000);
+        let allocations = allocation_counter::measure(|| {
+            traffic(&mut tc, &mut rlc, 2_000, 4_000);
+        });
+        assert_eq!(allocations.count_total, 0, "{pacer:?}");
+    }
+}
+
+#[test]
+fn the_counter_counts() {
+    let allocations = allocation_counter::measure(|| drop(std::hint::black_box(vec![1u8; 100])));
+    assert_eq!(allocations.count_total, 1);
+}

@@ -1,0 +1,77 @@
+//! BoDe: what leaves is within the bound, and the last three packets always leave.
+
+use std::collections::VecDeque;
+
+use crate::util::aqm::Bench;
+use e2sm_tc::v1::Ecn;
+use proptest::prelude::*;
+use tc_rf::DropReason;
+use tc_rf::queueing::Discipline;
+
+const BOUND_US: u64 = 20_000;
+
+fn bench() -> Bench {
+    Bench::new(&[Discipline::Bode { bound_us: BOUND_US }])
+}
+
+#[test]
+fn late_packets_go_at_egress_and_no_arrival_ever_does() {
+    let mut bench = bench();
+    bench.enqueue(0, 10, Ecn::NotEct, 0);
+    bench.enqueue(0, 10, Ecn::NotEct, 15_000);
+    assert_eq!(bench.dequeue(20_000).expect("within the bound").number, 0);
+    assert!(bench.events.drops.is_empty());
+    assert_eq!(bench.dequeue(20_001).expect("a packet").number, 10, "nine were late");
+    let drops: Vec<_> = bench.events.drops.iter().map(|(p, why, _)| (p.number, *why)).collect();
+    assert_eq!(drops, (1..10).map(|n| (n, DropReason::Bode)).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_last_three_are_served_however_late() {
+    let mut bench = bench();
+    bench.enqueue(0, 10, Ecn::NotEct, 0);
+    let left: Vec<u64> =
+        std::iter::from_fn(|| bench.dequeue(10_000_000)).map(|packet| packet.number).collect();
+    assert_eq!(left, [7, 8, 9]);
+    assert_eq!(bench.events.drops.len(), 7);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    /// Times between steps up to several bounds, so that the queue is now fresh, now stale.
+    #[test]
+    fn whatever_leaves_with_three_behind_it_is_within_the_bound(
+        steps in prop::collection::vec((0u64..15_000, 0u32..6, 0u32..4), 1..300),
+    ) {
+        let mut bench = bench();
+        let mut queued = VecDeque::new();
+        let (mut now_us, mut number) = (0, 0u64);
+        for (wait_us, arrivals, departures) in steps {
+            now_us += wait_us;
+            bench.enqueue(0, arrivals, Ecn::Ect1, now_us);
+            for _ in 0..arrivals {
+                queued.push_back((number, now_us));
+                number += 1;
+            }
+            for _ in 0..departures {
+                let served = bench.dequeue(now_us);
+                let mut dropped = std::mem::take(&mut bench.events.drops).into_iter();
+                let Some(served) = served else { break };
+                loop {
+                    let (number, at_us) = queued.pop_front().expect("it was queued");
+                    let late = now_us - at_us > BOUND_US;
+                    if number == served.number {
+                        prop_assert!(!late || queued.len() < 3, "{number} at {now_us}");
+                        break;
+                    }
+                    prop_assert_eq!(dropped.next().map(|(p, ..)| p.number), Some(number));
+                    prop_assert!(late && queued.len() >= 3, "{number} at {now_us}");
+                }
+                prop_assert!(dropped.next().is_none());
+            }
+            prop_assert!(bench.events.drops.is_empty(), "nothing goes at ingress");
+            prop_assert_eq!(bench.state(0).backlog_packets as usize, queued.len());
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! The forecast pacer in a CU 10 ms from its DU (stolidis2024 §IV-D: `T_c` ≈ 10 ms).
+
+use crate::util::split::Split;
+use crate::util::*;
+use e2sm_tc::v1::{BearerForecast, EventKind, Pacer};
+use tc_rf::templates::{TemplateParams, bdp_only};
+use tc_rf::{RlcStatus, TrafficControl};
+
+const SECOND_US: u64 = 1_000_000;
+const WAY_US: u64 = 10_000;
+const FORECAST: Pacer = Pacer::Forecast { stale_us: 50_000 };
+
+fn bearer(pacer: Pacer) -> TrafficControl<TestPacket> {
+    control(bdp_only(&TemplateParams { pacer, ..TemplateParams::default() }))
+}
+
+fn bulk(tc: &mut TrafficControl<TestPacket>, now_us: u64) {
+    while tc.backlog_packets() < 2_000 {
+        tc.ingress(packet(1, 1500, 0), now_us, &mut ());
+    }
+}
+
+/// A radio that changes its rate each 40 ms between 1000 and 9000 bytes a TTI.
+fn changing(us: u64) -> u32 {
+    if (us / 40_000).is_multiple_of(2) { 1_000 } else { 9_000 }
+}
+
+/// Knows what each TTI up to 63 ms ahead will pull.
+fn perfect(capacity: fn(u64) -> u32) -> impl FnMut(u64) -> Option<BearerForecast> {
+    move |now_us| {
+        let origin_us = now_us.saturating_sub(WAY_US);
+        let points = 0..64u64;
+        Some(BearerForecast {
+            bearer: BEARER,
+            origin_us,
+            horizon_start_us: 1_000,
+            step_us: 1_000,
+            occupancy_bytes: points.clone().map(|_| 1_500).collect(),
+            // DRQL's: what the next TTI pulls and one MTU.
+            limit_bytes: points
+                .clone()
+                .map(|k| capacity(origin_us + (k + 2) * 1_000) + 1_500)
+                .collect(),
+            drain_bytes: points.map(|k| capacity(origin_us + (k + 1) * 1_000)).collect(),
+        })
+    }
+}
+
+/// Thousandths of the radio that were used, and mean bytes that stood in the RLC before a TTI.
+fn settled(
+    pacer: Pacer,
+    capacity: fn(u64) -> u32,
+    mut feed: impl FnMut(u64) -> Option<BearerForecast>,
+) -> (u64, u32) {
+    let mut tc = bearer(pacer);
+    let mut du = Split::new(WAY_US, capacity);
+    du.run(&mut tc, (0, SECOND_US), bulk, &mut feed);
+    du.clear_counts();
+    du.run(&mut tc, (SECOND_US, 4 * SECOND_US), bulk, &mut feed);
+    (du.drained_bytes * 1000 / du.offered_bytes, du.peak_bytes)
+}
+
+#[test]
+fn who_knows_the_drain_fills_the_radio_and_not_the_rlc() {
+    let (share, peak_bytes) = settled(FORECAST, |_| 2289, perfect(|_| 2289));
+    assert!(share >= 995, "{share} ‰ of a steady radio");
+    assert!(peak_bytes <= 9_000, "{peak_bytes} B where a TTI pulls 2289");
+    let (share, peak_bytes) = settled(FORECAST, changing, perfect(changing));
+    assert!(share >= 980, "{share} ‰ of a changing radio");
+    assert!(peak_bytes <= 24_000, "{peak_bytes} B where a TTI pulls up to 9000");
+}
+
+#[test]
+fn knowing_is_better_than_not_knowing() {
+    let (known, known_peak) = settled(FORECAST, changing, perfect(changing));
+    let (persists, persists_peak) = settled(FORECAST, changing, |_| None);
+    assert!(persists >= 700, "{persists} ‰ by persistence");
+    assert!(known >= persists, "{known} ‰ with forecast, {persists} ‰ without");
+    assert!(known_peak < persists_peak, "{known_peak} B with, {persists_peak} B without");
+    // A pacer that takes what it last heard for what is, as DRQL does.
+    let (_, drql_peak) = settled(Pacer::Drql { mtu_bytes: 1500 }, changing, |_| None);
+    assert!(known_peak < drql_peak / 2, "{known_peak} B with forecast, {drql_peak} B by DRQL");
+}
+
+#[test]
+fn a_stale_forecast_is_not_believed() {
+    // The forecaster says the radio is away, and then says nothing for good.
+    let away = |now_us: u64| {
+        (now_us < SECOND_US).then(|| BearerForecast {
+            bearer: BEARER,
+            origin_us: now_us.saturating_sub(WAY_US),
+            horizon_start_us: 1_000,
+            step_us: 1_000,
+            occupancy_bytes: vec![0],
+            limit_bytes: vec![0],
+            drain_bytes: vec![0],
+        })
+    };
+    let (share, peak_bytes) = settled(FORECAST, |_| 2289, away);
+    assert!(share >= 980, "{share} ‰ by persistence");
+    assert!(peak_bytes <= 20_000, "{peak_bytes} B");
+}
+
+#[test]
+fn a_forecast_that_is_wrong_for_long_is_corrected() {
+    // Half of what drains is forecast, then twice as much.
+    for (numerator, denominator) in [(1, 2), (2, 1)] {
+        let wrong = move |now_us: u64| {
+            Some(BearerForecast {
+                bearer: BEARER,
+                origin_us: now_us.saturating_sub(WAY_US),
+                horizon_start_us: 1_000,
+                step_us: 1_000,
+                occupancy_bytes: vec![1_500; 64],
+                limit_bytes: vec![2289 * numerator / denominator + 1_500; 64],
+                drain_bytes: vec![2289 * numerator / denominator; 64],
+            })
+        };
+        let (share, peak_bytes) = settled(FORECAST, |_| 2289, wrong);
+        assert!(share >= 950, "{share} ‰ with {numerator}/{denominator} of the drain forecast");
+        assert!(peak_bytes <= 60_000, "{peak_bytes} B, {numerator}/{denominator} forecast");
+    }
+}
+
+#[test]
+fn what_is_sent_and_not_acknowledged_counts_once() {
+    // A radio that pulls nothing: no more than one limit goes down, however many statuses say that
+    // the RLC is still empty while packets are on their way.
+    let mut tc = bearer(FORECAST);
+    let mut du = Split::new(WAY_US, |_| 0);
+    let none = |now_us: u64| {
+        Some(BearerForecast {
+            bearer: BEARER,
+            origin_us: now_us.saturating_sub(WAY_US),
+            horizon_start_us: 1_000,
+            step_us: 1_000,
+            occupancy_bytes: vec![0; 64],
+            limit_bytes: vec![6_000; 64],
+            drain_bytes: vec![0; 64],
+        })
+    };
+    du.run(&mut tc, (0, SECOND_US), bulk, none);
+    assert_eq!(du.peak_bytes, 6_000);
+}
+
+#[test]
+fn a_du_that_does_not_say_what_it_received_does_as_well() {
+    let mut tc = bearer(FORECAST);
+    let mut du = Split::new(WAY_US, |_| 2289);
+    du.tells_received = false;
+    let mut feed = perfect(|_| 2289);
+    du.run(&mut tc, (0, SECOND_US), bulk, &mut feed);
+    du.clear_counts();
+    du.run(&mut tc, (SECOND_US, 3 * SECOND_US), bulk, &mut feed);
+    assert!(du.drained_bytes * 1000 / du.offered_bytes >= 995);
+    assert!(du.peak_bytes <= 9_000, "{} B", du.peak_bytes);
+}
+
+#[test]
+fn a_forecast_older_than_the_last_is_passed_over_and_a_wrong_one_refused() {
+    let mut tc = bearer(FORECAST);
+    let at = |origin_us, limit: u32| BearerForecast {
+        bearer: BEARER,
+        origin_us,
+        horizon_start_us: 0,
+        step_us: 1_000,
+        occupancy_bytes: vec![0],
+        limit_bytes: vec![limit],
+        drain_bytes: vec![0],
+    };
+    tc.feed_forecast(&at(5_000, 30_000), 6_000).unwrap();
+    tc.feed_forecast(&at(4_000, 3_000), 6_000).unwrap();
+    for _ in 0..100 {
+        tc.ingress(packet(1, 1500, 0), 6_000, &mut ());
+    }
+    assert_eq!(egress(&mut tc, 6_000).len(), 20, "30 000 B of the newer");
+    let refused = |change: fn(&mut BearerForecast)| {
+        let mut forecast = at(9_000, 1);
+        change(&mut forecast);
+        let mut tc = bearer(FORECAST);
+        tc.feed_forecast(&forecast, 9_000).unwrap_err().element
+    };
+    assert_eq!(refused(|f| f.step_us = 0), "step_us");
+    assert_eq!(refused(|f| f.occupancy_bytes.clear()), "occupancy_bytes");
+    assert_eq!(refused(|f| f.limit_bytes.push(1)), "limit_bytes");
+    assert_eq!(refused(|f| f.drain_bytes = vec![1; 3]), "drain_bytes");
+    assert_eq!(refused(|f| f.bearer.drb += 1), "bearer");
+}
+
+/// What a stream says at `origin_us`: 20 points from 11 ms on.
+fn streamed(origin_us: u64) -> BearerForecast {
+    BearerForecast {
+        bearer: BEARER,
+        origin_us,
+        horizon_start_us: 11_000,
+        step_us: 1_000,
+        occupancy_bytes: vec![1_500; 20],
+        limit_bytes: vec![40_000; 20],
+        drain_bytes: vec![2_289; 20],
+    }
+}
+
+/// When pacing changed, in ms, where forecasts of samples `way_us` old come but from 100 to 200 ms.
+fn changes_of_pacing(way_us: u64, stale_us: u32) -> Vec<(u64, bool)> {
+    let mut tc = bearer(Pacer::Forecast { stale_us });
+    let mut changes = Vec::new();
+    for now_us in (0..300_000u64).step_by(1_000) {
+        if let Some(at_us) = now_us.checked_sub(way_us) {
+            tc.rlc_status(&RlcStatus { at_us, tti_us: 1_000, ..RlcStatus::default() }, now_us);
+            if !(100_001..200_000).contains(&now_us) {
+                assert!(tc.feed_forecast(&streamed(at_us), now_us).is_ok());
+            }
+        }
+        let mut events = Recorder::default();
+        tc.egress(now_us, &mut events, &mut |_| {});
+        changes.extend(events.events.iter().filter_map(|event| match event {
+            EventKind::PacingChanged { by_forecast } => Some((now_us / 1_000, *by_forecast)),
+            _ => None,
+        }));
+        let told = changes.last().is_some_and(|(_, by_forecast)| *by_forecast);
+        assert_eq!(tc.paced_by_forecast(now_us), Some(told), "at {now_us} µs");
+        assert_eq!(tc.status(now_us).pacer.by_forecast, Some(told));
+    }
+    changes
+}
+
+#[test]
+fn a_stream_that_stalls_is_left_within_a_step_of_its_last_point_and_taken_up_again() {
+    // The last forecast is of 100 ms, its last point at 130 ms.
+    assert_eq!(changes_of_pacing(0, 500_000), [(0, true), (132, false), (200, true)]);
+    // Samples are 10 ms old and packets take 10 ms: its last point is at 120 ms, and what leaves at
+    // 111 ms arrives at 121 ms.
+    assert_eq!(changes_of_pacing(10_000, 500_000), [(10, true), (112, false), (200, true)]);
+    // Stale before.
+    assert_eq!(changes_of_pacing(0, 20_000), [(0, true), (121, false), (200, true)]);
+}
+
+#[test]
+fn a_stalled_stream_costs_no_throughput_and_its_last_limit_is_not_kept() {
+    // A radio of 9000 bytes a TTI while forecasts come, and of 1000 once they have stopped.
+    let capacity = |us: u64| if us < SECOND_US { 9_000 } else { 1_000 };
+    let mut tc = bearer(Pacer::Forecast { stale_us: 10_000_000 });
+    let mut du = Split::new(WAY_US, capacity);
+    let mut forecasts = perfect(capacity);
+    du.run(&mut tc, (0, SECOND_US), bulk, |now_us| {
+        // The last ones said that all would stay as it was.
+        forecasts(now_us).map(|f| BearerForecast { drain_bytes: vec![9_000; 64], ..f })
+    });
+    du.run(&mut tc, (SECOND_US, 2 * SECOND_US), bulk, |_| None);
+    du.clear_counts();
+    du.run(&mut tc, (2 * SECOND_US, 4 * SECOND_US), bulk, |_| None);
+    assert_eq!(tc.paced_by_forecast(4 * SECOND_US), Some(false));
+    let share = du.drained_bytes * 1000 / du.offered_bytes;
+    assert!(share >= 980, "{share} ‰ by its own measure");
+    assert!(du.peak_bytes <= 10_000, "{} B where a TTI pulls 1000", du.peak_bytes);
+}
+
+#[test]
+fn a_pacer_without_forecasts_says_nothing_of_them() {
+    let mut tc = bearer(Pacer::Bdp5g);
+    tc.feed_forecast(&streamed(0), 0).unwrap();
+    let mut events = Recorder::default();
+    tc.egress(0, &mut events, &mut |_| {});
+    assert_eq!((tc.paced_by_forecast(0), events.events), (None, Vec::new()));
+}

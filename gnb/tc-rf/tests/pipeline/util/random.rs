@@ -1,0 +1,187 @@
+//! Random stages and pipelines, of all kinds that are declared.
+
+use e2sm_tc::v1::*;
+use proptest::prelude::*;
+use tc_rf::capabilities;
+
+use super::{aqm, fifo, osi, target};
+
+/// DSCP of flow `n`: best effort, CS1, AF41 or EF.
+pub(crate) fn dscp_of(n: u16) -> u8 {
+    [0, 8, 34, 46][usize::from(n % 4)]
+}
+
+pub(crate) fn pacer() -> impl Strategy<Value = Pacer> {
+    prop_oneof![
+        Just(Pacer::None),
+        Just(Pacer::Bdp5g),
+        Just(Pacer::E5gBdp),
+        Just(Pacer::Bdp5gPrototype),
+        Just(Pacer::UpfSdap),
+        Just(Pacer::JustInTime),
+        (68u16..2000).prop_map(|mtu_bytes| Pacer::Drql { mtu_bytes }),
+        (1_500u32..9_000, 9_000u32..90_000)
+            .prop_map(|(min_bytes, max_bytes)| Pacer::Dql { min_bytes, max_bytes }),
+        (1_000u32..50_000).prop_map(|target_us| Pacer::Ebb { target_us }),
+        (10_000u32..1_000_000).prop_map(|stale_us| Pacer::Forecast { stale_us }),
+        (1_000u32..200_000, proptest::option::of(1_000u32..2_000)).prop_map(
+            |(interval_us, status_gap_beta_milli)| Pacer::DynRlc {
+                interval_us,
+                target_us: 3_000,
+                min_sdus: 1,
+                max_sdus: 64,
+                alpha_milli: 50,
+                metric: DelayMetric::IntervalAverage,
+                status_gap_beta_milli,
+            }
+        ),
+    ]
+}
+
+/// Alone, or in one of two groups.
+pub(crate) fn shaper() -> impl Strategy<Value = Option<Shaper>> {
+    let alone = (1u32..50_000, 1u32..20_000).prop_map(|(rate_kbps, burst_bytes)| Shaper {
+        rate_kbps,
+        burst_bytes,
+        group: None,
+    });
+    let grouped = (0u16..2).prop_map(|group| Shaper {
+        rate_kbps: 800 + 4_000 * u32::from(group),
+        burst_bytes: 3_000,
+        group: Some(group),
+    });
+    proptest::option::of(prop_oneof![alone, grouped])
+}
+
+pub(crate) fn policer() -> impl Strategy<Value = Option<Policer>> {
+    let exceed = prop_oneof![
+        Just(ExceedAction::Drop),
+        (0u16..20).prop_map(|queue| ExceedAction::Deviate { queue }),
+        (0u8..64).prop_map(|dscp| ExceedAction::Remark { dscp }),
+    ];
+    proptest::option::weighted(
+        0.3,
+        (1u32..5_000, 1u32..20_000, exceed).prop_map(|(rate_kbps, burst_bytes, exceed)| Policer {
+            rate_kbps,
+            burst_bytes,
+            exceed,
+        }),
+    )
+}
+
+pub(crate) fn scheduler() -> impl Strategy<Value = Scheduler> {
+    let quantum_bytes = 256u32..4000;
+    prop_oneof![
+        Just(Scheduler::RoundRobin),
+        quantum_bytes
+            .clone()
+            .prop_map(|quantum_bytes| { Scheduler::DeficitRoundRobin { quantum_bytes } }),
+        Just(Scheduler::StrictPriority { order: vec![target(0, 1)] }),
+        (quantum_bytes, 1u8.., any::<bool>()).prop_map(|(quantum_bytes, weight, shared)| {
+            let weights = vec![QueueWeight { target: target(0, 2), weight, shared }];
+            Scheduler::Weighted { quantum_bytes, weights }
+        }),
+        (0u32..100_000, any::<bool>()).prop_map(|(time_shift_us, swapped)| {
+            let (l4s, classic) = if swapped { (1, 0) } else { (0, 1) };
+            Scheduler::ConditionalPriority { l4s, classic, time_shift_us }
+        }),
+        (1u32..100_000).prop_map(|budget_us| {
+            let budgets = vec![QueueBudget { target: target(1, 1), budget_us }];
+            Scheduler::EarliestDeadlineFirst { budgets }
+        }),
+    ]
+}
+
+pub(crate) fn buffer() -> impl Strategy<Value = BufferLimit> {
+    (1u32..300, 1_500u32..400_000, any::<bool>()).prop_map(|(packets, bytes, fattest)| {
+        let overflow = if fattest { Overflow::FattestHead } else { Overflow::Tail };
+        BufferLimit { packets, bytes, overflow }
+    })
+}
+
+/// Over queues `0..sets * 4`, of which there are at least two.
+pub(crate) fn classifier(sets: u16) -> impl Strategy<Value = Classifier> {
+    let count = sets * 4;
+    let ways = prop::sample::select(&[1u8, 2, 4][..]);
+    let hash =
+        move |(ways, perturbation)| StochasticHash { target: target(0, count), perturbation, ways };
+    let bulk = FlowMatch { dscp: Some(dscp_of(1)), ..FlowMatch::default() };
+    let dscp = FlowMatch { dscp: Some(dscp_of(2)), ..FlowMatch::default() };
+    prop_oneof![
+        (ways.clone(), any::<Option<u32>>()).prop_map(hash).prop_map(Classifier::StochasticHash),
+        (ways, any::<Option<u32>>()).prop_map(hash).prop_map(Classifier::HostThenFlow),
+        (1..count).prop_map(move |first| {
+            let (l4s, classic) = (target(0, first), target(first, count - first));
+            Classifier::L4sEcn(L4sEcnClassifier { l4s, classic })
+        }),
+        (1..count).prop_map(move |first| {
+            let filters = vec![(bulk.clone(), target(0, first)), (dscp.clone(), target(first, 1))];
+            osi(filters, target(0, count))
+        }),
+    ]
+}
+
+/// A discipline that is declared; a pair needs two queues of its own.
+pub(crate) fn discipline() -> impl Strategy<Value = QueueDiscipline> {
+    let declared = capabilities().queues;
+    let single: Vec<_> = aqm::disciplines()
+        .into_iter()
+        .map(|(_, discipline)| discipline)
+        .filter(|discipline| declared.iter().any(|kind| kind == discipline.kind()))
+        .filter(|discipline| !matches!(discipline, QueueDiscipline::DualPi2 { .. }))
+        .collect();
+    prop::sample::select(single)
+}
+
+/// Queues `0..sets * 4`, each four of one discipline with policer and shaper.
+fn queues(sets: u16) -> impl Strategy<Value = Vec<QueueSet>> {
+    let set = (discipline(), policer(), shaper(), proptest::option::of(1u32..20));
+    prop::collection::vec(set, usize::from(sets)).prop_map(|sets| {
+        (0u16..)
+            .zip(sets)
+            .map(|(index, (discipline, policer, shaper, limit_packets))| QueueSet {
+                discipline,
+                policer,
+                shaper,
+                limit_packets,
+                ..fifo(index * 4, 4)
+            })
+            .collect()
+    })
+}
+
+/// Any classifier over any queues under any scheduler and pacer. Some do not fit together and are
+/// refused.
+pub(crate) fn composed() -> impl Strategy<Value = Pipeline> {
+    (1u16..6).prop_flat_map(|sets| {
+        (classifier(sets), queues(sets), scheduler(), pacer(), buffer()).prop_map(
+            |(classifier, queues, scheduler, pacer, buffer)| Pipeline {
+                name: "composed".to_owned(),
+                classifier,
+                queues,
+                scheduler,
+                pacer,
+                buffer,
+            },
+        )
+    })
+}
+
+pub(crate) fn edit() -> impl Strategy<Value = PipelineEdit> {
+    prop_oneof![
+        scheduler().prop_map(PipelineEdit::SetScheduler),
+        pacer().prop_map(PipelineEdit::SetPacer),
+        buffer().prop_map(PipelineEdit::SetBuffer),
+        (1u16..6).prop_flat_map(classifier).prop_map(PipelineEdit::SetClassifier),
+        (0u16..20, 1u16..20, discipline(), policer(), shaper()).prop_map(
+            |(first, count, discipline, policer, shaper)| {
+                let set = QueueSet { discipline, policer, shaper, ..fifo(first, count) };
+                PipelineEdit::ModifyQueues(set)
+            }
+        ),
+        (0u16..60, 1u16..20)
+            .prop_map(|(first, count)| { PipelineEdit::AddQueues(fifo(first, count)) }),
+        (0u16..60, 1u16..20)
+            .prop_map(|(first, count)| { PipelineEdit::RemoveQueues(target(first, count)) }),
+    ]
+}
