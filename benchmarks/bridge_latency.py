@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 from ric import E2GatewayClient
+from ric.lifecycle import prompt_runner
 from ric.settings import GatewaySettings
 from steady_sdk import KPM, MEASUREMENT, NODES, OIDS, RLC, TC
 
@@ -166,7 +167,8 @@ def main() -> int:
     parser.add_argument("--as-xapp", metavar="ADDRESS", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.as_xapp:
-        asyncio.run(xapp(given.as_xapp, given.nodes, given.seconds))
+        with prompt_runner() as runner:
+            runner.run(xapp(given.as_xapp, given.nodes, given.seconds))
         return 0
     result = asyncio.run(measure(given.nodes, given.seconds))
     given.out.mkdir(parents=True, exist_ok=True)

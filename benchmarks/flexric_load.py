@@ -29,8 +29,9 @@ from loop import SCENARIO
 from programs import Program, sdk_process, start_bridge
 from ric import E2GatewayClient
 from ric.errors import RicError
+from ric.lifecycle import prompt_runner
 from ric.settings import GatewaySettings
-from ric.sm import KPM_OID, TC_V0_OID, rlc
+from ric.sm import KPM_OID, TC_V0_OID, ran_function_name, rlc
 
 MEASUREMENTS = ("DRB.UEThpDl", "RRU.PrbTotDl")
 CONTROLS_PER_S = 10
@@ -47,7 +48,7 @@ class Flow:
     period_ms: int
     reports: int = 0
     missed: int = 0
-    """Gaps in the sequence: dropped by the SDK's ring or by the bridge."""
+    """Gaps in the sequence: dropped by the bridge for this reader."""
     stalls: int = 0
     """Times that a node sent nothing for 100 of its periods."""
     latency_us: list[int] = field(default_factory=list)
@@ -61,6 +62,8 @@ class Row:
     reports: int
     of_asked: float
     missed: int
+    missing: int
+    """Periods for which none came from the node: not made, or lost before the SDK."""
     stalls: int
     p50_us: float
     p99_us: float
@@ -130,10 +133,16 @@ def cpu_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
-def metric(program: Program, name: str) -> float:
-    """The sum over a metric's labels."""
-    found = re.findall(rf"^{name}(?:{{[^}}]*}})? (\S+)$", program.metrics(), re.MULTILINE)
-    return sum(map(float, found))
+def metric(program: Program, name: str, label: str = "") -> float:
+    """The sum over a metric's series, those with `label` alone if one is given."""
+    found = re.findall(rf"^{name}(?:{{([^}}]*)}})? (\S+)$", program.metrics(), re.MULTILINE)
+    return sum(float(value) for labels, value in found if label in labels)
+
+
+def missing_periods(bridge: Program, flow: Flow) -> int:
+    """Periods for which no report of a service model came from any node."""
+    label = f'ran_function="{ran_function_name(flow.oid)}"'
+    return int(metric(bridge, "sojourn_flexric_reports_missing_total", label))
 
 
 @asynccontextmanager
@@ -175,6 +184,7 @@ async def measure(nodes: int, seconds: float) -> Result:
             pids = {"bridge": bridge.process.pid, "ric": network.ric.pid}
             if (sdk := sdk_process(bridge)) is not None:
                 pids["sdk"] = sdk
+            lacked = {name: missing_periods(bridge, flow) for name, flow in flows.items()}
             before = {name: cpu_s(pid) for name, pid in pids.items()}
             began = time.monotonic()
             counting.set()
@@ -182,12 +192,14 @@ async def measure(nodes: int, seconds: float) -> Result:
             counting.clear()
             took = time.monotonic() - began
             cpu_share = {name: (cpu_s(pid) - before[name]) / took for name, pid in pids.items()}
+            for name, flow in flows.items():
+                lacked[name] = missing_periods(bridge, flow) - lacked[name]
             for task in running:
                 task.cancel()
         return Result(
             nodes,
             took,
-            [row(name, flow, nodes * took) for name, flow in flows.items()],
+            [row(name, flow, lacked[name], nodes * took) for name, flow in flows.items()],
             len(ack_us),
             max(0, int(metric(bridge, "sojourn_flexric_controls_total")) - len(ack_us)),
             *percentiles(ack_us),
@@ -197,11 +209,11 @@ async def measure(nodes: int, seconds: float) -> Result:
         )
 
 
-def row(name: str, flow: Flow, node_seconds: float) -> Row:
+def row(name: str, flow: Flow, lacked: int, node_seconds: float) -> Row:
     """The figures of a flow."""
     p50_us, p99_us = percentiles(flow.latency_us)
     share = flow.reports * flow.period_ms / (1000 * node_seconds)
-    return Row(name, flow.reports, share, flow.missed, flow.stalls, p50_us, p99_us)
+    return Row(name, flow.reports, share, flow.missed, lacked, flow.stalls, p50_us, p99_us)
 
 
 def percentiles(values: list[int]) -> tuple[float, float]:
@@ -214,11 +226,11 @@ def percentiles(values: list[int]) -> tuple[float, float]:
 def show(result: Result) -> None:
     """The table."""
     print(f"{result.nodes} nodes, {result.seconds:.0f} s")
-    heads = ("reports", "of asked", "missed", "stalls", "p50 µs", "p99 µs")
+    heads = ("reports", "of asked", "missed", "missing", "stalls", "p50 µs", "p99 µs")
     print(" " * 12 + "".join(f"{head:>10}" for head in heads))
     for r in result.rows:
         print(
-            f"{r.name:>12}{r.reports:>10}{r.of_asked:>10.1%}{r.missed:>10}{r.stalls:>10}"
+            f"{r.name:>12}{r.reports:>10}{r.of_asked:>10.1%}{r.missed:>10}{r.missing:>10}{r.stalls:>10}"
             f"{r.p50_us:>10.0f}{r.p99_us:>10.0f}"
         )
     print(
@@ -240,7 +252,8 @@ def main() -> None:
     lacking = missing() or (None if LAB.is_file() else f"there is no {LAB}: make flexric-node")
     if lacking:
         sys.exit(f"benchmarks/flexric_load.py: {lacking}")
-    result = asyncio.run(measure(given.nodes, given.duration))
+    with prompt_runner() as runner:
+        result = runner.run(measure(given.nodes, given.duration))
     show(result)
     if given.out:
         given.out.mkdir(parents=True, exist_ok=True)

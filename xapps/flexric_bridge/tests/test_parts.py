@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from flexric_bridge.cli import main
 from flexric_bridge.controls import Lane, Rate, TooFast
 from flexric_bridge.hub import supported
 from flexric_bridge.lag import Lag
+from flexric_bridge.pace import Pace
 from flexric_bridge.readers import Reader, Thinning
 from flexric_bridge.records import (
     BlockError,
@@ -256,6 +258,77 @@ def test_a_clock_that_was_set_is_no_lag() -> None:
     assert lag.us == 0
     lag.note(501 * SECOND_US, 108 * SECOND_US)
     assert lag.us == pytest.approx(2 * SECOND_US, rel=0.001)
+
+
+# -------------------------------------------------------------------------------- pace
+
+MS_US = 1_000
+
+
+def missing(collected_at_us: Iterable[float], period_ms: int = 1, lost: int = 0) -> int:
+    """What of a period's reports did not come, when these did."""
+    pace = Pace()
+    pace.begin(period_ms)
+    for at_us in collected_at_us:
+        pace.note(int(at_us), lost)
+    return pace.missing
+
+
+@given(
+    left_out=st.sets(st.integers(1, 398)),
+    jitter_us=st.lists(st.integers(-200, 200), min_size=400, max_size=400),
+    drift=st.floats(-2e-4, 2e-4),
+)
+def test_periods_without_a_report_are_counted(
+    left_out: set[int], jitter_us: list[int], drift: float
+) -> None:
+    """Whatever the timers' jitter, and however free two clocks run."""
+    came = [k for k in range(400) if k not in left_out]
+    times = (k * MS_US * (1 + drift) + jitter_us[k] + 1e15 for k in came)
+    assert missing(times) == len(left_out)
+
+
+def test_reports_that_overtake_each_other_are_not_missing() -> None:
+    order = [0, 1, 3, 2, 4, 6, 5, 7, 9, 8, 10]
+    pace = Pace()
+    pace.begin(1)
+    for k in order:
+        pace.note(k * MS_US, 0)
+    assert pace.missing == 0
+
+
+def test_what_was_told_missing_is_not_taken_back_while_it_is_scraped() -> None:
+    pace = Pace()
+    pace.begin(1)
+    told = []
+    for k in [0, 2, 1, 4, 3, 6]:
+        pace.note(k * MS_US, 0)
+        told.append(pace.missing)
+    assert told == [0, 1, 1, 1, 1, 1]
+
+
+def test_a_report_that_is_late_once_is_not_two() -> None:
+    times = [k * MS_US for k in range(50)]
+    times[20] += 700
+    assert missing(times) == 0
+
+
+def test_what_the_ring_lost_is_not_missing_as_well() -> None:
+    assert missing([0, 2 * MS_US, 4 * MS_US], lost=1) == 0
+
+
+def test_a_node_that_was_away_and_a_clock_that_was_set_miss_nothing() -> None:
+    day_us = 86_400 * SECOND_US
+    for there in (day_us, -day_us):
+        times = [k * MS_US for k in range(10)]
+        assert missing([*times, *(there + at for at in times)]) == 0
+    assert missing([0, 40 * SECOND_US, 60 * SECOND_US], period_ms=10_000) == 1
+    pace = Pace()
+    pace.begin(1)
+    pace.note(0, 0)
+    pace.begin(10)
+    pace.note(SECOND_US, 0)
+    assert pace.missing == 0
 
 
 # ----------------------------------------------------------------------------- records

@@ -1,8 +1,8 @@
 //! The thread that owns the world and steps it to the wall clock.
 //!
-//! It sleeps until the next output of the world or a command, whichever is first. Between outputs
-//! it steps at least every [`TICK_US`], so that a report never waits for a long stretch of work
-//! behind it. After a stall it catches up in bounded bites, with commands served between them; a
+//! It sleeps until the next output of the world or a command, whichever is first. In between it
+//! steps as often as it takes for a report or a control never to wait for a long stretch of work
+//! behind it ([`Stride`]). After a stall it catches up in bounded bites, with commands served between them; a
 //! lag beyond [`MAX_LAG_US`] is given up: virtual time is anchored anew and the loss is counted.
 
 use std::{
@@ -22,11 +22,15 @@ use super::{
     metrics::GatewayMetrics,
 };
 
-/// Longest stretch of virtual time between two steps while on time: an NR slot at 30 kHz, to whose
-/// boundaries the world's work clusters. Shorter ones only cost wake-ups.
-const TICK_US: u64 = 500;
-/// Longest stretch of virtual time in one step while catching up.
+/// Shortest stretch of virtual time between two steps for want of anything else to do: an NR slot
+/// at 30 kHz, to whose boundaries the world's work clusters. Shorter ones only cost wake-ups.
+const MIN_STRIDE_US: u64 = 500;
+/// Longest stretch of virtual time in one step.
 const MAX_BITE_US: u64 = 5_000;
+/// Work that a report or a control may find before it.
+const WORK_AHEAD_US: f64 = 50.0;
+/// Weight of the newest step in what a stretch of time is expected to cost.
+const STEP_WEIGHT: f64 = 1.0 / 16.0;
 /// A lag beyond this is not caught up: long enough for a busy machine's hiccups, short enough that
 /// a node too large for its machine still reports something recent.
 const MAX_LAG_US: u64 = 250_000;
@@ -66,6 +70,31 @@ impl PacerState {
     }
 }
 
+/// How far virtual time may fall behind before it is stepped, though nothing is due.
+///
+/// A wake-up costs as much as a slot of a small cell, which has nothing to gain from it; of a cell
+/// that fills half a core, a few milliseconds are work that the next report would wait for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stride {
+    /// Work per virtual time, moving mean.
+    load: f64,
+}
+
+impl Stride {
+    /// A step through `virtual_us` took so long.
+    fn stepped(&mut self, virtual_us: u64, took: Duration) {
+        if virtual_us > 0 {
+            let load = took.as_secs_f64() * 1e6 / virtual_us as f64;
+            self.load += STEP_WEIGHT * (load - self.load);
+        }
+    }
+
+    fn us(self) -> u64 {
+        // As a float first: a world that does nothing may be left alone for ever.
+        (WORK_AHEAD_US / self.load).clamp(MIN_STRIDE_US as f64, MAX_BITE_US as f64) as u64
+    }
+}
+
 /// Everything the thread needs.
 pub(super) struct Pacer<W> {
     world: W,
@@ -75,6 +104,7 @@ pub(super) struct Pacer<W> {
     state: Arc<PacerState>,
     metrics: GatewayMetrics,
     end_us: Option<u64>,
+    stride: Stride,
     prune_at_us: u64,
     second_at_us: u64,
     prb_before: Vec<CellMeasurement>,
@@ -99,6 +129,7 @@ impl<W: E2World> Pacer<W> {
             state,
             metrics,
             end_us: duration.map(|duration| now_us.saturating_add(micros(duration))),
+            stride: Stride::default(),
             prune_at_us: now_us,
             second_at_us: now_us,
             prb_before: Vec::new(),
@@ -133,7 +164,7 @@ impl<W: E2World> Pacer<W> {
                 .world
                 .next_output_us()
                 .map_or(u64::MAX, |output_us| output_us.max(world_us))
-                .min(world_us.saturating_add(TICK_US));
+                .min(world_us.saturating_add(self.stride.us()));
             match self.wait_until(planned_us) {
                 Ok(command) => woken_by = command,
                 Err(Stopped) => break,
@@ -168,7 +199,9 @@ impl<W: E2World> Pacer<W> {
         }
         let began = Instant::now();
         self.world.step_until(target_us, &mut self.hub);
-        self.metrics.stepped(began.elapsed());
+        let took = began.elapsed();
+        self.stride.stepped(target_us.saturating_sub(world_us), took);
+        self.metrics.stepped(took);
         self.tell_pacing();
         self.hub.publish_nodes(&self.world);
         self.state.stepped();
@@ -303,6 +336,31 @@ fn ask_for_precise_timers() {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What the stride becomes when each millisecond costs so much.
+    fn stride_us(work_us_per_ms: u64) -> u64 {
+        let mut stride = Stride::default();
+        for _ in 0..200 {
+            stride.stepped(1_000, Duration::from_micros(work_us_per_ms));
+        }
+        stride.us()
+    }
+
+    #[test]
+    fn the_more_a_cell_costs_the_less_of_its_work_is_put_off() {
+        assert_eq!(stride_us(0), MAX_BITE_US, "an idle world has nothing to do");
+        assert_eq!(stride_us(5), MAX_BITE_US);
+        // 20 µs of work a millisecond: 50 µs of it are 2.5 ms.
+        assert!((2_499..=2_501).contains(&stride_us(20)), "{}", stride_us(20));
+        assert_eq!(stride_us(900), MIN_STRIDE_US, "not below a slot, however dear");
+    }
+
+    #[test]
+    fn a_step_through_no_time_says_nothing_of_its_cost() {
+        let mut stride = Stride::default();
+        stride.stepped(0, Duration::from_secs(1));
+        assert_eq!(stride.us(), MAX_BITE_US);
+    }
 
     #[test]
     fn the_prb_window_holds_growth_and_ignores_new_cells() {

@@ -153,19 +153,16 @@ fn node_id(world: &World) -> String {
     world.node_id().to_owned()
 }
 
+/// The lab's node offers every RAN function. Asked for each report and control, so nothing is made
+/// for it: the definitions of [`World::nodes`] are encoded anew each time.
 fn route(world: &World, node_id: &str, oid: &str) -> Result<RanFunction, RouteError> {
-    let node = World::nodes(world)
-        .into_iter()
-        .find(|node| node.id == node_id)
-        .ok_or_else(|| RouteError::UnknownNode { node_id: node_id.to_owned() })?;
-    node.ran_functions
-        .iter()
-        .map(|info| info.function)
-        .find(|function| function.oid() == oid)
-        .ok_or_else(|| RouteError::UnknownRanFunction {
-            node_id: node_id.to_owned(),
-            oid: oid.to_owned(),
-        })
+    if node_id != world.node_id() {
+        return Err(RouteError::UnknownNode { node_id: node_id.to_owned() });
+    }
+    RanFunction::by_oid(oid).ok_or_else(|| RouteError::UnknownRanFunction {
+        node_id: node_id.to_owned(),
+        oid: oid.to_owned(),
+    })
 }
 
 fn node(info: world::NodeInfo) -> proto::Node {

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gc
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import structlog
 from ric import logs
 from ric.errors import SettingsError
+from ric.lifecycle import prompt_runner
 from ric.settings_sources import add_settings_arguments, settings_from
 
 from flexric_bridge.app import serve
@@ -25,13 +25,6 @@ from flexric_bridge.settings import SHORT, BridgeSettings, BudgetSettings, spell
 from flexric_bridge.state_file import StateError, read_state, write_state
 
 NAME = "flexric-bridge"
-
-_new_event_loop: Callable[[], asyncio.AbstractEventLoop]
-try:
-    from uvloop import new_event_loop as _new_event_loop
-except ImportError:
-    # The loop of the standard library does as well, somewhat slower.
-    _new_event_loop = asyncio.new_event_loop
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -55,11 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _serve(settings: BridgeSettings) -> int:
     logs.configure(settings.log)
     log = structlog.get_logger()
-    # What was imported lives as long as the process: out of the collector's sight.
-    gc.collect()
-    gc.freeze()
     try:
-        with asyncio.Runner(loop_factory=_new_event_loop) as runner:
+        with prompt_runner() as runner:
             runner.run(serve(settings))
     except (KeyboardInterrupt, asyncio.CancelledError):
         log.warning("stopped at once")

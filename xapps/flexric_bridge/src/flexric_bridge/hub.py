@@ -241,6 +241,7 @@ class Hub:
         shared.handle, shared.period_ms, shared.names = handle, period_ms, names
         shared.since_ns = self._clock.monotonic_ns()
         shared.flow.period_ms = period_ms
+        shared.flow.pace.begin(period_ms)
         self._by_handle[handle] = shared
         if before:
             self._by_handle.pop(before, None)
@@ -265,6 +266,7 @@ class Hub:
                 flow.lost += record.lost
                 flow.last_ns = now_ns
                 flow.delay.observe_us(record.received_at_us - record.collected_at_us)
+                flow.pace.note(record.collected_at_us, record.lost)
                 flow.lag.note(record.collected_at_us, record.received_at_us - ahead_us)
                 if not shared.known.present:
                     self._heard_again(shared.known)

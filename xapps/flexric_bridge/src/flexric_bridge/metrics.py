@@ -12,6 +12,7 @@
 | `sojourn_flexric_readers` | gauge | |
 | `sojourn_flexric_reports_total` | counter | `node`, `ran_function` |
 | `sojourn_flexric_reports_lost_total` | counter | `node`, `ran_function` |
+| `sojourn_flexric_reports_missing_total` | counter | `node`, `ran_function` |
 | `sojourn_flexric_reports_bad_total` | counter | `node`, `ran_function` |
 | `sojourn_flexric_report_age_seconds` | gauge | `node`, `ran_function` |
 | `sojourn_flexric_report_delay_seconds` | histogram | `node`, `ran_function` |
@@ -24,7 +25,8 @@
 | `sojourn_flexric_undone_total` | counter | `node` |
 | `sojourn_flexric_looks_total` | counter | `outcome` |
 
-`lost` are reports dropped in the SDK's ring, `dropped` indications dropped for a slow xApp. `age`
+`lost` are reports dropped in the SDK's ring, `missing` periods for which none came from the node,
+`dropped` indications dropped for a slow xApp: with `reports`, all that was asked for. `age`
 is how long ago the newest report came, `delay` its way from the node, clocks' offset included,
 `lag` by how much that was longer than the shortest: a RIC that is behind.
 `looks` are short sessions that look for nodes.
@@ -49,6 +51,7 @@ from ric.metrics import Histogram
 from ric.sm import ran_function_name
 
 from flexric_bridge.lag import Lag
+from flexric_bridge.pace import Pace
 
 if TYPE_CHECKING:
     from flexric_bridge.budget import Budget
@@ -57,7 +60,7 @@ if TYPE_CHECKING:
 class Flow:
     """The reports of one RAN function of one node."""
 
-    __slots__ = ("bad", "delay", "lag", "last_ns", "lost", "period_ms", "reports")
+    __slots__ = ("bad", "delay", "lag", "last_ns", "lost", "pace", "period_ms", "reports")
 
     def __init__(self) -> None:
         self.reports = 0
@@ -67,6 +70,7 @@ class Flow:
         self.period_ms = 0
         self.delay = Histogram()
         self.lag = Lag()
+        self.pace = Pace()
 
 
 class Metrics:
@@ -159,6 +163,8 @@ class BridgeCollector(Collector):
         name = "sojourn_flexric_reports"
         reports = CounterMetricFamily(name, "Reports of a node.", labels=labels)
         lost = CounterMetricFamily(f"{name}_lost", "Dropped before the bridge.", labels=labels)
+        text = "Periods of a node without a report."
+        missing = CounterMetricFamily(f"{name}_missing", text, labels=labels)
         bad = CounterMetricFamily(f"{name}_bad", "Not what the model says.", labels=labels)
         age = GaugeMetricFamily(
             "sojourn_flexric_report_age_seconds", "Since the newest report came.", labels=labels
@@ -174,12 +180,13 @@ class BridgeCollector(Collector):
             key = (node, ran_function_name(oid))
             reports.add_metric(key, flow.reports)
             lost.add_metric(key, flow.lost)
+            missing.add_metric(key, flow.pace.missing)
             bad.add_metric(key, flow.bad)
             if flow.last_ns:
                 age.add_metric(key, (now_ns - flow.last_ns) / 1e9)
             delay.add_metric(key, flow.delay.buckets_seconds(), flow.delay.sum_us / 1e6)
             lag.add_metric(key, flow.lag.us / 1e6)
-        yield from (reports, lost, bad, age, delay, lag)
+        yield from (reports, lost, missing, bad, age, delay, lag)
 
     def _controls(self) -> Iterator[Metric]:
         controls = CounterMetricFamily(

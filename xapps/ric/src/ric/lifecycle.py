@@ -173,6 +173,17 @@ class XApp(Generic[Settings]):
                 return
 
 
+def prompt_runner() -> asyncio.Runner:
+    """What runs a program that gets a report each millisecond: uvloop where it is installed.
+
+    What was imported lives as long as the process: it goes out of the collector's sight, or each
+    full collection walks all of it and holds up reports for tens of milliseconds.
+    """
+    gc.collect()
+    gc.freeze()
+    return asyncio.Runner(loop_factory=_new_event_loop)
+
+
 def run_xapp(
     name: str,
     settings: Settings,
@@ -187,12 +198,8 @@ def run_xapp(
     if configure_logs:
         logs.configure(settings.log)
     log = structlog.get_logger(xapp=name)
-    # What was imported lives as long as the process: out of the collector's sight, or each full
-    # collection walks all of it and holds up reports for tens of milliseconds.
-    gc.collect()
-    gc.freeze()
     try:
-        with asyncio.Runner(loop_factory=_new_event_loop) as runner:
+        with prompt_runner() as runner:
             runner.run(_run_with_signals(name, settings, main))
     except (KeyboardInterrupt, asyncio.CancelledError):
         log.warning("stopped at once")
