@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -90,6 +90,12 @@ class Session:
 
     def control(self, node: str, message: bytes) -> bytes:
         return bytes(self.call("control", node, 146, bytes(4), message))
+
+    def controls(self, node: str, messages: Sequence[bytes]) -> int:
+        """So many at once; how many were acknowledged."""
+        done, error = self.call("controls", node, 146, bytes(4), tuple(messages))
+        assert error is None, error
+        return int(done)
 
     def collect(self, seconds: float) -> list[Report]:
         """The reports of so many seconds."""

@@ -169,3 +169,13 @@ def test_every_control_arrives_as_it_was_sent(lab: LabNode, session: Session) ->
     assert lab.controls.read_text().splitlines()[before:] == sent
     assert lab.process.poll() is None
     assert "a control was refused" in lab.log.read_text()
+
+
+def test_controls_on_the_way_at_once_keep_their_order(lab: LabNode, session: Session) -> None:
+    before = len(lab.controls.read_text().splitlines())
+    sent = control_vectors() * 10
+    session.subscribe(NODE, RLC, 1)
+    for start in range(0, len(sent), 16):
+        some = [bytes.fromhex(vector) for vector in sent[start : start + 16]]
+        assert session.controls(NODE, some) == len(some)
+    assert lab.controls.read_text().splitlines()[before:] == sent

@@ -145,6 +145,27 @@ def test_controls_under_load_are_all_acknowledged(session: Session) -> None:
     assert all(report.lost == 0 for report in session.collect(0.1))
 
 
+def test_controls_on_the_way_at_once_are_all_acknowledged(session: Session) -> None:
+    for node in (GNB, CU, DU, ENB):
+        session.subscribe(node, RLC, 1)
+    for _ in range(100):
+        assert session.controls(GNB, [RR] * 16) == 16
+    assert session.control(GNB, RR) in (b"", bytes(4))
+
+
+def test_of_controls_at_once_none_leaves_if_one_would_end_the_node(
+    session: Session, network: Network
+) -> None:
+    for messages in ((RR, RR[:-4]), (RR,) * 17, ()):
+        told = session.call(
+            "exec",
+            f"done, error = sdk.controls({GNB!r}, {TC}, bytes(4), {messages!r})\n"
+            "result = done, error.kind",
+        )
+        assert tuple(told) == (0, "bad-message")
+    assert network.agents["gnb"].alive
+
+
 def test_a_control_that_would_end_the_node_never_leaves(session: Session, network: Network) -> None:
     for message in (RR[:-4], RR + b"\0", b"", bytes.fromhex("09000000")):
         error = refused(session, "control", GNB, TC, bytes(4), message)

@@ -6,40 +6,62 @@
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t answered = PTHREAD_COND_INITIALIZER;
-static uint32_t expected; /* 0: nothing; request numbers begin at 1 */
-static fx_answer_t answer_to_expected;
+static struct {
+    uint32_t id; /* 0: none; request numbers begin at 1 */
+    fx_answer_t answer;
+} expected[FX_MAX_TOGETHER];
+static size_t expected_count;
 static bool disconnected;
 
 void fx_exchange_expect(uint32_t id)
 {
     pthread_mutex_lock(&mutex);
-    expected = id;
-    answer_to_expected = (fx_answer_t){.kind = disconnected ? FX_DISCONNECTED : FX_UNANSWERED};
+    if (expected_count < FX_MAX_TOGETHER) {
+        expected[expected_count].id = id;
+        expected[expected_count].answer =
+            (fx_answer_t){.kind = disconnected ? FX_DISCONNECTED : FX_UNANSWERED};
+        ++expected_count;
+    }
     pthread_mutex_unlock(&mutex);
 }
 
-fx_answer_t fx_exchange_await(int timeout_ms)
+static bool all_answered(void)
+{
+    for (size_t i = 0; i < expected_count; ++i)
+        if (expected[i].answer.kind == FX_UNANSWERED)
+            return false;
+    return true;
+}
+
+size_t fx_exchange_await(int timeout_ms, fx_answer_t answers[FX_MAX_TOGETHER])
 {
     const struct timespec deadline = fx_after_ms(timeout_ms);
     int rc = 0;
 
     pthread_mutex_lock(&mutex);
-    while (answer_to_expected.kind == FX_UNANSWERED && rc == 0)
+    while (!all_answered() && rc == 0)
         rc = pthread_cond_clockwait(&answered, &mutex, CLOCK_MONOTONIC, &deadline);
-    const fx_answer_t answer = answer_to_expected;
-    expected = 0;
+    const size_t count = expected_count;
+    for (size_t i = 0; i < count; ++i)
+        answers[i] = expected[i].answer;
+    expected_count = 0;
     pthread_mutex_unlock(&mutex);
-    return answer;
+    return count;
 }
 
 bool fx_exchange_answer(uint32_t id, fx_answer_t answer)
 {
+    bool ours = false;
+
     pthread_mutex_lock(&mutex);
-    const bool ours = id != 0 && id == expected;
-    if (ours) {
-        answer_to_expected = answer;
-        pthread_cond_signal(&answered);
+    for (size_t i = 0; i < expected_count && id != 0; ++i) {
+        if (expected[i].id != id)
+            continue;
+        ours = true;
+        expected[i].answer = answer;
     }
+    if (ours && all_answered())
+        pthread_cond_signal(&answered);
     pthread_mutex_unlock(&mutex);
     return ours;
 }
@@ -48,7 +70,9 @@ void fx_exchange_disconnect(void)
 {
     pthread_mutex_lock(&mutex);
     disconnected = true;
-    answer_to_expected = (fx_answer_t){.kind = FX_DISCONNECTED};
+    for (size_t i = 0; i < expected_count; ++i)
+        if (expected[i].answer.kind == FX_UNANSWERED)
+            expected[i].answer.kind = FX_DISCONNECTED;
     pthread_cond_broadcast(&answered);
     pthread_mutex_unlock(&mutex);
 }

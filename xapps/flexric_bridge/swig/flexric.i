@@ -15,7 +15,7 @@ PyObject *open_ric(const char *ric_address, const char *configuration, const cha
 PyObject *nodes(void);
 PyObject *subscribe(const char *node_id, int function_id, unsigned int period_ms, PyObject *kpm_names);
 PyObject *unsubscribe(unsigned int handle);
-PyObject *control(const char *node_id, int function_id, PyObject *header, PyObject *message);
+PyObject *controls(const char *node_id, int function_id, PyObject *header, PyObject *messages);
 PyObject *poll_reports(int timeout_ms);
 PyObject *close_ric(void);
 PyObject *struct_bytes(void);

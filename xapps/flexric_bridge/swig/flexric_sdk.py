@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from flexric_bridge.sdk import E2Node, RanFunction, SdkError, SdkVersions
+from flexric_bridge.sdk import E2Node, RanFunction, SdkError, SdkErrorKind, SdkVersions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,9 +75,27 @@ class FlexricSdk:
 
     def control(self, node_id: str, function_id: int, header: bytes, message: bytes) -> bytes:
         """One RIC control in E2SM-TC v0; the outcome is empty where the RIC keeps it to itself."""
+        _, outcome, kind, detail = self._controls(node_id, function_id, header, (message,))
+        if kind is not None:
+            raise SdkError(kind, detail)
+        return bytes(outcome)
+
+    def controls(
+        self, node_id: str, function_id: int, header: bytes, messages: tuple[bytes, ...]
+    ) -> tuple[int, SdkError | None]:
+        """Several, one behind the other."""
+        done, _, kind, detail = self._controls(node_id, function_id, header, messages)
+        return int(done), None if kind is None else SdkError(kind, detail)
+
+    def _controls(
+        self, node_id: str, function_id: int, header: bytes, messages: tuple[bytes, ...]
+    ) -> tuple[int, bytes, SdkErrorKind | None, str]:
         native = self._opened()
         with _errors(native):
-            return bytes(native.control(node_id, function_id, header, message))
+            told: tuple[int, bytes, SdkErrorKind | None, str] = native.controls(
+                node_id, function_id, header, messages
+            )
+            return told
 
     def poll(self, timeout_ms: int) -> bytes:
         """A block of reports; empty after `timeout_ms` without."""

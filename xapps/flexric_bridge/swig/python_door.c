@@ -1,5 +1,6 @@
 #include "python_door.h"
 
+#include "exchange.h"
 #include "nodes.h"
 #include "original.h"
 #include "sdk.h"
@@ -124,25 +125,38 @@ PyObject *unsubscribe(unsigned int handle)
     Py_RETURN_NONE;
 }
 
-PyObject *control(const char *node_id, int function_id, PyObject *header, PyObject *message)
+PyObject *controls(const char *node_id, int function_id, PyObject *header, PyObject *messages)
 {
     char *head, *body;
     Py_ssize_t head_bytes, body_bytes;
+    fx_control_t list[FX_MAX_TOGETHER];
     uint8_t outcome[FX_MAX_OUTCOME_BYTES];
-    size_t outcome_bytes = 0;
+    size_t done = 0, outcome_bytes = 0;
     fx_error_t error;
     bool good;
 
-    if (PyBytes_AsStringAndSize(header, &head, &head_bytes) != 0 ||
-        PyBytes_AsStringAndSize(message, &body, &body_bytes) != 0)
+    if (PyBytes_AsStringAndSize(header, &head, &head_bytes) != 0)
         return NULL;
+    if (!PyTuple_Check(messages)) {
+        PyErr_SetString(PyExc_TypeError, "messages: expected a tuple");
+        return NULL;
+    }
+    const Py_ssize_t count = PyTuple_Size(messages);
+    for (Py_ssize_t i = 0; i < count && i < FX_MAX_TOGETHER; ++i) {
+        /* The tuple keeps its bytes while the interpreter's lock is released. */
+        if (PyBytes_AsStringAndSize(PyTuple_GetItem(messages, i), &body, &body_bytes) != 0)
+            return NULL;
+        list[i] = (fx_control_t){.message = (const uint8_t *)body, .bytes = (size_t)body_bytes};
+    }
     Py_BEGIN_ALLOW_THREADS
-    good = fx_control(node_id, function_id, (const uint8_t *)head, (size_t)head_bytes,
-                      (const uint8_t *)body, (size_t)body_bytes, outcome, &outcome_bytes, &error);
+    good = fx_controls(node_id, function_id, (const uint8_t *)head, (size_t)head_bytes, list,
+                       (size_t)count, &done, outcome, &outcome_bytes, &error);
     Py_END_ALLOW_THREADS
-    if (!good)
-        return failed(&error);
-    return PyBytes_FromStringAndSize((const char *)outcome, (Py_ssize_t)outcome_bytes);
+    if (good)
+        return Py_BuildValue("(ny#Os)", (Py_ssize_t)done, (const char *)outcome,
+                             (Py_ssize_t)outcome_bytes, Py_None, "");
+    return Py_BuildValue("(ny#ss)", (Py_ssize_t)done, (const char *)outcome, (Py_ssize_t)0,
+                         fx_kind_name(error.kind), error.detail);
 }
 
 PyObject *poll_reports(int timeout_ms)

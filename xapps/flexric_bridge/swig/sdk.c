@@ -120,10 +120,9 @@ static const e2_node_connected_t *node_with(const char *name, int ran_function, 
     return node;
 }
 
-/* What came for the request that was just made. */
-static bool answered(const char *what, fx_answer_t *answer, fx_error_t *error)
+/* Whether a request was answered with yes. */
+static bool acknowledged(const char *what, const fx_answer_t *answer, fx_error_t *error)
 {
-    *answer = fx_exchange_await(FX_REQUEST_TIMEOUT_MS);
     switch (answer->kind) {
     case FX_ACKNOWLEDGED:
         return true;
@@ -134,6 +133,14 @@ static bool answered(const char *what, fx_answer_t *answer, fx_error_t *error)
     default:
         return fx_fail(error, FX_TIMEOUT, "%s: no answer within %d ms", what, FX_REQUEST_TIMEOUT_MS);
     }
+}
+
+/* What came for the request that was just made. */
+static bool answered(const char *what, fx_error_t *error)
+{
+    fx_answer_t answers[FX_MAX_TOGETHER] = {{.kind = FX_UNANSWERED}};
+    fx_exchange_await(FX_REQUEST_TIMEOUT_MS, answers);
+    return acknowledged(what, &answers[0], error);
 }
 
 /* Never called: indication.c takes what belongs to a subscription of ours. */
@@ -155,7 +162,6 @@ bool fx_subscribe(const char *name, int ran_function, uint32_t period_ms,
                   fx_error_t *error)
 {
     fx_request_t request = {.period_ms = period_ms, .plain_trigger = ran_function != FX_KPM};
-    fx_answer_t answer;
 
     if (!usable(error))
         return false;
@@ -183,7 +189,7 @@ bool fx_subscribe(const char *name, int ran_function, uint32_t period_ms,
     } else {
         make_subscription(node, ran_function, &request, &request); /* requests.c makes the trigger */
     }
-    if (!answered("subscription", &answer, error)) {
+    if (!answered("subscription", error)) {
         fx_set_period_ms(request.id, 0);
         return false;
     }
@@ -202,7 +208,6 @@ static void forget(size_t index)
 bool fx_unsubscribe(uint32_t handle, fx_error_t *error)
 {
     fx_request_t request = {0};
-    fx_answer_t answer;
     size_t index = 0;
 
     if (!usable(error))
@@ -216,19 +221,28 @@ bool fx_unsubscribe(uint32_t handle, fx_error_t *error)
     fx_request = &request;
     rm_report_sm_xapp_api((int)handle);
     fx_request = NULL;
-    return answered("end of a subscription", &answer, error);
+    return answered("end of a subscription", error);
 }
 
-bool fx_control(const char *name, int ran_function, const uint8_t *header, size_t header_bytes,
-                const uint8_t *message, size_t message_bytes, uint8_t *outcome,
-                size_t *outcome_bytes, fx_error_t *error)
+static void send_control(const e2_node_connected_t *node, const uint8_t *header,
+                         size_t header_bytes, const fx_control_t *control)
 {
     fx_request_t request = {.header = header,
                             .header_bytes = header_bytes,
-                            .message = message,
-                            .message_bytes = message_bytes};
-    fx_answer_t answer;
+                            .message = control->message,
+                            .message_bytes = control->bytes};
+    fx_request = &request;
+    control_sm_xapp_api((global_e2_node_id_t *)&node->id, FX_TC, &request);
+    fx_request = NULL;
+}
 
+bool fx_controls(const char *name, int ran_function, const uint8_t *header, size_t header_bytes,
+                 const fx_control_t *controls, size_t count, size_t *done, uint8_t *outcome,
+                 size_t *outcome_bytes, fx_error_t *error)
+{
+    fx_answer_t answers[FX_MAX_TOGETHER] = {{.kind = FX_UNANSWERED}};
+
+    *done = *outcome_bytes = 0;
     if (!usable(error))
         return false;
     const e2_node_connected_t *node = node_with(name, ran_function, error);
@@ -237,17 +251,25 @@ bool fx_control(const char *name, int ran_function, const uint8_t *header, size_
     if (ran_function != FX_TC)
         return fx_fail(error, FX_NO_SUCH_FUNCTION, "control of RAN function %d; expected %d (TC)",
                        ran_function, FX_TC);
-    if (!fx_tc_v0_check_header(header, header_bytes, error) ||
-        !fx_tc_v0_check_control(message, message_bytes, error))
+    if (count < 1 || count > FX_MAX_TOGETHER)
+        return fx_fail(error, FX_BAD_MESSAGE, "%zu controls at once; expected 1 to %d", count,
+                       FX_MAX_TOGETHER);
+    if (!fx_tc_v0_check_header(header, header_bytes, error))
         return false;
+    for (size_t i = 0; i < count; ++i)
+        if (!fx_tc_v0_check_control(controls[i].message, controls[i].bytes, error))
+            return false;
 
-    fx_request = &request;
-    control_sm_xapp_api((global_e2_node_id_t *)&node->id, FX_TC, &request);
-    fx_request = NULL;
-    if (!answered("control", &answer, error))
-        return false;
-    memcpy(outcome, answer.outcome, answer.outcome_bytes);
-    *outcome_bytes = answer.outcome_bytes;
+    for (size_t i = 0; i < count; ++i)
+        send_control(node, header, header_bytes, &controls[i]);
+    fx_exchange_await(FX_REQUEST_TIMEOUT_MS, answers);
+    for (size_t i = 0; i < count; ++i)
+        *done += answers[i].kind == FX_ACKNOWLEDGED;
+    for (size_t i = 0; i < count; ++i)
+        if (!acknowledged("control", &answers[i], error))
+            return false;
+    memcpy(outcome, answers[count - 1].outcome, answers[count - 1].outcome_bytes);
+    *outcome_bytes = answers[count - 1].outcome_bytes;
     return true;
 }
 

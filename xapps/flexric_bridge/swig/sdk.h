@@ -39,11 +39,20 @@ bool fx_subscribe(const char *node, int ran_function, uint32_t period_ms,
                   fx_error_t *error);
 bool fx_unsubscribe(uint32_t handle, fx_error_t *error);
 
-/* One RIC control of E2SM-TC v0. `outcome` has room for FX_MAX_OUTCOME_BYTES; nothing is in it where
- * the RIC does not hand it on. */
-bool fx_control(const char *node, int ran_function, const uint8_t *header, size_t header_bytes,
-                const uint8_t *message, size_t message_bytes, uint8_t *outcome,
-                size_t *outcome_bytes, fx_error_t *error);
+/* One RIC control of E2SM-TC v0, as bytes. */
+typedef struct {
+    const uint8_t *message;
+    size_t bytes;
+} fx_control_t;
+
+/* RIC controls of E2SM-TC v0, sent one behind the other without waiting for the answers in between,
+ * at most FX_MAX_TOGETHER: RIC and node take them in this order. `done` is how many were
+ * acknowledged; `error` tells of the first that was not. Nothing is sent when one is no control.
+ * `outcome`, that of the last, has room for FX_MAX_OUTCOME_BYTES; nothing is in it where the RIC does
+ * not hand it on. */
+bool fx_controls(const char *node, int ran_function, const uint8_t *header, size_t header_bytes,
+                 const fx_control_t *controls, size_t count, size_t *done, uint8_t *outcome,
+                 size_t *outcome_bytes, fx_error_t *error);
 
 /* A block of reports of at most `room` bytes; *bytes is 0 after `timeout_ms` without. */
 bool fx_poll(uint8_t *out, size_t room, int timeout_ms, size_t *bytes, fx_error_t *error);

@@ -68,6 +68,19 @@ class FakeSdk:
         )
         return bytes.fromhex(answer)
 
+    def controls(
+        self, node_id: str, function_id: int, header: bytes, messages: tuple[bytes, ...]
+    ) -> tuple[int, SdkError | None]:
+        done, first = 0, None
+        for message in messages:  # all are sent, whatever becomes of one
+            try:
+                self.control(node_id, function_id, header, message)
+            except SdkError as error:
+                first = first or error
+            else:
+                done += 1
+        return done, first
+
     def poll(self, timeout_ms: int) -> bytes:
         if self._reports is None:
             raise SdkError("closed", "not open")

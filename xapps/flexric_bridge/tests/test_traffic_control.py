@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 from contextlib import aclosing
 from typing import Any
@@ -193,6 +194,40 @@ async def test_a_transaction_that_fails_on_the_way_is_taken_back(world: BridgeWo
         done = await tc.change({"replace": segregated()})
         assert done["accepted"]["revision"] == before["revision"] + 1
     assert bridge.traffic.served[lab.node.id].front.undone == 1
+
+
+@pytest.mark.parametrize("together", [1, 3, 8])
+async def test_of_queues_added_at_once_those_that_were_are_taken_back(
+    world: BridgeWorld, together: int
+) -> None:
+    lab = LabNode(world.ric)
+    await world.start(ric={"controls_together": together})
+    world.spawn(lab.run())
+    take = world.ric.on_control
+    assert take is not None
+    added = itertools.count(1)
+
+    async def refuse_the_fourth(node_id: str, message: bytes) -> None:
+        control = e2sm_tc.decode("control", message, "v0")
+        if (control["type"], control["act"]) == ("QUEUE", "ADD") and next(added) == 4:
+            raise SdkError("refused", "no more queues today")
+        await take(node_id, message)
+
+    async with world.client() as client:
+        await client.wait_for_node(lab.node.id)
+        tc = Tc(client, lab.node.id)
+        before = await status(tc)
+        world.ric.on_control = refuse_the_fourth
+        failed = await tc.change({"replace": hashed(8)})
+        assert refusal(failed)[0] == "inconsistent"
+        assert "taken back" in failed["refused"]["detail"]
+        # Up to the fourth, and behind it what was on the way already; the node has one queue.
+        assert next(added) - 1 == {1: 4, 3: 6, 8: 7}[together]
+        await asyncio.sleep(0.1)
+        after = await status(tc)
+        assert [queue["id"] for queue in after["queues"]] == [0]
+        done = await tc.change({"replace": hashed(8)})
+        assert done["accepted"]["revision"] == before["revision"] + 1
 
 
 async def test_a_transaction_cut_short_is_found_on_the_node_and_its_lease_still_ends(

@@ -175,10 +175,15 @@ class ChildProcess:
         return bytes_of(outcome)
 
     async def controls(
-        self, node_id: str, function_id: int, header: bytes, messages: Sequence[bytes]
+        self,
+        node_id: str,
+        function_id: int,
+        header: bytes,
+        messages: Sequence[bytes],
+        together: int,
     ) -> tuple[int, SdkError | None]:
-        """`Sdk.control` for each of these until one is not acknowledged; how many were, and what
-        became of the next."""
+        """These in a row until one is not acknowledged; how many were, and what became of the next.
+        Up to `together` that are the same are on the way at once."""
         told = await self._ask(
             self._deadlines.command_s + len(messages) * self._deadlines.more_s,
             "controls",
@@ -186,6 +191,7 @@ class ChildProcess:
             function_id=function_id,
             header=text(header),
             messages=[text(message) for message in messages],
+            together=together,
         )
         error = SdkError(told["kind"], told["detail"]) if "kind" in told else None
         return told["done"], error

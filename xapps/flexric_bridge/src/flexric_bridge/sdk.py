@@ -20,6 +20,9 @@ RECORD_HEAD: Final = struct.Struct("<IIQQI")
 received at (wall clock, µs since the Unix epoch), u32 reports of this handle that were lost since
 its last record because nobody polled."""
 
+MAX_TOGETHER: Final = 16
+"""Controls that may be on the way at once."""
+
 SdkErrorKind = Literal[
     "no-such-node", "no-such-function", "refused", "bad-message", "timeout", "closed", "mismatch"
 ]
@@ -114,6 +117,14 @@ class Sdk(Protocol):
 
     def control(self, node_id: str, function_id: int, header: bytes, message: bytes) -> bytes:
         """One RIC control of the TC RAN function in E2SM-TC v0; returns the control outcome."""
+        ...
+
+    def controls(
+        self, node_id: str, function_id: int, header: bytes, messages: tuple[bytes, ...]
+    ) -> tuple[int, SdkError | None]:
+        """As many of `control` in this order, at most `MAX_TOGETHER`, each sent without waiting for
+        the answer to the one before. Returns how many were acknowledged, and what became of the
+        first that was not; those behind it were sent as well."""
         ...
 
     def poll(self, timeout_ms: int) -> bytes:

@@ -234,7 +234,8 @@ class Session:
         next. One way to the SDK's process and back for all of them."""
         use = Use.SAFE if safe else Use.CONTROL
         async with self._asking(use, len(messages)) as child:
-            done, failure = await child.controls(node_id, function_id, header, messages)
+            together = self._settings.controls_together
+            done, failure = await child.controls(node_id, function_id, header, messages, together)
             if failure is not None and failure.kind == "closed":
                 self.distrust(str(failure))
             return done, failure

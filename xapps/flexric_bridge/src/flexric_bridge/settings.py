@@ -11,6 +11,8 @@ from pydantic import Field, field_validator, model_validator
 from ric.door import DoorSettings
 from ric.settings import HttpSettings, LogSettings, Section
 
+from flexric_bridge.sdk import MAX_TOGETHER
+
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -60,6 +62,14 @@ class RicSettings(Section):
         default=5.0,
         description="Longest wait for the SDK's answer to anything else, s; then its process is"
         " killed. FlexRIC gives up after 3 s.",
+    )
+    controls_together: int = Field(
+        default=1,
+        ge=1,
+        le=MAX_TOGETHER,
+        description="How many controls may be on the way at once, of those in a transaction that"
+        " are alike: queues that are added. More than 1 only for a RIC and gNBs that were started"
+        " with libflexric_level_triggered.so preloaded: others leave all but the first unread.",
     )
     nodes_come_within_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
         default=3.0,

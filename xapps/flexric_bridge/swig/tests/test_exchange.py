@@ -28,7 +28,7 @@ class Exchange:
 
     def __init__(self, path: str) -> None:
         self._library = ctypes.CDLL(path)
-        self._library.fx_exchange_await.restype = Answer
+        self._library.fx_exchange_await.restype = ctypes.c_size_t
         self._library.fx_exchange_answer.restype = ctypes.c_bool
 
     def expect(self, request: int) -> None:
@@ -37,8 +37,14 @@ class Exchange:
     def answer(self, request: int, kind: int = ACKNOWLEDGED) -> bool:
         return bool(self._library.fx_exchange_answer(ctypes.c_uint32(request), Answer(kind)))
 
+    def await_all_ms(self, timeout_ms: int) -> list[int]:
+        answers = (Answer * 16)()
+        count = self._library.fx_exchange_await(timeout_ms, answers)
+        return [answer.kind for answer in answers[:count]]
+
     def await_ms(self, timeout_ms: int) -> int:
-        return int(self._library.fx_exchange_await(timeout_ms).kind)
+        (kind,) = self.await_all_ms(timeout_ms)
+        return kind
 
     def disconnect(self) -> None:
         self._library.fx_exchange_disconnect()
@@ -78,3 +84,26 @@ def test_when_the_association_ends_every_request_is_answered(exchange: Exchange)
     assert exchange.await_ms(60_000) == DISCONNECTED
     exchange.expect(6)
     assert exchange.await_ms(60_000) == DISCONNECTED
+
+
+def test_several_are_awaited_together_and_told_apart(exchange: Exchange) -> None:
+    for request in (7, 8, 9):
+        exchange.expect(request)
+    assert exchange.answer(9)
+    threading.Timer(0.02, exchange.answer, (8, FAILED)).start()
+    threading.Timer(0.04, exchange.answer, (7,)).start()
+    assert exchange.await_all_ms(60_000) == [ACKNOWLEDGED, FAILED, ACKNOWLEDGED]
+    assert not exchange.answer(8)
+    assert exchange.await_all_ms(60_000) == []
+
+
+def test_of_several_those_without_an_answer_are_known(exchange: Exchange) -> None:
+    for request in (7, 8, 9):
+        exchange.expect(request)
+    exchange.answer(8)
+    assert exchange.await_all_ms(1) == [UNANSWERED, ACKNOWLEDGED, UNANSWERED]
+    exchange.expect(10)
+    exchange.expect(11)
+    exchange.answer(10)
+    exchange.disconnect()
+    assert exchange.await_all_ms(60_000) == [ACKNOWLEDGED, DISCONNECTED]
