@@ -17,7 +17,7 @@ from flexric_bridge.app import Bridge
 from flexric_bridge.budget import Use
 from flexric_bridge.discovery import CHECK_S
 from flexric_bridge.sdk import SdkError
-from ric import NodeEventKind
+from ric import E2GatewayClient, NodeEventKind
 from ric.errors import GatewayError, SubscriptionRefused
 from ric.sm import KPM_OID, MAC_OID, RLC_OID, TC_V0_OID, TC_V1_OID, kpm, rlc, tc
 from sojourn_interfaces import e2_gateway_pb2 as pb
@@ -146,6 +146,31 @@ async def test_reports_lost_in_the_ring_and_of_nobody_are_counted(world: BridgeW
     assert bridge.metrics.unknown_reports == 1
     assert bridge.metrics.bad_blocks == 1
     assert bridge.metrics.flow(ONE.id, RLC_OID).lost == 7
+
+
+async def test_periods_for_which_a_node_sent_nothing_are_counted(world: BridgeWorld) -> None:
+    world.ric.add(ONE)
+    bridge = await world.start()
+    flow = bridge.metrics.flow(ONE.id, RLC_OID)
+    now_us = time.time_ns() // 1000
+
+    async def heard(client: E2GatewayClient, period_ms: int, *at_ms: int) -> None:
+        stream = client.subscribe(ONE.id, RLC_OID, rlc.event_trigger(period_ms))
+        asking = asyncio.ensure_future(some(stream, len(at_ms)))
+        await world.until(lambda: flow.period_ms == period_ms, "the subscription")
+        await world.until(lambda: len(world.ric.on(ONE.id, RLC)) == 1, "the only one")
+        handle, item = await world.subscription(ONE.id, RLC, RLC_OID)
+        for ms in at_ms:
+            world.ric.block(item.session, record(handle, rlc_message(), now_us + 1000 * ms))
+        await asking
+
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        await heard(client, 2, 0, 2, 4, 12, 14)
+        assert flow.pace.missing == 3
+        # Made anew with another period: nobody asked for reports in between.
+        await heard(client, 1, 500, 501, 503)
+        assert flow.pace.missing == 4
 
 
 async def test_a_child_that_crashes_is_nodes_going_and_coming_back(world: BridgeWorld) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+from collections.abc import Callable
 from contextlib import aclosing
 from typing import Any
 
@@ -69,6 +70,20 @@ class Tc:
             e2sm_tc.encode("event-trigger", trigger),
             [e2sm_tc.encode("action-definition", action)],
         )
+
+
+def refuse(world: BridgeWorld, when: Callable[[dict[str, Any]], bool], why: str) -> Any:
+    """Has the node refuse the v0 controls for which this holds; returns what takes them all."""
+    take = world.ric.on_control
+    assert take is not None
+
+    async def choosy(node_id: str, message: bytes) -> None:
+        if when(e2sm_tc.decode("control", message, "v0")):
+            raise SdkError("refused", why)
+        await take(node_id, message)
+
+    world.ric.on_control = choosy
+    return take
 
 
 async def status(tc: Tc, revision: int | None = None) -> Any:
@@ -169,19 +184,11 @@ async def test_a_transaction_that_fails_on_the_way_is_taken_back(world: BridgeWo
     lab = LabNode(world.ric)
     bridge = await world.start()
     world.spawn(lab.run())
-    take = world.ric.on_control
-    assert take is not None
-
-    async def refuse_the_scheduler(node_id: str, message: bytes) -> None:
-        if e2sm_tc.decode("control", message, "v0")["type"] == "SCH":
-            raise SdkError("refused", "no scheduler today")
-        await take(node_id, message)
-
     async with world.client() as client:
         await client.wait_for_node(lab.node.id)
         tc = Tc(client, lab.node.id)
         before = await status(tc)
-        world.ric.on_control = refuse_the_scheduler
+        take = refuse(world, lambda control: control["type"] == "SCH", "no scheduler today")
         failed = await tc.change({"replace": segregated()})
         assert refusal(failed)[0] == "inconsistent"
         assert "SCH MOD" in failed["refused"]["detail"]
@@ -203,21 +210,16 @@ async def test_of_queues_added_at_once_those_that_were_are_taken_back(
     lab = LabNode(world.ric)
     await world.start(ric={"controls_together": together})
     world.spawn(lab.run())
-    take = world.ric.on_control
-    assert take is not None
     added = itertools.count(1)
 
-    async def refuse_the_fourth(node_id: str, message: bytes) -> None:
-        control = e2sm_tc.decode("control", message, "v0")
-        if (control["type"], control["act"]) == ("QUEUE", "ADD") and next(added) == 4:
-            raise SdkError("refused", "no more queues today")
-        await take(node_id, message)
+    def is_the_fourth_queue(control: dict[str, Any]) -> bool:
+        return (control["type"], control["act"]) == ("QUEUE", "ADD") and next(added) == 4
 
     async with world.client() as client:
         await client.wait_for_node(lab.node.id)
         tc = Tc(client, lab.node.id)
         before = await status(tc)
-        world.ric.on_control = refuse_the_fourth
+        refuse(world, is_the_fourth_queue, "no more queues today")
         failed = await tc.change({"replace": hashed(8)})
         assert refusal(failed)[0] == "inconsistent"
         assert "taken back" in failed["refused"]["detail"]

@@ -2,8 +2,9 @@
 //!
 //! It sleeps until the next output of the world or a command, whichever is first. In between it
 //! steps as often as it takes for a report or a control never to wait for a long stretch of work
-//! behind it ([`Stride`]). After a stall it catches up in bounded bites, with commands served between them; a
-//! lag beyond [`MAX_LAG_US`] is given up: virtual time is anchored anew and the loss is counted.
+//! behind it ([`Stride`]). After a stall it catches up in bounded bites, with commands served
+//! between them; a lag beyond [`MAX_LAG_US`] is given up: virtual time is anchored anew and the loss
+//! is counted.
 
 use std::{
     sync::{
