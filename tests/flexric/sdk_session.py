@@ -91,11 +91,11 @@ class Session:
     def control(self, node: str, message: bytes) -> bytes:
         return bytes(self.call("control", node, 146, bytes(4), message))
 
-    def controls(self, node: str, messages: Sequence[bytes]) -> int:
-        """So many at once; how many were acknowledged."""
-        done, error = self.call("controls", node, 146, bytes(4), tuple(messages))
+    def controls(self, node: str, messages: Sequence[bytes]) -> tuple[bool, ...]:
+        """So many at once; which were acknowledged."""
+        acknowledged, error = self.call("controls", node, 146, bytes(4), tuple(messages))
         assert error is None, error
-        return int(done)
+        return tuple(acknowledged)
 
     def collect(self, seconds: float) -> list[Report]:
         """The reports of so many seconds."""

@@ -82,17 +82,17 @@ class FlexricSdk:
 
     def controls(
         self, node_id: str, function_id: int, header: bytes, messages: tuple[bytes, ...]
-    ) -> tuple[int, SdkError | None]:
+    ) -> tuple[tuple[bool, ...], SdkError | None]:
         """Several, one behind the other."""
-        done, _, kind, detail = self._controls(node_id, function_id, header, messages)
-        return int(done), None if kind is None else SdkError(kind, detail)
+        were, _, kind, detail = self._controls(node_id, function_id, header, messages)
+        return were, None if kind is None else SdkError(kind, detail)
 
     def _controls(
         self, node_id: str, function_id: int, header: bytes, messages: tuple[bytes, ...]
-    ) -> tuple[int, bytes, SdkErrorKind | None, str]:
+    ) -> tuple[tuple[bool, ...], bytes, SdkErrorKind | None, str]:
         native = self._opened()
         with _errors(native):
-            told: tuple[int, bytes, SdkErrorKind | None, str] = native.controls(
+            told: tuple[tuple[bool, ...], bytes, SdkErrorKind | None, str] = native.controls(
                 node_id, function_id, header, messages
             )
             return told

@@ -131,9 +131,9 @@ PyObject *controls(const char *node_id, int function_id, PyObject *header, PyObj
     Py_ssize_t head_bytes, body_bytes;
     fx_control_t list[FX_MAX_TOGETHER];
     uint8_t outcome[FX_MAX_OUTCOME_BYTES];
-    size_t done = 0, outcome_bytes = 0;
+    size_t outcome_bytes = 0;
+    bool done[FX_MAX_TOGETHER] = {false}, good;
     fx_error_t error;
-    bool good;
 
     if (PyBytes_AsStringAndSize(header, &head, &head_bytes) != 0)
         return NULL;
@@ -150,12 +150,17 @@ PyObject *controls(const char *node_id, int function_id, PyObject *header, PyObj
     }
     Py_BEGIN_ALLOW_THREADS
     good = fx_controls(node_id, function_id, (const uint8_t *)head, (size_t)head_bytes, list,
-                       (size_t)count, &done, outcome, &outcome_bytes, &error);
+                       (size_t)count, done, outcome, &outcome_bytes, &error);
     Py_END_ALLOW_THREADS
+    PyObject *were = PyTuple_New(count < FX_MAX_TOGETHER ? count : FX_MAX_TOGETHER);
+    for (Py_ssize_t i = 0; were != NULL && i < PyTuple_Size(were); ++i)
+        PyTuple_SetItem(were, i, PyBool_FromLong(done[i]));
+    if (were == NULL)
+        return NULL;
     if (good)
-        return Py_BuildValue("(ny#Os)", (Py_ssize_t)done, (const char *)outcome,
-                             (Py_ssize_t)outcome_bytes, Py_None, "");
-    return Py_BuildValue("(ny#ss)", (Py_ssize_t)done, (const char *)outcome, (Py_ssize_t)0,
+        return Py_BuildValue("(Ny#Os)", were, (const char *)outcome, (Py_ssize_t)outcome_bytes,
+                             Py_None, "");
+    return Py_BuildValue("(Ny#ss)", were, (const char *)outcome, (Py_ssize_t)0,
                          fx_kind_name(error.kind), error.detail);
 }
 

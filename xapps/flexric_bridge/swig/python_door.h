@@ -16,7 +16,7 @@ PyObject *subscribe(const char *node_id, int function_id, unsigned int period_ms
                     PyObject *kpm_names);
 PyObject *unsubscribe(unsigned int handle);
 
-/* (how many were acknowledged, outcome of the last, kind of the first failure or None, detail) */
+/* (which were acknowledged, outcome of the last, kind of the first failure or None, detail) */
 PyObject *controls(const char *node_id, int function_id, PyObject *header, PyObject *messages);
 PyObject *poll_reports(int timeout_ms);
 PyObject *close_ric(void);

@@ -237,12 +237,13 @@ static void send_control(const e2_node_connected_t *node, const uint8_t *header,
 }
 
 bool fx_controls(const char *name, int ran_function, const uint8_t *header, size_t header_bytes,
-                 const fx_control_t *controls, size_t count, size_t *done, uint8_t *outcome,
+                 const fx_control_t *controls, size_t count, bool *done, uint8_t *outcome,
                  size_t *outcome_bytes, fx_error_t *error)
 {
     fx_answer_t answers[FX_MAX_TOGETHER] = {{.kind = FX_UNANSWERED}};
 
-    *done = *outcome_bytes = 0;
+    memset(done, 0, FX_MAX_TOGETHER * sizeof *done);
+    *outcome_bytes = 0;
     if (!usable(error))
         return false;
     const e2_node_connected_t *node = node_with(name, ran_function, error);
@@ -264,7 +265,7 @@ bool fx_controls(const char *name, int ran_function, const uint8_t *header, size
         send_control(node, header, header_bytes, &controls[i]);
     fx_exchange_await(FX_REQUEST_TIMEOUT_MS, answers);
     for (size_t i = 0; i < count; ++i)
-        *done += answers[i].kind == FX_ACKNOWLEDGED;
+        done[i] = answers[i].kind == FX_ACKNOWLEDGED;
     for (size_t i = 0; i < count; ++i)
         if (!acknowledged("control", &answers[i], error))
             return false;

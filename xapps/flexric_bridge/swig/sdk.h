@@ -46,12 +46,12 @@ typedef struct {
 } fx_control_t;
 
 /* RIC controls of E2SM-TC v0, sent one behind the other without waiting for the answers in between,
- * at most FX_MAX_TOGETHER: RIC and node take them in this order. `done` is how many were
- * acknowledged; `error` tells of the first that was not. Nothing is sent when one is no control.
+ * at most FX_MAX_TOGETHER: RIC and node take them in this order. `done`, of FX_MAX_TOGETHER, tells
+ * which were acknowledged; `error` of the first that was not. Nothing is sent when one is no control.
  * `outcome`, that of the last, has room for FX_MAX_OUTCOME_BYTES; nothing is in it where the RIC does
  * not hand it on. */
 bool fx_controls(const char *node, int ran_function, const uint8_t *header, size_t header_bytes,
-                 const fx_control_t *controls, size_t count, size_t *done, uint8_t *outcome,
+                 const fx_control_t *controls, size_t count, bool *done, uint8_t *outcome,
                  size_t *outcome_bytes, fx_error_t *error);
 
 /* A block of reports of at most `room` bytes; *bytes is 0 after `timeout_ms` without. */

@@ -70,16 +70,17 @@ class FakeSdk:
 
     def controls(
         self, node_id: str, function_id: int, header: bytes, messages: tuple[bytes, ...]
-    ) -> tuple[int, SdkError | None]:
-        done, first = 0, None
+    ) -> tuple[tuple[bool, ...], SdkError | None]:
+        acknowledged, first = [], None
         for message in messages:  # all are sent, whatever becomes of one
             try:
                 self.control(node_id, function_id, header, message)
             except SdkError as error:
                 first = first or error
+                acknowledged.append(False)
             else:
-                done += 1
-        return done, first
+                acknowledged.append(True)
+        return tuple(acknowledged), first
 
     def poll(self, timeout_ms: int) -> bytes:
         if self._reports is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from typing import Any
 
 import e2sm_tc
@@ -12,6 +13,7 @@ from flexric_bridge.tc import v0
 from flexric_bridge.tc.edits import edited
 from flexric_bridge.tc.plan import plan
 from flexric_bridge.tc.say import Said, Unsayable, say
+from flexric_bridge.tc.stages import after, stages
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pipelines import codel, hashed, match, osi, pipeline, queues, sayable, segregated, target
@@ -154,6 +156,49 @@ def test_a_plan_broken_off_anywhere_can_be_taken_back(
         assert not v0.missing_queues(state)
     # Filters may have got other numbers; their order is what counts.
     assert v0.alike(_numbered(was), _numbered(state))
+
+
+@settings(max_examples=100, deadline=None)
+@given(sayable(), sayable(), st.data())
+def test_whichever_controls_of_a_stage_are_refused_a_node_can_run_what_is_left(
+    before: dict[str, Any], wanted: dict[str, Any], data: st.DataObject
+) -> None:
+    start = v0.safe()
+    was = say(before, 0, 64, 64).state
+    for step in plan(start, was):
+        start = v0.apply(start, step)
+    steps = plan(start, say(wanted, 0, 64, 64).state)
+    cut = stages(start, steps)
+    assert list(itertools.chain.from_iterable(cut)) == steps
+    whole = data.draw(st.integers(0, len(cut)))
+    sent = list(itertools.chain.from_iterable(cut[: whole + 1]))
+    taken = sum(map(len, cut[:whole]))
+    answers = [True] * taken + [data.draw(st.booleans()) for _ in sent[taken:]]
+    state = start
+    for count in range(len(answers) + 1):
+        state = after(start, sent, answers[:count])
+        assert not v0.missing_queues(state)
+    for step in plan(state, was):
+        state = v0.apply(state, step)
+        assert not v0.missing_queues(state)
+    assert v0.alike(_numbered(was), _numbered(state))
+
+
+def test_what_needs_another_control_waits_for_it() -> None:
+    spread = stages(v0.safe(), plan(v0.safe(), say(hashed(8), 0, 64, 64).state))
+    assert len(spread) == 1, "queues, their spreading and the pacer need nothing of one another"
+    directed = say(segregated(), 0, 64, 64).state
+    there = [
+        [(step["type"], step["act"]) for step in stage]
+        for stage in stages(v0.safe(), plan(v0.safe(), directed))
+    ]
+    assert there[0] == [("QUEUE", "ADD"), ("QUEUE", "MOD")]
+    assert ("CLS", "ADD") in there[1], "a rule waits for the queue it points to"
+    back = stages(directed, plan(directed, v0.safe()))
+    removals = [("QUEUE", "DEL") in [(s["type"], s["act"]) for s in stage] for stage in back]
+    alone = [{s["act"] for s in stage} == {"DEL"} for stage in back]
+    assert removals.count(True) == 1
+    assert all(apart for removal, apart in zip(removals, alone, strict=True) if removal)
 
 
 def _numbered(state: v0.State) -> v0.State:

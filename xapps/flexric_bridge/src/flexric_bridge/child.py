@@ -12,14 +12,13 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import importlib
-import itertools
 import json
 import os
 import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from typing import Any, Final, cast
 
 from flexric_bridge.frames import (
@@ -123,17 +122,18 @@ class Child:
         return text_of(outcome)
 
     def _controls(
-        self, node_id: str, function_id: int, header: str, messages: list[str], together: int
+        self, node_id: str, function_id: int, header: str, runs: list[list[str]]
     ) -> dict[str, Any]:
-        """Several in a row until one is not acknowledged: how many were, and what became of it."""
-        done = 0
-        for alike in runs(messages, together):
-            several = tuple(map(bytes_of, alike))
-            count, error = self._sdk.controls(node_id, function_id, bytes_of(header), several)
-            done += count
+        """Runs of several at once, until one of a run is not acknowledged: which were, and what
+        became of the first that was not."""
+        acknowledged: list[bool] = []
+        for run in runs:
+            several = tuple(map(bytes_of, run))
+            were, error = self._sdk.controls(node_id, function_id, bytes_of(header), several)
+            acknowledged += were
             if error is not None:
-                return {"done": done, "kind": error.kind, "detail": error.detail}
-        return {"done": done}
+                return {"acknowledged": acknowledged, "kind": error.kind, "detail": error.detail}
+        return {"acknowledged": acknowledged}
 
     def _close(self, leave: list[int] | None = None) -> int:
         """End what is subscribed but `leave`, and the session; returns the subscriptions ended."""
@@ -163,18 +163,6 @@ class Child:
                 break
             except OSError:
                 break
-
-
-def runs(messages: Sequence[str], most: int) -> Iterator[list[str]]:
-    """Messages that may be on the way at once: neighbours that are the same, at most so many.
-
-    Should one of them not be acknowledged, how many were says what was done, whichever they were.
-    """
-    for _, alike in itertools.groupby(messages):
-        rest = list(alike)
-        while rest:
-            yield rest[:most]
-            del rest[:most]
 
 
 def load(name: str) -> Sdk:

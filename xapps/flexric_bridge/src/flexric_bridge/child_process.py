@@ -179,22 +179,20 @@ class ChildProcess:
         node_id: str,
         function_id: int,
         header: bytes,
-        messages: Sequence[bytes],
-        together: int,
-    ) -> tuple[int, SdkError | None]:
-        """These in a row until one is not acknowledged; how many were, and what became of the next.
-        Up to `together` that are the same are on the way at once."""
+        runs: Sequence[Sequence[bytes]],
+    ) -> tuple[list[bool], SdkError | None]:
+        """Runs of controls, those of a run on the way at once, until one is not acknowledged; which
+        of those that were sent were, and what became of the first that was not."""
         told = await self._ask(
-            self._deadlines.command_s + len(messages) * self._deadlines.more_s,
+            self._deadlines.command_s + sum(map(len, runs)) * self._deadlines.more_s,
             "controls",
             node_id=node_id,
             function_id=function_id,
             header=text(header),
-            messages=[text(message) for message in messages],
-            together=together,
+            runs=[[text(message) for message in run] for run in runs],
         )
         error = SdkError(told["kind"], told["detail"]) if "kind" in told else None
-        return told["done"], error
+        return told["acknowledged"], error
 
     async def close(self, leave: tuple[int, ...] = ()) -> int:
         """End all subscriptions but `leave`, then the process; returns how many were ended."""

@@ -236,13 +236,12 @@ class Gateway:
         await served.listen()
         await served.first_report()
         front = served.front
-        at_once = front.at_once(header, message)
-        if at_once is not None:
-            return at_once
-        element = front.element(message)
+        asked = front.receive(header, message)
+        if isinstance(asked, Answer):
+            return asked
         return await self._lane.run(
-            None if element is None else (known.id, oid, element),
-            lambda: front.transact(header, message),
+            None if asked.element is None else (known.id, oid, asked.element),
+            lambda: front.transact(asked),
             front.superseded,
         )
 

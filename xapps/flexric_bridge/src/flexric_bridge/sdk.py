@@ -121,10 +121,10 @@ class Sdk(Protocol):
 
     def controls(
         self, node_id: str, function_id: int, header: bytes, messages: tuple[bytes, ...]
-    ) -> tuple[int, SdkError | None]:
+    ) -> tuple[tuple[bool, ...], SdkError | None]:
         """As many of `control` in this order, at most `MAX_TOGETHER`, each sent without waiting for
-        the answer to the one before. Returns how many were acknowledged, and what became of the
-        first that was not; those behind it were sent as well."""
+        the answer to the one before. Returns which were acknowledged, and what became of the first
+        that was not; those behind it were sent as well."""
         ...
 
     def poll(self, timeout_ms: int) -> bytes:

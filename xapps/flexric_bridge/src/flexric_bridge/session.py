@@ -226,19 +226,23 @@ class Session:
         node_id: str,
         function_id: int,
         header: bytes,
-        messages: Sequence[bytes],
+        stages: Sequence[Sequence[bytes]],
         *,
         safe: bool = False,
-    ) -> tuple[int, SdkError | None]:
-        """Controls in a row until one is not acknowledged; how many were, and what became of the
-        next. One way to the SDK's process and back for all of them."""
+    ) -> tuple[list[bool], SdkError | None]:
+        """Controls in order until one is not acknowledged; which of those that were sent were, and
+        what became of the first that was not. Those of a stage may be on the way at once. One way
+        to the SDK's process and back for all of them."""
         use = Use.SAFE if safe else Use.CONTROL
-        async with self._asking(use, len(messages)) as child:
-            together = self._settings.controls_together
-            done, failure = await child.controls(node_id, function_id, header, messages, together)
+        most = self._settings.controls_together
+        runs = [
+            stage[start : start + most] for stage in stages for start in range(0, len(stage), most)
+        ]
+        async with self._asking(use, sum(map(len, stages))) as child:
+            acknowledged, failure = await child.controls(node_id, function_id, header, runs)
             if failure is not None and failure.kind == "closed":
                 self.distrust(str(failure))
-            return done, failure
+            return acknowledged, failure
 
     @asynccontextmanager
     async def _asking(self, use: Use, count: int = 1) -> AsyncIterator[ChildProcess]:

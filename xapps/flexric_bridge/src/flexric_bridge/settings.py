@@ -67,8 +67,8 @@ class RicSettings(Section):
         default=1,
         ge=1,
         le=MAX_TOGETHER,
-        description="How many controls may be on the way at once, of those in a transaction that"
-        " are alike: queues that are added. More than 1 only for a RIC and gNBs that were started"
+        description="How many controls of a transaction may be on the way at once, of those that"
+        " need not wait for one another. More than 1 only for a RIC and gNBs that were started"
         " with libflexric_level_triggered.so preloaded: others leave all but the first unread.",
     )
     nodes_come_within_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 import e2sm_tc
@@ -168,13 +169,13 @@ class Served:
         await self._traffic.rate.take(controls)
 
     async def controls(
-        self, header: bytes, messages: Sequence[bytes], *, safe: bool
-    ) -> tuple[int, SdkError | None]:
+        self, header: bytes, stages: Sequence[Sequence[bytes]], *, safe: bool
+    ) -> tuple[list[bool], SdkError | None]:
         """See `Port.controls`."""
         if doubt := await self._traffic.hub.heard_lately(self.known):
             raise SessionDown(doubt)
         return await self._traffic.session.controls(
-            self.known.id, self._function_id, header, messages, safe=safe
+            self.known.id, self._function_id, header, stages, safe=safe
         )
 
     def changed(self) -> None:
@@ -188,7 +189,10 @@ class Served:
             kind = event["kind"]
             if isinstance(kind, dict):
                 ((name, content),) = kind.items()
-                _log.info(name.replace("_", " "), node=self.known.id, **content)
+                # After the answer has left: a log can wait, a queue grows.
+                asyncio.get_running_loop().call_soon(
+                    partial(_log.info, name.replace("_", " "), node=self.known.id, **content)
+                )
         for item in self.readers:
             mine = [event for event in events if item.wanted.concerns(event["bearer"])]
             if mine and "events" in item.wanted.styles:

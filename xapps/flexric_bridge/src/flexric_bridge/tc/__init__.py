@@ -3,6 +3,7 @@
 - `v0`: the one pipeline of a v0 node, and what each v0 control does to it.
 - `say`: a v1 pipeline in the words of v0, or why there are none.
 - `plan`: the v0 controls that lead from one pipeline to another.
+- `stages`: which of them may be on the way at once.
 - `edits`: a v1 delta applied to a pipeline.
 - `lift`: a v0 indication as v1 pipeline status.
 - `ledger`: revision, name and lease of a node's pipeline, which v0 does not know.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import Any, Final, Protocol
 
 import e2sm_tc
@@ -24,6 +23,7 @@ from flexric_bridge.tc.edits import edited
 from flexric_bridge.tc.ledger import Entry
 from flexric_bridge.tc.plan import plan
 from flexric_bridge.tc.say import Said, Unsayable, say
+from flexric_bridge.tc.stages import after, stages
 
 _STYLES: Final = {1: "transaction", 2: "lease_renewal", 3: "forecast_feed"}
 _MISMATCHES: Final = 3
@@ -48,11 +48,12 @@ class Port(Protocol):
         ...
 
     async def controls(
-        self, header: bytes, messages: Sequence[bytes], *, safe: bool
-    ) -> tuple[int, SdkError | None]:
-        """v0 controls in a row until one is not acknowledged: how many were, and what became of
-        the next. Raises `SdkError`, `SessionDown` and `BudgetSpent` where that is not known, or
-        none was sent."""
+        self, header: bytes, stages: Sequence[Sequence[bytes]], *, safe: bool
+    ) -> tuple[list[bool], SdkError | None]:
+        """v0 controls in order until one is not acknowledged, those of a stage at once if that can
+        be: which of those that were sent were acknowledged, and what became of the first that was
+        not. Raises `SdkError`, `SessionDown` and `BudgetSpent` where that is not known, or none was
+        sent."""
         ...
 
     def changed(self) -> None:
@@ -71,6 +72,29 @@ class Answer:
     accepted: bool
     outcome: bytes
     detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """What a transaction that is in order changes in the pipeline in force."""
+
+    entry: Entry
+    said: Said
+    pipeline: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A transaction for the node: `transact` carries it out."""
+
+    content: Mapping[str, Any]
+    change: _Change | None
+    """`None` where another one was under way, so that it has to be seen."""
+
+    @property
+    def element(self) -> str | None:
+        """What it could be replaced by a later one for while it waits; `None`: never."""
+        return None if "delta" in self.content["change"] else repr(self.content["bearer"])
 
 
 class _Refused(Exception):  # noqa: N818 - says what happened
@@ -212,48 +236,49 @@ class Front:
 
     # ----------------------------------------------------------------------- controls
 
-    def element(self, message: bytes) -> str | None:
-        """What a control that waits could be replaced by a later one for; `None`: never."""
-        try:
-            ((kind, content),) = e2sm_tc.decode("control", message).items()
-        except (e2sm_tc.CodecError, ValueError):
-            return None
-        if kind != "transaction" or "delta" in content["change"]:
-            return None
-        return repr(content["bearer"])
-
-    def at_once(self, header: bytes, message: bytes) -> Answer | None:
-        """The answer to a control that sends nothing to the node; `None` for one that does."""
+    def receive(self, header: bytes, message: bytes) -> Answer | Asked:
+        """The answer to a control that sends nothing to the node; of another, what it asks for."""
         try:
             kind, content = _decoded(header, message)
-            self._check_bearer(content["bearer"])
-            entry = self._in_force()
             if kind == "lease_renewal":
-                return self._renewed(entry, content)
+                self._check_bearer(content["bearer"])
+                return self._renewed(self._in_force(), content)
             if self._changing and not content["dry_run"]:
-                return None
-            self._check_revision(entry, content["expected_revision"])
-            said, pipeline = self._target(entry, content["change"])
+                self._check_bearer(content["bearer"])
+                return Asked(content, None)
+            change = self._weighed(content)
+            return change if isinstance(change, Answer) else Asked(content, change)
         except (_Refused, Unsayable) as refused:
             return self._refusal(refused.cause, refused.element, refused.detail)
+
+    def _weighed(self, content: Mapping[str, Any]) -> Answer | _Change:
+        self._check_bearer(content["bearer"])
+        entry = self._in_force()
+        self._check_revision(entry, content["expected_revision"])
+        said, pipeline = self._target(entry, content["change"])
         if content["dry_run"] or (said.state == entry.state and pipeline == entry.pipeline):
             return self._accept(entry, said, pipeline, content)
-        return None
+        return _Change(entry, said, pipeline)
 
-    async def transact(self, header: bytes, message: bytes) -> Answer:
-        """Carry out a control; raises `SdkError` and `SessionDown` where the node cannot be asked,
-        with what is on it then to be seen from its reports."""
-        answer = self.at_once(header, message)
-        if answer is not None:
-            return answer
-        _, content = _decoded(header, message)
-        entry = self._in_force()
-        said, pipeline = self._target(entry, content["change"])
+    async def transact(self, asked: Asked) -> Answer:
+        """Carry out a transaction; raises `SdkError` and `SessionDown` where the node cannot be
+        asked, with what is on it then to be seen from its reports."""
+        content, change = asked.content, asked.change
+        try:
+            self._check_bearer(content["bearer"])
+            # While it waited, another may have changed what it is about.
+            if change is None or change.entry is not self.entry:
+                weighed = self._weighed(content)
+                if isinstance(weighed, Answer):
+                    return weighed
+                change = weighed
+        except (_Refused, Unsayable) as refused:
+            return self._refusal(refused.cause, refused.element, refused.detail)
         to_safe = content["change"] == "safe"
-        refused = await self._go(entry, said.state, content["lease_ms"], safe=to_safe)
-        if refused is not None:
-            return refused
-        return self._accept(entry, said, pipeline, content)
+        refusal = await self._go(change.entry, change.said.state, content["lease_ms"], safe=to_safe)
+        if refusal is not None:
+            return refusal
+        return self._accept(change.entry, change.said, change.pipeline, content)
 
     async def end_lease(self) -> None:
         """Return to the safe pipeline, its lease being over. Raises as `transact`."""
@@ -290,14 +315,14 @@ class Front:
             return self._refusal("capacity", "", str(error))
         self._changing = True
         try:
-            done, failure = await self._send(steps, safe=safe)
+            acknowledged, failure = await self._send(entry.state, steps, safe=safe)
             if failure is None:
                 return None
             _raise_if_unknown(failure)
-            state = reduce(v0.apply, steps[:done], entry.state)
-            undone = await self._undo(state, entry.state)
+            undone = await self._undo(after(entry.state, steps, acknowledged), entry.state)
             self.undone += 1
-            where = f"step {done + 1} of {len(steps)}, {_shown(steps[done])}"
+            first = acknowledged.index(False)
+            where = f"step {first + 1} of {len(steps)}, {_shown(steps[first])}"
             return self._refusal("inconsistent", "", f"{where}: {failure}{undone}")
         except BudgetSpent as error:  # before the first was sent
             return self._refusal("capacity", "", str(error))
@@ -313,7 +338,7 @@ class Front:
     async def _undo(self, state: v0.State, before: v0.State) -> str:
         failure: Exception | None
         try:
-            _, failure = await self._send(plan(state, before), safe=True)
+            _, failure = await self._send(state, plan(state, before), safe=True)
         except (SdkError, BudgetSpent) as error:
             failure = error
         if failure is not None:
@@ -322,11 +347,14 @@ class Front:
         return "; what was done before it was taken back"
 
     async def _send(
-        self, steps: Sequence[v0.Message], *, safe: bool
-    ) -> tuple[int, SdkError | None]:
+        self, state: v0.State, steps: Sequence[v0.Message], *, safe: bool
+    ) -> tuple[list[bool], SdkError | None]:
         if not steps:  # nothing was done that would have to be taken back
-            return 0, None
-        messages = [e2sm_tc.encode("control", step, "v0") for step in steps]
+            return [], None
+        messages = [
+            [e2sm_tc.encode("control", step, "v0") for step in stage]
+            for stage in stages(state, steps)
+        ]
         return await self._port.controls(_HEADER, messages, safe=safe)
 
     # ------------------------------------------------------------------------- checks
