@@ -82,7 +82,7 @@ def start_bridge(site: Site, *arguments: str) -> Program:
             *("--door.listen", ANY_PORT, "--http.listen", ANY_PORT),
             # What is killed here is started again at once.
             *("--ric.backoff_max_s", "1"),
-            *("--ric.controls_together", "8"),
+            *("--ric.controls_together", "16"),
             *(*preload, *arguments),
         ],
         site.directory / "bridge.err",

@@ -76,7 +76,7 @@ async def _start_flexric(
     await programs.wait_until(node, lambda: SETUP_DONE in node.log.read_text(errors="replace"))
     shim = ("--ric.preload", str(flexric.shim)) if flexric.shim else ()
     # RIC and node have libflexric_level_triggered.so.
-    together = ("--ric.controls_together", "8")
+    together = ("--ric.controls_together", "16")
     bridge = await programs.start(
         *("flexric-bridge", "serve", "--listen", ANY_PORT, "--http.listen", ANY_PORT),
         *("--ric", address, "--libraries", models, "--ric.configuration", str(settings)),
