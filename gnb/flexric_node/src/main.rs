@@ -75,7 +75,12 @@ fn run(cli: Cli) -> Result<(), Failure> {
         controls: log("--record-controls", record_controls.as_deref())?,
         reports: log("--record-reports", record_reports.as_deref())?,
     };
-    cli::serve_beside(serve, |door, node| start(door, node, logs, nb_id, ric, &path))
+    cli::serve_beside(serve, |door, node| {
+        let agent = start(door, node, logs, nb_id, ric, &path);
+        // They are loaded, and a node that is killed leaves no folder behind.
+        drop(models);
+        agent
+    })
 }
 
 fn log(option: &str, path: Option<&Path>) -> Result<Option<MessageLog>, Failure> {

@@ -2,7 +2,7 @@
 
 use std::sync::{
     Arc,
-    mpsc::{self, SyncSender, TrySendError},
+    mpsc::{SyncSender, TrySendError},
 };
 
 use e2sm_tc::v1::BearerForecast;
@@ -11,7 +11,7 @@ use tonic::Status;
 
 use super::{
     e2_world::{CellMeasurement, ControlAnswer, ControlRequest, Measurements, RouteError},
-    e2_world::{Report, SubscribeError, SubscriptionRequest},
+    e2_world::{SubscribeError, SubscriptionRequest},
     local::Listener,
     outbox::OutboxStream,
 };
@@ -31,11 +31,8 @@ pub(super) enum Command {
         listener: Listener,
         reply: oneshot::Sender<Result<(), AdmissionError>>,
     },
-    Read {
-        node_id: String,
-        oid: String,
-        reply: mpsc::SyncSender<Result<Report, SubscribeError>>,
-    },
+    /// Something comes out of the world sooner than it was known to.
+    Look,
     Control {
         request: ControlRequest,
         reply: oneshot::Sender<Result<ControlAnswer, ControlError>>,

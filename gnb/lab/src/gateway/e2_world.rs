@@ -1,6 +1,6 @@
 //! What the gateway needs of a world: an E2 node side that lives on virtual time.
 //!
-//! The gateway's thread is the only caller. Times are virtual µs; the gateway maps them to the
+//! One thread at a time calls. Times are virtual µs; the gateway maps them to the
 //! wall clock and tells the world by [`E2World::set_epoch_us`] where virtual zero lies, so that
 //! time stamps inside payloads are wall clock as well.
 

@@ -49,7 +49,7 @@ impl Fanout {
     }
 }
 
-/// Owned by the world's thread; it alone touches it.
+/// Held together with the world: one thread at a time touches it.
 pub(super) struct Hub {
     by_request: HashMap<SubscriptionRequest, Admitted>,
     fanouts: BTreeMap<SubscriptionId, Fanout>,

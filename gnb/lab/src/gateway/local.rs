@@ -3,7 +3,7 @@
 
 use std::{
     fmt,
-    sync::mpsc::{self, RecvTimeoutError},
+    sync::{Arc, Weak},
     time::Duration,
 };
 
@@ -13,16 +13,20 @@ use super::{
     command::{AdmissionError, Command, Commands, ControlError},
     e2_world::{ControlAnswer, ControlRequest, Report, SubscribeError, SubscriptionRequest},
     metrics::GatewayMetrics,
+    paced::{Direct, Done},
 };
 
-/// Called on the world's thread with each report of a subscription: it must return at once.
+/// Called with each report of a subscription by the thread that steps the world, one at a time: it
+/// must return at once and not use the door.
 pub type Listener = Box<dyn FnMut(&Report) + Send>;
 
-/// Asks the world's thread from a thread that may block.
+/// Uses the world from a thread that may block: what is asked for is done on that thread.
 ///
 /// Its methods block the calling thread and panic within an async task, as Tokio's `block_on` does.
 #[derive(Clone)]
 pub struct LocalDoor {
+    /// It goes with the thread that paces it.
+    pub(super) world: Weak<dyn Direct>,
     pub(super) commands: Commands,
     pub(super) metrics: GatewayMetrics,
     pub(super) runtime: Handle,
@@ -43,7 +47,7 @@ pub enum LocalError {
     /// Node or RAN function is not there, or the node went away.
     #[error("{0}")]
     Control(String),
-    /// The world's thread did not answer in time.
+    /// The world was busy for too long, or did not answer in time.
     #[error("the node has not answered in {} ms", .0.as_millis())]
     Late(Duration),
     /// The gateway ended, or has too much to do.
@@ -63,15 +67,12 @@ impl LocalDoor {
     ) -> Result<(), LocalError> {
         let (reply, answer) = oneshot::channel();
         self.send(Command::Listen { request, listener, reply })?;
-        self.runtime
-            .block_on(answer)
-            .map_err(|_| LocalError::Gateway("the gateway stopped".to_owned()))?
-            .map_err(|error| match error {
-                AdmissionError::World(error) => LocalError::Subscribe(error),
-                AdmissionError::TooManySubscribers { limit } => {
-                    LocalError::Gateway(format!("{limit} subscribers are served already"))
-                }
-            })
+        self.runtime.block_on(answer).map_err(|_| ended())?.map_err(|error| match error {
+            AdmissionError::World(error) => LocalError::Subscribe(error),
+            AdmissionError::TooManySubscribers { limit } => {
+                LocalError::Gateway(format!("{limit} subscribers are served already"))
+            }
+        })
     }
 
     /// A report of a RAN function as it is now, for a transport with a clock of its own: what the
@@ -80,15 +81,7 @@ impl LocalDoor {
     /// # Errors
     /// When there is no such report or none comes within `patience`.
     pub fn read(&self, node_id: &str, oid: &str, patience: Duration) -> Result<Report, LocalError> {
-        let (reply, answer) = mpsc::sync_channel(1);
-        self.send(Command::Read { node_id: node_id.to_owned(), oid: oid.to_owned(), reply })?;
-        match answer.recv_timeout(patience) {
-            Ok(report) => Ok(report?),
-            Err(RecvTimeoutError::Timeout) => Err(LocalError::Late(patience)),
-            Err(RecvTimeoutError::Disconnected) => {
-                Err(LocalError::Gateway("the gateway stopped".to_owned()))
-            }
-        }
+        Ok(self.done(self.world()?.read(node_id, oid, patience), patience)??)
     }
 
     /// One RIC control procedure. A refusal by the RAN function is an answer.
@@ -100,21 +93,37 @@ impl LocalDoor {
         request: ControlRequest,
         patience: Duration,
     ) -> Result<ControlAnswer, LocalError> {
-        let (reply, answer) = oneshot::channel();
-        self.send(Command::Control { request, reply })?;
-        let answer = self
-            .runtime
-            .block_on(async { timeout(patience, answer).await })
-            .map_err(|_| LocalError::Late(patience))?
-            .map_err(|_| LocalError::Gateway("the gateway stopped".to_owned()))?
-            .map_err(|error| match error {
-                ControlError::Route(error) => LocalError::Control(error.to_string()),
-                ControlError::NodeLost => {
-                    LocalError::Control("the node went away before it answered".to_owned())
-                }
-            })?;
+        let (reply, mut answer) = oneshot::channel();
+        self.done(self.world()?.control(request, reply, patience), patience)?;
+        // Where E2 takes time, the answer comes from the world's own thread.
+        let answered = match answer.try_recv() {
+            Ok(answered) => answered,
+            Err(_) => self
+                .runtime
+                .block_on(async { timeout(patience, answer).await })
+                .map_err(|_| LocalError::Late(patience))?
+                .map_err(|_| ended())?,
+        };
+        let answer = answered.map_err(|error| match error {
+            ControlError::Route(error) => LocalError::Control(error.to_string()),
+            ControlError::NodeLost => {
+                LocalError::Control("the node went away before it answered".to_owned())
+            }
+        })?;
         self.metrics.control_answered(answer.accepted, answer.cause);
         Ok(answer)
+    }
+
+    fn world(&self) -> Result<Arc<dyn Direct>, LocalError> {
+        self.world.upgrade().ok_or_else(ended)
+    }
+
+    fn done<T>(&self, done: Option<Done<T>>, patience: Duration) -> Result<T, LocalError> {
+        let Done { result, look } = done.ok_or(LocalError::Late(patience))?;
+        if look {
+            self.send(Command::Look)?;
+        }
+        Ok(result)
     }
 
     fn send(&self, command: Command) -> Result<(), LocalError> {
@@ -122,4 +131,8 @@ impl LocalDoor {
             .send(command)
             .map_err(|status| LocalError::Gateway(status.message().to_owned()))
     }
+}
+
+fn ended() -> LocalError {
+    LocalError::Gateway("the gateway stopped".to_owned())
 }

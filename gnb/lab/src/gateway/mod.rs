@@ -16,6 +16,7 @@ mod metrics;
 mod nodes;
 mod options;
 mod outbox;
+mod paced;
 mod pacer;
 mod serve;
 mod server;

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use tokio::{
     runtime::Handle,
     sync::{oneshot, watch},
@@ -26,7 +27,8 @@ use super::{
     local::LocalDoor,
     metrics::{self, GatewayMetrics},
     options::ServeOptions,
-    pacer::{Pacer, PacerState},
+    paced::{Paced, PacerState},
+    pacer::Pacer,
     proto::{FILE_DESCRIPTOR_SET, e2_gateway_server::E2GatewayServer},
     service::GatewayService,
     tls,
@@ -106,16 +108,16 @@ impl Gateway {
         let stop_on_drop = StopOnDrop(Arc::clone(&state));
         let clock = WallClock::anchored_at(world.now_us());
         let hub = Hub::new(options.max_subscribers, metrics.clone(), nodes, clock);
-        let pacer = Pacer::new(
+        let paced = Arc::new(Mutex::new(Paced::new(
             world,
             hub,
             clock,
-            commands,
             Arc::clone(&state),
             metrics.clone(),
             options.duration,
-        );
-        let world = WorldThread::spawn(pacer)?;
+        )));
+        let held = Arc::downgrade(&paced);
+        let world = WorldThread::spawn(Pacer { paced, commands, state: Arc::clone(&state) })?;
 
         let (shutdown, stopping) = watch::channel(false);
         let address = listener.address;
@@ -146,6 +148,7 @@ impl Gateway {
         let incoming = TcpIncoming::from(listener.tokio()?).with_nodelay(Some(true));
         let stop = until(stopping.clone());
         let local = LocalDoor {
+            world: held,
             commands: sender.clone(),
             metrics: metrics.clone(),
             runtime: Handle::current(),

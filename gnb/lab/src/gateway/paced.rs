@@ -1,0 +1,382 @@
+//! The world at the wall clock: stepped, asked and told by whoever holds it.
+//!
+//! The pacer's thread holds it for a step at a time; a thread of the same process that comes through
+//! the local door steps it itself, instead of waking another one up and waiting for its answer.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+use super::{
+    clock::{WallClock, micros},
+    command::{Command, ControlError, Scrape},
+    e2_world::{
+        CellMeasurement, ControlAnswer, ControlRequest, E2World, PacingChange, Report,
+        SubscribeError,
+    },
+    hub::Hub,
+    metrics::GatewayMetrics,
+};
+
+/// Shortest stretch of virtual time between two steps for want of anything else to do: an NR slot
+/// at 30 kHz, to whose boundaries the world's work clusters. Shorter ones only cost wake-ups.
+const MIN_STRIDE_US: u64 = 500;
+/// Longest stretch of virtual time in one step.
+const MAX_BITE_US: u64 = 5_000;
+/// Work that a report or a control may find before it.
+const WORK_AHEAD_US: f64 = 50.0;
+/// Weight of the newest step in what a stretch of time is expected to cost.
+const STEP_WEIGHT: f64 = 1.0 / 16.0;
+/// A lag beyond this is not caught up: long enough for a busy machine's hiccups, short enough that
+/// a node too large for its machine still reports something recent.
+const MAX_LAG_US: u64 = 250_000;
+/// Between two looks for readers that left.
+const PRUNE_US: u64 = 100_000;
+/// Window of the PRB ratio, and between two looks at the system clock.
+const SECOND_US: u64 = 1_000_000;
+
+/// What other threads see of the pacer.
+#[derive(Debug)]
+pub(super) struct PacerState {
+    /// Set to make it stop.
+    pub(super) stop: AtomicBool,
+    origin: Instant,
+    stepped_after_us: AtomicU64,
+}
+
+impl PacerState {
+    pub(super) fn new() -> Self {
+        Self {
+            stop: AtomicBool::new(false),
+            origin: Instant::now(),
+            stepped_after_us: AtomicU64::new(0),
+        }
+    }
+
+    /// Time since the last finished step.
+    pub(super) fn since_last_step(&self) -> Duration {
+        let stepped = Duration::from_micros(self.stepped_after_us.load(Ordering::Relaxed));
+        self.origin.elapsed().saturating_sub(stepped)
+    }
+
+    fn stepped(&self) {
+        self.stepped_after_us.store(micros(self.origin.elapsed()), Ordering::Relaxed);
+    }
+}
+
+/// How far virtual time may fall behind before it is stepped, though nothing is due.
+///
+/// A wake-up costs as much as a slot of a small cell, which has nothing to gain from it; of a cell
+/// that fills half a core, a few milliseconds are work that the next report would wait for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stride {
+    /// Work per virtual time, moving mean.
+    load: f64,
+}
+
+impl Stride {
+    /// A step through `virtual_us` took so long.
+    fn stepped(&mut self, virtual_us: u64, took: Duration) {
+        if virtual_us > 0 {
+            let load = took.as_secs_f64() * 1e6 / virtual_us as f64;
+            self.load += STEP_WEIGHT * (load - self.load);
+        }
+    }
+
+    fn us(self) -> u64 {
+        // As a float first: a world that does nothing may be left alone for ever.
+        (WORK_AHEAD_US / self.load).clamp(MIN_STRIDE_US as f64, MAX_BITE_US as f64) as u64
+    }
+}
+
+/// The world and what its outputs turn into.
+pub(super) struct Paced<W> {
+    world: W,
+    hub: Hub,
+    clock: WallClock,
+    state: Arc<PacerState>,
+    metrics: GatewayMetrics,
+    end_us: Option<u64>,
+    stride: Stride,
+    /// When the pacer's thread comes by itself.
+    planned_us: u64,
+    prune_at_us: u64,
+    second_at_us: u64,
+    prb_before: Vec<CellMeasurement>,
+    prb_last_second: Vec<CellMeasurement>,
+}
+
+impl<W: E2World> Paced<W> {
+    pub(super) fn new(
+        world: W,
+        hub: Hub,
+        clock: WallClock,
+        state: Arc<PacerState>,
+        metrics: GatewayMetrics,
+        duration: Option<Duration>,
+    ) -> Self {
+        let now_us = world.now_us();
+        Self {
+            hub,
+            clock,
+            state,
+            metrics,
+            end_us: duration.map(|duration| now_us.saturating_add(micros(duration))),
+            stride: Stride::default(),
+            planned_us: now_us,
+            prune_at_us: now_us,
+            second_at_us: now_us,
+            prb_before: Vec::new(),
+            prb_last_second: Vec::new(),
+            world,
+        }
+    }
+
+    /// Virtual time starts now, not when the world was built.
+    pub(super) fn anchor(&mut self) {
+        self.keep_time_by(WallClock::anchored_at(self.world.now_us()));
+    }
+
+    fn keep_time_by(&mut self, clock: WallClock) {
+        self.clock = clock;
+        self.world.set_epoch_us(self.clock.epoch_us());
+        self.hub.set_clock(self.clock);
+    }
+
+    /// Time from now until the pacer's thread has something to do.
+    pub(super) fn rest(&mut self) -> Duration {
+        let world_us = self.world.now_us();
+        self.planned_us = self
+            .world
+            .next_output_us()
+            .map_or(u64::MAX, |output_us| output_us.max(world_us))
+            .min(world_us.saturating_add(self.stride.us()));
+        Duration::from_micros(self.planned_us.saturating_sub(self.clock.now_us()))
+    }
+
+    /// How late it is for what was planned.
+    pub(super) fn note_lateness(&self) {
+        let late_us = self.clock.now_us().saturating_sub(self.planned_us);
+        self.metrics.lateness(Duration::from_micros(late_us));
+    }
+
+    /// Whether the run's duration is over.
+    pub(super) fn over(&self) -> bool {
+        self.end_us.is_some_and(|end_us| self.world.now_us() >= end_us)
+    }
+
+    pub(super) fn summary(&mut self) -> serde_json::Value {
+        self.world.summary()
+    }
+
+    /// Steps towards now, by no more than a bite.
+    pub(super) fn step(&mut self) {
+        let now_us = self.clock.now_us();
+        let world_us = self.world.now_us();
+        let lag_us = now_us.saturating_sub(world_us);
+        if lag_us > MAX_LAG_US {
+            tracing::warn!(lag_ms = lag_us / 1000, "the node fell behind; its time skips ahead");
+            self.metrics.skipped(Duration::from_micros(lag_us));
+            self.anchor();
+            return;
+        }
+        let mut target_us = now_us.min(world_us.saturating_add(MAX_BITE_US));
+        if let Some(end_us) = self.end_us {
+            target_us = target_us.min(end_us);
+        }
+        let began = Instant::now();
+        self.world.step_until(target_us, &mut self.hub);
+        let took = began.elapsed();
+        self.stride.stepped(target_us.saturating_sub(world_us), took);
+        self.metrics.stepped(took);
+        self.tell_pacing();
+        self.hub.publish_nodes(&self.world);
+        self.state.stepped();
+    }
+
+    /// One line for what happened together, as when the forecaster stops.
+    fn tell_pacing(&mut self) {
+        let (to, from): (Vec<_>, Vec<_>) =
+            self.world.pacing_changes().into_iter().partition(|change| change.by_forecast);
+        if let Some(PacingChange { rnti, drb, .. }) = from.first() {
+            let bearers = from.len();
+            tracing::warn!(
+                bearers,
+                rnti,
+                drb,
+                "pacers go by what they measure: no forecast of now"
+            );
+        }
+        if let Some(PacingChange { rnti, drb, .. }) = to.first() {
+            let bearers = to.len();
+            tracing::info!(bearers, rnti, drb, "pacers go by forecasts");
+        }
+    }
+
+    pub(super) fn serve(&mut self, command: Command) {
+        // A requester that is gone is not told.
+        match command {
+            Command::Look => {}
+            Command::Forecasts { node_id, forecasts } => {
+                for forecast in &forecasts {
+                    self.metrics.forecasts(self.world.forecast(&node_id, forecast), 1);
+                }
+            }
+            Command::Subscribe { request, queue_depth, reply } => {
+                let _ = reply.send(self.hub.subscribe(&mut self.world, request, queue_depth));
+            }
+            Command::Listen { request, listener, reply } => {
+                let _ = reply.send(self.hub.listen(&mut self.world, request, listener));
+            }
+            Command::Control { request, reply } => {
+                self.hub.control(&mut self.world, request, reply);
+            }
+            Command::Measure { reply } => {
+                let _ = reply.send(Scrape {
+                    now_us: self.world.now_us(),
+                    measurements: self.world.measurements(),
+                    prb_last_second: self.prb_last_second.clone(),
+                    subscribers: self.hub.subscribers(),
+                });
+            }
+        }
+    }
+
+    pub(super) fn housekeeping(&mut self) {
+        let now_us = self.world.now_us();
+        if now_us >= self.prune_at_us {
+            self.prune_at_us = now_us + PRUNE_US;
+            self.hub.prune(&mut self.world);
+        }
+        if now_us >= self.second_at_us {
+            self.second_at_us = now_us + SECOND_US;
+            if let Some(clock) = self.clock.resynced() {
+                tracing::info!("the system clock was set; time stamps follow it");
+                self.keep_time_by(clock);
+            }
+            let cells = self.world.cells();
+            self.prb_last_second = growth(&self.prb_before, &cells);
+            self.prb_before = cells;
+        }
+    }
+
+    /// Whether something comes out of the world before the pacer's thread looks.
+    fn sooner_than_planned(&self) -> bool {
+        self.world.next_output_us().is_some_and(|output_us| output_us < self.planned_us)
+    }
+}
+
+/// What another thread has done to the world, and whether the pacer's thread has to look at it.
+pub(super) struct Done<T> {
+    pub(super) result: T,
+    pub(super) look: bool,
+}
+
+/// A [`Paced`] world of any kind, for a thread other than the pacer's.
+pub(super) trait Direct: Send + Sync {
+    /// A report as of now; `None` if the world is held by another for longer than `patience`.
+    fn read(
+        &self,
+        node_id: &str,
+        oid: &str,
+        patience: Duration,
+    ) -> Option<Done<Result<Report, SubscribeError>>>;
+
+    /// Sends a control on its way; if the world applies it at once, `reply` has its answer.
+    fn control(
+        &self,
+        request: ControlRequest,
+        reply: oneshot::Sender<Result<ControlAnswer, ControlError>>,
+        patience: Duration,
+    ) -> Option<Done<()>>;
+}
+
+impl<W: E2World> Direct for Mutex<Paced<W>> {
+    fn read(
+        &self,
+        node_id: &str,
+        oid: &str,
+        patience: Duration,
+    ) -> Option<Done<Result<Report, SubscribeError>>> {
+        let mut paced = self.try_lock_for(patience)?;
+        paced.step();
+        let result = paced.world.report_now(node_id, oid);
+        Some(Done { result, look: paced.sooner_than_planned() })
+    }
+
+    fn control(
+        &self,
+        request: ControlRequest,
+        reply: oneshot::Sender<Result<ControlAnswer, ControlError>>,
+        patience: Duration,
+    ) -> Option<Done<()>> {
+        let mut guard = self.try_lock_for(patience)?;
+        let paced = &mut *guard;
+        paced.step();
+        paced.hub.control(&mut paced.world, request, reply);
+        paced.step();
+        Some(Done { result: (), look: paced.sooner_than_planned() })
+    }
+}
+
+/// Growth of PRB totals; a cell that is new has none yet.
+fn growth(before: &[CellMeasurement], now: &[CellMeasurement]) -> Vec<CellMeasurement> {
+    now.iter()
+        .filter_map(|cell| {
+            let old = before.iter().find(|old| old.node_id == cell.node_id)?;
+            Some(CellMeasurement {
+                node_id: cell.node_id.clone(),
+                used_prb: cell.used_prb.saturating_sub(old.used_prb),
+                available_prb: cell.available_prb.saturating_sub(old.available_prb),
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the stride becomes when each millisecond costs so much.
+    fn stride_us(work_us_per_ms: u64) -> u64 {
+        let mut stride = Stride::default();
+        for _ in 0..200 {
+            stride.stepped(1_000, Duration::from_micros(work_us_per_ms));
+        }
+        stride.us()
+    }
+
+    #[test]
+    fn the_more_a_cell_costs_the_less_of_its_work_is_put_off() {
+        assert_eq!(stride_us(0), MAX_BITE_US, "an idle world has nothing to do");
+        assert_eq!(stride_us(5), MAX_BITE_US);
+        // 20 µs of work a millisecond: 50 µs of it are 2.5 ms.
+        assert!((2_499..=2_501).contains(&stride_us(20)), "{}", stride_us(20));
+        assert_eq!(stride_us(900), MIN_STRIDE_US, "not below a slot, however dear");
+    }
+
+    #[test]
+    fn a_step_through_no_time_says_nothing_of_its_cost() {
+        let mut stride = Stride::default();
+        stride.stepped(0, Duration::from_secs(1));
+        assert_eq!(stride.us(), MAX_BITE_US);
+    }
+
+    #[test]
+    fn the_prb_window_holds_growth_and_ignores_new_cells() {
+        let cell = |node: &str, used_prb, available_prb| CellMeasurement {
+            node_id: node.to_owned(),
+            used_prb,
+            available_prb,
+        };
+        let grown = growth(&[cell("a", 10, 20)], &[cell("a", 15, 30), cell("b", 1, 1)]);
+        assert_eq!(grown, vec![cell("a", 5, 10)]);
+    }
+}
