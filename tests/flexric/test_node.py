@@ -50,6 +50,7 @@ class LabNode:
     controls: Path
     reports: Path
     log: Path
+    temporary: Path
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +63,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabNode]:
     # The address is the process's and the number's; the numbers of other tests begin at 0.
     network = Network(make_site(folder / "ric", 63))
     log, controls, made = (folder / name for name in ("node.log", "controls.hex", "reports.hex"))
+    (temporary := folder / "tmp").mkdir()
     command = [
         *(str(program), str(ROOT / "gnb/lab/scenarios/default.yaml")),
         *("--ric", network.site.address, "--libraries", str(network.site.libraries)),
@@ -70,7 +72,10 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabNode]:
     with (
         log.open("wb") as errors,
         subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=errors, env=environment()
+            command,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            env={**environment(), "TMPDIR": str(temporary)},
         ) as process,
     ):
         try:
@@ -78,7 +83,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabNode]:
             ready = json.loads(process.stdout.readline() or "{}")
             assert ready.get("event") == "ready", log.read_text()
             _wait_for(log, "E2 SETUP RESPONSE rx")
-            yield LabNode(network, process, controls, made, log)
+            yield LabNode(network, process, controls, made, log, temporary)
             process.send_signal(signal.SIGTERM)
             assert process.wait(PATIENCE_S) == 0, log.read_text()
         finally:
@@ -157,6 +162,11 @@ def _kpm(message: bytes) -> dict[str, float]:
         at = end + 8
     assert at == len(message)
     return values
+
+
+def test_a_node_that_is_killed_leaves_nothing_behind(lab: LabNode) -> None:
+    assert lab.process.poll() is None
+    assert list(lab.temporary.iterdir()) == []
 
 
 def test_every_control_arrives_as_it_was_sent(lab: LabNode, session: Session) -> None:

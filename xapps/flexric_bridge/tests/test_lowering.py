@@ -12,6 +12,7 @@ import pytest
 from flexric_bridge.tc import v0
 from flexric_bridge.tc.edits import edited
 from flexric_bridge.tc.plan import plan
+from flexric_bridge.tc.rehearsal import rehearse
 from flexric_bridge.tc.say import Said, Unsayable, say
 from flexric_bridge.tc.stages import after, stages
 from hypothesis import HealthCheck, given, settings
@@ -182,6 +183,12 @@ def test_whichever_controls_of_a_stage_are_refused_a_node_can_run_what_is_left(
         state = v0.apply(state, step)
         assert not v0.missing_queues(state)
     assert v0.alike(_numbered(was), _numbered(state))
+
+
+async def test_the_rehearsal_is_of_a_whole_transaction_and_its_way_back() -> None:
+    there = len(plan(v0.safe(), say(hashed(8), 0, 64, 64).state))
+    back = len(plan(say(hashed(8), 0, 64, 64).state, v0.safe()))
+    assert await rehearse() == there + back
 
 
 def test_what_needs_another_control_waits_for_it() -> None:

@@ -31,6 +31,7 @@ from flexric_bridge.settings import BridgeSettings
 from flexric_bridge.state_file import StateError, read_state, set_aside, write_state
 from flexric_bridge.tc.definition import definition
 from flexric_bridge.tc.front import Answer
+from flexric_bridge.tc.rehearsal import rehearse
 from flexric_bridge.traffic_control import Served, TrafficControl
 
 _log = structlog.get_logger()
@@ -140,6 +141,7 @@ class Bridge:
         try:
             if self.settings.http.listen:
                 self.http_address = await health.start(self.settings.http.listen)
+            await rehearse()
             await server.start()
             listen = self.settings.door.listen
             self.address = (

@@ -24,6 +24,9 @@ pub(super) const REFUSE: u8 = 1;
 pub(super) const NEVER_ANSWER: u8 = 2;
 pub(super) const LOSE_NODE: u8 = 3;
 pub(super) const DIE: u8 = 4;
+pub(super) const ACCEPT_LATER: u8 = 5;
+/// Virtual time that [`ACCEPT_LATER`] takes.
+const LATER_US: u64 = 700;
 
 /// What the test and the node share.
 #[derive(Debug)]
@@ -71,7 +74,8 @@ pub(super) struct Double {
     epoch_us: u64,
     next_id: u64,
     subscriptions: BTreeMap<u64, Subscription>,
-    controls: Vec<(ControlTicket, u8)>,
+    /// With the time of the answer.
+    controls: Vec<(ControlTicket, u8, u64)>,
 }
 
 impl Double {
@@ -114,9 +118,12 @@ impl Double {
     }
 
     fn answer_controls(&mut self, sink: &mut dyn WorldSink) {
-        self.controls.retain(|&(ticket, what)| {
+        self.controls.retain(|&(ticket, what, at_us)| {
+            if self.now_us < at_us {
+                return true;
+            }
             match what {
-                ACCEPT => sink.control_answered(
+                ACCEPT | ACCEPT_LATER => sink.control_answered(
                     ticket,
                     Some(ControlAnswer {
                         accepted: true,
@@ -154,7 +161,9 @@ impl E2World for Double {
     }
 
     fn next_output_us(&self) -> Option<u64> {
-        self.subscriptions.values().map(|subscription| subscription.next_us).min()
+        let reports = self.subscriptions.values().map(|subscription| subscription.next_us);
+        let answers = self.controls.iter().filter(|(_, what, _)| *what != NEVER_ANSWER);
+        reports.chain(answers.map(|&(_, _, at_us)| at_us)).min()
     }
 
     fn step_until(&mut self, t_us: u64, sink: &mut dyn WorldSink) {
@@ -256,7 +265,9 @@ impl E2World for Double {
             146 => {
                 let ticket = ControlTicket(self.next_id);
                 self.next_id += 1;
-                self.controls.push((ticket, request.message.first().copied().unwrap_or(ACCEPT)));
+                let what = request.message.first().copied().unwrap_or(ACCEPT);
+                let takes_us = if what == ACCEPT_LATER { LATER_US } else { 0 };
+                self.controls.push((ticket, what, self.now_us + takes_us));
                 Ok(ticket)
             }
             id => Err(ControlRefusal::NotControllable(format!("RAN function {id} only reports"))),

@@ -1,14 +1,28 @@
 //! The door for a program of the same process.
 
-use std::{sync::mpsc, time::Duration};
+use std::{
+    sync::{Arc, mpsc},
+    time::Duration,
+};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::sync::{oneshot, watch};
 
 use super::{
-    double::{ACCEPT, CONTROLLER, LOSE_NODE, NEVER_ANSWER, NODE, REFUSE, REPORTER, Script},
+    double::{
+        ACCEPT, ACCEPT_LATER, CONTROLLER, Double, LOSE_NODE, NEVER_ANSWER, NODE, REFUSE, REPORTER,
+        Script,
+    },
     harness::*,
 };
-use crate::gateway::{ControlRequest, Gateway, LocalDoor, ReportPayload, SubscriptionRequest};
+use crate::gateway::{
+    ControlRequest, Gateway, LocalDoor, ReportPayload, SubscriptionRequest,
+    clock::WallClock,
+    hub::Hub,
+    metrics::GatewayMetrics,
+    paced::{Direct, Paced, PacerState},
+};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -107,17 +121,47 @@ async fn controls_are_answered_refused_or_late() {
             door.control(asking(ACCEPT), PATIENCE),
             door.control(asking(REFUSE), PATIENCE),
             door.control(asking(LOSE_NODE), PATIENCE),
+            door.control(asking(ACCEPT_LATER), PATIENCE),
             door.control(asking(NEVER_ANSWER), Duration::from_millis(5)),
         ]
     })
     .await;
-    let [accepted, refused, lost, late] = answers;
+    let [accepted, refused, lost, in_its_time, late] = answers;
     assert!(accepted.expect("an answer").accepted);
+    assert!(in_its_time.expect("an answer").accepted);
     assert_eq!(refused.expect("an answer").detail, "expected_revision: 3; expected 4");
     assert!(lost.expect_err("no node").to_string().contains("went away"));
     assert_eq!(late.expect_err("no answer").to_string(), "the node has not answered in 5 ms");
     let metric_line = r#"sojourn_gateway_controls_total{outcome="acknowledged",cause=""}"#;
-    assert_eq!(metric(&gateway, metric_line).await, 1.0);
+    assert_eq!(metric(&gateway, metric_line).await, 2.0);
+}
+
+#[test]
+fn the_pacer_looks_where_something_comes_sooner_than_it_would() {
+    let (world, _script) = Double::new();
+    let metrics = GatewayMetrics::default();
+    let (nodes, _) = watch::channel(Arc::default());
+    let clock = WallClock::anchored_at(0);
+    let hub = Hub::new(1, metrics.clone(), nodes, clock);
+    let state = Arc::new(PacerState::new());
+    // Its duration is over, so that its time stands still.
+    let world = Mutex::new(Paced::new(world, hub, clock, state, metrics, Some(Duration::ZERO)));
+    // Nothing is on its way: the thread would come in a few milliseconds.
+    world.lock().rest();
+    let ask = |what| {
+        let (reply, mut answer) = oneshot::channel();
+        let done = world.control(asking(what), reply, PATIENCE).expect("nobody holds the world");
+        (answer.try_recv().is_ok(), done.look)
+    };
+    assert_eq!(ask(ACCEPT), (true, false), "answered at once");
+    world.lock().rest();
+    assert_eq!(ask(ACCEPT_LATER), (false, true));
+    world.lock().rest();
+    let read = world.read(NODE, REPORTER, PATIENCE).expect("nobody holds the world");
+    assert!(!read.look, "the thread knows by now");
+    let held = world.lock();
+    assert!(world.read(NODE, REPORTER, Duration::ZERO).is_none());
+    drop(held);
 }
 
 #[tokio::test]

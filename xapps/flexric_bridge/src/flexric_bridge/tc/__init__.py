@@ -8,6 +8,8 @@
 - `lift`: a v0 indication as v1 pipeline status.
 - `ledger`: revision, name and lease of a node's pipeline, which v0 does not know.
 - `front`: the RAN function itself; puts the others together.
+- `rehearsal`: a transaction of nobody, so that the first of somebody is as fast as the next.
 
-All but `front` are pure: values in, values out. Messages are the JSON shapes of `e2sm_tc`.
+All but `front` and `rehearsal` are pure: values in, values out. Messages are the JSON shapes of
+`e2sm_tc`.
 """
