@@ -112,10 +112,12 @@ async def read(client: E2GatewayClient, node: str, flow: Flow, counting: asyncio
             flow.latency_us.append(indication.handled_at_us - indication.collected_at_us)
 
 
-async def control(client: E2GatewayClient, nodes: list[str], times_us: list[int]) -> None:
-    """Ten controls a second, the nodes in turn, for ever."""
+async def control(
+    client: E2GatewayClient, nodes: list[str], times_us: list[int], counting: asyncio.Event
+) -> None:
+    """Ten controls a second, the nodes in turn, while it is counted."""
     number = 0
-    while True:
+    while counting.is_set():
         began = time.monotonic()
         number += 1
         with suppress(RicError):  # no answer, no node: the bridge counts it
@@ -180,7 +182,6 @@ async def measure(nodes: int, seconds: float) -> Result:
                 for flow in flows.values()
             ]
             await asyncio.sleep(3)  # every subscription runs
-            running.append(tasks.create_task(control(client, names, ack_us)))
             pids = {"bridge": bridge.process.pid, "ric": network.ric.pid}
             if (sdk := sdk_process(bridge)) is not None:
                 pids["sdk"] = sdk
@@ -188,12 +189,14 @@ async def measure(nodes: int, seconds: float) -> Result:
             before = {name: cpu_s(pid) for name, pid in pids.items()}
             began = time.monotonic()
             counting.set()
+            controlling = tasks.create_task(control(client, names, ack_us, counting))
             await asyncio.sleep(seconds)
             counting.clear()
             took = time.monotonic() - began
             cpu_share = {name: (cpu_s(pid) - before[name]) / took for name, pid in pids.items()}
             for name, flow in flows.items():
                 lacked[name] = missing_periods(bridge, flow) - lacked[name]
+            await controlling  # the last has its answer
             for task in running:
                 task.cancel()
         return Result(

@@ -202,7 +202,9 @@ def test_it_connects_once_and_ends_in_order(
 
 def test_ctrl_c_remains_pythons(session: Session) -> None:
     asked = "import signal; result = signal.getsignal(signal.SIGINT) is signal.default_int_handler"
-    assert session.call("exec", asked)
+    # Ignored where these tests are in the background of a script: the SDK's process inherits that.
+    here = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert session.call("exec", asked) == here
     lines = """
 import os, signal
 try:
@@ -212,7 +214,7 @@ try:
 except KeyboardInterrupt:
     result = "interrupt"
 """
-    assert session.call("exec", lines) == "interrupt"
+    assert session.call("exec", lines) == ("interrupt" if here else "nothing")
 
 
 def test_the_door_is_open_while_a_call_blocks(session: Session) -> None:

@@ -203,8 +203,8 @@ async def test_a_transaction_that_fails_on_the_way_is_taken_back(world: BridgeWo
     assert bridge.traffic.served[lab.node.id].front.undone == 1
 
 
-@pytest.mark.parametrize("together", [1, 3, 8])
-async def test_of_queues_added_at_once_those_that_were_are_taken_back(
+@pytest.mark.parametrize("together", [1, 3, 8, 16])
+async def test_of_controls_at_once_those_that_took_effect_are_taken_back(
     world: BridgeWorld, together: int
 ) -> None:
     lab = LabNode(world.ric)
@@ -224,9 +224,11 @@ async def test_of_queues_added_at_once_those_that_were_are_taken_back(
         assert refusal(failed)[0] == "inconsistent"
         assert "taken back" in failed["refused"]["detail"]
         # Up to the fourth, and behind it what was on the way already; the node has one queue.
-        assert next(added) - 1 == {1: 4, 3: 6, 8: 7}[together]
+        assert next(added) - 1 == {1: 4, 3: 6, 8: 7, 16: 7}[together]
         await asyncio.sleep(0.1)
         after = await status(tc)
+        # With sixteen at once, classifier and pacer were changed and had to be changed back.
+        assert (after["revision"], after["safe"]) == (before["revision"], True)
         assert [queue["id"] for queue in after["queues"]] == [0]
         done = await tc.change({"replace": hashed(8)})
         assert done["accepted"]["revision"] == before["revision"] + 1
