@@ -1,6 +1,6 @@
 //! The E2 gateway server behind `gnb-lab serve`.
 //!
-//! One thread owns the world and steps it to the wall clock (`pacer`); its outputs go to bounded
+//! One thread steps the world (`paced`) to the wall clock (`pacer`); its outputs go to bounded
 //! queues, one per subscriber (`hub`, `outbox`); the gRPC service (`service`) talks to that thread
 //! through one channel (`command`) and never touches the world. What it needs of a world is the
 //! trait [`E2World`]; `world_adapter` implements it for the lab's world.

@@ -42,8 +42,12 @@ impl<W: E2World> Pacer<W> {
         let mut woken_by = None;
         while !self.state.stop.load(Ordering::Relaxed) {
             let mut paced = self.paced.lock();
+            // Another thread may have stepped the world meanwhile, so that nothing is left to do here.
+            paced.housekeeping();
+            if paced.over() {
+                break;
+            }
             if woken_by.is_none() {
-                // Another thread may have stepped the world meanwhile.
                 let rest = paced.rest();
                 if !rest.is_zero() {
                     drop(paced);
@@ -57,10 +61,6 @@ impl<W: E2World> Pacer<W> {
             }
             paced.step();
             if !self.serve(&mut paced, woken_by.take()) {
-                break;
-            }
-            paced.housekeeping();
-            if paced.over() {
                 break;
             }
             // Who waits for the world while it catches up has a turn.

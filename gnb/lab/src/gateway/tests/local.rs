@@ -2,7 +2,7 @@
 
 use std::{
     sync::{Arc, mpsc},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use bytes::Bytes;
@@ -134,6 +134,28 @@ async fn controls_are_answered_refused_or_late() {
     assert_eq!(late.expect_err("no answer").to_string(), "the node has not answered in 5 ms");
     let metric_line = r#"sojourn_gateway_controls_total{outcome="acknowledged",cause=""}"#;
     assert_eq!(metric(&gateway, metric_line).await, 2.0);
+}
+
+#[tokio::test]
+async fn readers_that_left_are_forgotten_though_another_thread_steps_the_world() {
+    let (gateway, script) = start().await;
+    const HOUR_MS: u32 = 3_600_000;
+    drop(subscribe(&mut connect(&gateway).await, every(HOUR_MS)).await);
+    assert_eq!(script.lock().opened, 1);
+    let forgotten = elsewhere(&gateway, move |door| {
+        let end = Instant::now() + PATIENCE;
+        while Instant::now() < end {
+            door.read(NODE, REPORTER, PATIENCE).expect("a report");
+            if script.lock().open.is_empty() {
+                return true;
+            }
+            std::thread::sleep(Duration::from_micros(50));
+        }
+        false
+    })
+    .await;
+    assert!(forgotten);
+    patiently(gateway.stop()).await.expect("a summary");
 }
 
 #[test]
