@@ -59,6 +59,15 @@ class Gnb:
         return e2sm_tc.decode("indication", reports[-1].message, "v0")
 
 
+def in_force(wanted: dict[str, Any]) -> tuple[v0.State, v0.State]:
+    """A pipeline as it is said, and as it is on a node that was led to it from the safe one."""
+    said = say(wanted, 0, 64, 64).state
+    state = v0.safe()
+    for step in plan(state, said):
+        state = v0.apply(state, step)
+    return said, state
+
+
 def structure(indication: Any) -> dict[str, Any]:
     """What an indication says of the pipeline, without counters and without filter ids."""
     classifier = copy.deepcopy(indication["cls"])
@@ -144,10 +153,7 @@ def test_each_step_is_one_a_node_takes_and_the_end_is_the_transaction(
 def test_a_plan_broken_off_anywhere_can_be_taken_back(
     before: dict[str, Any], after: dict[str, Any], data: st.DataObject
 ) -> None:
-    start = v0.safe()
-    was = say(before, 0, 64, 64).state
-    for step in plan(start, was):
-        start = v0.apply(start, step)
+    was, start = in_force(before)
     steps = plan(start, say(after, 0, 64, 64).state)
     state = start
     for step in steps[: data.draw(st.integers(0, len(steps)))]:
@@ -164,10 +170,7 @@ def test_a_plan_broken_off_anywhere_can_be_taken_back(
 def test_whichever_controls_of_a_stage_are_refused_a_node_can_run_what_is_left(
     before: dict[str, Any], wanted: dict[str, Any], data: st.DataObject
 ) -> None:
-    start = v0.safe()
-    was = say(before, 0, 64, 64).state
-    for step in plan(start, was):
-        start = v0.apply(start, step)
+    was, start = in_force(before)
     steps = plan(start, say(wanted, 0, 64, 64).state)
     cut = stages(start, steps)
     assert list(itertools.chain.from_iterable(cut)) == steps
