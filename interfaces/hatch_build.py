@@ -88,7 +88,7 @@ def grpc_stub(file: Any) -> Iterator[str]:
         return f"{messages}.{full_name.removeprefix(f'.{file.package}.')}"
 
     yield (
-        "from collections.abc import AsyncIterator\n"
+        "from collections.abc import AsyncIterator, Awaitable\n"
         "import grpc\n"
         "import grpc.aio\n"
         f"from {PACKAGE} import {messages}\n"
@@ -97,7 +97,8 @@ def grpc_stub(file: Any) -> Iterator[str]:
         yield f"\nclass {service.name}Stub:\n"
         yield "    def __init__(self, channel: grpc.aio.Channel) -> None: ...\n"
         for method in service.method:
-            kind = "UnaryStream" if method.server_streaming else "UnaryUnary"
+            kind = "Stream" if method.client_streaming else "Unary"
+            kind += "Stream" if method.server_streaming else "Unary"
             request, response = type_of(method.input_type), type_of(method.output_type)
             yield f"    {method.name}: grpc.aio.{kind}MultiCallable[{request}, {response}]\n"
         yield f"\nclass {service.name}Servicer:\n"
@@ -106,9 +107,14 @@ def grpc_stub(file: Any) -> Iterator[str]:
             context = f"grpc.aio.ServicerContext[{request}, {response}]"
             result = f"AsyncIterator[{response}]" if method.server_streaming else response
             keyword = "def" if method.server_streaming else "async def"
+            asked = f"request: {request}"
+            if method.client_streaming:
+                asked = f"request_iterator: AsyncIterator[{request}]"
+                # Or it reads and writes by `context`, in the order that it likes.
+                result += " | Awaitable[None]"
             yield (
                 f"    {keyword} {method.name}(\n"
-                f"        self, request: {request}, context: {context}\n"
+                f"        self, {asked}, context: {context}\n"
                 f"    ) -> {result}: ...\n"
             )
         yield (

@@ -574,6 +574,27 @@ async def test_a_graceful_stop_ends_subscriptions_and_the_session(world: BridgeW
     assert world.ric.closed == 1
 
 
+async def test_a_graceful_stop_answers_the_control_under_way(world: BridgeWorld) -> None:
+    world.ric.add(ONE)
+    release, taken = asyncio.Event(), asyncio.Event()
+
+    async def wait(_node_id: str, _message: bytes) -> None:
+        taken.set()
+        await release.wait()
+
+    world.ric.on_control = wait
+    await world.start()
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        control = asyncio.ensure_future(client.control(ONE.id, TC_V0_OID, bytes(4), bytes(12)))
+        await taken.wait()
+        stopping = asyncio.ensure_future(world.stop())
+        await asyncio.sleep(0.05)
+        release.set()
+        assert (await control).acknowledged
+        await stopping
+
+
 async def test_a_ric_that_hangs_up_is_noticed_though_nobody_asks(world: BridgeWorld) -> None:
     world.ric.add(ONE)
     bridge = await world.start(ric={"backoff_initial_s": 20, "backoff_max_s": 20})

@@ -20,6 +20,7 @@ use tonic::transport::{Server, server::TcpIncoming};
 use super::{
     clock::WallClock,
     command::{COMMAND_QUEUE, Commands},
+    controls::ControlDoor,
     e2_world::E2World,
     error::ServeError,
     forecasts::ForecastStream,
@@ -126,7 +127,12 @@ impl Gateway {
             commands: sender.clone(),
             nodes: nodes_seen,
             metrics: metrics.clone(),
-            control_timeout: options.control_timeout,
+            controls: ControlDoor {
+                commands: sender.clone(),
+                metrics: metrics.clone(),
+                timeout: options.control_timeout,
+                stopping: stopping.clone(),
+            },
         };
         let (reporter, health_service) = tonic_health::server::health_reporter();
         tokio::spawn(report_health(reporter, Arc::clone(&state), stopping.clone()));

@@ -1,21 +1,17 @@
 //! The `E2Gateway` gRPC service: checks what came in, asks the world's thread, maps its answers to
 //! the codes that `e2_gateway.proto` documents.
 
-use std::time::Duration;
-
-use tokio::{
-    sync::{oneshot, watch},
-    time::timeout,
-};
-use tonic::{Request, Response, Status};
+use tokio::sync::{oneshot, watch};
+use tonic::{Request, Response, Status, Streaming};
 
 use super::{
-    command::{AdmissionError, Command, Commands, ControlError, stopped},
-    e2_world::{self, ControlAnswer, SubscribeError},
+    command::{AdmissionError, Command, Commands, stopped},
+    controls::{ControlDoor, Responses},
+    e2_world::{self, SubscribeError},
     metrics::GatewayMetrics,
     nodes::{NodeTable, NodeWatch},
     outbox::OutboxStream,
-    proto::{self, control_response, e2_gateway_server::E2Gateway},
+    proto::{self, e2_gateway_server::E2Gateway},
 };
 
 /// Queue depth when a subscriber asks for none.
@@ -29,7 +25,7 @@ pub(super) struct GatewayService {
     pub(super) commands: Commands,
     pub(super) nodes: watch::Receiver<NodeTable>,
     pub(super) metrics: GatewayMetrics,
-    pub(super) control_timeout: Duration,
+    pub(super) controls: ControlDoor,
 }
 
 impl GatewayService {
@@ -70,38 +66,13 @@ impl GatewayService {
         })?;
         Ok(stream.in_batches_of(max_batch))
     }
-
-    async fn ask(&self, request: proto::ControlRequest) -> Result<ControlAnswer, Status> {
-        let (reply, answer) = oneshot::channel();
-        let node_id = request.node_id.clone();
-        self.commands.send(Command::Control {
-            request: e2_world::ControlRequest {
-                node_id: request.node_id,
-                ran_function_oid: request.ran_function_oid,
-                header: request.header,
-                message: request.message,
-            },
-            reply,
-        })?;
-        let answer = timeout(self.control_timeout, answer).await.map_err(|_| {
-            Status::deadline_exceeded(format!(
-                "node {node_id:?} has not answered in {} ms",
-                self.control_timeout.as_millis()
-            ))
-        })?;
-        answer.map_err(|_| stopped())?.map_err(|error| match error {
-            ControlError::Route(error) => Status::not_found(error.to_string()),
-            ControlError::NodeLost => {
-                Status::unavailable(format!("node {node_id:?} went away before it answered"))
-            }
-        })
-    }
 }
 
 #[tonic::async_trait]
 impl E2Gateway for GatewayService {
     type WatchNodesStream = NodeWatch;
     type SubscribeStream = OutboxStream;
+    type ControlsStream = Responses;
 
     async fn list_nodes(
         &self,
@@ -131,24 +102,13 @@ impl E2Gateway for GatewayService {
         &self,
         request: Request<proto::ControlRequest>,
     ) -> Result<Response<proto::ControlResponse>, Status> {
-        match self.ask(request.into_inner()).await {
-            Ok(answer) => {
-                self.metrics.control_answered(answer.accepted, answer.cause);
-                let status = if answer.accepted {
-                    control_response::Status::Acknowledged
-                } else {
-                    control_response::Status::Failed
-                };
-                Ok(Response::new(proto::ControlResponse {
-                    status: status.into(),
-                    outcome: answer.outcome,
-                    detail: answer.detail,
-                }))
-            }
-            Err(status) => {
-                self.metrics.control_error(status.code());
-                Err(status)
-            }
-        }
+        self.controls.unary(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn controls(
+        &self,
+        request: Request<Streaming<proto::ControlsRequest>>,
+    ) -> Result<Response<Self::ControlsStream>, Status> {
+        Ok(Response::new(self.controls.stream(request.into_inner())))
     }
 }

@@ -12,6 +12,7 @@ from ric.clock import Clock
 from ric.door import DoorServer
 from ric.errors import ServiceModelError
 from ric.gateway.channel import SERVER_OPTIONS
+from ric.gateway.control_door import ControlDoor, NoAnswer, StreamContext, UnaryContext
 from ric.sm import KPM_OID, TC_V0_OID, TC_V1_OID
 from ric.sm.plain import event_trigger_period_ms
 from sojourn_interfaces import e2_gateway_pb2 as pb
@@ -81,6 +82,7 @@ class Gateway:
         self._clock = clock
         self._door = door
         self._streams: set[Reader] = set()
+        self._controls = ControlDoor(self._control)
 
     def handlers(self) -> grpc.GenericRpcHandler:
         """The procedures; indications are written by hand, so they leave as the bytes they are."""
@@ -106,6 +108,11 @@ class Gateway:
                     self.Control,
                     pb.ControlRequest.FromString,
                     pb.ControlResponse.SerializeToString,
+                ),
+                "Controls": grpc.stream_stream_rpc_method_handler(
+                    self.Controls,
+                    pb.ControlsRequest.FromString,
+                    pb.ControlsResponse.SerializeToString,
                 ),
             },
         )
@@ -194,20 +201,30 @@ class Gateway:
         """End every stream, for a graceful stop."""
         for reader in self._streams:
             reader.end(Gone(why))
+        self._controls.end(why)
 
     # ---------------------------------------------------------------------- controls
 
     async def Control(  # noqa: N802 - named by the proto
-        self, request: pb.ControlRequest, context: Context
+        self, request: pb.ControlRequest, context: UnaryContext
     ) -> pb.ControlResponse:
         """One control; see the proto."""
+        return await self._controls.unary(request, context)
+
+    async def Controls(  # noqa: N802 - named by the proto
+        self, requests: AsyncIterator[pb.ControlsRequest], context: StreamContext
+    ) -> None:
+        """Controls over one call; see the proto."""
+        await self._controls.stream(requests, context)
+
+    async def _control(self, request: pb.ControlRequest) -> pb.ControlResponse:
         known = self._nodes.present(request.node_id)
         if known is None:
-            await context.abort(_CODE.NOT_FOUND, f"no node {request.node_id} is connected")
+            raise NoAnswer(_CODE.NOT_FOUND, f"no node {request.node_id} is connected")
         oid = request.ran_function_oid
         if oid not in (TC_V0_OID, TC_V1_OID) or not _offers(known, oid):
             detail = f"{known.id}: RAN function {oid} takes no controls here; E2SM-TC does"
-            await context.abort(_CODE.NOT_FOUND, detail)
+            raise NoAnswer(_CODE.NOT_FOUND, detail)
         began_ns = self._clock.monotonic_ns()
         outcome = "cancelled"
         try:
@@ -215,7 +232,7 @@ class Gateway:
             outcome = "acknowledged" if answer.accepted else "failed"
         except (Gone, SessionDown, SdkError, BudgetSpent) as error:
             outcome = error.kind if isinstance(error, SdkError) else "gone"
-            await _abort(context, error)
+            raise NoAnswer(_status_of(error), str(error)) from error
         finally:
             took_us = (self._clock.monotonic_ns() - began_ns) / 1000
             self._metrics.count_control(known.id, outcome, took_us)
@@ -285,11 +302,13 @@ def _element(message: bytes) -> bytes | None:
 
 
 async def _abort(context: Context, error: Exception) -> NoReturn:
+    await context.abort(_status_of(error), str(error))
+
+
+def _status_of(error: Exception) -> grpc.StatusCode:
     if isinstance(error, SdkError):
-        code = _STATUS_OF_SDK[error.kind]
-    else:
-        code = _STATUS_OF.get(type(error), _CODE.UNAVAILABLE)
-    await context.abort(code, str(error))
+        return _STATUS_OF_SDK[error.kind]
+    return _STATUS_OF.get(type(error), _CODE.UNAVAILABLE)
 
 
 class GatewayServer(DoorServer):

@@ -44,6 +44,8 @@ pub(super) struct Script {
     pub(super) opened: u64,
     /// Unix times told by the gateway.
     pub(super) epochs_us: Vec<u64>,
+    /// Headers of the controls that reached the node.
+    pub(super) control_headers: Vec<Vec<u8>>,
 }
 
 #[derive(Clone, Debug)]
@@ -90,6 +92,7 @@ impl Double {
             open: BTreeSet::new(),
             opened: 0,
             epochs_us: Vec::new(),
+            control_headers: Vec::new(),
         })));
         let double = Self {
             script: script.clone(),
@@ -265,6 +268,7 @@ impl E2World for Double {
             146 => {
                 let ticket = ControlTicket(self.next_id);
                 self.next_id += 1;
+                self.script.lock().control_headers.push(request.header.to_vec());
                 let what = request.message.first().copied().unwrap_or(ACCEPT);
                 let takes_us = if what == ACCEPT_LATER { LATER_US } else { 0 };
                 self.controls.push((ticket, what, self.now_us + takes_us));

@@ -15,8 +15,8 @@ use super::{
 use crate::gateway::{
     ServeOptions,
     proto::{
-        ControlRequest, ListNodesRequest, SubscribeRequest, WatchNodesRequest, control_response,
-        indication, node_event,
+        ControlRequest, ControlsRequest, ListNodesRequest, SubscribeRequest, WatchNodesRequest,
+        control_response, controls_response, indication, node_event,
     },
 };
 
@@ -169,6 +169,97 @@ async fn a_node_that_does_not_answer_exceeds_the_deadline() {
     let status =
         connect(&gateway).await.control(control(NEVER_ANSWER)).await.expect_err("no answer");
     assert_code(&status, Code::DeadlineExceeded, &[NODE, "20 ms"]);
+}
+
+#[tokio::test]
+async fn controls_over_one_call_are_answered_each_as_it_is_done() {
+    let options =
+        ServeOptions { control_timeout: std::time::Duration::from_millis(200), ..options() };
+    let (gateway, _script) = start_with(&options).await;
+    let elsewhere = ControlRequest { node_id: "gnb-x".to_owned(), ..control(ACCEPT) };
+    let asked = [
+        (Some(control(NEVER_ANSWER)), 20),
+        (Some(control(NEVER_ANSWER)), 0),
+        (Some(control(ACCEPT)), 0),
+        (Some(control(REFUSE)), 60_000),
+        (Some(elsewhere), 0),
+        (None, 0),
+        (Some(control(LOSE_NODE)), 0),
+    ];
+    let requests = (100..).zip(asked).map(|(request_id, (control, timeout_ms))| ControlsRequest {
+        request_id,
+        control,
+        timeout_ms,
+    });
+    let mut client = connect(&gateway).await;
+    let requests = tokio_stream::iter(requests.collect::<Vec<_>>());
+    let mut stream = client.controls(requests).await.expect("a stream").into_inner();
+    let mut order = Vec::new();
+    let mut results = std::collections::BTreeMap::new();
+    // The client asks for no more, so its last answer ends the call.
+    while let Some(response) = patiently(stream.message()).await.expect("no error") {
+        order.push(response.request_id);
+        results.insert(response.request_id, response.result.expect("a result"));
+    }
+    assert_eq!(results.keys().copied().collect::<Vec<_>>(), (100..107).collect::<Vec<_>>());
+    // Those without an answer held up nobody.
+    assert_eq!(order[5..], [100, 101]);
+    let error = |request_id| match &results[&request_id] {
+        controls_response::Result::Error(error) => (Code::from(error.code.cast_signed()), error),
+        controls_response::Result::Answer(answer) => panic!("answered: {answer:?}"),
+    };
+    for (request_id, code, words) in [
+        (100, Code::DeadlineExceeded, "20 ms"),
+        (101, Code::DeadlineExceeded, "200 ms"),
+        (104, Code::NotFound, "gnb-x"),
+        (105, Code::InvalidArgument, "control: absent"),
+        (106, Code::Unavailable, NODE),
+    ] {
+        let (found, error) = error(request_id);
+        assert_eq!(found, code, "{error:?}");
+        assert!(error.detail.contains(words), "{error:?}");
+    }
+    for (request_id, status, outcome) in [
+        (102, control_response::Status::Acknowledged, b"done".as_slice()),
+        (103, control_response::Status::Failed, b"no"),
+    ] {
+        let controls_response::Result::Answer(answer) = &results[&request_id] else {
+            panic!("no answer: {:?}", results[&request_id]);
+        };
+        assert_eq!((answer.status(), answer.outcome.as_ref()), (status, outcome));
+    }
+    for (labels, count) in [
+        (r#"{outcome="acknowledged",cause=""}"#, 1.0),
+        (r#"{outcome="failed",cause="stale_revision"}"#, 1.0),
+    ] {
+        let line = format!("sojourn_gateway_controls_total{labels}");
+        assert!((metric(&gateway, &line).await - count).abs() < 0.5, "{line}");
+    }
+}
+
+#[tokio::test]
+async fn many_controls_over_one_call_take_effect_in_the_order_they_came() {
+    let (gateway, script) = start().await;
+    let count = 1_000_u64;
+    let requests = (0..count).map(|request_id| ControlsRequest {
+        request_id,
+        control: Some(ControlRequest {
+            header: Bytes::copy_from_slice(&request_id.to_le_bytes()),
+            ..control(ACCEPT)
+        }),
+        timeout_ms: 0,
+    });
+    let mut client = connect(&gateway).await;
+    let requests = tokio_stream::iter(requests.collect::<Vec<_>>());
+    let mut stream = client.controls(requests).await.expect("a stream").into_inner();
+    let mut answered = std::collections::BTreeSet::new();
+    while let Some(response) = patiently(stream.message()).await.expect("no error") {
+        assert!(matches!(response.result, Some(controls_response::Result::Answer(_))));
+        answered.insert(response.request_id);
+    }
+    assert_eq!(answered.into_iter().collect::<Vec<_>>(), (0..count).collect::<Vec<_>>());
+    let headers: Vec<_> = (0..count).map(|id| id.to_le_bytes().to_vec()).collect();
+    assert_eq!(script.lock().control_headers, headers);
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use tonic::Code;
 use super::{double::NEVER_ANSWER, harness::*};
 use crate::gateway::{
     ServeOptions,
-    proto::{SubscribeRequest, WatchNodesRequest},
+    proto::{ControlsRequest, SubscribeRequest, WatchNodesRequest},
 };
 
 #[tokio::test]
@@ -22,12 +22,19 @@ async fn stopping_ends_streams_and_controls_as_unavailable_and_closes_the_doors(
     next(&mut events).await;
     let mut asking = client.clone();
     let asked = tokio::spawn(async move { asking.control(control(NEVER_ANSWER)).await });
+    let never =
+        ControlsRequest { control: Some(control(NEVER_ANSWER)), ..ControlsRequest::default() };
+    // A client that goes on asking.
+    let requests =
+        tokio_stream::StreamExt::chain(tokio_stream::iter([never]), tokio_stream::pending());
+    let mut controls = client.controls(requests).await.expect("a stream").into_inner();
     until(async || metric(&gateway, "sojourn_node_time_seconds_total").await > 0.0).await;
 
     let summary = patiently(gateway.stop()).await.expect("a summary");
     assert!(summary["time_us"].as_u64().expect("a time") > 0);
     assert_code(&end(&mut stream).await, Code::Unavailable, &["stopped"]);
     assert_code(&end(&mut events).await, Code::Unavailable, &["stopped"]);
+    assert_code(&end(&mut controls).await, Code::Unavailable, &["stopped"]);
     let status = patiently(asked).await.expect("no panic").expect_err("stopped");
     assert_eq!(status.code(), Code::Unavailable, "{status}");
     assert!(TcpStream::connect(address).await.is_err());

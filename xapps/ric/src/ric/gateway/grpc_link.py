@@ -23,6 +23,7 @@ from ric.errors import (
 )
 from ric.gateway import messages
 from ric.gateway.channel import open_channel
+from ric.gateway.control_stream import ControlStream
 from ric.settings import GatewaySettings
 
 Message = TypeVar("Message")
@@ -45,6 +46,8 @@ class GrpcLink:
         self._settings = settings
         self._channel = open_channel(settings)
         self._stub = E2GatewayStub(self._channel)
+        self._controls: ControlStream | None = None
+        self._streams_controls = True
 
     @property
     def address(self) -> str:
@@ -66,6 +69,8 @@ class GrpcLink:
 
     async def watch_nodes(self) -> AsyncGenerator[NodeEvent]:
         """See `GatewayLink.watch_nodes`."""
+        # It may be another gateway by now.
+        self._streams_controls = True
         call = self._stub.WatchNodes(pb.WatchNodesRequest())
         try:
             async for message in call:
@@ -109,7 +114,7 @@ class GrpcLink:
             node_id=node_id, ran_function_oid=oid, header=header, message=message
         )
         try:
-            response = await self._stub.Control(request, timeout=timeout_s)
+            response = await self._control(request, timeout_s)
         except grpc.aio.AioRpcError as error:
             if error.code() == grpc.StatusCode.DEADLINE_EXCEEDED:
                 raise ControlTimeout(node_id, oid, timeout_s) from error
@@ -122,8 +127,23 @@ class GrpcLink:
             raise GatewayProtocolError(self.address, f"control status {response.status}")
         return answer
 
+    async def _control(self, request: pb.ControlRequest, timeout_s: float) -> pb.ControlResponse:
+        if self._streams_controls:
+            if self._controls is None or self._controls.ended:
+                self._controls = ControlStream(self._stub)
+            try:
+                return await self._controls.control(request, timeout_s)
+            except grpc.aio.AioRpcError as error:
+                if error.code() != grpc.StatusCode.UNIMPLEMENTED:
+                    raise
+                # A gateway that lacks the procedure has not seen the control.
+                self._streams_controls = False
+        return await self._stub.Control(request, timeout=timeout_s)
+
     async def close(self) -> None:
         """See `GatewayLink.close`."""
+        if self._controls is not None:
+            await self._controls.close()
         await self._channel.close()
 
     async def _raise_for_node(

@@ -25,6 +25,7 @@ from ric.errors import (
 )
 from ric.gateway import messages
 from ric.gateway.channel import BATCH_BYTES, SERVER_OPTIONS
+from ric.gateway.control_door import ControlDoor, NoAnswer, StreamContext, UnaryContext
 from ric.testing.fake_ric import FakeRic
 from ric.testing.outbox import Outbox
 
@@ -94,6 +95,7 @@ class FakeGatewayServer:
 class _Servicer(E2GatewayServicer):
     def __init__(self, ric: FakeRic) -> None:
         self._ric = ric
+        self._controls = ControlDoor(self._carry_out)
 
     async def ListNodes(  # noqa: N802 - named by the proto
         self,
@@ -142,18 +144,24 @@ class _Servicer(E2GatewayServicer):
                 self._ric.close_subscription(subscription)
 
     async def Control(  # noqa: N802 - named by the proto
-        self,
-        request: pb.ControlRequest,
-        context: grpc.aio.ServicerContext[pb.ControlRequest, pb.ControlResponse],
+        self, request: pb.ControlRequest, context: UnaryContext
     ) -> pb.ControlResponse:
+        return await self._controls.unary(request, context)
+
+    async def Controls(  # noqa: N802 - named by the proto
+        self, request_iterator: AsyncIterator[pb.ControlsRequest], context: StreamContext
+    ) -> None:
+        await self._controls.stream(request_iterator, context)
+
+    async def _carry_out(self, request: pb.ControlRequest) -> pb.ControlResponse:
         try:
             if all(node.id != request.node_id for node in self._ric.nodes()):
-                await context.abort(grpc.StatusCode.NOT_FOUND, f"no node {request.node_id}")
+                raise NoAnswer(grpc.StatusCode.NOT_FOUND, f"no node {request.node_id}")
             answer = await self._ric.control(
                 request.node_id, request.ran_function_oid, request.header, request.message
             )
         except GatewayError as error:
-            await _abort(context, error)
+            raise NoAnswer(_status_of(error), str(error)) from error
         return messages.answer_to_pb(answer)
 
 
@@ -171,4 +179,8 @@ async def _batch(outbox: Outbox[Indication], most: int) -> pb.Indication:
 
 
 async def _abort(context: grpc.aio.ServicerContext[Any, Any], error: GatewayError) -> NoReturn:
-    await context.abort(_STATUS_OF.get(type(error), grpc.StatusCode.INTERNAL), str(error))
+    await context.abort(_status_of(error), str(error))
+
+
+def _status_of(error: GatewayError) -> grpc.StatusCode:
+    return _STATUS_OF.get(type(error), grpc.StatusCode.INTERNAL)
