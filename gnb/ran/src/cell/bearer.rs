@@ -1,5 +1,7 @@
 //! One bearer: transmitter in the DU, receiver and PDCP in the UE.
 
+use either::Either;
+
 use super::am::{AmEntity, Reported};
 use super::{BearerIndex, Delivery};
 use crate::Sdu;
@@ -343,10 +345,10 @@ impl<P: Sdu> Bearer<P> {
     }
 
     /// Gives back the SDUs of which no byte has left.
-    pub(super) fn take_unsent(&mut self) -> Vec<P> {
+    pub(super) fn take_unsent(&mut self) -> impl ExactSizeIterator<Item = P> + use<P> {
         match &mut self.entity {
-            Entity::Um { tx, .. } => tx.take_unsent().collect(),
-            Entity::Am(am) => am.tx.take_unsent().collect(),
+            Entity::Um { tx, .. } => Either::Left(tx.take_unsent()),
+            Entity::Am(am) => Either::Right(am.tx.take_unsent()),
         }
     }
 

@@ -232,7 +232,7 @@ impl<P: Sdu> Cell<P> {
         index: BearerIndex,
     ) -> Option<impl ExactSizeIterator<Item = P> + use<P>> {
         let bearer = self.bearers.get_mut(index)?.as_mut()?;
-        let sdus = bearer.take_unsent().into_iter();
+        let sdus = bearer.take_unsent();
         self.backlog_changed(index);
         Some(sdus)
     }

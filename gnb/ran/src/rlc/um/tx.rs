@@ -138,8 +138,11 @@ impl<P> UmTransmitter<P> {
     /// discarded on PDCP's word only if no segment of it was submitted to lower layers). PDCP gives
     /// their COUNTs to the SDUs that follow.
     pub fn take_unsent(&mut self) -> impl ExactSizeIterator<Item = P> + use<P> {
-        let kept = usize::from(self.sent_of_head > 0);
-        let unsent = self.queue.split_off(kept.min(self.queue.len()));
+        // Thousands of SDUs: the queue itself is handed on, and what stays is put into another.
+        let mut unsent = std::mem::take(&mut self.queue);
+        if self.sent_of_head > 0 {
+            self.queue.extend(unsent.pop_front());
+        }
         self.bytes -= unsent.iter().map(|queued| queued.bytes).sum::<u32>();
         self.whole_cost = self.queue.iter().map(|q| u64::from(self.cost(true, q.bytes))).sum();
         for queued in unsent.iter().rev() {
