@@ -83,6 +83,11 @@ class Shared:
         """Whether anybody reads it."""
         return bool(self.readers or self.taps)
 
+    def covers(self, period_ms: int, names: tuple[str, ...]) -> bool:
+        """Whether it has at least this."""
+        there = self.handle and self.period_ms <= period_ms
+        return bool(there) and set(self.names).issuperset(names)
+
     def deliver(self, record: Record) -> None:
         """Hand a report to all it is due for."""
         every_us = self.period_ms * 1000
@@ -152,6 +157,14 @@ class Hub:
 
         Raises `Unserved`, `Gone`, `BudgetSpent`, and `SdkError` for a refusal.
         """
+        shared = self._shared.get((known.id, known.functions[oid].id))
+        if (
+            shared is not None
+            and who in shared.taps
+            and not shared.one_change.locked()
+            and shared.covers(min(period_ms, LONGEST_MS), names)
+        ):
+            return
         # A caller that gives up must not take the subscription under way with it.
         await self._to_its_end(self._read(known, oid, period_ms, names, who))
 
@@ -219,7 +232,7 @@ class Hub:
         """Make the subscription such that it has at least this."""
         period_ms = min(period_ms, LONGEST_MS)
         names = tuple(dict.fromkeys((*shared.names, *names)))
-        if shared.handle and shared.period_ms <= period_ms and names == shared.names:
+        if shared.covers(period_ms, names):
             return
         if shared.handle:
             period_ms = min(period_ms, shared.period_ms)

@@ -34,6 +34,7 @@ RLC_PERIOD_MS: Final = 100
 FIRST_REPORT_S: Final = 0.5
 """How long a control waits for the node's first report of its pipeline: half of what xApps wait
 for an answer."""
+_LOG_DELAY_S: Final = 0.002
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,8 @@ class Served:
 
     async def first_report(self) -> None:
         """Return when pipeline and bearer are known, or it takes too long."""
+        if self.front.entry is not None and self.front.bearer is not None:
+            return
         try:
             async with asyncio.timeout(FIRST_REPORT_S):
                 while self.front.entry is None or self.front.bearer is None:
@@ -189,9 +192,10 @@ class Served:
             kind = event["kind"]
             if isinstance(kind, dict):
                 ((name, content),) = kind.items()
-                # After the answer has left: a log can wait, a queue grows.
-                asyncio.get_running_loop().call_soon(
-                    partial(_log.info, name.replace("_", " "), node=self.known.id, **content)
+                # When the answer has left: a log can wait, a queue grows.
+                asyncio.get_running_loop().call_later(
+                    _LOG_DELAY_S,
+                    partial(_log.info, name.replace("_", " "), node=self.known.id, **content),
                 )
         for item in self.readers:
             mine = [event for event in events if item.wanted.concerns(event["bearer"])]

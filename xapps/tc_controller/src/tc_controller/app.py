@@ -48,6 +48,7 @@ from tc_controller.warm_up import probe, rehearse
 OffLoop = Callable[[Callable[[], None]], Awaitable[None]]
 
 _STATS_PERIOD_S: Final = 1.0
+_NOTE_DELAY_S: Final = 0.002
 _SAVE_DELAY_S: Final = 0.05
 #: At a stop that releases, how long answers are waited for.
 _RELEASE_S: Final = 2.0
@@ -78,6 +79,7 @@ class ControllerApp:
         self._log: DecisionLog | None = None
         self._sending: set[asyncio.Task[None]] = set()
         self._unsaved: SaveDesired | None = None
+        self._unnoted: list[WriteRecord] = []
         self._save = asyncio.Event()
         self._resubscribe = asyncio.Event()
         self._subscription: dict[str, int] = {}
@@ -236,13 +238,15 @@ class ControllerApp:
             elif isinstance(action, SaveDesired):
                 self._unsaved = action
                 self._save.set()
-        records = [action for action in actions if isinstance(action, WriteRecord)]
-        if records:
-            # After the controls have left: a log can wait, a queue grows.
-            loop.call_soon(self._note_all, records)
+            elif isinstance(action, WriteRecord):
+                if not self._unnoted:
+                    # When the controls have left: a log can wait, a queue grows.
+                    loop.call_later(_NOTE_DELAY_S, self._note_all)
+                self._unnoted.append(action)
 
-    def _note_all(self, actions: list[WriteRecord]) -> None:
-        for action in actions:
+    def _note_all(self) -> None:
+        unnoted, self._unnoted = self._unnoted, []
+        for action in unnoted:
             self._note(action)
 
     async def _control(self, action: SendControl) -> None:
@@ -335,6 +339,7 @@ class ControllerApp:
             self._xapp.log.warning("stats not kept", error=str(error))
 
     def _write_last(self) -> None:
+        self._note_all()
         summary = self.latencies.summary()
         self._record({"event": "stats", "at_us": self._now_us(), **summary})
         if self._settings.stats is not None:
