@@ -63,7 +63,7 @@ demo: setup ## The loop closes: 40 s on loopback, report in out/demo (TRACE=file
 	$(BIN)/sojourn-demo --out $(OUT)/demo $(if $(TRACE),--trace $(TRACE))
 
 .PHONY: demo-flexric
-demo-flexric: flexric-bridge flexric-node ## The same loop through a FlexRIC near-RT RIC (and SCTP, or SCTP_SHIM)
+demo-flexric: flexric-bridge flexric-node ## The same loop through a FlexRIC near-RT RIC (FLEXRIC_SRC, FLEXRIC_BUILD)
 	$(BIN)/sojourn-demo --through flexric --out $(OUT)/demo-flexric $(if $(TRACE),--trace $(TRACE))
 
 .PHONY: test
@@ -79,7 +79,7 @@ flexric-bridge: setup ## The bridge's door to FlexRIC; needs FLEXRIC_SRC, FLEXRI
 	$(BIN)/python xapps/flexric_bridge/swig/build.py
 
 .PHONY: test-flexric
-test-flexric: setup ## Tests against a real FlexRIC: FLEXRIC_SRC, FLEXRIC_BUILD, and SCTP or SCTP_SHIM
+test-flexric: setup ## Tests against a real FlexRIC: FLEXRIC_SRC, FLEXRIC_BUILD
 	$(BIN)/python tests/flexric/with_flexric.py
 
 .PHONY: default-model

@@ -60,13 +60,16 @@ def test_what_is_no_build_tree_is_named(tmp_path: Path) -> None:
         FlexRic.found({"FLEXRIC_BUILD": str(tmp_path)})
 
 
-def test_a_kernel_without_sctp_needs_a_shim_and_the_shim_must_be_there(
+def test_a_kernel_without_sctp_needs_what_stands_in_and_it_must_be_there(
     build: Path, bin_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(KERNEL_WITH_SCTP, lambda: False)
     variables = {"FLEXRIC_BUILD": str(build)}
-    with pytest.raises(DemoError, match=r"no SCTP; .*SCTP_SHIM"):
+    with pytest.raises(DemoError, match=r"no SCTP, .*not there; run `make flexric-bridge`"):
         FlexRic.found(variables)
+    ours = bin_folder.parent / "lib" / flexric.SCTP_OVER_TCP
+    ours.touch()
+    assert FlexRic.found(variables).shim == ours
     shim = bin_folder / "shim.so"
     variables["SCTP_SHIM"] = str(shim)
     with pytest.raises(DemoError, match=r"shim.so: no such file"):

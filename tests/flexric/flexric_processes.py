@@ -23,6 +23,7 @@ RIC = Path("examples/ric/nearRT-RIC")
 EMULATORS = Path("examples/emulator/agent")
 LAB = Path(sys.executable).parent / "flexric-node"
 LEVEL_TRIGGERED = Path(sys.prefix) / "lib/libflexric_level_triggered.so"
+SCTP_OVER_TCP = Path(sys.prefix) / "lib/libflexric_sctp_over_tcp.so"
 
 
 def has_sctp() -> bool:
@@ -43,17 +44,17 @@ def missing() -> str | None:
     for program in (RIC, EMULATORS / "emu_agent_gnb"):
         if not (build / program).is_file():
             return f"there is no {build / program}: build FlexRIC"
-    if shim():
-        if not Path(shim()).is_file():
+    if shim() and not Path(shim()).is_file():
+        if "SCTP_SHIM" in os.environ:
             return f"SCTP_SHIM is {shim()}, which is no file"
-    elif not has_sctp():
-        return "the kernel has no SCTP: load the module, or set SCTP_SHIM to a library to preload"
+        return "the kernel has no SCTP: `make flexric-bridge` makes what stands in for it"
     return None
 
 
 def shim() -> str:
     """What gives SCTP to a process whose kernel has none; empty where the kernel has it."""
-    return os.environ.get("SCTP_SHIM", "")
+    named = os.environ.get("SCTP_SHIM", "")
+    return named or ("" if has_sctp() else str(SCTP_OVER_TCP))
 
 
 def environment() -> dict[str, str]:

@@ -1,7 +1,7 @@
 """An installed FlexRIC: what of it is there, and how its near-RT RIC is started.
 
-``FLEXRIC_BUILD`` names its build tree; ``SCTP_SHIM`` a shared object that gives SCTP to a machine
-whose kernel has none, loaded into FlexRIC's programs before all others.
+``FLEXRIC_BUILD`` names its build tree. Where the kernel has no SCTP, a shared object is loaded into
+FlexRIC's programs that stands in for it: `SCTP_OVER_TCP`, or the one that ``SCTP_SHIM`` names.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ SERVICE_MODELS = ("gtp", "kpm", "mac", "pdcp", "rc", "rlc", "slice", "tc")
 RIC_PROGRAM = Path("examples/ric/nearRT-RIC")
 LEVEL_TRIGGERED = "libflexric_level_triggered.so"
 """Without it FlexRIC's programs leave messages unread that come while another is."""
+SCTP_OVER_TCP = "libflexric_sctp_over_tcp.so"
+"""Gives SCTP to programs of one machine whose kernel has none."""
 SETUP_DONE = "E2 SETUP RESPONSE rx"
 """What FlexRIC's agent prints when the near-RT RIC has accepted the node."""
 
@@ -47,15 +49,17 @@ class FlexRic:
             raise DemoError(
                 f"FLEXRIC_BUILD={build}: has no {RIC_PROGRAM}; expected a build tree of FlexRIC"
             )
+        programs = Path(sys.executable).parent
         shim = Path(variables["SCTP_SHIM"]) if variables.get("SCTP_SHIM") else None
         if shim is not None and not shim.is_file():
             raise DemoError(f"SCTP_SHIM={shim}: no such file; expected a shared object")
         if shim is None and not kernel_has_sctp():
-            raise DemoError(
-                "this kernel has no SCTP; load its module sctp, or name a shared object that"
-                " stands in for it in SCTP_SHIM"
-            )
-        programs = Path(sys.executable).parent
+            shim = programs.parent / "lib" / SCTP_OVER_TCP
+            if not shim.is_file():
+                raise DemoError(
+                    f"this kernel has no SCTP, and {shim}, which stands in for it, is not there;"
+                    " run `make flexric-bridge` first, or load the module sctp"
+                )
         for program, target in (
             ("flexric-node", "make flexric-node"),
             ("flexric-bridge", "make setup"),

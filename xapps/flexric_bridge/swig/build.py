@@ -25,8 +25,11 @@ from typing import Final
 HERE: Final = Path(__file__).resolve().parent
 PACKAGE: Final = "flexric_bridge_native"
 LIBRARY: Final = Path("src/xApp/libe42_xapp_shared.so")
-PRELOAD: Final = HERE.parent / "preload/level_triggered.c"
-PRELOADED: Final = Path(sys.prefix) / "lib/libflexric_level_triggered.so"
+PRELOADS: Final = {
+    HERE.parent / "preload/level_triggered.c": "to be preloaded into nearRT-RIC and E2 agents",
+    HERE.parent / "preload/sctp_over_tcp.c": "SCTP on one machine whose kernel has none",
+}
+"""Libraries for FlexRIC's own programs, and what they are for."""
 SWIG_AT_LEAST: Final = (4, 1)
 
 E2AP: Final = {"E2AP_V2": "v2.03"}
@@ -158,16 +161,23 @@ def compile_module(flexric: Flexric, into: Path) -> None:
     wrapper.unlink()
 
 
-def compile_preload() -> None:
+def preloaded(source: Path) -> Path:
+    """The library that is made of one of `PRELOADS`."""
+    return Path(sys.prefix) / "lib" / f"libflexric_{source.stem}.so"
+
+
+def compile_preloads() -> None:
     """Makes what FlexRIC's own programs are started with."""
-    PRELOADED.parent.mkdir(parents=True, exist_ok=True)
-    run(
-        [
-            *find_compiler(),
-            *("-std=gnu11", "-O2", "-g", "-fPIC", "-shared", "-Wall", "-Wextra"),
-            *(str(PRELOAD), "-ldl", "-o", str(PRELOADED)),
-        ]
-    )
+    for source in PRELOADS:
+        library = preloaded(source)
+        library.parent.mkdir(parents=True, exist_ok=True)
+        run(
+            [
+                *find_compiler(),
+                *("-std=gnu11", "-O2", "-g", "-fPIC", "-shared", "-pthread", "-Wall", "-Wextra"),
+                *(str(source), "-ldl", "-o", str(library)),
+            ]
+        )
 
 
 def run(command: list[str]) -> None:
@@ -226,14 +236,13 @@ def build() -> str:
         (package / "flexric.py").unlink()
         shutil.copyfile(HERE / "flexric_sdk.py", package / "__init__.py")
         write_versions(flexric, package)
-        compile_preload()
+        compile_preloads()
     except MissingError:
         shutil.rmtree(package)
         raise
-    return (
-        f"{package}: for E2AP {E2AP[flexric.e2ap]}, KPM {KPM[flexric.kpm]}, {flexric.library}\n"
-        f"{PRELOADED}: to be preloaded into nearRT-RIC and E2 agents"
-    )
+    lines = [f"{package}: for E2AP {E2AP[flexric.e2ap]}, KPM {KPM[flexric.kpm]}, {flexric.library}"]
+    lines += [f"{preloaded(source)}: {purpose}" for source, purpose in PRELOADS.items()]
+    return "\n".join(lines)
 
 
 def main() -> None:

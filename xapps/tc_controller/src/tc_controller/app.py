@@ -48,7 +48,7 @@ from tc_controller.warm_up import probe, rehearse
 OffLoop = Callable[[Callable[[], None]], Awaitable[None]]
 
 _STATS_PERIOD_S: Final = 1.0
-_NOTE_DELAY_S: Final = 0.002
+_NOTE_DELAY_S: Final = 0.05
 _SAVE_DELAY_S: Final = 0.05
 #: At a stop that releases, how long answers are waited for.
 _RELEASE_S: Final = 2.0

@@ -1,0 +1,239 @@
+"""What stands in for SCTP where the kernel has none: sockets as FlexRIC uses them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "preload/sctp_over_tcp.c"
+
+LIBRARY = """
+import ctypes, json, os, select, socket, struct, sys, threading
+
+libc = ctypes.CDLL(None, use_errno=True)
+SCTP, EVENTS, NOTIFICATION, EOR, TRUNC = 132, 11, 0x8000, 0x80, 0x20
+COMM_UP, SHUTDOWN_COMP = 0, 3
+ASSOC_CHANGE, SEND_FAILED, SHUTDOWN_EVENT = 0x8001, 0x8003, 0x8005
+
+def address(port):
+    family = struct.pack("=H", socket.AF_INET)
+    return family + struct.pack("!H", port) + bytes([127, 0, 0, 1]) + bytes(8)
+
+def endpoint(port=None, association=0, shutdown=0, failure=0):
+    fd = libc.socket(socket.AF_INET, socket.SOCK_SEQPACKET, SCTP)
+    assert fd >= 0
+    events = bytes([1, association, 0, failure, 0, shutdown, 0, 0])
+    assert libc.setsockopt(fd, SCTP, EVENTS, events, len(events)) == 0
+    if port is not None:
+        assert libc.bind(fd, address(port), 16) == 0, os.strerror(ctypes.get_errno())
+        assert libc.listen(fd, 16) == 0
+    return fd
+
+def send(fd, to, message, ppid=0, stream=0):
+    length = ctypes.c_size_t(len(message))
+    return libc.sctp_sendmsg(fd, message, length, to, 16, ppid, 0, stream, 0, 0)
+
+def receive(fd, room=1 << 18):
+    into, peer = ctypes.create_string_buffer(room), ctypes.create_string_buffer(16)
+    length, flags = ctypes.c_int(16), ctypes.c_int(0)
+    info = ctypes.create_string_buffer(64)
+    got = libc.sctp_recvmsg(
+        fd, into, ctypes.c_size_t(room), peer, ctypes.byref(length), info, ctypes.byref(flags)
+    )
+    stream, _, _, _ = struct.unpack_from("=HHHH", info.raw)
+    (ppid,) = struct.unpack_from("=I", info.raw, 8)
+    return into.raw[:got], peer.raw, flags.value, stream, ppid
+
+def readable(fd, timeout_s=10.0):
+    # As FlexRIC waits: one event at a time.
+    waiting = libc.epoll_create1(0)
+    event = struct.pack("=IQ", select.EPOLLIN, fd)
+    assert libc.epoll_ctl(waiting, 1, fd, event) == 0
+    out = ctypes.create_string_buffer(12)
+    count = libc.epoll_wait(waiting, out, 1, int(timeout_s * 1000))
+    os.close(waiting)
+    return count == 1
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+PORT = free_port()
+def told(**facts):
+    print(json.dumps(facts))
+"""
+
+
+@pytest.fixture(scope="module")
+def preload(tmp_path_factory: pytest.TempPathFactory) -> str:
+    compiler = shutil.which("cc")
+    assert compiler is not None
+    library = tmp_path_factory.mktemp("preload") / "sctp_over_tcp.so"
+    flags = ("-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-pthread")
+    subprocess.run([compiler, *flags, str(SOURCE), "-ldl", "-o", str(library)], check=True)
+    return str(library)
+
+
+def said_by(preload: str, program: str) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, "-c", LIBRARY + program],
+        env={**os.environ, "LD_PRELOAD": preload},
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    facts: dict[str, Any] = json.loads(done.stdout)
+    return facts
+
+
+def test_messages_keep_their_bounds_their_order_and_their_sender(preload: str) -> None:
+    facts = said_by(
+        preload,
+        """
+server, clients = endpoint(PORT), [endpoint() for _ in range(3)]
+sizes = [1, 7, 32 * 1024, 100_000, 2]
+def talk(number):
+    for size in sizes * 20:
+        message = bytes([number]) * size
+        assert send(clients[number], address(PORT), message, number, number + 1) == size
+talkers = [threading.Thread(target=talk, args=(n,)) for n in range(3)]
+[t.start() for t in talkers]
+heard = {0: [], 1: [], 2: []}
+peers = {}
+for _ in range(3 * 20 * len(sizes)):
+    assert readable(server)
+    message, peer, flags, stream, ppid = receive(server)
+    number = message[0]
+    assert set(message) == {number} and flags == EOR and (stream, ppid) == (number + 1, number)
+    assert peers.setdefault(number, peer) == peer
+    heard[number].append(len(message))
+[t.join() for t in talkers]
+for number in range(3):
+    send(server, peers[number], b"back to %d" % number)
+back = [receive(client)[0].decode() for client in clients]
+told(in_order=all(got == sizes * 20 for got in heard.values()), back=back,
+     distinct=len(set(peers.values())), more=readable(server, 0.05))
+""",
+    )
+    assert facts == {
+        "in_order": True,
+        "back": ["back to 0", "back to 1", "back to 2"],
+        "distinct": 3,
+        "more": False,
+    }
+
+
+def test_a_message_that_is_longer_than_the_room_for_it_is_cut_and_the_next_is_whole(
+    preload: str,
+) -> None:
+    facts = said_by(
+        preload,
+        """
+server, client = endpoint(PORT), endpoint()
+send(client, address(PORT), b"x" * 50_000)
+send(client, address(PORT), b"next")
+cut, _, flags, _, _ = receive(server, 1000)
+told(cut=len(cut), truncated=flags == TRUNC, next=receive(server, 1000)[0].decode())
+""",
+    )
+    assert facts == {"cut": 1000, "truncated": True, "next": "next"}
+
+
+def test_who_asked_for_them_is_told_of_beginnings_and_ends(preload: str) -> None:
+    facts = said_by(
+        preload,
+        """
+server, client = endpoint(PORT, association=1, shutdown=1), endpoint()
+send(client, address(PORT), b"hello")
+kinds, messages = [], []
+def take():
+    assert readable(server)
+    message, peer, flags, _, _ = receive(server)
+    if flags & NOTIFICATION:
+        kind, state = struct.unpack_from("=H6xH", message)
+        kinds.append([kind, state] if kind == ASSOC_CHANGE else [kind])
+    else:
+        messages.append(message.decode())
+take(), take()
+libc.close(client)
+take(), take()
+told(kinds=kinds, messages=messages, more=readable(server, 0.05))
+""",
+    )
+    assert facts == {
+        "kinds": [[0x8001, 0], [0x8001, 3], [0x8005]],
+        "messages": ["hello"],
+        "more": False,
+    }
+
+
+def test_an_end_that_nobody_asked_for_is_no_event_and_no_message_is_lost_by_it(
+    preload: str,
+) -> None:
+    facts = said_by(
+        preload,
+        """
+server, client, other = endpoint(PORT), endpoint(), endpoint()
+send(client, address(PORT), b"last words")
+libc.close(client)
+first = readable(server)
+words = receive(server)[0].decode()
+idle = readable(server, 0.2)
+send(other, address(PORT), b"still here")
+told(first=first, words=words, idle=idle, other=receive(server)[0].decode())
+""",
+    )
+    assert facts == {"first": True, "words": "last words", "idle": False, "other": "still here"}
+
+
+def test_a_send_to_nobody_succeeds_and_is_told_as_failed_later(preload: str) -> None:
+    facts = said_by(
+        preload,
+        """
+server = endpoint(PORT, failure=1)
+sent = send(server, address(9), b"gone")
+message, peer, flags, _, _ = receive(server)
+told(sent=sent, kind=struct.unpack_from("=H", message)[0], notified=bool(flags & NOTIFICATION),
+     to=peer[:8] == address(9)[:8])
+""",
+    )
+    assert facts == {"sent": 4, "kind": 0x8003, "notified": True, "to": True}
+
+
+def test_a_client_without_a_server_is_refused(preload: str) -> None:
+    facts = said_by(
+        preload,
+        """
+sent = send(endpoint(), address(PORT), b"hello")
+told(sent=sent, why=os.strerror(ctypes.get_errno()))
+""",
+    )
+    assert facts == {"sent": -1, "why": "Connection refused"}
+
+
+def test_it_is_a_socket_of_packets_and_others_are_left_alone(preload: str) -> None:
+    facts = said_by(
+        preload,
+        """
+def kind(fd):
+    value, size = ctypes.c_int(0), ctypes.c_int(4)
+    name = socket.SO_TYPE
+    libc.getsockopt(fd, socket.SOL_SOCKET, name, ctypes.byref(value), ctypes.byref(size))
+    return value.value
+ours, theirs = socket.socketpair()
+theirs.send(b"plain")
+told(sctp=kind(endpoint()) == socket.SOCK_SEQPACKET, tcp=kind(ours.fileno()) == socket.SOCK_STREAM,
+     plain=readable(ours.fileno()) and ours.recv(10).decode())
+""",
+    )
+    assert facts == {"sctp": True, "tcp": True, "plain": "plain"}
