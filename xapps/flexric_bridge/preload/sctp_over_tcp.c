@@ -119,6 +119,14 @@ static void notify_change(endpoint_t *ep, const association_t *of, uint16_t stat
     notify(ep, &of->peer, &change, sizeof change.sn_assoc_change);
 }
 
+static bool has_notice(endpoint_t *ep)
+{
+    pthread_mutex_lock(&ep->mutex);
+    const bool has = ep->notices != NULL;
+    pthread_mutex_unlock(&ep->mutex);
+    return has;
+}
+
 static notice_t *take_notice(endpoint_t *ep)
 {
     eventfd_t ignored;
@@ -374,17 +382,18 @@ int sctp_sendmsg(int fd, const void *bytes, size_t length, struct sockaddr *to, 
     return (int)length;
 }
 
-/* Whether there is something to receive, without waiting for it. */
+/* Whether there is something to receive, without waiting for it. Notices first: that an association
+ * has begun is told before its first message, and its end after the last was taken. */
 static bool ready(endpoint_t *ep)
 {
-    while (ep->readable == NULL) {
+    while (ep->readable == NULL && !has_notice(ep)) {
         struct epoll_event event;
         char first;
         if (next_epoll_wait(ep->inner, &event, 1, 0) != 1)
             return false;
         association_t *found = event.data.ptr;
         if (found == NULL)
-            return true;
+            continue;
         if ((event.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0 &&
             recv(found->fd, &first, 1, MSG_PEEK | MSG_DONTWAIT) <= 0)
             leave(ep, found);
