@@ -118,6 +118,19 @@ class FakeSdk:
         return answer["value"]
 
 
+class EagerSdk(FakeSdk):
+    """Has a block whenever it is asked for one."""
+
+    def open(self, ric_address: str, configuration: str, libraries: str) -> None:
+        pass
+
+    def poll(self, timeout_ms: int) -> bytes:
+        return b"block"
+
+    def close(self) -> None:
+        pass
+
+
 def broken() -> FakeSdk:
     """A factory that fails as an import of the native module may."""
     raise ImportError("libe42_xapp_shared.so: cannot open shared object file")

@@ -18,7 +18,10 @@ from flexric_bridge.budget import Use
 from flexric_bridge.discovery import CHECK_S
 from flexric_bridge.sdk import SdkError
 from ric import E2GatewayClient, NodeEventKind
-from ric.errors import GatewayError, SubscriptionRefused
+from ric.e2 import SubscriptionRequest
+from ric.errors import GatewayError, GatewayUnavailable, NodeGone, SubscriptionRefused
+from ric.gateway import GrpcLink
+from ric.settings import GatewaySettings
 from ric.sm import KPM_OID, MAC_OID, RLC_OID, TC_V0_OID, TC_V1_OID, kpm, rlc, tc
 from sojourn_interfaces import e2_gateway_pb2 as pb
 from sojourn_interfaces.e2_gateway_pb2_grpc import E2GatewayStub
@@ -572,6 +575,28 @@ async def test_a_graceful_stop_ends_subscriptions_and_the_session(world: BridgeW
     assert not world.ric.subscriptions
     assert world.ric.asked["unsubscribe"] == 1
     assert world.ric.closed == 1
+
+
+async def test_a_graceful_stop_tells_readers_why(world: BridgeWorld) -> None:
+    world.ric.add(ONE)
+    bridge = await world.start()
+    world.reporting(ONE.id, RLC, rlc_message)
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+    link = GrpcLink(GatewaySettings(address=bridge.address))
+    first = asyncio.Event()
+
+    async def read() -> None:
+        request = SubscriptionRequest(ONE.id, RLC_OID, rlc.event_trigger(10))
+        async for _ in link.indications(request):
+            first.set()
+
+    reading = asyncio.ensure_future(read())
+    await asyncio.wait_for(first.wait(), PATIENCE_S)
+    await world.stop()
+    with pytest.raises((NodeGone, GatewayUnavailable), match="the gateway stops"):
+        await reading
+    await link.close()
 
 
 async def test_a_graceful_stop_answers_the_control_under_way(world: BridgeWorld) -> None:

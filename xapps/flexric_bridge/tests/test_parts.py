@@ -18,7 +18,7 @@ from flexric_bridge.controls import Lane, Rate, TooFast
 from flexric_bridge.hub import supported
 from flexric_bridge.lag import Lag
 from flexric_bridge.pace import Pace
-from flexric_bridge.readers import Reader, Thinning
+from flexric_bridge.readers import Bell, Reader, Thinning
 from flexric_bridge.records import (
     BlockError,
     body,
@@ -33,6 +33,7 @@ from flexric_bridge.records import (
     with_header,
 )
 from flexric_bridge.sdk import RECORD_HEAD
+from flexric_bridge.spacing import AT_ONCE, Spacing
 from flexric_bridge.state_file import StateError, read_state, set_aside, write_state
 from flexric_bridge.tc import ledger, lift, v0
 from hypothesis import given
@@ -416,53 +417,93 @@ def test_slow_readers_get_what_is_due_in_spite_of_jitter_and_disorder() -> None:
     assert all(Thinning(10).due(t, 10_000) for t in times)
 
 
-async def test_a_reader_hands_out_what_is_queued_before_it_ends() -> None:
-    reader = Reader(1, 2, own=b"")
+def test_a_reader_hands_out_what_is_queued_before_it_ends() -> None:
+    told: list[int] = []
+    reader = Reader(1, 2, lambda: told.append(len(told)))
     for n in range(3):
         reader.put(b"")
         assert reader.dropped == max(0, n - 1)
+    assert reader.ended is None
     reader.end(ValueError("the end"))
     reader.end(ValueError("another"))
-    got = [pb.Indication.FromString(await reader.next()) for _ in range(2)]
+    assert len(told) == 5
+    got = [pb.Indication.FromString(reader.take() or b"?") for _ in range(2)]
     assert [(i.sequence, i.dropped) for i in got] == [(1, 1), (2, 1)]
-    with pytest.raises(ValueError, match="the end"):
-        await reader.next()
+    assert reader.take() is reader.take_batch(8) is None
+    assert str(reader.ended) == "the end"
 
 
-async def test_what_waits_for_a_reader_leaves_together_if_it_lets_it() -> None:
+def test_what_waits_for_a_reader_leaves_together_if_it_lets_it() -> None:
     def told(indication: pb.Indication) -> tuple[int, int, bytes]:
         assert indication.header == b"own"
         return indication.sequence, indication.dropped, indication.message
 
-    async def batch(reader: Reader) -> list[tuple[int, int, bytes]]:
-        first = pb.Indication.FromString(await reader.next())
+    def batch(reader: Reader, most: int) -> list[tuple[int, int, bytes]]:
+        first = pb.Indication.FromString(reader.take_batch(most) or b"?")
         assert not any(one.later for one in first.later)
         return [told(one) for one in (first, *first.later)]
 
+    def nothing() -> None:
+        pass
+
     own = with_header(b"own")
-    reader = Reader(1, 5, own, most=3)
+    reader = Reader(1, 5, nothing, own)
     for n in range(6):
         reader.put(body(preface("n", 143, "1.143"), b"%d" % n, 1 << 50, 1 << 50))
-    reader.end(ValueError("the end"))
-    both = [await batch(reader), await batch(reader)]
+    both = [batch(reader, 3), batch(reader, 3)]
     assert both == [
         [(1, 1, b"1"), (2, 1, b"2"), (3, 1, b"3")],
         [(4, 1, b"4"), (5, 1, b"5")],
     ]
-    with pytest.raises(ValueError, match="the end"):
-        await reader.next()
+    assert reader.take_batch(3) is None
     # Large ones do not wait for each other.
-    reader = Reader(1, 64, own, most=64)
+    reader = Reader(1, 64, nothing, own)
     for _ in range(10):
         reader.put(body(preface("n", 143, "1.143"), bytes(10_000), 1 << 50, 1 << 50))
     reader.put(body(preface("n", 143, "1.143"), bytes(100_000), 1 << 50, 1 << 50))
-    assert [len(await batch(reader)) for _ in range(5)] == [3, 3, 3, 1, 1]
+    assert [len(batch(reader, 64)) for _ in range(5)] == [3, 3, 3, 1, 1]
     # Who asks for nothing gets one each.
     for most in (0, 1):
-        reader = Reader(1, 4, own, most)
+        reader = Reader(1, 4, nothing, own)
         reader.put(b"")
         reader.put(b"")
-        assert [len(await batch(reader)) for _ in range(2)] == [1, 1]
+        assert [len(batch(reader, most)) for _ in range(2)] == [1, 1]
+
+
+async def test_a_bell_wakes_who_waits_and_rings_for_nobody_else() -> None:
+    bell = Bell()
+    bell.ring()
+    waiting = asyncio.create_task(bell.wait())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    bell.ring()
+    bell.ring()
+    await waiting
+    given_up = asyncio.create_task(bell.wait())
+    await asyncio.sleep(0)
+    given_up.cancel()
+    await asyncio.wait([given_up])
+    bell.ring()
+
+
+# --------------------------------------------------------------------------- spacing
+
+
+def test_blocks_are_spaced_in_the_long_run_and_a_few_may_follow_at_once() -> None:
+    spacing, between_s = Spacing(1_000), 0.001
+    assert [spacing.rest_s(50.0) for _ in range(AT_ONCE - 1)] == [0] * (AT_ONCE - 1)
+    assert spacing.rest_s(50.0) == pytest.approx(between_s)
+    # Handed over in time: as often as it may.
+    now_s, begun = 50.001, 0
+    while now_s < 51.001:
+        now_s += spacing.rest_s(now_s)
+        begun += 1
+    assert begun == pytest.approx(1_000, abs=AT_ONCE)
+    # No rest is owed by one that comes late, and no more than a few are saved up in an hour.
+    now_s += 3_600
+    rests = [spacing.rest_s(now_s) for _ in range(AT_ONCE + 1)]
+    assert rests[: AT_ONCE - 1] == pytest.approx([0] * (AT_ONCE - 1), abs=1e-9)
+    assert rests[AT_ONCE - 1 :] == pytest.approx([between_s, 2 * between_s])
 
 
 def test_kpm_names_are_those_of_the_definition_where_it_tells_any() -> None:

@@ -1,8 +1,8 @@
 //! The E2 gateway server behind `gnb-lab serve`.
 //!
 //! One thread steps the world (`paced`) to the wall clock (`pacer`); its outputs go to bounded
-//! queues, one per subscriber (`hub`, `outbox`); the gRPC service (`service`, `controls`) talks to
-//! that thread through one channel (`command`) and never touches the world. What it needs of a world
+//! queues, one per subscriber (`hub`, `outbox`); the gRPC service (`service`, `subscriptions`,
+//! `controls`) talks to that thread through one channel (`command`) and never touches the world. What it needs of a world
 //! is the trait [`E2World`]; `world_adapter` implements it for the lab's world.
 
 mod clock;
@@ -22,6 +22,7 @@ mod pacer;
 mod serve;
 mod server;
 mod service;
+mod subscriptions;
 mod tls;
 mod world_adapter;
 

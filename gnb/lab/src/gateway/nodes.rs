@@ -10,7 +10,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use futures_core::Stream;
+use futures_util::Stream;
 use tokio::sync::watch;
 use tokio_stream::wrappers::WatchStream;
 use tonic::Status;

@@ -15,7 +15,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures_core::Stream;
+use futures_util::Stream;
 use prometheus_client::metrics::counter::Counter;
 use tonic::Status;
 
@@ -24,8 +24,8 @@ use super::{e2_world::ReportPayload, proto};
 /// Most message bytes a queue holds beyond its newest report.
 const MAX_QUEUED_BYTES: usize = 64 << 20;
 
-/// Most message bytes of an indication with others in it: half of what HTTP/2 lets be on its way.
-const MAX_BATCH_BYTES: usize = 32 << 10;
+/// Most message bytes of an indication with others in it, or of several: half of what HTTP/2 lets be on its way.
+pub(super) const MAX_BATCH_BYTES: usize = 32 << 10;
 
 /// A report as all subscribers of one subscription see it.
 #[derive(Debug)]

@@ -32,6 +32,7 @@ use super::{
     pacer::Pacer,
     proto::{FILE_DESCRIPTOR_SET, e2_gateway_server::E2GatewayServer},
     service::GatewayService,
+    subscriptions::SubscriptionDoor,
     tls,
 };
 
@@ -124,9 +125,12 @@ impl Gateway {
         let address = listener.address;
         let forecast_nodes = nodes_seen.clone();
         let service = GatewayService {
-            commands: sender.clone(),
             nodes: nodes_seen,
-            metrics: metrics.clone(),
+            subscriptions: SubscriptionDoor {
+                commands: sender.clone(),
+                metrics: metrics.clone(),
+                stopping: stopping.clone(),
+            },
             controls: ControlDoor {
                 commands: sender.clone(),
                 metrics: metrics.clone(),

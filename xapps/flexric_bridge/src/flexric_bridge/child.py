@@ -1,7 +1,10 @@
-"""The process that owns the SDK: `python -m flexric_bridge.child COMMANDS REPORTS MODULE:FACTORY`.
+"""The process that owns the SDK, `python -m flexric_bridge.child`:
+
+    COMMANDS REPORTS BLOCKS_PER_S MODULE:FACTORY
 
 `COMMANDS` and `REPORTS` are file descriptors of sockets to the supervisor. Commands come one at a
-time and are answered in order; a thread polls for reports and hands the blocks on as they are.
+time and are answered in order; a thread polls for reports and hands the blocks on as they are, so
+often a second in the long run.
 
 When the supervisor goes away without a word, subscriptions are ended and the SDK is closed before
 the process exits: a near-RT RIC does not survive an xApp that just vanishes.
@@ -18,6 +21,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, Final, cast
 
@@ -31,6 +35,7 @@ from flexric_bridge.frames import (
     text_of,
 )
 from flexric_bridge.sdk import Sdk, SdkError
+from flexric_bridge.spacing import Spacing
 
 POLL_TIMEOUT_MS: Final = 200
 """How long a poll waits: how long an orderly end may be held up by it."""
@@ -41,10 +46,13 @@ ORPHAN_TIMEOUT_S: Final = 8.0
 class Child:
     """Answers commands with what the SDK says."""
 
-    def __init__(self, sdk: Sdk, commands: socket.socket, reports: socket.socket) -> None:
+    def __init__(
+        self, sdk: Sdk, commands: socket.socket, reports: socket.socket, spacing: Spacing
+    ) -> None:
         self._sdk = sdk
         self._commands = commands
         self._reports = reports
+        self._spacing = spacing
         self._handles: set[int] = set()
         self._polling: threading.Thread | None = None
         self._stop = threading.Event()
@@ -155,6 +163,9 @@ class Child:
                 block = self._sdk.poll(POLL_TIMEOUT_MS)
                 if block:
                     self._reports.sendall(HEAD.pack(len(block)) + block)
+                    # What comes meanwhile waits in the SDK's ring and leaves with the next.
+                    if rest_s := self._spacing.rest_s(time.monotonic()):
+                        time.sleep(rest_s)
             except SdkError as error:
                 sys.stderr.write(f"{error}\n")
                 sys.stderr.flush()
@@ -187,16 +198,16 @@ def _exactly(source: socket.socket, length: int) -> bytes | None:
 
 def main(arguments: list[str]) -> None:
     """Run as a process."""
-    commands, reports, name = arguments
+    commands, reports, blocks_per_s, name = arguments
     # Ctrl-C goes to the whole group of a terminal; only the supervisor says when to end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    sockets = [socket.socket(fileno=int(number)) for number in (commands, reports)]
+    asking, telling = (socket.socket(fileno=int(number)) for number in (commands, reports))
     try:
         sdk = load(name)
     except (ImportError, AttributeError) as error:
         raise SystemExit(f"{name}: {error}") from None
-    Child(sdk, *sockets).run()
+    Child(sdk, asking, telling, Spacing(float(blocks_per_s))).run()
 
 
 if __name__ == "__main__":

@@ -51,7 +51,8 @@ class Deadlines:
 class ChildProcess:
     """One child and the SDK in it. One caller at a time, as the SDK wants it.
 
-    `on_reports` gets each block of reports, `on_end` is called once when the child is gone.
+    `on_reports` gets each block of reports, of which there are so many a second in the long run;
+    `on_end` is called once when the child is gone.
     """
 
     def __init__(
@@ -61,8 +62,10 @@ class ChildProcess:
         on_reports: Callable[[bytes], None],
         on_end: Callable[[], None],
         environment: dict[str, str] | None = None,
+        *,
+        blocks_per_s: float,
     ) -> None:
-        self._factory = factory
+        self._arguments = (str(blocks_per_s), factory)
         self._deadlines = deadlines
         self._on_reports = on_reports
         self._on_end = on_end
@@ -103,7 +106,7 @@ class ChildProcess:
         with theirs, their_reports:
             self._process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "flexric_bridge.child", *map(str, numbers)),
-                self._factory,
+                *self._arguments,
                 pass_fds=numbers,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import struct
-from collections.abc import AsyncIterator
-from typing import Any, Final, NoReturn
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Final
 
 import grpc
 import grpc.aio
@@ -13,6 +15,7 @@ from ric.door import DoorServer
 from ric.errors import ServiceModelError
 from ric.gateway.channel import SERVER_OPTIONS
 from ric.gateway.control_door import ControlDoor, NoAnswer, StreamContext, UnaryContext
+from ric.gateway.subscription_door import Feed, SubscriptionDoor, SubscriptionOver
 from ric.sm import KPM_OID, TC_V0_OID, TC_V1_OID
 from ric.sm.plain import event_trigger_period_ms
 from sojourn_interfaces import e2_gateway_pb2 as pb
@@ -22,7 +25,7 @@ from flexric_bridge.controls import Lane, Rate, TooFast
 from flexric_bridge.hub import Gone, Hub, Unserved, supported
 from flexric_bridge.metrics import Metrics
 from flexric_bridge.nodes import REPORTED, KnownNode, NodeBook
-from flexric_bridge.readers import Ended, Reader
+from flexric_bridge.readers import Bell, Ended, Reader
 from flexric_bridge.records import kpm_unsupported
 from flexric_bridge.sdk import SdkError
 from flexric_bridge.session import Session, SessionDown
@@ -82,6 +85,7 @@ class Gateway:
         self._clock = clock
         self._door = door
         self._streams: set[Reader] = set()
+        self._subscriptions = SubscriptionDoor(self._feed)
         self._controls = ControlDoor(self._control)
 
     def handlers(self) -> grpc.GenericRpcHandler:
@@ -104,6 +108,9 @@ class Gateway:
                     pb.NodeEvent.SerializeToString,
                 ),
                 "Subscribe": stream(self.Subscribe, pb.SubscribeRequest.FromString),
+                "Subscriptions": grpc.stream_stream_rpc_method_handler(
+                    self.Subscriptions, pb.SubscriptionsRequest.FromString
+                ),
                 "Control": unary(
                     self.Control,
                     pb.ControlRequest.FromString,
@@ -140,25 +147,63 @@ class Gateway:
         self, request: pb.SubscribeRequest, context: Context
     ) -> None:
         """Indications of one RAN function; see the proto."""
+        bell, most, write = Bell(), request.max_batch, context.write
+        try:
+            async with self._reading(request, bell.ring) as reader:
+                while True:
+                    while (message := reader.take_batch(most)) is not None:
+                        await write(message)
+                    if reader.ended is not None:
+                        raise reader.ended
+                    await bell.wait()
+        except SubscriptionOver as error:
+            await context.abort(error.code, str(error))
+
+    async def Subscriptions(  # noqa: N802 - named by the proto
+        self, requests: AsyncIterator[pb.SubscriptionsRequest], context: Context
+    ) -> None:
+        """Many of them over one call; see the proto."""
+        await self._subscriptions.stream(requests, context, context.write)
+
+    async def _feed(self, request: pb.SubscribeRequest, feed: Feed) -> None:
+        ended = asyncio.Event()
+        source: Reader | None = None
+
+        def more() -> None:
+            feed.note()
+            if source is not None and source.ended is not None:
+                ended.set()
+
+        async with self._reading(request, more) as reader:
+            source = reader
+            feed.attach(reader)
+            more()
+            await ended.wait()
+            raise reader.ended or Ended("ended")
+
+    @asynccontextmanager
+    async def _reading(
+        self, request: pb.SubscribeRequest, more: Callable[[], None]
+    ) -> AsyncGenerator[Reader]:
+        """A reader of what is asked for; raises `SubscriptionOver` for why there is none, and for
+        what its body raises."""
         known = self._nodes.present(request.node_id)
         if known is None:
-            await context.abort(_CODE.NOT_FOUND, f"no node {request.node_id} is connected")
+            raise SubscriptionOver(_CODE.NOT_FOUND, f"no node {request.node_id} is connected")
         oid = request.ran_function_oid
         if not _offers(known, oid):
             offered = ", ".join(function.oid for function in known.message.ran_functions)
             detail = f"{known.id} has no RAN function {oid}; it has {offered}"
-            await context.abort(_CODE.NOT_FOUND, detail)
+            raise SubscriptionOver(_CODE.NOT_FOUND, detail)
         depth = min(request.queue_depth or self._door.queue_depth, self._door.max_queue_depth)
         reader: Reader | None = None
         self._metrics.readers += 1
         try:
-            reader = await self._begin(known, request, depth)
+            reader = await self._begin(known, request, depth, more)
             self._streams.add(reader)
-            take, write = reader.next, context.write
-            while True:
-                await write(await take())
+            yield reader
         except (Unserved, Gone, Ended, BudgetSpent, SdkError, ServiceModelError) as error:
-            await _abort(context, error)
+            raise SubscriptionOver(_status_of(error), str(error)) from error
         finally:
             self._metrics.readers -= 1
             if reader is not None:
@@ -166,11 +211,13 @@ class Gateway:
                 self._metrics.dropped += reader.dropped
                 self._end(known, oid, reader)
 
-    async def _begin(self, known: KnownNode, request: pb.SubscribeRequest, depth: int) -> Reader:
+    async def _begin(
+        self, known: KnownNode, request: pb.SubscribeRequest, depth: int, more: Callable[[], None]
+    ) -> Reader:
         oid = request.ran_function_oid
         if oid == TC_V1_OID:
             asked = wanted(request.event_trigger, request.action_definitions)
-            reader = Reader(asked.period_ms or 1, depth, most=request.max_batch)
+            reader = Reader(asked.period_ms or 1, depth, more)
             await self._traffic.subscribe(known, asked, reader)
             return reader
         if oid not in REPORTED:
@@ -183,7 +230,7 @@ class Gateway:
             names, lacking = supported(known.functions[oid].definition, asked_names)
             if not names:
                 raise Unserved(f"KPM: none of {list(asked_names)} is a measurement of this node")
-        reader = Reader(period_ms, depth, kpm_unsupported(lacking), request.max_batch)
+        reader = Reader(period_ms, depth, more, kpm_unsupported(lacking))
         try:
             await self._hub.read(known, oid, period_ms, names, reader)
         except BaseException:
@@ -201,6 +248,7 @@ class Gateway:
         """End every stream, for a graceful stop."""
         for reader in self._streams:
             reader.end(Gone(why))
+        self._subscriptions.end(why)
         self._controls.end(why)
 
     # ---------------------------------------------------------------------- controls
@@ -299,10 +347,6 @@ def _element(message: bytes) -> bytes | None:
     if stage == 0:
         return message[:16] if message[8:12] == b"\1\0\0\0" else message[:8]
     return message[:12]
-
-
-async def _abort(context: Context, error: Exception) -> NoReturn:
-    await context.abort(_status_of(error), str(error))
 
 
 def _status_of(error: Exception) -> grpc.StatusCode:

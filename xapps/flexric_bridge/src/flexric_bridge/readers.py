@@ -42,32 +42,24 @@ class Thinning:
 
 
 class Reader:
-    """One `Subscribe` stream: what it has not taken yet, oldest dropped when it is full."""
+    """One xApp's reading of a subscription: what it has not taken yet, oldest dropped when it is
+    full."""
 
-    __slots__ = (
-        "_depth",
-        "_ended",
-        "_most",
-        "_own",
-        "_queue",
-        "_sequence",
-        "_waiting",
-        "dropped",
-        "thinning",
-    )
+    __slots__ = ("_depth", "_ended", "_more", "_own", "_queue", "_sequence", "dropped", "thinning")
 
-    def __init__(self, period_ms: int, depth: int, own: bytes = b"", most: int = 1) -> None:
-        """`own` are fields that each of its indications has besides, `most` is how many may leave
-        in one message."""
+    def __init__(
+        self, period_ms: int, depth: int, more: Callable[[], None], own: bytes = b""
+    ) -> None:
+        """`more` is called when there is something to take or the end is known; `own` are fields
+        that each of its indications has besides."""
         self.thinning = Thinning(period_ms)
         self.dropped = 0
         self._own = own
         self._depth = depth
-        self._most = most
+        self._more = more
         self._queue: deque[tuple[int, bytes]] = deque()
         self._sequence = 0
         self._ended: Exception | None = None
-        self._waiting: asyncio.Future[None] | None = None
 
     def put(self, body: bytes) -> None:
         """One more indication, without `sequence` and `dropped`."""
@@ -76,51 +68,63 @@ class Reader:
             self.dropped += 1
         self._queue.append((self._sequence, body))
         self._sequence += 1
-        if self._waiting is not None:
-            self._wake()
+        self._more()
 
     def end(self, why: Exception) -> None:
-        """Have `next` raise `why` after what is still queued."""
+        """Nothing more will come."""
         self._ended = self._ended or why
-        self._wake()
+        self._more()
 
     @property
-    def ended(self) -> bool:
-        """Whether nothing more will come."""
-        return self._ended is not None
+    def ended(self) -> Exception | None:
+        """Why nothing more will come, once that is so."""
+        return self._ended
 
-    async def next(self) -> bytes:
-        """The next `Indication`, whole, with those in it that wait behind it.
+    def take(self) -> bytes | None:
+        """The oldest indication, whole; `None` when there is none."""
+        if not self._queue:
+            return None
+        sequence, body = self._queue.popleft()
+        return body + self._own + tail(sequence, self.dropped)
+
+    def take_batch(self, most: int) -> bytes | None:
+        """As `take`, with those in it that wait behind it, up to `most` in all.
 
         A message costs more than what is in it: a reader for whom several wait is one for whom
         time is short, and gets them in one.
         """
-        while not self._queue:
-            if self._ended is not None:
-                raise self._ended
-            self._waiting = asyncio.get_running_loop().create_future()
-            try:
-                await self._waiting
-            finally:
-                self._waiting = None
-        first = self._whole()
-        if not self._queue or self._most < 2:
+        first = self.take()
+        if first is None or not self._queue or most < 2:
             return first
         parts, size = [first], len(first)
-        while self._queue and len(parts) < self._most:
+        while self._queue and len(parts) < most:
             size += len(self._queue[0][1])
             if size > BATCH_BYTES:
                 break
-            parts.append(later(self._whole()))
+            parts.append(later(self.take() or b""))
         return b"".join(parts)
 
-    def _whole(self) -> bytes:
-        sequence, body = self._queue.popleft()
-        return body + self._own + tail(sequence, self.dropped)
 
-    def _wake(self) -> None:
+class Bell:
+    """Wakes one task that waits for a reader."""
+
+    __slots__ = ("_waiting",)
+
+    def __init__(self) -> None:
+        self._waiting: asyncio.Future[None] | None = None
+
+    def ring(self) -> None:
+        """There is something."""
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(None)
+
+    async def wait(self) -> None:
+        """Until the next ring."""
+        self._waiting = asyncio.get_running_loop().create_future()
+        try:
+            await self._waiting
+        finally:
+            self._waiting = None
 
 
 class Tap:

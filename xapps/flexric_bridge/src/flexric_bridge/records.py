@@ -12,28 +12,10 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from ric.errors import ServiceModelError
+from ric.gateway.wire import tags, varint
 from sojourn_interfaces import e2_gateway_pb2 as pb
 
 from flexric_bridge.sdk import RECORD_HEAD
-
-_NUMBERS: Final = {field.name: field.number for field in pb.Indication.DESCRIPTOR.fields}
-_VARINT, _BYTES = 0, 2
-
-
-def _tag(name: str, wire_type: int) -> bytes:
-    return varint(_NUMBERS[name] << 3 | wire_type)
-
-
-def varint(value: int) -> bytes:
-    """Protobuf's base-128 number."""
-    if value < 0x80:
-        return bytes((value,))
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
 
 
 def time_varint(value: int) -> bytes:
@@ -47,14 +29,15 @@ def time_varint(value: int) -> bytes:
     return (value | 0x80_8080_8080_8080).to_bytes(8, "little")
 
 
-_MESSAGE: Final = _tag("message", _BYTES)
-_KPM: Final = _tag("kpm", _BYTES)
-_HEADER: Final = _tag("header", _BYTES)
-_COLLECTED: Final = _tag("collected_at_us", _VARINT)
-_RECEIVED: Final = _tag("received_at_us", _VARINT)
-_SEQUENCE: Final = _tag("sequence", _VARINT)
-_DROPPED: Final = _tag("dropped", _VARINT)
-_LATER: Final = _tag("later", _BYTES)
+_TAGS: Final = tags(pb.Indication)
+_MESSAGE: Final = _TAGS["message"]
+_KPM: Final = _TAGS["kpm"]
+_HEADER: Final = _TAGS["header"]
+_COLLECTED: Final = _TAGS["collected_at_us"]
+_RECEIVED: Final = _TAGS["received_at_us"]
+_SEQUENCE: Final = _TAGS["sequence"]
+_DROPPED: Final = _TAGS["dropped"]
+_LATER: Final = _TAGS["later"]
 
 
 class Record(NamedTuple):

@@ -164,7 +164,9 @@ class Session:
         s = self._settings
         environment = {} if s.preload is None else {"LD_PRELOAD": str(s.preload.resolve())}
         deadlines = Deadlines(s.open_timeout_s, s.command_timeout_s)
-        return ChildProcess(s.sdk, deadlines, on_reports, on_end, environment)
+        return ChildProcess(
+            s.sdk, deadlines, on_reports, on_end, environment, blocks_per_s=s.blocks_per_s
+        )
 
     async def open_child(self, child: ChildProcess) -> None:
         """Connect a child to the RIC."""

@@ -9,4 +9,5 @@ mod local;
 mod rpc;
 mod stop;
 mod streams;
+mod subscriptions;
 mod tls;

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Final
 
 import grpc
 import grpc.aio
 from sojourn_interfaces import e2_gateway_pb2 as pb
 from sojourn_interfaces.e2_gateway_pb2_grpc import E2GatewayStub
 
-_CODES: Final = {code.value[0]: code for code in grpc.StatusCode}
+from ric.gateway.status import code_of, rpc_error
 
 
 class ControlStream:
@@ -90,12 +89,6 @@ class ControlStream:
             return
         if response.HasField("error"):
             error = response.error
-            code = _CODES.get(error.code, grpc.StatusCode.UNKNOWN)
-            answer.set_exception(rpc_error(code, error.detail))
+            answer.set_exception(rpc_error(code_of(error.code), error.detail))
         else:
             answer.set_result(response.answer)
-
-
-def rpc_error(code: grpc.StatusCode, details: str) -> grpc.aio.AioRpcError:
-    """What a call that ends so raises."""
-    return grpc.aio.AioRpcError(code, grpc.aio.Metadata(), grpc.aio.Metadata(), details)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Final, NoReturn, TypeVar
 
 import grpc
@@ -24,6 +25,7 @@ from ric.errors import (
 from ric.gateway import messages
 from ric.gateway.channel import open_channel
 from ric.gateway.control_stream import ControlStream
+from ric.gateway.subscription_stream import SubscriptionStream
 from ric.settings import GatewaySettings
 
 Message = TypeVar("Message")
@@ -48,6 +50,8 @@ class GrpcLink:
         self._stub = E2GatewayStub(self._channel)
         self._controls: ControlStream | None = None
         self._streams_controls = True
+        self._subscriptions: SubscriptionStream | None = None
+        self._gathers_subscriptions = True
 
     @property
     def address(self) -> str:
@@ -70,7 +74,7 @@ class GrpcLink:
     async def watch_nodes(self) -> AsyncGenerator[NodeEvent]:
         """See `GatewayLink.watch_nodes`."""
         # It may be another gateway by now.
-        self._streams_controls = True
+        self._streams_controls = self._gathers_subscriptions = True
         call = self._stub.WatchNodes(pb.WatchNodesRequest())
         try:
             async for message in call:
@@ -87,15 +91,10 @@ class GrpcLink:
 
     async def indications(self, request: SubscriptionRequest) -> AsyncGenerator[Indication]:
         """See `GatewayLink.indications`."""
-        indication_from_pb = messages.indication_from_pb
-        question = messages.subscribe_request(request)
-        question.max_batch = MAX_BATCH
-        call = self._stub.Subscribe(question)
         try:
-            async for message in call:
-                yield indication_from_pb(message if message is not None else self._parsed(message))
-                for later in message.later:
-                    yield indication_from_pb(later)
+            async with aclosing(self._indications(request)) as indications:
+                async for indication in indications:
+                    yield indication
         except grpc.aio.AioRpcError as error:
             if error.code() == grpc.StatusCode.INVALID_ARGUMENT:
                 raise SubscriptionRefused(request.node_id, request.oid, _details(error)) from error
@@ -103,6 +102,28 @@ class GrpcLink:
         except asyncio.CancelledError:
             self._raise_if_channel_closed()
             raise
+
+    async def _indications(self, request: SubscriptionRequest) -> AsyncGenerator[Indication]:
+        question = messages.subscribe_request(request)
+        if self._gathers_subscriptions:
+            if self._subscriptions is None or self._subscriptions.ended:
+                self._subscriptions = SubscriptionStream(self._stub)
+            try:
+                async with aclosing(self._subscriptions.indications(question)) as indications:
+                    async for indication in indications:
+                        yield indication
+            except grpc.aio.AioRpcError as error:
+                if error.code() != grpc.StatusCode.UNIMPLEMENTED:
+                    raise
+                self._gathers_subscriptions = False
+        indication_from_pb = messages.indication_from_pb
+        question.max_batch = MAX_BATCH
+        call = self._stub.Subscribe(question)
+        try:
+            async for message in call:
+                yield indication_from_pb(message if message is not None else self._parsed(message))
+                for later in message.later:
+                    yield indication_from_pb(later)
         finally:
             call.cancel()
 
@@ -142,8 +163,9 @@ class GrpcLink:
 
     async def close(self) -> None:
         """See `GatewayLink.close`."""
-        if self._controls is not None:
-            await self._controls.close()
+        for stream in (self._controls, self._subscriptions):
+            if stream is not None:
+                await stream.close()
         await self._channel.close()
 
     async def _raise_for_node(

@@ -146,10 +146,13 @@ class Subscription:
                 self._count("started")
                 self._backoff.reset()
                 # Dropped before we saw the first; afterwards the sequence tells the same.
-                indication.missed = indication.dropped
-            elif sequence > expected:
-                indication.missed = sequence - expected
-            stats.missed_at_gateway += indication.missed
+                at_gateway = indication.dropped
+            else:
+                at_gateway = max(0, sequence - expected - indication.missed)
+            # What the link had to drop itself.
+            stats.missed_by_slow_handler += indication.missed
+            stats.missed_at_gateway += at_gateway
+            indication.missed += at_gateway
         self._expected = sequence + 1
         indication.oid = indication.oid or self._request.oid
         indication.handled_at_us = handled_at_us

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from types import TracebackType
 from typing import Any, NoReturn, Self
@@ -26,6 +27,7 @@ from ric.errors import (
 from ric.gateway import messages
 from ric.gateway.channel import BATCH_BYTES, SERVER_OPTIONS
 from ric.gateway.control_door import ControlDoor, NoAnswer, StreamContext, UnaryContext
+from ric.gateway.subscription_door import Context, Feed, SubscriptionDoor, SubscriptionOver
 from ric.testing.fake_ric import FakeRic
 from ric.testing.outbox import Outbox
 
@@ -96,6 +98,7 @@ class _Servicer(E2GatewayServicer):
     def __init__(self, ric: FakeRic) -> None:
         self._ric = ric
         self._controls = ControlDoor(self._carry_out)
+        self._subscriptions = SubscriptionDoor(self._serve)
 
     async def ListNodes(  # noqa: N802 - named by the proto
         self,
@@ -143,6 +146,40 @@ class _Servicer(E2GatewayServicer):
             if subscription is not None:
                 self._ric.close_subscription(subscription)
 
+    async def Subscriptions(  # noqa: N802 - named by the proto
+        self, request_iterator: AsyncIterator[pb.SubscriptionsRequest], context: Context
+    ) -> None:
+        await self._subscriptions.stream(
+            request_iterator,
+            context,
+            lambda message: context.write(pb.SubscriptionsResponse.FromString(message)),
+        )
+
+    async def _serve(self, request: pb.SubscribeRequest, feed: Feed) -> None:
+        try:
+            subscription = self._ric.open_subscription(messages.request_from_pb(request))
+        except NodeGone as error:
+            raise SubscriptionOver(grpc.StatusCode.NOT_FOUND, str(error)) from error
+        except GatewayError as error:
+            raise SubscriptionOver(_status_of(error), str(error)) from error
+        outbox, ended = subscription.outbox, asyncio.Event()
+
+        def changed() -> None:
+            feed.note()
+            if outbox.error is not None:
+                ended.set()
+
+        outbox.on_change = changed
+        feed.attach(_Waiting(outbox))
+        try:
+            changed()
+            await ended.wait()
+        finally:
+            self._ric.close_subscription(subscription)
+        why = outbox.error
+        code = _status_of(why) if isinstance(why, GatewayError) else grpc.StatusCode.UNKNOWN
+        raise SubscriptionOver(code, str(why))
+
     async def Control(  # noqa: N802 - named by the proto
         self, request: pb.ControlRequest, context: UnaryContext
     ) -> pb.ControlResponse:
@@ -163,6 +200,19 @@ class _Servicer(E2GatewayServicer):
         except GatewayError as error:
             raise NoAnswer(_status_of(error), str(error)) from error
         return messages.answer_to_pb(answer)
+
+
+class _Waiting:
+    """What waits at the fake for one subscription."""
+
+    def __init__(self, outbox: Outbox[Indication]) -> None:
+        self._outbox = outbox
+
+    def take(self) -> bytes | None:
+        indication = self._outbox.next_if(lambda _: True)
+        if indication is None:
+            return None
+        return messages.indication_to_pb(indication).SerializeToString()
 
 
 async def _batch(outbox: Outbox[Indication], most: int) -> pb.Indication:

@@ -17,7 +17,10 @@ class Outbox(Generic[Item]):
         self._depth = depth
         self._items: deque[Item] = deque()
         self._ready = asyncio.Event()
-        self._error: Exception | None = None
+        self.error: Exception | None = None
+        """What its end is, once that is known."""
+        self.on_change: Callable[[], None] = _nothing
+        """Called when there is more to get, or the end is known."""
 
     def put(self, item: Item) -> int:
         """Add an item; returns how many old ones were dropped for it."""
@@ -27,18 +30,20 @@ class Outbox(Generic[Item]):
             dropped = 1
         self._items.append(item)
         self._ready.set()
+        self.on_change()
         return dropped
 
     def end(self, error: Exception) -> None:
         """Raise `error` to the reader, after what is waiting."""
-        self._error = error
+        self.error = error
         self._ready.set()
+        self.on_change()
 
     async def get(self) -> Item:
         """The next item; raises what `end` was given once all are read."""
         while not self._items:
-            if self._error is not None:
-                raise self._error
+            if self.error is not None:
+                raise self.error
             self._ready.clear()
             await self._ready.wait()
         return self._items.popleft()
@@ -46,3 +51,7 @@ class Outbox(Generic[Item]):
     def next_if(self, fits: Callable[[Item], bool]) -> Item | None:
         """The next item, if it is there already and fits."""
         return self._items.popleft() if self._items and fits(self._items[0]) else None
+
+
+def _nothing() -> None:
+    pass
