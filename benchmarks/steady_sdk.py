@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import struct
+import threading
 import time
 
-from flexric_bridge.sdk import RECORD_HEAD, E2Node, RanFunction, SdkVersions
+from flexric_bridge.sdk import BLOCK_HEAD, RECORD_HEAD, E2Node, RanFunction, SdkVersions
 
 NODES = 8
 BEARERS = 4
@@ -29,8 +32,16 @@ class SteadySdk:
     def versions(self) -> SdkVersions:
         return SdkVersions("none", "none", {})
 
-    def open(self, ric_address: str, configuration: str, libraries: str) -> None:
-        pass
+    def open(
+        self,
+        ric_address: str,
+        configuration: str,
+        libraries: str,
+        reports: int,
+        blocks_per_s: float,
+    ) -> None:
+        target = socket.socket(fileno=os.dup(reports))
+        threading.Thread(target=self._report, args=(target, 1 / blocks_per_s), daemon=True).start()
 
     def nodes(self) -> list[E2Node]:
         functions = tuple(RanFunction(number, oid, 1, b"") for number, oid in OIDS.items())
@@ -52,12 +63,10 @@ class SteadySdk:
     def control(self, node_id: str, function_id: int, header: bytes, message: bytes) -> bytes:
         return bytes(4)
 
-    def poll(self, timeout_ms: int) -> bytes:
-        until = time.monotonic() + timeout_ms / 1000
+    def _report(self, reports: socket.socket, between_s: float) -> None:
         while True:
-            now = time.monotonic()
+            now, at_us = time.monotonic(), time.time_ns() // 1000
             out = []
-            at_us = time.time_ns() // 1000
             for entry in self._due:
                 held = self._subscriptions.get(int(entry[1]))
                 if held is not None and entry[0] <= now:
@@ -66,10 +75,9 @@ class SteadySdk:
                     out.append(message)
                     entry[0] += period_s
             if out:
-                return b"".join(out)
-            if now >= until:
-                return b""
-            time.sleep(0.0002)
+                block = b"".join(out)
+                reports.sendall(BLOCK_HEAD.pack(len(block)) + block)
+            time.sleep(between_s)
 
     def close(self) -> None:
         pass

@@ -76,8 +76,9 @@ class Session:
             raise SdkError(*value)
         return value
 
-    def open(self, site: Site) -> None:
-        self.call("open", site.address, str(site.configuration), str(site.libraries))
+    def open(self, site: Site, blocks_per_s: float = 10_000.0) -> None:
+        arguments = (site.address, str(site.configuration), str(site.libraries))
+        self.call("open", *arguments, blocks_per_s)
 
     def nodes(self) -> dict[str, E2Node]:
         """The nodes by their ids."""

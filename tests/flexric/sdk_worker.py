@@ -3,31 +3,63 @@ another. FlexRIC connects once in the life of a process and writes on stdout as 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
+import socket
 import sys
 import time
 from typing import Any
 
-from flexric_bridge.sdk import SdkError
+from flexric_bridge.sdk import BLOCK_HEAD, NO_MORE, SdkError
 from flexric_bridge_native import FlexricSdk
 
 
-def collect(sdk: FlexricSdk, seconds: float) -> bytes:
-    """All reports of so many seconds."""
-    blocks = []
-    deadline = time.monotonic() + seconds
-    while (left := deadline - time.monotonic()) > 0:
-        blocks.append(sdk.poll(int(1000 * left)))
-    return b"".join(blocks)
+class Reports:
+    """What the SDK reports, taken from its socket."""
+
+    def __init__(self) -> None:
+        self._socket, self.theirs = socket.socketpair()
+        self._waiting = bytearray()
+        self.blocks = 0
+        """How many there were."""
+
+    def collect(self, seconds: float) -> bytes:
+        """All records of so many seconds; raises `SdkError` when there will be no more."""
+        blocks = bytearray()
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            self._socket.settimeout(left)
+            with contextlib.suppress(TimeoutError):
+                self._waiting += self._socket.recv(1 << 20)
+            while (block := self._block()) is not None:
+                blocks += block
+        return bytes(blocks)
+
+    def _block(self) -> bytes | None:
+        if len(self._waiting) < BLOCK_HEAD.size:
+            return None
+        (length,) = BLOCK_HEAD.unpack_from(self._waiting)
+        if length == NO_MORE:
+            raise SdkError("closed", "no more reports")
+        end = BLOCK_HEAD.size + length
+        if len(self._waiting) < end:
+            return None
+        block = bytes(self._waiting[BLOCK_HEAD.size : end])
+        del self._waiting[:end]
+        self.blocks += 1
+        return block
 
 
-def run(sdk: FlexricSdk, name: str, arguments: tuple[Any, ...]) -> Any:
+def run(sdk: FlexricSdk, reports: Reports, name: str, arguments: tuple[Any, ...]) -> Any:
     """One call: of the SDK, `collect`, or `exec` of a few lines that leave a `result`."""
+    if name == "open":
+        address, configuration, libraries, blocks_per_s = arguments
+        return sdk.open(address, configuration, libraries, reports.theirs.fileno(), blocks_per_s)
     if name == "collect":
-        return collect(sdk, *arguments)
+        return reports.collect(*arguments)
     if name == "exec":
-        names: dict[str, Any] = {"sdk": sdk}
+        names: dict[str, Any] = {"sdk": sdk, "reports": reports, "collect": reports.collect}
         exec(arguments[0], names)
         return names["result"]
     return getattr(sdk, name)(*arguments)
@@ -35,7 +67,7 @@ def run(sdk: FlexricSdk, name: str, arguments: tuple[Any, ...]) -> Any:
 
 def main(calls: int, answers: int) -> None:
     """Serve until the pipe of calls is closed."""
-    sdk = FlexricSdk()
+    sdk, reports = FlexricSdk(), Reports()
     with os.fdopen(calls, "rb") as source, os.fdopen(answers, "wb") as target:
         while True:
             try:
@@ -44,7 +76,7 @@ def main(calls: int, answers: int) -> None:
                 return
             answer: tuple[str, Any]
             try:
-                answer = ("value", run(sdk, name, arguments))
+                answer = ("value", run(sdk, reports, name, arguments))
             except SdkError as error:
                 answer = ("error", (error.kind, error.detail))
             pickle.dump(answer, target)

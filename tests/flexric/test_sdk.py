@@ -9,12 +9,13 @@ import struct
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from flexric_bridge.sdk import SdkError
 from flexric_processes import Network
 from ric import sm
-from sdk_session import Report, Session
+from sdk_session import Report, Session, reports_of
 
 GNB, CU, DU, ENB = "gnb-505-01-0x1", "gnb-505-01-0x2-cu", "gnb-505-01-0x2-du-0x16", "enb-208-94-0x4"
 KPM, MAC, RLC, TC = 2, 142, 143, 146
@@ -81,7 +82,7 @@ def test_rlc_of_several_nodes_is_told_apart_and_parses(session: Session) -> None
 def test_what_is_unsubscribed_ends_and_nothing_else(session: Session) -> None:
     ended, kept = (session.subscribe(node, RLC, 1) for node in (GNB, CU))
     session.call("unsubscribe", ended)
-    session.call("poll", 0)  # what came before
+    session.collect(0.1)  # what came before
     assert set(session.collect_until(each_has(100, kept))) == {kept}
     assert refused(session, "unsubscribe", ended).kind == "closed"
     again = session.subscribe(GNB, RLC, 1)
@@ -197,7 +198,27 @@ def test_it_connects_once_and_ends_in_order(
     session.subscribe(GNB, RLC, 1)
     session.call("close")
     assert refused(session, "nodes").kind == "closed"
-    assert refused(session, "poll", 0).kind == "closed"
+
+
+def test_reports_leave_together_and_no_more_often_than_they_may(
+    network: Network, sessions: Callable[..., Session]
+) -> None:
+    session, per_s = sessions(), 100.0
+    session.open(network.site, per_s)
+    for node in (GNB, CU):
+        session.subscribe(node, RLC, 1)
+    session.collect(0.5)
+    lines = """
+import time
+before, began = reports.blocks, time.monotonic()
+records = collect(2.0)
+result = records, reports.blocks - before, time.monotonic() - began
+"""
+    records, blocks, seconds = session.call("exec", lines)
+    assert 0 < blocks <= 4 + per_s * seconds
+    reports = list(reports_of(records))
+    assert len(reports) > 5 * blocks
+    assert not any(report.lost for report in reports)
 
 
 def test_ctrl_c_remains_pythons(session: Session) -> None:
@@ -218,10 +239,10 @@ except KeyboardInterrupt:
 
 
 def test_the_door_is_open_while_a_call_blocks(session: Session) -> None:
-    """Calls release the interpreter's lock: another thread runs while one polls."""
+    """Calls release the interpreter's lock: another thread runs while the session ends."""
     lines = """
 import threading, time
-waiting = threading.Thread(target=sdk.poll, args=(500,)); waiting.start()
+waiting = threading.Thread(target=sdk.close); waiting.start()
 started = time.monotonic(); laps = 0
 while waiting.is_alive(): time.sleep(0.001); laps += 1
 result = laps
@@ -252,7 +273,7 @@ theirs = xapp_sdk.report_mac_sm(nodes[0].id, xapp_sdk.Interval_ms_10, on_mac)
 ours = sdk.subscribe({node!r}, 143, 1, ())
 deadline = time.monotonic() + 60
 while min(seen["ours"], seen["theirs"]) < 20 and time.monotonic() < deadline:
-    seen["ours"] += len(sdk.poll(100)) > 0
+    seen["ours"] += len(collect(0.1)) > 0
 xapp_sdk.rm_report_mac_sm(theirs)
 sdk.unsubscribe(ours)
 result = dict(seen)
@@ -302,11 +323,17 @@ def test_service_models_that_flexric_cannot_load_are_refused(
 ) -> None:
     session = sessions()
     (tmp_path / "notes.txt").touch()
-    arguments = (network.site.address, str(network.site.configuration))
-    assert refused(session, "open", *arguments, str(tmp_path)).kind == "mismatch"
-    assert refused(session, "open", "localhost", arguments[1], str(tmp_path)).kind == "bad-message"
+    address, configuration = network.site.address, str(network.site.configuration)
+    libraries = str(network.site.libraries)
+
+    def kind(*arguments: Any) -> str:
+        return refused(session, "open", *arguments).kind
+
+    assert kind(address, configuration, str(tmp_path), 1e4) == "mismatch"
+    assert kind("localhost", configuration, libraries, 1e4) == "bad-message"
+    assert kind(address, configuration, libraries, 0.0) == "bad-message"
     # Nothing of FlexRIC's was touched, and of its configuration nothing is needed.
-    session.call("open", network.site.address, "", str(network.site.libraries))
+    session.call("open", address, "", libraries, 1e4)
     assert session.nodes()
 
 
@@ -332,7 +359,7 @@ def test_a_ric_without_nodes_that_ends_itself_is_told_from_one_that_is_not_there
     assert not own_network.ric.alive
 
 
-@pytest.mark.parametrize("call", ["poll", "control", "subscribe", "nodes"])
+@pytest.mark.parametrize("call", ["collect", "control", "subscribe", "nodes"])
 def test_when_the_ric_dies_every_call_says_so(
     own_network: Network, sessions: Callable[..., Session], call: str
 ) -> None:
@@ -343,26 +370,26 @@ def test_when_the_ric_dies_every_call_says_so(
     own_network.ric.kill()
     time.sleep(0.2)
     arguments = {
-        "poll": (10_000,),
+        "collect": (0.5,),
         "control": (GNB, TC, bytes(4), RR),
         "subscribe": (GNB, MAC, 10, ()),
         "nodes": (),
     }[call]
     started = time.monotonic()
     with pytest.raises(SdkError) as error:
-        for _ in range(100):  # what was there before the end may still be polled
+        for _ in range(100):  # what was there before the end comes first
             session.call(call, *arguments)
     assert error.value.kind == "closed"
     assert time.monotonic() - started < 60
 
 
-def test_a_poll_that_waits_ends_when_the_ric_dies(
+def test_whoever_reads_reports_is_told_when_the_ric_dies(
     own_network: Network, sessions: Callable[..., Session]
 ) -> None:
     own_network.add("gnb")
     session = sessions()
     session.open(own_network.site)
-    session.send("poll", 60_000)
+    session.send("collect", 60)
     time.sleep(0.2)
     own_network.ric.kill()
     with pytest.raises(SdkError) as error:

@@ -1,5 +1,5 @@
 /* No database: FlexRIC writes every report into SQLite, and ends the process on an RLC byte counter
- * of 4 GiB. Reports go to whoever polls, and to nobody else. Where the database would be is all that
+ * of 4 GiB. Reports go to the socket for them, and to nobody else. Where the database would be is all that
  * FlexRIC reads from its configuration when it is told the address of the RIC, so it needs none. */
 #include <string.h>
 

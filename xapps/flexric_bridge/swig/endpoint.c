@@ -6,8 +6,8 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
+#include "loop.h"
 #include "original.h"
 #include "session.h"
 
@@ -61,9 +61,7 @@ FX_REPLACES byte_array_t e2ap_recv_msg_xapp(e2ap_ep_xapp_t *ep)
         free(received.notif);
         if (why != NULL) {
             fx_session_lost(why);
-            /* FlexRIC's loop expects a message and there is none: its thread ends its work here. */
-            for (;;)
-                pause();
+            fx_loop_end(); /* FlexRIC expects a message and there is none */
         }
     }
 }

@@ -49,6 +49,14 @@ size_t fx_exchange_await(int timeout_ms, fx_answer_t answers[FX_MAX_TOGETHER])
     return count;
 }
 
+bool fx_exchange_expects(void)
+{
+    pthread_mutex_lock(&mutex);
+    const bool does = expected_count > 0;
+    pthread_mutex_unlock(&mutex);
+    return does;
+}
+
 bool fx_exchange_answer(uint32_t id, fx_answer_t answer)
 {
     bool ours = false;

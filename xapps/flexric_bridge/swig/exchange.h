@@ -32,6 +32,9 @@ void fx_exchange_expect(uint32_t id);
  * many: those that did not come within `timeout_ms` are FX_UNANSWERED. */
 size_t fx_exchange_await(int timeout_ms, fx_answer_t answers[FX_MAX_TOGETHER]);
 
+/* Whether somebody waits, or is about to. */
+bool fx_exchange_expects(void);
+
 /* An answer came; false if it answers nothing of ours. */
 bool fx_exchange_answer(uint32_t id, fx_answer_t answer);
 

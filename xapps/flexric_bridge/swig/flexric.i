@@ -11,12 +11,12 @@
     fx_add_failure(m);
 %}
 
-PyObject *open_ric(const char *ric_address, const char *configuration, const char *libraries);
+PyObject *open_ric(const char *ric_address, const char *configuration, const char *libraries,
+                   int reports, double blocks_per_s);
 PyObject *nodes(void);
 PyObject *subscribe(const char *node_id, int function_id, unsigned int period_ms, PyObject *kpm_names);
 PyObject *unsubscribe(unsigned int handle);
 PyObject *controls(const char *node_id, int function_id, PyObject *header, PyObject *messages);
-PyObject *poll_reports(int timeout_ms);
 PyObject *close_ric(void);
 PyObject *struct_bytes(void);
 PyObject *library_path(void);

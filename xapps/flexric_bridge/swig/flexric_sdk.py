@@ -38,11 +38,19 @@ class FlexricSdk:
         built = json.loads(BUILT_FOR.read_text())
         return SdkVersions(built["e2ap"], built["kpm"], built["struct_bytes"])
 
-    def open(self, ric_address: str, configuration: str, libraries: str) -> None:
+    def open(
+        self,
+        ric_address: str,
+        configuration: str,
+        libraries: str,
+        reports: int,
+        blocks_per_s: float,
+    ) -> None:
         """Connect to the RIC at an IPv4 address.
 
         `configuration` may be empty: nothing of it is needed. `libraries` may be empty: service
-        models are then where FlexRIC installs them.
+        models are then where FlexRIC installs them. `reports` is the descriptor of a stream socket;
+        it must stay open as long as the process lives.
 
         Raises `SdkError` of kind `mismatch` when FlexRIC's library is not the one this module was
         built for, or when `xapp_sdk` was imported before; of kind `timeout` when no RIC answers:
@@ -51,7 +59,9 @@ class FlexricSdk:
         if self._native is None:
             self._native = _load()
         with _errors(self._native):
-            self._native.open_ric(ric_address, configuration, libraries)
+            self._native.open_ric(
+                ric_address, configuration, libraries, reports, float(blocks_per_s)
+            )
 
     def nodes(self) -> list[E2Node]:
         """The nodes that were there when the SDK was opened."""
@@ -96,12 +106,6 @@ class FlexricSdk:
                 node_id, function_id, header, messages
             )
             return told
-
-    def poll(self, timeout_ms: int) -> bytes:
-        """A block of reports; empty after `timeout_ms` without."""
-        native = self._opened()
-        with _errors(native):
-            return bytes(native.poll_reports(timeout_ms))
 
     def close(self) -> None:
         """End every subscription and the session."""

@@ -5,8 +5,7 @@
 #include "original.h"
 #include "sdk.h"
 
-/* What a poll hands over at most: a larger block would only delay what is at its end. */
-enum { BLOCK_BYTES = 1 << 20, MAX_KPM_NAMES = 64 };
+enum { MAX_KPM_NAMES = 64 };
 
 static PyObject *failure_type;
 
@@ -26,12 +25,13 @@ static PyObject *failed(const fx_error_t *error)
     return NULL;
 }
 
-PyObject *open_ric(const char *ric_address, const char *configuration, const char *libraries)
+PyObject *open_ric(const char *ric_address, const char *configuration, const char *libraries,
+                   int reports, double blocks_per_s)
 {
     fx_error_t error;
     bool good;
     Py_BEGIN_ALLOW_THREADS
-    good = fx_open(ric_address, configuration, libraries, &error);
+    good = fx_open(ric_address, configuration, libraries, reports, blocks_per_s, &error);
     Py_END_ALLOW_THREADS
     if (!good)
         return failed(&error);
@@ -162,19 +162,6 @@ PyObject *controls(const char *node_id, int function_id, PyObject *header, PyObj
                              Py_None, "");
     return Py_BuildValue("(Ny#ss)", were, (const char *)outcome, (Py_ssize_t)0,
                          fx_kind_name(error.kind), error.detail);
-}
-
-PyObject *poll_reports(int timeout_ms)
-{
-    static uint8_t block[BLOCK_BYTES]; /* one thread polls */
-    size_t bytes = 0;
-    fx_error_t error;
-    bool good;
-    Py_BEGIN_ALLOW_THREADS
-    good = fx_poll(block, sizeof block, timeout_ms, &bytes, &error);
-    Py_END_ALLOW_THREADS
-    return good ? PyBytes_FromStringAndSize((const char *)block, (Py_ssize_t)bytes)
-                : failed(&error);
 }
 
 PyObject *close_ric(void)

@@ -7,7 +7,8 @@
 
 void fx_add_failure(PyObject *module);
 
-PyObject *open_ric(const char *ric_address, const char *configuration, const char *libraries);
+PyObject *open_ric(const char *ric_address, const char *configuration, const char *libraries,
+                   int reports, double blocks_per_s);
 
 /* [(id, type, mcc, mnc, mnc_digits, nb_id, cu_du_id or None, [(id, oid, revision, definition)])] */
 PyObject *nodes(void);
@@ -18,7 +19,6 @@ PyObject *unsubscribe(unsigned int handle);
 
 /* (which were acknowledged, outcome of the last, kind of the first failure or None, detail) */
 PyObject *controls(const char *node_id, int function_id, PyObject *header, PyObject *messages);
-PyObject *poll_reports(int timeout_ms);
 PyObject *close_ric(void);
 
 /* Sizes of what this module and FlexRIC's library must agree on, by name. */

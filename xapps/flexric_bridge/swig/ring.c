@@ -3,15 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "deadline.h"
-
 bool fx_ring_open(fx_ring_t *ring, size_t capacity_bytes)
 {
     memset(ring, 0, sizeof *ring);
     ring->bytes = malloc(capacity_bytes);
     ring->capacity = capacity_bytes;
     pthread_mutex_init(&ring->mutex, NULL);
-    pthread_cond_init(&ring->readable, NULL);
     return ring->bytes != NULL;
 }
 
@@ -19,7 +16,6 @@ void fx_ring_free(fx_ring_t *ring)
 {
     free(ring->bytes);
     pthread_mutex_destroy(&ring->mutex);
-    pthread_cond_destroy(&ring->readable);
 }
 
 /* Copies in and out of the ring, around its end. */
@@ -100,20 +96,15 @@ void fx_ring_push(fx_ring_t *ring, fx_record_head_t head, const uint8_t *message
         put(ring, ring->first + ring->used, packed, sizeof packed);
         put(ring, ring->first + ring->used + sizeof packed, message, head.bytes);
         ring->used += bytes;
-        pthread_cond_signal(&ring->readable);
     }
     pthread_mutex_unlock(&ring->mutex);
 }
 
-size_t fx_ring_poll(fx_ring_t *ring, uint8_t *out, size_t room, int timeout_ms)
+size_t fx_ring_take(fx_ring_t *ring, uint8_t *out, size_t room)
 {
-    const struct timespec deadline = fx_after_ms(timeout_ms);
     size_t moved = 0;
-    int rc = 0;
 
     pthread_mutex_lock(&ring->mutex);
-    while (ring->used == 0 && !ring->closed && rc == 0)
-        rc = pthread_cond_clockwait(&ring->readable, &ring->mutex, CLOCK_MONOTONIC, &deadline);
     while (ring->used > 0) {
         fx_record_head_t head = oldest(ring);
         const size_t bytes = FX_RECORD_HEAD_BYTES + (size_t)head.bytes;
@@ -136,18 +127,10 @@ void fx_ring_forget(fx_ring_t *ring, uint32_t handle)
     pthread_mutex_unlock(&ring->mutex);
 }
 
-void fx_ring_close(fx_ring_t *ring)
+bool fx_ring_is_empty(fx_ring_t *ring)
 {
     pthread_mutex_lock(&ring->mutex);
-    ring->closed = true;
-    pthread_cond_broadcast(&ring->readable);
+    const bool is = ring->used == 0;
     pthread_mutex_unlock(&ring->mutex);
-}
-
-bool fx_ring_ended(fx_ring_t *ring)
-{
-    pthread_mutex_lock(&ring->mutex);
-    const bool ended = ring->closed && ring->used == 0;
-    pthread_mutex_unlock(&ring->mutex);
-    return ended;
+    return is;
 }

@@ -1,4 +1,4 @@
-/* Reports on their way from FlexRIC's thread to whoever polls: bounded, the oldest goes first.
+/* Reports that wait to be handed on: bounded, the oldest goes first.
  *
  * FlexRIC's own queue has no bound, so a reader that stops would cost the process its memory.
  */
@@ -24,9 +24,7 @@ typedef struct {
     size_t capacity, first, used;
     fx_losses_t losses[FX_RING_HANDLES];
     int with_losses;
-    bool closed;
     pthread_mutex_t mutex;
-    pthread_cond_t readable;
 } fx_ring_t;
 
 /* False without memory. */
@@ -36,17 +34,12 @@ void fx_ring_free(fx_ring_t *ring);
 /* Appends a record; makes room by dropping the oldest. A record larger than the ring is lost. */
 void fx_ring_push(fx_ring_t *ring, fx_record_head_t head, const uint8_t *message);
 
-/* Moves whole records to `out`, at most `room` bytes, oldest first; returns the bytes moved. Waits
- * up to `timeout_ms` for the first one. A record that does not fit `room` stays. */
-size_t fx_ring_poll(fx_ring_t *ring, uint8_t *out, size_t room, int timeout_ms);
+/* Moves whole records to `out`, at most `room` bytes, oldest first; returns the bytes moved. A record
+ * that does not fit `room` stays. */
+size_t fx_ring_take(fx_ring_t *ring, uint8_t *out, size_t room);
+bool fx_ring_is_empty(fx_ring_t *ring);
 
 /* Forgets what was counted for a subscription that ended. */
 void fx_ring_forget(fx_ring_t *ring, uint32_t handle);
-
-/* Nothing more will come: wakes whoever waits. What is there can still be polled. */
-void fx_ring_close(fx_ring_t *ring);
-
-/* Closed, and everything polled. */
-bool fx_ring_ended(fx_ring_t *ring);
 
 #endif

@@ -12,6 +12,7 @@
 #include "exchange.h"
 #include "kpm.h"
 #include "libraries.h"
+#include "loop.h"
 #include "nodes.h"
 #include "tc_v0.h"
 
@@ -54,8 +55,8 @@ FX_REPLACES bool connected_e42_xapp(e42_xapp_t *xapp)
     return true; /* fx_open() looks whether it is */
 }
 
-bool fx_open(const char *ric_address, const char *configuration, const char *libraries,
-             fx_error_t *error)
+bool fx_open(const char *ric_address, const char *configuration, const char *libraries, int reports,
+             double blocks_per_s, fx_error_t *error)
 {
     fr_args_t arguments = {.ip = ric_address};
     struct in_addr address;
@@ -72,7 +73,10 @@ bool fx_open(const char *ric_address, const char *configuration, const char *lib
         return false;
     if (!fx_check_libraries(libraries, error))
         return false;
-    if (!fx_ring_open(&fx_reports, FX_REPORT_BYTES))
+    if (!(blocks_per_s > 0))
+        return fx_fail(error, FX_BAD_MESSAGE, "%g blocks of reports a second; expected more than 0",
+                       blocks_per_s);
+    if (!fx_ring_open(&fx_reports, FX_REPORT_BYTES) || !fx_loop_report_to(reports, blocks_per_s))
         return fx_fail(error, FX_CLOSED, "no memory for %d bytes of reports", FX_REPORT_BYTES);
     snprintf(arguments.conf_file, sizeof arguments.conf_file, "%s", configuration);
     snprintf(arguments.libs_dir, sizeof arguments.libs_dir, "%s/", libraries);
@@ -274,16 +278,6 @@ bool fx_controls(const char *name, int ran_function, const uint8_t *header, size
     return true;
 }
 
-bool fx_poll(uint8_t *out, size_t room, int timeout_ms, size_t *bytes, fx_error_t *error)
-{
-    if (state != OPEN)
-        return fx_fail(error, FX_CLOSED, "the SDK is not open");
-    *bytes = fx_ring_poll(&fx_reports, out, room, timeout_ms);
-    if (*bytes == 0 && fx_ring_ended(&fx_reports))
-        return fx_fail(error, FX_CLOSED, "the association with the RIC has ended");
-    return true;
-}
-
 void fx_close(void)
 {
     fx_error_t ignored;
@@ -293,7 +287,6 @@ void fx_close(void)
     while (handle_count > 0 && usable(&ignored))
         fx_unsubscribe(handles[0], &ignored);
     state = CLOSED;
-    fx_ring_close(&fx_reports);
     if (fx_exchange_disconnected())
         return; /* FlexRIC's thread will not come to an end; the process will */
     while (!try_stop_xapp_api())

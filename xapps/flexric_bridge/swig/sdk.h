@@ -1,7 +1,7 @@
 /* The SDK: one session with a near-RT RIC per process, one caller at a time.
  *
- * fx_poll() alone may be called from a second thread beside the others. Calls block; none waits
- * longer than its timeout. Functions that can fail return false and say why in `error`.
+ * Calls block; none waits longer than its timeout. Functions that can fail return false and say why in
+ * `error`.
  */
 #ifndef SOJOURN_FLEXRIC_SDK_H
 #define SOJOURN_FLEXRIC_SDK_H
@@ -18,17 +18,18 @@ enum {
     FX_OPEN_TIMEOUT_MS = 5000,
     /* A request must have been answered within this time. The RIC itself gives its nodes 3 s. */
     FX_REQUEST_TIMEOUT_MS = 4000,
-    /* Reports that wait for whoever polls: 5 s of RLC each ms from 8 nodes with 5 bearers. */
+    /* Reports that wait for whoever reads them: 5 s of RLC each ms from 8 nodes with 5 bearers. */
     FX_REPORT_BYTES = 32 << 20,
     FX_MAX_OUTCOME_BYTES = 64,
 };
 
 /* Connects to the RIC at an IPv4 address. `configuration` is FlexRIC's configuration file, of which
  * nothing is needed (empty: none); `libraries` the directory of its service models (empty: where
- * FlexRIC installs them). Once in the life of a process: after a failure of kind FX_TIMEOUT the
- * process must end. */
-bool fx_open(const char *ric_address, const char *configuration, const char *libraries,
-             fx_error_t *error);
+ * FlexRIC installs them). Reports go to the stream socket `reports` as outlet.h says, `blocks_per_s`
+ * times a second at most in the long run. Once in the life of a process: after a failure of kind
+ * FX_TIMEOUT the process must end. */
+bool fx_open(const char *ric_address, const char *configuration, const char *libraries, int reports,
+             double blocks_per_s, fx_error_t *error);
 
 /* The nodes; the caller frees them with free_e2_node_arr(). */
 bool fx_nodes(e2_node_arr_t *nodes, fx_error_t *error);
@@ -53,9 +54,6 @@ typedef struct {
 bool fx_controls(const char *node, int ran_function, const uint8_t *header, size_t header_bytes,
                  const fx_control_t *controls, size_t count, bool *done, uint8_t *outcome,
                  size_t *outcome_bytes, fx_error_t *error);
-
-/* A block of reports of at most `room` bytes; *bytes is 0 after `timeout_ms` without. */
-bool fx_poll(uint8_t *out, size_t room, int timeout_ms, size_t *bytes, fx_error_t *error);
 
 /* Ends every subscription and the session. */
 void fx_close(void);

@@ -40,5 +40,4 @@ void fx_session_lost(const char *why)
 {
     fprintf(stderr, "FlexRIC: the association with the RIC ended: %s\n", why);
     fx_exchange_disconnect();
-    fx_ring_close(&fx_reports);
 }

@@ -1,7 +1,7 @@
 """The SDK of the tests: what the real child process loads instead of FlexRIC's.
 
 It asks the RIC of the test, `fake_flexric.FakeRic`, over a Unix socket, one question at a time, and
-reads blocks of reports from a second one.
+hands on the blocks of reports that come through a second one.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import os
 import socket
-import struct
 import sys
+import threading
 from typing import Any
 
 from flexric_bridge.frames import node_from_json
-from flexric_bridge.sdk import E2Node, SdkError, SdkVersions
+from flexric_bridge.sdk import BLOCK_HEAD, NO_MORE, E2Node, SdkError, SdkVersions
 
 ENVIRONMENT = "FAKE_RIC"
 """Names the socket of the RIC."""
@@ -25,20 +25,28 @@ class FakeSdk:
 
     def __init__(self) -> None:
         self._questions: socket.socket | None = None
-        self._reports: socket.socket | None = None
 
     def versions(self) -> SdkVersions:
         return SdkVersions("fake", "fake", {"rlc": 152})
 
-    def open(self, ric_address: str, configuration: str, libraries: str) -> None:
+    def open(
+        self,
+        ric_address: str,
+        configuration: str,
+        libraries: str,
+        reports: int,
+        blocks_per_s: float,
+    ) -> None:
         path = os.environ[ENVIRONMENT]
         try:
-            self._questions, self._reports = _connected(path), _connected(path)
+            self._questions, blocks = _connected(path), _connected(path)
             number = self._ask("open", address=ric_address)
             print(f"[xApp]: xApp ID = {number}", flush=True)
-            self._reports.sendall(f"reports {number}\n".encode())
+            blocks.sendall(f"reports {number}\n".encode())
         except OSError as error:
             raise SdkError("timeout", f"cannot be reached: {error}") from None
+        target = socket.socket(fileno=os.dup(reports))
+        threading.Thread(target=_hand_on, args=(blocks, target), daemon=True).start()
 
     def nodes(self) -> list[E2Node]:
         return [node_from_json(value) for value in self._ask("nodes")]
@@ -82,20 +90,6 @@ class FakeSdk:
                 acknowledged.append(True)
         return tuple(acknowledged), first
 
-    def poll(self, timeout_ms: int) -> bytes:
-        if self._reports is None:
-            raise SdkError("closed", "not open")
-        self._reports.settimeout(timeout_ms / 1000)
-        try:
-            head = self._reports.recv(4, socket.MSG_WAITALL)
-            if not head:
-                raise SdkError("closed", "the RIC hung up")
-            self._reports.settimeout(None)
-            (length,) = struct.unpack("<I", head)
-            return self._reports.recv(length, socket.MSG_WAITALL)
-        except TimeoutError:
-            return b""
-
     def close(self) -> None:
         self._ask("close")
 
@@ -118,19 +112,6 @@ class FakeSdk:
         return answer["value"]
 
 
-class EagerSdk(FakeSdk):
-    """Has a block whenever it is asked for one."""
-
-    def open(self, ric_address: str, configuration: str, libraries: str) -> None:
-        pass
-
-    def poll(self, timeout_ms: int) -> bytes:
-        return b"block"
-
-    def close(self) -> None:
-        pass
-
-
 def broken() -> FakeSdk:
     """A factory that fails as an import of the native module may."""
     raise ImportError("libe42_xapp_shared.so: cannot open shared object file")
@@ -140,3 +121,15 @@ def _connected(path: str) -> socket.socket:
     connection = socket.socket(socket.AF_UNIX)
     connection.connect(path)
     return connection
+
+
+def _hand_on(blocks: socket.socket, target: socket.socket) -> None:
+    """Blocks come as they leave; when there are no more, that is told."""
+    try:
+        while data := blocks.recv(1 << 20):
+            target.sendall(data)
+        sys.stderr.write("the RIC hung up\n")
+        sys.stderr.flush()
+        target.sendall(BLOCK_HEAD.pack(NO_MORE))
+    except OSError:
+        pass  # nobody reads any more

@@ -33,7 +33,6 @@ from flexric_bridge.records import (
     with_header,
 )
 from flexric_bridge.sdk import RECORD_HEAD
-from flexric_bridge.spacing import AT_ONCE, Spacing
 from flexric_bridge.state_file import StateError, read_state, set_aside, write_state
 from flexric_bridge.tc import ledger, lift, v0
 from hypothesis import given
@@ -484,26 +483,6 @@ async def test_a_bell_wakes_who_waits_and_rings_for_nobody_else() -> None:
     given_up.cancel()
     await asyncio.wait([given_up])
     bell.ring()
-
-
-# --------------------------------------------------------------------------- spacing
-
-
-def test_blocks_are_spaced_in_the_long_run_and_a_few_may_follow_at_once() -> None:
-    spacing, between_s = Spacing(1_000), 0.001
-    assert [spacing.rest_s(50.0) for _ in range(AT_ONCE - 1)] == [0] * (AT_ONCE - 1)
-    assert spacing.rest_s(50.0) == pytest.approx(between_s)
-    # Handed over in time: as often as it may.
-    now_s, begun = 50.001, 0
-    while now_s < 51.001:
-        now_s += spacing.rest_s(now_s)
-        begun += 1
-    assert begun == pytest.approx(1_000, abs=AT_ONCE)
-    # No rest is owed by one that comes late, and no more than a few are saved up in an hour.
-    now_s += 3_600
-    rests = [spacing.rest_s(now_s) for _ in range(AT_ONCE + 1)]
-    assert rests[: AT_ONCE - 1] == pytest.approx([0] * (AT_ONCE - 1), abs=1e-9)
-    assert rests[AT_ONCE - 1 :] == pytest.approx([between_s, 2 * between_s])
 
 
 def test_kpm_names_are_those_of_the_definition_where_it_tells_any() -> None:

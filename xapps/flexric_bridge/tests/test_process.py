@@ -10,7 +10,6 @@ from pathlib import Path
 
 from bridge_world import BridgeWorld, some
 from fake_flexric import RLC, node, rlc_message
-from flexric_bridge.child_process import ChildProcess, Deadlines
 from ric import E2GatewayClient
 from ric.settings import GatewaySettings
 from ric.sm import RLC_OID, rlc
@@ -68,27 +67,3 @@ async def test_a_module_that_does_not_load_is_told_and_tried_ever_more_rarely(
     _, rest = await process.communicate()
     assert process.returncode == 0, rest
     assert waits[3] > waits[0]
-
-
-async def test_the_sdks_process_hands_over_blocks_no_more_often_than_it_may(
-    world: BridgeWorld,
-) -> None:
-    loop, blocks, per_s, burst = asyncio.get_running_loop(), 0, 200.0, 4
-
-    def arrived(block: bytes) -> None:
-        nonlocal blocks
-        assert block == b"block"
-        blocks += 1
-
-    child = ChildProcess(
-        "fake_sdk:EagerSdk", Deadlines(), arrived, lambda: None, blocks_per_s=per_s
-    )
-    await child.start()
-    began_s = loop.time()
-    await child.open("127.0.0.1", "", "")
-    async with asyncio.timeout(10):
-        while blocks < 40:
-            await asyncio.sleep(0.01)
-            assert blocks <= burst + per_s * (loop.time() - began_s)
-    await child.close()
-    assert not child.alive

@@ -1,10 +1,9 @@
 """The process that owns the SDK, `python -m flexric_bridge.child`:
 
-    COMMANDS REPORTS BLOCKS_PER_S MODULE:FACTORY
+    COMMANDS REPORTS MODULE:FACTORY
 
 `COMMANDS` and `REPORTS` are file descriptors of sockets to the supervisor. Commands come one at a
-time and are answered in order; a thread polls for reports and hands the blocks on as they are, so
-often a second in the long run.
+time and are answered in order; reports are the SDK's own affair.
 
 When the supervisor goes away without a word, subscriptions are ended and the SDK is closed before
 the process exits: a near-RT RIC does not survive an xApp that just vanishes.
@@ -21,24 +20,19 @@ import signal
 import socket
 import sys
 import threading
-import time
 from collections.abc import Callable
 from typing import Any, Final, cast
 
 from flexric_bridge.frames import (
     HEAD,
     MAX_COMMAND_BYTES,
-    NO_MORE,
     bytes_of,
     node_to_json,
     pack_json,
     text_of,
 )
 from flexric_bridge.sdk import Sdk, SdkError
-from flexric_bridge.spacing import Spacing
 
-POLL_TIMEOUT_MS: Final = 200
-"""How long a poll waits: how long an orderly end may be held up by it."""
 ORPHAN_TIMEOUT_S: Final = 8.0
 """An orderly end without a supervisor may take this long, then the process exits at once."""
 
@@ -46,16 +40,11 @@ ORPHAN_TIMEOUT_S: Final = 8.0
 class Child:
     """Answers commands with what the SDK says."""
 
-    def __init__(
-        self, sdk: Sdk, commands: socket.socket, reports: socket.socket, spacing: Spacing
-    ) -> None:
+    def __init__(self, sdk: Sdk, commands: socket.socket, reports: int) -> None:
         self._sdk = sdk
         self._commands = commands
         self._reports = reports
-        self._spacing = spacing
         self._handles: set[int] = set()
-        self._polling: threading.Thread | None = None
-        self._stop = threading.Event()
         self._do: dict[str, Callable[..., Any]] = {
             "versions": self._versions,
             "open": self._open,
@@ -104,12 +93,12 @@ class Child:
         versions = self._sdk.versions()
         return {"e2ap": versions.e2ap, "kpm": versions.kpm, "struct_bytes": versions.struct_bytes}
 
-    def _open(self, ric_address: str, configuration: str, libraries: str) -> None:
-        self._sdk.open(ric_address, configuration, libraries)
+    def _open(
+        self, ric_address: str, configuration: str, libraries: str, blocks_per_s: float
+    ) -> None:
+        self._sdk.open(ric_address, configuration, libraries, self._reports, blocks_per_s)
         # FlexRIC has printed which session of the RIC this is, into a buffer.
         ctypes.CDLL(None).fflush(None)
-        self._polling = threading.Thread(target=self._poll, name="poll", daemon=True)
-        self._polling.start()
 
     def _nodes(self) -> list[dict[str, Any]]:
         return [node_to_json(node) for node in self._sdk.nodes()]
@@ -150,30 +139,9 @@ class Child:
             with contextlib.suppress(SdkError):
                 self._sdk.unsubscribe(handle)
                 ended += 1
-        self._stop.set()
-        if self._polling is not None:
-            self._polling.join(10 * POLL_TIMEOUT_MS / 1000)
         with contextlib.suppress(SdkError):
             self._sdk.close()
         return ended
-
-    def _poll(self) -> None:
-        while not self._stop.is_set():
-            try:
-                block = self._sdk.poll(POLL_TIMEOUT_MS)
-                if block:
-                    self._reports.sendall(HEAD.pack(len(block)) + block)
-                    # What comes meanwhile waits in the SDK's ring and leaves with the next.
-                    if rest_s := self._spacing.rest_s(time.monotonic()):
-                        time.sleep(rest_s)
-            except SdkError as error:
-                sys.stderr.write(f"{error}\n")
-                sys.stderr.flush()
-                with contextlib.suppress(OSError):
-                    self._reports.sendall(HEAD.pack(NO_MORE))
-                break
-            except OSError:
-                break
 
 
 def load(name: str) -> Sdk:
@@ -198,16 +166,15 @@ def _exactly(source: socket.socket, length: int) -> bytes | None:
 
 def main(arguments: list[str]) -> None:
     """Run as a process."""
-    commands, reports, blocks_per_s, name = arguments
+    commands, reports, name = arguments
     # Ctrl-C goes to the whole group of a terminal; only the supervisor says when to end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    asking, telling = (socket.socket(fileno=int(number)) for number in (commands, reports))
     try:
         sdk = load(name)
     except (ImportError, AttributeError) as error:
         raise SystemExit(f"{name}: {error}") from None
-    Child(sdk, asking, telling, Spacing(float(blocks_per_s))).run()
+    Child(sdk, socket.socket(fileno=int(commands)), int(reports)).run()
 
 
 if __name__ == "__main__":

@@ -18,13 +18,12 @@ from typing import Any, Final
 from flexric_bridge.frames import (
     HEAD,
     MAX_REPORTS_BYTES,
-    NO_MORE,
     bytes_of,
     node_from_json,
     pack_json,
 )
 from flexric_bridge.frames import text_of as text
-from flexric_bridge.sdk import E2Node, SdkError, SdkVersions
+from flexric_bridge.sdk import BLOCK_HEAD, NO_MORE, E2Node, SdkError, SdkVersions
 
 _TAIL_LINES: Final = 12
 _END_S: Final = 2.0
@@ -51,8 +50,7 @@ class Deadlines:
 class ChildProcess:
     """One child and the SDK in it. One caller at a time, as the SDK wants it.
 
-    `on_reports` gets each block of reports, of which there are so many a second in the long run;
-    `on_end` is called once when the child is gone.
+    `on_reports` gets each block of reports; `on_end` is called once when the child is gone.
     """
 
     def __init__(
@@ -62,10 +60,8 @@ class ChildProcess:
         on_reports: Callable[[bytes], None],
         on_end: Callable[[], None],
         environment: dict[str, str] | None = None,
-        *,
-        blocks_per_s: float,
     ) -> None:
-        self._arguments = (str(blocks_per_s), factory)
+        self._factory = factory
         self._deadlines = deadlines
         self._on_reports = on_reports
         self._on_end = on_end
@@ -106,7 +102,7 @@ class ChildProcess:
         with theirs, their_reports:
             self._process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "flexric_bridge.child", *map(str, numbers)),
-                *self._arguments,
+                self._factory,
                 pass_fds=numbers,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
@@ -126,7 +122,9 @@ class ChildProcess:
         """What the native module was built for."""
         return SdkVersions(**await self._ask(self._deadlines.command_s, "versions"))
 
-    async def open(self, ric_address: str, configuration: str, libraries: str) -> None:
+    async def open(
+        self, ric_address: str, configuration: str, libraries: str, blocks_per_s: float
+    ) -> None:
         """See `Sdk.open`."""
         await self._ask(
             self._deadlines.open_s,
@@ -134,6 +132,7 @@ class ChildProcess:
             ric_address=ric_address,
             configuration=configuration,
             libraries=libraries,
+            blocks_per_s=blocks_per_s,
         )
 
     async def session_number(self) -> int | None:
@@ -313,17 +312,17 @@ class _Blocks(asyncio.Protocol):
         buffer = self._buffer
         buffer += data
         at = 0
-        while len(buffer) - at >= HEAD.size:
-            (length,) = HEAD.unpack_from(buffer, at)
+        while len(buffer) - at >= BLOCK_HEAD.size:
+            (length,) = BLOCK_HEAD.unpack_from(buffer, at)
             if length > MAX_REPORTS_BYTES:
                 raise ValueError(f"a block of {length} bytes; at most {MAX_REPORTS_BYTES} expected")
-            end = at + HEAD.size + length
+            end = at + BLOCK_HEAD.size + length
             if end > len(buffer):
                 break
             if length == NO_MORE:
                 self._on_end()
                 break
-            self._on_block(bytes(memoryview(buffer)[at + HEAD.size : end]))
+            self._on_block(bytes(memoryview(buffer)[at + BLOCK_HEAD.size : end]))
             at = end
         del buffer[:at]
 

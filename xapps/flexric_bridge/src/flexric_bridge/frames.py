@@ -1,7 +1,7 @@
 """What travels between the supervisor and its child: frames of a length, a kind and a body.
 
-Commands, answers and the child's last words are JSON on one socket; blocks of reports are raw bytes
-on another, so that no answer waits behind reports and no report is looked at on the way.
+Commands and answers are JSON on one socket; blocks of reports are the SDK's own on another, so that
+no answer waits behind reports and no report is looked at on the way.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from flexric_bridge.sdk import E2Node, RanFunction
 
 HEAD: Final = struct.Struct("<I")
 """u32 length of the body, bytes."""
-NO_MORE: Final = 0
-"""Length in place of a block: the SDK will report no more, for it has lost the RIC."""
 MAX_COMMAND_BYTES: Final = 4 * 1024 * 1024
 """A definition of a RAN function is some kB, a node has ten, a RIC some tens of nodes."""
 MAX_REPORTS_BYTES: Final = 64 * 1024 * 1024

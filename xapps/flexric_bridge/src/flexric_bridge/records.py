@@ -52,7 +52,7 @@ class Record(NamedTuple):
 
 
 class BlockError(ValueError):
-    """A block that is not what `Sdk.poll` promises."""
+    """A block that is not what `Sdk.open` promises."""
 
 
 def records(block: bytes) -> Iterator[Record]:

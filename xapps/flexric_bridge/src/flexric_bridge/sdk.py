@@ -3,10 +3,10 @@
 FlexRIC's xApp library knows one process, one `init`, one caller at a time; `Sdk` says so and no
 more than it can do. The native module implements it over the library; tests implement it in Python.
 
-`Sdk.poll` hands over blocks of records, little-endian and packed, one `RECORD_HEAD` and then the
-message for each report. RLC, MAC and TC messages are FlexRIC's plain layouts; a KPM message is
-u32 granularity period in ms, u32 number of UEs, and for each UE u32 RNTI (or UE id), u32 number of
-values, and for each value u8 length of the name, the name, f64.
+Reports leave through a stream socket as blocks of records, little-endian and packed: `BLOCK_HEAD`,
+then one `RECORD_HEAD` and the message for each report. RLC, MAC and TC messages are FlexRIC's plain
+layouts; a KPM message is u32 granularity period in ms, u32 number of UEs, and for each UE u32 RNTI
+(or UE id), u32 number of values, and for each value u8 length of the name, the name, f64.
 """
 
 from __future__ import annotations
@@ -15,10 +15,15 @@ import struct
 from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol
 
+BLOCK_HEAD: Final = struct.Struct("<I")
+"""u32 length of the block in bytes."""
+NO_MORE: Final = 0
+"""Length in place of a block: the SDK will report no more, for it has lost the RIC."""
+
 RECORD_HEAD: Final = struct.Struct("<IIQQI")
 """u32 handle of the subscription, u32 length of the message in bytes, u64 collected at and u64
 received at (wall clock, µs since the Unix epoch), u32 reports of this handle that were lost since
-its last record because nobody polled."""
+its last record because nobody read them."""
 
 MAX_TOGETHER: Final = 16
 """Controls that may be on the way at once."""
@@ -85,19 +90,27 @@ class SdkVersions:
 class Sdk(Protocol):
     """FlexRIC's SDK.
 
-    Calls block, without the interpreter's lock, and raise `SdkError`. One caller at a time; `poll`
-    alone may be called from a second thread beside the others.
+    Calls block, without the interpreter's lock, and raise `SdkError`. One caller at a time.
     """
 
     def versions(self) -> SdkVersions:
         """What it was built for; may be called before `open`."""
         ...
 
-    def open(self, ric_address: str, configuration: str, libraries: str) -> None:
+    def open(
+        self,
+        ric_address: str,
+        configuration: str,
+        libraries: str,
+        reports: int,
+        blocks_per_s: float,
+    ) -> None:
         """Connect to the RIC at the IP address `ric_address`; once in the life of a process.
 
         `configuration` is FlexRIC's configuration file, `libraries` the directory of its service
-        models.
+        models, `reports` the descriptor of the socket for reports. Blocks leave `blocks_per_s`
+        times a second at most in the long run, each with what has come since the one before; what
+        nobody reads is dropped, oldest first, and counted.
         """
         ...
 
@@ -125,10 +138,6 @@ class Sdk(Protocol):
         """As many of `control` in this order, at most `MAX_TOGETHER`, each sent without waiting for
         the answer to the one before. Returns which were acknowledged, and what became of the first
         that was not; those behind it were sent as well."""
-        ...
-
-    def poll(self, timeout_ms: int) -> bytes:
-        """A block of reports as soon as there is any; empty after `timeout_ms` without."""
         ...
 
     def close(self) -> None:

@@ -164,9 +164,7 @@ class Session:
         s = self._settings
         environment = {} if s.preload is None else {"LD_PRELOAD": str(s.preload.resolve())}
         deadlines = Deadlines(s.open_timeout_s, s.command_timeout_s)
-        return ChildProcess(
-            s.sdk, deadlines, on_reports, on_end, environment, blocks_per_s=s.blocks_per_s
-        )
+        return ChildProcess(s.sdk, deadlines, on_reports, on_end, environment)
 
     async def open_child(self, child: ChildProcess) -> None:
         """Connect a child to the RIC."""
@@ -174,7 +172,7 @@ class Session:
         configuration = "" if s.configuration is None else str(s.configuration)
         # FlexRIC puts file names right behind it.
         libraries = "" if s.libraries is None else f"{s.libraries}/"
-        await child.open(s.address, configuration, libraries)
+        await child.open(s.address, configuration, libraries, s.blocks_per_s)
         self._count_session(await child.session_number())
 
     async def _end_child(self, because: str) -> None:

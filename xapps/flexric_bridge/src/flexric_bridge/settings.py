@@ -64,7 +64,7 @@ class RicSettings(Section):
         " killed. FlexRIC gives up after 3 s.",
     )
     blocks_per_s: Annotated[float, Field(ge=100, le=100_000)] = Field(
-        default=1500.0,
+        default=2000.0,
         description="How often the SDK's process hands over the reports it has, in the long run,"
         " 1/s. Those that come in between wait for the next: each hand-over wakes the bridge and"
         " its xApps, which costs a small machine more than the reports do.",

@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 from c_parts import Fence
 
-SOURCES = ("error.c", "tc_v0.c", "reports.c", "ring.c", "exchange.c", "libraries.c")
+SOURCES = (
+    *("error.c", "tc_v0.c", "reports.c", "ring.c", "outlet.c", "spacing.c", "exchange.c"),
+    "libraries.c",
+)
 WARNINGS = ("-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O1", "-g")
 HERE = Path(__file__).parent.parent
 
@@ -29,11 +32,13 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     loaded = ctypes.CDLL(str(made))
     for name in ("fx_tc_v0_check_header", "fx_tc_v0_check_control", "fx_ring_open"):
         getattr(loaded, name).restype = ctypes.c_bool
-    for name in ("fx_check_libraries", "fx_check_configuration", "fx_ring_ended"):
+    for name in ("fx_check_libraries", "fx_check_configuration", "fx_ring_is_empty"):
+        getattr(loaded, name).restype = ctypes.c_bool
+    for name in ("fx_outlet_open", "fx_outlet_waits"):
         getattr(loaded, name).restype = ctypes.c_bool
     for name in ("fx_collected_at_us", "fx_widen_us"):
         getattr(loaded, name).restype = ctypes.c_uint64
-    loaded.fx_ring_poll.restype = ctypes.c_size_t
+    loaded.fx_ring_take.restype = ctypes.c_size_t
     loaded.fx_kind_name.restype = ctypes.c_char_p
     return loaded
 

@@ -30,9 +30,14 @@ class Exchange:
         self._library = ctypes.CDLL(path)
         self._library.fx_exchange_await.restype = ctypes.c_size_t
         self._library.fx_exchange_answer.restype = ctypes.c_bool
+        self._library.fx_exchange_expects.restype = ctypes.c_bool
 
     def expect(self, request: int) -> None:
         self._library.fx_exchange_expect(ctypes.c_uint32(request))
+
+    @property
+    def expects(self) -> bool:
+        return bool(self._library.fx_exchange_expects())
 
     def answer(self, request: int, kind: int = ACKNOWLEDGED) -> bool:
         return bool(self._library.fx_exchange_answer(ctypes.c_uint32(request), Answer(kind)))
@@ -57,9 +62,13 @@ def exchange(library: ctypes.CDLL, tmp_path: Path) -> Exchange:
 
 
 def test_an_answer_may_come_before_anyone_waits(exchange: Exchange) -> None:
+    assert not exchange.expects
     exchange.expect(1)
+    assert exchange.expects
     assert exchange.answer(1)
+    assert exchange.expects
     assert exchange.await_ms(60_000) == ACKNOWLEDGED
+    assert not exchange.expects
 
 
 def test_an_answer_that_comes_too_late_changes_nothing(exchange: Exchange) -> None:

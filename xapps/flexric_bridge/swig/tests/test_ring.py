@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -40,30 +39,27 @@ class Ring:
 
     def __init__(self, library: ctypes.CDLL, capacity: int) -> None:
         self._library = library
-        self._ring = ctypes.create_string_buffer(RING_BYTES)
-        assert library.fx_ring_open(self._ring, ctypes.c_size_t(capacity))
+        self.at = ctypes.create_string_buffer(RING_BYTES)
+        assert library.fx_ring_open(self.at, ctypes.c_size_t(capacity))
 
     def push(self, handle: int, message: bytes, collected_at_us: int = 1) -> None:
         head = RecordHead(handle, len(message), collected_at_us, 2, 0)
-        self._library.fx_ring_push(self._ring, head, message)
+        self._library.fx_ring_push(self.at, head, message)
 
-    def poll(self, timeout_ms: int = 0, room: int = 1 << 20) -> bytes:
+    def take(self, room: int = 1 << 20) -> bytes:
         out = ctypes.create_string_buffer(room)
-        moved = self._library.fx_ring_poll(self._ring, out, ctypes.c_size_t(room), timeout_ms)
+        moved = self._library.fx_ring_take(self.at, out, ctypes.c_size_t(room))
         return out.raw[:moved]
 
     def forget(self, handle: int) -> None:
-        self._library.fx_ring_forget(self._ring, ctypes.c_uint32(handle))
-
-    def close(self) -> None:
-        self._library.fx_ring_close(self._ring)
+        self._library.fx_ring_forget(self.at, ctypes.c_uint32(handle))
 
     @property
-    def ended(self) -> bool:
-        return bool(self._library.fx_ring_ended(self._ring))
+    def empty(self) -> bool:
+        return bool(self._library.fx_ring_is_empty(self.at))
 
     def free(self) -> None:
-        self._library.fx_ring_free(self._ring)
+        self._library.fx_ring_free(self.at)
 
 
 @pytest.fixture
@@ -75,57 +71,47 @@ def ring(library: ctypes.CDLL) -> Iterator[Ring]:
 
 def test_a_record_is_laid_out_as_the_door_says(ring: Ring) -> None:
     ring.push(7, b"abc", collected_at_us=5)
-    assert ring.poll() == RECORD_HEAD.pack(7, 3, 5, 2, 0) + b"abc"
+    assert ring.take() == RECORD_HEAD.pack(7, 3, 5, 2, 0) + b"abc"
 
 
-def test_what_nobody_polls_is_dropped_oldest_first_and_counted(ring: Ring) -> None:
+def test_what_nobody_takes_is_dropped_oldest_first_and_counted(ring: Ring) -> None:
     for number in range(10):  # 32 bytes each: six fit
         ring.push(1 + number % 2, bytes([number] * 4))
-    assert records_of(ring.poll()) == [
+    assert records_of(ring.take()) == [
         Record(1, 2, bytes([4] * 4)),
         Record(2, 2, bytes([5] * 4)),
         *(Record(1 + n % 2, 0, bytes([n] * 4)) for n in range(6, 10)),
     ]
     ring.push(1, b"next")
-    assert records_of(ring.poll()) == [Record(1, 0, b"next")]
+    assert records_of(ring.take()) == [Record(1, 0, b"next")]
 
 
 def test_a_report_larger_than_the_ring_is_lost_and_counted(ring: Ring) -> None:
     ring.push(3, bytes(300))
     ring.push(3, b"x")
-    assert records_of(ring.poll()) == [Record(3, 1, b"x")]
+    assert records_of(ring.take()) == [Record(3, 1, b"x")]
 
 
 def test_whole_records_go_into_the_room_there_is(ring: Ring) -> None:
     for number in range(3):
         ring.push(1, bytes([number] * 4))
-    assert [r.message[0] for r in records_of(ring.poll(room=95))] == [0, 1]
-    assert [r.message[0] for r in records_of(ring.poll(room=95))] == [2]
+    assert [r.message[0] for r in records_of(ring.take(room=95))] == [0, 1]
+    assert [r.message[0] for r in records_of(ring.take(room=95))] == [2]
 
 
 def test_a_subscription_that_ended_leaves_no_count_behind(ring: Ring) -> None:
     ring.push(3, bytes(300))
     ring.forget(3)
     ring.push(3, b"x")
-    assert records_of(ring.poll()) == [Record(3, 0, b"x")]
+    assert records_of(ring.take()) == [Record(3, 0, b"x")]
 
 
-def test_the_end_wakes_whoever_polls_and_comes_after_the_last_report(ring: Ring) -> None:
+def test_a_ring_knows_whether_it_is_empty(ring: Ring) -> None:
+    assert ring.empty
     ring.push(1, b"x")
-    ring.close()
-    assert not ring.ended
-    assert len(records_of(ring.poll(timeout_ms=60_000))) == 1
-    assert ring.ended
-    assert ring.poll(timeout_ms=60_000) == b""
-
-
-def test_a_poll_that_waits_is_woken_by_a_report(ring: Ring) -> None:
-    got: list[bytes] = []
-    waiting = threading.Thread(target=lambda: got.append(ring.poll(timeout_ms=60_000)))
-    waiting.start()
-    ring.push(1, b"x")
-    waiting.join(30)
-    assert [r.message for r in records_of(got[0])] == [b"x"]
+    assert not ring.empty
+    ring.take()
+    assert ring.empty
 
 
 @given(
@@ -138,30 +124,30 @@ def test_a_poll_that_waits_is_woken_by_a_report(ring: Ring) -> None:
     ),
 )
 @settings(max_examples=300, deadline=None)
-def test_every_report_is_polled_once_or_counted_as_lost(
+def test_every_report_is_taken_once_or_counted_as_lost(
     library: ctypes.CDLL, capacity: int, steps: list[tuple[int, int] | int]
 ) -> None:
     ring = Ring(library, capacity)
     pushed: list[tuple[int, bytes]] = []
-    polled: list[Record] = []
+    taken: list[Record] = []
     for step in steps:
         if isinstance(step, int):
-            polled += records_of(ring.poll(room=step))
+            taken += records_of(ring.take(room=step))
         else:
             handle, length = step
             message = bytes([len(pushed) % 256] * length)
             pushed.append((handle, message))
             ring.push(handle, message)
-    polled += records_of(ring.poll())
+    taken += records_of(ring.take())
     for handle in range(1, 6):  # one more each, so that what was lost last is told
         ring.push(handle, b"")
-        polled += records_of(ring.poll())
+        taken += records_of(ring.take())
         pushed.append((handle, b""))
     ring.free()
 
     remaining = iter(pushed)
-    assert all((r.handle, r.message) in remaining for r in polled), "out of order"
+    assert all((r.handle, r.message) in remaining for r in taken), "out of order"
     told = Counter[int]()
-    for record in polled:
+    for record in taken:
         told[record.handle] += 1 + record.lost
     assert told == Counter(handle for handle, _ in pushed)

@@ -1,0 +1,79 @@
+/* How FlexRIC's thread waits: not for each message, and not before it has handed reports on.
+ *
+ * FlexRIC's thread wakes up for each message. With several thousand reports a second it costs the RIC
+ * more to wake it than to send, and waking it costs it more than what it does with a report. So it
+ * reads all that there is, hands the reports over together, and rests until it is due again.
+ *
+ * While an answer is expected it does not rest. A rest that has begun is shorter than any answer takes.
+ */
+#include "loop.h"
+
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "exchange.h"
+#include "outlet.h"
+#include "session.h"
+#include "spacing.h"
+
+enum {
+    /* How long to wait for a message: as long as an end of the session may go unnoticed. */
+    WAIT_MS = 200,
+    /* The same while an answer is awaited and there are reports to hand over when they are due. */
+    WAIT_IN_HASTE_MS = 1,
+};
+
+static fx_spacing_t spacing;
+static fx_outlet_t outlet = {.socket = -1, .ring = &fx_reports};
+
+bool fx_loop_report_to(int socket, double blocks_per_s)
+{
+    fx_spacing_open(&spacing, blocks_per_s);
+    return fx_outlet_open(&outlet, socket, &fx_reports);
+}
+
+void fx_loop_end(void)
+{
+    fx_outlet_finish(&outlet);
+    for (;;)
+        pause();
+}
+
+static void rest_until(int64_t ns)
+{
+    const struct timespec at = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+}
+
+static int64_t monotonic_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+FX_REPLACES int event_asio_xapp(asio_xapp_t const *io)
+{
+    struct epoll_event event;
+    const int64_t now_ns = monotonic_ns();
+    bool readable = epoll_wait(io->efd, &event, 1, 0) == 1;
+
+    /* A flood has no end at which to hand reports over. */
+    if (readable && now_ns < spacing.next_ns + spacing.between_ns)
+        return event.data.fd;
+    if (now_ns >= spacing.next_ns && fx_outlet_waits(&outlet)) {
+        fx_outlet_hand_over(&outlet);
+        fx_spacing_take(&spacing, now_ns);
+    }
+    if (!readable) {
+        const bool in_haste = fx_exchange_expects();
+        if (!in_haste && now_ns < spacing.next_ns)
+            rest_until(spacing.next_ns);
+        if (fx_exchange_disconnected())
+            fx_loop_end();
+        const int wait_ms = !fx_outlet_waits(&outlet) ? WAIT_MS : in_haste ? WAIT_IN_HASTE_MS : 0;
+        readable = epoll_wait(io->efd, &event, 1, wait_ms) == 1;
+    }
+    return readable ? event.data.fd : -1;
+}
