@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import threading
 from collections.abc import Callable
 from contextlib import aclosing
+from pathlib import Path
 from typing import Any
 
 import e2sm_tc
@@ -14,6 +16,7 @@ import pytest
 from bridge_world import PATIENCE_S, BridgeWorld
 from fake_flexric import DEFAULT, HANG, RLC, TC, node, rlc_message
 from flexric_bridge.sdk import SdkError
+from flexric_bridge.state_file import write_state
 from lab_node import RNTI, LabNode
 from pipelines import codel, hashed, pipeline, queues, segregated, target
 from ric import E2GatewayClient
@@ -306,6 +309,33 @@ async def test_pipelines_and_leases_survive_a_restart_of_the_sidecar(world: Brid
     async with world.client() as client:
         await client.wait_for_node(lab.node.id)
         assert (await status(Tc(client, lab.node.id), revision + 1))["safe"]
+
+
+async def test_nobody_waits_for_the_disk_that_keeps_the_state(
+    world: BridgeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, over = threading.Event(), threading.Event()
+
+    def slow(path: Path, document: dict[str, Any]) -> None:
+        begun.set()
+        assert over.wait(PATIENCE_S)
+        write_state(path, document)
+
+    monkeypatch.setattr("flexric_bridge.app.write_state", slow)
+    state, lab = world.folder / "state.json", LabNode(world.ric)
+    await world.start(state=str(state))
+    world.spawn(lab.run())
+    async with world.client() as client:
+        await client.wait_for_node(lab.node.id)
+        tc = Tc(client, lab.node.id)
+        assert "accepted" in await tc.change({"replace": hashed(4)})
+        await world.until(begun.is_set)
+        assert "accepted" in await tc.change({"replace": hashed(5)})
+        assert not state.exists()
+        over.set()
+    await world.stop()
+    # What was written last is what was last, however long the disk took over the one before.
+    assert json.loads(state.read_text())["budget"]["clean"] is True
 
 
 async def test_a_forecast_feed_is_refused_with_a_way_out(world: BridgeWorld) -> None:

@@ -32,6 +32,8 @@ class Lab:
         self.app: ControllerApp | None = None
         self.xapp: XApp[ControllerSettings] | None = None
         self.registry = CollectorRegistry()
+        self.off_loop = 0
+        """Times that something was to be done off the loop."""
         self.write_policy(POLICY)
 
     # ---------------------------------------------------------------------- node
@@ -102,10 +104,15 @@ class Lab:
         )
 
         async def main(xapp: XApp[ControllerSettings]) -> None:
-            self.app = ControllerApp(xapp, _inline)
+            self.app = ControllerApp(xapp, self._inline)
             await self.app.main()
 
         self.running = asyncio.get_running_loop().create_task(self.xapp.run(main))
+
+    async def _inline(self, work: Callable[[], None]) -> None:
+        """Virtual time knows no threads."""
+        self.off_loop += 1
+        work()
 
     async def stop(self) -> None:
         assert self.xapp is not None
@@ -138,11 +145,6 @@ class Lab:
 
     def bearer(self) -> dict[str, Any]:
         return {"node": NODE, "rnti": RNTI, "drb": DRB}
-
-
-async def _inline(work: Callable[[], None]) -> None:
-    """Virtual time knows no threads."""
-    work()
 
 
 def in_lab(directory: Path, scenario: Callable[[Lab], Awaitable[None]]) -> Lab:

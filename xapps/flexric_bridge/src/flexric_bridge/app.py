@@ -7,8 +7,10 @@ import contextlib
 import json
 import signal
 import sys
+import threading
 from collections.abc import Awaitable, Callable
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 import structlog
@@ -118,6 +120,8 @@ class Bridge:
         """Where the gateway is, once running."""
         self.http_address = ""
         self._dirty = False
+        self._saving = threading.Lock()
+        self._saved_last = False
         self._stop = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         BridgeCollector(self.metrics, self._state(), self._clock, self.registry)
@@ -174,7 +178,8 @@ class Bridge:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._save(clean=True)
+        if self.settings.state is not None:
+            self._save(self.settings.state, self._kept(clean=True), last=True)
 
     def _supervise(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
         task = asyncio.get_running_loop().create_task(self._again(name, work), name=name)
@@ -249,23 +254,27 @@ class Bridge:
     async def _keep_state(self) -> None:
         while True:
             await self._clock.sleep(SAVE_S)
-            if self._dirty:
+            if self._dirty and self.settings.state is not None:
                 self._dirty = False
-                self._save(clean=False)
+                # Off the loop: a disk takes longer to sync than a report may wait.
+                await asyncio.to_thread(self._save, self.settings.state, self._kept(clean=False))
 
-    def _save(self, *, clean: bool) -> None:
-        path = self.settings.state
-        if path is None:
-            return
-        document = {
+    def _kept(self, *, clean: bool) -> dict[str, Any]:
+        return {
             "ric": self.settings.ric.address,
             "budget": self.budget.to_json(clean=clean),
             "pipelines": self.traffic.to_json(),
         }
-        try:
-            write_state(path, document)
-        except OSError as error:
-            _log.warning("state not kept", error=str(error))
+
+    def _save(self, path: Path, document: dict[str, Any], *, last: bool = False) -> None:
+        with self._saving:
+            if self._saved_last:
+                return
+            self._saved_last = last
+            try:
+                write_state(path, document)
+            except OSError as error:
+                _log.warning("state not kept", error=str(error))
 
     # ------------------------------------------------------------------------ metrics
 

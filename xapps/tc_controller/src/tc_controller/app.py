@@ -8,6 +8,7 @@ import json
 import signal
 import sys
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -328,9 +329,11 @@ class ControllerApp:
             self._xapp.log.warning("state not kept", error=str(error))
 
     async def _keep_stats(self) -> None:
-        while self._settings.stats is not None:
+        path = self._settings.stats
+        while path is not None:
             await self._xapp.clock.sleep(_STATS_PERIOD_S)
-            self._write_stats(self._settings.stats)
+            # Off the loop as well: percentiles of many thousand values, and a file.
+            await self._off_loop(partial(self._write_stats, path))
 
     def _write_stats(self, path: Path) -> None:
         try:
