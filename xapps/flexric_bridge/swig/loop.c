@@ -35,7 +35,8 @@ bool fx_loop_report_to(int socket, double blocks_per_s)
 
 void fx_loop_end(void)
 {
-    fx_outlet_finish(&outlet);
+    if (outlet.block != NULL) /* FlexRIC's own module may be alone here */
+        fx_outlet_finish(&outlet);
     for (;;)
         pause();
 }

@@ -7,6 +7,8 @@ import contextlib
 import json
 import signal
 import sys
+import threading
+from collections import deque
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
@@ -79,9 +81,12 @@ class ControllerApp:
         self._enable_at_us: int | None = None
         self._log: DecisionLog | None = None
         self._sending: set[asyncio.Task[None]] = set()
-        self._unsaved: SaveDesired | None = None
+        # The newest; filled by the loop, emptied by the thread that writes.
+        self._unsaved: deque[SaveDesired] = deque(maxlen=1)
         self._unnoted: list[WriteRecord] = []
         self._save = asyncio.Event()
+        # What is written last at a stop may come while what was before it is still on its way.
+        self._writing = threading.Lock()
         self._resubscribe = asyncio.Event()
         self._subscription: dict[str, int] = {}
         self._runs: dict[str, object] = {}
@@ -237,7 +242,7 @@ class ControllerApp:
                 self._sending.add(task)
                 task.add_done_callback(self._sending.discard)
             elif isinstance(action, SaveDesired):
-                self._unsaved = action
+                self._unsaved.append(action)
                 self._save.set()
             elif isinstance(action, WriteRecord):
                 if not self._unnoted:
@@ -319,14 +324,14 @@ class ControllerApp:
             await self._off_loop(self._write_state)
 
     def _write_state(self) -> None:
-        path, unsaved = self._settings.state, self._unsaved
-        self._unsaved = None
-        if path is None or unsaved is None:
-            return
-        try:
-            write_json(path, unsaved.document)
-        except OSError as error:
-            self._xapp.log.warning("state not kept", error=str(error))
+        path = self._settings.state
+        with self._writing:
+            if path is None or not self._unsaved:
+                return
+            try:
+                write_json(path, self._unsaved.pop().document)
+            except OSError as error:
+                self._xapp.log.warning("state not kept", error=str(error))
 
     async def _keep_stats(self) -> None:
         path = self._settings.stats
@@ -336,10 +341,11 @@ class ControllerApp:
             await self._off_loop(partial(self._write_stats, path))
 
     def _write_stats(self, path: Path) -> None:
-        try:
-            write_json(path, self.latencies.summary(), durable=False)
-        except OSError as error:
-            self._xapp.log.warning("stats not kept", error=str(error))
+        with self._writing:
+            try:
+                write_json(path, self.latencies.summary(), durable=False)
+            except OSError as error:
+                self._xapp.log.warning("stats not kept", error=str(error))
 
     def _write_last(self) -> None:
         self._note_all()
