@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 PATIENCE_S = 20.0
 RESTART_S = 0.5
 """No supervisor starts a RIC again in the same instant; systemd waits 0.1 s, kubelet longer."""
@@ -41,9 +43,8 @@ def missing() -> str | None:
         if not Path(os.environ.get(variable, "/nonexistent")).is_dir():
             return f"set {variable} to FlexRIC's {what} tree"
     build = Path(os.environ["FLEXRIC_BUILD"])
-    for program in (RIC, EMULATORS / "emu_agent_gnb"):
-        if not (build / program).is_file():
-            return f"there is no {build / program}: build FlexRIC"
+    if not (build / RIC).is_file():
+        return f"there is no {build / RIC}: build FlexRIC's target {RIC.name}"
     if shim() and not Path(shim()).is_file():
         if "SCTP_SHIM" in os.environ:
             return f"SCTP_SHIM is {shim()}, which is no file"
@@ -157,10 +158,18 @@ class Network:
 
     def __init__(self, site: Site) -> None:
         self.site = site
-        self.ric = self._start(RIC, "ric")
-        self.ric.wait_for("[iApp]: nearRT-RIC IP Address")
         self.agents: dict[str, Process] = {}
         self._starts: dict[str, Callable[[], Process]] = {}
+        self.ric = self._start_ric()
+
+    def _start_ric(self) -> Process:
+        ric = self._start(RIC, "ric")
+        try:
+            ric.wait_for("[iApp]: nearRT-RIC IP Address")
+        except BaseException:
+            ric.kill()
+            raise
+        return ric
 
     def _start(self, program: Path, name: str) -> Process:
         path = Path(os.environ["FLEXRIC_BUILD"]) / program
@@ -172,20 +181,31 @@ class Network:
 
         No node outlives the RIC here: two of them that come back at a time would end the next one.
         """
-        broken = not self.ric.alive or not all(agent.alive for agent in self.agents.values())
-        if not self.ric.alive:
-            for agent in self.agents.values():
-                agent.kill()
-            time.sleep(RESTART_S)
-            self.ric = self._start(RIC, "ric")
-            self.ric.wait_for("[iApp]: nearRT-RIC IP Address")
+        broken = self.repair_ric()
+        broken = broken or not all(agent.alive for agent in self.agents.values())
         for name, agent in tuple(self.agents.items()):
             if not agent.alive:
                 self._add(name, self._starts[name])
         return broken
 
+    def repair_ric(self) -> bool:
+        """Start the RIC alone again, if it is not running; whether it was not."""
+        if self.ric.alive:
+            return False
+        for agent in self.agents.values():
+            agent.kill()
+        time.sleep(RESTART_S)
+        self.ric = self._start_ric()
+        return True
+
     def add(self, kind: str) -> None:
-        """An emulated E2 node (gnb, gnb_cu, gnb_du, enb); returns when the RIC has taken it."""
+        """An emulated E2 node (gnb, gnb_cu, gnb_du, enb); returns when the RIC has taken it.
+
+        Skips the test where this FlexRIC has no such program.
+        """
+        program = Path(os.environ["FLEXRIC_BUILD"]) / EMULATORS / f"emu_agent_{kind}"
+        if not program.is_file():
+            pytest.skip(f"there is no {program}: build FlexRIC's target emu_agent_{kind}")
         there = self._add(kind, lambda: self._start(EMULATORS / f"emu_agent_{kind}", kind))
         assert there, self.ric.log
 

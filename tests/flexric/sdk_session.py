@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from flexric_bridge.sdk import RECORD_HEAD, E2Node, SdkError
+from flexric_bridge.sdk import RECORD_HEAD, E2Node, SdkError, SNssai
 from flexric_processes import PATIENCE_S, Site, environment
 
 WORKER = Path(__file__).with_name("sdk_worker.py")
@@ -76,18 +76,29 @@ class Session:
             raise SdkError(*value)
         return value
 
-    def open(self, site: Site, blocks_per_s: float = 10_000.0) -> None:
+    def open(
+        self,
+        site: Site,
+        blocks_per_s: float = 10_000.0,
+        rest_s: float = 0.0,
+        ric_was_away: bool = False,
+    ) -> None:
         arguments = (site.address, str(site.configuration), str(site.libraries))
-        self.call("open", *arguments, blocks_per_s)
+        self.call("open", *arguments, blocks_per_s, rest_s, ric_was_away)
 
     def nodes(self) -> dict[str, E2Node]:
         """The nodes by their ids."""
         return {node.id: node for node in cast("list[E2Node]", self.call("nodes"))}
 
     def subscribe(
-        self, node: str, function: int, period_ms: int, measurements: tuple[str, ...] = ()
+        self,
+        node: str,
+        function: int,
+        period_ms: int,
+        measurements: tuple[str, ...] = (),
+        s_nssai: SNssai | None = None,
     ) -> int:
-        return int(self.call("subscribe", node, function, period_ms, measurements))
+        return int(self.call("subscribe", node, function, period_ms, measurements, s_nssai))
 
     def control(self, node: str, message: bytes) -> bytes:
         return bytes(self.call("control", node, 146, bytes(4), message))

@@ -54,8 +54,10 @@ class Reports:
 def run(sdk: FlexricSdk, reports: Reports, name: str, arguments: tuple[Any, ...]) -> Any:
     """One call: of the SDK, `collect`, or `exec` of a few lines that leave a `result`."""
     if name == "open":
-        address, configuration, libraries, blocks_per_s = arguments
-        return sdk.open(address, configuration, libraries, reports.theirs.fileno(), blocks_per_s)
+        address, configuration, libraries, blocks_per_s, *waits = arguments
+        more = dict(zip(("rest_s", "ric_was_away"), waits, strict=False))
+        socket_ = reports.theirs.fileno()
+        return sdk.open(address, configuration, libraries, socket_, blocks_per_s, **more)
     if name == "collect":
         return reports.collect(*arguments)
     if name == "exec":

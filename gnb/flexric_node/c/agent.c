@@ -1,6 +1,7 @@
 /* FlexRIC's agent with the tables that make it this node. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "agent/e2_agent_api.h"
 #include "lib/e2ap/e2ap_node_component_config_add_wrapper.h"
@@ -8,6 +9,9 @@
 #include "node.h"
 
 _Static_assert(sizeof(tc_ctrl_out_e) == 4, "enums");
+
+/* The address is a pointer in some versions of fr_args_t and an array in others. */
+#define IS_POINTER(member) _Generic(&(member), char**: true, const char**: true, default: false)
 
 node_t node;
 
@@ -25,6 +29,14 @@ static void setup_ran(void* data) {
                             .response = cp_str_to_ba("NG SETUP RESPONSE")},
   };
 }
+
+/* Since 2024-01 the agent says of what kind the node is, which this node knows. */
+__attribute__((unused)) static void setup_ran_of(void* data, const ngran_node_t kind) {
+  (void)kind;
+  setup_ran(data);
+}
+#define SETUP_RAN \
+  _Generic(((sm_io_ag_ran_t*)NULL)->read_setup_ran, void (*)(void*): setup_ran, default: setup_ran_of)
 
 /* The outcome has no word but OK, whatever came of the control. */
 static sm_ag_if_ans_t write_tc(void const* data) {
@@ -61,7 +73,11 @@ void node_start(const char* ric_address, const char* libraries, int mcc, int mnc
   setvbuf(stdout, NULL, _IOLBF, 0);
 
   static fr_args_t args;
-  args.ip = ric_address;
+  if (IS_POINTER(args.ip)) {
+    memcpy((void*)&args.ip, &ric_address, sizeof(ric_address));
+  } else {
+    snprintf((char*)&args.ip, sizeof(args.ip), "%s", ric_address);
+  }
   snprintf(args.libs_dir, sizeof(args.libs_dir), "%s", libraries);
 
   sm_io_ag_ran_t tables = {0};
@@ -70,7 +86,7 @@ void node_start(const char* ric_address, const char* libraries, int mcc, int mnc
   tables.read_ind_tbl[TC_STATS_V0] = node_read_tc;
   tables.read_ind_tbl[KPM_STATS_V3_0] = node_read_kpm;
   tables.read_setup_tbl[KPM_V3_0_AGENT_IF_E2_SETUP_ANS_V0] = node_kpm_setup;
-  tables.read_setup_ran = setup_ran;
+  tables.read_setup_ran = SETUP_RAN;
   tables.write_ctrl_tbl[MAC_CTRL_REQ_V0] = write_mac;
   tables.write_ctrl_tbl[RLC_CTRL_REQ_V0] = write_rlc;
   tables.write_ctrl_tbl[TC_CTRL_REQ_V0] = write_tc;

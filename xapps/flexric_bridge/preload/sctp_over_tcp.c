@@ -70,6 +70,7 @@ int sctp_recvmsg(int fd, void *to, size_t room, struct sockaddr *from, socklen_t
 static int (*next_socket)(int, int, int);
 static int (*next_bind)(int, const struct sockaddr *, socklen_t);
 static int (*next_listen)(int, int);
+static int (*next_connect)(int, const struct sockaddr *, socklen_t);
 static int (*next_setsockopt)(int, int, int, const void *, socklen_t);
 static int (*next_getsockopt)(int, int, int, void *, socklen_t *);
 static int (*next_close)(int);
@@ -80,6 +81,7 @@ __attribute__((constructor)) static void begin(void)
     *(void **)&next_socket = dlsym(RTLD_NEXT, "socket");
     *(void **)&next_bind = dlsym(RTLD_NEXT, "bind");
     *(void **)&next_listen = dlsym(RTLD_NEXT, "listen");
+    *(void **)&next_connect = dlsym(RTLD_NEXT, "connect");
     *(void **)&next_setsockopt = dlsym(RTLD_NEXT, "setsockopt");
     *(void **)&next_getsockopt = dlsym(RTLD_NEXT, "getsockopt");
     *(void **)&next_close = dlsym(RTLD_NEXT, "close");
@@ -218,7 +220,7 @@ static association_t *set_up(endpoint_t *ep, const struct sockaddr_in *peer)
     const int fd = next_socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return NULL;
-    if (connect(fd, (const struct sockaddr *)peer, sizeof *peer) == 0)
+    if (next_connect(fd, (const struct sockaddr *)peer, sizeof *peer) == 0)
         return join(ep, fd, peer);
     const int why = errno;
     next_close(fd);
@@ -270,6 +272,20 @@ int listen(int fd, int backlog)
         return -1;
     errno = pthread_create(&ep->accepting, NULL, keep_accepting, ep);
     return errno == 0 ? 0 : -1;
+}
+
+/* RFC 6458 §3.1.6: an association without a message. */
+int connect(int fd, const struct sockaddr *address, socklen_t length)
+{
+    endpoint_t *ep = endpoint_of(fd);
+    if (ep == NULL)
+        return next_connect(fd, address, length);
+    const struct sockaddr_in *peer = (const struct sockaddr_in *)address;
+    if (with(ep, peer) != NULL) {
+        errno = EISCONN;
+        return -1;
+    }
+    return set_up(ep, peer) != NULL ? 0 : -1;
 }
 
 int setsockopt(int fd, int level, int name, const void *value, socklen_t length)

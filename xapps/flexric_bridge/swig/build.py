@@ -20,7 +20,9 @@ import sys
 import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+import flexric_library as elf
 
 HERE: Final = Path(__file__).resolve().parent
 PACKAGE: Final = "flexric_bridge_native"
@@ -42,6 +44,8 @@ REQUIRED: Final = {
     "SM_ENCODING_KPM": "ASN",
 }
 """Settings of FlexRIC's build that the layouts of reports depend on."""
+REPLACED: Final = re.compile(r"^FX_REPLACES [\w ]+?\**(\w+)\(", re.MULTILINE)
+"""A function of ours that stands in place of FlexRIC's of the same name."""
 
 
 class MissingError(Exception):
@@ -58,6 +62,11 @@ class Flexric:
     """E2AP version as its C code is told of it, a key of `E2AP`."""
     kpm: str
     """KPM version as its C code is told of it, a key of `KPM`."""
+    build: Path
+    unsupplied: frozenset[str] = frozenset()
+    """Symbols that the library lacks and does not say from where they come."""
+    supply: Path | None = None
+    """The static library of FlexRIC's build tree that has them."""
 
     @property
     def defines(self) -> list[str]:
@@ -108,7 +117,34 @@ def find_flexric() -> Flexric:
     library = build / LIBRARY
     if not library.is_file():
         raise MissingError(f"there is no {library}: build FlexRIC's target e42_xapp_shared")
-    return Flexric(source, library, settings["E2AP_VERSION"], settings["KPM_VERSION"])
+    check_replaced(library)
+    unsupplied, supply = find_supply(library, build)
+    e2ap, kpm = settings["E2AP_VERSION"], settings["KPM_VERSION"]
+    return Flexric(source, library, e2ap, kpm, build, unsupplied, supply)
+
+
+def check_replaced(library: Path) -> None:
+    """That FlexRIC's library still has each function that this module stands in for."""
+    ours = {name for source in HERE.glob("*.c") for name in REPLACED.findall(source.read_text())}
+    if lacking := sorted(ours - elf.exported(library)):
+        raise MissingError(
+            f"{library} has no {', '.join(lacking)}, which this module replaces: "
+            "this FlexRIC is not one that it knows"
+        )
+
+
+def find_supply(library: Path, build: Path) -> tuple[frozenset[str], Path | None]:
+    """What FlexRIC's library lacks, and what of its build tree has it."""
+    flags = shlex.split(os.environ.get("LDFLAGS", ""))
+    lacking = elf.unsupplied(library, find_compiler(), flags)
+    supply = elf.archive_with(lacking, build) if lacking else None
+    if lacking and supply is None:
+        some = ", ".join(sorted(lacking)[:3])
+        raise MissingError(
+            f"{library} needs {len(lacking)} symbols that it lacks ({some}, …), and no "
+            f"static library below {build} has them; build all of FlexRIC, libasn1_nr_rrc.a among it"
+        )
+    return lacking, supply
 
 
 def find_swig() -> str:
@@ -152,9 +188,11 @@ def compile_module(flexric: Flexric, into: Path) -> None:
             *shlex.split(os.environ.get("LDFLAGS", "")),
             str(wrapper),
             *(str(source) for source in sorted(HERE.glob("*.c"))),
+            *(f"-Wl,-u,{symbol}" for symbol in sorted(flexric.unsupplied)),
+            *(() if flexric.supply is None else (str(flexric.supply),)),
             str(flexric.library),
             f"-Wl,-rpath,{flexric.library.parent}",
-            *("-Wl,--no-as-needed", "-lsctp"),  # FlexRIC's library needs it and does not say so
+            *elf.LINKED_BESIDE,
             *("-o", str(into / "_flexric.so")),
         ]
     )
@@ -171,13 +209,17 @@ def compile_preloads() -> None:
     for source in PRELOADS:
         library = preloaded(source)
         library.parent.mkdir(parents=True, exist_ok=True)
+        made = library.with_suffix(".new")
         run(
             [
                 *find_compiler(),
                 *("-std=gnu11", "-O2", "-g", "-fPIC", "-shared", "-pthread", "-Wall", "-Wextra"),
-                *(str(source), "-ldl", "-o", str(library)),
+                *shlex.split(os.environ.get("CFLAGS", "")),
+                *(str(source), "-ldl", "-o", str(made)),
             ]
         )
+        # Programs that run have the old one mapped: it must not change beneath them.
+        made.rename(library)
 
 
 def run(command: list[str]) -> None:
@@ -192,23 +234,41 @@ def run(command: list[str]) -> None:
 
 def write_versions(flexric: Flexric, package: Path) -> None:
     """Says beside the module what it was built for."""
+    told = ask_module(package)
+    check_sizes(flexric, told["struct_bytes"])
     built = {
         "e2ap": E2AP[flexric.e2ap],
         "kpm": KPM[flexric.kpm],
+        "library": str(flexric.library),
         "library_sha256": hashlib.sha256(flexric.library.read_bytes()).hexdigest(),
-        "struct_bytes": struct_bytes(package),
+        **told,
     }
     (package / "built_for.json").write_text(json.dumps(built, indent=2) + "\n")
 
 
-def struct_bytes(package: Path) -> dict[str, int]:
-    """What the new module says of sizes; asked in a process of its own, as it may not load."""
+def check_sizes(flexric: Flexric, ours: dict[str, int]) -> None:
+    """That structures are as large in the library as the headers make them."""
+    theirs = elf.struct_bytes(flexric.library, frozenset(ours))
+    wrong = [
+        f"{name}: {ours[name]} bytes by {flexric.source}, {size} in {flexric.library}"
+        for name, size in sorted(theirs.items())
+        if size != ours[name]
+    ]
+    if wrong:
+        raise MissingError(
+            "FLEXRIC_SRC is not what FLEXRIC_BUILD was built from: " + "; ".join(wrong)
+        )
+
+
+def ask_module(package: Path) -> dict[str, Any]:
+    """What the new module says of itself; asked in a process of its own, as it may not load."""
     said = subprocess.run(
         [
             sys.executable,
             "-c",
             "import json, sys; sys.path.insert(0, sys.argv[1]); import _flexric; "
-            "print(json.dumps(_flexric.struct_bytes()))",
+            "print(json.dumps({'struct_bytes': _flexric.struct_bytes(), "
+            "'s_nssai': _flexric.s_nssai()}))",
             str(package),
         ],
         capture_output=True,
@@ -217,8 +277,19 @@ def struct_bytes(package: Path) -> dict[str, int]:
     )
     if said.returncode != 0:
         raise MissingError(f"the new module does not load: {said.stderr.strip().splitlines()[-1]}")
-    sizes: dict[str, int] = json.loads(said.stdout)
-    return sizes
+    told: dict[str, Any] = json.loads(said.stdout)
+    return told
+
+
+def put_in_place(made: Path, package: Path) -> None:
+    """In one step for whoever imports the package: a bridge that runs keeps the files that it has
+    open, and a child that starts meanwhile finds the old package or the new one."""
+    before = package.with_name(f".{PACKAGE}.before")
+    shutil.rmtree(before, ignore_errors=True)
+    if package.exists():
+        package.rename(before)
+    made.rename(package)
+    shutil.rmtree(before, ignore_errors=True)
 
 
 def build() -> str:
@@ -229,18 +300,22 @@ def build() -> str:
         )
     flexric = find_flexric()
     package = Path(sysconfig.get_paths()["platlib"]) / PACKAGE
-    shutil.rmtree(package, ignore_errors=True)
-    package.mkdir(parents=True)
+    made = package.with_name(f".{PACKAGE}.new")
+    shutil.rmtree(made, ignore_errors=True)
+    made.mkdir(parents=True)
     try:
-        compile_module(flexric, package)
-        (package / "flexric.py").unlink()
-        shutil.copyfile(HERE / "flexric_sdk.py", package / "__init__.py")
-        write_versions(flexric, package)
+        compile_module(flexric, made)
+        (made / "flexric.py").unlink()
+        shutil.copyfile(HERE / "flexric_sdk.py", made / "__init__.py")
+        write_versions(flexric, made)
         compile_preloads()
     except MissingError:
-        shutil.rmtree(package)
+        shutil.rmtree(made)
         raise
+    put_in_place(made, package)
     lines = [f"{package}: for E2AP {E2AP[flexric.e2ap]}, KPM {KPM[flexric.kpm]}, {flexric.library}"]
+    if flexric.supply is not None:
+        lines.append(f"{flexric.supply}: what FlexRIC's library lacks, linked in")
     lines += [f"{preloaded(source)}: {purpose}" for source, purpose in PRELOADS.items()]
     return "\n".join(lines)
 

@@ -10,11 +10,14 @@
 #include "loop.h"
 #include "original.h"
 #include "session.h"
+#include "signals.h"
 
 FX_REPLACES void e2ap_init_ep_xapp(e2ap_ep_xapp_t *ep, const char *addr, int port)
 {
     void (*init)(e2ap_ep_xapp_t *, const char *, int) = FX_ORIGINAL(e2ap_init_ep_xapp);
     init(ep, addr, port);
+    /* FlexRIC has just taken the signals, and whoever waits for the RIC may be told to end. */
+    fx_signals_give_back();
 
     const struct sctp_event_subscribe events = {
         .sctp_data_io_event = 1, .sctp_association_event = 1, .sctp_shutdown_event = 1};

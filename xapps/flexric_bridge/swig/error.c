@@ -7,7 +7,8 @@
 const char *fx_kind_name(fx_kind_t kind)
 {
     static const char *const NAMES[] = {"no-such-node", "no-such-function", "refused", "bad-message",
-                                        "timeout",      "closed",           "mismatch"};
+                                        "timeout",      "closed",           "mismatch",
+                                        "no-sctp",      "absent",           "no-nodes"};
     return NAMES[kind];
 }
 

@@ -11,6 +11,9 @@ typedef enum {
     FX_TIMEOUT,
     FX_CLOSED,
     FX_MISMATCH,
+    FX_NO_SCTP,
+    FX_ABSENT,
+    FX_NO_NODES,
 } fx_kind_t;
 
 typedef struct {

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from flexric_bridge.sdk import E2Node, RanFunction, SdkError, SdkErrorKind, SdkVersions
+from flexric_bridge.sdk import E2Node, RanFunction, SdkError, SdkErrorKind, SdkVersions, SNssai
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +36,13 @@ class FlexricSdk:
     def versions(self) -> SdkVersions:
         """What this module was built for."""
         built = json.loads(BUILT_FOR.read_text())
-        return SdkVersions(built["e2ap"], built["kpm"], built["struct_bytes"])
+        return SdkVersions(
+            e2ap=built["e2ap"],
+            kpm=built["kpm"],
+            struct_bytes=built["struct_bytes"],
+            s_nssai=built["s_nssai"],
+            library=built["library"],
+        )
 
     def open(
         self,
@@ -45,22 +51,33 @@ class FlexricSdk:
         libraries: str,
         reports: int,
         blocks_per_s: float,
+        *,
+        rest_s: float = 0.0,
+        ric_was_away: bool = False,
     ) -> None:
         """Connect to the RIC at an IPv4 address.
 
         `configuration` may be empty: nothing of it is needed. `libraries` may be empty: service
         models are then where FlexRIC installs them. `reports` is the descriptor of a stream socket;
-        it must stay open as long as the process lives.
+        it must stay open as long as the process lives. A RIC that was away, or that is not there at
+        first, is asked no sooner than `rest_s` after it has come.
 
         Raises `SdkError` of kind `mismatch` when FlexRIC's library is not the one this module was
-        built for, or when `xapp_sdk` was imported before; of kind `timeout` when no RIC answers:
-        then the process must end, because FlexRIC connects once in its life.
+        built for, or when `xapp_sdk` was imported before; of kind `no-sctp`, `absent`, `timeout`,
+        `closed` or `no-nodes` when there is no session: then the process must end, because FlexRIC
+        connects once in its life.
         """
         if self._native is None:
             self._native = _load()
         with _errors(self._native):
             self._native.open_ric(
-                ric_address, configuration, libraries, reports, float(blocks_per_s)
+                ric_address,
+                configuration,
+                libraries,
+                reports,
+                float(blocks_per_s),
+                float(rest_s),
+                int(ric_was_away),
             )
 
     def nodes(self) -> list[E2Node]:
@@ -70,12 +87,20 @@ class FlexricSdk:
             return [_node(described) for described in native.nodes()]
 
     def subscribe(
-        self, node_id: str, function_id: int, period_ms: int, kpm_measurements: tuple[str, ...]
+        self,
+        node_id: str,
+        function_id: int,
+        period_ms: int,
+        kpm_measurements: tuple[str, ...],
+        kpm_slice: SNssai | None = None,
     ) -> int:
         """Begin reports each `period_ms` (1 to 10000); returns a handle above 0."""
-        native = self._opened()
+        native, asked = self._opened(), kpm_slice or SNssai(sst=1)
+        sd = -1 if asked.sd is None else asked.sd
         with _errors(native):
-            return int(native.subscribe(node_id, function_id, period_ms, kpm_measurements))
+            return int(
+                native.subscribe(node_id, function_id, period_ms, kpm_measurements, asked.sst, sd)
+            )
 
     def unsubscribe(self, handle: int) -> None:
         """End a subscription."""
@@ -146,6 +171,12 @@ def _load() -> Any:
             "mismatch",
             f"built for FlexRIC's library with {expected}; found {_describe(path)}, SHA-256 "
             f"{found[:12]} in {path}: run `make flexric-bridge` again",
+        )
+    if (sizes := native.struct_bytes()) != built["struct_bytes"]:
+        raise SdkError(
+            "mismatch",
+            f"the structures of {expected} have {built['struct_bytes']} bytes, those of the module"
+            f" {sizes}: run `make flexric-bridge` again",
         )
     return native
 

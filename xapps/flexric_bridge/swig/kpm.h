@@ -9,10 +9,17 @@
 #include "error.h"
 #include "session.h"
 
-/* The subscription to `count` measurements by name (28.552), each `period_ms`, of every UE. Ends
- * with fx_kpm_free(). False (FX_BAD_MESSAGE) for a name that is none. */
+/* A slice (38.413 §9.3.1.24): slice/service type, 0 to 255, and slice differentiator, 0 to 0xffffff;
+ * -1 where the slice has none. */
+typedef struct {
+    int sst, sd;
+} fx_s_nssai_t;
+
+/* The subscription to `count` measurements by name (28.552), each `period_ms`, of the UEs of a slice:
+ * report style 4, the only one that tells UEs apart without naming them. Ends with fx_kpm_free(). False
+ * (FX_BAD_MESSAGE) for a name or a slice that is none. */
 bool fx_kpm_subscription(const char *const *names, size_t count, uint32_t period_ms,
-                         kpm_sub_data_t *subscription, fx_error_t *error);
+                         fx_s_nssai_t slice, kpm_sub_data_t *subscription, fx_error_t *error);
 void fx_kpm_free(kpm_sub_data_t *subscription);
 
 /* Unpacks a report: u32 granularity period in ms (`period_ms` where the report does not say), u32

@@ -1,6 +1,10 @@
 #include "python_door.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "exchange.h"
+#include "installed.h"
 #include "nodes.h"
 #include "original.h"
 #include "sdk.h"
@@ -26,12 +30,13 @@ static PyObject *failed(const fx_error_t *error)
 }
 
 PyObject *open_ric(const char *ric_address, const char *configuration, const char *libraries,
-                   int reports, double blocks_per_s)
+                   int reports, double blocks_per_s, double rest_s, int away)
 {
     fx_error_t error;
     bool good;
     Py_BEGIN_ALLOW_THREADS
-    good = fx_open(ric_address, configuration, libraries, reports, blocks_per_s, &error);
+    good = fx_open(ric_address, configuration, libraries, reports, blocks_per_s, rest_s, away != 0,
+                   &error);
     Py_END_ALLOW_THREADS
     if (!good)
         return failed(&error);
@@ -85,7 +90,7 @@ PyObject *nodes(void)
 }
 
 PyObject *subscribe(const char *node_id, int function_id, unsigned int period_ms,
-                    PyObject *kpm_names)
+                    PyObject *kpm_names, int sst, int sd)
 {
     const char *names[MAX_KPM_NAMES];
     const Py_ssize_t count = PySequence_Size(kpm_names);
@@ -108,7 +113,8 @@ PyObject *subscribe(const char *node_id, int function_id, unsigned int period_ms
             return NULL;
     }
     Py_BEGIN_ALLOW_THREADS
-    good = fx_subscribe(node_id, function_id, period_ms, names, (size_t)count, &handle, &error);
+    good = fx_subscribe(node_id, function_id, period_ms, names, (size_t)count,
+                        (fx_s_nssai_t){.sst = sst, .sd = sd}, &handle, &error);
     Py_END_ALLOW_THREADS
     return good ? PyLong_FromUnsignedLong(handle) : failed(&error);
 }
@@ -176,13 +182,17 @@ PyObject *struct_bytes(void)
 {
     _Static_assert(sizeof(rlc_radio_bearer_stats_t) == 152, "RLC: bearers of 152 bytes");
     _Static_assert(sizeof(mac_ue_stats_impl_t) == 176, "MAC: UEs of 176 bytes");
-    return Py_BuildValue("{s:n,s:n,s:n,s:n,s:n,s:n}",
-                         "rlc_radio_bearer_stats_t", (Py_ssize_t)sizeof(rlc_radio_bearer_stats_t),
-                         "mac_ue_stats_impl_t", (Py_ssize_t)sizeof(mac_ue_stats_impl_t),
-                         "kpm_ind_data_t", (Py_ssize_t)sizeof(kpm_ind_data_t),
-                         "global_e2_node_id_t", (Py_ssize_t)sizeof(global_e2_node_id_t),
-                         "e2ap_msg_t", (Py_ssize_t)sizeof(e2ap_msg_t),
-                         "e42_xapp_t", (Py_ssize_t)sizeof(e42_xapp_t));
+#define SIZE(type) #type, (Py_ssize_t)sizeof(type)
+    return Py_BuildValue("{s:n,s:n,s:n,s:n,s:n,s:n,s:n,s:n}", SIZE(rlc_radio_bearer_stats_t),
+                         SIZE(mac_ue_stats_impl_t), SIZE(kpm_ind_data_t), SIZE(kpm_sub_data_t),
+                         SIZE(global_e2_node_id_t), SIZE(e2ap_msg_t), SIZE(e42_xapp_t),
+                         SIZE(fr_args_t));
+#undef SIZE
+}
+
+PyObject *s_nssai(void)
+{
+    return PyUnicode_FromString(FX_S_NSSAI_IS_INTEGER ? "integer" : "octet-string");
 }
 
 PyObject *library_path(void)

@@ -8,13 +8,13 @@
 void fx_add_failure(PyObject *module);
 
 PyObject *open_ric(const char *ric_address, const char *configuration, const char *libraries,
-                   int reports, double blocks_per_s);
+                   int reports, double blocks_per_s, double rest_s, int away);
 
 /* [(id, type, mcc, mnc, mnc_digits, nb_id, cu_du_id or None, [(id, oid, revision, definition)])] */
 PyObject *nodes(void);
 
 PyObject *subscribe(const char *node_id, int function_id, unsigned int period_ms,
-                    PyObject *kpm_names);
+                    PyObject *kpm_names, int sst, int sd);
 PyObject *unsubscribe(unsigned int handle);
 
 /* (which were acknowledged, outcome of the last, kind of the first failure or None, detail) */
@@ -23,6 +23,9 @@ PyObject *close_ric(void);
 
 /* Sizes of what this module and FlexRIC's library must agree on, by name. */
 PyObject *struct_bytes(void);
+
+/* How nodes of the installed FlexRIC take an S-NSSAI: "octet-string" or "integer". */
+PyObject *s_nssai(void);
 
 /* File name of FlexRIC's library as it is loaded. */
 PyObject *library_path(void);

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 
 #include "exchange.h"
+#include "requests.h"
 #include "session.h"
 #include "xApp/msg_generator_xapp.h"
 #include "xApp/msg_handler_xapp.h"
@@ -19,7 +20,7 @@
 /* Sending on a one-to-many socket sets up an association where there is none (RFC 6458 section 3.1.3).
  * To a RIC that was restarted before we heard of it, that would be a request from a stranger, which
  * ends it. */
-static bool associated(int fd)
+bool fx_associated(int fd)
 {
     int protocol = 0;
     socklen_t length = sizeof protocol;
@@ -37,7 +38,7 @@ static void send_request(e42_xapp_t *xapp, uint32_t id, byte_array_t encoded)
         fx_request->id = id;
         fx_exchange_expect(id);
     }
-    if (fx_request == NULL || associated(xapp->ep.base.fd))
+    if (fx_request == NULL || fx_associated(xapp->ep.base.fd))
         e2ap_send_bytes_xapp(&xapp->ep, encoded);
     else
         fx_session_lost("the RIC is gone");

@@ -1,23 +1,32 @@
 #include "sdk.h"
 
 #include <arpa/inet.h>
-#include <signal.h>
+#include <errno.h>
+#include <malloc.h>
+#include <netinet/in.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "deadline.h"
 #include "exchange.h"
+#include "installed.h"
+#include "joining.h"
 #include "kpm.h"
 #include "libraries.h"
 #include "loop.h"
 #include "nodes.h"
+#include "signals.h"
 #include "tc_v0.h"
 
 /* FlexRIC's agents take periods up to this. */
 enum { MAX_PERIOD_MS = 10000 };
+
+/* Nodes that take longer are found when they come. */
+enum { MAX_REST_S = 600 };
 
 /* Where FlexRIC installs its service models. */
 static const char *const FLEXRIC_LIBRARIES = "/usr/local/lib/flexric";
@@ -29,6 +38,13 @@ static e2_node_arr_t known; /* as the RIC told of them */
 static uint32_t handles[FX_RING_HANDLES];
 static size_t handle_count;
 
+/* With definitions as the nodes sent them. FlexRIC's own call decodes them since 2023-12, and ends the
+ * process at a RAN function that it has no service model for. */
+static e2_node_arr_t connected_nodes(void)
+{
+    return generate_e2_node_arr(&fx_xapp->e2_nodes);
+}
+
 static bool usable(fx_error_t *error)
 {
     if (state != OPEN)
@@ -38,37 +54,44 @@ static bool usable(fx_error_t *error)
     return true;
 }
 
-/* Called by FlexRIC until it says yes, a second apart: it does once the RIC has answered, or once it
- * has not for too long. */
+/* Called by FlexRIC until it says yes, a second apart: it does once it is known whether there is a
+ * session. */
 FX_REPLACES bool connected_e42_xapp(e42_xapp_t *xapp)
 {
-    const struct timespec deadline = fx_after_ms(FX_OPEN_TIMEOUT_MS);
-    struct timespec now;
+    struct timespec deadline = fx_after_ms(FX_OPEN_TIMEOUT_MS), now;
 
     fx_xapp = xapp;
+    fx_signals_give_back();
     do {
-        if (xapp->connected)
+        const fx_joining_t phase = fx_joining();
+        if (xapp->connected || phase == FX_NO_RIC || phase == FX_NO_NODES_YET)
             return true;
         usleep(1000);
+        if (phase == FX_CONNECTING || phase == FX_RESTING) /* both come to an end by themselves */
+            deadline = fx_after_ms(FX_OPEN_TIMEOUT_MS);
         clock_gettime(CLOCK_MONOTONIC, &now);
     } while (now.tv_sec < deadline.tv_sec && !fx_exchange_disconnected());
     return true; /* fx_open() looks whether it is */
 }
 
-bool fx_open(const char *ric_address, const char *configuration, const char *libraries, int reports,
-             double blocks_per_s, fx_error_t *error)
+static bool can_make_sctp(void)
 {
-    fr_args_t arguments = {.ip = ric_address};
+    const int fd = socket(AF_INET, SOCK_SEQPACKET, IPPROTO_SCTP);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+static bool check_open(const char *ric_address, const char *configuration, const char *libraries,
+                       double blocks_per_s, double rest_s, fx_error_t *error)
+{
     struct in_addr address;
-    struct sigaction interrupt;
 
     if (state != NEVER_OPENED)
         return fx_fail(error, FX_CLOSED, "FlexRIC connects once in the life of a process");
     if (inet_pton(AF_INET, ric_address, &address) != 1)
         return fx_fail(error, FX_BAD_MESSAGE, "the address of the RIC is \"%s\"; expected IPv4, as 127.0.0.1",
                        ric_address);
-    if (libraries[0] == '\0')
-        libraries = FLEXRIC_LIBRARIES;
     if (configuration[0] != '\0' && !fx_check_configuration(configuration, error))
         return false;
     if (!fx_check_libraries(libraries, error))
@@ -76,28 +99,65 @@ bool fx_open(const char *ric_address, const char *configuration, const char *lib
     if (!(blocks_per_s > 0))
         return fx_fail(error, FX_BAD_MESSAGE, "%g blocks of reports a second; expected more than 0",
                        blocks_per_s);
+    if (!(rest_s >= 0 && rest_s <= MAX_REST_S))
+        return fx_fail(error, FX_BAD_MESSAGE, "a rest of %g s; expected 0 to %d", rest_s, MAX_REST_S);
+    if (!can_make_sctp())
+        return fx_fail(error, FX_NO_SCTP,
+                       "no SCTP socket can be made: %s; load the kernel's module sctp, or preload what "
+                       "stands in for it",
+                       strerror(errno));
+    return true;
+}
+
+/* Why there is no session, now that FlexRIC has tried. */
+static bool not_opened(const char *ric_address, fx_error_t *error)
+{
+    if (fx_joining() == FX_NO_RIC)
+        return fx_fail(error, FX_ABSENT, "no near-RT RIC accepts an association at %s port 36422",
+                       ric_address);
+    if (fx_joining() == FX_NO_NODES_YET)
+        return fx_fail(error, FX_NO_NODES, "the near-RT RIC at %s has no E2 node yet", ric_address);
+    if (fx_joined() && fx_exchange_disconnected())
+        return fx_fail(error, FX_CLOSED,
+                       "the near-RT RIC at %s ended the association before it answered; one of 2023 ends "
+                       "itself when an xApp connects and no E2 node has",
+                       ric_address);
+    return fx_fail(error, FX_TIMEOUT, "no near-RT RIC answers at %s port 36422 within %d ms", ric_address,
+                   FX_OPEN_TIMEOUT_MS);
+}
+
+bool fx_open(const char *ric_address, const char *configuration, const char *libraries, int reports,
+             double blocks_per_s, double rest_s, bool away, fx_error_t *error)
+{
+    fr_args_t arguments = {0};
+
+    if (libraries[0] == '\0')
+        libraries = FLEXRIC_LIBRARIES;
+    if (!check_open(ric_address, configuration, libraries, blocks_per_s, rest_s, error))
+        return false;
     if (!fx_ring_open(&fx_reports, FX_REPORT_BYTES) || !fx_loop_report_to(reports, blocks_per_s))
         return fx_fail(error, FX_CLOSED, "no memory for %d bytes of reports", FX_REPORT_BYTES);
-    snprintf(arguments.conf_file, sizeof arguments.conf_file, "%s", configuration);
+    FX_PUT_TEXT(arguments.ip, ric_address);
+    FX_PUT_TEXT(arguments.conf_file, configuration);
     snprintf(arguments.libs_dir, sizeof arguments.libs_dir, "%s/", libraries);
 
     state = CLOSED; /* until it is open */
-    sigaction(SIGINT, NULL, &interrupt);
+    fx_joining_begin(rest_s, away);
+    fx_signals_keep();
     init_xapp_api(&arguments);
-    sigaction(SIGINT, &interrupt, NULL); /* FlexRIC's ends the process */
+    fx_signals_give_back();
 
     if (fx_xapp == NULL)
         return fx_fail(error, FX_MISMATCH,
                        "FlexRIC's library was loaded before this module; import this module first");
-    if (!fx_xapp->connected && fx_joined() && fx_exchange_disconnected())
-        return fx_fail(error, FX_CLOSED,
-                       "the near-RT RIC at %s ended the association before it answered; it ends itself when an "
-                       "xApp connects and no E2 node has",
-                       ric_address);
+    /* FlexRIC made it: with less room than its headers say, it was built from others. */
+    if (malloc_usable_size(fx_xapp) < sizeof *fx_xapp)
+        return fx_fail(error, FX_MISMATCH,
+                       "FlexRIC's library made an e42_xapp_t of %zu bytes at most; its headers say %zu",
+                       malloc_usable_size(fx_xapp), sizeof *fx_xapp);
     if (!fx_xapp->connected)
-        return fx_fail(error, FX_TIMEOUT, "no near-RT RIC answers at %s port 36422 within %d ms",
-                       ric_address, FX_OPEN_TIMEOUT_MS);
-    known = e2_nodes_xapp_api();
+        return not_opened(ric_address, error);
+    known = connected_nodes();
     state = OPEN;
     return true;
 }
@@ -106,7 +166,7 @@ bool fx_nodes(e2_node_arr_t *nodes, fx_error_t *error)
 {
     if (!usable(error))
         return false;
-    *nodes = e2_nodes_xapp_api();
+    *nodes = connected_nodes();
     return true;
 }
 
@@ -162,8 +222,8 @@ static void make_subscription(const e2_node_connected_t *node, int ran_function,
 }
 
 bool fx_subscribe(const char *name, int ran_function, uint32_t period_ms,
-                  const char *const *kpm_names, size_t kpm_count, uint32_t *handle,
-                  fx_error_t *error)
+                  const char *const *kpm_names, size_t kpm_count, fx_s_nssai_t slice,
+                  uint32_t *handle, fx_error_t *error)
 {
     fx_request_t request = {.period_ms = period_ms, .plain_trigger = ran_function != FX_KPM};
 
@@ -186,7 +246,7 @@ bool fx_subscribe(const char *name, int ran_function, uint32_t period_ms,
 
     if (ran_function == FX_KPM) {
         kpm_sub_data_t kpm;
-        if (!fx_kpm_subscription(kpm_names, kpm_count, period_ms, &kpm, error))
+        if (!fx_kpm_subscription(kpm_names, kpm_count, period_ms, slice, &kpm, error))
             return false;
         make_subscription(node, ran_function, &kpm, &request);
         fx_kpm_free(&kpm);

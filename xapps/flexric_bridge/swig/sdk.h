@@ -11,10 +11,11 @@
 #include <stdint.h>
 
 #include "error.h"
+#include "kpm.h"
 #include "session.h"
 
 enum {
-    /* The RIC must have answered the set-up within this time. FlexRIC repeats it each second. */
+    /* The RIC must have answered the set-up within this time. */
     FX_OPEN_TIMEOUT_MS = 5000,
     /* A request must have been answered within this time. The RIC itself gives its nodes 3 s. */
     FX_REQUEST_TIMEOUT_MS = 4000,
@@ -23,21 +24,25 @@ enum {
     FX_MAX_OUTCOME_BYTES = 64,
 };
 
-/* Connects to the RIC at an IPv4 address. `configuration` is FlexRIC's configuration file, of which
+/* Connects to the RIC at an IPv4 address, which it tries again for FX_JOIN_TIMEOUT_MS while nobody is
+ * there. A RIC that was not there at first, or that `away` says had been away, has only just come: its
+ * nodes get `rest_s` to come as well before it is asked, for FlexRIC of 2023 ends the RIC that is asked
+ * without a node. `configuration` is FlexRIC's configuration file, of which
  * nothing is needed (empty: none); `libraries` the directory of its service models (empty: where
  * FlexRIC installs them). Reports go to the stream socket `reports` as outlet.h says, `blocks_per_s`
  * times a second at most in the long run. Once in the life of a process: after a failure of kind
- * FX_TIMEOUT the process must end. */
+ * FX_TIMEOUT, FX_ABSENT or FX_NO_NODES the process must end. */
 bool fx_open(const char *ric_address, const char *configuration, const char *libraries, int reports,
-             double blocks_per_s, fx_error_t *error);
+             double blocks_per_s, double rest_s, bool away, fx_error_t *error);
 
 /* The nodes; the caller frees them with free_e2_node_arr(). */
 bool fx_nodes(e2_node_arr_t *nodes, fx_error_t *error);
 
-/* Begins reports each `period_ms` of RLC, MAC, KPM or TC; the handle is above 0. */
+/* Begins reports each `period_ms` of RLC, MAC, KPM or TC; the handle is above 0. Names and slice are of
+ * KPM alone. */
 bool fx_subscribe(const char *node, int ran_function, uint32_t period_ms,
-                  const char *const *kpm_names, size_t kpm_count, uint32_t *handle,
-                  fx_error_t *error);
+                  const char *const *kpm_names, size_t kpm_count, fx_s_nssai_t slice,
+                  uint32_t *handle, fx_error_t *error);
 bool fx_unsubscribe(uint32_t handle, fx_error_t *error);
 
 /* One RIC control of E2SM-TC v0, as bytes. */

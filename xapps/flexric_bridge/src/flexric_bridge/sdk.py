@@ -29,7 +29,16 @@ MAX_TOGETHER: Final = 16
 """Controls that may be on the way at once."""
 
 SdkErrorKind = Literal[
-    "no-such-node", "no-such-function", "refused", "bad-message", "timeout", "closed", "mismatch"
+    "no-such-node",
+    "no-such-function",
+    "refused",
+    "bad-message",
+    "timeout",
+    "closed",
+    "mismatch",
+    "no-sctp",
+    "absent",
+    "no-nodes",
 ]
 
 
@@ -42,7 +51,11 @@ class SdkError(Exception):
     - `timeout`: no answer, or the RIC cannot be reached;
     - `closed`: the SDK is not open, or the handle is not one of its subscriptions; of `open`, that
       the RIC ended the association instead of answering;
-    - `mismatch`: the native module was built for another FlexRIC than the one it finds.
+    - `mismatch`: the native module was built for another FlexRIC than the one it finds;
+    - `no-sctp`: this process cannot make an SCTP socket;
+    - `absent`: nobody accepts an association at the RIC's address;
+    - `no-nodes`: the RIC is there and has no E2 node yet. A RIC of 2023 ends itself instead, which
+      is `closed`.
     """
 
     def __init__(self, kind: SdkErrorKind, detail: str) -> None:
@@ -85,6 +98,21 @@ class SdkVersions:
     kpm: str
     struct_bytes: dict[str, int] = field(default_factory=dict)
     """Size in bytes of the C structures that both sides must agree on, by name."""
+    s_nssai: Literal["octet-string", "integer"] = "octet-string"
+    """How nodes of the installed FlexRIC take a slice in a KPM condition: OCTET STRING is right by
+    E2SM-KPM; those of 2023 want an INTEGER."""
+    library: str = ""
+    """File name of FlexRIC's library."""
+
+
+@dataclass(frozen=True)
+class SNssai:
+    """A network slice (3GPP TS 38.413 §9.3.1.24)."""
+
+    sst: int
+    """Slice/service type, 0 to 255."""
+    sd: int | None = None
+    """Slice differentiator, 0 to 0xffffff."""
 
 
 class Sdk(Protocol):
@@ -104,6 +132,9 @@ class Sdk(Protocol):
         libraries: str,
         reports: int,
         blocks_per_s: float,
+        *,
+        rest_s: float = 0.0,
+        ric_was_away: bool = False,
     ) -> None:
         """Connect to the RIC at the IP address `ric_address`; once in the life of a process.
 
@@ -111,6 +142,11 @@ class Sdk(Protocol):
         models, `reports` the descriptor of the socket for reports. Blocks leave `blocks_per_s`
         times a second at most in the long run, each with what has come since the one before; what
         nobody reads is dropped, oldest first, and counted.
+
+        While nobody accepts an association it is tried again, for 5 s. A RIC that came only then,
+        or that had been away before (`ric_was_away`), is asked no sooner than `rest_s` after it
+        accepted: its nodes need that time to come back, and a RIC of 2023 does not survive the
+        question without.
         """
         ...
 
@@ -119,9 +155,17 @@ class Sdk(Protocol):
         ...
 
     def subscribe(
-        self, node_id: str, function_id: int, period_ms: int, kpm_measurements: tuple[str, ...]
+        self,
+        node_id: str,
+        function_id: int,
+        period_ms: int,
+        kpm_measurements: tuple[str, ...],
+        kpm_slice: SNssai | None = None,
     ) -> int:
-        """Begin reports each `period_ms`; returns the handle of the subscription, above 0."""
+        """Begin reports each `period_ms`; returns the handle of the subscription, above 0.
+
+        Of KPM the UEs of `kpm_slice` are reported, SST 1 where it is None.
+        """
         ...
 
     def unsubscribe(self, handle: int) -> None:
