@@ -25,6 +25,7 @@ import e2sm_tc
 import numpy as np
 import yaml
 from flexric_processes import LAB, Network, make_site, missing
+from matrix import the_installation
 from loop import SCENARIO
 from programs import Program, sdk_process, start_bridge
 from ric import E2GatewayClient
@@ -252,7 +253,11 @@ def main() -> None:
     parser.add_argument("--duration", type=float, default=60.0, help="seconds to measure")
     parser.add_argument("--out", type=Path, help="folder for flexric_load.json")
     given = parser.parse_args()
-    lacking = missing() or (None if LAB.is_file() else f"there is no {LAB}: make flexric-node")
+    try:
+        lacking = missing(the_installation())
+    except ValueError as error:
+        lacking = str(error)
+    lacking = lacking or (None if LAB.is_file() else f"there is no {LAB}: make flexric-node")
     if lacking:
         sys.exit(f"benchmarks/flexric_load.py: {lacking}")
     with prompt_runner() as runner:

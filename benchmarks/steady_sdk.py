@@ -13,6 +13,12 @@ from flexric_bridge.sdk import BLOCK_HEAD, RECORD_HEAD, E2Node, RanFunction, Sdk
 NODES = 8
 BEARERS = 4
 RLC, KPM, TC = 143, 2, 146
+KPM_DEFINITION = bytes.fromhex(
+    "60304f52414e2d4532534d2d4b504d000018312e332e362e312e342e312e35333134382e312e322e322e"
+    "3205004b504d204d6f6e69746f720001010700506572696f646963205265706f72740101000104030053"
+    "74796c6520340104000101605252552e507262546f74446c01404452422e5545546870446c01010103"
+)
+"""Report style 4 with RRU.PrbTotDl and DRB.UEThpDl."""
 OIDS = {
     RLC: "0.0.0.0.0.0.0.0.1.143.0",
     KPM: "1.3.6.1.4.1.53148.1.2.2.2",
@@ -44,7 +50,10 @@ class SteadySdk:
         threading.Thread(target=self._report, args=(target, 1 / blocks_per_s), daemon=True).start()
 
     def nodes(self) -> list[E2Node]:
-        functions = tuple(RanFunction(number, oid, 1, b"") for number, oid in OIDS.items())
+        functions = tuple(
+            RanFunction(number, oid, 1, KPM_DEFINITION if number == KPM else b"")
+            for number, oid in OIDS.items()
+        )
         return [
             E2Node(f"gnb-001-01-{n:#x}", "gnb", 1, 1, 2, n, None, functions) for n in range(NODES)
         ]

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
-from collections.abc import Callable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
 
 import pytest
 from flexric_processes import Network, make_site
@@ -15,6 +18,28 @@ collect_ignore_glob = [] if "SOJOURN_TEST_FLEXRIC" in os.environ else ["test_*.p
 _numbers = itertools.count()
 KINDS = ("gnb", "gnb_du")
 """Emulated nodes that run in every FlexRIC; of that of 2026 those of other kinds end at once."""
+
+
+_outcomes: defaultdict[str, Counter[str]] = defaultdict(Counter)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Counts what came of each test under the parts that it shows, for the matrix."""
+    report = yield
+    if report.when == "call" or report.outcome != "passed":
+        for marker in item.iter_markers("shows"):
+            for column in marker.args:
+                _outcomes[column][report.outcome] += report.when != "teardown"
+    return report
+
+
+def pytest_sessionfinish() -> None:
+    """Hands the counts to whoever runs the tests."""
+    if results := os.environ.get("SOJOURN_TEST_FLEXRIC"):
+        Path(results).write_text(json.dumps(_outcomes))
 
 
 @pytest.fixture(scope="module")

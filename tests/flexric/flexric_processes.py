@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from matrix import Installation
 
 PATIENCE_S = 20.0
 RESTART_S = 0.5
@@ -37,18 +38,12 @@ def has_sctp() -> bool:
     return True
 
 
-def missing() -> str | None:
-    """What keeps the tests from running, or None."""
-    for variable, what in (("FLEXRIC_SRC", "source"), ("FLEXRIC_BUILD", "build")):
-        if not Path(os.environ.get(variable, "/nonexistent")).is_dir():
-            return f"set {variable} to FlexRIC's {what} tree"
-    build = Path(os.environ["FLEXRIC_BUILD"])
-    if not (build / RIC).is_file():
-        return f"there is no {build / RIC}: build FlexRIC's target {RIC.name}"
-    if shim() and not Path(shim()).is_file():
-        if "SCTP_SHIM" in os.environ:
-            return f"SCTP_SHIM is {shim()}, which is no file"
-        return "the kernel has no SCTP: `make flexric-bridge` makes what stands in for it"
+def missing(installation: Installation) -> str | None:
+    """What keeps tests with a FlexRIC from running, or None."""
+    if not (installation.build / RIC).is_file():
+        return f"there is no {installation.build / RIC}: build FlexRIC's target {RIC.name}"
+    if "SCTP_SHIM" in os.environ and not Path(shim()).is_file():
+        return f"SCTP_SHIM is {shim()}, which is no file"
     return None
 
 

@@ -80,8 +80,6 @@ def start_bridge(site: Site, *arguments: str) -> Program:
             *module("flexric_bridge.cli"),
             *("serve", "--ric.address", site.address, "--ric.libraries", str(site.libraries)),
             *("--door.listen", ANY_PORT, "--http.listen", ANY_PORT),
-            # What is killed here is started again at once.
-            *("--ric.backoff_max_s", "1"),
             *("--ric.controls_together", "16"),
             *(*preload, *arguments),
         ],

@@ -32,8 +32,11 @@ from programs import (
 from ric.sm import TC_V0_OID
 from sojourn_interfaces.e2_gateway_pb2 import ControlRequest, ControlResponse
 
+pytestmark = pytest.mark.shows("kills")
+
 ROUNDS = 10
 WITHIN_S = 10.0
+FIVE_WITHIN_S = 30.0
 PATIENCE_S = 120.0
 FLOWING = 200  # reports of a node
 DRAIN_S = 1.5
@@ -169,6 +172,22 @@ def test_the_ric(chain: Chain) -> None:
         took_s.append(chain.recover())
         assert chain.all_alive()
     killed_ten_times(chain, "RIC", took_s)
+
+
+@pytest.mark.timeout(600)
+def test_five_deaths_of_the_ric_in_a_row(chain: Chain) -> None:
+    """None of them is a reason to come back later after the next."""
+    began = time.monotonic()
+    for _ in range(4):
+        chain.network.ric.kill()
+        chain.network.repair()
+    chain.network.ric.kill()
+    within_s = time.monotonic() - began
+    took_s = chain.recover()
+    print(f"five deaths within {within_s:.1f} s: reports again after {took_s:.1f} s", flush=True)
+    assert within_s < FIVE_WITHIN_S
+    assert took_s < WITHIN_S
+    assert chain.all_alive()
 
 
 @pytest.mark.timeout(600)

@@ -124,7 +124,14 @@ def test_the_ric_sees_the_lab_with_the_functions_it_serves(session: Session) -> 
     assert b"DRB.UEThpDl" in kpm.definition
 
 
-@pytest.mark.parametrize("function", [RLC, MAC, TC])
+@pytest.mark.parametrize(
+    "function",
+    [
+        pytest.param(RLC, marks=pytest.mark.shows("RLC")),
+        pytest.param(MAC, marks=pytest.mark.shows("MAC")),
+        pytest.param(TC, marks=pytest.mark.shows("TC")),
+    ],
+)
 def test_reports_are_the_worlds_own_byte_for_byte(
     lab: LabNode, session: Session, function: int
 ) -> None:
@@ -137,6 +144,7 @@ def test_reports_are_the_worlds_own_byte_for_byte(
     assert len({report.collected_at_us for report in reports}) == len(reports)
 
 
+@pytest.mark.shows("KPM")
 def test_kpm_is_measured_and_what_the_lab_lacks_is_left_out(session: Session) -> None:
     session.subscribe(NODE, KPM, 100, MEASUREMENTS)
     kpm = [_kpm(report.message) for report in collect(session, 5)]
@@ -169,6 +177,7 @@ def test_a_node_that_is_killed_leaves_nothing_behind(lab: LabNode) -> None:
     assert list(lab.temporary.iterdir()) == []
 
 
+@pytest.mark.shows("TC")
 def test_every_control_arrives_as_it_was_sent(lab: LabNode, session: Session) -> None:
     before = len(lab.controls.read_text().splitlines())
     sent = control_vectors()
@@ -181,6 +190,7 @@ def test_every_control_arrives_as_it_was_sent(lab: LabNode, session: Session) ->
     assert "a control was refused" in lab.log.read_text()
 
 
+@pytest.mark.shows("TC")
 def test_controls_on_the_way_at_once_keep_their_order(lab: LabNode, session: Session) -> None:
     before = len(lab.controls.read_text().splitlines())
     sent = control_vectors() * 10

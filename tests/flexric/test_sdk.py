@@ -8,13 +8,16 @@ import signal
 import struct
 import time
 from collections.abc import Callable
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from flexric_bridge.sdk import SdkError
+from flexric_bridge.sdk import SdkError, SNssai
 from flexric_processes import Network
-from ric import sm
+from programs import start_bridge
+from ric import E2GatewayClient, sm
+from ric.settings import GatewaySettings
 from sdk_session import Report, Session, reports_of
 
 GNB, DU = "gnb-505-01-0x1", "gnb-505-01-0x2-du-0x16"
@@ -71,6 +74,7 @@ def check_times(report: Report) -> None:
     assert report.lost == 0
 
 
+@pytest.mark.shows("RLC")
 def test_rlc_of_several_nodes_is_told_apart_and_parses(session: Session) -> None:
     every_ms = [session.subscribe(node, RLC, 1) for node in (GNB, DU)]
     seldom = session.subscribe(GNB, MAC, 500)
@@ -98,6 +102,7 @@ def test_nodes_of_other_kinds_have_readable_ids(
     assert {node: told.type for node, told in session.nodes().items()} == {name: type_}
 
 
+@pytest.mark.shows("RLC")
 def test_what_is_unsubscribed_ends_and_nothing_else(session: Session) -> None:
     ended, kept = (session.subscribe(node, RLC, 1) for node in (GNB, DU))
     session.call("unsubscribe", ended)
@@ -109,6 +114,7 @@ def test_what_is_unsubscribed_ends_and_nothing_else(session: Session) -> None:
     assert set(session.collect_until(each_has(20, again))) <= {kept, again}
 
 
+@pytest.mark.shows("MAC", "TC")
 def test_mac_and_tc_parse(session: Session) -> None:
     mac, tc = session.subscribe(GNB, MAC, 5), session.subscribe(DU, TC, 10)
     reports = session.collect_until(each_has(20, mac, tc))
@@ -139,6 +145,7 @@ def kpm_values(message: bytes) -> tuple[int, list[tuple[int, dict[str, float]]]]
     return period_ms, ues
 
 
+@pytest.mark.shows("KPM")
 def test_kpm_has_the_values_that_were_asked_for(session: Session) -> None:
     handle = session.subscribe(GNB, KPM, 100, NAMES)
     reports = session.collect_until(each_has(5, handle))[handle]
@@ -150,11 +157,46 @@ def test_kpm_has_the_values_that_were_asked_for(session: Session) -> None:
         check_times(report)
 
 
+@pytest.mark.shows("KPM")
+def test_kpm_of_a_slice_costs_nobody_anything(session: Session, network: Network) -> None:
+    """SST and SD need E2SM-KPM's OCTET STRING: a FlexRIC that takes an INTEGER is not asked."""
+    one, none = SNssai(1, 0x000001), SNssai(256)
+    if session.call("versions").s_nssai == "octet-string":
+        handle = session.subscribe(GNB, KPM, 100, NAMES, one)
+        session.collect_until(each_has(2, handle))
+    else:
+        assert refused(session, "subscribe", GNB, KPM, 100, NAMES, one).kind == "refused"
+    assert refused(session, "subscribe", GNB, KPM, 100, NAMES, none).kind == "bad-message"
+    assert network.agents["gnb"].alive
+
+
+@pytest.mark.shows("KPM")
+async def test_what_a_node_does_not_measure_never_reaches_it(own_network: Network) -> None:
+    own_network.add("gnb")
+    bridge = start_bridge(own_network.site)
+    asked = ("DRB.UEThpDl", "DRB.Sorcery", "RRU.PrbTotDl")
+    try:
+        async with E2GatewayClient(GatewaySettings(address=bridge.ready["listen"])) as client:
+            await client.wait_for_node(GNB)
+            trigger = sm.kpm.event_trigger(100)
+            stream = client.subscribe(GNB, sm.KPM_OID, trigger, (), asked)
+            async with aclosing(stream) as indications:
+                report = sm.kpm.report_of(await anext(indications))
+        assert report.unsupported == ("DRB.Sorcery",)
+        assert set(report.ues[0].values) <= set(asked)
+    finally:
+        bridge.kill()
+    assert own_network.agents["gnb"].alive
+    assert own_network.ric.alive
+
+
+@pytest.mark.shows("TC")
 @pytest.mark.parametrize("name", CONTROLS)
 def test_every_control_of_v0_is_acknowledged(session: Session, name: str) -> None:
     assert session.control(GNB, CONTROLS[name]) in (b"", bytes(4))
 
 
+@pytest.mark.shows("TC")
 def test_controls_under_load_are_all_acknowledged(session: Session) -> None:
     for node in (GNB, DU):
         session.subscribe(node, RLC, 1)
@@ -165,6 +207,7 @@ def test_controls_under_load_are_all_acknowledged(session: Session) -> None:
     assert all(report.lost == 0 for report in session.collect(0.1))
 
 
+@pytest.mark.shows("TC")
 def test_controls_on_the_way_at_once_are_all_acknowledged(session: Session) -> None:
     for node in (GNB, DU):
         session.subscribe(node, RLC, 1)
@@ -421,6 +464,7 @@ def test_a_bridge_that_waits_for_the_ric_can_be_ended(
     assert time.monotonic() - started < 2
 
 
+@pytest.mark.shows("kills")
 @pytest.mark.parametrize("call", ["collect", "control", "subscribe", "nodes"])
 def test_when_the_ric_dies_every_call_says_so(
     own_network: Network, sessions: Callable[..., Session], call: str
@@ -445,6 +489,7 @@ def test_when_the_ric_dies_every_call_says_so(
     assert time.monotonic() - started < 60
 
 
+@pytest.mark.shows("kills")
 def test_whoever_reads_reports_is_told_when_the_ric_dies(
     own_network: Network, sessions: Callable[..., Session]
 ) -> None:

@@ -1,33 +1,99 @@
-"""Builds the SDK against an installed FlexRIC and tests against that FlexRIC's programs.
+"""Builds bridge and node against installed FlexRICs and tests with their programs.
 
-Without FlexRIC it says in a sentence what is missing, and that is no failure.
+FLEXRIC_SRC and FLEXRIC_BUILD name one, or several with a colon between; each is built for, tested
+and shown the demo in turn, and a row of the closing table says what worked. Without FlexRIC a
+sentence says what is missing, and that is no failure. `--no-demo` leaves the demo out; all other
+arguments are pytest's.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from flexric_processes import missing
+from matrix import Installation, Row, installations, table, write
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
+BIN = Path(sys.executable).parent
+OUT = ROOT / "out/flexric"
+NODE = ("cargo", "build", "--release", "--locked", "-p", "flexric-node", "--features", "flexric")
+NO_DEMO = "--no-demo"
 
 
-def main() -> int:
-    """0 if every test passed or there is no FlexRIC."""
-    if lacking := missing():
+def succeeds(command: list[str], environment: dict[str, str]) -> bool:
+    """Whether a command does."""
+    return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode == 0
+
+
+def build(environment: dict[str, str]) -> bool:
+    """The bridge's module and the node for one FlexRIC."""
+    module = [sys.executable, str(ROOT / "xapps/flexric_bridge/swig/build.py")]
+    if not succeeds(module, environment) or not succeeds(list(NODE), environment):
+        return False
+    shutil.copy2(ROOT / "target/release/flexric-node", BIN / "flexric-node.new")
+    (BIN / "flexric-node.new").rename(BIN / "flexric-node")
+    return True
+
+
+def test(row: Row, environment: dict[str, str], arguments: list[str]) -> None:
+    """The tests of this directory."""
+    with tempfile.TemporaryDirectory() as folder:
+        results = Path(folder) / "results.json"
+        command = [sys.executable, "-m", "pytest", "-q", str(HERE), *arguments]
+        succeeds(command, {**environment, "SOJOURN_TEST_FLEXRIC": str(results)})
+        if results.is_file():
+            row.take(results)
+        else:
+            row.outcomes["build"]["failed"] += 1
+
+
+def demo(environment: dict[str, str], number: int) -> bool:
+    """`make demo-flexric`, and whether it showed what it is to show."""
+    out = OUT / f"demo-{number}"
+    shown = [str(BIN / "sojourn-demo"), "--through", "flexric", "--out", str(out)]
+    check = [sys.executable, str(ROOT / "tests/check_demo.py"), str(out / "summary.json")]
+    return succeeds(shown, environment) and succeeds(check, environment)
+
+
+def examine(installation: Installation, number: int, arguments: list[str]) -> Row:
+    """One row."""
+    row = Row(installation.name)
+    environment = installation.environment()
+    print(f"== FlexRIC {row.name}", flush=True)
+    row.outcomes["build"]["passed" if build(environment) else "failed"] += 1
+    if row.good:
+        test(row, environment, [argument for argument in arguments if argument != NO_DEMO])
+        if NO_DEMO not in arguments:
+            row.outcomes["demo"]["passed" if demo(environment, number) else "failed"] += 1
+    return row
+
+
+def main(arguments: list[str]) -> int:
+    """0 if everything that was there to be tested passed."""
+    try:
+        found = installations()
+        lacking = next(filter(None, map(missing, found)), None)
+    except ValueError as error:
+        print(f"make test-flexric: {error}")
+        return 1
+    if not found or lacking:
+        lacking = lacking or "set FLEXRIC_SRC and FLEXRIC_BUILD to FlexRIC's source and build tree"
         print(f"make test-flexric: nothing was tested: {lacking}")
         return 0
-    build = [sys.executable, str(ROOT / "xapps/flexric_bridge/swig/build.py")]
-    if subprocess.run(build, check=False).returncode != 0:
-        return 1
-    tests = [sys.executable, "-m", "pytest", "-q", str(HERE), *sys.argv[1:]]
-    with_flexric = {**os.environ, "SOJOURN_TEST_FLEXRIC": "1"}
-    return subprocess.run(tests, cwd=ROOT, env=with_flexric, check=False).returncode
+    rows: list[Row] = []
+    for number, installation in enumerate(found):
+        rows.append(examine(installation, number, arguments))
+        write(rows, OUT / "matrix.json")
+    print(table(rows))
+    print(f"as JSON: {os.path.relpath(OUT / 'matrix.json', ROOT)}")
+    return 0 if all(row.good for row in rows) else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

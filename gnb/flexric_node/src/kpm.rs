@@ -141,7 +141,12 @@ mod tests {
             ("RRU.PrbTotDl", 100.0),
         ];
         let values = values.map(|(name, value)| (name.to_owned(), value)).into();
-        KpmReport { period_ms: 5, ues: vec![KpmUe { rnti, values }], unsupported: Vec::new() }
+        KpmReport {
+            period_ms: 5,
+            ues: vec![KpmUe { rnti, values }],
+            unsupported: Vec::new(),
+            ..KpmReport::default()
+        }
     }
 
     #[test]

@@ -142,7 +142,7 @@ def find_supply(library: Path, build: Path) -> tuple[frozenset[str], Path | None
         some = ", ".join(sorted(lacking)[:3])
         raise MissingError(
             f"{library} needs {len(lacking)} symbols that it lacks ({some}, …), and no "
-            f"static library below {build} has them; build all of FlexRIC, libasn1_nr_rrc.a among it"
+            f"static library below {build} has them; build all of FlexRIC"
         )
     return lacking, supply
 

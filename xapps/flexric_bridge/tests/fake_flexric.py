@@ -15,9 +15,11 @@ from typing import Any
 
 from flexric_bridge.frames import node_to_json
 from flexric_bridge.sdk import RECORD_HEAD, E2Node, RanFunction, SdkError
+from kpm_definitions import encode
 from ric.sm import KPM_OID, MAC_OID, RLC_OID, TC_V0_OID, rlc
 
 KPM, MAC, RLC, TC = 2, 142, 143, 146
+KPM_DEFINITION = encode(("DRB.UEThpDl", "RRU.PrbTotDl", "DRB.PdcpSduVolumeDL"))
 _OIDS = {KPM: KPM_OID, MAC: MAC_OID, RLC: RLC_OID, TC: TC_V0_OID}
 
 
@@ -33,7 +35,10 @@ def node(
         mnc_digits=2,
         nb_id=nb_id,
         cu_du_id=None,
-        functions=tuple(RanFunction(n, _OIDS[n], 1, bytes(definition)) for n in functions),
+        functions=tuple(
+            RanFunction(n, _OIDS[n], 1, KPM_DEFINITION if n == KPM else bytes(definition))
+            for n in functions
+        ),
     )
 
 

@@ -11,11 +11,14 @@ import os
 import socket
 import sys
 import threading
+import time
 from typing import Any
 
 from flexric_bridge.frames import node_from_json
 from flexric_bridge.sdk import BLOCK_HEAD, NO_MORE, E2Node, SdkError, SdkVersions
 
+JOIN_TIMEOUT_S = 5.0
+"""As the native module."""
 ENVIRONMENT = "FAKE_RIC"
 """Names the socket of the RIC."""
 
@@ -36,11 +39,22 @@ class FakeSdk:
         libraries: str,
         reports: int,
         blocks_per_s: float,
+        *,
+        rest_s: float = 0.0,
+        ric_was_away: bool = False,
     ) -> None:
         path = os.environ[ENVIRONMENT]
+        gives_up = time.monotonic() + JOIN_TIMEOUT_S
+        while not _is_there(path):
+            ric_was_away = True
+            if time.monotonic() > gives_up:
+                raise SdkError("absent", "nobody accepts an association")
+            time.sleep(0.1)
+        if ric_was_away:
+            time.sleep(rest_s)
         try:
             self._questions, blocks = _connected(path), _connected(path)
-            number = self._ask("open", address=ric_address)
+            number = self._ask("open", address=ric_address, rested_s=rest_s * ric_was_away)
             print(f"[xApp]: xApp ID = {number}", flush=True)
             blocks.sendall(f"reports {number}\n".encode())
         except OSError as error:
@@ -115,6 +129,14 @@ class FakeSdk:
 def broken() -> FakeSdk:
     """A factory that fails as an import of the native module may."""
     raise ImportError("libe42_xapp_shared.so: cannot open shared object file")
+
+
+def _is_there(path: str) -> bool:
+    try:
+        _connected(path).close()
+    except OSError:
+        return False
+    return True
 
 
 def _connected(path: str) -> socket.socket:

@@ -8,6 +8,7 @@ import os
 import signal
 import time
 from contextlib import aclosing
+from dataclasses import replace
 
 import grpc.aio
 import pytest
@@ -16,7 +17,10 @@ from fake_flexric import ABORT, DEFAULT, HANG, KPM, RLC, TC, kpm_message, node, 
 from flexric_bridge.app import Bridge
 from flexric_bridge.budget import Use
 from flexric_bridge.discovery import CHECK_S
-from flexric_bridge.sdk import SdkError
+from flexric_bridge.ric_state import RicState
+from flexric_bridge.sdk import RanFunction, SdkError, SdkErrorKind
+from flexric_bridge.settings import RicSettings
+from kpm_definitions import encode
 from ric import E2GatewayClient, NodeEventKind
 from ric.e2 import SubscriptionRequest
 from ric.errors import GatewayError, GatewayUnavailable, NodeGone, SubscriptionRefused
@@ -228,7 +232,7 @@ async def test_a_ric_that_dies_and_comes_back_has_a_new_budget(world: BridgeWorl
             bridge.budget.spend(Use.CONTROL, 40_000)
             await world.ric.stop()
             await world.until(lambda: not bridge.session.up and bridge.session.starts >= 3)
-            assert "does not answer" in bridge.session.why
+            assert "is not there" in bridge.session.why
             assert not bridge.readiness.ready
             await world.ric.start()
             while (await anext(indications)).subscription == 1:
@@ -441,8 +445,24 @@ async def test_kpm_is_typed_and_names_a_gnb_does_not_know_never_reach_it(
         report = kpm.report_of(got)
         assert report.unsupported == ("DRB.Nonsense",)
         assert (report.period_ms, report.ues[0].rnti, report.ues[0].values) == (100, 17, values)
+        assert report.units == {"DRB.UEThpDl": "kbit/s"}  # 10 may be PRBs or percent
         with pytest.raises(SubscriptionRefused, match=r"DRB\.Nonsense"):
             await some(client.subscribe(ONE.id, KPM_OID, trigger, (), names[1:2]), 1)
+
+
+async def test_a_node_without_reports_for_each_ue_is_not_asked_for_kpm(world: BridgeWorld) -> None:
+    lacking = replace(
+        ONE,
+        functions=(RanFunction(KPM, KPM_OID, 2, encode(("DRB.UEThpDl",), styles=(1, 3))),),
+    )
+    world.ric.add(lacking)
+    await world.start()
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        trigger = kpm.event_trigger(100)
+        with pytest.raises(SubscriptionRefused, match="report styles 1, 3; expected style 4"):
+            await some(client.subscribe(ONE.id, KPM_OID, trigger, (), ("DRB.UEThpDl",)), 1)
+    assert world.ric.asked["subscribe"] == 0
 
 
 @pytest.mark.parametrize(
@@ -650,6 +670,93 @@ async def test_a_ric_that_ends_itself_over_us_is_left_alone_ever_longer(
     waits_s = [later - earlier for earlier, later in itertools.pairwise(times_s)]
     assert len(waits_s) == 3
     assert all(wait >= least for wait, least in zip(waits_s, (0.4, 0.8, 1.6), strict=True))
+
+
+async def test_a_ric_that_returns_late_is_asked_when_its_nodes_had_their_time(
+    world: BridgeWorld,
+) -> None:
+    world.ric.add(ONE)
+    rested_s: list[float] = []
+
+    def note(question: dict[str, float]) -> object:
+        rested_s.append(question["rested_s"])
+        return DEFAULT
+
+    world.ric.answer["open"] = note
+    bridge = await world.start(ric={"nodes_come_within_s": 0.5})
+    await world.until(lambda: bridge.session.up)
+    await world.ric.stop()
+    await world.until(lambda: bridge.session.state is RicState.ABSENT)
+    await asyncio.sleep(1.0)  # longer than the nodes get
+    await world.ric.start()
+    await world.until(lambda: bridge.session.up)
+    assert rested_s == [0, 0.5]
+
+
+async def test_five_deaths_of_the_ric_in_a_row_cost_no_more_than_one(world: BridgeWorld) -> None:
+    """With the settings of users, but for the ports."""
+    world.ric.add(ONE)
+    defaults = {
+        name: RicSettings.model_fields[name].default
+        for name in ("backoff_initial_s", "backoff_max_s", "nodes_come_within_s")
+    }
+    bridge = await world.start(ric=defaults)
+    await world.until(lambda: bridge.session.up)
+    for _ in range(5):
+        await world.ric.stop()
+        await world.until(lambda: not bridge.session.up)
+        await asyncio.sleep(0.5)
+        await world.ric.start()
+        await asyncio.sleep(0.5)
+    returned_s = asyncio.get_running_loop().time()
+    await world.until(lambda: bridge.session.up)
+    assert asyncio.get_running_loop().time() - returned_s < 10
+
+
+async def test_a_ric_without_nodes_is_a_state_of_its_own(world: BridgeWorld) -> None:
+    """It is asked again soon, and each question is told apart from a failure."""
+
+    def has_none(_question: object) -> object:
+        if world.ric.nodes:
+            return DEFAULT
+        raise SdkError("no-nodes", "the near-RT RIC has no E2 node yet")
+
+    world.ric.answer["open"] = has_none
+    bridge = await world.start(ric={"backoff_initial_s": 60, "backoff_max_s": 60})
+    await world.until(lambda: bridge.session.state is RicState.WITHOUT_NODES)
+    assert "no E2 node has connected to it yet" in bridge.session.why
+    condition = bridge.readiness.conditions()["ric"]
+    assert not condition.ok
+    assert condition.detail.startswith("without_nodes: ")
+    asked = world.ric.asked["open"]
+    await world.until(lambda: world.ric.asked["open"] > asked, "asked again, without back-off")
+    world.ric.add(ONE)
+    await world.until(lambda: bridge.session.up)
+    state = bridge.registry.get_sample_value("sojourn_flexric_ric_state", {"state": "up"})
+    assert state == 1.0
+
+
+@pytest.mark.parametrize(
+    ("kind", "state", "words"),
+    [
+        ("no-sctp", RicState.NO_SCTP, "modprobe sctp"),
+        ("mismatch", RicState.NO_MODULE, "make flexric-bridge"),
+        ("timeout", RicState.SILENT, "does not answer"),
+    ],
+)
+async def test_why_there_is_no_session_is_told_apart(
+    world: BridgeWorld, kind: SdkErrorKind, state: RicState, words: str
+) -> None:
+    def fails(_question: object) -> object:
+        raise SdkError(kind, "as told")
+
+    world.ric.add(ONE)
+    world.ric.answer["open"] = fails
+    bridge = await world.start()
+    await world.until(lambda: bridge.session.state is state)
+    await world.until(lambda: words in bridge.session.why)
+    world.ric.answer.clear()
+    await world.until(lambda: bridge.session.up, "it heals by itself")
 
 
 async def test_a_look_ends_with_the_session_and_never_meets_the_next_ric(

@@ -15,7 +15,6 @@ from flexric_bridge.absence import Absences
 from flexric_bridge.budget import UNCLEAN_MARGIN, Budget, BudgetSpent, Use
 from flexric_bridge.cli import main
 from flexric_bridge.controls import Lane, Rate, TooFast
-from flexric_bridge.hub import supported
 from flexric_bridge.lag import Lag
 from flexric_bridge.pace import Pace
 from flexric_bridge.readers import Bell, Reader, Thinning
@@ -483,12 +482,6 @@ async def test_a_bell_wakes_who_waits_and_rings_for_nobody_else() -> None:
     given_up.cancel()
     await asyncio.wait([given_up])
     bell.ring()
-
-
-def test_kpm_names_are_those_of_the_definition_where_it_tells_any() -> None:
-    names = ("DRB.UEThpDl", "RRU.PrbTotDl", "DRB.Nonsense")
-    assert supported(b"", names) == (names[:2], names[2:])
-    assert supported(b"..RRU.PrbTotDl..", names) == (names[1:2], (names[0], names[2]))
 
 
 # ------------------------------------------------------------------------------- lift

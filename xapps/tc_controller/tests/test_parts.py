@@ -31,7 +31,7 @@ from tc_controller.core.observe import RlcWindows
 from tc_controller.core.pipeline_view import read_status
 from tc_controller.core.policy import GreedyFlows
 from tc_controller.core.reconcile import DesiredStore, StateError
-from tc_controller.core.utilisation import PrbWindow
+from tc_controller.core.utilisation import PrbRate, PrbWindow
 from tc_controller.latency import Recent
 from tc_controller.policy_file import parse_policy
 from tc_controller.state_file import read_state, set_aside, write_json
@@ -86,13 +86,22 @@ def test_late_mac_reports_change_nothing() -> None:
     assert rate.ue == pytest.approx(10_000)
 
 
-def test_kpm_stands_in_for_mac() -> None:
+def prbs_by_kpm(units: dict[str, str]) -> PrbRate | None:
     window = PrbWindow(10_000_000)
     for at_us in (100_000, 200_000, 300_000):
-        window.kpm(KpmReport("n", at_us, 100, {1: {"RRU.PrbTotDl": 500.0}, 2: {}}))
-    rate = window.rate(1, 0)
+        window.kpm(KpmReport("n", at_us, 100, {1: {"RRU.PrbTotDl": 500.0}, 2: {}}, units))
+    return window.rate(1, 0)
+
+
+def test_kpm_stands_in_for_mac() -> None:
+    rate = prbs_by_kpm({"RRU.PrbTotDl": "PRB"})
     assert rate is not None
     assert rate.ue == pytest.approx(5_000)
+
+
+@pytest.mark.parametrize("units", [{}, {"RRU.PrbTotDl": "%"}])
+def test_a_percentage_or_an_unknown_unit_is_no_number_of_prbs(units: dict[str, str]) -> None:
+    assert prbs_by_kpm(units) is None
 
 
 # --------------------------------------------------------------------------- history

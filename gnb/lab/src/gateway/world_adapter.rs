@@ -209,8 +209,25 @@ fn kpm(report: world::KpmReport) -> proto::KpmReport {
             values: ue.values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
         })
         .collect();
-    proto::KpmReport { period_ms: report.period_ms, ues, unsupported: report.unsupported }
+    let units = KPM_UNITS.into_iter().map(|(name, unit)| (name.to_owned(), unit.to_owned()));
+    proto::KpmReport {
+        period_ms: report.period_ms,
+        ues,
+        unsupported: report.unsupported,
+        units: units.collect(),
+    }
 }
+
+/// Of what the lab measures.
+const KPM_UNITS: [(&str, &str); 7] = [
+    ("DRB.PdcpSduVolumeDL", "kbit"),
+    ("DRB.PdcpSduVolumeUL", "kbit"),
+    ("DRB.RlcSduDelayDl", "us"),
+    ("DRB.UEThpDl", "kbit/s"),
+    ("DRB.UEThpUl", "kbit/s"),
+    ("RRU.PrbTotDl", "PRB"),
+    ("RRU.PrbTotUl", "PRB"),
+];
 
 fn answer(reply: world::ControlReply) -> ControlAnswer {
     ControlAnswer {

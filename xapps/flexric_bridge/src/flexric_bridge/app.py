@@ -27,6 +27,7 @@ from flexric_bridge.gateway import Gateway, GatewayServer
 from flexric_bridge.hub import Hub
 from flexric_bridge.metrics import BridgeCollector, BridgeState, Metrics
 from flexric_bridge.nodes import NodeBook
+from flexric_bridge.ric_state import RicState
 from flexric_bridge.sdk import E2Node
 from flexric_bridge.session import Session
 from flexric_bridge.settings import BridgeSettings
@@ -309,7 +310,22 @@ class Bridge:
                     },
                 ),
             },
+            {
+                "ric_state": ("1 for the state that holds.", ("state",), self._ric_states),
+                "build_info": (
+                    "The FlexRIC that the native module was built for.",
+                    ("e2ap", "kpm", "s_nssai"),
+                    self._build_info,
+                ),
+            },
         )
+
+    def _ric_states(self) -> dict[tuple[str, ...], float]:
+        return {(state.value,): float(state is self.session.state) for state in RicState}
+
+    def _build_info(self) -> dict[tuple[str, ...], float]:
+        versions = self.session.versions
+        return {} if versions is None else {(versions.e2ap, versions.kpm, versions.s_nssai): 1.0}
 
 
 class _Readiness(Readiness):
@@ -325,7 +341,12 @@ class _Readiness(Readiness):
         there = len(bridge.nodes.messages())
         silent = bridge.hub.silent()
         return {
-            "ric": Condition(bridge.session.up, bridge.session.why or "session open"),
+            "ric": Condition(
+                bridge.session.up,
+                f"{bridge.session.state.value}: {bridge.session.why}"
+                if bridge.session.why
+                else "session open",
+            ),
             "nodes": Condition(there > 0, f"{there} connected"),
             "reports": Condition(not silent, f"{len(silent)} nodes are silent"),
         }

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import dataclasses
 import importlib
 import json
 import os
@@ -91,12 +92,17 @@ class Child:
 
     def _versions(self) -> dict[str, Any]:
         versions = self._sdk.versions()
-        return {"e2ap": versions.e2ap, "kpm": versions.kpm, "struct_bytes": versions.struct_bytes}
+        return dataclasses.asdict(versions)
 
     def _open(
-        self, ric_address: str, configuration: str, libraries: str, blocks_per_s: float
+        self,
+        ric_address: str,
+        configuration: str,
+        libraries: str,
+        blocks_per_s: float,
+        **waits: Any,
     ) -> None:
-        self._sdk.open(ric_address, configuration, libraries, self._reports, blocks_per_s)
+        self._sdk.open(ric_address, configuration, libraries, self._reports, blocks_per_s, **waits)
         # FlexRIC has printed which session of the RIC this is, into a buffer.
         ctypes.CDLL(None).fflush(None)
 

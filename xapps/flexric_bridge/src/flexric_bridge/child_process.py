@@ -123,16 +123,25 @@ class ChildProcess:
         return SdkVersions(**await self._ask(self._deadlines.command_s, "versions"))
 
     async def open(
-        self, ric_address: str, configuration: str, libraries: str, blocks_per_s: float
+        self,
+        ric_address: str,
+        configuration: str,
+        libraries: str,
+        blocks_per_s: float,
+        *,
+        rest_s: float = 0.0,
+        ric_was_away: bool = False,
     ) -> None:
         """See `Sdk.open`."""
         await self._ask(
-            self._deadlines.open_s,
+            self._deadlines.open_s + rest_s,
             "open",
             ric_address=ric_address,
             configuration=configuration,
             libraries=libraries,
             blocks_per_s=blocks_per_s,
+            rest_s=rest_s,
+            ric_was_away=ric_was_away,
         )
 
     async def session_number(self) -> int | None:

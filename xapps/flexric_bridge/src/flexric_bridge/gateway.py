@@ -22,7 +22,9 @@ from sojourn_interfaces import e2_gateway_pb2 as pb
 
 from flexric_bridge.budget import BudgetSpent, Use
 from flexric_bridge.controls import Lane, Rate, TooFast
-from flexric_bridge.hub import Gone, Hub, Unserved, supported
+from flexric_bridge.hub import Gone, Hub, Unserved
+from flexric_bridge.kpm_definition import KpmDefinitionError, offered
+from flexric_bridge.kpm_units import THROUGHPUT_OF
 from flexric_bridge.metrics import Metrics
 from flexric_bridge.nodes import REPORTED, KnownNode, NodeBook
 from flexric_bridge.readers import Bell, Ended, Reader
@@ -227,9 +229,14 @@ class Gateway:
         lacking: tuple[str, ...] = ()
         if oid == KPM_OID:
             asked_names = tuple(dict.fromkeys(request.kpm_measurements))
-            names, lacking = supported(known.functions[oid].definition, asked_names)
+            try:
+                names, lacking = offered(known.functions[oid].definition, asked_names)
+            except KpmDefinitionError as error:
+                raise Unserved(f"KPM: {error}") from error
             if not names:
                 raise Unserved(f"KPM: none of {list(asked_names)} is a measurement of this node")
+            also = tuple(THROUGHPUT_OF[name] for name in names if name in THROUGHPUT_OF)
+            names = tuple(dict.fromkeys(names + offered(known.functions[oid].definition, also)[0]))
         reader = Reader(period_ms, depth, more, kpm_unsupported(lacking))
         try:
             await self._hub.read(known, oid, period_ms, names, reader)

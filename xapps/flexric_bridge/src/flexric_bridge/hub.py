@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 import structlog
 from ric.clock import Clock
 from ric.errors import ServiceModelError
-from ric.sm import KPM_OID, kpm
+from ric.sm import KPM_OID
 
 from flexric_bridge.budget import BudgetSpent
 from flexric_bridge.metrics import Flow, Metrics
@@ -105,6 +105,8 @@ class Shared:
     def _written(self, record: Record) -> bytes:
         if self.oid == KPM_OID:
             report = kpm_report(record.message)
+            self.known.units.learn(report.period_ms, [ue.values for ue in report.ues])
+            report.units.update(self.known.units.of(self.names))
             return kpm_body(self.preface, report, record.collected_at_us, record.received_at_us)
         return body(self.preface, record.message, record.collected_at_us, record.received_at_us)
 
@@ -455,15 +457,3 @@ def _shortest(shared: Shared) -> int:
     asked = [reader.thinning.period_us for reader in shared.readers]
     asked += [tap.thinning.period_us for tap in shared.taps]
     return min(asked, default=LONGEST_MS * 1000) // 1000
-
-
-def supported(definition: bytes, names: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Of KPM measurement names those the node may be asked for, and those it may not.
-
-    A gNB of OAI aborts at a name it does not know, so only names that OAI serves go through, and
-    of these only those in the RAN function definition where that tells any.
-    """
-    told = {name for name in kpm.MEASUREMENTS if name.encode() in definition}
-    known = told or set(kpm.MEASUREMENTS)
-    fine = tuple(name for name in names if name in known)
-    return fine, tuple(name for name in names if name not in known)

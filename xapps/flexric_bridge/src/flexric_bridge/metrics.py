@@ -3,6 +3,8 @@
 | metric | type | labels |
 |---|---|---|
 | `sojourn_flexric_up` | gauge | |
+| `sojourn_flexric_ric_state` | gauge | `state` |
+| `sojourn_flexric_build_info` | gauge | `e2ap`, `kpm`, `s_nssai` |
 | `sojourn_flexric_nodes` | gauge | |
 | `sojourn_flexric_restarts_total` | counter | `reason` |
 | `sojourn_flexric_sessions` | gauge | |
@@ -29,7 +31,8 @@
 `dropped` indications dropped for a slow xApp: with `reports`, all that was asked for. `age`
 is how long ago the newest report came, `delay` its way from the node, clocks' offset included,
 `lag` by how much that was longer than the shortest: a RIC that is behind.
-`looks` are short sessions that look for nodes.
+`looks` are short sessions that look for nodes. `ric_state` is 1 for the state that holds
+(`ric_state.RicState` has them all), `build_info` says for which FlexRIC the native module is.
 """
 
 from __future__ import annotations
@@ -55,6 +58,10 @@ from flexric_bridge.pace import Pace
 
 if TYPE_CHECKING:
     from flexric_bridge.budget import Budget
+
+
+Series = dict[tuple[str, ...], float]
+"""Values by labels."""
 
 
 class Flow:
@@ -105,10 +112,13 @@ class BridgeState:
         budget: Budget,
         gauges: dict[str, tuple[str, Callable[[], float]]],
         counters: dict[str, tuple[str, str, Callable[[], dict[str, int]]]],
+        labelled: dict[str, tuple[str, tuple[str, ...], Callable[[], Series]]],
     ) -> None:
         self.budget = budget
         self.gauges = gauges
         """Name → help and value."""
+        self.labelled = labelled
+        """Name → help, labels and values by them."""
         self.counters = counters
         """Name → help, label and values by it."""
 
@@ -132,12 +142,17 @@ class BridgeCollector(Collector):
 
     def _bridge(self) -> Iterator[Metric]:
         budget, metrics = self._state.budget, self._metrics
-        for name, (text, value) in self._state.gauges.items():
-            yield GaugeMetricFamily(f"sojourn_flexric_{name}", text, value())
+        for name, (text, read) in self._state.gauges.items():
+            yield GaugeMetricFamily(f"sojourn_flexric_{name}", text, read())
+        for name, (text, labels, series) in self._state.labelled.items():
+            gauge = GaugeMetricFamily(f"sojourn_flexric_{name}", text, labels=labels)
+            for key, value in series().items():
+                gauge.add_metric(key, value)
+            yield gauge
         for name, (text, label, values) in self._state.counters.items():
             family = CounterMetricFamily(f"sojourn_flexric_{name}", text, labels=(label,))
-            for key, count in values().items():
-                family.add_metric((key,), count)
+            for reason, count in values().items():
+                family.add_metric((reason,), count)
             yield family
         requests = CounterMetricFamily(
             "sojourn_flexric_requests", "Requests sent to the RIC.", labels=("use",)

@@ -10,6 +10,7 @@ import structlog
 from ric.sm import KPM_OID, MAC_OID, RLC_OID, TC_V0_OID, TC_V1_OID
 from sojourn_interfaces import e2_gateway_pb2 as pb
 
+from flexric_bridge.kpm_units import KpmUnits
 from flexric_bridge.sdk import E2Node, RanFunction
 
 _log = structlog.get_logger()
@@ -36,6 +37,8 @@ class KnownNode:
 
     def __init__(self, node: E2Node, tc_definition: bytes | None) -> None:
         self.present = True
+        self.units = KpmUnits(node.id)
+        """In which its KPM is; a node that comes back may be another version of itself."""
         self.update(node, tc_definition)
 
     def update(self, node: E2Node, tc_definition: bytes | None) -> bool:
@@ -110,6 +113,7 @@ class NodeBook:
         changed = known.update(node, self._tc_definition)
         if not known.present:
             known.present = True
+            known.units = KpmUnits(known.id)
             self._tell(pb.NodeEvent.CONNECTED, known)
         elif changed:
             self._tell(pb.NodeEvent.UPDATED, known)

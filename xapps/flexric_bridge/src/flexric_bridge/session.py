@@ -2,13 +2,18 @@
 
 When the child dies or hangs it is started again with jittered back-off, and each time a sentence
 says why. `on_up` gets the nodes of a new session, `on_down` the reason why there is none.
+
+Only what the SDK's process does wrong is backed off from. A RIC that dies, however often, is waited
+for by a child that tries to associate each 0.1 s and gives its nodes their time from its return on.
+A RIC that has no nodes is asked again after a second, and ever more rarely the longer it has none,
+for each question costs one of the 65,536 sessions that it numbers.
 """
 
 from __future__ import annotations
 
 import asyncio
 import importlib.util
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
@@ -17,17 +22,29 @@ import structlog
 from ric.backoff import Backoff
 from ric.clock import Clock
 
+from flexric_bridge.absence import FIRST_LOOK_S, SHARE
 from flexric_bridge.budget import Budget, Use
 from flexric_bridge.child_process import ChildLost, ChildProcess, Deadlines
-from flexric_bridge.sdk import E2Node, SdkError
+from flexric_bridge.ric_state import OURS, RicState, state_after
+from flexric_bridge.sdk import E2Node, SdkError, SdkVersions
 from flexric_bridge.settings import RicSettings
 
 _log = structlog.get_logger()
 
-SETTLED_S: Final = 30.0
-"""A session that lasted so long did not fail at the start: the next delay is short again."""
+QUICK_RESTARTS: Final = 12
+"""So many sessions may be lost by the SDK's process within `QUICK_WITHIN_S` before there is any
+back-off: each new one costs two requests for each subscription, of which the RIC has 64,500."""
+QUICK_WITHIN_S: Final = 120.0
 LONGEST_REST_S: Final = 60.0
 """Longest time that a RIC is left alone which keeps ending itself as the bridge connects."""
+LONGEST_WITHOUT_NODES_S: Final = 60.0
+"""Longest time between two questions to a RIC that has no node."""
+AGAIN_S: Final = 0.25
+"""Delay before a child that waited for the RIC is followed by another."""
+LONGEST_MODULE_S: Final = 5.0
+"""Longest delay while the native module is missing or does not fit: it may be being built."""
+REMIND_S: Final = 60.0
+"""A state that goes on is logged again so often."""
 MAKE_IT: Final = "build it with `make flexric-bridge` where FlexRIC is installed"
 
 
@@ -62,9 +79,17 @@ class Session:
         self._stopping = False
         self._reopening = False
         self._backoff = Backoff(settings.backoff_initial_s, settings.backoff_max_s)
+        self._rest_s = settings.nodes_come_within_s
+        self._ric_was_away = False
+        self._lost_ns: deque[int] = deque(maxlen=QUICK_RESTARTS)
+        self._since_ns = 0
+        self._told_ns = 0
         self.up = False
+        self.state = RicState.STARTING
         self.why = "not started yet"
         """Why there is no session."""
+        self.versions: SdkVersions | None = None
+        """What the native module was built for, once it was asked."""
         self.starts = 0
         self.restarts: Counter[str] = Counter()
         """By reason: "reopened", "open failed", "lost", "hung", "closed"."""
@@ -73,25 +98,16 @@ class Session:
 
     async def run(self) -> None:
         """Keep a session, for ever."""
-        ric_was_away = False
-        ended_itself = 0
         while not self._stopping:
-            began_ns = self._clock.monotonic_ns()
             try:
                 nodes = await self._open()
             except (ChildLost, SdkError, OSError) as error:
-                # It ends the association by ending itself, most of all for want of a node.
-                ended_itself += _is(error, "closed")
-                ric_was_away = ric_was_away or _is(error, "timeout") or ended_itself > 0
                 await self._end_child("the RIC could not be opened")
                 if self._stopping:
                     break
-                self._went_down(self._sentence(error), "open failed")
+                delay_s = self._failed_to_open(error)
             else:
-                ric_was_away, ended_itself = False, 0
-                self.up, self.why = True, ""
-                _log.info("FlexRIC session open", ric=self._address, nodes=[n.id for n in nodes])
-                self._on_up(nodes)
+                self._opened(nodes)
                 await self._lost.wait()
                 if self._stopping:
                     break
@@ -99,19 +115,79 @@ class Session:
                     self._reopening = False
                     self.restarts["reopened"] += 1
                     continue
-                why = "" if self._child is None else self._child.epitaph()
-                await self._end_child("the session was lost")
-                ric_was_away = self._child is not None and self._child.hung_up
-                self._went_down(f"the SDK's process {why}", "lost")
-            if (self._clock.monotonic_ns() - began_ns) / 1e9 > SETTLED_S:
-                self._backoff.reset()
-            delay_s = self._backoff.next_s()
-            if ric_was_away:
-                # It may have been restarted and have no node yet.
-                rest_s = self._settings.nodes_come_within_s
-                delay_s += max(rest_s, min(rest_s * 2 ** min(ended_itself, 10), LONGEST_REST_S))
-            _log.warning("FlexRIC session down", why=self.why, again_in_s=round(delay_s, 2))
+                delay_s = await self._was_lost()
+            self._tell_down(delay_s)
             await self._clock.sleep(delay_s)
+
+    def _opened(self, nodes: list[E2Node]) -> None:
+        self._ric_was_away = False
+        self._rest_s = self._settings.nodes_come_within_s
+        self.up, self.why = True, ""
+        self._enter(RicState.UP)
+        _log.info("FlexRIC session open", ric=self._address, nodes=[n.id for n in nodes])
+        self._on_up(nodes)
+
+    def _failed_to_open(self, error: Exception) -> float:
+        """After this delay another try makes sense, s."""
+        missing = bool(missing_module(self._settings.sdk))
+        state = state_after(error, module_missing=missing)
+        self._enter(state)
+        self._went_down(self._sentence(error), "open failed")
+        if state in {RicState.ABSENT, RicState.SILENT, RicState.ENDED}:
+            self._ric_was_away = True
+        if state is RicState.ENDED:
+            # Its nodes were not there yet.
+            longest_s = max(LONGEST_REST_S, self._settings.nodes_come_within_s)
+            self._rest_s = min(2 * self._rest_s, longest_s)
+        if state in {RicState.ABSENT, RicState.ENDED}:
+            self._backoff.reset()
+            return AGAIN_S
+        if state is RicState.WITHOUT_NODES:
+            self._ric_was_away = False
+            without_s = (self._clock.monotonic_ns() - self._since_ns) / 1e9
+            return min(max(FIRST_LOOK_S, SHARE * without_s), LONGEST_WITHOUT_NODES_S)
+        delay_s = self._backoff.next_s()
+        return min(delay_s, LONGEST_MODULE_S) if state is RicState.NO_MODULE else delay_s
+
+    async def _was_lost(self) -> float:
+        """After this delay another session makes sense, s."""
+        child = self._child
+        why = "" if child is None else child.epitaph()
+        await self._end_child("the session was lost")
+        if child is not None and child.hung_up:
+            # The RIC died, which says nothing of the SDK's process.
+            self._ric_was_away = True
+            self._enter(RicState.ABSENT)
+            self._went_down(f"the SDK's process {why}", "lost")
+            self._backoff.reset()
+            return 0.0
+        self._enter(RicState.SDK_FAILED)
+        self._went_down(f"the SDK's process {why}", "lost")
+        now_ns = self._clock.monotonic_ns()
+        full = len(self._lost_ns) == QUICK_RESTARTS
+        if not full or (now_ns - self._lost_ns[0]) / 1e9 > QUICK_WITHIN_S:
+            self._backoff.reset()
+        self._lost_ns.append(now_ns)
+        return self._backoff.next_s()
+
+    def _enter(self, state: RicState) -> None:
+        if state is not self.state:
+            self.state = state
+            self._since_ns = self._clock.monotonic_ns()
+            self._told_ns = 0
+
+    def _tell_down(self, delay_s: float) -> None:
+        """Once as it begins, and once a minute where it goes on for reasons that are not ours."""
+        now_ns = self._clock.monotonic_ns()
+        if self._told_ns and self.state not in OURS and now_ns - self._told_ns < REMIND_S * 1e9:
+            return
+        self._told_ns = now_ns
+        _log.warning(
+            "FlexRIC session down",
+            ric_state=self.state.value,
+            why=self.why,
+            again_in_s=round(delay_s, 2),
+        )
 
     async def stop(self, leave: tuple[int, ...] = ()) -> None:
         """End subscriptions but `leave`, and the session."""
@@ -128,6 +204,7 @@ class Session:
             if not self.up or self._child is None:
                 return
             self.up, self.why = False, "a new session is being opened"
+            self._enter(RicState.STARTING)
             self._reopening = True
             # The end of the child is what `run` goes on with.
             await self._close_child(leave)
@@ -149,7 +226,8 @@ class Session:
         self.starts += 1
         child = self._child = self.new_child(self._on_reports, self._lost.set)
         await child.start()
-        await self.open_child(child)
+        self.versions = await child.versions()
+        await self.open_child(child, self._rest_s, ric_was_away=self._ric_was_away)
         return _distinct(await child.nodes())
 
     def _count_session(self, number: int | None) -> None:
@@ -166,13 +244,22 @@ class Session:
         deadlines = Deadlines(s.open_timeout_s, s.command_timeout_s)
         return ChildProcess(s.sdk, deadlines, on_reports, on_end, environment)
 
-    async def open_child(self, child: ChildProcess) -> None:
-        """Connect a child to the RIC."""
+    async def open_child(
+        self, child: ChildProcess, rest_s: float = 0.0, *, ric_was_away: bool = False
+    ) -> None:
+        """Connect a child to the RIC; `rest_s` and `ric_was_away` as `Sdk.open` has them."""
         s = self._settings
         configuration = "" if s.configuration is None else str(s.configuration)
         # FlexRIC puts file names right behind it.
         libraries = "" if s.libraries is None else f"{s.libraries}/"
-        await child.open(s.address, configuration, libraries, s.blocks_per_s)
+        await child.open(
+            s.address,
+            configuration,
+            libraries,
+            s.blocks_per_s,
+            rest_s=rest_s,
+            ric_was_away=ric_was_away,
+        )
         self._count_session(await child.session_number())
 
     async def _end_child(self, because: str) -> None:
@@ -190,11 +277,15 @@ class Session:
             return f"the Python module {module} is not installed; {MAKE_IT}"
         if isinstance(error, ChildLost):
             return f"the SDK's process {error}"
-        if _is(error, "mismatch"):
-            return f"{error}; {MAKE_IT} again"
-        if _is(error, "timeout"):
-            return f"the RIC at {self._address} does not answer: {error}"
-        return str(error)
+        ric = f"the RIC at {self._address}"
+        sentences: dict[str, str] = {
+            "absent": f"{ric} is not there: {error}",
+            "no-nodes": f"{ric} is there, and no E2 node has connected to it yet",
+            "timeout": f"{ric} does not answer: {error}",
+            "no-sctp": f"{error}: `modprobe sctp`, or --ric.preload",
+            "mismatch": f"{error}; {MAKE_IT} again",
+        }
+        return sentences.get(error.kind, str(error)) if isinstance(error, SdkError) else str(error)
 
     @property
     def _address(self) -> str:

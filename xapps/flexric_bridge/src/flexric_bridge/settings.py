@@ -77,11 +77,12 @@ class RicSettings(Section):
         " need not wait for one another. More than 1 only for a RIC and gNBs that were started"
         " with libflexric_level_triggered.so preloaded: others leave all but the first unread.",
     )
-    nodes_come_within_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
+    nodes_come_within_s: Annotated[float, Field(ge=0, le=600, allow_inf_nan=False)] = Field(
         default=3.0,
-        description="How long gNBs take to come back to a RIC that was restarted, s. A RIC that has"
-        " no node yet does not survive an xApp that connects, so it is left alone for so long, and"
-        " twice as long each time that it ended itself nevertheless.",
+        description="How long gNBs take to come back to a RIC that was restarted, s. A RIC of 2023"
+        " that has no node yet does not survive an xApp that connects, so it is left alone for so"
+        " long after it has returned, and twice as long each time that it ended itself"
+        " nevertheless.",
     )
     backoff_initial_s: Seconds = Field(
         default=0.5, description="First delay before the SDK is started again, s."

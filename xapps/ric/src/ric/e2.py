@@ -8,8 +8,8 @@ Times are µs since the Unix epoch.
 from __future__ import annotations
 
 import enum
-from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 
@@ -68,7 +68,7 @@ class NodeEvent:
 
 @dataclass(frozen=True, slots=True)
 class KpmUe:
-    """Measurements of one UE: name of 28.552 → value in the unit OAI uses (see the proto)."""
+    """Measurements of one UE: name of 28.552 → value in the unit of `KpmReport.units`."""
 
     rnti: int
     values: dict[str, float]
@@ -82,6 +82,8 @@ class KpmReport:
     ues: tuple[KpmUe, ...] = ()
     unsupported: tuple[str, ...] = ()
     """Requested measurements this node does not have."""
+    units: Mapping[str, str] = field(default_factory=dict)
+    """Name → "kbit", "Mbit", "PRB", "%", "us" or "kbit/s", without those that are not known."""
 
 
 @dataclass(frozen=True, slots=True)

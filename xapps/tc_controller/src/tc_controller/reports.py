@@ -34,7 +34,11 @@ def report_of(indication: E2Indication) -> Indication:
     if indication.oid == KPM_OID:
         report = kpm.report_of(indication)
         return KpmReport(
-            node_id, at_us, report.period_ms, {ue.rnti: ue.values for ue in report.ues}
+            node_id,
+            at_us,
+            report.period_ms,
+            {ue.rnti: ue.values for ue in report.ues},
+            report.units,
         )
     return _tc_report(node_id, at_us, tc.decode("indication", indication.message))
 

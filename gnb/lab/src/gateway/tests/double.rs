@@ -316,5 +316,6 @@ fn kpm_report(names: &[String], period_us: u64) -> proto::KpmReport {
         period_ms: u32::try_from(period_us / 1000).expect("a short period"),
         ues: vec![proto::KpmUe { rnti: 0x4601, values }],
         unsupported,
+        units: [("DRB.UEThpDl".to_owned(), "kbit/s".to_owned())].into(),
     }
 }

@@ -143,6 +143,7 @@ def kpm_from_pb(report: pb.KpmReport) -> KpmReport:
         report.period_ms,
         tuple(KpmUe(ue.rnti, dict(ue.values)) for ue in report.ues),
         tuple(report.unsupported),
+        dict(report.units),
     )
 
 
@@ -152,6 +153,7 @@ def kpm_to_pb(report: KpmReport) -> pb.KpmReport:
         period_ms=report.period_ms,
         ues=[pb.KpmUe(rnti=ue.rnti, values=ue.values) for ue in report.ues],
         unsupported=report.unsupported,
+        units=report.units,
     )
 
 

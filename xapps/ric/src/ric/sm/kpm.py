@@ -1,7 +1,7 @@
 """E2SM-KPM as the gateway reports it: measurement names and values, no bytes.
 
-Names are those of 3GPP TS 28.552. The units are OAI's, which are not everywhere the standard's:
-see `KpmUe.values`. KPM knows no buffer occupancy; RLC does.
+Names are those of 3GPP TS 28.552. The units are the node's, which are not everywhere the
+standard's: `KpmReport.units` has those that are known. KPM knows no buffer occupancy; RLC does.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ __all__ = [
 OID: Final = KPM_OID
 
 MEASUREMENTS: Final[dict[str, str]] = {
-    "DRB.PdcpSduVolumeDL": "kbit per period",
-    "DRB.PdcpSduVolumeUL": "kbit per period",
+    "DRB.PdcpSduVolumeDL": "kbit or Mbit per period",
+    "DRB.PdcpSduVolumeUL": "kbit or Mbit per period",
     "DRB.RlcSduDelayDl": "µs",
     "DRB.UEThpDl": "kbit/s",
     "DRB.UEThpUl": "kbit/s",
-    "RRU.PrbTotDl": "PRB per period",
-    "RRU.PrbTotUl": "PRB per period",
+    "RRU.PrbTotDl": "PRB per period or %",
+    "RRU.PrbTotUl": "PRB per period or %",
 }
-"""What an OAI gNB serves, and the unit in which it does."""
+"""What an OAI gNB serves, and the units in which gNBs before and since 2025-11 do."""
 
 
 def report_of(indication: Indication) -> KpmReport:

@@ -8,7 +8,7 @@ the controller's own clock; leases, time-outs and latencies are measured on that
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -80,6 +80,8 @@ class KpmReport:
     collected_at_us: int
     period_ms: int
     ues: Mapping[int, Mapping[str, float]]
+    units: Mapping[str, str] = field(default_factory=dict)
+    """By name, without those that are not known."""
 
 
 @dataclass(frozen=True, slots=True)

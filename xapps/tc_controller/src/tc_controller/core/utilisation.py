@@ -9,7 +9,7 @@ from tc_controller.core.inputs import KpmReport, MacReport
 
 _WRAP = 1 << 32
 _RESTART = 1 << 31
-#: 28.552 §5.1.1.2, served by OAI as a count of PRBs in the period.
+#: 28.552 §5.1.1.2, served by OAI as a count of PRBs in the period, or as a percentage.
 KPM_PRB = "RRU.PrbTotDl"
 
 
@@ -48,8 +48,11 @@ class PrbWindow:
         self._push(report.collected_at_us, present)
 
     def kpm(self, report: KpmReport) -> None:
-        """Take a KPM report; UEs without the measurement count as zero."""
-        if self._stale(report.collected_at_us):
+        """Take a KPM report; UEs without the measurement count as zero.
+
+        A percentage, or a unit that is not known, tells no number of PRBs: the report is left out.
+        """
+        if report.units.get(KPM_PRB) != "PRB" or self._stale(report.collected_at_us):
             return
         present = {}
         for rnti, values in report.ues.items():

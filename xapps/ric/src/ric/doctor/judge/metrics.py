@@ -14,10 +14,42 @@ BRIDGE_UP: Final = "sojourn_flexric_up"
 BUDGET: Final = "sojourn_flexric_request_budget"
 BUDGET_LEFT: Final = "sojourn_flexric_request_budget_left"
 REQUESTS: Final = "sojourn_flexric_requests_total"
+RIC_STATE: Final = "sojourn_flexric_ric_state"
+BUILD_INFO: Final = "sojourn_flexric_build_info"
 
 BUDGET_WARN: Final = 0.2
 BUDGET_FAIL: Final = 0.05
 """Shares of the requests of a RIC's life; the bridge keeps 3 % back for itself."""
+
+_NO_SESSION: Final = (
+    "",
+    "Look whether nearRT-RIC runs at ric.address; FlexRIC ends with an assert on much"
+    " that it does not expect, so have something restart it.",
+)
+_RIC_STATES: Final[dict[str, tuple[str, str]]] = {
+    "absent": (": nobody accepts an association there", _NO_SESSION[1]),
+    "without_nodes": (
+        ": the RIC is there, and no E2 node has connected to it",
+        "Start the gNB's E2 agent; the bridge asks again by itself, at most a minute later.",
+    ),
+    "ended": (
+        ": the RIC ended itself as the bridge connected, as FlexRIC of 2023 does without a node",
+        "Have nearRT-RIC restarted, and let gNBs connect within ric.nodes_come_within_s.",
+    ),
+    "silent": (
+        ": the RIC accepts the association and does not answer",
+        "Restart it with libflexric_level_triggered.so preloaded.",
+    ),
+    "no_sctp": (
+        ": the bridge's machine can make no SCTP socket",
+        "`modprobe sctp` on the machine of the bridge; on one machine, --ric.preload.",
+    ),
+    "no_module": (
+        ": its native module is missing or was built for another FlexRIC",
+        "`make flexric-bridge` with FLEXRIC_SRC and FLEXRIC_BUILD of the installed FlexRIC.",
+    ),
+}
+"""By the state that the bridge tells: what that is, and what to do."""
 
 GROWTHS: Final[dict[str, tuple[Level, str, str, str]]] = {
     "sojourn_gateway_indications_dropped_total": (
@@ -102,7 +134,8 @@ def judge(endpoint: Metrics) -> list[Finding]:
     left = ""
     if budget := _budget(endpoint):
         left = f"; {budget[0]:.0f} of {budget[1]:.0f} requests of the RIC's life are left"
-    what = f"{len(endpoint.after)} series, nothing lost meanwhile{left}"
+    built = "".join(f"; built for {of}" for of in endpoint.values(BUILD_INFO))
+    what = f"{len(endpoint.after)} series, nothing lost meanwhile{left}{built}"
     return [ok(_CHECK, endpoint.url, what)]
 
 
@@ -110,15 +143,26 @@ def _bridge(endpoint: Metrics) -> list[Finding]:
     """Of FlexRIC's bridge, if this is its endpoint."""
     findings = []
     if 0.0 in endpoint.values(BRIDGE_UP).values():
+        seen, to_do = _RIC_STATES.get(_ric_state(endpoint), _NO_SESSION)
         findings.append(
             Finding(
                 Level.FAIL,
                 _CHECK,
                 endpoint.url,
-                "the bridge has no session with the near-RT RIC",
+                f"the bridge has no session with the near-RT RIC{seen}",
                 "There are no nodes until it has one.",
-                "Look whether nearRT-RIC runs at ric.address; FlexRIC ends with an assert on much"
-                " that it does not expect, so have something restart it.",
+                to_do,
+            )
+        )
+    if any("integer" in built for built in endpoint.values(BUILD_INFO)):
+        findings.append(
+            Finding(
+                Level.NOTE,
+                _CHECK,
+                endpoint.url,
+                "the bridge is built for a FlexRIC of 2023: KPM names a slice by an INTEGER",
+                "An OAI gNB since 2024-03 ends at it; those of 2023 end at anything else.",
+                "Use a FlexRIC as old as the gNBs' E2 agents, or a newer one for newer gNBs.",
             )
         )
     budget = _budget(endpoint)
@@ -137,6 +181,12 @@ def _bridge(endpoint: Metrics) -> list[Finding]:
             )
         )
     return findings
+
+
+def _ric_state(endpoint: Metrics) -> str:
+    """The state that the bridge says holds; empty of one that says none."""
+    states = endpoint.values(RIC_STATE)
+    return next((labels for labels, value in states.items() if value), "")
 
 
 def _budget(endpoint: Metrics) -> tuple[float, float] | None:

@@ -1,0 +1,107 @@
+"""In which units a node reports KPM: told by what it reports, never assumed.
+
+OAI's gNBs changed two units in one commit (2025-11-13) and announce neither: volumes from kbit to
+whole Mbit of a period, PRBs from a count to percent. A figure taken for the other is wrong by a
+factor of 1000, so a unit is said only once the node's own reports prove it: more than 100 PRBs are
+no percentage, and a volume has to go with the throughput, which is kbit/s in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from typing import Final
+
+import structlog
+
+_log = structlog.get_logger()
+
+THROUGHPUT_OF: Final = {
+    "DRB.PdcpSduVolumeDL": "DRB.UEThpDl",
+    "DRB.PdcpSduVolumeUL": "DRB.UEThpUl",
+    "RRU.PrbTotDl": "DRB.UEThpDl",
+    "RRU.PrbTotUl": "DRB.UEThpUl",
+}
+"""What else of a node must be asked for to tell the unit of these."""
+FIXED: Final = {"DRB.UEThpDl": "kbit/s", "DRB.UEThpUl": "kbit/s", "DRB.RlcSduDelayDl": "us"}
+"""Units that did not change. OAI's RLC delay is in µs where 28.552 has 0.1 ms."""
+
+_PRB: Final = ("RRU.PrbTotDl", "RRU.PrbTotUl")
+_VOLUME: Final = ("DRB.PdcpSduVolumeDL", "DRB.PdcpSduVolumeUL")
+_LEAST_KBIT: Final = 2000.0
+"""Below this a volume in whole Mbit has no digit that proves anything."""
+_LIKE: Final = 10.0
+"""PDCP's volume and RLC's throughput of one period differ by less than this factor."""
+
+
+class KpmEra(Enum):
+    """Which of the two sets of units a node has."""
+
+    KBIT_AND_COUNT = "kbit and PRB"
+    MBIT_AND_PERCENT = "Mbit and %"
+
+
+_UNITS: Final = {
+    KpmEra.KBIT_AND_COUNT: {**dict.fromkeys(_VOLUME, "kbit"), **dict.fromkeys(_PRB, "PRB")},
+    KpmEra.MBIT_AND_PERCENT: {**dict.fromkeys(_VOLUME, "Mbit"), **dict.fromkeys(_PRB, "%")},
+}
+
+
+class KpmUnits:
+    """Of one node. Evidence of one unit decides the others; where it contradicts what was known,
+    nothing is known until there is more."""
+
+    def __init__(self, node_id: str) -> None:
+        self._node_id = node_id
+        self.era: KpmEra | None = None
+
+    def learn(self, period_ms: int, ues: Iterable[Mapping[str, float]]) -> None:
+        """Take in the values of a report, of each UE by name."""
+        shown = _shown(period_ms, tuple(ues))
+        if shown is None or shown is self.era:
+            return
+        if self.era is None:
+            self.era = shown
+            _log.info("units of KPM are known", node=self._node_id, units=shown.value)
+        else:
+            _log.warning(
+                "units of KPM contradict one another; none is told until they are known again",
+                node=self._node_id,
+                known=self.era.value,
+                shown=shown.value,
+            )
+            self.era = None
+
+    def of(self, names: Iterable[str]) -> dict[str, str]:
+        """Name → unit ("kbit", "Mbit", "PRB", "%", "us", "kbit/s"), without those not known."""
+        known = {**FIXED, **(_UNITS[self.era] if self.era is not None else {})}
+        return {name: known[name] for name in names if name in known}
+
+
+def _shown(period_ms: int, ues: tuple[Mapping[str, float], ...]) -> KpmEra | None:
+    for name in _PRB:
+        # Shares of a cell add up to 100, but for the rounding of each.
+        if sum(values.get(name, 0.0) for values in ues) > 100 + len(ues):
+            return KpmEra.KBIT_AND_COUNT
+    for values in ues:
+        for name in _VOLUME:
+            era = _by_volume(values, name, period_ms)
+            if era is not None:
+                return era
+    return None
+
+
+def _by_volume(values: Mapping[str, float], name: str, period_ms: int) -> KpmEra | None:
+    throughput = values.get(THROUGHPUT_OF[name])
+    volume = values.get(name)
+    if throughput is None or volume is None:
+        return None
+    kbit = throughput * period_ms / 1000
+    if kbit < _LEAST_KBIT:
+        return None
+    if kbit / _LIKE < volume < kbit * _LIKE:
+        return KpmEra.KBIT_AND_COUNT
+    mbit = kbit / 1000
+    if mbit / _LIKE < volume < mbit * _LIKE:
+        return KpmEra.MBIT_AND_PERCENT
+    return None

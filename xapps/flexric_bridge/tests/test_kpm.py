@@ -1,0 +1,125 @@
+"""KPM: what a node may be asked for, and in which units it answers."""
+
+from __future__ import annotations
+
+import pytest
+from flexric_bridge.kpm_definition import MAX_BYTES, KpmDefinitionError, decode, offered
+from flexric_bridge.kpm_units import KpmEra, KpmUnits
+from hypothesis import given
+from hypothesis import strategies as st
+from kpm_definitions import encode
+
+NAMES = ("DRB.UEThpDl", "RRU.PrbTotDl")
+OF_FLEXRIC = bytes.fromhex(
+    "20c04f52414e2d4532534d2d4b504d000018312e332e362e312e342e312e35333134382e312e322e322e320500"
+    "4b504d206d6f6e69746f72"
+)
+"""The name of the RAN function as FlexRIC writes it, without any style: as its CUs send it."""
+names = st.text(
+    alphabet="ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.",
+    min_size=1,
+    max_size=40,
+)
+
+
+def test_names_that_the_style_for_each_ue_lists_are_asked_for_and_no_others() -> None:
+    asked = (*NAMES, "DRB.Nonsense")
+    assert offered(encode(NAMES), asked) == (NAMES, ("DRB.Nonsense",))
+    assert offered(encode(("DRB.UEThpUl",)), asked) == ((), asked)
+
+
+@pytest.mark.parametrize("styles", [(1,), (2, 3, 5)])
+def test_a_node_without_that_style_may_not_be_asked(styles: tuple[int, ...]) -> None:
+    with pytest.raises(KpmDefinitionError, match=rf"report styles {styles[0]}.*expected style 4"):
+        offered(encode(NAMES, styles), NAMES)
+
+
+@pytest.mark.parametrize(
+    ("definition", "words"),
+    [
+        (b"", "empty; expected aligned PER"),
+        (bytes(MAX_BYTES + 1), f"{MAX_BYTES + 1} bytes; expected at most {MAX_BYTES}"),
+        (encode(NAMES)[:-4], "KPM RAN function definition: "),
+        (b"\xff" * 100, "KPM RAN function definition: "),
+    ],
+)
+def test_what_cannot_be_read_may_not_be_asked(definition: bytes, words: str) -> None:
+    with pytest.raises(KpmDefinitionError, match=words):
+        offered(definition, NAMES)
+
+
+@given(st.sets(names, min_size=1, max_size=30), st.sets(st.integers(1, 5), min_size=1))
+def test_every_definition_is_read_as_it_was_written(told: set[str], styles: set[int]) -> None:
+    read = decode(encode(sorted(told), sorted(styles)))
+    assert read.periodic
+    assert {style.number for style in read.styles} == styles
+    assert all(style.measurements == told for style in read.styles)
+    assert (read.measurements is not None) == (4 in styles)
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_read_or_refused(definition: bytes) -> None:
+    try:
+        decode(definition)
+    except KpmDefinitionError as error:
+        assert str(error).startswith("KPM RAN function definition: ")
+
+
+@given(st.data())
+def test_a_definition_that_was_damaged_is_read_or_refused(data: st.DataObject) -> None:
+    damaged = bytearray(encode(NAMES))
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(damaged) - 1))
+        damaged[at] = data.draw(st.integers(0, 255))
+    try:
+        decode(bytes(damaged[: data.draw(st.integers(1, len(damaged)))]))
+    except KpmDefinitionError as error:
+        assert str(error).startswith("KPM RAN function definition: ")
+
+
+# ------------------------------------------------------------------------------- units
+
+PRB, VOLUME, THROUGHPUT = "RRU.PrbTotDl", "DRB.PdcpSduVolumeDL", "DRB.UEThpDl"
+ALL = (PRB, VOLUME, THROUGHPUT)
+
+
+def units_after(*reports: list[dict[str, float]], period_ms: int = 100) -> dict[str, str]:
+    units = KpmUnits("gnb")
+    for report in reports:
+        units.learn(period_ms, report)
+    return units.of(ALL)
+
+
+def test_no_unit_is_told_before_reports_prove_it() -> None:
+    idle = [{PRB: 0.0, VOLUME: 0.0, THROUGHPUT: 0.0}]
+    small = [{PRB: 50.0, VOLUME: 1.0, THROUGHPUT: 900.0}]
+    assert units_after(idle, small) == {THROUGHPUT: "kbit/s"}
+
+
+def test_more_prbs_than_a_hundred_are_a_count_and_tell_the_volume_as_well() -> None:
+    old = {PRB: "PRB", VOLUME: "kbit", THROUGHPUT: "kbit/s"}
+    assert units_after([{PRB: 1060.0}]) == old
+    assert units_after([{PRB: 60.0}, {PRB: 60.0}]) == old  # two UEs: 120 % of no cell
+
+
+def test_shares_of_a_full_cell_are_no_proof_of_a_count() -> None:
+    assert PRB not in units_after([{PRB: 34.0}, {PRB: 34.0}, {PRB: 34.0}])
+
+
+@given(st.floats(20_000, 1e6), st.sampled_from((100, 1000)), st.floats(0.5, 2.0))
+def test_a_volume_goes_with_the_throughput(kbit_s: float, period_ms: int, apart: float) -> None:
+    kbit = kbit_s * period_ms / 1000
+    old = [{VOLUME: kbit * apart, THROUGHPUT: kbit_s, PRB: 90.0}]
+    assert units_after(old, period_ms=period_ms)[VOLUME] == "kbit"
+    new = [{VOLUME: float(int(kbit / 1000)), THROUGHPUT: kbit_s, PRB: 90.0}]
+    assert units_after(new, period_ms=period_ms) == {PRB: "%", VOLUME: "Mbit", THROUGHPUT: "kbit/s"}
+
+
+def test_reports_that_contradict_one_another_leave_nothing_known() -> None:
+    units = KpmUnits("gnb")
+    units.learn(1000, [{VOLUME: 40.0, THROUGHPUT: 40_000.0}])
+    assert units.era is KpmEra.MBIT_AND_PERCENT
+    units.learn(1000, [{PRB: 2000.0}])
+    assert units.era is None
+    units.learn(1000, [{PRB: 2000.0}])
+    assert units.era is KpmEra.KBIT_AND_COUNT
