@@ -79,7 +79,7 @@ flexric-bridge: setup ## The bridge's door to FlexRIC; needs FLEXRIC_SRC, FLEXRI
 	$(BIN)/python xapps/flexric_bridge/swig/build.py
 
 .PHONY: test-flexric
-test-flexric: setup ## Tests against a real FlexRIC: FLEXRIC_SRC, FLEXRIC_BUILD
+test-flexric: setup ## Tests with FlexRIC, several at will: FLEXRIC_SRC=a:b FLEXRIC_BUILD=a/build:b/build
 	$(BIN)/python tests/flexric/with_flexric.py
 
 .PHONY: default-model

@@ -25,8 +25,8 @@ import e2sm_tc
 import numpy as np
 import yaml
 from flexric_processes import LAB, Network, make_site, missing
-from matrix import the_installation
 from loop import SCENARIO
+from matrix import the_installation
 from programs import Program, sdk_process, start_bridge
 from ric import E2GatewayClient
 from ric.errors import RicError

@@ -29,7 +29,8 @@ def unsupplied(library: Path, compiler: list[str], flags: list[str]) -> frozense
     with tempfile.TemporaryDirectory() as folder:
         main = Path(folder) / "main.c"
         main.write_text("int main(void) { return 0; }\n")
-        command = [*compiler, str(main), str(library), *flags, *LINKED_BESIDE]
+        # A library that nothing asks for is left out, and what it lacks with it.
+        command = [*compiler, str(main), "-Wl,--no-as-needed", str(library), *flags, *LINKED_BESIDE]
         said = _run([*command, "-pthread", "-ldl", "-lm", "-o", str(main.with_suffix(""))]).stderr
     return frozenset(_UNDEFINED.findall(said))
 

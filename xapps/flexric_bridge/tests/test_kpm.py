@@ -10,13 +10,8 @@ from hypothesis import strategies as st
 from kpm_definitions import encode
 
 NAMES = ("DRB.UEThpDl", "RRU.PrbTotDl")
-OF_FLEXRIC = bytes.fromhex(
-    "20c04f52414e2d4532534d2d4b504d000018312e332e362e312e342e312e35333134382e312e322e322e320500"
-    "4b504d206d6f6e69746f72"
-)
-"""The name of the RAN function as FlexRIC writes it, without any style: as its CUs send it."""
 names = st.text(
-    alphabet="ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.",
+    alphabet="ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._",
     min_size=1,
     max_size=40,
 )

@@ -613,13 +613,16 @@ def test_what_grew_meanwhile_is_told_and_what_was_before_is_not() -> None:
     assert finding.what == "2 indications missed by an xApp meanwhile (rlc, gateway)"
 
 
-def bridge(left: float, up: float = 1.0, spent: float = 0.0) -> Facts:
+def bridge(
+    left: float, up: float = 1.0, spent: float = 0.0, more: tuple[Sample, ...] = ()
+) -> Facts:
     def samples(requests: float) -> tuple[Sample, ...]:
         return (
             ("sojourn_flexric_up", (), up),
             ("sojourn_flexric_request_budget", (), 64_500.0),
             ("sojourn_flexric_request_budget_left", (), left),
             ("sojourn_flexric_requests_total", (("use", "control"),), requests),
+            *more,
         )
 
     endpoint = Metrics("http://h/metrics", "", samples(0), samples(spent), 6_000_000)
@@ -641,6 +644,39 @@ def test_a_bridge_without_a_ric() -> None:
     finding = only(bridge(64_000, up=0.0))
     assert (finding.level, finding.check) == (Level.FAIL, "metrics")
     assert "no session with the near-RT RIC" in finding.what
+
+
+@pytest.mark.parametrize(
+    ("state", "seen", "to_do"),
+    [
+        ("absent", "nobody accepts an association", "nearRT-RIC runs at ric.address"),
+        ("without_nodes", "no E2 node has connected", "Start the gNB's E2 agent"),
+        ("ended", "ended itself as the bridge connected", "ric.nodes_come_within_s"),
+        ("silent", "does not answer", "libflexric_level_triggered.so"),
+        ("no_sctp", "no SCTP socket", "modprobe sctp"),
+        ("no_module", "native module is missing", "make flexric-bridge"),
+    ],
+)
+def test_why_a_bridge_has_no_ric(state: str, seen: str, to_do: str) -> None:
+    states: tuple[Sample, ...] = tuple(
+        ("sojourn_flexric_ric_state", (("state", each),), float(each == state))
+        for each in ("up", state)
+    )
+    finding = only(bridge(64_000, up=0.0, more=states))
+    assert seen in finding.what
+    assert to_do in finding.remedy
+
+
+def test_what_a_bridge_is_built_for() -> None:
+    def built_for(coding: str) -> Facts:
+        labels = (("e2ap", "v2.03"), ("kpm", "v2.03"), ("s_nssai", coding))
+        return bridge(64_000, more=(("sojourn_flexric_build_info", labels, 1.0),))
+
+    assert "built for v2.03, v2.03, octet-string" in judge(built_for("octet-string"))[-1].what
+    old = judge(built_for("integer"))[-1]
+    assert old.level is Level.NOTE
+    assert "a FlexRIC of 2023" in old.what
+    assert "OAI gNB since 2024-03" in old.why
 
 
 # ------------------------------------------------------------------------- text

@@ -22,30 +22,32 @@ MAX_BYTES: Final = 32 * 1024
 """FlexRIC's nodes and RIC receive no longer message."""
 
 # The part of the module E2SM-KPM-IEs that a RAN function definition is made of. `binRangeDef` is
-# left to the extension marker: whoever does not know it passes over it.
+# left to the extension marker: whoever does not know it passes over it. Strings are PrintableString
+# there, which aligned PER writes as it does IA5String; FlexRIC's nodes have names with "_", and
+# some count the closing zero.
 ASN1: Final = """
 E2SM-KPM-Definition DEFINITIONS AUTOMATIC TAGS ::= BEGIN
 RANfunction-Name ::= SEQUENCE {
-  ranFunction-ShortName PrintableString (SIZE (1..150, ...)),
-  ranFunction-E2SM-OID PrintableString (SIZE (1..1000, ...)),
-  ranFunction-Description PrintableString (SIZE (1..150, ...)),
+  ranFunction-ShortName IA5String (SIZE (1..150, ...)),
+  ranFunction-E2SM-OID IA5String (SIZE (1..1000, ...)),
+  ranFunction-Description IA5String (SIZE (1..150, ...)),
   ranFunction-Instance INTEGER OPTIONAL,
   ...
 }
 RIC-EventTriggerStyle-Item ::= SEQUENCE {
   ric-EventTriggerStyle-Type INTEGER,
-  ric-EventTriggerStyle-Name PrintableString (SIZE (1..150, ...)),
+  ric-EventTriggerStyle-Name IA5String (SIZE (1..150, ...)),
   ric-EventTriggerFormat-Type INTEGER,
   ...
 }
 MeasurementInfo-Action-Item ::= SEQUENCE {
-  measName PrintableString (SIZE (1..150, ...)),
+  measName IA5String (SIZE (1..150, ...)),
   measID INTEGER (1..65536, ...) OPTIONAL,
   ...
 }
 RIC-ReportStyle-Item ::= SEQUENCE {
   ric-ReportStyle-Type INTEGER,
-  ric-ReportStyle-Name PrintableString (SIZE (1..150, ...)),
+  ric-ReportStyle-Name IA5String (SIZE (1..150, ...)),
   ric-ActionFormat-Type INTEGER,
   measInfo-Action-List SEQUENCE (SIZE (1..65535)) OF MeasurementInfo-Action-Item,
   ric-IndicationHeaderFormat-Type INTEGER,

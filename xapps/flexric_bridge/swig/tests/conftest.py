@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,8 @@ SOURCES = (
 )
 WARNINGS = ("-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O1", "-g")
 HERE = Path(__file__).parent.parent
+# Behind all else: there is a build.py as well, whose name others have.
+sys.path.append(str(HERE))
 
 
 @pytest.fixture(scope="session")
