@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from flexric_bridge.kpm_definition import decode
 from flexric_bridge.sdk import SdkError, SNssai
 from flexric_processes import Network
 from programs import start_bridge
 from ric import E2GatewayClient, sm
+from ric.errors import SubscriptionRefused
 from ric.settings import GatewaySettings
 from sdk_session import Report, Session, reports_of
 
@@ -171,19 +173,25 @@ def test_kpm_of_a_slice_costs_nobody_anything(session: Session, network: Network
 
 
 @pytest.mark.shows("KPM")
-async def test_what_a_node_does_not_measure_never_reaches_it(own_network: Network) -> None:
+async def test_what_a_node_does_not_announce_never_reaches_it(own_network: Network) -> None:
+    """The emulated gNB of 2023 announces none of the measurements that it has."""
     own_network.add("gnb")
     bridge = start_bridge(own_network.site)
     asked = ("DRB.UEThpDl", "DRB.Sorcery", "RRU.PrbTotDl")
     try:
         async with E2GatewayClient(GatewaySettings(address=bridge.ready["listen"])) as client:
-            await client.wait_for_node(GNB)
-            trigger = sm.kpm.event_trigger(100)
-            stream = client.subscribe(GNB, sm.KPM_OID, trigger, (), asked)
+            node = await client.wait_for_node(GNB)
+            (function,) = (each for each in node.ran_functions if each.oid == sm.KPM_OID)
+            announced = set(decode(function.definition).measurements or ())
+            stream = client.subscribe(GNB, sm.KPM_OID, sm.kpm.event_trigger(100), (), asked)
             async with aclosing(stream) as indications:
-                report = sm.kpm.report_of(await anext(indications))
-        assert report.unsupported == ("DRB.Sorcery",)
-        assert set(report.ues[0].values) <= set(asked)
+                if announced & set(asked):
+                    report = sm.kpm.report_of(await anext(indications))
+                    assert set(report.unsupported) == set(asked) - announced
+                    assert set(report.ues[0].values) <= announced
+                else:
+                    with pytest.raises(SubscriptionRefused, match="is a measurement of this node"):
+                        await anext(indications)
     finally:
         bridge.kill()
     assert own_network.agents["gnb"].alive
