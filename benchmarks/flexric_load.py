@@ -24,7 +24,7 @@ from pathlib import Path
 import e2sm_tc
 import numpy as np
 import yaml
-from flexric_processes import LAB, Network, make_site, missing
+from flexric_processes import LAB, Network, make_site, missing, missing_sctp
 from loop import SCENARIO
 from matrix import the_installation
 from programs import Program, sdk_process, start_bridge
@@ -254,7 +254,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="folder for flexric_load.json")
     given = parser.parse_args()
     try:
-        lacking = missing(the_installation())
+        lacking = missing(the_installation()) or missing_sctp()
     except ValueError as error:
         lacking = str(error)
     lacking = lacking or (None if LAB.is_file() else f"there is no {LAB}: make flexric-node")

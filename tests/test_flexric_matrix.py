@@ -56,6 +56,10 @@ def test_a_row_says_what_was_run_and_what_came_of_it(tmp_path: Path) -> None:
         "| 340c36bc of 2026-03-03 | yes | yes (3) | not run | 1 failed, 1 passed | 2 skipped"
         " | not run | not run |"
     )
+    other = Row("f5")
+    other.tests_passed = False
+    assert not other.good
+    assert "| f5: other tests failed |" in table([other])
     write([row], tmp_path / "out/matrix.json")
     (told,) = json.loads((tmp_path / "out/matrix.json").read_text())
     assert Counter(told["outcomes"]["KPM"]) == {"passed": 1, "failed": 1}

@@ -47,6 +47,13 @@ def missing(installation: Installation) -> str | None:
     return None
 
 
+def missing_sctp() -> str | None:
+    """What keeps programs from speaking SCTP, or None."""
+    if shim() and not Path(shim()).is_file():
+        return "the kernel has no SCTP: `make flexric-bridge` makes what stands in for it"
+    return None
+
+
 def shim() -> str:
     """What gives SCTP to a process whose kernel has none; empty where the kernel has it."""
     named = os.environ.get("SCTP_SHIM", "")

@@ -62,7 +62,6 @@ class Flexric:
     """E2AP version as its C code is told of it, a key of `E2AP`."""
     kpm: str
     """KPM version as its C code is told of it, a key of `KPM`."""
-    build: Path
     unsupplied: frozenset[str] = frozenset()
     """Symbols that the library lacks and does not say from where they come."""
     supply: Path | None = None
@@ -120,7 +119,7 @@ def find_flexric() -> Flexric:
     check_replaced(library)
     unsupplied, supply = find_supply(library, build)
     e2ap, kpm = settings["E2AP_VERSION"], settings["KPM_VERSION"]
-    return Flexric(source, library, e2ap, kpm, build, unsupplied, supply)
+    return Flexric(source, library, e2ap, kpm, unsupplied, supply)
 
 
 def check_replaced(library: Path) -> None:
@@ -282,8 +281,8 @@ def ask_module(package: Path) -> dict[str, Any]:
 
 
 def put_in_place(made: Path, package: Path) -> None:
-    """In one step for whoever imports the package: a bridge that runs keeps the files that it has
-    open, and a child that starts meanwhile finds the old package or the new one."""
+    """Two renames, so that nobody finds half a package: a bridge that runs keeps the files that it
+    has open. A child that starts between the two finds none, and its bridge starts another."""
     before = package.with_name(f".{PACKAGE}.before")
     shutil.rmtree(before, ignore_errors=True)
     if package.exists():

@@ -1,8 +1,5 @@
 #include "python_door.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "exchange.h"
 #include "installed.h"
 #include "nodes.h"

@@ -450,6 +450,55 @@ async def test_kpm_is_typed_and_names_a_gnb_does_not_know_never_reach_it(
             await some(client.subscribe(ONE.id, KPM_OID, trigger, (), names[1:2]), 1)
 
 
+async def test_each_reader_of_kpm_gets_what_it_asked_for(world: BridgeWorld) -> None:
+    """Not what others asked for, nor the throughput that tells the units."""
+    world.ric.add(ONE)
+    await world.start()
+    values = {"DRB.UEThpDl": 40_000.0, "RRU.PrbTotDl": 1060.0, "DRB.PdcpSduVolumeDL": 4000.0}
+    world.reporting(ONE.id, KPM, lambda: kpm_message(100, values))
+    prb, volume = ("RRU.PrbTotDl",), ("DRB.PdcpSduVolumeDL",)
+    trigger = kpm.event_trigger(100)
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        one = client.subscribe(ONE.id, KPM_OID, trigger, (), prb)
+        two = client.subscribe(ONE.id, KPM_OID, trigger, (), volume)
+        (first,), (second,) = await asyncio.gather(some(one, 1), some(two, 1))
+    told = [kpm.report_of(each) for each in (first, second)]
+    assert [report.ues[0].values for report in told] == [
+        {"RRU.PrbTotDl": 1060.0},
+        {"DRB.PdcpSduVolumeDL": 4000.0},
+    ]
+    assert [report.units for report in told] == [
+        {"RRU.PrbTotDl": "PRB"},
+        {"DRB.PdcpSduVolumeDL": "kbit"},
+    ]
+
+
+async def test_a_node_that_changed_is_asked_for_what_it_announces_now(world: BridgeWorld) -> None:
+    world.ric.add(ONE)
+    bridge = await world.start()
+    values = {"DRB.UEThpDl": 40_000.0, "RRU.PrbTotDl": 1060.0}
+    world.reporting(ONE.id, KPM, lambda: kpm_message(100, values))
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        names, trigger = ("DRB.UEThpDl", "RRU.PrbTotDl"), kpm.event_trigger(100)
+        await some(client.subscribe(ONE.id, KPM_OID, trigger, (), names), 1)
+        known = bridge.nodes.known[ONE.id]
+        assert known.units.era is not None
+        units = known.units
+        less = replace(ONE, functions=(RanFunction(KPM, KPM_OID, 2, encode(names[:1])),))
+        world.ric.nodes[ONE.id] = less
+        starts = bridge.session.starts
+        kill_child(bridge)
+        await world.until(lambda: bridge.session.starts > starts and bridge.session.up)
+        await world.until(lambda: known.node == less)
+        (got,) = await some(client.subscribe(ONE.id, KPM_OID, trigger, (), names), 1)
+        assert kpm.report_of(got).unsupported == names[1:]
+        ((_, item),) = world.ric.on(ONE.id, KPM)
+        assert item.names == names[:1]
+        assert known.units is not units, "its units may be others now"
+
+
 async def test_a_node_without_reports_for_each_ue_is_not_asked_for_kpm(world: BridgeWorld) -> None:
     lacking = replace(
         ONE,
@@ -672,9 +721,11 @@ async def test_a_ric_that_ends_itself_over_us_is_left_alone_ever_longer(
     assert all(wait >= least for wait, least in zip(waits_s, (0.4, 0.8, 1.6), strict=True))
 
 
-async def test_a_ric_that_returns_late_is_asked_when_its_nodes_had_their_time(
-    world: BridgeWorld,
+@pytest.mark.parametrize("away_s", [0.0, 1.0])
+async def test_a_ric_that_returns_is_asked_when_its_nodes_had_their_time(
+    world: BridgeWorld, away_s: float
 ) -> None:
+    """Also one that is back before anybody finds it away."""
     world.ric.add(ONE)
     rested_s: list[float] = []
 
@@ -686,9 +737,9 @@ async def test_a_ric_that_returns_late_is_asked_when_its_nodes_had_their_time(
     bridge = await world.start(ric={"nodes_come_within_s": 0.5})
     await world.until(lambda: bridge.session.up)
     await world.ric.stop()
-    await world.until(lambda: bridge.session.state is RicState.ABSENT)
-    await asyncio.sleep(1.0)  # longer than the nodes get
+    await asyncio.sleep(away_s)
     await world.ric.start()
+    await world.until(lambda: len(rested_s) == 2)
     await world.until(lambda: bridge.session.up)
     assert rested_s == [0, 0.5]
 
@@ -770,6 +821,22 @@ async def test_a_look_ends_with_the_session_and_never_meets_the_next_ric(
     await world.until(lambda: world.ric.asked["open"] == 2, "a look under way")
     kill_child(bridge)
     await world.until(lambda: bridge.metrics.looks["failed"] == 1, "the look given up")
+
+
+async def test_a_look_at_a_ric_that_lost_its_nodes_is_an_answer(world: BridgeWorld) -> None:
+    world.ric.add(ONE)
+
+    def second_has_none(_question: object) -> object:
+        if world.ric.asked["open"] < 2:
+            return DEFAULT
+        raise SdkError("no-nodes", "the near-RT RIC has no E2 node yet")
+
+    world.ric.answer["open"] = second_has_none
+    bridge = await world.start(nodes={"look_again_s": 0.05})
+    await world.until(lambda: bridge.metrics.looks["answered"] >= 1)
+    await world.until(lambda: bridge.nodes.present(ONE.id) is None)
+    assert bridge.session.up
+    assert not bridge.metrics.looks["failed"]
 
 
 async def test_the_end_of_a_session_is_no_absence_of_nodes(world: BridgeWorld) -> None:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+from fake_flexric import KPM, node
 from flexric_bridge.kpm_definition import MAX_BYTES, KpmDefinitionError, decode, offered
 from flexric_bridge.kpm_units import KpmEra, KpmUnits
+from flexric_bridge.nodes import NodeBook
+from flexric_bridge.sdk import RanFunction
 from hypothesis import given
 from hypothesis import strategies as st
 from kpm_definitions import encode
+from ric.sm import KPM_OID
 
 NAMES = ("DRB.UEThpDl", "RRU.PrbTotDl")
 names = st.text(
@@ -118,3 +124,11 @@ def test_reports_that_contradict_one_another_leave_nothing_known() -> None:
     assert units.era is None
     units.learn(1000, [{PRB: 2000.0}])
     assert units.era is KpmEra.KBIT_AND_COUNT
+
+
+def test_a_node_that_sets_up_as_another_has_to_prove_its_units_again() -> None:
+    book, one = NodeBook(None), node(0xE00)
+    before = book.came(one).units
+    assert book.came(one).units is before
+    newer = replace(one, functions=(RanFunction(KPM, KPM_OID, 3, encode(NAMES)),))
+    assert book.came(newer).units is not before

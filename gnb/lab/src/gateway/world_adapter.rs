@@ -13,6 +13,7 @@ use super::{
     },
     proto,
 };
+use crate::reports::kpm::MEASUREMENTS;
 use crate::world::{self, Output, RanFunction, World};
 
 impl E2World for World {
@@ -209,7 +210,7 @@ fn kpm(report: world::KpmReport) -> proto::KpmReport {
             values: ue.values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
         })
         .collect();
-    let units = KPM_UNITS.into_iter().map(|(name, unit)| (name.to_owned(), unit.to_owned()));
+    let units = MEASUREMENTS.into_iter().map(|(name, unit)| (name.to_owned(), unit.to_owned()));
     proto::KpmReport {
         period_ms: report.period_ms,
         ues,
@@ -217,17 +218,6 @@ fn kpm(report: world::KpmReport) -> proto::KpmReport {
         units: units.collect(),
     }
 }
-
-/// Of what the lab measures.
-const KPM_UNITS: [(&str, &str); 7] = [
-    ("DRB.PdcpSduVolumeDL", "kbit"),
-    ("DRB.PdcpSduVolumeUL", "kbit"),
-    ("DRB.RlcSduDelayDl", "us"),
-    ("DRB.UEThpDl", "kbit/s"),
-    ("DRB.UEThpUl", "kbit/s"),
-    ("RRU.PrbTotDl", "PRB"),
-    ("RRU.PrbTotUl", "PRB"),
-];
 
 fn answer(reply: world::ControlReply) -> ControlAnswer {
     ControlAnswer {

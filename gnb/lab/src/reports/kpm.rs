@@ -2,15 +2,19 @@
 
 use std::collections::BTreeMap;
 
-/// Measurements this node has.
-pub const MEASUREMENTS: [&str; 6] = [
-    "DRB.PdcpSduVolumeDL",
-    "DRB.PdcpSduVolumeUL",
-    "DRB.RlcSduDelayDl",
-    "DRB.UEThpDl",
-    "DRB.UEThpUl",
-    "RRU.PrbTotDl",
+/// Measurements this node has, each with its unit; volumes and PRBs are those of a period.
+pub const MEASUREMENTS: [(&str, &str); 6] = [
+    ("DRB.PdcpSduVolumeDL", "kbit"),
+    ("DRB.PdcpSduVolumeUL", "kbit"),
+    ("DRB.RlcSduDelayDl", "us"),
+    ("DRB.UEThpDl", "kbit/s"),
+    ("DRB.UEThpUl", "kbit/s"),
+    ("RRU.PrbTotDl", "PRB"),
 ];
+
+fn names() -> impl Iterator<Item = &'static str> {
+    MEASUREMENTS.into_iter().map(|(name, _)| name)
+}
 
 /// Cumulative counters of one UE, from which a period's measurements follow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,12 +59,12 @@ pub fn measure(
 /// was asked for.
 pub fn select(asked: &[String]) -> (Vec<&'static str>, Vec<String>) {
     if asked.is_empty() {
-        return (MEASUREMENTS.to_vec(), Vec::new());
+        return (names().collect(), Vec::new());
     }
     let mut wanted = Vec::new();
     let mut unsupported = Vec::new();
     for name in asked {
-        match MEASUREMENTS.into_iter().find(|known| known == name) {
+        match names().find(|known| known == name) {
             Some(known) if wanted.contains(&known) => {}
             Some(known) => wanted.push(known),
             None => unsupported.push(name.clone()),
@@ -87,7 +91,8 @@ mod tests {
             prb_dl: 60,
             pdcp_ul_bytes: 125,
         };
-        let values = measure(&MEASUREMENTS, &before, &now, 1_500.0, 100);
+        let wanted: Vec<&str> = names().collect();
+        let values = measure(&wanted, &before, &now, 1_500.0, 100);
         assert_eq!(values["DRB.PdcpSduVolumeDL"], 100.0);
         assert_eq!(values["DRB.UEThpDl"], 200.0);
         assert_eq!(values["DRB.UEThpUl"], 10.0);

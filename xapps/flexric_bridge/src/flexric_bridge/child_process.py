@@ -246,7 +246,7 @@ class ChildProcess:
             self._killed_because = self._killed_because or "no more reports will come"
             self._process.kill()
 
-    def epitaph(self) -> str:
+    def exit_reason(self) -> str:
         """How the process ended and the last it printed, in one sentence."""
         if self._process is None:
             return "never started"
@@ -266,7 +266,7 @@ class ChildProcess:
         if self._turn.locked():
             raise RuntimeError(f"command {name}: another is under way; expected one at a time")
         if self._reader is None or self._writer is None or self._writer.is_closing():
-            raise ChildLost(self.epitaph())
+            raise ChildLost(self.exit_reason())
         try:
             async with self._turn, asyncio.timeout(deadline_s):
                 self._writer.write(pack_json({"do": name, **arguments}))
@@ -275,11 +275,11 @@ class ChildProcess:
                 answer = json.loads(await self._reader.readexactly(length))
         except TimeoutError:
             await self.kill(f"no answer to {name} within {deadline_s:g} s")
-            raise ChildLost(self.epitaph()) from None
+            raise ChildLost(self.exit_reason()) from None
         except (OSError, asyncio.IncompleteReadError):
             await self._wait_for_end()
             await self.kill("it closed its socket")
-            raise ChildLost(self.epitaph()) from None
+            raise ChildLost(self.exit_reason()) from None
         except asyncio.CancelledError:
             # The answer to come would be taken for that to another command.
             if self.alive and self._process is not None:

@@ -163,15 +163,9 @@ class Discovery:
         try:
             nodes = await self._ask()
         except (ChildLost, SdkError, OSError) as error:
-            if isinstance(error, SdkError) and error.kind == "no-nodes":
-                # A RIC since 2024 survives the question, and says so.
-                self._metrics.looks["answered"] += 1
-                if self._session.up:
-                    await self._take([])
-                return
             self._metrics.looks["failed"] += 1
             _log.warning("the RIC did not tell its nodes", error=str(error))
-            if isinstance(error, SdkError) and error.kind == "timeout":
+            if isinstance(error, SdkError) and error.kind in {"timeout", "absent"}:
                 self._session.distrust("the RIC does not answer a second session")
             return
         self._metrics.looks["answered"] += 1
@@ -184,6 +178,10 @@ class Discovery:
             await child.start()
             await self._session.open_child(child)
             return await child.nodes()
+        except SdkError as error:
+            if error.kind == "no-nodes":
+                return []
+            raise
         finally:
             self._looking = None
             await child.close()

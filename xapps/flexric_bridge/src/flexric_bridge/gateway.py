@@ -226,18 +226,18 @@ class Gateway:
             raise Unserved(f"RAN function {oid}: the bridge has reports of RLC, MAC, KPM and TC")
         period_ms = event_trigger_period_ms(request.event_trigger)
         names: tuple[str, ...] = ()
+        own: tuple[str, ...] = ()
         lacking: tuple[str, ...] = ()
         if oid == KPM_OID:
             asked_names = tuple(dict.fromkeys(request.kpm_measurements))
             try:
-                names, lacking = offered(known.functions[oid].definition, asked_names)
+                own, lacking = offered(known.functions[oid].definition, asked_names)
             except KpmDefinitionError as error:
                 raise Unserved(f"KPM: {error}") from error
-            if not names:
+            if not own:
                 raise Unserved(f"KPM: none of {list(asked_names)} is a measurement of this node")
-            also = tuple(THROUGHPUT_OF[name] for name in names if name in THROUGHPUT_OF)
-            names = tuple(dict.fromkeys(names + offered(known.functions[oid].definition, also)[0]))
-        reader = Reader(period_ms, depth, more, kpm_unsupported(lacking))
+            names = own + tuple(THROUGHPUT_OF[name] for name in own if name in THROUGHPUT_OF)
+        reader = Reader(period_ms, depth, more, kpm_unsupported(lacking), own)
         try:
             await self._hub.read(known, oid, period_ms, names, reader)
         except BaseException:

@@ -17,6 +17,7 @@ from ric.errors import ServiceModelError
 from ric.sm import KPM_OID
 
 from flexric_bridge.budget import BudgetSpent
+from flexric_bridge.kpm_definition import KpmDefinitionError, offered
 from flexric_bridge.metrics import Flow, Metrics
 from flexric_bridge.nodes import KnownNode, NodeBook
 from flexric_bridge.readers import Ended, Reader, Tap
@@ -26,6 +27,7 @@ from flexric_bridge.records import (
     body,
     kpm_body,
     kpm_report,
+    kpm_selection,
     preface,
     records,
 )
@@ -90,25 +92,37 @@ class Shared:
 
     def deliver(self, record: Record) -> None:
         """Hand a report to all it is due for."""
+        if self.oid == KPM_OID:
+            self._deliver_kpm(record)
+            return
         every_us = self.period_ms * 1000
         collected_at_us = record.collected_at_us
         written: bytes | None = None
         for reader in self.readers:
             if reader.thinning.due(collected_at_us, every_us):
                 if written is None:
-                    written = self._written(record)
+                    times = (collected_at_us, record.received_at_us)
+                    written = body(self.preface, record.message, *times)
                 reader.put(written)
         for tap in self.taps:
             if tap.thinning.due(collected_at_us, every_us):
                 tap.hear(record.message, collected_at_us, record.received_at_us)
 
-    def _written(self, record: Record) -> bytes:
-        if self.oid == KPM_OID:
-            report = kpm_report(record.message)
-            self.known.units.learn(report.period_ms, [ue.values for ue in report.ues])
-            report.units.update(self.known.units.of(self.names))
-            return kpm_body(self.preface, report, record.collected_at_us, record.received_at_us)
-        return body(self.preface, record.message, record.collected_at_us, record.received_at_us)
+    def _deliver_kpm(self, record: Record) -> None:
+        """As `deliver`. Each reader gets the measurements that it asked for, whatever others asked
+        for, and whatever is asked for besides to tell units."""
+        report = kpm_report(record.message)
+        units = self.known.units
+        units.learn(report.period_ms, [ue.values for ue in report.ues])
+        times = (record.collected_at_us, record.received_at_us)
+        written: dict[tuple[str, ...], bytes] = {}
+        for reader in self.readers:
+            if reader.thinning.due(record.collected_at_us, self.period_ms * 1000):
+                names = reader.measurements
+                if names not in written:
+                    own = kpm_selection(report, names, units.of(names))
+                    written[names] = kpm_body(self.preface, own, *times)
+                reader.put(written[names])
 
     def end(self, why: Exception) -> None:
         """End the streams; taps stay for when the node is back."""
@@ -234,6 +248,8 @@ class Hub:
         """Make the subscription such that it has at least this."""
         period_ms = min(period_ms, LONGEST_MS)
         names = tuple(dict.fromkeys((*shared.names, *names)))
+        if shared.oid == KPM_OID:
+            names = _announced(shared.known, names)
         if shared.covers(period_ms, names):
             return
         if shared.handle:
@@ -428,7 +444,7 @@ class Hub:
                 return
             try:
                 await self._cover(shared, shared.period_ms or _shortest(shared), shared.names)
-            except (Gone, BudgetSpent, SdkError) as error:
+            except (Gone, Unserved, BudgetSpent, SdkError) as error:
                 _log.warning("not subscribed again", node=shared.known.id, why=str(error))
                 shared.end(Gone(str(error)))
 
@@ -451,6 +467,19 @@ class Hub:
         if not task.cancelled():
             # Whoever waits gets it; nobody waits for one that gave up.
             task.exception()
+
+
+def _announced(known: KnownNode, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Of KPM measurements those that the node announces now: one that came back may be another
+    version of itself, and ends at what it does not have."""
+    function = known.functions.get(KPM_OID)
+    try:
+        announced, _ = offered(b"" if function is None else function.definition, names)
+    except KpmDefinitionError as error:
+        raise Unserved(f"KPM: {error}") from None
+    if not announced:
+        raise Unserved(f"KPM: none of {list(names)} is a measurement of this node")
+    return announced
 
 
 def _shortest(shared: Shared) -> int:

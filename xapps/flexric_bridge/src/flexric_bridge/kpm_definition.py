@@ -125,7 +125,10 @@ def decode(definition: bytes) -> KpmDefinition:
     try:
         told = _codec().decode(TYPE, definition)
     except (asn1tools.Error, ValueError, IndexError, OverflowError, NotImplementedError) as error:
-        raise KpmDefinitionError(f"KPM RAN function definition: {error}") from None
+        # What asn1tools raises for bytes that are none, the last for a string longer than its size.
+        raise KpmDefinitionError(
+            f"KPM RAN function definition: {error}; expected {TYPE} in aligned PER"
+        ) from None
     triggers = told.get("ric-EventTriggerStyle-List")
     return KpmDefinition(
         periodic=triggers is None

@@ -111,9 +111,10 @@ class NodeBook:
             self._tell(pb.NodeEvent.CONNECTED, known)
             return known
         changed = known.update(node, self._tc_definition)
+        if changed or not known.present:
+            known.units = KpmUnits(known.id)
         if not known.present:
             known.present = True
-            known.units = KpmUnits(known.id)
             self._tell(pb.NodeEvent.CONNECTED, known)
         elif changed:
             self._tell(pb.NodeEvent.UPDATED, known)

@@ -45,14 +45,23 @@ class Reader:
     """One xApp's reading of a subscription: what it has not taken yet, oldest dropped when it is
     full."""
 
-    __slots__ = ("_depth", "_ended", "_more", "_own", "_queue", "_sequence", "dropped", "thinning")
+    __slots__ = (
+        *("_depth", "_ended", "_more", "_own", "_queue", "_sequence"),
+        *("dropped", "measurements", "thinning"),
+    )
 
     def __init__(
-        self, period_ms: int, depth: int, more: Callable[[], None], own: bytes = b""
+        self,
+        period_ms: int,
+        depth: int,
+        more: Callable[[], None],
+        own: bytes = b"",
+        measurements: tuple[str, ...] = (),
     ) -> None:
         """`more` is called when there is something to take or the end is known; `own` are fields
-        that each of its indications has besides."""
+        that each of its indications has besides; `measurements` are what it is told of KPM."""
         self.thinning = Thinning(period_ms)
+        self.measurements = measurements
         self.dropped = 0
         self._own = own
         self._depth = depth

@@ -8,7 +8,7 @@ together are the message.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from ric.errors import ServiceModelError
@@ -115,6 +115,17 @@ def kpm_body(
             time_varint(received_at_us),
         )
     )
+
+
+def kpm_selection(
+    report: pb.KpmReport, names: tuple[str, ...], units: Mapping[str, str]
+) -> pb.KpmReport:
+    """Of a report these measurements, with the units that are known."""
+    own = pb.KpmReport(period_ms=report.period_ms, units=units)
+    for ue in report.ues:
+        values = {name: ue.values[name] for name in names if name in ue.values}
+        own.ues.add(rnti=ue.rnti, values=values)
+    return own
 
 
 def kpm_unsupported(names: tuple[str, ...]) -> bytes:

@@ -152,7 +152,7 @@ class Session:
     async def _was_lost(self) -> float:
         """After this delay another session makes sense, s."""
         child = self._child
-        why = "" if child is None else child.epitaph()
+        why = "" if child is None else child.exit_reason()
         await self._end_child("the session was lost")
         if child is not None and child.hung_up:
             # The RIC died, which says nothing of the SDK's process.
