@@ -37,6 +37,7 @@ pytestmark = pytest.mark.shows("kills")
 ROUNDS = 10
 WITHIN_S = 10.0
 FIVE_WITHIN_S = 30.0
+AWAY_S = 20.0
 PATIENCE_S = 120.0
 FLOWING = 200  # reports of a node
 DRAIN_S = 1.5
@@ -186,6 +187,17 @@ def test_five_deaths_of_the_ric_in_a_row(chain: Chain) -> None:
     took_s = chain.recover()
     print(f"five deaths within {within_s:.1f} s: reports again after {took_s:.1f} s", flush=True)
     assert within_s < FIVE_WITHIN_S
+    assert took_s < WITHIN_S
+    assert chain.all_alive()
+
+
+@pytest.mark.timeout(600)
+def test_a_ric_that_stays_away(chain: Chain) -> None:
+    """Longer than a child of the bridge waits for it."""
+    chain.network.ric.kill()
+    time.sleep(AWAY_S)
+    took_s = chain.recover()
+    print(f"away for {AWAY_S:g} s: reports again after {took_s:.1f} s", flush=True)
     assert took_s < WITHIN_S
     assert chain.all_alive()
 

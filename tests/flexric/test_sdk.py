@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from flexric_bridge.kpm_definition import decode
 from flexric_bridge.sdk import SdkError, SNssai
-from flexric_processes import Network
-from programs import start_bridge
+from flexric_processes import PATIENCE_S, Network
+from programs import Program, start_bridge
 from ric import E2GatewayClient, sm
 from ric.errors import SubscriptionRefused
 from ric.settings import GatewaySettings
@@ -439,6 +439,30 @@ def test_a_ric_without_nodes_is_told_from_one_that_is_not_there(
     else:
         assert error.value.kind == "closed"
         assert "ended the association before it answered" in error.value.detail
+
+
+def state_of(bridge: Program, *among: str) -> str:
+    """The RIC's state as the bridge exports it, as soon as it is one of these."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        text = bridge.metrics()
+        held = [each for each in among if f'ric_state{{state="{each}"}} 1.0' in text]
+        if held:
+            return held[0]
+        assert time.monotonic() < deadline, [line for line in text.splitlines() if "state" in line]
+        time.sleep(0.1)
+
+
+def test_the_bridge_tells_an_absent_ric_from_one_without_nodes(own_network: Network) -> None:
+    own_network.ric.kill()
+    bridge = start_bridge(own_network.site)
+    try:
+        assert state_of(bridge, "absent") == "absent"
+        own_network.repair_ric()
+        without = state_of(bridge, "without_nodes", "ended")
+        assert (without == "without_nodes") == own_network.ric.alive
+    finally:
+        bridge.kill()
 
 
 def test_nodes_get_their_time_from_the_rics_return_on(

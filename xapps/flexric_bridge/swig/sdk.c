@@ -102,10 +102,7 @@ static bool check_open(const char *ric_address, const char *configuration, const
     if (!(rest_s >= 0 && rest_s <= MAX_REST_S))
         return fx_fail(error, FX_BAD_MESSAGE, "a rest of %g s; expected 0 to %d", rest_s, MAX_REST_S);
     if (!can_make_sctp())
-        return fx_fail(error, FX_NO_SCTP,
-                       "no SCTP socket can be made: %s; load the kernel's module sctp, or preload what "
-                       "stands in for it",
-                       strerror(errno));
+        return fx_fail(error, FX_NO_SCTP, "no SCTP socket can be made: %s", strerror(errno));
     return true;
 }
 

@@ -48,6 +48,9 @@ class FakeSdk:
         while not _is_there(path):
             ric_was_away = True
             if time.monotonic() > gives_up:
+                # As the native module: there will be no reports, and then the answer.
+                socket.socket(fileno=os.dup(reports)).sendall(BLOCK_HEAD.pack(NO_MORE))
+                time.sleep(0.2)
                 raise SdkError("absent", "nobody accepts an association")
             time.sleep(0.1)
         if ric_was_away:

@@ -744,6 +744,17 @@ async def test_a_ric_that_returns_is_asked_when_its_nodes_had_their_time(
     assert rested_s == [0, 0.5]
 
 
+async def test_a_ric_that_stays_away_is_absent_and_no_failure_of_ours(world: BridgeWorld) -> None:
+    world.ric.add(ONE)
+    await world.ric.stop()
+    bridge = await world.start(ric={"backoff_initial_s": 60, "backoff_max_s": 60})
+    await world.until(lambda: bridge.session.starts == 3, "a third child, without back-off")
+    assert bridge.session.state is RicState.ABSENT
+    assert "is not there" in bridge.session.why
+    await world.ric.start()
+    await world.until(lambda: bridge.session.up)
+
+
 async def test_five_deaths_of_the_ric_in_a_row_cost_no_more_than_one(world: BridgeWorld) -> None:
     """With the settings of users, but for the ports."""
     world.ric.add(ONE)

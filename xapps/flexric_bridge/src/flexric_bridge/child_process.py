@@ -75,6 +75,7 @@ class ChildProcess:
         self._killed_because = ""
         self._number: int | None = None
         self._numbered = asyncio.Event()
+        self._opening = False
         self.hung_up = False
         """Whether the RIC ended the session, so that no more reports came."""
         self._closing = False
@@ -133,16 +134,22 @@ class ChildProcess:
         ric_was_away: bool = False,
     ) -> None:
         """See `Sdk.open`."""
-        await self._ask(
-            self._deadlines.open_s + rest_s,
-            "open",
-            ric_address=ric_address,
-            configuration=configuration,
-            libraries=libraries,
-            blocks_per_s=blocks_per_s,
-            rest_s=rest_s,
-            ric_was_away=ric_was_away,
-        )
+        self._opening = True
+        try:
+            await self._ask(
+                self._deadlines.open_s + rest_s,
+                "open",
+                ric_address=ric_address,
+                configuration=configuration,
+                libraries=libraries,
+                blocks_per_s=blocks_per_s,
+                rest_s=rest_s,
+                ric_was_away=ric_was_away,
+            )
+        finally:
+            self._opening = False
+        if self.hung_up:
+            self._reports_ended()
 
     async def session_number(self) -> int | None:
         """The RIC's number of the session that was opened, where the SDK printed it."""
@@ -243,6 +250,8 @@ class ChildProcess:
         """The SDK has no more to tell: it lost the RIC, and finds no other."""
         if self.alive and not self._closing and self._process is not None:
             self.hung_up = True
+            if self._opening:
+                return  # the answer to come says why
             self._killed_because = self._killed_because or "no more reports will come"
             self._process.kill()
 

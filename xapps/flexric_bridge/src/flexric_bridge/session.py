@@ -277,15 +277,17 @@ class Session:
             return f"the Python module {module} is not installed; {MAKE_IT}"
         if isinstance(error, ChildLost):
             return f"the SDK's process {error}"
+        if not isinstance(error, SdkError):
+            return str(error)
         ric = f"the RIC at {self._address}"
         sentences: dict[str, str] = {
-            "absent": f"{ric} is not there: {error}",
+            "absent": f"{ric} is not there: {error.detail}",
             "no-nodes": f"{ric} is there, and no E2 node has connected to it yet",
-            "timeout": f"{ric} does not answer: {error}",
-            "no-sctp": f"{error}: `modprobe sctp`, or --ric.preload",
+            "timeout": f"{ric} does not answer: {error.detail}",
+            "no-sctp": f"{error.detail}; `modprobe sctp`, or --ric.preload",
             "mismatch": f"{error}; {MAKE_IT} again",
         }
-        return sentences.get(error.kind, str(error)) if isinstance(error, SdkError) else str(error)
+        return sentences.get(error.kind, str(error))
 
     @property
     def _address(self) -> str:
