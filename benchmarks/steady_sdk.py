@@ -8,7 +8,7 @@ import struct
 import threading
 import time
 
-from flexric_bridge.sdk import BLOCK_HEAD, RECORD_HEAD, E2Node, RanFunction, SdkVersions
+from flexric_bridge.sdk import BLOCK_HEAD, RECORD_HEAD, E2Node, RanFunction, SdkVersions, SNssai
 
 NODES = 8
 BEARERS = 4
@@ -59,7 +59,12 @@ class SteadySdk:
         ]
 
     def subscribe(
-        self, node_id: str, function_id: int, period_ms: int, kpm_measurements: tuple[str, ...]
+        self,
+        node_id: str,
+        function_id: int,
+        period_ms: int,
+        kpm_measurements: tuple[str, ...],
+        kpm_slice: SNssai | None = None,
     ) -> int:
         handle = len(self._due) + 1
         self._subscriptions[handle] = (function_id, period_ms / 1000, _message(function_id))

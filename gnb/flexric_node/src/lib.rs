@@ -7,6 +7,8 @@
 
 #[cfg(feature = "flexric")]
 pub mod agent;
+#[cfg(feature = "flexric")]
+pub mod build_id;
 pub mod kpm;
 pub mod libraries;
 pub mod message_log;

@@ -39,6 +39,20 @@ pub enum LibrariesError {
         /// The path.
         path: String,
     },
+    /// One of another build than this node was compiled for: its structures may differ.
+    #[error(
+        "{}: is of another build of FlexRIC (build ID {}) than this node was compiled for ({}); \
+         `make flexric-node` with its FLEXRIC_SRC and FLEXRIC_BUILD",
+        path.display(), shown(found), shown(expected)
+    )]
+    Foreign {
+        /// The service model.
+        path: PathBuf,
+        /// GNU build ID that it has; empty for none.
+        found: String,
+        /// The one that was there when this node was compiled.
+        expected: String,
+    },
     /// The links cannot be made.
     #[error("{}: {source}", path.display())]
     Io {
@@ -52,15 +66,22 @@ pub enum LibrariesError {
 /// Links what this node serves from below `from` into the folder `into`, and gives its name as
 /// FlexRIC wants it: with a slash at its end.
 ///
+/// `is_ours` refuses one that this node was not compiled for: see [`as_compiled`].
+///
 /// # Errors
-/// When a service model is missing, or a path cannot be had or held.
-pub fn gather(from: &Path, into: &Path) -> Result<String, LibrariesError> {
+/// When a service model is missing or refused, or a path cannot be had or held.
+pub fn gather(
+    from: &Path,
+    into: &Path,
+    is_ours: impl Fn(&'static str, &Path) -> Result<(), LibrariesError>,
+) -> Result<String, LibrariesError> {
     for model in SERVICE_MODELS {
         let name = format!("lib{model}_sm.so");
         let found = find(from, &name, DEPTH)
             .ok_or_else(|| LibrariesError::Missing { folder: from.to_owned(), model })?;
         let io = |source| LibrariesError::Io { path: found.clone(), source };
         let target = fs::canonicalize(&found).map_err(io)?;
+        is_ours(model, &target)?;
         let link = into.join(name);
         symlink(target, &link).map_err(|source| LibrariesError::Io { path: link, source })?;
     }
@@ -69,6 +90,35 @@ pub fn gather(from: &Path, into: &Path) -> Result<String, LibrariesError> {
         return Err(LibrariesError::TooLong { path });
     }
     Ok(path)
+}
+
+/// Whether a service model is of the build of FlexRIC that this node was compiled for: FlexRIC checks
+/// no sizes, and ends at the first report of another's structures.
+///
+/// # Errors
+/// When it is of another, or cannot be read.
+#[cfg(feature = "flexric")]
+pub fn as_compiled(model: &'static str, path: &Path) -> Result<(), LibrariesError> {
+    let expected = match model {
+        "mac" => env!("FLEXRIC_MAC_SM"),
+        "rlc" => env!("FLEXRIC_RLC_SM"),
+        "tc" => env!("FLEXRIC_TC_SM"),
+        _ => env!("FLEXRIC_KPM_SM"),
+    };
+    let found = crate::build_id::build_id(path)
+        .map_err(|source| LibrariesError::Io { path: path.to_owned(), source })?;
+    if found == expected {
+        return Ok(());
+    }
+    Err(LibrariesError::Foreign { path: path.to_owned(), found, expected: expected.to_owned() })
+}
+
+fn shown(build_id: &str) -> &str {
+    match build_id.get(..12) {
+        Some(start) => start,
+        None if build_id.is_empty() => "none",
+        None => build_id,
+    }
 }
 
 /// The file of this name nearest to `folder`. What cannot be looked into holds nothing.
@@ -104,11 +154,34 @@ mod tests {
         tree
     }
 
+    fn any(_model: &'static str, _path: &Path) -> Result<(), LibrariesError> {
+        Ok(())
+    }
+
+    #[test]
+    fn one_of_another_build_is_refused_and_nothing_is_linked() {
+        let tree = build_tree(&["mac", "rlc", "tc", "kpm"]);
+        let into = tempfile::tempdir().expect("a folder");
+        let error = gather(tree.path(), into.path(), |model, path| {
+            assert_eq!(model, "mac");
+            let (found, expected) = ("45ab23aa77e446c94fb8".to_owned(), String::new());
+            Err(LibrariesError::Foreign { path: path.to_owned(), found, expected })
+        })
+        .expect_err("refused")
+        .to_string();
+        assert!(
+            error.contains("libmac_sm.so: is of another build of FlexRIC (build ID 45ab23aa77e4)")
+                && error.contains("(none)"),
+            "{error}"
+        );
+        assert_eq!(fs::read_dir(into.path()).expect("a folder").count(), 0);
+    }
+
     #[test]
     fn what_is_served_is_gathered_and_nothing_else() {
         let tree = build_tree(&["mac", "rlc", "tc", "kpm", "pdcp", "rc"]);
         let into = tempfile::tempdir().expect("a folder");
-        let path = gather(tree.path(), into.path()).expect("all are there");
+        let path = gather(tree.path(), into.path(), any).expect("all are there");
         assert!(path.ends_with('/'));
         let mut names: Vec<String> = fs::read_dir(&path)
             .expect("a folder")
@@ -123,7 +196,7 @@ mod tests {
     fn what_is_missing_is_named() {
         let tree = build_tree(&["mac", "rlc", "kpm"]);
         let into = tempfile::tempdir().expect("a folder");
-        let error = gather(tree.path(), into.path()).expect_err("no TC").to_string();
+        let error = gather(tree.path(), into.path(), any).expect_err("no TC").to_string();
         assert!(
             error.contains("libtc_sm.so") && error.contains("/usr/local/lib/flexric/"),
             "{error}"
@@ -136,7 +209,7 @@ mod tests {
         let parent = tempfile::tempdir().expect("a folder");
         let into = parent.path().join("x".repeat(PATH_BYTES));
         fs::create_dir(&into).expect("a folder");
-        let error = gather(tree.path(), &into).expect_err("too long").to_string();
+        let error = gather(tree.path(), &into, any).expect_err("too long").to_string();
         assert!(error.contains("127 bytes"), "{error}");
     }
 }

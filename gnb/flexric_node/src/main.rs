@@ -69,7 +69,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
     let models = TempDir::with_prefix("flexric-node-").map_err(|error| {
         Failure::Machine(format!("no temporary folder for links to service models: {error}"))
     })?;
-    let path = libraries::gather(&libraries, models.path())
+    let path = libraries::gather(&libraries, models.path(), libraries::as_compiled)
         .map_err(|error| Failure::Input(error.to_string()))?;
     let logs = MessageLogs {
         controls: log("--record-controls", record_controls.as_deref())?,

@@ -52,6 +52,7 @@ class Subscription:
     period_ms: int
     names: tuple[str, ...]
     last_us: int = 0
+    kpm_slice: list[int | None] | None = None
 
 
 @dataclass
@@ -180,6 +181,7 @@ class FakeRic:
                     question["function_id"],
                     question["period_ms"],
                     tuple(question["names"]),
+                    kpm_slice=question["kpm_slice"],
                 )
                 return handle
             case "unsubscribe":

@@ -15,7 +15,7 @@ import time
 from typing import Any
 
 from flexric_bridge.frames import node_from_json
-from flexric_bridge.sdk import BLOCK_HEAD, NO_MORE, E2Node, SdkError, SdkVersions
+from flexric_bridge.sdk import BLOCK_HEAD, NO_MORE, E2Node, SdkError, SdkVersions, SNssai
 
 JOIN_TIMEOUT_S = 5.0
 """As the native module."""
@@ -69,7 +69,12 @@ class FakeSdk:
         return [node_from_json(value) for value in self._ask("nodes")]
 
     def subscribe(
-        self, node_id: str, function_id: int, period_ms: int, kpm_measurements: tuple[str, ...]
+        self,
+        node_id: str,
+        function_id: int,
+        period_ms: int,
+        kpm_measurements: tuple[str, ...],
+        kpm_slice: SNssai | None = None,
     ) -> int:
         handle: int = self._ask(
             "subscribe",
@@ -77,6 +82,7 @@ class FakeSdk:
             function_id=function_id,
             period_ms=period_ms,
             names=list(kpm_measurements),
+            kpm_slice=None if kpm_slice is None else (kpm_slice.sst, kpm_slice.sd),
         )
         return handle
 

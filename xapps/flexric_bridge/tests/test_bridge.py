@@ -17,12 +17,13 @@ from fake_flexric import ABORT, DEFAULT, HANG, KPM, RLC, TC, kpm_message, node, 
 from flexric_bridge.app import Bridge
 from flexric_bridge.budget import Use
 from flexric_bridge.discovery import CHECK_S
+from flexric_bridge.hub import MAX_SLICES
 from flexric_bridge.ric_state import RicState
 from flexric_bridge.sdk import RanFunction, SdkError, SdkErrorKind
 from flexric_bridge.settings import RicSettings
 from kpm_definitions import encode
 from ric import E2GatewayClient, NodeEventKind
-from ric.e2 import SubscriptionRequest
+from ric.e2 import SNssai, SubscriptionRequest
 from ric.errors import GatewayError, GatewayUnavailable, NodeGone, SubscriptionRefused
 from ric.gateway import GrpcLink
 from ric.settings import GatewaySettings
@@ -472,6 +473,64 @@ async def test_each_reader_of_kpm_gets_what_it_asked_for(world: BridgeWorld) -> 
         {"RRU.PrbTotDl": "PRB"},
         {"DRB.PdcpSduVolumeDL": "kbit"},
     ]
+
+
+async def test_kpm_of_a_slice_is_a_subscription_of_its_own(world: BridgeWorld) -> None:
+    world.ric.add(ONE)
+    bridge = await world.start()
+    world.reporting(ONE.id, KPM, lambda: kpm_message(100, {"DRB.UEThpDl": 40_000.0}))
+    trigger, names = kpm.event_trigger(100), ("DRB.UEThpDl",)
+    slices = (None, SNssai(2), SNssai(2, 0), SNssai(2, 0x10203), SNssai(2, 0x10203))
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        streams = [
+            client.subscribe(ONE.id, KPM_OID, trigger, (), names, kpm_slice=each) for each in slices
+        ]
+        got = await asyncio.gather(*(some(stream, 1) for stream in streams))
+    assert all(kpm.report_of(first).ues[0].values for (first,) in got)
+    asked = [item.kpm_slice for _, item in world.ric.on(ONE.id, KPM)]
+    assert sorted(asked, key=str) == sorted([None, [2, None], [2, 0], [2, 0x10203]], key=str)
+    for label in ("kpm", "kpm SST 2", "kpm SST 2 SD 0x000000", "kpm SST 2 SD 0x010203"):
+        labels = {"node": ONE.id, "ran_function": label}
+        assert bridge.registry.get_sample_value("sojourn_flexric_reports_total", labels)
+
+
+@pytest.mark.parametrize(
+    ("oid", "asked", "said"),
+    [
+        (KPM_OID, SNssai(256), r"kpm_slice\.sst: 256; expected 0 to 255"),
+        (KPM_OID, SNssai(1, 1 << 24), r"kpm_slice\.sd: 16777216; expected 0 to 16777215"),
+        (RLC_OID, SNssai(1), "kpm_slice: RAN function .* takes none"),
+    ],
+)
+async def test_what_is_no_slice_is_refused_before_it_reaches_the_ric(
+    world: BridgeWorld, oid: str, asked: SNssai, said: str
+) -> None:
+    world.ric.add(ONE)
+    await world.start()
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        with pytest.raises(SubscriptionRefused, match=said):
+            stream = client.subscribe(
+                ONE.id, oid, kpm.event_trigger(100), (), ("DRB.UEThpDl",), kpm_slice=asked
+            )
+            await some(stream, 1)
+    assert world.ric.asked["subscribe"] == 0
+
+
+async def test_slices_of_a_node_are_bounded(world: BridgeWorld) -> None:
+    world.ric.add(ONE)
+    await world.start()
+    world.reporting(ONE.id, KPM, lambda: kpm_message(100, {"DRB.UEThpDl": 1.0}))
+    trigger, names = kpm.event_trigger(100), ("DRB.UEThpDl",)
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        for sst in range(MAX_SLICES):
+            slice_ = SNssai(sst)
+            await some(client.subscribe(ONE.id, KPM_OID, trigger, (), names, kpm_slice=slice_), 1)
+        with pytest.raises(SubscriptionRefused, match=f"of {MAX_SLICES} slices"):
+            one_more = SNssai(MAX_SLICES)
+            await some(client.subscribe(ONE.id, KPM_OID, trigger, (), names, kpm_slice=one_more), 1)
 
 
 async def test_a_node_that_changed_is_asked_for_what_it_announces_now(world: BridgeWorld) -> None:

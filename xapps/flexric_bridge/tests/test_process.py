@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import sys
 import urllib.request
 from pathlib import Path
 
+import pytest
 from bridge_world import BridgeWorld, some
 from fake_flexric import RLC, node, rlc_message
 from ric import E2GatewayClient
@@ -67,3 +69,18 @@ async def test_a_module_that_does_not_load_is_told_and_tried_ever_more_rarely(
     _, rest = await process.communicate()
     assert process.returncode == 0, rest
     assert waits[3] > waits[0]
+
+
+async def test_a_gateway_at_a_port_that_the_ric_has_says_which_to_choose(
+    world: BridgeWorld,
+) -> None:
+    try:
+        taken = socket.create_server(("127.0.0.1", 36422))
+    except OSError:
+        pytest.skip("something else has port 36422, which this test needs")
+    with taken:
+        process = await start("--listen", "127.0.0.1:36422")
+        _, said = await process.communicate()
+    assert process.returncode == 1
+    assert b"SCTP is carried over TCP" in said
+    assert b"--listen 127.0.0.1:36431" in said

@@ -411,6 +411,12 @@ def test_only_the_measurement_that_is_used_is_missed() -> None:
     assert finding.level is Level.NOTE
 
 
+def test_a_measurement_in_an_unknown_unit_is_told() -> None:
+    finding = only(with_stream(KPM_OID, 100, without_unit=True))
+    assert finding.level is Level.NOTE
+    assert "unit of RRU.PrbTotDl is not known" in finding.what
+
+
 def test_bearers_of_rlc_that_tc_does_not_name() -> None:
     tc = stream(TC_V1_OID, 100, rows=Rows())
     finding = only(replace(HEALTHY, streams=(stream(), tc)))
@@ -727,3 +733,21 @@ def test_machines_get_findings_status_and_facts() -> None:
 )
 def test_exit_status(levels: list[Level], status: int) -> None:
     assert exit_status([Finding(level, "c", "s", "w") for level in levels]) == status
+
+
+def test_what_v0_cannot_do_is_no_complaint_about_a_node_behind_a_gateway_that_lowers() -> None:
+    lowered = replace(NODE, ran_functions=(*ALL, RanFunction(146, TC_V0_OID)))
+    refused = stream(TC_V1_OID, 100, style="flow_inventory", ended="refused", detail="no flows")
+    facts = replace(HEALTHY, nodes=Nodes((lowered,), ("gnb-1",)))
+    facts = replace(facts, streams=(*HEALTHY.streams, refused))
+    assert only(facts).level is Level.NOTE
+    assert exit_status(judge(facts)) == 0
+    # Of a node that speaks v1 itself it is one.
+    assert only(replace(facts, nodes=HEALTHY.nodes)).level is Level.WARN
+
+
+def test_a_tc_function_that_only_pretends() -> None:
+    samples: tuple[Sample, ...] = (("sojourn_flexric_tc_stub", (("node", "gnb-1"),), 1.0),)
+    finding = only(replace(HEALTHY, metrics=(Metrics("http://h/metrics", after=samples),)))
+    assert finding.level is Level.FAIL
+    assert "TC function of gnb-1 only pretends" in finding.what

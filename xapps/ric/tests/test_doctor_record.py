@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ric.doctor.facts import Interval, Offsets, Spread
 from ric.doctor.probe.record import StreamRecord, offsets
-from ric.e2 import Indication, KpmReport
+from ric.e2 import Indication, KpmReport, KpmUe
 from ric.sm import KPM_OID, MAC_OID, RLC_OID, TC_V0_OID, TC_V1_OID, mac, rlc, tc
 
 T0 = 1_700_000_000_000_000
@@ -88,12 +88,23 @@ def test_a_bearer_twice_in_a_report() -> None:
     assert (seen.rows.bearers, seen.rows.repeated) == (2, 1)
 
 
+@pytest.mark.parametrize(("told", "unknown"), [([{}], True), ([{}, {"RRU.PrbTotDl": "%"}], False)])
+def test_a_unit_may_come_to_be_known(told: list[dict[str, str]], unknown: bool) -> None:
+    ue = KpmUe(17, {"RRU.PrbTotDl": 40.0})
+    reports = [
+        indication(number, T0 + number, kpm=KpmReport(100, (ue,), units=units))
+        for number, units in enumerate(told, 1)
+    ]
+    assert recorded(KPM_OID, *reports).facts(T0 + 10).without_unit is unknown
+
+
 def test_other_models_are_read_too() -> None:
     ues = recorded(MAC_OID, indication(1, T0, mac.encode(mac.zeros(3), T0))).facts(T0 + 10)
     assert ues.rows is not None
     assert ues.rows.bearers == 3
     kpm = recorded(KPM_OID, indication(1, T0, kpm=KpmReport(100, (), ("B", "A")))).facts(T0 + 10)
     assert kpm.unsupported == ("A", "B")
+    assert not kpm.without_unit, "no UE, no value"
     no_report = recorded(KPM_OID, indication(1, T0)).facts(T0 + 10)
     assert no_report.undecodable == 1
 

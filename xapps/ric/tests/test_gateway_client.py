@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from ric.backoff import Backoff
-from ric.e2 import ControlAnswer, Indication, Node, NodeEvent, NodeEventKind
+from ric.e2 import ControlAnswer, Indication, Node, NodeEvent, NodeEventKind, SNssai
 from ric.errors import (
     ControlTimeout,
     GatewayUnavailable,
@@ -78,7 +78,13 @@ def test_the_request_reaches_the_node_as_asked() -> None:
         ric.add_node("gnb-1", RLC_OID)
         async with ric.client() as gateway:
             stream = gateway.subscribe(
-                "gnb-1", RLC_OID, TRIGGER, [b"action"], ["DRB.UEThpDl"], queue_depth=5
+                "gnb-1",
+                RLC_OID,
+                TRIGGER,
+                [b"action"],
+                ["DRB.UEThpDl"],
+                queue_depth=5,
+                kpm_slice=SNssai(2, 0),
             )
             waiting = asyncio.ensure_future(anext(stream))
             await settled()
@@ -87,6 +93,7 @@ def test_the_request_reaches_the_node_as_asked() -> None:
             waiting.cancel()
         assert (request.event_trigger, request.actions) == (TRIGGER, (b"action",))
         assert (request.kpm_measurements, request.queue_depth) == (("DRB.UEThpDl",), 5)
+        assert request.kpm_slice == SNssai(2, 0)
 
     virtually(scenario)
 

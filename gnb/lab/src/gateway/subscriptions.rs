@@ -75,6 +75,15 @@ impl SubscriptionDoor {
                 )));
             }
         };
+        if let Some(asked) = &request.kpm_slice
+            && (asked.sst, asked.sd) != (1, None)
+        {
+            let sd = asked.sd.map(|sd| format!(" SD {sd:#08x}")).unwrap_or_default();
+            return Err(Status::invalid_argument(format!(
+                "kpm_slice: SST {}{sd}; the lab's UEs are all of SST 1 without SD",
+                asked.sst
+            )));
+        }
         let max_batch = usize::try_from(request.max_batch).unwrap_or(usize::MAX);
         let (reply, answer) = oneshot::channel();
         self.commands.send(Command::Subscribe {

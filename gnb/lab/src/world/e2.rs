@@ -299,7 +299,7 @@ impl World {
             What::Rlc => vec![self.rlc_report()],
             What::Mac => vec![self.mac_report()],
             What::Kpm { .. } => vec![self.kpm_report(subscription)],
-            What::TcV0 => self.tc_v0_report(subscription).into_iter().collect(),
+            What::TcV0 => self.tc_v0_report().into_iter().collect(),
             What::TcV1(_) => self.tc_v1_reports(subscription),
         }
     }

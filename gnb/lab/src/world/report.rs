@@ -2,15 +2,13 @@
 
 use e2sm_tc::v0;
 use e2sm_tc::v1::{
-    self, BearerId, Event, EventKind, IndicationHeader, IndicationMessage, PipelineStatus,
-    Quantity, ReportStyle, UeId,
+    self, BearerId, Event, EventKind, IndicationHeader, IndicationMessage, Quantity, ReportStyle,
+    UeId,
 };
-use tc_rf::TrafficControl;
 
 use super::api::{KpmReport, KpmUe, Payload, RanFunction};
 use super::drql_limit::DrqlLimit;
 use super::e2::{Subscription, Watch};
-use super::packet::GnbPacket;
 use super::trigger::{What, When, concerns};
 use super::{Bearer, World};
 use crate::reports::kpm::{self, UeCounters};
@@ -50,7 +48,7 @@ impl World {
         match function {
             RanFunction::Rlc => Some(self.rlc_report()),
             RanFunction::Mac => Some(self.mac_report()),
-            RanFunction::TcV0 => self.tc_v0_report_of(|tc, _, now_us| tc.status(now_us)),
+            RanFunction::TcV0 => self.tc_v0_report(),
             RanFunction::Kpm | RanFunction::TcV1 => None,
         }
     }
@@ -135,23 +133,16 @@ impl World {
         slowest
     }
 
-    pub(super) fn tc_v0_report(&mut self, subscription: &mut Subscription) -> Option<Report> {
-        self.tc_v0_report_of(|tc, index, now_us| {
-            let told = subscription.tc_told.entry((0, index)).or_default();
-            tc.status_since(told, now_us)
-        })
-    }
-
     /// v0 has no addresses: it reports when there is exactly one bearer, and else keeps silent.
-    fn tc_v0_report_of(
-        &self,
-        status: impl FnOnce(&TrafficControl<GnbPacket>, u32, u64) -> PipelineStatus,
-    ) -> Option<Report> {
+    ///
+    /// Each report tells the totals of every queue, idle ones too: v0 leaves no queue out, and a
+    /// total of 0 in between would read as a restart of the queue.
+    pub(super) fn tc_v0_report(&self) -> Option<Report> {
         let mut active = self.active_bearers();
         let (Some(index), None) = (active.next(), active.next()) else { return None };
         let tstamp_us = self.wall_us();
         let tc = &self.bearers[index as usize].tc;
-        let status = status(tc, index, self.now_us);
+        let status = tc.status(self.now_us);
         let message = reports::tc_v0::message(tc.pipeline(), &status, tstamp_us);
         // Its lists are far below the 32-bit counts that alone could be exceeded.
         let bytes = v0::encode_indication(&message).ok()?;

@@ -42,6 +42,9 @@ _log = structlog.get_logger()
 SAVE_S: Final = 1.0
 LEASE_TICK_S: Final = 0.02
 READINESS_S: Final = 0.25
+RIC_PORTS: Final = ("36421", "36422")
+"""Of FlexRIC's near-RT RIC, E2 and E42: of SCTP, but where TCP stands in for it."""
+FREE_PORT: Final = 36431
 AGAIN_S: Final = 1.0
 """After work that failed for want of forethought."""
 
@@ -142,7 +145,7 @@ class Bridge:
         _log.info("starting", settings=printable(self.settings))
         self._load()
         health = HealthServer(self.registry, self.readiness)
-        server = GatewayServer(self.gateway, self.settings.door)
+        server = self._server()
         try:
             if self.settings.http.listen:
                 self.http_address = await health.start(self.settings.http.listen)
@@ -168,6 +171,27 @@ class Bridge:
             await self._end(server)
             await health.stop()
         _log.info("stopped")
+
+    def _server(self) -> GatewayServer:
+        """The gateway's server, its address bound."""
+        settings = self.settings
+        listen = settings.door.listen
+        at_ric = "" if listen.startswith("unix:") else listen.rpartition(":")[2]
+        if at_ric not in RIC_PORTS:
+            return GatewayServer(self.gateway, settings.door)
+        why = (
+            "where SCTP is carried over TCP (ric.preload), nearRT-RIC itself needs the TCP ports"
+            f" {' and '.join(RIC_PORTS)}"
+        )
+        another = f"--listen {listen.rpartition(':')[0]}:{FREE_PORT}, and the same for xApps"
+        if settings.ric.preload is not None:
+            _log.warning("the gateway is at a port of the RIC", why=why, choose=another)
+        try:
+            return GatewayServer(self.gateway, settings.door)
+        except RuntimeError as error:
+            raise RuntimeError(
+                f"door.listen: {listen} cannot be had; {why}: choose {another} ({error})"
+            ) from error
 
     async def _end(self, server: GatewayServer) -> None:
         try:
@@ -312,6 +336,11 @@ class Bridge:
             },
             {
                 "ric_state": ("1 for the state that holds.", ("state",), self._ric_states),
+                "tc_stub": (
+                    "1 for a node whose TC function is not used: it only pretends.",
+                    ("node",),
+                    lambda: {(k.id,): 1.0 for k in nodes.known.values() if k.no_tc},
+                ),
                 "build_info": (
                     "The FlexRIC that the native module was built for.",
                     ("e2ap", "kpm", "s_nssai"),

@@ -32,7 +32,7 @@ from flexric_bridge.frames import (
     pack_json,
     text_of,
 )
-from flexric_bridge.sdk import Sdk, SdkError
+from flexric_bridge.sdk import Sdk, SdkError, SNssai
 
 ORPHAN_TIMEOUT_S: Final = 8.0
 """An orderly end without a supervisor may take this long, then the process exits at once."""
@@ -110,9 +110,20 @@ class Child:
         return [node_to_json(node) for node in self._sdk.nodes()]
 
     def _subscribe(
-        self, node_id: str, function_id: int, period_ms: int, kpm_measurements: list[str]
+        self,
+        node_id: str,
+        function_id: int,
+        period_ms: int,
+        kpm_measurements: list[str],
+        kpm_slice: tuple[int, int | None] | None,
     ) -> int:
-        handle = self._sdk.subscribe(node_id, function_id, period_ms, tuple(kpm_measurements))
+        handle = self._sdk.subscribe(
+            node_id,
+            function_id,
+            period_ms,
+            tuple(kpm_measurements),
+            None if kpm_slice is None else SNssai(*kpm_slice),
+        )
         self._handles.add(handle)
         return handle
 

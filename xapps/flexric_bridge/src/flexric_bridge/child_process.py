@@ -23,7 +23,7 @@ from flexric_bridge.frames import (
     pack_json,
 )
 from flexric_bridge.frames import text_of as text
-from flexric_bridge.sdk import BLOCK_HEAD, NO_MORE, E2Node, SdkError, SdkVersions
+from flexric_bridge.sdk import BLOCK_HEAD, NO_MORE, E2Node, SdkError, SdkVersions, SNssai
 
 _TAIL_LINES: Final = 12
 _END_S: Final = 2.0
@@ -163,7 +163,12 @@ class ChildProcess:
         return [node_from_json(v) for v in await self._ask(self._deadlines.command_s, "nodes")]
 
     async def subscribe(
-        self, node_id: str, function_id: int, period_ms: int, kpm_measurements: tuple[str, ...]
+        self,
+        node_id: str,
+        function_id: int,
+        period_ms: int,
+        kpm_measurements: tuple[str, ...],
+        kpm_slice: SNssai | None = None,
     ) -> int:
         """See `Sdk.subscribe`."""
         handle: int = await self._ask(
@@ -173,6 +178,7 @@ class ChildProcess:
             function_id=function_id,
             period_ms=period_ms,
             kpm_measurements=kpm_measurements,
+            kpm_slice=None if kpm_slice is None else (kpm_slice.sst, kpm_slice.sd),
         )
         return handle
 

@@ -29,7 +29,7 @@ from flexric_bridge.metrics import Metrics
 from flexric_bridge.nodes import REPORTED, KnownNode, NodeBook
 from flexric_bridge.readers import Bell, Ended, Reader
 from flexric_bridge.records import kpm_unsupported
-from flexric_bridge.sdk import SdkError
+from flexric_bridge.sdk import SdkError, SNssai
 from flexric_bridge.session import Session, SessionDown
 from flexric_bridge.settings import GatewayDoor
 from flexric_bridge.tc.front import Answer
@@ -196,6 +196,8 @@ class Gateway:
         if not _offers(known, oid):
             offered = ", ".join(function.oid for function in known.message.ran_functions)
             detail = f"{known.id} has no RAN function {oid}; it has {offered}"
+            if known.no_tc and oid == TC_V1_OID:
+                detail = f"{known.id}: {known.no_tc}"
             raise SubscriptionOver(_CODE.NOT_FOUND, detail)
         depth = min(request.queue_depth or self._door.queue_depth, self._door.max_queue_depth)
         reader: Reader | None = None
@@ -211,12 +213,12 @@ class Gateway:
             if reader is not None:
                 self._streams.discard(reader)
                 self._metrics.dropped += reader.dropped
-                self._end(known, oid, reader)
+                self._end(known, request, reader)
 
     async def _begin(
         self, known: KnownNode, request: pb.SubscribeRequest, depth: int, more: Callable[[], None]
     ) -> Reader:
-        oid = request.ran_function_oid
+        oid, kpm_slice = request.ran_function_oid, _kpm_slice(request)
         if oid == TC_V1_OID:
             asked = wanted(request.event_trigger, request.action_definitions)
             reader = Reader(asked.period_ms or 1, depth, more)
@@ -239,17 +241,18 @@ class Gateway:
             names = own + tuple(THROUGHPUT_OF[name] for name in own if name in THROUGHPUT_OF)
         reader = Reader(period_ms, depth, more, kpm_unsupported(lacking), own)
         try:
-            await self._hub.read(known, oid, period_ms, names, reader)
+            await self._hub.read(known, oid, period_ms, names, reader, kpm_slice=kpm_slice)
         except BaseException:
-            self._hub.leave(known, oid, reader)
+            self._hub.leave(known, oid, reader, kpm_slice)
             raise
         return reader
 
-    def _end(self, known: KnownNode, oid: str, reader: Reader) -> None:
+    def _end(self, known: KnownNode, request: pb.SubscribeRequest, reader: Reader) -> None:
+        oid = request.ran_function_oid
         if oid == TC_V1_OID:
             self._traffic.leave(known, reader)
         else:
-            self._hub.leave(known, oid, reader)
+            self._hub.leave(known, oid, reader, _kpm_slice(request))
 
     def end_streams(self, why: str) -> None:
         """End every stream, for a graceful stop."""
@@ -277,6 +280,8 @@ class Gateway:
         if known is None:
             raise NoAnswer(_CODE.NOT_FOUND, f"no node {request.node_id} is connected")
         oid = request.ran_function_oid
+        if known.no_tc and oid in (TC_V0_OID, TC_V1_OID):
+            raise NoAnswer(_CODE.NOT_FOUND, f"{known.id}: {known.no_tc}")
         if oid not in (TC_V0_OID, TC_V1_OID) or not _offers(known, oid):
             detail = f"{known.id}: RAN function {oid} takes no controls here; E2SM-TC does"
             raise NoAnswer(_CODE.NOT_FOUND, detail)
@@ -325,6 +330,7 @@ class Gateway:
             if doubt := await self._hub.heard_lately(known):
                 raise Gone(doubt)
             function_id = known.functions[TC_V0_OID].id
+            self._traffic.controlled(known)
             outcome = await self._session.control(known.id, function_id, header, message)
         except (TooFast, BudgetSpent) as error:
             return Answer(False, b"", str(error))
@@ -333,6 +339,18 @@ class Gateway:
                 return Answer(False, b"", str(error))
             raise
         return Answer(True, outcome)
+
+
+def _kpm_slice(request: pb.SubscribeRequest) -> SNssai | None:
+    if not request.HasField("kpm_slice"):
+        return None
+    if request.ran_function_oid != KPM_OID:
+        raise Unserved(f"kpm_slice: RAN function {request.ran_function_oid} takes none")
+    asked = request.kpm_slice
+    try:
+        return SNssai(asked.sst, asked.sd if asked.HasField("sd") else None)
+    except ValueError as error:
+        raise Unserved(f"kpm_slice.{error}") from None
 
 
 def _offers(known: KnownNode, oid: str) -> bool:

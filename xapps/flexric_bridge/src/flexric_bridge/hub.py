@@ -1,4 +1,4 @@
-"""Subscriptions shared: at most one for each node and RAN function, whoever reads it.
+"""Subscriptions shared: at most one for each node, RAN function and slice, whoever reads it.
 
 The shortest period that is asked for is subscribed; slower readers are thinned. A subscription
 that nobody reads is kept for a while, for each costs one of the RIC's requests.
@@ -31,7 +31,7 @@ from flexric_bridge.records import (
     preface,
     records,
 )
-from flexric_bridge.sdk import E2Node, SdkError
+from flexric_bridge.sdk import E2Node, SdkError, SNssai
 from flexric_bridge.session import Session, SessionDown
 from flexric_bridge.settings import NodeSettings, SubscriptionSettings
 
@@ -41,6 +41,8 @@ Value = TypeVar("Value")
 
 LONGEST_MS: Final = 10_000
 """What FlexRIC can be asked for; slower readers are thinned."""
+MAX_SLICES: Final = 8
+"""Of one node with KPM subscriptions of their own."""
 _PERIODS_TO_STALE: Final = 3
 _DOUBT: Final = 0.25
 """A node that has been silent for this share of what makes it stale is not asked for anything."""
@@ -64,9 +66,17 @@ class Gone(Exception):  # noqa: N818 - says what happened
 class Shared:
     """One subscription and those who read it."""
 
-    def __init__(self, known: KnownNode, function_id: int, oid: str, flow: Flow) -> None:
+    def __init__(
+        self,
+        known: KnownNode,
+        function_id: int,
+        oid: str,
+        flow: Flow,
+        kpm_slice: SNssai | None,
+    ) -> None:
         self.known = known
         self.function_id = function_id
+        self.kpm_slice = kpm_slice
         self.oid = oid
         self.flow = flow
         self.preface = preface(known.id, function_id, oid)
@@ -157,7 +167,7 @@ class Hub:
         self._clock = clock
         self._linger_s = subscriptions.linger_s
         self._stale_after_s = freshness.stale_after_s
-        self._shared: dict[tuple[str, int], Shared] = {}
+        self._shared: dict[tuple[str, int, SNssai | None], Shared] = {}
         self._by_handle: dict[int, Shared] = {}
         self._forgotten: dict[int, KnownNode] = {}
         """Handles that a node lost with its restart; the SDK still has them."""
@@ -167,13 +177,20 @@ class Hub:
     # ------------------------------------------------------------------------ reading
 
     async def read(
-        self, known: KnownNode, oid: str, period_ms: int, names: tuple[str, ...], who: Reader | Tap
+        self,
+        known: KnownNode,
+        oid: str,
+        period_ms: int,
+        names: tuple[str, ...],
+        who: Reader | Tap,
+        *,
+        kpm_slice: SNssai | None = None,
     ) -> None:
-        """Have `who` get the reports of a RAN function until `leave`.
+        """Have `who` get the reports of a RAN function until `leave`; KPM of the UEs of a slice.
 
         Raises `Unserved`, `Gone`, `BudgetSpent`, and `SdkError` for a refusal.
         """
-        shared = self._shared.get((known.id, known.functions[oid].id))
+        shared = self._shared.get((known.id, known.functions[oid].id, kpm_slice))
         if (
             shared is not None
             and who in shared.taps
@@ -182,17 +199,27 @@ class Hub:
         ):
             return
         # A caller that gives up must not take the subscription under way with it.
-        await self._to_its_end(self._read(known, oid, period_ms, names, who))
+        await self._to_its_end(self._read(known, oid, period_ms, names, who, kpm_slice=kpm_slice))
 
     async def _read(
-        self, known: KnownNode, oid: str, period_ms: int, names: tuple[str, ...], who: Reader | Tap
+        self,
+        known: KnownNode,
+        oid: str,
+        period_ms: int,
+        names: tuple[str, ...],
+        who: Reader | Tap,
+        *,
+        kpm_slice: SNssai | None,
     ) -> None:
         function = known.functions[oid]
-        key = (known.id, function.id)
+        key = (known.id, function.id, kpm_slice)
         shared = self._shared.get(key)
         if shared is None:
-            flow = self._metrics.flow(known.id, oid)
-            shared = self._shared[key] = Shared(known, function.id, oid, flow)
+            slices = sum(known.id == k[0] and function.id == k[1] for k in self._shared)
+            if slices >= MAX_SLICES:
+                raise Unserved(f"KPM: of {MAX_SLICES} slices of {known.id} are reports already")
+            flow = self._metrics.flow(known.id, oid, kpm_slice)
+            shared = self._shared[key] = Shared(known, function.id, oid, flow, kpm_slice)
         if isinstance(who, Tap) and who not in shared.taps:
             # Before the subscription: it is to be made again with every session.
             shared.taps.append(who)
@@ -204,13 +231,14 @@ class Hub:
             if isinstance(who, Reader) and not who.ended:
                 shared.readers.append(who)
 
-    def leave(self, known: KnownNode, oid: str, who: Reader | Tap) -> None:
+    def leave(
+        self, known: KnownNode, oid: str, who: Reader | Tap, kpm_slice: SNssai | None = None
+    ) -> None:
         """The inverse of `read`; nothing when the stream was ended from here."""
-        shared = (
-            self._shared.get((known.id, known.functions[oid].id))
-            if (oid in known.functions)
-            else None
-        )
+        function = known.functions.get(oid)
+        if function is None:
+            return
+        shared = self._shared.get((known.id, function.id, kpm_slice))
         if shared is None:
             return
         if isinstance(who, Reader):
@@ -259,7 +287,7 @@ class Hub:
         before, number = shared.handle, self.session_number
         try:
             handle = await self._session.subscribe(
-                shared.known.id, shared.function_id, period_ms, names
+                shared.known.id, shared.function_id, period_ms, names, shared.kpm_slice
             )
         except SessionDown as error:
             raise Gone(str(error)) from None

@@ -4,6 +4,7 @@
 |---|---|---|
 | `sojourn_flexric_up` | gauge | |
 | `sojourn_flexric_ric_state` | gauge | `state` |
+| `sojourn_flexric_tc_stub` | gauge | `node` |
 | `sojourn_flexric_build_info` | gauge | `e2ap`, `kpm`, `s_nssai` |
 | `sojourn_flexric_nodes` | gauge | |
 | `sojourn_flexric_restarts_total` | counter | `reason` |
@@ -32,7 +33,9 @@
 is how long ago the newest report came, `delay` its way from the node, clocks' offset included,
 `lag` by how much that was longer than the shortest: a RIC that is behind.
 `looks` are short sessions that look for nodes. `ric_state` is 1 for the state that holds
-(`ric_state.RicState` has them all), `build_info` says for which FlexRIC the native module is.
+(`ric_state.RicState` has them all), `tc_stub` is 1 for nodes whose TC function only pretends,
+`build_info` says for which FlexRIC the native module is. Where a policy names a slice for KPM,
+`ran_function` is `kpm SST 2` or `kpm SST 2 SD 0x010203`.
 """
 
 from __future__ import annotations
@@ -55,6 +58,7 @@ from ric.sm import ran_function_name
 
 from flexric_bridge.lag import Lag
 from flexric_bridge.pace import Pace
+from flexric_bridge.sdk import SNssai
 
 if TYPE_CHECKING:
     from flexric_bridge.budget import Budget
@@ -94,9 +98,11 @@ class Metrics:
         self.control_time: dict[str, Histogram] = {}
         self.looks: Counter[str] = Counter()
 
-    def flow(self, node_id: str, oid: str) -> Flow:
+    def flow(self, node_id: str, oid: str, kpm_slice: SNssai | None = None) -> Flow:
         """The counters of a RAN function, made when first asked for."""
-        return self.flows.setdefault((node_id, oid), Flow())
+        name = ran_function_name(oid)
+        key = (node_id, name if kpm_slice is None else f"{name} {kpm_slice}")
+        return self.flows.setdefault(key, Flow())
 
     def count_control(self, node_id: str, outcome: str, duration_us: float) -> None:
         """A control to a node ended in `outcome`."""
@@ -191,8 +197,7 @@ class BridgeCollector(Collector):
             "sojourn_flexric_report_lag_seconds", "Later than at best.", labels=labels
         )
         now_ns = self._clock.monotonic_ns()
-        for (node, oid), flow in self._metrics.flows.items():
-            key = (node, ran_function_name(oid))
+        for key, flow in self._metrics.flows.items():
             reports.add_metric(key, flow.reports)
             lost.add_metric(key, flow.lost)
             missing.add_metric(key, flow.pace.missing)

@@ -37,6 +37,8 @@ class KnownNode:
 
     def __init__(self, node: E2Node, tc_definition: bytes | None) -> None:
         self.present = True
+        self.no_tc = ""
+        """Why its TC function is not used, though it announces one."""
         self.units = KpmUnits(node.id)
         """In which its KPM is; a node that comes back may be another version of itself."""
         self.update(node, tc_definition)
@@ -57,7 +59,7 @@ class KnownNode:
         ]
         self.functions = {oid_of(function): function for function in node.functions}
         tc = self.functions.get(TC_V0_OID)
-        if tc is not None and tc_definition is not None:
+        if tc is not None and tc_definition is not None and not self.no_tc:
             functions.append(
                 pb.RanFunction(id=tc.id, oid=TC_V1_OID, revision=1, definition=tc_definition)
             )
@@ -110,6 +112,8 @@ class NodeBook:
             known = self.known[node.id] = KnownNode(node, self._tc_definition)
             self._tell(pb.NodeEvent.CONNECTED, known)
             return known
+        if not known.present:
+            known.no_tc = ""  # it may be another version of itself
         changed = known.update(node, self._tc_definition)
         if changed or not known.present:
             known.units = KpmUnits(known.id)
@@ -119,6 +123,13 @@ class NodeBook:
         elif changed:
             self._tell(pb.NodeEvent.UPDATED, known)
         return known
+
+    def without_tc(self, known: KnownNode, why: str) -> None:
+        """A node's TC function is none: v1 is withdrawn until the node comes anew."""
+        known.no_tc = why
+        _log.warning("TC not used", node=known.id, why=why)
+        if known.update(known.node, self._tc_definition) and known.present:
+            self._tell(pb.NodeEvent.UPDATED, known)
 
     def went(self, known: KnownNode, why: str) -> None:
         """A node is gone."""

@@ -107,12 +107,20 @@ class SdkVersions:
 
 @dataclass(frozen=True)
 class SNssai:
-    """A network slice (3GPP TS 38.413 §9.3.1.24)."""
+    """A network slice (3GPP TS 23.003 clause 28.4); raises `ValueError` for what is none."""
 
     sst: int
     """Slice/service type, 0 to 255."""
     sd: int | None = None
     """Slice differentiator, 0 to 0xffffff."""
+
+    def __post_init__(self) -> None:
+        for name, value, most in (("sst", self.sst, 0xFF), ("sd", self.sd or 0, 0xFFFFFF)):
+            if not 0 <= value <= most:
+                raise ValueError(f"{name}: {value}; expected 0 to {most}")
+
+    def __str__(self) -> str:
+        return f"SST {self.sst}" + ("" if self.sd is None else f" SD {self.sd:#08x}")
 
 
 class Sdk(Protocol):

@@ -26,7 +26,7 @@ from flexric_bridge.absence import FIRST_LOOK_S, SHARE
 from flexric_bridge.budget import Budget, Use
 from flexric_bridge.child_process import ChildLost, ChildProcess, Deadlines
 from flexric_bridge.ric_state import OURS, RicState, state_after
-from flexric_bridge.sdk import E2Node, SdkError, SdkVersions
+from flexric_bridge.sdk import E2Node, SdkError, SdkVersions, SNssai
 from flexric_bridge.settings import RicSettings
 
 _log = structlog.get_logger()
@@ -296,11 +296,18 @@ class Session:
     # ----------------------------------------------------------------------- requests
 
     async def subscribe(
-        self, node_id: str, function_id: int, period_ms: int, kpm_measurements: tuple[str, ...]
+        self,
+        node_id: str,
+        function_id: int,
+        period_ms: int,
+        kpm_measurements: tuple[str, ...],
+        kpm_slice: SNssai | None = None,
     ) -> int:
         """See `Sdk.subscribe`; raises `SdkError`, `SessionDown`, `BudgetSpent` as all of these."""
         async with self._asking(Use.SUBSCRIPTION) as child:
-            return await child.subscribe(node_id, function_id, period_ms, kpm_measurements)
+            return await child.subscribe(
+                node_id, function_id, period_ms, kpm_measurements, kpm_slice
+            )
 
     async def unsubscribe(self, handle: int) -> None:
         """See `Sdk.unsubscribe`."""

@@ -123,10 +123,22 @@ class Served:
             item.reader.end(Gone(f"node {self.known.id} went away"))
         self.readers.clear()
 
+    def let_go(self, why: str) -> None:
+        """Hear no more reports; the readers are told why."""
+        for item in self.readers:
+            item.reader.end(Unserved(f"node {self.known.id}: {why}"))
+        self.readers.clear()
+        hub = self._traffic.hub
+        hub.leave(self.known, TC_V0_OID, self._tc_tap)
+        hub.leave(self.known, RLC_OID, self._rlc_tap)
+
     # ------------------------------------------------------------------------ reports
 
     def _hear_tc(self, message: bytes, collected_at_us: int, received_at_us: int) -> None:
         self.front.on_indication(message)
+        if self.front.watch.verdict:
+            self._traffic.give_up(self, self.front.watch.verdict)
+            return
         self._first.set()
         for item in self.readers:
             period_ms = item.wanted.period_ms
@@ -175,6 +187,8 @@ class Served:
         self, header: bytes, stages: Sequence[Sequence[bytes]], *, safe: bool
     ) -> tuple[list[bool], SdkError | None]:
         """See `Port.controls`."""
+        if self.known.no_tc:
+            raise SessionDown(f"node {self.known.id}: {self.known.no_tc}")
         if doubt := await self._traffic.hub.heard_lately(self.known):
             raise SessionDown(doubt)
         return await self._traffic.session.controls(
@@ -256,6 +270,20 @@ class TrafficControl:
         served = self.served.get(known.id)
         if served is not None:
             served.readers = [item for item in served.readers if item.reader is not reader]
+
+    def give_up(self, served: Served, why: str) -> None:
+        """A node's TC function is none: leave it alone."""
+        if self.served.get(served.known.id) is served:
+            del self.served[served.known.id]
+            self.on_change()
+            # Not now: its reports are just being handed to those that are let go.
+            asyncio.get_running_loop().call_soon(served.let_go, why)
+            self.nodes.without_tc(served.known, why)
+
+    def controlled(self, known: KnownNode) -> None:
+        """Somebody sent a node a v0 control past its front."""
+        if served := self.served.get(known.id):
+            served.front.watch.controlled()
 
     def node_gone(self, node_id: str) -> None:
         """A node went."""

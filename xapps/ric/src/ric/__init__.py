@@ -40,6 +40,7 @@ from ric.e2 import (
     NodeEventKind,
     NodeType,
     RanFunction,
+    SNssai,
     SubscriptionRequest,
 )
 from ric.gateway import E2GatewayClient, for_each_node
@@ -58,6 +59,7 @@ __all__ = [
     "NodeEventKind",
     "NodeType",
     "RanFunction",
+    "SNssai",
     "SubscriptionRequest",
     "XApp",
     "XAppSettings",

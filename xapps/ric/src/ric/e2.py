@@ -87,6 +87,16 @@ class KpmReport:
 
 
 @dataclass(frozen=True, slots=True)
+class SNssai:
+    """A network slice (3GPP TS 23.003 clause 28.4)."""
+
+    sst: int
+    """Slice/service type, 0 to 255."""
+    sd: int | None = None
+    """Slice differentiator, 0 to 0xffffff."""
+
+
+@dataclass(frozen=True, slots=True)
 class SubscriptionRequest:
     """One RIC subscription: which RAN function, when, what."""
 
@@ -97,6 +107,8 @@ class SubscriptionRequest:
     kpm_measurements: tuple[str, ...] = ()
     queue_depth: int = 0
     """Indications the gateway may hold for us before it drops the oldest; 0: gateway's default."""
+    kpm_slice: SNssai | None = None
+    """KPM alone: the slice whose UEs are reported; None: the gateway's choice, SST 1 if need be."""
 
 
 @dataclass(slots=True)
@@ -171,6 +183,7 @@ class E2Gateway(Protocol):
         *,
         queue_depth: int = 0,
         keep_newest: int = 0,
+        kpm_slice: SNssai | None = None,
     ) -> AsyncGenerator[Indication]:
         """Indications of one RAN function, for ever; loss of node or gateway is bridged.
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import structlog
-from ric.e2 import E2Gateway, Indication, Node
+from ric.e2 import E2Gateway, Indication, Node, SNssai
 from ric.errors import RanFunctionUnknown, ServiceModelError, SubscriptionRefused
 from ric.sm import KPM_OID, MAC_OID, RLC_OID, TC_V1_OID, kpm, mac, rlc, tc
 
@@ -32,6 +32,7 @@ class Wanted:
     trigger: bytes
     actions: tuple[bytes, ...] = ()
     measurements: tuple[str, ...] = ()
+    kpm_slice: SNssai | None = None
 
 
 def wanted(node: Node, reports: Reports) -> list[Wanted]:
@@ -41,7 +42,11 @@ def wanted(node: Node, reports: Reports) -> list[Wanted]:
         every.append(Wanted("mac", MAC_OID, mac.event_trigger(reports.mac_period_ms)))
     if reports.kpm_period_ms is not None:
         trigger = kpm.event_trigger(reports.kpm_period_ms)
-        every.append(Wanted("kpm", KPM_OID, trigger, measurements=_MEASUREMENTS))
+        asked = reports.kpm_slice
+        kpm_slice = None if asked is None else SNssai(asked.sst, asked.sd)
+        every.append(
+            Wanted("kpm", KPM_OID, trigger, measurements=_MEASUREMENTS, kpm_slice=kpm_slice)
+        )
     if node.ran_function(TC_V1_OID) is not None:
         every += [
             _tc("pipeline_status", _periodic(reports.pipeline_period_ms), reports),
@@ -90,6 +95,7 @@ async def subscribe_all(
                 item.trigger,
                 item.actions,
                 item.measurements,
+                kpm_slice=item.kpm_slice,
             )
             async with aclosing(stream) as indications:
                 async for indication in indications:

@@ -15,8 +15,8 @@ use super::{
 use crate::gateway::{
     ServeOptions,
     proto::{
-        ControlRequest, ControlsRequest, ListNodesRequest, SubscribeRequest, WatchNodesRequest,
-        control_response, controls_response, indication, node_event,
+        ControlRequest, ControlsRequest, ListNodesRequest, SNssai, SubscribeRequest,
+        WatchNodesRequest, control_response, controls_response, indication, node_event,
     },
 };
 
@@ -143,6 +143,11 @@ async fn a_trigger_that_is_none_and_a_queue_too_deep_are_invalid_arguments() {
     let deep = SubscribeRequest { queue_depth: u32::MAX, ..every(1) };
     let status = client.subscribe(deep).await.expect_err("refused");
     assert_code(&status, Code::InvalidArgument, &["queue_depth", "4294967295", "4096"]);
+
+    let slice = SNssai { sst: 2, sd: Some(0x0102) };
+    let of_slice = SubscribeRequest { kpm_slice: Some(slice), ..every(1) };
+    let status = client.subscribe(of_slice).await.expect_err("the lab has one slice");
+    assert_code(&status, Code::InvalidArgument, &["kpm_slice", "SST 2 SD 0x000102", "SST 1"]);
 }
 
 #[tokio::test]

@@ -24,10 +24,13 @@ from flexric_bridge.tc.ledger import Entry
 from flexric_bridge.tc.plan import plan
 from flexric_bridge.tc.say import Said, Unsayable, say
 from flexric_bridge.tc.stages import after, stages
+from flexric_bridge.tc.stub import StubWatch
 
 _STYLES: Final = {1: "transaction", 2: "lease_renewal", 3: "forecast_feed"}
 _MISMATCHES: Final = 3
 """Reports in a row that show another pipeline: one or two may have been under way."""
+_OVERTAKEN_US: Final = 1_000_000
+"""A report that is older than the newest by more was not overtaken: the node's clock was set."""
 _HEADER: Final = e2sm_tc.encode("control-header", {"dummy": 0}, "v0")
 BUFFER_NOTE: Final = "the node's own buffer limit holds: E2SM-TC v0 cannot say another"
 FEED_NOTE: Final = (
@@ -123,6 +126,8 @@ class Front:
         self._bearer: tuple[int, int] | None = None
         self._candidates: list[tuple[int, int]] = []
         self.rlc_occupancy_bytes = 0
+        self.watch = StubWatch()
+        self._to_be_shown = False
         self.undone = 0
         """Transactions that failed on the way and were taken back."""
 
@@ -177,18 +182,35 @@ class Front:
             seen = v0.observed(indication)
         except v0.V0Error as error:
             raise ServiceModelError("tc", "indication", str(error), "E2SM-TC v0") from None
+        if self._overtaken(indication):
+            return
         self._indication = indication
         self._counters.take(v0.queues_of(indication))
         if self._changing:
+            self.watch.controlled()
             return
+        self.watch.take(indication)
         if self.entry is None:
             self._meet(seen)
         elif v0.alike(self.entry.state, seen):
             self._mismatches, self._doubtful = 0, False
+            self._has_shown(as_asked=True)
         else:
             self._mismatches += 1
             if self._doubtful or self._mismatches >= _MISMATCHES:
+                self._has_shown(as_asked=False)
                 self._find(seen)
+
+    def _overtaken(self, indication: Mapping[str, Any]) -> bool:
+        """A newer report came first, as FlexRIC's threads may do it: the counters of this one would
+        seem to begin anew."""
+        newest = self._indication
+        return newest is not None and 0 < newest["tstamp"] - indication["tstamp"] < _OVERTAKEN_US
+
+    def _has_shown(self, *, as_asked: bool) -> None:
+        if self._to_be_shown:
+            self._to_be_shown = False
+            self.watch.shown(as_asked=as_asked)
 
     def _meet(self, seen: v0.State) -> None:
         """The first report since this process began, or since the node came."""
@@ -218,6 +240,8 @@ class Front:
             self._remembered, self.entry = self.entry, None
         self._indication = None
         self._mismatches = 0
+        self._to_be_shown = False
+        self.watch = StubWatch()
 
     def status(self, told: dict[int, tuple[int, int]]) -> dict[str, Any] | None:
         """`PipelineStatus` by the newest report; `None` while bearer or pipeline are not known."""
@@ -278,6 +302,7 @@ class Front:
         refusal = await self._go(change.entry, change.said.state, content["lease_ms"], safe=to_safe)
         if refusal is not None:
             return refusal
+        self._to_be_shown = True
         return self._accept(change.entry, change.said, change.pipeline, content)
 
     async def end_lease(self) -> None:
@@ -334,6 +359,7 @@ class Front:
             raise
         finally:
             self._changing = False
+            self.watch.controlled()
 
     async def _undo(self, state: v0.State, before: v0.State) -> str:
         failure: Exception | None

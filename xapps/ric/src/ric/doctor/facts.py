@@ -177,6 +177,8 @@ class Stream:
     rows: Rows | None = None
     unsupported: tuple[str, ...] = ()
     """KPM measurements the node lacks."""
+    without_unit: bool = False
+    """`KPM_MEASUREMENT` came with a value, and the newest of them without its unit."""
 
 
 class Tried(enum.Enum):

@@ -13,7 +13,7 @@ import structlog
 
 from ric.backoff import Backoff
 from ric.clock import Clock, SystemClock
-from ric.e2 import ControlAnswer, Indication, Node, NodeEvent, SubscriptionRequest
+from ric.e2 import ControlAnswer, Indication, Node, NodeEvent, SNssai, SubscriptionRequest
 from ric.errors import (
     ControlTimeout,
     GatewayProtocolError,
@@ -125,6 +125,7 @@ class E2GatewayClient:
         *,
         queue_depth: int = 0,
         keep_newest: int = 0,
+        kpm_slice: SNssai | None = None,
     ) -> AsyncGenerator[Indication]:
         """Indications of the RAN function `oid` of a node, for ever.
 
@@ -134,6 +135,7 @@ class E2GatewayClient:
 
         `queue_depth` bounds what the gateway holds for a slow reader, `keep_newest` (0: off) what
         is held here for a handler that awaits: see `ric.gateway.subscription.Subscription.newest`.
+        `kpm_slice` is the slice whose UEs KPM reports.
 
         Raises `SubscriptionRefused` and `RanFunctionUnknown`: asking again will not help. Leaving
         the loop ends the RIC subscription when the iterator is closed (`contextlib.aclosing`).
@@ -146,6 +148,7 @@ class E2GatewayClient:
             actions=tuple(actions),
             kpm_measurements=tuple(kpm_measurements),
             queue_depth=queue_depth,
+            kpm_slice=kpm_slice,
         )
         subscription = Subscription(
             request,

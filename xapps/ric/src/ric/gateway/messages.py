@@ -16,6 +16,7 @@ from ric.e2 import (
     NodeEventKind,
     NodeType,
     RanFunction,
+    SNssai,
     SubscriptionRequest,
 )
 
@@ -79,6 +80,7 @@ def event_to_pb(event: NodeEvent) -> pb.NodeEvent:
 
 def subscribe_request(request: SubscriptionRequest) -> pb.SubscribeRequest:
     """The request of a RIC subscription."""
+    asked = request.kpm_slice
     return pb.SubscribeRequest(
         node_id=request.node_id,
         ran_function_oid=request.oid,
@@ -86,11 +88,14 @@ def subscribe_request(request: SubscriptionRequest) -> pb.SubscribeRequest:
         action_definitions=request.actions,
         kpm_measurements=request.kpm_measurements,
         queue_depth=request.queue_depth,
+        kpm_slice=None if asked is None else pb.SNssai(sst=asked.sst, sd=asked.sd),
     )
 
 
 def request_from_pb(request: pb.SubscribeRequest) -> SubscriptionRequest:
     """The inverse of `subscribe_request`."""
+    asked = request.kpm_slice
+    sd = asked.sd if asked.HasField("sd") else None
     return SubscriptionRequest(
         node_id=request.node_id,
         oid=request.ran_function_oid,
@@ -98,6 +103,7 @@ def request_from_pb(request: pb.SubscribeRequest) -> SubscriptionRequest:
         actions=tuple(request.action_definitions),
         kpm_measurements=tuple(request.kpm_measurements),
         queue_depth=request.queue_depth,
+        kpm_slice=SNssai(asked.sst, sd) if request.HasField("kpm_slice") else None,
     )
 
 

@@ -195,6 +195,15 @@ class Rule(Strict):
     )
 
 
+class SliceId(Strict):
+    """An S-NSSAI (3GPP TS 23.003 clause 28.4)."""
+
+    sst: int = Field(ge=0, le=255, description="Slice/service type; 1 is eMBB.")
+    sd: int | None = Field(
+        default=None, ge=0, le=0xFFFFFF, description="Slice differentiator, as 0x010203."
+    )
+
+
 class Reports(Strict):
     """What is subscribed to, how often."""
 
@@ -210,6 +219,10 @@ class Reports(Strict):
         ge=10,
         le=60_000,
         description="KPM reports, ms; for nodes without MAC reports.",
+    )
+    kpm_slice: SliceId | None = Field(
+        default=None,
+        description="Slice whose UEs KPM reports, for gNBs that serve several. Absent: SST 1.",
     )
 
 

@@ -6,6 +6,7 @@ from ric.doctor.facts import Facts
 from ric.doctor.finding import Finding
 from ric.doctor.judge import clocks, control, forecasts, functions, here, metrics, nodes, reach
 from ric.doctor.judge import streams as streams_of
+from ric.sm import TC_V0_OID, TC_V1_OID
 
 __all__ = ["judge"]
 
@@ -14,6 +15,8 @@ def judge(facts: Facts) -> list[Finding]:
     """Findings in the order to mend them: what comes first explains what follows."""
     findings = reach.of_gateway(facts.gateway)
     skewed = clocks.skewed(facts.streams)
+    listed = () if facts.nodes is None else facts.nodes.listed
+    lowered = {n.id for n in listed if n.ran_function(TC_V0_OID) and n.ran_function(TC_V1_OID)}
     if facts.nodes is not None:
         findings += nodes.judge(facts.nodes, facts.passed_over)
         for node in facts.nodes.listed:
@@ -23,7 +26,9 @@ def judge(facts: Facts) -> list[Finding]:
         findings += here.judge(facts.here_late_us)
         findings += clocks.judge(facts.streams)
         for stream in facts.streams:
-            findings += streams_of.judge(stream, skewed=stream.node_id in skewed)
+            findings += streams_of.judge(
+                stream, skewed=stream.node_id in skewed, lowered=stream.node_id in lowered
+            )
         findings += streams_of.between(facts.streams)
         for tried in facts.dry_runs:
             findings += control.judge(tried)

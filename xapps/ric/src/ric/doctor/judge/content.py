@@ -17,7 +17,7 @@ BACKLOG_LEAST: Final = 20
 
 def judge(stream: Stream) -> list[Finding]:
     """Of one subscription with reports that decode."""
-    return [*_frozen(stream), *_tstamp(stream), *_rows(stream), *_unsupported(stream)]
+    return [*_frozen(stream), *_tstamp(stream), *_rows(stream), *_kpm(stream)]
 
 
 def _frozen(stream: Stream) -> list[Finding]:
@@ -100,7 +100,18 @@ def _rows(stream: Stream) -> list[Finding]:
     return findings
 
 
-def _unsupported(stream: Stream) -> list[Finding]:
+def _kpm(stream: Stream) -> list[Finding]:
+    if stream.without_unit:
+        return [
+            about(
+                stream,
+                Level.NOTE,
+                f"the unit of {KPM_MEASUREMENT} is not known: PRBs or percent of them",
+                "Versions of OAI differ, and nothing that this node reported tells which it is.",
+                "Nothing, with MAC reports there. Without: traffic tells it, most often in seconds;"
+                " until then tc-controller judges the use of the radio by bytes.",
+            )
+        ]
     if KPM_MEASUREMENT not in stream.unsupported:
         return []
     return [

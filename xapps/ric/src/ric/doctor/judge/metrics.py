@@ -17,6 +17,8 @@ REQUESTS: Final = "sojourn_flexric_requests_total"
 RIC_STATE: Final = "sojourn_flexric_ric_state"
 BUILD_INFO: Final = "sojourn_flexric_build_info"
 
+TC_STUB: Final = "sojourn_flexric_tc_stub"
+
 BUDGET_WARN: Final = 0.2
 BUDGET_FAIL: Final = 0.05
 """Shares of the requests of a RIC's life; the bridge keeps 3 % back for itself."""
@@ -48,6 +50,11 @@ _RIC_STATES: Final[dict[str, tuple[str, str]]] = {
         ": its native module is missing or was built for another FlexRIC",
         "`make flexric-bridge` with FLEXRIC_SRC and FLEXRIC_BUILD of the installed FlexRIC.",
     ),
+    "sdk_failed": (
+        ": the process that runs FlexRIC's SDK ends or hangs",
+        "The bridge's log has its last words.",
+    ),
+    "starting": (": it is being opened", "Look again in a few seconds."),
 }
 """By the state that the bridge tells: what that is, and what to do."""
 
@@ -154,6 +161,20 @@ def _bridge(endpoint: Metrics) -> list[Finding]:
                 to_do,
             )
         )
+    findings += [
+        Finding(
+            Level.FAIL,
+            _CHECK,
+            endpoint.url,
+            f"the TC function of {node} only pretends: it acknowledges controls, and its reports"
+            " are made up",
+            "The bridge leaves it alone: tc-controller watches the node and controls nothing.",
+            "OAI's and FlexRIC's own agents do so; run a gNB with a TC function. The bridge's log"
+            " has the evidence, and it looks anew when the node comes back.",
+        )
+        for node, pretends in endpoint.values(TC_STUB).items()
+        if pretends
+    ]
     if any("integer" in built for built in endpoint.values(BUILD_INFO)):
         findings.append(
             Finding(

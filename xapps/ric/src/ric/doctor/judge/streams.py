@@ -38,10 +38,11 @@ _ENDINGS: Final[dict[str, tuple[str, str]]] = {
 }
 
 
-def judge(stream: Stream, *, skewed: bool = False) -> list[Finding]:
-    """Of one subscription. `skewed`: a clock is off, so ages are not judged."""
+def judge(stream: Stream, *, skewed: bool = False, lowered: bool = False) -> list[Finding]:
+    """Of one subscription. `skewed`: a clock is off, so ages are not judged. `lowered`: a gateway
+    makes the node's TC v1 of v0, which has no flow inventory."""
     if stream.ended:
-        return [_ended(stream)]
+        return [_ended(stream, lowered=lowered)]
     if not stream.received:
         return [_none(stream)]
     if stream.undecodable == stream.received:
@@ -89,16 +90,18 @@ def _summary(stream: Stream, *, skewed: bool) -> str:
     return f"{told}; age p50 {duration(ages.p50)}, p99 {duration(ages.p99)}"
 
 
-def _ended(stream: Stream) -> Finding:
+def _ended(stream: Stream, *, lowered: bool) -> Finding:
     use = use_of(stream)
+    level = use.without
     what, remedy = _ENDINGS[stream.ended]
     if stream.style == INVENTORY and stream.ended == "refused":
+        level = Level.NOTE if lowered else level
         remedy = (
             "E2SM-TC v0 has no flow inventory: give such nodes a policy whose rungs need none, as"
             " policies/flexric.yaml of tc-controller."
         )
     detail = f" ({stream.detail})" if stream.detail else ""
-    return about(stream, use.without, f"{what}{detail}", use.why, remedy)
+    return about(stream, level, f"{what}{detail}", use.why, remedy)
 
 
 def _none(stream: Stream) -> Finding:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import Any, Final
 
-from ric.doctor.facts import STATUS, Interval, Offsets, Spread, Stream
+from ric.doctor.facts import KPM_MEASUREMENT, STATUS, Interval, Offsets, Spread, Stream
 from ric.doctor.probe.rows import RowRecord
 from ric.e2 import Indication
 from ric.errors import ServiceModelError
@@ -34,6 +34,7 @@ class StreamRecord:
         self._rows = RowRecord()
         self._has_rows = False
         self._unsupported: set[str] = set()
+        self._without_unit = False
         self.status: list[dict[str, Any]] | None = None
         """The newest E2SM-TC v1 pipeline status."""
 
@@ -63,6 +64,7 @@ class StreamRecord:
             tstamp_off_us=self._tstamp_off_us,
             rows=self._rows.facts() if self._has_rows else None,
             unsupported=tuple(sorted(self._unsupported)),
+            without_unit=self._without_unit,
         )
         return self._timed(stream, now_us) if self._times else stream
 
@@ -110,7 +112,10 @@ class StreamRecord:
             self._rows.add_ues(table.records)
             self._timestamp(table.tstamp_us, indication)
         elif oid == KPM_OID:
-            self._unsupported.update(kpm.report_of(indication).unsupported)
+            report = kpm.report_of(indication)
+            self._unsupported.update(report.unsupported)
+            if any(KPM_MEASUREMENT in ue.values for ue in report.ues):
+                self._without_unit = KPM_MEASUREMENT not in report.units
         elif oid == TC_V0_OID:
             status = tc.decode("indication", indication.message, "v0")
             self._timestamp(status["tstamp"], indication)

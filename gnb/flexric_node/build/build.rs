@@ -3,15 +3,22 @@
 
 #[cfg(not(feature = "flexric"))]
 fn main() {
-    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=build");
 }
+
+#[cfg(feature = "flexric")]
+#[path = "../src/build_id.rs"]
+#[expect(unreachable_pub, reason = "public in the library, of which this is a part")]
+mod build_id;
+#[cfg(feature = "flexric")]
+mod struct_sizes;
 
 #[cfg(feature = "flexric")]
 fn main() {
     for variable in ["FLEXRIC_SRC", "FLEXRIC_BUILD"] {
         println!("cargo::rerun-if-env-changed={variable}");
     }
-    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=build");
     println!("cargo::rerun-if-changed=c");
     if let Err(error) = flexric::build() {
         println!("cargo::error={error}");
@@ -20,7 +27,12 @@ fn main() {
 
 #[cfg(feature = "flexric")]
 mod flexric {
-    use std::{env, fs, path::PathBuf};
+    use std::{
+        env, fs,
+        path::{Path, PathBuf},
+    };
+
+    use super::{build_id::build_id, struct_sizes};
 
     /// What this code was written and tested against; other versions have other structs.
     const E2AP: &str = "E2AP_V2";
@@ -49,6 +61,11 @@ mod flexric {
         for flag in cache.words("CMAKE_C_FLAGS").filter(|flag| flag != "-w") {
             compiler.flag(flag);
         }
+        struct_sizes::check(
+            &compiler.get_compiler(),
+            &source,
+            &build.join("src/agent/libe2_agent.a"),
+        )?;
         compiler
             .try_compile("flexric_node_c")
             .map_err(|error| format!("flexric_node/c does not compile: {error}"))?;
@@ -66,6 +83,17 @@ mod flexric {
         }
         for library in ["sctp", "dl", "m"] {
             println!("cargo::rustc-link-lib={library}");
+        }
+        for (model, file) in [
+            ("MAC", "mac_sm/libmac_sm.so"),
+            ("RLC", "rlc_sm/librlc_sm.so"),
+            ("TC", "tc_sm/libtc_sm.so"),
+            ("KPM", "kpm_sm/kpm_sm_v02.03/libkpm_sm.so"),
+        ] {
+            let path = build.join("src/sm").join(file);
+            println!("cargo::rerun-if-changed={}", path.display());
+            let id = build_id(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+            println!("cargo::rustc-env=FLEXRIC_{model}_SM={id}");
         }
         Ok(())
     }
@@ -91,7 +119,7 @@ mod flexric {
     struct Cache(String);
 
     impl Cache {
-        fn read(build: &std::path::Path) -> Result<Self, String> {
+        fn read(build: &Path) -> Result<Self, String> {
             let path = build.join("CMakeCache.txt");
             fs::read_to_string(&path)
                 .map(Self)

@@ -1,0 +1,18 @@
+//! What tells one build of a shared object from another, installed or not.
+
+use std::{fs, io, path::Path};
+
+use object::Object as _;
+
+/// The GNU build ID in hexadecimal digits, which survives installation and stripping; empty where
+/// the linker wrote none.
+///
+/// # Errors
+/// When the file cannot be read, or is no object file.
+pub fn build_id(path: &Path) -> io::Result<String> {
+    let bytes = fs::read(path)?;
+    let invalid = |error| io::Error::new(io::ErrorKind::InvalidData, error);
+    let file = object::File::parse(&*bytes).map_err(invalid)?;
+    let id = file.build_id().map_err(invalid)?.unwrap_or_default();
+    Ok(id.iter().map(|byte| format!("{byte:02x}")).collect())
+}

@@ -1,0 +1,237 @@
+"""A TC function that only pretends is told apart from one that works, and left alone."""
+
+from __future__ import annotations
+
+import copy
+import random
+import time
+from typing import Any
+
+import e2sm_tc
+import gnb_lab
+import pytest
+from bridge_world import PATIENCE_S, BridgeWorld
+from fake_flexric import RLC, TC, node, rlc_message
+from flexric_bridge.tc.stub import EVIDENCE, SETTLE_US, UNSHOWN, WINDOW, StubWatch
+from hypothesis import given
+from hypothesis import strategies as st
+from lab_node import BULK, SCENARIO, LabNode
+from pipelines import hashed
+from ric.errors import GatewayError, SubscriptionRefused
+from ric.sm import TC_V0_OID, TC_V1_OID
+from test_traffic_control import PLAIN, Tc, status
+
+KINDS = ("FIFO", "CODEL", "ECN_CODEL")
+Report = dict[str, Any]
+
+
+def made_up(rng: random.Random, at_us: int = 0) -> Report:
+    """A report of valid form, filled with random numbers of the ranges of `fill_tc_ind_data`."""
+    queues = []
+    for number in rng.sample(range(16), rng.randrange(16)):
+        entry = copy.deepcopy(PLAIN["q"][0])  # type: ignore[index]
+        entry["shp"]["id"] = number
+        kind = rng.choice(KINDS)
+        dropped = "marked_pkts" if kind == "ECN_CODEL" else "dropped_pkts"
+        entry["queue"] = {
+            "type": kind,
+            **{name: rng.randrange(10_000) for name in ("bytes", "pkts", "bytes_fwd", "pkts_fwd")},
+            dropped: rng.randrange(1000),
+            "avg_sojourn_time": rng.random(),
+            "last_sojourn_time": rng.randrange(100),
+        }
+        queues.append(entry)
+    return {
+        **copy.deepcopy(PLAIN),
+        "sch": rng.choice(({"type": "RR"}, {"type": "PRIO", "q_prio": [1, 2]})),
+        "cls": {"type": rng.choice(("RR", "STO")), "dummy": 0},
+        "q": queues,
+        "tstamp": at_us,
+    }
+
+
+def counted(forwarded: int, at_ms: int, queues: int = 1, **kinds: str) -> Report:
+    """A report of a pipeline that works."""
+    entries = [copy.deepcopy(PLAIN["q"][0]) for _ in range(queues)]  # type: ignore[index]
+    for number, entry in enumerate(entries):
+        entry["shp"]["id"] = number
+        entry["queue"]["pkts_fwd"] = forwarded
+        entry["queue"]["bytes_fwd"] = forwarded * 1500 % (1 << 32)
+    stages = {stage: {"type": kind} for stage, kind in kinds.items()}
+    return {**copy.deepcopy(PLAIN), "q": entries, "tstamp": at_ms * 1000, **stages}
+
+
+@given(st.integers(0, 1 << 32))
+def test_reports_that_are_drawn_anew_once_a_second_are_found_out_in_seconds(seed: int) -> None:
+    rng, watch = random.Random(seed), StubWatch()
+    for second in range(2 * WINDOW):
+        drawn = made_up(rng)
+        for ms in range(0, 1000, 100):
+            # Over the wire, for what a node sends is what the codec makes of it.
+            report = {**drawn, "tstamp": second * 1_000_000 + ms * 1000}
+            message = e2sm_tc.encode("indication", report, "v0")
+            watch.take(e2sm_tc.decode("indication", message, "v0"))
+    assert "makes its reports up" in watch.verdict
+
+
+@given(st.lists(st.integers(0, 100_000), min_size=30, max_size=60), st.integers(0, 59))
+def test_a_node_that_works_wraps_and_restarts_without_a_verdict(
+    steps: list[int], restarts_at: int
+) -> None:
+    watch, forwarded = StubWatch(), (1 << 32) - 1_000_000
+    for number, more in enumerate(steps):
+        forwarded = 0 if number == restarts_at else (forwarded + more) % (1 << 32)
+        watch.take(counted(forwarded, 10 * number + 10, queues=1 if number > restarts_at else 3))
+    assert watch.verdict == ""
+
+
+def test_controls_in_a_row_that_each_begin_the_queues_anew_are_no_verdict() -> None:
+    watch, at_ms = StubWatch(), 0
+    for _ in range(2 * WINDOW):
+        watch.controlled()
+        for forwarded in (5000, 1, 2):  # one that was under way, then the new queues
+            at_ms += 10
+            watch.take(counted(forwarded, at_ms))
+    assert watch.verdict == ""
+
+
+def test_a_packet_that_enters_while_its_queue_is_read_is_not_held_against_the_node() -> None:
+    watch = StubWatch()
+    for number in range(2 * WINDOW):
+        report = counted(number, 10 * number)
+        report["q"][0]["queue"] |= {"pkts": 1, "bytes": 0}
+        watch.take(report)
+    assert watch.verdict == ""
+
+
+def test_a_pipeline_that_another_xapp_builds_is_no_contradiction() -> None:
+    watch = StubWatch()
+    reports = [
+        *(counted(10, ms, queues=ms // 10 + 1) for ms in range(0, 80, 10)),
+        counted(10, 80, queues=8, cls="STO"),
+        counted(10, 90, queues=8, cls="STO", sch="PRIO"),
+        counted(10, 100, queues=8, cls="STO", sch="PRIO", pcr="5G_BDP"),
+    ]
+    for report in reports:
+        watch.take(report)
+    assert watch.verdict == ""
+
+
+def test_kinds_that_change_to_and_fro_are_a_verdict_unless_they_were_asked_for() -> None:
+    asked, unasked = StubWatch(), StubWatch()
+    for number in range(2 * WINDOW):
+        report = counted(10, 10 * number, sch=("RR", "PRIO")[number % 2])
+        asked.controlled()
+        asked.take(report)
+        unasked.take(report)
+    assert asked.verdict == ""
+    assert "the scheduler changes and changes back" in unasked.verdict
+
+
+def test_counters_go_back_too_often_only_from_the_third_time_on() -> None:
+    watch = StubWatch()
+    for number in range(EVIDENCE):
+        watch.take(counted(100, 20 * number))
+        assert watch.verdict == ""
+        watch.take(counted(1, 20 * number + 10))
+    assert "bytes_fwd of queue 0 goes back from 150000 to 1500" in watch.verdict
+
+
+def test_after_a_control_the_watch_goes_on_within_a_second() -> None:
+    watch = StubWatch()
+    watch.take(counted(100, 0))
+    watch.controlled()
+    at_ms = SETTLE_US // 1000
+    for ms in range(10, 3 * at_ms, 10):
+        watch.take(counted(100 * (ms // 10 % 2), ms))
+        if ms < at_ms:
+            assert watch.verdict == ""
+    assert "goes back" in watch.verdict
+
+
+def test_pipelines_that_are_acknowledged_and_never_seen_are_a_verdict() -> None:
+    watch = StubWatch()
+    for as_asked in (False, False, True, *(False,) * (UNSHOWN - 1)):
+        watch.shown(as_asked=as_asked)
+    assert watch.verdict == ""
+    watch.shown(as_asked=False)
+    assert "never seen in its reports" in watch.verdict
+
+
+def test_a_real_tc_function_under_load_is_none() -> None:
+    world = gnb_lab.World({**SCENARIO, "flows": [*SCENARIO["flows"], BULK]}, epoch_us=1_000_000)
+    world.subscribe(gnb_lab.TC_V0_OID, 10)
+    watch, taken = StubWatch(), 0
+    for indication in world.step_until(3_000_000):
+        watch.take(e2sm_tc.decode("indication", indication.message, "v0"))
+        taken += 1
+    assert taken > 200
+    assert watch.verdict == ""
+
+
+async def test_a_node_that_pretends_is_left_alone(world: BridgeWorld) -> None:
+    gnb, rng = node(0xE00, functions=(RLC, TC)), random.Random(1)
+    world.ric.add(gnb)
+    bridge = await world.start()
+    world.reporting(gnb.id, RLC, rlc_message)
+    world.reporting(
+        gnb.id,
+        TC,
+        lambda: e2sm_tc.encode("indication", made_up(rng, time.time_ns() // 1000), "v0"),
+    )
+    async with world.client() as client:
+        await client.wait_for_node(gnb.id)
+        tc = Tc(client, gnb.id, timeout_s=PATIENCE_S)
+        with pytest.raises(SubscriptionRefused, match="makes its reports up"):
+            async for _ in tc.reports("pipeline_status", {"periodic": {"period_ms": 10}}):
+                pass
+        message = bridge.nodes.known[gnb.id].message
+        assert {f.oid for f in message.ran_functions}.isdisjoint({TC_V1_OID})
+        sent = len(world.ric.controls)
+        with pytest.raises(GatewayError, match="makes its reports up"):
+            await tc.change({"replace": hashed(2)})
+        with pytest.raises(GatewayError, match="makes its reports up"):
+            await client.control(gnb.id, TC_V0_OID, bytes(4), bytes(12))
+    assert len(world.ric.controls) == sent
+    value = bridge.registry.get_sample_value("sojourn_flexric_tc_stub", {"node": gnb.id})
+    assert value == 1.0
+
+
+@pytest.mark.parametrize("overtaken", [False, True])
+async def test_totals_of_a_report_that_was_overtaken_are_not_counted_again(
+    world: BridgeWorld, overtaken: bool
+) -> None:
+    lab = LabNode(world.ric)
+    bridge = await world.start()
+    running = world.spawn(lab.run())
+    async with world.client() as client:
+        await client.wait_for_node(lab.node.id)
+        await status(Tc(client, lab.node.id), 1)
+    running.cancel()
+    front = bridge.traffic.served[lab.node.id].front
+    at_ms = time.time_ns() // 1_000_000
+    reports = [counted(1000 + 10 * step, at_ms + 10 * step) for step in range(5)]
+    order = [0, 2, 1, 4, 3] if overtaken else range(5)
+    for step in order:
+        front.on_indication(e2sm_tc.encode("indication", reports[step], "v0"))
+    told = front.status({})
+    assert told is not None
+    queue = next(queue for queue in told["queues"] if queue["id"] == 0)
+    assert queue["forwarded_packets"] == 1040
+
+
+async def test_a_lab_node_that_restarts_keeps_its_tc(world: BridgeWorld) -> None:
+    lab = LabNode(world.ric)
+    bridge = await world.start()
+    running = world.spawn(lab.run())
+    async with world.client() as client:
+        await client.wait_for_node(lab.node.id)
+        tc = Tc(client, lab.node.id)
+        assert "accepted" in await tc.change({"replace": hashed(4)}, lease_ms=60_000)
+        await status(tc, 2)
+        running.cancel()
+        world.spawn(LabNode(world.ric).run())
+        until_s = time.monotonic() + 0.5
+        while time.monotonic() < until_s:
+            await status(tc)
+    assert bridge.nodes.known[lab.node.id].no_tc == ""
