@@ -8,17 +8,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
 from flexric_bridge.app import Bridge
 from flexric_bridge.settings import BridgeSettings
 from loop import loop_in, pipeline_status
-from pydantic import TypeAdapter
-from ric.doctor.judge.functions import TEMPLATES
 from ric.doctor.judge.metrics import BRIDGE_UP, BUDGET, BUDGET_LEFT, GROWTHS, REQUESTS
 from ric.sm import RLC_OID
-from tc_controller.core.inventory import Flow
-from tc_controller.core.ladder import Rung
-from tc_controller.core.templates import compose
 
 RIC = Path(sys.executable).parent / "ric"
 
@@ -112,22 +106,6 @@ GREEDY = {
     "backlog_bytes": 1_000_000,
     "queue": 0,
 }
-
-
-@pytest.mark.parametrize("template", TEMPLATES)
-def test_what_the_doctor_knows_of_a_template_is_what_the_controller_composes(
-    template: str,
-) -> None:
-    given = {"greedy_rate_kbps": 1_000} if template == "flow_slicing" else {}
-    rung: Rung = TypeAdapter(Rung).validate_python({"template": template, **given})
-    pipeline = compose(rung, [Flow.from_ie(GREEDY)])
-    kinds, queues = TEMPLATES[template]
-    composed = (
-        *(kind_of(pipeline["classifier"]), kind_of(pipeline["queues"][-1]["discipline"])),
-        *(kind_of(pipeline["scheduler"]), kind_of(pipeline["pacer"])),
-    )
-    assert composed == kinds
-    assert sum(each["count"] for each in pipeline["queues"]) == queues
 
 
 def kind_of(element: Any) -> str:

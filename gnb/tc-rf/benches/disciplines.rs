@@ -9,11 +9,11 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Instant;
 
 use e2sm_tc::v1::{
-    BearerId, BufferLimit, Classifier, Codel, FifoDrop, Overflow, Pacer, Pipeline, QueueDiscipline,
-    QueueSet, QueueTarget, UeId,
+    BearerId, Classifier, Codel, FifoDrop, Pacer, Pipeline, QueueDiscipline, QueueSet, QueueTarget,
+    UeId,
 };
 use tc_rf::queueing::Queues;
-use tc_rf::templates::{TemplateParams, fq_codel};
+use tc_rf::templates::FqCodel;
 use tc_rf::{Ecn, FiveTuple, Packet, TrafficControl};
 
 const QUEUES: u16 = 1024;
@@ -120,9 +120,7 @@ fn disciplines() -> Vec<(&'static str, QueueDiscipline)> {
 
 /// FQ-CoDel's pipeline with another discipline in its queues.
 fn with(discipline: &QueueDiscipline) -> Pipeline {
-    let buffer = BufferLimit { packets: 10_240, bytes: 32 << 20, overflow: Overflow::FattestHead };
-    let params = TemplateParams { pacer: Pacer::None, buffer, ..TemplateParams::default() };
-    let pipeline = fq_codel(&params);
+    let pipeline = FqCodel { pacer: Pacer::None, ..FqCodel::default() }.pipeline();
     // DualPI2 couples two queues a set, of which a pipeline has at most 256; all others are one.
     let (count, sets) = match discipline {
         QueueDiscipline::DualPi2 { .. } => (2, 256),
@@ -177,12 +175,11 @@ fn discipline_ns(discipline: &QueueDiscipline) -> Result<f64, Box<dyn Error>> {
 /// Ingress and egress through all stages, bursts of 16 packets to one bearer after the other, over
 /// `flows` flows that each bearer has for itself.
 fn bearers_ns(bearers: usize, flows: u64) -> Result<f64, Box<dyn Error>> {
-    let params =
-        TemplateParams { pacer: Pacer::None, flow_queues: 64, ..TemplateParams::default() };
+    let params = FqCodel { pacer: Pacer::None, queues: 64, ..FqCodel::default() };
     let mut all = (0..bearers)
         .map(|n| {
             let bearer = BearerId { ue: UeId::Rnti(n as u16), drb: 1 };
-            TrafficControl::new(bearer, fq_codel(&params), n as u64)
+            TrafficControl::new(bearer, params.pipeline(), n as u64)
         })
         .collect::<Result<Vec<_>, _>>()?;
     let packets: Vec<BenchPacket> = (0..16).map(|n| packet(n % flows)).collect();

@@ -9,7 +9,7 @@ use e2sm_tc::v1::{BearerId, BufferLimit, Overflow, Pacer, UeId};
 use tc_rf::queueing::{
     CodelParams, Discipline, MTU_BYTES, QueueConfig, QueueRules, Queues, SchedulerConfig,
 };
-use tc_rf::templates::{TemplateParams, fq_codel};
+use tc_rf::templates::FqCodel;
 use tc_rf::{Ecn, FiveTuple, Packet, TrafficControl};
 
 const QUEUES: u16 = 1024;
@@ -115,8 +115,8 @@ fn pipeline(criterion: &mut Criterion) {
     group.throughput(Throughput::Elements(ROUND));
     group.bench_function("fq_codel_ingress_egress", |bencher| {
         let bearer = BearerId { ue: UeId::Rnti(1), drb: 1 };
-        let params = TemplateParams { pacer: Pacer::None, ..TemplateParams::default() };
-        let Ok(mut tc) = TrafficControl::new(bearer, fq_codel(&params), 1) else { return };
+        let params = FqCodel { pacer: Pacer::None, ..FqCodel::default() };
+        let Ok(mut tc) = TrafficControl::new(bearer, params.pipeline(), 1) else { return };
         let packets: Vec<BenchPacket> = (0..ROUND).map(packet).collect();
         let mut now_us = 0;
         bencher.iter(|| {

@@ -1,6 +1,11 @@
 //! What this RAN function declares, and what it refuses because it does not.
 
+use std::sync::LazyLock;
+
 use e2sm_tc::v1::Capabilities;
+
+/// Made once: a transaction is checked against them.
+pub(crate) static CAPABILITIES: LazyLock<Capabilities> = LazyLock::new(capabilities);
 
 /// Most queues of a pipeline.
 pub const MAX_QUEUES: u16 = 4096;
@@ -9,11 +14,11 @@ pub const MAX_FILTERS: u16 = 256;
 /// Most bearers of a node; the RAN function itself is per bearer.
 const MAX_BEARERS: u32 = 4096;
 
-pub(crate) const CLASSIFIERS: [&str; 5] =
+const CLASSIFIERS: [&str; 5] =
     ["round_robin", "stochastic_hash", "osi", "l4s_ecn", "host_then_flow"];
-pub(crate) const QUEUES: [&str; 8] =
+const QUEUES: [&str; 8] =
     ["fifo", "codel", "pie", "red", "cobalt", "bode", "l4s_marking", "dual_pi2"];
-pub(crate) const SCHEDULERS: [&str; 6] = [
+const SCHEDULERS: [&str; 6] = [
     "round_robin",
     "deficit_round_robin",
     "strict_priority",
@@ -21,7 +26,7 @@ pub(crate) const SCHEDULERS: [&str; 6] = [
     "conditional_priority",
     "earliest_deadline_first",
 ];
-pub(crate) const PACERS: [&str; 11] = [
+const PACERS: [&str; 11] = [
     "none",
     "bdp5g",
     "e5g_bdp",

@@ -4,8 +4,10 @@ use e2sm_tc::v1::{
     BearerForecast, BearerId, ControlOutcome, EventKind, LeaseRenewal, Pipeline, Transaction,
 };
 use e2sm_tc::v1::{Cause, FlowInventory, PipelineStatus};
+use tc_pipelines::{candidate, limits::check_forecast};
 
 use crate::arena::Queued;
+use crate::capabilities::CAPABILITIES;
 use crate::classifier::{Arrival, Classifier, Header};
 use crate::flow_inventory::Inventory;
 use crate::hash::HashKey;
@@ -16,8 +18,6 @@ use crate::plan::Plan;
 use crate::policer::{Policer, Verdict};
 use crate::stage::{Stage, StageSink};
 use crate::status::{self, ReportCursor};
-use crate::transaction;
-use crate::validate::check_forecast;
 use crate::{BlockRoom, DropReason, Ecn, EventSink, Packet, PipelineError, RlcStatus, Waiting};
 
 /// Traffic control of one (UE, DRB).
@@ -316,7 +316,7 @@ impl<P: Packet> TrafficControl<P> {
         if transaction.lease_ms == Some(0) {
             return Err(zero_lease());
         }
-        let pipeline = transaction::candidate(&self.current, &self.safe, &transaction.change)?;
+        let pipeline = candidate(&self.current, &self.safe, &transaction.change, &CAPABILITIES)?;
         let plan = Plan::compile(&pipeline, now_us)?;
         Ok((pipeline, plan))
     }

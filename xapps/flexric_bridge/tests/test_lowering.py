@@ -10,7 +10,6 @@ import e2sm_tc
 import gnb_lab
 import pytest
 from flexric_bridge.tc import v0
-from flexric_bridge.tc.edits import edited
 from flexric_bridge.tc.plan import plan
 from flexric_bridge.tc.rehearsal import rehearse
 from flexric_bridge.tc.say import Said, Unsayable, say
@@ -375,39 +374,3 @@ def test_what_v0_cannot_say_is_refused_with_its_element(
     with pytest.raises(Unsayable) as refused:
         say({**plain, **changed}, 0, 64, 64)
     assert (refused.value.cause, refused.value.element) == (cause, element)
-
-
-def test_a_delta_edits_in_order_and_names_the_edit_that_does_not_apply() -> None:
-    start = segregated()
-    rule = {"id": 9, "match": match(protocol=17), "target": target(2)}
-    delta = [
-        {"add_queues": queues(2, 2)},
-        {"add_filter": {"position": 0, "filter": rule}},
-        {"modify_queues": queues(1, 1, codel(20))},
-        {"remove_filter": 0},
-        {"remove_queues": target(3)},
-        {"set_name": "edited"},
-    ]
-    result = edited(start, delta)
-    assert start == segregated()
-    assert result["name"] == "edited"
-    assert [item["id"] for item in result["classifier"]["osi"]["filters"]] == [9]
-    assert [(entry["first"], entry["count"]) for entry in result["queues"]] == [
-        (0, 1),
-        (1, 1),
-        (2, 1),
-    ]
-    for edit, cause, element in (
-        ({"add_queues": queues(0, 1)}, "duplicate_id", "delta[0].add_queues.first"),
-        ({"remove_queues": target(7)}, "unknown_queue", "delta[0].remove_queues.first"),
-        ({"modify_queues": queues(1, 2)}, "unknown_queue", "delta[0].modify_queues.first"),
-        ({"remove_filter": 4}, "unknown_filter", "delta[0].remove_filter"),
-        (
-            {"add_filter": {"position": 5, "filter": rule}},
-            "out_of_range",
-            "delta[0].add_filter.position",
-        ),
-    ):
-        with pytest.raises(Unsayable) as refused:
-            edited(start, [edit])
-        assert (refused.value.cause, refused.value.element) == (cause, element)

@@ -137,7 +137,7 @@ async def test_transactions_statuses_and_revisions(world: BridgeWorld) -> None:
         assert tried["accepted"]["revision"] == 2
         drr = {"deficit_round_robin": {"quantum_bytes": 1514}}
         refused = await tc.change({"replace": {**hashed(4), "scheduler": drr}}, dry_run=True)
-        assert refusal(refused) == ("unsupported", "scheduler")
+        assert refusal(refused) == ("unsupported", "scheduler.deficit_round_robin")
         wrong = await tc.change({"replace": pipeline(queues=[queues(0, 1), queues(0, 1)])})
         assert refusal(wrong)[0] == "duplicate_id"
         assert len(world.ric.controls) == sent

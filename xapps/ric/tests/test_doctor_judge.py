@@ -41,9 +41,15 @@ NODE = Node("gnb-1", NodeType.GNB, 1, 1, 0xE00, ALL)
 SYNCHRONOUS = Offsets(Interval(-300, 1_500), Interval(-100, 1_600))
 KINDS = {
     "classifiers": ["round_robin", "stochastic_hash", "osi", "l4s_ecn"],
-    "queues": ["fifo", "codel"],
-    "schedulers": ["round_robin", "deficit_round_robin"],
-    "pacers": ["none", "bdp5g", "just_in_time"],
+    "queues": ["fifo", "codel", "cobalt", "bode", "dual_pi2"],
+    "schedulers": [
+        "round_robin",
+        "deficit_round_robin",
+        "strict_priority",
+        "weighted",
+        "conditional_priority",
+    ],
+    "pacers": ["none", "bdp5g", "just_in_time", "forecast"],
 }
 
 
@@ -306,14 +312,17 @@ def test_what_a_v0_node_can_hold_of_the_templates() -> None:
     facts = replace(HEALTHY, definitions=(Definition("gnb-1", capabilities=declared),))
     finding = only(facts)
     assert finding.level is Level.NOTE
-    assert "bdp_only, flow_slicing fit (fq_codel: no deficit_round_robin;" in finding.what
+    assert (
+        "bdp_only, flow_slicing, bode_diffserv fit (fq_codel: deficit_round_robin is not available;"
+        in finding.what
+    )
 
 
 def test_too_few_queues_for_a_template() -> None:
     facts = replace(
         HEALTHY, definitions=(Definition("gnb-1", capabilities={**KINDS, "max_queues": 64}),)
     )
-    assert "fq_codel: 1024 queues, 64 may be" in only(facts).what
+    assert "fq_codel: 1024 queues, expected at most 64" in only(facts).what
 
 
 def test_a_definition_no_template_fits() -> None:
@@ -321,7 +330,7 @@ def test_a_definition_no_template_fits() -> None:
     facts = replace(HEALTHY, definitions=(Definition("gnb-1", capabilities=declared),))
     finding = only(facts)
     assert finding.level is Level.WARN
-    assert "default parameters none fit (bdp_only: no bdp5g;" in finding.what
+    assert "default parameters none fit (bdp_only: bdp5g is not available;" in finding.what
 
 
 # ------------------------------------------------------------------ indications

@@ -239,7 +239,7 @@ class NodeModel:
         pipeline = self.tc.pipeline
         if pipeline is None or pipeline["name"] == "bdp_only":
             return 0
-        if "osi" in pipeline["classifier"] and pipeline["name"] != "l4s":
+        if "osi" in pipeline["classifier"]:
             ports = [
                 (f["match"]["source_port"] or {}).get("low")
                 for f in pipeline["classifier"]["osi"]["filters"]

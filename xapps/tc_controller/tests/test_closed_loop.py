@@ -185,10 +185,10 @@ def test_a_new_greedy_flow_is_segregated_as_well() -> None:
     assert ports == {1, 2}
 
 
-@pytest.mark.parametrize(("ecn", "expected"), [("ect1", "l4s"), ("ect0", "fq_codel")])
+@pytest.mark.parametrize(("ecn", "expected"), [("ect1", "fq_l4s"), ("ect0", "fq_codel")])
 def test_l4s_only_where_ect1_traffic_is_seen(ecn: str, expected: str) -> None:
     flow = Source("prague", 60_000, 443, ecn=ecn)
-    world = World(controller("[{template: l4s}, {template: fq_codel}]"), flow, ping())
+    world = World(controller("[{template: fq_l4s}, {template: fq_codel}]"), flow, ping())
     world.run(200)
     assert world.tc.names() == [expected]
 
@@ -312,7 +312,7 @@ def test_what_the_ran_function_does_not_declare_is_not_sent() -> None:
     decided = world.run_until("decided")
     assert decided["rung"]["template"] == "bdp_only"
     assert decided["skipped"][0]["reason"] == (
-        "the RAN function has no stochastic_hash among its classifiers"
+        "queues[0].discipline.codel: codel is not available; expected one of fifo"
     )
 
 

@@ -7,13 +7,16 @@ import shutil
 from pathlib import Path
 
 import pytest
+from ric.sm import tc
 from tc_controller import cli
 from tc_controller.core.controller import Controller
 from tc_controller.decision_log import DecisionLog, read_log, rotated
 from tc_controller.policy_file import parse_policy
 from tc_world import World, bulk, ping
 
-LADDER = "[{template: l4s}, {template: flow_slicing, greedy_rate_kbps: 2000}, {template: fq_codel}]"
+LADDER = (
+    "[{template: fq_l4s}, {template: flow_slicing, greedy_rate_kbps: 2000}, {template: fq_codel}]"
+)
 
 
 def test_rotation_bounds_the_log_and_keeps_the_newest(tmp_path: Path) -> None:
@@ -84,7 +87,7 @@ def test_explain_tells_what_was_seen_decided_sent_answered_and_found(
         "Rule r: p95 of the sojourn within 10 ms over 100 ms",
         "Why: sojourn 11.0 ms, above 10 ms for 3 ms",
         "tcp 10.0.0.1:443 > 10.1.0.2:5000  60000 kbit/s  greedy",
-        "Passed over: l4s, no ECT(1) traffic seen",
+        "Passed over: fq_l4s, no ECT(1) traffic seen",
         "Rung 2: flow_slicing (pacer bdp5g), lease 6000 ms, expecting revision 1",
         "Accepted after 0.50 ms: revision 2",
         ": worse",
@@ -107,16 +110,27 @@ def test_explain_says_what_it_does_not_have(
 
 def test_check_and_schema(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
-    good.write_text("version: 1\nrules: [{name: a, ladder: [{template: fq_codel}]}]")
+    ladder = "[{template: fq_codel, queues: 64}, {template: transparent}]"
+    good.write_text(f"version: 1\nrules: [{{name: a, ladder: {ladder}}}]")
     bad.write_text("version: 1\nrules: [{name: a, ladder: [], objective: {bound_ms: 0}}]")
     assert cli.main(["check", str(good)]) == 0
-    assert capsys.readouterr().out == "a: within 10 ms; fq_codel\n"
+    rule, fair, plain = capsys.readouterr().out.splitlines()
+    assert rule == "a: within 10 ms; fq_codel, transparent"
+    assert fair.startswith("  1. fq_codel: buffer.bytes 33554432, ")
+    assert "pacer bdp5g, quantum_bytes 1514, queues 64 (default 1024), " in fair
+    assert plain == "  2. transparent: no parameters"
     assert cli.main(["check", str(bad)]) == 1
     assert capsys.readouterr().err.startswith(
         "tc-controller: bad.yaml: rules[0].objective.bound_ms: 0 "
     )
     assert cli.main(["schema"]) == 0
-    assert json.loads(capsys.readouterr().out)["title"] == "Policy"
+    schema = json.loads(capsys.readouterr().out)
+    assert schema["title"] == "Policy"
+    rungs = {each["title"]: each["properties"] for each in schema["$defs"]["Rung"]["oneOf"]}
+    assert rungs.keys() == set(tc.templates())
+    assert rungs["fq_codel"]["queues"]["maximum"] == 4096
+    assert "greedy_share" in rungs["flow_slicing"]
+    assert "slices" not in rungs["flow_slicing"]
 
 
 def test_a_bad_policy_or_setting_stops_the_start_with_its_place(

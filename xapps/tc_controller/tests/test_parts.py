@@ -396,7 +396,7 @@ def test_state_files_that_are_absent_empty_or_no_json(tmp_path: Path) -> None:
 # -------------------------------------------------------------------------- warm-up
 
 
-@pytest.mark.parametrize("ladder", ["[]", "[{template: fq_codel}, {template: l4s}]"])
+@pytest.mark.parametrize("ladder", ["[]", "[{template: fq_codel}, {template: fq_l4s}]"])
 def test_the_rehearsal_goes_as_far_as_the_policy(ladder: str) -> None:
     policy = parse_policy(f"version: 1\nrules: [{{name: r, ladder: {ladder}}}]")
     assert (rehearse(policy) > 0) == (ladder != "[]")

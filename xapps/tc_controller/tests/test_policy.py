@@ -65,14 +65,26 @@ def test_bad_policies_name_the_place(text: str, expected: str) -> None:
     [
         (
             "[{template: magic}]",
-            "rules[0].ladder[0]: the mapping is not one of the choices; expected 'bdp_only', ",
+            "rules[0].ladder[0].template: 'magic'; expected one of transparent, bdp_only, ",
         ),
-        ("[{}]", "rules[0].ladder[0]: template: missing; expected the name of a template"),
-        ("[{template: fq_codel, codel: {target_us: 1}}]", "rules[0].ladder[0].codel.target_us: 1 "),
-        ("[{template: bdp_only, pacer: {kind: x}}]", "rules[0].ladder[0].pacer.kind: 'x' "),
+        ("[{}]", "rules[0].ladder[0].template: missing; expected the name of a template"),
+        (
+            "[{template: fq_codel, codel: {target_us: 0}}]",
+            "rules[0].ladder[0].codel.target_us: 0; expected 1 to 100000",
+        ),
+        ("[{template: bdp_only, pacer: x}]", "rules[0].ladder[0].pacer: unknown variant `x`, "),
+        ("[{template: fq_codel, queue: 8}]", "rules[0].ladder[0].queue: unknown field `queue`, "),
+        (
+            "[{template: segregate_greedy, greedy: []}]",
+            "rules[0].ladder[0].greedy: unknown key; the controller chooses these itself",
+        ),
+        (
+            "[{template: fq_codel, greedy_share: 0.5}]",
+            "rules[0].ladder[0].greedy_share: unknown key; flow_slicing alone takes it",
+        ),
         (
             "[{template: flow_slicing}]",
-            "rules[0].ladder[0].flow_slicing: expected exactly one of greedy_rate_kbps and ",
+            "rules[0].ladder[0]: expected exactly one of greedy_rate_kbps and ",
         ),
     ],
 )

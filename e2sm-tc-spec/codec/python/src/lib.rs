@@ -1,5 +1,7 @@
-//! Python module `e2sm_tc._native`: the codec, with JSON in between. `py/e2sm_tc` is the public
-//! face.
+//! Python module `e2sm_tc._native`: the codec and what pipelines mean, with JSON in between.
+//! `py/e2sm_tc` is the public face.
+
+mod pipelines;
 
 use e2sm_tc::json::{self, CodecError as Refusal};
 use e2sm_tc::v1::{self, IndicationMessage, UeId};
@@ -112,5 +114,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(decode, module)?)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;
     module.add_function(wrap_pyfunction!(pacer_limits, module)?)?;
-    module.add_function(wrap_pyfunction!(new_codec_error, module)?)
+    module.add_function(wrap_pyfunction!(new_codec_error, module)?)?;
+    pipelines::register(module)
 }

@@ -136,8 +136,7 @@ mod tests {
     }
 
     fn xapp(when: Deploys) -> XApp {
-        let params = tc_rf::templates::TemplateParams::default();
-        let pipeline = tc_rf::templates::by_name("bdp_only", &params).unwrap();
+        let pipeline = tc_rf::templates::by_name("bdp_only").unwrap();
         XApp { rnti: 7, drb: 1, when, pipeline }
     }
 

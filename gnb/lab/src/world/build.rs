@@ -259,12 +259,10 @@ fn spread(flow: &Flow, copy: u64, phase: u64) -> traffic::FlowConfig {
 fn pipeline(spec: &PipelineSpec, path: &str) -> Result<e2sm_tc::v1::Pipeline, Violation> {
     match spec {
         PipelineSpec::Full(pipeline) => Ok(pipeline.as_ref().clone()),
-        PipelineSpec::Template(name) => {
-            templates::by_name(name, &templates::TemplateParams::default()).ok_or_else(|| {
-                let known = templates::NAMES.join(", ");
-                Violation::new(path, format!("'{name}' is no template; expected one of {known}"))
-            })
-        }
+        PipelineSpec::Template(name) => templates::by_name(name).ok_or_else(|| {
+            let known = templates::NAMES.join(", ");
+            Violation::new(path, format!("'{name}' is no template; expected one of {known}"))
+        }),
     }
 }
 

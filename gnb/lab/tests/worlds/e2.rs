@@ -81,13 +81,12 @@ fn control(world: &mut World, style: u8, message: &ControlMessage) -> ControlOut
 }
 
 fn replace(template: &str) -> Transaction {
-    let params = templates::TemplateParams::default();
     Transaction {
         bearer: bearer(),
         expected_revision: None,
         lease_ms: None,
         dry_run: false,
-        change: PipelineChange::Replace(templates::by_name(template, &params).unwrap()),
+        change: PipelineChange::Replace(templates::by_name(template).unwrap()),
     }
 }
 

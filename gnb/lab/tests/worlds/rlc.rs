@@ -167,8 +167,7 @@ fn packets_that_are_taken_back_leave_no_hole_and_are_counted_once() {
 
 fn switch_to_fq_codel(world: &mut World) {
     use e2sm_tc::v1;
-    let params = tc_rf::templates::TemplateParams::default();
-    let pipeline = tc_rf::templates::by_name("fq_codel", &params).unwrap();
+    let pipeline = tc_rf::templates::by_name("fq_codel").unwrap();
     let transaction = v1::Transaction {
         bearer: v1::BearerId { ue: v1::UeId::Rnti(17_921), drb: 1 },
         expected_revision: None,

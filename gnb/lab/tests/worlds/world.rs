@@ -3,7 +3,7 @@
 
 use crate::common::{flow, run, scenario};
 use gnb_lab::world::{Summary, World};
-use tc_rf::templates::{self, TemplateParams};
+use tc_rf::templates::Sojourn;
 
 #[test]
 fn a_greedy_flow_bloats_the_default_bearer_and_fq_codel_cures_it() {
@@ -322,8 +322,8 @@ fn codel_in_the_rlc_keeps_its_queue_short() {
 #[test]
 fn a_bound_on_bulk_holds_in_our_own_template_and_without_one_the_download_queues() {
     let measure = |bulk_bound_us| {
-        let params = TemplateParams { bulk_bound_us, ..TemplateParams::default() };
-        let pipeline = serde_json::to_string(&templates::sojourn(&params)).unwrap();
+        let template = Sojourn { bulk_bound_us, ..Sojourn::default() };
+        let pipeline = serde_json::to_string(&template.pipeline()).unwrap();
         let pipeline = format!("ues[0].drbs[0].pipeline={pipeline}");
         let summary = run("default.yaml", 20.0, &[&pipeline]).summary();
         let (bulk, ping) = (flow(&summary, "bulk"), flow(&summary, "ping").rtt_ms.unwrap());

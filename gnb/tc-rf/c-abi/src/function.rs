@@ -9,7 +9,7 @@ use e2sm_tc::v1::{
     PipelineChange, RanFunctionDefinition, Transaction, UeId,
 };
 use tc_rf::control::{self, refused};
-use tc_rf::templates::{self, TemplateParams};
+use tc_rf::templates;
 use tc_rf::{BlockRoom, TrafficControl, Waiting};
 
 use crate::callbacks::{Sink, TcRfCallbacks};
@@ -241,7 +241,7 @@ fn lock(shared: &Shared) -> MutexGuard<'_, Option<TrafficControl<CPacket>>> {
 }
 
 fn template(name: &str) -> Result<Pipeline, Failure> {
-    templates::by_name(name, &TemplateParams::default()).ok_or_else(|| {
+    templates::by_name(name).ok_or_else(|| {
         let known = templates::NAMES.join(", ");
         (TcRfResult::UnknownTemplate, format!("{name:?}; expected one of {known}"))
     })

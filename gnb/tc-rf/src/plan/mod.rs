@@ -10,7 +10,9 @@ use crate::policer::Policer;
 use crate::queue::{Discipline, QueueConfig, QueueRules};
 use crate::scheduler::SchedulerConfig;
 use crate::shaper::Shapers;
-use crate::validate::{self, Result};
+use tc_pipelines::limits::{self, Result};
+
+use crate::capabilities::CAPABILITIES;
 
 /// The stages of a pipeline, ready to be installed. Queues are sorted by id.
 #[derive(Debug)]
@@ -27,7 +29,7 @@ pub(crate) struct Plan {
 impl Plan {
     /// Checks and compiles.
     pub(crate) fn compile(pipeline: &Pipeline, now_us: u64) -> Result<Self> {
-        validate::check(pipeline)?;
+        limits::check(pipeline, &CAPABILITIES)?;
         let mut sets: Vec<&QueueSet> = pipeline.queues.iter().collect();
         sets.sort_by_key(|set| set.first);
 

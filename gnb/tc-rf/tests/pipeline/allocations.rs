@@ -4,7 +4,7 @@ use crate::util::aqm::{disciplines, schedulers};
 use crate::util::*;
 use e2sm_tc::v1::*;
 use tc_rf::TrafficControl;
-use tc_rf::templates::{NAMES, TemplateParams, by_name};
+use tc_rf::templates::{FqCodel, NAMES, SegregateGreedy, by_name};
 
 /// Bursts of packets of many flows through the pipeline, with RLC status and reports of drops.
 fn traffic(tc: &mut TrafficControl<TestPacket>, rlc: &mut Rlc, from_ms: u64, to_ms: u64) {
@@ -34,24 +34,30 @@ fn allocates_nothing(pipeline: Pipeline) {
     assert_eq!(tc.status(6_000_000).ingress_packets, 36_000, "{what}");
 }
 
-fn params() -> TemplateParams {
-    TemplateParams {
-        greedy: vec![flow(1), flow(2)],
-        buffer: BufferLimit { packets: 1_000, ..TemplateParams::default().buffer },
-        ..TemplateParams::default()
+fn bounded(name: &str) -> Pipeline {
+    let mut pipeline = match name {
+        "segregate_greedy" => {
+            let greedy = vec![flow(1), flow(2)];
+            SegregateGreedy { greedy, ..SegregateGreedy::default() }.pipeline()
+        }
+        _ => by_name(name).expect("a template"),
+    };
+    if name != "transparent" {
+        pipeline.buffer.packets = 1_000;
     }
+    pipeline
 }
 
 #[test]
 fn no_template_allocates_per_packet() {
     for name in NAMES {
-        allocates_nothing(by_name(name, &params()).expect("a template"));
+        allocates_nothing(bounded(name));
     }
 }
 
 #[test]
 fn no_classifier_or_scheduler_allocates_per_packet() {
-    let fq_codel = by_name("fq_codel", &params()).expect("a template");
+    let fq_codel = bounded("fq_codel");
     let hash = |ways| StochasticHash { target: target(0, 1024), perturbation: None, ways };
     for scheduler in schedulers(1024) {
         for classifier in [Classifier::StochasticHash(hash(8)), Classifier::HostThenFlow(hash(8))] {
@@ -82,8 +88,7 @@ fn no_discipline_and_no_scheduler_allocates_per_packet() {
 #[test]
 fn no_pacer_allocates_per_packet() {
     for pacer in crate::util::pacers::all() {
-        let params = TemplateParams { pacer, ..TemplateParams::default() };
-        let mut tc = control(by_name("fq_codel", &params).expect("a template"));
+        let mut tc = control(FqCodel { pacer, ..FqCodel::default() }.pipeline());
         let mut rlc = Rlc::fdd(6_000);
         traffic(&mut tc, &mut rlc, 0, 2_000);
         let allocations = allocation_counter::measure(|| {

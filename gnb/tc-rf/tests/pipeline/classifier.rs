@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use crate::util::*;
 use e2sm_tc::v1::*;
 use tc_rf::TrafficControl;
+use tc_rf::templates::{BodeDiffserv, CakeDiffserv};
 
 /// Filter 0 sends what matches to queue 1; the rest goes to queue 0.
 fn matches(rule: FlowMatch, packet: TestPacket) -> bool {
@@ -316,11 +317,8 @@ fn hosts_get_the_same_however_many_flows_they_have() {
 
 #[test]
 fn cake_diffserv_gives_each_class_its_part_however_many_flows_it_has() {
-    let params = tc_rf::templates::TemplateParams {
-        pacer: Pacer::Drql { mtu_bytes: 1500 },
-        ..tc_rf::templates::TemplateParams::default()
-    };
-    let mut pipeline = tc_rf::templates::cake_diffserv(&params);
+    let mut pipeline = CakeDiffserv::default().pipeline();
+    pipeline.pacer = Pacer::Drql { mtu_bytes: 1500 };
     // FIFOs, so that no AQM takes part in the sharing.
     for set in &mut pipeline.queues {
         set.discipline = QueueDiscipline::Fifo { drop: FifoDrop::Tail };
@@ -358,11 +356,7 @@ fn cake_diffserv_gives_each_class_its_part_however_many_flows_it_has() {
 
 #[test]
 fn bode_diffserv_serves_its_classes_in_order() {
-    let params = tc_rf::templates::TemplateParams {
-        pacer: Pacer::None,
-        ..tc_rf::templates::TemplateParams::default()
-    };
-    let mut tc = control(tc_rf::templates::bode_diffserv(&params));
+    let mut tc = control(BodeDiffserv { pacer: Pacer::None, ..BodeDiffserv::default() }.pipeline());
     for (number, dscp) in [0, 34, 46, 0, 46, 34].into_iter().enumerate() {
         let packet = TestPacket { dscp, ..packet(number as u16, 100, number as u64) };
         tc.ingress(packet, 0, &mut ());

@@ -7,7 +7,9 @@ use crate::util::random::*;
 use crate::util::*;
 use e2sm_tc::v1::*;
 use proptest::prelude::*;
-use tc_rf::templates::{Slice, TemplateParams, by_name, exactly};
+use tc_rf::templates::{
+    CakeDiffserv, FlowSlicing, FqCodel, FqL4s, SegregateGreedy, Slice, Sojourn, by_name,
+};
 use tc_rf::{RlcStatus, TrafficControl};
 
 /// What happens next to the bearer.
@@ -26,22 +28,25 @@ fn template() -> impl Strategy<Value = Pipeline> {
     let names = prop::sample::select(&tc_rf::templates::NAMES[..]);
     let scheduler = proptest::option::of(scheduler());
     (names, pacer(), buffer(), shaper(), 1u16..40, scheduler).prop_map(
-        |(name, pacer, buffer, shaper, flow_queues, scheduler)| {
+        |(name, pacer, buffer, shaper, queues, scheduler)| {
             let slices = vec![
-                Slice { matches: vec![exactly(&arriving(0)), exactly(&arriving(1))], shaper },
-                Slice { matches: vec![exactly(&arriving(2))], shaper: None },
+                Slice { matches: vec![], flows: vec![arriving(0), arriving(1)], shaper },
+                Slice { matches: vec![], flows: vec![arriving(2)], shaper: None },
             ];
-            let params = TemplateParams {
-                pacer,
-                buffer,
-                flow_queues,
-                slices,
-                greedy: vec![arriving(3)],
-                ..TemplateParams::default()
+            let template = match name {
+                "flow_slicing" => FlowSlicing { slices, ..FlowSlicing::default() }.pipeline(),
+                "segregate_greedy" => {
+                    let greedy = vec![arriving(3)];
+                    SegregateGreedy { greedy, ..SegregateGreedy::default() }.pipeline()
+                }
+                "fq_codel" => FqCodel { queues, ..FqCodel::default() }.pipeline(),
+                "fq_l4s" => FqL4s { queues, ..FqL4s::default() }.pipeline(),
+                "sojourn" => Sojourn { queues, ..Sojourn::default() }.pipeline(),
+                "cake_diffserv" => CakeDiffserv { queues, ..CakeDiffserv::default() }.pipeline(),
+                _ => by_name(name).expect("a template"),
             };
-            let template = by_name(name, &params).expect("a template");
             let scheduler = scheduler.unwrap_or_else(|| template.scheduler.clone());
-            Pipeline { scheduler, ..template }
+            Pipeline { scheduler, pacer, buffer, ..template }
         },
     )
 }

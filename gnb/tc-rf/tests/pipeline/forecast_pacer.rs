@@ -3,7 +3,7 @@
 use crate::util::split::Split;
 use crate::util::*;
 use e2sm_tc::v1::{BearerForecast, EventKind, Pacer};
-use tc_rf::templates::{TemplateParams, bdp_only};
+use tc_rf::templates::BdpOnly;
 use tc_rf::{RlcStatus, TrafficControl};
 
 const SECOND_US: u64 = 1_000_000;
@@ -11,7 +11,7 @@ const WAY_US: u64 = 10_000;
 const FORECAST: Pacer = Pacer::Forecast { stale_us: 50_000 };
 
 fn bearer(pacer: Pacer) -> TrafficControl<TestPacket> {
-    control(bdp_only(&TemplateParams { pacer, ..TemplateParams::default() }))
+    control(BdpOnly { pacer, ..BdpOnly::default() }.pipeline())
 }
 
 fn bulk(tc: &mut TrafficControl<TestPacket>, now_us: u64) {

@@ -6,7 +6,7 @@ use tc_rf::DropReason;
 use tc_rf::queueing::{
     CodelParams, Dequeued, Discipline, Place, QueueConfig, QueueRules, Queues, SchedulerConfig,
 };
-use tc_rf::templates::{TemplateParams, fq_codel};
+use tc_rf::templates::FqCodel;
 
 const QUANTUM: u32 = 1514;
 
@@ -228,10 +228,8 @@ fn a_queue_that_is_not_there_gives_the_packet_back() {
 
 #[test]
 fn flows_of_a_bearer_are_told_apart() {
-    let mut tc = control(fq_codel(&TemplateParams {
-        pacer: e2sm_tc::v1::Pacer::None,
-        ..TemplateParams::default()
-    }));
+    let mut tc =
+        control(FqCodel { pacer: e2sm_tc::v1::Pacer::None, ..FqCodel::default() }.pipeline());
     for number in 0..50 {
         tc.ingress(packet(1, 1500, number), 0, &mut ());
     }

@@ -2,7 +2,7 @@
 
 use crate::util::*;
 use e2sm_tc::v1::*;
-use tc_rf::templates::{TemplateParams, fq_codel, transparent};
+use tc_rf::templates::{FqCodel, transparent};
 
 const SECOND_US: u64 = 1_000_000;
 
@@ -78,8 +78,7 @@ fn a_flow_that_fell_silent_goes_after_a_second() {
 
 #[test]
 fn a_heavy_flow_is_not_pushed_out_by_many_light_ones() {
-    let mut tc =
-        control(fq_codel(&TemplateParams { pacer: Pacer::None, ..TemplateParams::default() }));
+    let mut tc = control(FqCodel { pacer: Pacer::None, ..FqCodel::default() }.pipeline());
     for n in 0..5_000u16 {
         let now_us = u64::from(n) * 200;
         tc.ingress(packet(0, 1500, 0), now_us, &mut ());

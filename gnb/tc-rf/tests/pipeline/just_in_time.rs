@@ -3,7 +3,7 @@
 
 use crate::util::*;
 use e2sm_tc::v1::{Pacer, Shaper};
-use tc_rf::templates::{TemplateParams, bdp_only, sojourn};
+use tc_rf::templates::{BdpOnly, Sojourn};
 use tc_rf::{BlockRoom, NextBlock, RlcStatus, TrafficControl};
 
 const TTI_US: u64 = 1_000;
@@ -48,7 +48,7 @@ impl Rlc {
 }
 
 fn pipeline() -> TrafficControl<TestPacket> {
-    control(sojourn(&TemplateParams::default()))
+    control(Sojourn::default().pipeline())
 }
 
 #[test]
@@ -114,8 +114,7 @@ fn a_mac_that_stops_asking_gets_packets_as_from_the_forecast_pacer() {
 
 #[test]
 fn other_pacers_have_nothing_for_a_mac_that_asks() {
-    let params = TemplateParams { pacer: Pacer::Bdp5g, ..TemplateParams::default() };
-    let mut tc = control(bdp_only(&params));
+    let mut tc = control(BdpOnly { pacer: Pacer::Bdp5g, ..BdpOnly::default() }.pipeline());
     tc.ingress(packet(1, 1_500, 0), 0, &mut ());
     let room = BlockRoom { bytes: 9_000, next_block: None };
     assert_eq!(tc.asked(0, &mut ()).packets, 0);
@@ -125,7 +124,7 @@ fn other_pacers_have_nothing_for_a_mac_that_asks() {
 
 #[test]
 fn what_a_shaper_holds_back_is_no_demand() {
-    let mut pipeline = sojourn(&TemplateParams::default());
+    let mut pipeline = Sojourn::default().pipeline();
     // 1500 bytes at once, then 1 Mbit/s: the next after 12 ms.
     let shaper = Shaper { rate_kbps: 1_000, burst_bytes: 1_500, group: None };
     pipeline.queues.iter_mut().for_each(|set| set.shaper = Some(shaper));

@@ -6,13 +6,13 @@ use crate::util::split::Split;
 use crate::util::*;
 use e2sm_tc::v1::Pacer;
 use proptest::prelude::*;
-use tc_rf::templates::{TemplateParams, bdp_only};
+use tc_rf::templates::BdpOnly;
 use tc_rf::{RlcStatus, SduDelays, TrafficControl};
 
 const SECOND_US: u64 = 1_000_000;
 
 fn bearer(pacer: Pacer) -> TrafficControl<TestPacket> {
-    control(bdp_only(&TemplateParams { pacer, ..TemplateParams::default() }))
+    control(BdpOnly { pacer, ..BdpOnly::default() }.pipeline())
 }
 
 /// Keeps 200 packets of this length waiting.

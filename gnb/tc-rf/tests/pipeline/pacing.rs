@@ -2,7 +2,7 @@
 
 use crate::util::*;
 use e2sm_tc::v1::Pacer;
-use tc_rf::templates::{TemplateParams, bdp_only, fq_codel};
+use tc_rf::templates::{BdpOnly, FqCodel};
 use tc_rf::{RlcStatus, TrafficControl};
 
 const SECOND_US: u64 = 1_000_000;
@@ -16,7 +16,7 @@ fn bulk(tc: &mut TrafficControl<TestPacket>, now_us: u64) {
 }
 
 fn bearer(pacer: Pacer) -> TrafficControl<TestPacket> {
-    control(bdp_only(&TemplateParams { pacer, ..TemplateParams::default() }))
+    control(BdpOnly { pacer, ..BdpOnly::default() }.pipeline())
 }
 
 /// Share of the cell's capacity that a bulk flow gets through, in thousandths, and the longest RLC
@@ -75,7 +75,7 @@ fn a_pacer_installed_over_a_bloated_rlc_buffer_lets_it_drain_first() {
             rlc.push(&packet);
         }
         tc.rlc_status(&rlc.slot(1_000), 1_000);
-        let pipeline = bdp_only(&TemplateParams { pacer, ..TemplateParams::default() });
+        let pipeline = BdpOnly { pacer, ..BdpOnly::default() }.pipeline();
         tc.apply(&replace(pipeline), 1_000, &mut ());
         rlc.peak_bytes = 0;
         run(&mut tc, &mut rlc, (2_000, 600_000), bulk, |_, _| {});
@@ -89,7 +89,7 @@ fn a_pacer_installed_over_a_bloated_rlc_buffer_lets_it_drain_first() {
 fn a_sparse_flow_waits_for_no_more_than_the_rlc_buffer() {
     // A ping: 64 bytes every 10 ms beside a bulk flow, FQ-CoDel, TDD cell.
     for pacer in [Pacer::Bdp5g, Pacer::E5gBdp, DRQL] {
-        let mut tc = control(fq_codel(&TemplateParams { pacer, ..TemplateParams::default() }));
+        let mut tc = control(FqCodel { pacer, ..FqCodel::default() }.pipeline());
         let mut rlc = Rlc::tdd(3600);
         let mut longest_us = 0;
         let arrivals = |tc: &mut TrafficControl<TestPacket>, now_us| {
@@ -165,7 +165,7 @@ fn what_is_taken_back_is_not_taken_for_bandwidth() {
         tc.egress(0, &mut (), &mut |packet| down.push(packet));
         let bloated = RlcStatus { occupancy_bytes: 7_500_000, ..rlc.slot(1000) };
         tc.rlc_status(&bloated, 1000);
-        let paced = bdp_only(&TemplateParams { pacer, ..TemplateParams::default() });
+        let paced = BdpOnly { pacer, ..BdpOnly::default() }.pipeline();
         tc.apply(&replace(paced), 1500, &mut ());
         tc.take_back(down.into_iter().map(|packet| (packet, 0)), 1500);
         assert_eq!(tc.backlog_packets(), 5000);

@@ -3,22 +3,21 @@
 use crate::util::transactions::{apply, is, refusal};
 use crate::util::*;
 use e2sm_tc::v1::*;
-use tc_rf::templates::{NAMES, TemplateParams, by_name, fq_codel, transparent};
+use tc_rf::templates::{FqCodel, NAMES, by_name, transparent};
 use tc_rf::{TrafficControl, capabilities};
 
 #[test]
 fn every_template_is_accepted_and_counts_a_revision() {
     let mut tc = control(transparent());
-    let params = TemplateParams { greedy: vec![flow(1), flow_v6(2)], ..TemplateParams::default() };
     for (revision, name) in (2..).zip(NAMES) {
-        let pipeline = by_name(name, &params).expect("a template");
+        let pipeline = by_name(name).expect("a template");
         assert_eq!(pipeline.name, name);
         let outcome = apply(&mut tc, &replace(pipeline));
         assert_eq!(outcome, ControlOutcome::Accepted { revision, lease_ms: None });
         let status = tc.status(0);
         assert_eq!((status.name.as_str(), status.revision, status.safe), (name, revision, false));
     }
-    assert_eq!(by_name("cake", &params), None);
+    assert_eq!(by_name("cake"), None);
 }
 
 #[test]
@@ -153,7 +152,7 @@ fn packets_of_removed_queues_move_in_order_of_arrival() {
 fn sojourn_goes_on_across_a_reconfiguration() {
     let mut tc = control(by_port(1));
     tc.ingress(packet(0, 100, 0), 1_000, &mut ());
-    tc.apply(&replace(fq_codel(&TemplateParams::default())), 5_000, &mut ());
+    tc.apply(&replace(FqCodel::default().pipeline()), 5_000, &mut ());
     let status = tc.status(9_000);
     assert_eq!(status.head_of_line_age_us, 8_000);
     tc.apply(&replace(transparent()), 9_000, &mut ());
@@ -184,11 +183,8 @@ fn a_smaller_buffer_drops_nothing_that_is_queued() {
 
 #[test]
 fn codel_goes_on_where_a_queue_stays() {
-    let mut tc = control(fq_codel(&TemplateParams {
-        pacer: Pacer::None,
-        flow_queues: 1,
-        ..TemplateParams::default()
-    }));
+    let mut tc =
+        control(FqCodel { pacer: Pacer::None, queues: 1, ..FqCodel::default() }.pipeline());
     let mut events = Recorder::default();
     // A shaped queue with a standing backlog: CoDel gets into its dropping state.
     let mut set = tc.pipeline().queues[0].clone();

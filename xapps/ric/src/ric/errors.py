@@ -99,6 +99,15 @@ class ServiceModelUnavailable(RicError):  # noqa: N818 - says what happened
         self.missing = missing
 
 
+class TemplateParameterError(RicError):
+    """No template of pipelines of that name, or none with these parameters."""
+
+    def __init__(self, parameter: str, detail: str) -> None:
+        super().__init__(f"{parameter}: {detail}" if parameter else detail)
+        self.parameter = parameter
+        self.detail = detail
+
+
 class SettingsError(RicError):
     """Settings, or a policy, that cannot be used; one line for each problem, in `problems`."""
 

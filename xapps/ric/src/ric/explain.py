@@ -13,6 +13,15 @@ from pydantic import BaseModel, ValidationError
 
 Location = tuple[int | str, ...]
 
+
+class PlacedError(ValueError):
+    """What a validator of ours finds wrong deeper than where it was called: `place` leads there."""
+
+    def __init__(self, place: Location, problem: str) -> None:
+        super().__init__(problem)
+        self.place = place
+
+
 _SHOWN_CHARACTERS: Final = 60
 
 _COMPARISONS: Final = {
@@ -57,6 +66,7 @@ def explain_validation_error(
     lines = []
     for problem in error.errors(include_url=False):
         location = problem["loc"] if data is None else _as_written(problem["loc"], data)
+        location += getattr(problem.get("ctx", {}).get("error"), "place", ())
         where = source if isinstance(source, str) else source(location)
         path = dotted(location)
         said = _describe(problem, location, model)

@@ -13,6 +13,7 @@ from ric.lifecycle import XApp, run_xapp
 from ric.settings_sources import add_settings_arguments, settings_from
 
 from tc_controller.app import ControllerApp
+from tc_controller.core.ladder import Rung, in_force
 from tc_controller.core.policy import json_schema
 from tc_controller.decision_log import DEFAULT_NAME, read_log
 from tc_controller.explain import decision_ids, explain
@@ -64,7 +65,22 @@ def _check(options: argparse.Namespace) -> int:
     for rule in policy.rules:
         ladder = ", ".join(rung.template for rung in rule.ladder) or "watch only"
         sys.stdout.write(f"{rule.name}: within {rule.objective.bound_ms:g} ms; {ladder}\n")
+        for number, rung in enumerate(rule.ladder, 1):
+            sys.stdout.write(f"  {number}. {rung.template}: {_parameters(rung)}\n")
     return 0
+
+
+def _parameters(rung: Rung) -> str:
+    """What the template takes, with the values in force."""
+    told = [
+        f"{path} {_shown(value)}" + ("" if value == default else f" (default {_shown(default)})")
+        for path, value, default in in_force(rung)
+    ]
+    return ", ".join(told) or "no parameters"
+
+
+def _shown(value: object) -> str:
+    return "none" if value is None else value if isinstance(value, str) else json.dumps(value)
 
 
 def _explain(options: argparse.Namespace) -> int:

@@ -19,12 +19,6 @@ MAX_DEPTH: Final = 32
 #: Problems named in one error.
 MAX_PROBLEMS: Final = 20
 
-#: What pydantic says of a rung without a name, and what that means.
-_NO_TEMPLATE: Final = (
-    "Unable to extract tag using discriminator 'template'",
-    "template: missing; expected the name of a template",
-)
-
 
 class PolicyError(ValueError):
     """A policy that cannot be used.
@@ -114,5 +108,4 @@ def parse_policy(text: str, source: str = "policy") -> Policy:
     try:
         return Policy.model_validate(document)
     except ValidationError as error:
-        problems = explain_validation_error(error, source, Policy, document)
-        raise PolicyError([problem.replace(*_NO_TEMPLATE) for problem in problems]) from error
+        raise PolicyError(explain_validation_error(error, source, Policy, document)) from error

@@ -71,8 +71,7 @@ fn tc_control(node_id: &str, message: Bytes) -> ControlRequest {
 }
 
 fn fq_codel() -> v1::PipelineChange {
-    let pipeline =
-        tc_rf::templates::by_name("fq_codel", &tc_rf::templates::TemplateParams::default());
+    let pipeline = tc_rf::templates::by_name("fq_codel");
     v1::PipelineChange::Replace(pipeline.expect("a template"))
 }
 

@@ -19,7 +19,7 @@ from flexric_bridge.controls import TooFast
 from flexric_bridge.sdk import SdkError
 from flexric_bridge.settings import Bearer, TcSettings
 from flexric_bridge.tc import ledger, lift, v0
-from flexric_bridge.tc.edits import edited
+from flexric_bridge.tc.definition import capabilities
 from flexric_bridge.tc.ledger import Entry
 from flexric_bridge.tc.plan import plan
 from flexric_bridge.tc.say import Said, Unsayable, say
@@ -415,24 +415,22 @@ class Front:
         if change == "safe":
             base = entry.state.base
             return Said(v0.safe(base), {}), ledger.safe_pipeline(base)
-        ((kind, content),) = change.items()
-        if kind == "delta":
-            if entry.pipeline is None:
-                raise _Refused(
-                    "inconsistent",
-                    "delta",
-                    "the pipeline in force was found on the node and v0 does not tell all of it;"
-                    " expected replace or safe",
-                )
-            content = edited(entry.pipeline, content)
+        if "delta" in change and entry.pipeline is None:
+            raise _Refused(
+                "inconsistent",
+                "delta",
+                "the pipeline in force was found on the node and v0 does not tell all of it;"
+                " expected replace or safe",
+            )
+        limits = (self._settings.max_queues, self._settings.max_filters)
+        safe = ledger.safe_pipeline(entry.state.base)
         try:
-            e2sm_tc.validate_pipeline(content)
-        except e2sm_tc.ValidationError as error:
-            raise _Refused(error.cause, error.element, str(error)) from None
+            content = e2sm_tc.candidate(entry.pipeline or safe, safe, change, capabilities(*limits))
+        except e2sm_tc.PipelineError as error:
+            raise _Refused(error.cause, error.element, error.detail) from None
         except e2sm_tc.CodecError as error:
             raise _Refused("malformed", error.element, str(error)) from None
-        said = say(content, entry.state.base, self._settings.max_queues, self._settings.max_filters)
-        return said, content
+        return say(content, entry.state.base, *limits), content
 
     def _renewed(self, entry: Entry, content: Mapping[str, Any]) -> Answer:
         self._check_revision_of_lease(entry, content["revision"])

@@ -16,7 +16,8 @@ SAFE_NAME: Final = "transparent"
 FOREIGN_NAME: Final = "foreign"
 """Of a pipeline that was there already, or that somebody else made."""
 _REVISIONS: Final = 1 << 32
-_BUFFER: Final = {"packets": 0xFFFF_FFFF, "bytes": 0xFFFF_FFFF, "overflow": "tail"}
+_BUFFER: Final = {"packets": 0x7FFF_FFFF, "bytes": 0xFFFF_FFFF, "overflow": "tail"}
+"""The most that v1 can say: the node's own limit holds."""
 
 
 def safe_pipeline(queue: int = 0) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from flexric_bridge.tc import ledger, v0
 from flexric_bridge.tc.front import Asked, Front
 
 _NODE: Final = "rehearsal"
-_QUEUES: Final = 8
+_PIPELINE: Final = e2sm_tc.pipeline("fq_codel", {"queues": 8, "scheduler": "round_robin"})
 _HEADER: Final = e2sm_tc.encode("control-header", {"style": 1, "correlation_id": 0})
 
 
@@ -55,7 +55,7 @@ async def rehearse() -> int:
     front = Front(_NODE, TcSettings(bearers=(Bearer(node=_NODE, rnti=1, drb=1),)), port)
     front.do_without_rlc()
     front.entry = ledger.found(v0.safe(), 1)
-    for change in ({"replace": _hashed()}, "safe"):
+    for change in ({"replace": _PIPELINE}, "safe"):
         asked = front.receive(_HEADER, _transaction(change))
         if isinstance(asked, Asked):
             await front.transact(asked)
@@ -71,18 +71,3 @@ def _transaction(change: Any) -> bytes:
         "change": change,
     }
     return e2sm_tc.encode("control", {"transaction": content})
-
-
-def _hashed() -> dict[str, Any]:
-    pipeline = ledger.safe_pipeline()
-    target = {"first": 0, "count": _QUEUES}
-    (queue,) = pipeline["queues"]
-    codel = {"target_us": 5_000, "interval_us": 100_000, "ecn": True}
-    discipline = {"codel": {**codel, "ce_threshold_us": None, "l4s": False}}
-    return {
-        **pipeline,
-        "name": _NODE,
-        "classifier": {"stochastic_hash": {"target": target, "perturbation": None, "ways": 1}},
-        "queues": [{**queue, **target, "discipline": discipline}],
-        "pacer": "bdp5g",
-    }

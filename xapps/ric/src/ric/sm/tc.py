@@ -10,7 +10,7 @@ import functools
 import importlib
 from typing import Any, Final, Literal, Protocol, cast
 
-from ric.errors import ServiceModelError, ServiceModelUnavailable
+from ric.errors import ServiceModelError, ServiceModelUnavailable, TemplateParameterError
 from ric.sm.oids import TC_V0_OID, TC_V1_OID
 
 Encoding = Literal["v0", "v1"]
@@ -32,6 +32,15 @@ V1_OID: Final = TC_V1_OID
 
 class _Codec(Protocol):
     CodecError: type[Exception]
+    TemplateError: type[Exception]
+    PipelineError: type[Exception]
+    TEMPLATES: list[str]
+
+    def template_schema(self, name: str) -> dict[str, Any]: ...
+
+    def pipeline(self, template: str, parameters: Any) -> dict[str, Any]: ...
+
+    def check_pipeline(self, pipeline: Any, capabilities: Any) -> None: ...
 
     def encode(self, kind: str, value: Any, encoding: str = ...) -> bytes: ...
 
@@ -89,6 +98,45 @@ def pacer_limits(data: bytes) -> tuple[list[int], list[int], list[int]]:
         return codec.pacer_limits(data)
     except codec.CodecError as error:
         raise _as_service_model_error("indication", "v1", error) from error
+
+
+def templates() -> tuple[str, ...]:
+    """The names of the templates of pipelines."""
+    return tuple(_codec().TEMPLATES)
+
+
+def template_schema(name: str) -> dict[str, Any]:
+    """The JSON schema of the parameters of a template."""
+    return _codec().template_schema(name)
+
+
+def pipeline(template: str, parameters: Any) -> dict[str, Any]:
+    """The v1 `Pipeline` of a template with parameters.
+
+    Raises `TemplateParameterError` for a name or parameters that there are not.
+    """
+    codec = _codec()
+    try:
+        return codec.pipeline(template, parameters)
+    except codec.TemplateError as error:
+        raise TemplateParameterError(
+            str(getattr(error, "parameter", "")), str(getattr(error, "detail", error))
+        ) from error
+    except codec.CodecError as error:
+        raise TemplateParameterError("", str(error)) from error
+
+
+def unsupported(pipeline: Any, capabilities: Any) -> str | None:
+    """Why a node of these E2SM-TC `Capabilities` does not take a pipeline; `None` when it does.
+
+    Of what the capabilities leave out nothing is known to be missing.
+    """
+    codec = _codec()
+    try:
+        codec.check_pipeline(pipeline, capabilities)
+    except (codec.PipelineError, codec.CodecError) as error:
+        return str(error)
+    return None
 
 
 def _as_service_model_error(kind: str, encoding: str, error: Exception) -> ServiceModelError:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+
+from ric.sm import tc
 
 from tc_controller.core.inputs import Ie
 from tc_controller.core.inventory import FlowView
-from tc_controller.core.ladder import Condition, FlowSlicing, L4s, Rung, SegregateGreedy
+from tc_controller.core.ladder import CHOSEN, FOR_L4S, Condition, Rung
 from tc_controller.core.look import Look
 from tc_controller.core.policy import Rule
 from tc_controller.core.templates import Pipeline, compose
@@ -85,11 +86,11 @@ def _obstacle(index: int, rung: Rung, failed: Collection[int], facts: Facts) -> 
 def _lacks(rung: Rung, facts: Facts) -> str | None:
     """What the template needs and does not find."""
     flows = facts.flows
-    if isinstance(rung, L4s):
+    if rung.template in FOR_L4S:
         return None if flows is not None and flows.ect1 else "no ECT(1) traffic seen"
-    if isinstance(rung, FlowSlicing) and rung.greedy_share is not None and not facts.drain_kbps:
+    if rung.greedy_share is not None and not facts.drain_kbps:
         return "the drain rate is not known yet"
-    if not isinstance(rung, SegregateGreedy | FlowSlicing):
+    if rung.template not in CHOSEN:
         return None
     if flows is None or not flows.greedy:
         return "no greedy flow in the inventory" if flows else "no flow inventory yet"
@@ -120,7 +121,7 @@ def _unmet(when: Condition, flows: FlowView | None) -> str | None:
 
 
 def _made_for_other_flows(rung: Rung, in_force: Pipeline | None, pipeline: Pipeline) -> bool:
-    if in_force is None or not isinstance(rung, SegregateGreedy | FlowSlicing):
+    if in_force is None or rung.template not in CHOSEN:
         return False
     old = {_key(item) for item in in_force["classifier"]["osi"]["filters"]}
     new = {_key(item) for item in pipeline["classifier"]["osi"]["filters"]}
@@ -132,29 +133,10 @@ def _key(item: Ie) -> str:
 
 
 def _unsupported(pipeline: Pipeline, capabilities: Ie | None) -> str | None:
-    """The first stage kind the RAN function does not declare."""
+    """What of the pipeline the RAN function does not declare."""
     if capabilities is None:
         return None
-    kinds: list[tuple[str, Any]] = [
-        ("classifiers", pipeline["classifier"]),
-        *(("queues", queues["discipline"]) for queues in pipeline["queues"]),
-        ("schedulers", pipeline["scheduler"]),
-        ("pacers", pipeline["pacer"]),
-    ]
-    for stage, element in kinds:
-        kind = element if isinstance(element, str) else next(iter(element))
-        declared = capabilities.get(stage)
-        if declared is not None and kind not in declared:
-            return f"the RAN function has no {kind} among its {stage}"
-    queues = sum(int(item["count"]) for item in pipeline["queues"])
-    most = capabilities.get("max_queues")
-    if most is not None and queues > most:
-        return f"{queues} queues; the RAN function holds {most}"
-    filters = pipeline["classifier"].get("osi", {"filters": ()})["filters"]
-    most = capabilities.get("max_filters")
-    if most is not None and len(filters) > most:
-        return f"{len(filters)} filters; the RAN function holds {most}"
-    return None
+    return tc.unsupported(pipeline, capabilities)
 
 
 def reasons(trigger: str, choice: Choice, rule: Rule, look: Look, over_for_us: int) -> list[str]:

@@ -2,70 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, model_validator
+from pydantic_core import CoreSchema
+from ric.errors import TemplateParameterError
+from ric.explain import PlacedError
+from ric.sm import tc
 
-QueueCount = Annotated[int, Field(ge=1, le=4096)]
-Kbps = Annotated[int, Field(ge=1, le=100_000_000)]
+#: What the controller fills in when it decides, from the flow inventory.
+CHOSEN: Final = {"segregate_greedy": "greedy", "flow_slicing": "slices"}
+#: Templates for traffic that understands L4S marks.
+FOR_L4S: Final = frozenset({"l4s", "fq_l4s"})
+
+_SLICING: Final = ("greedy_rate_kbps", "greedy_share", "burst_ms")
 
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class PacerChoice(_Strict):
-    """Stage 6: how much the RLC is given."""
-
-    kind: Literal[
-        "bdp5g", "e5g_bdp", "drql", "dql", "dyn_rlc", "just_in_time", "forecast", "none"
-    ] = Field(
-        default="bdp5g",
-        description="bdp5g: irazabal2024's, by the measured drain alone, so it holds on any "
-        "channel. e5g_bdp: irazabal2021 Algorithms 1-3, shorter where the capacity of a TTI is "
-        "known. drql: about one MTU left after each TTI. dql: a fixed number of bytes. "
-        "dyn_rlc: kumar2018. just_in_time: each transport block is filled as the MAC builds it. "
-        "forecast: by the forecasts that reach the CU, for one that is far from its DU.",
-    )
-    mtu_bytes: int = Field(
-        default=1500, ge=68, le=9000, description="drql: what stays in the RLC, bytes."
-    )
-    limit_bytes: int = Field(
-        default=15_000, ge=1, le=100_000_000, description="dql: the limit, bytes."
-    )
-    interval_us: int = Field(
-        default=10_000, ge=1000, le=1_000_000, description="dyn_rlc: update period."
-    )
-    target_us: int = Field(
-        default=3_000, ge=100, le=1_000_000, description="dyn_rlc: delay target."
-    )
-    stale_us: int = Field(
-        default=500_000,
-        ge=1_000,
-        le=10_000_000,
-        description="forecast: without a newer one for so long it goes by its own measure.",
-    )
-
-
-class CodelParameters(_Strict):
-    """CoDel (RFC 8289 §4)."""
-
-    target_us: int = Field(
-        default=5_000, ge=100, le=1_000_000, description="Standing sojourn accepted."
-    )
-    interval_us: int = Field(
-        default=100_000, ge=1_000, le=10_000_000, description="About a worst-case RTT."
-    )
-    ecn: bool = Field(
-        default=True, description="Mark ECN-capable packets instead of dropping them."
-    )
-
-
-class Buffer(_Strict):
-    """Bound on all queues of a pipeline together."""
-
-    packets: int = Field(default=10_240, ge=1, le=10_000_000, description="Packets.")
-    bytes: int = Field(default=32_000_000, ge=1500, le=2_000_000_000, description="Bytes.")
 
 
 class Condition(_Strict):
@@ -83,106 +37,92 @@ class Condition(_Strict):
     )
 
 
-class _Rung(_Strict):
+class Rung(BaseModel):
+    """One template of E2SM-TC annex A, with those of its parameters that are not the default."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, allow_inf_nan=False)
+
+    template: str = Field(description="The name of a template.")
     when: Condition = Field(default_factory=Condition)
-    pacer: PacerChoice = Field(default_factory=PacerChoice)
-    buffer: Buffer = Field(default_factory=Buffer)
-
-
-class BdpOnly(_Rung):
-    """One FIFO and a pacer: the queue moves from the RLC to where it can be managed."""
-
-    template: Literal["bdp_only"]
-    drop: Literal["tail", "head"] = Field(
-        default="tail", description="Which end a full FIFO drops."
-    )
-
-
-class FqCodel(_Rung):
-    """Stochastic hash, CoDel, deficit round robin: RFC 8290."""
-
-    template: Literal["fq_codel"]
-    queues: QueueCount = Field(default=1024, description="Hash buckets.")
-    scheduler: Literal["deficit_round_robin", "round_robin"] = Field(
-        default="deficit_round_robin",
-        description="Between the buckets; round_robin, packet by packet, for nodes that have no "
-        "other.",
-    )
-    quantum_bytes: int = Field(default=1514, ge=64, le=1_000_000, description="Deficit per turn.")
-    codel: CodelParameters = Field(default_factory=CodelParameters)
-
-
-class SegregateGreedy(_Rung):
-    """The greedy flows of the inventory in a CoDel queue of their own (irazabal2024 §V-C)."""
-
-    template: Literal["segregate_greedy"]
-    codel: CodelParameters = Field(default_factory=CodelParameters)
-    scheduler: Literal["round_robin", "deficit_round_robin", "strict_priority"] = Field(
-        default="deficit_round_robin",
-        description="Between the two queues; strict_priority serves the ungreedy one first.",
-    )
-    quantum_bytes: int = Field(default=1514, ge=64, le=1_000_000, description="Deficit per turn.")
-
-
-class FlowSlicing(_Rung):
-    """The greedy flows behind a shaper (irazabal2024 §V-B1)."""
-
-    template: Literal["flow_slicing"]
-    greedy_rate_kbps: Kbps | None = Field(
-        default=None, description="Rate left to all greedy flows."
+    greedy_rate_kbps: Annotated[int, Field(ge=1, le=100_000_000)] | None = Field(
+        default=None, description="flow_slicing: rate left to all greedy flows together."
     )
     greedy_share: Annotated[float, Field(gt=0.0, le=1.0)] | None = Field(
-        default=None, description="The same as a share of the drain rate measured at the decision."
+        default=None,
+        description="flow_slicing: the same as a share of the drain rate measured at the decision.",
     )
-    burst_ms: int = Field(default=10, ge=1, le=1000, description="Bucket depth at that rate, ms.")
+    burst_ms: int = Field(
+        default=10, ge=1, le=1000, description="flow_slicing: bucket depth at that rate, ms."
+    )
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Of the template, as the policy gives them."""
+        return dict(self.model_extra or {})
 
     @model_validator(mode="after")
-    def _one_rate(self) -> FlowSlicing:
-        if (self.greedy_rate_kbps is None) == (self.greedy_share is None):
-            raise ValueError("expected exactly one of greedy_rate_kbps and greedy_share")
+    def _makes_a_pipeline(self) -> Rung:
+        if (chosen := CHOSEN.get(self.template)) in self.parameters:
+            raise PlacedError((str(chosen),), "unknown key; the controller chooses these itself")
+        if self.template == "flow_slicing":
+            if (self.greedy_rate_kbps is None) == (self.greedy_share is None):
+                raise ValueError("expected exactly one of greedy_rate_kbps and greedy_share")
+        elif given := self.model_fields_set.intersection(_SLICING):
+            raise PlacedError((min(given),), "unknown key; flow_slicing alone takes it")
+        try:
+            tc.pipeline(self.template, self.parameters)
+        except TemplateParameterError as error:
+            raise PlacedError(tuple(filter(None, (error.parameter,))), error.detail) from None
         return self
 
-
-class L4s(_Rung):
-    """ECT(1) and CE traffic apart from the rest, marked at once (RFC 9331, RFC 9332)."""
-
-    template: Literal["l4s"]
-    threshold_us: int = Field(
-        default=1_000, ge=100, le=1_000_000, description="L queues mark above it."
-    )
-    l4s_queues: QueueCount = Field(default=64, description="Hash buckets of the L traffic.")
-    classic_queues: QueueCount = Field(default=960, description="Hash buckets of the rest.")
-    quantum_bytes: int = Field(default=1514, ge=64, le=1_000_000, description="Deficit per turn.")
-    codel: CodelParameters = Field(default_factory=CodelParameters)
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """One alternative for each template, of the parameters that it takes."""
+        own = handler.resolve_ref_schema(handler(core_schema))["properties"]
+        return {"oneOf": [_alternative(name, own) for name in tc.templates()]}
 
 
-class Sojourn(_Rung):
-    """Each flow in a queue of its own, sparse flows first, and transport blocks filled as the MAC
-    builds them. What a download makes of its own queue harms nobody else, and keeps a radio busy
-    whose rate varies more than a sender can follow."""
-
-    template: Literal["sojourn"]
-    queues: QueueCount = Field(default=1024, description="Hash buckets, as many again for L4S.")
-    quantum_bytes: int = Field(
-        default=300,
-        ge=64,
-        le=1_000_000,
-        description="Deficit per turn: a packet of a call goes in one, one of a download in five.",
-    )
-    threshold_us: int = Field(
-        default=2_000, ge=100, le=1_000_000, description="L4S queues mark above it."
-    )
-    bulk_bound_ms: int | None = Field(
-        default=None,
-        ge=1,
-        le=60_000,
-        description="How long a packet without L4S may wait before it is dropped, of any flow; as "
-        "long as its sender lets it when absent.",
-    )
-    pacer: PacerChoice = Field(default_factory=lambda: PacerChoice(kind="just_in_time"))
+def in_force(rung: Rung) -> list[tuple[str, Any, Any]]:
+    """Each parameter that the rung's template takes: path, value in force, default."""
+    names = CHOSEN.get(rung.template, "")
+    of = tc.template_schema(rung.template).get("properties", {})
+    taken = {name: schema for name, schema in of.items() if name != names}
+    if rung.template == "flow_slicing":
+        slicing = Rung.model_fields
+        taken |= {name: {"default": slicing[name].default} for name in _SLICING}
+    given = {**rung.parameters, **rung.model_dump(include=set(_SLICING))}
+    return [
+        row
+        for name, schema in sorted(taken.items())
+        for row in _flattened(name, given.get(name), schema)
+    ]
 
 
-Rung = Annotated[
-    BdpOnly | FqCodel | SegregateGreedy | FlowSlicing | L4s | Sojourn,
-    Field(discriminator="template"),
-]
+def _flattened(path: str, given: Any, schema: dict[str, Any]) -> list[tuple[str, Any, Any]]:
+    if "properties" not in schema:
+        default = schema.get("default")
+        return [(path, default if given is None else given, default)]
+    parts = given or {}
+    return [
+        row
+        for name, part in sorted(schema["properties"].items())
+        for row in _flattened(f"{path}.{name}", parts.get(name), part)
+    ]
+
+
+def _alternative(name: str, own: dict[str, Any]) -> dict[str, Any]:
+    taken = tc.template_schema(name)
+    properties = dict(taken.get("properties", {}))
+    properties.pop(CHOSEN.get(name, ""), None)
+    if name == "flow_slicing":
+        properties |= {key: own[key] for key in _SLICING}
+    return {
+        "title": name,
+        "type": "object",
+        "description": taken.get("description", ""),
+        "properties": {"template": {"const": name}, "when": own["when"], **properties},
+        "required": ["template"],
+        "additionalProperties": False,
+    }

@@ -1,7 +1,7 @@
 //! Our own answer on the paper's links: the template `sojourn` with a bound on bulk.
 
 use serde_json::json;
-use tc_rf::templates::{self, TemplateParams};
+use tc_rf::templates::Sojourn;
 
 use super::super::super::{Experiment, Figure, Inputs, ReproduceError};
 use super::{
@@ -31,11 +31,11 @@ pub(super) fn experiment(inputs: &Inputs) -> Result<Experiment, ReproduceError> 
         }
         for bound_ms in BOUNDS_MS {
             let bulk_bound_us = Some(bound_ms * 1_000);
-            let params = TemplateParams { bulk_bound_us, ..TemplateParams::default() };
+            let template = Sojourn { bulk_bound_us, ..Sojourn::default() };
             let scheme = format!("{sender}, Sojourn {bound_ms} ms");
             for link in &LINKS {
                 all.push(cell(&scheme, over(link, inputs)?, |sketch| {
-                    sketch.set(FLOW, flow.clone())?.set_as(PIPELINE, &templates::sojourn(&params))
+                    sketch.set(FLOW, flow.clone())?.set_as(PIPELINE, &template.pipeline())
                 })?);
             }
             let own = format!("Sojourn {bound_ms} ms");

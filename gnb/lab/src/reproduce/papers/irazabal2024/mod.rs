@@ -10,7 +10,7 @@ mod pipelines;
 mod validation;
 
 use e2sm_tc::v1::{Pacer, Pipeline};
-use tc_rf::templates::{self, TemplateParams};
+use tc_rf::templates;
 
 use super::super::{
     Deploys, Experiment, FloorOf, Flows, Inputs, Paper, ReproduceError, Sketch, XApp,
@@ -101,7 +101,7 @@ fn deployed(base: &Base, when: Deploys, pipeline: Pipeline) -> Result<Sketch, Re
 }
 
 fn own() -> Pipeline {
-    templates::sojourn(&TemplateParams::default())
+    templates::Sojourn::default().pipeline()
 }
 
 fn pings() -> Flows {

@@ -1,7 +1,7 @@
 //! Ways of knowing the RLC, each a scenario with a RIC beside it.
 
 use serde_json::json;
-use tc_rf::templates::{self, TemplateParams};
+use tc_rf::templates::{CodelParameters, DrqlForecast};
 
 use super::super::super::{
     At, Cell, ForecasterKind, Forecasts, ReproduceError, Sketch, Trained, Work,
@@ -144,9 +144,9 @@ impl<'a> Schemes<'a> {
 
     /// Queues and scheduler are those of the template `drql_forecast`, for this T_c.
     fn told_sketch(self) -> Result<Sketch, ReproduceError> {
-        let params = TemplateParams { forecast_stale_us: STALE_US, ..TemplateParams::default() }
-            .across_f1(self.t_c_us);
-        let pipeline = json!(templates::by_name("drql_forecast", &params));
+        let codel = CodelParameters::default().across_f1(self.t_c_us);
+        let template = DrqlForecast { stale_us: STALE_US, codel, ..DrqlForecast::default() };
+        let pipeline = json!(template.pipeline());
         let sketch = self.drql_sketch("each_slot")?;
         let mut ues = sketch.get("/ues");
         for ue in ues.as_array_mut().into_iter().flatten() {

@@ -10,7 +10,7 @@ from ric.doctor.facts import Definition
 from ric.doctor.finding import Finding, Level, ok
 from ric.doctor.judge.units import names
 from ric.e2 import Node
-from ric.sm import KPM_OID, MAC_OID, RLC_OID, TC_V0_OID, TC_V1_OID, ran_function_name
+from ric.sm import KPM_OID, MAC_OID, RLC_OID, TC_V0_OID, TC_V1_OID, ran_function_name, tc
 
 _CHECK = "functions"
 
@@ -19,16 +19,6 @@ _REVISION: Final = 1
 _REVISIONS: Final = {KPM_OID: 2}
 """Revisions that are usual, where not 1."""
 _KIND_LISTS: Final = ("classifiers", "queues", "schedulers", "pacers")
-
-TEMPLATES: Final[dict[str, tuple[tuple[str, str, str, str], int]]] = {
-    "bdp_only": (("round_robin", "fifo", "round_robin", "bdp5g"), 1),
-    "fq_codel": (("stochastic_hash", "codel", "deficit_round_robin", "bdp5g"), 1024),
-    "segregate_greedy": (("osi", "codel", "deficit_round_robin", "bdp5g"), 2),
-    "flow_slicing": (("osi", "fifo", "round_robin", "bdp5g"), 2),
-    "l4s": (("osi", "codel", "deficit_round_robin", "bdp5g"), 1024),
-    "sojourn": (("l4s_ecn", "codel", "deficit_round_robin", "just_in_time"), 2048),
-}
-"""Kinds by stage and number of queues of each template of tc-controller, by default."""
 
 
 def judge(node: Node) -> list[Finding]:
@@ -228,18 +218,21 @@ def of_definition(definition: Definition) -> list[Finding]:
 
 
 def _templates(subject: str, capabilities: Mapping[str, object]) -> list[Finding]:
-    """Which of tc-controller's templates fit what is declared."""
-    lacking = {name: lack for name in TEMPLATES if (lack := _lack(capabilities, name))}
+    """Which templates fit what is declared."""
+    if not tc.available():
+        return []
+    controlling = [name for name in tc.templates() if name != "transparent"]
+    lacking = {name: lack for name in controlling if (lack := _lack(capabilities, name))}
     if not lacking:
         return []
-    fitting = [name for name in TEMPLATES if name not in lacking]
+    fitting = [name for name in controlling if name not in lacking]
     told = "; ".join(f"{name}: {lack}" for name, lack in lacking.items())
     return [
         Finding(
             Level.NOTE if fitting else Level.WARN,
             "definition",
             subject,
-            f"of tc-controller's templates with default parameters {names(fitting) or 'none'}"
+            f"of the templates with default parameters {names(fitting) or 'none'}"
             f" fit{'s' if len(fitting) == 1 else ''} ({told})",
             "tc-controller passes over a rung that the RAN function cannot hold.",
             "Where the policy's ladder has none that fits, give its rungs fewer queues or another"
@@ -250,14 +243,9 @@ def _templates(subject: str, capabilities: Mapping[str, object]) -> list[Finding
 
 def _lack(capabilities: Mapping[str, object], template: str) -> str:
     """The first thing a template needs that is not declared; "" when nothing is missing."""
-    kinds, queues = TEMPLATES[template]
-    for stage, kind in zip(_KIND_LISTS, kinds, strict=True):
-        if kind not in _kinds(capabilities, stage):
-            return f"no {kind}"
-    most = capabilities.get("max_queues")
-    if isinstance(most, int) and queues > most:
-        return f"{queues} queues, {most} may be"
-    return ""
+    # "element: what is there; what was expected", of which the middle is enough for people.
+    lack = tc.unsupported(tc.pipeline(template, {}), capabilities) or ""
+    return lack.partition(": ")[2].partition(";")[0]
 
 
 def _kinds(capabilities: Mapping[str, object], kinds: str) -> list[object]:

@@ -1,15 +1,23 @@
 //! From a change to the pipeline it would lead to. Nothing takes effect here.
 
-use e2sm_tc::v1::{Cause, Classifier, Pipeline, PipelineChange, PipelineEdit, QueueSet};
+use e2sm_tc::v1::{
+    Capabilities, Cause, Classifier, Pipeline, PipelineChange, PipelineEdit, QueueSet,
+};
 
 use crate::PipelineError;
-use crate::validate::{Result, check_edit};
+use crate::limits::{Result, check_edit};
 
-/// The pipeline after `change`; each edit is checked, the whole is not yet.
-pub(crate) fn candidate(
+/// The pipeline after `change` on a node of these capabilities; each edit is checked, the whole is
+/// not yet: see [`limits::check`](crate::limits::check).
+///
+/// # Errors
+/// For an edit that makes no sense, or that does not fit the pipeline it is applied to. The element
+/// is a path from the transaction's `change` on.
+pub fn candidate(
     current: &Pipeline,
     safe: &Pipeline,
     change: &PipelineChange,
+    capabilities: &Capabilities,
 ) -> Result<Pipeline> {
     match change {
         PipelineChange::Safe => Ok(safe.clone()),
@@ -17,7 +25,7 @@ pub(crate) fn candidate(
         PipelineChange::Delta(edits) => {
             let mut pipeline = current.clone();
             for (i, edit) in edits.iter().enumerate() {
-                apply(&mut pipeline, edit, &format!("delta[{i}]"))?;
+                apply(&mut pipeline, edit, &format!("delta[{i}]"), capabilities)?;
             }
             Ok(pipeline)
         }
@@ -25,8 +33,13 @@ pub(crate) fn candidate(
 }
 
 /// Applies one edit; `path` is where the edit stands in the transaction.
-fn apply(pipeline: &mut Pipeline, edit: &PipelineEdit, path: &str) -> Result {
-    check_edit(path, edit)?;
+fn apply(
+    pipeline: &mut Pipeline,
+    edit: &PipelineEdit,
+    path: &str,
+    capabilities: &Capabilities,
+) -> Result {
+    check_edit(path, edit, capabilities)?;
     match edit {
         PipelineEdit::SetClassifier(classifier) => pipeline.classifier = classifier.clone(),
         PipelineEdit::AddFilter { position, filter } => {

@@ -1,8 +1,8 @@
-//! Why a pipeline or a transaction was refused.
+//! Why a pipeline or a transaction is refused.
 
 use e2sm_tc::v1::{Cause, ControlOutcome};
 
-/// A pipeline, or a change to one, that this RAN function does not accept.
+/// A pipeline, or a change to one, that a RAN function does not accept.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{element}: {detail}")]
 pub struct PipelineError {
@@ -15,7 +15,8 @@ pub struct PipelineError {
 }
 
 impl PipelineError {
-    pub(crate) fn new(cause: Cause, element: impl Into<String>, detail: impl Into<String>) -> Self {
+    /// An error about an element.
+    pub fn new(cause: Cause, element: impl Into<String>, detail: impl Into<String>) -> Self {
         Self { cause, element: element.into(), detail: detail.into() }
     }
 

@@ -5,7 +5,7 @@ use e2sm_tc::v1::{
     QueueDiscipline, QueueId, QueueSet, QueueTarget, Scheduler, StochasticHash,
 };
 
-use super::TemplateParams;
+use super::{CodelParameters, FlowScheduler};
 
 pub(super) const FIFO: QueueDiscipline = QueueDiscipline::Fifo { drop: FifoDrop::Tail };
 
@@ -29,18 +29,20 @@ pub(super) fn queues(target: QueueTarget, discipline: QueueDiscipline) -> QueueS
     }
 }
 
-pub(super) fn codel(params: &TemplateParams) -> Codel {
-    Codel {
-        target_us: params.target_us,
-        interval_us: params.interval_us,
-        ecn: params.ecn,
-        ce_threshold_us: None,
-        l4s: false,
-    }
+pub(super) fn codel(parameters: CodelParameters) -> Codel {
+    let CodelParameters { target_us, interval_us, ecn } = parameters;
+    Codel { target_us, interval_us, ecn, ce_threshold_us: None, l4s: false }
 }
 
-pub(super) fn drr(params: &TemplateParams) -> Scheduler {
-    Scheduler::DeficitRoundRobin { quantum_bytes: params.quantum_bytes }
+/// Stage 4 over the queues 0 to `count` - 1.
+pub(super) fn between(scheduler: FlowScheduler, quantum_bytes: u32, count: u16) -> Scheduler {
+    match scheduler {
+        FlowScheduler::DeficitRoundRobin => Scheduler::DeficitRoundRobin { quantum_bytes },
+        FlowScheduler::RoundRobin => Scheduler::RoundRobin,
+        FlowScheduler::StrictPriority => {
+            Scheduler::StrictPriority { order: (0..count).map(one).collect() }
+        }
+    }
 }
 
 pub(super) fn hash(target: QueueTarget) -> Classifier {
@@ -60,9 +62,13 @@ pub(super) fn marked(dscp: u8) -> FlowMatch {
     FlowMatch { dscp: Some(dscp), ..FlowMatch::default() }
 }
 
-/// A match for one 5-tuple.
+/// TCP, UDP, DCCP, SCTP and UDP-Lite, by IANA's numbers.
+const WITH_PORTS: [u8; 5] = [6, 17, 33, 132, 136];
+
+/// A match for one 5-tuple; ports are left open where the protocol has none.
 pub fn exactly(flow: &FiveTuple) -> FlowMatch {
-    let port = |port| Some(PortRange { low: port, high: port });
+    let ports = WITH_PORTS.contains(&flow.protocol);
+    let port = |port| ports.then_some(PortRange { low: port, high: port });
     FlowMatch {
         source: Some(host(flow.source)),
         destination: Some(host(flow.destination)),

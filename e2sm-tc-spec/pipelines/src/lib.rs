@@ -1,0 +1,16 @@
+//! What E2SM-TC pipelines mean beside their encoding, annexes A and B of the E2SM-TC document: one
+//! definition for the RAN function, the simulator, the gateways and the controller.
+//!
+//! - [`templates`]: a name and parameters → a pipeline.
+//! - [`candidate()`]: a pipeline and a transaction's change → the pipeline after it.
+//! - [`limits`]: whether a pipeline can be installed on a node of given capabilities.
+//!
+//! All of it is pure. Errors are [`PipelineError`]s, which a control outcome carries as they are.
+
+mod candidate;
+mod error;
+pub mod limits;
+pub mod templates;
+
+pub use candidate::candidate;
+pub use error::PipelineError;

@@ -1,0 +1,179 @@
+//! Whether a pipeline can be installed on a node, before any of it takes effect.
+//!
+//! What is true of any pipeline the service model says itself ([`e2sm_tc::v1::Validate`]). Here is
+//! what is true of one node: the kinds it declares, how much it holds, and the parameters with which
+//! disciplines, schedulers and pacers work.
+
+mod discipline;
+mod pacer;
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+
+use e2sm_tc::v1::{
+    BearerForecast, Capabilities, Cause, Classifier, Invalid, Pacer, Pipeline, PipelineEdit,
+    QueueDiscipline, QueueSet, Scheduler, Validate,
+};
+
+use crate::PipelineError;
+
+/// What is checked, or why it is refused.
+pub type Result<T = ()> = std::result::Result<T, PipelineError>;
+
+/// A quantum below this makes DRR go round too often per packet; Linux has the same bound.
+const QUANTUM_BYTES: RangeInclusive<u32> = 256..=1 << 20;
+/// A limit below one packet of the MTU would let none of that length through, ever.
+const LIMIT_BYTES: RangeInclusive<u32> = MTU_BYTES..=u32::MAX;
+/// Of Ethernet (RFC 894).
+pub(crate) const MTU_BYTES: u32 = 1500;
+/// Queued packets are counted in 32 bits, with one more on its way in.
+const BUFFER_PACKETS: RangeInclusive<u32> = 1..=u32::MAX / 2;
+
+/// What a node declares that has every kind of the service model and as much room as any may have:
+/// where nothing is known to be missing.
+pub fn everything() -> Capabilities {
+    let names = |kinds: &[&str]| kinds.iter().map(|&kind| kind.to_owned()).collect();
+    Capabilities {
+        classifiers: names(&Classifier::KINDS),
+        queues: names(&QueueDiscipline::KINDS),
+        schedulers: names(&Scheduler::KINDS),
+        pacers: names(&Pacer::KINDS),
+        policer: true,
+        shaper: true,
+        max_queues: u16::MAX,
+        max_filters: u16::MAX,
+        max_bearers: u32::MAX,
+        min_period_ms: 1,
+    }
+}
+
+/// Checks a whole pipeline.
+///
+/// # Errors
+/// With the first element that the node does not take.
+pub fn check(pipeline: &Pipeline, capabilities: &Capabilities) -> Result {
+    check_kinds(pipeline, capabilities)?;
+    check_capacity(&pipeline.classifier, capabilities)?;
+    pipeline.validate().map_err(|invalid| refused("", invalid))?;
+    check_room(pipeline, capabilities)?;
+    for (i, set) in pipeline.queues.iter().enumerate() {
+        check_set(&format!("queues[{i}]"), set)?;
+    }
+    check_scheduler(&pipeline.scheduler)?;
+    pacer::check(&pipeline.pacer)?;
+    within("buffer.packets", pipeline.buffer.packets, BUFFER_PACKETS)?;
+    within("buffer.bytes", pipeline.buffer.bytes, LIMIT_BYTES)
+}
+
+/// Checks what can be said of an edit without the pipeline it is applied to; `path` is where it
+/// stands in the transaction.
+pub(crate) fn check_edit(path: &str, edit: &PipelineEdit, capabilities: &Capabilities) -> Result {
+    if let PipelineEdit::AddQueues(set) | PipelineEdit::ModifyQueues(set) = edit {
+        check_set_kind(&format!("{path}.{}", edit.kind()), set, capabilities)?;
+    }
+    edit.validate().map_err(|invalid| refused(path, invalid))
+}
+
+/// Checks a forecast; elements are named from the forecast on.
+///
+/// # Errors
+/// With the first element that makes no sense.
+pub fn check_forecast(forecast: &BearerForecast) -> Result {
+    forecast.validate().map_err(|invalid| refused("", invalid))
+}
+
+/// What the service model says of an element, with its place in the transaction.
+fn refused(path: &str, invalid: Invalid) -> PipelineError {
+    let Invalid { element, cause, expected, found } = invalid;
+    let element = match (path, element.as_str()) {
+        ("", _) => element,
+        (_, "") => path.to_owned(),
+        _ => format!("{path}.{element}"),
+    };
+    PipelineError::new(cause, element, format!("{found}, expected {expected}"))
+}
+
+fn check_kinds(pipeline: &Pipeline, capabilities: &Capabilities) -> Result {
+    for (i, set) in pipeline.queues.iter().enumerate() {
+        check_set_kind(&format!("queues[{i}]"), set, capabilities)?;
+    }
+    available("classifier", pipeline.classifier.kind(), &capabilities.classifiers)?;
+    available("scheduler", pipeline.scheduler.kind(), &capabilities.schedulers)?;
+    available("pacer", pipeline.pacer.kind(), &capabilities.pacers)
+}
+
+fn check_set_kind(path: &str, set: &QueueSet, capabilities: &Capabilities) -> Result {
+    available(&format!("{path}.discipline"), set.discipline.kind(), &capabilities.queues)
+}
+
+fn available(stage: &str, kind: &str, kinds: &[String]) -> Result {
+    if kinds.iter().any(|known| known == kind) {
+        return Ok(());
+    }
+    let detail = format!("{kind} is not available; expected one of {}", kinds.join(", "));
+    Err(PipelineError::new(Cause::Unsupported, format!("{stage}.{kind}"), detail))
+}
+
+fn check_capacity(classifier: &Classifier, capabilities: &Capabilities) -> Result {
+    let most = capabilities.max_filters;
+    match classifier {
+        Classifier::Osi(osi) if osi.filters.len() > usize::from(most) => Err(PipelineError::new(
+            Cause::Capacity,
+            "classifier.osi.filters",
+            format!("{} filters, expected at most {most}", osi.filters.len()),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn check_room(pipeline: &Pipeline, capabilities: &Capabilities) -> Result {
+    let queues: u32 = pipeline.queues.iter().map(|set| u32::from(set.count)).sum();
+    let most = u32::from(capabilities.max_queues);
+    if queues > most {
+        let detail = format!("{queues} queues, expected at most {most}");
+        return Err(PipelineError::new(Cause::Capacity, "queues", detail));
+    }
+    for (i, set) in pipeline.queues.iter().enumerate() {
+        let lacks = [
+            ("policer", set.policer.is_some() && !capabilities.policer),
+            ("shaper", set.shaper.is_some() && !capabilities.shaper),
+        ];
+        if let Some((stage, _)) = lacks.iter().find(|(_, lacks)| *lacks) {
+            return Err(PipelineError::new(
+                Cause::Unsupported,
+                format!("queues[{i}].{stage}"),
+                format!("this node has no {stage}; expected none"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn check_set(path: &str, set: &QueueSet) -> Result {
+    if let Some(limit) = set.limit_bytes {
+        within(&format!("{path}.limit_bytes"), limit, LIMIT_BYTES)?;
+    }
+    discipline::check(&format!("{path}.discipline.{}", set.discipline.kind()), &set.discipline)
+}
+
+fn check_scheduler(scheduler: &Scheduler) -> Result {
+    match scheduler {
+        Scheduler::DeficitRoundRobin { quantum_bytes }
+        | Scheduler::Weighted { quantum_bytes, .. } => {
+            let path = format!("scheduler.{}.quantum_bytes", scheduler.kind());
+            within(&path, *quantum_bytes, QUANTUM_BYTES)
+        }
+        _ => Ok(()),
+    }
+}
+
+fn within<T: PartialOrd + Display>(path: &str, value: T, range: RangeInclusive<T>) -> Result {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    Err(PipelineError::new(
+        Cause::OutOfRange,
+        path,
+        format!("{value}, expected {}..={}", range.start(), range.end()),
+    ))
+}

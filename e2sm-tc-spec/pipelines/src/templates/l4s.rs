@@ -1,0 +1,169 @@
+//! L4S traffic in queues of its own.
+
+use e2sm_tc::v1::{
+    Classifier, Codel, L4sEcnClassifier, Overflow, Pacer, Pipeline, QueueDiscipline, QueueTarget,
+    Scheduler,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::ParameterError;
+use super::parameters::{
+    Buffer, CodelParameters, DELAY_US, FlowScheduler, PACER, QUANTUM_BYTES, QUEUES, pacer,
+    pacer_schema, within,
+};
+use super::parts::{between, codel, one, queues, run};
+
+/// Above RFC 9332's 1 ms: a TDD cell drains nothing for up to 1.5 ms and everything comes in slots.
+pub(super) const L4S_THRESHOLD_US: u32 = 2_000;
+
+/// By ECN as RFC 9331 §5.1 and §5.3 classify.
+pub(super) fn by_ecn(l4s: QueueTarget, classic: QueueTarget) -> Classifier {
+    Classifier::L4sEcn(L4sEcnClassifier { l4s, classic })
+}
+
+/// CoDel that marks ECT(1) by a step (RFC 8290 §4.2 `ce_threshold`).
+pub(super) fn marking_by_step(parameters: CodelParameters, threshold_us: u32) -> QueueDiscipline {
+    QueueDiscipline::Codel(Codel {
+        ce_threshold_us: Some(threshold_us),
+        l4s: true,
+        ..codel(parameters)
+    })
+}
+
+/// The DualQ of L4S as irazabal2024 §IV-B composes it: a classifier by ECN (RFC 9331 §5.1), two
+/// queues under coupled DualPI2 (RFC 9332), conditional priority and a pacer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct L4s {
+    /// Delay target of the classic queue, µs; 15 ms (RFC 9332 appendix A.1).
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub classic_target_us: u32,
+    /// Update period of the controller, µs: the lesser of the target and a third of the longest
+    /// round trip, 15 ms (RFC 9332 appendix A.1).
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub classic_update_us: u32,
+    /// Coupling factor in thousandths; 2 (RFC 9332 appendix A.1).
+    #[schemars(range(min = 1, max = 100_000))]
+    pub coupling_milli: u32,
+    /// By how much a classic packet has to be older than an L4S packet to go first, µs. RFC 9332
+    /// §4.2.2 leaves it open; twice the classic target, so that L has priority while the controller
+    /// holds the classic queue and loses it when L is overloaded.
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub time_shift_us: u32,
+    /// Stage 6.
+    #[serde(deserialize_with = "pacer")]
+    #[schemars(schema_with = "pacer_schema")]
+    pub pacer: Pacer,
+    /// Bound on both queues together.
+    pub buffer: Buffer,
+}
+
+impl Default for L4s {
+    fn default() -> Self {
+        Self {
+            classic_target_us: 15_000,
+            classic_update_us: 15_000,
+            coupling_milli: 2_000,
+            time_shift_us: 30_000,
+            pacer: PACER,
+            buffer: Buffer::default(),
+        }
+    }
+}
+
+impl L4s {
+    /// The composition.
+    pub fn pipeline(&self) -> Pipeline {
+        let pair = QueueDiscipline::DualPi2 {
+            target_us: self.classic_target_us,
+            update_us: self.classic_update_us,
+            coupling_milli: self.coupling_milli,
+        };
+        Pipeline {
+            name: "l4s".to_owned(),
+            classifier: by_ecn(one(0), one(1)),
+            queues: vec![queues(run(0, 2), pair)],
+            scheduler: Scheduler::ConditionalPriority {
+                l4s: 0,
+                classic: 1,
+                time_shift_us: self.time_shift_us,
+            },
+            pacer: self.pacer,
+            buffer: self.buffer.dropping(Overflow::FattestHead),
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<(), ParameterError> {
+        within("classic_target_us", self.classic_target_us, DELAY_US)?;
+        within("classic_update_us", self.classic_update_us, 1..=1_000_000)?;
+        within("coupling_milli", self.coupling_milli, 1..=100_000)?;
+        within("time_shift_us", self.time_shift_us, DELAY_US)?;
+        self.buffer.check()
+    }
+}
+
+/// L4S with a queue per flow: ECT(1) and CE packets in queues marked by a step at `threshold_us`,
+/// the rest as in `fq_codel`; all flows of both kinds share by DRR, which does what the coupling does
+/// in `l4s`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct FqL4s {
+    /// Queues of the stochastic hash, as many again for L4S; 1024 (RFC 8290 §4.1.2).
+    #[schemars(range(min = 1, max = 2048))]
+    pub queues: u16,
+    /// Sojourn above which L4S queues mark, µs; 2 ms, above RFC 9332's 1 ms since a TDD cell drains
+    /// nothing for up to 1.5 ms and everything comes in slots.
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub threshold_us: u32,
+    /// Deficit per turn, bytes; one Ethernet frame of 1514 (RFC 8290 §4.2).
+    #[schemars(range(min = 256, max = 1_048_576))]
+    pub quantum_bytes: u32,
+    /// Of the queues without L4S.
+    pub codel: CodelParameters,
+    /// Stage 6.
+    #[serde(deserialize_with = "pacer")]
+    #[schemars(schema_with = "pacer_schema")]
+    pub pacer: Pacer,
+    /// Bound on all queues together.
+    pub buffer: Buffer,
+}
+
+impl Default for FqL4s {
+    fn default() -> Self {
+        Self {
+            queues: 1024,
+            threshold_us: L4S_THRESHOLD_US,
+            quantum_bytes: 1514,
+            codel: CodelParameters::default(),
+            pacer: PACER,
+            buffer: Buffer::default(),
+        }
+    }
+}
+
+impl FqL4s {
+    /// The composition.
+    pub fn pipeline(&self) -> Pipeline {
+        let (classic, scalable) = (run(0, self.queues), run(self.queues, self.queues));
+        Pipeline {
+            name: "fq_l4s".to_owned(),
+            classifier: by_ecn(scalable, classic),
+            queues: vec![
+                queues(classic, QueueDiscipline::Codel(codel(self.codel))),
+                queues(scalable, marking_by_step(self.codel, self.threshold_us)),
+            ],
+            scheduler: between(FlowScheduler::default(), self.quantum_bytes, 0),
+            pacer: self.pacer,
+            buffer: self.buffer.dropping(Overflow::FattestHead),
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<(), ParameterError> {
+        within("queues", self.queues, *QUEUES.start()..=QUEUES.end() / 2)?;
+        within("threshold_us", self.threshold_us, DELAY_US)?;
+        within("quantum_bytes", self.quantum_bytes, QUANTUM_BYTES)?;
+        self.codel.check()?;
+        self.buffer.check()
+    }
+}

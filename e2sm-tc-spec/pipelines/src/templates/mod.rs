@@ -1,0 +1,167 @@
+//! Named compositions, from doing nothing to telling every flow apart (annex A of the E2SM-TC
+//! document).
+//!
+//! | name | flows are told apart by | queues | between them |
+//! |---|---|---|---|
+//! | `transparent` | nothing | FIFO, no pacer | |
+//! | `bdp_only` | nothing | FIFO | |
+//! | `fq_codel` | hash | CoDel | DRR with new and old lists |
+//! | `drql_forecast` | hash | CoDel, paced by forecasts | DRR with new and old lists |
+//! | `segregate_greedy` | 5-tuple | CoDel | DRR with new and old lists |
+//! | `flow_slicing` | rules | FIFO with shaper | round robin |
+//! | `l4s` | ECN | coupled DualPI2 | conditional priority |
+//! | `fq_l4s` | ECN, then hash | CoDel, step marking | DRR with new and old lists |
+//! | `cake_diffserv` | DSCP, then hash | COBALT | weights per class, DRR within |
+//! | `bode_diffserv` | DSCP | BoDe, FIFO for the rest | strict priority |
+//! | `sojourn` | ECN, then hash | FIFO or BoDe, step marking; filled as the MAC pulls | DRR with new and old lists |
+//!
+//! Each is a structure of its parameters, with their defaults. [`Template`] is any of them, as
+//! policies and gateways name it.
+
+mod diffserv;
+mod fair;
+mod l4s;
+mod own;
+mod parameters;
+mod parts;
+mod plain;
+mod slicing;
+
+use e2sm_tc::v1::Pipeline;
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::Value;
+
+pub use diffserv::{BodeDiffserv, BoundedClass, CakeDiffserv};
+pub use fair::{DrqlForecast, FqCodel};
+pub use l4s::{FqL4s, L4s};
+pub use own::Sojourn;
+pub use parameters::{Buffer, CodelParameters, FlowScheduler};
+pub use parts::exactly;
+pub use plain::{BdpOnly, Transparent, transparent};
+pub use slicing::{FlowSlicing, SegregateGreedy, Slice};
+
+/// Parameters of which no pipeline can be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{parameter}: {detail}")]
+pub struct ParameterError {
+    /// The parameter as a path, e.g. `codel.target_us`.
+    pub parameter: String,
+    /// The value found and what was expected.
+    pub detail: String,
+}
+
+/// Why there is no template of a name with some parameters.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TemplateError {
+    /// None of that name.
+    #[error("template: '{name}'; expected one of {}", NAMES.join(", "))]
+    UnknownName {
+        /// The name.
+        name: String,
+    },
+    /// Not with these parameters.
+    #[error(transparent)]
+    Parameter(#[from] ParameterError),
+}
+
+macro_rules! templates {
+    ($($name:literal => $Template:ident),+ $(,)?) => {
+        /// The names of all templates.
+        pub const NAMES: [&str; [$($name),+].len()] = [$($name),+];
+
+        /// A template with its parameters.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Template {
+            $(
+                #[doc = concat!("`", $name, "`.")]
+                $Template($Template),
+            )+
+        }
+
+        impl Template {
+            /// The template of that name with the parameters of a JSON object; what it leaves out
+            /// has its default.
+            ///
+            /// # Errors
+            /// For a name that is none of [`NAMES`], and for parameters that the template does not
+            /// take.
+            pub fn parse(name: &str, parameters: Value) -> Result<Self, TemplateError> {
+                Ok(match name {
+                    $($name => Self::$Template(read(parameters)?),)+
+                    _ => return Err(TemplateError::UnknownName { name: name.to_owned() }),
+                })
+            }
+
+            /// The pipeline.
+            ///
+            /// # Errors
+            /// For a parameter outside its range.
+            pub fn pipeline(&self) -> Result<Pipeline, ParameterError> {
+                match self {
+                    $(Self::$Template(template) => {
+                        template.check()?;
+                        Ok(template.pipeline())
+                    })+
+                }
+            }
+        }
+
+        /// The pipeline of the template of that name with all defaults; `None` for a name that is
+        /// none of [`NAMES`].
+        pub fn by_name(name: &str) -> Option<Pipeline> {
+            match name {
+                $($name => Some($Template::default().pipeline()),)+
+                _ => None,
+            }
+        }
+
+        /// The JSON schema of the parameters of the template of that name.
+        pub fn schema(name: &str) -> Option<Value> {
+            match name {
+                $($name => Some(schema_of::<$Template>()),)+
+                _ => None,
+            }
+        }
+    };
+}
+
+templates! {
+    "transparent" => Transparent,
+    "bdp_only" => BdpOnly,
+    "fq_codel" => FqCodel,
+    "drql_forecast" => DrqlForecast,
+    "segregate_greedy" => SegregateGreedy,
+    "flow_slicing" => FlowSlicing,
+    "l4s" => L4s,
+    "fq_l4s" => FqL4s,
+    "cake_diffserv" => CakeDiffserv,
+    "bode_diffserv" => BodeDiffserv,
+    "sojourn" => Sojourn,
+}
+
+fn schema_of<T: JsonSchema>() -> Value {
+    // To be put into the schema of a policy as it is.
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    settings.into_generator().into_root_schema_for::<T>().to_value()
+}
+
+fn read<T: serde::de::DeserializeOwned>(parameters: Value) -> Result<T, ParameterError> {
+    // Serde takes lists for structures as well.
+    let objects = [("parameters", Some(&parameters))];
+    let within = ["codel", "buffer"].map(|name| (name, parameters.get(name)));
+    for (name, value) in objects.into_iter().chain(within) {
+        if let Some(value) = value.filter(|value| !value.is_object()) {
+            let detail = format!("{value}; expected parameters by name");
+            return Err(ParameterError { parameter: name.to_owned(), detail });
+        }
+    }
+    serde_path_to_error::deserialize(parameters).map_err(|error| {
+        let parameter = error.path().to_string();
+        let parameter = if parameter == "." { "parameters".to_owned() } else { parameter };
+        ParameterError { parameter, detail: error.into_inner().to_string() }
+    })
+}

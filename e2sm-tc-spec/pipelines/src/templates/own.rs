@@ -1,0 +1,89 @@
+//! This project's own answer.
+
+use e2sm_tc::v1::{Overflow, Pacer, Pipeline, QueueDiscipline, Scheduler};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::ParameterError;
+use super::l4s::{L4S_THRESHOLD_US, by_ecn, marking_by_step};
+use super::parameters::{
+    Buffer, CodelParameters, DELAY_US, QUANTUM_BYTES, QUEUES, pacer, pacer_schema, within,
+};
+use super::parts::{FIFO, queues, run};
+
+/// Each flow in a queue of its own, sparse flows first, and nothing handed down before the MAC builds
+/// the block that carries it.
+///
+/// What a download makes of its own queue harms nobody else then, and the queue is what keeps the
+/// radio busy while the rate varies more than a sender can follow: it is left alone, unless
+/// `bulk_bound_us` says how long a packet may wait. Senders that understand marks (ECT(1)) are marked
+/// from `threshold_us` on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Sojourn {
+    /// Queues of the stochastic hash, as many again for L4S; 1024 (RFC 8290 §4.1.2).
+    #[schemars(range(min = 1, max = 2048))]
+    pub queues: u16,
+    /// Deficit per turn, bytes: a packet of a call (200 to 255) goes in one turn, one of a download
+    /// takes five. A sparse flow whose queue has not left the list yet then waits for a fifth of a
+    /// long packet, not for a whole one; at the rates of a bad radio that is the difference. It is
+    /// what FQ-CoDel is deployed with below 100 Mbit/s.
+    #[schemars(range(min = 256, max = 1_048_576))]
+    pub quantum_bytes: u32,
+    /// Sojourn above which L4S queues mark, µs; 2 ms, as in `fq_l4s`.
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub threshold_us: u32,
+    /// How long a packet of a flow that does not understand L4S marks may wait before it is dropped
+    /// (BoDe, abbasloo2019 §V-C), µs; as long as its sender lets it when absent.
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub bulk_bound_us: Option<u32>,
+    /// Stage 6.
+    #[serde(deserialize_with = "pacer")]
+    #[schemars(schema_with = "pacer_schema")]
+    pub pacer: Pacer,
+    /// Bound on all queues together.
+    pub buffer: Buffer,
+}
+
+impl Default for Sojourn {
+    fn default() -> Self {
+        Self {
+            queues: 1024,
+            quantum_bytes: 300,
+            threshold_us: L4S_THRESHOLD_US,
+            bulk_bound_us: None,
+            pacer: Pacer::JustInTime,
+            buffer: Buffer::default(),
+        }
+    }
+}
+
+impl Sojourn {
+    /// The composition.
+    pub fn pipeline(&self) -> Pipeline {
+        let (classic, scalable) = (run(0, self.queues), run(self.queues, self.queues));
+        let bulk = match self.bulk_bound_us {
+            Some(bound_us) => QueueDiscipline::Bode { bound_us },
+            None => FIFO,
+        };
+        let step = marking_by_step(CodelParameters::default(), self.threshold_us);
+        Pipeline {
+            name: "sojourn".to_owned(),
+            classifier: by_ecn(scalable, classic),
+            queues: vec![queues(classic, bulk), queues(scalable, step)],
+            scheduler: Scheduler::DeficitRoundRobin { quantum_bytes: self.quantum_bytes },
+            pacer: self.pacer,
+            buffer: self.buffer.dropping(Overflow::FattestHead),
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<(), ParameterError> {
+        within("queues", self.queues, *QUEUES.start()..=QUEUES.end() / 2)?;
+        within("quantum_bytes", self.quantum_bytes, QUANTUM_BYTES)?;
+        within("threshold_us", self.threshold_us, DELAY_US)?;
+        if let Some(bound_us) = self.bulk_bound_us {
+            within("bulk_bound_us", bound_us, DELAY_US)?;
+        }
+        self.buffer.check()
+    }
+}

@@ -1,0 +1,233 @@
+//! Parameters that several templates take.
+
+use std::ops::RangeInclusive;
+
+use e2sm_tc::v1::{BufferLimit, Overflow, Pacer};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::ParameterError;
+
+/// Hash buckets of a template: what a stranger can make a node allocate is bounded by the service
+/// model's 65536 queues and by the node; more than this no template needs.
+pub(super) const QUEUES: RangeInclusive<u16> = 1..=4096;
+/// Below 256 bytes DRR goes round too often per packet; Linux has the same bound.
+pub(super) const QUANTUM_BYTES: RangeInclusive<u32> = 256..=1 << 20;
+/// Delays: up to ten seconds.
+pub(super) const DELAY_US: RangeInclusive<u32> = 1..=10_000_000;
+
+/// CoDel (RFC 8289 §4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CodelParameters {
+    /// Standing sojourn that is accepted, µs; 5 ms (RFC 8289 §4.4).
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub target_us: u32,
+    /// About the longest round trip, µs; 100 ms (RFC 8289 §4.4).
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub interval_us: u32,
+    /// Mark ECN-capable packets instead of dropping them (RFC 8290 §5.1.3 recommends it).
+    pub ecn: bool,
+}
+
+impl Default for CodelParameters {
+    fn default() -> Self {
+        Self { target_us: 5_000, interval_us: 100_000, ecn: true }
+    }
+}
+
+impl CodelParameters {
+    /// The same for a CU that is `delay_us` away from its DU, one way.
+    ///
+    /// Every round trip goes over F1 there and back. CoDel's interval is to be the longest round trip
+    /// of those who share the queue (RFC 8289 §4.3), so it grows by as much, and the target stays
+    /// the part of it that it was (§4.4): with the target of a CU beside its DU the queue runs empty
+    /// after each drop.
+    #[must_use]
+    pub fn across_f1(self, delay_us: u32) -> Self {
+        let interval_us = self.interval_us.saturating_add(delay_us.saturating_mul(2));
+        let part = u64::from(self.target_us) * u64::from(interval_us);
+        let target_us = part.checked_div(u64::from(self.interval_us)).unwrap_or_default();
+        Self { interval_us, target_us: u32::try_from(target_us).unwrap_or(u32::MAX), ..self }
+    }
+
+    pub(super) fn check(&self) -> Result<(), ParameterError> {
+        within("codel.interval_us", self.interval_us, DELAY_US)?;
+        within("codel.target_us", self.target_us, 1..=self.interval_us)
+    }
+}
+
+/// Bound on all queues of a pipeline together: 10240 packets (RFC 8290 §5.2.3) and 32 MiB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Buffer {
+    /// Packets.
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub packets: u32,
+    /// Bytes.
+    #[schemars(range(min = 1_500, max = 2_000_000_000))]
+    pub bytes: u32,
+}
+
+impl Default for Buffer {
+    fn default() -> Self {
+        Self { packets: 10_240, bytes: 32 << 20 }
+    }
+}
+
+impl Buffer {
+    pub(super) fn check(&self) -> Result<(), ParameterError> {
+        within("buffer.packets", self.packets, 1..=10_000_000)?;
+        within("buffer.bytes", self.bytes, 1_500..=2_000_000_000)
+    }
+
+    pub(super) fn dropping(self, overflow: Overflow) -> BufferLimit {
+        BufferLimit { packets: self.packets, bytes: self.bytes, overflow }
+    }
+}
+
+/// Between queues of flows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FlowScheduler {
+    /// By bytes, with new and old lists (RFC 8290 §4.2).
+    #[default]
+    DeficitRoundRobin,
+    /// Packet by packet, for nodes that have no other.
+    RoundRobin,
+    /// The queue of the lowest id first.
+    StrictPriority,
+}
+
+/// 5G-BDP, as in all pipelines of irazabal2024. It keeps at most some 15 kB in the RLC buffer of a
+/// slow bearer, which e5G-BDP and DRQL undercut, and loses least on channels whose capacity comes in
+/// bursts.
+pub(super) const PACER: Pacer = Pacer::Bdp5g;
+
+/// What a pacer's parameters are when a template's user names the pacer alone.
+fn pacer_defaults(kind: &str) -> Option<Value> {
+    Some(match kind {
+        "drql" => json!({"mtu_bytes": 1500}),
+        "dql" => json!({"min_bytes": 15_000, "max_bytes": 15_000}),
+        // 1 to 10 SDUs and α 0.05: irazabal2021 §VI.
+        "dyn_rlc" => json!({
+            "interval_us": 10_000, "target_us": 3_000, "min_sdus": 1, "max_sdus": 10,
+            "alpha_milli": 50, "metric": "interval_average", "status_gap_beta_milli": null,
+        }),
+        "ebb" => json!({"target_us": 10_000}),
+        "forecast" => json!({"stale_us": 500_000}),
+        _ => return None,
+    })
+}
+
+/// Reads E2SM-TC's `Pacer`, of which parameters may be left out: `drql`, or `{drql: {mtu_bytes: 1400}}`.
+pub(super) fn pacer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Pacer, D::Error> {
+    let (kind, given) = match Value::deserialize(deserializer)? {
+        Value::String(kind) => (kind, Map::new()),
+        Value::Object(one) if one.len() == 1 => match one.into_iter().next() {
+            Some((kind, Value::Object(given))) => (kind, given),
+            Some((kind, other)) => {
+                return Err(D::Error::custom(format!("{kind}: {other}; expected parameters")));
+            }
+            None => return Err(D::Error::custom("empty; expected the name of a pacer")),
+        },
+        other => {
+            let expected = "the name of a pacer, or {name: {parameters}}";
+            return Err(D::Error::custom(format!("{other}; expected {expected}")));
+        }
+    };
+    let value = match pacer_defaults(&kind) {
+        Some(mut parameters) => {
+            if let Some(defaults) = parameters.as_object_mut() {
+                defaults.extend(given);
+            }
+            json!({ kind: parameters })
+        }
+        None if given.is_empty() => Value::String(kind),
+        None => return Err(D::Error::custom(format!("{kind}: expected no parameters"))),
+    };
+    serde_json::from_value(value).map_err(D::Error::custom)
+}
+
+/// The schema of what [`pacer`] reads.
+pub(super) fn pacer_schema(_: &mut SchemaGenerator) -> Schema {
+    let named = [
+        "none",
+        "bdp5g",
+        "e5g_bdp",
+        "bdp5g_prototype",
+        "upf_sdap",
+        "just_in_time",
+        "drql",
+        "dql",
+        "dyn_rlc",
+        "ebb",
+        "forecast",
+    ];
+    let tuned: Map<String, Value> = named
+        .iter()
+        .filter_map(|kind| {
+            let defaults = pacer_defaults(kind)?;
+            let names = defaults.as_object()?.iter();
+            let each: Map<String, Value> =
+                names.map(|(name, value)| (name.clone(), json!({"default": value}))).collect();
+            let of = json!({"type": "object", "properties": each, "additionalProperties": false});
+            Some(((*kind).to_owned(), of))
+        })
+        .collect();
+    json_schema!({
+        "description": "Stage 6, how much the RLC is given: the name of a pacer, or the name with \
+                        parameters, of which the rest are the defaults.",
+        "oneOf": [
+            { "type": "string", "enum": named },
+            {
+                "type": "object",
+                "properties": tuned,
+                "additionalProperties": false,
+                "minProperties": 1,
+                "maxProperties": 1
+            }
+        ]
+    })
+}
+
+pub(super) fn within<T: PartialOrd + std::fmt::Display>(
+    parameter: &str,
+    value: T,
+    range: RangeInclusive<T>,
+) -> Result<(), ParameterError> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    Err(ParameterError {
+        parameter: parameter.to_owned(),
+        detail: format!("{value}; expected {} to {}", range.start(), range.end()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CodelParameters;
+
+    #[test]
+    fn interval_grows_by_the_round_trip_over_f1_and_the_target_with_it() {
+        let codel = |delay_us| {
+            let codel = CodelParameters::default().across_f1(delay_us);
+            (codel.interval_us, codel.target_us)
+        };
+        assert_eq!(codel(0), (100_000, 5_000));
+        assert_eq!(codel(10_000), (120_000, 6_000));
+        assert_eq!(codel(40_000), (180_000, 9_000));
+        let (interval_us, target_us) = codel(u32::MAX);
+        assert_eq!(interval_us, u32::MAX);
+        assert_eq!(target_us, u32::MAX / 20);
+    }
+
+    #[test]
+    fn no_interval_is_no_panic() {
+        let codel = CodelParameters { interval_us: 0, ..CodelParameters::default() };
+        assert_eq!(codel.across_f1(10).interval_us, 20);
+    }
+}
