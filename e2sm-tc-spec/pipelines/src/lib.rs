@@ -4,6 +4,7 @@
 //! - [`templates`]: a name and parameters → a pipeline.
 //! - [`candidate()`]: a pipeline and a transaction's change → the pipeline after it.
 //! - [`limits`]: whether a pipeline can be installed on a node of given capabilities.
+//! - [`v0`]: controls and reports of E2SM-TC version 0 in terms of version 1.
 //!
 //! All of it is pure. Errors are [`PipelineError`]s, which a control outcome carries as they are.
 
@@ -11,6 +12,7 @@ mod candidate;
 mod error;
 pub mod limits;
 pub mod templates;
+pub mod v0;
 
 pub use candidate::candidate;
 pub use error::PipelineError;

@@ -34,10 +34,10 @@ const BUFFER_PACKETS: RangeInclusive<u32> = 1..=u32::MAX / 2;
 pub fn everything() -> Capabilities {
     let names = |kinds: &[&str]| kinds.iter().map(|&kind| kind.to_owned()).collect();
     Capabilities {
-        classifiers: names(&Classifier::KINDS),
-        queues: names(&QueueDiscipline::KINDS),
-        schedulers: names(&Scheduler::KINDS),
-        pacers: names(&Pacer::KINDS),
+        classifiers: names(Classifier::KINDS),
+        queues: names(QueueDiscipline::KINDS),
+        schedulers: names(Scheduler::KINDS),
+        pacers: names(Pacer::KINDS),
         policer: true,
         shaper: true,
         max_queues: u16::MAX,

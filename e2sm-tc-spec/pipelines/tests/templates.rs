@@ -1,9 +1,6 @@
 //! Templates: what they take, what they make, and that nothing else of that name exists.
 
-use e2sm_tc::v1::{
-    Capabilities, Cause, Classifier, Pacer, Pipeline, PipelineChange, PipelineEdit,
-    QueueDiscipline, Scheduler,
-};
+use e2sm_tc::v1::{Capabilities, Cause, Pipeline, PipelineChange, PipelineEdit};
 use serde_json::{Value, json};
 use tc_pipelines::limits::everything;
 use tc_pipelines::templates::{NAMES, Template, by_name, schema, transparent};

@@ -3,7 +3,6 @@
 pub mod kpm;
 pub mod mac;
 pub mod rlc;
-pub mod tc_v0;
 
 /// RIC indication header of FlexRIC's plain service models: a u32 without meaning.
 pub const PLAIN_HEADER: [u8; 4] = [0; 4];

@@ -7,8 +7,8 @@ use e2sm_tc::v1::{
 };
 use tc_rf::control::{self, refused};
 
+use super::World;
 use super::api::{ControlReply, RanFunction};
-use super::{World, control_v0};
 
 impl World {
     /// Applies a control that has arrived.
@@ -126,7 +126,8 @@ impl World {
             ));
         };
         let pipeline = self.bearers[index as usize].tc.pipeline();
-        let edits = control_v0::edits(pipeline, &message)?;
+        let edits =
+            tc_pipelines::v0::edits(pipeline, &message).map_err(|error| error.to_string())?;
         let transaction = Transaction {
             bearer: self.bearer_id(index),
             expected_revision: None,

@@ -12,7 +12,6 @@ mod build;
 mod capacity;
 mod channel;
 mod control;
-mod control_v0;
 mod delays;
 mod drql_limit;
 mod e2;

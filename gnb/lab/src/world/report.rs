@@ -143,7 +143,7 @@ impl World {
         let tstamp_us = self.wall_us();
         let tc = &self.bearers[index as usize].tc;
         let status = tc.status(self.now_us);
-        let message = reports::tc_v0::message(tc.pipeline(), &status, tstamp_us);
+        let message = tc_pipelines::v0::indication(tc.pipeline(), &status, tstamp_us);
         // Its lists are far below the 32-bit counts that alone could be exceeded.
         let bytes = v0::encode_indication(&message).ok()?;
         Some((PLAIN_HEADER.to_vec(), Payload::Message(bytes)))

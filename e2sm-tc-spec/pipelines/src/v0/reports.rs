@@ -1,4 +1,4 @@
-//! E2SM-TC v0 indication of the one pipeline there is.
+//! The v0 indication of the one pipeline there is.
 //!
 //! v0 knows few kinds and no queue ids: kinds it lacks are shown as the nearest it has (the report
 //! is for people and for xApps that only know v0; v1 says it all), and queues stand in the order of
@@ -19,7 +19,14 @@ const WILDCARD: i64 = -1;
 const WINDOW_MS: u32 = 100;
 
 /// Builds the message from the pipeline in force and its state.
-pub fn message(pipeline: &Pipeline, status: &PipelineStatus, tstamp_us: u64) -> IndicationMessage {
+///
+/// The state shall hold the totals of every queue with traffic: v0 leaves no queue out, and a total
+/// of 0 in between reads as a restart of the queue.
+pub fn indication(
+    pipeline: &Pipeline,
+    status: &PipelineStatus,
+    tstamp_us: u64,
+) -> IndicationMessage {
     IndicationMessage {
         sch: scheduler(&pipeline.scheduler),
         pcr: PacerStatus {

@@ -1,4 +1,4 @@
-//! E2SM-TC v0 controls as edits of a v1 pipeline. What v0 leaves unsaid is refused, not guessed.
+//! v0 controls as edits of a v1 pipeline.
 
 use std::net::Ipv4Addr;
 
@@ -13,6 +13,25 @@ use e2sm_tc::v1::{
     QueueTarget, Scheduler, Shaper, StochasticHash,
 };
 
+/// A v0 control that no edit of the pipeline carries out; says why, for people, as v0 has no causes.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ControlError(String);
+
+impl From<String> for ControlError {
+    fn from(detail: String) -> Self {
+        Self(detail)
+    }
+}
+
+impl From<&str> for ControlError {
+    fn from(detail: &str) -> Self {
+        Self(detail.into())
+    }
+}
+
+type Result<T> = std::result::Result<T, ControlError>;
+
 /// Depth of the token buckets that v0 has no word for: 10 ms at the rate, at least two packets.
 fn burst_bytes(rate_kbps: u32, window_ms: u32) -> u32 {
     let bytes = u64::from(rate_kbps) * u64::from(window_ms) / 8;
@@ -22,10 +41,10 @@ fn burst_bytes(rate_kbps: u32, window_ms: u32) -> u32 {
 const POLICER_WINDOW_MS: u32 = 10;
 
 /// The edits that do to `pipeline` what a v0 control says.
-pub(super) fn edits(
-    pipeline: &Pipeline,
-    message: &ControlMessage,
-) -> Result<Vec<PipelineEdit>, String> {
+///
+/// # Errors
+/// For a control that v1 has no edit for, or that refers to what the pipeline lacks.
+pub fn edits(pipeline: &Pipeline, message: &ControlMessage) -> Result<Vec<PipelineEdit>> {
     match message {
         ControlMessage::Classifier(control) => classifier(pipeline, control),
         ControlMessage::Policer(control) => policer(pipeline, control),
@@ -36,18 +55,15 @@ pub(super) fn edits(
     }
 }
 
-fn id(number: u32, what: &str) -> Result<u16, String> {
-    u16::try_from(number).map_err(|_| format!("{what} {number}; expected at most 65535"))
+fn id(number: u32, what: &str) -> Result<u16> {
+    u16::try_from(number).map_err(|_| format!("{what} {number}; expected at most 65535").into())
 }
 
 fn one(queue: QueueId) -> QueueTarget {
     QueueTarget { first: queue, count: 1 }
 }
 
-fn classifier(
-    pipeline: &Pipeline,
-    control: &ClassifierControl,
-) -> Result<Vec<PipelineEdit>, String> {
+fn classifier(pipeline: &Pipeline, control: &ClassifierControl) -> Result<Vec<PipelineEdit>> {
     let all = all_queues(pipeline);
     match control {
         ClassifierControl::Add(AddClassifier::Osi(new)) => add_filter(pipeline, new),
@@ -68,19 +84,19 @@ fn classifier(
         }
         ClassifierControl::Delete(
             DeleteClassifier::RoundRobin { .. } | DeleteClassifier::Stochastic { .. },
-        ) => Err("a pipeline needs a classifier; modify it instead".to_owned()),
+        ) => Err("a pipeline needs a classifier; modify it instead".into()),
     }
 }
 
 /// All queues as one target, which v0's unparametrised classifiers spread over.
-fn all_queues(pipeline: &Pipeline) -> Result<QueueTarget, String> {
+fn all_queues(pipeline: &Pipeline) -> Result<QueueTarget> {
     let mut sets: Vec<&QueueSet> = pipeline.queues.iter().collect();
     sets.sort_by_key(|set| set.first);
     let first = sets.first().map_or(0, |set| set.first);
     let mut next = u32::from(first);
     for set in sets {
         if u32::from(set.first) != next {
-            return Err("the queue ids have gaps; use v1 to say which queues".to_owned());
+            return Err("the queue ids have gaps; use v1 to say which queues".into());
         }
         next += u32::from(set.count);
     }
@@ -98,7 +114,7 @@ fn osi(pipeline: &Pipeline) -> (OsiClassifier, bool) {
     }
 }
 
-fn add_filter(pipeline: &Pipeline, new: &NewFilter) -> Result<Vec<PipelineEdit>, String> {
+fn add_filter(pipeline: &Pipeline, new: &NewFilter) -> Result<Vec<PipelineEdit>> {
     let (mut osi, in_force) = osi(pipeline);
     let free = (0..=FilterId::MAX).find(|id| osi.filters.iter().all(|filter| filter.id != *id));
     let id = free.ok_or("no filter id is free")?;
@@ -115,7 +131,7 @@ fn add_filter(pipeline: &Pipeline, new: &NewFilter) -> Result<Vec<PipelineEdit>,
     Ok(vec![PipelineEdit::SetClassifier(Classifier::Osi(osi))])
 }
 
-fn modify_filter(pipeline: &Pipeline, new: &FilterV0) -> Result<Vec<PipelineEdit>, String> {
+fn modify_filter(pipeline: &Pipeline, new: &FilterV0) -> Result<Vec<PipelineEdit>> {
     let id = id(new.id, "filter")?;
     let (osi, _) = osi(pipeline);
     let position = osi
@@ -132,8 +148,8 @@ fn modify_filter(pipeline: &Pipeline, new: &FilterV0) -> Result<Vec<PipelineEdit
     Ok(vec![PipelineEdit::RemoveFilter(id), PipelineEdit::AddFilter { position, filter }])
 }
 
-fn queue_number(number: i32) -> Result<QueueId, String> {
-    QueueId::try_from(number).map_err(|_| format!("queue {number}; expected 0..=65535"))
+fn queue_number(number: i32) -> Result<QueueId> {
+    QueueId::try_from(number).map_err(|_| format!("queue {number}; expected 0..=65535").into())
 }
 
 fn rule(
@@ -142,7 +158,7 @@ fn rule(
     source_port: i32,
     destination_port: i32,
     protocol: i32,
-) -> Result<FlowMatch, String> {
+) -> Result<FlowMatch> {
     Ok(FlowMatch {
         source: address(source)?,
         destination: address(destination)?,
@@ -156,37 +172,37 @@ fn rule(
 }
 
 /// −1 is nothing, anything else must fit.
-fn wildcard<T: TryFrom<i64>>(value: i64, what: &str) -> Result<Option<T>, String> {
+fn wildcard<T: TryFrom<i64>>(value: i64, what: &str) -> Result<Option<T>> {
     if value == -1 {
         return Ok(None);
     }
-    T::try_from(value).map(Some).map_err(|_| format!("{what} {value} is out of range"))
+    T::try_from(value).map(Some).map_err(|_| format!("{what} {value} is out of range").into())
 }
 
-fn address(value: i64) -> Result<Option<Prefix>, String> {
+fn address(value: i64) -> Result<Option<Prefix>> {
     let address: Option<u32> = wildcard(value, "address")?;
     Ok(address.map(|bits| Prefix::V4 { address: Ipv4Addr::from(bits), length: 32 }))
 }
 
-fn port(value: i32) -> Result<Option<PortRange>, String> {
+fn port(value: i32) -> Result<Option<PortRange>> {
     let port: Option<u16> = wildcard(i64::from(value), "port")?;
     Ok(port.map(|port| PortRange { low: port, high: port }))
 }
 
 /// The set that holds a queue, cut down to that queue.
-fn single(pipeline: &Pipeline, number: u32) -> Result<QueueSet, String> {
+fn single(pipeline: &Pipeline, number: u32) -> Result<QueueSet> {
     let id = id(number, "queue")?;
     pipeline
         .queues
         .iter()
         .find(|set| id >= set.first && u32::from(id) < u32::from(set.first) + u32::from(set.count))
         .map(|set| QueueSet { first: id, count: 1, ..set.clone() })
-        .ok_or_else(|| format!("no queue {id}"))
+        .ok_or_else(|| format!("no queue {id}").into())
 }
 
-fn policer(pipeline: &Pipeline, control: &PolicerControl) -> Result<Vec<PipelineEdit>, String> {
+fn policer(pipeline: &Pipeline, control: &PolicerControl) -> Result<Vec<PipelineEdit>> {
     match control {
-        PolicerControl::Add { .. } => Err("v0 does not say where; modify a queue's".to_owned()),
+        PolicerControl::Add { .. } => Err("v0 does not say where; modify a queue's".into()),
         PolicerControl::Delete { id } => {
             let set = QueueSet { policer: None, ..single(pipeline, *id)? };
             Ok(vec![PipelineEdit::ModifyQueues(set)])
@@ -206,7 +222,7 @@ fn policer(pipeline: &Pipeline, control: &PolicerControl) -> Result<Vec<Pipeline
     }
 }
 
-fn queue(pipeline: &Pipeline, control: &QueueControl) -> Result<Vec<PipelineEdit>, String> {
+fn queue(pipeline: &Pipeline, control: &QueueControl) -> Result<Vec<PipelineEdit>> {
     match control {
         QueueControl::Add(parameters) => {
             let taken =
@@ -233,9 +249,10 @@ fn queue(pipeline: &Pipeline, control: &QueueControl) -> Result<Vec<PipelineEdit
     }
 }
 
-fn discipline(parameters: &QueueParameters) -> Result<QueueDiscipline, String> {
-    let micros = |ms: u32| ms.checked_mul(1000).ok_or_else(|| format!("{ms} ms is too long"));
-    let codel = |target_ms: u32, interval_ms: u32, ecn: bool| -> Result<_, String> {
+fn discipline(parameters: &QueueParameters) -> Result<QueueDiscipline> {
+    let micros =
+        |ms: u32| ms.checked_mul(1000).ok_or_else(|| format!("{ms} ms is too long"));
+    let codel = |target_ms: u32, interval_ms: u32, ecn: bool| -> Result<_> {
         Ok(QueueDiscipline::Codel(Codel {
             target_us: micros(target_ms)?,
             interval_us: micros(interval_ms)?,
@@ -251,24 +268,24 @@ fn discipline(parameters: &QueueParameters) -> Result<QueueDiscipline, String> {
     }
 }
 
-fn scheduler(control: &SchedulerControl) -> Result<Vec<PipelineEdit>, String> {
+fn scheduler(control: &SchedulerControl) -> Result<Vec<PipelineEdit>> {
     let scheduler = match control {
         SchedulerControl::Modify(ModifyScheduler::RoundRobin { .. }) => Scheduler::RoundRobin,
         SchedulerControl::Modify(ModifyScheduler::Priority { q_prio }) => {
-            let order: Result<_, String> =
+            let order: Result<_> =
                 q_prio.iter().map(|queue| Ok(one(id(*queue, "queue")?))).collect();
             Scheduler::StrictPriority { order: order? }
         }
         SchedulerControl::Add { .. } | SchedulerControl::Delete { .. } => {
-            return Err("a pipeline has exactly one scheduler; modify it instead".to_owned());
+            return Err("a pipeline has exactly one scheduler; modify it instead".into());
         }
     };
     Ok(vec![PipelineEdit::SetScheduler(scheduler)])
 }
 
-fn shaper(pipeline: &Pipeline, control: &ShaperControl) -> Result<Vec<PipelineEdit>, String> {
+fn shaper(pipeline: &Pipeline, control: &ShaperControl) -> Result<Vec<PipelineEdit>> {
     match control {
-        ShaperControl::Add { .. } => Err("v0 does not say where; modify a queue's".to_owned()),
+        ShaperControl::Add { .. } => Err("v0 does not say where; modify a queue's".into()),
         ShaperControl::Delete { id } => {
             let set = QueueSet { shaper: None, ..single(pipeline, *id)? };
             Ok(vec![PipelineEdit::ModifyQueues(set)])
@@ -283,7 +300,7 @@ fn shaper(pipeline: &Pipeline, control: &ShaperControl) -> Result<Vec<PipelineEd
     }
 }
 
-fn pacer(control: &PacerControl) -> Result<Vec<PipelineEdit>, String> {
+fn pacer(control: &PacerControl) -> Result<Vec<PipelineEdit>> {
     match control {
         PacerControl::Modify(ModifyPacer::Dummy { .. }) => {
             Ok(vec![PipelineEdit::SetPacer(Pacer::None)])
@@ -292,7 +309,7 @@ fn pacer(control: &PacerControl) -> Result<Vec<PipelineEdit>, String> {
             Ok(vec![PipelineEdit::SetPacer(Pacer::Bdp5g)])
         }
         PacerControl::Add { .. } | PacerControl::Delete { .. } => {
-            Err("a pipeline has exactly one pacer; modify it instead".to_owned())
+            Err("a pipeline has exactly one pacer; modify it instead".into())
         }
     }
 }
