@@ -122,7 +122,7 @@ impl<P: Packet> TrafficControl<P> {
     /// its way down comes back with the new value, and the old one is not known: an OSI filter on
     /// that field may now send it elsewhere than the rest of its flow. The L4S classifier is not
     /// concerned: it knows classic flows by their other packets (RFC 9331 §5.3).
-    pub fn take_back(&mut self, packets: impl ExactSizeIterator<Item = (P, u64)>, now_us: u64) {
+    pub fn recall_unsent(&mut self, packets: impl ExactSizeIterator<Item = (P, u64)>, now_us: u64) {
         let later = if self.stage.packets == 0 { Vec::new() } else { self.stage.take_all() };
         self.classifier.emptied();
         self.taken_back += packets.len() as u64;

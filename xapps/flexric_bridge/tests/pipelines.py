@@ -112,7 +112,7 @@ def disciplines(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @st.composite
-def sayable(draw: st.DrawFn) -> dict[str, Any]:
+def supported_in_v0(draw: st.DrawFn) -> dict[str, Any]:
     """A valid v1 pipeline for which v0 has words."""
     kind = draw(st.sampled_from(("round_robin", "stochastic_hash", "osi")))
     count = draw(st.integers(1, 5))

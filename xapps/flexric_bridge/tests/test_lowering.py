@@ -12,11 +12,21 @@ import pytest
 from flexric_bridge.tc import v0
 from flexric_bridge.tc.plan import plan
 from flexric_bridge.tc.rehearsal import rehearse
-from flexric_bridge.tc.say import Said, Unsayable, say
 from flexric_bridge.tc.stages import after, stages
+from flexric_bridge.tc.to_v0 import UnsupportedInV0, V0Translation, to_v0
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pipelines import codel, hashed, match, osi, pipeline, queues, sayable, segregated, target
+from pipelines import (
+    codel,
+    hashed,
+    match,
+    osi,
+    pipeline,
+    queues,
+    segregated,
+    supported_in_v0,
+    target,
+)
 
 SCENARIO = {
     "name": "one bearer",
@@ -60,7 +70,7 @@ class Gnb:
 
 def in_force(wanted: dict[str, Any]) -> tuple[v0.State, v0.State]:
     """A pipeline as it is said, and as it is on a node that was led to it from the safe one."""
-    said = say(wanted, 0, 64, 64).state
+    said = to_v0(wanted, 0, 64, 64).state
     state = v0.safe()
     for step in plan(state, said):
         state = v0.apply(state, step)
@@ -88,7 +98,7 @@ def structure(indication: Any) -> dict[str, Any]:
     }
 
 
-def renumbered(wanted: dict[str, Any], said: Said) -> dict[str, Any]:
+def renumbered(wanted: dict[str, Any], translation: V0Translation) -> dict[str, Any]:
     """The v1 pipeline with the queue ids it has in v0."""
     numbers = {v1: number for number, v1 in said.v1_of_v0.items()}
 
@@ -126,7 +136,7 @@ def renumbered(wanted: dict[str, Any], said: Said) -> dict[str, Any]:
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-@given(st.lists(sayable(), min_size=1, max_size=4))
+@given(st.lists(supported_in_v0(), min_size=1, max_size=4))
 def test_each_step_is_one_a_node_takes_and_the_end_is_the_transaction(
     wanted: list[dict[str, Any]],
 ) -> None:
@@ -134,7 +144,7 @@ def test_each_step_is_one_a_node_takes_and_the_end_is_the_transaction(
     state = v0.observed(gnb.seen())
     for item in wanted:
         e2sm_tc.validate_pipeline(item)
-        said = say(item, state.base, 64, 64)
+        said = to_v0(item, state.base, 64, 64)
         for step in plan(state, said.state):
             state = v0.apply(state, step)
             assert not v0.missing_queues(state)
@@ -148,12 +158,12 @@ def test_each_step_is_one_a_node_takes_and_the_end_is_the_transaction(
 
 
 @settings(max_examples=60, deadline=None)
-@given(sayable(), sayable(), st.data())
+@given(supported_in_v0(), supported_in_v0(), st.data())
 def test_a_plan_broken_off_anywhere_can_be_taken_back(
     before: dict[str, Any], after: dict[str, Any], data: st.DataObject
 ) -> None:
     was, start = in_force(before)
-    steps = plan(start, say(after, 0, 64, 64).state)
+    steps = plan(start, to_v0(after, 0, 64, 64).state)
     state = start
     for step in steps[: data.draw(st.integers(0, len(steps)))]:
         state = v0.apply(state, step)
@@ -165,12 +175,12 @@ def test_a_plan_broken_off_anywhere_can_be_taken_back(
 
 
 @settings(max_examples=100, deadline=None)
-@given(sayable(), sayable(), st.data())
+@given(supported_in_v0(), supported_in_v0(), st.data())
 def test_whichever_controls_of_a_stage_are_refused_a_node_can_run_what_is_left(
     before: dict[str, Any], wanted: dict[str, Any], data: st.DataObject
 ) -> None:
     was, start = in_force(before)
-    steps = plan(start, say(wanted, 0, 64, 64).state)
+    steps = plan(start, to_v0(wanted, 0, 64, 64).state)
     cut = stages(start, steps)
     assert list(itertools.chain.from_iterable(cut)) == steps
     whole = data.draw(st.integers(0, len(cut)))
@@ -188,15 +198,15 @@ def test_whichever_controls_of_a_stage_are_refused_a_node_can_run_what_is_left(
 
 
 async def test_the_rehearsal_is_of_a_whole_transaction_and_its_way_back() -> None:
-    there = len(plan(v0.safe(), say(hashed(8), 0, 64, 64).state))
-    back = len(plan(say(hashed(8), 0, 64, 64).state, v0.safe()))
+    there = len(plan(v0.safe(), to_v0(hashed(8), 0, 64, 64).state))
+    back = len(plan(to_v0(hashed(8), 0, 64, 64).state, v0.safe()))
     assert await rehearse() == there + back
 
 
 def test_what_needs_another_control_waits_for_it() -> None:
-    spread = stages(v0.safe(), plan(v0.safe(), say(hashed(8), 0, 64, 64).state))
+    spread = stages(v0.safe(), plan(v0.safe(), to_v0(hashed(8), 0, 64, 64).state))
     assert len(spread) == 1, "queues, their spreading and the pacer need nothing of one another"
-    directed = say(segregated(), 0, 64, 64).state
+    directed = to_v0(segregated(), 0, 64, 64).state
     there = [
         [(step["type"], step["act"]) for step in stage]
         for stage in stages(v0.safe(), plan(v0.safe(), directed))
@@ -218,7 +228,7 @@ def _numbered(state: v0.State) -> v0.State:
 
 
 def test_queues_come_before_the_rules_that_use_them_and_go_after() -> None:
-    there = plan(v0.safe(), say(segregated(), 0, 64, 64).state)
+    there = plan(v0.safe(), to_v0(segregated(), 0, 64, 64).state)
     kinds = [(step["type"], step["act"]) for step in there]
     assert kinds == [
         ("QUEUE", "ADD"),
@@ -227,7 +237,7 @@ def test_queues_come_before_the_rules_that_use_them_and_go_after() -> None:
         ("CLS", "ADD"),
         ("PCR", "MOD"),
     ]
-    back = plan(say(segregated(), 0, 64, 64).state, v0.safe())
+    back = plan(to_v0(segregated(), 0, 64, 64).state, v0.safe())
     kinds = [(step["type"], step["act"]) for step in back]
     assert kinds.index(("SCH", "MOD")) < kinds.index(("QUEUE", "DEL"))
     assert kinds.index(("CLS", "MOD")) < kinds.index(("QUEUE", "DEL"))
@@ -235,16 +245,16 @@ def test_queues_come_before_the_rules_that_use_them_and_go_after() -> None:
 
 
 def test_what_is_in_force_is_not_sent_again() -> None:
-    state = say(hashed(8), 0, 64, 64).state
+    state = to_v0(hashed(8), 0, 64, 64).state
     assert plan(state, state) == []
-    faster = say({**hashed(8), "queues": [queues(0, 8, codel(10))]}, 0, 64, 64).state
+    faster = to_v0({**hashed(8), "queues": [queues(0, 8, codel(10))]}, 0, 64, 64).state
     assert [step["type"] for step in plan(state, faster)] == ["QUEUE"] * 8
 
 
 def test_queues_with_gaps_are_cleared_before_others_are_added() -> None:
     plain = v0.Queue("FIFO")
     found = v0.State({0: plain, 1: plain, 5: plain}, v0.Spread("STO", None))
-    steps = plan(found, say(hashed(4), 0, 64, 64).state)
+    steps = plan(found, to_v0(hashed(4), 0, 64, 64).state)
     state = found
     for step in steps:
         state = v0.apply(state, step)
@@ -371,6 +381,6 @@ def test_what_v0_cannot_say_is_refused_with_its_element(
     changed: dict[str, Any], cause: str, element: str
 ) -> None:
     plain = pipeline(classifier={"round_robin": target(0, 2)}, queues=[queues(0, 2)], pacer="bdp5g")
-    with pytest.raises(Unsayable) as refused:
-        say({**plain, **changed}, 0, 64, 64)
+    with pytest.raises(UnsupportedInV0) as refused:
+        to_v0({**plain, **changed}, 0, 64, 64)
     assert (refused.value.cause, refused.value.element) == (cause, element)

@@ -250,8 +250,7 @@ fn queue(pipeline: &Pipeline, control: &QueueControl) -> Result<Vec<PipelineEdit
 }
 
 fn discipline(parameters: &QueueParameters) -> Result<QueueDiscipline> {
-    let micros =
-        |ms: u32| ms.checked_mul(1000).ok_or_else(|| format!("{ms} ms is too long"));
+    let micros = |ms: u32| ms.checked_mul(1000).ok_or_else(|| format!("{ms} ms is too long"));
     let codel = |target_ms: u32, interval_ms: u32, ecn: bool| -> Result<_> {
         Ok(QueueDiscipline::Codel(Codel {
             target_us: micros(target_ms)?,

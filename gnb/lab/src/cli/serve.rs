@@ -9,9 +9,9 @@ use e2sm_tc::v1::BearerForecast;
 use super::Failure;
 use super::load::{ScenarioArgs, command_line};
 use crate::gateway::{
-    self, Admitted, CellMeasurement, ControlRefusal, ControlRequest, ControlTicket, E2World, Fate,
-    LocalDoor, Measurements, NodeState, PacingChange, Report, ServeError, ServeOptions,
-    SubscribeError, SubscriptionId, SubscriptionRequest, WorldSink,
+    self, Admitted, CellMeasurement, ControlRefusal, ControlRequest, ControlTicket, E2World,
+    ForecastOutcome, LocalDoor, Measurements, NodeState, PacingChange, Report, ServeError,
+    ServeOptions, SubscribeError, SubscriptionId, SubscriptionRequest, WorldSink,
 };
 use crate::recording::{Recorder, RecordingError};
 use crate::world::{NodeInfo, World};
@@ -151,7 +151,7 @@ impl E2World for Recorded {
         E2World::control(&mut self.lock().world, request)
     }
 
-    fn forecast(&mut self, node_id: &str, forecast: &BearerForecast) -> Fate {
+    fn forecast(&mut self, node_id: &str, forecast: &BearerForecast) -> ForecastOutcome {
         E2World::forecast(&mut self.lock().world, node_id, forecast)
     }
 

@@ -7,7 +7,7 @@
 use bytes::Bytes;
 use e2sm_tc::v1::BearerForecast;
 
-use super::{Fate, proto};
+use super::{ForecastOutcome, proto};
 
 /// A node as it is now.
 #[derive(Clone, Debug, PartialEq)]
@@ -251,7 +251,7 @@ pub trait E2World: Send + 'static {
     fn control(&mut self, request: &ControlRequest) -> Result<ControlTicket, ControlRefusal>;
 
     /// Hands a forecast of one of the node's bearers to its pacer; its times are of the node's clock.
-    fn forecast(&mut self, node_id: &str, forecast: &BearerForecast) -> Fate;
+    fn forecast(&mut self, node_id: &str, forecast: &BearerForecast) -> ForecastOutcome;
 
     /// What pacers went over to since this was last asked.
     fn pacing_changes(&mut self) -> Vec<PacingChange>;

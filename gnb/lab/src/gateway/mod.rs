@@ -32,7 +32,7 @@ pub use e2_world::{
     ReportPayload, RouteError, SubscribeError, SubscriptionId, SubscriptionRequest, WorldSink,
 };
 pub use error::ServeError;
-pub use forecasts::Fate;
+pub use forecasts::ForecastOutcome;
 pub use local::{Listener, LocalDoor, LocalError};
 pub use options::{LogFormat, ServeOptions};
 pub use serve::{serve, serve_beside};

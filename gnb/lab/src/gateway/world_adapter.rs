@@ -4,7 +4,7 @@ use bytes::Bytes;
 use e2sm_tc::v1::{self, BearerForecast, Cause, ControlOutcome};
 
 use super::{
-    Fate,
+    ForecastOutcome,
     e2_world::{
         Admitted, BearerMeasurement, CellMeasurement, ControlAnswer, ControlRefusal,
         ControlRequest, ControlTicket, E2World, FlowMeasurement, Measurements, NodeState,
@@ -88,15 +88,15 @@ impl E2World for World {
             .map_err(|error| ControlRefusal::NotControllable(error.to_string()))
     }
 
-    fn forecast(&mut self, node_id: &str, forecast: &BearerForecast) -> Fate {
+    fn forecast(&mut self, node_id: &str, forecast: &BearerForecast) -> ForecastOutcome {
         if node_id != self.node_id() {
-            return Fate::UnknownNode;
+            return ForecastOutcome::UnknownNode;
         }
         World::record_pacing_changes(self, true);
         match World::feed_forecast(self, forecast) {
-            Ok(()) => Fate::Taken,
-            Err(Cause::UnknownBearer) => Fate::UnknownBearer,
-            Err(_) => Fate::Refused,
+            Ok(()) => ForecastOutcome::Taken,
+            Err(Cause::UnknownBearer) => ForecastOutcome::UnknownBearer,
+            Err(_) => ForecastOutcome::Refused,
         }
     }
 

@@ -95,7 +95,7 @@ impl World {
         let unpaced = bearer.tc.pipeline().pacer == Pacer::None;
         let outcome = bearer.tc.apply(transaction, self.now_us, &mut bearer.tally);
         if unpaced && bearer.tc.pipeline().pacer != Pacer::None {
-            self.take_back_from_rlc(index);
+            self.recall_unsent_from_rlc(index);
         }
         self.poll_bearer(index);
         outcome

@@ -170,13 +170,13 @@ impl F1Bearer {
             desired_rate_bytes_per_s: Some(u32::try_from(rate).unwrap_or(u32::MAX)),
             lost: lost.into_iter().map(|(first, last)| (sn24(first), sn24(last))).collect(),
         };
-        let told = FromDu::Delivery {
+        let frame = FromDu::Delivery {
             made_us: now_us,
             frame: frame.encode(),
             dl_opportunity: std::mem::take(&mut self.dl_opportunity),
             tti_us: status.tti_us,
         };
-        Some((self.up.transit(now_us)?, told))
+        Some((self.up.transit(now_us)?, frame))
     }
 
     /// Keeps the state of the RLC until the CU asks.
@@ -199,15 +199,15 @@ impl F1Bearer {
     /// there was no slot yet.
     fn answer(&mut self, now_us: u64) -> Option<(u64, FromDu)> {
         let status = self.latest.as_mut()?;
-        let told = FromDu::Rlc(*status);
+        let frame = FromDu::Rlc(*status);
         status.dl_opportunity = false;
         status.removed = SduDelays::default();
-        Some((self.up.transit(now_us)?, told))
+        Some((self.up.transit(now_us)?, frame))
     }
 
     /// What the CU makes of it for the pacer; `None` when a later one has been heard.
-    pub(super) fn hear(&mut self, told: &FromDu, is_am: bool) -> Option<RlcStatus> {
-        let status = match told {
+    pub(super) fn hear(&mut self, frame: &FromDu, is_am: bool) -> Option<RlcStatus> {
+        let status = match frame {
             FromDu::Rlc(status) => *status,
             FromDu::Delivery { made_us, frame, dl_opportunity, tti_us } => {
                 let frame = DeliveryStatus::decode(frame).ok()?;
@@ -268,10 +268,10 @@ impl World {
     }
 
     /// What the DU said about a bearer reaches the CU.
-    pub(super) fn hear_du(&mut self, index: u32, told: &FromDu) {
+    pub(super) fn on_f1_uplink(&mut self, index: u32, frame: &FromDu) {
         let bearer = &mut self.bearers[index as usize];
         let is_am = bearer.is_am;
-        let status = bearer.f1.as_mut().and_then(|f1| f1.hear(told, is_am));
+        let status = bearer.f1.as_mut().and_then(|f1| f1.hear(frame, is_am));
         if let Some(status) = status {
             self.hear_rlc_status(index, &status);
         }

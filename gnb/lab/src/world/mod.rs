@@ -21,6 +21,7 @@ mod line;
 mod measure;
 mod packet;
 mod random;
+mod recall_unsent;
 mod report;
 mod rlc_queue;
 mod scheduler;
@@ -28,7 +29,6 @@ mod sdap_clock;
 mod snapshot;
 mod step;
 mod summary;
-mod take_back;
 mod timers;
 mod trigger;
 

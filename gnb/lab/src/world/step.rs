@@ -58,7 +58,7 @@ impl World {
             self.enter_sdap(packet);
         }
         while let Some((_, (bearer, told))) = self.f1_up.pop_due(now_us) {
-            self.hear_du(bearer, &told);
+            self.on_f1_uplink(bearer, &told);
         }
         while let Some((_, packet)) = self.f1_down.pop_due(now_us) {
             self.enter_rlc(packet);
@@ -103,7 +103,7 @@ impl World {
     /// Lets the pipeline forward what it will, now or when the SDAP scheduler next looks.
     pub(super) fn poll_bearer(&mut self, index: u32) {
         if self.split.sdap_poll_us == 0 {
-            self.look(index);
+            self.run_sdap_scheduler(index);
         } else if self.bearers[index as usize].tc.backlog_packets() > 0 {
             let timer = 2 * self.flows.len() as u32 + index;
             self.timers.advance(timer, self.sdap_clock.next_us(self.now_us));
@@ -112,7 +112,7 @@ impl World {
     }
 
     /// The SDAP scheduler looks at a bearer and asks when to look again.
-    fn look(&mut self, index: u32) {
+    fn run_sdap_scheduler(&mut self, index: u32) {
         self.forward(index);
         let tc = &self.bearers[index as usize].tc;
         let mut deadline_us = tc.next_deadline_us(self.now_us);
@@ -357,7 +357,7 @@ impl World {
             let index = timer - ends;
             let bearer = &mut self.bearers[index as usize];
             bearer.tc.tick(self.now_us, &mut bearer.tally);
-            self.look(index);
+            self.run_sdap_scheduler(index);
             self.pass_on_events(index);
             return;
         }

@@ -44,7 +44,7 @@ typedef struct gnb {
     uint32_t in_flight[FLOWS];
     uint64_t sent, delivered, dropped, marked, events;
     uint64_t slowest_us;
-    bool take_back;
+    bool recall_unsent;
     tc_rf_result_t reentered;
 } gnb;
 
@@ -93,7 +93,7 @@ static void event(void *context, tc_rf_bearer_t bearer, tc_rf_event_t what)
     gnb *g = context;
     g->events++;
     if (what == TC_RF_EVENT_TAKE_BACK)
-        g->take_back = true;
+        g->recall_unsent = true;
     else if (what == TC_RF_EVENT_PACED_BY_FORECAST)
         printf("paced by a forecast at %.1f ms\n", (double)g->now_us / 1000);
     else if (what == TC_RF_EVENT_PACED_BY_OWN_MEASURE)
@@ -171,7 +171,7 @@ static void slot(gnb *g, bool downlink)
 /* A pacer took over: what the RLC has not begun to send goes back up. */
 static void give_back(gnb *g)
 {
-    g->take_back = false;
+    g->recall_unsent = false;
     sdu *first = g->head;
     if (first != NULL && first->left_bytes < first->length)
         first = first->next;
@@ -197,7 +197,7 @@ static void give_back(gnb *g)
         g->head->next = NULL;
         g->tail = g->head;
     }
-    must(g, tc_rf_take_back(g->tc, BEARER, returned, count, g->now_us), "take_back");
+    must(g, tc_rf_recall_unsent(g->tc, BEARER, returned, count, g->now_us), "recall_unsent");
     printf("taken back from the RLC: %zu packets\n", count);
     free(returned);
 }
@@ -211,7 +211,7 @@ static void run(gnb *g, const char *name, uint64_t for_us)
             send(g, SPARSE, 60);
         while (g->in_flight[GREEDY] < GREEDY_WINDOW)
             send(g, GREEDY, 1400);
-        if (g->take_back)
+        if (g->recall_unsent)
             give_back(g);
         must(g, tc_rf_egress(g->tc, BEARER, g->now_us), "egress");
         const uint64_t slot_end_us = g->now_us + SLOT_US;

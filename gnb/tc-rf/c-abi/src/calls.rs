@@ -137,7 +137,7 @@ pub unsafe extern "C" fn tc_rf_ingress(
 /// `handle` must be null or live, `packets` valid for `count` of them, each as for
 /// `tc_rf_ingress`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn tc_rf_take_back(
+pub unsafe extern "C" fn tc_rf_recall_unsent(
     handle: *mut TcRf,
     bearer: TcRfBearer,
     packets: *const TcRfReturned,
@@ -157,7 +157,7 @@ pub unsafe extern "C" fn tc_rf_take_back(
             let read = |item: &TcRfReturned| Ok((CPacket::read(&item.packet)?, item.arrived_us));
             let packets = returned.iter().map(read).collect::<Result<Vec<_>, Failure>>()?;
             function.with(bearer, |control, _| {
-                control.take_back(packets.into_iter(), now_us);
+                control.recall_unsent(packets.into_iter(), now_us);
             })
         })
     }

@@ -162,7 +162,7 @@ pub enum TcRfEvent {
     /// The lease ended and the safe pipeline is back.
     LeaseExpired = 1,
     /// A pacer took over from none: what the RLC holds and has not begun to send should be given
-    /// back through `tc_rf_take_back`, else it stays ahead of the new pipeline.
+    /// back through `tc_rf_recall_unsent`, else it stays ahead of the new pipeline.
     TakeBack = 2,
     /// Another event of the service model; the next report tells it.
     Other = 3,

@@ -84,12 +84,12 @@ impl JustInTime {
     }
 
     /// The forecast pacer it is while nobody asks.
-    pub(super) fn apart(&mut self) -> &mut Forecast {
+    pub(super) fn fallback_forecast(&mut self) -> &mut Forecast {
         &mut self.apart
     }
 
     /// The same where it is that now.
-    pub(super) fn apart_at(&self, now_us: u64) -> Option<&Forecast> {
+    pub(super) fn fallback_forecast_at(&self, now_us: u64) -> Option<&Forecast> {
         let is_asked = self.asked_until_us().is_some_and(|until_us| now_us <= until_us);
         (!is_asked).then_some(&self.apart)
     }

@@ -218,7 +218,7 @@ impl Kind {
     fn forecast_mut(&mut self) -> Option<&mut Forecast> {
         match self {
             Self::Forecast(pacer) => Some(pacer.as_mut()),
-            Self::JustInTime(pacer) => Some(pacer.apart()),
+            Self::JustInTime(pacer) => Some(pacer.fallback_forecast()),
             _ => None,
         }
     }
@@ -227,7 +227,7 @@ impl Kind {
     fn forecast_at(&self, now_us: u64) -> Option<&Forecast> {
         match self {
             Self::Forecast(pacer) => Some(pacer.as_ref()),
-            Self::JustInTime(pacer) => pacer.apart_at(now_us),
+            Self::JustInTime(pacer) => pacer.fallback_forecast_at(now_us),
             _ => None,
         }
     }

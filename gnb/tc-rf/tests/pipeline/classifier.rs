@@ -224,7 +224,7 @@ fn a_mark_of_our_own_keeps_a_packet_with_its_flow() {
     let marked = egress(&mut tc, 1_000_000);
     assert!(marked.iter().all(|packet| packet.ecn == Ecn::Ce));
     tc.ingress(TestPacket { ecn: Ecn::Ect0, ..packet(0, 1500, 10) }, 1_000_000, &mut ());
-    tc.take_back(marked.into_iter().map(|packet| (packet, 0)), 1_000_000);
+    tc.recall_unsent(marked.into_iter().map(|packet| (packet, 0)), 1_000_000);
     // All in the classic queue, which strict priority puts last.
     let classifier = L4sEcnClassifier { l4s: target(1, 1), classic: target(0, 1) };
     let l4s = Pipeline {

@@ -183,7 +183,7 @@ impl Run {
     }
 
     /// What the RLC has not begun to send is the end of what came out.
-    fn take_back(&mut self, count: usize) {
+    fn recall_unsent(&mut self, count: usize) {
         let unsent = self.out.split_off(self.out.len() - count.min(self.out.len()));
         let remarked = unsent.iter().filter(|p| p.dscp != dscp_of(p.flow.source_port - 10_000));
         self.back_remarked.extend(remarked.map(|p| p.number));
@@ -192,7 +192,7 @@ impl Run {
             let at_us = arrived_us[p.number as usize];
             (p, at_us)
         });
-        self.tc.take_back(back, self.now_us);
+        self.tc.recall_unsent(back, self.now_us);
     }
 
     fn rlc_status(&mut self, occupancy_bytes: u32, downlink: bool) {
@@ -266,7 +266,7 @@ impl Run {
                 prop_assert_eq!(before, (self.tc.backlog_packets(), self.events.drops.len()));
             }
             Step::TakeBack(count) => {
-                self.take_back(count);
+                self.recall_unsent(count);
                 prop_assert_eq!(before.1, self.events.drops.len());
             }
         }

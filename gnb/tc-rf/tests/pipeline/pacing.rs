@@ -167,7 +167,7 @@ fn what_is_taken_back_is_not_taken_for_bandwidth() {
         tc.rlc_status(&bloated, 1000);
         let paced = BdpOnly { pacer, ..BdpOnly::default() }.pipeline();
         tc.apply(&replace(paced), 1500, &mut ());
-        tc.take_back(down.into_iter().map(|packet| (packet, 0)), 1500);
+        tc.recall_unsent(down.into_iter().map(|packet| (packet, 0)), 1500);
         assert_eq!(tc.backlog_packets(), 5000);
         run(&mut tc, &mut rlc, (2000, 102_000), |_, _| {}, |_, _| {});
         assert!(rlc.peak_bytes <= 50_000, "{pacer:?}: {} B went down at once", rlc.peak_bytes);

@@ -2,7 +2,7 @@
 
 use traffic::{AppConfig, PingConfig, UdpCbrConfig, VoipConfig};
 
-use crate::pair::{Fate, Link, Pair};
+use crate::pair::{Link, LinkAction, Pair};
 
 fn path(rate_bps: u64, buffer_packets: usize) -> (Link, Link) {
     (Link::new(rate_bps, 7_000, buffer_packets), Link::new(1_000_000_000, 8_000, 1_000))
@@ -22,8 +22,8 @@ fn ping_on_an_idle_path_measures_the_floor() {
 #[test]
 fn ping_counts_what_is_lost_either_way() {
     let (mut down, mut up) = path(1_000_000_000, 100);
-    down.judge = |_, n, _| if n % 10 == 3 { Fate::Drop } else { Fate::Deliver };
-    up.judge = |_, n, _| if n % 9 == 5 { Fate::Drop } else { Fate::Deliver };
+    down.judge = |_, n, _| if n % 10 == 3 { LinkAction::Drop } else { LinkAction::Deliver };
+    up.judge = |_, n, _| if n % 9 == 5 { LinkAction::Drop } else { LinkAction::Deliver };
     let mut pair = Pair::new(AppConfig::Ping(PingConfig::default()), down, up);
     pair.run_until(10_000_000);
     assert_eq!(pair.flow.rtt().unwrap().count(), 80);
@@ -51,9 +51,9 @@ fn udp_faster_than_the_link_fills_the_buffer_and_loses_the_excess() {
 fn a_call_shows_the_gaps_and_delays_of_its_path() {
     let (mut down, up) = path(1_000_000, 100);
     down.judge = |_, n, _| match n % 50 {
-        10 => Fate::Drop,
-        20 => Fate::Late(50_000),
-        _ => Fate::Deliver,
+        10 => LinkAction::Drop,
+        20 => LinkAction::Late(50_000),
+        _ => LinkAction::Deliver,
     };
     let voip = VoipConfig { bidirectional: true, ..VoipConfig::default() };
     let mut pair = Pair::new(AppConfig::Voip(voip), down, up);

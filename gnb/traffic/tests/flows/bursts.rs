@@ -2,7 +2,7 @@
 
 use traffic::{CongestionAlgorithm, TcpConfig};
 
-use crate::pair::{ALL, Fate, Pair, with};
+use crate::pair::{ALL, LinkAction, Pair, with};
 
 /// The receive window stops the flow behind a hole; its repair comes half a second late, and then all
 /// is acknowledged at once, with nothing left in flight.
@@ -10,12 +10,12 @@ fn behind_a_hole(config: TcpConfig) -> Pair {
     let config = TcpConfig { receive_window_bytes: 400_000, min_rto_us: 3_000_000, ..config };
     let mut pair = Pair::tcp(config, 50_000_000, 40_000, 10_000);
     pair.down.judge = |packet, n, _| {
-        let traffic::Body::Tcp(segment) = &packet.body else { return Fate::Deliver };
+        let traffic::Body::Tcp(segment) = &packet.body else { return LinkAction::Deliver };
         match segment.seq == 5_000 * 1448 {
             // Nothing was sent twice before, so the packet's number is its segment's.
-            true if n == 5_000 => Fate::Drop,
-            true => Fate::Late(500_000),
-            false => Fate::Deliver,
+            true if n == 5_000 => LinkAction::Drop,
+            true => LinkAction::Late(500_000),
+            false => LinkAction::Deliver,
         }
     };
     pair
@@ -52,7 +52,8 @@ fn a_reduction_taken_back_releases_no_burst() {
     for congestion in ALL {
         let config = TcpConfig { receive_window_bytes: 400_000, ..with(congestion) };
         let mut pair = Pair::tcp(config, 50_000_000, 40_000, 10_000);
-        pair.down.judge = |_, n, _| if n == 5_000 { Fate::Late(60_000) } else { Fate::Deliver };
+        pair.down.judge =
+            |_, n, _| if n == 5_000 { LinkAction::Late(60_000) } else { LinkAction::Deliver };
         while pair.tcp_stats().fast_recoveries == 0 {
             assert!(pair.step());
         }
@@ -71,7 +72,7 @@ fn pacing_spreads_the_window_over_the_round_trip() {
         let config = TcpConfig { pacing, ..with(CongestionAlgorithm::Cubic) };
         let mut pair = Pair::tcp(config, 50_000_000, 40_000, 1_000);
         // All acknowledgements of 20 ms come at once, as from an uplink that is scheduled so.
-        pair.up.judge = |_, _, now_us| Fate::Late(20_000 - now_us % 20_000);
+        pair.up.judge = |_, _, now_us| LinkAction::Late(20_000 - now_us % 20_000);
         pair.run_until(1_000_000);
         pair.largest_burst = 0;
         pair.run_until(10_000_000);

@@ -2,7 +2,7 @@
 
 use traffic::{CongestionAlgorithm, TcpConfig};
 
-use crate::pair::{Fate, Judge, Pair, coin, with};
+use crate::pair::{Judge, LinkAction, Pair, coin, with};
 
 const RATE_BPS: u64 = 20_000_000;
 const FULL_BPS: f64 = 20e6 * 1448.0 / 1500.0;
@@ -45,8 +45,8 @@ fn vegas_under_random_loss_does_as_reno_does() {
         pair.goodput_bps(5_000_000, 120_000_000)
     };
     let losses: [Judge; 2] = [
-        |_, n, _| if coin(n, 2_000) { Fate::Drop } else { Fate::Deliver },
-        |_, n, _| if coin(n, 20_000) { Fate::Drop } else { Fate::Deliver },
+        |_, n, _| if coin(n, 2_000) { LinkAction::Drop } else { LinkAction::Deliver },
+        |_, n, _| if coin(n, 20_000) { LinkAction::Drop } else { LinkAction::Deliver },
     ];
     for loss in losses {
         let ratio = run(CongestionAlgorithm::Vegas, loss) / run(CongestionAlgorithm::Reno, loss);
@@ -59,7 +59,8 @@ fn vegas_under_random_loss_does_as_reno_does() {
 fn westwood_beats_reno_where_losses_are_random() {
     let run = |congestion, delay_us| {
         let mut pair = Pair::tcp(with(congestion), RATE_BPS, delay_us, 1_000);
-        pair.down.judge = |_, n, _| if coin(n, 5_000) { Fate::Drop } else { Fate::Deliver };
+        pair.down.judge =
+            |_, n, _| if coin(n, 5_000) { LinkAction::Drop } else { LinkAction::Deliver };
         pair.run_until(120_000_000);
         pair.goodput_bps(5_000_000, 120_000_000) / FULL_BPS
     };

@@ -3,15 +3,15 @@
 use proptest::prelude::*;
 use traffic::TcpConfig;
 
-use crate::pair::{ALL, Fate, Pair};
+use crate::pair::{ALL, LinkAction, Pair};
 
-fn fate() -> impl Strategy<Value = Fate> {
+fn fate() -> impl Strategy<Value = LinkAction> {
     prop_oneof![
-        6 => Just(Fate::Deliver),
-        3 => Just(Fate::Drop),
-        1 => Just(Fate::Mark),
-        2 => (1_u64..200_000).prop_map(Fate::Late),
-        1 => (1_u64..50_000).prop_map(Fate::Twice),
+        6 => Just(LinkAction::Deliver),
+        3 => Just(LinkAction::Drop),
+        1 => Just(LinkAction::Mark),
+        2 => (1_u64..200_000).prop_map(LinkAction::Late),
+        1 => (1_u64..50_000).prop_map(LinkAction::Twice),
     ]
 }
 

@@ -2,7 +2,7 @@
 
 use traffic::{CongestionAlgorithm, Ecn, TcpConfig};
 
-use crate::pair::{Fate, Pair, coin};
+use crate::pair::{LinkAction, Pair, coin};
 
 fn reno() -> TcpConfig {
     TcpConfig {
@@ -16,7 +16,8 @@ fn reno() -> TcpConfig {
 #[test]
 fn a_burst_of_marks_halves_the_window_once() {
     let mut pair = Pair::tcp(reno(), 1_000_000_000, 100_000, 100_000);
-    pair.down.judge = |_, n, _| if (300..340).contains(&n) { Fate::Mark } else { Fate::Deliver };
+    pair.down.judge =
+        |_, n, _| if (300..340).contains(&n) { LinkAction::Mark } else { LinkAction::Deliver };
     let mut peak = 0;
     while pair.now_us < 2_000_000 && pair.step() {
         let stats = pair.tcp_stats();
@@ -34,7 +35,8 @@ fn a_burst_of_marks_halves_the_window_once() {
 #[test]
 fn marks_on_everything_reduce_once_a_round_trip_at_most() {
     let mut pair = Pair::tcp(reno(), 1_000_000_000, 100_000, 100_000);
-    pair.down.judge = |_, _, now_us| if now_us > 500_000 { Fate::Mark } else { Fate::Deliver };
+    pair.down.judge =
+        |_, _, now_us| if now_us > 500_000 { LinkAction::Mark } else { LinkAction::Deliver };
     pair.run_until(3_500_000);
     let reductions = pair.tcp_stats().ecn_reductions;
     assert!((15..=30).contains(&reductions), "{reductions} in 30 round trips");
@@ -48,7 +50,8 @@ fn periodic_marks_give_the_goodput_of_periodic_losses_without_a_loss() {
     let run = |ecn| {
         let mut pair = Pair::tcp(TcpConfig { ecn, ..reno() }, 1_000_000_000, 50_000, 2_000);
         // On a packet that is not ECN-capable a mark is a drop.
-        pair.down.judge = |_, n, _| if n % 1_000 == 999 { Fate::Mark } else { Fate::Deliver };
+        pair.down.judge =
+            |_, n, _| if n % 1_000 == 999 { LinkAction::Mark } else { LinkAction::Deliver };
         pair.run_until(60_000_000);
         (pair.tcp_stats(), pair.goodput_bps(5_000_000, 60_000_000))
     };
@@ -66,7 +69,11 @@ fn without_ecn_no_packet_claims_to_be_capable_of_it() {
             Pair::tcp(TcpConfig { ecn, ..TcpConfig::default() }, 50_000_000, 40_000, 1_000);
         // A mark on a packet that is not ECN-capable is a drop.
         pair.down.judge = |packet, n, _| {
-            if n == 50 && packet.ecn == Ecn::NotEct { Fate::Drop } else { Fate::Deliver }
+            if n == 50 && packet.ecn == Ecn::NotEct {
+                LinkAction::Drop
+            } else {
+                LinkAction::Deliver
+            }
         };
         pair.run_until(500_000);
         pair.tcp_stats().retransmitted_packets == 0
@@ -86,8 +93,10 @@ fn accurate_feedback_counts_each_mark() {
             ..TcpConfig::default()
         };
         let mut pair = Pair::tcp(config, 50_000_000, 40_000, 2_000);
-        pair.down.judge = |_, n, _| if n % 50 == 7 { Fate::Mark } else { Fate::Deliver };
-        pair.up.judge = |_, n, _| if coin(n, 200_000) { Fate::Drop } else { Fate::Deliver };
+        pair.down.judge =
+            |_, n, _| if n % 50 == 7 { LinkAction::Mark } else { LinkAction::Deliver };
+        pair.up.judge =
+            |_, n, _| if coin(n, 200_000) { LinkAction::Drop } else { LinkAction::Deliver };
         while !pair.is_finished() {
             assert!(pair.step());
         }
@@ -102,7 +111,8 @@ fn accurate_feedback_counts_each_mark() {
 fn accurate_feedback_changes_nothing_for_reno() {
     let run = |accecn| {
         let mut pair = Pair::tcp(TcpConfig { accecn, ..reno() }, 1_000_000_000, 50_000, 2_000);
-        pair.down.judge = |_, n, _| if n % 1_000 == 999 { Fate::Mark } else { Fate::Deliver };
+        pair.down.judge =
+            |_, n, _| if n % 1_000 == 999 { LinkAction::Mark } else { LinkAction::Deliver };
         pair.run_until(60_000_000);
         pair.goodput_bps(5_000_000, 60_000_000)
     };

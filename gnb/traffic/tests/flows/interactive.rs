@@ -2,7 +2,7 @@
 
 use traffic::{AppConfig, CallConfig, FlowStats, GameConfig, UeSide};
 
-use crate::pair::{Fate, Link, Pair, coin};
+use crate::pair::{Link, LinkAction, Pair, coin};
 
 fn pair(app: AppConfig, rate_bps: u64, buffer_packets: usize) -> Pair {
     Pair::new(
@@ -94,7 +94,7 @@ fn a_call_gives_way_when_the_link_shrinks_and_comes_back() {
     let mut pair = pair(call(), 4_000_000, 1_000);
     pair.down.judge = |_, number, now_us| {
         let narrow = (60_000_000..70_000_000).contains(&now_us);
-        if narrow && coin(number, 300_000) { Fate::Drop } else { Fate::Deliver }
+        if narrow && coin(number, 300_000) { LinkAction::Drop } else { LinkAction::Deliver }
     };
     pair.run_until(60_000_000);
     let before = pair.goodput_bps(50_000_000, 60_000_000);
@@ -127,7 +127,8 @@ fn the_same_seed_gives_the_same_bytes() {
     for app in [call(), AppConfig::Game(GameConfig::default())] {
         let run = || {
             let mut pair = pair(app.clone(), 1_500_000, 50);
-            pair.down.judge = |_, n, _| if coin(n, 10_000) { Fate::Drop } else { Fate::Deliver };
+            pair.down.judge =
+                |_, n, _| if coin(n, 10_000) { LinkAction::Drop } else { LinkAction::Deliver };
             pair.run_until(40_000_000);
             (pair.fingerprint, pair.flow.stats())
         };

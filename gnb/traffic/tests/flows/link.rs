@@ -2,7 +2,7 @@
 
 use traffic::{AppConfig, CongestionAlgorithm, FlowConfig, TcpConfig};
 
-use crate::pair::{ALL, Fate, Link, Pair, coin, with};
+use crate::pair::{ALL, Link, LinkAction, Pair, coin, with};
 
 #[test]
 fn a_deep_buffer_fills_the_link_and_grows_seconds_of_queue() {
@@ -43,11 +43,11 @@ fn noisy(congestion: CongestionAlgorithm) -> Pair {
     let mut pair = Pair::tcp(with(congestion), 16_000_000, 30_000, 300);
     pair.down.judge = |_, n, _| {
         if coin(n, 2_000) {
-            Fate::Drop
+            LinkAction::Drop
         } else if coin(n + 1_000_000, 5_000) {
-            Fate::Late(9_000)
+            LinkAction::Late(9_000)
         } else {
-            Fate::Deliver
+            LinkAction::Deliver
         }
     };
     pair

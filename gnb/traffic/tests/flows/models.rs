@@ -2,7 +2,7 @@
 
 use traffic::{CongestionAlgorithm, TcpConfig};
 
-use crate::pair::{Fate, Pair, coin, with};
+use crate::pair::{LinkAction, Pair, coin, with};
 
 const RATE_BPS: u64 = 20_000_000;
 const RTT_US: u64 = 40_000;
@@ -78,7 +78,8 @@ fn probe_rtt_comes_in_time_and_is_left_again() {
 fn one_per_cent_of_random_loss_does_not_hold_bbr_back() {
     let run = |congestion| {
         let mut pair = deep(congestion);
-        pair.down.judge = |_, n, _| if coin(n, 10_000) { Fate::Drop } else { Fate::Deliver };
+        pair.down.judge =
+            |_, n, _| if coin(n, 10_000) { LinkAction::Drop } else { LinkAction::Deliver };
         watch(&mut pair, 5_000_000, 60_000_000).utilisation
     };
     let bbr = run(CongestionAlgorithm::Bbr);
@@ -157,7 +158,7 @@ fn marks_shorten_the_queue_of_bbr3() {
 /// Acknowledgements leave each 8 ms, on a path of 2 ms that carries 50 Mbit/s.
 fn acknowledged_in_heaps(config: TcpConfig) -> f64 {
     let mut pair = Pair::tcp(config, 50_000_000, 2_000, 1_000);
-    pair.up.judge = |_, _, now_us| Fate::Late(now_us.next_multiple_of(8_000) - now_us);
+    pair.up.judge = |_, _, now_us| LinkAction::Late(now_us.next_multiple_of(8_000) - now_us);
     pair.run_until(20_000_000);
     pair.goodput_bps(2_000_000, 20_000_000) / (50e6 * 1448.0 / 1500.0)
 }

@@ -11,7 +11,7 @@ use traffic::{
 
 /// What a link does with a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum LinkAction {
     Deliver,
     Drop,
     Mark,
@@ -22,7 +22,7 @@ pub(crate) enum Fate {
 }
 
 /// Decides by the packet, its number on this link (from 0) and the time.
-pub(crate) type Judge = fn(&Packet, u64, u64) -> Fate;
+pub(crate) type Judge = fn(&Packet, u64, u64) -> LinkAction;
 
 /// A serialising link with a drop-tail buffer and a propagation delay.
 #[derive(Clone)]
@@ -32,7 +32,7 @@ pub(crate) struct Link {
     pub(crate) buffer_packets: usize,
     pub(crate) judge: Judge,
     /// Fates by packet number, before `judge` is asked.
-    pub(crate) script: Vec<Fate>,
+    pub(crate) script: Vec<LinkAction>,
     /// Nothing leaves within `[from, to)`.
     pub(crate) stall_us: (u64, u64),
     /// Marks what waits longer than this, where it is ECN-capable.
@@ -51,7 +51,7 @@ impl Link {
             rate_bps,
             delay_us,
             buffer_packets,
-            judge: |_, _, _| Fate::Deliver,
+            judge: |_, _, _| LinkAction::Deliver,
             script: Vec::new(),
             stall_us: (0, 0),
             mark_above_us: None,
@@ -78,12 +78,12 @@ impl Link {
         };
         let (mut extra_us, mut again_us) = (0, None);
         match fate {
-            Fate::Drop => return None,
-            Fate::Mark if packet.ecn == Ecn::NotEct => return None,
-            Fate::Mark => packet.ecn = Ecn::Ce,
-            Fate::Late(us) => extra_us = us,
-            Fate::Twice(us) => again_us = Some(us),
-            Fate::Deliver => {}
+            LinkAction::Drop => return None,
+            LinkAction::Mark if packet.ecn == Ecn::NotEct => return None,
+            LinkAction::Mark => packet.ecn = Ecn::Ce,
+            LinkAction::Late(us) => extra_us = us,
+            LinkAction::Twice(us) => again_us = Some(us),
+            LinkAction::Deliver => {}
         }
         let now_ns = now_us * 1_000;
         while self.departures_ns.front().is_some_and(|&at| at <= now_ns) {

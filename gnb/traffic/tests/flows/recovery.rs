@@ -2,7 +2,7 @@
 
 use traffic::{CongestionAlgorithm, TcpConfig};
 
-use crate::pair::{ALL, Fate, Pair, coin, with};
+use crate::pair::{ALL, LinkAction, Pair, coin, with};
 
 fn download(segments: u64) -> TcpConfig {
     TcpConfig { total_bytes: Some(segments * 1448), ..TcpConfig::default() }
@@ -12,7 +12,7 @@ fn download(segments: u64) -> TcpConfig {
 fn many_losses_in_one_round_trip_are_repaired_without_a_time_out() {
     let mut pair = Pair::tcp(download(2_000), 50_000_000, 40_000, 10_000);
     pair.down.judge = |_, n, _| {
-        if (100..140).contains(&n) && n % 3 != 0 { Fate::Drop } else { Fate::Deliver }
+        if (100..140).contains(&n) && n % 3 != 0 { LinkAction::Drop } else { LinkAction::Deliver }
     };
     pair.run_until(20_000_000);
     let stats = pair.tcp_stats();
@@ -27,10 +27,10 @@ fn many_losses_in_one_round_trip_are_repaired_without_a_time_out() {
 fn a_lost_retransmission_is_found_without_a_time_out() {
     let mut pair = Pair::tcp(download(2_000), 50_000_000, 40_000, 10_000);
     pair.down.judge = |packet, n, now_us| {
-        let traffic::Body::Tcp(segment) = &packet.body else { return Fate::Deliver };
+        let traffic::Body::Tcp(segment) = &packet.body else { return LinkAction::Deliver };
         // The first two transmissions of this segment.
         let first = segment.seq == 200 * 1448 && n < 700;
-        if first && now_us < 250_000 { Fate::Drop } else { Fate::Deliver }
+        if first && now_us < 250_000 { LinkAction::Drop } else { LinkAction::Deliver }
     };
     pair.run_until(20_000_000);
     let stats = pair.tcp_stats();
@@ -43,8 +43,9 @@ fn a_lost_retransmission_is_found_without_a_time_out() {
 fn a_lost_tail_is_repaired_by_a_probe() {
     for lost in [1, 3] {
         let mut pair = Pair::tcp(download(60), 50_000_000, 40_000, 10_000);
-        pair.down.script =
-            (0..60).map(|n| if n >= 60 - lost { Fate::Drop } else { Fate::Deliver }).collect();
+        pair.down.script = (0..60)
+            .map(|n| if n >= 60 - lost { LinkAction::Drop } else { LinkAction::Deliver })
+            .collect();
         let mut end_us = 0;
         while !pair.is_finished() {
             assert!(pair.step());
@@ -62,7 +63,8 @@ fn a_lost_tail_is_repaired_by_a_probe() {
 fn two_packets_of_reordering_retransmit_nothing() {
     let mut pair = Pair::tcp(download(5_000), 50_000_000, 40_000, 10_000);
     // A packet takes 240 µs; two overtake.
-    pair.down.judge = |_, n, _| if n % 50 == 25 { Fate::Late(600) } else { Fate::Deliver };
+    pair.down.judge =
+        |_, n, _| if n % 50 == 25 { LinkAction::Late(600) } else { LinkAction::Deliver };
     pair.run_until(20_000_000);
     let stats = pair.tcp_stats();
     assert!(pair.is_finished());
@@ -72,7 +74,8 @@ fn two_packets_of_reordering_retransmit_nothing() {
 #[test]
 fn reordering_within_a_quarter_rtt_is_learnt_and_its_one_reduction_taken_back() {
     let mut pair = Pair::tcp(download(20_000), 50_000_000, 40_000, 10_000);
-    pair.down.judge = |_, n, _| if n % 50 == 25 { Fate::Late(8_000) } else { Fate::Deliver };
+    pair.down.judge =
+        |_, n, _| if n % 50 == 25 { LinkAction::Late(8_000) } else { LinkAction::Deliver };
     pair.run_until(30_000_000);
     let stats = pair.tcp_stats();
     assert!(pair.is_finished());
@@ -101,7 +104,11 @@ fn a_stalled_link_causes_a_time_out_whose_reduction_is_taken_back() {
 fn after_a_blackout_the_flow_comes_back() {
     let mut pair = Pair::tcp(TcpConfig::default(), 20_000_000, 40_000, 200);
     pair.down.judge = |_, _, now_us| {
-        if (5_000_000..9_000_000).contains(&now_us) { Fate::Drop } else { Fate::Deliver }
+        if (5_000_000..9_000_000).contains(&now_us) {
+            LinkAction::Drop
+        } else {
+            LinkAction::Deliver
+        }
     };
     pair.run_until(30_000_000);
     // The timer backs off to 0.24 · 2ⁿ s: at worst it fires as long after the end as it lasted.
@@ -119,7 +126,7 @@ fn ten_seconds_without_service_are_survived_by_all() {
             if dropped {
                 pair.down.judge = |_, _, now_us| {
                     let out = (5_000_000..15_000_000).contains(&now_us);
-                    if out { Fate::Drop } else { Fate::Deliver }
+                    if out { LinkAction::Drop } else { LinkAction::Deliver }
                 };
             } else {
                 pair.down.stall_us = (5_000_000, 15_000_000);
@@ -137,7 +144,7 @@ fn ten_seconds_without_service_are_survived_by_all() {
 #[test]
 fn lost_acknowledgements_do_little_harm() {
     let mut pair = Pair::tcp(TcpConfig::default(), 20_000_000, 40_000, 200);
-    pair.up.judge = |_, n, _| if coin(n, 300_000) { Fate::Drop } else { Fate::Deliver };
+    pair.up.judge = |_, n, _| if coin(n, 300_000) { LinkAction::Drop } else { LinkAction::Deliver };
     pair.run_until(20_000_000);
     let rate_bps = pair.goodput_bps(2_000_000, 20_000_000);
     assert!(rate_bps > 0.95 * 20e6 * 1448.0 / 1500.0, "{rate_bps}");
@@ -153,10 +160,14 @@ fn a_time_out_in_the_middle_of_reno_recovery_does_not_reduce_twice() {
     };
     let mut pair = Pair::tcp(config, 50_000_000, 40_000, 10_000);
     pair.down.judge = |packet, _, now_us| {
-        let traffic::Body::Tcp(segment) = &packet.body else { return Fate::Deliver };
+        let traffic::Body::Tcp(segment) = &packet.body else { return LinkAction::Deliver };
         let hole = segment.seq == 100 * 1448 && now_us < 500_000;
         // Everything is lost for a while after the hole was found.
-        if hole || (200_000..500_000).contains(&now_us) { Fate::Drop } else { Fate::Deliver }
+        if hole || (200_000..500_000).contains(&now_us) {
+            LinkAction::Drop
+        } else {
+            LinkAction::Deliver
+        }
     };
     let mut window_before = 0;
     let mut ssthresh = Vec::new();

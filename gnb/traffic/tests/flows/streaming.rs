@@ -4,7 +4,7 @@ use traffic::{
     AbrAlgorithm, AppConfig, Flow, FlowConfig, FlowStats, TcpConfig, UeSide, VideoConfig, WebConfig,
 };
 
-use crate::pair::{Fate, Link, Pair, coin};
+use crate::pair::{Link, LinkAction, Pair, coin};
 
 fn pair(app: AppConfig, rate_bps: u64) -> Pair {
     Pair::new(app, Link::new(rate_bps, 10_000, 500), Link::new(1_000_000_000, 10_000, 100_000))
@@ -29,7 +29,8 @@ const CONTROLLERS: [AbrAlgorithm; 4] =
 fn every_chunk_is_delivered_once_and_in_full() {
     for controller in CONTROLLERS {
         let mut pair = stream(video(controller), 3_000_000);
-        pair.down.judge = |_, n, _| if coin(n, 5_000) { Fate::Drop } else { Fate::Deliver };
+        pair.down.judge =
+            |_, n, _| if coin(n, 5_000) { LinkAction::Drop } else { LinkAction::Deliver };
         pair.run_until(400_000_000);
         let UeSide::Video(player) = &pair.flow.ue else { panic!() };
         let log = player.log();
@@ -118,7 +119,7 @@ fn web(config: WebConfig) -> AppConfig {
 fn pages_load_and_every_object_comes_once() {
     let config = WebConfig { reading_mean_s: 1.0, ..WebConfig::default() };
     let mut pair = pair(web(config), 20_000_000);
-    pair.down.judge = |_, n, _| if coin(n, 3_000) { Fate::Drop } else { Fate::Deliver };
+    pair.down.judge = |_, n, _| if coin(n, 3_000) { LinkAction::Drop } else { LinkAction::Deliver };
     pair.run_until(600_000_000);
     let UeSide::Web(browser) = &pair.flow.ue else { panic!() };
     let (pages, objects, bytes) = browser.loaded();

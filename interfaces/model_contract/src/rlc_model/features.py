@@ -18,9 +18,9 @@ import numpy as np
 import rlc_native
 from numpy.typing import ArrayLike, NDArray
 
+from rlc_model.context_cache import ContextCache
 from rlc_model.errors import ContractError
 from rlc_model.records import Records
-from rlc_model.told import Told
 
 FEATURES: Final = (
     "occupancy_bytes",
@@ -144,8 +144,8 @@ class FeatureExtractor:
         self._levels = np.zeros((capacity, 2), dtype=np.int64)
         self._dtype: np.dtype[np.void] | None = None
         self._records: Records | None = None
-        self._limit = Told(capacity, 1)
-        self._mac = Told(capacity, 2)
+        self._limit = ContextCache(capacity, 1)
+        self._mac = ContextCache(capacity, 2)
         self._taken_for = np.empty(0, np.intp)
         self._taken = self._by_slot(self._taken_for)
         self._context: _Context | None = None
@@ -169,7 +169,7 @@ class FeatureExtractor:
         Args:
             slots: ``(B,)`` slot of each row, each at most once.
             limit_bytes: ``(B,)`` bytes; NaN for a bearer whose pacer has no limit: the last one
-                it had, if any, still stands for :data:`~rlc_model.told.HOLD_US`.
+                it had, if any, still stands for :data:`~rlc_model.context_cache.HOLD_US`.
             at_us: Time of the report, the clock of the RLC reports.
 
         Raises:

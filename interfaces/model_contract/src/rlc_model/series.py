@@ -14,11 +14,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from rlc_model.context_cache import HOLD_US
 from rlc_model.errors import ContractError
 from rlc_model.features import CONTEXT, FEATURES, rlc_features
 from rlc_model.manifest import Quantity
 from rlc_model.records import REPORT, REQUIRED_FIELDS, Records
-from rlc_model.told import HOLD_US
 
 LONGEST_RUN_STEPS: Final = 24 * 3600 * 1000
 """A day of milliseconds: a longer grid is a clock that jumped, not a run."""

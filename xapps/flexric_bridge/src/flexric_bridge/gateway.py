@@ -327,8 +327,8 @@ class Gateway:
         try:
             self._session.budget.refuse(Use.CONTROL)
             await self._rate.take(1)
-            if doubt := await self._hub.heard_lately(known):
-                raise Gone(doubt)
+            if suspect_reason := await self._hub.heard_lately(known):
+                raise Gone(suspect_reason)
             function_id = known.functions[TC_V0_OID].id
             self._traffic.controlled(known)
             outcome = await self._session.control(known.id, function_id, header, message)

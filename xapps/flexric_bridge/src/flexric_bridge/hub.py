@@ -44,7 +44,7 @@ LONGEST_MS: Final = 10_000
 MAX_SLICES: Final = 8
 """Of one node with KPM subscriptions of their own."""
 _PERIODS_TO_STALE: Final = 3
-_DOUBT: Final = 0.25
+_SUSPECT_SHARE: Final = 0.25
 """A node that has been silent for this share of what makes it stale is not asked for anything."""
 _BEHIND_US: Final = 1_000_000
 """A RIC whose reports come so much later than at best is asked for nothing: answers wait in the
@@ -263,7 +263,7 @@ class Hub:
             handle = shared.handle
             if shared.read or not handle:
                 return
-            if self.doubt(shared.known):
+            if self.suspect_reason(shared.known):
                 # Should it report again, it is subscribed still; another session ends it as well.
                 self._linger(shared, max(self._linger_s, _AGAIN_S))
                 return
@@ -282,8 +282,8 @@ class Hub:
             return
         if shared.handle:
             period_ms = min(period_ms, shared.period_ms)
-        if doubt := self.doubt(shared.known):
-            raise Gone(doubt)
+        if suspect_reason := self.suspect_reason(shared.known):
+            raise Gone(suspect_reason)
         before, number = shared.handle, self.session_number
         try:
             handle = await self._session.subscribe(
@@ -361,14 +361,14 @@ class Hub:
                 found[known] = silent_s
         return found
 
-    def doubt(self, known: KnownNode) -> str:
+    def suspect_reason(self, known: KnownNode) -> str:
         """Why nothing may be asked of a node now; "" when nothing speaks against it.
 
         The RIC does not survive a request to a node it has lost, and it is the last to tell.
         """
         if not known.present:
             return f"node {known.id} is away"
-        silent_s = self.silent(_DOUBT * self._stale_after_s).get(known)
+        silent_s = self.silent(_SUSPECT_SHARE * self._stale_after_s).get(known)
         if silent_s is not None:
             return (
                 f"node {known.id} has not reported for {silent_s:.1f} s; the RIC may have lost it"
@@ -392,21 +392,23 @@ class Hub:
         return max((shared.flow.last_ns for shared in self._of(known)), default=0)
 
     async def heard_lately(self, known: KnownNode) -> str:
-        """Wait for a report of a node whose reports are overdue; returns as `doubt`.
+        """Wait for a report of a node whose reports are overdue; returns as `suspect_reason`.
 
         A node that has just died has been silent for a few periods alone, and a control would be
         one too many for its RIC; a busy machine's reports come in a moment.
         """
-        while not (doubt := self.doubt(known)) and known in self.silent(_LATELY_S):
+        while not (suspect_reason := self.suspect_reason(known)) and known in self.silent(
+            _LATELY_S
+        ):
             await self._clock.sleep(_LOOK_S)
-        return doubt
+        return suspect_reason
 
     def left_behind(self) -> tuple[int, ...]:
         """Handles of subscriptions on nodes that are away or silent: not to be deleted, for the RIC
         does not survive that."""
         on = {handle: shared.known for handle, shared in self._by_handle.items()}
         on |= self._forgotten
-        return tuple(handle for handle, known in on.items() if self.doubt(known))
+        return tuple(handle for handle, known in on.items() if self.suspect_reason(known))
 
     @property
     def subscriptions(self) -> int:

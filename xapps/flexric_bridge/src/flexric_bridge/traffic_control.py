@@ -189,8 +189,8 @@ class Served:
         """See `Port.controls`."""
         if self.known.no_tc:
             raise SessionDown(f"node {self.known.id}: {self.known.no_tc}")
-        if doubt := await self._traffic.hub.heard_lately(self.known):
-            raise SessionDown(doubt)
+        if suspect_reason := await self._traffic.hub.heard_lately(self.known):
+            raise SessionDown(suspect_reason)
         return await self._traffic.session.controls(
             self.known.id, self._function_id, header, stages, safe=safe
         )
@@ -306,7 +306,7 @@ class TrafficControl:
         return [
             served
             for served in self.served.values()
-            if served.front.lease_over() and not self.hub.doubt(served.known)
+            if served.front.lease_over() and not self.hub.suspect_reason(served.known)
         ]
 
     async def end_lease(self, served: Served) -> None:

@@ -9,7 +9,7 @@ use tonic::{
 };
 
 use super::{
-    Fate, bearer_forecasts,
+    ForecastOutcome, bearer_forecasts,
     proto::{ForecastBatch, ForecastRequest, Quantity, forecaster_client::ForecasterClient},
 };
 use crate::gateway::{
@@ -125,11 +125,11 @@ impl ForecastStream {
 
     fn hand_on(&self, batch: ForecastBatch) {
         let (forecasts, malformed) = bearer_forecasts(&batch);
-        self.metrics.forecasts(Fate::Malformed, malformed);
+        self.metrics.forecasts(ForecastOutcome::Malformed, malformed);
         let count = forecasts.len() as u64;
         let command = Command::Forecasts { node_id: batch.node_id, forecasts };
         if self.commands.send(command).is_err() {
-            self.metrics.forecasts(Fate::Dropped, count);
+            self.metrics.forecasts(ForecastOutcome::Dropped, count);
         }
     }
 }

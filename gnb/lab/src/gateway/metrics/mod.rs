@@ -11,7 +11,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use super::{Fate, command::Scrape, outbox::OutboxCounters};
+use super::{ForecastOutcome, command::Scrape, outbox::OutboxCounters};
 
 pub(super) use http::router;
 
@@ -112,9 +112,9 @@ impl GatewayMetrics {
     }
 
     /// What became of forecasts of the forecast stream.
-    pub(super) fn forecasts(&self, fate: Fate, count: u64) {
+    pub(super) fn forecasts(&self, outcome: ForecastOutcome, count: u64) {
         if count > 0 {
-            self.forecasts.get_or_create(&ForecastLabels { result: fate.name() }).inc_by(count);
+            self.forecasts.get_or_create(&ForecastLabels { result: outcome.name() }).inc_by(count);
         }
     }
 
@@ -210,7 +210,7 @@ mod tests {
         counters.dropped.inc();
         metrics.control_answered(false, Some("stale_revision"));
         metrics.lateness(Duration::from_micros(30));
-        metrics.forecasts(Fate::Taken, 2);
+        metrics.forecasts(ForecastOutcome::Taken, 2);
         metrics.forecast_stream(true);
         let scrape = Scrape {
             now_us: 2_500_000,

@@ -278,8 +278,8 @@ impl E2World for Double {
         }
     }
 
-    fn forecast(&mut self, node_id: &str, _: &BearerForecast) -> Fate {
-        if node_id == NODE { Fate::Taken } else { Fate::UnknownNode }
+    fn forecast(&mut self, node_id: &str, _: &BearerForecast) -> ForecastOutcome {
+        if node_id == NODE { ForecastOutcome::Taken } else { ForecastOutcome::UnknownNode }
     }
 
     fn pacing_changes(&mut self) -> Vec<PacingChange> {

@@ -86,7 +86,7 @@ fn samples<'py>(
     Ok((out, next, fresh))
 }
 
-type Told<'py> = (Bound<'py, PyArrayDyn<f32>>, Bound<'py, PyArrayDyn<f32>>, bool);
+type Features<'py> = (Bound<'py, PyArrayDyn<f32>>, Bound<'py, PyArrayDyn<f32>>, bool);
 
 #[pyfunction]
 fn forecasts<'py>(
@@ -96,7 +96,7 @@ fn forecasts<'py>(
     span: PyReadonlyArray1<'py, f32>,
     base: PyReadonlyArray2<'py, f32>,
     offset: PyReadonlyArrayDyn<'py, f32>,
-) -> PyResult<Told<'py>> {
+) -> PyResult<Features<'py>> {
     in_row_order("values", &values)?;
     in_row_order("scale", &scale)?;
     in_row_order("base", &base)?;

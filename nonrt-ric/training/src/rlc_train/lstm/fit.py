@@ -34,7 +34,7 @@ UNIT_ORIGINS = 50_000
 LEAST_RATE = 0.02
 """Share of the learning rate that is left in the end."""
 
-Told = Callable[[int, float, float], None]
+EpochCallback = Callable[[int, float, float], None]
 """Hears of every epoch: its number from 0, training and validation loss. It may raise to stop."""
 Ticked = Callable[[int, int], None]
 """Hears of every batch: its number within the epoch, and of how many."""
@@ -73,7 +73,7 @@ def fit(
     seed: int,
     data_sha256: str = "",
     directory: Path | None = None,
-    told: Told | None = None,
+    told: EpochCallback | None = None,
     ticked: Ticked | None = None,
 ) -> Trained:
     """Trains a network; goes on from the checkpoint in `directory` if there is one.

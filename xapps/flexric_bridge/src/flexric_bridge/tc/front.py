@@ -22,9 +22,9 @@ from flexric_bridge.tc import ledger, lift, v0
 from flexric_bridge.tc.definition import capabilities
 from flexric_bridge.tc.ledger import Entry
 from flexric_bridge.tc.plan import plan
-from flexric_bridge.tc.say import Said, Unsayable, say
 from flexric_bridge.tc.stages import after, stages
 from flexric_bridge.tc.stub import StubWatch
+from flexric_bridge.tc.to_v0 import UnsupportedInV0, V0Translation, to_v0
 
 _STYLES: Final = {1: "transaction", 2: "lease_renewal", 3: "forecast_feed"}
 _MISMATCHES: Final = 3
@@ -82,7 +82,7 @@ class _Change:
     """What a transaction that is in order changes in the pipeline in force."""
 
     entry: Entry
-    said: Said
+    translation: V0Translation
     pipeline: dict[str, Any]
 
 
@@ -122,7 +122,7 @@ class Front:
         self._indication: Mapping[str, Any] | None = None
         self._mismatches = 0
         self._changing = False
-        self._doubtful = False
+        self._state_uncertain = False
         self._bearer: tuple[int, int] | None = None
         self._candidates: list[tuple[int, int]] = []
         self.rlc_occupancy_bytes = 0
@@ -193,11 +193,11 @@ class Front:
         if self.entry is None:
             self._meet(seen)
         elif v0.alike(self.entry.state, seen):
-            self._mismatches, self._doubtful = 0, False
+            self._mismatches, self._state_uncertain = 0, False
             self._has_shown(as_asked=True)
         else:
             self._mismatches += 1
-            if self._doubtful or self._mismatches >= _MISMATCHES:
+            if self._state_uncertain or self._mismatches >= _MISMATCHES:
                 self._has_shown(as_asked=False)
                 self._find(seen)
 
@@ -231,7 +231,7 @@ class Front:
         entry = ledger.found(seen, revision)
         if before is not None and not entry.safe:
             entry = replace(entry, lease_ends_at_us=before.lease_ends_at_us)
-        self._mismatches, self._doubtful = 0, False
+        self._mismatches, self._state_uncertain = 0, False
         self._enter(entry, "pipeline_changed")
 
     def node_gone(self) -> None:
@@ -272,17 +272,17 @@ class Front:
                 return Asked(content, None)
             change = self._weighed(content)
             return change if isinstance(change, Answer) else Asked(content, change)
-        except (_Refused, Unsayable) as refused:
+        except (_Refused, UnsupportedInV0) as refused:
             return self._refusal(refused.cause, refused.element, refused.detail)
 
     def _weighed(self, content: Mapping[str, Any]) -> Answer | _Change:
         self._check_bearer(content["bearer"])
         entry = self._in_force()
         self._check_revision(entry, content["expected_revision"])
-        said, pipeline = self._target(entry, content["change"])
-        if content["dry_run"] or (said.state == entry.state and pipeline == entry.pipeline):
-            return self._accept(entry, said, pipeline, content)
-        return _Change(entry, said, pipeline)
+        translation, pipeline = self._target(entry, content["change"])
+        if content["dry_run"] or (translation.state == entry.state and pipeline == entry.pipeline):
+            return self._accept(entry, translation, pipeline, content)
+        return _Change(entry, translation, pipeline)
 
     async def transact(self, asked: Asked) -> Answer:
         """Carry out a transaction; raises `SdkError` and `SessionDown` where the node cannot be
@@ -296,14 +296,16 @@ class Front:
                 if isinstance(weighed, Answer):
                     return weighed
                 change = weighed
-        except (_Refused, Unsayable) as refused:
+        except (_Refused, UnsupportedInV0) as refused:
             return self._refusal(refused.cause, refused.element, refused.detail)
         to_safe = content["change"] == "safe"
-        refusal = await self._go(change.entry, change.said.state, content["lease_ms"], safe=to_safe)
+        refusal = await self._go(
+            change.entry, change.translation.state, content["lease_ms"], safe=to_safe
+        )
         if refusal is not None:
             return refusal
         self._to_be_shown = True
-        return self._accept(change.entry, change.said, change.pipeline, content)
+        return self._accept(change.entry, change.translation, change.pipeline, content)
 
     async def end_lease(self) -> None:
         """Return to the safe pipeline, its lease being over. Raises as `transact`."""
@@ -353,7 +355,7 @@ class Front:
             return self._refusal("capacity", "", str(error))
         except BaseException:
             # Whether the last step took effect is not known, nor does anybody hold the lease.
-            self._doubtful = True
+            self._state_uncertain = True
             if self.entry is not None and self.entry.lease_ends_at_us is None and lease_ms:
                 self.entry = self.entry.leased(lease_ms, self._port.now_us())
             raise
@@ -368,7 +370,7 @@ class Front:
         except (SdkError, BudgetSpent) as error:
             failure = error
         if failure is not None:
-            self._doubtful = True
+            self._state_uncertain = True
             return f"; taking it back failed as well: {failure}"
         return "; what was done before it was taken back"
 
@@ -411,10 +413,10 @@ class Front:
             detail = f"{expected}; {entry.revision} is in force"
             raise _Refused("stale_revision", "expected_revision", detail)
 
-    def _target(self, entry: Entry, change: Any) -> tuple[Said, dict[str, Any]]:
+    def _target(self, entry: Entry, change: Any) -> tuple[V0Translation, dict[str, Any]]:
         if change == "safe":
             base = entry.state.base
-            return Said(v0.safe(base), {}), ledger.safe_pipeline(base)
+            return V0Translation(v0.safe(base), {}), ledger.safe_pipeline(base)
         if "delta" in change and entry.pipeline is None:
             raise _Refused(
                 "inconsistent",
@@ -430,7 +432,7 @@ class Front:
             raise _Refused(error.cause, error.element, error.detail) from None
         except e2sm_tc.CodecError as error:
             raise _Refused("malformed", error.element, str(error)) from None
-        return say(content, entry.state.base, *limits), content
+        return to_v0(content, entry.state.base, *limits), content
 
     def _renewed(self, entry: Entry, content: Mapping[str, Any]) -> Answer:
         self._check_revision_of_lease(entry, content["revision"])
@@ -449,11 +451,15 @@ class Front:
     # ------------------------------------------------------------------------ answers
 
     def _accept(
-        self, entry: Entry, said: Said, pipeline: dict[str, Any], content: Mapping[str, Any]
+        self,
+        entry: Entry,
+        translation: V0Translation,
+        pipeline: dict[str, Any],
+        content: Mapping[str, Any],
     ) -> Answer:
         if content["dry_run"]:
             return self._accepted(entry)
-        after = Entry(entry.next_revision(), pipeline, said.state, said.v1_of_v0)
+        after = Entry(entry.next_revision(), pipeline, translation.state, translation.v1_of_v0)
         lease_ms = None if content["change"] == "safe" else content["lease_ms"]
         after = after.leased(lease_ms, self._port.now_us())
         self._enter(after, "pipeline_changed")
@@ -512,10 +518,14 @@ class Front:
                 self._remembered = Entry(revision, None, v0.safe(base), {}, ends_at_us)
                 return
             e2sm_tc.validate_pipeline(pipeline)
-            said = say(pipeline, base, self._settings.max_queues, self._settings.max_filters)
-        except (KeyError, TypeError, ValueError, Unsayable) as error:
+            translation = to_v0(
+                pipeline, base, self._settings.max_queues, self._settings.max_filters
+            )
+        except (KeyError, TypeError, ValueError, UnsupportedInV0) as error:
             raise ValueError(f"pipeline of {self.node_id}: {error}") from None
-        self._remembered = Entry(revision, pipeline, said.state, said.v1_of_v0, ends_at_us)
+        self._remembered = Entry(
+            revision, pipeline, translation.state, translation.v1_of_v0, ends_at_us
+        )
 
 
 def _decoded(header: bytes, message: bytes) -> tuple[str, Mapping[str, Any]]:

@@ -184,7 +184,7 @@ class E2GatewayClient:
         except RicError as error:
             outcome = _CONTROL_OUTCOMES.get(type(error), "error")
             if not isinstance(error, ControlTimeout):
-                table.doubt()
+                table.refresh()
             raise
         finally:
             took_us = (self._clock.monotonic_ns() - began_ns) / 1000

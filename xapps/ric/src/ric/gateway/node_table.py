@@ -41,7 +41,7 @@ class NodeTable:
         self._nodes: dict[str, Node] = {}
         self._watchers: set[asyncio.Queue[NodeEvent]] = set()
         self._changed = asyncio.Condition()
-        self._doubt = asyncio.Event()
+        self._refresh_requested = asyncio.Event()
         self._events_seen = 0
         self.connected = False
 
@@ -77,9 +77,9 @@ class NodeTable:
             await self._changed.wait_for(lambda: self.connected and node_id in self._nodes)
             return self._nodes[node_id]
 
-    def doubt(self) -> None:
+    def refresh(self) -> None:
         """Somebody saw what does not fit the table: ask for the whole list now."""
-        self._doubt.set()
+        self._refresh_requested.set()
 
     async def _watch_until_lost(self) -> None:
         # The watch is opened first: what changes while the list is on its way is then told twice
@@ -110,7 +110,7 @@ class NodeTable:
 
     async def _reconcile(self) -> None:
         while True:
-            self._doubt.clear()
+            self._refresh_requested.clear()
             seen_before = self._events_seen
             nodes = await self._link.list_nodes()
             if self._events_seen != seen_before:
@@ -119,15 +119,15 @@ class NodeTable:
             await self._replace(nodes)
             if not self.connected:
                 await self._found()
-            await self._doubt_or_period()
+            await self._requested_or_period()
 
-    async def _doubt_or_period(self) -> None:
-        doubt = asyncio.ensure_future(self._doubt.wait())
+    async def _requested_or_period(self) -> None:
+        requested = asyncio.ensure_future(self._refresh_requested.wait())
         period = asyncio.ensure_future(self._clock.sleep(self._reconcile_s))
         try:
-            await asyncio.wait((doubt, period), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((requested, period), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            doubt.cancel()
+            requested.cancel()
             period.cancel()
 
     async def _found(self) -> None:

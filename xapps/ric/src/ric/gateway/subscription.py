@@ -167,7 +167,7 @@ class Subscription:
 
     async def _wait_to_retry(self, error: GatewayError) -> None:
         self._count("lost")
-        self._nodes.doubt()
+        self._nodes.refresh()
         delay_s = self._backoff.next_s()
         _log.warning(
             "subscription lost",

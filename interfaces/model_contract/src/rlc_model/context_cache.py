@@ -15,7 +15,7 @@ _NEVER: Final = np.iinfo(np.int64).min // 2
 _EVER: Final = int(np.iinfo(np.int64).max)
 
 
-class Told:
+class ContextCache:
     """The newest and the next older values of each slot.
 
     Two are kept because the newest may be of the very instant of the RLC report, in which case the

@@ -33,7 +33,7 @@ _LEAST_BURST_BYTES: Final = 3_000
 _MAX_WINDOW_MS: Final = 0xFFFF_FFFF
 
 
-class Unsayable(Exception):  # noqa: N818 - says what it is
+class UnsupportedInV0(Exception):  # noqa: N818 - says what it is
     """E2SM-TC v0 has no words for an element; `cause` is one of E2SM-TC v1's."""
 
     def __init__(self, cause: str, element: str, detail: str) -> None:
@@ -44,22 +44,24 @@ class Unsayable(Exception):  # noqa: N818 - says what it is
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class V0Translation:
     """A pipeline in v0, and which of its queues is which of v1's."""
 
     state: State
     v1_of_v0: Mapping[int, int]
 
 
-def say(pipeline: Ie, base: int, max_queues: int, max_filters: int) -> Said:
+def to_v0(pipeline: Ie, base: int, max_queues: int, max_filters: int) -> V0Translation:
     """The v0 pipeline that does what a valid v1 `pipeline` says.
 
     Its queues are numbered from `base` on, and the one for what no filter matches is the first, as
-    v0 has it. Raises `Unsayable`.
+    v0 has it. Raises `UnsupportedInV0`.
     """
     sets = _queue_sets(pipeline)
     if len(sets) > max_queues:
-        raise Unsayable("capacity", "queues", f"{len(sets)} queues; expected at most {max_queues}")
+        raise UnsupportedInV0(
+            "capacity", "queues", f"{len(sets)} queues; expected at most {max_queues}"
+        )
     numbers = _numbers(pipeline, sorted(sets), base)
     queues = {
         numbers[v1]: _queue(f"queues[{position}]", entry, numbers)
@@ -71,7 +73,7 @@ def say(pipeline: Ie, base: int, max_queues: int, max_filters: int) -> Said:
         _scheduler(pipeline["scheduler"], numbers),
         _pacer(pipeline["pacer"]),
     )
-    return Said(state, {number: v1 for v1, number in numbers.items()})
+    return V0Translation(state, {number: v1 for v1, number in numbers.items()})
 
 
 def _queue_sets(pipeline: Ie) -> dict[int, tuple[int, Ie]]:
@@ -122,7 +124,7 @@ def _queue(place: str, entry: Ie, numbers: Mapping[int, int]) -> Queue:
 
 def _whole_ms(us: int, place: str) -> int:
     if us % _MS:
-        raise Unsayable("out_of_range", place, f"{us} µs; v0 says whole milliseconds")
+        raise UnsupportedInV0("out_of_range", place, f"{us} µs; v0 says whole milliseconds")
     return us // _MS
 
 
@@ -130,7 +132,7 @@ def _policer(place: str, content: Ie, numbers: Mapping[int, int]) -> Policer:
     rate_kbps = content["rate_kbps"]
     depth = max(_LEAST_BURST_BYTES, rate_kbps * _POLICER_WINDOW_MS // 8)
     if content["burst_bytes"] != depth:
-        raise Unsayable(
+        raise UnsupportedInV0(
             "out_of_range",
             f"{place}.policer.burst_bytes",
             f"{content['burst_bytes']}; a v0 policer of {rate_kbps} kbit/s has {depth}",
@@ -153,7 +155,7 @@ def _shaper(place: str, content: Ie) -> Shaper:
         if 1 <= window_ms <= _MAX_WINDOW_MS and depth == burst:
             return Shaper(rate_kbps, window_ms)
     low = max(_LEAST_BURST_BYTES, rate_kbps * about_ms // 8)
-    raise Unsayable(
+    raise UnsupportedInV0(
         "out_of_range",
         f"{place}.shaper.burst_bytes",
         f"{burst}; a v0 shaper of {rate_kbps} kbit/s has whole milliseconds at that rate and"
@@ -182,7 +184,7 @@ def _classifier(
         raise _unsupported("classifier", f"{kind}; v0 has {have}")
     if len(content["filters"]) > max_filters:
         found = f"{len(content['filters'])} filters; expected at most {max_filters}"
-        raise Unsayable("capacity", f"{at}.filters", found)
+        raise UnsupportedInV0("capacity", f"{at}.filters", found)
     rules = [
         _filter(item, f"{at}.filters[{position}]", numbers)
         for position, item in enumerate(content["filters"])
@@ -270,5 +272,5 @@ def _all(target: Ie, numbers: Mapping[int, int], place: str) -> None:
         raise _unsupported(place, "some of the queues; v0 spreads over all of them")
 
 
-def _unsupported(element: str, detail: str) -> Unsayable:
-    return Unsayable("unsupported", element, detail)
+def _unsupported(element: str, detail: str) -> UnsupportedInV0:
+    return UnsupportedInV0("unsupported", element, detail)

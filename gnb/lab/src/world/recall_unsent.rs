@@ -14,7 +14,7 @@ impl World {
     /// Has the DU give back the SDUs of a bearer that it has not begun to send, a slot later at the
     /// soonest. That is work for the DU, thousands of packets of it: the answer to the control
     /// does not wait for it.
-    pub(super) fn take_back_from_rlc(&mut self, index: u32) {
+    pub(super) fn recall_unsent_from_rlc(&mut self, index: u32) {
         if self.split.recall {
             let delay_us = self.split.f1_delay_us.max(self.cell.tti_us());
             self.discards.push(self.now_us + u64::from(delay_us), index);
@@ -54,7 +54,7 @@ impl World {
             let ingress_us = packet.ingress_us;
             (packet, ingress_us)
         });
-        bearer.tc.take_back(packets, self.now_us);
+        bearer.tc.recall_unsent(packets, self.now_us);
         self.poll_bearer(index);
     }
 }
