@@ -100,7 +100,7 @@ def structure(indication: Any) -> dict[str, Any]:
 
 def renumbered(wanted: dict[str, Any], translation: V0Translation) -> dict[str, Any]:
     """The v1 pipeline with the queue ids it has in v0."""
-    numbers = {v1: number for number, v1 in said.v1_of_v0.items()}
+    numbers = {v1: number for number, v1 in translation.v1_of_v0.items()}
 
     def walk(value: Any) -> Any:
         if isinstance(value, list):
