@@ -1,6 +1,6 @@
 """The one pipeline of an E2SM-TC v0 node, and what each v0 control does to it.
 
-The rules are those of the service model's document, §10: a queue added gets the id after the
+The rules are those of the service model's document, annex B: a queue added gets the id after the
 highest, a filter added the lowest free one, and the classifiers round robin and stochastic hash
 spread over the queues there are when they are set.
 """
