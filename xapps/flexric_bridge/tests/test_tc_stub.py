@@ -169,8 +169,10 @@ def test_a_real_tc_function_under_load_is_none() -> None:
     assert watch.verdict == ""
 
 
-async def test_a_node_that_pretends_is_left_alone(world: BridgeWorld) -> None:
-    gnb, rng = node(0xE00, functions=(RLC, TC)), random.Random(1)
+@pytest.mark.parametrize("seed", range(6))
+async def test_a_node_that_pretends_is_left_alone(world: BridgeWorld, seed: int) -> None:
+    """Also where its first report is a verdict, before it is subscribed to in full (seed 1)."""
+    gnb, rng = node(0xE00, functions=(RLC, TC)), random.Random(seed)
     world.ric.add(gnb)
     bridge = await world.start()
     world.reporting(gnb.id, RLC, rlc_message)

@@ -290,7 +290,7 @@ class Gateway:
         try:
             answer = await self._controlled(known, oid, request.header, request.message)
             outcome = "acknowledged" if answer.accepted else "failed"
-        except (Gone, SessionDown, SdkError, BudgetSpent) as error:
+        except (Gone, Unserved, SessionDown, SdkError, BudgetSpent) as error:
             outcome = error.kind if isinstance(error, SdkError) else "gone"
             raise NoAnswer(_status_of(error), str(error)) from error
         finally:
@@ -312,6 +312,8 @@ class Gateway:
         served = self._traffic.of(known)
         await served.listen()
         await served.first_report()
+        if known.no_tc:
+            raise Unserved(f"{known.id}: {known.no_tc}")
         front = served.front
         asked = front.receive(header, message)
         if isinstance(asked, Answer):

@@ -100,16 +100,22 @@ class Served:
             self._tc_tap.thinning = Thinning(period_ms)
         hub = self._traffic.hub
         await hub.read(self.known, TC_V0_OID, period_ms, (), self._tc_tap)
-        if RLC_OID in self.known.functions:
+        if RLC_OID in self.known.functions and not self.known.no_tc:
             await hub.read(self.known, RLC_OID, RLC_PERIOD_MS, (), self._rlc_tap)
+        if self.known.no_tc:
+            # The first reports said so, before this had its subscriptions.
+            self.let_go(self.known.no_tc)
+            raise Unserved(f"node {self.known.id}: {self.known.no_tc}")
 
     async def first_report(self) -> None:
-        """Return when pipeline and bearer are known, or it takes too long."""
+        """Return when pipeline and bearer are known, no TC function is there, or it takes long."""
         if self.front.entry is not None and self.front.bearer is not None:
             return
         try:
             async with asyncio.timeout(FIRST_REPORT_S):
-                while self.front.entry is None or self.front.bearer is None:
+                while not self.known.no_tc and (
+                    self.front.entry is None or self.front.bearer is None
+                ):
                     self._first.clear()
                     await self._first.wait()
         except TimeoutError:
@@ -128,6 +134,7 @@ class Served:
         for item in self.readers:
             item.reader.end(Unserved(f"node {self.known.id}: {why}"))
         self.readers.clear()
+        self._first.set()
         hub = self._traffic.hub
         hub.leave(self.known, TC_V0_OID, self._tc_tap)
         hub.leave(self.known, RLC_OID, self._rlc_tap)
