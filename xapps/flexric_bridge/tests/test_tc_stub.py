@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import random
 import time
@@ -169,10 +170,8 @@ def test_a_real_tc_function_under_load_is_none() -> None:
     assert watch.verdict == ""
 
 
-@pytest.mark.parametrize("seed", range(6))
-async def test_a_node_that_pretends_is_left_alone(world: BridgeWorld, seed: int) -> None:
-    """Also where its first report is a verdict, before it is subscribed to in full (seed 1)."""
-    gnb, rng = node(0xE00, functions=(RLC, TC)), random.Random(seed)
+async def test_a_node_that_pretends_is_left_alone(world: BridgeWorld) -> None:
+    gnb, rng = node(0xE00, functions=(RLC, TC)), random.Random(1)
     world.ric.add(gnb)
     bridge = await world.start()
     world.reporting(gnb.id, RLC, rlc_message)
@@ -197,6 +196,34 @@ async def test_a_node_that_pretends_is_left_alone(world: BridgeWorld, seed: int)
     assert len(world.ric.controls) == sent
     value = bridge.registry.get_sample_value("sojourn_flexric_tc_stub", {"node": gnb.id})
     assert value == 1.0
+
+
+async def test_a_verdict_before_the_subscription_is_complete_ends_it(
+    world: BridgeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gnb, rng = node(0xE00, functions=(RLC, TC)), random.Random(1)
+    world.ric.add(gnb)
+    bridge = await world.start()
+    hub = bridge.traffic.hub
+    subscribed = hub.read
+
+    async def read(known: Any, oid: str, period_ms: int, names: Any, who: Any) -> None:
+        await subscribed(known, oid, period_ms, names, who)
+        if oid == TC_V0_OID:
+            for second in range(WINDOW):
+                report = e2sm_tc.encode("indication", made_up(rng, second * 1_000_000), "v0")
+                if not known.no_tc:
+                    who.hear(report, second, second)
+            await asyncio.sleep(0)  # who was told to let go has done so
+
+    monkeypatch.setattr(hub, "read", read)
+    async with world.client() as client, asyncio.timeout(PATIENCE_S):
+        await client.wait_for_node(gnb.id)
+        tc = Tc(client, gnb.id)
+        with pytest.raises(SubscriptionRefused, match="makes its reports up"):
+            async for _ in tc.reports("pipeline_status", {"periodic": {"period_ms": 10}}):
+                pass
+    assert bridge.traffic.served == {}
 
 
 @pytest.mark.parametrize("overtaken", [False, True])
