@@ -99,6 +99,7 @@ lint: setup ## Formatting, lints, types, import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy $(PYTHON_SOURCES)
 	$(BIN)/lint-imports
+	$(BIN)/python tests/rust_circles.py
 
 .PHONY: bench
 bench: setup ## Speed, as ratios and rates measured in one run

@@ -1,60 +1,15 @@
 //! What a cell, a UE and a bearer are made of, and what a bad value is answered with.
 
 use crate::channel::Channel;
+use crate::error::ConfigError;
 use crate::mac::harq::{BlockErrors, HarqConfig};
 use crate::mac::scheduler::SchedulerConfig;
 use crate::numerology::{Duplexing, Numerology, SlotKind, TddPattern};
 use crate::pdcp::PdcpConfig;
 use crate::rlc::{AmConfig, RlcMode};
-use crate::tbs::TbsConfig;
 use crate::tbs::nr::{McsTable, NrOverhead};
+use crate::tbs::{TbsConfig, TbsTables};
 use crate::uplink::UplinkConfig;
-
-/// A value that cannot be used, with its place and what was expected.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum ConfigError {
-    /// A value out of its range.
-    #[error("{path}: {value}; expected {expected}")]
-    Value {
-        /// Dotted path of the field, as in a scenario file.
-        path: String,
-        /// What was given.
-        value: String,
-        /// What would have been accepted.
-        expected: String,
-    },
-    /// A TDD pattern with a letter that is none.
-    #[error("duplexing.tdd.pattern: '{pattern}' has '{letter}' at {}; expected D, M or U", .at + 1)]
-    TddLetter {
-        /// The pattern as given.
-        pattern: String,
-        /// The letter.
-        letter: char,
-        /// Its place, from 0.
-        at: usize,
-    },
-    /// A UE or a bearer that is there already.
-    #[error("{what} {id} exists already")]
-    Duplicate {
-        /// `rnti` or `drb`.
-        what: &'static str,
-        /// Its number.
-        id: u32,
-    },
-    /// A UE that is not there.
-    #[error("rnti {rnti:#06x}: no such UE in the cell")]
-    NoSuchUe {
-        /// The RNTI asked for.
-        rnti: u16,
-    },
-}
-
-impl ConfigError {
-    /// A value out of its range.
-    pub fn new(path: impl Into<String>, value: impl ToString, expected: impl Into<String>) -> Self {
-        Self::Value { path: path.into(), value: value.to_string(), expected: expected.into() }
-    }
-}
 
 /// PRBs that common channels take from user data in some slots of a period.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -190,9 +145,34 @@ impl CellConfig {
                 return Err(ConfigError::new("reserved.slots", slot, expected));
             }
         }
-        self.tbs.validate(self)?;
+        self.tbs.validate(self.n_prb, self.numerology, &self.duplexing)?;
         self.scheduler.validate(self.n_prb)?;
         self.harq.validate()
+    }
+
+    /// Transport block sizes; the configuration is valid.
+    pub fn tbs_tables(&self) -> TbsTables {
+        TbsTables::new(&self.tbs, self.n_prb, &self.duplexing)
+    }
+
+    /// The uplink access of a bearer that does not say: requests in the first uplink slot of a TDD pattern, each
+    /// pattern; else as in the presets.
+    pub fn uplink_config(&self) -> UplinkConfig {
+        match (&self.tbs, &self.duplexing) {
+            (TbsConfig::Lte, _) => UplinkConfig::lte_fdd(),
+            (_, Duplexing::Fdd) => UplinkConfig { sr_offset_us: 0, ..UplinkConfig::nr_n78() },
+            (_, Duplexing::Tdd(pattern)) => {
+                let slot_us = u64::from(self.numerology.slot_us());
+                let first = (0..pattern.period_slots())
+                    .find(|slot| self.duplexing.carries_uplink(*slot))
+                    .unwrap_or(0);
+                UplinkConfig {
+                    sr_period_us: (pattern.period_slots() * slot_us) as u32,
+                    sr_offset_us: (first * slot_us) as u32,
+                    ..UplinkConfig::nr_n78()
+                }
+            }
+        }
     }
 }
 
@@ -208,7 +188,7 @@ pub struct UeConfig {
     pub slice: u8,
     /// How often its transport blocks fail; none is as the cell has it.
     pub errors: Option<BlockErrors>,
-    /// Its uplink access; none is [`UplinkConfig::of_cell`].
+    /// Its uplink access; none is [`CellConfig::uplink_config`].
     pub uplink: Option<UplinkConfig>,
 }
 

@@ -22,6 +22,7 @@
 pub mod cell;
 pub mod channel;
 pub mod config;
+mod error;
 pub mod f1u;
 pub mod mac;
 pub mod numerology;
@@ -38,7 +39,8 @@ pub use channel::{
     AtEnd, Channel, CqiSeries, CqiToMcs, GaussMarkov, MahimahiTrace, McsChain, McsSeries, Missing,
     MobilityModel, MobilityPattern, RateSeries, TraceError, UccColumn, UccError, UccTrace,
 };
-pub use config::{BearerConfig, CellConfig, ConfigError, UeConfig};
+pub use config::{BearerConfig, CellConfig, UeConfig};
+pub use error::ConfigError;
 pub use f1u::{DeliveryStatus, DeliveryTracker, F1Config, F1Path, NrUReceiver, Outstanding};
 pub use mac::{
     BlockErrors, EqpConfig, HarqConfig, MacReport, PfConfig, PfGranularity, RbgConfiguration,

@@ -1,6 +1,6 @@
 //! Slots, frames, and which of them carry downlink (38.211 §4.2–4.3).
 
-use crate::config::ConfigError;
+use crate::error::ConfigError;
 
 /// OFDM symbols of a slot with normal cyclic prefix (38.211 table 4.3.2-1).
 pub const SYMBOLS_PER_SLOT: u8 = 14;

@@ -4,9 +4,8 @@
 
 use std::collections::VecDeque;
 
-use crate::config::{CellConfig, ConfigError};
+use crate::error::ConfigError;
 use crate::numerology::{Duplexing, Numerology};
-use crate::tbs::TbsConfig;
 
 /// Uplink access of one UE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,26 +49,6 @@ impl UplinkConfig {
             bsr_to_pusch_us: 8000,
             tbs_bytes: 1000,
             decode_us: 3000,
-        }
-    }
-
-    /// For a cell that does not say: requests in the first uplink slot of a TDD pattern, each
-    /// pattern; else as in the presets.
-    pub fn of_cell(cell: &CellConfig) -> Self {
-        match (&cell.tbs, &cell.duplexing) {
-            (TbsConfig::Lte, _) => Self::lte_fdd(),
-            (_, Duplexing::Fdd) => Self { sr_offset_us: 0, ..Self::nr_n78() },
-            (_, Duplexing::Tdd(pattern)) => {
-                let slot_us = u64::from(cell.numerology.slot_us());
-                let first = (0..pattern.period_slots())
-                    .find(|slot| cell.duplexing.carries_uplink(*slot))
-                    .unwrap_or(0);
-                Self {
-                    sr_period_us: (pattern.period_slots() * slot_us) as u32,
-                    sr_offset_us: (first * slot_us) as u32,
-                    ..Self::nr_n78()
-                }
-            }
         }
     }
 

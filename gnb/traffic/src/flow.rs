@@ -3,8 +3,9 @@
 use std::sync::LazyLock;
 
 use crate::call::{CallReceiver, CallSender};
-use crate::config::{AppConfig, ConfigError, FlowConfig};
+use crate::config::{AppConfig, FlowConfig};
 use crate::endpoint::{Endpoint, Measured};
+use crate::error::ConfigError;
 use crate::game::{GameClient, GameServer};
 use crate::packet::{FlowId, Packet, Stamp};
 use crate::ping::{PingResponder, Pinger};

@@ -22,8 +22,10 @@ pub mod call;
 pub mod config;
 mod distribution;
 pub mod endpoint;
+mod error;
 pub mod flow;
 pub mod game;
+mod ip;
 pub mod mos;
 pub mod packet;
 pub mod ping;
@@ -42,13 +44,14 @@ pub mod web;
 
 pub use call::CallConfig;
 pub use config::{
-    AppConfig, ConfigError, CongestionAlgorithm, FlowConfig, PingConfig, TcpConfig, UdpCbrConfig,
-    VoipConfig,
+    AppConfig, CongestionAlgorithm, FlowConfig, PingConfig, TcpConfig, UdpCbrConfig, VoipConfig,
 };
 pub use endpoint::Endpoint;
+pub use error::ConfigError;
 pub use flow::{Flow, ServerSide, UeSide};
 pub use game::GameConfig;
-pub use packet::{Body, Ecn, FlowId, Packet};
+pub use ip::Ecn;
+pub use packet::{Body, FlowId, Packet};
 pub use sprout::SproutConfig;
 pub use stats::{DelayRecorder, DelaySummary, Figures, FlowStats};
 pub use tcp::TcpStats;

@@ -1,6 +1,6 @@
 //! One IP datagram, reduced to what queues and endpoints look at.
 
-use serde::{Deserialize, Serialize};
+use crate::ip::{Ecn, IP_HEADER_BYTES, UDP_HEADER_BYTES};
 
 use crate::call::{MediaFeedback, MediaPacket};
 use crate::game::GameMessage;
@@ -10,31 +10,6 @@ use crate::tcp::TcpSegment;
 /// Which connection or datagram stream a packet belongs to. The caller chooses the numbers and maps
 /// them to 5-tuples; an application with several connections has consecutive ones.
 pub type FlowId = u32;
-
-/// IPv4 header without options, RFC 791.
-pub const IP_HEADER_BYTES: u32 = 20;
-/// UDP header, RFC 768.
-pub const UDP_HEADER_BYTES: u32 = 8;
-/// ICMP echo header, RFC 792.
-pub const ICMP_HEADER_BYTES: u32 = 8;
-/// TCP header, RFC 9293.
-pub const TCP_HEADER_BYTES: u32 = 20;
-
-/// The ECN field of the IP header, RFC 3168 §5 and RFC 9331.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Ecn {
-    /// 00: the transport does not understand ECN.
-    #[default]
-    NotEct,
-    /// 10: ECN-capable, classic.
-    Ect0,
-    /// 01: ECN-capable, L4S.
-    Ect1,
-    /// 11: congestion experienced.
-    Ce,
-}
 
 /// One IP datagram on its way.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,7 +2,8 @@
 
 use crate::config::PingConfig;
 use crate::endpoint::{Endpoint, Measured};
-use crate::packet::{Body, Ecn, FlowId, ICMP_HEADER_BYTES, IP_HEADER_BYTES, Packet};
+use crate::ip::{Ecn, ICMP_HEADER_BYTES, IP_HEADER_BYTES};
+use crate::packet::{Body, FlowId, Packet};
 use crate::sequence::SequenceTracker;
 use crate::stats::{Arrivals, DelayRecorder};
 use crate::timer::Periodic;

@@ -2,7 +2,8 @@
 
 use crate::config::UdpCbrConfig;
 use crate::endpoint::{Endpoint, Measured};
-use crate::packet::{Body, IP_HEADER_BYTES, Packet, Stamp, UDP_HEADER_BYTES};
+use crate::ip::{IP_HEADER_BYTES, UDP_HEADER_BYTES};
+use crate::packet::{Body, Packet, Stamp};
 use crate::sequence::SequenceTracker;
 use crate::stats::Arrivals;
 use crate::timer::Periodic;
@@ -129,7 +130,7 @@ impl Measured for DatagramSink {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::Ecn;
+    use crate::ip::Ecn;
 
     #[test]
     fn the_payload_rate_is_met_exactly() {

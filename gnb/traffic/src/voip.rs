@@ -166,7 +166,7 @@ impl Measured for VoipEnd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::Ecn;
+    use crate::ip::Ecn;
 
     const STAMP: Stamp = Stamp { flow: 0, dscp: 46, ecn: Ecn::NotEct };
 

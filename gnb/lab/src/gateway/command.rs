@@ -11,10 +11,13 @@ use tonic::Status;
 
 use super::{
     e2_world::{CellMeasurement, ControlAnswer, ControlRequest, Measurements, RouteError},
-    e2_world::{SubscribeError, SubscriptionRequest},
-    local::Listener,
+    e2_world::{Report, SubscribeError, SubscriptionRequest},
     outbox::OutboxStream,
 };
+
+/// Called with each report of a subscription by the thread that steps the world, one at a time: it
+/// must return at once and not use the door.
+pub type Listener = Box<dyn FnMut(&Report) + Send>;
 
 /// Commands that may wait for the world's thread; more are refused.
 pub(super) const COMMAND_QUEUE: usize = 1024;

@@ -11,12 +11,11 @@ use tonic::Status;
 
 use super::{
     clock::WallClock,
-    command::{AdmissionError, ControlError, stopped},
+    command::{AdmissionError, ControlError, Listener, stopped},
     e2_world::{
         Admitted, ControlAnswer, ControlRefusal, ControlRequest, ControlTicket, E2World, Report,
         SubscriptionId, SubscriptionRequest, WorldSink,
     },
-    local::Listener,
     metrics::GatewayMetrics,
     nodes::NodeTable,
     outbox::{Outbox, OutboxCounters, OutboxStream, SharedReport},

@@ -10,15 +10,11 @@ use std::{
 use tokio::{runtime::Handle, sync::oneshot, time::timeout};
 
 use super::{
-    command::{AdmissionError, Command, Commands, ControlError},
+    command::{AdmissionError, Command, Commands, ControlError, Listener},
     e2_world::{ControlAnswer, ControlRequest, Report, SubscribeError, SubscriptionRequest},
     metrics::GatewayMetrics,
     paced::{Direct, Done},
 };
-
-/// Called with each report of a subscription by the thread that steps the world, one at a time: it
-/// must return at once and not use the door.
-pub type Listener = Box<dyn FnMut(&Report) + Send>;
 
 /// Uses the world from a thread that may block: what is asked for is done on that thread.
 ///

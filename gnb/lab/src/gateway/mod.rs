@@ -26,6 +26,7 @@ mod subscriptions;
 mod tls;
 mod world_adapter;
 
+pub use command::Listener;
 pub use e2_world::{
     Admitted, BearerMeasurement, CellMeasurement, ControlAnswer, ControlRefusal, ControlRequest,
     ControlTicket, E2World, FlowMeasurement, Measurements, NodeState, PacingChange, Report,
@@ -33,7 +34,7 @@ pub use e2_world::{
 };
 pub use error::ServeError;
 pub use forecasts::ForecastOutcome;
-pub use local::{Listener, LocalDoor, LocalError};
+pub use local::{LocalDoor, LocalError};
 pub use options::{LogFormat, ServeOptions};
 pub use serve::{serve, serve_beside};
 pub use server::Gateway;

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Violation;
-use super::check::{Check, within};
+use super::rules::{Check, within};
 
 /// What the radio carries.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,19 +1,17 @@
 //! What serde cannot say: ranges, and elements that must fit one another.
 
+mod flow;
 mod link;
+mod scheduler;
+mod tcp;
 
-use std::collections::{HashMap, HashSet};
-use std::fmt::Display;
-use std::ops::RangeInclusive;
+use std::collections::HashSet;
 
 use super::model::{Cell, Drb, McsTable, Rat, ResourceAllocation, Scenario, Split, Tdd, Ue};
-use super::{Violation, channel, check_flow, scheduler};
-
-pub(super) type Check = Result<(), Violation>;
+use super::rules::{Bearers, Check, MAX_DELAY_US, span, time, within};
+use super::{Violation, channel};
 
 const MAX_UES: usize = 8192;
-const MAX_TIME_S: f64 = 86_400.0;
-pub(super) const MAX_DELAY_US: u32 = 1_000_000;
 const MAX_RNTI: u16 = 65_519;
 
 pub(super) fn check(scenario: &Scenario) -> Check {
@@ -26,23 +24,7 @@ pub(super) fn check(scenario: &Scenario) -> Check {
     split(&scenario.split)?;
     let bearers = ues(scenario)?;
     scheduler::check(&scenario.cell, &scenario.ues)?;
-    check_flow::flows(&scenario.flows, &bearers)
-}
-
-pub(super) fn within<T: PartialOrd + Display>(
-    path: impl Display,
-    value: T,
-    range: RangeInclusive<T>,
-) -> Check {
-    if range.contains(&value) {
-        return Ok(());
-    }
-    let message = format!("{value} is outside {}..={}", range.start(), range.end());
-    Err(Violation::new(path.to_string(), message))
-}
-
-fn time(path: impl Display, seconds: f64) -> Check {
-    within(path, seconds, 0.0..=MAX_TIME_S)
+    flow::flows(&scenario.flows, &bearers)
 }
 
 fn cell(cell: &Cell) -> Check {
@@ -112,9 +94,6 @@ fn split(split: &Split) -> Check {
     within("split.sdap_poll_us", split.sdap_poll_us, 0..=10_000)
 }
 
-/// The bearers of each RNTI.
-pub(super) type Bearers = HashMap<u16, Vec<u8>>;
-
 fn ues(scenario: &Scenario) -> Result<Bearers, Violation> {
     if scenario.ues.is_empty() {
         return Err(Violation::new("ues", "empty; expected at least one UE"));
@@ -175,15 +154,4 @@ fn drb_alone(drb: &Drb, path: &str) -> Check {
     within(format_args!("{path}.id"), drb.id, 1..=32)?;
     within(format_args!("{path}.priority"), drb.priority.unwrap_or(1), 1..=16)?;
     link::rlc(&drb.rlc, &format!("{path}.rlc"))
-}
-
-pub(super) fn span(path: &str, from: (&str, f64), to: (&str, Option<f64>)) -> Check {
-    time(format_args!("{path}.{}", from.0), from.1)?;
-    let Some(end) = to.1 else { return Ok(()) };
-    time(format_args!("{path}.{}", to.0), end)?;
-    if end <= from.1 {
-        let message = format!("{end} is not after {} ({})", from.0, from.1);
-        return Err(Violation::new(format!("{path}.{}", to.0), message));
-    }
-    Ok(())
 }

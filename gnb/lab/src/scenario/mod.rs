@@ -5,8 +5,6 @@
 
 mod channel;
 mod check;
-mod check_flow;
-mod check_tcp;
 mod error;
 mod file;
 mod flow;
@@ -18,6 +16,7 @@ mod model;
 mod overrides;
 mod pipeline;
 mod rlc;
+mod rules;
 mod scheduler;
 
 use std::path::{Path, PathBuf};

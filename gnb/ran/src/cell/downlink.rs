@@ -3,6 +3,7 @@
 use super::above::Ends;
 use super::bearer::Block;
 use super::link::Link;
+use super::slot::Slot;
 use super::ue::Ue;
 use super::{BearerIndex, Cell, Delivery};
 use crate::Sdu;
@@ -12,15 +13,6 @@ use crate::mac::deal::Grant;
 use crate::mac::harq::PendingBlock;
 use crate::numerology::SlotKind;
 use crate::rlc::RlcPdu;
-
-/// A slot that carries downlink.
-pub(super) struct Slot {
-    pub(super) slot: u64,
-    pub(super) kind: SlotKind,
-    pub(super) available_prb: u16,
-    pub(super) start_us: u64,
-    pub(super) end_us: u64,
-}
 
 impl<P: Sdu> Cell<P> {
     pub(super) fn downlink(&mut self, slot: &Slot, ends: &mut Ends<'_, P>) {

@@ -7,13 +7,15 @@ mod bearer;
 mod downlink;
 mod link;
 mod schedule;
+mod slot;
 mod status;
 mod ue;
 
 use std::collections::BTreeMap;
 
 use crate::Sdu;
-use crate::config::{BearerConfig, CellConfig, ConfigError, UeConfig};
+use crate::config::{BearerConfig, CellConfig, UeConfig};
+use crate::error::ConfigError;
 use crate::mac::eqp::Eqp;
 use crate::mac::harq::PendingBlocks;
 use crate::mac::scheduler::{SchedulerConfig, Slice};
@@ -89,11 +91,11 @@ impl<P: Sdu> Cell<P> {
     /// [`ConfigError`] with the path of the first field that is wrong.
     pub fn new(config: CellConfig) -> Result<Self, ConfigError> {
         config.validate()?;
-        let uplink = UplinkConfig::of_cell(&config);
+        let uplink = config.uplink_config();
         Uplink::new(uplink, config.numerology, &config.duplexing)?;
         Ok(Self {
             uplink,
-            tables: TbsTables::new(&config),
+            tables: config.tbs_tables(),
             slot: 0,
             downlink_since_us: 0,
             downlink_until_us: 0,
@@ -356,7 +358,7 @@ impl<P: Sdu> Cell<P> {
         self.last_slot = (kind, available_prb);
         self.begin_acknowledged(start_us, out);
         if kind != SlotKind::Up && available_prb > 0 {
-            let slot = downlink::Slot { slot, kind, available_prb, start_us, end_us };
+            let slot = slot::Slot { slot, kind, available_prb, start_us, end_us };
             self.downlink(&slot, &mut Ends { above, out });
         }
         // No later transmission arrives before this: timers up to here cannot be stopped any more.

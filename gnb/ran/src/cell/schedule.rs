@@ -2,8 +2,8 @@
 
 use super::Cell;
 use super::above::{Ends, SMALLEST_BLOCK_BYTES};
-use super::downlink::Slot;
 use super::link::Link;
+use super::slot::Slot;
 use super::ue::Ue;
 use crate::Sdu;
 use crate::mac::deal::{Grant, deal};

@@ -1,7 +1,7 @@
 //! A Gauss–Markov channel: the SNR in dB is an autoregressive process of first order, from it
 //! follow CQI and MCS.
 
-use crate::config::ConfigError;
+use crate::error::ConfigError;
 use crate::rng::SplitMix64;
 
 /// Parameters of the process.

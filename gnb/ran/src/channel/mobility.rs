@@ -32,7 +32,7 @@
 
 use std::sync::Arc;
 
-use crate::config::ConfigError;
+use crate::error::ConfigError;
 use crate::rng::SplitMix64;
 
 /// How a UE moves (Raca et al., MMSys 2018).
@@ -249,7 +249,6 @@ mod tests {
     use super::*;
     use crate::config::CellConfig;
     use crate::numerology::SlotKind;
-    use crate::tbs::TbsTables;
 
     const PATTERNS: [MobilityPattern; 5] = [
         MobilityPattern::Static,
@@ -322,7 +321,7 @@ mod tests {
     #[test]
     fn the_train_carries_what_the_paper_measured() {
         let config = CellConfig::lte_5mhz();
-        let tables = TbsTables::new(&config);
+        let tables = config.tbs_tables();
         let chain = MobilityPattern::Train.model().chain(28).unwrap();
         // Eight subframes of ten have 25 PRBs, two have 17.
         let block = |mcs| {

@@ -16,7 +16,7 @@ pub use series::{AtEnd, CqiSeries, CqiToMcs, McsSeries};
 pub(crate) use tuned::Tuned;
 pub use ucc::{Missing, UccColumn, UccError, UccTrace};
 
-use crate::config::ConfigError;
+use crate::error::ConfigError;
 
 /// The channel of one UE.
 #[derive(Debug, Clone, PartialEq)]

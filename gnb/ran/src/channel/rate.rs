@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::series::{AtEnd, check};
-use crate::config::ConfigError;
+use crate::error::ConfigError;
 
 /// The highest rate accepted: 100 Gbit/s.
 pub const MAX_RATE_KBPS: u32 = 100_000_000;

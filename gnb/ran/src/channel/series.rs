@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::config::ConfigError;
+use crate::error::ConfigError;
 
 /// What follows the last value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,6 +1,6 @@
 //! One direction of F1-U: every frame takes the delay, some take longer, some are lost.
 
-use crate::config::ConfigError;
+use crate::error::ConfigError;
 use crate::rng::SplitMix64;
 
 /// What a direction does to its frames.

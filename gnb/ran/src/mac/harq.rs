@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::config::ConfigError;
+use crate::error::ConfigError;
 use crate::numerology::SlotKind;
 use crate::rlc::RlcPdu;
 

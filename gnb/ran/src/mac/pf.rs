@@ -3,7 +3,7 @@
 
 use super::deal::Grant;
 use super::rbg;
-use crate::config::ConfigError;
+use crate::error::ConfigError;
 
 /// At what grain a slot is shared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::pf::PfConfig;
-use crate::config::ConfigError;
+use crate::error::ConfigError;
 
 /// How the UEs of a slice, or of a cell without slices, share what it has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

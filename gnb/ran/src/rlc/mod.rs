@@ -11,7 +11,7 @@ pub use counters::SduDelays;
 pub use report::RlcReport;
 pub use um::{SnLength, UmConfig};
 
-use crate::config::ConfigError;
+use crate::error::ConfigError;
 use am::AmdPdu;
 use um::UmdPdu;
 

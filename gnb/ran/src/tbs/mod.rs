@@ -7,8 +7,8 @@ mod nr_tables;
 
 use std::sync::Arc;
 
-use crate::config::{CellConfig, ConfigError};
-use crate::numerology::{Duplexing, SYMBOLS_PER_SLOT, SlotKind};
+use crate::error::ConfigError;
+use crate::numerology::{Duplexing, Numerology, SYMBOLS_PER_SLOT, SlotKind};
 use nr::{McsTable, NrOverhead};
 
 /// Which standard's transport block sizes the cell uses.
@@ -28,19 +28,25 @@ pub enum TbsConfig {
 }
 
 impl TbsConfig {
-    pub(crate) fn validate(&self, cell: &CellConfig) -> Result<(), ConfigError> {
+    /// For a carrier of `n_prb` PRBs.
+    pub(crate) fn validate(
+        &self,
+        n_prb: u16,
+        numerology: Numerology,
+        duplexing: &Duplexing,
+    ) -> Result<(), ConfigError> {
         match self {
             Self::Lte => {
-                if usize::from(cell.n_prb) > lte::MAX_N_PRB {
+                if usize::from(n_prb) > lte::MAX_N_PRB {
                     let expected = "at most 25 PRB for LTE transport block sizes";
-                    return Err(ConfigError::new("n_prb", cell.n_prb, expected));
+                    return Err(ConfigError::new("n_prb", n_prb, expected));
                 }
-                if cell.duplexing != Duplexing::Fdd {
+                if *duplexing != Duplexing::Fdd {
                     return Err(ConfigError::new("duplexing", "tdd", "fdd for an LTE cell"));
                 }
-                if cell.numerology.mu() != 0 {
+                if numerology.mu() != 0 {
                     let expected = "µ = 0 for an LTE cell";
-                    return Err(ConfigError::new("numerology", cell.numerology.mu(), expected));
+                    return Err(ConfigError::new("numerology", numerology.mu(), expected));
                 }
                 Ok(())
             }
@@ -92,23 +98,23 @@ pub struct TbsTables {
 }
 
 impl TbsTables {
-    /// For a configuration that is valid.
-    pub fn new(config: &CellConfig) -> Self {
-        let max_mcs = config.tbs.max_mcs();
-        let mixed_symbols = match &config.duplexing {
+    /// Of a carrier of `n_prb` PRBs; the configuration is valid.
+    pub fn new(config: &TbsConfig, n_prb: u16, duplexing: &Duplexing) -> Self {
+        let max_mcs = config.max_mcs();
+        let mixed_symbols = match duplexing {
             Duplexing::Fdd => 0,
             Duplexing::Tdd(pattern) => pattern.mixed_dl_symbols(),
         };
         let mut bytes = Vec::new();
         for dl_symbols in [SYMBOLS_PER_SLOT, mixed_symbols] {
             for mcs in 0..=max_mcs {
-                for n_prb in 0..=config.n_prb {
-                    bytes.push(config.tbs.bits(mcs, n_prb, dl_symbols) / 8);
+                for n_prb in 0..=n_prb {
+                    bytes.push(config.bits(mcs, n_prb, dl_symbols) / 8);
                 }
             }
         }
         let n_mcs = usize::from(max_mcs) + 1;
-        Self { bytes: bytes.into(), n_prb: usize::from(config.n_prb) + 1, n_mcs, max_mcs }
+        Self { bytes: bytes.into(), n_prb: usize::from(n_prb) + 1, n_mcs, max_mcs }
     }
 
     /// Bytes of a transport block by number of PRBs (index 0 is 0) at `mcs`; an MCS above the
@@ -133,11 +139,12 @@ impl TbsTables {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::CellConfig;
 
     #[test]
     fn the_papers_lte_cell_pulls_2289_or_1569_bytes() {
         let config = CellConfig::lte_5mhz();
-        let tables = TbsTables::new(&config);
+        let tables = config.tbs_tables();
         let row = tables.row(SlotKind::Down, 28);
         let reserved = config.reserved.unwrap();
         let mac_header = 3;
@@ -154,7 +161,7 @@ mod tests {
     #[test]
     fn the_papers_nr_cell_carries_9000_bytes_at_mcs_18_and_40_mbps_at_mcs_10() {
         let config = CellConfig::nr_n78_106prb();
-        let tables = TbsTables::new(&config);
+        let tables = config.tbs_tables();
         assert_eq!(tables.full(SlotKind::Down, 18), 9222);
         let reserved = config.reserved.clone().unwrap();
         let per_period: u32 = (0..10)
@@ -171,7 +178,7 @@ mod tests {
     #[test]
     fn more_prbs_never_carry_less() {
         for config in [CellConfig::lte_5mhz(), CellConfig::nr_n78_106prb()] {
-            let tables = TbsTables::new(&config);
+            let tables = config.tbs_tables();
             for kind in [SlotKind::Down, SlotKind::Mixed] {
                 for mcs in 0..=config.tbs.max_mcs() {
                     let row = tables.row(kind, mcs);
@@ -183,7 +190,7 @@ mod tests {
 
     #[test]
     fn an_equivalent_mcs_is_found_for_any_capacity() {
-        let tables = TbsTables::new(&CellConfig::lte_5mhz());
+        let tables = CellConfig::lte_5mhz().tbs_tables();
         assert_eq!(tables.mcs_of_bytes(SlotKind::Down, 2292), 28);
         assert_eq!(tables.mcs_of_bytes(SlotKind::Down, 2291), 27);
         assert_eq!(tables.mcs_of_bytes(SlotKind::Down, 0), 0);

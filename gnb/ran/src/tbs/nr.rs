@@ -1,24 +1,10 @@
 //! NR transport block size, 38.214 §5.1.3.
 
 use super::nr_tables::{MCS_QAM64, MCS_QAM256, TBS_UP_TO_3824};
-use crate::config::ConfigError;
+use crate::error::ConfigError;
 use crate::numerology::SYMBOLS_PER_SLOT;
 
-/// Modulation order and code rate of an MCS index.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct McsEntry {
-    /// Bits per symbol, Q_m.
-    pub modulation_order: u8,
-    /// Target code rate R × 2048 (the tables have halves of 1024ths).
-    pub rate_x2048: u16,
-}
-
-impl McsEntry {
-    /// Information bits per resource element.
-    pub fn efficiency(self) -> f64 {
-        f64::from(self.modulation_order) * f64::from(self.rate_x2048) / 2048.0
-    }
-}
+pub use super::nr_tables::McsEntry;
 
 /// Which table an MCS index is looked up in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,6 +1,20 @@
 //! The tables of 38.214 §5.1.3 as printed.
 
-use super::nr::McsEntry;
+/// Modulation order and code rate of an MCS index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct McsEntry {
+    /// Bits per symbol, Q_m.
+    pub modulation_order: u8,
+    /// Target code rate R × 2048 (the tables have halves of 1024ths).
+    pub rate_x2048: u16,
+}
+
+impl McsEntry {
+    /// Information bits per resource element.
+    pub fn efficiency(self) -> f64 {
+        f64::from(self.modulation_order) * f64::from(self.rate_x2048) / 2048.0
+    }
+}
 
 const fn rate(modulation_order: u8, rate_x1024: f64) -> McsEntry {
     // The printed rates are whole or half 1024ths, so twice the rate is a whole number.

@@ -26,7 +26,7 @@ pub use sender::CallSender;
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{ConfigError, check};
+use crate::error::{ConfigError, check};
 
 /// A video call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

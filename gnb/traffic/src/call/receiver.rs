@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use super::CallConfig;
 use super::packets::{MediaFeedback, MediaPacket, RTP_HEADER_BYTES};
 use crate::endpoint::{Endpoint, Measured};
-use crate::packet::{Body, Ecn, IP_HEADER_BYTES, Packet, Stamp, UDP_HEADER_BYTES};
+use crate::ip::{Ecn, IP_HEADER_BYTES, UDP_HEADER_BYTES};
+use crate::packet::{Body, Packet, Stamp};
 use crate::sequence::SequenceTracker;
 use crate::stats::{Arrivals, DelayRecorder, Figures};
 

@@ -2,7 +2,8 @@
 
 use super::{GameConfig, GameMessage, INITIAL_US, payload};
 use crate::endpoint::{Endpoint, Measured};
-use crate::packet::{Body, IP_HEADER_BYTES, Packet, Stamp, UDP_HEADER_BYTES};
+use crate::ip::{IP_HEADER_BYTES, UDP_HEADER_BYTES};
+use crate::packet::{Body, Packet, Stamp};
 use crate::rng::SplitMix64;
 use crate::sequence::SequenceTracker;
 use crate::stats::{Arrivals, DelayRecorder, Figures};

@@ -20,9 +20,9 @@ pub use server::GameServer;
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{ConfigError, check};
 use crate::distribution::Distribution;
-use crate::packet::{IP_HEADER_BYTES, UDP_HEADER_BYTES};
+use crate::error::{ConfigError, check};
+use crate::ip::{IP_HEADER_BYTES, UDP_HEADER_BYTES};
 use crate::rng::SplitMix64;
 
 /// Payload of the largest datagram a game sends: it keeps within an MTU of 1500.

@@ -34,8 +34,8 @@ pub use sender::SproutSender;
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{ConfigError, check};
-use crate::packet::{IP_HEADER_BYTES, UDP_HEADER_BYTES};
+use crate::error::{ConfigError, check};
+use crate::ip::{IP_HEADER_BYTES, UDP_HEADER_BYTES};
 
 /// A tick (§3.2).
 pub const TICK_US: u64 = 20_000;

@@ -6,7 +6,8 @@ use super::forecast::cautious;
 use super::model::Belief;
 use super::{HEARTBEAT_BYTES, PACKET_BYTES, SproutData, SproutForecast, TICK_US, datagram_bytes};
 use crate::endpoint::{Endpoint, Measured};
-use crate::packet::{Body, Ecn, Packet, Stamp};
+use crate::ip::Ecn;
+use crate::packet::{Body, Packet, Stamp};
 use crate::stats::{Arrivals, Figures};
 
 /// A receiver whose sender has been told to stop goes on forecasting for this long.

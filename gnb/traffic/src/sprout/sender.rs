@@ -163,7 +163,7 @@ const _: () = assert!(PAYLOAD_BYTES > HEADER_BYTES && PAYLOAD_BYTES < PACKET_BYT
 mod tests {
     use super::super::datagram_bytes;
     use super::*;
-    use crate::packet::Ecn;
+    use crate::ip::Ecn;
 
     #[test]
     fn the_window_is_what_drains_in_100_ms_less_what_is_queued() {

@@ -1,7 +1,8 @@
 //! What arrived at one end.
 
 use super::{ByteBins, DelayRecorder};
-use crate::packet::{Ecn, Packet};
+use crate::ip::Ecn;
+use crate::packet::Packet;
 
 /// Counts the packets that arrive at one end, their delay, and what reached the application.
 #[derive(Debug, Clone, Default)]

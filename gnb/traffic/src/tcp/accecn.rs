@@ -5,7 +5,7 @@
 //! not ECN-capable, so only the data's direction has anything to count.
 
 use super::segment::{AccEcn, AccEcnOption};
-use crate::packet::Ecn;
+use crate::ip::Ecn;
 
 /// §3.2.1: initial r.cep, so that a peer or a box that zeroes the bits is noticed.
 const INITIAL_CEP: u64 = 5;

@@ -16,6 +16,7 @@ mod rtt;
 mod scoreboard;
 pub(crate) mod segment;
 mod sender;
+mod snapshot;
 mod stats;
 mod timers;
 mod undo;

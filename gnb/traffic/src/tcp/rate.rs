@@ -3,25 +3,7 @@
 
 use super::congestion::RateSample;
 use super::scoreboard::Segment;
-
-/// What the connection had come to when a segment was last sent (§4.5.2.3.1.2, "P.").
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Snapshot {
-    delivered_bytes: u64,
-    delivered_us: u64,
-    first_sent_us: u64,
-    lost_bytes: u64,
-    ce_bytes: u64,
-    in_flight_bytes: u64,
-    is_app_limited: bool,
-}
-
-impl Snapshot {
-    /// The application had run out of data.
-    pub(super) fn is_app_limited(&self) -> bool {
-        self.is_app_limited
-    }
-}
+use super::snapshot::Snapshot;
 
 /// The most recently sent of the segments that one acknowledgement delivers.
 #[derive(Debug, Clone, Copy)]

@@ -5,7 +5,8 @@ use super::ranges::RangeSet;
 use super::segment::{MAX_SACK_BLOCKS, MAX_SACK_BLOCKS_WITH_ACCECN, SackBlocks, TcpSegment};
 use crate::config::{EcnMode, TcpConfig};
 use crate::endpoint::Endpoint;
-use crate::packet::{Body, Ecn, FlowId, Packet};
+use crate::ip::Ecn;
+use crate::packet::{Body, FlowId, Packet};
 use crate::stats::Arrivals;
 
 /// RFC 5681 §4.2: an acknowledgement for at least every second full-sized segment.

@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use super::ranges::RangeSet;
-use super::rate::Snapshot;
+use super::snapshot::Snapshot;
 
 /// Where a segment is believed to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

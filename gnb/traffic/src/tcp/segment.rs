@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use crate::packet::{IP_HEADER_BYTES, TCP_HEADER_BYTES};
+use crate::ip::{IP_HEADER_BYTES, TCP_HEADER_BYTES};
 
 /// Timestamp option with padding, RFC 7323 Appendix A. It is on every segment.
 const TIMESTAMP_OPTION_BYTES: u32 = 12;

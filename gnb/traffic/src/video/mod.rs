@@ -19,7 +19,7 @@ pub use player::Player;
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{ConfigError, check};
+use crate::error::{ConfigError, check};
 
 /// Which controller picks the bit rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -29,7 +29,7 @@ pub use sender::VivaceSender;
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{ConfigError, check};
+use crate::error::{ConfigError, check};
 
 /// A bulk transfer with the Vivace-like controller.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,7 +1,8 @@
 //! The end that acknowledges.
 
 use crate::endpoint::{Endpoint, Measured};
-use crate::packet::{Body, Ecn, IP_HEADER_BYTES, Packet, Stamp, UDP_HEADER_BYTES};
+use crate::ip::{Ecn, IP_HEADER_BYTES, UDP_HEADER_BYTES};
+use crate::packet::{Body, Packet, Stamp};
 use crate::sequence::SequenceTracker;
 use crate::stats::Arrivals;
 

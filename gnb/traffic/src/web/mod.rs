@@ -19,7 +19,7 @@ pub use page::Page;
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{ConfigError, check};
+use crate::error::{ConfigError, check};
 
 /// Web browsing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! Ranges of RLC, HARQ and uplink access.
 
-use super::{Check, MAX_DELAY_US, within};
+use crate::scenario::rules::{Check, MAX_DELAY_US, within};
 use crate::scenario::{
     F1, Harq, Rlc, RlcAqm, RlcMode, RlcStatusTold, UeHarq, UplinkAccess, Violation,
 };

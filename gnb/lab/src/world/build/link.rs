@@ -47,7 +47,7 @@ pub(super) fn uplink(
     cell: &CellConfig,
     mut random: SplitMix64,
 ) -> UplinkConfig {
-    let base = UplinkConfig::of_cell(cell);
+    let base = cell.uplink_config();
     let slot_us = cell.numerology.slot_us();
     let sr_period_us = given.sr_period_us.unwrap_or(base.sr_period_us);
     let sr_offset_us = match cell.duplexing {

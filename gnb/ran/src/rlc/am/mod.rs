@@ -21,7 +21,7 @@ pub use rx::AmReceiver;
 pub use status::StatusPdu;
 pub use tx::{AmTransmitter, StatusOutcome};
 
-use crate::config::ConfigError;
+use crate::error::ConfigError;
 
 /// Length of the sequence number (`sn-FieldLength`, 38.331).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -9,7 +9,8 @@ mod repair;
 
 use crate::config::{EcnMode, TcpConfig};
 use crate::endpoint::Endpoint;
-use crate::packet::{Body, Ecn, FlowId, Packet};
+use crate::ip::Ecn;
+use crate::packet::{Body, FlowId, Packet};
 use crate::tcp::accecn::MarkReader;
 use crate::tcp::congestion::{self, CongestionController};
 use crate::tcp::pacer::Pacer;

@@ -2,10 +2,13 @@
 
 use std::collections::HashSet;
 
-use super::check::{Bearers, Check, MAX_DELAY_US, span, within};
-use super::flow::FlowKind::{Call, Game, Ping, Sprout, Tcp, UdpCbr, Video, Vivace, Voip, Web};
-use super::flow::{Flow, FlowKind, FlowUe};
-use super::{Violation, check_tcp};
+use super::tcp;
+use crate::scenario::error::Violation;
+use crate::scenario::flow::FlowKind::{
+    Call, Game, Ping, Sprout, Tcp, UdpCbr, Video, Vivace, Voip, Web,
+};
+use crate::scenario::flow::{Flow, FlowKind, FlowUe};
+use crate::scenario::rules::{Bearers, Check, MAX_DELAY_US, span, within};
 
 /// Kinds over TCP, which all take TCP's keys.
 const TCP_KINDS: [FlowKind; 3] = [Tcp, Web, Video];
@@ -98,7 +101,7 @@ fn flow_parameters(flow: &Flow, path: &str) -> Check {
     if flow.kind == UdpCbr && flow.rate_kbps.is_none() {
         return Err(Violation::new(format!("{path}.rate_kbps"), "missing; kind udp_cbr needs it"));
     }
-    check_tcp::congestion_control(flow, path)?;
+    tcp::congestion_control(flow, path)?;
     within(format_args!("{path}.mss_bytes"), flow.mss_bytes.unwrap_or(1460), 536..=8960)?;
     let window = flow.receive_window_bytes.unwrap_or(1 << 24);
     within(format_args!("{path}.receive_window_bytes"), window, 10_000..=1 << 30)?;

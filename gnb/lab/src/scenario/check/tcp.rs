@@ -1,8 +1,8 @@
 //! What the keys of a TCP flow's congestion control may say together.
 
-use super::check::{Check, within};
-use super::error::Violation;
-use super::flow::{CongestionControl, Flow};
+use crate::scenario::error::Violation;
+use crate::scenario::flow::{CongestionControl, Flow};
+use crate::scenario::rules::{Check, within};
 
 /// The keys that a congestion control needs, and those that only one of them knows.
 pub(super) fn congestion_control(flow: &Flow, path: &str) -> Check {

@@ -1,0 +1,47 @@
+//! Why a configuration cannot be used.
+
+/// A value that cannot be used, with its place and what was expected.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ConfigError {
+    /// A value out of its range.
+    #[error("{path}: {value}; expected {expected}")]
+    Value {
+        /// Dotted path of the field, as in a scenario file.
+        path: String,
+        /// What was given.
+        value: String,
+        /// What would have been accepted.
+        expected: String,
+    },
+    /// A TDD pattern with a letter that is none.
+    #[error("duplexing.tdd.pattern: '{pattern}' has '{letter}' at {}; expected D, M or U", .at + 1)]
+    TddLetter {
+        /// The pattern as given.
+        pattern: String,
+        /// The letter.
+        letter: char,
+        /// Its place, from 0.
+        at: usize,
+    },
+    /// A UE or a bearer that is there already.
+    #[error("{what} {id} exists already")]
+    Duplicate {
+        /// `rnti` or `drb`.
+        what: &'static str,
+        /// Its number.
+        id: u32,
+    },
+    /// A UE that is not there.
+    #[error("rnti {rnti:#06x}: no such UE in the cell")]
+    NoSuchUe {
+        /// The RNTI asked for.
+        rnti: u16,
+    },
+}
+
+impl ConfigError {
+    /// A value out of its range.
+    pub fn new(path: impl Into<String>, value: impl ToString, expected: impl Into<String>) -> Self {
+        Self::Value { path: path.into(), value: value.to_string(), expected: expected.into() }
+    }
+}
