@@ -1,5 +1,7 @@
 //! v0 controls on pipelines, against the vectors of annex B.
 
+#![allow(clippy::expect_used)]
+
 use std::collections::BTreeMap;
 
 use e2sm_tc::v0::{IndicationMessage, Queue, decode_control, encode_indication};
