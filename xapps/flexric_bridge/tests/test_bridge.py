@@ -528,9 +528,23 @@ async def test_slices_of_a_node_are_bounded(world: BridgeWorld) -> None:
         for sst in range(MAX_SLICES):
             slice_ = SNssai(sst)
             await some(client.subscribe(ONE.id, KPM_OID, trigger, (), names, kpm_slice=slice_), 1)
+        assert len(world.ric.on(ONE.id, KPM)) == MAX_SLICES
         with pytest.raises(SubscriptionRefused, match=f"of {MAX_SLICES} slices"):
             one_more = SNssai(MAX_SLICES)
             await some(client.subscribe(ONE.id, KPM_OID, trigger, (), names, kpm_slice=one_more), 1)
+
+
+async def test_a_slice_that_is_not_read_any_more_makes_room(world: BridgeWorld) -> None:
+    world.ric.add(ONE)
+    await world.start(subscriptions={"linger_s": 0.0})
+    world.reporting(ONE.id, KPM, lambda: kpm_message(100, {"DRB.UEThpDl": 1.0}))
+    trigger, names = kpm.event_trigger(100), ("DRB.UEThpDl",)
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        for sst in range(2 * MAX_SLICES):
+            slice_ = SNssai(sst)
+            await some(client.subscribe(ONE.id, KPM_OID, trigger, (), names, kpm_slice=slice_), 1)
+            await world.until(lambda: not world.ric.on(ONE.id, KPM))
 
 
 async def test_a_node_that_changed_is_asked_for_what_it_announces_now(world: BridgeWorld) -> None:

@@ -150,6 +150,16 @@ def test_after_a_control_the_watch_goes_on_within_a_second() -> None:
     assert "goes back" in watch.verdict
 
 
+def test_one_report_told_again_and_again_between_controls_is_one_piece_of_evidence() -> None:
+    watch = StubWatch()
+    report = counted(0, 0)
+    report["q"][0]["queue"] |= {"pkts": 9, "bytes": 0}
+    for number in range(2 * WINDOW):
+        watch.controlled()
+        watch.take({**report, "tstamp": 10_000 * number})
+    assert watch.verdict == ""
+
+
 def test_pipelines_that_are_acknowledged_and_never_seen_are_a_verdict() -> None:
     watch = StubWatch()
     for as_asked in (False, False, True, *(False,) * (UNSHOWN - 1)):

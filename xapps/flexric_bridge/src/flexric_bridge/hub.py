@@ -215,7 +215,8 @@ class Hub:
         key = (known.id, function.id, kpm_slice)
         shared = self._shared.get(key)
         if shared is None:
-            slices = sum(known.id == k[0] and function.id == k[1] for k in self._shared)
+            self._forget_unread(known.id, function.id)
+            slices = sum(key[:2] == other[:2] for other in self._shared)
             if slices >= MAX_SLICES:
                 raise Unserved(f"KPM: of {MAX_SLICES} slices of {known.id} are reports already")
             flow = self._metrics.flow(known.id, oid, kpm_slice)
@@ -230,6 +231,13 @@ class Hub:
             await self._cover(shared, period_ms, names)
             if isinstance(who, Reader) and not who.ended:
                 shared.readers.append(who)
+
+    def _forget_unread(self, node_id: str, function_id: int) -> None:
+        """Slices that nobody reads and that are not subscribed any more make room for others."""
+        for key, shared in list(self._shared.items()):
+            idle = not (shared.read or shared.handle or shared.one_change.locked())
+            if key[:2] == (node_id, function_id) and idle:
+                del self._shared[key]
 
     def leave(
         self, known: KnownNode, oid: str, who: Reader | Tap, kpm_slice: SNssai | None = None

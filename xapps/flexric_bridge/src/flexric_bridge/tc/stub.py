@@ -35,6 +35,8 @@ class StubWatch:
 
     def __init__(self) -> None:
         self._found: deque[list[str]] = deque(maxlen=WINDOW)
+        self._last: Mapping[str, Any] = {}
+        """Told again, it is no news, whatever was asked of the node meanwhile."""
         self._before: Mapping[str, Any] | None = None
         self._kinds: deque[_Kinds] = deque(maxlen=2)
         self._settling = False
@@ -59,9 +61,9 @@ class StubWatch:
 
     def take(self, indication: Mapping[str, Any]) -> None:
         """The next v0 report, decoded, in the order of their time stamps."""
-        before = self._before
-        if before is not None and _without_time(before) == _without_time(indication):
+        if _without_time(self._last) == _without_time(indication):
             return
+        self._last = indication
         self._found.append([*_impossible(indication), *self._unexplained(indication)])
         found = [what for of_report in self._found for what in of_report]
         if len(found) >= EVIDENCE and not self.verdict:
