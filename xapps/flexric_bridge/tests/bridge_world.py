@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from fake_flexric import FakeRic, Subscription
+from fake_flexric import FakeRic, Subscription, node
 from flexric_bridge.app import Bridge
 from flexric_bridge.settings import BridgeSettings
 from ric import E2GatewayClient, Indication
@@ -41,6 +43,14 @@ def merged(base: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
 
 
 QUICKLY_STALE = {"stale_after_s": 1.0}
+
+ONE, TWO, THREE = node(0xE00), node(0xE01), node(0xE02)
+
+
+def kill_child(bridge: Bridge) -> None:
+    """SIGKILL to the process that owns the SDK."""
+    assert bridge.session._child is not None
+    os.kill(bridge.session._child.pid, signal.SIGKILL)
 
 
 class BridgeWorld:

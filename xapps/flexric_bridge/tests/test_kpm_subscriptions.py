@@ -1,0 +1,174 @@
+"""KPM through the gateway: names, slices and units, reader by reader."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+from bridge_world import ONE, BridgeWorld, kill_child, some
+from fake_flexric import KPM, kpm_message
+from flexric_bridge.hub import MAX_SLICES
+from flexric_bridge.sdk import RanFunction
+from kpm_definitions import encode
+from ric.e2 import SNssai
+from ric.errors import SubscriptionRefused
+from ric.sm import KPM_OID, RLC_OID, kpm
+
+
+async def test_kpm_is_typed_and_names_a_gnb_does_not_know_never_reach_it(
+    world: BridgeWorld,
+) -> None:
+    world.ric.add(ONE)
+    await world.start()
+    values = {"DRB.UEThpDl": 1234.5, "RRU.PrbTotDl": 10.0}
+    world.reporting(ONE.id, KPM, lambda: kpm_message(100, values))
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        names = ("DRB.UEThpDl", "DRB.Nonsense", "RRU.PrbTotDl")
+        trigger = kpm.event_trigger(100)
+        (got,) = await some(client.subscribe(ONE.id, KPM_OID, trigger, (), names), 1)
+        ((_, item),) = world.ric.on(ONE.id, KPM)
+        assert (item.names, item.period_ms) == (("DRB.UEThpDl", "RRU.PrbTotDl"), 100)
+        report = kpm.report_of(got)
+        assert report.unsupported == ("DRB.Nonsense",)
+        assert (report.period_ms, report.ues[0].rnti, report.ues[0].values) == (100, 17, values)
+        assert report.units == {"DRB.UEThpDl": "kbit/s"}  # 10 may be PRBs or percent
+        with pytest.raises(SubscriptionRefused, match=r"DRB\.Nonsense"):
+            await some(client.subscribe(ONE.id, KPM_OID, trigger, (), names[1:2]), 1)
+
+
+async def test_each_reader_of_kpm_gets_what_it_asked_for(world: BridgeWorld) -> None:
+    """Not what others asked for, nor the throughput that tells the units."""
+    world.ric.add(ONE)
+    await world.start()
+    values = {"DRB.UEThpDl": 40_000.0, "RRU.PrbTotDl": 1060.0, "DRB.PdcpSduVolumeDL": 4000.0}
+    world.reporting(ONE.id, KPM, lambda: kpm_message(100, values))
+    prb, volume = ("RRU.PrbTotDl",), ("DRB.PdcpSduVolumeDL",)
+    trigger = kpm.event_trigger(100)
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        one = client.subscribe(ONE.id, KPM_OID, trigger, (), prb)
+        two = client.subscribe(ONE.id, KPM_OID, trigger, (), volume)
+        (first,), (second,) = await asyncio.gather(some(one, 1), some(two, 1))
+    told = [kpm.report_of(each) for each in (first, second)]
+    assert [report.ues[0].values for report in told] == [
+        {"RRU.PrbTotDl": 1060.0},
+        {"DRB.PdcpSduVolumeDL": 4000.0},
+    ]
+    assert [report.units for report in told] == [
+        {"RRU.PrbTotDl": "PRB"},
+        {"DRB.PdcpSduVolumeDL": "kbit"},
+    ]
+
+
+async def test_kpm_of_a_slice_is_a_subscription_of_its_own(world: BridgeWorld) -> None:
+    world.ric.add(ONE)
+    bridge = await world.start()
+    world.reporting(ONE.id, KPM, lambda: kpm_message(100, {"DRB.UEThpDl": 40_000.0}))
+    trigger, names = kpm.event_trigger(100), ("DRB.UEThpDl",)
+    slices = (None, SNssai(2), SNssai(2, 0), SNssai(2, 0x10203), SNssai(2, 0x10203))
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        streams = [
+            client.subscribe(ONE.id, KPM_OID, trigger, (), names, kpm_slice=each) for each in slices
+        ]
+        got = await asyncio.gather(*(some(stream, 1) for stream in streams))
+    assert all(kpm.report_of(first).ues[0].values for (first,) in got)
+    asked = [item.kpm_slice for _, item in world.ric.on(ONE.id, KPM)]
+    assert sorted(asked, key=str) == sorted([None, [2, None], [2, 0], [2, 0x10203]], key=str)
+    for label in ("kpm", "kpm SST 2", "kpm SST 2 SD 0x000000", "kpm SST 2 SD 0x010203"):
+        labels = {"node": ONE.id, "ran_function": label}
+        assert bridge.registry.get_sample_value("sojourn_flexric_reports_total", labels)
+
+
+@pytest.mark.parametrize(
+    ("oid", "asked", "said"),
+    [
+        (KPM_OID, SNssai(256), r"kpm_slice\.sst: 256; expected 0 to 255"),
+        (KPM_OID, SNssai(1, 1 << 24), r"kpm_slice\.sd: 16777216; expected 0 to 16777215"),
+        (RLC_OID, SNssai(1), "kpm_slice: RAN function .* takes none"),
+    ],
+)
+async def test_what_is_no_slice_is_refused_before_it_reaches_the_ric(
+    world: BridgeWorld, oid: str, asked: SNssai, said: str
+) -> None:
+    world.ric.add(ONE)
+    await world.start()
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        with pytest.raises(SubscriptionRefused, match=said):
+            stream = client.subscribe(
+                ONE.id, oid, kpm.event_trigger(100), (), ("DRB.UEThpDl",), kpm_slice=asked
+            )
+            await some(stream, 1)
+    assert world.ric.asked["subscribe"] == 0
+
+
+async def test_slices_of_a_node_are_bounded(world: BridgeWorld) -> None:
+    world.ric.add(ONE)
+    await world.start()
+    world.reporting(ONE.id, KPM, lambda: kpm_message(100, {"DRB.UEThpDl": 1.0}))
+    trigger, names = kpm.event_trigger(100), ("DRB.UEThpDl",)
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        for sst in range(MAX_SLICES):
+            slice_ = SNssai(sst)
+            await some(client.subscribe(ONE.id, KPM_OID, trigger, (), names, kpm_slice=slice_), 1)
+        assert len(world.ric.on(ONE.id, KPM)) == MAX_SLICES
+        with pytest.raises(SubscriptionRefused, match=f"of {MAX_SLICES} slices"):
+            one_more = SNssai(MAX_SLICES)
+            await some(client.subscribe(ONE.id, KPM_OID, trigger, (), names, kpm_slice=one_more), 1)
+
+
+async def test_a_slice_that_is_not_read_any_more_makes_room(world: BridgeWorld) -> None:
+    world.ric.add(ONE)
+    await world.start(subscriptions={"linger_s": 0.0})
+    world.reporting(ONE.id, KPM, lambda: kpm_message(100, {"DRB.UEThpDl": 1.0}))
+    trigger, names = kpm.event_trigger(100), ("DRB.UEThpDl",)
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        for sst in range(2 * MAX_SLICES):
+            slice_ = SNssai(sst)
+            await some(client.subscribe(ONE.id, KPM_OID, trigger, (), names, kpm_slice=slice_), 1)
+            await world.until(lambda: not world.ric.on(ONE.id, KPM))
+
+
+async def test_a_node_that_changed_is_asked_for_what_it_announces_now(world: BridgeWorld) -> None:
+    world.ric.add(ONE)
+    bridge = await world.start()
+    values = {"DRB.UEThpDl": 40_000.0, "RRU.PrbTotDl": 1060.0}
+    world.reporting(ONE.id, KPM, lambda: kpm_message(100, values))
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        names, trigger = ("DRB.UEThpDl", "RRU.PrbTotDl"), kpm.event_trigger(100)
+        await some(client.subscribe(ONE.id, KPM_OID, trigger, (), names), 1)
+        known = bridge.nodes.known[ONE.id]
+        assert known.units.era is not None
+        units = known.units
+        less = replace(ONE, functions=(RanFunction(KPM, KPM_OID, 2, encode(names[:1])),))
+        world.ric.nodes[ONE.id] = less
+        starts = bridge.session.starts
+        kill_child(bridge)
+        await world.until(lambda: bridge.session.starts > starts and bridge.session.up)
+        await world.until(lambda: known.node == less)
+        (got,) = await some(client.subscribe(ONE.id, KPM_OID, trigger, (), names), 1)
+        assert kpm.report_of(got).unsupported == names[1:]
+        ((_, item),) = world.ric.on(ONE.id, KPM)
+        assert item.names == names[:1]
+        assert known.units is not units, "its units may be others now"
+
+
+async def test_a_node_without_reports_for_each_ue_is_not_asked_for_kpm(world: BridgeWorld) -> None:
+    lacking = replace(
+        ONE,
+        functions=(RanFunction(KPM, KPM_OID, 2, encode(("DRB.UEThpDl",), styles=(1, 3))),),
+    )
+    world.ric.add(lacking)
+    await world.start()
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        trigger = kpm.event_trigger(100)
+        with pytest.raises(SubscriptionRefused, match="report styles 1, 3; expected style 4"):
+            await some(client.subscribe(ONE.id, KPM_OID, trigger, (), ("DRB.UEThpDl",)), 1)
+    assert world.ric.asked["subscribe"] == 0

@@ -1,0 +1,460 @@
+"""The gateway in front of a RIC, nodes and an SDK that die, hang, fall behind and come back."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from contextlib import aclosing
+
+import pytest
+from bridge_world import ONE, PATIENCE_S, QUICKLY_STALE, TWO, BridgeWorld, kill_child, some
+from fake_flexric import ABORT, DEFAULT, HANG, RLC, node, rlc_message
+from flexric_bridge.budget import Use
+from flexric_bridge.discovery import CHECK_S
+from flexric_bridge.ric_state import RicState
+from flexric_bridge.sdk import SdkError, SdkErrorKind
+from flexric_bridge.settings import RicSettings
+from ric import NodeEventKind
+from ric.errors import GatewayError
+from ric.sm import RLC_OID, TC_V0_OID, rlc
+
+
+async def test_a_child_that_crashes_is_nodes_going_and_coming_back(world: BridgeWorld) -> None:
+    world.ric.add(ONE)
+    bridge = await world.start()
+    world.reporting(ONE.id, RLC, rlc_message)
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        stream = client.subscribe(ONE.id, RLC_OID, rlc.event_trigger(10))
+        events = client.watch_nodes()
+        async with aclosing(stream) as indications, aclosing(events) as changes:
+            assert (await anext(changes)).kind is NodeEventKind.CONNECTED
+            async with asyncio.timeout(PATIENCE_S):
+                assert (await anext(indications)).subscription == 1
+                world.ric.answer["control"] = lambda _question: ABORT
+                with pytest.raises(GatewayError):
+                    await client.control(ONE.id, TC_V0_OID, bytes(4), bytes(12))
+                assert (await anext(changes)).kind is NodeEventKind.DISCONNECTED
+                assert (await anext(changes)).kind is NodeEventKind.CONNECTED
+                while (await anext(indications)).subscription == 1:
+                    pass
+    assert bridge.session.restarts["lost"] == 1
+    assert "SIGABRT" not in bridge.session.why, "the session is up again"
+    assert bridge.budget.sessions == 2, "the RIC's life goes on"
+
+
+async def test_a_child_that_hangs_is_killed_and_the_reason_told(world: BridgeWorld) -> None:
+    world.ric.add(ONE)
+    bridge = await world.start(ric={"command_timeout_s": 2})
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        world.ric.answer["control"] = lambda _question: HANG
+        pid = bridge.session._child.pid if bridge.session._child else 0
+        with pytest.raises(GatewayError, match="no answer to control within 2 s"):
+            await client.control(ONE.id, TC_V0_OID, bytes(4), bytes(12))
+        await world.until(lambda: bridge.session.up and bridge.session.starts == 2)
+        assert bridge.session._child is not None
+        assert bridge.session._child.pid != pid
+    assert bridge.session.restarts["hung"] == 1
+
+
+async def test_a_ric_that_dies_and_comes_back_has_a_new_budget(world: BridgeWorld) -> None:
+    world.ric.add(ONE)
+    bridge = await world.start()
+    world.reporting(ONE.id, RLC, rlc_message)
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        stream = client.subscribe(ONE.id, RLC_OID, rlc.event_trigger(10))
+        async with aclosing(stream) as indications, asyncio.timeout(PATIENCE_S):
+            await anext(indications)
+            assert bridge.budget.used == 1
+            bridge.budget.spend(Use.CONTROL, 40_000)
+            await world.ric.stop()
+            await world.until(lambda: not bridge.session.up and bridge.session.starts >= 3)
+            assert "is not there" in bridge.session.why
+            assert not bridge.readiness.ready
+            await world.ric.start()
+            while (await anext(indications)).subscription == 1:
+                pass
+    assert bridge.budget.used == 1
+    assert bridge.budget.sessions == 1
+
+
+async def test_a_silent_node_is_gone_and_back_when_it_reports(world: BridgeWorld) -> None:
+    world.ric.add(ONE, TWO)
+    bridge = await world.start(nodes=QUICKLY_STALE)
+    talking = world.reporting(ONE.id, RLC, rlc_message)
+    world.reporting(TWO.id, RLC, rlc_message)
+    trigger = rlc.event_trigger(10)
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        await some(client.subscribe(TWO.id, RLC_OID, trigger), 1)
+        stream = client.subscribe(ONE.id, RLC_OID, trigger)
+        async with aclosing(stream) as indications, asyncio.timeout(PATIENCE_S):
+            await anext(indications)
+            talking.cancel()
+            await world.until(lambda: bridge.nodes.present(ONE.id) is None, "ONE gone")
+            assert bridge.nodes.present(TWO.id) is not None
+            with pytest.raises(GatewayError):
+                await client.control(ONE.id, TC_V0_OID, bytes(4), bytes(12))
+            assert not world.ric.controls, "a control to a node that is away ends the RIC"
+            world.reporting(ONE.id, RLC, rlc_message)
+            while (await anext(indications)).subscription == 1:
+                pass
+    assert bridge.session.starts == 1
+    assert len(world.ric.on(ONE.id, RLC)) <= 1
+
+
+async def test_a_control_waits_for_the_report_of_a_node_that_is_overdue(
+    world: BridgeWorld,
+) -> None:
+    # The node may have died a moment ago, and its RIC would not survive the control.
+    world.ric.add(ONE)
+    await world.start(nodes={"stale_after_s": 240})
+    talking = world.reporting(ONE.id, RLC, rlc_message)
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        stream = client.subscribe(ONE.id, RLC_OID, rlc.event_trigger(10))
+        async with aclosing(stream) as indications, asyncio.timeout(PATIENCE_S):
+            await anext(indications)
+            talking.cancel()
+            await asyncio.sleep(0.1)
+            control = asyncio.ensure_future(
+                client.control(ONE.id, TC_V0_OID, bytes(4), bytes(12), timeout_s=PATIENCE_S)
+            )
+            await asyncio.sleep(0.2)
+            assert not world.ric.controls
+            world.reporting(ONE.id, RLC, rlc_message)
+            assert (await control).acknowledged
+    assert len(world.ric.controls) == 1
+
+
+async def test_a_ric_that_is_behind_is_asked_for_nothing(world: BridgeWorld) -> None:
+    # It ends itself over an answer that takes 3 s, and answers wait behind the reports.
+    world.ric.add(ONE, TWO)
+    await world.start()
+    world.reporting(ONE.id, RLC, rlc_message)
+    world.reporting(TWO.id, RLC, rlc_message)
+    trigger = rlc.event_trigger(10)
+    async with world.client() as client:
+        await client.wait_for_node(TWO.id)
+        stream = client.subscribe(ONE.id, RLC_OID, trigger)
+        async with aclosing(stream) as indications, asyncio.timeout(PATIENCE_S):
+            await anext(indications)
+            world.ric.behind_us = 1_500_000
+            async for indication in indications:
+                if indication.received_at_us - indication.collected_at_us > 1_000_000:
+                    break
+            asked = world.ric.asked.copy()
+            for node in (ONE, TWO):
+                with pytest.raises(GatewayError, match=f"node {ONE.id} come 1.5 s late; the RIC"):
+                    await client.control(node.id, TC_V0_OID, bytes(4), bytes(12))
+            waiting = asyncio.ensure_future(some(client.subscribe(TWO.id, RLC_OID, trigger), 1))
+            await asyncio.sleep(0.2)
+            assert world.ric.asked == asked
+            world.ric.behind_us = 900_000
+            assert await waiting
+            assert (await client.control(ONE.id, TC_V0_OID, bytes(4), bytes(12))).acknowledged
+    assert len(world.ric.controls) == 1
+
+
+async def test_what_nobody_reads_is_ended_when_the_ric_is_no_longer_behind(
+    world: BridgeWorld,
+) -> None:
+    world.ric.add(ONE)
+    bridge = await world.start(subscriptions={"linger_s": 0})
+    world.reporting(ONE.id, RLC, rlc_message)
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        stream = client.subscribe(ONE.id, RLC_OID, rlc.event_trigger(10))
+        async with aclosing(stream) as indications, asyncio.timeout(PATIENCE_S):
+            await anext(indications)
+            world.ric.behind_us = 1_500_000
+            await world.until(bridge.hub.left_behind, "behind")
+        await asyncio.sleep(0.3)
+        assert world.ric.asked["unsubscribe"] == 0
+        world.ric.behind_us = 0
+        await world.until(lambda: world.ric.asked["unsubscribe"] == 1, "ended")
+    assert bridge.hub.subscriptions == 0
+
+
+async def test_a_node_that_restarts_is_found_by_a_look_and_subscribed_again(
+    world: BridgeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flexric_bridge.absence.FIRST_LOOK_S", 0.1)
+    world.ric.add(ONE, TWO)
+    bridge = await world.start(nodes={**QUICKLY_STALE, "look_again_s": 1})
+    world.reporting(ONE.id, RLC, rlc_message)
+    world.reporting(TWO.id, RLC, rlc_message)
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        stream = client.subscribe(ONE.id, RLC_OID, rlc.event_trigger(10))
+        async with aclosing(stream) as indications, asyncio.timeout(PATIENCE_S):
+            await anext(indications)
+            del world.ric.nodes[ONE.id]
+            world.ric.subscriptions.clear()
+            await world.until(lambda: bridge.nodes.present(ONE.id) is None, "ONE gone")
+            world.ric.add(ONE)
+            while (await anext(indications)).subscription == 1:
+                pass
+    assert bridge.metrics.looks["answered"] >= 1
+    assert bridge.session.starts == 1
+    assert world.ric.asked["unsubscribe"] == 0, "a deletion on a node that is away ends the RIC"
+
+
+async def test_a_node_that_was_back_and_reported_is_looked_for_at_once_again(
+    world: BridgeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # So that any time of absence but that which has just begun makes for the longest delay.
+    monkeypatch.setattr("flexric_bridge.absence.SHARE", 1e6)
+    world.ric.add(ONE)
+    bridge = await world.start()
+    world.reporting(ONE.id, RLC, rlc_message)
+    discovery, absences = bridge.discovery, bridge.discovery._absences
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        stream = client.subscribe(ONE.id, RLC_OID, rlc.event_trigger(10))
+        async with aclosing(stream) as indications, asyncio.timeout(PATIENCE_S):
+            await anext(indications)
+            known = bridge.nodes.known[ONE.id]
+            bridge.hub.node_went(known, "a first time")
+            discovery._note()
+            await world.until(lambda: known.present, "a report of it")
+            discovery._note()
+            heard_ns = bridge.hub.heard_ns(known)
+            await world.until(lambda: bridge.hub.heard_ns(known) > heard_ns, "another")
+            bridge.hub.node_went(known, "a second time")
+            now_ns = time.monotonic_ns()
+            discovery._note()
+    assert absences.next_look_s(now_ns) == 1
+
+
+async def test_a_node_that_joins_late_is_found_without_ending_streams(world: BridgeWorld) -> None:
+    world.ric.add(ONE)
+    bridge = await world.start(nodes={"look_again_s": 0.2})
+    world.reporting(ONE.id, RLC, rlc_message)
+    world.reporting(TWO.id, RLC, rlc_message)
+    async with world.client() as client:
+        await client.wait_for_node(ONE.id)
+        stream = client.subscribe(ONE.id, RLC_OID, rlc.event_trigger(10))
+        async with aclosing(stream) as indications, asyncio.timeout(PATIENCE_S):
+            await anext(indications)
+            world.ric.add(TWO)
+            await client.wait_for_node(TWO.id)
+            assert await some(client.subscribe(TWO.id, RLC_OID, rlc.event_trigger(10)), 1)
+            before = world.ric.asked["subscribe"]
+            assert before >= 3
+            seen = [(await anext(indications)).subscription for _ in range(5)]
+    assert set(seen) == {1}
+    assert bridge.session.restarts["reopened"] == 1
+    assert bridge.budget.spent[Use.DELETION] >= 1
+
+
+async def test_with_many_nodes_the_ric_is_not_asked_again(world: BridgeWorld) -> None:
+    world.ric.add(*(node(number) for number in range(11)))
+    bridge = await world.start(nodes={"look_again_s": 0.05})
+    await world.until(lambda: bridge.session.up)
+    await asyncio.sleep(0.5)
+    assert world.ric.asked["open"] == 1
+    world.ric.nodes.clear()
+    assert bridge.discovery._told.startswith("11 nodes are known")
+
+
+async def test_definitions_near_the_rics_limit_stop_looks_as_well(world: BridgeWorld) -> None:
+    world.ric.add(node(1, definition=4000), node(2, definition=3000))
+    bridge = await world.start(nodes={"look_again_s": 0.05})
+    await world.until(lambda: "32 KiB" in bridge.discovery._told)
+    assert world.ric.asked["open"] == 1
+
+
+async def test_a_ric_that_hangs_up_is_noticed_though_nobody_asks(world: BridgeWorld) -> None:
+    world.ric.add(ONE)
+    bridge = await world.start(ric={"backoff_initial_s": 20, "backoff_max_s": 20})
+    await world.until(lambda: bridge.session.up)
+    await world.ric.stop()
+    await world.until(lambda: not bridge.session.up)
+    assert "no more reports will come" in bridge.session.why
+    assert "the RIC hung up" in bridge.session.why
+
+
+async def test_a_ric_that_ends_itself_over_us_is_left_alone_ever_longer(
+    world: BridgeWorld,
+) -> None:
+    # nearRT-RIC aborts when an xApp connects before a node has; so each time it gets more time.
+    world.ric.add(ONE)
+    times_s: list[float] = []
+
+    def ends_itself(_question: object) -> object:
+        times_s.append(asyncio.get_running_loop().time())
+        if len(times_s) > 3:
+            return DEFAULT
+        raise SdkError("closed", "the RIC ended the association before it answered")
+
+    world.ric.answer["open"] = ends_itself
+    ric = {"backoff_initial_s": 0.001, "backoff_max_s": 0.001, "nodes_come_within_s": 0.2}
+    bridge = await world.start(ric=ric)
+    await world.until(lambda: bridge.session.up)
+    waits_s = [later - earlier for earlier, later in itertools.pairwise(times_s)]
+    assert len(waits_s) == 3
+    assert all(wait >= least for wait, least in zip(waits_s, (0.4, 0.8, 1.6), strict=True))
+
+
+@pytest.mark.parametrize("away_s", [0.0, 1.0])
+async def test_a_ric_that_returns_is_asked_when_its_nodes_had_their_time(
+    world: BridgeWorld, away_s: float
+) -> None:
+    """Also one that is back before anybody finds it away."""
+    world.ric.add(ONE)
+    rested_s: list[float] = []
+
+    def note(question: dict[str, float]) -> object:
+        rested_s.append(question["rested_s"])
+        return DEFAULT
+
+    world.ric.answer["open"] = note
+    bridge = await world.start(ric={"nodes_come_within_s": 0.5})
+    await world.until(lambda: bridge.session.up)
+    await world.ric.stop()
+    await asyncio.sleep(away_s)
+    await world.ric.start()
+    await world.until(lambda: len(rested_s) == 2)
+    await world.until(lambda: bridge.session.up)
+    assert rested_s == [0, 0.5]
+
+
+async def test_a_ric_that_stays_away_is_absent_and_no_failure_of_ours(world: BridgeWorld) -> None:
+    world.ric.add(ONE)
+    await world.ric.stop()
+    bridge = await world.start(ric={"backoff_initial_s": 60, "backoff_max_s": 60})
+    await world.until(lambda: bridge.session.starts == 3, "a third child, without back-off")
+    assert bridge.session.state is RicState.ABSENT
+    assert "is not there" in bridge.session.why
+    await world.ric.start()
+    await world.until(lambda: bridge.session.up)
+
+
+async def test_five_deaths_of_the_ric_in_a_row_cost_no_more_than_one(world: BridgeWorld) -> None:
+    """With the settings of users, but for the ports."""
+    world.ric.add(ONE)
+    defaults = {
+        name: RicSettings.model_fields[name].default
+        for name in ("backoff_initial_s", "backoff_max_s", "nodes_come_within_s")
+    }
+    bridge = await world.start(ric=defaults)
+    await world.until(lambda: bridge.session.up)
+    for _ in range(5):
+        await world.ric.stop()
+        await world.until(lambda: not bridge.session.up)
+        await asyncio.sleep(0.5)
+        await world.ric.start()
+        await asyncio.sleep(0.5)
+    returned_s = asyncio.get_running_loop().time()
+    await world.until(lambda: bridge.session.up)
+    assert asyncio.get_running_loop().time() - returned_s < 10
+
+
+async def test_a_ric_without_nodes_is_a_state_of_its_own(world: BridgeWorld) -> None:
+    """It is asked again soon, and each question is told apart from a failure."""
+
+    def has_none(_question: object) -> object:
+        if world.ric.nodes:
+            return DEFAULT
+        raise SdkError("no-nodes", "the near-RT RIC has no E2 node yet")
+
+    world.ric.answer["open"] = has_none
+    bridge = await world.start(ric={"backoff_initial_s": 60, "backoff_max_s": 60})
+    await world.until(lambda: bridge.session.state is RicState.WITHOUT_NODES)
+    assert "no E2 node has connected to it yet" in bridge.session.why
+    condition = bridge.readiness.conditions()["ric"]
+    assert not condition.ok
+    assert condition.detail.startswith("without_nodes: ")
+    asked = world.ric.asked["open"]
+    await world.until(lambda: world.ric.asked["open"] > asked, "asked again, without back-off")
+    world.ric.add(ONE)
+    await world.until(lambda: bridge.session.up)
+    state = bridge.registry.get_sample_value("sojourn_flexric_ric_state", {"state": "up"})
+    assert state == 1.0
+
+
+@pytest.mark.parametrize(
+    ("kind", "state", "words"),
+    [
+        ("no-sctp", RicState.NO_SCTP, "modprobe sctp"),
+        ("mismatch", RicState.NO_MODULE, "make flexric-bridge"),
+        ("timeout", RicState.SILENT, "does not answer"),
+    ],
+)
+async def test_why_there_is_no_session_is_told_apart(
+    world: BridgeWorld, kind: SdkErrorKind, state: RicState, words: str
+) -> None:
+    def fails(_question: object) -> object:
+        raise SdkError(kind, "as told")
+
+    world.ric.add(ONE)
+    world.ric.answer["open"] = fails
+    bridge = await world.start()
+    await world.until(lambda: bridge.session.state is state)
+    await world.until(lambda: words in bridge.session.why)
+    world.ric.answer.clear()
+    await world.until(lambda: bridge.session.up, "it heals by itself")
+
+
+async def test_a_look_ends_with_the_session_and_never_meets_the_next_ric(
+    world: BridgeWorld,
+) -> None:
+    # nearRT-RIC does not survive a look before its nodes are back.
+    world.ric.add(ONE)
+    world.ric.answer["open"] = lambda _question: HANG if world.ric.asked["open"] == 2 else DEFAULT
+    patient = {"open_timeout_s": 10 * PATIENCE_S}
+    bridge = await world.start(nodes={"look_again_s": 0.05}, ric=patient)
+    await world.until(lambda: world.ric.asked["open"] == 2, "a look under way")
+    kill_child(bridge)
+    await world.until(lambda: bridge.metrics.looks["failed"] == 1, "the look given up")
+
+
+async def test_a_look_at_a_ric_that_lost_its_nodes_is_an_answer(world: BridgeWorld) -> None:
+    world.ric.add(ONE)
+
+    def second_has_none(_question: object) -> object:
+        if world.ric.asked["open"] < 2:
+            return DEFAULT
+        raise SdkError("no-nodes", "the near-RT RIC has no E2 node yet")
+
+    world.ric.answer["open"] = second_has_none
+    bridge = await world.start(nodes={"look_again_s": 0.05})
+    await world.until(lambda: bridge.metrics.looks["answered"] >= 1)
+    await world.until(lambda: bridge.nodes.present(ONE.id) is None)
+    assert bridge.session.up
+    assert not bridge.metrics.looks["failed"]
+
+
+async def test_the_end_of_a_session_is_no_absence_of_nodes(world: BridgeWorld) -> None:
+    world.ric.add(ONE)
+    bridge = await world.start(nodes={"look_again_s": 0})
+    await world.until(lambda: bridge.session.up)
+    for number in range(2, 5):
+        kill_child(bridge)
+        await world.until(lambda: not bridge.session.up)
+        assert bridge.discovery._next_s() is None
+        await world.until(lambda number=number: bridge.session.starts == number, "another")
+        await world.until(lambda: bridge.session.up)
+    await asyncio.sleep(2 * CHECK_S)
+    assert bridge.discovery._next_s() is None
+    assert world.ric.asked["open"] == bridge.session.starts, "somebody looked"
+
+
+async def test_a_node_that_a_new_session_lacks_is_looked_for_at_once(
+    world: BridgeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flexric_bridge.absence.FIRST_LOOK_S", 0.1)
+    world.ric.add(ONE, TWO)
+    bridge = await world.start(nodes={"look_again_s": 0})
+    await world.until(lambda: bridge.nodes.present(TWO.id) is not None)
+    del world.ric.nodes[TWO.id]
+    kill_child(bridge)
+    await world.until(lambda: bridge.session.starts == 2 and bridge.session.up)
+    await world.until(lambda: bridge.metrics.looks["answered"] >= 1, "a look")
+    assert bridge.nodes.present(TWO.id) is None
+    world.ric.add(TWO)
+    await world.until(lambda: bridge.nodes.present(TWO.id) is not None, "TWO is back")
