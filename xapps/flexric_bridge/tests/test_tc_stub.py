@@ -13,6 +13,8 @@ import gnb_lab
 import pytest
 from bridge_world import PATIENCE_S, BridgeWorld
 from fake_flexric import RLC, TC, node, rlc_message
+from flexric_bridge.nodes import NodeBook
+from flexric_bridge.tc.definition import definition
 from flexric_bridge.tc.stub import EVIDENCE, SETTLE_US, UNSHOWN, WINDOW, StubWatch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -234,6 +236,85 @@ async def test_a_verdict_before_the_subscription_is_complete_ends_it(
             async for _ in tc.reports("pipeline_status", {"periodic": {"period_ms": 10}}):
                 pass
     assert bridge.traffic.served == {}
+
+
+async def test_a_control_that_waits_for_a_first_report_is_told_of_the_verdict(
+    world: BridgeWorld,
+) -> None:
+    gnb, rng = node(0xE00, functions=(RLC, TC)), random.Random(1)
+    world.ric.add(gnb)
+    await world.start()
+    async with world.client() as client:
+        await client.wait_for_node(gnb.id)
+        change = asyncio.ensure_future(Tc(client, gnb.id).change({"replace": hashed(2)}))
+        await world.until(lambda: len(world.ric.on(gnb.id, RLC)) == 1)
+        world.reporting(
+            gnb.id,
+            TC,
+            lambda: e2sm_tc.encode("indication", made_up(rng, time.time_ns() // 1000), "v0"),
+        )
+        with pytest.raises(GatewayError, match="makes its reports up"):
+            await change
+    assert world.ric.controls == []
+
+
+async def test_a_node_that_acknowledges_and_never_shows_a_pipeline_is_left_alone(
+    world: BridgeWorld,
+) -> None:
+    gnb = node(0xE00, functions=(RLC, TC))
+    world.ric.add(gnb)
+    bridge = await world.start()
+    world.reporting(gnb.id, RLC, rlc_message)
+    world.reporting(
+        gnb.id,
+        TC,
+        lambda: e2sm_tc.encode("indication", {**PLAIN, "tstamp": time.time_ns() // 1000}, "v0"),
+    )
+    async with world.client() as client:
+        await client.wait_for_node(gnb.id)
+        tc, known = Tc(client, gnb.id), bridge.nodes.known[gnb.id]
+        for number in range(UNSHOWN):
+            assert known.no_tc == ""
+            assert "accepted" in await tc.change({"replace": hashed(2 + number)})
+            front = bridge.traffic.served[gnb.id].front
+            # Reports tell that the node has its safe pipeline still.
+            await world.until(
+                lambda front=front: bool(known.no_tc or (front.entry and front.entry.safe))
+            )
+    assert "acknowledges controls and does not carry them out" in known.no_tc
+
+
+async def test_a_v0_control_of_an_xapp_is_known_to_the_watch(world: BridgeWorld) -> None:
+    lab = LabNode(world.ric)
+    bridge = await world.start()
+    world.spawn(lab.run())
+    async with world.client() as client:
+        await client.wait_for_node(lab.node.id)
+        await status(Tc(client, lab.node.id), 1)
+        watch = bridge.traffic.served[lab.node.id].front.watch
+        assert not watch._settling
+        assert watch._settled_at_us == 0
+        control = e2sm_tc.encode(
+            "control", {"type": "PCR", "act": "MOD", "pcr_type": "DUMMY", "dummy": 0}, "v0"
+        )
+        await client.control(lab.node.id, TC_V0_OID, bytes(4), control)
+        assert watch._settling or watch._settled_at_us > 0
+
+
+def test_a_node_that_comes_back_may_have_a_tc_function() -> None:
+    gnb, book = node(0xE00, functions=(RLC, TC)), NodeBook(definition(64, 64))
+    known = book.came(gnb)
+
+    def offered() -> bool:
+        return TC_V1_OID in {function.oid for function in known.message.ran_functions}
+
+    assert offered()
+    book.without_tc(known, "it only pretends")
+    book.came(gnb)
+    assert not offered(), "it was there all the time"
+    book.went(known, "test")
+    book.came(gnb)
+    assert offered()
 
 
 @pytest.mark.parametrize("overtaken", [False, True])
