@@ -122,6 +122,9 @@ fn pacer_defaults(kind: &str) -> Option<Value> {
     })
 }
 
+const SPELLING: &str =
+    "the name of a pacer, or its name with parameters: {drql: {mtu_bytes: 1400}}";
+
 /// Reads E2SM-TC's `Pacer`, of which parameters may be left out: `drql`, or `{drql: {mtu_bytes: 1400}}`.
 pub(super) fn pacer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Pacer, D::Error> {
     let (kind, given) = match Value::deserialize(deserializer)? {
@@ -129,13 +132,12 @@ pub(super) fn pacer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Pacer,
         Value::Object(one) if one.len() == 1 => match one.into_iter().next() {
             Some((kind, Value::Object(given))) => (kind, given),
             Some((kind, other)) => {
-                return Err(D::Error::custom(format!("{kind}: {other}; expected parameters")));
+                return Err(D::Error::custom(format!("{kind}: {other}; expected {SPELLING}")));
             }
-            None => return Err(D::Error::custom("empty; expected the name of a pacer")),
+            None => return Err(D::Error::custom(format!("{{}}; expected {SPELLING}"))),
         },
         other => {
-            let expected = "the name of a pacer, or {name: {parameters}}";
-            return Err(D::Error::custom(format!("{other}; expected {expected}")));
+            return Err(D::Error::custom(format!("{other}; expected {SPELLING}")));
         }
     };
     let value = match pacer_defaults(&kind) {
