@@ -18,36 +18,38 @@ PACKAGES := interfaces interfaces/model_contract xapps/ric xapps/tc_controller \
 PACKAGE_FILES := $(addsuffix /pyproject.toml,$(PACKAGES))
 PYTHON_SOURCES := $(addsuffix /src,$(PACKAGES)) $(wildcard xapps/flexric_bridge/swig/*.py) benchmarks tests
 CLI := gnb-lab e2sm-tc
+# Crates that are Python modules.
+MODULES := e2sm-tc-spec/codec/python interfaces/model_contract/native/python gnb/lab/python
+STEP := @.ci/step
 
 .PHONY: help
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-$(VENV)/.tools: constraints.txt
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Sojourn needs Python 3.11 or newer, this is " + sys.version.split()[0])'
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q -c constraints.txt pip
-	$(BIN)/python -m pip install -q -c constraints.txt -r requirements-dev.txt
-	touch $@
+$(VENV)/.tools: constraints.txt requirements-dev.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Sojourn needs Python 3.11 or newer, this is " + sys.version.split()[0])'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(STEP) 1/5 'Python tools' $(BIN)/python -m pip install -c constraints.txt -r requirements-dev.txt pip
+	@touch $@
 
 $(VENV)/.packages: $(VENV)/.tools $(PACKAGE_FILES) $(wildcard interfaces/proto/*.proto)
-	$(BIN)/python -m pip install -q -c constraints.txt --no-build-isolation $(addprefix -e ,$(PACKAGES))
-	touch $@
+	$(STEP) 5/5 'Python packages' $(BIN)/python -m pip install -c constraints.txt --no-build-isolation $(addprefix -e ,$(PACKAGES))
+	@touch $@
 
 .PHONY: native
 native: $(VENV)/.tools
-	cargo build --release --locked -p gnb-lab -p e2sm-tc
+	$(STEP) 2/5 'Rust release build' cargo build --release --locked -p gnb-lab -p e2sm-tc
 # Apart: what writes its header asks more of syn, and the tests of the lab would be built on another one.
-	cargo build --release --locked -p tc-rf-c
-	install -m 755 $(addprefix target/release/,$(CLI)) $(BIN)/
-	install -m 644 -D -t $(VENV)/include target/release/tc_rf.h
-	install -m 644 -D -t $(VENV)/lib target/release/libtc_rf_c.a target/release/libtc_rf_c.so
-	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop -q --release --locked -m e2sm-tc-spec/codec/python/Cargo.toml
-	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop -q --release --locked -m interfaces/model_contract/native/python/Cargo.toml
-	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop -q --release --locked -m gnb/lab/python/Cargo.toml
+	$(STEP) 3/5 'C library of the TC function' cargo build --release --locked -p tc-rf-c
+	@install -m 755 $(addprefix target/release/,$(CLI)) $(BIN)/
+	@install -m 644 -D -t $(VENV)/include target/release/tc_rf.h
+	@install -m 644 -D -t $(VENV)/lib target/release/libtc_rf_c.a target/release/libtc_rf_c.so
+	$(STEP) 4/5 'Python modules in Rust' env VIRTUAL_ENV=$(abspath $(VENV)) bash -ec \
+	  'for module in $(MODULES); do $(BIN)/maturin develop --release --locked -m $$module/Cargo.toml; done'
 
 .PHONY: setup
 setup: native $(VENV)/.packages ## Build everything; every command-line tool is then in .venv/bin
+	@echo "Ready: the command-line tools are in $(BIN)"
 
 .PHONY: setup-training
 setup-training: setup ## What training needs besides: TensorFlow, LightGBM, MLflow, Dask
@@ -100,6 +102,10 @@ lint: setup ## Formatting, lints, types, import contracts
 	$(BIN)/mypy $(PYTHON_SOURCES)
 	$(BIN)/lint-imports
 	$(BIN)/python tests/rust_circles.py
+
+.PHONY: quick
+quick: $(VENV)/.packages ## Lints and tests of what changed since main; after make setup
+	@$(BIN)/python tests/quick.py
 
 .PHONY: bench
 bench: setup ## Speed, as ratios and rates measured in one run

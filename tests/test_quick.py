@@ -1,0 +1,71 @@
+"""`make quick` runs what a change calls for, and no more."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+import pytest
+import quick
+
+WORKSPACE = [
+    quick.Crate("traffic", PurePosixPath("gnb/traffic")),
+    quick.Crate("gnb-lab", PurePosixPath("gnb/lab"), frozenset({"traffic"})),
+    quick.Crate("gnb-lab-python", PurePosixPath("gnb/lab/python"), frozenset({"gnb-lab"})),
+    quick.Crate("ran", PurePosixPath("gnb/ran")),
+]
+FOLDERS = [PurePosixPath(name) for name in ("gnb/lab/python", "xapps/ric", "tests")]
+
+
+def commands(*paths: str) -> list[str]:
+    steps = quick.plan(list(paths), WORKSPACE, FOLDERS)
+    return [" ".join(step.command[1:]) for step in steps]
+
+
+def run_by_pytest(*paths: str) -> list[str]:
+    return quick.python_tests(list(paths), FOLDERS)
+
+
+def test_a_change_of_a_crate_tests_it_and_lints_what_depends_on_it() -> None:
+    listed = commands("gnb/traffic/src/lib.rs")
+    assert listed[:2] == ["fmt --all --check", "tests/rust_circles.py"]
+    assert "-p gnb-lab -p gnb-lab-python -p traffic" in listed[2]
+    assert listed[3:] == ["test -q --locked -p traffic"]
+
+
+def test_crates_of_the_lab_are_tested_optimised() -> None:
+    assert commands("gnb/lab/scenarios/default.yaml")[-1] == "test -q --locked --release -p gnb-lab"
+
+
+def test_a_new_dependency_lints_every_crate() -> None:
+    assert "-p gnb-lab -p gnb-lab-python -p ran -p traffic" in commands("Cargo.lock")[2]
+
+
+def test_a_page_of_the_docs_needs_nothing() -> None:
+    assert commands("docs/radio.md", "gnb/traffic/README.md", "xapps/ric/README.md") == []
+
+
+@pytest.mark.parametrize(
+    ("paths", "tests"),
+    [
+        (["xapps/ric/src/ric/service.py"], ["xapps/ric"]),
+        (["xapps/ric/pyproject.toml"], ["xapps/ric"]),
+        (["gnb/lab/python/src/lib.rs"], []),
+        (["tests/quick.py"], ["tests/test_quick.py"]),
+        (["tests/test_quick.py", "tests/run.py"], ["tests/test_quick.py"]),
+        (["xapps/ric/tests/test_gone.py"], []),
+        (["xapps/ric/tests/test_gone.py", "xapps/ric/src/ric/a.py"], ["xapps/ric"]),
+    ],
+)
+def test_pytest_runs_changed_tests_or_the_distribution(paths: list[str], tests: list[str]) -> None:
+    assert run_by_pytest(*paths) == tests
+
+
+def test_a_changed_module_is_linted_typed_and_held_to_the_import_contracts() -> None:
+    listed = commands("tests/quick.py")
+    assert listed[:3] == [
+        "check tests/quick.py",
+        "format --check tests/quick.py",
+        "tests/quick.py",
+    ]
+    steps = quick.plan(["xapps/ric/src/ric/__init__.py"], WORKSPACE, FOLDERS)
+    assert "lint-imports" in [PurePosixPath(step.command[0]).name for step in steps]
