@@ -16,7 +16,7 @@ unexport CONDA_PREFIX
 PACKAGES := interfaces interfaces/model_contract xapps/ric xapps/tc_controller \
             xapps/rlc_forecaster xapps/flexric_bridge datasets nonrt-ric/training demo
 PACKAGE_FILES := $(addsuffix /pyproject.toml,$(PACKAGES))
-PYTHON_SOURCES := $(addsuffix /src,$(PACKAGES)) $(wildcard xapps/flexric_bridge/swig/*.py) benchmarks tests
+PYTHON_SOURCES := $(addsuffix /src,$(PACKAGES)) $(wildcard xapps/flexric_bridge/swig/*.py) benchmarks tests docs/site
 CLI := gnb-lab e2sm-tc
 # Crates that are Python modules.
 MODULES := e2sm-tc-spec/codec/python interfaces/model_contract/native/python gnb/lab/python
@@ -68,6 +68,10 @@ demo: setup ## The loop closes: 40 s on loopback, report in out/demo (TRACE=file
 demo-flexric: flexric-bridge flexric-node ## The same loop through a FlexRIC near-RT RIC (FLEXRIC_SRC, FLEXRIC_BUILD)
 	$(BIN)/sojourn-demo --through flexric --out $(OUT)/demo-flexric $(if $(TRACE),--trace $(TRACE))
 
+.PHONY: readme-picture
+readme-picture: demo ## The picture of the README, from a run of the demo
+	$(BIN)/python -m sojourn_demo.picture $(OUT)/demo docs/images/demo.svg
+
 .PHONY: test
 test: setup ## Every test that needs no root and no service
 	$(BIN)/python tests/run.py
@@ -94,7 +98,7 @@ default-model: setup-training ## Simulate, train and judge the model that comes 
 	$(BIN)/rlc-train report --run $(OUT)/default-model/run
 
 .PHONY: lint
-lint: setup ## Formatting, lints, types, import contracts
+lint: setup ## Formatting, lints, types, import contracts, links of the documentation
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --release --locked -- -D warnings
 	$(BIN)/ruff check .
@@ -102,6 +106,16 @@ lint: setup ## Formatting, lints, types, import contracts
 	$(BIN)/mypy $(PYTHON_SOURCES)
 	$(BIN)/lint-imports
 	$(BIN)/python tests/rust_circles.py
+	$(BIN)/python docs/site/doc_links.py
+
+$(VENV)/.docs: $(VENV)/.tools docs/requirements.txt docs/constraints.txt
+	$(BIN)/python -m pip install -q -c constraints.txt -c docs/constraints.txt -r docs/requirements.txt
+	touch $@
+
+.PHONY: docs
+docs: setup $(VENV)/.docs ## The documentation as a site: out/site/index.html
+	cargo doc --workspace --exclude '*-python' --no-deps --locked --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 .PHONY: quick
 quick: $(VENV)/.packages ## Lints and tests of what changed since main; after make setup
