@@ -171,7 +171,10 @@ def python_tests(paths: list[str], folders: list[PurePosixPath]) -> list[str]:
 
 def plan(paths: list[str], workspace: list[Crate], folders: list[PurePosixPath]) -> list[Step]:
     """The steps that these changed paths call for."""
-    return [*rust_steps(paths, workspace), *python_steps(paths, folders)]
+    steps = [*rust_steps(paths, workspace), *python_steps(paths, folders)]
+    if any(path.endswith(".md") for path in paths):
+        steps.append(Step("pages changed", (sys.executable, "docs/site/doc_links.py")))
+    return steps
 
 
 def run(step: Step) -> bool:
