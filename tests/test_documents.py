@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
+import doc_links
 import pytest
-
-ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT / "docs" / "site"))
-
-import doc_links  # noqa: E402
 
 
 def test_no_page_has_a_broken_reference() -> None:

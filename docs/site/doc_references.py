@@ -209,12 +209,13 @@ def commands() -> str:
     for program in PROGRAMS:
         text = run(program, "--help")
         parts += [f"## {program}", _block(text)]
-        for command in _subcommands(text):
+        for command in subcommands(text):
             parts += [f"### {program} {command}", _block(run(program, command, "--help"))]
     return "\n\n".join(parts) + "\n"
 
 
-def _subcommands(text: str) -> list[str]:
+def subcommands(text: str) -> list[str]:
+    """The commands that a help text of argparse or clap lists."""
     if found := re.search(r"\{([a-z0-9,-]+)\} \.\.\.", " ".join(text.split())):
         return found[1].split(",")
     listed = re.search(r"^Commands:\n((?: +.*\n)+)", text, re.MULTILINE)
