@@ -1,5 +1,7 @@
 //! Prints the vectors of annex A: a template with parameters, its pipeline as JSON and as aligned
-//! PER. `tests/templates.rs` holds them against `e2sm-tc-spec/vectors/templates.jsonl`.
+//! PER. `tests/templates.rs` compares them with `e2sm-tc-spec/vectors/templates.jsonl`.
+
+#![allow(clippy::expect_used, reason = "the inputs are below")]
 
 use std::io::Write as _;
 
@@ -17,35 +19,73 @@ fn cases() -> Vec<(&'static str, Value)> {
         "destination_port": 0, "protocol": 58
     });
     let mut cases: Vec<_> = NAMES.into_iter().map(|name| (name, json!({}))).collect();
+    let codel = json!({"target_us": 6_000, "interval_us": 120_000, "ecn": false});
+    let buffer = json!({"packets": 500, "bytes": 1_000_000});
     cases.extend([
         ("bdp_only", json!({"drop": "head", "pacer": "drql", "buffer": {"packets": 500}})),
         ("bdp_only", json!({"pacer": {"dyn_rlc": {"target_us": 5_000}}})),
         ("fq_codel", json!({"queues": 8, "scheduler": "round_robin"})),
-        ("fq_codel", json!({"codel": {"target_us": 6_000, "interval_us": 120_000, "ecn": false}})),
+        ("fq_codel", json!({"codel": codel})),
+        ("fq_codel", json!({"quantum_bytes": 300, "pacer": "none", "buffer": buffer})),
+        (
+            "drql_forecast",
+            json!({"queues": 8, "quantum_bytes": 300, "codel": codel, "stale_us": 100_000,
+                "buffer": buffer}),
+        ),
         ("segregate_greedy", json!({"greedy": [flow, ping], "scheduler": "strict_priority"})),
+        (
+            "segregate_greedy",
+            json!({"greedy": [flow], "codel": codel, "quantum_bytes": 300, "pacer": "e5g_bdp",
+                "buffer": buffer}),
+        ),
         (
             "flow_slicing",
             json!({"slices": [{
                 "flows": [flow],
                 "shaper": {"rate_kbps": 8_000, "burst_bytes": 10_000, "group": null}
-            }]}),
+            }], "pacer": {"ebb": {"target_us": 3_000}}, "buffer": buffer}),
         ),
-        ("bode_diffserv", json!({"classes": [{"dscps": [46], "bound_us": 20_000}]})),
+        (
+            "l4s",
+            json!({"classic_target_us": 20_000, "classic_update_us": 16_000,
+                "coupling_milli": 1_500, "time_shift_us": 40_000, "pacer": "upf_sdap",
+                "buffer": buffer}),
+        ),
+        (
+            "fq_l4s",
+            json!({"queues": 8, "threshold_us": 1_000, "quantum_bytes": 300, "codel": codel,
+                "pacer": "dql", "buffer": buffer}),
+        ),
+        ("cake_diffserv", json!({"queues": 8, "codel": codel, "pacer": "none", "buffer": buffer})),
+        (
+            "bode_diffserv",
+            json!({"classes": [{"dscps": [46], "bound_us": 20_000}], "pacer": "bdp5g_prototype",
+                "buffer": buffer}),
+        ),
         ("sojourn", json!({"bulk_bound_us": 300_000, "queues": 512})),
+        (
+            "sojourn",
+            json!({"quantum_bytes": 600, "threshold_us": 1_000, "pacer": "forecast",
+                "buffer": buffer}),
+        ),
     ]);
     cases
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+#[allow(dead_code, reason = "the test takes the vectors alone")]
+fn main() -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
-    for (template, parameters) in cases() {
-        let pipeline = Template::parse(template, parameters.clone())?.pipeline()?;
-        let bytes = e2sm_tc::v1::encode(&pipeline)?;
+    vectors().iter().try_for_each(|vector| writeln!(out, "{vector}"))
+}
+
+/// All vectors of annex A.
+pub(crate) fn vectors() -> Vec<Value> {
+    let made = |(template, parameters): (&str, Value)| {
+        let parsed = Template::parse(template, parameters.clone()).expect("parameters");
+        let pipeline = parsed.pipeline().expect("a pipeline");
+        let bytes = e2sm_tc::v1::encode(&pipeline).expect("encodable");
         let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        let line = json!({
-            "template": template, "parameters": parameters, "pipeline": pipeline, "hex": hex
-        });
-        writeln!(out, "{line}")?;
-    }
-    Ok(())
+        json!({"template": template, "parameters": parameters, "pipeline": pipeline, "hex": hex})
+    };
+    cases().into_iter().map(made).collect()
 }

@@ -53,9 +53,9 @@ async def test_a_bloated_bearer_is_relieved_through_the_bridge(world: BridgeWorl
         await controller.wait()
     assert any("accepted" in event["outcome"] for event in _events(log, "answered"))
     served = bridge.traffic.served[lab.node.id]
-    assert served.front.entry is not None
-    assert served.front.entry.name == "fq_codel"
-    assert served.front.entry.lease_ends_at_us is not None
+    assert served.function.in_force is not None
+    assert served.function.in_force.state.name == "fq_codel"
+    assert served.function.in_force.lease_ends_at_us is not None
     assert relieved_ms < bloated_ms / 3, (bloated_ms, relieved_ms)
     # 31 queues added, one changed, hash, pacer: v0 says no more than it must.
     # The classifier, and each queue.

@@ -33,7 +33,6 @@ from flexric_bridge.records import (
 )
 from flexric_bridge.sdk import RECORD_HEAD
 from flexric_bridge.state_file import StateError, read_state, set_aside, write_state
-from flexric_bridge.tc import ledger, lift, v0
 from hypothesis import given
 from hypothesis import strategies as st
 from ric.errors import ServiceModelError
@@ -484,97 +483,7 @@ async def test_a_bell_wakes_who_waits_and_rings_for_nobody_else() -> None:
     bell.ring()
 
 
-# ------------------------------------------------------------------------------- lift
-
-
-def entry(number: int, **counters: Any) -> dict[str, Any]:
-    mtr = {"bnd_flt": 0.0, "time_window_ms": 100}
-    queue = {
-        "type": "CODEL",
-        "bytes": 0,
-        "pkts": 0,
-        "bytes_fwd": 0,
-        "pkts_fwd": 0,
-        "dropped_pkts": 0,
-        "avg_sojourn_time": 0.0,
-        "last_sojourn_time": 0,
-    }
-    return {
-        "shp": {"id": number, "active": 0, "max_rate_kbps": 0, "mtr": mtr},
-        "plc": {
-            "id": number,
-            "mtr": mtr,
-            "dropped_pkts": 0,
-            "marked_pkts": 0,
-            "max_rate_kbps": 0.0,
-            "active": 0,
-            "dst_id": number,
-            "dev_id": number,
-        },
-        "queue": {**queue, **counters},
-    }
-
-
-def indication(*queues: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "sch": {"type": "RR"},
-        "pcr": {
-            "type": "5G_BDP",
-            "id": 0,
-            "mtr": {"bnd_flt": 1e12, "time_window_ms": 100},
-        },
-        "cls": {"type": "STO", "dummy": 0},
-        "q": list(queues),
-        "tstamp": 0,
-    }
-
-
-def test_counters_go_on_beyond_32_bits_over_restarts_and_deleted_queues() -> None:
-    counters = lift.Counters()
-
-    def take(*queues: dict[str, Any]) -> lift.Totals:
-        counters.take(v0.queues_of(indication(*queues)))
-        return counters.of_bearer()
-
-    assert take(entry(0, bytes_fwd=2**32 - 10)).forwarded_bytes == 2**32 - 10
-    assert take(entry(0, bytes_fwd=90)).forwarded_bytes == 2**32 + 90
-    both = take(entry(0, bytes_fwd=100), entry(1, bytes_fwd=5, dropped_pkts=3))
-    assert (both.forwarded_bytes, both.dropped_packets) == (2**32 + 105, 3)
-    # Queue 1 is deleted and comes again: it counts from 0, what it forwarded stays counted.
-    assert take(entry(0, bytes_fwd=100)).forwarded_bytes == 2**32 + 105
-    assert take(entry(0, bytes_fwd=100), entry(1, bytes_fwd=1)).forwarded_bytes == 2**32 + 106
-    # The node restarted.
-    assert take(entry(0, bytes_fwd=7)).forwarded_bytes == 2**32 + 113
-
-
-def test_a_status_leaves_out_idle_queues_and_survives_odd_floats() -> None:
-    counters = lift.Counters()
-    told: dict[int, tuple[int, int]] = {}
-    message = indication(
-        entry(0, pkts_fwd=1, avg_sojourn_time="NaN", last_sojourn_time=-5),
-        entry(1, pkts=2, bytes=3000, last_sojourn_time=70_000),
-    )
-    held = ledger.found(v0.observed(message), 4)
-
-    def status() -> dict[str, Any]:
-        counters.take(v0.queues_of(message))
-        return lift.status({}, held, message, counters, told, rlc_occupancy_bytes=9, now_us=0)
-
-    first, second = status(), status()
-    assert [queue["id"] for queue in first["queues"]] == [0, 1]
-    assert [queue["id"] for queue in second["queues"]] == [1]
-    assert (first["name"], first["safe"], first["revision"]) == ("foreign", False, 4)
-    assert first["head_of_line_age_us"] == 70_000
-    assert first["queues"][0]["mean_sojourn_us"] == first["queues"][0]["last_sojourn_us"] == 0
-    assert first["pacer"]["drain_kbps"] == 2**32 - 1
-    assert (first["ingress_packets"], first["ingress_bytes"]) == (3, 3000)
-
-
-def test_queues_that_claim_one_number_are_taken_in_order() -> None:
-    seen = v0.observed(indication(entry(7), entry(7), entry(7)))
-    assert sorted(seen.queues) == [0, 1, 2]
-    with pytest.raises(v0.V0Error, match="at least one"):
-        v0.observed(indication())
+# ------------------------------------------------------------------------ nodes away
 
 
 def looks_s(away_for_s: float) -> list[float]:

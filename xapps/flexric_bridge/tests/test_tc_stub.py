@@ -6,6 +6,7 @@ import asyncio
 import copy
 import random
 import time
+from functools import partial
 from typing import Any
 
 import e2sm_tc
@@ -14,8 +15,9 @@ import pytest
 from bridge_world import PATIENCE_S, BridgeWorld
 from fake_flexric import RLC, TC, node, rlc_message
 from flexric_bridge.nodes import NodeBook
-from flexric_bridge.tc.definition import definition
+from flexric_bridge.tc.messages import definition
 from flexric_bridge.tc.stub import EVIDENCE, SETTLE_US, UNSHOWN, WINDOW, StubWatch
+from flexric_bridge.traffic_control import ServedNode
 from hypothesis import given
 from hypothesis import strategies as st
 from lab_node import BULK, SCENARIO, LabNode
@@ -258,6 +260,11 @@ async def test_a_control_that_waits_for_a_first_report_is_told_of_the_verdict(
     assert world.ric.controls == []
 
 
+def shows_safe_pipeline(served: ServedNode) -> bool:
+    current = served.function.in_force
+    return bool(served.known.no_tc) or (current is not None and current.state.is_safe)
+
+
 async def test_a_node_that_acknowledges_and_never_shows_a_pipeline_is_left_alone(
     world: BridgeWorld,
 ) -> None:
@@ -276,11 +283,8 @@ async def test_a_node_that_acknowledges_and_never_shows_a_pipeline_is_left_alone
         for number in range(UNSHOWN):
             assert known.no_tc == ""
             assert "accepted" in await tc.change({"replace": hashed(2 + number)})
-            front = bridge.traffic.served[gnb.id].front
             # Reports tell that the node has its safe pipeline still.
-            await world.until(
-                lambda front=front: bool(known.no_tc or (front.entry and front.entry.safe))
-            )
+            await world.until(partial(shows_safe_pipeline, bridge.traffic.served[gnb.id]))
     assert "acknowledges controls and does not carry them out" in known.no_tc
 
 
@@ -291,7 +295,7 @@ async def test_a_v0_control_of_an_xapp_is_known_to_the_watch(world: BridgeWorld)
     async with world.client() as client:
         await client.wait_for_node(lab.node.id)
         await status(Tc(client, lab.node.id), 1)
-        watch = bridge.traffic.served[lab.node.id].front.watch
+        watch = bridge.traffic.served[lab.node.id].function.watch
         assert not watch._settling
         assert watch._settled_at_us == 0
         control = e2sm_tc.encode(
@@ -328,13 +332,13 @@ async def test_totals_of_a_report_that_was_overtaken_are_not_counted_again(
         await client.wait_for_node(lab.node.id)
         await status(Tc(client, lab.node.id), 1)
     running.cancel()
-    front = bridge.traffic.served[lab.node.id].front
+    function = bridge.traffic.served[lab.node.id].function
     at_ms = time.time_ns() // 1_000_000
     reports = [counted(1000 + 10 * step, at_ms + 10 * step) for step in range(5)]
     order = [0, 2, 1, 4, 3] if overtaken else range(5)
     for step in order:
-        front.on_indication(e2sm_tc.encode("indication", reports[step], "v0"))
-    told = front.status({})
+        function.on_indication(e2sm_tc.encode("indication", reports[step], "v0"))
+    told = function.status({})
     assert told is not None
     queue = next(queue for queue in told["queues"] if queue["id"] == 0)
     assert queue["forwarded_packets"] == 1040

@@ -183,7 +183,7 @@ async def test_a_lease_is_kept_here_and_its_end_brings_the_safe_pipeline(
     assert seen == {"type": "PCR", "act": "MOD", "pcr_type": "DUMMY", "dummy": 0}
 
 
-async def test_a_transaction_that_fails_on_the_way_is_taken_back(world: BridgeWorld) -> None:
+async def test_a_transaction_that_fails_on_the_way_is_undone(world: BridgeWorld) -> None:
     lab = LabNode(world.ric)
     bridge = await world.start()
     world.spawn(lab.run())
@@ -195,7 +195,7 @@ async def test_a_transaction_that_fails_on_the_way_is_taken_back(world: BridgeWo
         failed = await tc.change({"replace": segregated()})
         assert refusal(failed)[0] == "inconsistent"
         assert "SCH MOD" in failed["refused"]["detail"]
-        assert "taken back" in failed["refused"]["detail"]
+        assert "undone" in failed["refused"]["detail"]
         world.ric.on_control = take
         assert failed["refused"]["revision"] == before["revision"]
         await asyncio.sleep(0.1)
@@ -203,11 +203,11 @@ async def test_a_transaction_that_fails_on_the_way_is_taken_back(world: BridgeWo
         assert (after["revision"], after["safe"]) == (before["revision"], True)
         done = await tc.change({"replace": segregated()})
         assert done["accepted"]["revision"] == before["revision"] + 1
-    assert bridge.traffic.served[lab.node.id].front.undone == 1
+    assert bridge.traffic.served[lab.node.id].function.undone == 1
 
 
 @pytest.mark.parametrize("together", [1, 3, 8, 16])
-async def test_of_controls_at_once_those_that_took_effect_are_taken_back(
+async def test_of_controls_at_once_those_that_took_effect_are_undone(
     world: BridgeWorld, together: int
 ) -> None:
     lab = LabNode(world.ric)
@@ -225,7 +225,7 @@ async def test_of_controls_at_once_those_that_took_effect_are_taken_back(
         refuse(world, is_the_fourth_queue, "no more queues today")
         failed = await tc.change({"replace": hashed(8)})
         assert refusal(failed)[0] == "inconsistent"
-        assert "taken back" in failed["refused"]["detail"]
+        assert "undone" in failed["refused"]["detail"]
         # Up to the fourth, and behind it what was on the way already; the node has one queue.
         assert next(added) - 1 == {1: 4, 3: 6, 8: 7, 16: 7}[together]
         await asyncio.sleep(0.1)

@@ -2,6 +2,7 @@
 //! `py/e2sm_tc` is the public face.
 
 mod pipelines;
+mod v0;
 
 use e2sm_tc::json::{self, CodecError as Refusal};
 use e2sm_tc::v1::{self, IndicationMessage, UeId};
@@ -115,5 +116,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(validate, module)?)?;
     module.add_function(wrap_pyfunction!(pacer_limits, module)?)?;
     module.add_function(wrap_pyfunction!(new_codec_error, module)?)?;
-    pipelines::register(module)
+    pipelines::register(module)?;
+    v0::register(module)
 }

@@ -40,17 +40,21 @@ fn unmade(py: Python<'_>, error: &Unmade) -> PyErr {
 }
 
 fn refused(py: Python<'_>, error: &Refused) -> PyErr {
-    let raised = PipelineError::new_err(error.to_string());
+    describe(py, PipelineError::new_err(error.to_string()), error)
+}
+
+/// Sets the attributes of a `PipelineError`.
+pub(crate) fn describe(py: Python<'_>, raised: PyErr, error: &Refused) -> PyErr {
     let raised = with_attribute(py, raised, "cause", error.cause.kind());
     let raised = with_attribute(py, raised, "element", &error.element);
     with_attribute(py, raised, "detail", &error.detail)
 }
 
-fn read<T: DeserializeOwned>(py: Python<'_>, what: &str, json: &str) -> PyResult<T> {
+pub(crate) fn read<T: DeserializeOwned>(py: Python<'_>, what: &str, json: &str) -> PyResult<T> {
     serde_json::from_str(json).map_err(|error| codec_error(py, &format!("{what}: {error}"), what))
 }
 
-fn written<T: Serialize>(py: Python<'_>, value: &T) -> PyResult<String> {
+pub(crate) fn written<T: Serialize>(py: Python<'_>, value: &T) -> PyResult<String> {
     serde_json::to_string(value).map_err(|error| codec_error(py, &error.to_string(), ""))
 }
 

@@ -32,13 +32,18 @@ impl From<&str> for ControlError {
 
 type Result<T> = std::result::Result<T, ControlError>;
 
-/// Depth of the token buckets that v0 has no word for: 10 ms at the rate, at least two packets.
-fn burst_bytes(rate_kbps: u32, window_ms: u32) -> u32 {
-    let bytes = u64::from(rate_kbps) * u64::from(window_ms) / 8;
-    u32::try_from(bytes).unwrap_or(u32::MAX).max(3_000)
-}
+/// Component of a v0 filter that matches everything.
+pub(super) const WILDCARD: i32 = -1;
+/// v0 does not express the depth of a policer's bucket: it is this long at the rate.
+pub(super) const POLICER_WINDOW_MS: u32 = 10;
+/// Two packets of an Ethernet MTU: a bucket that holds less passes none of a burst.
+pub(super) const MIN_BURST_BYTES: u32 = 3_000;
 
-const POLICER_WINDOW_MS: u32 = 10;
+/// Depth of a token bucket of v0.
+pub(super) fn burst_bytes(rate_kbps: u32, window_ms: u32) -> u32 {
+    let bytes = u64::from(rate_kbps) * u64::from(window_ms) / 8;
+    u32::try_from(bytes).unwrap_or(u32::MAX).max(MIN_BURST_BYTES)
+}
 
 /// The edits that do to `pipeline` what a v0 control says.
 ///
@@ -59,7 +64,7 @@ fn id(number: u32, what: &str) -> Result<u16> {
     u16::try_from(number).map_err(|_| format!("{what} {number}; expected at most 65535").into())
 }
 
-fn one(queue: QueueId) -> QueueTarget {
+pub(super) fn one(queue: QueueId) -> QueueTarget {
     QueueTarget { first: queue, count: 1 }
 }
 
@@ -139,13 +144,19 @@ fn modify_filter(pipeline: &Pipeline, new: &FilterV0) -> Result<Vec<PipelineEdit
         .iter()
         .position(|filter| filter.id == id)
         .ok_or_else(|| format!("no filter {id}"))?;
-    let filter = Filter {
-        id,
-        rule: rule(new.src_addr, new.dst_addr, new.src_port, new.dst_port, new.protocol)?,
-        target: one(queue_number(new.dst_queue)?),
-    };
+    let filter = filter(id, new)?;
     let position = position as u16;
     Ok(vec![PipelineEdit::RemoveFilter(id), PipelineEdit::AddFilter { position, filter }])
+}
+
+/// A v0 filter in terms of v1.
+pub(super) fn filter(id: FilterId, filter: &FilterV0) -> Result<Filter> {
+    let FilterV0 { src_addr, dst_addr, src_port, dst_port, protocol, .. } = *filter;
+    Ok(Filter {
+        id,
+        rule: rule(src_addr, dst_addr, src_port, dst_port, protocol)?,
+        target: one(queue_number(filter.dst_queue)?),
+    })
 }
 
 fn queue_number(number: i32) -> Result<QueueId> {
@@ -171,9 +182,9 @@ fn rule(
     })
 }
 
-/// −1 is nothing, anything else must fit.
+/// −1 is an absent component, anything else must fit.
 fn wildcard<T: TryFrom<i64>>(value: i64, what: &str) -> Result<Option<T>> {
-    if value == -1 {
+    if value == i64::from(WILDCARD) {
         return Ok(None);
     }
     T::try_from(value).map(Some).map_err(|_| format!("{what} {value} is out of range").into())

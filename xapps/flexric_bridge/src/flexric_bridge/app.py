@@ -32,10 +32,9 @@ from flexric_bridge.sdk import E2Node
 from flexric_bridge.session import Session
 from flexric_bridge.settings import BridgeSettings
 from flexric_bridge.state_file import StateError, read_state, set_aside, write_state
-from flexric_bridge.tc.definition import definition
-from flexric_bridge.tc.front import Answer
-from flexric_bridge.tc.rehearsal import rehearse
-from flexric_bridge.traffic_control import Served, TrafficControl
+from flexric_bridge.tc.messages import Answer, definition
+from flexric_bridge.tc.warm_up import warm_up
+from flexric_bridge.traffic_control import ServedNode, TrafficControl
 
 _log = structlog.get_logger()
 
@@ -149,7 +148,7 @@ class Bridge:
         try:
             if self.settings.http.listen:
                 self.http_address = await health.start(self.settings.http.listen)
-            await rehearse()
+            await warm_up()
             await server.start()
             listen = self.settings.door.listen
             self.address = (
@@ -242,7 +241,7 @@ class Bridge:
             for served in self.traffic.leases_over():
                 await self.lane.run(None, partial(self._end_lease, served), _nothing)
 
-    async def _end_lease(self, served: Served) -> Answer:
+    async def _end_lease(self, served: ServedNode) -> Answer:
         await self.traffic.end_lease(served)
         return _nothing()
 
@@ -329,7 +328,7 @@ class Bridge:
                     "Transactions that failed on the way and were taken back.",
                     "node",
                     lambda: {
-                        node_id: served.front.undone
+                        node_id: served.function.undone
                         for node_id, served in self.traffic.served.items()
                     },
                 ),

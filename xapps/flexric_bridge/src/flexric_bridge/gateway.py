@@ -32,7 +32,7 @@ from flexric_bridge.records import kpm_unsupported
 from flexric_bridge.sdk import SdkError, SNssai
 from flexric_bridge.session import Session, SessionDown
 from flexric_bridge.settings import GatewayDoor
-from flexric_bridge.tc.front import Answer
+from flexric_bridge.tc.messages import Answer
 from flexric_bridge.traffic_control import TrafficControl, wanted
 
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["E2Gateway"].full_name
@@ -314,14 +314,14 @@ class Gateway:
         await served.first_report()
         if known.no_tc:
             raise Unserved(f"{known.id}: {known.no_tc}")
-        front = served.front
-        asked = front.receive(header, message)
+        function = served.function
+        asked = function.receive(header, message)
         if isinstance(asked, Answer):
             return asked
         return await self._lane.run(
             None if asked.element is None else (known.id, oid, asked.element),
-            lambda: front.transact(asked),
-            front.superseded,
+            lambda: function.transact(asked),
+            function.superseded,
         )
 
     async def _control_v0(self, known: KnownNode, header: bytes, message: bytes) -> Answer:

@@ -1,4 +1,4 @@
-"""E2SM-TC v1 for all nodes that speak v0: their fronts, and what each needs of the bridge."""
+"""E2SM-TC v1 for all nodes that have v0 alone: their RAN functions, and the bridge around each."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from flexric_bridge.records import body, preface, with_header
 from flexric_bridge.sdk import SdkError
 from flexric_bridge.session import Session, SessionDown
 from flexric_bridge.settings import TcSettings
-from flexric_bridge.tc.front import Front
+from flexric_bridge.tc.ran_function import QueueActivity, RanFunction
 
 _log = structlog.get_logger()
 
@@ -74,11 +74,11 @@ def wanted(trigger: bytes, actions: Sequence[bytes]) -> Wanted:
 class _V1Reader:
     reader: Reader
     wanted: Wanted
-    told: dict[int, tuple[int, int]] = field(default_factory=dict)
+    activity: QueueActivity = field(default_factory=dict)
 
 
-class Served:
-    """One node's front, its taps, its v1 readers; the front's `Port`."""
+class ServedNode:
+    """One node's RAN function, its taps and its v1 readers; the function's `Port`."""
 
     def __init__(self, known: KnownNode, traffic: TrafficControl) -> None:
         self.known = known
@@ -86,13 +86,13 @@ class Served:
         function = known.functions[TC_V0_OID]
         self._function_id = function.id
         self._preface = preface(known.id, function.id, TC_V1_OID)
-        self.front = Front(known.id, traffic.settings, self)
+        self.function = RanFunction(known.id, traffic.settings, self)
         if RLC_OID not in known.functions:
-            self.front.do_without_rlc()
+            self.function.bearer.assume_configured()
         self.readers: list[_V1Reader] = []
         self._first = asyncio.Event()
-        self._tc_tap = Tap(TC_PERIOD_MS, self._hear_tc)
-        self._rlc_tap = Tap(RLC_PERIOD_MS, self._hear_rlc)
+        self._tc_tap = Tap(TC_PERIOD_MS, self._on_tc_report)
+        self._rlc_tap = Tap(RLC_PERIOD_MS, self._on_rlc_report)
 
     async def listen(self, period_ms: int = TC_PERIOD_MS) -> None:
         """Hear the node's reports, for as long as it is there; raises as `Hub.read`."""
@@ -109,22 +109,22 @@ class Served:
 
     async def first_report(self) -> None:
         """Return when pipeline and bearer are known, no TC function is there, or it takes long."""
-        if self.front.entry is not None and self.front.bearer is not None:
+        if self.function.in_force is not None and self.function.bearer.id is not None:
             return
         try:
             async with asyncio.timeout(FIRST_REPORT_S):
                 while not self.known.no_tc and (
-                    self.front.entry is None or self.front.bearer is None
+                    self.function.in_force is None or self.function.bearer.id is None
                 ):
                     self._first.clear()
                     await self._first.wait()
         except TimeoutError:
-            # The front says what is missing.
+            # The answer to the control says what is missing.
             pass
 
     def gone(self) -> None:
         """The node went."""
-        self.front.node_gone()
+        self.function.node_gone()
         for item in self.readers:
             item.reader.end(Gone(f"node {self.known.id} went away"))
         self.readers.clear()
@@ -141,10 +141,10 @@ class Served:
 
     # ------------------------------------------------------------------------ reports
 
-    def _hear_tc(self, message: bytes, collected_at_us: int, received_at_us: int) -> None:
-        self.front.on_indication(message)
-        if self.front.watch.verdict:
-            self._traffic.give_up(self, self.front.watch.verdict)
+    def _on_tc_report(self, message: bytes, collected_at_us: int, received_at_us: int) -> None:
+        self.function.on_indication(message)
+        if self.function.watch.verdict:
+            self._traffic.give_up(self, self.function.watch.verdict)
             return
         self._first.set()
         for item in self.readers:
@@ -155,12 +155,12 @@ class Served:
             if item.reader.thinning.due(collected_at_us, every_us):
                 self._put_status(item, collected_at_us, received_at_us)
 
-    def _hear_rlc(self, message: bytes, _collected_at_us: int, _received_at_us: int) -> None:
-        self.front.on_rlc(message)
+    def _on_rlc_report(self, message: bytes, _collected_at_us: int, _received_at_us: int) -> None:
+        self.function.on_rlc(message)
         self._first.set()
 
     def _put_status(self, item: _V1Reader, collected_at_us: int, received_at_us: int) -> None:
-        status = self.front.status(item.told)
+        status = self.function.status(item.activity)
         statuses = [] if status is None else [status]
         if status is not None and not item.wanted.concerns(status["bearer"]):
             statuses = []
@@ -191,7 +191,7 @@ class Served:
         await self._traffic.rate.take(controls)
 
     async def controls(
-        self, header: bytes, stages: Sequence[Sequence[bytes]], *, safe: bool
+        self, header: bytes, groups: Sequence[Sequence[bytes]], *, safe: bool
     ) -> tuple[list[bool], SdkError | None]:
         """See `Port.controls`."""
         if self.known.no_tc:
@@ -199,15 +199,15 @@ class Served:
         if suspect_reason := await self._traffic.hub.heard_lately(self.known):
             raise SessionDown(suspect_reason)
         return await self._traffic.session.controls(
-            self.known.id, self._function_id, header, stages, safe=safe
+            self.known.id, self._function_id, header, groups, safe=safe
         )
 
     def changed(self) -> None:
         """See `Port.changed`."""
         self._traffic.on_change()
 
-    def tell(self, events: Sequence[Mapping[str, Any]]) -> None:
-        """See `Port.tell`."""
+    def publish(self, events: Sequence[Mapping[str, Any]]) -> None:
+        """See `Port.publish`."""
         now_us = self.now_us()
         for event in events:
             kind = event["kind"]
@@ -227,7 +227,7 @@ class Served:
 
 
 class TrafficControl:
-    """The fronts of all nodes with E2SM-TC v0."""
+    """The RAN functions of all nodes with E2SM-TC v0."""
 
     def __init__(
         self,
@@ -251,17 +251,17 @@ class TrafficControl:
         self.rate = rate
         self.settings = settings
         self.on_change = on_change
-        self.served: dict[str, Served] = {}
+        self.served: dict[str, ServedNode] = {}
         self._remembered: dict[str, Any] = {}
 
-    def of(self, known: KnownNode) -> Served:
-        """The front of a node, made when first asked for."""
+    def of(self, known: KnownNode) -> ServedNode:
+        """A node with its RAN function, made when first asked for."""
         served = self.served.get(known.id)
         if served is None:
-            served = self.served[known.id] = Served(known, self)
+            served = self.served[known.id] = ServedNode(known, self)
             if known.id in self._remembered:
                 try:
-                    served.front.load(self._remembered.pop(known.id))
+                    served.function.load(self._remembered.pop(known.id))
                 except ValueError as error:
                     _log.warning("pipeline not remembered", error=str(error))
         return served
@@ -278,7 +278,7 @@ class TrafficControl:
         if served is not None:
             served.readers = [item for item in served.readers if item.reader is not reader]
 
-    def give_up(self, served: Served, why: str) -> None:
+    def give_up(self, served: ServedNode, why: str) -> None:
         """A node's TC function is none: leave it alone."""
         if self.served.get(served.known.id) is served:
             del self.served[served.known.id]
@@ -288,9 +288,9 @@ class TrafficControl:
             self.nodes.without_tc(served.known, why)
 
     def controlled(self, known: KnownNode) -> None:
-        """Somebody sent a node a v0 control past its front."""
+        """Somebody sent a node a v0 control past its RAN function."""
         if served := self.served.get(known.id):
-            served.front.watch.controlled()
+            served.function.watch.controlled()
 
     def node_gone(self, node_id: str) -> None:
         """A node went."""
@@ -308,18 +308,18 @@ class TrafficControl:
                 except (Gone, Unserved, BudgetSpent, SdkError) as error:
                     _log.warning("pipeline not looked after", node=known.id, error=str(error))
 
-    def leases_over(self) -> list[Served]:
-        """The fronts whose lease is over and whose node is there."""
+    def leases_over(self) -> list[ServedNode]:
+        """The nodes that are there and whose lease is over."""
         return [
             served
             for served in self.served.values()
-            if served.front.lease_over() and not self.hub.suspect_reason(served.known)
+            if served.function.lease_over() and not self.hub.suspect_reason(served.known)
         ]
 
-    async def end_lease(self, served: Served) -> None:
+    async def end_lease(self, served: ServedNode) -> None:
         """Return a node to its safe pipeline."""
         try:
-            await served.front.end_lease()
+            await served.function.end_lease()
         except (SdkError, SessionDown, ServiceModelError) as error:
             _log.warning("lease over, not safe yet", node=served.known.id, error=str(error))
 
@@ -327,7 +327,7 @@ class TrafficControl:
 
     def to_json(self) -> dict[str, Any]:
         """What must be known after a restart."""
-        kept = {node_id: served.front.to_json() for node_id, served in self.served.items()}
+        kept = {node_id: served.function.to_json() for node_id, served in self.served.items()}
         return {**self._remembered, **{key: value for key, value in kept.items() if value}}
 
     def load(self, value: Any) -> None:

@@ -28,3 +28,60 @@ def template_schema(name: str) -> str: ...
 def pipeline(template: str, parameters: str) -> str: ...
 def candidate(current: str, safe: str, change: str, capabilities: str) -> str: ...
 def check_pipeline(pipeline: str, capabilities: str) -> None: ...
+
+class UnsupportedInV0(PipelineError): ...  # noqa: N818 - a property of the pipeline
+class V0ControlError(ValueError): ...
+
+class V0State:
+    """The pipeline of a v0 node: as lowered, as its acknowledged controls left it, or as seen in a
+    report. Immutable."""
+
+    @staticmethod
+    def safe(queue: int = 0) -> V0State:
+        """The safe pipeline: one FIFO, no pacer."""
+
+    @staticmethod
+    def observed(indication: bytes) -> V0State:
+        """The pipeline that a v0 indication shows. Raises ``CodecError`` for bytes that are no
+        indication, and for one without queues."""
+
+    @property
+    def base(self) -> int:
+        """The lowest queue, which gets the packets that no filter matches."""
+
+    @property
+    def name(self) -> str:
+        """Of the v1 pipeline; ``foreign`` for an observed one that is not the safe pipeline."""
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether it is the safe pipeline, as far as reports tell."""
+
+    def agrees_with(self, seen: V0State) -> bool:
+        """Whether a pipeline seen in a report may be this one, as far as reports tell."""
+
+    def controls_to(self, target: V0State) -> list[list[bytes]]:
+        """The v0 controls that lead to ``target``, in order, in groups that may be in flight at
+        once. Raises ``V0ControlError`` where v0 cannot number the target's queues."""
+
+    def after(self, control: bytes) -> V0State:
+        """The state after an acknowledged control. Raises ``V0ControlError`` for one that a node in
+        this state could only refuse, ``CodecError`` for bytes that are no control."""
+
+    def to_json(self) -> str:
+        """``pipeline`` in terms of v1, the parts of it that are ``unknown`` because reports do not
+        tell them, and the ``v1_ids`` of its queues."""
+
+class V0Reports:
+    """The reports of a v0 node: the newest, and counters extended beyond 32 bits."""
+
+    def __init__(self) -> None: ...
+    def take(self, indication: bytes) -> None:
+        """Take the next report, in the order of their time stamps. Raises ``CodecError``."""
+
+    def status(self, state: V0State, context: str) -> str | None:
+        """See :func:`e2sm_tc.v0.lift`."""
+
+def lower(pipeline: str, base: int, max_queues: int, max_filters: int) -> V0State: ...
+def v0_capabilities(max_queues: int, max_filters: int) -> str: ...
+def queue_numbers(shaper_ids: list[int]) -> list[int]: ...

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any, Final
 
-from flexric_bridge.tc import v0
+from e2sm_tc import v0
 
 WINDOW: Final = 8
 """Reports with news that are looked at together."""
@@ -97,6 +97,10 @@ def _without_time(indication: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in indication.items() if name != "tstamp"}
 
 
+def _queues(indication: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:
+    return dict(zip(v0.queue_numbers(indication), indication["q"], strict=True))
+
+
 def _kinds_of(indication: Mapping[str, Any]) -> _Kinds:
     return (
         indication["sch"]["type"],
@@ -114,14 +118,14 @@ def _impossible(now: Mapping[str, Any]) -> list[str]:
     enters, counted and its bytes not yet."""
     return [
         f"queue {number} holds {queue['pkts']} packets in {queue['bytes']} bytes"
-        for number, item in v0.queues_of(now).items()
+        for number, item in _queues(now).items()
         if (queue := item["queue"])["bytes"] < queue["pkts"] - 1
     ]
 
 
 def _gone_back(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """What only queues that began anew could report; once a report, as a restart does it to all."""
-    old, new = v0.queues_of(before), v0.queues_of(now)
+    old, new = _queues(before), _queues(now)
     if old and new and not old.keys() & new.keys():
         return ["no queue is the same"]
     for number in old.keys() & new.keys():

@@ -1,0 +1,72 @@
+"""Revision and lease of a node's pipeline, which v0 does not have.
+
+Times are wall clock in µs: a lease goes on while the bridge is down.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import e2sm_tc
+from e2sm_tc import v0
+
+_REVISIONS: Final = 1 << 32
+
+
+@dataclass(frozen=True, slots=True)
+class InForce:
+    """The pipeline of one node.
+
+    `pipeline` is that of the v1 transaction; `None` for one that was found on the node and that
+    reports do not tell in full.
+    """
+
+    revision: int
+    pipeline: dict[str, Any] | None
+    state: v0.State
+    lease_ends_at_us: int | None = None
+
+    def lease_left_ms(self, now_us: int) -> int | None:
+        """Rest of the lease; `None` without one."""
+        if self.lease_ends_at_us is None:
+            return None
+        return max(0, (self.lease_ends_at_us - now_us) // 1000)
+
+    def next_revision(self) -> int:
+        """Modulo 2³² (E2SM-TC v1 clause 9.2)."""
+        return (self.revision + 1) % _REVISIONS
+
+    def leased(self, lease_ms: int | None, now_us: int) -> InForce:
+        """With another lease from now."""
+        ends = None if lease_ms is None else now_us + lease_ms * 1000
+        return replace(self, lease_ends_at_us=ends)
+
+    def to_json(self) -> dict[str, Any]:
+        """For the state file. The v0 state follows from the v1 pipeline and the lowest queue."""
+        return {
+            "revision": self.revision,
+            "pipeline": self.pipeline,
+            "base": self.state.base,
+            "lease_ends_at_us": self.lease_ends_at_us,
+        }
+
+
+def found(state: v0.State, revision: int) -> InForce:
+    """A pipeline that was seen on a node."""
+    pipeline = v0.pipeline(v0.State.safe(state.base)) if state.is_safe else None
+    return InForce(revision, pipeline, state)
+
+
+def from_json(value: Any, max_queues: int, max_filters: int) -> InForce:
+    """The inverse of `InForce.to_json`; raises `ValueError` for anything else."""
+    try:
+        revision, base = int(value["revision"]), int(value["base"])
+        pipeline, ends_at_us = value["pipeline"], value["lease_ends_at_us"]
+        if pipeline is None:
+            return InForce(revision, None, v0.State.safe(base), ends_at_us)
+        e2sm_tc.validate_pipeline(pipeline)
+        state = v0.lower(pipeline, base, max_queues, max_filters)
+    except (KeyError, TypeError, OverflowError) as error:
+        raise ValueError(f"{type(error).__name__}: {error}") from None
+    return InForce(revision, pipeline, state, ends_at_us)

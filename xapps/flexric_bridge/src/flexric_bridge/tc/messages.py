@@ -1,0 +1,99 @@
+"""v1 messages of the TC RAN function: its definition, controls, outcomes and events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import e2sm_tc
+from e2sm_tc import v0
+
+_STYLES: Final = {1: "transaction", 2: "lease_renewal", 3: "forecast_feed"}
+BUFFER_NOTE: Final = "the node's own buffer limit applies: E2SM-TC v0 has no control for it"
+FEED_NOTE: Final = (
+    "a forecast feed would cost one of the RIC's requests each time; the CU takes forecasts from"
+    " the forecaster's stream instead"
+)
+
+
+class Refused(Exception):  # noqa: N818 - an answer, not a fault
+    """A control that is refused: the content of a v1 `ControlOutcome`, but for the revision."""
+
+    def __init__(self, cause: str, element: str, detail: str) -> None:
+        super().__init__(f"{element}: {detail}" if element else detail)
+        self.cause = cause
+        self.element = element
+        self.detail = detail
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Of a v1 control."""
+
+    accepted: bool
+    outcome: bytes
+    detail: str = ""
+
+
+def definition(max_queues: int, max_filters: int) -> bytes:
+    """The RAN function definition: the OID of v1 and the capabilities that v0 has."""
+    return e2sm_tc.encode(
+        "ran-function-definition",
+        {
+            "short_name": "ORAN-E2SM-TC",
+            "oid": e2sm_tc.OID_V1,
+            "description": "E2SM-TC v1 in front of a node that has v0",
+            "capabilities": v0.capabilities(max_queues, max_filters),
+        },
+    )
+
+
+def decode_control(header: bytes, message: bytes) -> tuple[str, Mapping[str, Any]]:
+    """Kind and content of a transaction or lease renewal; raises `Refused` for anything else."""
+    try:
+        style = e2sm_tc.decode("control-header", header)["style"]
+    except e2sm_tc.CodecError as error:
+        raise Refused("malformed", "header", str(error)) from None
+    try:
+        ((kind, content),) = e2sm_tc.decode("control", message).items()
+    except e2sm_tc.CodecError as error:
+        raise Refused("malformed", "message", str(error)) from None
+    if style not in _STYLES:
+        raise Refused("unsupported", "header.style", f"{style}; expected 1, 2 or 3")
+    if _STYLES[style] != kind:
+        raise Refused("inconsistent", "header.style", f"{style}, with a {kind}")
+    if kind == "forecast_feed":
+        raise Refused("unsupported", "", FEED_NOTE)
+    return kind, content
+
+
+def accepted(revision: int, lease_ms: int | None) -> Answer:
+    """The answer to a control that was carried out; `lease_ms` is what is left of the lease."""
+    lease = None if lease_ms is None else max(1, lease_ms)
+    outcome = {"accepted": {"revision": revision, "lease_ms": lease}}
+    return Answer(True, e2sm_tc.encode("control-outcome", outcome), BUFFER_NOTE)
+
+
+def refused(refusal: Refused, revision: int | None) -> Answer:
+    """The answer to a control that is refused with `revision` in force."""
+    cause, element, detail = refusal.cause, refusal.element, refusal.detail
+    outcome = {
+        "refused": {
+            "cause": cause,
+            "element": element[:255],
+            "detail": detail[:1023],
+            "revision": None if cause == "unknown_bearer" else revision,
+        }
+    }
+    return Answer(False, e2sm_tc.encode("control-outcome", outcome), f"{cause}: {refusal}")
+
+
+def bearer_id(rnti: int, drb: int) -> dict[str, Any]:
+    """A v1 `BearerId`."""
+    return {"ue": {"rnti": rnti}, "drb": drb}
+
+
+def event(bearer: Mapping[str, Any], at_us: int, kind: Any) -> dict[str, Any]:
+    """A v1 `Event`."""
+    return {"bearer": bearer, "at_us": at_us, "kind": kind}
