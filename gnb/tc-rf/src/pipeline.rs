@@ -138,7 +138,7 @@ impl<P: Packet> TrafficControl<P> {
         for queued in later {
             self.place(queued);
         }
-        self.pacer.rlc_given_back(now_us);
+        self.pacer.rlc_recalled(now_us);
     }
 
     fn classify(&mut self, queued: &Queued<P>) -> u32 {
@@ -233,7 +233,7 @@ impl<P: Packet> TrafficControl<P> {
     /// [`pull`](Self::pull).
     pub fn asked(&mut self, now_us: u64, events: &mut impl EventSink<P>) -> Waiting {
         self.tick(now_us, events);
-        if !self.pacer.asked(now_us) || self.stage.select(now_us).is_none() {
+        if !self.pacer.buffer_status_queried(now_us) || self.stage.select(now_us).is_none() {
             return Waiting::default();
         }
         self.stage.unshaped_backlog()

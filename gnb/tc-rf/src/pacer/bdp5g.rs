@@ -18,7 +18,7 @@
 use super::bdp_rate::{BdpRate, UPDATE_US};
 use super::burst::Burst;
 use super::frame_rate::FrameRate;
-use super::{Algorithm, Heard};
+use super::{Algorithm, ReceivedStatus};
 
 #[derive(Clone, Debug)]
 pub(super) struct Bdp5g {
@@ -37,31 +37,31 @@ pub(super) struct Bdp5g {
 }
 
 impl Bdp5g {
-    pub(super) fn new(heard: Option<&Heard>) -> Self {
+    pub(super) fn new(received: Option<&ReceivedStatus>) -> Self {
         Self {
-            rate: BdpRate::unbiased(heard),
+            rate: BdpRate::unbiased(received),
             downlink_us: 0,
             burst: Burst::default(),
-            held_bytes: heard.map_or(0, Heard::held_bytes),
+            held_bytes: received.map_or(0, ReceivedStatus::held_bytes),
             limited: false,
-            round_trip_us: heard.map_or(0, Heard::round_trip_us),
-            drain: FrameRate::new(heard.map_or(0, |heard| heard.at_us)),
+            round_trip_us: received.map_or(0, ReceivedStatus::round_trip_us),
+            drain: FrameRate::new(received.map_or(0, |received| received.at_us)),
         }
     }
 
-    /// What may drain before something that is sent now is heard of.
+    /// What may drain within the round trip over F1-U.
     fn on_the_way_bytes(&self) -> f64 {
         self.drain.high_bytes_per_us() * self.round_trip_us as f64
     }
 }
 
 impl Algorithm for Bdp5g {
-    fn status(&mut self, heard: &Heard) {
-        let status = &heard.status;
-        let held_bytes = heard.held_bytes();
+    fn status(&mut self, received: &ReceivedStatus) {
+        let status = &received.status;
+        let held_bytes = received.held_bytes();
         let drained_bytes = self.held_bytes.saturating_sub(held_bytes);
-        self.round_trip_us = heard.round_trip_us();
-        self.drain.drained(drained_bytes, heard.at_us);
+        self.round_trip_us = received.round_trip_us();
+        self.drain.drained(drained_bytes, received.at_us);
         self.held_bytes = held_bytes;
         if !status.dl_opportunity {
             return;
@@ -70,7 +70,7 @@ impl Algorithm for Bdp5g {
         self.limited = false;
         self.downlink_us += u64::from(status.tti_us.max(1));
         if self.downlink_us >= UPDATE_US {
-            self.rate.update(held_bytes, self.downlink_us, heard.at_us);
+            self.rate.update(held_bytes, self.downlink_us, received.at_us);
             self.downlink_us = 0;
         }
     }
@@ -99,7 +99,7 @@ impl Algorithm for Bdp5g {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{heard, heard_tti};
+    use super::super::testing::{received, received_tti};
     use super::*;
 
     #[test]
@@ -107,7 +107,7 @@ mod tests {
         let mut pacer = Bdp5g::new(None);
         for ms in 1..=4 {
             pacer.sent(20_000, 0);
-            pacer.status(&heard(ms * 1000, 0));
+            pacer.status(&received(ms * 1000, 0));
         }
         assert!((pacer.rate.bandwidth() - 20.0).abs() < 1e-9);
         assert_eq!(pacer.limit_bytes(), 32_800, "1.5 × 1000 µs × 20 B/µs + 2800 B");
@@ -117,9 +117,9 @@ mod tests {
     fn half_millisecond_slots_make_one_update_per_millisecond() {
         let mut pacer = Bdp5g::new(None);
         pacer.sent(3_000, 0);
-        pacer.status(&heard_tti(500, 1_500, 500));
+        pacer.status(&received_tti(500, 1_500, 500));
         assert_eq!(pacer.rate.updated_us, 0);
-        pacer.status(&heard_tti(1_000, 0, 500));
+        pacer.status(&received_tti(1_000, 0, 500));
         assert_eq!(pacer.rate.updated_us, 1_000);
         let weighted = (0.7 * 3.0 + 40.0 * (0.3 + 0.09 + 0.027)) / 1.117;
         assert!((pacer.rate.bandwidth() - weighted).abs() < 1e-9);
@@ -129,7 +129,7 @@ mod tests {
     fn a_slow_bearer_keeps_the_floor_and_no_more() {
         let mut pacer = Bdp5g::new(None);
         for ms in 1..=8 {
-            pacer.status(&heard(ms * 1000, 0));
+            pacer.status(&received(ms * 1000, 0));
         }
         let mut held = 0;
         while pacer.may_send(1500, 8_900) {
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_bloated_rlc_buffer_is_given_nothing() {
-        let mut pacer = Bdp5g::new(Some(&heard(0, 1_500_000)));
+        let mut pacer = Bdp5g::new(Some(&received(0, 1_500_000)));
         assert!(!pacer.may_send(40, 1_000));
     }
 
@@ -158,9 +158,9 @@ mod tests {
             if ms % 10 == 0 {
                 pulled += rlc.min(30_000);
                 rlc = rlc.saturating_sub(30_000);
-                let mut heard = heard(ms * 1000, rlc as u32);
-                heard.status.capacity_bytes_per_tti = 30_000;
-                pacer.status(&heard);
+                let mut received = received(ms * 1000, rlc as u32);
+                received.status.capacity_bytes_per_tti = 30_000;
+                pacer.status(&received);
             }
             assert!(rlc <= 50_000, "{rlc} B held at {ms} ms");
         }
@@ -179,9 +179,9 @@ mod tests {
             }
             pulled += rlc.min(125_000);
             rlc = rlc.saturating_sub(125_000);
-            let mut heard = heard(ms * 1000, rlc as u32);
-            heard.status.capacity_bytes_per_tti = 125_000;
-            pacer.status(&heard);
+            let mut received = received(ms * 1000, rlc as u32);
+            received.status.capacity_bytes_per_tti = 125_000;
+            pacer.status(&received);
         }
         assert!(pulled >= 195 * 125_000, "{pulled} of 25000000 B");
     }

@@ -8,7 +8,7 @@
 //! is the form to use.
 
 use super::bdp_rate::{BdpRate, UPDATE_US};
-use super::{Algorithm, Heard};
+use super::{Algorithm, ReceivedStatus};
 
 /// Period of the prototype's egress.
 const EGRESS_US: u64 = 200;
@@ -21,8 +21,8 @@ pub(super) struct Bdp5gPrototype {
 }
 
 impl Bdp5gPrototype {
-    pub(super) fn new(heard: Option<&Heard>) -> Self {
-        Self { rate: BdpRate::biased(heard), looked_us: None }
+    pub(super) fn new(received: Option<&ReceivedStatus>) -> Self {
+        Self { rate: BdpRate::biased(received), looked_us: None }
     }
 
     /// Whether the scheduler looks now: once per period, for as long as that takes.
@@ -38,11 +38,11 @@ impl Bdp5gPrototype {
 }
 
 impl Algorithm for Bdp5gPrototype {
-    fn status(&mut self, heard: &Heard) {
-        let at_us = heard.status.at_us;
+    fn status(&mut self, received: &ReceivedStatus) {
+        let at_us = received.status.at_us;
         let elapsed_us = at_us.saturating_sub(self.rate.updated_us);
         if elapsed_us >= UPDATE_US || at_us < self.rate.updated_us {
-            let occupancy_bytes = u64::from(heard.status.occupancy_bytes);
+            let occupancy_bytes = u64::from(received.status.occupancy_bytes);
             self.rate.update(occupancy_bytes, elapsed_us.max(UPDATE_US), at_us);
         }
     }
@@ -66,7 +66,7 @@ impl Algorithm for Bdp5gPrototype {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{heard, heard_tti};
+    use super::super::testing::{received, received_tti};
     use super::*;
 
     fn fill(pacer: &mut Bdp5gPrototype, now_us: u64) -> u64 {
@@ -83,7 +83,7 @@ mod tests {
         let mut pacer = Bdp5gPrototype::new(None);
         for ms in 1..=4 {
             pacer.sent(20_000, 0);
-            pacer.status(&heard(ms * 1000, 0));
+            pacer.status(&received(ms * 1000, 0));
         }
         assert!((pacer.rate.bandwidth() - 20.0 * 1.117).abs() < 1e-9);
         // 1.5 × 1000 µs × 22.34 B/µs + 2800 B.
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn it_hands_down_once_each_200_us() {
         let mut pacer = Bdp5gPrototype::new(None);
-        pacer.status(&heard(1_000, 0));
+        pacer.status(&received(1_000, 0));
         // A millisecond of nothing: 0.417 · 40 = 16.68 B/µs; the floor of 15 000 B counts. A tenth
         // packet still finds 13 500 + 500 B.
         assert_eq!(fill(&mut pacer, 1_000), 15_000);
@@ -106,7 +106,7 @@ mod tests {
         let mut pacer = Bdp5gPrototype::new(None);
         for ms in 1..=4 {
             pacer.sent(100_000, 0);
-            pacer.status(&heard(ms * 1000, 0));
+            pacer.status(&received(ms * 1000, 0));
         }
         let all: u64 = (0..5).map(|period| fill(&mut pacer, 4_000 + 200 * period)).sum();
         assert_eq!(all, 39_000, "40 000 B in whole packets");
@@ -117,7 +117,7 @@ mod tests {
         let mut pacer = Bdp5gPrototype::new(None);
         pacer.sent(10_000, 0);
         for slot in 1..=4 {
-            let mut uplink = heard_tti(slot * 500, 10_000, 500);
+            let mut uplink = received_tti(slot * 500, 10_000, 500);
             uplink.status.dl_opportunity = false;
             pacer.status(&uplink);
         }

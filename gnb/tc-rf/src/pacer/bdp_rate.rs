@@ -1,7 +1,7 @@
 //! What both forms of 5G-BDP share: the bandwidth from the last four samples and the budget it
 //! earns with time, with the constants of the prototype of irazabal2024.
 
-use super::Heard;
+use super::ReceivedStatus;
 
 /// Weights of the samples, newest first. They sum to 1.117.
 const WEIGHTS: [f64; 4] = [0.7, 0.3, 0.09, 0.027];
@@ -34,23 +34,24 @@ pub(super) struct BdpRate {
 
 impl BdpRate {
     /// The bandwidth as the prototype has it, 11.7 % too high.
-    pub(super) fn biased(heard: Option<&Heard>) -> Self {
-        let occupancy_bytes = heard.map_or(0, |heard| u64::from(heard.status.occupancy_bytes));
+    pub(super) fn biased(received: Option<&ReceivedStatus>) -> Self {
+        let occupancy_bytes =
+            received.map_or(0, |received| u64::from(received.status.occupancy_bytes));
         Self {
             samples: [INITIAL_BANDWIDTH; 4],
             divisor: 1.0,
             sent_bytes: 0,
             occupancy_bytes,
-            updated_us: heard.map_or(0, |heard| heard.status.at_us),
+            updated_us: received.map_or(0, |received| received.status.at_us),
         }
     }
 
     /// The bandwidth as it is; what is on F1-U counts as not yet drained.
-    pub(super) fn unbiased(heard: Option<&Heard>) -> Self {
-        let occupancy_bytes = heard.map_or(0, Heard::held_bytes);
-        let updated_us = heard.map_or(0, |heard| heard.at_us);
+    pub(super) fn unbiased(received: Option<&ReceivedStatus>) -> Self {
+        let occupancy_bytes = received.map_or(0, ReceivedStatus::held_bytes);
+        let updated_us = received.map_or(0, |received| received.at_us);
         let divisor = WEIGHTS.iter().sum();
-        Self { divisor, occupancy_bytes, updated_us, ..Self::biased(heard) }
+        Self { divisor, occupancy_bytes, updated_us, ..Self::biased(received) }
     }
 
     /// Takes a sample over `elapsed_us`, which left `occupancy_bytes`.

@@ -12,7 +12,7 @@
 //!
 //! What is on F1-U counts as in progress, as what a network card's driver has queued does.
 
-use super::{Algorithm, Heard};
+use super::{Algorithm, ReceivedStatus};
 
 /// Least slack is looked for this long (`slack_hold_time`, HZ in Linux).
 const SLACK_HOLD_US: u64 = 1_000_000;
@@ -39,9 +39,9 @@ pub(super) struct Dql {
 }
 
 impl Dql {
-    pub(super) fn new(min_bytes: u32, max_bytes: u32, heard: Option<&Heard>) -> Self {
+    pub(super) fn new(min_bytes: u32, max_bytes: u32, received: Option<&ReceivedStatus>) -> Self {
         let min_bytes = u64::from(min_bytes);
-        let held_bytes = heard.map_or(0, Heard::held_bytes);
+        let held_bytes = received.map_or(0, ReceivedStatus::held_bytes);
         Self {
             min_bytes,
             max_bytes: u64::from(max_bytes),
@@ -53,7 +53,7 @@ impl Dql {
             previous_overlimit_bytes: 0,
             last_packet_bytes: 0,
             previous_last_packet_bytes: 0,
-            slack_since_us: heard.map_or(0, |heard| heard.status.at_us),
+            slack_since_us: received.map_or(0, |received| received.status.at_us),
             lowest_slack_bytes: u64::MAX,
         }
     }
@@ -106,14 +106,14 @@ impl Dql {
 }
 
 impl Algorithm for Dql {
-    fn status(&mut self, heard: &Heard) {
+    fn status(&mut self, received: &ReceivedStatus) {
         let in_progress_bytes = self.queued_bytes - self.completed_bytes;
-        let held_bytes = heard.held_bytes();
+        let held_bytes = received.held_bytes();
         if held_bytes > in_progress_bytes {
             // More came back (retransmissions, headers) than went: still to be completed.
             self.queued_bytes += held_bytes - in_progress_bytes;
         } else if held_bytes < in_progress_bytes {
-            self.completed(in_progress_bytes - held_bytes, heard.status.at_us);
+            self.completed(in_progress_bytes - held_bytes, received.status.at_us);
         }
     }
 
@@ -133,7 +133,7 @@ impl Algorithm for Dql {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::heard;
+    use super::super::testing::received;
     use super::*;
 
     /// Sends packets of 1500 bytes until the limit stops them.
@@ -152,14 +152,14 @@ mod tests {
         let mut pacer = Dql::new(0, 1 << 20, None);
         assert_eq!(fill(&mut pacer), 1500, "a limit of 0 lets one packet pass over it");
         // Over the limit by 1500 and nothing in progress: + 1500 queued and completed.
-        pacer.status(&heard(1_000, 0));
+        pacer.status(&received(1_000, 0));
         assert_eq!(pacer.limit_bytes, 1_500);
         assert_eq!(fill(&mut pacer), 3_000);
         // 3000 queued and completed in the interval.
-        pacer.status(&heard(2_000, 0));
+        pacer.status(&received(2_000, 0));
         assert_eq!(pacer.limit_bytes, 4_500);
         assert_eq!(fill(&mut pacer), 6_000);
-        pacer.status(&heard(3_000, 0));
+        pacer.status(&received(3_000, 0));
         assert_eq!(pacer.limit_bytes, 10_500);
     }
 
@@ -172,11 +172,11 @@ mod tests {
         for ms in 1..=1_000 {
             held += fill(&mut pacer);
             held -= 5_000;
-            pacer.status(&heard(ms * 1_000, held as u32));
+            pacer.status(&received(ms * 1_000, held as u32));
         }
         assert_eq!(pacer.limit_bytes, 30_000, "nothing before the hold time is over");
         held += fill(&mut pacer);
-        pacer.status(&heard(1_001_000, (held - 5_000) as u32));
+        pacer.status(&received(1_001_000, (held - 5_000) as u32));
         // What passes over the limit is 1500, 1000 and 500 in turn. Slack is limit + over-limit −
         // 2 · 5000, at least 20 500.
         assert_eq!(pacer.limit_bytes, 9_500);
@@ -187,13 +187,13 @@ mod tests {
         let mut pacer = Dql::new(3_000, 9_000, None);
         assert_eq!(fill(&mut pacer), 4_500);
         for ms in 1..100 {
-            pacer.status(&heard(ms * 1_000, 0));
+            pacer.status(&received(ms * 1_000, 0));
             fill(&mut pacer);
         }
         assert_eq!(pacer.limit_bytes, 9_000);
         for ms in 100..5_000 {
             let held = pacer.queued_bytes - pacer.completed_bytes;
-            pacer.status(&heard(ms * 1_000, (held - 100) as u32));
+            pacer.status(&received(ms * 1_000, (held - 100) as u32));
             fill(&mut pacer);
         }
         assert_eq!(pacer.limit_bytes, 3_000);
@@ -201,11 +201,11 @@ mod tests {
 
     #[test]
     fn a_buffer_that_grows_by_itself_is_no_completion() {
-        let mut pacer = Dql::new(3_000, 9_000, Some(&heard(0, 2_000)));
-        pacer.status(&heard(1_000, 50_000));
+        let mut pacer = Dql::new(3_000, 9_000, Some(&received(0, 2_000)));
+        pacer.status(&received(1_000, 50_000));
         assert_eq!(pacer.completed_bytes, 0);
         assert!(!pacer.may_send(1, 1_000));
-        pacer.status(&heard(2_000, 0));
+        pacer.status(&received(2_000, 0));
         assert!(pacer.may_send(1, 2_000));
     }
 }

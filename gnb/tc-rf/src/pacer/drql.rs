@@ -9,7 +9,7 @@
 //! was nothing to send was not full and does not raise the limit; a TTI in which this bearer was
 //! not served says nothing about what it could drain.
 
-use super::{Algorithm, Heard};
+use super::{Algorithm, ReceivedStatus};
 
 #[derive(Clone, Debug)]
 pub(super) struct Drql {
@@ -22,23 +22,23 @@ pub(super) struct Drql {
 }
 
 impl Drql {
-    pub(super) fn new(mtu_bytes: u16, heard: Option<&Heard>) -> Self {
+    pub(super) fn new(mtu_bytes: u16, received: Option<&ReceivedStatus>) -> Self {
         let mtu_bytes = u64::from(mtu_bytes.max(1));
         Self {
             mtu_bytes,
             limit_bytes: mtu_bytes,
-            held_bytes: heard.map_or(0, |heard| u64::from(heard.status.occupancy_bytes)),
+            held_bytes: received.map_or(0, |received| u64::from(received.status.occupancy_bytes)),
             limited: false,
         }
     }
 }
 
 impl Algorithm for Drql {
-    fn status(&mut self, heard: &Heard) {
-        if !heard.status.dl_opportunity {
+    fn status(&mut self, received: &ReceivedStatus) {
+        if !received.status.dl_opportunity {
             return;
         }
-        let left_bytes = u64::from(heard.status.occupancy_bytes);
+        let left_bytes = u64::from(received.status.occupancy_bytes);
         let served = left_bytes < self.held_bytes;
         if left_bytes < self.mtu_bytes && self.limited {
             self.limit_bytes += self.mtu_bytes - left_bytes;
@@ -68,7 +68,7 @@ impl Algorithm for Drql {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::heard;
+    use super::super::testing::received;
     use super::*;
 
     /// An RLC buffer that drains `capacity` bytes per TTI, always a packet waiting above.
@@ -83,7 +83,7 @@ mod tests {
             *rlc -= pulled;
             drained += pulled;
             left = *rlc;
-            pacer.status(&heard(0, *rlc as u32));
+            pacer.status(&received(0, *rlc as u32));
         }
         (drained, left)
     }
@@ -117,7 +117,7 @@ mod tests {
         run(&mut pacer, &mut rlc, 50, 6000);
         let limit_bytes = pacer.limit_bytes();
         for _ in 0..100 {
-            pacer.status(&heard(0, 0));
+            pacer.status(&received(0, 0));
         }
         assert!(pacer.limit_bytes() <= limit_bytes + 1500);
     }

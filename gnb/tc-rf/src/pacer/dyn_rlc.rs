@@ -15,7 +15,7 @@
 
 use e2sm_tc::v1::DelayMetric;
 
-use super::{Algorithm, Heard, SduDelays};
+use super::{Algorithm, ReceivedStatus, SduDelays};
 
 /// Weight of the newest sample in the moving averages.
 const EWMA_WEIGHT: f64 = 1.0 / 8.0;
@@ -57,16 +57,16 @@ pub(super) struct DynRlc {
 }
 
 impl DynRlc {
-    pub(super) fn new(parameters: Parameters, heard: Option<&Heard>) -> Self {
+    pub(super) fn new(parameters: Parameters, received: Option<&ReceivedStatus>) -> Self {
         Self {
             // Algorithm 1, line 1.
             qlt: f64::from(parameters.max_sdus),
-            previous_us: heard.map(|heard| heard.status.at_us),
+            previous_us: received.map(|received| received.status.at_us),
             samples: SduDelays::default(),
             mean_delay_us: None,
             gaps: parameters.beta.map(|beta| StatusGaps::new(parameters.threshold_us, beta)),
-            held_packets: heard.map_or(0, Heard::held_packets),
-            held_bytes: heard.map_or(0, Heard::held_bytes),
+            held_packets: received.map_or(0, ReceivedStatus::held_packets),
+            held_bytes: received.map_or(0, ReceivedStatus::held_bytes),
             parameters,
         }
     }
@@ -128,14 +128,14 @@ impl DynRlc {
 }
 
 impl Algorithm for DynRlc {
-    fn status(&mut self, heard: &Heard) {
-        let status = &heard.status;
+    fn status(&mut self, received: &ReceivedStatus) {
+        let status = &received.status;
         if let Some(gaps) = &mut self.gaps {
-            gaps.status(heard);
+            gaps.status(received);
         }
         self.removed(&status.removed, status.at_us);
-        self.held_packets = heard.held_packets();
-        self.held_bytes = heard.held_bytes();
+        self.held_packets = received.held_packets();
+        self.held_bytes = received.held_bytes();
     }
 
     fn sent(&mut self, len_bytes: u64, _now_us: u64) {
@@ -178,18 +178,18 @@ impl StatusGaps {
         Self { beta, mean_us: f64::from(threshold_us) / beta, last_us: None, idle: false }
     }
 
-    fn status(&mut self, heard: &Heard) {
-        if heard.status.status_pdu_at_us != self.last_us {
-            if let (Some(last_us), Some(at_us)) = (self.last_us, heard.status.status_pdu_at_us)
+    fn status(&mut self, received: &ReceivedStatus) {
+        if received.status.status_pdu_at_us != self.last_us {
+            if let (Some(last_us), Some(at_us)) = (self.last_us, received.status.status_pdu_at_us)
                 && at_us > last_us
                 && !self.idle
             {
                 self.mean_us += EWMA_WEIGHT * ((at_us - last_us) as f64 - self.mean_us);
             }
-            self.last_us = heard.status.status_pdu_at_us;
+            self.last_us = received.status.status_pdu_at_us;
             self.idle = false;
         }
-        self.idle |= heard.held_packets() == 0;
+        self.idle |= received.held_packets() == 0;
     }
 
     fn threshold_us(&self) -> f64 {
@@ -199,7 +199,7 @@ impl StatusGaps {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{heard, removed};
+    use super::super::testing::{received, removed};
     use super::*;
     use crate::RlcStatus;
 
@@ -214,11 +214,11 @@ mod tests {
             metric,
             beta,
         };
-        DynRlc::new(parameters, Some(&heard(0, 0)))
+        DynRlc::new(parameters, Some(&received(0, 0)))
     }
 
     fn after(pacer: &mut DynRlc, at_ms: u64, delays_ms: &[u64]) -> f64 {
-        pacer.status(&removed(heard(at_ms * 1_000, 0), delays_ms));
+        pacer.status(&removed(received(at_ms * 1_000, 0), delays_ms));
         pacer.qlt
     }
 
@@ -271,10 +271,12 @@ mod tests {
         let mut pacer = kumar2018(DelayMetric::IntervalAverage, Some(1.75));
         assert!((pacer.threshold_us() - 40_000.0).abs() < 1e-6, "as configured at first");
         let mut status_pdu = |at_ms: u64, occupancy_bytes| {
-            let heard = heard(at_ms * 1_000, occupancy_bytes);
+            let received = received(at_ms * 1_000, occupancy_bytes);
             let status_pdu_at_us = Some(at_ms * 1_000);
-            pacer
-                .status(&Heard { status: RlcStatus { status_pdu_at_us, ..heard.status }, ..heard });
+            pacer.status(&ReceivedStatus {
+                status: RlcStatus { status_pdu_at_us, ..received.status },
+                ..received
+            });
             pacer.threshold_us()
         };
         status_pdu(100, 3_000);
@@ -293,7 +295,7 @@ mod tests {
     fn sdus_in_the_buffer_on_f1_and_unacknowledged_count() {
         let mut pacer = kumar2018(DelayMetric::IntervalAverage, None);
         pacer.qlt = 10.0;
-        let mut now = heard(1_000, 3 * 1500);
+        let mut now = received(1_000, 3 * 1500);
         now.status.occupancy_packets = 3;
         now.status.unacknowledged_packets = 4;
         now.in_flight.packets = 2;

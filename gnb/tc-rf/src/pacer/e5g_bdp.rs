@@ -12,7 +12,7 @@
 //! - `elapsed` stops at one TTI. While no downlink comes (uplink slots, late reports) the bearer
 //!   has earned what the next downlink TTI can carry and not more.
 
-use super::{Algorithm, Heard, RlcStatus};
+use super::{Algorithm, ReceivedStatus, RlcStatus};
 
 /// MTU of the paper's examples, bytes.
 const MTU: u64 = 1500;
@@ -35,7 +35,7 @@ pub(super) struct E5gBdp {
 }
 
 impl E5gBdp {
-    pub(super) fn new(heard: Option<&Heard>) -> Self {
+    pub(super) fn new(received: Option<&ReceivedStatus>) -> Self {
         let mut this = Self {
             update: None,
             srs_bytes: 0,
@@ -45,7 +45,7 @@ impl E5gBdp {
             last_tti_us: 0,
             tti_us: 1000,
         };
-        if let Some(Heard { status, .. }) = heard {
+        if let Some(ReceivedStatus { status, .. }) = received {
             this.last_acc_bytes = u64::from(status.occupancy_bytes);
             this.set_tti(status);
         }
@@ -127,9 +127,9 @@ impl E5gBdp {
 impl Algorithm for E5gBdp {
     /// "The update_flag is set [...] by the MAC sublayer, after the packets from the RLC sublayer
     /// are received."
-    fn status(&mut self, heard: &Heard) {
-        if heard.status.dl_opportunity {
-            self.update = Some(heard.status);
+    fn status(&mut self, received: &ReceivedStatus) {
+        if received.status.dl_opportunity {
+            self.update = Some(received.status);
         }
     }
 
@@ -156,7 +156,7 @@ impl Algorithm for E5gBdp {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::heard;
+    use super::super::testing::received;
     use super::*;
 
     /// The setting of irazabal2021 Fig. 3: 600 bytes left from the last TTI, 1000 bytes/TTI.
@@ -197,19 +197,19 @@ mod tests {
     fn the_bandwidth_is_what_was_pulled() {
         let mut pacer = E5gBdp::new(None);
         pacer.sent(3000, 0);
-        pacer.update_bw_est(&heard(1_000, 1000).status);
+        pacer.update_bw_est(&received(1_000, 1000).status);
         assert_eq!(pacer.bandwidth, Some(2000.0), "the first sample is taken as it is");
         pacer.sent(1500, 0);
-        pacer.update_bw_est(&heard(2_000, 1500).status);
+        pacer.update_bw_est(&received(2_000, 1500).status);
         // 1000 bytes were pulled: 2000 + (1000 − 2000)/4.
         assert_eq!(pacer.bandwidth, Some(1750.0));
         assert_eq!((pacer.srs_bytes, pacer.last_acc_bytes), (0, 1500));
     }
 
-    fn full_carrier(at_us: u64, occupancy_bytes: u32) -> Heard {
-        let mut heard = heard(at_us, occupancy_bytes);
-        heard.status.capacity_bytes_per_tti = 2289;
-        heard
+    fn full_carrier(at_us: u64, occupancy_bytes: u32) -> ReceivedStatus {
+        let mut received = received(at_us, occupancy_bytes);
+        received.status.capacity_bytes_per_tti = 2289;
+        received
     }
 
     #[test]
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn an_idle_bearer_sends_one_packet_in_the_second_half_of_a_tti() {
-        let mut pacer = E5gBdp::new(Some(&heard(1_000, 0)));
+        let mut pacer = E5gBdp::new(Some(&received(1_000, 0)));
         assert!(pacer.limit_reached(1500, 1_500));
         assert!(!pacer.limit_reached(1500, 1_501));
         pacer.sent(1500, 0);
@@ -234,7 +234,7 @@ mod tests {
     fn a_slow_bearer_does_not_starve() {
         // 60 bytes per TTI: MTU/7 and the pace never cover a fifth of a packet (Algorithm 1
         // line 16), so it lives from the estimate's return to zero.
-        let mut pacer = E5gBdp::new(Some(&heard(0, 0)));
+        let mut pacer = E5gBdp::new(Some(&received(0, 0)));
         let (mut rlc, mut forwarded) = (0u64, 0u64);
         for tti in 0..10_000u64 {
             if !pacer.limit_reached(1500, tti * 1000 + 800) {
@@ -243,7 +243,7 @@ mod tests {
                 forwarded += 1500;
             }
             rlc = rlc.saturating_sub(60);
-            pacer.status(&heard((tti + 1) * 1000, rlc as u32));
+            pacer.status(&received((tti + 1) * 1000, rlc as u32));
         }
         assert!(forwarded > 10_000 * 60 / 2, "{forwarded} of 600000 bytes");
         assert!(rlc <= 3000);

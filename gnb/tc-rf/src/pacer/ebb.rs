@@ -15,7 +15,7 @@
 //!   65 535.
 //! - What is on F1-U counts as in the buffer.
 
-use super::{Algorithm, Heard, SduDelays};
+use super::{Algorithm, ReceivedStatus, SduDelays};
 
 /// The limit before anything is known, SDUs.
 const INITIAL_SDUS: f64 = 10.0;
@@ -40,14 +40,14 @@ pub(super) struct Ebb {
 }
 
 impl Ebb {
-    pub(super) fn new(target_us: u32, heard: Option<&Heard>) -> Self {
+    pub(super) fn new(target_us: u32, received: Option<&ReceivedStatus>) -> Self {
         Self {
             target_us: f64::from(target_us.max(1)),
             limit: INITIAL_SDUS,
             samples: SduDelays::default(),
-            set_us: heard.map(|heard| heard.status.at_us),
-            held_packets: heard.map_or(0, Heard::held_packets),
-            held_bytes: heard.map_or(0, Heard::held_bytes),
+            set_us: received.map(|received| received.status.at_us),
+            held_packets: received.map_or(0, ReceivedStatus::held_packets),
+            held_bytes: received.map_or(0, ReceivedStatus::held_bytes),
             limited: false,
         }
     }
@@ -79,11 +79,11 @@ impl Ebb {
 }
 
 impl Algorithm for Ebb {
-    fn status(&mut self, heard: &Heard) {
-        self.samples.merge(&heard.status.removed);
-        self.set_limit(heard.status.at_us);
-        self.held_packets = heard.held_packets();
-        self.held_bytes = heard.held_bytes();
+    fn status(&mut self, received: &ReceivedStatus) {
+        self.samples.merge(&received.status.removed);
+        self.set_limit(received.status.at_us);
+        self.held_packets = received.held_packets();
+        self.held_bytes = received.held_bytes();
     }
 
     fn sent(&mut self, len_bytes: u64, _now_us: u64) {
@@ -108,48 +108,48 @@ impl Algorithm for Ebb {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{heard, removed};
+    use super::super::testing::{received, removed};
     use super::*;
 
     fn pacer() -> Ebb {
-        Ebb::new(5_000, Some(&heard(0, 0)))
+        Ebb::new(5_000, Some(&received(0, 0)))
     }
 
     #[test]
     fn the_limit_is_what_littles_law_gives_for_the_target() {
         let mut pacer = pacer();
         // Ten SDUs that stayed 8 ms: 1.25 SDUs/ms, of which 5 ms hold 6.25.
-        pacer.status(&removed(heard(8_000, 0), &[8; 10]));
+        pacer.status(&removed(received(8_000, 0), &[8; 10]));
         assert!((pacer.limit - 6.25).abs() < 1e-9, "{}", pacer.limit);
         // 6 SDUs fit: stayed 4.8 ms.
         while pacer.may_send(1500, 9_000) {
             pacer.sent(1500, 9_000);
         }
         assert_eq!(pacer.held_packets, 6);
-        pacer.status(&removed(heard(14_000, 0), &[4, 5, 5, 5, 5, 5]));
+        pacer.status(&removed(received(14_000, 0), &[4, 5, 5, 5, 5, 5]));
         assert!((pacer.limit - 6.25 * 5_000.0 / (29_000.0 / 6.0)).abs() < 1e-9);
     }
 
     #[test]
     fn a_limit_that_kept_nothing_back_does_not_grow() {
         let mut pacer = pacer();
-        pacer.status(&removed(heard(20_000, 0), &[1; 10]));
+        pacer.status(&removed(received(20_000, 0), &[1; 10]));
         assert_eq!(pacer.limit, 10.0);
         while pacer.may_send(1500, 21_000) {
             pacer.sent(1500, 21_000);
         }
-        pacer.status(&removed(heard(40_000, 0), &[1; 10]));
+        pacer.status(&removed(received(40_000, 0), &[1; 10]));
         assert_eq!(pacer.limit, 20.0, "at most twice");
     }
 
     #[test]
     fn a_limit_is_judged_by_sdus_that_came_in_under_it() {
         let mut pacer = pacer();
-        pacer.status(&removed(heard(6_000, 0), &[50; 9]));
+        pacer.status(&removed(received(6_000, 0), &[50; 9]));
         assert_eq!(pacer.limit, 10.0, "nine of ten have left");
-        pacer.status(&removed(heard(6_500, 0), &[50]));
+        pacer.status(&removed(received(6_500, 0), &[50]));
         assert_eq!(pacer.limit, 5.0, "at most halved");
-        pacer.status(&removed(heard(7_000, 0), &[50; 20]));
+        pacer.status(&removed(received(7_000, 0), &[50; 20]));
         assert_eq!(pacer.limit, 5.0, "half a millisecond after the last");
     }
 
@@ -157,7 +157,7 @@ mod tests {
     fn it_always_takes_one_sdu() {
         let mut pacer = pacer();
         for ms in 1..1_000 {
-            pacer.status(&removed(heard(ms * 10_000, 0), &[100_000; 20]));
+            pacer.status(&removed(received(ms * 10_000, 0), &[100_000; 20]));
         }
         assert_eq!(pacer.limit, 1.0);
         assert!(pacer.may_send(9_000, 0));

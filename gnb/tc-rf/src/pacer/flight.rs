@@ -7,7 +7,7 @@ use super::RlcStatus;
 /// Most entries; beyond, packets are counted with the one before them.
 const MAX_ENTRIES: usize = 4096;
 
-/// A packet the DU does not report this long after it should have been there was lost on F1-U.
+/// A packet not reported by the DU this long after its expected arrival was lost on F1-U.
 const LOST_AFTER_US: u64 = 50_000;
 
 /// Bytes and SDUs.
@@ -46,10 +46,9 @@ impl Flight {
         }
     }
 
-    /// A status was heard at `now_us`. Where the DU does not say what it received, it has what
-    /// could have been there: the way down is taken to be as long as the way the status came
-    /// (stolidis2024 §III-B).
-    pub(super) fn heard(&mut self, status: &RlcStatus, now_us: u64) {
+    /// A status was received at `now_us`. Where the DU does not report what it received, the one-way
+    /// delay down is taken to be that of the status up (stolidis2024 §III-B).
+    pub(super) fn on_status(&mut self, status: &RlcStatus, now_us: u64) {
         let way_us = now_us.saturating_sub(status.at_us);
         let arrived_us = status.at_us.saturating_sub(way_us);
         let lost_us = arrived_us.saturating_sub(LOST_AFTER_US);
@@ -110,25 +109,25 @@ mod tests {
     fn what_the_du_has_not_received_is_in_flight() {
         let mut flight = three_packets();
         assert_eq!(flight.in_flight(), InFlight { bytes: 600, packets: 3 });
-        flight.heard(&status(5_000, Some(300)), 5_000);
+        flight.on_status(&status(5_000, Some(300)), 5_000);
         assert_eq!(flight.in_flight(), InFlight { bytes: 300, packets: 1 });
         assert_eq!(flight.iter().collect::<Vec<_>>(), [(2_000, 300)]);
     }
 
     #[test]
-    fn a_du_that_does_not_say_has_what_could_have_been_there() {
+    fn without_a_report_arrivals_follow_from_the_delay_of_the_status() {
         let mut flight = three_packets();
-        // Taken at 11 ms, heard at 21 ms: what was sent up to 1 ms was there by 11 ms.
-        flight.heard(&status(11_000, None), 21_000);
+        // Taken at 11 ms, received at 21 ms: what was sent up to 1 ms had arrived by 11 ms.
+        flight.on_status(&status(11_000, None), 21_000);
         assert_eq!(flight.in_flight(), InFlight { bytes: 300, packets: 1 });
     }
 
     #[test]
-    fn what_is_lost_on_the_way_does_not_stay_in_flight() {
+    fn packets_lost_on_f1_do_not_stay_in_flight() {
         let mut flight = three_packets();
-        flight.heard(&status(51_000, Some(0)), 51_000);
+        flight.on_status(&status(51_000, Some(0)), 51_000);
         assert_eq!(flight.in_flight(), InFlight { bytes: 500, packets: 2 });
-        flight.heard(&status(53_000, Some(0)), 53_000);
+        flight.on_status(&status(53_000, Some(0)), 53_000);
         assert_eq!(flight.in_flight(), InFlight::default());
     }
 
@@ -142,12 +141,12 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_jumps_back_confuses_nothing() {
+    fn a_clock_that_jumps_back_is_tolerated() {
         let mut flight = three_packets();
-        flight.heard(&status(u64::MAX, None), 0);
+        flight.on_status(&status(u64::MAX, None), 0);
         assert_eq!(flight.in_flight(), InFlight::default());
         flight.sent(7, 3_000);
-        flight.heard(&status(0, None), u64::MAX);
+        flight.on_status(&status(0, None), u64::MAX);
         assert_eq!(flight.in_flight(), InFlight { bytes: 7, packets: 1 });
     }
 }

@@ -1,34 +1,35 @@
 //! Forecast pacer: for a CU that is milliseconds ahead of the DU (stolidis2024 §III), in-flight aware.
 //!
-//! What goes down now reaches the RLC after the way over F1-U, `way` from now. The pacer keeps a copy
-//! of the RLC buffer at that time: what the newest RLC status said, plus each packet on F1-U when
-//! it will arrive, minus what the MAC will pull until then. A packet goes when the buffer will then
-//! hold no more than its limit. Each status puts the copy right: what it says the DU has received
-//! is no longer on F1-U, what is not stays.
+//! A packet sent now reaches the RLC after the one-way delay of F1-U. The pacer predicts the RLC
+//! buffer at that time: the newest RLC status, plus each packet on F1-U when it will arrive, minus
+//! what the MAC will pull until then. A packet is released if the predicted buffer then holds no more
+//! than its limit. Each status corrects the prediction: what it reports as received is no longer on
+//! F1-U.
 //!
-//! - **Drain and limit** are the forecast's, linear between its points. A feed without drain has it as
-//!   limit minus occupancy per step (DRQL as forecast by stolidis2024); one without a limit is held
-//!   to what one TTI can pull ([`Burst`]) and one MTU more, which is what DRQL leaves.
-//! - **Stale**: without a forecast, when the newest rests on samples older than `stale_us`, and from
-//!   one step after its last point on, counted from when a packet would arrive, persistence: the
-//!   drain of the last frames, and that limit widened by how far the drain of a frame has been from
-//!   the mean, over the time since the status.
-//! - **Way**: a status took as long up as a packet takes down ("symmetrical and bi-directional",
-//!   stolidis2024 §III-B).
-//! - **Correction**: a forecast may be wrong for long. The limit is raised when the MAC ran dry while
-//!   packets were kept back, once per round trip, the time in which an effect shows; and it is
-//!   lowered by what was left beyond one MTU after every TTI of a second, DQL's hold time: on a radio
-//!   that bursts, what one TTI leaves is what the next one takes. It starts anew when a forecast
-//!   takes over from persistence, or the other way round.
-//! - Without a status newer than the forecast the copy starts from the forecast's occupancy.
-//! - A DU that never told anything, and a forecast of limit and occupancy alone, is stolidis2024's third
-//!   set: the forecast then counts [as it is](super::as_forecast), point by point.
+//! - **Drain and limit** come from the forecast, linear between its points. Without a drain the drain
+//!   per step is limit minus occupancy (DRQL as forecast by stolidis2024); without a limit it is what
+//!   one TTI can pull ([`Burst`]) plus one MTU, which is what DRQL leaves.
+//! - **Stale**: persistence replaces the forecast if there is none, if the newest rests on samples
+//!   older than `stale_us`, or if a packet would arrive later than one step after its last point. It
+//!   uses the mean drain of the last frames, and widens that limit by the mean deviation of the drain
+//!   over the time since the status.
+//! - **One-way delay**: a packet takes as long down as the status took up ("symmetrical and
+//!   bi-directional", stolidis2024 §III-B).
+//! - **Correction**: a forecast may be wrong for a long time. The limit is raised when the MAC found
+//!   nothing to send while packets were held back, once per round trip, after which an effect shows.
+//!   It is lowered by the least that was left beyond one MTU after all TTIs of a second (DQL's hold
+//!   time): on a radio that bursts, one TTI takes what another leaves. It restarts when a forecast
+//!   replaces persistence or the reverse.
+//! - Without a status newer than the forecast the prediction starts from the forecast's occupancy.
+//! - A DU that never sent a status, and a forecast of limit and occupancy alone, is stolidis2024's
+//!   third set: the forecast is then used [without in-flight correction](super::as_forecast), point
+//!   by point.
 
 use super::as_forecast::AsForecast;
 use super::burst::Burst;
 use super::feed::Feed;
 use super::flight::Flight;
-use super::{Algorithm, Heard};
+use super::{Algorithm, ReceivedStatus};
 
 /// What DRQL leaves in the buffer.
 const MTU_BYTES: f64 = 1_500.0;
@@ -58,44 +59,27 @@ pub(super) struct Forecast {
     level: f64,
     level_us: u64,
     correction: Correction,
-    /// While no status was heard.
-    untold: Option<AsForecast>,
+    /// Until the first status is received.
+    without_status: Option<AsForecast>,
 }
 
 impl Forecast {
-    pub(super) fn new(stale_us: u32, heard: Option<&Heard>) -> Self {
-        let at_us = heard.map_or(0, |heard| heard.status.at_us);
+    pub(super) fn new(stale_us: u32, received: Option<&ReceivedStatus>) -> Self {
+        let at_us = received.map_or(0, |received| received.status.at_us);
         Self {
             stale_us: u64::from(stale_us),
             feed: Feed::default(),
             has_feed: false,
             was_fresh: false,
-            way_us: heard.map_or(0.0, |heard| heard.way_us() as f64),
-            tti_us: heard.map_or(1_000, Heard::tti_us),
-            status_us: heard.map(|heard| heard.status.at_us),
-            drain: Drain::new(heard),
+            way_us: received.map_or(0.0, |received| received.one_way_us() as f64),
+            tti_us: received.map_or(1_000, ReceivedStatus::tti_us),
+            status_us: received.map(|received| received.status.at_us),
+            drain: Drain::new(received),
             burst: Burst::default(),
-            level: heard.map_or(0.0, |heard| f64::from(heard.status.occupancy_bytes)),
+            level: received.map_or(0.0, |received| f64::from(received.status.occupancy_bytes)),
             level_us: at_us,
-            correction: Correction::new(heard.map_or(0, |heard| heard.at_us)),
-            untold: heard.is_none().then(AsForecast::default),
-        }
-    }
-
-    /// A forecast came; its times are in the pacer's clock.
-    pub(super) fn feed(&mut self, feed: &Feed, flight: &Flight) {
-        self.feed.clone_from(feed);
-        self.has_feed = true;
-        if self.status_us.is_none_or(|at_us| at_us < feed.origin_us())
-            && let Some((first_us, occupancy_bytes)) = feed.first()
-        {
-            self.level = f64::from(occupancy_bytes);
-            self.level_us = first_us;
-            self.status_us = Some(feed.origin_us());
-            let later = flight.iter().filter(|(at_us, _)| self.arrival_us(*at_us) > first_us);
-            for (at_us, bytes) in later.collect::<Vec<_>>() {
-                self.arrives(bytes, self.arrival_us(at_us), at_us);
-            }
+            correction: Correction::new(received.map_or(0, |received| received.at_us)),
+            without_status: received.is_none().then(AsForecast::default),
         }
     }
 
@@ -105,16 +89,16 @@ impl Forecast {
 
     /// Where the forecast alone decides.
     fn by_forecast_alone(&self, now_us: u64) -> Option<&AsForecast> {
-        self.untold.as_ref().filter(|_| self.is_fresh(now_us) && !self.feed.has_drain())
+        self.without_status.as_ref().filter(|_| self.is_fresh(now_us) && !self.feed.has_drain())
     }
 
-    /// Whether the forecast speaks of what is sent now. Where no status was ever heard there is
-    /// nothing else to go by, and its last point stands until it is stale.
-    pub(super) fn is_fresh(&self, now_us: u64) -> bool {
+    /// Whether the forecast covers a packet that is sent now. Before the first status there is no
+    /// other input, and its last point is used until it is stale.
+    fn is_fresh(&self, now_us: u64) -> bool {
         let lasts_until_us = self.feed.last_us().saturating_add(self.feed.step_us());
         self.has_feed
             && now_us.saturating_sub(self.feed.origin_us()) <= self.stale_us
-            && (self.untold.is_some() || self.arrival_us(now_us) <= lasts_until_us)
+            && (self.without_status.is_some() || self.arrival_us(now_us) <= lasts_until_us)
     }
 
     /// What the MAC pulls from one time to a later one, as known at `now_us`.
@@ -148,27 +132,27 @@ impl Forecast {
 }
 
 impl Algorithm for Forecast {
-    fn status(&mut self, heard: &Heard) {
-        let status = &heard.status;
-        self.untold = None;
-        let way_us = heard.way_us() as f64;
+    fn status(&mut self, received: &ReceivedStatus) {
+        let status = &received.status;
+        self.without_status = None;
+        let way_us = received.one_way_us() as f64;
         let first = self.status_us.is_none();
         self.way_us += if first { 1.0 } else { MEAN_GAIN } * (way_us - self.way_us);
-        self.tti_us = heard.tti_us();
+        self.tti_us = received.tti_us();
         self.status_us = Some(status.at_us);
-        if self.was_fresh != self.is_fresh(heard.at_us) {
+        if self.was_fresh != self.is_fresh(received.at_us) {
             self.was_fresh = !self.was_fresh;
-            self.correction = Correction::new(heard.at_us);
+            self.correction = Correction::new(received.at_us);
         }
-        let limited = self.correction.is_limited(self.round_trip_us(), heard.at_us);
-        let held_bytes = self.drain.status(heard);
+        let limited = self.correction.is_limited(self.round_trip_us(), received.at_us);
+        let held_bytes = self.drain.status(received);
         if status.dl_opportunity {
             let left_bytes = u64::from(status.occupancy_bytes);
             self.burst.tti(held_bytes.saturating_sub(left_bytes), status, limited);
             let step = (STEP * self.burst.bytes() as f64).max(MTU_BYTES);
             let most = self.burst.bytes() as f64
                 + self.drain.mean.max(MTU_BYTES / FRAME_US as f64) * self.round_trip_us() as f64;
-            self.correction.tti(heard, limited, step, most, self.round_trip_us());
+            self.correction.tti(received, limited, step, most, self.round_trip_us());
         }
         self.level = f64::from(status.occupancy_bytes);
         self.level_us = status.at_us;
@@ -184,8 +168,8 @@ impl Algorithm for Forecast {
 
     fn sent(&mut self, len_bytes: u64, now_us: u64) {
         self.drain.sent(len_bytes);
-        if let Some(untold) = &mut self.untold {
-            untold.sent(&self.feed, len_bytes, now_us);
+        if let Some(without_status) = &mut self.without_status {
+            without_status.sent(&self.feed, len_bytes, now_us);
         }
         self.arrives(len_bytes, self.arrival_us(now_us), now_us);
     }
@@ -207,12 +191,33 @@ impl Algorithm for Forecast {
     fn grows_until_us(&self) -> u64 {
         // Time drains the copy until a TTI without status would; where there is none, it comes to
         // further points.
-        let points_us = self.untold.map_or(0, |_| self.feed.last_us());
+        let points_us = self.without_status.map_or(0, |_| self.feed.last_us());
         self.level_us.saturating_add(FRAME_US).max(points_us)
     }
 
     fn limit_bytes(&self) -> u64 {
         self.limit(self.level_us, self.level_us.saturating_sub(self.way_us as u64)) as u64
+    }
+
+    fn forecast(&mut self, feed: &Feed, flight: &Flight) -> bool {
+        self.feed.clone_from(feed);
+        self.has_feed = true;
+        if self.status_us.is_none_or(|at_us| at_us < feed.origin_us())
+            && let Some((first_us, occupancy_bytes)) = feed.first()
+        {
+            self.level = f64::from(occupancy_bytes);
+            self.level_us = first_us;
+            self.status_us = Some(feed.origin_us());
+            let later = flight.iter().filter(|(at_us, _)| self.arrival_us(*at_us) > first_us);
+            for (at_us, bytes) in later.collect::<Vec<_>>() {
+                self.arrives(bytes, self.arrival_us(at_us), at_us);
+            }
+        }
+        true
+    }
+
+    fn by_forecast(&self, now_us: u64) -> Option<bool> {
+        Some(self.is_fresh(now_us))
     }
 }
 
@@ -239,16 +244,17 @@ struct Drain {
 }
 
 impl Drain {
-    fn new(heard: Option<&Heard>) -> Self {
+    fn new(received: Option<&ReceivedStatus>) -> Self {
         Self {
             mean: 0.0,
             deviation: 0.0,
             has_sample: false,
-            occupancy_bytes: heard.map_or(0, |heard| u64::from(heard.status.occupancy_bytes)),
+            occupancy_bytes: received
+                .map_or(0, |received| u64::from(received.status.occupancy_bytes)),
             // What is on F1-U was sent before; counted as sent, it is received in time.
-            sent_bytes: heard.map_or(0, |heard| heard.in_flight.bytes),
+            sent_bytes: received.map_or(0, |received| received.in_flight.bytes),
             received_bytes: 0,
-            frame_start_us: heard.map_or(0, |heard| heard.status.at_us),
+            frame_start_us: received.map_or(0, |received| received.status.at_us),
             frame_bytes: 0,
         }
     }
@@ -258,9 +264,9 @@ impl Drain {
     }
 
     /// Returns what the buffer held before the TTI of the status.
-    fn status(&mut self, heard: &Heard) -> u64 {
-        let status = &heard.status;
-        let received_bytes = self.sent_bytes.saturating_sub(heard.in_flight.bytes);
+    fn status(&mut self, received: &ReceivedStatus) -> u64 {
+        let status = &received.status;
+        let received_bytes = self.sent_bytes.saturating_sub(received.in_flight.bytes);
         let held_bytes = self.occupancy_bytes + received_bytes.saturating_sub(self.received_bytes);
         self.received_bytes = received_bytes;
         self.occupancy_bytes = u64::from(status.occupancy_bytes);
@@ -309,8 +315,15 @@ impl Correction {
     }
 
     /// After a TTI with downlink.
-    fn tti(&mut self, heard: &Heard, limited: bool, step: f64, most: f64, round_trip_us: u64) {
-        let (now_us, left_bytes) = (heard.at_us, heard.status.occupancy_bytes);
+    fn tti(
+        &mut self,
+        received: &ReceivedStatus,
+        limited: bool,
+        step: f64,
+        most: f64,
+        round_trip_us: u64,
+    ) {
+        let (now_us, left_bytes) = (received.at_us, received.status.occupancy_bytes);
         let since = |at_us: u64| now_us.checked_sub(at_us).unwrap_or(u64::MAX);
         self.least_left_bytes = self.least_left_bytes.min(left_bytes);
         if left_bytes == 0 && limited && since(self.raised_us) >= round_trip_us {

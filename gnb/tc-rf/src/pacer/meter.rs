@@ -20,8 +20,8 @@ impl DrainMeter {
         self.sent_bytes += len_bytes;
     }
 
-    /// What left the buffer upwards was not drained.
-    pub(super) fn rlc_given_back(&mut self) {
+    /// SDUs that the RLC returned were not drained.
+    pub(super) fn rlc_recalled(&mut self) {
         self.sent_bytes = 0;
         self.occupancy_bytes = 0;
     }

@@ -1,13 +1,14 @@
-//! What the pacers' tests say an RLC told.
+//! RLC statuses for the pacers' tests.
 
-use super::{Heard, InFlight, RlcStatus};
+use super::flight::InFlight;
+use super::{ReceivedStatus, RlcStatus};
 
-/// After a TTI of 1 ms with downlink, heard at once.
-pub(super) fn heard(at_us: u64, occupancy_bytes: u32) -> Heard {
-    heard_tti(at_us, occupancy_bytes, 1_000)
+/// A status after a TTI of 1 ms with downlink, received without delay.
+pub(super) fn received(at_us: u64, occupancy_bytes: u32) -> ReceivedStatus {
+    received_tti(at_us, occupancy_bytes, 1_000)
 }
 
-pub(super) fn heard_tti(at_us: u64, occupancy_bytes: u32, tti_us: u32) -> Heard {
+pub(super) fn received_tti(at_us: u64, occupancy_bytes: u32, tti_us: u32) -> ReceivedStatus {
     let status = RlcStatus {
         at_us,
         occupancy_bytes,
@@ -16,11 +17,11 @@ pub(super) fn heard_tti(at_us: u64, occupancy_bytes: u32, tti_us: u32) -> Heard 
         dl_opportunity: true,
         ..RlcStatus::default()
     };
-    Heard { status, at_us, in_flight: InFlight::default() }
+    ReceivedStatus { status, at_us, in_flight: InFlight::default() }
 }
 
 /// The same, SDUs of these delays having left.
-pub(super) fn removed(mut heard: Heard, delays_ms: &[u64]) -> Heard {
-    delays_ms.iter().for_each(|delay_ms| heard.status.removed.add(delay_ms * 1_000));
-    heard
+pub(super) fn removed(mut received: ReceivedStatus, delays_ms: &[u64]) -> ReceivedStatus {
+    delays_ms.iter().for_each(|delay_ms| received.status.removed.add(delay_ms * 1_000));
+    received
 }

@@ -17,7 +17,7 @@
 
 use super::burst::Burst;
 use super::frame_rate::{FRAME_US, FrameRate};
-use super::{Algorithm, Heard};
+use super::{Algorithm, ReceivedStatus};
 
 #[derive(Clone, Debug)]
 pub(super) struct UpfSdap {
@@ -38,14 +38,14 @@ pub(super) struct UpfSdap {
 }
 
 impl UpfSdap {
-    pub(super) fn new(heard: Option<&Heard>) -> Self {
-        let at_us = heard.map_or(0, |heard| heard.at_us);
+    pub(super) fn new(received: Option<&ReceivedStatus>) -> Self {
+        let at_us = received.map_or(0, |received| received.at_us);
         Self {
             burst: Burst::default(),
             rate: FrameRate::new(at_us),
-            held_bytes: heard.map_or(0, Heard::held_bytes),
-            tti_us: heard.map_or(1_000, Heard::tti_us),
-            round_trip_us: heard.map_or(0, Heard::round_trip_us),
+            held_bytes: received.map_or(0, ReceivedStatus::held_bytes),
+            tti_us: received.map_or(1_000, ReceivedStatus::tti_us),
+            round_trip_us: received.map_or(0, ReceivedStatus::round_trip_us),
             tokens: 0.0,
             earned_us: at_us,
             limited: false,
@@ -70,16 +70,16 @@ impl UpfSdap {
 }
 
 impl Algorithm for UpfSdap {
-    fn status(&mut self, heard: &Heard) {
-        let held_bytes = heard.held_bytes();
+    fn status(&mut self, received: &ReceivedStatus) {
+        let held_bytes = received.held_bytes();
         let drained_bytes = self.held_bytes.saturating_sub(held_bytes);
-        self.tti_us = heard.tti_us();
-        self.round_trip_us = heard.round_trip_us();
-        self.earn(heard.at_us);
-        self.rate.drained(drained_bytes, heard.at_us);
-        if heard.status.dl_opportunity {
-            self.burst.tti(drained_bytes, &heard.status, self.limited);
-            self.starved = heard.status.occupancy_bytes == 0 && self.limited;
+        self.tti_us = received.tti_us();
+        self.round_trip_us = received.round_trip_us();
+        self.earn(received.at_us);
+        self.rate.drained(drained_bytes, received.at_us);
+        if received.status.dl_opportunity {
+            self.burst.tti(drained_bytes, &received.status, self.limited);
+            self.starved = received.status.occupancy_bytes == 0 && self.limited;
             self.limited = false;
         }
         self.held_bytes = held_bytes;
@@ -113,13 +113,13 @@ impl Algorithm for UpfSdap {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::heard;
+    use super::super::testing::received;
     use super::*;
 
     #[test]
     fn packets_leave_at_the_rate_at_which_the_rlc_drains() {
         // 2 B/µs in TTIs of 1 ms; what leaves in the second second is spread over each ms.
-        let mut pacer = UpfSdap::new(Some(&heard(0, 0)));
+        let mut pacer = UpfSdap::new(Some(&received(0, 0)));
         let (mut rlc, mut pulled) = (0u64, 0);
         let mut by_quarter = [0u64; 4];
         for us in (0..2_000_000u64).step_by(50) {
@@ -127,7 +127,7 @@ mod tests {
                 let drained = rlc.min(2_000);
                 rlc -= drained;
                 pulled += if us > 1_000_000 { drained } else { 0 };
-                pacer.status(&heard(us, rlc as u32));
+                pacer.status(&received(us, rlc as u32));
             }
             while pacer.may_send(100, us) {
                 pacer.sent(100, us);
@@ -147,13 +147,13 @@ mod tests {
 
     #[test]
     fn an_empty_buffer_is_filled_at_once() {
-        let mut pacer = UpfSdap::new(Some(&heard(0, 0)));
+        let mut pacer = UpfSdap::new(Some(&received(0, 0)));
         assert!(!pacer.may_send(1_500, 10), "nothing is known and nothing was earned");
-        pacer.status(&heard(1_000, 0));
+        pacer.status(&received(1_000, 0));
         assert!(pacer.may_send(1_500, 1_000), "the TTI found it empty");
         pacer.sent(1_500, 1_000);
         assert!(!pacer.may_send(1_500, 1_000));
-        pacer.status(&heard(2_000, 0));
+        pacer.status(&received(2_000, 0));
         // The TTI pulled 1500 and could have pulled more: twice as much, plus nothing else.
         let mut sent = 0;
         while pacer.may_send(1_500, 2_000) {
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn idle_time_earns_one_tti() {
-        let mut pacer = UpfSdap::new(Some(&heard(0, 0)));
+        let mut pacer = UpfSdap::new(Some(&received(0, 0)));
         pacer.rate.drained(100_000, 10_000);
         pacer.earn(60_000_000);
         assert!((pacer.tokens - 10_000.0).abs() < 1e-6, "10 B/µs in a TTI of 1 ms");
