@@ -103,6 +103,81 @@ pub enum Problem {
     },
 }
 
+/// What a value violates beyond the constraints of its ASN.1 types.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Violation {
+    pub(crate) element: String,
+    pub(crate) kind: ViolationKind,
+    pub(crate) expected: String,
+    pub(crate) found: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ViolationKind {
+    OutOfRange,
+    Inconsistent,
+    DuplicateId,
+}
+
+impl Violation {
+    fn new(
+        kind: ViolationKind,
+        element: &str,
+        expected: impl fmt::Display,
+        found: impl fmt::Display,
+    ) -> Self {
+        let (expected, found) = (expected.to_string(), found.to_string());
+        Self { element: element.to_owned(), kind, expected, found }
+    }
+
+    pub(crate) fn out_of_range(
+        element: &str,
+        expected: impl fmt::Display,
+        found: impl fmt::Display,
+    ) -> Self {
+        Self::new(ViolationKind::OutOfRange, element, expected, found)
+    }
+
+    pub(crate) fn inconsistent(
+        element: &str,
+        expected: impl fmt::Display,
+        found: impl fmt::Display,
+    ) -> Self {
+        Self::new(ViolationKind::Inconsistent, element, expected, found)
+    }
+
+    pub(crate) fn duplicate_id(
+        element: &str,
+        expected: impl fmt::Display,
+        found: impl fmt::Display,
+    ) -> Self {
+        Self::new(ViolationKind::DuplicateId, element, expected, found)
+    }
+
+    pub(crate) fn within(mut self, component: &str) -> Self {
+        prepend(&mut self.element, component);
+        self
+    }
+
+    pub(crate) fn at_index(mut self, index: usize) -> Self {
+        prepend(&mut self.element, &format!("[{index}]"));
+        self
+    }
+}
+
+/// Checks that a component is at least as large as another.
+pub(crate) fn at_least(
+    element: &str,
+    value: impl Into<u64>,
+    least: impl Into<u64>,
+) -> Result<(), Violation> {
+    let (value, least) = (value.into(), least.into());
+    if value >= least {
+        return Ok(());
+    }
+    Err(Violation::out_of_range(element, format!("at least {least}"), value))
+}
+
 /// Puts a step before an element path: a component name, an index, or nothing for a component
 /// whose own components stand in its place.
 pub(crate) fn prepend(path: &mut String, step: &str) {

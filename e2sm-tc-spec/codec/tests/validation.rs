@@ -270,8 +270,8 @@ fn pacers_and_the_buffer_have_sensible_limits() {
     assert_eq!(
         refused(|p| {
             p.pacer = Pacer::DynRlc {
-                interval_us: 1,
-                target_us: 1,
+                interval_us: 1_000,
+                target_us: 1_000,
                 min_sdus: 1,
                 max_sdus: 1,
                 alpha_milli: 1,

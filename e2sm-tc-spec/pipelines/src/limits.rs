@@ -1,11 +1,7 @@
 //! Whether a pipeline can be installed on a node, before any of it takes effect.
 //!
-//! What is true of any pipeline the service model says itself ([`e2sm_tc::v1::Validate`]). Here is
-//! what is true of one node: the kinds it declares, how much it holds, and the parameters with which
-//! disciplines, schedulers and pacers work.
-
-mod discipline;
-mod pacer;
+//! What holds for every pipeline is [`e2sm_tc::v1::Validate`]. Here is what depends on the node: the
+//! kinds it declares and how much it holds.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -20,8 +16,6 @@ use crate::PipelineError;
 /// What is checked, or why it is refused.
 pub type Result<T = ()> = std::result::Result<T, PipelineError>;
 
-/// A quantum below this makes DRR go round too often per packet; Linux has the same bound.
-const QUANTUM_BYTES: RangeInclusive<u32> = 256..=1 << 20;
 /// A limit below one packet of the MTU would let none of that length through, ever.
 const LIMIT_BYTES: RangeInclusive<u32> = MTU_BYTES..=u32::MAX;
 /// Of Ethernet (RFC 894).
@@ -29,8 +23,7 @@ pub(crate) const MTU_BYTES: u32 = 1500;
 /// Queued packets are counted in 32 bits, with one more on its way in.
 const BUFFER_PACKETS: RangeInclusive<u32> = 1..=u32::MAX / 2;
 
-/// What a node declares that has every kind of the service model and as much room as any may have:
-/// where nothing is known to be missing.
+/// The capabilities of a node that has every kind of the service model and the largest capacities.
 pub fn everything() -> Capabilities {
     let names = |kinds: &[&str]| kinds.iter().map(|&kind| kind.to_owned()).collect();
     Capabilities {
@@ -59,8 +52,6 @@ pub fn check(pipeline: &Pipeline, capabilities: &Capabilities) -> Result {
     for (i, set) in pipeline.queues.iter().enumerate() {
         check_set(&format!("queues[{i}]"), set)?;
     }
-    check_scheduler(&pipeline.scheduler)?;
-    pacer::check(&pipeline.pacer)?;
     within("buffer.packets", pipeline.buffer.packets, BUFFER_PACKETS)?;
     within("buffer.bytes", pipeline.buffer.bytes, LIMIT_BYTES)
 }
@@ -153,18 +144,7 @@ fn check_set(path: &str, set: &QueueSet) -> Result {
     if let Some(limit) = set.limit_bytes {
         within(&format!("{path}.limit_bytes"), limit, LIMIT_BYTES)?;
     }
-    discipline::check(&format!("{path}.discipline.{}", set.discipline.kind()), &set.discipline)
-}
-
-fn check_scheduler(scheduler: &Scheduler) -> Result {
-    match scheduler {
-        Scheduler::DeficitRoundRobin { quantum_bytes }
-        | Scheduler::Weighted { quantum_bytes, .. } => {
-            let path = format!("scheduler.{}.quantum_bytes", scheduler.kind());
-            within(&path, *quantum_bytes, QUANTUM_BYTES)
-        }
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
 fn within<T: PartialOrd + Display>(path: &str, value: T, range: RangeInclusive<T>) -> Result {

@@ -4,12 +4,11 @@
 //! `asn1/E2SM-TC-v1.asn`; [`encode`] and [`decode`] are its aligned PER, [`Validate`] what its
 //! constraints cannot say.
 
-mod message;
-mod model;
 #[macro_use]
 mod per;
+mod message;
+mod model;
 mod validate;
-mod wire;
 
 #[cfg(feature = "testing")]
 pub(crate) use message::decode_noting_extensions;

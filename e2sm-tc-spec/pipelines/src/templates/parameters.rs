@@ -155,19 +155,7 @@ pub(super) fn pacer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Pacer,
 
 /// The schema of what [`pacer`] reads.
 pub(super) fn pacer_schema(_: &mut SchemaGenerator) -> Schema {
-    let named = [
-        "none",
-        "bdp5g",
-        "e5g_bdp",
-        "bdp5g_prototype",
-        "upf_sdap",
-        "just_in_time",
-        "drql",
-        "dql",
-        "dyn_rlc",
-        "ebb",
-        "forecast",
-    ];
+    let named = Pacer::KINDS;
     let tuned: Map<String, Value> = named
         .iter()
         .filter_map(|kind| {

@@ -1,23 +1,50 @@
 //! Which bearer a message is about.
 
+use std::collections::HashSet;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
 use serde::{Deserialize, Serialize};
 
-/// How an E2 node names a UE.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum UeId {
-    /// C-RNTI, 38.321 §7.1. Unique per cell.
-    Rnti(u16),
-    /// gNB-CU UE F1AP ID, 38.473 §9.3.1.4.
-    GnbCuUeF1apId(u32),
+use crate::error::{DecodeError, EncodeError, Problem, Violation};
+use crate::v1::per::*;
+
+choice! {
+    /// How an E2 node names a UE.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case", deny_unknown_fields)]
+    pub enum UeId { ...
+        /// C-RNTI, 38.321 §7.1. Unique per cell.
+        0 rnti => Rnti(u16),
+        /// gNB-CU UE F1AP ID, 38.473 §9.3.1.4.
+        1 gnb_cu_ue_f1ap_id => GnbCuUeF1apId(u32),
+    }
 }
 
-/// One data radio bearer of one UE: what a pipeline belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BearerId {
-    /// The UE.
-    pub ue: UeId,
-    /// DRB identity, 1..=32 (38.331 DRB-Identity).
-    pub drb: u8,
+sequence! {
+    /// One data radio bearer of one UE: what a pipeline belongs to.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct BearerId {
+        /// The UE.
+        ue: UeId,
+        /// DRB identity, 1..=32 (38.331 DRB-Identity).
+        drb: u8 as Int<1, 32>,
+    }
 }
+
+/// Refuses a bearer that is named twice, with its position.
+pub(super) fn each_once(bearers: impl Iterator<Item = BearerId>) -> Result<(), (usize, Violation)> {
+    let mut seen = HashSet::new();
+    for (index, bearer) in bearers.enumerate() {
+        if !seen.insert(bearer) {
+            let found = format!("{bearer:?} again");
+            return Err((index, Violation::duplicate_id("", "each bearer once", found)));
+        }
+    }
+    Ok(())
+}
+
+choice!(foreign IpAddr {
+    0 v4 => V4(Ipv4Addr),
+    1 v6 => V6(Ipv6Addr),
+});

@@ -1,147 +1,210 @@
 //! Stage 1: classifiers, filters and what they match.
 
+use std::collections::HashSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::{DecodeError, EncodeError, Problem, Violation, at_least};
+use crate::v1::per::*;
+
 use super::{FilterId, QueueId};
 
-/// Where a classifier sends a packet: one queue, or a run of queues chosen by flow hash.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct QueueTarget {
-    /// First queue id.
-    pub first: QueueId,
-    /// Number of consecutive ids, 1..=4096; with more than 1, the 5-tuple hash picks one.
-    pub count: u16,
+sequence! {
+    /// Where a classifier sends a packet: one queue, or a run of queues chosen by flow hash.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct QueueTarget {
+        /// First queue id.
+        first: QueueId,
+        /// Number of consecutive ids, 1..=4096; with more than 1, the 5-tuple hash picks one.
+        count: u16 as Int<1, 4096>,
+    }
 }
 
-/// Stage 1: which queue.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Classifier {
-    /// Packets in turn over the target's queues.
-    RoundRobin(QueueTarget),
-    /// Stochastic hash of the 5-tuple (SFQ).
-    StochasticHash(StochasticHash),
-    /// Ordered filters on L3/L4 fields; the first match wins.
-    Osi(OsiClassifier),
-    /// ECN field: ECT(1) and CE to `l4s`, the rest to `classic` (RFC 9331 §5.1); CE packets of a
-    /// flow whose ECT packets have all been ECT(0) may go to `classic` (§5.3).
-    L4sEcn(L4sEcnClassifier),
-    /// Hash of the destination host, then of the 5-tuple within the host's share of `ways`
-    /// queues. Under deficit round robin and weighted the queues of a share divide one turn.
-    HostThenFlow(StochasticHash),
+choice! {
+    /// Stage 1: which queue.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case", deny_unknown_fields)]
+    pub enum Classifier { ...
+        /// Packets in turn over the target's queues.
+        0 round_robin => RoundRobin(QueueTarget),
+        /// Stochastic hash of the 5-tuple (SFQ).
+        1 stochastic_hash => StochasticHash(StochasticHash),
+        /// Ordered filters on L3/L4 fields; the first match wins.
+        2 osi => Osi(OsiClassifier),
+        /// ECN field: ECT(1) and CE to `l4s`, the rest to `classic` (RFC 9331 §5.1); CE packets of a
+        /// flow whose ECT packets have all been ECT(0) may go to `classic` (§5.3).
+        3 l4s_ecn => L4sEcn(L4sEcnClassifier),
+        /// Hash of the destination host, then of the 5-tuple within the host's share of `ways`
+        /// queues. Under deficit round robin and weighted the queues of a share divide one turn.
+        4 host_then_flow => HostThenFlow(StochasticHash),
+    }
 }
 
-/// Parameters of the stochastic hash.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct StochasticHash {
-    /// Queues hashed into.
-    pub target: QueueTarget,
-    /// Hash key; the RAN function derives one when absent.
-    pub perturbation: Option<u32>,
-    /// Ways of a set-associative hash, 1 for a plain hash; queues of a host's share.
-    pub ways: u8,
+sequence! {
+    /// Parameters of the stochastic hash.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct StochasticHash { ...
+        /// Queues hashed into.
+        target: QueueTarget,
+        /// Hash key; the RAN function derives one when absent.
+        perturbation: Option<u32>,
+        /// Ways of a set-associative hash, 1 for a plain hash; queues of a host's share.
+        ways: u8 as Int<1, 64>,
+    }
+    check whole_sets
 }
 
-/// OSI classifier: filters in order, then a default.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct OsiClassifier {
-    /// At most 256 filters; the first that matches wins.
-    pub filters: Vec<Filter>,
-    /// For packets no filter matches.
-    pub default: QueueTarget,
+fn whole_sets(hash: &StochasticHash) -> Result<(), Violation> {
+    if hash.target.count.is_multiple_of(u16::from(hash.ways.max(1))) {
+        return Ok(());
+    }
+    let expected = format!("a divisor of the {} queues hashed into", hash.target.count);
+    Err(Violation::inconsistent("ways", expected, hash.ways))
 }
 
-/// L4S classifier by ECN codepoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct L4sEcnClassifier {
-    /// Queue of ECT(1) and CE packets.
-    pub l4s: QueueTarget,
-    /// Queue of everything else.
-    pub classic: QueueTarget,
+sequence! {
+    /// OSI classifier: filters in order, then a default.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct OsiClassifier { ...
+        /// At most 256 filters; the first that matches wins.
+        filters: Vec<Filter> as ListOf<Filter, 0, 256>,
+        /// For packets no filter matches.
+        default: QueueTarget,
+    }
+    check filter_ids_once
 }
 
-/// One rule of the OSI classifier. Absent fields are wildcards.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Filter {
-    /// Identifier, unique within the classifier.
-    pub id: FilterId,
-    /// What to match.
-    #[serde(rename = "match")]
-    pub rule: FlowMatch,
-    /// Where matching packets go.
-    pub target: QueueTarget,
+fn filter_ids_once(classifier: &OsiClassifier) -> Result<(), Violation> {
+    let mut ids = HashSet::new();
+    for (index, filter) in classifier.filters.iter().enumerate() {
+        if !ids.insert(filter.id) {
+            let violation = Violation::duplicate_id("id", "an id no other filter has", filter.id);
+            return Err(violation.at_index(index).within("filters"));
+        }
+    }
+    Ok(())
 }
 
-/// Fields of a packet to match; all given ones must.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct FlowMatch {
-    /// Source prefix.
-    pub source: Option<Prefix>,
-    /// Destination prefix.
-    pub destination: Option<Prefix>,
-    /// Source port range.
-    pub source_port: Option<PortRange>,
-    /// Destination port range.
-    pub destination_port: Option<PortRange>,
-    /// IP protocol number (6 TCP, 17 UDP, 1 ICMP, 58 ICMPv6).
-    pub protocol: Option<u8>,
-    /// DSCP, 0..=63 (RFC 2474).
-    pub dscp: Option<u8>,
-    /// QoS flow identifier, 0..=63 (23.501).
-    pub qfi: Option<u8>,
-    /// ECN codepoint (RFC 3168).
-    pub ecn: Option<Ecn>,
+sequence! {
+    /// L4S classifier by ECN codepoint.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct L4sEcnClassifier { ...
+        /// Queue of ECT(1) and CE packets.
+        l4s: QueueTarget,
+        /// Queue of everything else.
+        classic: QueueTarget,
+    }
 }
 
-/// An IP prefix.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Prefix {
-    /// IPv4 network and length 0..=32.
-    V4 {
-        /// Network address.
-        address: Ipv4Addr,
-        /// Prefix length in bits.
-        length: u8,
-    },
-    /// IPv6 network and length 0..=128.
-    V6 {
-        /// Network address.
-        address: Ipv6Addr,
-        /// Prefix length in bits.
-        length: u8,
-    },
+sequence! {
+    /// One rule of the OSI classifier. Absent fields are wildcards.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct Filter { ...
+        /// Identifier, unique within the classifier.
+        id: FilterId,
+        /// What to match.
+        #[serde(rename = "match")]
+        rule: FlowMatch,
+        /// Where matching packets go.
+        target: QueueTarget,
+    }
 }
 
-/// Inclusive port range.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PortRange {
-    /// Lowest port.
-    pub low: u16,
-    /// Highest port, not below `low`.
-    pub high: u16,
+sequence! {
+    /// Fields of a packet to match; all given ones must.
+    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct FlowMatch { ...
+        /// Source prefix.
+        source: Option<Prefix>,
+        /// Destination prefix.
+        destination: Option<Prefix>,
+        /// Source port range.
+        source_port: Option<PortRange>,
+        /// Destination port range.
+        destination_port: Option<PortRange>,
+        /// IP protocol number (6 TCP, 17 UDP, 1 ICMP, 58 ICMPv6).
+        protocol: Option<u8>,
+        /// DSCP, 0..=63 (RFC 2474).
+        dscp: Option<u8> as Option<Int<0, 63>>,
+        /// QoS flow identifier, 0..=63 (23.501).
+        qfi: Option<u8> as Option<Int<0, 63>>,
+        /// ECN codepoint (RFC 3168).
+        ecn: Option<Ecn>,
+    }
+    check one_ip_version
 }
 
-/// ECN codepoint of the IP header (RFC 3168 §5).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Ecn {
-    /// 00.
-    #[default]
-    NotEct,
-    /// 01, L4S (RFC 9331).
-    Ect1,
-    /// 10.
-    Ect0,
-    /// 11, congestion experienced.
-    Ce,
+fn one_ip_version(rule: &FlowMatch) -> Result<(), Violation> {
+    match (rule.source, rule.destination) {
+        (Some(Prefix::V4 { .. }), Some(Prefix::V6 { .. }))
+        | (Some(Prefix::V6 { .. }), Some(Prefix::V4 { .. })) => Err(Violation::inconsistent(
+            "destination",
+            "a prefix of the source's IP version",
+            "one of the other",
+        )),
+        _ => Ok(()),
+    }
+}
+
+choice! {
+    /// An IP prefix.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case", deny_unknown_fields)]
+    pub enum Prefix {
+        /// IPv4 network and length 0..=32.
+        0 v4 => V4 {
+            /// Network address.
+            address: Ipv4Addr,
+            /// Prefix length in bits.
+            length: u8 as Int<0, 32>,
+        },
+        /// IPv6 network and length 0..=128.
+        1 v6 => V6 {
+            /// Network address.
+            address: Ipv6Addr,
+            /// Prefix length in bits.
+            length: u8 as Int<0, 128>,
+        },
+    }
+}
+
+sequence! {
+    /// Inclusive port range.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct PortRange {
+        /// Lowest port.
+        low: u16,
+        /// Highest port, not below `low`.
+        high: u16,
+    }
+    check ordered
+}
+
+fn ordered(ports: &PortRange) -> Result<(), Violation> {
+    at_least("high", ports.high, ports.low)
+}
+
+enumerated! {
+    /// ECN codepoint of the IP header (RFC 3168 §5).
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+    pub enum Ecn {
+        /// 00.
+        #[default]
+        0 "not-ect" => NotEct,
+        /// 01, L4S (RFC 9331).
+        1 "ect1" => Ect1,
+        /// 10.
+        2 "ect0" => Ect0,
+        /// 11, congestion experienced.
+        3 "ce" => Ce,
+    }
 }

@@ -2,31 +2,39 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::{DecodeError, EncodeError, Problem, Violation};
+use crate::v1::per::*;
+
+use super::addressing::each_once;
 use super::{
-    BearerId, BufferLimit, Classifier, Filter, FilterId, Pacer, Pipeline, QueueSet, QueueTarget,
-    Scheduler,
+    BearerId, BufferLimit, Classifier, Filter, FilterId, Pacer, Pipeline, PipelineName, QueueSet,
+    QueueTarget, Scheduler,
 };
 
-/// RIC control header: style 1 pipeline, 2 lease, 3 forecast feed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ControlHeader {
-    /// Control style.
-    pub style: u8,
-    /// Opaque to the RAN function, echoed in events and logs.
-    pub correlation_id: u32,
+sequence! {
+    /// RIC control header: style 1 pipeline, 2 lease, 3 forecast feed.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct ControlHeader { ...
+        /// Control style.
+        style: u8 as Int<1, 255>,
+        /// Opaque to the RAN function, echoed in events and logs.
+        correlation_id: u32,
+    }
 }
 
-/// RIC control message.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum ControlMessage {
-    /// Style 1: all of it or nothing of it.
-    Transaction(Transaction),
-    /// Style 2: keep the current pipeline.
-    LeaseRenewal(LeaseRenewal),
-    /// Style 3: what the RLC will be.
-    ForecastFeed(ForecastFeed),
+choice! {
+    /// RIC control message.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case", deny_unknown_fields)]
+    pub enum ControlMessage { ...
+        /// Style 1: all of it or nothing of it.
+        0 transaction => Transaction(Transaction),
+        /// Style 2: keep the current pipeline.
+        1 lease_renewal => LeaseRenewal(LeaseRenewal),
+        /// Style 3: what the RLC will be.
+        2 forecast_feed => ForecastFeed(ForecastFeed),
+    }
 }
 
 impl ControlMessage {
@@ -41,127 +49,160 @@ impl ControlMessage {
     }
 }
 
-/// An atomic change of one bearer's pipeline.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Transaction {
-    /// Whose pipeline.
-    pub bearer: BearerId,
-    /// Refused with `stale_revision` unless this is the current one; unchecked when absent.
-    pub expected_revision: Option<u32>,
-    /// After this long without renewal the safe pipeline returns; for ever when absent.
-    pub lease_ms: Option<u32>,
-    /// Check and answer, change nothing.
-    pub dry_run: bool,
-    /// The change.
-    pub change: PipelineChange,
+sequence! {
+    /// An atomic change of one bearer's pipeline.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct Transaction { ...
+        /// Whose pipeline.
+        bearer: BearerId,
+        /// Refused with `stale_revision` unless this is the current one; unchecked when absent.
+        expected_revision: Option<u32>,
+        /// After this long without renewal the safe pipeline returns; for ever when absent.
+        lease_ms: Option<u32> as Option<Int<1, 0xffff_ffff>>,
+        /// Check and answer, change nothing.
+        dry_run: bool,
+        /// The change.
+        change: PipelineChange,
+    }
 }
 
-/// What a transaction does.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum PipelineChange {
-    /// Install this pipeline.
-    Replace(Pipeline),
-    /// Edit the current one; edits apply in order, all or none.
-    Delta(Vec<PipelineEdit>),
-    /// Return to the safe pipeline now.
-    Safe,
+choice! {
+    /// What a transaction does.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case", deny_unknown_fields)]
+    pub enum PipelineChange { ...
+        /// Install this pipeline.
+        0 replace => Replace(Pipeline),
+        /// Edit the current one; edits apply in order, all or none.
+        1 delta => Delta(Vec<PipelineEdit> as ListOf<PipelineEdit, 1, 256>),
+        /// Return to the safe pipeline now.
+        2 safe => Safe,
+    }
 }
 
-/// One edit of a delta.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum PipelineEdit {
-    /// Replace stage 1.
-    SetClassifier(Classifier),
-    /// Insert a filter before the one at this position of the OSI classifier (0 is first).
-    AddFilter {
-        /// Position.
-        position: u16,
-        /// Filter.
-        filter: Filter,
-    },
-    /// Remove a filter of the OSI classifier.
-    RemoveFilter(FilterId),
-    /// Add queues; their ids must be free.
-    AddQueues(QueueSet),
-    /// Change discipline, limits, policer and shaper of existing queues; packets stay.
-    ModifyQueues(QueueSet),
-    /// Remove queues; their packets move, in order, to what the classifier now says.
-    RemoveQueues(QueueTarget),
-    /// Replace stage 4.
-    SetScheduler(Scheduler),
-    /// Replace stage 6.
-    SetPacer(Pacer),
-    /// Replace the buffer limit.
-    SetBuffer(BufferLimit),
-    /// Rename the composition.
-    SetName(String),
+choice! {
+    /// One edit of a delta.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case", deny_unknown_fields)]
+    pub enum PipelineEdit { ...
+        /// Replace stage 1.
+        0 set_classifier => SetClassifier(Classifier),
+        /// Insert a filter before the one at this position of the OSI classifier (0 is first).
+        1 add_filter => AddFilter {
+            /// Position.
+            position: u16 as Int<0, 255>,
+            /// Filter.
+            filter: Filter,
+        },
+        /// Remove a filter of the OSI classifier.
+        2 remove_filter => RemoveFilter(FilterId),
+        /// Add queues; their ids must be free.
+        3 add_queues => AddQueues(QueueSet),
+        /// Change discipline, limits, policer and shaper of existing queues; packets stay.
+        4 modify_queues => ModifyQueues(QueueSet),
+        /// Remove queues; their packets move, in order, to what the classifier now says.
+        5 remove_queues => RemoveQueues(QueueTarget),
+        /// Replace stage 4.
+        6 set_scheduler => SetScheduler(Scheduler),
+        /// Replace stage 6.
+        7 set_pacer => SetPacer(Pacer),
+        /// Replace the buffer limit.
+        8 set_buffer => SetBuffer(BufferLimit),
+        /// Rename the composition.
+        9 set_name => SetName(String as PipelineName),
+    }
 }
 
-/// Keeps a leased pipeline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LeaseRenewal {
-    /// Whose pipeline.
-    pub bearer: BearerId,
-    /// Must be the current revision.
-    pub revision: u32,
-    /// New lease, from now.
-    pub lease_ms: u32,
-}
-
-/// Forecasts of RLC state, for pacers ahead of the DU.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ForecastFeed {
-    /// At most 256 bearers.
-    pub bearers: Vec<BearerForecast>,
-}
-
-/// Forecast of one bearer: values at `origin + horizon_start + k · step`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BearerForecast {
-    /// The bearer.
-    pub bearer: BearerId,
-    /// Time of the newest sample it rests on, µs since the Unix epoch.
-    pub origin_us: u64,
-    /// From origin to the first point.
-    pub horizon_start_us: u32,
-    /// Between points.
-    pub step_us: u32,
-    /// RLC occupancy in bytes, 1..=64 points.
-    pub occupancy_bytes: Vec<u32>,
-    /// Queue limit in bytes; empty or as many points.
-    pub limit_bytes: Vec<u32>,
-    /// Bytes drained per step; empty or as many points.
-    pub drain_bytes: Vec<u32>,
-}
-
-/// RIC control outcome.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum ControlOutcome {
-    /// Done (or, in a dry run, would be).
-    Accepted {
-        /// Revision now in force.
+sequence! {
+    /// Keeps a leased pipeline.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct LeaseRenewal { ...
+        /// Whose pipeline.
+        bearer: BearerId,
+        /// Must be the current revision.
         revision: u32,
-        /// Lease in force, ms from now; for ever when absent.
-        lease_ms: Option<u32>,
-    },
-    /// Nothing changed.
-    Refused {
-        /// Why.
-        cause: Cause,
-        /// The offending element, as a path such as `queues[2].shaper.rate_kbps`.
-        element: String,
-        /// What was expected, for people.
-        detail: String,
-        /// Revision in force; absent when the bearer is unknown.
-        revision: Option<u32>,
-    },
+        /// New lease, from now.
+        lease_ms: u32 as Int<1, 0xffff_ffff>,
+    }
+}
+
+sequence! {
+    /// Forecasts of RLC state, for pacers ahead of the DU.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct ForecastFeed { ...
+        /// At most 256 bearers.
+        bearers: Vec<BearerForecast> as ListOf<BearerForecast, 1, 256>,
+    }
+    check forecasts_once
+}
+
+fn forecasts_once(feed: &ForecastFeed) -> Result<(), Violation> {
+    each_once(feed.bearers.iter().map(|forecast| forecast.bearer))
+        .map_err(|(index, violation)| violation.within("bearer").at_index(index).within("bearers"))
+}
+
+sequence! {
+    /// Forecast of one bearer: values at `origin + horizon_start + k · step`.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct BearerForecast { ...
+        /// The bearer.
+        bearer: BearerId,
+        /// Time of the newest sample it rests on, µs since the Unix epoch.
+        origin_us: u64,
+        /// From origin to the first point.
+        horizon_start_us: u32,
+        /// Between points.
+        step_us: u32 where POSITIVE,
+        /// RLC occupancy in bytes, 1..=64 points.
+        occupancy_bytes: Vec<u32> as ListOf<u32, 1, 64>,
+        /// Queue limit in bytes; empty or as many points.
+        limit_bytes: Vec<u32> as ListOf<u32, 0, 64>,
+        /// Bytes drained per step; empty or as many points.
+        drain_bytes: Vec<u32> as ListOf<u32, 0, 64>,
+    }
+    check as_many_points
+}
+
+fn as_many_points(forecast: &BearerForecast) -> Result<(), Violation> {
+    let count = forecast.occupancy_bytes.len();
+    let lists = [("limit_bytes", &forecast.limit_bytes), ("drain_bytes", &forecast.drain_bytes)];
+    for (component, values) in lists {
+        if !values.is_empty() && values.len() != count {
+            let expected = format!("no points, or {count} as of the occupancy");
+            return Err(Violation::inconsistent(component, expected, values.len()));
+        }
+    }
+    Ok(())
+}
+
+choice! {
+    /// RIC control outcome.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case", deny_unknown_fields)]
+    pub enum ControlOutcome { ...
+        /// Done (or, in a dry run, would be).
+        0 accepted => Accepted {
+            /// Revision now in force.
+            revision: u32,
+            /// Lease in force, ms from now; for ever when absent.
+            lease_ms: Option<u32> as Option<Int<1, 0xffff_ffff>>,
+        },
+        /// Nothing changed.
+        1 refused => Refused {
+            /// Why.
+            cause: Cause,
+            /// The offending element, as a path such as `queues[2].shaper.rate_kbps`.
+            element: String as Utf8<255>,
+            /// What was expected, for people.
+            detail: String as Utf8<1023>,
+            /// Revision in force; absent when the bearer is unknown.
+            revision: Option<u32>,
+        },
+    }
 }
 
 impl ControlOutcome {
@@ -184,28 +225,30 @@ impl ControlOutcome {
     }
 }
 
-/// Why a control was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Cause {
-    /// No such UE or DRB (any more).
-    UnknownBearer,
-    /// `expected_revision` is not the current revision.
-    StaleRevision,
-    /// No such queue.
-    UnknownQueue,
-    /// No such filter.
-    UnknownFilter,
-    /// The id is taken.
-    DuplicateId,
-    /// A value outside its range.
-    OutOfRange,
-    /// Stages that do not fit together, e.g. a target without queue.
-    Inconsistent,
-    /// A kind this RAN function does not have.
-    Unsupported,
-    /// More queues, filters or bearers than this RAN function holds.
-    Capacity,
-    /// The message could not be decoded.
-    Malformed,
+enumerated! {
+    /// Why a control was refused.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case", deny_unknown_fields)]
+    pub enum Cause { ...
+        /// No such UE or DRB (any more).
+        0 "unknown_bearer" => UnknownBearer,
+        /// `expected_revision` is not the current revision.
+        1 "stale_revision" => StaleRevision,
+        /// No such queue.
+        2 "unknown_queue" => UnknownQueue,
+        /// No such filter.
+        3 "unknown_filter" => UnknownFilter,
+        /// The id is taken.
+        4 "duplicate_id" => DuplicateId,
+        /// A value outside its range.
+        5 "out_of_range" => OutOfRange,
+        /// Stages that do not fit together, e.g. a target without queue.
+        6 "inconsistent" => Inconsistent,
+        /// A kind this RAN function does not have.
+        7 "unsupported" => Unsupported,
+        /// More queues, filters or bearers than this RAN function holds.
+        8 "capacity" => Capacity,
+        /// The message could not be decoded.
+        9 "malformed" => Malformed,
+    }
 }

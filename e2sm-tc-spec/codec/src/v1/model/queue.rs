@@ -1,154 +1,216 @@
 //! Stages 2, 3 and 5: queues with their policer and shaper.
 
+use std::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
+
+use crate::error::{DecodeError, EncodeError, Problem, Violation, at_least};
+use crate::v1::per::*;
 
 use super::QueueId;
 
-/// `count` equal queues with consecutive ids and the stages bound to each.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct QueueSet {
-    /// Id of the first queue.
-    pub first: QueueId,
-    /// Number of queues, 1..=4096.
-    pub count: u16,
-    /// Stage 3.
-    pub discipline: QueueDiscipline,
-    /// Limit per queue in packets; the buffer limit alone when absent.
-    pub limit_packets: Option<u32>,
-    /// Limit per queue in bytes; the buffer limit alone when absent.
-    pub limit_bytes: Option<u32>,
-    /// Stage 2, per queue.
-    pub policer: Option<Policer>,
-    /// Stage 5, per queue.
-    pub shaper: Option<Shaper>,
+/// Delays: up to ten seconds.
+const DELAY_US: RangeInclusive<u64> = 1..=10_000_000;
+/// Update periods: up to a second.
+const UPDATE_US: RangeInclusive<u64> = 1..=1_000_000;
+/// Gains of PIE: up to 1000/s, far above what any link needs (RFC 8033 §4.2: 0.125 and 1.25). The
+/// target enters PIE through α alone, so α is positive.
+const ALPHA_MILLI: RangeInclusive<u64> = 1..=1_000_000;
+const BETA_MILLI: RangeInclusive<u64> = 0..=1_000_000;
+/// Coupling factors: up to 100 (RFC 9332 §2.1: 2). With 0 the L queue would take the whole link.
+const COUPLING_MILLI: RangeInclusive<u64> = 1..=100_000;
+
+sequence! {
+    /// `count` equal queues with consecutive ids and the stages bound to each.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct QueueSet { ...
+        /// Id of the first queue.
+        first: QueueId,
+        /// Number of queues, 1..=4096.
+        count: u16 as Int<1, 4096>,
+        /// Stage 3.
+        discipline: QueueDiscipline,
+        /// Limit per queue in packets; the buffer limit alone when absent.
+        limit_packets: Option<u32> where POSITIVE,
+        /// Limit per queue in bytes; the buffer limit alone when absent.
+        limit_bytes: Option<u32> where POSITIVE,
+        /// Stage 2, per queue.
+        policer: Option<Policer>,
+        /// Stage 5, per queue.
+        shaper: Option<Shaper>,
+    }
+    check paired
 }
 
-/// Stage 3: queue discipline.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum QueueDiscipline {
-    /// First in, first out; which end loses a packet when full.
-    Fifo {
-        /// Drop policy at the limit.
-        drop: FifoDrop,
-    },
-    /// CoDel (RFC 8289), optionally marking ECN-capable packets instead of dropping them.
-    Codel(Codel),
-    /// PIE (RFC 8033).
-    Pie {
-        /// Reference delay.
-        target_us: u32,
-        /// Update period.
-        update_us: u32,
-        /// α in thousandths of 1/s.
-        alpha_milli: u32,
-        /// β in thousandths of 1/s.
-        beta_milli: u32,
-        /// Mark instead of drop.
+fn paired(set: &QueueSet) -> Result<(), Violation> {
+    if matches!(set.discipline, QueueDiscipline::DualPi2 { .. }) && set.count != 2 {
+        let expected = "two queues, L then C, for dual_pi2";
+        return Err(Violation::inconsistent("count", expected, set.count));
+    }
+    Ok(())
+}
+
+choice! {
+    /// Stage 3: queue discipline.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case", deny_unknown_fields)]
+    pub enum QueueDiscipline { ...
+        /// First in, first out; which end loses a packet when full.
+        0 fifo => Fifo {
+            /// Drop policy at the limit.
+            drop: FifoDrop,
+        },
+        /// CoDel (RFC 8289), optionally marking ECN-capable packets instead of dropping them.
+        1 codel => Codel(Codel),
+        /// PIE (RFC 8033).
+        2 pie => Pie {
+            /// Reference delay.
+            target_us: u32 where DELAY_US,
+            /// Update period.
+            update_us: u32 where UPDATE_US,
+            /// α in thousandths of 1/s.
+            alpha_milli: u32 where ALPHA_MILLI,
+            /// β in thousandths of 1/s.
+            beta_milli: u32 where BETA_MILLI,
+            /// Mark instead of drop.
+            ecn: bool,
+        },
+        /// RED (Floyd and Jacobson 1993), thresholds in bytes.
+        3 red => Red {
+            /// No drops below.
+            min_bytes: u32,
+            /// All dropped above.
+            max_bytes: u32,
+            /// Drop probability at `max_bytes`, in thousandths.
+            max_probability_milli: u16 as Int<0, 1000>,
+            /// Mark instead of drop.
+            ecn: bool,
+        },
+        /// COBALT: CoDel with BLUE.
+        4 cobalt => Cobalt(Codel),
+        /// BoDe (abbasloo2019): bounded delay, drop at egress unless fewer than three are queued.
+        5 bode => Bode {
+            /// Sojourn bound.
+            bound_us: u32 where DELAY_US,
+        },
+        /// L4S immediate marking (RFC 9332 §2.4), step at `threshold_us` or ramp up to `ramp_us`.
+        6 l4s_marking => L4sMarking {
+            /// Marking starts here.
+            threshold_us: u32 where 0..=10_000_000,
+            /// Marking is certain here; equal to the threshold for a step.
+            ramp_us: u32 where 0..=10_000_000,
+        },
+        /// Coupled DualPI2 (RFC 9332); the set must hold two queues, L then C.
+        7 dual_pi2 => DualPi2 {
+            /// PI2 target.
+            target_us: u32 where DELAY_US,
+            /// Update period.
+            update_us: u32 where UPDATE_US,
+            /// Coupling factor k in thousandths.
+            coupling_milli: u32 where COUPLING_MILLI,
+        },
+    }
+    check thresholds_ordered
+}
+
+fn thresholds_ordered(discipline: &QueueDiscipline) -> Result<(), Violation> {
+    match *discipline {
+        QueueDiscipline::Red { min_bytes, max_bytes, .. } => {
+            at_least("red.max_bytes", max_bytes, u64::from(min_bytes) + 1)
+        }
+        QueueDiscipline::L4sMarking { threshold_us, ramp_us } => {
+            at_least("l4s_marking.ramp_us", ramp_us, threshold_us)
+        }
+        _ => Ok(()),
+    }
+}
+
+enumerated! {
+    /// Which packet a full FIFO gives up.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case", deny_unknown_fields)]
+    pub enum FifoDrop { ...
+        /// The arriving one.
+        #[default]
+        0 "tail" => Tail,
+        /// The oldest.
+        1 "head" => Head,
+    }
+}
+
+sequence! {
+    /// CoDel parameters (RFC 8289 §4).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct Codel { ...
+        /// Acceptable standing sojourn time.
+        target_us: u32 where DELAY_US,
+        /// Sliding window, about a worst-case RTT.
+        interval_us: u32 where DELAY_US,
+        /// Mark ECN-capable packets instead of dropping them (RFC 8289 §3, RFC 8290 §5.1.3).
         ecn: bool,
-    },
-    /// RED (Floyd and Jacobson 1993), thresholds in bytes.
-    Red {
-        /// No drops below.
-        min_bytes: u32,
-        /// All dropped above.
-        max_bytes: u32,
-        /// Drop probability at `max_bytes`, in thousandths.
-        max_probability_milli: u16,
-        /// Mark instead of drop.
-        ecn: bool,
-    },
-    /// COBALT: CoDel with BLUE.
-    Cobalt(Codel),
-    /// BoDe (abbasloo2019): bounded delay, drop at egress unless fewer than three are queued.
-    Bode {
-        /// Sojourn bound.
-        bound_us: u32,
-    },
-    /// L4S immediate marking (RFC 9332 §2.4), step at `threshold_us` or ramp up to `ramp_us`.
-    L4sMarking {
-        /// Marking starts here.
-        threshold_us: u32,
-        /// Marking is certain here; equal to the threshold for a step.
-        ramp_us: u32,
-    },
-    /// Coupled DualPI2 (RFC 9332); the set must hold two queues, L then C.
-    DualPi2 {
-        /// PI2 target.
-        target_us: u32,
-        /// Update period.
-        update_us: u32,
-        /// Coupling factor k in thousandths.
-        coupling_milli: u32,
-    },
+        /// Mark ECN-capable packets above this sojourn (RFC 8290 §4.2 ce_threshold).
+        ce_threshold_us: Option<u32>,
+        /// ECT(1) packets are marked by `ce_threshold_us` alone and not subject to CoDel.
+        l4s: bool,
+    }
+    check codel_parameters
 }
 
-/// Which packet a full FIFO gives up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum FifoDrop {
-    /// The arriving one.
-    #[default]
-    Tail,
-    /// The oldest.
-    Head,
+fn codel_parameters(codel: &Codel) -> Result<(), Violation> {
+    at_least("interval_us", codel.interval_us, codel.target_us)?;
+    if codel.l4s && codel.ce_threshold_us.is_none() {
+        let expected = "a threshold, by which l4s marks";
+        return Err(Violation::inconsistent("ce_threshold_us", expected, "none"));
+    }
+    Ok(())
 }
 
-/// CoDel parameters (RFC 8289 §4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Codel {
-    /// Acceptable standing sojourn time.
-    pub target_us: u32,
-    /// Sliding window, about a worst-case RTT.
-    pub interval_us: u32,
-    /// Mark ECN-capable packets instead of dropping them (RFC 8289 §3, RFC 8290 §5.1.3).
-    pub ecn: bool,
-    /// Mark ECN-capable packets above this sojourn (RFC 8290 §4.2 ce_threshold).
-    pub ce_threshold_us: Option<u32>,
-    /// ECT(1) packets are marked by `ce_threshold_us` alone and not subject to CoDel.
-    pub l4s: bool,
+sequence! {
+    /// Stage 2: a token bucket in front of a queue.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct Policer { ...
+        /// Committed rate.
+        rate_kbps: u32 where POSITIVE,
+        /// Bucket depth.
+        burst_bytes: u32 where POSITIVE,
+        /// What happens to excess packets.
+        exceed: ExceedAction,
+    }
 }
 
-/// Stage 2: a token bucket in front of a queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Policer {
-    /// Committed rate.
-    pub rate_kbps: u32,
-    /// Bucket depth.
-    pub burst_bytes: u32,
-    /// What happens to excess packets.
-    pub exceed: ExceedAction,
+choice! {
+    /// What a policer does with a packet above the rate.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case", deny_unknown_fields)]
+    pub enum ExceedAction { ...
+        /// Drop it.
+        0 drop => Drop,
+        /// Send it to another queue.
+        1 deviate => Deviate {
+            /// That queue.
+            queue: QueueId,
+        },
+        /// Rewrite its DSCP.
+        2 remark => Remark {
+            /// New DSCP, 0..=63.
+            dscp: u8 as Int<0, 63>,
+        },
+    }
 }
 
-/// What a policer does with a packet above the rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum ExceedAction {
-    /// Drop it.
-    Drop,
-    /// Send it to another queue.
-    Deviate {
-        /// That queue.
-        queue: QueueId,
-    },
-    /// Rewrite its DSCP.
-    Remark {
-        /// New DSCP, 0..=63.
-        dscp: u8,
-    },
-}
-
-/// Stage 5: a token bucket behind a queue; queues of one group share a bucket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Shaper {
-    /// Rate.
-    pub rate_kbps: u32,
-    /// Bucket depth.
-    pub burst_bytes: u32,
-    /// Shapers with the same group share one bucket.
-    pub group: Option<u16>,
+sequence! {
+    /// Stage 5: a token bucket behind a queue; queues of one group share a bucket.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct Shaper { ...
+        /// Rate.
+        rate_kbps: u32 where POSITIVE,
+        /// Bucket depth.
+        burst_bytes: u32 where POSITIVE,
+        /// Shapers with the same group share one bucket.
+        group: Option<u16>,
+    }
 }

@@ -2,42 +2,49 @@
 
 use serde::{Deserialize, Serialize};
 
-/// RAN function definition: what this RAN function is and can do.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RanFunctionDefinition {
-    /// `ORAN-E2SM-TC`.
-    pub short_name: String,
-    /// Object identifier of the service model.
-    pub oid: String,
-    /// For people.
-    pub description: String,
-    /// What it can do.
-    pub capabilities: Capabilities,
+use crate::error::{DecodeError, EncodeError, Violation};
+use crate::v1::per::*;
+
+sequence! {
+    /// RAN function definition: what this RAN function is and can do.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct RanFunctionDefinition { ...
+        /// `ORAN-E2SM-TC`.
+        short_name: String as Visible<1, 32>,
+        /// Object identifier of the service model.
+        oid: String as Visible<1, 128>,
+        /// For people.
+        description: String as Utf8<255>,
+        /// What it can do.
+        capabilities: Capabilities,
+    }
 }
 
-/// Declared capabilities. Names are the snake_case names of the enum variants.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Capabilities {
-    /// Classifier kinds.
-    pub classifiers: Vec<String>,
-    /// Queue kinds.
-    pub queues: Vec<String>,
-    /// Scheduler kinds.
-    pub schedulers: Vec<String>,
-    /// Pacer kinds.
-    pub pacers: Vec<String>,
-    /// Whether policers work.
-    pub policer: bool,
-    /// Whether shapers work.
-    pub shaper: bool,
-    /// Most queues per pipeline.
-    pub max_queues: u16,
-    /// Most filters per classifier.
-    pub max_filters: u16,
-    /// Most bearers.
-    pub max_bearers: u32,
-    /// Shortest report period.
-    pub min_period_ms: u32,
+sequence! {
+    /// Declared capabilities. Names are the snake_case names of the enum variants.
+    #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct Capabilities { ...
+        /// Classifier kinds.
+        classifiers: Vec<String> as ListOf<Visible<1, 64>, 0, 64>,
+        /// Queue kinds.
+        queues: Vec<String> as ListOf<Visible<1, 64>, 0, 64>,
+        /// Scheduler kinds.
+        schedulers: Vec<String> as ListOf<Visible<1, 64>, 0, 64>,
+        /// Pacer kinds.
+        pacers: Vec<String> as ListOf<Visible<1, 64>, 0, 64>,
+        /// Whether policers work.
+        policer: bool,
+        /// Whether shapers work.
+        shaper: bool,
+        /// Most queues per pipeline.
+        max_queues: u16,
+        /// Most filters per classifier.
+        max_filters: u16,
+        /// Most bearers.
+        max_bearers: u32,
+        /// Shortest report period.
+        min_period_ms: u32,
+    }
 }

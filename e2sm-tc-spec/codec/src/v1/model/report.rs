@@ -2,256 +2,304 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{BearerId, Ecn, QueueId};
+use crate::error::{DecodeError, EncodeError, Problem, Violation, at_least};
+use crate::v1::per::*;
 
-/// RIC event trigger definition.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum EventTrigger {
-    /// Every `period_ms`.
-    Periodic {
-        /// Period, 1..=60000.
-        period_ms: u32,
-    },
-    /// When a quantity of a bearer crosses a threshold, at most every `min_interval_ms`.
-    Threshold {
-        /// Quantity.
-        quantity: Quantity,
-        /// Fires when above.
-        above: u32,
-        /// Re-arms when below `above − hysteresis`.
-        hysteresis: u32,
-        /// Least time between two reports.
-        min_interval_ms: u32,
-    },
-    /// When a pipeline, a lease or a revision changes.
-    OnChange,
+use super::addressing::each_once;
+use super::{BearerId, Ecn, PipelineName, QueueId};
+
+choice! {
+    /// RIC event trigger definition.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case", deny_unknown_fields)]
+    pub enum EventTrigger { ...
+        /// Every `period_ms`.
+        0 periodic => Periodic {
+            /// Period, 1..=60000.
+            period_ms: u32 as Int<1, 60_000>,
+        },
+        /// When a quantity of a bearer crosses a threshold, at most every `min_interval_ms`.
+        1 threshold => Threshold {
+            /// Quantity.
+            quantity: Quantity,
+            /// Fires when above.
+            above: u32,
+            /// Re-arms when below `above − hysteresis`.
+            hysteresis: u32,
+            /// Least time between two reports.
+            min_interval_ms: u32,
+        },
+        /// When a pipeline, a lease or a revision changes.
+        2 on_change => OnChange,
+    }
+    check rearms_above_zero
 }
 
-/// A quantity a threshold can watch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Quantity {
-    /// Age of the oldest packet in the pipeline, µs.
-    HeadOfLineAgeUs,
-    /// Mean sojourn in the pipeline, µs.
-    MeanSojournUs,
-    /// Bytes in the pipeline.
-    BacklogBytes,
-    /// Packets dropped since the last report.
-    Drops,
+fn rearms_above_zero(trigger: &EventTrigger) -> Result<(), Violation> {
+    match *trigger {
+        EventTrigger::Threshold { above, hysteresis, .. } => {
+            at_least("threshold.above", above, hysteresis)
+        }
+        EventTrigger::Periodic { .. } | EventTrigger::OnChange => Ok(()),
+    }
 }
 
-/// RIC action definition: what to report of which bearers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ActionDefinition {
-    /// Report style.
-    pub style: ReportStyle,
-    /// Bearers; all when empty.
-    pub bearers: Vec<BearerId>,
-    /// Flow inventory: flows per bearer, 1..=256.
-    pub top_flows: u16,
+enumerated! {
+    /// A quantity a threshold can watch.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case", deny_unknown_fields)]
+    pub enum Quantity { ...
+        /// Age of the oldest packet in the pipeline, µs.
+        0 "head_of_line_age_us" => HeadOfLineAgeUs,
+        /// Mean sojourn in the pipeline, µs.
+        1 "mean_sojourn_us" => MeanSojournUs,
+        /// Bytes in the pipeline.
+        2 "backlog_bytes" => BacklogBytes,
+        /// Packets dropped since the last report.
+        3 "drops" => Drops,
+    }
 }
 
-/// Report styles.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum ReportStyle {
-    /// Style 1.
-    PipelineStatus,
-    /// Style 2.
-    FlowInventory,
-    /// Style 3.
-    Events,
+sequence! {
+    /// RIC action definition: what to report of which bearers.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct ActionDefinition { ...
+        /// Report style.
+        style: ReportStyle,
+        /// Bearers; all when empty.
+        bearers: Vec<BearerId> as ListOf<BearerId, 0, 4096>,
+        /// Flow inventory: flows per bearer, 1..=256.
+        top_flows: u16 as Int<1, 256>,
+    }
+    check bearers_once
 }
 
-/// RIC indication header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct IndicationHeader {
-    /// When the report was taken, µs since the Unix epoch.
-    pub collected_at_us: u64,
+fn bearers_once(definition: &ActionDefinition) -> Result<(), Violation> {
+    each_once(definition.bearers.iter().copied())
+        .map_err(|(index, violation)| violation.at_index(index).within("bearers"))
 }
 
-/// RIC indication message.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum IndicationMessage {
-    /// Style 1.
-    PipelineStatus(Vec<PipelineStatus>),
-    /// Style 2.
-    FlowInventory(Vec<FlowInventory>),
-    /// Style 3.
-    Events(Vec<Event>),
+enumerated! {
+    /// Report styles.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case", deny_unknown_fields)]
+    pub enum ReportStyle { ...
+        /// Style 1.
+        0 "pipeline_status" => PipelineStatus,
+        /// Style 2.
+        1 "flow_inventory" => FlowInventory,
+        /// Style 3.
+        2 "events" => Events,
+    }
 }
 
-/// State of one bearer's pipeline.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PipelineStatus {
-    /// The bearer.
-    pub bearer: BearerId,
-    /// Revision in force; grows by one with each change.
-    pub revision: u32,
-    /// Name of the composition in force.
-    pub name: String,
-    /// Whether it is the safe pipeline.
-    pub safe: bool,
-    /// Lease left, ms; absent without lease.
-    pub lease_left_ms: Option<u32>,
-    /// Age of the oldest packet, µs; 0 when empty.
-    pub head_of_line_age_us: u32,
-    /// Queues with a backlog or traffic since the last report, at most 256, by backlog.
-    pub queues: Vec<QueueStatus>,
-    /// Pacer.
-    pub pacer: PacerStatus,
-    /// Packets that arrived at the pipeline, cumulative.
-    pub ingress_packets: u64,
-    /// Bytes that arrived, cumulative.
-    pub ingress_bytes: u64,
-    /// Packets dropped by policers, queues and overflow, cumulative.
-    pub dropped_packets: u64,
+sequence! {
+    /// RIC indication header.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct IndicationHeader { ...
+        /// When the report was taken, µs since the Unix epoch.
+        collected_at_us: u64,
+    }
 }
 
-/// State of one queue with its policer and shaper.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct QueueStatus {
-    /// Queue.
-    pub id: QueueId,
-    /// Bytes queued.
-    pub backlog_bytes: u32,
-    /// Packets queued.
-    pub backlog_packets: u32,
-    /// Forwarded, cumulative.
-    pub forwarded_packets: u64,
-    /// Forwarded, cumulative.
-    pub forwarded_bytes: u64,
-    /// Dropped by the discipline or a limit, cumulative.
-    pub dropped_packets: u64,
-    /// CE-marked, cumulative.
-    pub marked_packets: u64,
-    /// Dropped, deviated or remarked by the policer, cumulative.
-    pub policed_packets: u64,
-    /// Mean sojourn over 100 ms, µs.
-    pub mean_sojourn_us: u32,
-    /// Sojourn of the last packet, µs.
-    pub last_sojourn_us: u32,
-    /// Whether the shaper holds the queue back now.
-    pub shaped: bool,
+choice! {
+    /// RIC indication message.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case", deny_unknown_fields)]
+    pub enum IndicationMessage { ...
+        /// Style 1.
+        0 pipeline_status => PipelineStatus(Vec<PipelineStatus> as ListOf<PipelineStatus, 0, 4096>),
+        /// Style 2.
+        1 flow_inventory => FlowInventory(Vec<FlowInventory> as ListOf<FlowInventory, 0, 4096>),
+        /// Style 3.
+        2 events => Events(Vec<Event> as ListOf<Event, 0, 4096>),
+    }
 }
 
-/// State of the pacer.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PacerStatus {
-    /// Drain rate of the RLC as the pacer sees it, kbit/s.
-    pub drain_kbps: u32,
-    /// RLC occupancy as last told, bytes.
-    pub rlc_occupancy_bytes: u32,
-    /// Bytes handed to the RLC, cumulative.
-    pub forwarded_bytes: u64,
-    /// Bytes it lets stand in the RLC buffer now; absent without a limit.
-    pub limit_bytes: Option<u32>,
-    /// Whether it goes by a forecast now; absent for a pacer that takes none.
-    pub by_forecast: Option<bool>,
-}
-
-/// Flows of one bearer, largest first.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FlowInventory {
-    /// The bearer.
-    pub bearer: BearerId,
-    /// Flows seen in the window.
-    pub active_flows: u32,
-    /// Measuring window.
-    pub window_ms: u32,
-    /// The top flows by bytes.
-    pub flows: Vec<FlowRecord>,
-}
-
-/// One flow of the inventory.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FlowRecord {
-    /// 5-tuple.
-    pub flow: FiveTuple,
-    /// QFI.
-    pub qfi: Option<u8>,
-    /// DSCP.
-    pub dscp: u8,
-    /// ECN codepoint of its last packet.
-    pub ecn: Ecn,
-    /// Arrival rate over the window, kbit/s.
-    pub rate_kbps: u32,
-    /// Mean packet size, bytes.
-    pub mean_packet_bytes: u16,
-    /// Bytes queued now.
-    pub backlog_bytes: u32,
-    /// Queue its last packet went to.
-    pub queue: QueueId,
-}
-
-/// A 5-tuple.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FiveTuple {
-    /// Source address.
-    pub source: std::net::IpAddr,
-    /// Destination address.
-    pub destination: std::net::IpAddr,
-    /// Source port, 0 where the protocol has none.
-    pub source_port: u16,
-    /// Destination port.
-    pub destination_port: u16,
-    /// IP protocol number.
-    pub protocol: u8,
-}
-
-/// Something that happened.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Event {
-    /// The bearer.
-    pub bearer: BearerId,
-    /// When, µs since the Unix epoch.
-    pub at_us: u64,
-    /// What.
-    pub kind: EventKind,
-}
-
-/// Kinds of event.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum EventKind {
-    /// A transaction took effect.
-    PipelineChanged {
-        /// New revision.
+sequence! {
+    /// State of one bearer's pipeline.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct PipelineStatus { ...
+        /// The bearer.
+        bearer: BearerId,
+        /// Revision in force; grows by one with each change.
         revision: u32,
-        /// New name.
-        name: String,
-    },
-    /// A lease ended; the safe pipeline is back.
-    LeaseExpired {
-        /// New revision.
-        revision: u32,
-    },
-    /// A watched quantity crossed its threshold.
-    ThresholdCrossed {
-        /// Quantity.
-        quantity: Quantity,
-        /// Its value.
-        value: u32,
-    },
-    /// A bearer came.
-    BearerAdded,
-    /// A bearer went.
-    BearerRemoved,
-    /// The pacer goes by a forecast, or fell back on what it measures itself.
-    PacingChanged {
-        /// Whether by a forecast.
-        by_forecast: bool,
-    },
+        /// Name of the composition in force.
+        name: String as PipelineName,
+        /// Whether it is the safe pipeline.
+        safe: bool,
+        /// Lease left, ms; absent without lease.
+        lease_left_ms: Option<u32>,
+        /// Age of the oldest packet, µs; 0 when empty.
+        head_of_line_age_us: u32,
+        /// Queues with a backlog or traffic since the last report, at most 256, by backlog.
+        queues: Vec<QueueStatus> as ListOf<QueueStatus, 0, 256>,
+        /// Pacer.
+        pacer: PacerStatus,
+        /// Packets that arrived at the pipeline, cumulative.
+        ingress_packets: u64,
+        /// Bytes that arrived, cumulative.
+        ingress_bytes: u64,
+        /// Packets dropped by policers, queues and overflow, cumulative.
+        dropped_packets: u64,
+    }
+}
+
+sequence! {
+    /// State of one queue with its policer and shaper.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct QueueStatus { ...
+        /// Queue.
+        id: QueueId,
+        /// Bytes queued.
+        backlog_bytes: u32,
+        /// Packets queued.
+        backlog_packets: u32,
+        /// Forwarded, cumulative.
+        forwarded_packets: u64,
+        /// Forwarded, cumulative.
+        forwarded_bytes: u64,
+        /// Dropped by the discipline or a limit, cumulative.
+        dropped_packets: u64,
+        /// CE-marked, cumulative.
+        marked_packets: u64,
+        /// Dropped, deviated or remarked by the policer, cumulative.
+        policed_packets: u64,
+        /// Mean sojourn over 100 ms, µs.
+        mean_sojourn_us: u32,
+        /// Sojourn of the last packet, µs.
+        last_sojourn_us: u32,
+        /// Whether the shaper holds the queue back now.
+        shaped: bool,
+    }
+}
+
+sequence! {
+    /// State of the pacer.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct PacerStatus { ...
+        /// Drain rate of the RLC as the pacer sees it, kbit/s.
+        drain_kbps: u32,
+        /// RLC occupancy as last told, bytes.
+        rlc_occupancy_bytes: u32,
+        /// Bytes handed to the RLC, cumulative.
+        forwarded_bytes: u64,
+        /// Bytes it lets stand in the RLC buffer now; absent without a limit.
+        limit_bytes: Option<u32>,
+        /// Whether it goes by a forecast now; absent for a pacer that takes none.
+        by_forecast: Option<bool>,
+    }
+}
+
+sequence! {
+    /// Flows of one bearer, largest first.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct FlowInventory { ...
+        /// The bearer.
+        bearer: BearerId,
+        /// Flows seen in the window.
+        active_flows: u32,
+        /// Measuring window.
+        window_ms: u32,
+        /// The top flows by bytes.
+        flows: Vec<FlowRecord> as ListOf<FlowRecord, 0, 256>,
+    }
+}
+
+sequence! {
+    /// One flow of the inventory.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct FlowRecord { ...
+        /// 5-tuple.
+        flow: FiveTuple,
+        /// QFI.
+        qfi: Option<u8> as Option<Int<0, 63>>,
+        /// DSCP.
+        dscp: u8 as Int<0, 63>,
+        /// ECN codepoint of its last packet.
+        ecn: Ecn,
+        /// Arrival rate over the window, kbit/s.
+        rate_kbps: u32,
+        /// Mean packet size, bytes.
+        mean_packet_bytes: u16,
+        /// Bytes queued now.
+        backlog_bytes: u32,
+        /// Queue its last packet went to.
+        queue: QueueId,
+    }
+}
+
+sequence! {
+    /// A 5-tuple.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct FiveTuple {
+        /// Source address.
+        source: std::net::IpAddr,
+        /// Destination address.
+        destination: std::net::IpAddr,
+        /// Source port, 0 where the protocol has none.
+        source_port: u16,
+        /// Destination port.
+        destination_port: u16,
+        /// IP protocol number.
+        protocol: u8,
+    }
+}
+
+sequence! {
+    /// Something that happened.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct Event { ...
+        /// The bearer.
+        bearer: BearerId,
+        /// When, µs since the Unix epoch.
+        at_us: u64,
+        /// What.
+        kind: EventKind,
+    }
+}
+
+choice! {
+    /// Kinds of event.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case", deny_unknown_fields)]
+    pub enum EventKind { ...
+        /// A transaction took effect.
+        0 pipeline_changed => PipelineChanged {
+            /// New revision.
+            revision: u32,
+            /// New name.
+            name: String as PipelineName,
+        },
+        /// A lease ended; the safe pipeline is back.
+        1 lease_expired => LeaseExpired {
+            /// New revision.
+            revision: u32,
+        },
+        /// A watched quantity crossed its threshold.
+        2 threshold_crossed => ThresholdCrossed {
+            /// Quantity.
+            quantity: Quantity,
+            /// Its value.
+            value: u32,
+        },
+        /// A bearer came.
+        3 bearer_added => BearerAdded,
+        /// A bearer went.
+        4 bearer_removed => BearerRemoved,
+        /// The pacer goes by a forecast, or fell back on what it measures itself.
+        5 pacing_changed => PacingChanged {
+            /// Whether by a forecast.
+            by_forecast: bool,
+        },
+    }
 }

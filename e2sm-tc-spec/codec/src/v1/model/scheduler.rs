@@ -1,143 +1,195 @@
 //! Stages 4 and 6: scheduler and pacer.
 
+use std::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
+
+use crate::error::{DecodeError, EncodeError, Problem, Violation, at_least};
+use crate::v1::per::*;
 
 use super::{QueueId, QueueTarget};
 
-/// Stage 4: which queue next.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Scheduler {
-    /// Packet by packet in turn.
-    RoundRobin,
-    /// Deficit round robin with new and old lists (RFC 8290 §4).
-    DeficitRoundRobin {
-        /// Bytes a queue may send per turn.
-        quantum_bytes: u32,
-    },
-    /// Strict priority; queues not listed come last, by id.
-    StrictPriority {
-        /// Targets from highest to lowest priority.
-        order: Vec<QueueTarget>,
-    },
-    /// Deficit round robin with a weight per queue, or per target whose queues share a turn.
-    Weighted {
-        /// Bytes per unit of weight and turn.
-        quantum_bytes: u32,
-        /// Weights, 1..=255; queues not listed weigh 1.
-        weights: Vec<QueueWeight>,
-    },
-    /// The L queue first, unless C has waited `time_shift_us` longer (RFC 9332 §4.2.2); queues
-    /// that are neither come after both.
-    ConditionalPriority {
-        /// L queue.
-        l4s: QueueId,
-        /// C queue.
-        classic: QueueId,
-        /// Time shift.
-        time_shift_us: u32,
-    },
-    /// Earliest deadline first: arrival time plus the queue's budget; queues not listed come last.
-    EarliestDeadlineFirst {
-        /// Delay budget of the queues of each target.
-        budgets: Vec<QueueBudget>,
-    },
+/// Below 256 bytes DRR takes too many rounds per packet; Linux has the same bound.
+const QUANTUM_BYTES: RangeInclusive<u64> = 256..=1 << 20;
+/// RFC 791: every host takes datagrams of 68 bytes; jumbo frames end at 9216.
+const MTU_BYTES: RangeInclusive<u64> = 68..=9216;
+/// A limit below the smallest MTU never takes a packet.
+const LIMIT_BYTES: RangeInclusive<u64> = 68..=0xffff_ffff;
+/// From the shortest slot (62.5 µs) to a minute.
+const DELAY_US: RangeInclusive<u64> = 63..=60_000_000;
+/// α of DynRLC: 0 would never move the limit, more than 1 would move it beyond its bounds.
+const ALPHA_MILLI: RangeInclusive<u64> = 1..=1_000;
+/// β of DynRLC: a threshold below the gap between status PDUs can never be met (kumar2018 §IV).
+const BETA_MILLI: RangeInclusive<u64> = 1_000..=100_000;
+/// The RLC is reported at most once per millisecond.
+const STALE_US: RangeInclusive<u64> = 1_000..=60_000_000;
+
+choice! {
+    /// Stage 4: which queue next.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case", deny_unknown_fields)]
+    pub enum Scheduler { ...
+        /// Packet by packet in turn.
+        0 round_robin => RoundRobin,
+        /// Deficit round robin with new and old lists (RFC 8290 §4).
+        1 deficit_round_robin => DeficitRoundRobin {
+            /// Bytes a queue may send per turn.
+            quantum_bytes: u32 where QUANTUM_BYTES,
+        },
+        /// Strict priority; queues not listed come last, by id.
+        2 strict_priority => StrictPriority {
+            /// Targets from highest to lowest priority.
+            order: Vec<QueueTarget> as ListOf<QueueTarget, 0, 256>,
+        },
+        /// Deficit round robin with a weight per queue, or per target whose queues share a turn.
+        3 weighted => Weighted {
+            /// Bytes per unit of weight and turn.
+            quantum_bytes: u32 where QUANTUM_BYTES,
+            /// Weights, 1..=255; queues not listed weigh 1.
+            weights: Vec<QueueWeight> as ListOf<QueueWeight, 0, 256>,
+        },
+        /// The L queue first, unless C has waited `time_shift_us` longer (RFC 9332 §4.2.2); queues
+        /// that are neither come after both.
+        4 conditional_priority => ConditionalPriority {
+            /// L queue.
+            l4s: QueueId,
+            /// C queue.
+            classic: QueueId,
+            /// Time shift.
+            time_shift_us: u32,
+        },
+        /// Earliest deadline first: arrival time plus the queue's budget; queues not listed come last.
+        5 earliest_deadline_first => EarliestDeadlineFirst {
+            /// Delay budget of the queues of each target.
+            budgets: Vec<QueueBudget> as ListOf<QueueBudget, 0, 256>,
+        },
+    }
+    check distinct_queues
 }
 
-/// A weight of the weighted scheduler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct QueueWeight {
-    /// Queues.
-    pub target: QueueTarget,
-    /// Share relative to 1.
-    pub weight: u8,
-    /// The queues share one turn of this weight, in turn among themselves; otherwise each has a
-    /// turn of this weight.
-    pub shared: bool,
+fn distinct_queues(scheduler: &Scheduler) -> Result<(), Violation> {
+    match scheduler {
+        Scheduler::ConditionalPriority { l4s, classic, .. } if l4s == classic => {
+            let element = "conditional_priority.classic";
+            Err(Violation::inconsistent(element, "another queue than l4s", classic))
+        }
+        _ => Ok(()),
+    }
 }
 
-/// A delay budget of the EDF scheduler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct QueueBudget {
-    /// Queues.
-    pub target: QueueTarget,
-    /// Budget.
-    pub budget_us: u32,
+sequence! {
+    /// A weight of the weighted scheduler.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct QueueWeight { ...
+        /// Queues.
+        target: QueueTarget,
+        /// Share relative to 1.
+        weight: u8 as Int<1, 255>,
+        /// The queues share one turn of this weight, in turn among themselves; otherwise each has a
+        /// turn of this weight.
+        shared: bool,
+    }
 }
 
-/// Stage 6: how much the RLC buffer is given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Pacer {
-    /// Everything at once.
-    None,
-    /// 5G-BDP (reference 24 of irazabal2021, constants of irazabal2024's prototype, its faults mended).
-    Bdp5g,
-    /// e5G-BDP (irazabal2021, Algorithms 1–3).
-    E5gBdp,
-    /// DRQL: keep about one MTU in the RLC after each TTI (irazabal2021 §V-D, stolidis2024 §II).
-    Drql {
-        /// MTU in bytes.
-        mtu_bytes: u16,
-    },
-    /// Dynamic queue limit over a fixed number of bytes in the RLC.
-    Dql {
-        /// Lowest limit.
-        min_bytes: u32,
-        /// Highest limit.
-        max_bytes: u32,
-    },
-    /// DynRLC (kumar2018; irazabal2021 §V-D).
-    DynRlc {
-        /// Update period.
-        interval_us: u32,
-        /// Delay target.
-        target_us: u32,
-        /// Fewest SDUs.
-        min_sdus: u16,
-        /// Most SDUs.
-        max_sdus: u16,
-        /// α in thousandths.
-        alpha_milli: u16,
-        /// What is compared with the delay target.
-        #[serde(default)]
-        metric: DelayMetric,
-        /// β in thousandths: the target is β times the mean gap between status PDUs, and
-        /// `target_us` until the first gap; `target_us` throughout when absent.
-        #[serde(default)]
-        status_gap_beta_milli: Option<u32>,
-    },
-    /// Enhanced bearer buffer, kumar2018's successor.
-    Ebb {
-        /// Delay target.
-        target_us: u32,
-    },
-    /// Pacing between UPF and SDAP.
-    UpfSdap,
-    /// By forecast occupancy, limit and drain, minus what is in flight on F1.
-    Forecast {
-        /// With a forecast that rests on samples older than this, persistence is used.
-        stale_us: u32,
-    },
-    /// 5G-BDP as published in irazabal2024's prototype, bias and all.
-    Bdp5gPrototype,
-    /// In step with the MAC: packets enter the RLC as each transport block is built.
-    JustInTime,
+sequence! {
+    /// A delay budget of the EDF scheduler.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct QueueBudget { ...
+        /// Queues.
+        target: QueueTarget,
+        /// Budget.
+        budget_us: u32 where POSITIVE,
+    }
 }
 
-/// Delay metric of DynRLC (kumar2018 §III), over the delays of the SDUs that left the RLC.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DelayMetric {
-    /// Average since the last update.
-    #[default]
-    IntervalAverage,
-    /// Minimum since the last update.
-    IntervalMinimum,
-    /// Maximum since the last update.
-    IntervalMaximum,
-    /// Exponentially weighted moving average of all.
-    Ewma,
+choice! {
+    /// Stage 6: how much the RLC buffer is given.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case", deny_unknown_fields)]
+    pub enum Pacer { ...
+        /// Everything at once.
+        0 none => None,
+        /// 5G-BDP (reference 24 of irazabal2021, constants of irazabal2024's prototype, its faults mended).
+        1 bdp5g => Bdp5g,
+        /// e5G-BDP (irazabal2021, Algorithms 1–3).
+        2 e5g_bdp => E5gBdp,
+        /// DRQL: keep about one MTU in the RLC after each TTI (irazabal2021 §V-D, stolidis2024 §II).
+        3 drql => Drql {
+            /// MTU in bytes.
+            mtu_bytes: u16 where MTU_BYTES,
+        },
+        /// Dynamic queue limit over a fixed number of bytes in the RLC.
+        4 dql => Dql {
+            /// Lowest limit.
+            min_bytes: u32,
+            /// Highest limit.
+            max_bytes: u32 where LIMIT_BYTES,
+        },
+        /// DynRLC (kumar2018; irazabal2021 §V-D).
+        5 dyn_rlc => DynRlc {
+            /// Update period.
+            interval_us: u32 where DELAY_US,
+            /// Delay target.
+            target_us: u32 where DELAY_US,
+            /// Fewest SDUs.
+            min_sdus: u16 where POSITIVE,
+            /// Most SDUs.
+            max_sdus: u16,
+            /// α in thousandths.
+            alpha_milli: u16 where ALPHA_MILLI,
+            /// What is compared with the delay target.
+            #[serde(default)]
+            metric: DelayMetric,
+            /// β in thousandths: the target is β times the mean gap between status PDUs, and
+            /// `target_us` until the first gap; `target_us` throughout when absent.
+            #[serde(default)]
+            status_gap_beta_milli: Option<u32> where BETA_MILLI,
+        },
+        /// Enhanced bearer buffer, kumar2018's successor.
+        6 ebb => Ebb {
+            /// Delay target.
+            target_us: u32 where DELAY_US,
+        },
+        /// Pacing between UPF and SDAP.
+        7 upf_sdap => UpfSdap,
+        /// By forecast occupancy, limit and drain, minus what is in flight on F1.
+        8 forecast => Forecast {
+            /// With a forecast that rests on samples older than this, persistence is used.
+            stale_us: u32 where STALE_US,
+        },
+        /// 5G-BDP as published in irazabal2024's prototype, bias and all.
+        9 bdp5g_prototype => Bdp5gPrototype,
+        /// In step with the MAC: packets enter the RLC as each transport block is built.
+        10 just_in_time => JustInTime,
+    }
+    check limits_ordered
+}
+
+fn limits_ordered(pacer: &Pacer) -> Result<(), Violation> {
+    match *pacer {
+        Pacer::Dql { min_bytes, max_bytes } => at_least("dql.max_bytes", max_bytes, min_bytes),
+        Pacer::DynRlc { min_sdus, max_sdus, .. } => {
+            at_least("dyn_rlc.max_sdus", max_sdus, min_sdus)
+        }
+        _ => Ok(()),
+    }
+}
+
+enumerated! {
+    /// Delay metric of DynRLC (kumar2018 §III), over the delays of the SDUs that left the RLC.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum DelayMetric { ...
+        /// Average since the last update.
+        #[default]
+        0 "interval_average" => IntervalAverage,
+        /// Minimum since the last update.
+        1 "interval_minimum" => IntervalMinimum,
+        /// Maximum since the last update.
+        2 "interval_maximum" => IntervalMaximum,
+        /// Exponentially weighted moving average of all.
+        3 "ewma" => Ewma,
+    }
 }

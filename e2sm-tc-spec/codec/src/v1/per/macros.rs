@@ -1,8 +1,13 @@
-//! One description of a SEQUENCE, CHOICE or ENUMERATED makes encoder, decoder and generator.
+//! One declaration of a SEQUENCE, CHOICE or ENUMERATED makes the Rust type, its JSON, encoder, decoder,
+//! checks, names and generator.
 //!
-//! Components are written `field: Type`, with a type of [`super::types`] or a described Rust type;
-//! alternatives `index name => Variant(Type)`, `Variant { components }` or `Variant()` for NULL.
-//! A leading `...` makes the type extensible.
+//! A declaration is the Rust type with these additions:
+//! - `...` after the opening brace makes the ASN.1 type extensible.
+//! - `field: Type as Constraint` gives the ASN.1 type of [`super::types`] where it is not the Rust
+//!   type's own: `count: u16 as Int<1, 4096>`.
+//! - `field: Type where 1..=1000` bounds a number more narrowly than the encoding does.
+//! - Alternatives of a CHOICE start with their index and name: `2 pie => Pie { .. }`.
+//! - `check function` after the closing brace adds a rule that relates components.
 
 /// The bit of an extensible type that says whether a later version's part follows.
 macro_rules! extension_bits {
@@ -11,6 +16,16 @@ macro_rules! extension_bits {
     };
     () => {
         0
+    };
+}
+
+/// The ASN.1 type of a component: the one after `as`, else the Rust type's own.
+macro_rules! wire_type {
+    ($type:ty) => {
+        $type
+    };
+    ($type:ty, $codec:ty) => {
+        $codec
     };
 }
 
@@ -71,15 +86,38 @@ macro_rules! nested_pattern {
     ($field:ident $(, $rest:ident)*) => { ($field, nested_pattern!($($rest),*)) };
 }
 
+/// Checks components given as references: what they contain, then their ranges.
+macro_rules! check_components {
+    ({ $($field:ident = $value:expr => $codec:ty [$($range:expr)?]),* }) => {{
+        $(
+            <$codec as Type<_>>::check($value)
+                $(.and_then(|()| within($value, &$range)))?
+                .map_err(|violation| violation.within(component_name!($field)))?;
+        )*
+    }};
+}
+
 /// `SEQUENCE`.
 macro_rules! sequence {
-    ($name:ident { ... $($field:ident: $codec:ty),* $(,)? }) => {
-        sequence!(@impl $name, (...), { $($field: $codec),* });
+    ($(#[$meta:meta])* pub struct $name:ident { ... $($body:tt)* } $(check $rule:path)?) => {
+        sequence!(@type [$(#[$meta])*] $name (...) { $($body)* } [$($rule)?]);
     };
-    ($name:ident { $($field:ident: $codec:ty),* $(,)? }) => {
-        sequence!(@impl $name, (), { $($field: $codec),* });
+    ($(#[$meta:meta])* pub struct $name:ident { $($body:tt)* } $(check $rule:path)?) => {
+        sequence!(@type [$(#[$meta])*] $name () { $($body)* } [$($rule)?]);
     };
-    (@impl $name:ident, ($($dots:tt)?), { $($field:ident: $codec:ty),* }) => {
+    (@type [$($meta:tt)*] $name:ident $dots:tt {
+        $($(#[$field_meta:meta])* $field:ident: $type:ty $(as $codec:ty)? $(where $range:expr)?),* $(,)?
+    } $rule:tt) => {
+        $($meta)*
+        pub struct $name {
+            $($(#[$field_meta])* pub $field: $type,)*
+        }
+        sequence!(@impl $name, $dots,
+            { $($field: wire_type!($type $(, $codec)?) [$($range)?]),* }, $rule);
+    };
+    (@impl $name:ident, ($($dots:tt)?),
+        { $($field:ident: $codec:ty [$($range:expr)?]),* }, [$($rule:path)?]
+    ) => {
         impl Shape for $name {
             const LEAST_BITS: usize =
                 extension_bits!($($dots)?) $(+ <$codec as Shape>::LEAST_BITS)*;
@@ -97,6 +135,12 @@ macro_rules! sequence {
                 Ok(get_components!(reader, extended, $name, { $($field: $codec),* }))
             }
 
+            fn check(value: &$name) -> Result<(), Violation> {
+                check_components!({ $($field = &value.$field => $codec [$($range)?]),* });
+                $($rule(value)?;)?
+                Ok(())
+            }
+
             #[cfg(feature = "testing")]
             fn strategy() -> proptest::strategy::BoxedStrategy<$name> {
                 use proptest::strategy::Strategy;
@@ -109,56 +153,70 @@ macro_rules! sequence {
 }
 
 macro_rules! alternative_pattern {
-    ($name:ident, $variant:ident, (), $inner:ident) => {
+    ($name:ident, $variant:ident, [], $inner:ident) => {
         $name::$variant
     };
-    ($name:ident, $variant:ident, ($codec:ty), $inner:ident) => {
+    ($name:ident, $variant:ident, [($codec:ty)], $inner:ident) => {
         $name::$variant($inner)
     };
-    ($name:ident, $variant:ident, { $($field:ident: $codec:ty),* $(,)? }, $inner:ident) => {
+    ($name:ident, $variant:ident, [{ $($field:ident: $codec:ty [$($range:expr)?]),* }], $inner:ident) => {
         $name::$variant { $($field),* }
     };
 }
 
 macro_rules! alternative_least {
-    (()) => { 0 };
-    (($codec:ty)) => { <$codec as Shape>::LEAST_BITS };
-    ({ $($field:ident: $codec:ty),* $(,)? }) => { 1 $(+ <$codec as Shape>::LEAST_BITS)* };
+    ([]) => { 0 };
+    ([($codec:ty)]) => { <$codec as Shape>::LEAST_BITS };
+    ([{ $($field:ident: $codec:ty [$($range:expr)?]),* }]) => {
+        1 $(+ <$codec as Shape>::LEAST_BITS)*
+    };
 }
 
 macro_rules! put_alternative {
-    ($writer:ident, (), $inner:ident) => {};
-    ($writer:ident, ($codec:ty), $inner:ident) => {
+    ($writer:ident, [], $inner:ident) => {};
+    ($writer:ident, [($codec:ty)], $inner:ident) => {
         <$codec as Type<_>>::put($inner, $writer)?
     };
-    ($writer:ident, { $($field:ident: $codec:ty),* $(,)? }, $inner:ident) => {{
+    ($writer:ident, [{ $($field:ident: $codec:ty [$($range:expr)?]),* }], $inner:ident) => {{
         $writer.bits(0, 1);
         put_components!($writer, { $($field = $field => $codec),* });
     }};
 }
 
 macro_rules! get_alternative {
-    ($reader:ident, $name:ident, $variant:ident, ()) => {
+    ($reader:ident, $name:ident, $variant:ident, []) => {
         $name::$variant
     };
-    ($reader:ident, $name:ident, $variant:ident, ($codec:ty)) => {
+    ($reader:ident, $name:ident, $variant:ident, [($codec:ty)]) => {
         $name::$variant(<$codec as Type<_>>::get($reader)?)
     };
-    ($reader:ident, $name:ident, $variant:ident, { $($field:ident: $codec:ty),* $(,)? }) => {{
+    ($reader:ident, $name:ident, $variant:ident,
+        [{ $($field:ident: $codec:ty [$($range:expr)?]),* }]
+    ) => {{
         let extended = $reader.bit()?;
         get_components!($reader, extended, $name::$variant, { $($field: $codec),* })
     }};
 }
 
+macro_rules! check_alternative {
+    ([], $inner:ident) => {};
+    ([($codec:ty)], $inner:ident) => {
+        <$codec as Type<_>>::check($inner)?
+    };
+    ([{ $($field:ident: $codec:ty [$($range:expr)?]),* }], $inner:ident) => {
+        check_components!({ $($field = $field => $codec [$($range)?]),* })
+    };
+}
+
 #[cfg(feature = "testing")]
 macro_rules! alternative_strategy {
-    ($name:ident, $variant:ident, ()) => {
+    ($name:ident, $variant:ident, []) => {
         proptest::strategy::Just($name::$variant).boxed()
     };
-    ($name:ident, $variant:ident, ($codec:ty)) => {
+    ($name:ident, $variant:ident, [($codec:ty)]) => {
         <$codec as Type<_>>::strategy().prop_map($name::$variant).boxed()
     };
-    ($name:ident, $variant:ident, { $($field:ident: $codec:ty),* $(,)? }) => {
+    ($name:ident, $variant:ident, [{ $($field:ident: $codec:ty [$($range:expr)?]),* }]) => {
         nested_strategies!($($codec),*)
             .prop_map(|nested_pattern!($($field),*)| $name::$variant { $($field),* })
             .boxed()
@@ -167,21 +225,52 @@ macro_rules! alternative_strategy {
 
 /// `CHOICE`. Also gives the Rust type the names of its alternatives.
 macro_rules! choice {
-    ($name:ident { ... $($rest:tt)* }) => {
-        choice!(@names $name, { $($rest)* });
-        choice!(@impl $name, (...), { $($rest)* });
+    ($(#[$meta:meta])* pub enum $name:ident { ... $($body:tt)* } $(check $rule:path)?) => {
+        choice!(@type [$(#[$meta])*] $name (...) { $($body)* } [$($rule)?]);
     };
-    ($name:ident { $first:literal $($rest:tt)* }) => {
-        choice!(@names $name, { $first $($rest)* });
-        choice!(@impl $name, (), { $first $($rest)* });
+    ($(#[$meta:meta])* pub enum $name:ident { $($body:tt)* } $(check $rule:path)?) => {
+        choice!(@type [$(#[$meta])*] $name () { $($body)* } [$($rule)?]);
     };
-    // A type of another crate, which cannot be given names.
-    (foreign $name:ident { $($rest:tt)* }) => {
-        choice!(@impl $name, (), { $($rest)* });
+    // A type of another crate: no extension, no names.
+    (foreign $name:ident { $($index:literal $label:ident => $variant:ident($codec:ty)),* $(,)? }) => {
+        choice!(@impl $name, (), { $($index $label => $variant [($codec)]),* }, []);
     };
-    (@names $name:ident,
-        { $($index:literal $label:ident => $variant:ident $body:tt),* $(,)? }
-    ) => {
+    (@type [$($meta:tt)*] $name:ident $dots:tt {
+        $(
+            $(#[$alternative_meta:meta])*
+            $index:literal $label:ident => $variant:ident
+            $({
+                $(
+                    $(#[$field_meta:meta])*
+                    $field:ident: $type:ty $(as $codec:ty)? $(where $range:expr)?
+                ),* $(,)?
+            })?
+            $(($inner:ty $(as $inner_codec:ty)?))?
+        ),* $(,)?
+    } $rule:tt) => {
+        $($meta)*
+        pub enum $name {
+            $(
+                $(#[$alternative_meta])*
+                $variant $({ $($(#[$field_meta])* $field: $type),* })? $(($inner))?,
+            )*
+        }
+        choice!(@names $name, { $(
+            $index $label => $variant
+            [
+                $({ $($field: wire_type!($type $(, $codec)?) [$($range)?]),* })?
+                $((wire_type!($inner $(, $inner_codec)?)))?
+            ]
+        ),* });
+        choice!(@impl $name, $dots, { $(
+            $index $label => $variant
+            [
+                $({ $($field: wire_type!($type $(, $codec)?) [$($range)?]),* })?
+                $((wire_type!($inner $(, $inner_codec)?)))?
+            ]
+        ),* }, $rule);
+    };
+    (@names $name:ident, { $($index:literal $label:ident => $variant:ident $body:tt),* }) => {
         impl $name {
             /// Names of the alternatives, as in JSON and in declared capabilities.
             pub const KINDS: &'static [&'static str] = &[$(stringify!($label)),*];
@@ -197,7 +286,7 @@ macro_rules! choice {
         }
     };
     (@impl $name:ident, ($($dots:tt)?),
-        { $($index:literal $label:ident => $variant:ident $body:tt),* $(,)? }
+        { $($index:literal $label:ident => $variant:ident $body:tt),* }, [$($rule:path)?]
     ) => {
         impl Shape for $name {
             const LEAST_BITS: usize = extension_bits!($($dots)?)
@@ -239,6 +328,22 @@ macro_rules! choice {
                 }
             }
 
+            #[allow(unused_variables, reason = "the pattern names every component")]
+            fn check(value: &$name) -> Result<(), Violation> {
+                match value {
+                    $(alternative_pattern!($name, $variant, $body, inner) => {
+                        #[allow(unused_mut, reason = "NULL has nothing to check")]
+                        let mut alternative = || -> Result<(), Violation> {
+                            check_alternative!($body, inner);
+                            Ok(())
+                        };
+                        alternative().map_err(|violation| violation.within(stringify!($label)))?;
+                    })*
+                }
+                $($rule(value)?;)?
+                Ok(())
+            }
+
             #[cfg(feature = "testing")]
             fn strategy() -> proptest::strategy::BoxedStrategy<$name> {
                 use proptest::strategy::Strategy;
@@ -253,11 +358,20 @@ macro_rules! choice {
 
 /// `ENUMERATED`. Also gives the Rust type the names of its values.
 macro_rules! enumerated {
-    ($name:ident { ... $($index:literal $label:literal => $variant:ident),* $(,)? }) => {
-        enumerated!(@impl $name, (...), { $($index $label => $variant),* });
+    ($(#[$meta:meta])* pub enum $name:ident { ... $($body:tt)* }) => {
+        enumerated!(@type [$(#[$meta])*] $name (...) { $($body)* });
     };
-    ($name:ident { $($index:literal $label:literal => $variant:ident),* $(,)? }) => {
-        enumerated!(@impl $name, (), { $($index $label => $variant),* });
+    ($(#[$meta:meta])* pub enum $name:ident { $($body:tt)* }) => {
+        enumerated!(@type [$(#[$meta])*] $name () { $($body)* });
+    };
+    (@type [$($meta:tt)*] $name:ident $dots:tt {
+        $($(#[$value_meta:meta])* $index:literal $label:literal => $variant:ident),* $(,)?
+    }) => {
+        $($meta)*
+        pub enum $name {
+            $($(#[$value_meta])* $variant,)*
+        }
+        enumerated!(@impl $name, $dots, { $($index $label => $variant),* });
     };
     (@impl $name:ident, ($($dots:tt)?),
         { $($index:literal $label:literal => $variant:ident),* }

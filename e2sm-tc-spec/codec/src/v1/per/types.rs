@@ -1,9 +1,10 @@
 //! The ASN.1 types the module uses, each with its constraint.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::ops::RangeInclusive;
 
 use super::bits::{Reader, Writer, least_bits};
-use crate::error::{DecodeError, EncodeError, Problem};
+use crate::error::{DecodeError, EncodeError, Problem, Violation};
 
 /// What is known of an ASN.1 type whatever the Rust type of its values.
 pub(crate) trait Shape {
@@ -31,6 +32,11 @@ pub(crate) trait Type<T: Sized>: Shape {
         Self::get(reader)
     }
 
+    /// Checks what the encoding does not: narrower ranges, and rules that relate components.
+    fn check(_value: &T) -> Result<(), Violation> {
+        Ok(())
+    }
+
     /// Values within the constraint, its edges among them.
     #[cfg(feature = "testing")]
     fn strategy() -> proptest::strategy::BoxedStrategy<T>;
@@ -38,13 +44,6 @@ pub(crate) trait Type<T: Sized>: Shape {
 
 /// `INTEGER (LOW..HIGH)`.
 pub(crate) struct Int<const LOW: u64, const HIGH: u64>;
-
-/// `INTEGER (0..65535)`.
-pub(crate) type U16 = Int<0, 0xffff>;
-/// `INTEGER (0..4294967295)`.
-pub(crate) type U32 = Int<0, 0xffff_ffff>;
-/// `INTEGER (0..18446744073709551615)`.
-pub(crate) type U64 = Int<0, { u64::MAX }>;
 
 impl<const LOW: u64, const HIGH: u64> Shape for Int<LOW, HIGH> {
     const LEAST_BITS: usize = least_bits(HIGH - LOW);
@@ -79,14 +78,46 @@ where
     }
 }
 
-/// `BOOLEAN`.
-pub(crate) struct Bool;
+macro_rules! unsigned {
+    ($($type:ident),*) => {
+        $(
+            /// `INTEGER` from 0 to the largest value.
+            impl Shape for $type {
+                const LEAST_BITS: usize = <Int<0, { $type::MAX as u64 }> as Shape>::LEAST_BITS;
+            }
 
-impl Shape for Bool {
+            impl Type<$type> for $type {
+                fn put(value: &$type, writer: &mut Writer) -> Result<(), EncodeError> {
+                    <Int<0, { $type::MAX as u64 }> as Type<$type>>::put(value, writer)
+                }
+
+                fn get(reader: &mut Reader<'_>) -> Result<$type, DecodeError> {
+                    <Int<0, { $type::MAX as u64 }> as Type<$type>>::get(reader)
+                }
+
+                #[cfg(feature = "testing")]
+                fn strategy() -> proptest::strategy::BoxedStrategy<$type> {
+                    <Int<0, { $type::MAX as u64 }> as Type<$type>>::strategy()
+                }
+            }
+
+            impl Bounded for $type {
+                fn number(&self) -> Option<u64> {
+                    Some(u64::from(*self))
+                }
+            }
+        )*
+    };
+}
+
+unsigned!(u8, u16, u32, u64);
+
+/// `BOOLEAN`.
+impl Shape for bool {
     const LEAST_BITS: usize = 1;
 }
 
-impl Type<bool> for Bool {
+impl Type<bool> for bool {
     fn put(value: &bool, writer: &mut Writer) -> Result<(), EncodeError> {
         writer.bits(u64::from(*value), 1);
         Ok(())
@@ -103,15 +134,13 @@ impl Type<bool> for Bool {
 }
 
 /// `OPTIONAL`.
-pub(crate) struct Opt<C>(std::marker::PhantomData<C>);
-
-impl<C> Shape for Opt<C> {
+impl<C> Shape for Option<C> {
     // The bit in the preamble.
     const LEAST_BITS: usize = 1;
     const OPTIONAL: bool = true;
 }
 
-impl<T, C> Type<Option<T>> for Opt<C>
+impl<T, C> Type<Option<T>> for Option<C>
 where
     T: std::fmt::Debug + 'static,
     C: Type<T>,
@@ -132,9 +161,37 @@ where
         if present { Self::get(reader) } else { Ok(None) }
     }
 
+    fn check(value: &Option<T>) -> Result<(), Violation> {
+        value.as_ref().map_or(Ok(()), C::check)
+    }
+
     #[cfg(feature = "testing")]
     fn strategy() -> proptest::strategy::BoxedStrategy<Option<T>> {
         proptest::strategy::Strategy::boxed(proptest::option::of(C::strategy()))
+    }
+}
+
+/// A number that a `where` of a declaration bounds; absent optional numbers are within any range.
+pub(crate) trait Bounded {
+    fn number(&self) -> Option<u64>;
+}
+
+impl<T: Bounded> Bounded for Option<T> {
+    fn number(&self) -> Option<u64> {
+        self.as_ref().and_then(T::number)
+    }
+}
+
+/// 32-bit numbers of which 0 has no meaning.
+pub(crate) const POSITIVE: RangeInclusive<u64> = 1..=0xffff_ffff;
+
+pub(crate) fn within(value: &impl Bounded, range: &RangeInclusive<u64>) -> Result<(), Violation> {
+    match value.number() {
+        Some(number) if !range.contains(&number) => {
+            let expected = format!("{}..={}", range.start(), range.end());
+            Err(Violation::out_of_range("", expected, number))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -174,6 +231,12 @@ where
             list.push(C::get(reader).map_err(|error| error.at_index(index))?);
         }
         Ok(list)
+    }
+
+    fn check(list: &Vec<T>) -> Result<(), Violation> {
+        list.iter().enumerate().try_for_each(|(index, member)| {
+            C::check(member).map_err(|violation| violation.at_index(index))
+        })
     }
 
     #[cfg(feature = "testing")]
@@ -282,15 +345,13 @@ impl<const HIGH: usize> Type<String> for Utf8<HIGH> {
 }
 
 macro_rules! address {
-    ($name:ident, $address:ty, $octets:literal) => {
+    ($address:ty, $octets:literal) => {
         /// `OCTET STRING` of an address's fixed size, in network order.
-        pub(crate) struct $name;
-
-        impl Shape for $name {
+        impl Shape for $address {
             const LEAST_BITS: usize = 8 * $octets;
         }
 
-        impl Type<$address> for $name {
+        impl Type<$address> for $address {
             fn put(value: &$address, writer: &mut Writer) -> Result<(), EncodeError> {
                 writer.octets(&value.octets());
                 Ok(())
@@ -314,5 +375,5 @@ macro_rules! address {
     };
 }
 
-address!(Address4, Ipv4Addr, 4);
-address!(Address6, Ipv6Addr, 16);
+address!(Ipv4Addr, 4);
+address!(Ipv6Addr, 16);

@@ -1,20 +1,24 @@
-//! What the constraints of the ASN.1 types cannot say: how elements fit together.
+//! Validation beyond the constraints of the ASN.1 types: narrower ranges and rules that relate
+//! elements. Rules within one type stand with its declaration; here is what relates the stages of a
+//! pipeline.
 //!
-//! Decoding does not ask this, so that a RAN function can answer a message that decodes but makes
-//! no sense with the cause and the offending element.
+//! Decoding does not validate, so that a RAN function can answer a message that decodes but is invalid
+//! with the cause and the offending element.
 
-mod message;
 mod pipeline;
 mod runs;
-mod stage;
 
 use std::fmt::Display;
 
-use super::model::Cause;
+use super::model::{
+    ActionDefinition, BearerForecast, Cause, ControlMessage, EventTrigger, ForecastFeed,
+    LeaseRenewal, PipelineChange, PipelineEdit, Transaction,
+};
 use super::per::{Type, Writer};
-use crate::error::prepend;
+use crate::error::{Violation, ViolationKind, prepend};
+use runs::QueueIds;
 
-/// An element that does not make sense.
+/// An invalid element.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{element}: expected {expected}, found {found}")]
 pub struct Invalid {
@@ -29,12 +33,12 @@ pub struct Invalid {
     pub found: String,
 }
 
-/// A value that can be asked whether it makes sense by itself.
+/// A value that can be validated by itself.
 pub trait Validate {
     /// Checks every range and every relation between elements.
     ///
     /// # Errors
-    /// The first element that does not make sense.
+    /// The first invalid element.
     fn validate(&self) -> Result<(), Invalid>;
 }
 
@@ -59,25 +63,80 @@ impl Invalid {
     }
 }
 
-/// Checks the constraints of the ASN.1 type, for values that never were on the wire.
-fn within_constraints<T: Type<T>>(value: &T) -> Result<(), Invalid> {
+impl From<Violation> for Invalid {
+    fn from(violation: Violation) -> Self {
+        let Violation { element, kind, expected, found } = violation;
+        let cause = match kind {
+            ViolationKind::OutOfRange => Cause::OutOfRange,
+            ViolationKind::Inconsistent => Cause::Inconsistent,
+            ViolationKind::DuplicateId => Cause::DuplicateId,
+        };
+        Self { element, cause, expected, found }
+    }
+}
+
+/// Checks the constraints of the ASN.1 types, for values that never were on the wire, and the rules
+/// that stand with their declarations.
+fn declared<T: Type<T>>(value: &T) -> Result<(), Invalid> {
     T::put(value, &mut Writer::default()).map_err(|error| Invalid {
         element: error.element,
         cause: Cause::OutOfRange,
         expected: "a value within the constraint of its type".to_owned(),
         found: format!("one that is not: {}", error.problem),
-    })
+    })?;
+    Ok(T::check(value)?)
 }
 
-fn at_least_one(component: &str, value: impl Into<u64>) -> Result<(), Invalid> {
-    at_least(component, value, 1u64)
+macro_rules! validated_as_declared {
+    ($($name:ident),*) => {
+        $(
+            impl Validate for $name {
+                fn validate(&self) -> Result<(), Invalid> {
+                    declared(self)
+                }
+            }
+        )*
+    };
 }
 
-fn at_least(component: &str, value: impl Into<u64>, least: impl Into<u64>) -> Result<(), Invalid> {
-    let (value, least) = (value.into(), least.into());
-    if value >= least {
-        return Ok(());
+validated_as_declared!(ActionDefinition, BearerForecast, EventTrigger, ForecastFeed, LeaseRenewal);
+
+impl Validate for ControlMessage {
+    fn validate(&self) -> Result<(), Invalid> {
+        match self {
+            Self::Transaction(transaction) => transaction.validate(),
+            Self::LeaseRenewal(renewal) => renewal.validate(),
+            Self::ForecastFeed(feed) => feed.validate(),
+        }
     }
-    let expected = format!("at least {least}");
-    Err(Invalid::new(Cause::OutOfRange, expected, value).within(component))
+}
+
+/// Element paths of a whole pipeline start at the pipeline, those of a delta at the edit's
+/// position, such as `delta[3].add_queues.count`.
+impl Validate for Transaction {
+    fn validate(&self) -> Result<(), Invalid> {
+        match &self.change {
+            // First, for the shorter path.
+            PipelineChange::Replace(pipeline) => pipeline.validate()?,
+            PipelineChange::Delta(edits) => {
+                for (index, edit) in edits.iter().enumerate() {
+                    edit.validate().map_err(|invalid| invalid.at_index(index).within("delta"))?;
+                }
+            }
+            PipelineChange::Safe => {}
+        }
+        declared(self)
+    }
+}
+
+/// What can be checked of an edit without the pipeline it is applied to.
+impl Validate for PipelineEdit {
+    fn validate(&self) -> Result<(), Invalid> {
+        if let Self::AddQueues(set) | Self::ModifyQueues(set) = self {
+            QueueIds::default()
+                .add(set.first, set.count)
+                .map_err(|invalid| invalid.within(self.kind()))?;
+        }
+        declared(self)
+    }
 }

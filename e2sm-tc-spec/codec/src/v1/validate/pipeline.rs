@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::runs::{QueueIds, run};
-use super::{Invalid, Validate, stage, within_constraints};
+use super::{Invalid, Validate, declared};
 use crate::v1::model::{
     Cause, Classifier, ExceedAction, Pipeline, Policer, QueueSet, QueueTarget, Scheduler, Shaper,
 };
@@ -13,28 +13,16 @@ const MAX_QUEUES: u32 = 4096;
 
 impl Validate for Pipeline {
     fn validate(&self) -> Result<(), Invalid> {
-        within_constraints(self)?;
-        stage::buffer(&self.buffer).map_err(|invalid| invalid.within("buffer"))?;
+        declared(self)?;
         let ids = queue_ids(&self.queues)?;
         for (index, set) in self.queues.iter().enumerate() {
-            stage::queue_set(set)
-                .and_then(|()| deviation(set, &ids))
-                .map_err(|invalid| invalid.at_index(index).within("queues"))?;
+            deviation(set, &ids).map_err(|invalid| invalid.at_index(index).within("queues"))?;
         }
         shaper_groups(&self.queues)?;
-        stage::classifier(&self.classifier)
-            .and_then(|()| {
-                classifier_targets(&self.classifier, &ids)
-                    .map_err(|invalid| invalid.within(self.classifier.kind()))
-            })
-            .map_err(|invalid| invalid.within("classifier"))?;
-        stage::scheduler(&self.scheduler)
-            .and_then(|()| {
-                scheduler_targets(&self.scheduler, &ids)
-                    .map_err(|invalid| invalid.within(self.scheduler.kind()))
-            })
-            .map_err(|invalid| invalid.within("scheduler"))?;
-        stage::pacer(&self.pacer).map_err(|invalid| invalid.within("pacer"))
+        classifier_targets(&self.classifier, &ids)
+            .map_err(|invalid| invalid.within(self.classifier.kind()).within("classifier"))?;
+        scheduler_targets(&self.scheduler, &ids)
+            .map_err(|invalid| invalid.within(self.scheduler.kind()).within("scheduler"))
     }
 }
 
