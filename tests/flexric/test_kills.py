@@ -103,7 +103,7 @@ class Chain:
     def control_for_ever(self) -> None:
         """Ten controls a second, whatever becomes of them."""
         with grpc.insecure_channel(self.bridge.ready["listen"]) as channel:
-            control = channel.unary_unary(
+            control = channel.stream_stream(
                 CONTROL,
                 request_serializer=ControlRequest.SerializeToString,
                 response_deserializer=ControlResponse.FromString,
@@ -115,7 +115,7 @@ class Chain:
                     node_id=node, ran_function_oid=TC_V0_OID, header=bytes(4), message=RR
                 )
                 try:
-                    control(request, timeout=5)
+                    next(control(iter([request]), timeout=5), None)
                 except grpc.RpcError:
                     continue
 

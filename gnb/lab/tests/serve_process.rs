@@ -12,7 +12,8 @@ use std::{
 };
 
 use gnb_lab::gateway::proto::{
-    ListNodesRequest, SubscribeRequest, e2_gateway_client::E2GatewayClient,
+    ListNodesRequest, SubscribeRequest, Subscription, e2_gateway_client::E2GatewayClient,
+    subscribe_request::Procedure, subscription_event::Event,
 };
 use serde_json::Value;
 use tonic::Code;
@@ -105,14 +106,20 @@ async fn sigterm_ends_streams_as_unavailable_and_leaves_the_summary() {
     let process = Process::start(&["--listen", "127.0.0.1:0", "--summary", summary.path()]);
     let mut client = client(&process.listen).await;
     let nodes = client.list_nodes(ListNodesRequest {}).await.expect("nodes").into_inner().nodes;
-    let request = SubscribeRequest {
+    let subscription = Subscription {
         node_id: nodes[0].id.clone(),
         ran_function_oid: RLC.to_owned(),
         event_trigger: 1u32.to_le_bytes().to_vec().into(),
-        ..SubscribeRequest::default()
+        ..Subscription::default()
     };
-    let mut stream = client.subscribe(request).await.expect("admission").into_inner();
-    stream.message().await.expect("no error").expect("no end");
+    let request = SubscribeRequest {
+        subscription_id: 1,
+        procedure: Some(Procedure::Subscribe(subscription)),
+    };
+    let mut stream =
+        client.subscribe(tokio_stream::once(request)).await.expect("a call").into_inner();
+    let first = stream.message().await.expect("no error").expect("no end");
+    assert!(matches!(first.events[0].event, Some(Event::Indication(_))), "{first:?}");
     process.signal("TERM");
     let status = loop {
         match stream.message().await {

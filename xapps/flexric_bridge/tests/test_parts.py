@@ -17,7 +17,7 @@ from flexric_bridge.cli import main
 from flexric_bridge.controls import Lane, Rate, TooFast
 from flexric_bridge.lag import Lag
 from flexric_bridge.pace import Pace
-from flexric_bridge.readers import Bell, Reader, Thinning
+from flexric_bridge.readers import Reader, Thinning
 from flexric_bridge.records import (
     BlockError,
     body,
@@ -426,61 +426,8 @@ def test_a_reader_hands_out_what_is_queued_before_it_ends() -> None:
     assert len(told) == 5
     got = [pb.Indication.FromString(reader.take() or b"?") for _ in range(2)]
     assert [(i.sequence, i.dropped) for i in got] == [(1, 1), (2, 1)]
-    assert reader.take() is reader.take_batch(8) is None
+    assert reader.take() is None
     assert str(reader.ended) == "the end"
-
-
-def test_what_waits_for_a_reader_leaves_together_if_it_lets_it() -> None:
-    def told(indication: pb.Indication) -> tuple[int, int, bytes]:
-        assert indication.header == b"own"
-        return indication.sequence, indication.dropped, indication.message
-
-    def batch(reader: Reader, most: int) -> list[tuple[int, int, bytes]]:
-        first = pb.Indication.FromString(reader.take_batch(most) or b"?")
-        assert not any(one.later for one in first.later)
-        return [told(one) for one in (first, *first.later)]
-
-    def nothing() -> None:
-        pass
-
-    own = with_header(b"own")
-    reader = Reader(1, 5, nothing, own)
-    for n in range(6):
-        reader.put(body(preface("n", 143, "1.143"), b"%d" % n, 1 << 50, 1 << 50))
-    both = [batch(reader, 3), batch(reader, 3)]
-    assert both == [
-        [(1, 1, b"1"), (2, 1, b"2"), (3, 1, b"3")],
-        [(4, 1, b"4"), (5, 1, b"5")],
-    ]
-    assert reader.take_batch(3) is None
-    # Large ones do not wait for each other.
-    reader = Reader(1, 64, nothing, own)
-    for _ in range(10):
-        reader.put(body(preface("n", 143, "1.143"), bytes(10_000), 1 << 50, 1 << 50))
-    reader.put(body(preface("n", 143, "1.143"), bytes(100_000), 1 << 50, 1 << 50))
-    assert [len(batch(reader, 64)) for _ in range(5)] == [3, 3, 3, 1, 1]
-    # Who asks for nothing gets one each.
-    for most in (0, 1):
-        reader = Reader(1, 4, nothing, own)
-        reader.put(b"")
-        reader.put(b"")
-        assert [len(batch(reader, most)) for _ in range(2)] == [1, 1]
-
-
-async def test_a_bell_wakes_who_waits_and_rings_for_nobody_else() -> None:
-    bell = Bell()
-    bell.ring()
-    waiting = asyncio.create_task(bell.wait())
-    await asyncio.sleep(0)
-    assert not waiting.done()
-    bell.ring()
-    bell.ring()
-    await waiting
-    given_up = asyncio.create_task(bell.wait())
-    await asyncio.sleep(0)
-    given_up.cancel()
-    await asyncio.wait([given_up])
-    bell.ring()
 
 
 # ------------------------------------------------------------------------ nodes away

@@ -26,7 +26,6 @@ from ric.errors import (
 )
 from ric.gateway import E2GatewayClient, GrpcLink, messages
 from ric.gateway.channel import WINDOW_BYTES, open_channel
-from ric.gateway.grpc_link import MAX_BATCH
 from ric.settings import GatewaySettings, TlsSettings
 from ric.sm import KPM_OID, RLC_OID, TC_V1_OID, rlc
 from ric.testing import FakeGatewayServer, FakeRic
@@ -75,10 +74,10 @@ async def test_the_whole_vocabulary_crosses_the_wire(
             assert (await kpm).kpm == report
 
 
-async def test_what_waited_together_is_handed_on_one_by_one(
+async def test_indications_of_one_message_are_handed_on_one_by_one(
     ric: FakeRic, server: FakeGatewayServer, fast_gateway: GatewaySettings
 ) -> None:
-    node, count = ric.add_node("gnb-1", RLC_OID), 3 * MAX_BATCH
+    node, count = ric.add_node("gnb-1", RLC_OID), 200
     link = GrpcLink(at(fast_gateway, server.address))
     request = SubscriptionRequest("gnb-1", RLC_OID, TRIGGER, queue_depth=count)
     async with asyncio.timeout(10), aclosing(link.indications(request)) as stream:
@@ -134,7 +133,7 @@ def test_a_node_survives_its_message(node_type: NodeType) -> None:
 def test_what_a_newer_gateway_says_is_not_misread() -> None:
     assert messages.node_from_pb(pb.Node(type=99)).type is NodeType.UNKNOWN  # type: ignore[arg-type]
     assert messages.event_from_pb(pb.NodeEvent(kind=99)) is None  # type: ignore[arg-type]
-    assert messages.answer_from_pb(pb.ControlResponse(status=99)) is None  # type: ignore[arg-type]
+    assert messages.answer_from_pb(pb.ControlAnswer(status=99)) is None  # type: ignore[arg-type]
 
 
 async def test_a_gateway_that_starts_later_is_found(
@@ -273,27 +272,24 @@ async def test_closing_the_client_under_a_reader_is_an_error_not_a_cancellation(
 def raw_server(answers: dict[str, Any]) -> grpc.aio.Server:
     """A server whose answers are bytes as given, or a status code to abort with."""
 
-    def method(name: str, streaming: bool) -> Any:
-        async def unary(request: bytes, context: Any) -> bytes:
+    def methods(name: str) -> tuple[Any, Any]:
+        async def unary(request: Any, context: Any) -> bytes:
             if isinstance(answers[name], grpc.StatusCode):
-                await context.abort(answers[name], "as told")
+                await context.abort(answers[name], "as configured")
             return bytes(answers[name])
 
-        async def stream(request: bytes, context: Any) -> AsyncIterator[bytes]:
+        async def stream(request: Any, context: Any) -> AsyncIterator[bytes]:
             yield await unary(request, context)
             await asyncio.sleep(60)
 
-        handler = (
-            grpc.unary_stream_rpc_method_handler
-            if streaming
-            else grpc.unary_unary_rpc_method_handler
-        )
-        return handler(stream if streaming else unary)
+        return unary, stream
 
     server = grpc.aio.server()
     handlers = {
-        name: method(name, name in ("Subscribe", "WatchNodes"))
-        for name in ("ListNodes", "WatchNodes", "Subscribe", "Control")
+        "ListNodes": grpc.unary_unary_rpc_method_handler(methods("ListNodes")[0]),
+        "WatchNodes": grpc.unary_stream_rpc_method_handler(methods("WatchNodes")[1]),
+        "Subscribe": grpc.stream_stream_rpc_method_handler(methods("Subscribe")[1]),
+        "Control": grpc.stream_stream_rpc_method_handler(methods("Control")[1]),
     }
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
     return server
@@ -340,12 +336,12 @@ async def test_garbage_and_strange_codes_are_typed_errors(
 async def test_a_gateway_that_talks_garbage_is_retried_until_it_talks_sense(
     fast_gateway: GatewaySettings,
 ) -> None:
-    indication = pb.Indication(sequence=1, message=b"sense").SerializeToString()
+    indication = pb.Indication(sequence=1, message=b"sense")
     answers: dict[str, Any] = {
         "ListNodes": GOOD_LIST,
         "WatchNodes": pb.NodeEvent().SerializeToString(),
         "Subscribe": b"\xff\xff",
-        "Control": b"",
+        "Control": pb.ControlResponse(request_id=1, answer={}).SerializeToString(),
     }
     server = raw_server(answers)
     port = server.add_insecure_port("127.0.0.1:0")
@@ -358,7 +354,9 @@ async def test_a_gateway_that_talks_garbage_is_retried_until_it_talks_sense(
         ):
             first = asyncio.ensure_future(anext(stream))
             await asyncio.sleep(0.1)
-            answers["Subscribe"] = indication
+            # Each retry opens another call, whose first subscription has number 1.
+            event = pb.SubscriptionEvent(subscription_id=1, indication=indication)
+            answers["Subscribe"] = pb.SubscribeResponse(events=[event]).SerializeToString()
             got = await first
             assert got.message == b"sense"
             assert got.oid == RLC_OID

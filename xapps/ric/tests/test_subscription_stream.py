@@ -1,4 +1,4 @@
-"""RIC subscriptions over one call: each lives and ends by itself, what waits travels together."""
+"""RIC subscriptions over one call: independent of each other, batched into messages."""
 
 from __future__ import annotations
 
@@ -50,42 +50,26 @@ class Source:
 
 
 class Gateway:
-    """A gateway that has subscriptions alone, and counts calls and messages."""
+    """A gateway with subscriptions only, which counts calls and messages."""
 
-    def __init__(self, *procedures: str, port: int = 0) -> None:
-        self.calls: list[str] = []
+    def __init__(self) -> None:
+        self.calls = 0
         self.sources: dict[str, Source] = {}
         self.left: list[str] = []
         self.written: list[bytes] = []
         self.garbage: bytes | None = None
         self.door = SubscriptionDoor(self.serve)
-        handlers: dict[str, Any] = {
-            "Subscribe": grpc.unary_stream_rpc_method_handler(
-                self.subscribe, pb.SubscribeRequest.FromString, pb.Indication.SerializeToString
-            ),
-            "Subscriptions": grpc.stream_stream_rpc_method_handler(
-                self.stream, pb.SubscriptionsRequest.FromString
-            ),
-        }
+        subscribe = grpc.stream_stream_rpc_method_handler(
+            self.stream, pb.SubscribeRequest.FromString
+        )
         self.server = grpc.aio.server()
         self.server.add_generic_rpc_handlers(
-            (
-                grpc.method_handlers_generic_handler(
-                    SERVICE, {name: handlers[name] for name in procedures}
-                ),
-            )
+            (grpc.method_handlers_generic_handler(SERVICE, {"Subscribe": subscribe}),)
         )
-        self.port = self.server.add_insecure_port(f"127.0.0.1:{port}")
-
-    async def subscribe(
-        self, request: pb.SubscribeRequest, context: Any
-    ) -> AsyncIterator[pb.Indication]:
-        self.calls.append("Subscribe")
-        yield pb.Indication(sequence=1, message=b"a call of its own")
-        await context.abort(grpc.StatusCode.UNAVAILABLE, "gone")
+        self.port = self.server.add_insecure_port("127.0.0.1:0")
 
     async def stream(self, requests: Any, context: Any) -> None:
-        self.calls.append("Subscriptions")
+        self.calls += 1
 
         async def write(message: bytes) -> None:
             self.written.append(message)
@@ -93,7 +77,7 @@ class Gateway:
 
         await self.door.stream(requests, context, write)
 
-    async def serve(self, request: pb.SubscribeRequest, feed: Feed) -> None:
+    async def serve(self, request: pb.Subscription, feed: Feed) -> None:
         node = request.node_id
         if node == "refused":
             raise SubscriptionOver(grpc.StatusCode.INVALID_ARGUMENT, "period of 0 ms")
@@ -118,13 +102,8 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 @pytest.fixture
-def procedures() -> tuple[str, ...]:
-    return ("Subscribe", "Subscriptions")
-
-
-@pytest.fixture
-async def gateway(procedures: tuple[str, ...]) -> AsyncIterator[Gateway]:
-    gateway = Gateway(*procedures)
+async def gateway() -> AsyncIterator[Gateway]:
+    gateway = Gateway()
     await gateway.server.start()
     yield gateway
     await gateway.server.stop(None)
@@ -174,7 +153,7 @@ async def test_many_share_a_call_and_each_gets_its_own_in_order(
     for node, reader in readers.items():
         expected = [f"{node} {number}".encode() for number in range(20)]
         assert await reader.until_got(20) == expected
-    assert gateway.calls == ["Subscriptions"]
+    assert gateway.calls == 1
     assert len(gateway.written) < 50 * 20 / 10, "what waits travels together"
 
 
@@ -191,7 +170,7 @@ async def test_a_message_is_of_bounded_size_and_all_have_their_turn(
     sizes = [len(message) for message in gateway.written]
     assert max(sizes) < BATCH_BYTES + 11_000
     # Behind one message of those that came first, not behind them all.
-    responses = map(pb.SubscriptionsResponse.FromString, gateway.written)
+    responses = map(pb.SubscribeResponse.FromString, gateway.written)
     events = [[event.indication.message for event in response.events] for response in responses]
     assert b"x" in events[1]
 
@@ -213,7 +192,7 @@ async def test_what_one_ends_with_is_not_the_end_of_the_others(
     assert leaving.got == [b"last words"]
     source.report(b"still here")
     assert await other.until_got(1) == [b"still here"]
-    assert gateway.calls == ["Subscriptions"]
+    assert gateway.calls == 1
 
 
 async def test_one_that_is_left_ends_at_the_gateway(gateway: Gateway, link: GrpcLink) -> None:
@@ -283,31 +262,7 @@ async def test_a_gateway_that_stops_hands_over_what_waits(gateway: Gateway, link
     # What comes after is another call.
     Reader(link, "gnb-2")
     await gateway.source("gnb-2")
-    assert gateway.calls == ["Subscriptions", "Subscriptions"]
-
-
-@pytest.mark.parametrize("procedures", [("Subscribe",)])
-async def test_a_gateway_without_it_is_asked_by_a_call_each_until_it_has_learned(
-    gateway: Gateway, link: GrpcLink
-) -> None:
-    for _ in range(2):
-        reader = Reader(link, "gnb-1")
-        assert await reader.until_got(1) == [b"a call of its own"]
-        assert isinstance(await reader.ends_with(), (NodeGone, GatewayUnavailable))
-    assert gateway.calls == ["Subscribe", "Subscribe"]
-    await gateway.server.stop(None)
-    newer = Gateway("Subscribe", "Subscriptions", port=gateway.port)
-    await newer.server.start()
-    try:
-        # What a client does first with a gateway that is back.
-        with pytest.raises(GatewayProtocolError, match="UNIMPLEMENTED"):
-            await anext(link.watch_nodes())
-        reader = Reader(link, "gnb-1")
-        (await newer.source("gnb-1")).report(b"over one call")
-        assert await reader.until_got(1) == [b"over one call"]
-        assert newer.calls == ["Subscriptions"]
-    finally:
-        await newer.server.stop(None)
+    assert gateway.calls == 2
 
 
 @pytest.mark.parametrize(
@@ -337,7 +292,7 @@ async def test_events_of_nobody_and_of_a_newer_gateway_are_passed_over(
 ) -> None:
     reader = Reader(link, "gnb-1")
     source = await gateway.source("gnb-1")
-    strange = pb.SubscriptionsResponse(
+    strange = pb.SubscribeResponse(
         events=[
             pb.SubscriptionEvent(subscription_id=1),
             pb.SubscriptionEvent(subscription_id=99, indication=pb.Indication(message=b"?")),
@@ -351,7 +306,7 @@ async def test_events_of_nobody_and_of_a_newer_gateway_are_passed_over(
     source.report(b"real")
     assert await reader.until_got(1) == [b"real"]
     end = pb.SubscriptionEvent(subscription_id=1, end=pb.SubscriptionEnd(code=99, detail="new"))
-    gateway.garbage = pb.SubscriptionsResponse(events=[end]).SerializeToString()
+    gateway.garbage = pb.SubscribeResponse(events=[end]).SerializeToString()
     source.report(b"replaced")
     error = await reader.ends_with()
     assert isinstance(error, GatewayProtocolError)
@@ -362,18 +317,18 @@ async def test_events_of_nobody_and_of_a_newer_gateway_are_passed_over(
 
 
 class Call:
-    """A `Subscriptions` call by hand."""
+    """A `Subscribe` call without the SDK."""
 
     def __init__(self, channel: grpc.aio.Channel) -> None:
         self._call: Any = channel.stream_stream(
-            f"/{SERVICE}/Subscriptions",
-            request_serializer=pb.SubscriptionsRequest.SerializeToString,
-            response_deserializer=pb.SubscriptionsResponse.FromString,
+            f"/{SERVICE}/Subscribe",
+            request_serializer=pb.SubscribeRequest.SerializeToString,
+            response_deserializer=pb.SubscribeResponse.FromString,
         )()
 
     async def subscribe(self, number: int, node: str) -> None:
-        request = pb.SubscribeRequest(node_id=node)
-        await self._call.write(pb.SubscriptionsRequest(subscription_id=number, subscribe=request))
+        subscription = pb.Subscription(node_id=node)
+        await self._call.write(pb.SubscribeRequest(subscription_id=number, subscribe=subscription))
 
     async def events(self) -> list[pb.SubscriptionEvent]:
         async with asyncio.timeout(PATIENCE_S):

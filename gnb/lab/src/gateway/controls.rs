@@ -1,4 +1,4 @@
-//! RIC controls: one call each, or all over one.
+//! `Control`: all RIC controls of a client over one call.
 
 use std::time::Duration;
 
@@ -13,15 +13,15 @@ use super::{
     command::{Command, Commands, ControlError, stopped},
     e2_world::{self, ControlAnswer},
     metrics::GatewayMetrics,
-    proto::{self, control_response, controls_response},
+    proto::{self, control_answer, control_response},
 };
 
-/// Controls of one stream that may lack an answer; those behind them wait in the connection.
-const MOST_AT_ONCE: usize = 256;
+/// Unanswered controls of one call; further ones wait in the connection.
+const MAX_PENDING: usize = 256;
 
-/// What asks the world and says how it answered.
+/// Sends controls to the world and counts their answers.
 #[derive(Clone, Debug)]
-pub(super) struct ControlDoor {
+pub(super) struct ControlHandler {
     pub(super) commands: Commands,
     pub(super) metrics: GatewayMetrics,
     pub(super) timeout: Duration,
@@ -29,43 +29,31 @@ pub(super) struct ControlDoor {
     pub(super) stopping: watch::Receiver<bool>,
 }
 
-/// A control on its way.
+/// A control sent to the world.
 #[derive(Debug)]
-struct Asked {
+struct Pending {
     node_id: String,
     answer: oneshot::Receiver<Result<ControlAnswer, ControlError>>,
-    patience: Duration,
+    limit: Duration,
 }
 
-pub(super) type Responses = ReceiverStream<Result<proto::ControlsResponse, Status>>;
+pub(super) type ControlResponses = ReceiverStream<Result<proto::ControlResponse, Status>>;
 
-impl ControlDoor {
-    /// One control.
-    pub(super) async fn unary(
-        &self,
-        request: proto::ControlRequest,
-    ) -> Result<proto::ControlResponse, Status> {
-        let answered = match self.ask(request, self.timeout) {
-            Ok(asked) => asked.answered().await,
-            Err(status) => Err(status),
-        };
-        self.counted(answered)
-    }
-
-    /// Controls as they come; those begun are answered before it ends.
-    pub(super) fn stream(&self, requests: Streaming<proto::ControlsRequest>) -> Responses {
-        let (responses, stream) = mpsc::channel(MOST_AT_ONCE);
-        tokio::spawn(self.clone().serve(requests, responses));
+impl ControlHandler {
+    /// Serves one `Control` call; controls that began are answered before it ends.
+    pub(super) fn serve(&self, requests: Streaming<proto::ControlRequest>) -> ControlResponses {
+        let (responses, stream) = mpsc::channel(MAX_PENDING);
+        tokio::spawn(self.clone().answer_all(requests, responses));
         ReceiverStream::new(stream)
     }
 
-    async fn serve(
+    async fn answer_all(
         self,
-        mut requests: Streaming<proto::ControlsRequest>,
-        responses: mpsc::Sender<Result<proto::ControlsResponse, Status>>,
+        mut requests: Streaming<proto::ControlRequest>,
+        responses: mpsc::Sender<Result<proto::ControlResponse, Status>>,
     ) {
         let mut stopping = self.stopping.clone();
-        // A place for its answer before a control is read: so many may be on their way.
+        // The place for the answer is reserved before the control is read: it bounds the pending ones.
         while let Ok(place) = responses.clone().reserve_owned().await {
             let request = tokio::select! {
                 // A dropped sender means that the gateway was dropped.
@@ -83,41 +71,28 @@ impl ControlDoor {
                     return;
                 }
             };
-            let patience = match request.timeout_ms {
-                0 => self.timeout,
-                ms => self.timeout.min(Duration::from_millis(ms.into())),
-            };
-            // Asked here, and not where the answer is waited for: in the order they came.
-            let asked = request
-                .control
-                .ok_or_else(|| Status::invalid_argument("control: absent; expected one"))
-                .and_then(|control| self.ask(control, patience));
-            let door = self.clone();
+            let request_id = request.request_id;
+            // Sent to the world here and not in the task, which keeps the order of the requests.
+            let sent = self.send(request);
+            let handler = self.clone();
             tokio::spawn(async move {
-                let answered = match asked {
-                    Ok(asked) => asked.answered().await,
+                let answer = match sent {
+                    Ok(pending) => pending.answer().await,
                     Err(status) => Err(status),
                 };
-                let result = door.counted(answered).map_or_else(
-                    |status| {
-                        controls_response::Result::Error(proto::ControlError {
-                            code: (status.code() as i32).cast_unsigned(),
-                            detail: status.message().to_owned(),
-                        })
-                    },
-                    controls_response::Result::Answer,
-                );
-                place.send(Ok(proto::ControlsResponse {
-                    request_id: request.request_id,
-                    result: Some(result),
-                }));
+                let result = Some(handler.result(answer));
+                place.send(Ok(proto::ControlResponse { request_id, result }));
             });
         }
     }
 
-    // The error is what every caller hands to its client.
+    // The error becomes the control's.
     #[allow(clippy::result_large_err)]
-    fn ask(&self, request: proto::ControlRequest, patience: Duration) -> Result<Asked, Status> {
+    fn send(&self, request: proto::ControlRequest) -> Result<Pending, Status> {
+        let limit = match request.timeout_ms {
+            0 => self.timeout,
+            ms => self.timeout.min(Duration::from_millis(ms.into())),
+        };
         let (reply, answer) = oneshot::channel();
         let node_id = request.node_id.clone();
         self.commands.send(Command::Control {
@@ -129,23 +104,20 @@ impl ControlDoor {
             },
             reply,
         })?;
-        Ok(Asked { node_id, answer, patience })
+        Ok(Pending { node_id, answer, limit })
     }
 
-    #[allow(clippy::result_large_err)]
-    fn counted(
-        &self,
-        answered: Result<ControlAnswer, Status>,
-    ) -> Result<proto::ControlResponse, Status> {
-        match answered {
+    /// Counts the answer and converts it.
+    fn result(&self, answer: Result<ControlAnswer, Status>) -> control_response::Result {
+        match answer {
             Ok(answer) => {
                 self.metrics.control_answered(answer.accepted, answer.cause);
                 let status = if answer.accepted {
-                    control_response::Status::Acknowledged
+                    control_answer::Status::Acknowledged
                 } else {
-                    control_response::Status::Failed
+                    control_answer::Status::Failed
                 };
-                Ok(proto::ControlResponse {
+                control_response::Result::Answer(proto::ControlAnswer {
                     status: status.into(),
                     outcome: answer.outcome,
                     detail: answer.detail,
@@ -153,19 +125,22 @@ impl ControlDoor {
             }
             Err(status) => {
                 self.metrics.control_error(status.code());
-                Err(status)
+                control_response::Result::Error(proto::ControlError {
+                    code: (status.code() as i32).cast_unsigned(),
+                    detail: status.message().to_owned(),
+                })
             }
         }
     }
 }
 
-impl Asked {
-    async fn answered(self) -> Result<ControlAnswer, Status> {
-        let Self { node_id, answer, patience } = self;
-        let answer = timeout(patience, answer).await.map_err(|_| {
+impl Pending {
+    async fn answer(self) -> Result<ControlAnswer, Status> {
+        let Self { node_id, answer, limit } = self;
+        let answer = timeout(limit, answer).await.map_err(|_| {
             Status::deadline_exceeded(format!(
                 "node {node_id:?} has not answered in {} ms",
-                patience.as_millis()
+                limit.as_millis()
             ))
         })?;
         answer.map_err(|_| stopped())?.map_err(|error| match error {

@@ -1,4 +1,4 @@
-//! Subscribers and controls in flight: what the world's outputs turn into.
+//! Distributes the world's reports to their readers and its answers to pending controls.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -23,7 +23,7 @@ use super::{
 
 type ControlReply = oneshot::Sender<Result<ControlAnswer, ControlError>>;
 
-/// One subscription of the world with all who read it.
+/// One subscription of the world and its readers.
 struct Fanout {
     request: SubscriptionRequest,
     node_id: Arc<str>,
@@ -48,7 +48,7 @@ impl Fanout {
     }
 }
 
-/// Held together with the world: one thread at a time touches it.
+/// Guarded by the same lock as the world.
 pub(super) struct Hub {
     by_request: HashMap<SubscriptionRequest, Admitted>,
     fanouts: BTreeMap<SubscriptionId, Fanout>,
@@ -79,17 +79,17 @@ impl Hub {
         }
     }
 
-    /// Streams open now.
+    /// Open indication streams.
     pub(super) fn subscribers(&self) -> usize {
         self.fanouts.values().map(|fanout| fanout.readers.len()).sum()
     }
 
-    /// Virtual time was anchored anew.
+    /// Virtual time has a new wall-clock anchor.
     pub(super) fn set_clock(&mut self, clock: WallClock) {
         self.clock = clock;
     }
 
-    /// Admits one more reader, opening the world's subscription when it is the first.
+    /// Adds a reader; opens the subscription of the world for the first one.
     pub(super) fn subscribe(
         &mut self,
         world: &mut impl E2World,
@@ -106,7 +106,7 @@ impl Hub {
         Ok(stream)
     }
 
-    /// Admits a listener of this process, which stays for as long as the world does.
+    /// Adds a listener within this process, which stays until the world ends.
     pub(super) fn listen(
         &mut self,
         world: &mut impl E2World,
@@ -117,7 +117,7 @@ impl Hub {
         Ok(())
     }
 
-    /// The readers of a subscription, which is opened when it is the first of its kind.
+    /// The readers of a subscription, which is opened for the first of them.
     fn fanout(
         &mut self,
         world: &mut impl E2World,
@@ -138,7 +138,7 @@ impl Hub {
             .or_insert_with(|| Fanout::new(request, admitted.ran_function_id, metrics)))
     }
 
-    /// Forgets readers that left, and subscriptions without readers.
+    /// Removes readers that have left, and subscriptions without readers.
     pub(super) fn prune(&mut self, world: &mut impl E2World) {
         self.fanouts.retain(|id, fanout| {
             fanout.readers.retain(|outbox| !outbox.reader_gone());
@@ -152,7 +152,7 @@ impl Hub {
         self.controls.retain(|_, reply| !reply.is_closed());
     }
 
-    /// Sends a control on its way.
+    /// Starts a control; `reply` gets its answer.
     pub(super) fn control(
         &mut self,
         world: &mut impl E2World,
@@ -164,7 +164,7 @@ impl Hub {
                 self.controls.insert(ticket, reply);
             }
             Err(error) => {
-                // Nobody waits any more: nothing to tell.
+                // The requester may be gone.
                 let _ = reply.send(match error {
                     ControlRefusal::Route(error) => Err(ControlError::Route(error)),
                     ControlRefusal::NotControllable(detail) => Ok(ControlAnswer {
@@ -187,8 +187,8 @@ impl Hub {
 }
 
 impl Drop for Hub {
-    /// Ends every stream with `UNAVAILABLE`, however the world's thread ends. Controls in flight
-    /// learn it from their reply's other end.
+    /// Ends every stream with `UNAVAILABLE`, however the world's thread ends; pending controls see
+    /// their reply channel closed.
     fn drop(&mut self) {
         for outbox in self.fanouts.values().flat_map(|fanout| &fanout.readers) {
             outbox.end(stopped());
@@ -235,7 +235,7 @@ impl WorldSink for Hub {
 
     fn control_answered(&mut self, ticket: ControlTicket, answer: Option<ControlAnswer>) {
         if let Some(reply) = self.controls.remove(&ticket) {
-            // Nobody waits any more: nothing to tell.
+            // The requester may be gone.
             let _ = reply.send(answer.ok_or(ControlError::NodeLost));
         }
     }

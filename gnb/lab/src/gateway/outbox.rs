@@ -1,8 +1,7 @@
-//! The bounded queue between the world's thread and one subscriber's stream.
+//! The bounded queue between the world's thread and one subscription's stream.
 //!
-//! The world never waits for a reader: a full queue loses its oldest report, by count or by bytes,
-//! so that a reader that sleeps costs a bounded amount of memory. Reports are shared
-//! between subscribers; only the gRPC framing is per stream.
+//! The world never waits for a reader: a queue that is full, by count or by bytes, drops its oldest
+//! report. Reports are shared between subscriptions; only the gRPC framing is per stream.
 
 use std::{
     collections::VecDeque,
@@ -21,13 +20,14 @@ use tonic::Status;
 
 use super::{e2_world::ReportPayload, proto};
 
-/// Most message bytes a queue holds beyond its newest report.
+/// Message bytes that a queue may hold beside its newest report.
 const MAX_QUEUED_BYTES: usize = 64 << 20;
 
-/// Most message bytes of an indication with others in it, or of several: half of what HTTP/2 lets be on its way.
+/// Indications in one message: half of HTTP/2's initial window, for those in flight can no longer be
+/// dropped.
 pub(super) const MAX_BATCH_BYTES: usize = 32 << 10;
 
-/// A report as all subscribers of one subscription see it.
+/// A report as shared by the readers of one subscription of the world.
 #[derive(Debug)]
 pub(super) struct SharedReport {
     pub(super) node_id: Arc<str>,
@@ -62,12 +62,11 @@ impl SharedReport {
                 ReportPayload::Message(bytes) => proto::indication::Payload::Message(bytes.clone()),
                 ReportPayload::Kpm(report) => proto::indication::Payload::Kpm(report.clone()),
             }),
-            later: Vec::new(),
         }
     }
 }
 
-/// Counters of what leaves a queue, shared by the subscribers of a RAN function.
+/// Counters per RAN function.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OutboxCounters {
     pub(super) sent: Counter,
@@ -90,25 +89,9 @@ impl Inner {
         self.queued_bytes -= report.len_bytes();
         Some((sequence, report))
     }
-
-    /// What may leave together with `first`: fewer than `most`, and not many bytes.
-    fn pop_behind(&mut self, first: &SharedReport, most: usize) -> Vec<(u64, Arc<SharedReport>)> {
-        let mut behind = Vec::new();
-        let mut bytes = first.len_bytes();
-        while behind.len() + 1 < most
-            && let Some((_, next)) = self.queue.front()
-        {
-            bytes += next.len_bytes();
-            if bytes > MAX_BATCH_BYTES {
-                break;
-            }
-            behind.extend(self.pop());
-        }
-        behind
-    }
 }
 
-/// The world's end of the queue.
+/// Writer of the queue.
 #[derive(Debug)]
 pub(super) struct Outbox {
     inner: Mutex<Inner>,
@@ -118,7 +101,7 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    /// A queue for at most `depth` reports, and its reader.
+    /// A queue of at most `depth` reports, and its reader.
     pub(super) fn new(depth: usize, counters: OutboxCounters) -> (Arc<Self>, OutboxStream) {
         let outbox = Arc::new(Self {
             inner: Mutex::new(Inner {
@@ -133,16 +116,15 @@ impl Outbox {
             reader_gone: AtomicBool::new(false),
             counters,
         });
-        (Arc::clone(&outbox), OutboxStream { outbox, most: 1 })
+        (Arc::clone(&outbox), OutboxStream { outbox })
     }
 
-    // A panic while the lock is held would have to come from the allocator; the queue is valid
-    // between any two of its operations.
+    // The queue is valid after each operation, so a poisoned lock can be used.
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Queues a report; the oldest goes when there is no room.
+    /// Queues a report; drops the oldest if there is no room.
     pub(super) fn push(&self, report: Arc<SharedReport>) {
         let mut inner = self.lock();
         while inner.queue.len() >= self.depth || inner.queued_bytes > MAX_QUEUED_BYTES {
@@ -161,7 +143,7 @@ impl Outbox {
         }
     }
 
-    /// Ends the stream with `status` after what is queued.
+    /// Ends the stream with `status` after the queued reports; the first status counts.
     pub(super) fn end(&self, status: Status) {
         let mut inner = self.lock();
         inner.end.get_or_insert(status);
@@ -172,25 +154,16 @@ impl Outbox {
         }
     }
 
-    /// Whether the subscriber has left.
+    /// Whether the stream was dropped or has ended.
     pub(super) fn reader_gone(&self) -> bool {
         self.reader_gone.load(Ordering::Relaxed)
     }
 }
 
-/// The subscriber's end of the queue.
+/// Reader of the queue.
 #[derive(Debug)]
 pub(super) struct OutboxStream {
     outbox: Arc<Outbox>,
-    most: usize,
-}
-
-impl OutboxStream {
-    /// Lets up to `most` reports that wait leave in one indication.
-    pub(super) fn in_batches_of(mut self, most: usize) -> Self {
-        self.most = most;
-        self
-    }
 }
 
 impl Stream for OutboxStream {
@@ -200,18 +173,13 @@ impl Stream for OutboxStream {
         let outbox = &self.outbox;
         let mut inner = outbox.lock();
         if let Some((sequence, report)) = inner.pop() {
-            let behind = inner.pop_behind(&report, self.most);
             let dropped = inner.dropped;
             drop(inner);
-            let mut indication = report.to_indication(sequence, dropped);
-            let later = behind.iter().map(|(sequence, report)| (*sequence, report));
-            indication.later =
-                later.map(|(sequence, report)| report.to_indication(sequence, dropped)).collect();
-            outbox.counters.sent.inc_by(1 + indication.later.len() as u64);
-            return Poll::Ready(Some(Ok(indication)));
+            outbox.counters.sent.inc();
+            return Poll::Ready(Some(Ok(report.to_indication(sequence, dropped))));
         }
         if let Some(status) = inner.end.take() {
-            // A polled stream ends after its error; the reader counts as gone from here on.
+            // A stream is not polled for more after its error.
             outbox.reader_gone.store(true, Ordering::Relaxed);
             return Poll::Ready(Some(Err(status)));
         }
@@ -256,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_loses_its_oldest_and_the_gap_is_what_was_dropped() {
+    fn a_full_queue_drops_its_oldest_and_the_sequence_gap_counts_them() {
         let counters = OutboxCounters::default();
         let (outbox, mut stream) = Outbox::new(2, counters.clone());
         for at_us in 0..5 {
@@ -271,33 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_leaves_in_one_indication_if_the_reader_lets_it() {
-        let counters = OutboxCounters::default();
-        let (outbox, stream) = Outbox::new(8, counters.clone());
-        let mut stream = stream.in_batches_of(3);
-        let mut taken = || {
-            let Poll::Ready(Some(Ok(first))) = poll(&mut stream) else { panic!("nothing queued") };
-            assert!(first.later.iter().all(|one| one.later.is_empty() && one.node_id == "n"));
-            let all = std::iter::once(&first).chain(&first.later);
-            all.map(|one| (one.sequence, one.collected_at_us)).collect::<Vec<_>>()
-        };
-        for at_us in 10..14 {
-            outbox.push(report(at_us));
-        }
-        assert_eq!(taken(), [(0, 10), (1, 11), (2, 12)]);
-        assert_eq!(taken(), [(3, 13)]);
-        // Large ones do not wait for each other.
-        let large = Bytes::from(vec![0; MAX_BATCH_BYTES / 2 + 1]);
-        for message in [Bytes::new(), large.clone(), large] {
-            outbox.push(report_of(20, message));
-        }
-        assert_eq!(taken(), [(4, 20), (5, 20)]);
-        assert_eq!(taken(), [(6, 20)]);
-        assert_eq!((counters.sent.get(), counters.dropped.get()), (7, 0));
-    }
-
-    #[test]
-    fn a_sleeping_reader_of_large_reports_costs_bounded_memory() {
+    fn a_reader_that_does_not_read_costs_bounded_memory() {
         let (outbox, mut stream) = Outbox::new(4096, OutboxCounters::default());
         let large = Bytes::from(vec![0; 1 << 20]);
         for at_us in 0..200 {
@@ -312,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_comes_after_what_is_queued_and_once() {
+    fn the_end_follows_the_queued_reports_once() {
         let (outbox, mut stream) = Outbox::new(2, OutboxCounters::default());
         outbox.push(report(0));
         outbox.end(Status::unavailable("node went away"));
@@ -324,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dropped_stream_is_seen_by_the_world() {
+    fn the_writer_sees_that_the_stream_was_dropped() {
         let (outbox, stream) = Outbox::new(1, OutboxCounters::default());
         assert!(!outbox.reader_gone());
         drop(stream);

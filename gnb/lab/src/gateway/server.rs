@@ -1,4 +1,4 @@
-//! A running gateway: the world's thread, the gRPC server and the metrics endpoint.
+//! A running gateway: the thread that steps the world, the gRPC server, the metrics endpoint.
 
 use std::{
     net::{SocketAddr, TcpListener},
@@ -20,7 +20,7 @@ use tonic::transport::{Server, server::TcpIncoming};
 use super::{
     clock::WallClock,
     command::{COMMAND_QUEUE, Commands},
-    controls::ControlDoor,
+    controls::ControlHandler,
     e2_world::E2World,
     error::ServeError,
     forecasts::ForecastStream,
@@ -32,27 +32,27 @@ use super::{
     pacer::Pacer,
     proto::{FILE_DESCRIPTOR_SET, e2_gateway_server::E2GatewayServer},
     service::GatewayService,
-    subscriptions::SubscriptionDoor,
+    subscriptions::SubscribeHandler,
     tls,
 };
 
-/// Largest request; a control of E2SM-TC stays far below.
+/// Largest request; a control of E2SM-TC is far smaller.
 const MAX_REQUEST_BYTES: usize = 1 << 20;
-/// HTTP/2 windows for what clients send. What they receive they open themselves.
+/// HTTP/2 windows for requests; clients choose those for responses.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 4 << 20;
-/// A peer that vanished without closing is noticed within twice this.
+/// A peer that disappears without closing is detected within twice this.
 const KEEPALIVE: Duration = Duration::from_secs(10);
-/// Calls per connection beside the indication streams.
-const OTHER_STREAMS: u32 = 256;
-/// How long open calls may take to end when stopping.
+/// Concurrent calls per connection; a client of the SDK needs four.
+const MAX_CALLS: u32 = 256;
+/// Time for open calls to end on stop.
 const STOP_GRACE: Duration = Duration::from_secs(1);
-/// How long the world's thread may take to end: longer than any bounded step.
+/// Time for the world's thread to end: longer than any bounded step.
 const WORLD_GRACE: Duration = Duration::from_secs(10);
-/// Without a finished step for this long the node is not fresh, and health says so.
+/// Health reports NOT_SERVING if no step completed for this long.
 const FRESH: Duration = Duration::from_secs(2);
 
-/// A running gateway. Dropping it without [`stop`](Self::stop) stops it as well, without waiting.
+/// A running gateway. Dropping it stops it without waiting; see [`stop`](Self::stop).
 #[derive(Debug)]
 pub struct Gateway {
     address: SocketAddr,
@@ -64,7 +64,7 @@ pub struct Gateway {
     tasks: Vec<(&'static str, JoinHandle<Result<(), ServeError>>)>,
 }
 
-/// Lets the world's thread end with the gateway.
+/// Stops the world's thread when the gateway is dropped.
 #[derive(Debug)]
 struct StopOnDrop(Arc<PacerState>);
 
@@ -77,19 +77,17 @@ struct WorldThread {
 
 #[derive(Debug)]
 enum WorldEnd {
-    /// Not yet.
-    No,
-    /// As it should, with the summary.
-    Well(serde_json::Value),
-    /// By a panic.
-    Badly,
+    Running,
+    /// With the summary of the run.
+    Completed(serde_json::Value),
+    Panicked,
 }
 
 impl Gateway {
-    /// Binds the doors and lets the world's time run.
+    /// Binds the addresses and starts the world.
     ///
     /// # Errors
-    /// When an address, certificate or key will not do.
+    /// An address, certificate or key that cannot be used.
     pub async fn start<W: E2World>(world: W, options: &ServeOptions) -> Result<Self, ServeError> {
         let listener = bind("--listen", options.grpc_address()?)?;
         let metrics_listener = match options.metrics_address()? {
@@ -126,12 +124,12 @@ impl Gateway {
         let forecast_nodes = nodes_seen.clone();
         let service = GatewayService {
             nodes: nodes_seen,
-            subscriptions: SubscriptionDoor {
+            subscriptions: SubscribeHandler {
                 commands: sender.clone(),
                 metrics: metrics.clone(),
                 stopping: stopping.clone(),
             },
-            controls: ControlDoor {
+            controls: ControlHandler {
                 commands: sender.clone(),
                 metrics: metrics.clone(),
                 timeout: options.control_timeout,
@@ -143,17 +141,13 @@ impl Gateway {
         let router = server
             .initial_stream_window_size(STREAM_WINDOW_BYTES)
             .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
-            .max_concurrent_streams(
-                u32::try_from(options.max_subscribers)
-                    .unwrap_or(u32::MAX)
-                    .saturating_add(OTHER_STREAMS),
-            )
+            .max_concurrent_streams(MAX_CALLS)
             .http2_keepalive_interval(Some(KEEPALIVE))
             .http2_keepalive_timeout(Some(KEEPALIVE))
             .add_service(E2GatewayServer::new(service).max_decoding_message_size(MAX_REQUEST_BYTES))
             .add_service(health_service)
             .add_service(reflection().build_v1().map_err(|error| reflection_failed(&error))?)
-            // What most command-line clients still speak.
+            // Most command-line clients use v1alpha.
             .add_service(reflection().build_v1alpha().map_err(|error| reflection_failed(&error))?);
         let incoming = TcpIncoming::from(listener.tokio()?).with_nodelay(Some(true));
         let stop = until(stopping.clone());
@@ -206,35 +200,35 @@ impl Gateway {
         Ok(Self { address, metrics_address, local, state: stop_on_drop, world, shutdown, tasks })
     }
 
-    /// Address of the gRPC door.
+    /// Address of the gRPC server.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Address of the metrics endpoint.
+    /// Address of the metrics endpoint, if there is one.
     pub fn metrics_address(&self) -> Option<SocketAddr> {
         self.metrics_address
     }
 
-    /// The door for this process.
+    /// Access to the gateway from within this process.
     pub fn local(&self) -> LocalDoor {
         self.local.clone()
     }
 
-    /// Waits until the world ends by itself: its duration is over, or it died.
+    /// Waits until the world ends by itself: its duration has passed, or its thread panicked.
     pub async fn ended(&mut self) {
-        if matches!(self.world.end, WorldEnd::No) {
+        if matches!(self.world.end, WorldEnd::Running) {
             self.world.end = match (&mut self.world.summary).await {
-                Ok(summary) => WorldEnd::Well(summary),
-                Err(_) => WorldEnd::Badly,
+                Ok(summary) => WorldEnd::Completed(summary),
+                Err(_) => WorldEnd::Panicked,
             };
         }
     }
 
-    /// Ends all calls with `UNAVAILABLE`, closes the doors and gives the summary of the run.
+    /// Ends all calls with `UNAVAILABLE`, closes the listeners and returns the summary of the run.
     ///
     /// # Errors
-    /// When the world or a server failed.
+    /// The world or a server failed.
     pub async fn stop(mut self) -> Result<serde_json::Value, ServeError> {
         self.state.0.stop.store(true, Ordering::Relaxed);
         let ended = timeout(WORLD_GRACE, self.ended()).await;
@@ -247,18 +241,18 @@ impl Gateway {
                 Ok(Err(error)) => {
                     failure = Some(ServeError::Server { door, detail: error.to_string() });
                 }
-                // A client that does not read its stream to the end.
+                // A client does not read its stream to the end.
                 Err(_) => task.abort(),
             }
         }
         if ended.is_ok() {
-            // Its result is the summary; a panic shows as its absence.
+            // The result is `ended`; a panic is seen there as a missing summary.
             let _ = self.world.thread.join();
         }
         match (failure, self.world.end) {
             (Some(error), _) => Err(error),
-            (None, WorldEnd::Well(summary)) => Ok(summary),
-            (None, WorldEnd::No | WorldEnd::Badly) => Err(ServeError::World),
+            (None, WorldEnd::Completed(summary)) => Ok(summary),
+            (None, WorldEnd::Running | WorldEnd::Panicked) => Err(ServeError::World),
         }
     }
 }
@@ -275,11 +269,11 @@ impl WorldThread {
         let thread = thread::Builder::new()
             .name("world".to_owned())
             .spawn(move || {
-                // The gateway was dropped: nobody wants the summary.
+                // The gateway was dropped; the summary has no receiver.
                 let _ = send.send(pacer.run());
             })
             .map_err(|source| ServeError::System { what: "the world's thread", source })?;
-        Ok(Self { thread, summary, end: WorldEnd::No })
+        Ok(Self { thread, summary, end: WorldEnd::Running })
     }
 }
 
@@ -310,7 +304,7 @@ impl Bound {
 }
 
 async fn until(mut stopping: watch::Receiver<bool>) {
-    // A dropped sender means that the gateway was dropped: stop as well.
+    // A dropped sender means that the gateway was dropped.
     let _ = stopping.wait_for(|stop| *stop).await;
 }
 
@@ -344,7 +338,7 @@ fn reflection_failed(error: &tonic_reflection::server::Error) -> ServeError {
     ServeError::Server { door: "gRPC reflection", detail: error.to_string() }
 }
 
-/// The innermost reason; tonic's own text is only "transport error".
+/// The innermost cause; tonic's own text is only "transport error".
 pub(super) fn cause(error: &dyn std::error::Error) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {

@@ -4,27 +4,25 @@ use tokio::sync::watch;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::{
-    controls::{ControlDoor, Responses},
+    controls::{ControlHandler, ControlResponses},
     nodes::{NodeTable, NodeWatch},
-    outbox::OutboxStream,
     proto::{self, e2_gateway_server::E2Gateway},
-    subscriptions::{SubscriptionDoor, Subscriptions},
+    subscriptions::{SubscribeHandler, SubscribeStream},
 };
 
 /// The service.
 #[derive(Debug)]
 pub(super) struct GatewayService {
     pub(super) nodes: watch::Receiver<NodeTable>,
-    pub(super) subscriptions: SubscriptionDoor,
-    pub(super) controls: ControlDoor,
+    pub(super) subscriptions: SubscribeHandler,
+    pub(super) controls: ControlHandler,
 }
 
 #[tonic::async_trait]
 impl E2Gateway for GatewayService {
     type WatchNodesStream = NodeWatch;
-    type SubscribeStream = OutboxStream;
-    type SubscriptionsStream = Subscriptions;
-    type ControlsStream = Responses;
+    type SubscribeStream = SubscribeStream;
+    type ControlStream = ControlResponses;
 
     async fn list_nodes(
         &self,
@@ -43,29 +41,15 @@ impl E2Gateway for GatewayService {
 
     async fn subscribe(
         &self,
-        request: Request<proto::SubscribeRequest>,
+        request: Request<Streaming<proto::SubscribeRequest>>,
     ) -> Result<Response<Self::SubscribeStream>, Status> {
-        self.subscriptions.one(request.into_inner()).await.map(Response::new)
-    }
-
-    async fn subscriptions(
-        &self,
-        request: Request<Streaming<proto::SubscriptionsRequest>>,
-    ) -> Result<Response<Self::SubscriptionsStream>, Status> {
-        Ok(Response::new(self.subscriptions.stream(request.into_inner())))
+        Ok(Response::new(self.subscriptions.serve(request.into_inner())))
     }
 
     async fn control(
         &self,
-        request: Request<proto::ControlRequest>,
-    ) -> Result<Response<proto::ControlResponse>, Status> {
-        self.controls.unary(request.into_inner()).await.map(Response::new)
-    }
-
-    async fn controls(
-        &self,
-        request: Request<Streaming<proto::ControlsRequest>>,
-    ) -> Result<Response<Self::ControlsStream>, Status> {
-        Ok(Response::new(self.controls.stream(request.into_inner())))
+        request: Request<Streaming<proto::ControlRequest>>,
+    ) -> Result<Response<Self::ControlStream>, Status> {
+        Ok(Response::new(self.controls.serve(request.into_inner())))
     }
 }

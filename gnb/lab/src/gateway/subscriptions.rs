@@ -1,4 +1,4 @@
-//! RIC subscriptions: one call each, or many over one.
+//! `Subscribe`: all RIC subscriptions of a client over one call.
 
 use std::{
     collections::HashMap,
@@ -20,39 +20,29 @@ use super::{
     e2_world::{self, SubscribeError},
     metrics::GatewayMetrics,
     outbox::{MAX_BATCH_BYTES, OutboxStream},
-    proto::{self, subscription_event::Event, subscriptions_request::Procedure},
+    proto::{self, subscribe_request::Procedure, subscription_event::Event},
 };
 
-/// Queue depth when a subscriber asks for none.
+/// Queue depth of a subscription that requests none.
 const DEFAULT_QUEUE_DEPTH: u32 = 64;
 /// Deepest queue: four seconds of 1 ms reports.
 const MAX_QUEUE_DEPTH: u32 = 4096;
 
-/// What asks the world for reports.
+/// Opens subscriptions in the world.
 #[derive(Clone, Debug)]
-pub(super) struct SubscriptionDoor {
+pub(super) struct SubscribeHandler {
     pub(super) commands: Commands,
     pub(super) metrics: GatewayMetrics,
     /// True once the gateway stops.
     pub(super) stopping: watch::Receiver<bool>,
 }
 
-impl SubscriptionDoor {
-    /// One subscription.
-    pub(super) async fn one(
-        &self,
-        request: proto::SubscribeRequest,
-    ) -> Result<OutboxStream, Status> {
-        let admitted = self.admit(request).await;
-        self.metrics.subscription(admitted.as_ref().map_or_else(Status::code, |_| tonic::Code::Ok));
-        admitted
-    }
-
-    /// Subscriptions as they are asked for.
-    pub(super) fn stream(&self, requests: Streaming<proto::SubscriptionsRequest>) -> Subscriptions {
+impl SubscribeHandler {
+    /// Serves one `Subscribe` call.
+    pub(super) fn serve(&self, requests: Streaming<proto::SubscribeRequest>) -> SubscribeStream {
         let mut stopping = self.stopping.clone();
-        Subscriptions {
-            door: self.clone(),
+        SubscribeStream {
+            handler: self.clone(),
             requests: Some(requests),
             open: HashMap::new(),
             indications: SelectAll::new(),
@@ -65,7 +55,7 @@ impl SubscriptionDoor {
         }
     }
 
-    async fn admit(&self, request: proto::SubscribeRequest) -> Result<OutboxStream, Status> {
+    async fn admit(&self, request: proto::Subscription) -> Result<OutboxStream, Status> {
         let queue_depth = match request.queue_depth {
             0 => DEFAULT_QUEUE_DEPTH,
             depth if depth <= MAX_QUEUE_DEPTH => depth,
@@ -84,7 +74,6 @@ impl SubscriptionDoor {
                 asked.sst
             )));
         }
-        let max_batch = usize::try_from(request.max_batch).unwrap_or(usize::MAX);
         let (reply, answer) = oneshot::channel();
         self.commands.send(Command::Subscribe {
             request: e2_world::SubscriptionRequest {
@@ -98,7 +87,7 @@ impl SubscriptionDoor {
             reply,
         })?;
         let admitted = answer.await.map_err(|_| stopped())?;
-        let stream = admitted.map_err(|error| match error {
+        admitted.map_err(|error| match error {
             AdmissionError::World(SubscribeError::Route(error)) => {
                 Status::not_found(error.to_string())
             }
@@ -108,44 +97,44 @@ impl SubscriptionDoor {
             AdmissionError::TooManySubscribers { limit } => Status::resource_exhausted(format!(
                 "{limit} indication streams are open already, the most this gateway serves"
             )),
-        })?;
-        Ok(stream.in_batches_of(max_batch))
+        })
     }
 
-    /// One of several: admission, indications and end.
-    fn numbered(&self, number: u64, mut request: proto::SubscribeRequest) -> NumberedIndications {
-        // The call gathers by itself, over all of its subscriptions.
-        request.max_batch = 1;
-        let door = self.clone();
-        stream::once(async move { door.one(request).await })
-            .try_flatten()
-            .map(move |indication| (number, indication))
-            .boxed()
+    /// One subscription of a call: admission, indications and end.
+    fn indications(&self, number: u64, request: proto::Subscription) -> NumberedIndications {
+        let handler = self.clone();
+        let admission = async move {
+            let admitted = handler.admit(request).await;
+            let code = admitted.as_ref().map_or_else(Status::code, |_| tonic::Code::Ok);
+            handler.metrics.subscription(code);
+            admitted
+        };
+        stream::once(admission).try_flatten().map(move |indication| (number, indication)).boxed()
     }
 }
 
 type NumberedIndications = BoxStream<'static, (u64, Result<proto::Indication, Status>)>;
 
-/// The gateway's side of a `Subscriptions` call.
-pub(super) struct Subscriptions {
-    door: SubscriptionDoor,
-    /// `None` once the client has asked all it wants to.
-    requests: Option<Streaming<proto::SubscriptionsRequest>>,
+/// Responses of one `Subscribe` call.
+pub(super) struct SubscribeStream {
+    handler: SubscribeHandler,
+    /// `None` once the client has closed its side; it may still read.
+    requests: Option<Streaming<proto::SubscribeRequest>>,
     open: HashMap<u64, AbortHandle>,
-    /// Each in its turn.
+    /// Polled round robin.
     indications: SelectAll<Abortable<NumberedIndications>>,
     stopped: BoxFuture<'static, ()>,
     over: bool,
 }
 
-impl Subscriptions {
-    /// Begins and ends what the client asks for; ready with what ends the call.
-    fn read(&mut self, context: &mut Context<'_>) -> Poll<Status> {
+impl SubscribeStream {
+    /// Carries out the client's requests; ready with the status that ends the call.
+    fn poll_requests(&mut self, context: &mut Context<'_>) -> Poll<Status> {
         loop {
             let Some(requests) = self.requests.as_mut() else { return Poll::Pending };
             match ready!(requests.poll_next_unpin(context)) {
                 Some(Ok(request)) => {
-                    if let Err(status) = self.serve(request) {
+                    if let Err(status) = self.on_request(request) {
                         return Poll::Ready(status);
                     }
                 }
@@ -155,9 +144,9 @@ impl Subscriptions {
         }
     }
 
-    // The error is what the client is told.
+    // The error is the status that ends the call.
     #[allow(clippy::result_large_err)]
-    fn serve(&mut self, request: proto::SubscriptionsRequest) -> Result<(), Status> {
+    fn on_request(&mut self, request: proto::SubscribeRequest) -> Result<(), Status> {
         let number = request.subscription_id;
         match request.procedure {
             Some(Procedure::Subscribe(_)) if self.open.contains_key(&number) => {
@@ -168,7 +157,7 @@ impl Subscriptions {
             Some(Procedure::Subscribe(request)) => {
                 let (handle, registration) = AbortHandle::new_pair();
                 self.open.insert(number, handle);
-                let indications = self.door.numbered(number, request);
+                let indications = self.handler.indications(number, request);
                 self.indications.push(Abortable::new(indications, registration));
             }
             Some(Procedure::Unsubscribe(_)) => {
@@ -181,8 +170,8 @@ impl Subscriptions {
         Ok(())
     }
 
-    /// What waits, of all subscriptions.
-    fn gather(&mut self, context: &mut Context<'_>) -> Vec<proto::SubscriptionEvent> {
+    /// Queued events of all subscriptions, about [`MAX_BATCH_BYTES`] at most.
+    fn queued_events(&mut self, context: &mut Context<'_>) -> Vec<proto::SubscriptionEvent> {
         let mut events = Vec::new();
         let mut bytes = 0;
         while bytes < MAX_BATCH_BYTES
@@ -208,20 +197,20 @@ impl Subscriptions {
     }
 }
 
-impl Stream for Subscriptions {
-    type Item = Result<proto::SubscriptionsResponse, Status>;
+impl Stream for SubscribeStream {
+    type Item = Result<proto::SubscribeResponse, Status>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         if self.over {
             return Poll::Ready(None);
         }
-        let mut end = self.read(context);
+        let mut end = self.poll_requests(context);
         if end.is_pending() {
-            let events = self.gather(context);
+            let events = self.queued_events(context);
             if !events.is_empty() {
-                return Poll::Ready(Some(Ok(proto::SubscriptionsResponse { events })));
+                return Poll::Ready(Some(Ok(proto::SubscribeResponse { events })));
             }
-            // Behind what each subscription was told.
+            // After the end of each subscription.
             if self.indications.is_empty() {
                 end = self.stopped.poll_unpin(context).map(|()| stopped());
             }

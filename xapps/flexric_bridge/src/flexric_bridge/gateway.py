@@ -14,7 +14,8 @@ from ric.clock import Clock
 from ric.door import DoorServer
 from ric.errors import ServiceModelError
 from ric.gateway.channel import SERVER_OPTIONS
-from ric.gateway.control_door import ControlDoor, NoAnswer, StreamContext, UnaryContext
+from ric.gateway.control_door import Context as ControlContext
+from ric.gateway.control_door import ControlDoor, NoAnswer
 from ric.gateway.subscription_door import Feed, SubscriptionDoor, SubscriptionOver
 from ric.sm import KPM_OID, TC_V0_OID, TC_V1_OID
 from ric.sm.plain import event_trigger_period_ms
@@ -27,7 +28,7 @@ from flexric_bridge.kpm_definition import KpmDefinitionError, offered
 from flexric_bridge.kpm_units import THROUGHPUT_OF
 from flexric_bridge.metrics import Metrics
 from flexric_bridge.nodes import REPORTED, KnownNode, NodeBook
-from flexric_bridge.readers import Bell, Ended, Reader
+from flexric_bridge.readers import Ended, Reader
 from flexric_bridge.records import kpm_unsupported
 from flexric_bridge.sdk import SdkError, SNssai
 from flexric_bridge.session import Session, SessionDown
@@ -109,19 +110,13 @@ class Gateway:
                     pb.WatchNodesRequest.FromString,
                     pb.NodeEvent.SerializeToString,
                 ),
-                "Subscribe": stream(self.Subscribe, pb.SubscribeRequest.FromString),
-                "Subscriptions": grpc.stream_stream_rpc_method_handler(
-                    self.Subscriptions, pb.SubscriptionsRequest.FromString
+                "Subscribe": grpc.stream_stream_rpc_method_handler(
+                    self.Subscribe, pb.SubscribeRequest.FromString
                 ),
-                "Control": unary(
+                "Control": grpc.stream_stream_rpc_method_handler(
                     self.Control,
                     pb.ControlRequest.FromString,
                     pb.ControlResponse.SerializeToString,
-                ),
-                "Controls": grpc.stream_stream_rpc_method_handler(
-                    self.Controls,
-                    pb.ControlsRequest.FromString,
-                    pb.ControlsResponse.SerializeToString,
                 ),
             },
         )
@@ -146,28 +141,12 @@ class Gateway:
     # ----------------------------------------------------------------- subscriptions
 
     async def Subscribe(  # noqa: N802 - named by the proto
-        self, request: pb.SubscribeRequest, context: Context
+        self, requests: AsyncIterator[pb.SubscribeRequest], context: Context
     ) -> None:
-        """Indications of one RAN function; see the proto."""
-        bell, most, write = Bell(), request.max_batch, context.write
-        try:
-            async with self._reading(request, bell.ring) as reader:
-                while True:
-                    while (message := reader.take_batch(most)) is not None:
-                        await write(message)
-                    if reader.ended is not None:
-                        raise reader.ended
-                    await bell.wait()
-        except SubscriptionOver as error:
-            await context.abort(error.code, str(error))
-
-    async def Subscriptions(  # noqa: N802 - named by the proto
-        self, requests: AsyncIterator[pb.SubscriptionsRequest], context: Context
-    ) -> None:
-        """Many of them over one call; see the proto."""
+        """RIC subscriptions; see the proto."""
         await self._subscriptions.stream(requests, context, context.write)
 
-    async def _feed(self, request: pb.SubscribeRequest, feed: Feed) -> None:
+    async def _feed(self, request: pb.Subscription, feed: Feed) -> None:
         ended = asyncio.Event()
         source: Reader | None = None
 
@@ -185,7 +164,7 @@ class Gateway:
 
     @asynccontextmanager
     async def _reading(
-        self, request: pb.SubscribeRequest, more: Callable[[], None]
+        self, request: pb.Subscription, more: Callable[[], None]
     ) -> AsyncGenerator[Reader]:
         """A reader of what is asked for; raises `SubscriptionOver` for why there is none, and for
         what its body raises."""
@@ -216,7 +195,7 @@ class Gateway:
                 self._end(known, request, reader)
 
     async def _begin(
-        self, known: KnownNode, request: pb.SubscribeRequest, depth: int, more: Callable[[], None]
+        self, known: KnownNode, request: pb.Subscription, depth: int, more: Callable[[], None]
     ) -> Reader:
         oid, kpm_slice = request.ran_function_oid, _kpm_slice(request)
         if oid == TC_V1_OID:
@@ -247,7 +226,7 @@ class Gateway:
             raise
         return reader
 
-    def _end(self, known: KnownNode, request: pb.SubscribeRequest, reader: Reader) -> None:
+    def _end(self, known: KnownNode, request: pb.Subscription, reader: Reader) -> None:
         oid = request.ran_function_oid
         if oid == TC_V1_OID:
             self._traffic.leave(known, reader)
@@ -264,18 +243,12 @@ class Gateway:
     # ---------------------------------------------------------------------- controls
 
     async def Control(  # noqa: N802 - named by the proto
-        self, request: pb.ControlRequest, context: UnaryContext
-    ) -> pb.ControlResponse:
-        """One control; see the proto."""
-        return await self._controls.unary(request, context)
-
-    async def Controls(  # noqa: N802 - named by the proto
-        self, requests: AsyncIterator[pb.ControlsRequest], context: StreamContext
+        self, requests: AsyncIterator[pb.ControlRequest], context: ControlContext
     ) -> None:
-        """Controls over one call; see the proto."""
+        """RIC controls; see the proto."""
         await self._controls.stream(requests, context)
 
-    async def _control(self, request: pb.ControlRequest) -> pb.ControlResponse:
+    async def _control(self, request: pb.ControlRequest) -> pb.ControlAnswer:
         known = self._nodes.present(request.node_id)
         if known is None:
             raise NoAnswer(_CODE.NOT_FOUND, f"no node {request.node_id} is connected")
@@ -296,8 +269,8 @@ class Gateway:
         finally:
             took_us = (self._clock.monotonic_ns() - began_ns) / 1000
             self._metrics.count_control(known.id, outcome, took_us)
-        status = pb.ControlResponse.ACKNOWLEDGED if answer.accepted else pb.ControlResponse.FAILED
-        return pb.ControlResponse(status=status, outcome=answer.outcome, detail=answer.detail)
+        status = pb.ControlAnswer.ACKNOWLEDGED if answer.accepted else pb.ControlAnswer.FAILED
+        return pb.ControlAnswer(status=status, outcome=answer.outcome, detail=answer.detail)
 
     async def _controlled(
         self, known: KnownNode, oid: str, header: bytes, message: bytes
@@ -343,7 +316,7 @@ class Gateway:
         return Answer(True, outcome)
 
 
-def _kpm_slice(request: pb.SubscribeRequest) -> SNssai | None:
+def _kpm_slice(request: pb.Subscription) -> SNssai | None:
     if not request.HasField("kpm_slice"):
         return None
     if request.ran_function_oid != KPM_OID:

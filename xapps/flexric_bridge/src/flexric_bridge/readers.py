@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-from ric.gateway.channel import BATCH_BYTES
-
-from flexric_bridge.records import later, tail
+from flexric_bridge.records import tail
 
 _OVERTAKEN_US: Final = 1_000_000
 
@@ -95,45 +92,6 @@ class Reader:
             return None
         sequence, body = self._queue.popleft()
         return body + self._own + tail(sequence, self.dropped)
-
-    def take_batch(self, most: int) -> bytes | None:
-        """As `take`, with those in it that wait behind it, up to `most` in all.
-
-        A message costs more than what is in it: a reader for whom several wait is one for whom
-        time is short, and gets them in one.
-        """
-        first = self.take()
-        if first is None or not self._queue or most < 2:
-            return first
-        parts, size = [first], len(first)
-        while self._queue and len(parts) < most:
-            size += len(self._queue[0][1])
-            if size > BATCH_BYTES:
-                break
-            parts.append(later(self.take() or b""))
-        return b"".join(parts)
-
-
-class Bell:
-    """Wakes one task that waits for a reader."""
-
-    __slots__ = ("_waiting",)
-
-    def __init__(self) -> None:
-        self._waiting: asyncio.Future[None] | None = None
-
-    def ring(self) -> None:
-        """There is something."""
-        if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_result(None)
-
-    async def wait(self) -> None:
-        """Until the next ring."""
-        self._waiting = asyncio.get_running_loop().create_future()
-        try:
-            await self._waiting
-        finally:
-            self._waiting = None
 
 
 class Tap:

@@ -37,7 +37,6 @@ _COLLECTED: Final = _TAGS["collected_at_us"]
 _RECEIVED: Final = _TAGS["received_at_us"]
 _SEQUENCE: Final = _TAGS["sequence"]
 _DROPPED: Final = _TAGS["dropped"]
-_LATER: Final = _TAGS["later"]
 
 
 class Record(NamedTuple):
@@ -144,11 +143,6 @@ def tail(sequence: int, dropped: int) -> bytes:
     own = _SEQUENCE + varint(sequence)
     # What is 0 is what a message without the field says.
     return own + _DROPPED + varint(dropped) if dropped else own
-
-
-def later(indication: bytes) -> bytes:
-    """An `Indication` as it comes behind another in one message."""
-    return _LATER + varint(len(indication)) + indication
 
 
 _KPM_HEAD: Final = struct.Struct("<II")

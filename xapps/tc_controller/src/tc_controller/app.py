@@ -17,7 +17,7 @@ from typing import Any, Final
 from ric.e2 import Indication as E2Indication
 from ric.e2 import Node
 from ric.errors import GatewayError, ServiceModelError
-from ric.gateway.each_node import for_each_node
+from ric.gateway import for_each_node
 from ric.lifecycle import XApp
 from ric.sm import RLC_OID, TC_V1_OID, tc
 

@@ -1,4 +1,4 @@
-//! Bytes and clients that no one would send on purpose.
+//! Oversized requests, garbage, a world that stalls or panics, addresses that cannot be used.
 
 use std::net::SocketAddr;
 
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::gateway::{
     Gateway, ServeError, ServeOptions,
-    proto::{ControlRequest, ListNodesRequest, SubscribeRequest},
+    proto::{ControlRequest, ListNodesRequest, Subscription},
 };
 
 #[tokio::test]
@@ -21,12 +21,12 @@ async fn oversized_requests_are_refused_and_the_next_is_served() {
     let mut client = connect(&gateway).await;
     let huge = Bytes::from(vec![0; 2 << 20]);
     let request = ControlRequest { message: huge.clone(), ..control(ACCEPT) };
-    let status = client.control(request).await.expect_err("too large");
+    let status = send_control(&mut client, request).await.expect_err("too large");
     assert_eq!(status.code(), Code::OutOfRange, "{status}");
-    let request = SubscribeRequest { event_trigger: huge, ..every(1) };
-    let status = client.subscribe(request).await.expect_err("too large");
+    let request = Subscription { event_trigger: huge, ..every(1) };
+    let status = end(&mut subscribe(&mut client, request).await).await;
     assert_eq!(status.code(), Code::OutOfRange, "{status}");
-    patiently(client.control(control(ACCEPT))).await.expect("served");
+    send_control(&mut client, control(ACCEPT)).await.expect("served");
 }
 
 #[tokio::test]
@@ -73,14 +73,14 @@ async fn a_stalled_node_skips_ahead_and_its_time_stamps_with_it() {
 }
 
 #[tokio::test]
-async fn a_world_that_dies_ends_everything_as_unavailable() {
+async fn a_world_that_panics_ends_everything_as_unavailable() {
     let (mut gateway, _script) = start().await;
     let mut client = connect(&gateway).await;
     let mut stream = subscribe(&mut client, every(1)).await;
-    let status = patiently(client.control(control(DIE))).await.expect_err("dead");
+    let status = send_control(&mut client, control(DIE)).await.expect_err("dead");
     assert_code(&status, Code::Unavailable, &[]);
     assert_code(&end(&mut stream).await, Code::Unavailable, &[]);
-    let status = client.subscribe(every(1)).await.expect_err("dead");
+    let status = end(&mut subscribe(&mut client, every(1)).await).await;
     assert_code(&status, Code::Unavailable, &[]);
     patiently(gateway.ended()).await;
     assert!(matches!(patiently(gateway.stop()).await, Err(ServeError::World)));
@@ -92,7 +92,7 @@ async fn refusal(options: ServeOptions) -> ServeError {
 }
 
 #[tokio::test]
-async fn addresses_that_will_not_do_are_named() {
+async fn addresses_that_cannot_be_used_are_named() {
     let nowhere = ServeOptions { listen: "not an address".to_owned(), ..options() };
     assert!(refusal(nowhere).await.to_string().contains("--listen: \"not an address\""));
     let open = ServeOptions { listen: "0.0.0.0:0".to_owned(), ..options() };
@@ -109,7 +109,7 @@ async fn addresses_that_will_not_do_are_named() {
 }
 
 #[tokio::test]
-async fn plaintext_beyond_loopback_needs_a_word() {
+async fn plaintext_beyond_loopback_needs_insecure() {
     let options = ServeOptions { listen: "0.0.0.0:0".to_owned(), insecure: true, ..options() };
     let (gateway, _script) = start_with(&options).await;
     assert!(gateway.address().ip().is_unspecified());

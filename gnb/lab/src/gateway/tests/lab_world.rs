@@ -1,4 +1,4 @@
-//! The lab's own world behind the door: the default scenario.
+//! The lab's world behind the gateway: the default scenario.
 
 use std::path::{Path, PathBuf};
 
@@ -10,9 +10,7 @@ use super::harness::*;
 use crate::{
     gateway::{
         Gateway, ServeOptions,
-        proto::{
-            self, ControlRequest, ListNodesRequest, SubscribeRequest, control_response, indication,
-        },
+        proto::{self, ControlRequest, ListNodesRequest, Subscription, control_answer, indication},
     },
     scenario::{LoadedScenario, Override},
     world::{RanFunction, World},
@@ -40,12 +38,12 @@ async fn start_lab() -> (Gateway, String) {
     (gateway, node_id)
 }
 
-fn to(node_id: &str, function: RanFunction) -> SubscribeRequest {
-    SubscribeRequest {
+fn to(node_id: &str, function: RanFunction) -> Subscription {
+    Subscription {
         node_id: node_id.to_owned(),
         ran_function_oid: function.oid().to_owned(),
         event_trigger: Bytes::copy_from_slice(&1u32.to_le_bytes()),
-        ..SubscribeRequest::default()
+        ..Subscription::default()
     }
 }
 
@@ -67,6 +65,7 @@ fn tc_control(node_id: &str, message: Bytes) -> ControlRequest {
         ran_function_oid: RanFunction::TcV1.oid().to_owned(),
         header: Bytes::from(v1::encode(&header).expect("within its ranges")),
         message,
+        ..ControlRequest::default()
     }
 }
 
@@ -123,7 +122,7 @@ async fn mac_kpm_and_tc_report_too() {
     assert_eq!(message(next(&mut mac).await).len(), 4 + 176 + 8);
 
     let names = vec!["RRU.PrbTotDl".to_owned(), "DRB.Sorcery".to_owned()];
-    let request = SubscribeRequest { kpm_measurements: names, ..to(&node_id, RanFunction::Kpm) };
+    let request = Subscription { kpm_measurements: names, ..to(&node_id, RanFunction::Kpm) };
     let mut kpm = subscribe(&mut client, request).await;
     let Some(indication::Payload::Kpm(report)) = next(&mut kpm).await.payload else {
         panic!("expected a typed report");
@@ -138,7 +137,7 @@ async fn mac_kpm_and_tc_report_too() {
         bearers: Vec::new(),
         top_flows: 1,
     };
-    let request = SubscribeRequest {
+    let request = Subscription {
         event_trigger: Bytes::from(v1::encode(&trigger).expect("within its ranges")),
         action_definitions: vec![Bytes::from(v1::encode(&action).expect("within its ranges"))],
         ..to(&node_id, RanFunction::TcV1)
@@ -156,8 +155,8 @@ async fn a_leased_pipeline_returns_to_safe_with_nobody_connected() {
     let (gateway, node_id) = start_lab().await;
     let mut client = connect(&gateway).await;
     let request = tc_control(&node_id, transaction(fq_codel(), None, RNTI));
-    let answer = patiently(client.control(request)).await.expect("an answer").into_inner();
-    assert_eq!(answer.status(), control_response::Status::Acknowledged, "{answer:?}");
+    let answer = send_control(&mut client, request).await.expect("an answer");
+    assert_eq!(answer.status(), control_answer::Status::Acknowledged, "{answer:?}");
     let outcome = v1::decode(&answer.outcome).expect("an outcome");
     let ControlOutcome::Accepted { revision, lease_ms: Some(10) } = outcome else {
         panic!("expected acceptance with the lease, not {outcome:?}");
@@ -169,8 +168,8 @@ async fn a_leased_pipeline_returns_to_safe_with_nobody_connected() {
     until(async || metric(&gateway, "sojourn_node_time_seconds_total").await > began + 0.05).await;
     let mut client = connect(&gateway).await;
     let stale = tc_control(&node_id, transaction(fq_codel(), Some(revision), RNTI));
-    let answer = patiently(client.control(stale)).await.expect("an answer").into_inner();
-    assert_eq!(answer.status(), control_response::Status::Failed);
+    let answer = send_control(&mut client, stale).await.expect("an answer");
+    assert_eq!(answer.status(), control_answer::Status::Failed);
     let outcome = v1::decode(&answer.outcome).expect("an outcome");
     let ControlOutcome::Refused { cause: v1::Cause::StaleRevision, revision: now, .. } = outcome
     else {
@@ -191,8 +190,8 @@ async fn controls_for_bearers_that_are_gone_and_garbage_are_refused_with_a_cause
         (Bytes::new(), v1::Cause::Malformed),
     ] {
         let request = tc_control(&node_id, message);
-        let answer = patiently(client.control(request)).await.expect("an answer").into_inner();
-        assert_eq!(answer.status(), control_response::Status::Failed);
+        let answer = send_control(&mut client, request).await.expect("an answer");
+        assert_eq!(answer.status(), control_answer::Status::Failed);
         let outcome = v1::decode(&answer.outcome).expect("an outcome");
         let ControlOutcome::Refused { cause: found, .. } = outcome else {
             panic!("expected a refusal, not {outcome:?}");
@@ -203,8 +202,8 @@ async fn controls_for_bearers_that_are_gone_and_garbage_are_refused_with_a_cause
         ran_function_oid: RanFunction::Rlc.oid().to_owned(),
         ..tc_control(&node_id, Bytes::new())
     };
-    let answer = patiently(client.control(to_rlc)).await.expect("an answer").into_inner();
-    assert_eq!(answer.status(), control_response::Status::Failed);
+    let answer = send_control(&mut client, to_rlc).await.expect("an answer");
+    assert_eq!(answer.status(), control_answer::Status::Failed);
 }
 
 #[tokio::test]
@@ -213,22 +212,22 @@ async fn garbage_triggers_and_actions_are_invalid_arguments() {
     let mut client = connect(&gateway).await;
     for trigger in [&b""[..], b"\0", b"\0\0\0\0", b"\xff\xff\xff\xff", b"12345"] {
         let trigger = Bytes::copy_from_slice(trigger);
-        let request = SubscribeRequest { event_trigger: trigger, ..to(&node_id, RanFunction::Rlc) };
-        let status = client.subscribe(request).await.expect_err("refused");
+        let request = Subscription { event_trigger: trigger, ..to(&node_id, RanFunction::Rlc) };
+        let status = end(&mut subscribe(&mut client, request).await).await;
         assert_code(&status, Code::InvalidArgument, &["event trigger"]);
     }
     let trigger = v1::EventTrigger::Periodic { period_ms: 5 };
     for actions in [Vec::new(), vec![Bytes::from_static(b"\xff\xff")]] {
-        let request = SubscribeRequest {
+        let request = Subscription {
             event_trigger: Bytes::from(v1::encode(&trigger).expect("within its ranges")),
             action_definitions: actions,
             ..to(&node_id, RanFunction::TcV1)
         };
-        let status = client.subscribe(request).await.expect_err("refused");
+        let status = end(&mut subscribe(&mut client, request).await).await;
         assert_code(&status, Code::InvalidArgument, &["action definition 0"]);
     }
     let nowhere = to("gnb-x", RanFunction::Rlc);
-    let status = client.subscribe(nowhere).await.expect_err("no such node");
+    let status = end(&mut subscribe(&mut client, nowhere).await).await;
     assert_code(&status, Code::NotFound, &["gnb-x"]);
 }
 

@@ -1,4 +1,4 @@
-//! Each RPC, and each error code that the door documents.
+//! Each procedure, and each error code that the proto documents.
 
 use bytes::Bytes;
 use tonic::Code;
@@ -15,8 +15,8 @@ use super::{
 use crate::gateway::{
     ServeOptions,
     proto::{
-        ControlRequest, ControlsRequest, ListNodesRequest, SNssai, SubscribeRequest,
-        WatchNodesRequest, control_response, controls_response, indication, node_event,
+        ControlRequest, ListNodesRequest, SNssai, Subscription, WatchNodesRequest, control_answer,
+        control_response, indication, node_event,
     },
 };
 
@@ -34,7 +34,7 @@ async fn nodes_are_listed_with_their_ran_functions() {
 }
 
 #[tokio::test]
-async fn a_watcher_sees_nodes_go_come_back_and_change() {
+async fn a_watcher_sees_nodes_disconnect_reconnect_and_change() {
     let (gateway, script) = start().await;
     let mut client = connect(&gateway).await;
     let mut events = client.watch_nodes(WatchNodesRequest {}).await.expect("events").into_inner();
@@ -73,9 +73,9 @@ async fn indications_carry_bytes_identity_and_both_times() {
 }
 
 #[tokio::test]
-async fn kpm_comes_typed_and_names_what_the_node_lacks() {
+async fn kpm_is_a_typed_report_that_names_what_the_node_lacks() {
     let (gateway, _script) = start().await;
-    let request = SubscribeRequest {
+    let request = Subscription {
         ran_function_oid: KPM.to_owned(),
         kpm_measurements: vec!["DRB.UEThpDl".to_owned(), "DRB.Sorcery".to_owned()],
         ..every(5)
@@ -92,15 +92,15 @@ async fn kpm_comes_typed_and_names_what_the_node_lacks() {
 async fn a_control_is_acknowledged_or_refused_with_its_outcome() {
     let (gateway, _script) = start().await;
     let mut client = connect(&gateway).await;
-    let done = patiently(client.control(control(ACCEPT))).await.expect("an answer").into_inner();
-    assert_eq!(done.status(), control_response::Status::Acknowledged);
+    let done = send_control(&mut client, control(ACCEPT)).await.expect("an answer");
+    assert_eq!(done.status(), control_answer::Status::Acknowledged);
     assert_eq!(done.outcome.as_ref(), b"done");
-    let refused = patiently(client.control(control(REFUSE))).await.expect("an answer").into_inner();
-    assert_eq!(refused.status(), control_response::Status::Failed);
+    let refused = send_control(&mut client, control(REFUSE)).await.expect("an answer");
+    assert_eq!(refused.status(), control_answer::Status::Failed);
     assert_eq!((refused.outcome.as_ref(), refused.detail.is_empty()), (b"no".as_ref(), false));
     let only_reports = ControlRequest { ran_function_oid: REPORTER.to_owned(), ..control(ACCEPT) };
-    let failed = client.control(only_reports).await.expect("an answer").into_inner();
-    assert_eq!(failed.status(), control_response::Status::Failed);
+    let failed = send_control(&mut client, only_reports).await.expect("an answer");
+    assert_eq!(failed.status(), control_answer::Status::Failed);
     assert!(failed.detail.contains("only reports"), "{}", failed.detail);
     for (labels, count) in [
         (r#"{outcome="acknowledged",cause=""}"#, 1.0),
@@ -113,20 +113,20 @@ async fn a_control_is_acknowledged_or_refused_with_its_outcome() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_not_found() {
+async fn unknown_nodes_and_ran_functions_are_not_found() {
     let (gateway, _script) = start().await;
     let mut client = connect(&gateway).await;
-    let nowhere = SubscribeRequest { node_id: "gnb-x".to_owned(), ..every(1) };
-    let status = client.subscribe(nowhere).await.expect_err("no such node");
+    let nowhere = Subscription { node_id: "gnb-x".to_owned(), ..every(1) };
+    let status = end(&mut subscribe(&mut client, nowhere).await).await;
     assert_code(&status, Code::NotFound, &["node_id", "gnb-x"]);
-    let nothing = SubscribeRequest { ran_function_oid: "9.9".to_owned(), ..every(1) };
-    let status = client.subscribe(nothing).await.expect_err("no such RAN function");
+    let nothing = Subscription { ran_function_oid: "9.9".to_owned(), ..every(1) };
+    let status = end(&mut subscribe(&mut client, nothing).await).await;
     assert_code(&status, Code::NotFound, &["ran_function_oid", "9.9"]);
     let nowhere = ControlRequest { node_id: "gnb-x".to_owned(), ..control(ACCEPT) };
-    let status = client.control(nowhere).await.expect_err("no such node");
+    let status = send_control(&mut client, nowhere).await.expect_err("no such node");
     assert_code(&status, Code::NotFound, &["node_id", "gnb-x"]);
     let nothing = ControlRequest { ran_function_oid: "9.9".to_owned(), ..control(ACCEPT) };
-    let status = client.control(nothing).await.expect_err("no such RAN function");
+    let status = send_control(&mut client, nothing).await.expect_err("no such RAN function");
     assert_code(&status, Code::NotFound, &["ran_function_oid", "9.9"]);
     let counted =
         metric(&gateway, r#"sojourn_gateway_subscriptions_total{code="not_found"}"#).await;
@@ -134,24 +134,24 @@ async fn what_is_not_there_is_not_found() {
 }
 
 #[tokio::test]
-async fn a_trigger_that_is_none_and_a_queue_too_deep_are_invalid_arguments() {
+async fn a_bad_event_trigger_queue_depth_or_slice_is_an_invalid_argument() {
     let (gateway, _script) = start().await;
     let mut client = connect(&gateway).await;
-    let garbage = SubscribeRequest { event_trigger: Bytes::from_static(b"garbage!"), ..every(1) };
-    let status = client.subscribe(garbage).await.expect_err("refused");
+    let garbage = Subscription { event_trigger: Bytes::from_static(b"garbage!"), ..every(1) };
+    let status = end(&mut subscribe(&mut client, garbage).await).await;
     assert_code(&status, Code::InvalidArgument, &["event_trigger", "8 bytes", "expected 4"]);
-    let deep = SubscribeRequest { queue_depth: u32::MAX, ..every(1) };
-    let status = client.subscribe(deep).await.expect_err("refused");
+    let deep = Subscription { queue_depth: u32::MAX, ..every(1) };
+    let status = end(&mut subscribe(&mut client, deep).await).await;
     assert_code(&status, Code::InvalidArgument, &["queue_depth", "4294967295", "4096"]);
 
     let slice = SNssai { sst: 2, sd: Some(0x0102) };
-    let of_slice = SubscribeRequest { kpm_slice: Some(slice), ..every(1) };
-    let status = client.subscribe(of_slice).await.expect_err("the lab has one slice");
+    let of_slice = Subscription { kpm_slice: Some(slice), ..every(1) };
+    let status = end(&mut subscribe(&mut client, of_slice).await).await;
     assert_code(&status, Code::InvalidArgument, &["kpm_slice", "SST 2 SD 0x000102", "SST 1"]);
 }
 
 #[tokio::test]
-async fn a_node_that_goes_away_ends_streams_and_controls_as_unavailable() {
+async fn a_lost_node_ends_streams_and_controls_as_unavailable() {
     let (gateway, script) = start().await;
     let mut client = connect(&gateway).await;
     let mut stream = subscribe(&mut client, every(1)).await;
@@ -161,7 +161,7 @@ async fn a_node_that_goes_away_ends_streams_and_controls_as_unavailable() {
     assert!(script.lock().open.is_empty());
 
     script.change(|script| (script.connected, script.generation) = (true, 1));
-    let status = patiently(client.control(control(LOSE_NODE))).await.expect_err("lost");
+    let status = send_control(&mut client, control(LOSE_NODE)).await.expect_err("lost");
     assert_code(&status, Code::Unavailable, &[NODE]);
     next(&mut subscribe(&mut client, every(1)).await).await;
 }
@@ -171,53 +171,51 @@ async fn a_node_that_does_not_answer_exceeds_the_deadline() {
     let options =
         ServeOptions { control_timeout: std::time::Duration::from_millis(20), ..options() };
     let (gateway, _script) = start_with(&options).await;
-    let status =
-        connect(&gateway).await.control(control(NEVER_ANSWER)).await.expect_err("no answer");
+    let mut client = connect(&gateway).await;
+    let status = send_control(&mut client, control(NEVER_ANSWER)).await.expect_err("no answer");
     assert_code(&status, Code::DeadlineExceeded, &[NODE, "20 ms"]);
 }
 
 #[tokio::test]
-async fn controls_over_one_call_are_answered_each_as_it_is_done() {
+async fn each_control_of_a_call_is_answered_when_it_completes() {
     let options =
         ServeOptions { control_timeout: std::time::Duration::from_millis(200), ..options() };
     let (gateway, _script) = start_with(&options).await;
     let elsewhere = ControlRequest { node_id: "gnb-x".to_owned(), ..control(ACCEPT) };
-    let asked = [
-        (Some(control(NEVER_ANSWER)), 20),
-        (Some(control(NEVER_ANSWER)), 0),
-        (Some(control(ACCEPT)), 0),
-        (Some(control(REFUSE)), 60_000),
-        (Some(elsewhere), 0),
-        (None, 0),
-        (Some(control(LOSE_NODE)), 0),
+    let controls = [
+        (control(NEVER_ANSWER), 20),
+        (control(NEVER_ANSWER), 0),
+        (control(ACCEPT), 0),
+        (control(REFUSE), 60_000),
+        (elsewhere, 0),
+        (ControlRequest::default(), 0),
+        (control(LOSE_NODE), 0),
     ];
-    let requests = (100..).zip(asked).map(|(request_id, (control, timeout_ms))| ControlsRequest {
-        request_id,
-        control,
-        timeout_ms,
+    let requests = (100..).zip(controls).map(|(request_id, (control, timeout_ms))| {
+        ControlRequest { request_id, timeout_ms, ..control }
     });
     let mut client = connect(&gateway).await;
     let requests = tokio_stream::iter(requests.collect::<Vec<_>>());
-    let mut stream = client.controls(requests).await.expect("a stream").into_inner();
+    let mut stream = client.control(requests).await.expect("a call").into_inner();
     let mut order = Vec::new();
     let mut results = std::collections::BTreeMap::new();
-    // The client asks for no more, so its last answer ends the call.
+    // The client has closed its side, so the last answer ends the call.
     while let Some(response) = patiently(stream.message()).await.expect("no error") {
         order.push(response.request_id);
         results.insert(response.request_id, response.result.expect("a result"));
     }
     assert_eq!(results.keys().copied().collect::<Vec<_>>(), (100..107).collect::<Vec<_>>());
-    // Those without an answer held up nobody.
+    // Those without an answer did not delay the others.
     assert_eq!(order[5..], [100, 101]);
     let error = |request_id| match &results[&request_id] {
-        controls_response::Result::Error(error) => (Code::from(error.code.cast_signed()), error),
-        controls_response::Result::Answer(answer) => panic!("answered: {answer:?}"),
+        control_response::Result::Error(error) => (Code::from(error.code.cast_signed()), error),
+        control_response::Result::Answer(answer) => panic!("answered: {answer:?}"),
     };
     for (request_id, code, words) in [
         (100, Code::DeadlineExceeded, "20 ms"),
         (101, Code::DeadlineExceeded, "200 ms"),
         (104, Code::NotFound, "gnb-x"),
-        (105, Code::InvalidArgument, "control: absent"),
+        (105, Code::NotFound, "node_id"),
         (106, Code::Unavailable, NODE),
     ] {
         let (found, error) = error(request_id);
@@ -225,10 +223,10 @@ async fn controls_over_one_call_are_answered_each_as_it_is_done() {
         assert!(error.detail.contains(words), "{error:?}");
     }
     for (request_id, status, outcome) in [
-        (102, control_response::Status::Acknowledged, b"done".as_slice()),
-        (103, control_response::Status::Failed, b"no"),
+        (102, control_answer::Status::Acknowledged, b"done".as_slice()),
+        (103, control_answer::Status::Failed, b"no"),
     ] {
-        let controls_response::Result::Answer(answer) = &results[&request_id] else {
+        let control_response::Result::Answer(answer) = &results[&request_id] else {
             panic!("no answer: {:?}", results[&request_id]);
         };
         assert_eq!((answer.status(), answer.outcome.as_ref()), (status, outcome));
@@ -243,23 +241,20 @@ async fn controls_over_one_call_are_answered_each_as_it_is_done() {
 }
 
 #[tokio::test]
-async fn many_controls_over_one_call_take_effect_in_the_order_they_came() {
+async fn controls_of_a_call_take_effect_in_order() {
     let (gateway, script) = start().await;
     let count = 1_000_u64;
-    let requests = (0..count).map(|request_id| ControlsRequest {
+    let requests = (0..count).map(|request_id| ControlRequest {
         request_id,
-        control: Some(ControlRequest {
-            header: Bytes::copy_from_slice(&request_id.to_le_bytes()),
-            ..control(ACCEPT)
-        }),
-        timeout_ms: 0,
+        header: Bytes::copy_from_slice(&request_id.to_le_bytes()),
+        ..control(ACCEPT)
     });
     let mut client = connect(&gateway).await;
     let requests = tokio_stream::iter(requests.collect::<Vec<_>>());
-    let mut stream = client.controls(requests).await.expect("a stream").into_inner();
+    let mut stream = client.control(requests).await.expect("a call").into_inner();
     let mut answered = std::collections::BTreeSet::new();
     while let Some(response) = patiently(stream.message()).await.expect("no error") {
-        assert!(matches!(response.result, Some(controls_response::Result::Answer(_))));
+        assert!(matches!(response.result, Some(control_response::Result::Answer(_))));
         answered.insert(response.request_id);
     }
     assert_eq!(answered.into_iter().collect::<Vec<_>>(), (0..count).collect::<Vec<_>>());

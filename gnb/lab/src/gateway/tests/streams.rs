@@ -6,7 +6,10 @@ use tonic::Code;
 use super::harness::*;
 use crate::gateway::{
     ServeOptions,
-    proto::{SubscribeRequest, indication},
+    proto::{
+        Subscription, Unsubscribe, indication, subscribe_request::Procedure,
+        subscription_event::Event,
+    },
 };
 
 #[tokio::test]
@@ -14,9 +17,9 @@ async fn equal_subscriptions_share_one_of_the_node_and_others_do_not() {
     let (gateway, script) = start().await;
     let (mut one, mut two) = (connect(&gateway).await, connect(&gateway).await);
     let mut first = subscribe(&mut one, every(1)).await;
-    let mut second = subscribe(&mut two, SubscribeRequest { queue_depth: 9, ..every(1) }).await;
+    let mut second = subscribe(&mut two, Subscription { queue_depth: 9, ..every(1) }).await;
     let mut slower = subscribe(&mut two, every(2)).await;
-    assert_eq!(script.lock().opened, 2);
+    next(&mut slower).await;
 
     let second_began = next(&mut second).await;
     let same = loop {
@@ -28,7 +31,7 @@ async fn equal_subscriptions_share_one_of_the_node_and_others_do_not() {
     assert_eq!(same.payload, second_began.payload);
     assert_eq!(same.received_at_us, second_began.received_at_us);
     assert_eq!(second_began.sequence, 0);
-    next(&mut slower).await;
+    assert_eq!(script.lock().opened, 2);
 
     drop(first);
     next(&mut second).await;
@@ -38,11 +41,11 @@ async fn equal_subscriptions_share_one_of_the_node_and_others_do_not() {
 }
 
 #[tokio::test]
-async fn a_slow_reader_loses_the_oldest_and_is_told_how_many() {
+async fn a_slow_reader_loses_the_oldest_and_learns_how_many() {
     let (gateway, script) = start().await;
     script.lock().message_bytes = 200_000;
     let mut client = connect(&gateway).await.max_decoding_message_size(1 << 20);
-    let mut slow = subscribe(&mut client, SubscribeRequest { queue_depth: 2, ..every(1) }).await;
+    let mut slow = subscribe(&mut client, Subscription { queue_depth: 2, ..every(1) }).await;
     let mut brisk_client = connect(&gateway).await;
     let mut brisk = subscribe(&mut brisk_client, every(50)).await;
 
@@ -62,49 +65,46 @@ async fn a_slow_reader_loses_the_oldest_and_is_told_how_many() {
 }
 
 #[tokio::test]
-async fn what_waits_comes_together_for_a_reader_that_asked_for_that() {
-    let (gateway, script) = start().await;
-    let mut client = connect(&gateway).await;
-    let mut reader = subscribe(&mut client, SubscribeRequest { max_batch: 3, ..every(1) }).await;
-    let mut expected = 0;
-    for _ in 0..200 {
-        // A world that stood still reports what it missed at once.
-        script.lock().stall_ms = 20;
-        let first = next(&mut reader).await;
-        for one in std::iter::once(&first).chain(&first.later) {
-            assert_eq!(one.sequence, expected);
-            expected += 1;
-        }
-        assert!(first.later.len() < 3);
-        if !first.later.is_empty() {
-            return;
-        }
-    }
-    panic!("{expected} indications, each by itself");
-}
-
-#[tokio::test]
-async fn many_readers_are_served_and_more_than_the_limit_are_turned_away() {
+async fn subscriptions_beyond_the_limit_of_the_gateway_are_refused() {
     let (gateway, script) = start_with(&ServeOptions { max_subscribers: 300, ..options() }).await;
-    let mut client = connect(&gateway).await;
-    let mut streams = Vec::new();
-    for _ in 0..300 {
-        streams.push(subscribe(&mut client, every(10)).await);
+    let mut call = Call::open(&mut connect(&gateway).await).await;
+    for number in 0..=300 {
+        call.subscribe(number, every(10));
     }
-    assert_eq!(script.lock().opened, 1);
-    let status = client.subscribe(every(10)).await.expect_err("too many");
-    assert_code(&status, Code::ResourceExhausted, &["300"]);
-    for stream in &mut streams {
-        let Some(indication::Payload::Message(bytes)) = next(stream).await.payload else {
-            panic!("expected bytes");
-        };
-        assert_eq!(bytes, Bytes::from_static(&[7; 16]));
+    let mut served = std::collections::BTreeSet::new();
+    let mut refused = Vec::new();
+    while served.len() < 300 || refused.is_empty() {
+        match call.event().await.expect("no end of the call") {
+            (number, Event::Indication(indication)) => {
+                let Some(indication::Payload::Message(bytes)) = indication.payload else {
+                    panic!("expected bytes");
+                };
+                assert_eq!(bytes, Bytes::from_static(&[7; 16]));
+                served.insert(number);
+            }
+            (number, Event::End(end)) => {
+                assert_eq!(Code::from(end.code.cast_signed()), Code::ResourceExhausted);
+                assert!(end.detail.contains("300"), "{}", end.detail);
+                refused.push(number);
+            }
+        }
     }
-    streams.truncate(299);
-    let mut admitted = None;
+    assert_eq!((script.lock().opened, refused.len()), (1, 1));
+    let leaving = *served.first().expect("one");
+    call.send(leaving, Procedure::Unsubscribe(Unsubscribe {}));
+    // The place becomes free at the world's next step.
+    let mut number = 301;
     until(async || {
-        admitted = client.subscribe(every(10)).await.ok();
-        admitted.is_some()
+        call.subscribe(number, every(10));
+        loop {
+            match call.event().await.expect("no end of the call") {
+                (found, event) if found == number => {
+                    number += 1;
+                    return matches!(event, Event::Indication(_));
+                }
+                _ => {}
+            }
+        }
     })
     .await;
 }

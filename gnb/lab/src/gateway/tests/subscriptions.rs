@@ -1,60 +1,29 @@
-//! Many RIC subscriptions over one call.
+//! Several RIC subscriptions over one call.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use tokio::sync::mpsc;
-use tokio_stream::wrappers::UnboundedReceiverStream;
-use tonic::{Code, Status, Streaming};
+use tonic::{Code, Status};
 
 use super::{double::NODE, harness::*};
 use crate::gateway::{
     Gateway,
     proto::{
-        Indication, SubscribeRequest, SubscriptionsRequest, SubscriptionsResponse, Unsubscribe,
-        subscription_event::Event, subscriptions_request::Procedure,
+        Indication, Subscription, Unsubscribe, subscribe_request::Procedure,
+        subscription_event::Event,
     },
 };
 
-/// A client's end of the call.
-struct Call {
-    asking: mpsc::UnboundedSender<SubscriptionsRequest>,
-    responses: Streaming<SubscriptionsResponse>,
-    waiting: VecDeque<(u64, Event)>,
-    /// Events that came together, at most.
-    together: usize,
+async fn open(gateway: &Gateway) -> Call {
+    Call::open(&mut connect(gateway).await).await
 }
 
 impl Call {
-    async fn open(gateway: &Gateway) -> Self {
-        let (asking, requests) = mpsc::unbounded_channel();
-        let requests = UnboundedReceiverStream::new(requests);
-        let mut client = connect(gateway).await;
-        let responses = client.subscriptions(requests).await.expect("a call").into_inner();
-        Self { asking, responses, waiting: VecDeque::new(), together: 0 }
-    }
-
-    fn ask(&self, subscription_id: u64, procedure: Procedure) {
-        let request = SubscriptionsRequest { subscription_id, procedure: Some(procedure) };
-        self.asking.send(request).expect("a call that is open");
-    }
-
-    fn subscribe(&self, subscription_id: u64, request: SubscribeRequest) {
-        self.ask(subscription_id, Procedure::Subscribe(request));
-    }
-
     async fn next(&mut self) -> (u64, Event) {
-        while self.waiting.is_empty() {
-            let response = next(&mut self.responses).await;
-            self.together = self.together.max(response.events.len());
-            let events = response.events.into_iter();
-            self.waiting
-                .extend(events.map(|one| (one.subscription_id, one.event.expect("an event"))));
-        }
-        self.waiting.pop_front().expect("one")
+        self.event().await.expect("no end of the call")
     }
 
-    /// The next indication of one, of no interest what others have.
+    /// The next indication of one subscription; events of others are skipped.
     async fn indication(&mut self, subscription_id: u64) -> Indication {
         loop {
             if let (number, Event::Indication(indication)) = self.next().await
@@ -65,11 +34,11 @@ impl Call {
         }
     }
 
-    /// How so many of them ended.
+    /// How the next `count` subscriptions ended.
     async fn ends(&mut self, count: usize) -> BTreeMap<u64, (Code, String)> {
         let mut ends = BTreeMap::new();
         while ends.len() < count {
-            if let (number, Event::End(end)) = patiently(self.next()).await {
+            if let (number, Event::End(end)) = self.next().await {
                 ends.insert(number, (Code::from(end.code.cast_signed()), end.detail));
             }
         }
@@ -82,36 +51,35 @@ impl Call {
 }
 
 #[tokio::test]
-async fn each_has_its_own_sequence_and_those_that_wait_come_together() {
+async fn each_has_its_own_sequence_and_queued_indications_share_a_response() {
     let (gateway, script) = start().await;
-    let mut call = Call::open(&gateway).await;
+    let mut call = open(&gateway).await;
     for number in 1..=3 {
         call.subscribe(number, every(1));
     }
     let mut expected = BTreeMap::new();
-    while call.together < 3 || expected.len() < 3 {
+    while call.most_in_one < 3 || expected.len() < 3 {
         // A world that stood still reports what it missed at once.
         script.lock().stall_ms = 20;
         let (number, event) = call.next().await;
         let Event::Indication(indication) = event else { panic!("{event:?}") };
-        assert!(indication.later.is_empty());
         let sequence = expected.entry(number).or_insert(0);
         assert_eq!((indication.sequence, indication.node_id.as_str()), (*sequence, NODE));
         *sequence += 1;
     }
     assert_eq!(expected.into_keys().collect::<Vec<_>>(), [1, 2, 3]);
-    assert_eq!(script.lock().opened, 1, "equal ones share one of the node");
+    assert_eq!(script.lock().opened, 1, "equal subscriptions share one of the node");
 }
 
 #[tokio::test]
-async fn one_that_is_refused_ends_by_itself_and_the_call_goes_on() {
+async fn a_refused_subscription_does_not_end_the_call() {
     let (gateway, _script) = start().await;
-    let mut call = Call::open(&gateway).await;
+    let mut call = open(&gateway).await;
     call.subscribe(7, every(1));
-    call.subscribe(8, SubscribeRequest { node_id: "gnb-x".to_owned(), ..every(1) });
-    let garbage = SubscribeRequest { event_trigger: Bytes::from_static(b"x"), ..every(1) };
+    call.subscribe(8, Subscription { node_id: "gnb-x".to_owned(), ..every(1) });
+    let garbage = Subscription { event_trigger: Bytes::from_static(b"x"), ..every(1) };
     call.subscribe(9, garbage);
-    call.subscribe(10, SubscribeRequest { queue_depth: u32::MAX, ..every(1) });
+    call.subscribe(10, Subscription { queue_depth: u32::MAX, ..every(1) });
     let ends = call.ends(3).await;
     for (number, code, words) in [
         (8, Code::NotFound, "gnb-x"),
@@ -130,26 +98,26 @@ async fn one_that_is_refused_ends_by_itself_and_the_call_goes_on() {
 }
 
 #[tokio::test]
-async fn one_that_is_left_ends_in_the_node_and_the_others_do_not() {
+async fn unsubscribing_ends_one_and_leaves_the_others() {
     let (gateway, script) = start().await;
-    let mut call = Call::open(&gateway).await;
+    let mut call = open(&gateway).await;
     call.subscribe(1, every(1));
     call.subscribe(2, every(2));
     call.indication(1).await;
     call.indication(2).await;
     assert_eq!(script.lock().open.len(), 2);
-    call.ask(1, Procedure::Unsubscribe(Unsubscribe {}));
-    // It was never there.
-    call.ask(77, Procedure::Unsubscribe(Unsubscribe {}));
+    call.send(1, Procedure::Unsubscribe(Unsubscribe {}));
+    // Unknown to the gateway.
+    call.send(77, Procedure::Unsubscribe(Unsubscribe {}));
     until(async || script.lock().open.len() == 1).await;
     let before = call.indication(2).await.sequence;
     assert_eq!(call.indication(2).await.sequence, before + 1);
 }
 
 #[tokio::test]
-async fn a_node_that_goes_away_ends_its_own_and_can_be_subscribed_to_again() {
+async fn a_lost_node_ends_its_subscriptions_and_can_be_subscribed_to_again() {
     let (gateway, script) = start().await;
-    let mut call = Call::open(&gateway).await;
+    let mut call = open(&gateway).await;
     call.subscribe(1, every(1));
     call.indication(1).await;
     script.change(|script| script.connected = false);
@@ -163,9 +131,9 @@ async fn a_node_that_goes_away_ends_its_own_and_can_be_subscribed_to_again() {
 }
 
 #[tokio::test]
-async fn a_number_that_is_in_use_ends_the_call() {
+async fn a_subscription_id_in_use_ends_the_call() {
     let (gateway, script) = start().await;
-    let mut call = Call::open(&gateway).await;
+    let mut call = open(&gateway).await;
     call.subscribe(5, every(1));
     call.indication(5).await;
     call.subscribe(5, every(2));
@@ -174,12 +142,12 @@ async fn a_number_that_is_in_use_ends_the_call() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_ends_them_and_one_that_has_asked_all_does_not() {
+async fn a_client_that_only_reads_is_served_and_one_that_leaves_ends_its_subscriptions() {
     let (gateway, script) = start().await;
-    let call = Call::open(&gateway).await;
+    let call = open(&gateway).await;
     call.subscribe(1, every(1));
-    let Call { asking, mut responses, .. } = call;
-    drop(asking);
+    let Call { requests, mut responses, .. } = call;
+    drop(requests);
     for _ in 0..3 {
         next(&mut responses).await;
     }
@@ -189,10 +157,10 @@ async fn a_client_that_leaves_ends_them_and_one_that_has_asked_all_does_not() {
 }
 
 #[tokio::test]
-async fn stopping_ends_each_and_then_the_call() {
+async fn stopping_ends_each_subscription_and_then_the_call() {
     let (gateway, _script) = start().await;
-    let mut call = Call::open(&gateway).await;
-    let idle = Call::open(&gateway).await;
+    let mut call = open(&gateway).await;
+    let idle = open(&gateway).await;
     call.subscribe(1, every(1));
     call.subscribe(2, every(5));
     call.indication(2).await;

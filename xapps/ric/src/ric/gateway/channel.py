@@ -1,4 +1,4 @@
-"""The gRPC channel to a gateway: tuned for one small message a millisecond, protected by TLS."""
+"""The gRPC channel to a gateway: tuned for one small message per millisecond, with TLS."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import grpc.aio
 from ric.pem import read_pem
 from ric.settings import GatewaySettings, TlsSettings
 
-# A gRPC core server takes more than two pings in 300 s as abuse and hangs up; a Python gateway
-# must allow what our keepalive sends.
+# A gRPC core server closes a connection with more than two pings in 300 s ("too_many_pings"); a
+# Python gateway must allow the keepalive of these clients.
 SERVER_OPTIONS: Final[tuple[tuple[str, int], ...]] = (
     ("grpc.http2.min_ping_interval_without_data_ms", 1000),
     ("grpc.http2.min_recv_ping_interval_without_data_ms", 1000),
@@ -22,43 +22,41 @@ SERVER_OPTIONS: Final[tuple[tuple[str, int], ...]] = (
 """Options of a `grpc.aio.server` that serves these clients."""
 
 WINDOW_BYTES: Final = 64 * 1024
-"""Of reports on their way to a reader, what HTTP/2 begins with: 40 kB each millisecond pass where
-the gateway is 1.5 ms away and back. A larger report makes room for itself."""
+"""HTTP/2's initial flow-control window (RFC 9113 §6.5.2): enough for 40 kB per millisecond at a
+round-trip time of 1.5 ms. gRPC enlarges it for a larger message."""
 
 BATCH_BYTES: Final = WINDOW_BYTES // 2
-"""Most bytes of indications that a gateway puts into one message: what waits in a message nobody
-can drop either."""
+"""Bytes of indications that a gateway puts into one message; those in it cannot be dropped."""
 
 
 def channel_options(settings: GatewaySettings) -> list[tuple[str, Any]]:
     """Channel arguments for `settings`."""
-    # gRPC core never batches small writes (TCP_NODELAY is always set on its sockets).
     backoff_ms = round(1000 * settings.backoff_initial_s)
     return [
         ("grpc.max_receive_message_length", settings.max_message_bytes),
         ("grpc.max_send_message_length", settings.max_message_bytes),
         ("grpc.optimization_target", "latency"),
-        # What waits in the connection nobody can drop, and gRPC makes room for megabytes where the
-        # reader is slow: reports would come half a second old, instead of some being left out.
+        # Data in the connection cannot be dropped, and bandwidth probing grows the window to
+        # megabytes for a slow reader: reports would arrive half a second late.
         ("grpc.http2.bdp_probe", 0),
         ("grpc.http2.lookahead_bytes", WINDOW_BYTES),
         ("grpc.keepalive_time_ms", round(1000 * settings.keepalive_s)),
         ("grpc.keepalive_timeout_ms", round(1000 * settings.keepalive_timeout_s)),
         ("grpc.http2.max_pings_without_data", 0),
-        # The default waits up to 120 s between attempts to connect; our own back-off decides.
+        # The default waits up to 120 s between attempts; the client has its own back-off.
         ("grpc.initial_reconnect_backoff_ms", backoff_ms),
         ("grpc.min_reconnect_backoff_ms", round(1000 * settings.connect_timeout_s)),
         ("grpc.max_reconnect_backoff_ms", round(1000 * settings.backoff_max_s)),
         ("grpc.enable_retries", 0),
-        # A proxy meant for the web must not catch the way to the gateway.
+        # HTTP proxies of the environment do not apply to the gateway.
         ("grpc.enable_http_proxy", 0),
-        # A connection of our own, not one shared with another client of this process.
+        # Do not share the connection with other clients in this process.
         ("grpc.use_local_subchannel_pool", 1),
     ]
 
 
 def open_channel(settings: GatewaySettings) -> grpc.aio.Channel:
-    """A channel that connects at the first call.
+    """A channel that connects on the first call.
 
     Raises `SettingsError` for a certificate or key that cannot be read.
     """

@@ -1,4 +1,4 @@
-"""The client xApps talk to."""
+"""The gateway client of xApps."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ from ric.errors import (
     RanFunctionUnknown,
     RicError,
 )
-from ric.gateway.grpc_link import GrpcLink
-from ric.gateway.link import GatewayLink
+from ric.gateway.link import GatewayLink, GrpcLink
 from ric.gateway.node_table import NodeTable
 from ric.gateway.subscription import Subscription
 from ric.metrics import GatewayMetrics
@@ -41,13 +40,12 @@ _CONTROL_OUTCOMES: dict[type[Exception], str] = {
 
 
 class E2GatewayClient:
-    """An E2 gateway, with patience.
+    """An E2 gateway that is reconnected to for ever.
 
-    Use it as an asynchronous context manager. Entering never waits for the gateway: one that is
-    not there yet is looked for in the background, with jittered exponential back-off, for ever.
+    Use it as an asynchronous context manager. Entering does not wait for the gateway: connecting is
+    retried in the background with jittered exponential back-off.
 
-    `link` stands for the gateway (`GrpcLink(settings)` when absent), `metrics` is written to,
-    `clock` and `rng` are for tests.
+    `link` defaults to `GrpcLink(settings)`; `clock` and `rng` are for tests.
     """
 
     def __init__(
@@ -69,13 +67,13 @@ class E2GatewayClient:
         self._watching: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        """Open the link and begin to look for the gateway."""
+        """Open the link and begin to connect."""
         self._link = self._given_link or GrpcLink(self._settings)
         self._table = NodeTable(
             self._link, self._clock, self.metrics, self._backoff(), self._settings.reconcile_s
         )
         self._watching = asyncio.create_task(self._table.run(), name="ric node watch")
-        self._watching.add_done_callback(_tell_failure)
+        self._watching.add_done_callback(_log_failure)
         return self
 
     async def __aexit__(
@@ -95,24 +93,24 @@ class E2GatewayClient:
 
     @property
     def connected(self) -> bool:
-        """Whether the gateway answers now."""
+        """Whether the gateway is connected now."""
         return self._table is not None and self._table.connected
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """The nodes last known; while the gateway is away, those before it went."""
+        """The nodes last known; while the gateway is lost, those from before."""
         return self._table.nodes if self._table is not None else ()
 
     def watch_nodes(self) -> AsyncGenerator[NodeEvent]:
-        """The known nodes as `CONNECTED` events, then each change, for ever.
+        """The known nodes as `CONNECTED` events, then each change, forever.
 
-        The loss of the gateway itself is no event: when it is back, what changed in between is
-        told as differences.
+        The loss of the gateway itself is no event; after reconnection, changes that happened in
+        between are reported as events.
         """
         return self._open()[1].watch()
 
     async def wait_for_node(self, node_id: str) -> Node:
-        """The node, as soon as the gateway is connected and has it."""
+        """Wait until the gateway is connected and has the node; returns the node."""
         return await self._open()[1].wait_for(node_id)
 
     def subscribe(
@@ -127,18 +125,18 @@ class E2GatewayClient:
         keep_newest: int = 0,
         kpm_slice: SNssai | None = None,
     ) -> AsyncGenerator[Indication]:
-        """Indications of the RAN function `oid` of a node, for ever.
+        """Indications of the RAN function `oid` of a node, forever.
 
-        Waits for a node that is not there. When the node or the gateway goes away, subscribes
-        again as soon as it is back; `Indication.subscription` then grows. Indications lost in
-        between two of one subscription are counted in `Indication.missed`.
+        Waits for a node that is not connected. After the loss of the node or the gateway it
+        subscribes again as soon as possible and `Indication.subscription` increases. Indications
+        lost between two of the same subscription are counted in `Indication.missed`.
 
-        `queue_depth` bounds what the gateway holds for a slow reader, `keep_newest` (0: off) what
-        is held here for a handler that awaits: see `ric.gateway.subscription.Subscription.newest`.
+        `queue_depth` bounds the gateway's queue for a slow reader; `keep_newest` (0: off) bounds
+        the queue here for a handler that awaits, see `Subscription.newest`.
         `kpm_slice` is the slice whose UEs KPM reports.
 
-        Raises `SubscriptionRefused` and `RanFunctionUnknown`: asking again will not help. Leaving
-        the loop ends the RIC subscription when the iterator is closed (`contextlib.aclosing`).
+        Raises `SubscriptionRefused` and `RanFunctionUnknown`, which a retry would not cure. Close
+        the iterator (`contextlib.aclosing`) to end the RIC subscription.
         """
         link, table = self._open()
         request = SubscriptionRequest(
@@ -169,9 +167,9 @@ class E2GatewayClient:
         *,
         timeout_s: float | None = None,
     ) -> ControlAnswer:
-        """One RIC control procedure. Never retried: whether a lost one took effect is unknown.
+        """One RIC control procedure. Never retried: a lost control may have taken effect.
 
-        Returns the answer, be it a refusal. Raises `ControlTimeout`, `NodeGone`,
+        Returns the answer, which may be a refusal. Raises `ControlTimeout`, `NodeGone`,
         `RanFunctionUnknown`, `GatewayUnavailable`.
         """
         link, table = self._open()
@@ -201,7 +199,7 @@ class E2GatewayClient:
         return Backoff(s.backoff_initial_s, s.backoff_max_s, s.backoff_factor, self._rng)
 
 
-def _tell_failure(task: asyncio.Task[None]) -> None:
-    """Watching ends by cancellation only; anything else must not pass in silence."""
+def _log_failure(task: asyncio.Task[None]) -> None:
+    """Watching ends by cancellation only; any other end is a defect."""
     if not task.cancelled() and (error := task.exception()) is not None:
         _log.error("node watch failed", exc_info=error)

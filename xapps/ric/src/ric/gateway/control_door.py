@@ -1,4 +1,4 @@
-"""The gateway's side of RIC controls, for gateways in Python: one call each, or all over one."""
+"""The gateway's side of RIC controls, for gateways in Python: all of a client's over one call."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ import structlog
 from sojourn_interfaces import e2_gateway_pb2 as pb
 
 MOST_AT_ONCE: Final = 256
-"""Controls of one stream that may lack an answer; those behind them wait in the connection."""
+"""Unanswered controls of one call; further ones wait in the connection."""
 
-UnaryContext = grpc.aio.ServicerContext[pb.ControlRequest, pb.ControlResponse]
-StreamContext = grpc.aio.ServicerContext[pb.ControlsRequest, pb.ControlsResponse]
+Context = grpc.aio.ServicerContext[pb.ControlRequest, pb.ControlResponse]
 
 _log = structlog.get_logger()
 
@@ -29,24 +28,15 @@ class NoAnswer(Exception):  # noqa: N818 - says what happened
 
 
 class ControlDoor:
-    """`Control` and `Controls` of the proto; `carry_out` does one, or raises `NoAnswer`."""
+    """`Control` of the proto; `carry_out` does one, or raises `NoAnswer`."""
 
     def __init__(
-        self, carry_out: Callable[[pb.ControlRequest], Awaitable[pb.ControlResponse]]
+        self, carry_out: Callable[[pb.ControlRequest], Awaitable[pb.ControlAnswer]]
     ) -> None:
         self._carry_out = carry_out
         self._open: set[_Stream] = set()
 
-    async def unary(self, request: pb.ControlRequest, context: UnaryContext) -> pb.ControlResponse:
-        """One control."""
-        try:
-            return await self._carry_out(request)
-        except NoAnswer as error:
-            await context.abort(error.code, str(error))
-
-    async def stream(
-        self, requests: AsyncIterator[pb.ControlsRequest], context: StreamContext
-    ) -> None:
+    async def stream(self, requests: AsyncIterator[pb.ControlRequest], context: Context) -> None:
         """Controls as they come; those begun are answered before it ends."""
         stream = _Stream(requests, context, self._response)
         self._open.add(stream)
@@ -62,18 +52,18 @@ class ControlDoor:
         for stream in self._open:
             stream.end(why)
 
-    async def _response(self, request: pb.ControlsRequest) -> pb.ControlsResponse:
-        response = pb.ControlsResponse(request_id=request.request_id)
+    async def _response(self, request: pb.ControlRequest) -> pb.ControlResponse:
+        response = pb.ControlResponse(request_id=request.request_id)
         try:
             async with asyncio.timeout(request.timeout_ms / 1000 or None):
-                response.answer.CopyFrom(await self._carry_out(request.control))
+                response.answer.CopyFrom(await self._carry_out(request))
         except NoAnswer as error:
             code, detail = error.code, str(error)
         except TimeoutError:
             code = grpc.StatusCode.DEADLINE_EXCEEDED
             detail = f"no answer within {request.timeout_ms} ms"
         except Exception:
-            _log.exception("control failed", node=request.control.node_id)
+            _log.exception("control failed", node=request.node_id)
             code, detail = grpc.StatusCode.UNKNOWN, "the gateway failed; its log says where"
         else:
             return response
@@ -87,9 +77,9 @@ class _Stream:
 
     def __init__(
         self,
-        requests: AsyncIterator[pb.ControlsRequest],
-        context: StreamContext,
-        respond: Callable[[pb.ControlsRequest], Awaitable[pb.ControlsResponse]],
+        requests: AsyncIterator[pb.ControlRequest],
+        context: Context,
+        respond: Callable[[pb.ControlRequest], Awaitable[pb.ControlResponse]],
     ) -> None:
         self._requests = aiter(requests)
         self._context = context

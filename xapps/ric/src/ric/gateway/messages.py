@@ -1,4 +1,4 @@
-"""Protobuf messages of the gateway to and from the SDK's own types."""
+"""Conversion between the gateway's Protobuf messages and the SDK's types."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _EVENT_KINDS_TO_PB: Final = {ours: theirs for theirs, ours in _EVENT_KINDS.items
 
 
 def node_from_pb(node: pb.Node) -> Node:
-    """A node; a type of a newer gateway is `UNKNOWN`."""
+    """A node; `UNKNOWN` for a node type that this version lacks."""
     return Node(
         id=node.id,
         type=_NODE_TYPES.get(node.type, NodeType.UNKNOWN),
@@ -68,7 +68,7 @@ def node_to_pb(node: Node) -> pb.Node:
 
 
 def event_from_pb(event: pb.NodeEvent) -> NodeEvent | None:
-    """A node event; `None` for a kind of a newer gateway."""
+    """A node event; `None` for a kind that this version lacks."""
     kind = _EVENT_KINDS.get(event.kind)
     return NodeEvent(kind, node_from_pb(event.node)) if kind is not None else None
 
@@ -78,10 +78,10 @@ def event_to_pb(event: NodeEvent) -> pb.NodeEvent:
     return pb.NodeEvent(kind=_EVENT_KINDS_TO_PB[event.kind], node=node_to_pb(event.node))
 
 
-def subscribe_request(request: SubscriptionRequest) -> pb.SubscribeRequest:
+def subscription_to_pb(request: SubscriptionRequest) -> pb.Subscription:
     """The request of a RIC subscription."""
     asked = request.kpm_slice
-    return pb.SubscribeRequest(
+    return pb.Subscription(
         node_id=request.node_id,
         ran_function_oid=request.oid,
         event_trigger=request.event_trigger,
@@ -92,8 +92,8 @@ def subscribe_request(request: SubscriptionRequest) -> pb.SubscribeRequest:
     )
 
 
-def request_from_pb(request: pb.SubscribeRequest) -> SubscriptionRequest:
-    """The inverse of `subscribe_request`."""
+def subscription_from_pb(request: pb.Subscription) -> SubscriptionRequest:
+    """The inverse of `subscription_to_pb`."""
     asked = request.kpm_slice
     sd = asked.sd if asked.HasField("sd") else None
     return SubscriptionRequest(
@@ -108,7 +108,7 @@ def request_from_pb(request: pb.SubscribeRequest) -> SubscriptionRequest:
 
 
 def indication_from_pb(message: pb.Indication) -> Indication:
-    """One indication; `oid` is what the gateway says, "" when it does not."""
+    """One indication; `oid` is "" if the gateway does not set it."""
     return Indication(
         message.node_id,
         message.ran_function_id,
@@ -163,20 +163,15 @@ def kpm_to_pb(report: KpmReport) -> pb.KpmReport:
     )
 
 
-def answer_from_pb(response: pb.ControlResponse) -> ControlAnswer | None:
-    """The answer to a control; `None` for a status of a newer gateway."""
-    if response.status not in (pb.ControlResponse.ACKNOWLEDGED, pb.ControlResponse.FAILED):
+def answer_from_pb(answer: pb.ControlAnswer) -> ControlAnswer | None:
+    """The answer to a control; `None` for a status that this version lacks."""
+    if answer.status not in (pb.ControlAnswer.ACKNOWLEDGED, pb.ControlAnswer.FAILED):
         return None
-    acknowledged = response.status == pb.ControlResponse.ACKNOWLEDGED
-    return ControlAnswer(acknowledged, response.outcome, response.detail)
+    acknowledged = answer.status == pb.ControlAnswer.ACKNOWLEDGED
+    return ControlAnswer(acknowledged, answer.outcome, answer.detail)
 
 
-def answer_to_pb(answer: ControlAnswer) -> pb.ControlResponse:
+def answer_to_pb(answer: ControlAnswer) -> pb.ControlAnswer:
     """The inverse of `answer_from_pb`."""
-    return pb.ControlResponse(
-        status=pb.ControlResponse.ACKNOWLEDGED
-        if answer.acknowledged
-        else pb.ControlResponse.FAILED,
-        outcome=answer.outcome,
-        detail=answer.detail,
-    )
+    status = pb.ControlAnswer.ACKNOWLEDGED if answer.acknowledged else pb.ControlAnswer.FAILED
+    return pb.ControlAnswer(status=status, outcome=answer.outcome, detail=answer.detail)

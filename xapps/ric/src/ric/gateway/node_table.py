@@ -1,20 +1,20 @@
-"""Which nodes there are: watched, compared with the whole list now and then, told to whoever asks.
+"""The nodes of the gateway: watched, periodically compared with the whole list, handed to watchers.
 
-One task owns the question "is the gateway there": it is the only one that knocks while the gateway
-is away, so a hundred subscriptions do not each hammer it.
+One task owns the connection state: while the gateway is unreachable, only this task tries to
+connect, not each subscription.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import aclosing
 
 import structlog
 
 from ric.backoff import Backoff
 from ric.clock import Clock
-from ric.e2 import Node, NodeEvent, NodeEventKind
+from ric.e2 import E2Gateway, Node, NodeEvent, NodeEventKind
 from ric.errors import GatewayError, GatewayUnavailable
 from ric.gateway.link import GatewayLink
 from ric.metrics import GatewayMetrics
@@ -78,19 +78,18 @@ class NodeTable:
             return self._nodes[node_id]
 
     def refresh(self) -> None:
-        """Somebody saw what does not fit the table: ask for the whole list now."""
+        """Request the whole list now: an error did not fit the table."""
         self._refresh_requested.set()
 
     async def _watch_until_lost(self) -> None:
-        # The watch is opened first: what changes while the list is on its way is then told twice
-        # rather than not at all.
+        # The watch opens first: a change while the list is in flight is seen twice, not missed.
         tasks = [
             asyncio.create_task(self._follow_events()),
             asyncio.create_task(self._reconcile()),
         ]
         try:
-            # Not a TaskGroup: Python 3.11's loses a cancellation that comes while it ends by an
-            # error, and a client that closes then would wait for ever.
+            # Not a TaskGroup: that of Python 3.11 loses a cancellation that arrives while it ends
+            # with an error, and closing the client would then hang.
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for task in tasks:
@@ -114,7 +113,7 @@ class NodeTable:
             seen_before = self._events_seen
             nodes = await self._link.list_nodes()
             if self._events_seen != seen_before:
-                # The list may be older than an event that overtook it: ask again.
+                # The list may be older than an event that overtook it.
                 continue
             await self._replace(nodes)
             if not self.connected:
@@ -143,11 +142,11 @@ class NodeTable:
             self._metrics.losses += 1
             _log.warning("gateway lost", address=self._link.address, error=str(error))
         elif self._backoff.failures == 0:
-            _log.warning("gateway not there yet", address=self._link.address, error=str(error))
+            _log.warning("gateway not reachable yet", address=self._link.address, error=str(error))
         self.connected = self._metrics.connected = False
 
     async def _replace(self, nodes: Iterable[Node]) -> None:
-        """Make the table that list, telling the differences."""
+        """Replace the table; differences become events."""
         current = {node.id: node for node in nodes}
         for node_id in self._nodes.keys() - current.keys():
             await self._apply(NodeEvent(NodeEventKind.DISCONNECTED, self._nodes[node_id]))
@@ -177,3 +176,37 @@ class NodeTable:
 
 def _oids(node: Node) -> list[str]:
     return [function.oid for function in node.ran_functions]
+
+
+async def for_each_node(
+    gateway: E2Gateway, oid: str, run: Callable[[Node], Awaitable[None]]
+) -> None:
+    """Run `run(node)` for each node with the RAN function `oid`, forever.
+
+    The run of a node that leaves or loses the RAN function is cancelled; if it returns, a new run
+    starts once the cancelled one has ended. A change of its other RAN functions has no effect. An
+    exception of a run is raised here and ends the others.
+    """
+    running: dict[str, asyncio.Task[None]] = {}
+
+    async def run_after(previous: asyncio.Task[None] | None, node: Node) -> None:
+        if previous is not None:
+            try:
+                await asyncio.wait([previous])
+            finally:
+                # If this run is cancelled meanwhile, it still ends after the previous one.
+                await asyncio.wait([previous])
+        await run(node)
+
+    async with asyncio.TaskGroup() as tasks:
+        async for event in gateway.watch_nodes():
+            node = event.node
+            offered = (
+                event.kind is not NodeEventKind.DISCONNECTED and node.ran_function(oid) is not None
+            )
+            task = running.get(node.id)
+            if offered and (task is None or task.done() or task.cancelling()):
+                name = f"node {node.id}"
+                running[node.id] = tasks.create_task(run_after(task, node), name=name)
+            elif not offered and task is not None:
+                task.cancel()

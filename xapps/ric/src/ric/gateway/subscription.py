@@ -1,4 +1,4 @@
-"""One RIC subscription that outlives the loss of its node and of the gateway."""
+"""One RIC subscription that is renewed after the loss of its node or of the gateway."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _log = structlog.get_logger()
 
 
 class Subscription:
-    """Indications of one RAN function, for ever; see `E2GatewayClient.subscribe`."""
+    """Indications of one RAN function, forever; see `E2GatewayClient.subscribe`."""
 
     def __init__(
         self,
@@ -52,22 +52,22 @@ class Subscription:
         self._expected: int | None = None
 
     async def indications(self) -> AsyncGenerator[Indication]:
-        """Each indication in order, numbered, timed and with gaps marked."""
+        """Indications in order, with subscription number, handling time and `missed` set."""
         handling, monotonic_ns = self._stats.handling, self._clock.monotonic_ns
         while True:
-            async with self._life() as stream:
+            async with self._subscribed() as stream:
                 async for indication in stream:
-                    self._arrived(indication)
+                    self._on_indication(indication)
                     began_ns = monotonic_ns()
                     yield indication
                     handling.observe_us((monotonic_ns() - began_ns) / 1000)
 
     async def newest(self, limit: int) -> AsyncGenerator[Indication]:
-        """As `indications`, read at their own pace and handed on at most `limit` late.
+        """As `indications`, with a queue of the newest `limit` between connection and handler.
 
-        When the handler is slower, the oldest are dropped and counted; the next one handed on has
-        them in `missed`. Without this, a handler that waits for something reads ever older
-        indications out of the connection's buffers.
+        If the handler is slower than the reports, the oldest are dropped and counted in `missed` of
+        the next. Without this queue, a handler that awaits reads ever older indications out of the
+        buffers of the connection.
         """
         stats, monotonic_ns = self._stats, self._clock.monotonic_ns
         loop = asyncio.get_running_loop()
@@ -82,9 +82,9 @@ class Subscription:
         async def read() -> None:
             nonlocal missed
             while True:
-                async with self._life() as stream:
+                async with self._subscribed() as stream:
                     async for indication in stream:
-                        self._arrived(indication)
+                        self._on_indication(indication)
                         if len(waiting) == limit:
                             lost = waiting.popleft()
                             missed += 1 + lost.missed
@@ -113,10 +113,10 @@ class Subscription:
             await asyncio.gather(reader, return_exceptions=True)
 
     @asynccontextmanager
-    async def _life(self) -> AsyncGenerator[AsyncGenerator[Indication]]:
-        """One RIC subscription at the gateway, as soon as the node is there.
+    async def _subscribed(self) -> AsyncGenerator[AsyncGenerator[Indication]]:
+        """One RIC subscription at the gateway, as soon as the node is connected.
 
-        Where it is lost, it is left after the wait until the next may be tried.
+        After its loss the context exits once the back-off delay has passed.
         """
         node = await self._nodes.wait_for(self._request.node_id)
         if node.ran_function(self._request.oid) is None:
@@ -136,8 +136,8 @@ class Subscription:
         except (GatewayUnavailable, NodeGone, GatewayProtocolError) as error:
             await self._wait_to_retry(error)
 
-    def _arrived(self, indication: Indication) -> None:
-        """Number it, mark the gap before it, take its times."""
+    def _on_indication(self, indication: Indication) -> None:
+        """Set the fields that the client owns and update the statistics."""
         stats = self._stats
         handled_at_us = self._clock.now_us()
         sequence, expected = indication.sequence, self._expected
@@ -145,11 +145,11 @@ class Subscription:
             if expected is None:
                 self._count("started")
                 self._backoff.reset()
-                # Dropped before we saw the first; afterwards the sequence tells the same.
+                # Dropped before the first was received; later drops show as gaps of `sequence`.
                 at_gateway = indication.dropped
             else:
                 at_gateway = max(0, sequence - expected - indication.missed)
-            # What the link had to drop itself.
+            # `missed` so far: dropped by the link because the handler was slow.
             stats.missed_by_slow_handler += indication.missed
             stats.missed_at_gateway += at_gateway
             indication.missed += at_gateway

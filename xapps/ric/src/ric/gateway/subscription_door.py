@@ -21,9 +21,9 @@ from ric.gateway.wire import tags, varint
 MOST_AT_ONCE: Final = 4096
 """Subscriptions of one call."""
 
-Context = grpc.aio.ServicerContext[pb.SubscriptionsRequest, pb.SubscriptionsResponse]
+Context = grpc.aio.ServicerContext[pb.SubscribeRequest, pb.SubscribeResponse]
 
-_EVENTS: Final = tags(pb.SubscriptionsResponse)["events"]
+_EVENTS: Final = tags(pb.SubscribeResponse)["events"]
 _TAGS: Final = tags(pb.SubscriptionEvent)
 
 _log = structlog.get_logger()
@@ -67,18 +67,18 @@ class Feed:
         self._ready(self)
 
     def event(self, kind: bytes, value: bytes) -> tuple[bytes, ...]:
-        """A `SubscriptionEvent` within a `SubscriptionsResponse`, in pieces."""
+        """A `SubscriptionEvent` within a `SubscribeResponse`, in pieces."""
         length = varint(len(value))
         size = len(self._id) + len(kind) + len(length) + len(value)
         return _EVENTS, varint(size), self._id, kind, length, value
 
 
-Serve = Callable[[pb.SubscribeRequest, Feed], Awaitable[None]]
+Serve = Callable[[pb.Subscription, Feed], Awaitable[None]]
 """One subscription: attaches its source, lives as long as it does, raises `SubscriptionOver`."""
 
 
 class SubscriptionDoor:
-    """`Subscriptions` of the proto."""
+    """`Subscribe` of the proto."""
 
     def __init__(self, serve: Serve) -> None:
         self._serve = serve
@@ -86,13 +86,13 @@ class SubscriptionDoor:
 
     async def stream(
         self,
-        requests: AsyncIterator[pb.SubscriptionsRequest],
+        requests: AsyncIterator[pb.SubscribeRequest],
         context: Context,
         write: Callable[[bytes], Awaitable[None]],
     ) -> None:
         """The subscriptions of one client, until it goes.
 
-        `write` gets each `SubscriptionsResponse` as it is on the wire.
+        `write` gets each `SubscribeResponse` as it is on the wire.
         """
         call = _Call(self._serve)
         self._open.add(call)
@@ -122,7 +122,7 @@ class _Call:
 
     async def run(
         self,
-        requests: AsyncIterator[pb.SubscriptionsRequest],
+        requests: AsyncIterator[pb.SubscribeRequest],
         write: Callable[[bytes], Awaitable[None]],
     ) -> None:
         """Until the client goes or `end`; raises what ended it."""
@@ -150,7 +150,7 @@ class _Call:
 
     # ------------------------------------------------------------------- what is asked
 
-    async def _read(self, requests: AsyncIterator[pb.SubscriptionsRequest]) -> None:
+    async def _read(self, requests: AsyncIterator[pb.SubscribeRequest]) -> None:
         async for request in requests:
             number = request.subscription_id
             if request.HasField("subscribe"):
@@ -164,7 +164,7 @@ class _Call:
         if not reading.cancelled() and (error := reading.exception()) is not None:
             self.end(error)
 
-    def _subscribe(self, number: int, request: pb.SubscribeRequest) -> None:
+    def _subscribe(self, number: int, request: pb.Subscription) -> None:
         if number in self._tasks:
             detail = f"subscription_id {number} is in use; expected another for each subscription"
             raise SubscriptionOver(grpc.StatusCode.INVALID_ARGUMENT, detail)
@@ -177,7 +177,7 @@ class _Call:
         self._tasks[number] = task = asyncio.create_task(self._run(feed, request))
         task.add_done_callback(lambda task: self._done(number, task))
 
-    async def _run(self, feed: Feed, request: pb.SubscribeRequest) -> None:
+    async def _run(self, feed: Feed, request: pb.Subscription) -> None:
         try:
             await self._serve(request, feed)
             code, detail = grpc.StatusCode.UNKNOWN, "the gateway ended it and did not say why"

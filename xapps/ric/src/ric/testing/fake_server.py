@@ -25,8 +25,9 @@ from ric.errors import (
     SubscriptionRefused,
 )
 from ric.gateway import messages
-from ric.gateway.channel import BATCH_BYTES, SERVER_OPTIONS
-from ric.gateway.control_door import ControlDoor, NoAnswer, StreamContext, UnaryContext
+from ric.gateway.channel import SERVER_OPTIONS
+from ric.gateway.control_door import Context as ControlContext
+from ric.gateway.control_door import ControlDoor, NoAnswer
 from ric.gateway.subscription_door import Context, Feed, SubscriptionDoor, SubscriptionOver
 from ric.testing.fake_ric import FakeRic
 from ric.testing.outbox import Outbox
@@ -128,36 +129,17 @@ class _Servicer(E2GatewayServicer):
                 self._ric.close_watch(outbox)
 
     async def Subscribe(  # noqa: N802 - named by the proto
-        self,
-        request: pb.SubscribeRequest,
-        context: grpc.aio.ServicerContext[pb.SubscribeRequest, pb.Indication],
-    ) -> AsyncIterator[pb.Indication]:
-        subscription = None
-        try:
-            try:
-                subscription = self._ric.open_subscription(messages.request_from_pb(request))
-            except NodeGone as error:
-                await context.abort(grpc.StatusCode.NOT_FOUND, str(error))
-            while True:
-                yield await _batch(subscription.outbox, request.max_batch)
-        except GatewayError as error:
-            await _abort(context, error)
-        finally:
-            if subscription is not None:
-                self._ric.close_subscription(subscription)
-
-    async def Subscriptions(  # noqa: N802 - named by the proto
-        self, request_iterator: AsyncIterator[pb.SubscriptionsRequest], context: Context
+        self, request_iterator: AsyncIterator[pb.SubscribeRequest], context: Context
     ) -> None:
         await self._subscriptions.stream(
             request_iterator,
             context,
-            lambda message: context.write(pb.SubscriptionsResponse.FromString(message)),
+            lambda message: context.write(pb.SubscribeResponse.FromString(message)),
         )
 
-    async def _serve(self, request: pb.SubscribeRequest, feed: Feed) -> None:
+    async def _serve(self, request: pb.Subscription, feed: Feed) -> None:
         try:
-            subscription = self._ric.open_subscription(messages.request_from_pb(request))
+            subscription = self._ric.open_subscription(messages.subscription_from_pb(request))
         except NodeGone as error:
             raise SubscriptionOver(grpc.StatusCode.NOT_FOUND, str(error)) from error
         except GatewayError as error:
@@ -181,16 +163,11 @@ class _Servicer(E2GatewayServicer):
         raise SubscriptionOver(code, str(why))
 
     async def Control(  # noqa: N802 - named by the proto
-        self, request: pb.ControlRequest, context: UnaryContext
-    ) -> pb.ControlResponse:
-        return await self._controls.unary(request, context)
-
-    async def Controls(  # noqa: N802 - named by the proto
-        self, request_iterator: AsyncIterator[pb.ControlsRequest], context: StreamContext
+        self, request_iterator: AsyncIterator[pb.ControlRequest], context: ControlContext
     ) -> None:
         await self._controls.stream(request_iterator, context)
 
-    async def _carry_out(self, request: pb.ControlRequest) -> pb.ControlResponse:
+    async def _carry_out(self, request: pb.ControlRequest) -> pb.ControlAnswer:
         try:
             if all(node.id != request.node_id for node in self._ric.nodes()):
                 raise NoAnswer(grpc.StatusCode.NOT_FOUND, f"no node {request.node_id}")
@@ -209,23 +186,10 @@ class _Waiting:
         self._outbox = outbox
 
     def take(self) -> bytes | None:
-        indication = self._outbox.next_if(lambda _: True)
+        indication = self._outbox.take()
         if indication is None:
             return None
         return messages.indication_to_pb(indication).SerializeToString()
-
-
-async def _batch(outbox: Outbox[Indication], most: int) -> pb.Indication:
-    first = await outbox.get()
-    message, size = messages.indication_to_pb(first), len(first.message)
-
-    def fits(indication: Indication) -> bool:
-        return size + len(indication.message) <= BATCH_BYTES
-
-    while len(message.later) + 1 < most and (behind := outbox.next_if(fits)) is not None:
-        size += len(behind.message)
-        message.later.append(messages.indication_to_pb(behind))
-    return message
 
 
 async def _abort(context: grpc.aio.ServicerContext[Any, Any], error: GatewayError) -> NoReturn:

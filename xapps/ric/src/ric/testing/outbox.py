@@ -48,9 +48,9 @@ class Outbox(Generic[Item]):
             await self._ready.wait()
         return self._items.popleft()
 
-    def next_if(self, fits: Callable[[Item], bool]) -> Item | None:
-        """The next item, if it is there already and fits."""
-        return self._items.popleft() if self._items and fits(self._items[0]) else None
+    def take(self) -> Item | None:
+        """The next item, if there is one."""
+        return self._items.popleft() if self._items else None
 
 
 def _nothing() -> None:

@@ -20,7 +20,7 @@ from ric.doctor.probe.port import knock
 from ric.doctor.probe.scrape import scrape, url_of
 from ric.e2 import Node
 from ric.errors import GatewayError
-from ric.gateway.grpc_link import GrpcLink
+from ric.gateway import GrpcLink
 from ric.settings import GatewaySettings, Section, TlsSettings, is_local
 
 _LATE_EVERY_S: Final = 0.01
