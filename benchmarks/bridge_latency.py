@@ -98,8 +98,8 @@ async def measure(nodes: int, seconds: float) -> Result:
     environment = {**os.environ, "PYTHONPATH": str(here.parent)}
     sidecar = await asyncio.create_subprocess_exec(
         str(folder / "flexric-bridge"),
-        *("serve", "--listen", "127.0.0.1:0", "--metrics-listen", "", "--log.level", "error"),
-        *("--ric.sdk", "steady_sdk:SteadySdk", "--nodes.look_again_s", "0"),
+        *("serve", "--listen", "127.0.0.1:0", "--metrics-listen", "", "--log-level", "error"),
+        *("--ric-sdk", "steady_sdk:SteadySdk", "--nodes-look-again-s", "0"),
         stdout=asyncio.subprocess.PIPE,
         env=environment,
     )

@@ -176,9 +176,9 @@ async def forecaster(gateway: str, model: Path) -> AsyncIterator[Service]:
     """`rlc-forecaster` on free ports."""
     began_s = time.monotonic()
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "rlc_forecaster.cli", "--gateway.address", gateway,
-        "--http.listen", "127.0.0.1:0", "--forecast.listen", "127.0.0.1:0",
-        "--model", str(model), "--log.level", "warning",
+        sys.executable, "-m", "rlc_forecaster.cli", "--gateway", gateway,
+        "--metrics-listen", "127.0.0.1:0", "--listen", "127.0.0.1:0",
+        "--model", str(model), "--log-level", "warning",
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
     )  # fmt: skip
     assert process.stdout is not None

@@ -77,17 +77,17 @@ class Loop:
 
     async def controller(self, gateway: str) -> Program:
         return await self._start(
-            *("tc-controller", "--gateway.address", gateway, "--http.listen", ANY_PORT),
+            *("tc-controller", "--gateway", gateway, "--metrics-listen", ANY_PORT),
             *("--policy", str(self.folder / "policy.yaml")),
             *("--state", str(self.folder / "state.json")),
-            *("--decision_log.path", str(self.folder / "decisions.jsonl")),
-            *("--gateway.backoff_max_s", "0.5"),
+            *("--decision-log", str(self.folder / "decisions.jsonl")),
+            *("--gateway-backoff-max-s", "0.5"),
         )
 
     async def forecaster(self, gateway: str, listen: str = ANY_PORT, *arguments: str) -> Program:
         return await self._start(
-            *("rlc-forecaster", "--gateway.address", gateway, "--http.listen", ANY_PORT),
-            *("--forecast.listen", listen, "--gateway.backoff_max_s", "0.5"),
+            *("rlc-forecaster", "--gateway", gateway, "--metrics-listen", ANY_PORT),
+            *("--listen", listen, "--gateway-backoff-max-s", "0.5"),
             *arguments,
         )
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from loop import ANY_PORT, PATIENCE_S, Program, loop_in, pipeline_status, scrape
 
 PACED = re.compile(r"^sojourn_cu_paced_by_forecast\{[^}]*\} (\d)", re.MULTILINE)
-AT_LEISURE = ("--model", "none", "--period_ms", "10")
+AT_LEISURE = ("--model", "none", "--period-ms", "10")
 """What the forecasts say does not matter here, nor how many come: they are to be there in time on
 any machine, and points last for 30 ms."""
 TAKEN = re.compile(r'cu_forecasts_total\{result="taken"\} ([1-9]\d*)')

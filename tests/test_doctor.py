@@ -42,8 +42,8 @@ async def test_an_emulated_gnb_and_its_forecaster_are_examined(tmp_path: Path) -
         forecaster = await loop.forecaster(gateway)
         before = await pipeline_status(gateway, lambda status: True)
         _, shown = await doctor(
-            *("--gateway.address", gateway, "--seconds", "1.5"),
-            *("--forecaster.address", forecaster.ready["listen"]),
+            *("--gateway", gateway, "--seconds", "1.5"),
+            *("--forecaster", forecaster.ready["listen"]),
             *("--metrics", f"{gnb.ready['metrics']},{forecaster.ready['metrics']}"),
         )
         after = await pipeline_status(gateway, lambda status: True)
@@ -74,7 +74,7 @@ async def test_a_gnb_that_is_gone_is_a_failure(tmp_path: Path) -> None:
         gnb = await loop.gnb()
         gnb.kill()
         await gnb.process.wait()
-        status, shown = await doctor("--gateway.address", gnb.ready["listen"])
+        status, shown = await doctor("--gateway", gnb.ready["listen"])
     assert status == 2
     (finding,) = shown["findings"]
     assert "nobody listens there" in finding["what"]

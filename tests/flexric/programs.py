@@ -17,7 +17,7 @@ from flexric_processes import Site, shim
 from loop import POLICY
 
 ANY_PORT = "127.0.0.1:0"
-QUICK = ("--gateway.backoff_max_s", "0.5")
+QUICK = ("--gateway-backoff-max-s", "0.5")
 
 
 @dataclass(frozen=True)
@@ -74,13 +74,13 @@ def module(name: str) -> list[str]:
 
 def start_bridge(site: Site, *arguments: str) -> Program:
     """The sidecar for a site's RIC."""
-    preload = ("--ric.preload", shim()) if shim() else ()
+    preload = ("--ric-preload", shim()) if shim() else ()
     return start(
         [
             *module("flexric_bridge.cli"),
-            *("serve", "--ric.address", site.address, "--ric.libraries", str(site.libraries)),
-            *("--door.listen", ANY_PORT, "--http.listen", ANY_PORT),
-            *("--ric.controls_together", "16"),
+            *("serve", "--ric", site.address, "--libraries", str(site.libraries)),
+            *("--listen", ANY_PORT, "--metrics-listen", ANY_PORT),
+            *("--ric-controls-together", "16"),
             *(*preload, *arguments),
         ],
         site.directory / "bridge.err",
@@ -93,7 +93,7 @@ def start_controller(site: Site, gateway: str) -> Program:
     return start(
         [
             *module("tc_controller.cli"),
-            *("--gateway.address", gateway, "--http.listen", ANY_PORT, "--policy", str(policy)),
+            *("--gateway", gateway, "--metrics-listen", ANY_PORT, "--policy", str(policy)),
             *("--state", str(site.directory / "controller.json"), *QUICK),
         ],
         site.directory / "controller.err",
@@ -104,8 +104,8 @@ def start_forecaster(site: Site, gateway: str) -> Program:
     return start(
         [
             *module("rlc_forecaster.cli"),
-            *("--gateway.address", gateway, "--http.listen", ANY_PORT),
-            *("--forecast.listen", ANY_PORT, *QUICK),
+            *("--gateway", gateway, "--metrics-listen", ANY_PORT),
+            *("--listen", ANY_PORT, *QUICK),
         ],
         site.directory / "forecaster.err",
     )

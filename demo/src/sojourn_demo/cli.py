@@ -47,14 +47,14 @@ async def run(arguments: argparse.Namespace, console: Console) -> None:
                 arguments.through, programs, scenario, recorded, Path(short_name)
             )
             forecaster = await programs.start(
-                *("rlc-forecaster", "--gateway.address", gateway),
-                *("--http.listen", ANY_PORT, "--forecast.listen", ANY_PORT),
+                *("rlc-forecaster", "--gateway", gateway),
+                *("--metrics-listen", ANY_PORT, "--listen", ANY_PORT),
             )
             policy = arguments.policy or POLICIES[arguments.through]
             controller = await programs.start(
-                *("tc-controller", "--gateway.address", gateway, "--http.listen", ANY_PORT),
-                *("--decision_log.path", str(log), "--stats", str(stats)),
-                *("--observe_for_s", str(arguments.before)),
+                *("tc-controller", "--gateway", gateway, "--metrics-listen", ANY_PORT),
+                *("--decision-log", str(log), "--stats", str(stats)),
+                *("--observe-for-s", str(arguments.before)),
                 *(("--policy", str(policy)) if policy else ()),
             )
             for program in (gnb, forecaster, controller):

@@ -74,12 +74,12 @@ async def _start_flexric(
     )
     # FlexRIC tells an xApp the nodes there are when it connects, so the node comes first.
     await programs.wait_until(node, lambda: SETUP_DONE in node.log.read_text(errors="replace"))
-    shim = ("--ric.preload", str(flexric.shim)) if flexric.shim else ()
+    shim = ("--ric-preload", str(flexric.shim)) if flexric.shim else ()
     # RIC and node have libflexric_level_triggered.so.
-    together = ("--ric.controls_together", "16")
+    together = ("--ric-controls-together", "16")
     bridge = await programs.start(
-        *("flexric-bridge", "serve", "--listen", ANY_PORT, "--http.listen", ANY_PORT),
-        *("--ric", address, "--libraries", models, "--ric.configuration", str(settings)),
+        *("flexric-bridge", "serve", "--listen", ANY_PORT, "--metrics-listen", ANY_PORT),
+        *("--ric", address, "--libraries", models, "--ric-configuration", str(settings)),
         *(*shim, *together),
     )
     return node, bridge.ready["listen"]

@@ -186,7 +186,7 @@ async def test_a_node_that_never_comes_is_named(tmp_path: Path) -> None:
         (["--duration-s", "nan"], "--duration-s: nan is not above 0"),
         (["--duration-s", "1", "--cell", "a/b"], "--cell: 'a/b' is not a directory name"),
         (
-            ["--duration-s", "1", "--gateway.address", "10.0.0.1:1"],
+            ["--duration-s", "1", "--gateway", "10.0.0.1:1"],
             "plain text",
         ),
     ],

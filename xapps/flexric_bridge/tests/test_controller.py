@@ -36,10 +36,10 @@ async def test_a_bloated_bearer_is_relieved_through_the_bridge(world: BridgeWorl
     log = world.folder / "decisions.jsonl"
     controller = await asyncio.create_subprocess_exec(
         str(PROGRAM),
-        *("--gateway.address", bridge.address, "--http.listen", ""),
+        *("--gateway", bridge.address, "--metrics-listen", ""),
         # A busy machine is not what is tested.
-        *("--gateway.control_timeout_s", "60"),
-        *("--policy", str(POLICY), "--decision_log.path", str(log)),
+        *("--gateway-control-timeout-s", "60"),
+        *("--policy", str(POLICY), "--decision-log", str(log)),
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.DEVNULL,
     )

@@ -138,9 +138,9 @@ def test_the_budget_command_prints_and_resets(
         (["--ric", "ric.example"], "expected IPv4 without a port"),
         (["--libraries", "/nowhere/at/all"], "expected a file or directory that exists"),
         (["--listen", "0.0.0.0:1"], "plain text on 0.0.0.0:1"),
-        (["--budget.reserve", "64500"], "expected less than requests"),
-        (["--ric.sdk", "no_such_module_here:Sdk"], "no_such_module_here is not installed"),
-        (["--tc.bearers", "[{node: x, drb: 99}]"], "tc.bearers[0].drb"),
+        (["--budget-reserve", "64500"], "expected less than requests"),
+        (["--ric-sdk", "no_such_module_here:Sdk"], "no_such_module_here is not installed"),
+        (["--tc-bearers", "[{node: x, drb: 99}]"], "--tc-bearers: [0].drb"),
     ],
 )
 def test_settings_that_are_wrong_are_told_in_a_sentence(

@@ -24,7 +24,7 @@ async def start(*arguments: str, sdk: str = "fake_sdk:FakeSdk") -> asyncio.subpr
     return await asyncio.create_subprocess_exec(
         str(PROGRAM),
         *("serve", "--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0"),
-        *("--ric.sdk", sdk, "--subscriptions.linger_s", "60", *arguments),
+        *("--ric-sdk", sdk, "--subscriptions-linger-s", "60", *arguments),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
@@ -56,7 +56,7 @@ async def test_a_killed_sidecar_leaves_no_subscription_behind(world: BridgeWorld
 async def test_a_module_that_does_not_load_is_told_and_tried_ever_more_rarely(
     world: BridgeWorld,
 ) -> None:
-    process = await start("--ric.backoff_initial_s", "0.05", sdk="fake_sdk:broken")
+    process = await start("--ric-backoff-initial-s", "0.05", sdk="fake_sdk:broken")
     assert process.stderr is not None
     waits: list[float] = []
     while len(waits) < 4:

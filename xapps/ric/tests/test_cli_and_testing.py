@@ -112,7 +112,7 @@ async def test_ric_nodes_and_watch(capsys: pytest.CaptureFixture[str]) -> None:
     async with FakeGatewayServer(fake) as server:
 
         async def tool(*arguments: str) -> str:
-            flags = ["--gateway.address", server.address]
+            flags = ["--gateway", server.address]
             assert await asyncio.to_thread(ric_cli.main, [*arguments, *flags]) == 0
             return capsys.readouterr().out
 
@@ -133,7 +133,7 @@ async def test_ric_nodes_and_watch(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_ric_says_when_there_is_no_gateway(capsys: pytest.CaptureFixture[str]) -> None:
-    assert ric_cli.main(["nodes", "--gateway.address", "127.0.0.1:1"]) == 1
+    assert ric_cli.main(["nodes", "--gateway", "127.0.0.1:1"]) == 1
     assert "E2 gateway 127.0.0.1:1: not available" in capsys.readouterr().err
 
 

@@ -631,7 +631,7 @@ async def test_the_program_prints_and_exits(
     ric: FakeRic, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with FakeGatewayServer(ric) as server:
-        arguments = ["doctor", "--gateway.address", server.address, "--seconds", "0.2"]
+        arguments = ["doctor", "--gateway", server.address, "--seconds", "0.2"]
         assert await asyncio.to_thread(ric_cli.main, arguments) == 2
         assert "What to do: Start the gNB's E2 agent" in capsys.readouterr().out
         assert await asyncio.to_thread(ric_cli.main, [*arguments, "--json"]) == 2
@@ -643,9 +643,9 @@ async def test_the_program_prints_and_exits(
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["--gateway.address", "10.0.0.1:1"],
-        ["--forecaster.address", "10.0.0.1:1"],
-        ["--forecaster.address", "nonsense"],
+        ["--gateway", "10.0.0.1:1"],
+        ["--forecaster", "10.0.0.1:1"],
+        ["--forecaster", "nonsense"],
     ],
 )
 def test_settings_that_cannot_be_are_told_in_a_line(

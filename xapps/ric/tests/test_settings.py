@@ -1,4 +1,4 @@
-"""Settings: where they come from, which wins, and what a mistake is answered with."""
+"""Settings: sources, precedence, and the errors of invalid values."""
 
 from __future__ import annotations
 
@@ -34,7 +34,11 @@ def load(
 ) -> Settings:
     config = ["--config", str(file)] if file else []
     return load_settings(
-        Settings, prog="test", arguments=[*config, *arguments], environment=environment or {}
+        Settings,
+        prog="test",
+        arguments=[*config, *arguments],
+        environment=environment or {},
+        example="test --gateway localhost:1",
     )
 
 
@@ -53,7 +57,7 @@ def test_flags_win_over_environment_over_file_over_defaults(file: Path) -> None:
     file.write_text("period_ms: 2\nmode: dry\ngateway: {address: 'localhost:1', reconcile_s: 7}\n")
     environment = {"SOJOURN_PERIOD_MS": "3", "SOJOURN_GATEWAY__ADDRESS": "localhost:2"}
 
-    settings = load("--gateway.address", "localhost:3", file=file, environment=environment)
+    settings = load("--gateway", "localhost:3", file=file, environment=environment)
 
     assert settings.gateway.address == "localhost:3"
     assert settings.period_ms == 3
@@ -72,33 +76,76 @@ def test_collections_are_yaml_everywhere() -> None:
     assert load(environment={"SOJOURN_BEARERS": "[3]"}).bearers == [3]
 
 
-def test_an_empty_variable_means_absent_where_absence_is_possible() -> None:
-    assert load(environment={"SOJOURN_PASSWORD": ""}).password is None
+def test_an_empty_variable_of_an_optional_setting_counts_as_unset(file: Path) -> None:
+    file.write_text("password: secret\n")
+    environment = {"SOJOURN_PASSWORD": "", "SOJOURN_HTTP__LISTEN": ""}
+    settings = load(file=file, environment=environment)
+    assert settings.password is not None
+    assert settings.http.listen == ""
+    assert load("--password", "", file=file).password is None
 
 
-def test_variables_of_others_are_none_of_our_business() -> None:
-    assert load(environment={"SOJOURN_SHARED": "x", "SOJOURN_FORECAST__MODEL": "y"}) == Settings()
+def test_variables_of_other_programs_are_ignored() -> None:
+    environment = {
+        "SOJOURN_SHARED": "x",
+        "SOJOURN_FORECAST__MODEL": "y",
+        "SOJOURN_GATEWAY": "localhost:1",
+    }
+    assert load(environment=environment) == Settings()
 
 
-def test_every_problem_is_told_with_its_place(file: Path) -> None:
+def test_settings_made_directly_read_no_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOJOURN_PERIOD_MS", "3")
+    monkeypatch.setenv("PERIOD_MS", "3")
+    assert Settings().period_ms == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["--gateway.address", "x"], "--gateway.address: unknown flag; expected --gateway"),
+        (["--period_ms=3"], "--period_ms: unknown flag; expected --period-ms"),
+        (["--http.listen", "x:1"], "--http.listen: unknown flag; expected --metrics-listen"),
+        (["--gateway-address", "x"], "--gateway-address: unknown flag; expected --gateway"),
+        (["--gateway.tls.enabled"], "--gateway.tls.enabled: unknown flag; expected --gateway-tls"),
+        (["--gatway", "x"], "--gatway: unknown flag; expected --gateway"),
+        (["--qqq"], "--qqq: unknown flag; expected one that --help lists"),
+    ],
+)
+def test_a_misspelt_flag_is_refused_with_the_right_one(
+    arguments: list[str], problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        load(*arguments)
+    assert stopped.value.code == 2
+    assert problem in capsys.readouterr().err
+
+
+def test_yes_or_no_settings_are_switches() -> None:
+    assert load("--gateway-tls").gateway.tls.enabled
+    environment = {"SOJOURN_GATEWAY__TLS__ENABLED": "true"}
+    assert load(environment=environment).gateway.tls.enabled
+    assert not load("--no-gateway-tls", environment=environment).gateway.tls.enabled
+
+
+def test_all_problems_are_reported_with_their_places(file: Path) -> None:
     file.write_text(
         "period_ms: 0\nmode: wet\nbearers: [1, x]\ngateway: {adress: 'a:1'}\nlog: {level: loud}\n"
     )
     found = problems(
-        "--gateway.backoff_factor",
+        "--gateway-backoff-factor",
         "1",
         file=file,
         environment={"SOJOURN_HTTP__FRESH_WITHIN_S": "soon", "SOJOURN_HTTP__LISTN": ""},
     )
     assert sorted(found) == sorted(
         [
-            "environment: SOJOURN_HTTP__LISTN: unknown setting; expected SOJOURN_HTTP__LISTEN?",
-            "flag --gateway.backoff_factor: gateway.backoff_factor: '1' is out of range; "
-            "expected > 1.0",
+            "SOJOURN_HTTP__LISTN: unknown key (did you mean listen?); expected one of "
+            "fresh_within_s, listen",
+            "--gateway-backoff-factor: '1' is out of range; expected > 1.0",
             "settings.yaml: gateway.adress: unknown key (did you mean address?); expected one of "
             + ", ".join(sorted(GatewaySettings.model_fields)),
-            "environment: SOJOURN_HTTP__FRESH_WITHIN_S: http.fresh_within_s: 'soon' does not fit; "
-            "expected a number",
+            "SOJOURN_HTTP__FRESH_WITHIN_S: 'soon' does not fit; expected a number",
             "settings.yaml: log.level: 'loud' is not one of the choices; expected 'debug', 'info', "
             "'warning' or 'error'",
             "settings.yaml: period_ms: 0 is out of range; expected ≥ 1",
@@ -134,8 +181,8 @@ def test_files_that_are_empty_wrong_or_huge(file: Path, content: bytes, expected
 
 def test_a_group_overwritten_in_the_file_by_a_value(file: Path) -> None:
     file.write_text("gateway: 3\n")
-    assert problems("--gateway.address", "localhost:1", file=file) == [
-        "settings.yaml: gateway: 3; expected a mapping"
+    assert problems("--gateway", "localhost:1", file=file) == [
+        "settings.yaml: gateway: 3 does not fit; expected a mapping"
     ]
 
 
@@ -151,11 +198,10 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "address", ["", "x", "x:", ":1", "x:70000", "x:-1", "x:y", "::1:5", "unix:", "1.2.3.4:٣"]
 )
-def test_addresses_that_are_none(address: str) -> None:
-    (problem,) = problems("--gateway.address", address)
+def test_invalid_addresses(address: str) -> None:
+    (problem,) = problems("--gateway", address)
     assert problem == (
-        f"flag --gateway.address: gateway.address: {address!r}: not an address; "
-        "expected host:port, [IPv6]:port or unix:path"
+        f"--gateway: {address!r}: not an address; expected host:port, [IPv6]:port or unix:path"
     )
 
 
@@ -167,25 +213,22 @@ def test_addresses() -> None:
 
 @pytest.mark.parametrize("address", ["10.0.0.1:1", "gw.example:1", "[2001:db8::1]:1"])
 def test_plain_text_beyond_this_machine_is_refused(address: str) -> None:
-    (problem,) = problems("--gateway.address", address)
+    (problem,) = problems("--gateway", address)
     assert problem == (
-        f"flag --gateway.address: gateway: plain text to {address}; "
-        "expected tls.enabled: true, or a loopback address"
+        f"--gateway: plain text to {address}; expected tls.enabled: true, or a loopback address"
     )
-    assert load("--gateway.address", address, "--gateway.tls.enabled", "true").gateway.tls.enabled
+    assert load("--gateway", address, "--gateway-tls").gateway.tls.enabled
 
 
 @pytest.mark.parametrize("address", ["127.1.2.3:1", "[::1]:1", "localhost:1", "unix:/x"])
 def test_plain_text_on_this_machine_is_allowed(address: str) -> None:
-    assert load("--gateway.address", address).gateway.address == address
+    assert load("--gateway", address).gateway.address == address
 
 
 def test_a_token_is_not_sent_in_plain_text_nor_shown() -> None:
-    (problem,) = problems("--gateway.token", "hunter2")
+    (problem,) = problems("--gateway-token", "hunter2")
     assert problem.endswith("token over plain text; expected tls.enabled: true")
-    settings = load(
-        "--gateway.token", "hunter2", "--gateway.tls.enabled", "true", "--password", "hunter2"
-    )
+    settings = load("--gateway-token", "hunter2", "--gateway-tls", "--password", "hunter2")
     assert "hunter2" not in repr(settings)
     assert "hunter2" not in str(printable(settings))
     assert printable(settings)["gateway"]["token"] == "**********"
@@ -197,10 +240,9 @@ def test_a_secret_of_the_wrong_type_is_not_shown_either(file: Path) -> None:
 
 
 def test_half_a_certificate(tmp_path: Path) -> None:
-    (problem,) = problems("--gateway.tls.key_file", str(tmp_path / "k"))
+    (problem,) = problems("--gateway-tls-key-file", str(tmp_path / "k"))
     assert problem == (
-        "flag --gateway.tls.key_file: gateway.tls: one without the other; "
-        "expected certificate_file and key_file both"
+        "--gateway-tls-key-file: one without the other; expected certificate_file and key_file both"
     )
 
 
@@ -209,9 +251,12 @@ def test_help_describes_every_setting(capsys: pytest.CaptureFixture[str]) -> Non
         load("--help")
     assert stopped.value.code == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "--period_ms VALUE Reporting period, ms. Default: 1." in said
-    assert "--gateway.control_timeout_s VALUE" in said
+    assert "--period-ms NUMBER Reporting period, ms. Default: 1." in said
+    assert "--mode {live,dry} What to do." in said
+    assert "Gateway: --gateway ADDRESS" in said
+    assert "--gateway-control-timeout-s NUMBER" in said
     assert "SOJOURN_GATEWAY__ADDRESS" in said
+    assert said.endswith("example: test --gateway localhost:1")
 
 
 def test_every_field_is_described() -> None:

@@ -209,7 +209,7 @@ def test_frames_are_read_as_they_are_written() -> None:
 
 def test_settings_are_still_read_as_settings() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "rlc_forecaster.cli", "--gateway.address", "example.org:1"],
+        [sys.executable, "-m", "rlc_forecaster.cli", "--gateway", "example.org:1"],
         capture_output=True,
         text=True,
         timeout=60,

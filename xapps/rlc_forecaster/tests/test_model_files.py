@@ -53,7 +53,7 @@ def test_a_graph_that_answers_another_shape_than_it_declares_is_refused(tmp_path
 def test_the_command_refuses_wrong_settings_in_one_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["--forecast.listen", "0.0.0.0:5000"]) == 2
+    assert main(["--listen", "0.0.0.0:5000"]) == 2
     said = capsys.readouterr().err
     assert said.startswith("rlc-forecaster: ")
     assert "plain text on 0.0.0.0:5000" in said

@@ -140,7 +140,7 @@ def test_a_bad_policy_or_setting_stops_the_start_with_its_place(
     bad.write_text("version: 1\n")
     assert cli.main(["--policy", str(bad)]) == 1
     assert "bad.yaml: rules: missing" in capsys.readouterr().err
-    assert cli.main(["run", "--observe-for", "-3"]) == 1
-    assert "observe_for_s" in capsys.readouterr().err
+    assert cli.main(["run", "--observe-for-s", "-3"]) == 1
+    assert "--observe-for-s" in capsys.readouterr().err
     assert cli.main(["run", "--forecaster", "example.org:1"]) == 1
     assert "expected a loopback address" in capsys.readouterr().err

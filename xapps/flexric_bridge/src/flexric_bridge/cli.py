@@ -1,12 +1,11 @@
-"""`flexric-bridge`: serves the E2 gateway from FlexRIC, and looks after its request budget.
+"""`flexric-bridge`: serves the E2 gateway from FlexRIC; shows and resets its request budget.
 
-`serve` is the sidecar. `budget` prints what is left of the RIC's requests by the state file, and
-with `--reset` begins to count anew, after the RIC was restarted without the sidecar noticing.
+`serve` runs the bridge. `budget` prints the requests left by the state file; `--reset` sets the
+count to zero, after the RIC was restarted while the bridge was down.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import sys
 from collections.abc import Sequence
@@ -16,20 +15,20 @@ import structlog
 from ric import logs
 from ric.errors import SettingsError
 from ric.lifecycle import prompt_runner
-from ric.settings_sources import add_settings_arguments, settings_from
+from ric.settings import ProgramParser, add_settings_arguments, settings_from
 
 from flexric_bridge.app import serve
 from flexric_bridge.budget import Budget
 from flexric_bridge.session import MAKE_IT, missing_module
-from flexric_bridge.settings import SHORT, BridgeSettings, BudgetSettings, spell_out
+from flexric_bridge.settings import BridgeSettings, BudgetSettings
 from flexric_bridge.state_file import StateError, read_state, write_state
 
 NAME = "flexric-bridge"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program; 2 for what the user can mend."""
-    given = _parser().parse_args(spell_out(sys.argv[1:] if arguments is None else arguments))
+    """Run the program; returns 2 for invalid settings or an unusable state file."""
+    given = _parser().parse_args(arguments)
     try:
         if given.action == "budget":
             return _budget(given.state, reset=given.reset)
@@ -80,28 +79,30 @@ def _budget(path: Path, *, reset: bool) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=NAME, description=BridgeSettings.__doc__)
-    actions = parser.add_subparsers(dest="action", required=True)
-    short = ", ".join(f"{name} is {stands_for}" for name, stands_for in SHORT.items())
-    sidecar = actions.add_parser(
-        "serve",
-        help="run the sidecar",
-        description="Serve the E2 gateway until SIGINT or SIGTERM. The first line on standard"
-        f" output says where. Short spellings: {short}.",
-        allow_abbrev=False,
+def _parser() -> ProgramParser:
+    parser = ProgramParser(
+        prog=NAME, description=BridgeSettings.__doc__, example=f"{NAME} serve --help"
     )
-    add_settings_arguments(sidecar, BridgeSettings)
+    actions = parser.add_subparsers(dest="action", required=True)
+    serve_parser = actions.add_parser(
+        "serve",
+        help="run the bridge",
+        description="Serve the E2 gateway until SIGINT or SIGTERM. The first line on standard"
+        " output has the address.",
+        example=f"{NAME} serve --listen 127.0.0.1:36421 --ric 127.0.0.1 --state bridge.json",
+    )
+    add_settings_arguments(serve_parser, BridgeSettings)
     budget = actions.add_parser(
         "budget",
-        help="requests left in the RIC's life",
-        description="Print what is left of the RIC's requests, as the sidecar counted it.",
+        help="show the requests left",
+        description="Print the requests left until the RIC has to be restarted.",
+        example=f"{NAME} budget bridge.json --reset",
     )
-    budget.add_argument("state", type=Path, metavar="FILE", help="the sidecar's state file")
+    budget.add_argument("state", type=Path, metavar="FILE", help="state file of the bridge")
     budget.add_argument(
         "--reset",
         action="store_true",
-        help="count anew: the RIC was restarted. Only while no sidecar runs on the file",
+        help="set the count to zero, after a restart of the RIC; the bridge must not be running",
     )
     return parser
 

@@ -284,7 +284,7 @@ class Session:
             "absent": f"{ric} is not there: {error.detail}",
             "no-nodes": f"{ric} is there, and no E2 node has connected to it yet",
             "timeout": f"{ric} does not answer: {error.detail}",
-            "no-sctp": f"{error.detail}; `modprobe sctp`, or --ric.preload",
+            "no-sctp": f"{error.detail}; `modprobe sctp`, or --ric-preload",
             "mismatch": f"{error}; {MAKE_IT} again",
         }
         return sentences.get(error.kind, str(error))

@@ -1,10 +1,10 @@
-"""A gRPC door that a part serves: where, how it is protected, with health and reflection."""
+"""A gRPC server of a program: address, TLS, health and reflection services."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import grpc
 import grpc.aio
@@ -13,25 +13,27 @@ from grpc_reflection.v1alpha import reflection
 from pydantic import Field, field_validator, model_validator
 
 from ric.pem import read_pem
-from ric.settings import Section, is_local, split_address
+from ric.settings import Flag, Section, is_local, split_address
 
 
 class DoorSettings(Section):
-    """Where a door is served, and how it is protected; a part's own has a default for `listen`."""
+    """Address and TLS of a gRPC server; a program's own gives `listen` a default."""
 
     section: ClassVar[str] = "door"
-    """What errors call it."""
+    """Name of the section in errors."""
 
-    listen: str = Field(
+    listen: Annotated[str, Flag("listen")] = Field(
         description="Address to serve at, host:port or unix:path; port 0 takes a free one."
     )
-    certificate_file: Path | None = Field(
-        default=None, description="Certificate chain of the door, PEM; TLS is spoken with one."
+    certificate_file: Annotated[Path | None, Flag("certificate-file")] = Field(
+        default=None, description="Server certificate chain, PEM; plain text if unset."
     )
-    key_file: Path | None = Field(default=None, description="Its private key, PEM, not encrypted.")
-    client_ca_file: Path | None = Field(
+    key_file: Annotated[Path | None, Flag("key-file")] = Field(
+        default=None, description="Private key of that certificate, PEM, not encrypted."
+    )
+    client_ca_file: Annotated[Path | None, Flag("client-ca-file")] = Field(
         default=None,
-        description="Certificates that may sign a caller's, PEM; with it, mutual TLS.",
+        description="CA certificates for client certificates, PEM; if set, mutual TLS is required.",
     )
 
     @field_validator("listen")
@@ -54,8 +56,7 @@ class DoorSettings(Section):
         return self
 
     def credentials(self) -> grpc.ServerCredentials | None:
-        """TLS credentials; `None` for plain text. Raises `SettingsError` for a file that is no
-        good."""
+        """TLS credentials; `None` for plain text. Raises `SettingsError` for an unusable file."""
         if self.certificate_file is None or self.key_file is None:
             return None
         ca = self._pem("client_ca_file", self.client_ca_file) if self.client_ca_file else None
@@ -72,7 +73,7 @@ class DoorSettings(Section):
 
 
 class DoorServer:
-    """A service behind a door, with the standard health and reflection services beside it."""
+    """A gRPC server for one service, with the standard health and reflection services."""
 
     def __init__(
         self,
@@ -81,10 +82,10 @@ class DoorServer:
         door: DoorSettings,
         options: Sequence[tuple[str, Any]] = (),
     ) -> None:
-        """Binds the address; `service` is the full name of what `handlers` serve.
+        """Binds the address; `service` is the full name of the service of `handlers`.
 
-        Raises `SettingsError` for a file of the door's that is no good, and `RuntimeError`
-        where the address is taken.
+        Raises `SettingsError` for an unusable certificate or key, and `RuntimeError` if the
+        address is in use.
         """
         self._service = service
         self._server = grpc.aio.server(options=list(options))
@@ -101,18 +102,18 @@ class DoorServer:
             self.port = self._server.add_secure_port(door.listen, credentials)
 
     async def start(self) -> None:
-        """Begin to answer; not serving until `set_ready`."""
+        """Start; health is NOT_SERVING until `set_ready`."""
         await self.set_ready(False)
         await self._server.start()
 
     async def set_ready(self, ready: bool) -> None:
-        """Tell health checks whether what is served is good."""
+        """Set the status of the health service."""
         kind = health_pb2.HealthCheckResponse
         status = kind.SERVING if ready else kind.NOT_SERVING
         await self._health.set("", status)
         await self._health.set(self._service, status)
 
     async def stop(self, grace_s: float) -> None:
-        """End every stream, after so long at most."""
+        """Stop; streams are cancelled after `grace_s`."""
         await self._health.enter_graceful_shutdown()
         await self._server.stop(grace_s)

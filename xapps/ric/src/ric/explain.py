@@ -1,6 +1,6 @@
 """Pydantic's validation errors as one line each: `place: problem; expected …`.
 
-Used for settings, and by xApps for whatever else they read from people, policies for one.
+For settings, and for other files that people write, such as policies.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Location = tuple[int | str, ...]
 
 
 class PlacedError(ValueError):
-    """What a validator of ours finds wrong deeper than where it was called: `place` leads there."""
+    """Raised by a validator for a value below the one it validates; `place` is the path to it."""
 
     def __init__(self, place: Location, problem: str) -> None:
         super().__init__(problem)
@@ -57,20 +57,19 @@ def explain_validation_error(
     model: type[BaseModel] | None = None,
     data: Any = None,
 ) -> list[str]:
-    """One line for each problem: `source: path: problem; expected …`.
+    """One line for each problem: `place: problem; expected …`.
 
-    `source` is the file's name, or says for a location where its value came from. With `model`,
-    unknown keys are answered with the known ones and missing ones with their description. With
-    `data`, what was validated, the path is that of the file even where the model has unions.
+    The place is `source`, the name of a file, and the path in it; or what `source` returns for a
+    location. With `model`, unknown keys are answered with the known ones and missing ones with
+    their description. With `data`, what was validated, the path is that of the file even where the
+    model has unions.
     """
     lines = []
     for problem in error.errors(include_url=False):
         location = problem["loc"] if data is None else _as_written(problem["loc"], data)
         location += getattr(problem.get("ctx", {}).get("error"), "place", ())
-        where = source if isinstance(source, str) else source(location)
-        path = dotted(location)
-        said = _describe(problem, location, model)
-        lines.append(": ".join(part for part in (where, path, said) if part))
+        place = f"{source}: {dotted(location)}" if isinstance(source, str) else source(location)
+        lines.append(f"{place.removesuffix(': ')}: {_describe(problem, location, model)}")
     return lines
 
 
@@ -89,10 +88,10 @@ def _describe(problem: Any, location: Location, model: type[BaseModel] | None) -
         return _unknown_key(location, model)
     # A whole group is not shown: it is long, and may hold a secret.
     value = problem["input"]
-    said = _misfit(problem)
+    text = _misfit(problem)
     if isinstance(value, Mapping | BaseModel):
-        return said.lstrip(": ") if said.startswith(":") else f"the mapping{said}"
-    return f"{'***' if _is_secret(model, location) else _shown(value)}{said}"
+        return text.lstrip(": ") if text.startswith(":") else f"the mapping{text}"
+    return f"{'***' if _is_secret(model, location) else _shown(value)}{text}"
 
 
 def _misfit(problem: Any) -> str:

@@ -1,8 +1,9 @@
 """Settings of an xApp: one schema, filled from a file, the environment and flags.
 
-Later ones win: defaults, YAML file (`--config FILE` or `<PREFIX>_CONFIG`), environment
-(`SOJOURN_GATEWAY__ADDRESS`), flags (`--gateway.address`). Every problem is told at once, one line
-each, with the place the value came from: `settings.yaml: gateway.address: …`.
+Later ones win: defaults, YAML file (`--config FILE` or `SOJOURN_CONFIG`), environment
+(`SOJOURN_GATEWAY__ADDRESS`), flags (`--gateway`). All problems are reported at once, one line each,
+with the place the value came from: `settings.yaml: gateway.address: …`,
+`SOJOURN_GATEWAY__ADDRESS: …` or `--gateway: …`.
 
 An xApp extends `XAppSettings` with fields of its own and calls `load_settings`.
 """
@@ -14,19 +15,28 @@ from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from ric.settings_sources import load_settings, printable, read_yaml_mapping
+from ric.flags import Flag, ProgramParser, add_settings_arguments
+from ric.settings_sources import load_settings, printable, read_yaml_mapping, settings_from
 
 __all__ = [
+    "Flag",
     "GatewaySettings",
     "HttpSettings",
     "LogSettings",
+    "ProgramParser",
+    "ProgramSettings",
     "Section",
+    "ServiceSettings",
     "TlsSettings",
     "XAppSettings",
+    "add_settings_arguments",
+    "is_local",
     "load_settings",
     "printable",
     "read_yaml_mapping",
+    "settings_from",
     "split_address",
 ]
 
@@ -39,24 +49,44 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class ProgramSettings(BaseSettings):
+    """Base of a program's settings, filled by `load_settings`; made directly it reads no source."""
+
+    model_config = SettingsConfigDict(extra="forbid", frozen=True)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        *_: PydanticBaseSettingsSource,
+        **__: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """The arguments of the constructor alone."""
+        return (init_settings,)
+
+
 class TlsSettings(Section):
-    """TLS towards the gateway; with certificate and key, mutual TLS."""
+    """TLS towards a server; with certificate and key, mutual TLS."""
 
     enabled: bool = Field(
         default=False,
-        description="Speak TLS. Plain text is allowed on loopback and Unix sockets only.",
+        description="Use TLS. Plain text is allowed on loopback and Unix sockets only.",
     )
     ca_file: Path | None = Field(
         default=None,
-        description="Certificates that may sign the gateway's, PEM. The system's when absent.",
+        description="CA certificates for the server's certificate, PEM; those of the system if "
+        "unset.",
     )
     certificate_file: Path | None = Field(
-        default=None, description="Our certificate chain for mutual TLS, PEM."
+        default=None, description="Client certificate chain for mutual TLS, PEM."
     )
-    key_file: Path | None = Field(default=None, description="Our private key, PEM, not encrypted.")
+    key_file: Path | None = Field(
+        default=None, description="Client private key, PEM, not encrypted."
+    )
     server_name: str | None = Field(
         default=None,
-        description="Name expected in the gateway's certificate when it is not the address.",
+        description="Name expected in the server's certificate; the host of the address if unset.",
     )
 
     @model_validator(mode="after")
@@ -67,12 +97,12 @@ class TlsSettings(Section):
 
 
 class GatewaySettings(Section):
-    """How to reach the E2 gateway and how patient to be with it."""
+    """How to reach the E2 gateway, its timeouts and back-off."""
 
     address: str = Field(
         default="127.0.0.1:36421",
         description="Address of the E2 gateway, host:port, [IPv6]:port or unix:path. The default "
-        "port is E2AP's (36421), for no other protocol uses it.",
+        "port is E2AP's, 36421.",
     )
     tls: TlsSettings = Field(default_factory=TlsSettings, description="TLS towards the gateway.")
     token: SecretStr | None = Field(
@@ -81,40 +111,40 @@ class GatewaySettings(Section):
     )
     backoff_initial_s: PositiveSeconds = Field(
         default=0.05,
-        description="First delay before connecting or subscribing again, s. Short, for most losses "
-        "are a restart next door.",
+        description="First delay before connecting or subscribing again, s. Short, because most "
+        "losses are restarts of the gateway.",
     )
     backoff_max_s: PositiveSeconds = Field(
         default=5.0,
-        description="Longest such delay, s. A controller that is away for longer than a lease "
-        "leaves the gNB to its safe pipeline, so keep it near the lease.",
+        description="Longest such delay, s. Keep it below the lease of a pipeline: when that ends "
+        "the gNB returns to its safe pipeline.",
     )
     backoff_factor: float = Field(
-        default=2.0, gt=1, le=10, description="Growth of the delay from one failure to the next."
+        default=2.0, gt=1, le=10, description="Factor of the delay from one failure to the next."
     )
     connect_timeout_s: PositiveSeconds = Field(
-        default=3.0, description="Longest wait for an answer to a request that reads state, s."
+        default=3.0, description="Timeout of connecting and of requests that read state, s."
     )
     control_timeout_s: PositiveSeconds = Field(
         default=1.0,
-        description="Longest wait for a RIC control outcome, s. FlexRIC gives up after 3 s.",
+        description="Timeout of a RIC control, s. FlexRIC gives up after 3 s.",
     )
     reconcile_s: PositiveSeconds = Field(
         default=10.0,
-        description="Period of asking for the whole node list, s, in case an event was lost.",
+        description="Period of reading the whole node list, s, in case an event was lost.",
     )
     keepalive_s: PositiveSeconds = Field(
         default=10.0,
-        description="Period of HTTP/2 pings, s: finds a gateway that vanished without a word.",
+        description="Period of HTTP/2 pings, s; they detect a connection that was cut silently.",
     )
     keepalive_timeout_s: PositiveSeconds = Field(
-        default=3.0, description="Longest wait for the answer to such a ping, s."
+        default=3.0, description="Timeout of such a ping, s."
     )
     max_message_bytes: int = Field(
         default=16 * 1024 * 1024,
         ge=64 * 1024,
         le=1 << 30,
-        description="Largest message accepted, bytes. 1000 bearers of RLC are 152 kB.",
+        description="Largest message accepted, bytes. A report of 1000 RLC bearers has 152 kB.",
     )
 
     @field_validator("address")
@@ -137,16 +167,16 @@ class GatewaySettings(Section):
 
 
 class HttpSettings(Section):
-    """Where health and metrics are served."""
+    """The HTTP endpoint for metrics and health."""
 
-    listen: str = Field(
+    listen: Annotated[str, Flag("metrics-listen")] = Field(
         default="127.0.0.1:9100",
-        description="Address of /metrics, /healthz and /readyz, host:port; port 0 takes a free "
-        'one; "" serves none.',
+        description="Address of /metrics, /healthz and /readyz, host:port or unix:path; port 0 "
+        'takes a free one; "" disables them.',
     )
-    fresh_within_s: PositiveSeconds = Field(
+    fresh_within_s: Annotated[PositiveSeconds, Flag("fresh-within-s")] = Field(
         default=3.0,
-        description="Ready means connected and an indication not older than this, s.",
+        description="Age of the newest indication up to which /readyz is 200, s.",
     )
 
     @field_validator("listen")
@@ -158,26 +188,37 @@ class HttpSettings(Section):
 
 
 class LogSettings(Section):
-    """What is logged, and how."""
+    """Structured logs on standard error."""
 
     level: Literal["debug", "info", "warning", "error"] = Field(
-        default="info", description="Least severity that is logged."
+        default="info", description="Lowest severity that is logged."
     )
     format: Literal["auto", "console", "json"] = Field(
         default="auto",
-        description="json is one object a line; auto is console on a terminal, json elsewhere.",
+        description="json: one object a line; auto: console on a terminal, json elsewhere.",
     )
 
 
-class XAppSettings(Section):
-    """What every xApp needs; extend it with your own fields."""
+class ServiceSettings(ProgramSettings):
+    """What every long-running program needs."""
 
-    gateway: GatewaySettings = Field(default_factory=GatewaySettings, description="The E2 gateway.")
-    http: HttpSettings = Field(default_factory=HttpSettings, description="Health and metrics.")
-    log: LogSettings = Field(default_factory=LogSettings, description="Logging.")
+    http: HttpSettings = Field(
+        default_factory=HttpSettings,
+        title="Metrics and health",
+        description="Metrics and health.",
+    )
+    log: LogSettings = Field(default_factory=LogSettings, title="Logging", description="Logging.")
     stop_timeout_s: PositiveSeconds = Field(
         default=5.0,
         description="Longest time a graceful stop may take, s; what runs then is cancelled.",
+    )
+
+
+class XAppSettings(ServiceSettings):
+    """What every xApp needs; extend it with your own fields."""
+
+    gateway: GatewaySettings = Field(
+        default_factory=GatewaySettings, title="Gateway", description="The E2 gateway."
     )
 
 

@@ -1,12 +1,11 @@
-"""Where settings come from: YAML file, environment, flags; and how they are shown."""
+"""Where settings come from: YAML file, environment and flags, in this order of precedence."""
 
 from __future__ import annotations
 
 import argparse
-import difflib
+import inspect
 import json
 import os
-import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,11 +13,14 @@ from typing import Any, Final, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, EnvSettingsSource
 
 from ric.errors import SettingsError
 from ric.explain import Location, dotted, explain_validation_error
+from ric.flags import ProgramParser, add_settings_arguments, settings_of
 
-Model = TypeVar("Model", bound=BaseModel)
+Model = TypeVar("Model", bound=BaseSettings)
 
 MAX_FILE_BYTES: Final = 1024 * 1024
 """Larger files are refused before they are parsed: no settings or policy is near it."""
@@ -31,49 +33,18 @@ def load_settings(
     arguments: Sequence[str] | None = None,
     environment: Mapping[str, str] | None = None,
     prefix: str = "SOJOURN",
+    example: str = "",
 ) -> Model:
     """Settings from defaults, file, environment and flags; raises `SettingsError`.
 
     `arguments` and `environment` default to those of the process. `--help` prints every setting
-    with its description and exits.
+    with its description, ends with `example`, and exits.
     """
-    parser = settings_parser(schema, prog=prog, prefix=prefix)
+    description = inspect.cleandoc(schema.__doc__ or "")
+    parser = ProgramParser(prog=prog, description=description, example=example)
+    add_settings_arguments(parser, schema, prefix=prefix)
     given = parser.parse_args(arguments)
     return settings_from(schema, given, environment=environment, prefix=prefix)
-
-
-def settings_parser(
-    schema: type[BaseModel], *, prog: str, prefix: str = "SOJOURN"
-) -> argparse.ArgumentParser:
-    """A parser with `--config` and a flag for each setting; add your own arguments to it."""
-    parser = argparse.ArgumentParser(
-        prog=prog,
-        description=(schema.__doc__ or "").strip().split("\n\n")[0],
-        epilog=f"Each setting also has an environment variable: --gateway.address is "
-        f"{prefix}_GATEWAY__ADDRESS.",
-        allow_abbrev=False,
-    )
-    add_settings_arguments(parser, schema, prefix=prefix)
-    return parser
-
-
-def add_settings_arguments(
-    parser: argparse.ArgumentParser, schema: type[BaseModel], *, prefix: str = "SOJOURN"
-) -> None:
-    """Add `--config` and a flag for each setting of `schema` to `parser`."""
-    parser.add_argument(
-        "--config", metavar="FILE", help=f"settings, YAML (or {prefix}_CONFIG in the environment)"
-    )
-    group = parser.add_argument_group("settings")
-    for path, description, default in leaves(schema):
-        shown = "" if default in (None, "") else f" Default: {default}."
-        group.add_argument(
-            f"--{dotted(path)}",
-            dest=_destination(path),
-            metavar="VALUE",
-            default=argparse.SUPPRESS,
-            help=(description + shown).replace("%", "%%"),
-        )
 
 
 def settings_from(
@@ -84,35 +55,31 @@ def settings_from(
     prefix: str = "SOJOURN",
 ) -> Model:
     """Settings from arguments that a parser with `add_settings_arguments` has parsed."""
-    surroundings = os.environ if environment is None else environment
-    merged: dict[str, Any] = {}
+    variables = os.environ if environment is None else environment
+    config = given.config or variables.get(f"{prefix}_CONFIG")
+    merged = read_yaml_mapping(Path(config)) if config else {}
     origins: dict[Location, str] = {}
-
-    config = given.config or surroundings.get(f"{prefix}_CONFIG")
+    source = _Environment(schema, prefix, variables)
+    for path, value in _values(source()):
+        _put(merged, path, value)
+        origins[path] = f"{prefix}_{'__'.join(path).upper()}"
+    for setting in settings_of(schema):
+        if (value := getattr(given, setting.destination, None)) is not None:
+            if setting.optional and value == "":
+                value = None
+            elif isinstance(value, str) and source.field_is_complex(setting.field):
+                value = _parse_text(value)
+            _put(merged, setting.path, value)
+            origins[setting.path] = setting.flag
     file_name = Path(config).name if config else "settings"
-    if config:
-        merged = read_yaml_mapping(Path(config))
-    problems = list(_unknown_variables(schema, surroundings, prefix))
-    for path, _, _ in leaves(schema):
-        variable = _variable(prefix, path)
-        flag = _destination(path)
-        for origin, text in (
-            (f"environment: {variable}", surroundings.get(variable)),
-            (f"flag --{dotted(path)}", getattr(given, flag, None)),
-        ):
-            if text is not None:
-                _put(merged, path, _parse_text(schema, path, text), file_name)
-                origins[path] = origin
     try:
-        settings = schema.model_validate(merged)
+        return schema.model_validate(merged)
     except ValidationError as error:
-        problems += explain_validation_error(
-            error, lambda at: _origin_of(at, origins, file_name), schema, merged
-        )
-        raise SettingsError(problems) from None
-    if problems:
-        raise SettingsError(problems)
-    return settings
+        raise SettingsError(
+            explain_validation_error(
+                error, lambda at: _place(at, origins, file_name, merged), schema, merged
+            )
+        ) from None
 
 
 def read_yaml_mapping(path: Path, max_bytes: int = MAX_FILE_BYTES) -> dict[str, Any]:
@@ -134,7 +101,8 @@ def read_yaml_mapping(path: Path, max_bytes: int = MAX_FILE_BYTES) -> dict[str, 
         where = f"{name}: line {mark.line + 1}" if mark is not None else name
         raise SettingsError([f"{where}: {error.problem}; expected YAML"]) from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise SettingsError([f"{name}: {_one_line(error)}; expected YAML"]) from None
+        problem = " ".join(str(error).split())
+        raise SettingsError([f"{name}: {problem}; expected YAML"]) from None
     if value is None:
         raise SettingsError([f"{name}: empty; expected a mapping"])
     if not isinstance(value, dict):
@@ -148,18 +116,35 @@ def printable(settings: BaseModel) -> dict[str, Any]:
     return dumped
 
 
-def leaves(
-    schema: type[BaseModel], at: tuple[str, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], str, Any]]:
-    """Path, description and default of every setting that is not a group."""
-    for name, field in schema.model_fields.items():
-        path = (*at, name)
-        annotation = field.annotation
-        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            yield from leaves(annotation, path)
-        else:
-            default = None if field.is_required() else field.get_default(call_default_factory=True)
-            yield path, field.description or "", default
+class _Environment(EnvSettingsSource):
+    """Variables of `environment`; collections are YAML, of which JSON is a part.
+
+    An empty variable of an optional setting counts as unset. A section as a whole is not read from
+    one variable: another program may have a setting of that name.
+    """
+
+    def __init__(
+        self, schema: type[BaseSettings], prefix: str, environment: Mapping[str, str]
+    ) -> None:
+        super().__init__(schema, env_prefix=f"{prefix}_", env_nested_delimiter="__")
+        settings = list(settings_of(schema))
+        optional = {self._name(prefix, s.path) for s in settings if s.optional}
+        sections = {
+            self._name(prefix, s.path[:depth]) for s in settings for depth in range(1, len(s.path))
+        }
+        self.env_vars = {
+            name.lower(): value
+            for name, value in environment.items()
+            if name.lower() not in sections and (value or name.lower() not in optional)
+        }
+
+    def decode_complex_value(self, field_name: str, field: FieldInfo, value: Any) -> Any:
+        """The text as YAML."""
+        return _parse_text(value)
+
+    @staticmethod
+    def _name(prefix: str, path: Sequence[str]) -> str:
+        return f"{prefix}_{'__'.join(path)}".lower()
 
 
 class _UniqueKeyLoader(yaml.SafeLoader):
@@ -181,79 +166,45 @@ class _UniqueKeyLoader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def _destination(path: Sequence[int | str]) -> str:
-    return f"setting:{dotted(path)}"
+def _values(tree: Mapping[str, Any], at: tuple[str, ...] = ()) -> Iterator[tuple[Any, Any]]:
+    for name, value in tree.items():
+        if isinstance(value, Mapping) and value:
+            yield from _values(value, (*at, name))
+        else:
+            yield (*at, name), value
 
 
-def _put(tree: dict[str, Any], path: tuple[str, ...], value: Any, file_name: str) -> None:
-    for depth, step in enumerate(path[:-1]):
+def _put(tree: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
+    for step in path[:-1]:
         below = tree.setdefault(step, {})
         if not isinstance(below, dict):
-            place = dotted(path[: depth + 1])
-            raise SettingsError([f"{file_name}: {place}: {below!r}; expected a mapping"])
+            return  # What the file has in place of a section is refused by the schema.
         tree = below
     tree[path[-1]] = value
 
 
-def _parse_text(schema: type[BaseModel], path: tuple[str, ...], text: str) -> Any:
-    """A value from the environment or a flag: text as it is, unless the setting is a collection."""
-    annotation: Any = schema
-    for step in path:
-        annotation = annotation.model_fields[step].annotation
-    if not _has_collection(annotation):
-        return None if text == "" and _is_optional(annotation) else text
+def _parse_text(text: str) -> Any:
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError:
         return text
 
 
-def _has_collection(annotation: Any) -> bool:
-    origin = typing.get_origin(annotation)
-    if origin is typing.Literal:
-        return False
-    if annotation in (list, dict, tuple, set, frozenset) or (
-        isinstance(annotation, type) and issubclass(annotation, BaseModel)
-    ):
-        return True
-    if origin in (typing.Union, types.UnionType, typing.Annotated):
-        return any(_has_collection(argument) for argument in typing.get_args(annotation))
-    return origin is not None
+def _place(
+    location: Location, origins: Mapping[Location, str], file_name: str, data: Mapping[str, Any]
+) -> str:
+    """Where the value at `location` came from: a flag, a variable, or a place in the file.
 
-
-def _is_optional(annotation: Any) -> bool:
-    return type(None) in typing.get_args(annotation)
-
-
-def _origin_of(location: Location, origins: Mapping[Location, str], file_name: str) -> str:
-    """Where the value at `location` came from.
-
-    An element of a list came with its list; what is wrong with a group as a whole was most likely
-    brought about by whatever overrode the file.
+    An element of a list came with its list. What is wrong with a section as a whole was most
+    likely brought about by whatever overrode the file.
     """
     for length in range(len(location), 0, -1):
         if origin := origins.get(location[:length]):
-            return origin
+            return ": ".join(filter(None, (origin, dotted(location[length:]))))
+    value: Any = data
+    for step in location:
+        value = value.get(step) if isinstance(value, Mapping) else None
     within = [origin for at, origin in origins.items() if at[: len(location)] == location]
-    return within[-1] if within else file_name
-
-
-def _variable(prefix: str, path: Sequence[str]) -> str:
-    return f"{prefix}_{'__'.join(path).upper()}"
-
-
-def _unknown_variables(
-    schema: type[BaseModel], surroundings: Mapping[str, str], prefix: str
-) -> Iterator[str]:
-    """Misspelt variables. Those of other programs share the prefix but not a group of ours."""
-    known = [_variable(prefix, path) for path, _, _ in leaves(schema)]
-    groups = tuple({name.partition("__")[0] + "__" for name in known if "__" in name})
-    for name in sorted(surroundings):
-        if name.startswith(groups) and name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
-            hint = f"expected {close[0]}?" if close else "expected one that --help lists"
-            yield f"environment: {name}: unknown setting; {hint}"
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
+    if within and isinstance(value, Mapping):
+        return within[-1]
+    return ": ".join(filter(None, (file_name, dotted(location))))

@@ -1,4 +1,4 @@
-"""``rlc-forecaster``: starts the xApp, or with ``lockstep`` serves a simulator through a pipe."""
+"""`rlc-forecaster`: runs the xApp; `rlc-forecaster lockstep` serves a simulator over a pipe."""
 
 from __future__ import annotations
 
@@ -16,13 +16,19 @@ NAME = "rlc-forecaster"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the program; 2 for settings that are wrong."""
+    """Runs the program; returns 2 for invalid settings."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    # A word in front of all settings, which are flags: no setting can be mistaken for it.
+    # All settings are flags, so a first word is the subcommand.
     if words[:1] == [lockstep.NAME]:
         return lockstep.main(words[1:])
     try:
-        settings = load_settings(ForecasterSettings, prog=NAME, arguments=words)
+        settings = load_settings(
+            ForecasterSettings,
+            prog=NAME,
+            arguments=words,
+            example=f"{NAME} --gateway 127.0.0.1:36421 --listen 127.0.0.1:36422"
+            " --metrics-listen 127.0.0.1:9102",
+        )
         settings.forecast.credentials()
     except SettingsError as error:
         print(f"{NAME}: {error}", file=sys.stderr)

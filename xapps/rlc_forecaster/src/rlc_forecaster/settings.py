@@ -1,4 +1,4 @@
-"""Settings of the forecaster: those of every xApp, and its own."""
+"""Settings of the forecaster."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Final
 
 from pydantic import Field
 from ric.door import DoorSettings
-from ric.settings import Section, XAppSettings
+from ric.settings import Flag, Section, XAppSettings
 
 from rlc_forecaster.core import Hysteresis
 
@@ -16,77 +16,82 @@ DEFAULT_MODEL: Final = Path(__file__).parent / "models" / "default"
 
 
 class ForecastDoor(DoorSettings):
-    """Where forecasts are served, and how they are protected."""
+    """The gRPC server of the forecast stream."""
 
     section: ClassVar[str] = "forecast"
 
-    listen: str = Field(
+    listen: Annotated[str, Flag("listen")] = Field(
         default="127.0.0.1:36422",
-        description="Address of the forecast stream, host:port; port 0 takes a free one.",
+        description="Address of the forecast stream, host:port or unix:path; port 0 takes a free"
+        " one.",
     )
 
 
 class FallbackRule(Section):
-    """When persistence is served in place of a model that does worse.
+    """When a bearer's forecasts come from persistence because the model is worse.
 
     Skill is 1 - loss(model) / loss(persistence), pinball loss of the bearer's last 200 outcomes.
     """
 
     below: Annotated[float, Field(gt=-10, le=0)] = Field(
-        default=-0.05, description="A bearer's model is set aside when its skill falls below this."
+        default=-0.05,
+        description="A bearer falls back to persistence when its skill falls below this.",
     )
     back_above: Annotated[float, Field(ge=0, lt=1)] = Field(
-        default=0.0, description="It is back when its skill rises above this."
+        default=0.0, description="It returns to the model when its skill rises above this."
     )
     least_outcomes: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
         default=200,
-        description="Outcomes of a bearer before the first change, and between two. One report"
-        " is one outcome.",
+        description="Least number of outcomes of a bearer before the first change and between two"
+        " changes. One report is one outcome.",
     )
 
     def hysteresis(self) -> Hysteresis:
-        """As the core takes it."""
+        """These settings for the core."""
         return Hysteresis(self.below, self.back_above, self.least_outcomes)
 
 
 class ForecasterSettings(XAppSettings):
-    """rlc-forecaster: streaming forecasts of RLC queue state, served over gRPC.
+    """Stream forecasts of RLC queue state over gRPC.
 
-    Subscribes to the RLC of every node of the E2 gateway and forecasts each bearer's queue with
-    the model, or with persistence when there is none.
+    Subscribes to RLC reports of every node of the E2 gateway and forecasts each bearer's queue with
+    the model, or with persistence without one.
     """
 
-    forecast: ForecastDoor = Field(default_factory=ForecastDoor, description="The forecast stream.")
+    forecast: ForecastDoor = Field(
+        default_factory=ForecastDoor, title="Forecast stream", description="The forecast stream."
+    )
     model: Path = Field(
         default=Path("default"),
-        description="Model directory (model.onnx, manifest.json, SHA256SUMS). It is read again"
-        " when its digests change; a model that is refused leaves the present one in place."
-        " 'default' is the one that comes with the forecaster, 'none' is persistence.",
+        description="Model directory (model.onnx, manifest.json, SHA256SUMS). It is reloaded when"
+        " its digests change; if the new model is refused the old one stays. 'default' is the model"
+        " of this distribution, 'none' is persistence.",
     )
     period_ms: Annotated[int, Field(ge=1, le=10)] = Field(
-        default=1, description="Period of the RLC reports asked for, ms (1, 2, 5 or 10)."
+        default=1, description="Period of the RLC subscription, ms (1, 2, 5 or 10)."
     )
     context_period_ms: Annotated[int, Field(ge=0, le=100)] | None = Field(
         default=None,
-        description="Period of the MAC reports (MCS, transport block) and of the TC pipeline"
-        " status (queue limit) asked for, ms; 0 asks for none. They are features of the model, and"
-        " the queue limit is forecast only where it is told. By default as in the model's training,"
-        " 20 without a model. Values are held for 250 ms. A pipeline status costs 5 µs of CPU per"
-        " bearer: with 1000 of them ask for 50 ms or more.",
+        description="Period of the subscriptions to MAC reports (MCS, transport block size) and to"
+        " TC pipeline status (queue limit), ms; 0 disables both. They are features of the model;"
+        " the queue limit is forecast only where it is reported. If unset, the period of the"
+        " model's training, 20 without a model. Values are held for 250 ms. A pipeline status costs"
+        " 5 µs of CPU per bearer: with 1000 bearers use 50 ms or more.",
     )
     model_max_age_h: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
         default=None,
-        description="A model whose SHA256SUMS was written longer ago than this, h, is stale:"
-        " persistence is served until a newer one comes or the file is touched. Never by default.",
+        description="Age of a model's SHA256SUMS above which the model is stale, h: persistence is"
+        " served until a newer model appears or the file is touched. No limit if unset.",
     )
     fallback: FallbackRule = Field(
         default_factory=FallbackRule,
-        description="When a bearer goes from the model to persistence, and back.",
+        title="Fallback",
+        description="When a bearer falls back from the model to persistence.",
     )
 
     @property
     def model_directory(self) -> Path | None:
-        """Where the model is; None for persistence."""
+        """Directory of the model; `None` for persistence."""
         match str(self.model):
             case "default":
                 return DEFAULT_MODEL
@@ -96,5 +101,5 @@ class ForecasterSettings(XAppSettings):
                 return self.model
 
     model_check_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
-        default=2.0, description="How often the model directory is looked at, s."
+        default=2.0, description="Period of checking the model directory for changes, s."
     )

@@ -1,4 +1,4 @@
-"""``tc-controller``: run the controller, check a policy, explain a decision."""
+"""`tc-controller`: run the controller, check a policy, explain a decision."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ric.errors import SettingsError
 from ric.lifecycle import XApp, run_xapp
-from ric.settings_sources import add_settings_arguments, settings_from
+from ric.settings import ProgramParser, add_settings_arguments, settings_from
 
 from tc_controller.app import ControllerApp
 from tc_controller.core.ladder import Rung, in_force
@@ -19,17 +19,17 @@ from tc_controller.decision_log import DEFAULT_NAME, read_log
 from tc_controller.explain import decision_ids, explain
 from tc_controller.policy_file import PolicyError, load_policy
 from tc_controller.policy_source import default_policy
-from tc_controller.settings import ControllerSettings, spell_out
+from tc_controller.settings import ControllerSettings
 
 _ACTIONS = ("run", "check", "schema", "explain")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the tool; returns the exit status. Without an action it is ``run``."""
+    """Run the program; returns the exit status. `run` is the default action."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if not given or (given[0] not in _ACTIONS and given[0] not in ("-h", "--help")):
         given.insert(0, "run")
-    options = _parser().parse_args(spell_out(given))
+    options = _parser().parse_args(given)
     try:
         if options.action == "run":
             return _run(options)
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> int:
     try:
         settings = settings_from(ControllerSettings, options)
-        # Told before anything is started, and without a trace.
+        # Fail before anything is started, with messages and without a traceback.
         load_policy(settings.policy or default_policy())
     except (SettingsError, PolicyError) as error:
         return _fail(str(error))
@@ -71,12 +71,12 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _parameters(rung: Rung) -> str:
-    """What the template takes, with the values in force."""
-    told = [
+    """The parameters of the template with their values in force."""
+    shown = [
         f"{path} {_shown(value)}" + ("" if value == default else f" (default {_shown(default)})")
         for path, value, default in in_force(rung)
     ]
-    return ", ".join(told) or "no parameters"
+    return ", ".join(shown) or "no parameters"
 
 
 def _shown(value: object) -> str:
@@ -104,22 +104,31 @@ def _fail(message: str) -> int:
     return 1
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="tc-controller", description="Keep 5G bearers within their sojourn objective."
+def _parser() -> ProgramParser:
+    parser = ProgramParser(
+        prog="tc-controller",
+        description=ControllerSettings.__doc__,
+        example="tc-controller run --help",
     )
     actions = parser.add_subparsers(dest="action", required=True)
     run = actions.add_parser(
         "run",
-        help="run the controller (what is done without an action)",
-        epilog="Short: --gateway, --metrics-listen, --decision-log, --observe-for (s), --dry-run.",
-        allow_abbrev=False,
+        help="run the controller (the default action)",
+        description=ControllerSettings.__doc__,
+        example="tc-controller --gateway 127.0.0.1:36421 --metrics-listen 127.0.0.1:9101"
+        " --decision-log decisions.jsonl",
     )
     add_settings_arguments(run, ControllerSettings)
-    check = actions.add_parser("check", help="say what is wrong with a policy file")
+    check = actions.add_parser(
+        "check", help="check a policy file", example="tc-controller check policy.yaml"
+    )
     check.add_argument("policy", type=Path)
     actions.add_parser("schema", help="print the JSON schema of a policy file")
-    tell = actions.add_parser("explain", help="tell the story of a decision")
+    tell = actions.add_parser(
+        "explain",
+        help="explain a decision from the decision log",
+        example="tc-controller explain --log decisions.jsonl --list",
+    )
     tell.add_argument("id", nargs="?", help="id of the decision")
     tell.add_argument("--list", action="store_true", help="list the decisions of the log")
     tell.add_argument(

@@ -21,8 +21,13 @@ from ric import logs
 from ric.errors import RicError
 from ric.gateway import E2GatewayClient
 from ric.gateway.link import GatewayLink
-from ric.settings import GatewaySettings, LogSettings, Section
-from ric.settings_sources import add_settings_arguments, settings_from
+from ric.settings import (
+    GatewaySettings,
+    LogSettings,
+    ProgramSettings,
+    add_settings_arguments,
+    settings_from,
+)
 from rlc_dataset import Provenance
 
 from rlc_train.collect.session import Session, Wish, partition_name
@@ -31,8 +36,8 @@ from rlc_train.errors import TrainError
 NAME: Final = "collect"
 
 
-class CollectSettings(Section):
-    """Where the E2 gateway is."""
+class CollectSettings(ProgramSettings):
+    """The E2 gateway to record from."""
 
     gateway: GatewaySettings = GatewaySettings()
 

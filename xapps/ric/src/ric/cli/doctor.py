@@ -14,7 +14,7 @@ from ric.doctor.finding import exit_status
 from ric.doctor.judge import judge
 from ric.doctor.probe import DoctorSettings, Patience, examine
 from ric.doctor.probe.node import Periods
-from ric.settings_sources import add_settings_arguments, settings_from
+from ric.settings import add_settings_arguments, settings_from
 
 _DESCRIPTION = """Look at a deployment from where an xApp stands, in bounded time, and say what is
 wrong, why it matters and what to do. Subscribes for some seconds and tries a control that changes

@@ -14,13 +14,21 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from typing import Any
 
+from pydantic import Field
+
 from ric import logs
 from ric.cli import doctor
 from ric.e2 import Indication, Node
 from ric.errors import RicError, ServiceModelError
 from ric.gateway import E2GatewayClient, GrpcLink
-from ric.settings import GatewaySettings, LogSettings, Section
-from ric.settings_sources import add_settings_arguments, settings_from
+from ric.settings import (
+    GatewaySettings,
+    LogSettings,
+    ProgramParser,
+    ProgramSettings,
+    add_settings_arguments,
+    settings_from,
+)
 from ric.sm import KPM_OID, MAC_OID, RLC_OID, TC_V0_OID, TC_V1_OID, mac, ran_function_name, rlc, tc
 from ric.sm.plain import event_trigger
 
@@ -33,10 +41,12 @@ _OIDS = {
 }
 
 
-class RicSettings(Section):
-    """Look at an E2 gateway: its nodes and their indications."""
+class RicSettings(ProgramSettings):
+    """Inspect an E2 gateway: its nodes and their indications."""
 
-    gateway: GatewaySettings = GatewaySettings()
+    gateway: GatewaySettings = Field(
+        default_factory=GatewaySettings, title="Gateway", description="The E2 gateway."
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -183,12 +193,22 @@ def _decoded(indication: Indication) -> Any:
     return indication.message.hex()
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="ric", description=RicSettings.__doc__)
+def _parser() -> ProgramParser:
+    parser = ProgramParser(
+        prog="ric", description=RicSettings.__doc__, example="ric nodes --gateway 127.0.0.1:36421"
+    )
     actions = parser.add_subparsers(dest="action", required=True)
-    nodes = actions.add_parser("nodes", help="print the nodes and their RAN functions")
+    nodes = actions.add_parser(
+        "nodes",
+        help="print the nodes and their RAN functions",
+        example="ric nodes --gateway 127.0.0.1:36421 --json",
+    )
     nodes.add_argument("--json", action="store_true", help="one JSON object a line")
-    watch = actions.add_parser("watch", help="print indications as JSON lines")
+    watch = actions.add_parser(
+        "watch",
+        help="print indications as JSON lines",
+        example="ric watch rlc --gateway 127.0.0.1:36421 --period-ms 10 --count 5",
+    )
     watch.add_argument(
         "ran_function", help=f"{', '.join(_OIDS)}, or an OID", metavar="RAN_FUNCTION"
     )

@@ -44,7 +44,7 @@ _RIC_STATES: Final[dict[str, tuple[str, str]]] = {
     ),
     "no_sctp": (
         ": the bridge's machine can make no SCTP socket",
-        "`modprobe sctp` on the machine of the bridge; on one machine, --ric.preload.",
+        "`modprobe sctp` on the machine of the bridge; on one machine, --ric-preload.",
     ),
     "no_module": (
         ": its native module is missing or was built for another FlexRIC",

@@ -21,7 +21,7 @@ from ric.doctor.probe.scrape import scrape, url_of
 from ric.e2 import Node
 from ric.errors import GatewayError
 from ric.gateway import GrpcLink
-from ric.settings import GatewaySettings, Section, TlsSettings, is_local
+from ric.settings import GatewaySettings, ProgramSettings, Section, TlsSettings, is_local
 
 _LATE_EVERY_S: Final = 0.01
 _ANSWERS: Final = 3
@@ -46,11 +46,15 @@ class ForecasterSettings(Section):
         return self
 
 
-class DoctorSettings(Section):
-    """Look at a deployment from where an xApp stands and say what is wrong with it."""
+class DoctorSettings(ProgramSettings):
+    """Diagnose a deployment from where an xApp runs."""
 
-    gateway: GatewaySettings = GatewaySettings()
-    forecaster: ForecasterSettings = ForecasterSettings()
+    gateway: GatewaySettings = Field(
+        default_factory=GatewaySettings, title="Gateway", description="The E2 gateway."
+    )
+    forecaster: ForecasterSettings = Field(
+        default_factory=ForecasterSettings, title="Forecaster", description="The forecast stream."
+    )
     metrics: tuple[str, ...] = Field(
         default=(),
         description="Metrics endpoints to look at too, with commas between: host:port or URL of the"
