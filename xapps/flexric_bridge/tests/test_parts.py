@@ -17,19 +17,11 @@ from flexric_bridge.cli import main
 from flexric_bridge.controls import Lane, Rate, TooFast
 from flexric_bridge.lag import Lag
 from flexric_bridge.pace import Pace
-from flexric_bridge.readers import Reader, Thinning
+from flexric_bridge.readers import Thinning
 from flexric_bridge.records import (
     BlockError,
-    body,
-    kpm_body,
     kpm_report,
-    kpm_unsupported,
-    preface,
     records,
-    tail,
-    time_varint,
-    varint,
-    with_header,
 )
 from flexric_bridge.sdk import RECORD_HEAD
 from flexric_bridge.state_file import StateError, read_state, set_aside, write_state
@@ -37,7 +29,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ric.errors import ServiceModelError
 from ric.testing import LoopClock, run_virtual
-from sojourn_interfaces import e2_gateway_pb2 as pb
 
 U64 = st.integers(0, 2**64 - 1)
 
@@ -332,34 +323,6 @@ def test_a_node_that_was_away_and_a_clock_that_was_set_miss_nothing() -> None:
 # ----------------------------------------------------------------------------- records
 
 
-@given(st.binary(max_size=300), U64, U64, U64, U64, st.binary(max_size=20))
-def test_an_indication_in_parts_is_the_protobuf_message(  # noqa: PLR0917
-    message: bytes, collected: int, received: int, sequence: int, dropped: int, header: bytes
-) -> None:
-    written = body(preface("n", 143, "1.2") + with_header(header), message, collected, received)
-    expected = pb.Indication(
-        node_id="n",
-        ran_function_id=143,
-        ran_function_oid="1.2",
-        sequence=sequence,
-        header=header,
-        message=message,
-        collected_at_us=collected,
-        received_at_us=received,
-        dropped=dropped,
-    )
-    assert pb.Indication.FromString(written + tail(sequence, dropped)) == expected
-
-
-def test_what_a_kpm_reader_asked_for_in_vain_is_its_own() -> None:
-    report = kpm_report(kpm_message(100, {"DRB.UEThpDl": 2.5}))
-    written = kpm_body(preface("n", 2, "1.3"), report, 1, 2)
-    mine = pb.Indication.FromString(written + kpm_unsupported(("A", "B")) + tail(0, 0))
-    assert list(mine.kpm.unsupported) == ["A", "B"]
-    assert mine.kpm.ues[0].values["DRB.UEThpDl"] == 2.5
-    assert not pb.Indication.FromString(written + kpm_unsupported(())).kpm.unsupported
-
-
 @given(st.data())
 def test_a_kpm_message_cut_anywhere_is_refused(data: st.DataObject) -> None:
     whole = kpm_message(100, {"DRB.UEThpDl": 2.5, "RRU.PrbTotDl": 7})
@@ -383,21 +346,6 @@ def test_a_block_is_its_records_or_refused(messages: list[bytes], cut: int) -> N
             list(records(block[:cut]))
 
 
-@given(st.one_of(U64, st.integers(2**49 - 1, 2**56)))
-def test_a_time_is_written_as_any_number_is(value: int) -> None:
-    assert time_varint(value) == varint(value)
-
-
-def test_varints_are_protobufs() -> None:
-    assert [varint(n).hex() for n in (0, 127, 128, 300, 2**64 - 1)] == [
-        "00",
-        "7f",
-        "8001",
-        "ac02",
-        "ffffffffffffffffff01",
-    ]
-
-
 # ---------------------------------------------------------------------------- readers
 
 
@@ -412,22 +360,6 @@ def test_slow_readers_get_what_is_due_in_spite_of_jitter_and_disorder() -> None:
     # The node's clock was set back by an hour.
     assert due.due(late - 3_600_000_000, 10_000)
     assert all(Thinning(10).due(t, 10_000) for t in times)
-
-
-def test_a_reader_hands_out_what_is_queued_before_it_ends() -> None:
-    told: list[int] = []
-    reader = Reader(1, 2, lambda: told.append(len(told)))
-    for n in range(3):
-        reader.put(b"")
-        assert reader.dropped == max(0, n - 1)
-    assert reader.ended is None
-    reader.end(ValueError("the end"))
-    reader.end(ValueError("another"))
-    assert len(told) == 5
-    got = [pb.Indication.FromString(reader.take() or b"?") for _ in range(2)]
-    assert [(i.sequence, i.dropped) for i in got] == [(1, 1), (2, 1)]
-    assert reader.take() is None
-    assert str(reader.ended) == "the end"
 
 
 # ------------------------------------------------------------------------ nodes away

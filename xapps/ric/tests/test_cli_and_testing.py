@@ -126,7 +126,7 @@ async def test_ric_nodes_and_watch(capsys: pytest.CaptureFixture[str]) -> None:
         shown = [
             json.loads(line) for line in (await tool("watch", "rlc", "--count", "2")).splitlines()
         ]
-        assert [line["sequence"] for line in shown] == [1, 2]
+        assert [line["sequence"] for line in shown] == [0, 1]
         assert shown[0]["value"] == rlc.to_json(rlc.decode(message))
         (bad,) = (await tool("watch", MAC_OID, "--count", "1", "--node", "gnb-1")).splitlines()
         assert "mac: message: 7 bytes" in json.loads(bad)["error"]

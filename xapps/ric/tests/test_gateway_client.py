@@ -64,8 +64,8 @@ def test_indications_arrive_in_order_with_their_times() -> None:
             node.report(RLC_OID, b"two")
             got = [await first, await anext(stream)]
         assert [(i.message, i.sequence, i.missed, i.subscription) for i in got] == [
-            (b"one", 1, 0, 1),
-            (b"two", 2, 0, 1),
+            (b"one", 0, 0, 1),
+            (b"two", 1, 0, 1),
         ]
         assert got[0].received_at_us - got[0].collected_at_us == 70
         assert got[0].handled_at_us >= got[0].received_at_us
@@ -129,7 +129,7 @@ def test_what_the_gateway_dropped_for_a_slow_reader_is_counted_once() -> None:
             for _ in range(10):
                 node.report(RLC_OID)
             got = [await anext(stream) for _ in range(4)]
-            assert [i.sequence for i in got] == [8, 9, 10, 11]
+            assert [i.sequence for i in got] == [7, 8, 9, 10]
             assert [i.missed for i in got] == [6, 0, 0, 0]
             assert gateway.metrics.indications["gnb-1", RLC_OID].missed_at_gateway == 6
 
@@ -144,12 +144,12 @@ def test_a_slow_handler_gets_the_newest_and_is_told_what_it_missed() -> None:
             first = asyncio.ensure_future(anext(stream))
             await settled()
             node.report_every(RLC_OID, 1_000, tick)
-            assert (await first).sequence == 1
+            assert (await first).sequence == 0
             await asyncio.sleep(0.0505)
             late = await anext(stream)
             then = await anext(stream)
-            assert (late.sequence, late.missed) == (50, 48)
-            assert (then.sequence, then.missed) == (51, 0)
+            assert (late.sequence, late.missed) == (49, 48)
+            assert (then.sequence, then.missed) == (50, 0)
             stats = gateway.metrics.indications["gnb-1", RLC_OID]
             assert stats.missed_by_slow_handler == 48
             await stream.aclose()
@@ -255,7 +255,7 @@ def test_after_the_gateway_died_the_iterator_goes_on() -> None:
             began = asyncio.get_running_loop().time()
             resumed = await anext(stream)
             assert resumed.subscription == 2
-            assert (resumed.sequence, resumed.missed) == (1, 0)
+            assert (resumed.sequence, resumed.missed) == (0, 0)
             assert 30 <= asyncio.get_running_loop().time() - began <= 40.1
             assert gateway.metrics.losses == 1
             assert outcomes(gateway)["started"] == 2
@@ -656,9 +656,9 @@ def test_a_stream_that_keeps_breaking_is_retried_ever_more_slowly() -> None:
         attempts: list[float] = []
         open_subscription = ric.open_subscription
 
-        def breaking(request: Any) -> Any:
+        def breaking(request: Any, *outbox: Any) -> Any:
             attempts.append(asyncio.get_running_loop().time())
-            subscription = open_subscription(request)
+            subscription = open_subscription(request, *outbox)
             node.break_streams()
             return subscription
 

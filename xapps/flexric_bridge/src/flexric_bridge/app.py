@@ -116,7 +116,6 @@ class Bridge:
             rate=rate,
             metrics=self.metrics,
             clock=self._clock,
-            door=settings.door,
         )
         self.readiness = _Readiness(self)
         self.address = ""

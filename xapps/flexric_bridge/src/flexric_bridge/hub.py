@@ -11,7 +11,10 @@ import contextlib
 from collections.abc import Coroutine
 from typing import Any, Final, TypeVar
 
+import grpc
 import structlog
+from e2_gateway_server import ProcedureError
+from e2_gateway_server.indication import encode_kpm_report, encode_report, encode_source
 from ric.clock import Clock
 from ric.errors import ServiceModelError
 from ric.sm import KPM_OID
@@ -20,15 +23,12 @@ from flexric_bridge.budget import BudgetSpent
 from flexric_bridge.kpm_definition import KpmDefinitionError, offered
 from flexric_bridge.metrics import Flow, Metrics
 from flexric_bridge.nodes import KnownNode, NodeBook
-from flexric_bridge.readers import Ended, Reader, Tap
+from flexric_bridge.readers import Reader, Tap
 from flexric_bridge.records import (
     BlockError,
     Record,
-    body,
-    kpm_body,
     kpm_report,
     kpm_selection,
-    preface,
     records,
 )
 from flexric_bridge.sdk import E2Node, SdkError, SNssai
@@ -55,12 +55,18 @@ _LATELY_S: Final = 0.02
 _LOOK_S: Final = 0.002
 
 
-class Unserved(Exception):  # noqa: N818 - says what happened
-    """The node has the RAN function, but the SDK has no reports of it or not as asked."""
+class Unserved(ProcedureError):  # noqa: N818 - says what happened
+    """The node has the RAN function, but the SDK does not report what was requested."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(grpc.StatusCode.INVALID_ARGUMENT, detail)
 
 
-class Gone(Exception):  # noqa: N818 - says what happened
-    """The node is not there, or was lost on the way."""
+class Gone(ProcedureError):  # noqa: N818 - says what happened
+    """The node is not connected, or was lost during the procedure."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(grpc.StatusCode.UNAVAILABLE, detail)
 
 
 class Shared:
@@ -79,7 +85,7 @@ class Shared:
         self.kpm_slice = kpm_slice
         self.oid = oid
         self.flow = flow
-        self.preface = preface(known.id, function_id, oid)
+        self.source = encode_source(known.id, function_id, oid)
         self.period_ms = 0
         self.names: tuple[str, ...] = ()
         self.handle = 0
@@ -112,7 +118,7 @@ class Shared:
             if reader.thinning.due(collected_at_us, every_us):
                 if written is None:
                     times = (collected_at_us, record.received_at_us)
-                    written = body(self.preface, record.message, *times)
+                    written = encode_report(self.source, record.message, *times)
                 reader.put(written)
         for tap in self.taps:
             if tap.thinning.due(collected_at_us, every_us):
@@ -131,10 +137,10 @@ class Shared:
                 names = reader.measurements
                 if names not in written:
                     own = kpm_selection(report, names, units.of(names))
-                    written[names] = kpm_body(self.preface, own, *times)
+                    written[names] = encode_kpm_report(self.source, own, *times)
                 reader.put(written[names])
 
-    def end(self, why: Exception) -> None:
+    def end(self, why: ProcedureError) -> None:
         """End the streams; taps stay for when the node is back."""
         for reader in self.readers:
             reader.end(why)
@@ -229,7 +235,7 @@ class Hub:
                 shared.lingering.cancel()
                 shared.lingering = None
             await self._cover(shared, period_ms, names)
-            if isinstance(who, Reader) and not who.ended:
+            if isinstance(who, Reader) and not who.left:
                 shared.readers.append(who)
 
     def _forget_unread(self, node_id: str, function_id: int) -> None:
@@ -250,7 +256,7 @@ class Hub:
         if shared is None:
             return
         if isinstance(who, Reader):
-            who.end(Ended("left"))
+            who.left = True
             if who in shared.readers:
                 shared.readers.remove(who)
         elif who in shared.taps:

@@ -1,25 +1,20 @@
-"""Who reads a subscription: xApps with a bounded queue each, and taps within the bridge."""
+"""Readers of a subscription of the bridge: clients of the gateway, and taps within the bridge."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-from flexric_bridge.records import tail
+from e2_gateway_server import Outbox, ProcedureError
 
 _OVERTAKEN_US: Final = 1_000_000
 
 
-class Ended(Exception):  # noqa: N818 - says what happened
-    """A stream's end; the message is for the xApp."""
-
-
 class Thinning:
-    """Lets through what is due for a reader that asked for a longer period than reports come in.
+    """Passes the reports that are due for a reader with a longer period than the subscription.
 
-    By the time of collection, so that jitter on the way does not cost a report; half a period of
-    the reports is allowed for the jitter of the node itself.
+    Decided by the time of collection, so that transport jitter does not cost a report; half a
+    period of the reports is allowed for jitter of the node.
     """
 
     __slots__ = ("_last_us", "period_us")
@@ -31,7 +26,7 @@ class Thinning:
     def due(self, collected_at_us: int, every_us: int) -> bool:
         """Whether a report is due, of those that come each `every_us`."""
         since_us = collected_at_us - self._last_us
-        # The RIC lets reports overtake each other; a clock that was set back is another matter.
+        # A little back in time: the RIC reordered reports. Further back: the clock was set.
         if every_us < self.period_us and -_OVERTAKEN_US < since_us < self.period_us - every_us // 2:
             return False
         self._last_us = collected_at_us
@@ -39,63 +34,37 @@ class Thinning:
 
 
 class Reader:
-    """One xApp's reading of a subscription: what it has not taken yet, oldest dropped when it is
-    full."""
+    """One client's share of a subscription of the bridge, thinned to the client's period."""
 
-    __slots__ = (
-        *("_depth", "_ended", "_more", "_own", "_queue", "_sequence"),
-        *("dropped", "measurements", "thinning"),
-    )
+    __slots__ = ("_outbox", "_suffix", "left", "measurements", "thinning")
 
     def __init__(
         self,
+        outbox: Outbox[bytes],
         period_ms: int,
-        depth: int,
-        more: Callable[[], None],
-        own: bytes = b"",
+        suffix: bytes = b"",
         measurements: tuple[str, ...] = (),
     ) -> None:
-        """`more` is called when there is something to take or the end is known; `own` are fields
-        that each of its indications has besides; `measurements` are what it is told of KPM."""
+        """`suffix` are encoded fields that each of its indications has besides; `measurements` are
+        those of KPM that it gets."""
         self.thinning = Thinning(period_ms)
         self.measurements = measurements
-        self.dropped = 0
-        self._own = own
-        self._depth = depth
-        self._more = more
-        self._queue: deque[tuple[int, bytes]] = deque()
-        self._sequence = 0
-        self._ended: Exception | None = None
+        self.left = False
+        """Whether the client no longer reads."""
+        self._outbox = outbox
+        self._suffix = suffix
 
-    def put(self, body: bytes) -> None:
-        """One more indication, without `sequence` and `dropped`."""
-        if len(self._queue) >= self._depth:
-            self._queue.popleft()
-            self.dropped += 1
-        self._queue.append((self._sequence, body))
-        self._sequence += 1
-        self._more()
+    def put(self, indication: bytes) -> None:
+        """Queue an encoded indication without `sequence` and `dropped`."""
+        self._outbox.put(indication + self._suffix)
 
-    def end(self, why: Exception) -> None:
-        """Nothing more will come."""
-        self._ended = self._ended or why
-        self._more()
-
-    @property
-    def ended(self) -> Exception | None:
-        """Why nothing more will come, once that is so."""
-        return self._ended
-
-    def take(self) -> bytes | None:
-        """The oldest indication, whole; `None` when there is none."""
-        if not self._queue:
-            return None
-        sequence, body = self._queue.popleft()
-        return body + self._own + tail(sequence, self.dropped)
+    def end(self, error: ProcedureError) -> None:
+        """The subscription is lost."""
+        self._outbox.end(error)
 
 
 class Tap:
-    """Hears reports within the bridge: `hear(message, collected_at_us, received_at_us)`."""
+    """A reader within the bridge: `hear(message, collected_at_us, received_at_us)`."""
 
     __slots__ = ("hear", "thinning")
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import e2sm_tc
 import structlog
+from e2_gateway_server.indication import encode_header, encode_report, encode_source
 from ric.clock import Clock
 from ric.errors import ServiceModelError
 from ric.sm import RLC_OID, TC_V0_OID, TC_V1_OID
@@ -20,7 +21,6 @@ from flexric_bridge.hub import Gone, Hub, Unserved
 from flexric_bridge.metrics import Metrics
 from flexric_bridge.nodes import KnownNode, NodeBook
 from flexric_bridge.readers import Reader, Tap, Thinning
-from flexric_bridge.records import body, preface, with_header
 from flexric_bridge.sdk import SdkError
 from flexric_bridge.session import Session, SessionDown
 from flexric_bridge.settings import TcSettings
@@ -85,7 +85,7 @@ class ServedNode:
         self._traffic = traffic
         function = known.functions[TC_V0_OID]
         self._function_id = function.id
-        self._preface = preface(known.id, function.id, TC_V1_OID)
+        self._source = encode_source(known.id, function.id, TC_V1_OID)
         self.function = RanFunction(known.id, traffic.settings, self)
         if RLC_OID not in known.functions:
             self.function.bearer.assume_configured()
@@ -171,8 +171,8 @@ class ServedNode:
     ) -> None:
         header = e2sm_tc.encode("indication-header", {"collected_at_us": collected_at_us})
         item.reader.put(
-            body(
-                self._preface + with_header(header),
+            encode_report(
+                self._source + encode_header(header),
                 e2sm_tc.encode("indication", message),
                 collected_at_us,
                 received_at_us,

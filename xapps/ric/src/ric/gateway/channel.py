@@ -11,22 +11,9 @@ import grpc.aio
 from ric.pem import read_pem
 from ric.settings import GatewaySettings, TlsSettings
 
-# A gRPC core server closes a connection with more than two pings in 300 s ("too_many_pings"); a
-# Python gateway must allow the keepalive of these clients.
-SERVER_OPTIONS: Final[tuple[tuple[str, int], ...]] = (
-    ("grpc.http2.min_ping_interval_without_data_ms", 1000),
-    ("grpc.http2.min_recv_ping_interval_without_data_ms", 1000),
-    ("grpc.keepalive_permit_without_calls", 1),
-    ("grpc.so_reuseport", 0),
-)
-"""Options of a `grpc.aio.server` that serves these clients."""
-
 WINDOW_BYTES: Final = 64 * 1024
 """HTTP/2's initial flow-control window (RFC 9113 §6.5.2): enough for 40 kB per millisecond at a
 round-trip time of 1.5 ms. gRPC enlarges it for a larger message."""
-
-BATCH_BYTES: Final = WINDOW_BYTES // 2
-"""Bytes of indications that a gateway puts into one message; those in it cannot be dropped."""
 
 
 def channel_options(settings: GatewaySettings) -> list[tuple[str, Any]]:

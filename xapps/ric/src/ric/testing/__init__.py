@@ -1,7 +1,7 @@
-"""A RIC to test xApps against, without a network and without waiting.
+"""A RIC to test xApps against, without a network and without waiting; needs `sojourn-ric[testing]`.
 
-`FakeRic` holds nodes, reports and control answers. `FakeRic.link()` is an in-memory link, so the
-xApp under test uses the real `E2GatewayClient`, reconnection and all::
+`FakeRic` has nodes, reports and control answers. `FakeRic.link()` is an in-memory link, so the xApp
+under test uses the real `E2GatewayClient` including reconnection::
 
     from contextlib import aclosing
     from ric.sm import RLC_OID, rlc
@@ -19,17 +19,22 @@ xApp under test uses the real `E2GatewayClient`, reconnection and all::
 
     run_virtual(scenario())
 
-`FakeNode.on_control` answers controls, `FakeRic.controls` remembers them; `remove_node`, `down`,
-`break_streams`, `skip` and `refuse_subscriptions` make trouble.
+`FakeNode.on_control` answers controls and `FakeRic.controls` records them; `remove_node`, `down`,
+`break_streams`, `skip` and `refuse_subscriptions` inject faults.
 
-`run_virtual` runs a coroutine on an event loop whose time jumps to the next timer as soon as
-nothing else is left to do: an hour of virtual time takes as long as its work. On a common event
-loop the same fake runs in real time. `FakeGatewayServer` serves a `FakeRic` over real gRPC on a
-free port, for faults that only a network has.
+`run_virtual` runs a coroutine on an event loop whose time jumps to the next timer once every task
+waits. On an ordinary event loop the same fake runs in real time. `FakeGatewayServer` serves a
+`FakeRic` over gRPC on a free port, for faults that need a network.
 """
 
-from ric.testing.fake_link import FakeLink
-from ric.testing.fake_ric import ControlHandler, FakeNode, FakeRic, RecordedControl, ran_function
+from ric.testing.fake_ric import (
+    ControlHandler,
+    FakeLink,
+    FakeNode,
+    FakeRic,
+    RecordedControl,
+    ran_function,
+)
 from ric.testing.fake_server import FakeGatewayServer
 from ric.testing.virtual_time import LoopClock, VirtualTimeLoop, run_virtual
 

@@ -1,12 +1,14 @@
-"""A near-RT RIC in memory: nodes that come and go, reports on demand, controls answered."""
+"""A near-RT RIC in memory: nodes, reports, answers to controls, and an in-memory link to it."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
+
+from e2_gateway_server import Outbox
 
 from ric.clock import Clock
 from ric.e2 import (
@@ -20,23 +22,27 @@ from ric.e2 import (
     RanFunction,
     SubscriptionRequest,
 )
-from ric.errors import GatewayUnavailable, NodeGone, RanFunctionUnknown, SubscriptionRefused
+from ric.errors import (
+    ControlTimeout,
+    GatewayUnavailable,
+    NodeGone,
+    RanFunctionUnknown,
+    SubscriptionRefused,
+)
 from ric.gateway import E2GatewayClient
 from ric.gateway.link import GatewayLink
 from ric.settings import GatewaySettings
 from ric.sm import KPM_OID, MAC_OID, RLC_OID, TC_V0_OID, TC_V1_OID
-from ric.testing.fake_link import FakeLink
-from ric.testing.outbox import Outbox
 from ric.testing.virtual_time import LoopClock
 
 ControlHandler = Callable[[bytes, bytes], ControlAnswer | Awaitable[ControlAnswer]]
-"""Answers a control's header and message; may raise a `GatewayError` instead."""
+"""Answers a control, given its header and message; may raise a `GatewayError`."""
 
 RAN_FUNCTION_IDS: Final = {KPM_OID: 2, MAC_OID: 142, RLC_OID: 143, TC_V0_OID: 146, TC_V1_OID: 1146}
 
 
 def ran_function(oid: str, definition: bytes = b"") -> RanFunction:
-    """A RAN function with the id FlexRIC gives it, 1000 when it gives none."""
+    """A RAN function with the id that FlexRIC assigns, else 1000."""
     return RanFunction(RAN_FUNCTION_IDS.get(oid, 1000), oid, 1, definition)
 
 
@@ -53,12 +59,12 @@ class RecordedControl:
 
 @dataclass(slots=True, eq=False)
 class OpenSubscription:
-    """One RIC subscription at the fake, and what waits for its reader."""
+    """One RIC subscription at the fake; `put`, `skip` and `end` are those of its outbox."""
 
     request: SubscriptionRequest
-    outbox: Outbox[Indication]
-    sequence: int = 0
-    dropped: int = 0
+    put: Callable[[Indication], None]
+    skip: Callable[[int], None]
+    end: Callable[[Exception], None]
 
 
 @dataclass(slots=True, eq=False)
@@ -81,8 +87,7 @@ class FakeNode:
         collected_at_us: int | None = None,
         to: Callable[[SubscriptionRequest], bool] = lambda _: True,
     ) -> int:
-        """Send one indication to each subscription of `oid` that `to` holds for; returns to how
-        many."""
+        """Send one indication to each subscription of `oid` that `to` accepts; returns how many."""
         function = self.node.ran_function(oid)
         if function is None:
             raise RanFunctionUnknown(self.node.id, oid)
@@ -92,20 +97,18 @@ class FakeNode:
             request = subscription.request
             if (request.node_id, request.oid) != (self.node.id, oid) or not to(request):
                 continue
-            subscription.sequence += 1
             reached += 1
-            subscription.dropped += subscription.outbox.put(
+            subscription.put(
                 Indication(
                     self.node.id,
                     function.id,
                     oid,
-                    subscription.sequence,
+                    0,
                     header,
                     message,
                     kpm,
                     now_us if collected_at_us is None else collected_at_us,
                     now_us,
-                    dropped=subscription.dropped,
                 )
             )
         return reached
@@ -130,7 +133,7 @@ class FakeNode:
         return task
 
     def on_control(self, oid: str, handler: ControlHandler) -> None:
-        """Answer controls to `oid` by `handler`; without one they are acknowledged."""
+        """Answer controls to `oid` by `handler`; the default acknowledges."""
         self.handlers[oid] = handler
 
     def refuse_subscriptions(self, oid: str, reason: str) -> None:
@@ -138,11 +141,10 @@ class FakeNode:
         self.refusals[oid] = reason
 
     def skip(self, oid: str, count: int) -> None:
-        """Lose `count` reports on the way, as a gateway does for a slow reader."""
+        """Lose `count` reports, as a gateway does for a slow reader."""
         for subscription in self.ric.subscriptions:
             if (subscription.request.node_id, subscription.request.oid) == (self.node.id, oid):
-                subscription.sequence += count
-                subscription.dropped += count
+                subscription.skip(count)
 
     def break_streams(self) -> None:
         """End the node's subscriptions with UNAVAILABLE while the node stays."""
@@ -172,7 +174,7 @@ class FakeRic:
         node = Node(node_id, node_type, 1, 1, len(self._nodes), tuple(map(_as_function, functions)))
         fake = FakeNode(self, node)
         self._nodes[node_id] = fake
-        self._tell(NodeEvent(NodeEventKind.CONNECTED, node))
+        self._publish(NodeEvent(NodeEventKind.CONNECTED, node))
         return fake
 
     def remove_node(self, node_id: str) -> None:
@@ -180,7 +182,7 @@ class FakeRic:
         fake = self._nodes.pop(node_id)
         for source in fake.sources:
             source.cancel()
-        self._tell(NodeEvent(NodeEventKind.DISCONNECTED, fake.node))
+        self._publish(NodeEvent(NodeEventKind.DISCONNECTED, fake.node))
         self.end_subscriptions(lambda request: request.node_id == node_id, NodeGone(node_id))
 
     def update_node(self, node_id: str, *functions: RanFunction | str) -> None:
@@ -190,7 +192,7 @@ class FakeRic:
         fake.node = Node(
             old.id, old.type, old.mcc, old.mnc, old.nb_id, tuple(map(_as_function, functions))
         )
-        self._tell(NodeEvent(NodeEventKind.UPDATED, fake.node))
+        self._publish(NodeEvent(NodeEventKind.UPDATED, fake.node))
         self.end_subscriptions(
             lambda r: r.node_id == node_id and fake.node.ran_function(r.oid) is None,
             NodeGone(node_id, "RAN function went away"),
@@ -199,7 +201,7 @@ class FakeRic:
     # -------------------------------------------------------------- gateway
 
     def down(self) -> None:
-        """The gateway goes away; nodes and their sources live on."""
+        """The gateway is lost; nodes and their sources continue."""
         self._up = False
         error = GatewayUnavailable("fake", "gateway is down")
         self.end_subscriptions(lambda _: True, error)
@@ -227,7 +229,7 @@ class FakeRic:
         return tuple(fake.node for fake in self._nodes.values())
 
     def open_watch(self) -> Outbox[NodeEvent]:
-        """A node watch: the nodes as `CONNECTED`, then changes."""
+        """A node watch: the nodes as `CONNECTED`, then changes. Close it with `close_watch`."""
         self._check_up()
         outbox: Outbox[NodeEvent] = Outbox()
         for fake in self._nodes.values():
@@ -236,22 +238,28 @@ class FakeRic:
         return outbox
 
     def close_watch(self, outbox: Outbox[NodeEvent]) -> None:
-        """Forget a node watch."""
+        """End a node watch."""
         if outbox in self._watchers:
             self._watchers.remove(outbox)
 
-    def open_subscription(self, request: SubscriptionRequest) -> OpenSubscription:
-        """A RIC subscription."""
+    def open_subscription(
+        self,
+        request: SubscriptionRequest,
+        put: Callable[[Indication], None],
+        skip: Callable[[int], None],
+        end: Callable[[Exception], None],
+    ) -> OpenSubscription:
+        """A RIC subscription. Close it with `close_subscription`."""
         self._check_up()
         fake = self._find(request.node_id, request.oid)
         if reason := fake.refusals.get(request.oid):
             raise SubscriptionRefused(request.node_id, request.oid, reason)
-        subscription = OpenSubscription(request, Outbox(request.queue_depth or 64))
+        subscription = OpenSubscription(request, put, skip, end)
         self.subscriptions.append(subscription)
         return subscription
 
     def close_subscription(self, subscription: OpenSubscription) -> None:
-        """Forget a RIC subscription."""
+        """End a RIC subscription."""
         if subscription in self.subscriptions:
             self.subscriptions.remove(subscription)
 
@@ -260,7 +268,7 @@ class FakeRic:
     ) -> None:
         """End subscriptions with an error."""
         for subscription in [s for s in self.subscriptions if which(s.request)]:
-            subscription.outbox.end(error)
+            subscription.end(error)
             self.subscriptions.remove(subscription)
 
     async def control(self, node_id: str, oid: str, header: bytes, message: bytes) -> ControlAnswer:
@@ -286,10 +294,67 @@ class FakeRic:
         if not self._up:
             raise GatewayUnavailable("fake", "gateway is down")
 
-    def _tell(self, event: NodeEvent) -> None:
+    def _publish(self, event: NodeEvent) -> None:
         for watcher in self._watchers:
             watcher.put(event)
 
 
 def _as_function(function: RanFunction | str) -> RanFunction:
     return ran_function(function) if isinstance(function, str) else function
+
+
+class FakeLink:
+    """A `GatewayLink` without a network. Answers take as long as the fake's handlers."""
+
+    address = "fake"
+
+    def __init__(self, ric: FakeRic) -> None:
+        self._ric = ric
+        self._closed = False
+
+    async def list_nodes(self) -> tuple[Node, ...]:
+        """See `GatewayLink.list_nodes`."""
+        self._check_open()
+        return self._ric.nodes()
+
+    async def watch_nodes(self) -> AsyncGenerator[NodeEvent]:
+        """See `GatewayLink.watch_nodes`."""
+        self._check_open()
+        watch = self._ric.open_watch()
+        try:
+            while True:
+                yield (await watch.get())[1]
+        finally:
+            self._ric.close_watch(watch)
+
+    async def indications(self, request: SubscriptionRequest) -> AsyncGenerator[Indication]:
+        """See `GatewayLink.indications`."""
+        self._check_open()
+        outbox: Outbox[Indication] = Outbox(request.queue_depth or 64)
+        subscription = self._ric.open_subscription(request, outbox.put, outbox.skip, outbox.end)
+        try:
+            while True:
+                sequence, indication = await outbox.get()
+                # A copy, because several subscriptions may share the indication.
+                yield replace(indication, sequence=sequence, dropped=outbox.dropped)
+        finally:
+            self._ric.close_subscription(subscription)
+
+    async def control(
+        self, node_id: str, oid: str, header: bytes, message: bytes, timeout_s: float
+    ) -> ControlAnswer:
+        """See `GatewayLink.control`."""
+        self._check_open()
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await self._ric.control(node_id, oid, header, message)
+        except TimeoutError:
+            raise ControlTimeout(node_id, oid, timeout_s) from None
+
+    async def close(self) -> None:
+        """See `GatewayLink.close`."""
+        self._closed = True
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise GatewayUnavailable(self.address, "link closed")

@@ -1,19 +1,16 @@
-"""A `FakeRic` behind real gRPC, for what only a network can do wrong."""
+"""A `FakeRic` behind real gRPC, for faults that need a network."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from types import TracebackType
-from typing import Any, NoReturn, Self
+from typing import Final, Self
 
 import grpc
 import grpc.aio
+from e2_gateway_server import SERVER_OPTIONS, GatewayService, Outbox, ProcedureError
 from sojourn_interfaces import e2_gateway_pb2 as pb
-from sojourn_interfaces.e2_gateway_pb2_grpc import (
-    E2GatewayServicer,
-    add_E2GatewayServicer_to_server,
-)
 
 from ric.e2 import Indication
 from ric.errors import (
@@ -25,14 +22,9 @@ from ric.errors import (
     SubscriptionRefused,
 )
 from ric.gateway import messages
-from ric.gateway.channel import SERVER_OPTIONS
-from ric.gateway.control_door import Context as ControlContext
-from ric.gateway.control_door import ControlDoor, NoAnswer
-from ric.gateway.subscription_door import Context, Feed, SubscriptionDoor, SubscriptionOver
 from ric.testing.fake_ric import FakeRic
-from ric.testing.outbox import Outbox
 
-_STATUS_OF: dict[type[GatewayError], grpc.StatusCode] = {
+_CODE_OF: Final[dict[type[GatewayError], grpc.StatusCode]] = {
     NodeGone: grpc.StatusCode.UNAVAILABLE,
     RanFunctionUnknown: grpc.StatusCode.NOT_FOUND,
     SubscriptionRefused: grpc.StatusCode.INVALID_ARGUMENT,
@@ -44,7 +36,7 @@ _STATUS_OF: dict[type[GatewayError], grpc.StatusCode] = {
 class FakeGatewayServer:
     """Serves a `FakeRic` on a loopback port; an asynchronous context manager.
 
-    `stop` and `start` again (on the same port) make a gateway that dies and comes back.
+    `stop` and another `start`, which takes the same port, make a gateway that dies and returns.
     """
 
     def __init__(
@@ -67,7 +59,7 @@ class FakeGatewayServer:
     async def start(self) -> None:
         """Listen; port 0 becomes the port in use."""
         self._server = grpc.aio.server(options=list(SERVER_OPTIONS))
-        add_E2GatewayServicer_to_server(_Servicer(self.ric), self._server)
+        self._server.add_generic_rpc_handlers((GatewayService(_Backend(self.ric)).handlers(),))
         if self._credentials is None:
             self.port = self._server.add_insecure_port(self.address)
         else:
@@ -75,7 +67,7 @@ class FakeGatewayServer:
         await self._server.start()
 
     async def stop(self) -> None:
-        """Die: connections are cut in the middle of whatever they do."""
+        """Die: connections are cut immediately."""
         if self._server is not None:
             await self._server.stop(None)
             self._server = None
@@ -95,106 +87,64 @@ class FakeGatewayServer:
         await self.stop()
 
 
-class _Servicer(E2GatewayServicer):
+class _Backend:
+    """A `FakeRic` as an `e2_gateway_server.Backend`."""
+
     def __init__(self, ric: FakeRic) -> None:
         self._ric = ric
-        self._controls = ControlDoor(self._carry_out)
-        self._subscriptions = SubscriptionDoor(self._serve)
 
-    async def ListNodes(  # noqa: N802 - named by the proto
-        self,
-        request: pb.ListNodesRequest,
-        context: grpc.aio.ServicerContext[pb.ListNodesRequest, pb.ListNodesResponse],
-    ) -> pb.ListNodesResponse:
-        try:
-            nodes = self._ric.nodes()
-        except GatewayError as error:
-            await _abort(context, error)
-        return pb.ListNodesResponse(nodes=map(messages.node_to_pb, nodes))
+    def nodes(self) -> Iterable[pb.Node]:
+        with _procedure_errors():
+            return [messages.node_to_pb(node) for node in self._ric.nodes()]
 
-    async def WatchNodes(  # noqa: N802 - named by the proto
-        self,
-        request: pb.WatchNodesRequest,
-        context: grpc.aio.ServicerContext[pb.WatchNodesRequest, pb.NodeEvent],
-    ) -> AsyncIterator[pb.NodeEvent]:
-        outbox = None
+    async def watch_nodes(self) -> AsyncGenerator[pb.NodeEvent]:
+        with _procedure_errors():
+            watch = self._ric.open_watch()
+            try:
+                while True:
+                    yield messages.event_to_pb((await watch.get())[1])
+            finally:
+                self._ric.close_watch(watch)
+
+    @asynccontextmanager
+    async def subscribe(
+        self, subscription: pb.Subscription, outbox: Outbox[bytes]
+    ) -> AsyncGenerator[None]:
+        def put(indication: Indication) -> None:
+            outbox.put(messages.indication_to_pb(indication).SerializeToString())
+
+        def end(error: Exception) -> None:
+            outbox.end(_procedure_error(error) if isinstance(error, GatewayError) else error)
+
+        self._check_connected(subscription.node_id)
+        with _procedure_errors():
+            request = messages.subscription_from_pb(subscription)
+            opened = self._ric.open_subscription(request, put, outbox.skip, end)
         try:
-            outbox = self._ric.open_watch()
-            while True:
-                yield messages.event_to_pb(await outbox.get())
-        except GatewayError as error:
-            await _abort(context, error)
+            yield
         finally:
-            if outbox is not None:
-                self._ric.close_watch(outbox)
+            self._ric.close_subscription(opened)
 
-    async def Subscribe(  # noqa: N802 - named by the proto
-        self, request_iterator: AsyncIterator[pb.SubscribeRequest], context: Context
-    ) -> None:
-        await self._subscriptions.stream(
-            request_iterator,
-            context,
-            lambda message: context.write(pb.SubscribeResponse.FromString(message)),
-        )
-
-    async def _serve(self, request: pb.Subscription, feed: Feed) -> None:
-        try:
-            subscription = self._ric.open_subscription(messages.subscription_from_pb(request))
-        except NodeGone as error:
-            raise SubscriptionOver(grpc.StatusCode.NOT_FOUND, str(error)) from error
-        except GatewayError as error:
-            raise SubscriptionOver(_status_of(error), str(error)) from error
-        outbox, ended = subscription.outbox, asyncio.Event()
-
-        def changed() -> None:
-            feed.note()
-            if outbox.error is not None:
-                ended.set()
-
-        outbox.on_change = changed
-        feed.attach(_Waiting(outbox))
-        try:
-            changed()
-            await ended.wait()
-        finally:
-            self._ric.close_subscription(subscription)
-        why = outbox.error
-        code = _status_of(why) if isinstance(why, GatewayError) else grpc.StatusCode.UNKNOWN
-        raise SubscriptionOver(code, str(why))
-
-    async def Control(  # noqa: N802 - named by the proto
-        self, request_iterator: AsyncIterator[pb.ControlRequest], context: ControlContext
-    ) -> None:
-        await self._controls.stream(request_iterator, context)
-
-    async def _carry_out(self, request: pb.ControlRequest) -> pb.ControlAnswer:
-        try:
-            if all(node.id != request.node_id for node in self._ric.nodes()):
-                raise NoAnswer(grpc.StatusCode.NOT_FOUND, f"no node {request.node_id}")
+    async def control(self, request: pb.ControlRequest) -> pb.ControlAnswer:
+        self._check_connected(request.node_id)
+        with _procedure_errors():
             answer = await self._ric.control(
                 request.node_id, request.ran_function_oid, request.header, request.message
             )
-        except GatewayError as error:
-            raise NoAnswer(_status_of(error), str(error)) from error
         return messages.answer_to_pb(answer)
 
-
-class _Waiting:
-    """What waits at the fake for one subscription."""
-
-    def __init__(self, outbox: Outbox[Indication]) -> None:
-        self._outbox = outbox
-
-    def take(self) -> bytes | None:
-        indication = self._outbox.take()
-        if indication is None:
-            return None
-        return messages.indication_to_pb(indication).SerializeToString()
+    def _check_connected(self, node_id: str) -> None:
+        if all(node.id != node_id for node in self.nodes()):
+            raise ProcedureError(grpc.StatusCode.NOT_FOUND, f"no node {node_id}")
 
 
-async def _abort(context: grpc.aio.ServicerContext[Any, Any], error: GatewayError) -> NoReturn:
-    await context.abort(_status_of(error), str(error))
+def _procedure_error(error: GatewayError) -> ProcedureError:
+    return ProcedureError(_CODE_OF.get(type(error), grpc.StatusCode.INTERNAL), str(error))
 
 
-def _status_of(error: GatewayError) -> grpc.StatusCode:
-    return _STATUS_OF.get(type(error), grpc.StatusCode.INTERNAL)
+@contextmanager
+def _procedure_errors() -> Iterator[None]:
+    try:
+        yield
+    except GatewayError as error:
+        raise _procedure_error(error) from error

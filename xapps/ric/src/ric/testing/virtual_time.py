@@ -1,4 +1,4 @@
-"""An event loop on virtual time: no test sleeps."""
+"""An event loop on virtual time, so that tests need not sleep."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ EPOCH_US: Final = 1_700_000_000_000_000
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
-    """Whenever every task waits, time jumps to the earliest timer.
+    """Once every task waits, time jumps to the earliest timer.
 
-    Only for code without sockets and threads: the loop would not wait for what comes from outside.
-    When every task waits and there is no timer either, `RuntimeError` says so instead of hanging.
+    Only for code without sockets and threads, for which the loop does not wait. If every task waits
+    and there is no timer, `RuntimeError` is raised instead of hanging.
     """
 
     def __init__(self) -> None:
         self._virtual_s = 0.0
         super().__init__(_JumpingSelector(self))
-        # A timer is due when it is nearer than this. The nanosecond of the base class is less than
-        # one step of a float some months ahead, where a timer would never be due.
+        # A timer is due if it is nearer than this. The 1 ns of the base class is below the
+        # resolution of a float after some months, where a timer would never be due.
         self._clock_resolution = 1e-7
 
     def time(self) -> float:
@@ -37,7 +37,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
 
 class _JumpingSelector(selectors.BaseSelector):
-    """Waits for nobody: instead of blocking for a timeout, it moves the loop's time."""
+    """Never blocks: instead of waiting for a timeout, it advances the loop's time."""
 
     def __init__(self, loop: VirtualTimeLoop) -> None:
         self._loop = loop
@@ -54,7 +54,7 @@ class _JumpingSelector(selectors.BaseSelector):
         if ready:
             return ready
         if timeout is None:
-            raise RuntimeError("every task waits and no timer is set; expected something to come")
+            raise RuntimeError("every task waits and no timer is set; the loop would hang")
         if timeout > 0:
             self._loop.jump(timeout)
         return []

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, cast
 
 import grpc
 import grpc.aio
 import pytest
+from e2_gateway_server import SERVICE, Backend, ProcedureError
+from e2_gateway_server.control_call import MAX_PENDING, ControlCall
 from ric.e2 import ControlAnswer
 from ric.errors import (
     ControlTimeout,
@@ -16,12 +18,10 @@ from ric.errors import (
     GatewayUnavailable,
 )
 from ric.gateway import GrpcLink
-from ric.gateway.control_door import MOST_AT_ONCE, ControlDoor, NoAnswer
 from ric.settings import GatewaySettings
 from ric.sm import TC_V1_OID
 from sojourn_interfaces import e2_gateway_pb2 as pb
 
-SERVICE = "sojourn.e2.v1.E2Gateway"
 PATIENCE_S = 10.0
 
 
@@ -33,10 +33,10 @@ class Gateway:
         self.begun: list[bytes] = []
         self.given_up: list[bytes] = []
         self.go_on = asyncio.Event()
-        self.door = ControlDoor(self.carry_out)
+        self.call: ControlCall | None = None
         self.garbage: bytes | None = None
         control = grpc.stream_stream_rpc_method_handler(
-            self.stream, pb.ControlRequest.FromString, self.serialized
+            self.serve, pb.ControlRequest.FromString, self.serialized
         )
         self.server = grpc.aio.server()
         self.server.add_generic_rpc_handlers(
@@ -44,14 +44,18 @@ class Gateway:
         )
         self.port = self.server.add_insecure_port("127.0.0.1:0")
 
-    async def stream(self, requests: Any, context: Any) -> None:
+    async def serve(self, requests: Any, context: Any) -> None:
         self.calls += 1
-        await self.door.stream(requests, context)
+        self.call = ControlCall(cast("Backend", self), requests, context)
+        try:
+            await self.call.run()
+        except ProcedureError as error:
+            await context.abort(error.code, str(error))
 
     def serialized(self, response: pb.ControlResponse) -> bytes:
         return self.garbage or response.SerializeToString()
 
-    async def carry_out(self, request: pb.ControlRequest) -> pb.ControlAnswer:
+    async def control(self, request: pb.ControlRequest) -> pb.ControlAnswer:
         message = request.message
         self.begun.append(message)
         if message.startswith(b"wait"):
@@ -61,7 +65,7 @@ class Gateway:
                 self.given_up.append(message)
                 raise
         if message == b"gone":
-            raise NoAnswer(grpc.StatusCode.UNAVAILABLE, "gone on the way")
+            raise ProcedureError(grpc.StatusCode.UNAVAILABLE, "gone meanwhile")
         if message == b"bug":
             raise LookupError(message)
         return pb.ControlAnswer(status=pb.ControlAnswer.ACKNOWLEDGED, outcome=message)
@@ -95,12 +99,10 @@ def control(
     return asyncio.create_task(link.control("gnb-1", TC_V1_OID, b"", message, timeout_s))
 
 
-async def test_each_control_has_its_own_answer_as_soon_as_it_is_done(
-    gateway: Gateway, link: GrpcLink
-) -> None:
+async def test_each_control_is_answered_when_it_completes(gateway: Gateway, link: GrpcLink) -> None:
     slow = control(link, b"wait")
     await gateway.until_begun(1)
-    messages = [b"%d" % number for number in range(3 * MOST_AT_ONCE)]
+    messages = [b"%d" % number for number in range(3 * MAX_PENDING)]
     answers = await asyncio.gather(*(control(link, message) for message in messages))
     assert [answer.outcome for answer in answers] == messages
     assert not slow.done()
@@ -110,23 +112,23 @@ async def test_each_control_has_its_own_answer_as_soon_as_it_is_done(
     assert gateway.calls == 1
 
 
-async def test_more_than_may_be_under_way_wait_in_the_connection(
+async def test_controls_beyond_the_limit_wait_in_the_connection(
     gateway: Gateway, link: GrpcLink
 ) -> None:
-    messages = [b"wait %d" % number for number in range(2 * MOST_AT_ONCE)]
+    messages = [b"wait %d" % number for number in range(2 * MAX_PENDING)]
     controls = [control(link, message) for message in messages]
-    await gateway.until_begun(MOST_AT_ONCE)
+    await gateway.until_begun(MAX_PENDING)
     await asyncio.sleep(0.05)
-    assert len(gateway.begun) == MOST_AT_ONCE
+    assert len(gateway.begun) == MAX_PENDING
     gateway.go_on.set()
     assert [answer.outcome for answer in await asyncio.gather(*controls)] == messages
 
 
-async def test_what_one_ends_with_is_not_the_end_of_the_others(
+async def test_the_error_of_a_control_does_not_affect_the_others(
     gateway: Gateway, link: GrpcLink
 ) -> None:
     slow = control(link, b"wait")
-    with pytest.raises(GatewayUnavailable, match="gone on the way"):
+    with pytest.raises(GatewayUnavailable, match="gone meanwhile"):
         await control(link, b"gone")
     with pytest.raises(GatewayProtocolError, match="UNKNOWN: the gateway failed"):
         await control(link, b"bug")
@@ -135,7 +137,7 @@ async def test_what_one_ends_with_is_not_the_end_of_the_others(
     assert gateway.calls == 1
 
 
-async def test_a_caller_that_gives_up_takes_no_other_with_it(
+async def test_a_caller_that_gives_up_does_not_affect_the_others(
     gateway: Gateway, link: GrpcLink
 ) -> None:
     hasty, cancelled = control(link, b"wait 1", 0.05), control(link, b"wait 2")
@@ -149,13 +151,13 @@ async def test_a_caller_that_gives_up_takes_no_other_with_it(
     async with asyncio.timeout(PATIENCE_S):
         while gateway.given_up != [b"wait 1"]:
             await asyncio.sleep(0.001)
-    # The answer to one that nobody waits for any more is nobody else's.
+    # A late answer does not reach another control.
     gateway.go_on.set()
     assert (await control(link, b"last")).outcome == b"last"
     assert gateway.calls == 1
 
 
-async def test_a_client_that_leaves_gives_up_its_controls(gateway: Gateway, link: GrpcLink) -> None:
+async def test_a_client_that_leaves_cancels_its_controls(gateway: Gateway, link: GrpcLink) -> None:
     pending = control(link, b"wait")
     await gateway.until_begun(1)
     await link.close()
@@ -166,12 +168,13 @@ async def test_a_client_that_leaves_gives_up_its_controls(gateway: Gateway, link
             await asyncio.sleep(0.001)
 
 
-async def test_a_gateway_that_stops_answers_what_it_began_and_takes_no_more(
+async def test_a_gateway_that_stops_answers_pending_controls_and_accepts_no_more(
     gateway: Gateway, link: GrpcLink
 ) -> None:
     begun = control(link, b"wait")
     await gateway.until_begun(1)
-    gateway.door.end("the gateway stops")
+    assert gateway.call is not None
+    gateway.call.stop(ProcedureError(grpc.StatusCode.UNAVAILABLE, "the gateway stops"))
     late = control(link, b"late")
     gateway.go_on.set()
     assert (await begun).outcome == b"wait"
@@ -182,9 +185,7 @@ async def test_a_gateway_that_stops_answers_what_it_began_and_takes_no_more(
     assert gateway.calls == 2
 
 
-async def test_bytes_that_are_no_answer_are_a_protocol_error(
-    gateway: Gateway, link: GrpcLink
-) -> None:
+async def test_garbage_is_a_protocol_error(gateway: Gateway, link: GrpcLink) -> None:
     gateway.garbage = b"\xff\xff\xff"
     with pytest.raises(GatewayProtocolError):
         await control(link, b"x")
@@ -192,9 +193,7 @@ async def test_bytes_that_are_no_answer_are_a_protocol_error(
     assert (await control(link, b"y")).outcome == b"y"
 
 
-async def test_an_error_code_of_a_newer_gateway_is_unknown(
-    gateway: Gateway, link: GrpcLink
-) -> None:
+async def test_an_error_code_that_grpc_lacks_is_unknown(gateway: Gateway, link: GrpcLink) -> None:
     error = pb.ControlError(code=99, detail="new")
     gateway.garbage = pb.ControlResponse(request_id=1, error=error).SerializeToString()
     with pytest.raises(GatewayProtocolError, match="UNKNOWN: new"):

@@ -1,0 +1,83 @@
+"""The bounded queue between a source and one reader, which drops the oldest item when full."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+Item = TypeVar("Item")
+
+
+class Outbox(Generic[Item]):
+    """Numbers its items from 0. A depth of 0 is unbounded.
+
+    `on_change` is called when an item was added or the end is known.
+    """
+
+    __slots__ = (
+        *("_depth", "_ending", "_next", "_on_change", "_queue", "_reader"),
+        *("dropped", "ended"),
+    )
+
+    def __init__(self, depth: int = 0, on_change: Callable[[], None] | None = None) -> None:
+        self._depth = depth
+        self._on_change = on_change
+        self._queue: deque[tuple[int, Item]] = deque()
+        self._next = 0
+        self._reader: asyncio.Future[None] | None = None
+        self._ending: asyncio.Future[Exception] | None = None
+        self.dropped = 0
+        """Items dropped because the reader was slow."""
+        self.ended: Exception | None = None
+        """Why no more items follow."""
+
+    def put(self, item: Item) -> None:
+        """Append an item; drops the oldest if there is no room."""
+        queue = self._queue
+        if self._depth and len(queue) >= self._depth:
+            queue.popleft()
+            self.dropped += 1
+        queue.append((self._next, item))
+        self._next += 1
+        self._changed()
+
+    def skip(self, count: int) -> None:
+        """Count `count` items as dropped before they were queued."""
+        self._next += count
+        self.dropped += count
+
+    def end(self, error: Exception) -> None:
+        """No more items follow; the first reason counts."""
+        if self.ended is None:
+            self.ended = error
+        self._changed()
+        if self._ending is not None and not self._ending.done():
+            self._ending.set_result(error)
+
+    def take(self) -> tuple[int, Item] | None:
+        """Remove the oldest item; returns its number and itself, `None` if the queue is empty."""
+        return self._queue.popleft() if self._queue else None
+
+    async def get(self) -> tuple[int, Item]:
+        """Wait for an item; raises the reason of the end once the queue is empty. One caller."""
+        while not self._queue:
+            if self.ended is not None:
+                raise self.ended
+            self._reader = asyncio.get_running_loop().create_future()
+            await self._reader
+        return self._queue.popleft()
+
+    async def until_ended(self) -> Exception:
+        """Wait for the end; returns its reason. Items may still be queued. One caller."""
+        if self.ended is not None:
+            return self.ended
+        self._ending = asyncio.get_running_loop().create_future()
+        return await self._ending
+
+    def _changed(self) -> None:
+        if self._on_change is not None:
+            self._on_change()
+        if self._reader is not None and not self._reader.done():
+            self._reader.set_result(None)
