@@ -13,7 +13,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport CONDA_PREFIX
 
 # Distributions installed editable, in the order of their dependencies.
-PACKAGES := interfaces interfaces/model_contract xapps/e2_gateway_server xapps/ric xapps/tc_controller \
+PACKAGES := interfaces interfaces/model_contract xapps/e2_gateway_server xapps/ric xapps/ric_doctor \
+            xapps/tc_controller \
             xapps/rlc_forecaster xapps/flexric_bridge datasets nonrt-ric/training demo
 PACKAGE_FILES := $(addsuffix /pyproject.toml,$(PACKAGES))
 PYTHON_SOURCES := $(addsuffix /src,$(PACKAGES)) $(wildcard xapps/flexric_bridge/swig/*.py) benchmarks tests docs/site

@@ -1,6 +1,8 @@
-"""What holds for every Python test."""
+"""What holds for every Python test, and what tests of several distributions share."""
 
 import random
+import subprocess
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -14,3 +16,28 @@ settings.load_profile("sojourn")
 def _same_jitter() -> None:
     """Back-off delays are the same in every run: a test that fails, fails again."""
     random.seed(20)
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A CA, and certificates of a server named "gateway" and of a client, made by openssl."""
+    where = tmp_path_factory.mktemp("tls")
+
+    def openssl(*arguments: str) -> None:
+        try:
+            subprocess.run(["openssl", *arguments], cwd=where, check=True, capture_output=True)
+        except FileNotFoundError:
+            pytest.skip("TLS is not tested: the openssl command is not installed")
+
+    curve = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+    openssl("req", "-x509", *curve, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=ca")
+    for name in ("gateway", "xapp"):
+        (where / f"{name}.ext").write_text(f"subjectAltName=DNS:{name}\n")
+        openssl(
+            "req", *curve, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}"
+        )
+        openssl(
+            "x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key",
+            "-CAcreateserial", "-out", f"{name}.pem", "-extfile", f"{name}.ext",
+        )  # fmt: skip
+    return where

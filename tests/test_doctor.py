@@ -11,8 +11,8 @@ from typing import Any
 from flexric_bridge.app import Bridge
 from flexric_bridge.settings import BridgeSettings
 from loop import loop_in, pipeline_status
-from ric.doctor.judge.metrics import BRIDGE_UP, BUDGET, BUDGET_LEFT, GROWTHS, REQUESTS
 from ric.sm import RLC_OID
+from ric_doctor.judge.metrics import BRIDGE_UP, BUDGET, BUDGET_LEFT, GROWTHS, REQUESTS
 
 RIC = Path(sys.executable).parent / "ric"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -36,28 +35,3 @@ def rlc_vectors() -> list[dict[str, Any]]:
 @pytest.fixture(autouse=True)
 def _logs_to_stderr() -> None:
     ric.logs.configure(ric.settings.LogSettings(level="debug", format="json"))
-
-
-@pytest.fixture(scope="session")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A CA, and certificates of a server named "gateway" and of a client, made by openssl."""
-    where = tmp_path_factory.mktemp("tls")
-
-    def openssl(*arguments: str) -> None:
-        try:
-            subprocess.run(["openssl", *arguments], cwd=where, check=True, capture_output=True)
-        except FileNotFoundError:
-            pytest.skip("TLS is not tested: the openssl command is not installed")
-
-    curve = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
-    openssl("req", "-x509", *curve, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=ca")
-    for name in ("gateway", "xapp"):
-        (where / f"{name}.ext").write_text(f"subjectAltName=DNS:{name}\n")
-        openssl(
-            "req", *curve, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}"
-        )
-        openssl(
-            "x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key",
-            "-CAcreateserial", "-out", f"{name}.pem", "-extfile", f"{name}.ext",
-        )  # fmt: skip
-    return where

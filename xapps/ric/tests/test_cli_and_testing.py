@@ -137,6 +137,14 @@ def test_ric_says_when_there_is_no_gateway(capsys: pytest.CaptureFixture[str]) -
     assert "E2 gateway 127.0.0.1:1: not available" in capsys.readouterr().err
 
 
+def test_a_subcommand_of_a_distribution_that_is_not_installed_is_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(ric_cli, "entry_points", lambda group: ())
+    assert ric_cli.main(["doctor", "--json"]) == 2
+    assert capsys.readouterr().err == "ric doctor: not installed; install sojourn-ric-doctor\n"
+
+
 def test_an_indication_of_an_unknown_model_is_shown_in_hexadecimal() -> None:
     indication = Indication("n", 1, "9.9", 1, b"", b"\xab", None, 1, 2)
     assert ric_cli.indication_to_json(indication)["value"] == "ab"

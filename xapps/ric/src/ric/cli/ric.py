@@ -1,7 +1,7 @@
-"""`ric`: look at a gateway: its nodes, the indications of one RAN function, and what is wrong.
+"""`ric`: inspect an E2 gateway.
 
-`ric nodes` prints the nodes and their RAN functions; `ric watch` prints indications as JSON lines;
-`ric doctor` examines a deployment.
+`ric nodes` prints the nodes and their RAN functions; `ric watch` prints indications as JSON lines.
+Other distributions add subcommands by the entry-point group `ric.commands`.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import argparse
 import asyncio
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
-from typing import Any
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Final, Protocol
 
 from pydantic import Field
 
 from ric import logs
-from ric.cli import doctor
 from ric.e2 import Indication, Node
 from ric.errors import RicError, ServiceModelError
 from ric.gateway import E2GatewayClient, GrpcLink
@@ -41,6 +41,22 @@ _OIDS = {
 }
 
 
+COMMANDS: Final = "ric.commands"
+"""Entry-point group of subcommands: each entry names a module with the functions of `Command`."""
+_ELSEWHERE: Final = {"doctor": "sojourn-ric-doctor"}
+"""Subcommands of other distributions of ours."""
+
+
+class Command(Protocol):
+    """A subcommand of another distribution."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the arguments."""
+
+    def run(self, given: argparse.Namespace) -> int:
+        """Run; returns the exit status."""
+
+
 class RicSettings(ProgramSettings):
     """Inspect an E2 gateway: its nodes and their indications."""
 
@@ -51,11 +67,18 @@ class RicSettings(ProgramSettings):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the tool; returns the exit status."""
-    given = _parser().parse_args(arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    installed = {entry.name: entry for entry in entry_points(group=COMMANDS)}
+    if words[:1] and words[0] in _ELSEWHERE.keys() - installed.keys():
+        distribution = _ELSEWHERE[words[0]]
+        sys.stderr.write(f"ric {words[0]}: not installed; install {distribution}\n")
+        return 2
     logs.configure(LogSettings(level="warning"))
+    parser, commands = _parser(installed, words)
+    given = parser.parse_args(words)
     try:
-        if given.action == "doctor":
-            return doctor.run(given)
+        if given.action in commands:
+            return commands[given.action].run(given)
         settings = settings_from(RicSettings, given).gateway
         if given.action == "nodes":
             asyncio.run(_nodes(settings, as_json=given.json))
@@ -63,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             asyncio.run(_watch(settings, given))
     except RicError as error:
         sys.stderr.write(f"ric: {error}\n")
-        return 2 if given.action == "doctor" else 1
+        return 1
     except (KeyboardInterrupt, BrokenPipeError):
         return 1
     return 0
@@ -141,12 +164,12 @@ def node_table(nodes: Sequence[Node]) -> str:
     for node in nodes:
         plmn = f"{node.mcc:03}-{node.mnc:02}"
         for f in node.ran_functions or (None,):
-            told = (
+            function = (
                 ("-", "-", "-", "-")
                 if f is None
                 else (ran_function_name(f.oid), str(f.id), f.oid, str(f.revision))
             )
-            rows.append((node.id, node.type.value, plmn, *told))
+            rows.append((node.id, node.type.value, plmn, *function))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = (
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -193,7 +216,10 @@ def _decoded(indication: Indication) -> Any:
     return indication.message.hex()
 
 
-def _parser() -> ProgramParser:
+def _parser(
+    installed: Mapping[str, EntryPoint], words: Sequence[str]
+) -> tuple[ProgramParser, dict[str, Command]]:
+    """The parser, and the command of another distribution if `words` name one."""
     parser = ProgramParser(
         prog="ric", description=RicSettings.__doc__, example="ric nodes --gateway 127.0.0.1:36421"
     )
@@ -226,8 +252,14 @@ def _parser() -> ProgramParser:
     )
     for sub in (nodes, watch):
         add_settings_arguments(sub, RicSettings)
-    doctor.add_arguments(actions.add_parser("doctor", help="say what is wrong with a deployment"))
-    return parser
+    commands: dict[str, Command] = {}
+    for name, entry in installed.items():
+        summary = entry.dist.metadata["Summary"] if entry.dist is not None else entry.value
+        sub = actions.add_parser(name, help=summary)
+        if words[:1] == [name]:
+            commands[name] = entry.load()
+            commands[name].add_arguments(sub)
+    return parser, commands
 
 
 if __name__ == "__main__":

@@ -1,0 +1,93 @@
+"""The subcommand `ric doctor`: arguments and output."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import math
+import sys
+from collections.abc import Callable
+
+from ric.errors import SettingsError
+from ric.settings import add_settings_arguments, settings_from
+
+from ric_doctor import text
+from ric_doctor.finding import exit_status
+from ric_doctor.judge import judge
+from ric_doctor.probe import DoctorSettings, Patience, examine
+from ric_doctor.probe.node import Periods
+
+_DESCRIPTION = """Diagnose a deployment from where an xApp runs: what is wrong, why it matters and
+what to do. Subscribes for some seconds and sends a dry-run control; changes nothing. The exit
+status is 0 without findings, 1 with warnings, 2 with failures."""
+EXAMPLE = "ric doctor --gateway 127.0.0.1:36421 --metrics 127.0.0.1:9100,127.0.0.1:9101"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    default = Patience()
+    parser.description = _DESCRIPTION
+    parser.epilog = f"example:\n  {EXAMPLE}"
+    parser.add_argument("--json", action="store_true", help="findings and facts as one JSON object")
+    parser.add_argument("--node", help="subscribe to this node only")
+    parser.add_argument(
+        "--nodes",
+        type=_at_least(1),
+        default=default.nodes,
+        help="largest number of nodes to subscribe to (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--seconds",
+        type=_seconds,
+        default=default.seconds,
+        help="duration of the subscriptions to a node, and to the forecaster"
+        " (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--rlc-period-ms",
+        type=_at_least(1),
+        default=default.periods.rlc_ms,
+        help="period of the RLC subscription; use that of the xApps for a gateway that shares"
+        " subscriptions (default: %(default)s)",
+    )
+    add_settings_arguments(parser, DoctorSettings)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Examine, print, and return the exit status."""
+    patience = Patience(given.seconds, given.nodes, given.node, Periods(rlc_ms=given.rlc_period_ms))
+    try:
+        settings = settings_from(DoctorSettings, given)
+        facts = asyncio.run(examine(settings, patience, progress=_progress))
+    except SettingsError as error:
+        sys.stderr.write(f"ric doctor: {error}\n")
+        return 2
+    findings = judge(facts)
+    if given.json:
+        sys.stdout.write(json.dumps(text.as_json(findings, facts)) + "\n")
+    else:
+        sys.stdout.write(text.table(findings))
+    return exit_status(findings)
+
+
+def _progress(step: str) -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(f"examining {step}\n")
+
+
+def _at_least(least: int) -> Callable[[str], int]:
+    def number(given: str) -> int:
+        value = int(given)
+        if value < least:
+            raise argparse.ArgumentTypeError(f"{given}; expected {least} or more")
+        return value
+
+    return number
+
+
+def _seconds(given: str) -> float:
+    value = float(given)
+    if not (math.isfinite(value) and 0.1 <= value <= 600):
+        raise argparse.ArgumentTypeError(f"{given}; expected 0.1 to 600 seconds")
+    return value

@@ -1,0 +1,159 @@
+"""Whether a forecaster is there, healthy, and forecasts from fresh samples."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final
+
+from ric.sm import RLC_OID
+
+from ric_doctor.facts import Forecasts, Nodes
+from ric_doctor.finding import Finding, Level, ok
+from ric_doctor.judge.reach import of_door
+from ric_doctor.text import duration, names, share
+
+_CHECK = "forecaster"
+
+OLD_US: Final = 50_000
+"""A forecast's horizon is some tens of ms; one that is older says what was."""
+OLD_FAIL_US: Final = 500_000
+_WHY: Final = "tc-controller sees violations only as they come, and the CU's pacers go by what they"
+_WHY_ALL: Final = f"{_WHY} measure themselves."
+
+
+def judge(seen: Forecasts, nodes: Nodes | None, skewed: Collection[str] = ()) -> list[Finding]:
+    """Of the forecast stream; `nodes` are the gateway's, `skewed` those whose clocks are off."""
+    address = seen.reach.address
+    if (found := of_door(_CHECK, seen.reach, _WHY_ALL)) is not None:
+        return [found]
+    if seen.reach.code not in ("OK", ""):
+        return [_no_stream(seen)]
+    findings = []
+    if seen.health != "SERVING":
+        findings.append(_health(seen))
+    if not seen.batches:
+        findings.append(_silent(seen))
+        return findings
+    findings += [*_ended(seen), *_old(seen, skewed), *_fallbacks(seen), *_without(seen, nodes)]
+    if not any(f.level in (Level.WARN, Level.FAIL) for f in findings):
+        rate = seen.batches * 1e6 / max(seen.window_us, 1)
+        by = f"by {names(seen.models)}" if seen.models else "by persistence"
+        age = f", age p50 {duration(seen.age_us.p50)}" if seen.age_us else ""
+        findings.insert(0, ok(_CHECK, address, f"{rate:.0f} batches a second {by}{age}"))
+    return findings
+
+
+def _no_stream(seen: Forecasts) -> Finding:
+    if seen.reach.code == "UNIMPLEMENTED":
+        what = "a gRPC server, but not a forecaster"
+        remedy = "Check the port: forecast stream and E2 gateway are two doors."
+    else:
+        what = f"refuses the stream ({seen.reach.code}: {seen.ended})"
+        remedy = "Look at the forecaster's log."
+    return Finding(Level.FAIL, _CHECK, seen.reach.address, what, _WHY_ALL, remedy)
+
+
+def _health(seen: Forecasts) -> Finding:
+    return Finding(
+        Level.FAIL if seen.health == "NOT_SERVING" else Level.WARN,
+        _CHECK,
+        seen.reach.address,
+        f"its health check says {seen.health}",
+        "It is not connected to the gateway, or gets no fresh RLC reports.",
+        "Ask its /readyz, which names the condition that does not hold.",
+    )
+
+
+def _silent(seen: Forecasts) -> Finding:
+    return Finding(
+        Level.FAIL,
+        _CHECK,
+        seen.reach.address,
+        f"no forecast within {duration(seen.window_us)}",
+        _WHY_ALL,
+        "It forecasts at each RLC report: see whether those come (above) and whether it uses the"
+        " same gateway.",
+    )
+
+
+def _ended(seen: Forecasts) -> list[Finding]:
+    if not seen.ended:
+        return []
+    return [
+        Finding(
+            Level.WARN,
+            _CHECK,
+            seen.reach.address,
+            f"the stream broke off ({seen.ended})",
+            _WHY_ALL,
+            "Look at the forecaster's log.",
+        )
+    ]
+
+
+def _old(seen: Forecasts, skewed: Collection[str]) -> list[Finding]:
+    if seen.age_us is None or abs(seen.age_us.p50) <= OLD_US:
+        return []
+    clocks_off = any(node in skewed for node in seen.nodes)
+    far = abs(seen.age_us.p50) > OLD_FAIL_US and not clocks_off
+    return [
+        Finding(
+            Level.FAIL if far else Level.WARN,
+            _CHECK,
+            seen.reach.address,
+            f"forecasts rest on samples of age p50 {duration(seen.age_us.p50)}{_way(seen)}",
+            "A forecast older than its horizon tells of the past.",
+            "Mend the clocks first (above)."
+            if clocks_off
+            else "The forecaster is behind its reports: give it a core of its own, or ask for them"
+            " at 2 ms (period_ms), and restart it.",
+        )
+    ]
+
+
+def _way(seen: Forecasts) -> str:
+    way = seen.on_the_way_us
+    return "" if way is None else f", {duration(way.p50)} of it from forecaster to here"
+
+
+def _fallbacks(seen: Forecasts) -> list[Finding]:
+    if not seen.fallbacks:
+        return []
+    told = [
+        f"{reason.lower()} {share(count, seen.forecasts)}"
+        for reason, count in sorted(seen.fallbacks.items(), key=lambda item: -item[1])
+    ]
+    wanted = set(seen.fallbacks) <= {"NO_MODEL"} or seen.by_model > 0
+    return [
+        Finding(
+            Level.NOTE if wanted else Level.WARN,
+            _CHECK,
+            seen.reach.address,
+            f"persistence is served instead of the model: {', '.join(told)}",
+            "Forecasts are the last value, widened: right for a steady radio, late for another.",
+            "no_model: give one with --model. warming_up: wait. worse_than_persistence: retrain on"
+            " this cell. model_stale: promote a newer one.",
+        )
+    ]
+
+
+def _without(seen: Forecasts, nodes: Nodes | None) -> list[Finding]:
+    if nodes is None:
+        return []
+    missing = [
+        node.id
+        for node in nodes.listed
+        if node.ran_function(RLC_OID) is not None and node.id not in seen.nodes
+    ]
+    if not missing:
+        return []
+    return [
+        Finding(
+            Level.WARN,
+            _CHECK,
+            seen.reach.address,
+            f"no forecast of {names(missing)}",
+            "Their bearers are controlled without looking ahead.",
+            "The forecaster uses another gateway, or gets no RLC reports of them.",
+        )
+    ]

@@ -1,0 +1,254 @@
+"""Which RAN functions a node offers, and which xApp needs which."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final
+
+from ric.e2 import Node
+from ric.sm import KPM_OID, MAC_OID, RLC_OID, TC_V0_OID, TC_V1_OID, ran_function_name, tc
+
+from ric_doctor.facts import Definition
+from ric_doctor.finding import Finding, Level, ok
+from ric_doctor.text import names
+
+_CHECK = "functions"
+
+_FLEXRIC_IDS: Final = {2: KPM_OID, 142: MAC_OID, 143: RLC_OID, 146: TC_V0_OID}
+_REVISION: Final = 1
+_REVISIONS: Final = {KPM_OID: 2}
+"""Revisions that are usual, where not 1."""
+_KIND_LISTS: Final = ("classifiers", "queues", "schedulers", "pacers")
+
+
+def judge(node: Node) -> list[Finding]:
+    """Of one node."""
+    offered = {function.oid for function in node.ran_functions}
+    known = [f.oid for f in node.ran_functions if ran_function_name(f.oid) != f.oid]
+    findings: list[Finding] = []
+    if not known:
+        findings.append(_nothing(node))
+    else:
+        findings.append(ok(_CHECK, node.id, "offers " + names([*map(ran_function_name, known)])))
+        findings += _needs(node, offered)
+    findings += _twice(node)
+    findings += _other_oid(node, offered)
+    findings += _revisions(node)
+    return findings
+
+
+def _nothing(node: Node) -> Finding:
+    oids = [function.oid for function in node.ran_functions]
+    return Finding(
+        Level.WARN,
+        _CHECK,
+        node.id,
+        f"offers none of rlc, mac, kpm, tc{f'; it has {names(oids)}' if oids else ''}",
+        "The xApps have no use for this node.",
+        "Load the service models into its E2 agent (FlexRIC: the libraries of the folder that its"
+        " configuration names), the same version as the RIC's.",
+    )
+
+
+def _needs(node: Node, offered: set[str]) -> list[Finding]:
+    if RLC_OID not in offered:
+        what = "has no rlc"
+        if TC_V1_OID in offered or TC_V0_OID in offered:
+            return [
+                Finding(
+                    Level.FAIL,
+                    _CHECK,
+                    node.id,
+                    f"{what}, but tc",
+                    "tc-controller and rlc-forecaster watch nodes by RLC; traffic control of a node"
+                    " without it is never used. (RLC is in the DU: with CU and DU apart, reports"
+                    " and pipeline are two nodes.)",
+                    "Have one E2 agent offer both, as a monolithic gNB does.",
+                )
+            ]
+        return [
+            Finding(
+                Level.WARN,
+                _CHECK,
+                node.id,
+                what,
+                "tc-controller and rlc-forecaster watch nodes by RLC and pass this one over.",
+                "Load the RLC service model into its E2 agent.",
+            )
+        ]
+    return [*_tc(node, offered), *_context(node, offered)]
+
+
+def _tc(node: Node, offered: set[str]) -> list[Finding]:
+    if TC_V1_OID in offered:
+        return []
+    if TC_V0_OID in offered:
+        return [
+            Finding(
+                Level.FAIL,
+                _CHECK,
+                node.id,
+                "offers tc_v0 and not tc_v1",
+                "tc-controller speaks E2SM-TC v1: v0 has no bearer, no revision and no refusal. It"
+                " will watch this node and control nothing.",
+                "Put a gateway in between that lowers v1 to v0, as the FlexRIC bridge does.",
+            )
+        ]
+    return [
+        Finding(
+            Level.FAIL,
+            _CHECK,
+            node.id,
+            "has no tc",
+            "tc-controller will watch this node and control nothing; forecasts work.",
+            "Run a gNB with the TC RAN function. No gNB brings one of its own today.",
+        )
+    ]
+
+
+def _context(node: Node, offered: set[str]) -> list[Finding]:
+    findings = []
+    if MAC_OID not in offered and KPM_OID not in offered:
+        findings.append(
+            Finding(
+                Level.WARN,
+                _CHECK,
+                node.id,
+                "has neither mac nor kpm",
+                "tc-controller cannot see used resource blocks and judges utilisation by bytes;"
+                " rlc-forecaster forecasts without MCS.",
+                "Load the MAC or KPM service model into its E2 agent.",
+            )
+        )
+    elif MAC_OID not in offered:
+        findings.append(
+            Finding(
+                Level.NOTE,
+                _CHECK,
+                node.id,
+                "has no mac",
+                "rlc-forecaster forecasts without MCS and transport blocks.",
+                "Load the MAC service model into its E2 agent.",
+            )
+        )
+    return findings
+
+
+def _twice(node: Node) -> list[Finding]:
+    counts = Counter(function.oid for function in node.ran_functions)
+    return [
+        Finding(
+            Level.WARN,
+            _CHECK,
+            node.id,
+            f"offers {ran_function_name(oid)} {count} times",
+            "xApps find a RAN function by its OID and use the first.",
+            "Load each service model once.",
+        )
+        for oid, count in counts.items()
+        if count > 1
+    ]
+
+
+def _other_oid(node: Node, offered: set[str]) -> list[Finding]:
+    return [
+        Finding(
+            Level.WARN,
+            _CHECK,
+            node.id,
+            f"RAN function {f.id} has the OID {f.oid or '(none)'}; expected {expected}",
+            f"In FlexRIC this id is {ran_function_name(expected)}; xApps go by the OID and do not"
+            " find it.",
+            "Use service models of one version on node, RIC and bridge.",
+        )
+        for f in node.ran_functions
+        if (expected := _FLEXRIC_IDS.get(f.id)) is not None
+        and expected not in offered
+        and ran_function_name(f.oid) == f.oid
+    ]
+
+
+def _revisions(node: Node) -> list[Finding]:
+    return [
+        Finding(
+            Level.NOTE,
+            _CHECK,
+            node.id,
+            f"{ran_function_name(f.oid)} has revision {f.revision}; expected 1"
+            + (f" or {usual}" if usual != _REVISION else ""),
+            "",
+            "Nothing, while its reports decode below.",
+        )
+        for f in node.ran_functions
+        if ran_function_name(f.oid) != f.oid
+        and (usual := _REVISIONS.get(f.oid, _REVISION)) != f.revision != _REVISION
+    ]
+
+
+def of_definition(definition: Definition) -> list[Finding]:
+    """Of the RAN function definition of TC v1."""
+    subject = f"{definition.node_id} tc_v1"
+    if definition.error:
+        return [
+            Finding(
+                Level.WARN,
+                "definition",
+                subject,
+                f"the RAN function definition does not decode ({definition.error})",
+                "tc-controller cannot know which queues and pacers are there and finds out by"
+                " refusals.",
+                "Use E2SM-TC of one version on both sides; see e2sm-tc-spec.",
+            )
+        ]
+    capabilities = definition.capabilities
+    counts = {kinds: len(_kinds(capabilities, kinds)) for kinds in _KIND_LISTS}
+    shown = ", ".join(f"{count} {kinds}" for kinds, count in counts.items())
+    if missing := [kinds for kinds, count in counts.items() if count == 0]:
+        return [
+            Finding(
+                Level.WARN,
+                "definition",
+                subject,
+                f"declares no {names(missing)} (of {shown})",
+                "tc-controller uses only what is declared: no template fits.",
+                "Have the RAN function declare its capabilities (E2SM-TC §4.2).",
+            )
+        ]
+    return [ok("definition", subject, f"declares {shown}"), *_templates(subject, capabilities)]
+
+
+def _templates(subject: str, capabilities: Mapping[str, object]) -> list[Finding]:
+    """Which templates fit what is declared."""
+    if not tc.available():
+        return []
+    controlling = [name for name in tc.templates() if name != "transparent"]
+    lacking = {name: lack for name in controlling if (lack := _lack(capabilities, name))}
+    if not lacking:
+        return []
+    fitting = [name for name in controlling if name not in lacking]
+    told = "; ".join(f"{name}: {lack}" for name, lack in lacking.items())
+    return [
+        Finding(
+            Level.NOTE if fitting else Level.WARN,
+            "definition",
+            subject,
+            f"of the templates with default parameters {names(fitting) or 'none'}"
+            f" fit{'s' if len(fitting) == 1 else ''} ({told})",
+            "tc-controller passes over a rung that the RAN function cannot hold.",
+            "Where the policy's ladder has none that fits, give its rungs fewer queues or another"
+            " scheduler, and ask `tc-controller check`.",
+        )
+    ]
+
+
+def _lack(capabilities: Mapping[str, object], template: str) -> str:
+    """The first thing a template needs that is not declared; "" when nothing is missing."""
+    # "element: what is there; what was expected", of which the middle is enough for people.
+    lack = tc.unsupported(tc.pipeline(template, {}), capabilities) or ""
+    return lack.partition(": ")[2].partition(";")[0]
+
+
+def _kinds(capabilities: Mapping[str, object], kinds: str) -> list[object]:
+    found = capabilities.get(kinds)
+    return found if isinstance(found, list) else []

@@ -1,0 +1,137 @@
+"""Which E2 nodes are there."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+from ric.e2 import Node, NodeType
+
+from ric_doctor.facts import Nodes
+from ric_doctor.finding import Finding, Level, ok
+from ric_doctor.text import names
+
+_CHECK = "nodes"
+
+
+def judge(nodes: Nodes, passed_over: tuple[str, ...] = ()) -> list[Finding]:
+    """None, doubles, types, and whether list and watch agree."""
+    if not nodes.listed:
+        return [_none(), *_watch(nodes)]
+    if nodes.only is not None and nodes.only not in [node.id for node in nodes.listed]:
+        return [_not_that(nodes.only, nodes.listed)]
+    types = Counter(node.type.value for node in nodes.listed)
+    counted = ", ".join(f"{count} {kind}" for kind, count in sorted(types.items()))
+    findings = [ok(_CHECK, "", f"{len(nodes.listed)} connected: {counted}")]
+    findings += _same_id(nodes.listed)
+    findings += _same_node(nodes.listed)
+    findings += _unknown_type(nodes.listed)
+    findings += _watch(nodes)
+    if passed_over:
+        findings.append(
+            Finding(
+                Level.NOTE,
+                _CHECK,
+                "",
+                f"not listened to, for time's sake: {names(passed_over)}",
+                "",
+                "Name one with --node, or raise --nodes.",
+            )
+        )
+    return findings
+
+
+def _none() -> Finding:
+    return Finding(
+        Level.FAIL,
+        _CHECK,
+        "",
+        "the gateway answers and has no E2 node",
+        "Without a node there is nothing to watch and nothing to control.",
+        "Start the gNB's E2 agent and point it at the RIC's address; behind FlexRIC, look whether"
+        " nearRT-RIC logs the node's E2 SETUP, and give the bridge time to look again: FlexRIC"
+        " tells of nodes only as an xApp connects.",
+    )
+
+
+def _not_that(only: str, listed: tuple[Node, ...]) -> Finding:
+    return Finding(
+        Level.FAIL,
+        _CHECK,
+        only,
+        "the gateway has no node of this id",
+        "Nothing was listened to.",
+        f"It has {names([node.id for node in listed])}.",
+    )
+
+
+def _same_id(listed: tuple[Node, ...]) -> list[Finding]:
+    twice = [node_id for node_id, n in Counter(node.id for node in listed).items() if n > 1]
+    return [
+        Finding(
+            Level.FAIL,
+            _CHECK,
+            node_id,
+            "the gateway lists this id more than once",
+            "xApps keep one state for each id: reports of two nodes would be mixed, and a control"
+            " would reach either.",
+            "Give each node a global id of its own (PLMN and gNB id), then restart the gateway.",
+        )
+        for node_id in twice
+    ]
+
+
+def _same_node(listed: tuple[Node, ...]) -> list[Finding]:
+    """One global id under several names. CU and DU of one gNB share it rightly."""
+    by_global: defaultdict[tuple[int, int, int, NodeType], list[str]] = defaultdict(list)
+    for node in {node.id: node for node in listed}.values():
+        by_global[node.mcc, node.mnc, node.nb_id, node.type].append(node.id)
+    return [
+        Finding(
+            Level.WARN,
+            _CHECK,
+            names(ids),
+            f"several nodes of type {kind.value} with PLMN {mcc:03}-{mnc:02} and id {nb_id:#x}",
+            "They may be one node that the gateway has not yet missed, or two that share an id, at"
+            " which FlexRIC's RIC aborts.",
+            "Look at the gNBs' configuration: the id must be unique within the PLMN, DUs of one gNB"
+            " differ by their DU id.",
+        )
+        for (mcc, mnc, nb_id, kind), ids in by_global.items()
+        if len(ids) > 1 and kind is not NodeType.GNB_DU
+    ]
+
+
+def _unknown_type(listed: tuple[Node, ...]) -> list[Finding]:
+    return [
+        Finding(
+            Level.NOTE,
+            _CHECK,
+            node.id,
+            "of a type that this version does not know",
+            "",
+            "Nothing, if its RAN functions are there; they are what the xApps go by.",
+        )
+        for node in listed
+        if node.type is NodeType.UNKNOWN
+    ]
+
+
+def _watch(nodes: Nodes) -> list[Finding]:
+    if nodes.watched is None:
+        what = f"the node watch failed ({nodes.watch_error})"
+    else:
+        missing = [node.id for node in nodes.listed if node.id not in nodes.watched]
+        if not missing:
+            return []
+        what = f"listed, but not told by the node watch: {names(missing)}"
+    return [
+        Finding(
+            Level.WARN,
+            _CHECK,
+            "",
+            what,
+            "xApps learn of nodes by the watch and ask for the list now and then: they will be late"
+            " by gateway.reconcile_s.",
+            "Restart the gateway; if it stays, the gateway breaks its interface.",
+        )
+    ]

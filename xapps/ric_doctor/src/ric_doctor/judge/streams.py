@@ -1,0 +1,129 @@
+"""Whether indications come and decode; the rest is asked of `timing` and `content`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from ric.sm import RLC_OID, TC_V1_OID
+
+from ric_doctor.facts import INVENTORY, Stream
+from ric_doctor.finding import Finding, Level, ok
+from ric_doctor.judge import content, timing
+from ric_doctor.judge.uses import CHECK, about, reports_a_second, subject_of, use_of
+from ric_doctor.text import duration, share
+
+_ENDINGS: Final[dict[str, tuple[str, str]]] = {
+    "refused": (
+        "the subscription is refused",
+        "The RAN function does not take this period or action: try a longer period, and compare"
+        " the versions of the service model.",
+    ),
+    "unknown": (
+        "the node says that it has no such RAN function, though it lists it",
+        "Restart the gateway: its table of nodes is out of date.",
+    ),
+    "gone": (
+        "the node left",
+        "Look at the node's E2 agent and at the RIC; behind FlexRIC a node that sends nothing for a"
+        " while counts as gone.",
+    ),
+    "unavailable": (
+        "the stream broke off",
+        "Look at the gateway's log: it stopped or lost the RIC.",
+    ),
+    "protocol": (
+        "the gateway answers with something that is not the interface",
+        "Use gateway and xApps of one version.",
+    ),
+}
+
+
+def judge(stream: Stream, *, skewed: bool = False, lowered: bool = False) -> list[Finding]:
+    """Of one subscription. `skewed`: a clock is off, so ages are not judged. `lowered`: a gateway
+    makes the node's TC v1 of v0, which has no flow inventory."""
+    if stream.ended:
+        return [_ended(stream, lowered=lowered)]
+    if not stream.received:
+        return [_none(stream)]
+    if stream.undecodable == stream.received:
+        return [_undecodable(stream)]
+    findings = [
+        *([_undecodable(stream)] if stream.undecodable else []),
+        *timing.judge(stream, skewed=skewed),
+        *content.judge(stream),
+    ]
+    if any(f.level in (Level.WARN, Level.FAIL) for f in findings):
+        return findings
+    return [ok(CHECK, subject_of(stream), _summary(stream, skewed=skewed)), *findings]
+
+
+def between(streams: Sequence[Stream]) -> list[Finding]:
+    """What only two RAN functions of a node together tell."""
+    bearers = {
+        (stream.node_id, stream.oid): stream.rows.bearers
+        for stream in streams
+        if stream.rows is not None and stream.received > stream.undecodable
+    }
+    return [
+        Finding(
+            Level.FAIL,
+            CHECK,
+            f"{node_id} tc_v1",
+            f"RLC reports {count} bearer{'s' if count > 1 else ''}, and TC none",
+            "tc-controller controls the bearers that TC names.",
+            "Behind FlexRIC a node has one pipeline for all it serves: with several bearers"
+            " tc.bearers of the bridge must say which it is of. Elsewhere look at the TC RAN"
+            " function's log.",
+        )
+        for (node_id, oid), count in bearers.items()
+        if oid == RLC_OID and count > 0 and bearers.get((node_id, TC_V1_OID)) == 0
+    ]
+
+
+def _summary(stream: Stream, *, skewed: bool) -> str:
+    rate = reports_a_second(stream.received, stream)
+    lost = "" if stream.missed or stream.dropped else ", none lost"
+    told = f"{stream.received} at {stream.period_ms} ms, {rate:.0f} a second{lost}"
+    ages = stream.node_to_here_us
+    if ages is None or skewed:
+        return told
+    return f"{told}; age p50 {duration(ages.p50)}, p99 {duration(ages.p99)}"
+
+
+def _ended(stream: Stream, *, lowered: bool) -> Finding:
+    use = use_of(stream)
+    level = use.without
+    what, remedy = _ENDINGS[stream.ended]
+    if stream.style == INVENTORY and stream.ended == "refused":
+        level = Level.NOTE if lowered else level
+        remedy = (
+            "E2SM-TC v0 has no flow inventory: give such nodes a policy whose rungs need none, as"
+            " policies/flexric.yaml of tc-controller."
+        )
+    detail = f" ({stream.detail})" if stream.detail else ""
+    return about(stream, level, f"{what}{detail}", use.why, remedy)
+
+
+def _none(stream: Stream) -> Finding:
+    use = use_of(stream)
+    return about(
+        stream,
+        use.without,
+        f"none within {duration(stream.window_us)}, though subscribed at {stream.period_ms} ms",
+        use.why,
+        "The node accepted and sends nothing: look at its E2 agent, then at the RIC, then at"
+        " whether the gateway counts indications.",
+    )
+
+
+def _undecodable(stream: Stream) -> Finding:
+    use = use_of(stream)
+    return about(
+        stream,
+        use.without,
+        f"{share(stream.undecodable, stream.received)} do not decode ({stream.first_error})",
+        use.why,
+        "Node and gateway disagree about the service model's layout: build both with one version"
+        " of it and of E2AP.",
+    )

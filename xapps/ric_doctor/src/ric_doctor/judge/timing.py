@@ -1,0 +1,196 @@
+"""Whether reports keep their period, come in order and are fresh; whether this machine is busy."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ric.sm import KPM_OID
+
+from ric_doctor.facts import Spread, Stream
+from ric_doctor.finding import Finding, Level
+from ric_doctor.judge.uses import about, reports_a_second, use_of
+from ric_doctor.text import duration
+
+RATE_WARN: Final = 0.9
+RATE_FAIL: Final = 0.5
+"""Of the rate asked for."""
+LOSS_WARN: Final = 0.01
+LATE_WARN: Final = 0.05
+PACE_OFF: Final = 0.1
+"""Of real time."""
+PACE_LEAST_US: Final = 500_000
+"""Over less, the first and the last report decide too much."""
+OLD_WARN_US: Final = 20_000
+OLD_FAIL_US: Final = 500_000
+"""Median age. The controller confirms a violation within a few reports; at half a second a bearer
+has bloated before anybody knows."""
+STALL_PERIODS: Final = 20
+STALL_LEAST_US: Final = 250_000
+LATE_TIMERS_US: Final = 20_000
+
+
+def of_this_machine(late_us: Spread | None) -> list[Finding]:
+    """From the lateness of our own timers: whether this machine can measure at all."""
+    if late_us is None or late_us.p99 <= LATE_TIMERS_US:
+        return []
+    return [
+        Finding(
+            Level.NOTE,
+            "here",
+            "",
+            f"this machine is busy: timers are {duration(late_us.p99)} late (p99)",
+            "Ages and rates below are worse than those of an xApp on a free core.",
+            "Repeat this when the machine is less busy, or give the xApps cores of their own.",
+        )
+    ]
+
+
+def judge(stream: Stream, *, skewed: bool) -> list[Finding]:
+    """Of one subscription with reports. `skewed`: a clock is off, so ages are not judged."""
+    return [
+        *_rate(stream),
+        *_lost(stream),
+        *_disordered(stream),
+        *_late(stream),
+        *_pace(stream),
+        *_stall(stream),
+        *([] if skewed else _age(stream)),
+    ]
+
+
+def _rate(stream: Stream) -> list[Finding]:
+    made = stream.received + stream.missed
+    got = made / _expected(stream)
+    if got >= RATE_WARN or made >= _expected(stream) - 2:
+        return []
+    level = use_of(stream).without if got < RATE_FAIL else Level.WARN
+    rate = reports_a_second(made, stream)
+    what = f"{rate:.0f} a second of {1000 / stream.period_ms:.0f} asked for"
+    if stream.oid == KPM_OID:
+        why = "KPM agents send nothing for a period in which no UE matches."
+        remedy = "Attach UEs; with UEs there, look at the load of the node."
+    else:
+        why = "A violation is confirmed by a few reports in a row, so it is seen later by as much."
+        remedy = (
+            "The node or the RIC cannot keep the period: look at their load; with several nodes,"
+            " ask for 2 ms or 5 ms."
+        )
+    return [about(stream, level, what, why, remedy)]
+
+
+def _expected(stream: Stream) -> float:
+    return 1 + stream.listened_us / (1000 * stream.period_ms)
+
+
+def _lost(stream: Stream) -> list[Finding]:
+    lost = max(stream.missed, stream.dropped)
+    if not lost:
+        return []
+    made = stream.received + lost
+    by = ", by the gateway for want of a reader" if stream.dropped else ""
+    level = Level.WARN if lost / made >= LOSS_WARN else Level.NOTE
+    return [
+        about(
+            stream,
+            level,
+            f"{lost} of {made} lost on the way{by}",
+            "Percentiles over a window are taken of what is left.",
+            "Look at the load of the gateway and of this machine; on FlexRIC, at lost reports in"
+            " the bridge's metrics.",
+        )
+    ]
+
+
+def _disordered(stream: Stream) -> list[Finding]:
+    if not stream.disordered:
+        return []
+    return [
+        about(
+            stream,
+            Level.WARN,
+            f"{stream.disordered} with a sequence number that did not grow",
+            "xApps tell losses by the sequence; repeated or reordered reports are read as new.",
+            "The gateway breaks its interface: use gateway and xApps of one version.",
+        )
+    ]
+
+
+def _late(stream: Stream) -> list[Finding]:
+    if not stream.late:
+        return []
+    many = stream.late / stream.received > LATE_WARN
+    return [
+        about(
+            stream,
+            Level.WARN if many else Level.NOTE,
+            f"{stream.late} of {stream.received} came after one that was collected later",
+            "xApps pass over what is late." if many else "",
+            "Two threads of FlexRIC's RIC overtake one another under load; look at the load of its"
+            " machine."
+            if many
+            else "Nothing: xApps go by the time of collection.",
+        )
+    ]
+
+
+def _pace(stream: Stream) -> list[Finding]:
+    if stream.handled_span_us < PACE_LEAST_US or stream.distinct <= stream.received / 2:
+        return []
+    pace = stream.collected_span_us / stream.handled_span_us
+    if abs(pace - 1) <= PACE_OFF:
+        return []
+    return [
+        about(
+            stream,
+            Level.WARN,
+            f"the node's time passes at {pace:.2f} of ours",
+            "Rates are computed by the node's time; ages grow for as long as it falls behind.",
+            "An emulated gNB is slower than real time: give it a faster core or a smaller scenario."
+            " Otherwise reports queue up on the way.",
+        )
+    ]
+
+
+def _stall(stream: Stream) -> list[Finding]:
+    allowed_us = max(STALL_LEAST_US, STALL_PERIODS * 1000 * stream.period_ms)
+    if stream.longest_gap_us <= allowed_us:
+        return []
+    return [
+        about(
+            stream,
+            Level.WARN,
+            f"silent for {duration(stream.longest_gap_us)} at {stream.period_ms} ms",
+            "For so long nobody saw the queue.",
+            "Look for what stops the node or the gateway: garbage collection, swapping, a CPU limit"
+            " (throttled periods of the container).",
+        )
+    ]
+
+
+def _age(stream: Stream) -> list[Finding]:
+    ages, offsets = stream.node_to_here_us, stream.offsets
+    if ages is None or ages.p50 <= OLD_WARN_US:
+        return []
+    sure_us = ages.p50 - ages.least
+    if offsets is not None:
+        sure_us = max(sure_us, ages.p50 + offsets.node_here.low)
+    return [
+        about(
+            stream,
+            Level.FAIL if min(sure_us, ages.p50) > OLD_FAIL_US else Level.WARN,
+            f"old: age p50 {duration(ages.p50)}, p99 {duration(ages.p99)}{_legs(stream)}",
+            "The controller acts on what was; the queue has grown on since.",
+            "Look for a queue on the longer leg (a busy gateway, a slow reader, a RIC under load);"
+            " if the clocks are apart by this much, mend them first.",
+        )
+    ]
+
+
+def _legs(stream: Stream) -> str:
+    to_gateway, to_here = stream.node_to_gateway_us, stream.gateway_to_here_us
+    if to_gateway is None or to_here is None:
+        return ""
+    return (
+        f" (p50 from node to gateway {duration(to_gateway.p50)}, from gateway to here"
+        f" {duration(to_here.p50)})"
+    )

@@ -1,0 +1,65 @@
+"""What reports are for, and findings about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from ric.sm import KPM_OID, MAC_OID, RLC_OID, TC_V0_OID, TC_V1_OID, ran_function_name
+
+from ric_doctor.facts import INVENTORY, Stream
+from ric_doctor.finding import Finding, Level
+
+CHECK: Final = "indications"
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What the reports are for, and how bad it is to be without."""
+
+    without: Level
+    why: str
+
+
+_USES: Final[dict[str, Use]] = {
+    RLC_OID: Use(
+        Level.FAIL, "tc-controller sees no queue and rlc-forecaster forecasts nothing without RLC."
+    ),
+    MAC_OID: Use(
+        Level.WARN, "tc-controller judges utilisation by bytes, forecasts are made without MCS."
+    ),
+    KPM_OID: Use(
+        Level.WARN, "tc-controller judges utilisation by MAC reports, or by bytes without them."
+    ),
+    TC_V1_OID: Use(Level.FAIL, "tc-controller cannot verify what it did and holds on to nothing."),
+    INVENTORY: Use(
+        Level.WARN,
+        "tc-controller does not know flows: rungs with a condition on them, segregate_greedy,"
+        " flow_slicing and l4s are never taken.",
+    ),
+    TC_V0_OID: Use(Level.NOTE, "The xApps use v1; v0 is what some gateways make it from."),
+}
+
+
+def use_of(stream: Stream) -> Use:
+    """What a subscription's reports are for."""
+    return _USES.get(
+        INVENTORY if stream.style == INVENTORY else stream.oid,
+        Use(Level.NOTE, "No xApp of this suite uses it."),
+    )
+
+
+def subject_of(stream: Stream) -> str:
+    """Node and RAN function, with the style where it is not the usual one."""
+    style = f" {stream.style}" if stream.style == INVENTORY else ""
+    return f"{stream.node_id} {ran_function_name(stream.oid)}{style}"
+
+
+def about(stream: Stream, level: Level, what: str, why: str, remedy: str) -> Finding:
+    """A finding about one subscription."""
+    return Finding(level, CHECK, subject_of(stream), what, why, remedy)
+
+
+def reports_a_second(count: int, stream: Stream) -> float:
+    """A rate over the time from the first report to the end."""
+    return count * 1e6 / max(stream.listened_us, 1)

@@ -1,0 +1,226 @@
+"""The whole examination, in bounded time: each part is asked once, with a timeout."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from typing import Final, Self
+
+import grpc.aio
+from pydantic import Field, field_validator, model_validator
+from ric.clock import Clock, SystemClock
+from ric.e2 import Node
+from ric.errors import GatewayError
+from ric.gateway import GrpcLink
+from ric.settings import GatewaySettings, ProgramSettings, Section, TlsSettings, is_local
+
+from ric_doctor.facts import Door, Facts, Metrics, Nodes, Reach, Spread
+from ric_doctor.probe import forecasts
+from ric_doctor.probe.node import NodeFacts, NodeProbe, Periods
+from ric_doctor.probe.port import knock
+from ric_doctor.probe.scrape import scrape, url_of
+
+_LATE_EVERY_S: Final = 0.01
+_ANSWERS: Final = 3
+"""The quickest of so many is the procedure's; the others had the connection to set up."""
+
+
+class ForecasterSettings(Section):
+    """The forecast stream."""
+
+    address: str | None = Field(
+        default=None,
+        description="Address of the forecast stream, host:port; not examined if unset.",
+    )
+    tls: TlsSettings = Field(default_factory=TlsSettings, description="TLS to the forecaster.")
+
+    @model_validator(mode="after")
+    def _protected(self) -> Self:
+        if self.address is not None and not (is_local(self.address) or self.tls.enabled):
+            raise ValueError(
+                f"plain text to {self.address}; expected tls.enabled: true, or a loopback address"
+            )
+        return self
+
+
+class DoctorSettings(ProgramSettings):
+    """Diagnose a deployment from where an xApp runs."""
+
+    gateway: GatewaySettings = Field(
+        default_factory=GatewaySettings, title="Gateway", description="The E2 gateway."
+    )
+    forecaster: ForecasterSettings = Field(
+        default_factory=ForecasterSettings, title="Forecaster", description="The forecast stream."
+    )
+    metrics: tuple[str, ...] = Field(
+        default=(),
+        description="Metrics endpoints of gateway and xApps to examine, separated by commas:"
+        " host:port or URL.",
+    )
+
+    @field_validator("metrics", mode="before")
+    @classmethod
+    def _metrics(cls, given: object) -> object:
+        if isinstance(given, str):
+            return tuple(one.strip() for one in given.split(",") if one.strip())
+        return given
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """Bounds of the examination."""
+
+    seconds: float = 3.0
+    """For each node, and for the forecaster."""
+    nodes: int = 4
+    """Nodes that are subscribed to, at most."""
+    only: str | None = None
+    """The one node to subscribe to."""
+    periods: Periods = field(default_factory=Periods)
+
+
+async def examine(
+    settings: DoctorSettings,
+    patience: Patience,
+    *,
+    clock: Clock | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Facts:
+    """All facts; `progress` is called with each step.
+
+    Raises `SettingsError` for a certificate or key that cannot be read.
+    """
+    clock = clock or SystemClock()
+    timeout_s = settings.gateway.connect_timeout_s
+    urls = [url_of(given) for given in settings.metrics]
+    progress(f"gateway {settings.gateway.address}")
+    link = GrpcLink(settings.gateway)
+    late = _Lateness(clock)
+    try:
+        readings = [(clock.now_us(), await scrape(url, timeout_s)) for url in urls]
+        facts = Facts(await _reach(link, settings.gateway, clock))
+        async with late:
+            if facts.gateway.usable:
+                facts = await _behind(
+                    link, settings.gateway, patience, clock, facts=facts, progress=progress
+                )
+        if settings.forecaster.address is not None:
+            progress(f"forecaster {settings.forecaster.address}, {patience.seconds:g} s")
+            door = settings.gateway.model_copy(
+                update={
+                    "address": settings.forecaster.address,
+                    "tls": settings.forecaster.tls,
+                    "token": None,
+                }
+            )
+            seen = await forecasts.listen(door, clock, patience.seconds)
+            facts = replace(facts, forecasts=seen)
+        again = [(clock.now_us(), await scrape(url, timeout_s)) for url in urls]
+    finally:
+        await link.close()
+    metrics = tuple(
+        Metrics(url, error, before, after, now_us - then_us)
+        for url, (then_us, (before, _)), (now_us, (after, error)) in zip(
+            urls, readings, again, strict=True
+        )
+    )
+    return replace(facts, metrics=metrics, here_late_us=late.spread())
+
+
+async def _behind(
+    link: GrpcLink,
+    settings: GatewaySettings,
+    patience: Patience,
+    clock: Clock,
+    *,
+    facts: Facts,
+    progress: Callable[[str], None],
+) -> Facts:
+    """`facts` and what is behind a gateway that answers."""
+    nodes = await _nodes(link, settings.connect_timeout_s)
+    wanted = [node for node in nodes.listed if patience.only in (None, node.id)]
+    seen = NodeFacts()
+    for node in wanted[: patience.nodes]:
+        progress(f"node {node.id}, {patience.seconds:g} s")
+        timeout_s = settings.control_timeout_s
+        one = await NodeProbe(link, clock, node, patience.periods, timeout_s).listen(
+            patience.seconds
+        )
+        seen.streams += one.streams
+        seen.dry_runs += one.dry_runs
+        seen.definitions += one.definitions
+    return replace(
+        facts,
+        nodes=replace(nodes, only=patience.only),
+        passed_over=tuple(node.id for node in wanted[patience.nodes :]),
+        definitions=tuple(seen.definitions),
+        streams=tuple(seen.streams),
+        dry_runs=tuple(seen.dry_runs),
+    )
+
+
+async def _reach(link: GrpcLink, settings: GatewaySettings, clock: Clock) -> Reach:
+    reach = await knock(settings.address, settings.tls, settings.connect_timeout_s)
+    if reach.door is not Door.ANSWERS:
+        return reach
+    answers: list[int] = []
+    try:
+        for _ in range(_ANSWERS):
+            began_ns = clock.monotonic_ns()
+            await link.list_nodes()
+            answers.append((clock.monotonic_ns() - began_ns) // 1000)
+    except GatewayError as error:
+        cause = error.__cause__
+        code = cause.code().name if isinstance(cause, grpc.aio.AioRpcError) else "UNKNOWN"
+        return replace(reach, code=code, detail=str(error), answers_us=tuple(answers))
+    return replace(reach, code="OK", answers_us=tuple(answers))
+
+
+async def _nodes(link: GrpcLink, timeout_s: float) -> Nodes:
+    try:
+        listed = await link.list_nodes()
+    except GatewayError as error:
+        return Nodes(watched=None, watch_error=str(error))
+    watched: list[str] = []
+    try:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s), aclosing(link.watch_nodes()) as events:
+                while not _all_in(listed, watched):
+                    watched.append((await anext(events)).node.id)
+    except (GatewayError, StopAsyncIteration) as error:
+        return Nodes(listed, None, str(error) or "the node watch ended at once")
+    return Nodes(listed, tuple(watched))
+
+
+def _all_in(listed: tuple[Node, ...], watched: list[str]) -> bool:
+    return {node.id for node in listed} <= set(watched)
+
+
+class _Lateness:
+    """How late timers are while it is open: a machine that is busy ages what it measures."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._late_us: list[float] = []
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> None:
+        self._task = asyncio.create_task(self._run())
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def spread(self) -> Spread | None:
+        return Spread.of(self._late_us)
+
+    async def _run(self) -> None:
+        while True:
+            began_ns = self._clock.monotonic_ns()
+            await self._clock.sleep(_LATE_EVERY_S)
+            took_us = (self._clock.monotonic_ns() - began_ns) / 1000
+            self._late_us.append(took_us - _LATE_EVERY_S * 1e6)

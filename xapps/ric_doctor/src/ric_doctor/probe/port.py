@@ -1,0 +1,208 @@
+"""What is behind an address: name, TCP, TLS, HTTP/2, each told from the others."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import ssl
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+from ric.settings import TlsSettings, split_address
+
+from ric_doctor.facts import Door, Reach
+
+_PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+"""Client connection preface of RFC 9113 §3.4 with an empty SETTINGS frame."""
+_FRAME_HEADER_BYTES: Final = 9
+_SETTINGS: Final = 4
+_TLS_ALERT: Final = 0x15
+
+_Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class _Failed(Exception):  # noqa: N818 - says what happened
+    def __init__(self, door: Door, detail: str) -> None:
+        super().__init__(detail)
+        self.door = door
+        self.detail = detail
+
+
+async def knock(address: str, tls: TlsSettings, timeout_s: float) -> Reach:
+    """What answers at `address`, as far as HTTP/2; each step takes `timeout_s` at most."""
+    try:
+        began_ns = time.perf_counter_ns()
+        async with _connection(address, timeout_s) as streams:
+            connect_us = (time.perf_counter_ns() - began_ns) // 1000
+            if not tls.enabled:
+                await _greet(streams, timeout_s)
+        if tls.enabled:
+            await _greet_by_tls(address, tls, timeout_s)
+    except _Failed as failed:
+        door = failed.door
+        if door in (Door.CLOSES, Door.NOT_HTTP2, Door.SILENT) and not tls.enabled:
+            # Some TLS servers say nothing to who speaks plain text.
+            if await _speaks_tls(address, timeout_s):
+                door = Door.TLS_WANTED
+        elif door is Door.NOT_HTTP2 and tls.enabled and await _speaks_plain(address, timeout_s):
+            door = Door.PLAIN_TEXT
+        return Reach(address, door, tls.enabled, failed.detail)
+    return Reach(address, Door.ANSWERS, tls.enabled, connect_us=connect_us)
+
+
+@asynccontextmanager
+async def _connection(
+    address: str, timeout_s: float, context: ssl.SSLContext | None = None, name: str | None = None
+) -> AsyncIterator[_Streams]:
+    streams = await _connect(address, timeout_s, context, name)
+    try:
+        yield streams
+    finally:
+        streams[1].transport.abort()
+        with contextlib.suppress(OSError, ssl.SSLError):
+            await streams[1].wait_closed()
+
+
+async def _connect(
+    address: str, timeout_s: float, context: ssl.SSLContext | None, name: str | None
+) -> _Streams:
+    host, port = split_address(address)
+    try:
+        async with asyncio.timeout(timeout_s):
+            if host.startswith("unix:"):
+                path = host.removeprefix("unix:")
+                return await asyncio.open_unix_connection(path, ssl=context, server_hostname=name)
+            failed: OSError | None = None
+            for numeric in await _resolve(host, port):
+                try:
+                    return await asyncio.open_connection(
+                        numeric, port, ssl=context, server_hostname=name
+                    )
+                except ssl.SSLError:
+                    raise
+                except OSError as error:
+                    failed = failed or error
+            raise failed or OSError("no address")
+    except TimeoutError:
+        raise _Failed(Door.NO_ANSWER, f"nothing within {timeout_s:g} s") from None
+    except (ConnectionRefusedError, FileNotFoundError) as error:
+        raise _Failed(Door.REFUSED, _said(error)) from None
+    except ssl.SSLError:
+        raise
+    except OSError as error:
+        raise _Failed(Door.UNREACHABLE, _said(error)) from None
+
+
+async def _resolve(host: str, port: int) -> list[str]:
+    loop = asyncio.get_running_loop()
+    try:
+        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (socket.gaierror, UnicodeError) as error:
+        detail = error.strerror if isinstance(error, socket.gaierror) else str(error)
+        raise _Failed(Door.NAME_UNKNOWN, detail or str(error)) from None
+    return [str(address[0]) for *_, address in found]
+
+
+async def _greet(streams: _Streams, timeout_s: float) -> None:
+    """Says hello in HTTP/2; raises `_Failed` unless HTTP/2 comes back."""
+    reader, writer = streams
+    try:
+        async with asyncio.timeout(timeout_s):
+            writer.write(_PREFACE)
+            await writer.drain()
+            head = await reader.readexactly(_FRAME_HEADER_BYTES)
+    except TimeoutError:
+        raise _Failed(Door.SILENT, f"nothing within {timeout_s:g} s") from None
+    except asyncio.IncompleteReadError as error:
+        head = error.partial
+    except ssl.SSLError:
+        raise
+    except OSError as error:
+        raise _Failed(Door.CLOSES, _said(error)) from None
+    if head.startswith(b"HTTP/1"):
+        raise _Failed(Door.HTTP1, "answers in HTTP/1")
+    if not head:
+        raise _Failed(Door.CLOSES, "connection closed")
+    if head[0] == _TLS_ALERT:
+        raise _Failed(Door.TLS_WANTED, "answers with a TLS alert")
+    if len(head) < _FRAME_HEADER_BYTES or head[3] != _SETTINGS or any(head[5:]):
+        raise _Failed(Door.NOT_HTTP2, f"answers {head.hex()}")
+
+
+async def _greet_by_tls(address: str, tls: TlsSettings, timeout_s: float) -> None:
+    name = tls.server_name or _host(address)
+    shaken = False
+    try:
+        async with _connection(address, timeout_s, _context(tls), name) as streams:
+            shaken = True
+            await _greet(streams, timeout_s)
+    except ssl.SSLCertVerificationError as error:
+        raise _Failed(Door.CERTIFICATE, error.verify_message) from None
+    except ssl.SSLError as error:
+        reason = (error.reason or str(error)).replace("_", " ").lower()
+        wants_ours = "certificate required" in reason or "alert bad certificate" in reason
+        wants_ours = wants_ours or "alert unknown ca" in reason
+        door = Door.CLIENT_CERTIFICATE if wants_ours else Door.NOT_HTTP2
+        raise _Failed(door, reason) from None
+    except (ConnectionError, asyncio.IncompleteReadError) as error:
+        raise _Failed(Door.NOT_HTTP2, str(error)) from None
+    except _Failed as failed:
+        if shaken and failed.door is Door.CLOSES:
+            # In TLS 1.3 a server judges our certificate after our side of the handshake is done,
+            # and gRPC's hangs up without an alert.
+            detail = "closed after the handshake"
+            raise _Failed(Door.CLIENT_CERTIFICATE, detail) from None
+        if failed.door in (Door.UNREACHABLE, Door.CLOSES):
+            raise _Failed(Door.NOT_HTTP2, failed.detail) from None
+        if failed.door is Door.NO_ANSWER:
+            # The first connection was accepted, so this is a handshake that never ends.
+            raise _Failed(Door.SILENT, failed.detail) from None
+        raise
+
+
+def _context(tls: TlsSettings) -> ssl.SSLContext:
+    """As gRPC would have it; files were read before, so they are there."""
+    context = ssl.create_default_context(cafile=tls.ca_file)
+    if tls.certificate_file is not None:
+        context.load_cert_chain(tls.certificate_file, tls.key_file)
+    context.set_alpn_protocols(["h2"])
+    return context
+
+
+def _said(error: OSError) -> str:
+    """The system's words; asyncio's own repeat the address."""
+    return os.strerror(error.errno) if error.errno else str(error)
+
+
+def _host(address: str) -> str:
+    host, _ = split_address(address)
+    return "localhost" if host.startswith("unix:") else host
+
+
+async def _speaks_tls(address: str, timeout_s: float) -> bool:
+    """Whether a TLS handshake gets anywhere; nothing is sent over it, so nothing is verified."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    context.set_alpn_protocols(["h2"])
+    try:
+        async with _connection(address, timeout_s, context, _host(address)):
+            return True
+    except ssl.SSLError as error:
+        # An alert is TLS; a reply that is not TLS has a wrong version number.
+        return "ALERT" in (error.reason or "")
+    except (_Failed, OSError, asyncio.IncompleteReadError):
+        return False
+
+
+async def _speaks_plain(address: str, timeout_s: float) -> bool:
+    try:
+        async with _connection(address, timeout_s) as streams:
+            await _greet(streams, timeout_s)
+    except _Failed as failed:
+        return failed.door is Door.HTTP1
+    return True

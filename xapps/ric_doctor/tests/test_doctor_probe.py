@@ -1,0 +1,663 @@
+"""The doctor against gateways with a fault each: what it finds, and that it leaves nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import grpc
+import grpc.aio
+import pytest
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from prometheus_client import CollectorRegistry, Counter
+from ric.cli import ric as ric_cli
+from ric.clock import SystemClock
+from ric.e2 import ControlAnswer, KpmReport, SubscriptionRequest
+from ric.errors import NodeGone
+from ric.health import HealthServer, Readiness
+from ric.metrics import GatewayMetrics
+from ric.settings import GatewaySettings, TlsSettings
+from ric.sm import KPM_OID, MAC_OID, RLC_OID, TC_V0_OID, TC_V1_OID, mac, rlc, tc
+from ric.testing import FakeGatewayServer, FakeNode, FakeRic
+from ric_doctor.facts import Door, Facts, Tried
+from ric_doctor.finding import Finding, Level
+from ric_doctor.judge import judge
+from ric_doctor.probe import DoctorSettings, Patience, examine
+from ric_doctor.probe.examine import ForecasterSettings
+from ric_doctor.probe.node import Periods
+from ric_doctor.probe.port import knock
+from ric_doctor.probe.scrape import scrape, url_of
+from sojourn_interfaces import forecast_pb2 as forecast
+from sojourn_interfaces.forecast_pb2_grpc import (
+    ForecasterServicer,
+    add_ForecasterServicer_to_server,
+)
+
+pytestmark = pytest.mark.skipif(not tc.available(), reason="the module e2sm_tc is not built")
+
+QUICK = Patience(1.0, 4, None, Periods(10, 10, 20, 20))
+PATIENT = Patience(3.0, 4, None, QUICK.periods)
+"""For what has to come: a busy machine is not to fail a test."""
+PLAIN = TlsSettings()
+STATUS = {
+    "bearer": {"ue": {"rnti": 17}, "drb": 1},
+    "revision": 4,
+    "name": "transparent",
+    "safe": True,
+    "lease_left_ms": None,
+    "head_of_line_age_us": 0,
+    "queues": [],
+    "pacer": {
+        "drain_kbps": 1,
+        "rlc_occupancy_bytes": 1,
+        "forwarded_bytes": 1,
+        "limit_bytes": None,
+        "by_forecast": None,
+    },
+    "ingress_packets": 1,
+    "ingress_bytes": 1,
+    "dropped_packets": 0,
+}
+STATUS_MESSAGE = {"pipeline_status": [STATUS]}
+INVENTORY_MESSAGE = {
+    "flow_inventory": [
+        {"bearer": STATUS["bearer"], "active_flows": 0, "window_ms": 100, "flows": []}
+    ]
+}
+
+
+def accepting(revision: int = 4) -> Callable[[bytes, bytes], ControlAnswer]:
+    outcome = tc.encode("control-outcome", {"accepted": {"revision": revision, "lease_ms": None}})
+    return lambda header, message: ControlAnswer(True, outcome)
+
+
+def reporting(
+    node: FakeNode,
+    oid: str,
+    message: bytes,
+    *,
+    every_ms: int = 10,
+    collected_at: Callable[[int], int] | None = None,
+    style: str = "",
+) -> None:
+    """Report until the node is gone; `collected_at` makes the time of collection of our own."""
+
+    def wanted(request: SubscriptionRequest) -> bool:
+        if not style:
+            return True
+        return bool(tc.decode("action-definition", request.actions[0])["style"] == style)
+
+    async def source() -> None:
+        while True:
+            now_us = SystemClock().now_us()
+            at_us = now_us if collected_at is None else collected_at(now_us)
+            kpm = KpmReport(every_ms) if oid == KPM_OID else None
+            node.report(oid, message, kpm=kpm, collected_at_us=at_us, to=wanted)
+            await asyncio.sleep(every_ms / 1000)
+
+    node.sources.append(asyncio.get_running_loop().create_task(source()))
+
+
+def whole_node(ric: FakeRic, name: str = "gnb-1") -> FakeNode:
+    """A node in order."""
+    node = ric.add_node(name, RLC_OID, MAC_OID, KPM_OID, TC_V1_OID)
+    reporting(node, RLC_OID, rlc.encode(rlc.zeros(1), SystemClock().now_us()))
+    reporting(node, MAC_OID, mac.encode(mac.zeros(1), SystemClock().now_us()))
+    reporting(node, KPM_OID, b"")
+    for message in (INVENTORY_MESSAGE, STATUS_MESSAGE):
+        (style,) = message
+        reporting(node, TC_V1_OID, tc.encode("indication", message), style=style)
+    node.on_control(TC_V1_OID, accepting())
+    return node
+
+
+@pytest.fixture
+async def ric() -> AsyncIterator[FakeRic]:
+    fake = FakeRic(clock=SystemClock())
+    yield fake
+    for node in fake.nodes():
+        fake.remove_node(node.id)
+
+
+async def examined(
+    gateway: str, patience: Patience = QUICK, **settings: Any
+) -> tuple[Facts, list[Finding]]:
+    door = GatewaySettings(address=gateway, connect_timeout_s=1.0, control_timeout_s=0.4)
+    facts = await examine(DoctorSettings(gateway=door, **settings), patience)
+    return facts, judge(facts)
+
+
+async def examined_fake(
+    ric: FakeRic, patience: Patience = QUICK, **settings: Any
+) -> tuple[Facts, list[Finding]]:
+    """Findings, and that nothing was left at the gateway."""
+    async with FakeGatewayServer(ric) as server:
+        facts, findings = await examined(server.address, patience, **settings)
+        async with asyncio.timeout(10):
+            while ric.subscriptions:
+                await asyncio.sleep(0.01)
+        return facts, findings
+
+
+def found(findings: list[Finding], check: str, subject: str = "") -> list[str]:
+    """What is not in order, of one check."""
+    return [
+        f"{f.level.value}: {f.what}"
+        for f in findings
+        if f.check == check and subject in f.subject and f.level not in (Level.OK, Level.NOTE)
+    ]
+
+
+# -------------------------------------------------------------------- in order
+
+
+async def test_a_gateway_in_order_is_read_whole(ric: FakeRic) -> None:
+    whole_node(ric)
+    facts, findings = await examined_fake(ric, PATIENT)
+    assert facts.gateway.usable
+    assert [stream.received > 1 for stream in facts.streams] == [True] * 5
+    assert [stream.undecodable for stream in facts.streams] == [0] * 5
+    (tried,) = facts.dry_runs
+    assert (tried.tried, tried.bearer, tried.revision) == (Tried.ACCEPTED, "rnti 17 drb 1", 4)
+    for check in ("nodes", "functions"):
+        assert not found(findings, check), check
+
+
+async def test_the_control_that_is_tried_changes_nothing(ric: FakeRic) -> None:
+    whole_node(ric)
+    await examined_fake(ric)
+    (control,) = ric.controls
+    message = tc.decode("control", control.message)["transaction"]
+    assert message == {
+        "bearer": STATUS["bearer"],
+        "expected_revision": 4,
+        "lease_ms": None,
+        "dry_run": True,
+        "change": "safe",
+    }
+
+
+async def test_a_pipeline_that_is_not_the_safe_one_keeps_name_and_lease(ric: FakeRic) -> None:
+    node = whole_node(ric)
+    node.sources.pop().cancel()
+    status = {**STATUS, "name": "fq_codel", "safe": False, "lease_left_ms": 700}
+    message = tc.encode("indication", {"pipeline_status": [status]})
+    reporting(node, TC_V1_OID, message, style="pipeline_status")
+    await examined_fake(ric)
+    transaction = tc.decode("control", ric.controls[0].message)["transaction"]
+    assert transaction["dry_run"] is True
+    assert transaction["lease_ms"] == 700
+    assert transaction["change"] == {"delta": [{"set_name": "fq_codel"}]}
+
+
+async def test_only_so_many_nodes_are_listened_to(ric: FakeRic) -> None:
+    for name in ("a", "b", "c"):
+        ric.add_node(name, RLC_OID)
+    patience = Patience(0.1, 2)
+    async with FakeGatewayServer(ric) as server:
+        facts, _ = await examined(server.address, patience)
+        assert facts.passed_over == ("c",)
+        one, findings = await examined(server.address, Patience(0.1, 2, "c"))
+        assert {stream.node_id for stream in one.streams} == {"c"}
+        none, findings = await examined(server.address, Patience(0.1, 2, "d"))
+        assert not none.streams
+        assert found(findings, "nodes") == ["fail: the gateway has no node of this id"]
+
+
+# ---------------------------------------------------------------- faulty nodes
+
+
+async def test_no_nodes(ric: FakeRic) -> None:
+    _, findings = await examined_fake(ric)
+    assert found(findings, "nodes") == ["fail: the gateway answers and has no E2 node"]
+
+
+async def test_a_node_that_accepts_and_says_nothing(ric: FakeRic) -> None:
+    ric.add_node("gnb-1", RLC_OID, MAC_OID, TC_V1_OID).on_control(TC_V1_OID, accepting())
+    _, findings = await examined_fake(ric)
+    assert found(findings, "indications", "rlc")[0].startswith("fail: none within")
+    assert found(findings, "indications", "mac")[0].startswith("warn: none within")
+    assert found(findings, "control") == [
+        "warn: a dry run was accepted for a bearer that cannot be there"
+    ]
+
+
+async def test_stale_indications(ric: FakeRic) -> None:
+    node = whole_node(ric)
+    node.sources.pop(0).cancel()
+    then_us = SystemClock().now_us()
+    message = rlc.encode(rlc.zeros(1), then_us)
+    reporting(node, RLC_OID, message, collected_at=lambda now_us: then_us)
+    _, findings = await examined_fake(ric)
+    assert any("stale: " in what for what in found(findings, "indications", "rlc"))
+
+
+async def test_a_node_whose_clock_is_behind(ric: FakeRic) -> None:
+    node = ric.add_node("gnb-1", RLC_OID)
+    message = rlc.encode(rlc.zeros(1), 0)
+    reporting(node, RLC_OID, message, collected_at=lambda now_us: now_us - 7_000_000)
+    _, findings = await examined_fake(ric)
+    (what,) = found(findings, "clocks", "gnb-1")
+    assert "behind ours by at least" in what
+    assert not found(findings, "clocks", "gateway")
+
+
+class _Ahead(SystemClock):
+    def now_us(self) -> int:
+        return super().now_us() + 90_000_000
+
+
+async def test_a_gateway_whose_clock_is_ahead() -> None:
+    fake = FakeRic(clock=_Ahead())
+    node = fake.add_node("gnb-1", RLC_OID)
+    reporting(node, RLC_OID, rlc.encode(rlc.zeros(1), 0))
+    _, findings = await examined_fake(fake)
+    (what,) = found(findings, "clocks", "gateway")
+    assert "ahead of ours by at least" in what
+    assert not found(findings, "clocks", "gnb-1")
+    fake.remove_node("gnb-1")
+
+
+async def test_garbage_bytes(ric: FakeRic) -> None:
+    node = ric.add_node("gnb-1", RLC_OID, MAC_OID, TC_V0_OID, TC_V1_OID)
+    for oid in (RLC_OID, MAC_OID, TC_V0_OID, TC_V1_OID):
+        reporting(node, oid, b"\xde\xad\xbe\xef" * 5)
+    node.on_control(TC_V1_OID, lambda header, message: ControlAnswer(True, b"\xff" * 7))
+    _, findings = await examined_fake(ric)
+    for name in ("rlc", "mac", "tc_v1", "tc_v1 flow_inventory"):
+        assert "100 % do not decode" in found(findings, "indications", name)[0]
+    assert found(findings, "control")[0].startswith("fail: a dry run was answered with bytes")
+    assert found(findings, "definition")[0].startswith("warn: the RAN function definition does not")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "says"),
+    [
+        (
+            {"cause": "unsupported", "element": "name", "detail": "no", "revision": 4},
+            "fail: a dry run that changes nothing is refused (unsupported at name: no)",
+        ),
+        ({"cause": "stale_revision", "element": "", "detail": "", "revision": 9}, None),
+    ],
+)
+async def test_tc_that_refuses(ric: FakeRic, outcome: dict[str, Any], says: str | None) -> None:
+    node = whole_node(ric)
+    answer = tc.encode("control-outcome", {"refused": outcome})
+    node.on_control(TC_V1_OID, lambda header, message: ControlAnswer(True, answer))
+    facts, findings = await examined_fake(ric)
+    assert facts.dry_runs[0].cause == outcome["cause"]
+    assert found(findings, "control") == ([says] if says else [])
+    assert len(ric.controls) == (1 if says else 2), "a stale revision is tried once more"
+
+
+async def test_tc_that_fails_without_a_word(ric: FakeRic) -> None:
+    whole_node(ric).on_control(TC_V1_OID, lambda h, m: ControlAnswer(False, b"", "budget spent"))
+    _, findings = await examined_fake(ric)
+    (what,) = found(findings, "control")
+    assert what == "fail: a dry run failed without an outcome that says why (budget spent)"
+
+
+async def test_tc_that_does_not_answer(ric: FakeRic) -> None:
+    async def never(header: bytes, message: bytes) -> ControlAnswer:
+        await asyncio.sleep(600)
+        raise AssertionError
+
+    whole_node(ric).on_control(TC_V1_OID, never)
+    facts, findings = await examined_fake(ric)
+    assert facts.dry_runs[0].tried is Tried.TIMEOUT
+    assert found(findings, "control")[0].startswith("fail: a dry run was not answered")
+
+
+async def test_a_control_that_kills_the_node(ric: FakeRic) -> None:
+    def die(header: bytes, message: bytes) -> ControlAnswer:
+        ric.remove_node("gnb-1")
+        raise NodeGone("gnb-1")
+
+    whole_node(ric).on_control(TC_V1_OID, die)
+    facts, findings = await examined_fake(ric)
+    assert facts.dry_runs[0].tried is Tried.GONE
+    assert {stream.ended for stream in facts.streams} == {"gone"}
+    assert any("the node left" in what for what in found(findings, "indications", "rlc"))
+
+
+async def test_refused_subscriptions(ric: FakeRic) -> None:
+    whole_node(ric).refuse_subscriptions(RLC_OID, "1 ms is too often")
+    _, findings = await examined_fake(ric)
+    (what,) = found(findings, "indications", "rlc")
+    assert "the subscription is refused" in what
+    assert "1 ms is too often" in what
+
+
+# ---------------------------------------------------------------- faulty doors
+
+
+@asynccontextmanager
+async def port_that(
+    serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
+    path: Path | None = None,
+) -> AsyncIterator[str]:
+    async def one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError, asyncio.CancelledError):
+            await serve(reader, writer)
+        writer.transport.abort()
+        ended.set()
+
+    ended = asyncio.Event()
+    if path is None:
+        server = await asyncio.start_server(one, "127.0.0.1", 0)
+        host, port = server.sockets[0].getsockname()
+    else:
+        server = await asyncio.start_unix_server(one, path)
+    try:
+        yield f"{host}:{port}" if path is None else f"unix:{path}"
+    finally:
+        server.close()
+        await ended.wait()
+
+
+async def _silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while await reader.read(1024):
+        pass
+
+
+async def _close(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.close()
+
+
+async def _babble(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(b"\x01\x02SSH-2.0-something else\r\n")
+    await reader.read(1024)
+
+
+async def _short(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.read(1024)
+    writer.write(b"\x00\x00")
+    writer.close()
+
+
+async def _web(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.read(1024)
+    writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+    writer.close()
+
+
+@pytest.mark.parametrize(
+    ("serve", "door"),
+    [
+        (_silent, Door.SILENT),
+        (_close, Door.CLOSES),
+        (_babble, Door.NOT_HTTP2),
+        (_short, Door.NOT_HTTP2),
+        (_web, Door.HTTP1),
+    ],
+)
+async def test_ports_that_are_something_else(serve: Any, door: Door) -> None:
+    async with port_that(serve) as address:
+        reach = await knock(address, PLAIN, 0.3)
+        assert reach.door is door
+        by_tls = await knock(address, TlsSettings(enabled=True), 0.3)
+        assert by_tls.door in (Door.SILENT, Door.CLOSES, Door.NOT_HTTP2, Door.PLAIN_TEXT)
+
+
+async def test_a_half_open_port_is_told_in_bounded_time() -> None:
+    async with asyncio.timeout(30), port_that(_silent) as address:
+        facts, findings = await examined(address)
+        assert facts.nodes is None
+        assert "then nothing comes" in found(findings, "gateway")[0]
+
+
+async def test_a_port_whose_backlog_is_full_does_not_answer() -> None:
+    with socket.socket() as full:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        address = f"127.0.0.1:{full.getsockname()[1]}"
+        waiting = []
+        for _ in range(4):
+            one = socket.socket()
+            one.setblocking(False)
+            one.connect_ex(full.getsockname())
+            waiting.append(one)
+        reach = await knock(address, PLAIN, 0.3)
+        for one in waiting:
+            one.close()
+    assert reach.door is Door.NO_ANSWER
+
+
+async def test_nobody_there() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    reach = await knock(address, PLAIN, 1.0)
+    assert (reach.door, reach.detail) == (Door.REFUSED, "Connection refused")
+
+
+async def test_a_name_nobody_knows() -> None:
+    reach = await knock("no-such-host.invalid:1", PLAIN, 5.0)
+    assert reach.door in (Door.NAME_UNKNOWN, Door.NO_ANSWER)
+    assert reach.detail
+
+
+async def test_a_unix_socket(ric: FakeRic, tmp_path: Path) -> None:
+    absent = await knock(f"unix:{tmp_path}/none", PLAIN, 1.0)
+    assert absent.door is Door.REFUSED
+    async with port_that(_silent, tmp_path / "door") as address:
+        assert (await knock(address, PLAIN, 0.2)).door is Door.SILENT
+
+
+async def test_another_grpc_server() -> None:
+    server = grpc.aio.server()
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    facts, findings = await examined(f"127.0.0.1:{port}")
+    assert facts.gateway.code == "UNIMPLEMENTED"
+    assert "not an E2 gateway" in found(findings, "gateway")[0]
+    await server.stop(None)
+
+
+async def test_tls_and_plain_text_mixed_up(ric: FakeRic, certificates: Path) -> None:
+    pair = [
+        ((certificates / "gateway.key").read_bytes(), (certificates / "gateway.pem").read_bytes())
+    ]
+    ca = (certificates / "ca.pem").read_bytes()
+    right = TlsSettings(enabled=True, ca_file=certificates / "ca.pem", server_name="gateway")
+    async with FakeGatewayServer(ric, credentials=grpc.ssl_server_credentials(pair)) as server:
+        assert (await knock(server.address, PLAIN, 2.0)).door is Door.TLS_WANTED
+        assert (await knock(server.address, right, 2.0)).door is Door.ANSWERS
+        unknown_ca = await knock(server.address, TlsSettings(enabled=True), 2.0)
+        assert unknown_ca.door is Door.CERTIFICATE
+        assert unknown_ca.detail
+        wrong_name = right.model_copy(update={"server_name": "other"})
+        named = await knock(server.address, wrong_name, 2.0)
+        assert named.door is Door.CERTIFICATE
+        assert "other" in named.detail
+    mutual = grpc.ssl_server_credentials(pair, root_certificates=ca, require_client_auth=True)
+    async with FakeGatewayServer(ric, credentials=mutual) as server:
+        assert (await knock(server.address, right, 2.0)).door is Door.CLIENT_CERTIFICATE
+        ours = right.model_copy(
+            update={
+                "certificate_file": certificates / "xapp.pem",
+                "key_file": certificates / "xapp.key",
+            }
+        )
+        assert (await knock(server.address, ours, 2.0)).door is Door.ANSWERS
+    async with FakeGatewayServer(ric) as server:
+        assert (await knock(server.address, right, 2.0)).door is Door.PLAIN_TEXT
+
+
+# ------------------------------------------------------- forecaster, metrics
+
+
+class _Forecasters(ForecasterServicer):
+    def __init__(self, node_id: str, **changed: Any) -> None:
+        self._node_id = node_id
+        self._changed = changed
+
+    async def Subscribe(self, request: Any, context: Any) -> AsyncIterator[Any]:
+        while True:
+            now_us = SystemClock().now_us()
+            one: dict[str, Any] = {
+                "origin_us": now_us,
+                "source": forecast.Forecast.MODEL,
+                "model": "lstm 3",
+                **self._changed,
+            }
+            yield forecast.ForecastBatch(
+                node_id=self._node_id, sent_at_us=now_us, forecasts=[forecast.Forecast(**one)]
+            )
+            await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def forecaster(servicer: ForecasterServicer, serving: bool) -> AsyncIterator[str]:
+    server = grpc.aio.server()
+    add_ForecasterServicer_to_server(servicer, server)
+    checks = health.aio.HealthServicer()
+    kind = health_pb2.HealthCheckResponse
+    name = "sojourn.forecast.v1.Forecaster"
+    await checks.set(name, kind.SERVING if serving else kind.NOT_SERVING)
+    health_pb2_grpc.add_HealthServicer_to_server(checks, server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    try:
+        yield f"127.0.0.1:{port}"
+    finally:
+        await server.stop(None)
+
+
+async def test_a_forecaster_in_order(ric: FakeRic) -> None:
+    whole_node(ric)
+    async with forecaster(_Forecasters("gnb-1"), serving=True) as address:
+        facts, _ = await examined_fake(ric, forecaster=ForecasterSettings(address=address))
+    seen = facts.forecasts
+    assert seen is not None
+    assert (seen.health, seen.reach.code, seen.nodes) == ("SERVING", "OK", ("gnb-1",))
+    assert (seen.models, seen.fallbacks) == (("lstm 3",), {})
+    assert seen.by_model == seen.forecasts == seen.batches > 0
+
+
+async def test_a_forecaster_that_is_not_well(ric: FakeRic) -> None:
+    whole_node(ric)
+    odd = _Forecasters(
+        "gnb-9",
+        source=forecast.Forecast.PERSISTENCE,
+        fallback=forecast.Forecast.MODEL_STALE,
+        model="",
+        origin_us=SystemClock().now_us() - 60_000_000,
+    )
+    async with forecaster(odd, serving=False) as address:
+        _, findings = await examined_fake(ric, forecaster=ForecasterSettings(address=address))
+    told = "\n".join(found(findings, "forecaster"))
+    for part in ("NOT_SERVING", "samples of age", "model_stale 100 %", "no forecast of gnb-1"):
+        assert part in told
+
+
+async def test_a_gateway_taken_for_a_forecaster(ric: FakeRic) -> None:
+    async with FakeGatewayServer(ric) as server:
+        _, findings = await examined(
+            server.address, forecaster=ForecasterSettings(address=server.address)
+        )
+    told = found(findings, "forecaster")
+    assert any("not a forecaster" in what for what in told)
+
+
+async def test_metrics_are_compared_before_and_after(ric: FakeRic) -> None:
+    registry = CollectorRegistry()
+    missed = Counter(
+        "sojourn_e2_indications_missed", "m", ("node", "ran_function", "reason"), registry=registry
+    )
+    missed.labels("gnb-1", "rlc", "gateway").inc(100)
+    server = HealthServer(registry, Readiness(GatewayMetrics(), SystemClock(), 1))
+    address = await server.start("127.0.0.1:0")
+    node = whole_node(ric)
+
+    async def lose() -> None:
+        while True:
+            await asyncio.sleep(0.05)
+            missed.labels("gnb-1", "rlc", "gateway").inc()
+
+    node.sources.append(asyncio.get_running_loop().create_task(lose()))
+    _, findings = await examined_fake(
+        ric, metrics=(address, f"http://{address}/nowhere", "[::1]:1")
+    )
+    await server.stop()
+    grown, absent, refused = found(findings, "metrics")
+    assert "indications missed by an xApp meanwhile (gnb-1, rlc, gateway)" in grown
+    assert "HTTP 404" in absent
+    assert "cannot be read" in refused
+
+
+async def test_what_is_no_metrics_text(ric: FakeRic) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{not: metrics} at all }\n")
+        await writer.drain()
+
+    async with port_that(answer) as address:
+        _, findings = await examined_fake(ric, metrics=(address,))
+    (what,) = found(findings, "metrics")
+    assert "cannot be read" in what
+
+
+async def test_an_endpoint_that_never_ends_is_given_up() -> None:
+    async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
+        while not writer.is_closing():
+            writer.write(b"#\n")
+            await writer.drain()
+            await asyncio.sleep(0.02)
+
+    async with asyncio.timeout(60), port_that(drip) as address:
+        assert await scrape(url_of(address), 0.2) == ((), "still sending after the time given")
+
+
+async def test_an_endpoint_that_does_not_speak_http() -> None:
+    async with port_that(_babble) as address:
+        samples, error = await scrape(url_of(address), 1.0)
+    assert samples == ()
+    assert error
+
+
+# ------------------------------------------------------------------ the program
+
+
+async def test_the_program_prints_and_exits(
+    ric: FakeRic, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with FakeGatewayServer(ric) as server:
+        arguments = ["doctor", "--gateway", server.address, "--seconds", "0.2"]
+        assert await asyncio.to_thread(ric_cli.main, arguments) == 2
+        assert "What to do: Start the gNB's E2 agent" in capsys.readouterr().out
+        assert await asyncio.to_thread(ric_cli.main, [*arguments, "--json"]) == 2
+        shown = json.loads(capsys.readouterr().out)
+        assert shown["status"] == 2
+        assert [f["level"] for f in shown["findings"]] == ["ok", "fail"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--gateway", "10.0.0.1:1"],
+        ["--forecaster", "10.0.0.1:1"],
+        ["--forecaster", "nonsense"],
+    ],
+)
+def test_settings_that_cannot_be_are_told_in_a_line(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ric_cli.main(["doctor", *arguments]) == 2
+    assert "expected" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["--seconds", "0"], ["--seconds", "nan"], ["--nodes", "0"]])
+def test_arguments_out_of_range(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        ric_cli.main(["doctor", *arguments])
+    assert ended.value.code == 2
+    assert "expected" in capsys.readouterr().err
