@@ -12,11 +12,13 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import BaseModel, SecretStr
+from pydantic import SecretStr
 from pydantic_core import PydanticUndefined
+from ric.flags import Setting, settings_of
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 BIN: Final = Path(sys.executable).parent
@@ -48,7 +50,7 @@ def run(*command: str) -> str:
         capture_output=True,
         text=True,
         check=True,
-        env={"COLUMNS": "100", "NO_COLOR": "1"},
+        env={"COLUMNS": "88", "NO_COLOR": "1"},
     )
     return done.stdout
 
@@ -173,34 +175,32 @@ def manifest() -> str:
 
 
 def settings() -> str:
-    """The settings of each program, with their three spellings."""
+    """The settings of each program, by group as in its help."""
     parts = [
         "# Settings",
         "A setting comes from a YAML file (`--config FILE`), the environment or a flag; the later "
-        "wins. All wrong values are reported at once, each with its origin. Secrets are hidden "
-        "where settings are printed.",
+        "wins. `gateway.tls.ca_file` of the file is `SOJOURN_GATEWAY__TLS__CA_FILE` in the "
+        "environment. All wrong values are reported at once, each with its origin. Secrets are "
+        "hidden where settings are printed.",
     ]
     for program, place in SETTINGS.items():
         module, name = place.split(":")
-        rows = ["| file | environment | default | meaning |", "|---|---|---|---|"]
-        rows += _settings_rows(getattr(import_module(module), name), ())
-        parts += [f"## {program}", "\n".join(rows)]
+        parts.append(f"## {program}")
+        declared = settings_of(getattr(import_module(module), name))
+        ordered = sorted(declared, key=lambda each: (each.group != "General", each.group))
+        for group, members in groupby(ordered, key=lambda each: each.group):
+            rows = ["| file | flag | default | meaning |", "|---|---|---|---|"]
+            rows += [_setting(each) for each in members]
+            parts.append(f"{group}:\n\n" + "\n".join(rows))
     return "\n\n".join(parts) + "\n"
 
 
-def _settings_rows(model: type[BaseModel], path: tuple[str, ...]) -> Iterator[str]:
-    for name, field in model.model_fields.items():
-        here = (*path, name)
-        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
-            yield from _settings_rows(field.annotation, here)
-            continue
-        default = field.get_default(call_default_factory=True, validated_data={})
-        if default is None or default is PydanticUndefined or isinstance(default, SecretStr):
-            shown = ""
-        else:
-            shown = f"`{_cell(str(default))}`"
-        variable = "SOJOURN_" + "__".join(here).upper()
-        yield f"| `{'.'.join(here)}` | `{variable}` | {shown} | {_cell(field.description)} |"
+def _setting(setting: Setting) -> str:
+    default = setting.field.get_default(call_default_factory=True, validated_data={})
+    unset = default is None or default is PydanticUndefined or isinstance(default, SecretStr)
+    shown = "" if unset else f"`{_cell(str(default))}`"
+    path, meaning = ".".join(setting.path), _cell(setting.field.description)
+    return f"| `{path}` | `{setting.flag}` | {shown} | {meaning} |"
 
 
 def commands() -> str:
