@@ -80,7 +80,7 @@ async def test_a_gnb_that_is_gone_is_a_failure(tmp_path: Path) -> None:
     assert "nobody listens there" in finding["what"]
 
 
-TASK_RESTARTS = "sojourn_xapp_task_restarts_total"
+TASK_RESTARTS = "sojourn_task_restarts_total"
 
 
 async def test_the_bridges_metrics_that_are_read_exist() -> None:

@@ -24,10 +24,10 @@ from flexric_bridge.records import (
     records,
 )
 from flexric_bridge.sdk import RECORD_HEAD
-from flexric_bridge.state_file import StateError, read_state, set_aside, write_state
 from hypothesis import given
 from hypothesis import strategies as st
 from ric.errors import ServiceModelError
+from ric.state_file import write_document
 from ric.testing import LoopClock, run_virtual
 
 U64 = st.integers(0, 2**64 - 1)
@@ -90,29 +90,16 @@ def test_a_count_that_could_not_be_written_in_time_errs_to_the_safe_side() -> No
 # ----------------------------------------------------------------------------- state
 
 
-def test_state_is_replaced_as_a_whole_and_refused_where_it_is_not_ours(tmp_path: Path) -> None:
-    path = tmp_path / "state.json"
-    assert read_state(path) is None
-    write_state(path, {"ric": "10.0.0.1"})
-    assert read_state(path) == {"version": 1, "ric": "10.0.0.1"}
-    assert list(tmp_path.iterdir()) == [path]
-    for wrong in ("", "{", "[]", '{"version": 2}'):
-        path.write_text(wrong)
-        with pytest.raises(StateError, match=r"state\.json: "):
-            read_state(path)
-    assert set_aside(path).name == "state.json.unusable"
-    with pytest.raises(OSError, match="No such file"):
-        write_state(tmp_path / "nowhere" / "state.json", {})
-
-
 def test_the_budget_command_prints_and_resets(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "state.json"
     assert main(["budget", str(path)]) == 2
-    assert "not there" in capsys.readouterr().err
+    assert "does not exist" in capsys.readouterr().err
     budget = {"used": 60_000, "sessions": 3, "newest_session": 9, "clean": True}
-    write_state(path, {"ric": "10.0.0.1", "budget": budget, "pipelines": {"n": None}})
+    write_document(
+        path, {"version": 1, "ric": "10.0.0.1", "budget": budget, "pipelines": {"n": None}}
+    )
     assert main(["budget", str(path)]) == 0
     assert "60000 of 64500 requests used, 4500 left" in capsys.readouterr().out
     assert main(["budget", str(path), "--reset"]) == 0

@@ -16,12 +16,12 @@ import pytest
 from bridge_world import PATIENCE_S, BridgeWorld
 from fake_flexric import DEFAULT, HANG, RLC, TC, node, rlc_message
 from flexric_bridge.sdk import SdkError
-from flexric_bridge.state_file import write_state
 from lab_node import RNTI, LabNode
 from pipelines import codel, hashed, pipeline, queues, segregated, target
 from ric import E2GatewayClient
 from ric.errors import GatewayError
 from ric.sm import TC_V1_OID
+from ric.state_file import write_document
 
 BEARER = {"ue": {"rnti": RNTI}, "drb": 1}
 Outcome = dict[str, Any]
@@ -319,9 +319,9 @@ async def test_nobody_waits_for_the_disk_that_keeps_the_state(
     def slow(path: Path, document: dict[str, Any]) -> None:
         begun.set()
         assert over.wait(PATIENCE_S)
-        write_state(path, document)
+        write_document(path, document)
 
-    monkeypatch.setattr("flexric_bridge.app.write_state", slow)
+    monkeypatch.setattr("ric.state_file.write_document", slow)
     state, lab = world.folder / "state.json", LabNode(world.ric)
     await world.start(state=str(state))
     world.spawn(lab.run())

@@ -155,7 +155,7 @@ def test_a_supervised_task_is_started_again_with_back_off() -> None:
     assert len(began) == 6
     assert gaps[0] <= 0.05
     assert 0.4 <= gaps[-1] <= 0.8
-    assert app.registry.get_sample_value("sojourn_xapp_task_restarts_total", {"task": "flaky"}) == 5
+    assert app.registry.get_sample_value("sojourn_task_restarts_total", {"task": "flaky"}) == 5
 
 
 def test_a_task_that_worked_for_long_is_started_again_at_once() -> None:

@@ -101,7 +101,8 @@ def test_a_histogram_counts_each_duration_once(durations: list[float]) -> None:
 
 def test_ready_means_connected_and_a_fresh_indication() -> None:
     metrics, clock = GatewayMetrics(), StoppedClock(1_000_000_000)
-    readiness = Readiness(metrics, clock, fresh_within_s=2.0)
+    readiness = Readiness()
+    readiness.require_gateway(metrics, clock, fresh_within_s=2.0)
     assert not readiness.ready
     metrics.connected = True
     assert not readiness.ready, "no indication yet"
@@ -119,7 +120,8 @@ def test_an_xapp_may_add_conditions() -> None:
     metrics, clock = GatewayMetrics(), StoppedClock(1_000)
     metrics.connected = True
     metrics.indication_stats("gnb-1", RLC_OID).last_handled_at_us = 1_000
-    readiness = Readiness(metrics, clock, 1.0)
+    readiness = Readiness()
+    readiness.require_gateway(metrics, clock, 1.0)
     readiness.require("model", lambda: Condition(False, "no model loaded"))
     assert not readiness.ready
     assert readiness.conditions()["model"].detail == "no model loaded"
@@ -138,7 +140,9 @@ async def address(
     registry: CollectorRegistry, gateway_metrics: GatewayMetrics
 ) -> AsyncIterator[str]:
     GatewayCollector(gateway_metrics, registry)
-    server = HealthServer(registry, Readiness(gateway_metrics, StoppedClock(1), 1.0))
+    readiness = Readiness()
+    readiness.require_gateway(gateway_metrics, StoppedClock(1), 1.0)
+    server = HealthServer(registry, readiness)
     yield await server.start("127.0.0.1:0")
     await server.stop()
 
@@ -156,7 +160,8 @@ async def ask(address: str, request: bytes) -> tuple[int, str, bytes]:
 
 
 def get(path: str, *headers: str) -> bytes:
-    return "\r\n".join([f"GET {path} HTTP/1.1", "Host: x", *headers, "", ""]).encode()
+    lines = [f"GET {path} HTTP/1.1", "Host: x", "Connection: close", *headers, "", ""]
+    return "\r\n".join(lines).encode()
 
 
 async def test_metrics_in_the_format_asked_for(address: str) -> None:
@@ -181,7 +186,7 @@ async def test_liveness_and_readiness(address: str, gateway_metrics: GatewayMetr
 
 
 async def test_head_has_no_body(address: str) -> None:
-    status, head, body = await ask(address, b"HEAD /healthz HTTP/1.1\r\n\r\n")
+    status, head, body = await ask(address, b"HEAD /healthz HTTP/1.0\r\n\r\n")
     assert (status, body) == (200, b"")
     assert "Content-Length: 3" in head
 
@@ -190,11 +195,11 @@ async def test_head_has_no_body(address: str) -> None:
     ("request_", "status"),
     [
         (get("/"), 404),
-        (b"POST /metrics HTTP/1.1\r\n\r\n", 405),
+        (b"POST /metrics HTTP/1.0\r\n\r\n", 405),
         (b"\x16\x03\x01\x02\x00\r\n\r\n", 400),
         (b"GET\r\n\r\n", 400),
         (b"GET /metrics SPDY/9\r\n\r\n", 400),
-        (b"GET / HTTP/1.1\r\nX: " + b"y" * 40_000 + b"\r\n\r\n", 431),
+        (b"GET / HTTP/1.1\r\nX: " + b"y" * 40_000 + b"\r\n\r\n", 400),
     ],
 )
 async def test_bad_requests(address: str, request_: bytes, status: int) -> None:

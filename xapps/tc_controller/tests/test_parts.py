@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,6 @@ from tc_controller.core.reconcile import DesiredStore, StateError
 from tc_controller.core.utilisation import PrbRate, PrbWindow
 from tc_controller.latency import Recent
 from tc_controller.policy_file import parse_policy
-from tc_controller.state_file import read_state, set_aside, write_json
 from tc_controller.warm_up import rehearse
 from tc_world import MAC_FIELDS, NODE, RLC_FIELDS, RNTI, World, bulk, ping
 
@@ -347,13 +345,11 @@ GOOD = {
 }
 
 
-def test_state_survives_the_file(tmp_path: Path) -> None:
+def test_state_survives_json() -> None:
     store = DesiredStore()
     store.load({"version": 1, "desired": [GOOD]})
-    path = tmp_path / "sub" / "state.json"
-    write_json(path, store.document())
     again = DesiredStore()
-    again.load(read_state(path))
+    again.load(json.loads(json.dumps(store.document())))
     assert again.document() == store.document()
 
 
@@ -380,17 +376,6 @@ def test_bad_state_names_the_place(document: object, expected: str) -> None:
         store.load(document)
     assert str(caught.value) == expected
     assert len(store) == 0
-
-
-def test_state_files_that_are_absent_empty_or_no_json(tmp_path: Path) -> None:
-    path = tmp_path / "state.json"
-    assert read_state(path) is None
-    for text in ("", "{", "[" * 100_000):
-        path.write_text(text)
-        with pytest.raises(StateError, match=r"state\.json: not JSON"):
-            read_state(path)
-    assert set_aside(path).read_text() == "[" * 100_000
-    assert not path.exists()
 
 
 # -------------------------------------------------------------------------- warm-up

@@ -4,7 +4,7 @@
 
 Where things are:
 
-- `app`, `cli`, `settings`, `metrics`, `state_file`: the program.
+- `app`, `cli`, `settings`, `metrics`: the program.
 - `gateway`: the gRPC door; `readers`, `records`: what leaves through it.
 - `nodes`, `hub`, `discovery`: nodes, subscriptions shared, nodes that come and go.
 - `controls`, `budget`: one lane, and how many requests the RIC has left.

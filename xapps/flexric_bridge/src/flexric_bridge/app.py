@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import json
-import signal
-import sys
-import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 import structlog
 from prometheus_client import CollectorRegistry
-from ric.clock import Clock, SystemClock
-from ric.health import Condition, HealthServer, Readiness
-from ric.metrics import GatewayMetrics
-from ric.settings import printable
+from ric.clock import Clock
+from ric.errors import SettingsError
+from ric.health import Condition
+from ric.lifecycle import Service
+from ric.state_file import StateFile, require_version
 
 from flexric_bridge.budget import Budget
 from flexric_bridge.controls import Lane, Rate
@@ -31,7 +26,6 @@ from flexric_bridge.ric_state import RicState
 from flexric_bridge.sdk import E2Node
 from flexric_bridge.session import Session
 from flexric_bridge.settings import BridgeSettings
-from flexric_bridge.state_file import StateError, read_state, set_aside, write_state
 from flexric_bridge.tc.messages import Answer, definition
 from flexric_bridge.tc.warm_up import warm_up
 from flexric_bridge.traffic_control import ServedNode, TrafficControl
@@ -44,11 +38,10 @@ READINESS_S: Final = 0.25
 RIC_PORTS: Final = ("36421", "36422")
 """Of FlexRIC's near-RT RIC, E2 and E42: of SCTP, but where TCP stands in for it."""
 FREE_PORT: Final = 36431
-AGAIN_S: Final = 1.0
-"""After work that failed for want of forethought."""
+STATE_VERSION: Final = 1
 
 
-class Bridge:
+class Bridge(Service[BridgeSettings]):
     """One running bridge; `clock` and `registry` are for tests."""
 
     def __init__(
@@ -58,9 +51,7 @@ class Bridge:
         clock: Clock | None = None,
         registry: CollectorRegistry | None = None,
     ) -> None:
-        self.settings = settings
-        self.registry = registry or CollectorRegistry()
-        self._clock = clock or SystemClock()
+        super().__init__("flexric-bridge", settings, registry=registry, clock=clock)
         budget = settings.budget
         self.budget = Budget(budget.requests, budget.reserve)
         self.metrics = Metrics()
@@ -69,7 +60,7 @@ class Bridge:
         self.session = Session(
             settings.ric,
             self.budget,
-            self._clock,
+            self.clock,
             on_up=self._up,
             on_down=self._down,
             on_reports=self._reports,
@@ -79,7 +70,7 @@ class Bridge:
             session=self.session,
             nodes=self.nodes,
             metrics=self.metrics,
-            clock=self._clock,
+            clock=self.clock,
             subscriptions=settings.subscriptions,
             freshness=settings.nodes,
         )
@@ -88,19 +79,19 @@ class Bridge:
             nodes=self.nodes,
             hub=self.hub,
             metrics=self.metrics,
-            clock=self._clock,
+            clock=self.clock,
             settings=settings.nodes,
             budget=self.budget,
             nodes_come_within_s=settings.ric.nodes_come_within_s,
         )
-        rate = Rate(settings.controls.per_s, settings.controls.burst, self._clock)
+        rate = Rate(settings.controls.per_s, settings.controls.burst, self.clock)
         self.lane: Lane[Answer] = Lane()
         self.traffic = TrafficControl(
             session=self.session,
             nodes=self.nodes,
             hub=self.hub,
             metrics=self.metrics,
-            clock=self._clock,
+            clock=self.clock,
             budget=self.budget,
             rate=rate,
             settings=tc,
@@ -115,60 +106,49 @@ class Bridge:
             lane=self.lane,
             rate=rate,
             metrics=self.metrics,
-            clock=self._clock,
+            clock=self.clock,
         )
-        self.readiness = _Readiness(self)
+        self.readiness.require("ric", self._ric_condition)
+        self.readiness.require("nodes", self._nodes_condition)
+        self.readiness.require("reports", self._reports_condition)
         self.address = ""
-        """Where the gateway is, once running."""
-        self.http_address = ""
+        """Address of the gateway, once running."""
         self._dirty = False
-        self._saving = threading.Lock()
-        self._saved_last = False
-        self._stop = asyncio.Event()
-        self._tasks: set[asyncio.Task[None]] = set()
-        BridgeCollector(self.metrics, self._state(), self._clock, self.registry)
+        self._file = StateFile(settings.state, self.registry)
+        BridgeCollector(self.metrics, self._state(), self.clock, self.registry)
 
     # --------------------------------------------------------------------------- life
 
-    def stop(self) -> None:
-        """Begin a graceful stop."""
-        self._stop.set()
+    async def run(self, on_ready: Callable[[Bridge], None] = lambda _: None) -> None:
+        """Serve until stopped; `on_ready` is called once addresses are known.
 
-    async def run(self, ready: Callable[[Bridge], None] = lambda _bridge: None) -> None:
-        """Serve until stopped; `ready` is called once addresses are known.
-
-        Raises `OSError` and `RuntimeError` when an address cannot be had, `SettingsError` for a
-        certificate that cannot be read.
+        Raises `OSError` or `SettingsError` for an address or a certificate that cannot be used.
         """
-        _log.info("starting", settings=printable(self.settings))
-        self._load()
-        health = HealthServer(self.registry, self.readiness)
+        self._file.restore(self._load)
         server = self._server()
-        try:
-            if self.settings.http.listen:
-                self.http_address = await health.start(self.settings.http.listen)
+
+        async def main() -> None:
             await warm_up()
             await server.start()
+            self.on_stop(lambda: self.session.stop(self.hub.left_behind()))
+            self.on_stop(server.stop)
             listen = self.settings.door.listen
-            self.address = (
-                listen
-                if listen.startswith("unix:")
-                else f"{listen.rpartition(':')[0]}:{server.port}"
-            )
+            host = listen.rpartition(":")[0]
+            self.address = listen if listen.startswith("unix:") else f"{host}:{server.port}"
             _log.info("E2 gateway", address=self.address, metrics=self.http_address)
-            ready(self)
-            self._supervise("session", self.session.run)
-            self._supervise("silence", self.discovery.watch)
-            self._supervise("nodes", self.discovery.look_around)
-            self._supervise("controls", self.lane.work)
-            self._supervise("leases", self._end_leases)
-            self._supervise("state", self._keep_state)
-            self._supervise("health", lambda: self._tell_health(server))
-            await self._stop.wait()
+            on_ready(self)
+            self.supervise("session", self.session.run)
+            self.supervise("silence", self.discovery.watch)
+            self.supervise("nodes", self.discovery.look_around)
+            self.supervise("controls", self.lane.work)
+            self.supervise("leases", self._end_leases)
+            self.supervise("state", self._keep_state)
+            self.supervise("health", lambda: self._tell_health(server))
+
+        try:
+            await self.run_tasks(main)
         finally:
-            await self._end(server)
-            await health.stop()
-        _log.info("stopped")
+            self._file.save(self._document(clean=True), last=True)
 
     def _server(self) -> GatewayServer:
         """The gateway's server, its address bound."""
@@ -186,46 +166,14 @@ class Bridge:
             _log.warning("the gateway is at a port of the RIC", why=why, choose=another)
         try:
             return GatewayServer(self.gateway, settings.door)
-        except RuntimeError as error:
-            raise RuntimeError(
-                f"door.listen: {listen} cannot be had; {why}: choose {another} ({error})"
-            ) from error
-
-    async def _end(self, server: GatewayServer) -> None:
-        try:
-            async with asyncio.timeout(self.settings.stop_timeout_s):
-                await server.stop()
-                await self.session.stop(self.hub.left_behind())
-        except TimeoutError:
-            _log.warning("stop took too long", limit_s=self.settings.stop_timeout_s)
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self.settings.state is not None:
-            self._save(self.settings.state, self._kept(clean=True), last=True)
-
-    def _supervise(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
-        task = asyncio.get_running_loop().create_task(self._again(name, work), name=name)
-        self._tasks.add(task)
-
-    async def _again(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
-        """Work that must not end; what nobody thought of is told, and it goes on."""
-        while True:
-            try:
-                await work()
-            except Exception:
-                _log.exception("task failed", task=name, again_in_s=AGAIN_S)
-                await self._clock.sleep(AGAIN_S)
-            else:
-                return
+        except SettingsError as error:
+            raise SettingsError([f"{error}; {why}: choose {another}"]) from None
 
     # ------------------------------------------------------------------------ session
 
     def _up(self, nodes: list[E2Node]) -> None:
         self.hub.session_up(nodes)
-        task = asyncio.get_running_loop().create_task(self.traffic.listen_again())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self.supervise("pipelines", self.traffic.listen_again)
 
     def _down(self, why: str) -> None:
         self.discovery.abandon("the session with the RIC ended")
@@ -236,7 +184,7 @@ class Bridge:
 
     async def _end_leases(self) -> None:
         while True:
-            await self._clock.sleep(LEASE_TICK_S)
+            await self.clock.sleep(LEASE_TICK_S)
             for served in self.traffic.leases_over():
                 await self.lane.run(None, partial(self._end_lease, served), _nothing)
 
@@ -247,57 +195,52 @@ class Bridge:
     async def _tell_health(self, server: GatewayServer) -> None:
         while True:
             await server.set_ready(self.readiness.ready)
-            await self._clock.sleep(READINESS_S)
+            await self.clock.sleep(READINESS_S)
 
     # -------------------------------------------------------------------------- state
 
     def _changed(self) -> None:
         self._dirty = True
 
-    def _load(self) -> None:
-        path = self.settings.state
-        if path is None:
-            return
-        try:
-            document = read_state(path)
-            if document is None:
-                return
-            ric = document.get("ric")
-            if ric == self.settings.ric.address:
-                self.budget.load(document.get("budget"))
-            else:
-                _log.info("state is of another RIC: its budget is not taken over", ric=ric)
-            self.traffic.load(document.get("pipelines"))
-        except (StateError, ValueError) as error:
-            # Better to begin anew than not to begin.
-            _log.warning("state unusable", error=str(error))
-            with contextlib.suppress(OSError):
-                _log.warning("state set aside", path=str(set_aside(path)))
+    def _load(self, document: dict[str, Any]) -> None:
+        require_version(document, STATE_VERSION)
+        ric = document.get("ric")
+        if ric == self.settings.ric.address:
+            self.budget.load(document.get("budget"))
+        else:
+            _log.info("the state is of another RIC: its request count is ignored", ric=ric)
+        self.traffic.load(document.get("pipelines"))
 
     async def _keep_state(self) -> None:
         while True:
-            await self._clock.sleep(SAVE_S)
-            if self._dirty and self.settings.state is not None:
+            await self.clock.sleep(SAVE_S)
+            if self._dirty:
                 self._dirty = False
                 # Off the loop: a disk takes longer to sync than a report may wait.
-                await asyncio.to_thread(self._save, self.settings.state, self._kept(clean=False))
+                await asyncio.to_thread(self._file.save, self._document(clean=False))
 
-    def _kept(self, *, clean: bool) -> dict[str, Any]:
+    def _document(self, *, clean: bool) -> dict[str, Any]:
         return {
+            "version": STATE_VERSION,
             "ric": self.settings.ric.address,
             "budget": self.budget.to_json(clean=clean),
             "pipelines": self.traffic.to_json(),
         }
 
-    def _save(self, path: Path, document: dict[str, Any], *, last: bool = False) -> None:
-        with self._saving:
-            if self._saved_last:
-                return
-            self._saved_last = last
-            try:
-                write_state(path, document)
-            except OSError as error:
-                _log.warning("state not kept", error=str(error))
+    # ---------------------------------------------------------------------- readiness
+
+    def _ric_condition(self) -> Condition:
+        session = self.session
+        detail = f"{session.state.value}: {session.why}" if session.why else "session open"
+        return Condition(session.up, detail)
+
+    def _nodes_condition(self) -> Condition:
+        count = len(self.nodes.messages())
+        return Condition(count > 0, f"{count} connected")
+
+    def _reports_condition(self) -> Condition:
+        silent = self.hub.silent()
+        return Condition(not silent, f"{len(silent)} nodes are silent")
 
     # ------------------------------------------------------------------------ metrics
 
@@ -355,56 +298,5 @@ class Bridge:
         return {} if versions is None else {(versions.e2ap, versions.kpm, versions.s_nssai): 1.0}
 
 
-class _Readiness(Readiness):
-    """Ready means: a session with the RIC, a node, and reports where any are subscribed to."""
-
-    def __init__(self, bridge: Bridge) -> None:
-        super().__init__(GatewayMetrics(), bridge._clock, bridge.settings.http.fresh_within_s)
-        self._bridge = bridge
-
-    def conditions(self) -> dict[str, Condition]:
-        """How each condition stands now."""
-        bridge = self._bridge
-        there = len(bridge.nodes.messages())
-        silent = bridge.hub.silent()
-        return {
-            "ric": Condition(
-                bridge.session.up,
-                f"{bridge.session.state.value}: {bridge.session.why}"
-                if bridge.session.why
-                else "session open",
-            ),
-            "nodes": Condition(there > 0, f"{there} connected"),
-            "reports": Condition(not silent, f"{len(silent)} nodes are silent"),
-        }
-
-
 def _nothing() -> Answer:
     return Answer(True, b"")
-
-
-async def serve(settings: BridgeSettings) -> None:
-    """Run a bridge until SIGINT or SIGTERM; a second one stops at once."""
-    bridge = Bridge(settings)
-    loop = asyncio.get_running_loop()
-    whole = asyncio.current_task()
-
-    def on_signal(number: signal.Signals) -> None:
-        _log.info("signal", name=number.name)
-        if bridge._stop.is_set() and whole is not None:
-            whole.cancel()
-        bridge.stop()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, on_signal, number)
-    await bridge.run(_say_ready)
-
-
-def _say_ready(bridge: Bridge) -> None:
-    line: dict[str, Any] = {
-        "event": "ready",
-        "listen": bridge.address,
-        "metrics": bridge.http_address,
-    }
-    sys.stdout.write(json.dumps(line) + "\n")
-    sys.stdout.flush()

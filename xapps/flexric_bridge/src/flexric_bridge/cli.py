@@ -6,22 +6,19 @@ count to zero, after the RIC was restarted while the bridge was down.
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import structlog
-from ric import logs
 from ric.errors import SettingsError
-from ric.lifecycle import prompt_runner
+from ric.lifecycle import run_service
 from ric.settings import ProgramParser, add_settings_arguments, settings_from
+from ric.state_file import StateError, read_document, require_version, write_document
 
-from flexric_bridge.app import serve
+from flexric_bridge.app import STATE_VERSION, Bridge
 from flexric_bridge.budget import Budget
 from flexric_bridge.session import MAKE_IT, missing_module
 from flexric_bridge.settings import BridgeSettings, BudgetSettings
-from flexric_bridge.state_file import StateError, read_state, write_state
 
 NAME = "flexric-bridge"
 
@@ -41,34 +38,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         problem = f"ric.sdk: the Python module {module} is not installed; {MAKE_IT}"
         print(f"{NAME}: {problem}", file=sys.stderr)
         return 2
-    return _serve(settings)
+    return run_service(lambda: Bridge(settings), lambda bridge: bridge.run(_announce), settings.log)
 
 
-def _serve(settings: BridgeSettings) -> int:
-    logs.configure(settings.log)
-    log = structlog.get_logger()
-    try:
-        with prompt_runner() as runner:
-            runner.run(serve(settings))
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        log.warning("stopped at once")
-        return 1
-    except (OSError, RuntimeError, SettingsError) as error:
-        log.critical("failed", error=str(error))
-        return 1
-    return 0
+def _announce(bridge: Bridge) -> None:
+    bridge.announce_ready(listen=bridge.address)
 
 
 def _budget(path: Path, *, reset: bool) -> int:
-    document = read_state(path)
+    document = read_document(path)
     if document is None:
-        raise StateError(f"{path}: not there; expected the state file of a {NAME}")
+        raise StateError(f"{path}: does not exist; expected the state file of {NAME}")
     limits = BudgetSettings()
     budget = Budget(limits.requests, limits.reserve)
     try:
+        require_version(document, STATE_VERSION)
         if reset:
             document["budget"] = budget.to_json(clean=True)
-            write_state(path, {k: v for k, v in document.items() if k != "version"})
+            write_document(path, document)
         budget.load(document.get("budget"))
     except (OSError, ValueError) as error:
         raise StateError(f"{path}: {error}") from None

@@ -12,6 +12,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 from pydantic import Field, field_validator, model_validator
 
+from ric.errors import SettingsError
 from ric.pem import read_pem
 from ric.settings import Flag, Section, is_local, split_address
 
@@ -84,8 +85,7 @@ class DoorServer:
     ) -> None:
         """Binds the address; `service` is the full name of the service of `handlers`.
 
-        Raises `SettingsError` for an unusable certificate or key, and `RuntimeError` if the
-        address is in use.
+        Raises `SettingsError` for an unusable certificate, key or address.
         """
         self._service = service
         self._server = grpc.aio.server(options=list(options))
@@ -96,10 +96,15 @@ class DoorServer:
             (service, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server
         )
         credentials = door.credentials()
-        if credentials is None:
-            self.port = self._server.add_insecure_port(door.listen)
-        else:
-            self.port = self._server.add_secure_port(door.listen, credentials)
+        try:
+            if credentials is None:
+                self.port = self._server.add_insecure_port(door.listen)
+            else:
+                self.port = self._server.add_secure_port(door.listen, credentials)
+        except RuntimeError as error:
+            raise SettingsError(
+                [f"{door.section}.listen: {door.listen}: cannot be bound ({error})"]
+            ) from None
 
     async def start(self) -> None:
         """Start; health is NOT_SERVING until `set_ready`."""

@@ -1,170 +1,122 @@
-"""`/healthz`, `/readyz` and `/metrics` over HTTP, and what being ready means."""
+"""`/healthz`, `/readyz` and `/metrics` over HTTP, and the conditions of readiness."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from http import HTTPStatus
 from typing import Final
 
+from aiohttp import web
 from prometheus_client import CollectorRegistry
-from prometheus_client.exposition import choose_encoder
+from prometheus_client.aiohttp import make_aiohttp_handler
 
 from ric.clock import Clock
 from ric.metrics import GatewayMetrics
 from ric.settings import split_address
 
-_REQUEST_TIMEOUT_S: Final = 5.0
-_REQUEST_BYTES_MAX: Final = 16 * 1024
+_SHUTDOWN_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One thing that must hold; `detail` says how it stands."""
+    """One condition of readiness and its present state in words."""
 
     ok: bool
     detail: str
 
 
 class Readiness:
-    """Ready means: the gateway is connected, an indication is fresh, and what the xApp adds."""
+    """The conditions under which a program is ready; each is evaluated at every probe."""
 
-    def __init__(self, metrics: GatewayMetrics, clock: Clock, fresh_within_s: float) -> None:
-        self._metrics = metrics
-        self._clock = clock
-        self._fresh_within_s = fresh_within_s
-        self._extra: dict[str, Callable[[], Condition]] = {}
+    def __init__(self) -> None:
+        self._conditions: dict[str, Callable[[], Condition]] = {}
 
     def require(self, name: str, condition: Callable[[], Condition]) -> None:
-        """One condition more, asked at every probe."""
-        self._extra[name] = condition
+        """Add a condition."""
+        self._conditions[name] = condition
+
+    def require_gateway(self, metrics: GatewayMetrics, clock: Clock, fresh_within_s: float) -> None:
+        """Add those of an xApp: the gateway is connected, the newest indication is fresh."""
+
+        def connected() -> Condition:
+            return Condition(
+                metrics.connected, "connected" if metrics.connected else "not connected"
+            )
+
+        def fresh() -> Condition:
+            last_us = metrics.last_handled_at_us
+            if last_us == 0:
+                return Condition(False, "none yet")
+            age_s = (clock.now_us() - last_us) / 1e6
+            return Condition(
+                age_s <= fresh_within_s,
+                f"the newest is {age_s:.3f} s old, limit {fresh_within_s:g} s",
+            )
+
+        self.require("gateway", connected)
+        self.require("indications", fresh)
 
     def conditions(self) -> dict[str, Condition]:
-        """How each condition stands now."""
-        return {
-            "gateway": self._gateway(),
-            "indications": self._indications(),
-            **{name: condition() for name, condition in self._extra.items()},
-        }
+        """The present state of each condition."""
+        return {name: condition() for name, condition in self._conditions.items()}
 
     @property
     def ready(self) -> bool:
         """Whether all conditions hold."""
         return all(condition.ok for condition in self.conditions().values())
 
-    def _gateway(self) -> Condition:
-        connected = self._metrics.connected
-        return Condition(connected, "connected" if connected else "not connected")
-
-    def _indications(self) -> Condition:
-        last_us = self._metrics.last_handled_at_us
-        if last_us == 0:
-            return Condition(False, "none yet")
-        age_s = (self._clock.now_us() - last_us) / 1e6
-        return Condition(
-            age_s <= self._fresh_within_s,
-            f"newest is {age_s:.3f} s old, at most {self._fresh_within_s:g} s wanted",
-        )
-
 
 class HealthServer:
-    """A small HTTP/1.1 server, one request a connection.
+    """HTTP server on the running event loop.
 
-    `/healthz` answers 200 as long as the event loop turns; `/readyz` 200 or 503 with the
-    conditions as JSON; `/metrics` the registry in the format the scraper asks for.
+    `/healthz` is 200 while the event loop runs; `/readyz` is 200 or 503, with the conditions as
+    JSON; `/metrics` is the registry in the format the scraper accepts.
     """
 
     def __init__(self, registry: CollectorRegistry, readiness: Readiness) -> None:
-        self._registry = registry
         self._readiness = readiness
-        self._server: asyncio.Server | None = None
+        self._app = web.Application()
+        # Not compressed: a scrape must not hold up the reports on this loop.
+        metrics = make_aiohttp_handler(registry, disable_compression=True)
+        self._app.router.add_get("/metrics", metrics)
+        self._app.router.add_get("/healthz", self._healthz)
+        self._app.router.add_get("/readyz", self._readyz)
+        self._runner: web.AppRunner | None = None
 
     async def start(self, listen: str) -> str:
-        """Listen on `host:port`; returns the address in use, port 0 resolved.
+        """Listen on `host:port` or `unix:path`; returns the address with the port in use.
 
-        Raises `OSError` when the address cannot be had.
+        Raises `OSError` if the address cannot be bound.
         """
+        self._runner = web.AppRunner(self._app, access_log=None, shutdown_timeout=_SHUTDOWN_S)
+        await self._runner.setup()
         host, port = split_address(listen)
         if host.startswith("unix:"):
-            self._server = await asyncio.start_unix_server(
-                self._serve, host.removeprefix("unix:"), limit=_REQUEST_BYTES_MAX
-            )
+            await web.UnixSite(self._runner, host.removeprefix("unix:")).start()
             return listen
-        self._server = await asyncio.start_server(self._serve, host, port, limit=_REQUEST_BYTES_MAX)
-        bound = self._server.sockets[0].getsockname()
-        shown = f"[{bound[0]}]" if ":" in bound[0] else bound[0]
-        return f"{shown}:{bound[1]}"
+        await web.TCPSite(self._runner, host, port).start()
+        host, port = self._runner.addresses[0][:2]
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     async def stop(self) -> None:
         """Stop listening."""
-        if self._server is not None:
-            self._server.close()
-            self._server = None
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            async with asyncio.timeout(_REQUEST_TIMEOUT_S):
-                head = await reader.readuntil(b"\r\n\r\n")
-                writer.write(self._answer(head))
-                await writer.drain()
-        except asyncio.LimitOverrunError:
-            writer.write(_response(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "head too large\n"))
-        except (TimeoutError, asyncio.IncompleteReadError, ConnectionError):
-            # The client left or dawdles; there is nobody to tell.
-            pass
-        finally:
-            writer.close()
+    async def _healthz(self, _: web.Request) -> web.Response:
+        return web.Response(text="ok\n")
 
-    def _answer(self, head: bytes) -> bytes:
-        lines = head.decode("latin-1").split("\r\n")
-        request = lines[0].split(" ")
-        if len(request) != 3 or not request[2].startswith("HTTP/1."):
-            return _response(HTTPStatus.BAD_REQUEST, "not HTTP/1.1\n")
-        method, target, _ = request
-        body = self._resource(target.split("?")[0], _header(lines, "accept"))
-        if method not in ("GET", "HEAD"):
-            return _response(HTTPStatus.METHOD_NOT_ALLOWED, "GET or HEAD\n")
-        return body.split(b"\r\n\r\n")[0] + b"\r\n\r\n" if method == "HEAD" else body
-
-    def _resource(self, path: str, accept: str) -> bytes:
-        if path == "/metrics":
-            encode, content_type = choose_encoder(accept)
-            return _response(HTTPStatus.OK, encode(self._registry), content_type)
-        if path == "/healthz":
-            return _response(HTTPStatus.OK, "ok\n")
-        if path == "/readyz":
-            conditions = self._readiness.conditions()
-            ready = all(condition.ok for condition in conditions.values())
-            shown = {
-                "ready": ready,
-                "conditions": {
-                    name: {"ok": condition.ok, "detail": condition.detail}
-                    for name, condition in conditions.items()
-                },
-            }
-            status = HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE
-            return _response(status, json.dumps(shown) + "\n", "application/json")
-        return _response(HTTPStatus.NOT_FOUND, "try /metrics, /healthz or /readyz\n")
-
-
-def _header(lines: list[str], name: str) -> str:
-    for line in lines[1:]:
-        key, _, value = line.partition(":")
-        if key.strip().lower() == name:
-            return value.strip()
-    return ""
-
-
-def _response(
-    status: HTTPStatus, body: str | bytes, content_type: str = "text/plain; charset=utf-8"
-) -> bytes:
-    raw = body.encode() if isinstance(body, str) else body
-    head = (
-        f"HTTP/1.1 {status.value} {status.phrase}\r\n"
-        f"Content-Type: {content_type}\r\n"
-        f"Content-Length: {len(raw)}\r\n"
-        "Connection: close\r\n\r\n"
-    )
-    return head.encode("latin-1") + raw
+    async def _readyz(self, _: web.Request) -> web.Response:
+        conditions = self._readiness.conditions()
+        ready = all(condition.ok for condition in conditions.values())
+        shown = {
+            "ready": ready,
+            "conditions": {name: asdict(condition) for name, condition in conditions.items()},
+        }
+        status = HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE
+        return web.Response(
+            status=status, text=json.dumps(shown) + "\n", content_type="application/json"
+        )

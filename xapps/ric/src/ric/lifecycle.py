@@ -1,12 +1,15 @@
-"""The life of an xApp: start, supervised tasks, signals, graceful stop."""
+"""The life of a program: start, supervised tasks, readiness, signals, graceful stop."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import signal
+import sys
 from collections.abc import Awaitable, Callable
-from typing import Final, Generic, TypeVar
+from contextlib import AsyncExitStack
+from typing import Any, Final, Generic, TypeVar
 
 import structlog
 from prometheus_client import CollectorRegistry, Counter
@@ -18,63 +21,61 @@ from ric.errors import RicError
 from ric.gateway import E2GatewayClient, GatewayLink
 from ric.health import HealthServer, Readiness
 from ric.metrics import GatewayCollector, GatewayMetrics
-from ric.settings import XAppSettings, printable
+from ric.settings import LogSettings, ServiceSettings, XAppSettings, printable
 
 _new_event_loop: Callable[[], asyncio.AbstractEventLoop]
 try:
     from uvloop import new_event_loop as _new_event_loop
 except ImportError:
-    # The loop of the standard library does as well, somewhat slower.
+    # The loop of the standard library works as well, somewhat slower.
     _new_event_loop = asyncio.new_event_loop
 
+AnyService = TypeVar("AnyService", bound="Service[Any]")
+AnySettings = TypeVar("AnySettings", bound=ServiceSettings)
 Settings = TypeVar("Settings", bound=XAppSettings)
 
 EXIT_OK: Final = 0
 EXIT_FAILED: Final = 1
+RESTART_INITIAL_S: Final = 0.05
+RESTART_MAX_S: Final = 5.0
+"""Delays before a failed task is restarted."""
 
 
-class XApp(Generic[Settings]):
-    """One xApp while it runs: what its `main` is given.
+class Service(Generic[AnySettings]):
+    """A long-running program: supervised tasks, `/metrics` and `/readyz`, a graceful stop.
 
-    `gateway` is open, `registry` is served at /metrics, `readiness` at /readyz. Everything is
-    injected, so a test makes one with a fake link, its own registry and virtual time.
+    Everything is injected, so a test makes one with its own registry and virtual time.
     """
 
     def __init__(
         self,
         name: str,
-        settings: Settings,
+        settings: AnySettings,
         *,
         registry: CollectorRegistry | None = None,
-        link: GatewayLink | None = None,
         clock: Clock | None = None,
     ) -> None:
         self.name = name
         self.settings = settings
         self.registry = registry or CollectorRegistry()
         self.clock = clock or SystemClock()
-        self.metrics = GatewayMetrics()
-        self.gateway = E2GatewayClient(
-            settings.gateway, link=link, metrics=self.metrics, clock=self.clock
-        )
-        self.readiness = Readiness(self.metrics, self.clock, settings.http.fresh_within_s)
-        self.log: logs.Logger = structlog.get_logger(xapp=name)
+        self.readiness = Readiness()
+        self.log: logs.Logger = structlog.get_logger(program=name)
         self.http_address = ""
-        """Where /metrics, /healthz and /readyz are, once running; "" when not served."""
+        """Address of /metrics, /healthz and /readyz, once running; "" if disabled."""
         self._stop = asyncio.Event()
         self._on_stop: list[Callable[[], Awaitable[None]]] = []
         self._tasks: asyncio.TaskGroup | None = None
-        GatewayCollector(self.metrics, self.registry)
         self._restarts = Counter(
-            "sojourn_xapp_task_restarts_total",
-            "Times a supervised task failed and was started again.",
+            "sojourn_task_restarts_total",
+            "Times a supervised task failed and was restarted.",
             ("task",),
             registry=self.registry,
         )
 
     @property
     def stopping(self) -> bool:
-        """Whether a stop was asked for."""
+        """Whether a stop was requested."""
         return self._stop.is_set()
 
     def stop(self) -> None:
@@ -82,27 +83,33 @@ class XApp(Generic[Settings]):
         self._stop.set()
 
     async def stopped(self) -> None:
-        """Return when a stop was asked for."""
+        """Return when a stop was requested."""
         await self._stop.wait()
 
     def on_stop(self, callback: Callable[[], Awaitable[None]]) -> None:
         """Have `callback` awaited at a graceful stop, last added first.
 
-        The gateway is still open and the tasks still run: the place to release leases.
+        Tasks still run then, and the gateway of an xApp is open: the place to release leases.
         """
         self._on_stop.append(callback)
 
     def supervise(self, name: str, work: Callable[[], Awaitable[None]]) -> asyncio.Task[None]:
-        """Run `work` beside the rest; when it raises, log, count, wait and run it again.
+        """Run `work` as a task; unexpected exceptions are logged and counted, the task restarts.
 
-        Only for work that may begin anew at any time. A return ends it.
+        Only for work that may be restarted at any time. The task ends when `work` returns.
         """
         if self._tasks is None:
-            raise RicError(f"task {name}: xApp {self.name} is not running; expected within `main`")
+            raise RicError(f"task {name}: {self.name} is not running; expected within `main`")
         return self._tasks.create_task(self._supervised(name, work), name=name)
 
-    async def run(self, main: Callable[[XApp[Settings]], Awaitable[None]]) -> None:
-        """Run until `main` and its tasks are done, `main` raises, or a stop is asked for.
+    def announce_ready(self, **addresses: str) -> None:
+        """Print the ready line, one JSON object, on standard output."""
+        line = {"event": "ready", **addresses, "metrics": self.http_address}
+        sys.stdout.write(json.dumps(line) + "\n")
+        sys.stdout.flush()
+
+    async def run_tasks(self, main: Callable[[], Awaitable[None]]) -> None:
+        """Run until `main` and its tasks are done, `main` raises, or a stop is requested.
 
         Then stop gracefully; an exception of `main` is raised here afterwards, in a group.
         """
@@ -112,16 +119,20 @@ class XApp(Generic[Settings]):
             if self.settings.http.listen:
                 self.http_address = await health.start(self.settings.http.listen)
                 self.log.info("health and metrics", address=f"http://{self.http_address}")
-            async with self.gateway:
+            async with AsyncExitStack() as stack:
+                await self._open(stack)
                 await self._run_until_stop(main)
         finally:
             await health.stop()
         self.log.info("stopped")
 
-    async def _run_until_stop(self, main: Callable[[XApp[Settings]], Awaitable[None]]) -> None:
+    async def _open(self, stack: AsyncExitStack) -> None:
+        """Enter what `main` needs and what outlives the graceful stop."""
+
+    async def _run_until_stop(self, main: Callable[[], Awaitable[None]]) -> None:
         async def work() -> None:
             async with asyncio.TaskGroup() as self._tasks:
-                await main(self)
+                await main()
 
         working = asyncio.ensure_future(work())
         stop = asyncio.ensure_future(self._stop.wait())
@@ -155,14 +166,13 @@ class XApp(Generic[Settings]):
             self.log.warning("stop took too long", limit_s=self.settings.stop_timeout_s)
 
     async def _supervised(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
-        gateway = self.settings.gateway
-        backoff = Backoff(gateway.backoff_initial_s, gateway.backoff_max_s, gateway.backoff_factor)
+        backoff = Backoff(RESTART_INITIAL_S, RESTART_MAX_S)
         while True:
             began_ns = self.clock.monotonic_ns()
             try:
                 await work()
             except Exception:
-                if (self.clock.monotonic_ns() - began_ns) / 1e9 > gateway.backoff_max_s:
+                if (self.clock.monotonic_ns() - began_ns) / 1e9 > RESTART_MAX_S:
                     # It worked for a while: a new failure, not the same one again.
                     backoff.reset()
                 delay_s = backoff.next_s()
@@ -173,11 +183,39 @@ class XApp(Generic[Settings]):
                 return
 
 
-def prompt_runner() -> asyncio.Runner:
-    """What runs a program that gets a report each millisecond: uvloop where it is installed.
+class XApp(Service[Settings]):
+    """An xApp while it runs: a service with an open E2 gateway; the argument of its `main`."""
 
-    What was imported lives as long as the process: it goes out of the collector's sight, or each
-    full collection walks all of it and holds up reports for tens of milliseconds.
+    def __init__(
+        self,
+        name: str,
+        settings: Settings,
+        *,
+        registry: CollectorRegistry | None = None,
+        link: GatewayLink | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        super().__init__(name, settings, registry=registry, clock=clock)
+        self.metrics = GatewayMetrics()
+        self.gateway = E2GatewayClient(
+            settings.gateway, link=link, metrics=self.metrics, clock=self.clock
+        )
+        self.readiness.require_gateway(self.metrics, self.clock, settings.http.fresh_within_s)
+        GatewayCollector(self.metrics, self.registry)
+
+    async def run(self, main: Callable[[XApp[Settings]], Awaitable[None]]) -> None:
+        """Run `main`; see `run_tasks`."""
+        await self.run_tasks(lambda: main(self))
+
+    async def _open(self, stack: AsyncExitStack) -> None:
+        await stack.enter_async_context(self.gateway)
+
+
+def prompt_runner() -> asyncio.Runner:
+    """The runner of a program that gets a report each millisecond: uvloop if it is installed.
+
+    Imported objects live as long as the process: they are frozen, since a full garbage collection
+    over them delays reports by tens of milliseconds.
     """
     gc.collect()
     gc.freeze()
@@ -191,16 +229,29 @@ def run_xapp(
     *,
     configure_logs: bool = True,
 ) -> int:
-    """Run an xApp as a program: logs, signals, uvloop where installed; returns the exit status.
+    """Run an xApp as a program; see `run_service`."""
+    return run_service(
+        lambda: XApp(name, settings),
+        lambda app: app.run(main),
+        settings.log if configure_logs else None,
+    )
 
-    SIGINT and SIGTERM stop gracefully; a second one stops at once.
+
+def run_service(
+    make: Callable[[], AnyService],
+    run: Callable[[AnyService], Awaitable[None]],
+    log_settings: LogSettings | None,
+) -> int:
+    """Run a service as a program: logs, signals, uvloop if installed; returns the exit status.
+
+    SIGINT and SIGTERM stop it gracefully; a second one stops it at once.
     """
-    if configure_logs:
-        logs.configure(settings.log)
-    log = structlog.get_logger(xapp=name)
+    if log_settings is not None:
+        logs.configure(log_settings)
+    log = structlog.get_logger()
     try:
         with prompt_runner() as runner:
-            runner.run(_run_with_signals(name, settings, main))
+            runner.run(_run_with_signals(make, run))
     except (KeyboardInterrupt, asyncio.CancelledError):
         log.warning("stopped at once")
         return EXIT_FAILED
@@ -213,21 +264,21 @@ def run_xapp(
 
 
 async def _run_with_signals(
-    name: str, settings: Settings, main: Callable[[XApp[Settings]], Awaitable[None]]
+    make: Callable[[], AnyService], run: Callable[[AnyService], Awaitable[None]]
 ) -> None:
-    app = XApp(name, settings)
+    service = make()
     loop = asyncio.get_running_loop()
     whole = asyncio.current_task()
 
     def on_signal(number: signal.Signals) -> None:
-        app.log.info("signal", name=number.name)
-        if app.stopping and whole is not None:
+        service.log.info("signal", name=number.name)
+        if service.stopping and whole is not None:
             whole.cancel()
-        app.stop()
+        service.stop()
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, on_signal, number)
-    await app.run(main)
+    await run(service)
 
 
 def _leaves(error: BaseException) -> list[BaseException]:

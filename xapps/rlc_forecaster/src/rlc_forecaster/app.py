@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import json
-import sys
 import time
 from contextlib import aclosing
 from functools import partial
@@ -62,9 +60,7 @@ class ForecasterApp:
         listen = f"{host}:{self.server.port}"
         self._app.on_stop(self.server.stop)
         self._app.log.info("forecasts", address=listen, model=self._model_name())
-        ready = {"event": "ready", "listen": listen, "metrics": self._app.http_address}
-        sys.stdout.write(json.dumps(ready) + "\n")
-        sys.stdout.flush()
+        self._app.announce_ready(listen=listen)
         self._app.supervise("readiness", self._tell_readiness)
         if source is not None:
             self._app.supervise("model", partial(self._watch_model, source))

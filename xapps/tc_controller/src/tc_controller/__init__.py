@@ -1,7 +1,7 @@
 """tc_controller: the xApp that keeps bearers within their sojourn objective.
 
 `core` decides; `app` feeds it reports of the E2 gateway and sends what it wants sent; `cli` is the
-program. `policy_file` and `state_file` read and keep what outlives the process, `decision_log` and
+program. `policy_file` reads the policy, `decision_log` and
 `explain` are its memory for people, `latency` and `metrics` say how fast and how well it works.
 """
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import signal
-import sys
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -20,6 +18,7 @@ from ric.errors import GatewayError, ServiceModelError
 from ric.gateway import for_each_node
 from ric.lifecycle import XApp
 from ric.sm import RLC_OID, TC_V1_OID, tc
+from ric.state_file import StateFile, write_document
 
 from tc_controller.core.actions import Action, SaveDesired, SendControl, WriteRecord
 from tc_controller.core.controller import TICK_US, Controller
@@ -36,7 +35,6 @@ from tc_controller.core.inputs import (
     parse_outcome,
 )
 from tc_controller.core.policy import Policy
-from tc_controller.core.reconcile import StateError
 from tc_controller.decision_log import DecisionLog
 from tc_controller.forecasts import follow_forecasts
 from tc_controller.latency import LoopLatencies
@@ -44,7 +42,6 @@ from tc_controller.metrics import ControllerCollector, ShellCounters
 from tc_controller.policy_source import PolicySource
 from tc_controller.reports import report_of
 from tc_controller.settings import ControllerSettings
-from tc_controller.state_file import read_state, set_aside, write_json
 from tc_controller.subscriptions import capabilities, subscribe_all
 from tc_controller.warm_up import probe, rehearse
 
@@ -77,7 +74,8 @@ class ControllerApp:
         self.latencies = LoopLatencies()
         self._last_us = 0
         start_us = self._now_us()
-        self.controller = _controller(xapp, policy, f"{start_us // 1_000_000:x}")
+        self._state = StateFile(self._settings.state, xapp.registry)
+        self.controller = _controller(xapp, policy, f"{start_us // 1_000_000:x}", self._state)
         self._enable_at_us: int | None = None
         self._log: DecisionLog | None = None
         self._sending: set[asyncio.Task[None]] = set()
@@ -124,7 +122,7 @@ class ControllerApp:
                         "forecasts", lambda: follow_forecasts(address, xapp.clock, self._forecast)
                     )
                 )
-            self._say_ready()
+            self._xapp.announce_ready()
             await asyncio.gather(*tasks)
 
     def enable(self) -> None:
@@ -324,14 +322,9 @@ class ControllerApp:
             await self._off_loop(self._write_state)
 
     def _write_state(self) -> None:
-        path = self._settings.state
         with self._writing:
-            if path is None or not self._unsaved:
-                return
-            try:
-                write_json(path, self._unsaved.pop().document)
-            except OSError as error:
-                self._xapp.log.warning("state not kept", error=str(error))
+            if self._unsaved:
+                self._state.save(self._unsaved.pop().document)
 
     async def _keep_stats(self) -> None:
         path = self._settings.stats
@@ -343,9 +336,9 @@ class ControllerApp:
     def _write_stats(self, path: Path) -> None:
         with self._writing:
             try:
-                write_json(path, self.latencies.summary(), durable=False)
+                write_document(path, self.latencies.summary(), durable=False)
             except OSError as error:
-                self._xapp.log.warning("stats not kept", error=str(error))
+                self._xapp.log.warning("stats not written", error=str(error))
 
     def _write_last(self) -> None:
         self._note_all()
@@ -363,35 +356,24 @@ class ControllerApp:
 
     # ------------------------------------------------------------------- other
 
-    def _say_ready(self) -> None:
-        ready = {"event": "ready", "metrics": self._xapp.http_address}
-        sys.stdout.write(json.dumps(ready) + "\n")
-        sys.stdout.flush()
-
     def _now_us(self) -> int:
         # The wall clock may be set back; the core's time must not go back.
         self._last_us = max(self._last_us, self._clock.now_us())
         return self._last_us
 
 
-def _controller(xapp: XApp[ControllerSettings], policy: Policy, id_prefix: str) -> Controller:
+def _controller(
+    xapp: XApp[ControllerSettings], policy: Policy, id_prefix: str, state: StateFile
+) -> Controller:
     timeout_us = int(xapp.settings.gateway.control_timeout_s * 1.5e6)
-    path = xapp.settings.state
-    if path is None:
-        return Controller(policy, id_prefix=id_prefix, control_timeout_us=timeout_us)
-    try:
+
+    def controller(document: object = None) -> Controller:
         return Controller(
-            policy,
-            id_prefix=id_prefix,
-            state=read_state(path),
-            control_timeout_us=timeout_us,
+            policy, id_prefix=id_prefix, state=document, control_timeout_us=timeout_us
         )
-    except StateError as error:
-        # Better to begin from what the nodes report than not to begin.
-        xapp.log.warning("state unusable", error=str(error))
-        with contextlib.suppress(OSError):
-            xapp.log.warning("state set aside", path=str(set_aside(path)))
-        return Controller(policy, id_prefix=id_prefix, control_timeout_us=timeout_us)
+
+    # Without a usable state, start from what the nodes report.
+    return state.restore(controller) or controller()
 
 
 def _brief(record: Any) -> dict[str, Any]:

@@ -113,7 +113,7 @@ GROWTHS: Final[dict[str, tuple[Level, str, str, str]]] = {
         "The bearer is as it was before.",
         "The bridge's log names the step that the node refused.",
     ),
-    "sojourn_xapp_task_restarts_total": (
+    "sojourn_task_restarts_total": (
         Level.WARN,
         "tasks of an xApp failed and began anew meanwhile",
         "Something it does not expect comes again and again.",

@@ -1,0 +1,127 @@
+"""A program's state over restarts: one JSON document in a file, with a version.
+
+Writes are atomic. A file that cannot be used is moved aside for inspection, logged and counted,
+and the program starts without state.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import structlog
+from prometheus_client import CollectorRegistry, Counter
+
+from ric.errors import RicError
+
+T = TypeVar("T")
+
+MAX_BYTES: Final = 256 << 20
+"""1000 bearers with a few hundred filters each are far below."""
+
+
+class StateError(RicError, ValueError):
+    """A state file that cannot be used; the message names the file and the place."""
+
+
+class StateFile:
+    """The state file of a running program; all methods may be called from any thread."""
+
+    def __init__(self, path: Path | None, registry: CollectorRegistry) -> None:
+        """`path` is `None` if state is not kept: `restore` finds nothing, `save` does nothing."""
+        self.path = path
+        self._writing = threading.Lock()
+        self._closed = False
+        self._log = structlog.get_logger(state=str(path))
+        self._failures = Counter(
+            "sojourn_state_file_failures_total",
+            "Times the state file could not be read or written.",
+            ("operation",),
+            registry=registry,
+        )
+        for operation in ("read", "write"):
+            self._failures.labels(operation)
+
+    def restore(self, accept: Callable[[dict[str, Any]], T]) -> T | None:
+        """What `accept` returns for the document; `None` without a usable one.
+
+        `accept` raises `ValueError` for a document it cannot use.
+        """
+        if self.path is None:
+            return None
+        try:
+            document = read_document(self.path)
+            return None if document is None else accept(document)
+        except ValueError as error:
+            self._failures.labels("read").inc()
+            aside = self.path.with_name(f"{self.path.name}.unusable")
+            with contextlib.suppress(OSError):
+                self.path.replace(aside)
+            self._log.warning(
+                "state file unusable, starting without state", error=str(error), moved_to=str(aside)
+            )
+            return None
+
+    def save(self, document: Mapping[str, Any], *, last: bool = False) -> None:
+        """Replace the file; a failure is logged and counted. After the last save none follows."""
+        with self._writing:
+            if self.path is None or self._closed:
+                return
+            self._closed = last
+            try:
+                write_document(self.path, document)
+            except OSError as error:
+                self._failures.labels("write").inc()
+                self._log.warning("state not saved", error=str(error))
+
+
+def read_document(path: Path) -> dict[str, Any] | None:
+    """The document in `path`; `None` if there is no file. Raises `StateError`."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StateError(f"{path}: {error.strerror}; expected a readable file") from None
+    if len(raw) > MAX_BYTES:
+        raise StateError(f"{path}: too large; expected at most {MAX_BYTES} bytes")
+    try:
+        document = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise StateError(f"{path}: {error}; expected JSON") from None
+    if not isinstance(document, dict):
+        raise StateError(f"{path}: a {type(document).__name__}; expected an object")
+    return document
+
+
+def write_document(path: Path, document: Mapping[str, Any], *, durable: bool = True) -> None:
+    """Replace the file atomically: a reader sees the old document or the new one.
+
+    With `durable` the document is on the disk when this returns. Raises `OSError`.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.new")
+    try:
+        with beside.open("w", encoding="utf-8") as file:
+            json.dump(document, file, separators=(",", ":"))
+            file.write("\n")
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+        beside.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            beside.unlink()
+        raise
+
+
+def require_version(document: Mapping[str, Any], version: int) -> None:
+    """Raise `StateError` for a document of another version."""
+    if (found := document.get("version")) != version:
+        raise StateError(f"version: {found!r}; expected {version}")
