@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -39,17 +38,35 @@ def test_half_a_line_of_a_killed_writer_spoils_nothing(tmp_path: Path) -> None:
     assert [record["event"] for record in read_log(path)] == ["a", "c"]
 
 
-def test_a_disk_that_fails_loses_records_not_the_controller(tmp_path: Path) -> None:
-    path = tmp_path / "gone" / "log.jsonl"
-    with DecisionLog(path, max_bytes=40) as log:
+def test_a_rotation_that_fails_loses_no_record(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    (tmp_path / "log.jsonl.1").mkdir()
+    (tmp_path / "log.jsonl.1" / "x").touch()
+    with DecisionLog(path, max_bytes=40, keep=1) as log:
+        for number in range(5):
+            log.write({"event": "x", "number": number})
+    assert log.lost == 0
+    lines = path.read_text().splitlines()
+    assert [json.loads(line)["number"] for line in lines] == list(range(5))
+
+
+def test_records_that_cannot_be_written_are_counted() -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("/dev/full is not here")
+    with DecisionLog(full) as log:
         log.write({"event": "a"})
-        shutil.rmtree(path.parent)
-        log.write({"event": "b", "note": "does not fit beside the first"})
-        assert log.lost == 1
-        path.parent.mkdir()
-        log.write({"event": "c"})
-        assert log.lost == 1
-    assert [record["event"] for record in read_log(path)] == ["c"]
+    assert log.lost == 1
+
+
+def test_a_disk_that_hangs_bounds_the_queue(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tc_controller.decision_log._MAX_QUEUED", 10)
+    log = DecisionLog(tmp_path / "log.jsonl")
+    for number in range(12):
+        log.write({"event": "x", "number": number})
+    assert log.lost == 2
 
 
 @pytest.fixture(name="log")

@@ -2,36 +2,47 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator, Mapping
+from logging import LogRecord, makeLogRecord
+from logging.handlers import QueueListener, RotatingFileHandler
 from pathlib import Path
+from queue import SimpleQueue
 from types import TracebackType
-from typing import Any, Final, Self, TextIO
+from typing import Any, Final, Self
 
-#: Records are told by this file name in a directory of their own.
 DEFAULT_NAME: Final = "decisions.jsonl"
+_MAX_QUEUED: Final = 10_000
+"""Records waiting for a disk that hangs; some 10 MB."""
 
 
 class DecisionLog:
-    """Appends records; a context manager.
+    """Appends records, written by a thread; a context manager.
 
-    When the file exceeds ``max_bytes`` it becomes ``NAME.1``, the older ones move up, and what
-    would be ``NAME.(keep + 1)`` is dropped: at most ``(keep + 1) · max_bytes`` are kept. A record
-    that cannot be written is counted in `lost`, never raised: control goes on with a full disk.
+    When the file would exceed `max_bytes` it becomes `NAME.1` and older ones move up, up to `keep`
+    of them. If it cannot be rotated, the present file grows until that works again. A record that
+    cannot be written is counted in `lost`, never raised: control continues with a full disk.
     """
 
     def __init__(self, path: Path, *, max_bytes: int = 16 << 20, keep: int = 3) -> None:
         self.path = path
         self._max_bytes = max_bytes
         self._keep = keep
-        self._file: TextIO | None = None
-        self._size = 0
-        self.lost = 0
+        self._queue: SimpleQueue[LogRecord] = SimpleQueue()
+        self._not_queued = 0
+        self._file: _RotatingFile | None = None
+        self._writer: QueueListener | None = None
 
     def __enter__(self) -> Self:
         """Open for appending; raises `OSError`."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._open()
+        _end_last_line(self.path)
+        self._file = _RotatingFile(
+            self.path, maxBytes=self._max_bytes, backupCount=self._keep, encoding="utf-8"
+        )
+        self._writer = QueueListener(self._queue, self._file)
+        self._writer.start()
         return self
 
     def __exit__(
@@ -40,54 +51,51 @@ class DecisionLog:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        """Write what is queued and close."""
+        if self._writer is not None and self._file is not None:
+            self._writer.stop()
+            # A full disk: what could not be written is counted already.
+            with contextlib.suppress(OSError):
+                self._file.close()
+
+    @property
+    def lost(self) -> int:
+        """Records that were not written."""
+        return self._not_queued + (0 if self._file is None else self._file.failed)
 
     def write(self, record: Mapping[str, Any]) -> None:
-        """Append a record and hand it to the system: it survives the death of this process."""
-        line = json.dumps(record, separators=(",", ":"), default=str) + "\n"
+        """Append a record; does not wait for the disk."""
+        if self._queue.qsize() >= _MAX_QUEUED:
+            self._not_queued += 1
+            return
+        line = json.dumps(record, separators=(",", ":"), default=str)
+        self._queue.put(makeLogRecord({"msg": line}))
+
+
+class _RotatingFile(RotatingFileHandler):
+    """Continues with the present file when a rotation fails; counts records not written."""
+
+    failed = 0
+
+    def doRollover(self) -> None:  # noqa: N802 - of the base class
         try:
-            if self._file is None or self._size + len(line) > self._max_bytes:
-                self._rotate()
-            if self._file is not None:
-                self._file.write(line)
-                self._file.flush()
-                self._size += len(line)
+            super().doRollover()
         except OSError:
-            self.lost += 1
+            if self.stream is None:
+                self.stream = self._open()
 
-    def _open(self) -> None:
-        self._file = self.path.open("a", encoding="utf-8")
-        self._size = self.path.stat().st_size
-        if self._size and not _ends_with_newline(self.path):
-            # The last writer died within a line; ours must not become its end.
-            self._file.write("\n")
-            self._size += 1
-
-    def _rotate(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-        if self.path.exists():
-            for number in range(self._keep, 0, -1):
-                older = rotated(self.path, number - 1)
-                if older.exists():
-                    older.replace(rotated(self.path, number))
-            if self._keep == 0:
-                self.path.unlink()
-        self._open()
+    def handleError(self, record: LogRecord) -> None:  # noqa: N802 - of the base class
+        self.failed += 1
 
 
 def rotated(path: Path, number: int) -> Path:
-    """The ``number``-th older file; 0 is the one written now."""
+    """The `number`-th older file; 0 is the present one."""
     return path if number == 0 else path.with_name(f"{path.name}.{number}")
 
 
 def read_log(path: Path) -> Iterator[dict[str, Any]]:
-    """All records, oldest first, over the rotated files. Lines that are no record are passed over:
-    a process killed while it wrote leaves half a line."""
+    """All records of all files, oldest first. Other lines are skipped: a process killed while it
+    wrote leaves half a line."""
     number = 0
     while rotated(path, number + 1).exists():
         number += 1
@@ -105,7 +113,8 @@ def read_log(path: Path) -> Iterator[dict[str, Any]]:
                     yield record
 
 
-def _ends_with_newline(path: Path) -> bool:
-    with path.open("rb") as file:
-        file.seek(-1, 2)
-        return file.read(1) == b"\n"
+def _end_last_line(path: Path) -> None:
+    """End a line that a killed writer left unfinished; the next record must not continue it."""
+    with path.open("a+b") as file:
+        if file.tell() and (file.seek(-1, 2), file.read(1))[1] != b"\n":
+            file.write(b"\n")
