@@ -15,7 +15,7 @@ import pytest
 import tiny_model
 from ric.sm import tc
 from rlc_forecaster.core import Fallback, Forecaster
-from rlc_forecaster.indications import take_limits, take_mac, take_rlc
+from rlc_forecaster.indications import on_mac_report, on_rlc_report, on_tc_status
 from rlc_forecaster.lockstep import Frame, Kind, write_frame
 from rlc_forecaster.lockstep.session import NODE_ID
 from rlc_forecaster.onnx_step import OnnxStep
@@ -79,11 +79,11 @@ def test_what_comes_through_the_pipe_is_what_the_engine_says(model: Path) -> Non
     expected = []
     for frame in frames:
         if frame.kind is Kind.MAC:
-            take_mac(engine, frame.message)
+            on_mac_report(engine, frame.message)
         elif frame.kind is Kind.TC_STATUS:
-            take_limits(engine, frame.message, frame.collected_at_us)
+            on_tc_status(engine, frame.message, frame.collected_at_us)
         else:
-            batch = take_rlc(engine, frame.message)
+            batch = on_rlc_report(engine, frame.message)
             assert batch is not None
             expected.append(encoder.encode(batch, batch.origin_us))
     assert said == expected

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from rlc_forecaster.core import Layout
-from rlc_forecaster.core.step import Answer
+from rlc_forecaster.core.model import RawForecast
 from rlc_model import FEATURES, Quantity
 
 SHORT = Layout((Quantity.OCCUPANCY,), 2_000, 1_000, 3, (0.1, 0.5, 0.9))
@@ -18,10 +18,10 @@ class Carrying:
         self._model = model
         self.state = state
 
-    def step(self, features: NDArray[np.float32]) -> Answer:
+    def step(self, features: NDArray[np.float32]) -> RawForecast:
         forecasts, self.state = self._model.step(features, self.state)
         one = np.ones(forecasts.shape[:2], np.float32)
-        return Answer(forecasts, one, one[0], np.zeros_like(one))
+        return RawForecast(forecasts, one, one[0], np.zeros_like(one))
 
 
 class Oracle:

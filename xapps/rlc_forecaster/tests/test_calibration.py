@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from oracle import SHORT, Oracle
 from rlc_forecaster.core import Forecaster, Layout, Source
-from rlc_forecaster.core.tracker import QuantileTracker, in_order
+from rlc_forecaster.core.calibration import QuantileTracker, add_offsets
 from rlc_model import Quantity
 from rlc_reports import Reports
 
@@ -33,7 +33,7 @@ def covered(
     return float(np.mean(inside))
 
 
-def test_persistence_widens_to_the_errors_it_makes(report: Reports) -> None:
+def test_quantiles_of_persistence_widen_to_its_errors(report: Reports) -> None:
     rng = np.random.default_rng(3)
     levels = (50_000 + 1_000 * rng.standard_normal(9_000)).astype(np.int64)
     assert covered(Forecaster("gnb", layout=SHORT), report, levels, 4_000) == pytest.approx(
@@ -49,19 +49,19 @@ def test_a_model_without_width_and_with_a_bias_is_calibrated(report: Reports, bi
     assert covered(forecaster, report, levels, 4_000) == pytest.approx(0.8, abs=0.02)
 
 
-def test_calibration_follows_a_series_that_changes(report: Reports) -> None:
+def test_calibration_follows_a_change_of_the_series(report: Reports) -> None:
     """Ten times the noise after 5 s; the coverage over the change and after it stays."""
     rng = np.random.default_rng(5)
     noise = np.where(np.arange(12_000) < 5_000, 100, 1_000)
     levels = (50_000 + noise * rng.standard_normal(12_000)).astype(np.int64)
     forecaster = Forecaster("gnb", Oracle(0.0))
     assert covered(forecaster, report, levels, 4_000) == pytest.approx(0.8, abs=0.03)
-    coverage = forecaster.track.coverage
+    coverage = forecaster.run.coverage
     told = coverage.covered.sum() / coverage.checked.sum()
     assert told == pytest.approx(0.8, abs=0.05)
 
 
-def test_an_empty_queue_does_not_wind_the_offsets_up(report: Reports) -> None:
+def test_an_empty_queue_does_not_inflate_the_offsets(report: Reports) -> None:
     """Nothing queued for 12 s, then load: the interval is there within a second."""
     rng = np.random.default_rng(6)
     quiet = np.zeros(12_000, np.int64)
@@ -71,7 +71,7 @@ def test_an_empty_queue_does_not_wind_the_offsets_up(report: Reports) -> None:
     assert share == pytest.approx(0.8, abs=0.04)
 
 
-def test_the_error_of_coverage_is_bounded_whatever_comes() -> None:
+def test_the_error_of_coverage_is_bounded_for_any_series() -> None:
     """The guarantee of quantile tracking: |θ| is bounded, so errors average out on any series,
     here one that an adversary made knowing the quantile."""
     tracker = QuantileTracker(ONE)
@@ -85,7 +85,7 @@ def test_the_error_of_coverage_is_bounded_whatever_comes() -> None:
     np.testing.assert_allclose(above / outcomes, [0.9, 0.5, 0.1], atol=0.05)
 
 
-def test_a_change_for_good_does_not_blow_the_offsets_up() -> None:
+def test_a_permanent_change_does_not_inflate_the_offsets() -> None:
     """An offset learned for long is wrong all at once, and shrinks instead of feeding itself."""
     tracker = QuantileTracker(ONE)
     slots, farthest = np.zeros(1, np.intp), 0.0
@@ -98,7 +98,7 @@ def test_a_change_for_good_does_not_blow_the_offsets_up() -> None:
     assert np.abs(tracker.offset(slots, 1)[:, :, 0] + 5_000).max() < 5_000
 
 
-def test_a_new_bearer_begins_with_what_the_others_learned(report: Reports) -> None:
+def test_a_new_bearer_starts_with_the_offsets_of_the_others(report: Reports) -> None:
     rng = np.random.default_rng(7)
     forecaster = Forecaster("gnb", layout=SHORT)
     for k in range(4_000):
@@ -112,7 +112,7 @@ def test_a_new_bearer_begins_with_what_the_others_learned(report: Reports) -> No
     np.testing.assert_allclose(width, 2 * 1.28 * 1_414, rtol=0.25)
 
 
-def test_calibration_is_of_the_bearer(report: Reports) -> None:
+def test_calibration_is_per_bearer(report: Reports) -> None:
     rng = np.random.default_rng(8)
     forecaster = Forecaster("gnb", Oracle(0.0))
     for k in range(6_000):
@@ -130,22 +130,24 @@ def test_calibration_is_of_the_bearer(report: Reports) -> None:
     st.integers(0, 2**32 - 1),
     st.sampled_from([0.0, 0.02, 1.0]),
 )
-def test_putting_in_order_is_sorting(quantiles: int, rows: int, seed: int, crossing: float) -> None:
+def test_adding_offsets_sorts_the_quantiles(
+    quantiles: int, rows: int, seed: int, crossing: float
+) -> None:
     rng = np.random.default_rng(seed)
     values = np.sort(rng.normal(0, 100, (rows, 2, 3, quantiles)), axis=-1).astype(np.float32)
     swapped = rng.random(values.shape[:-1]) < crossing
     values[swapped] = values[swapped][:, ::-1]
     offset = rng.normal(0, 10, values.shape).astype(np.float32)
     expected = np.maximum(np.sort(values + offset, axis=-1), 0)
-    np.testing.assert_array_equal(in_order(values, offset), expected)
+    np.testing.assert_array_equal(add_offsets(values, offset), expected)
     # One value for all quantiles, and for all points and quantiles.
     for last in (values[..., 0], values[:, :, 0, 0]):
         spread = last.reshape(*last.shape, *[1] * (values.ndim - last.ndim))
         expected = np.maximum(np.sort(spread + offset, axis=-1), 0)
-        np.testing.assert_array_equal(in_order(last, offset), expected)
+        np.testing.assert_array_equal(add_offsets(last, offset), expected)
 
 
-def test_of_many_bearers_each_is_checked_at_each_horizon(report: Reports) -> None:
+def test_each_of_many_bearers_is_checked_at_each_horizon(report: Reports) -> None:
     """More bearers than are checked at a report: they take turns, and none is left out."""
     rng = np.random.default_rng(9)
     forecaster = Forecaster("gnb", layout=SHORT)
@@ -169,7 +171,7 @@ class Startled(Oracle):
         return values + np.float32(9_000) * (after[:, 0] % 3 == 0)[:, None, None, None], after
 
 
-def test_a_forecast_kept_from_falling_below_zero_does_not_feed_its_offset(
+def test_a_forecast_clipped_at_zero_does_not_change_its_offset(
     report: Reports,
 ) -> None:
     """The offset that takes its frights away is larger than its mean error, and what is served
@@ -178,6 +180,6 @@ def test_a_forecast_kept_from_falling_below_zero_does_not_feed_its_offset(
     farthest = 0.0
     for k in range(12_000):
         assert forecaster.on_report(report({17: (0, 0)}), k * PERIOD_US) is not None
-        offset = forecaster.track.calibration.offset(np.zeros(1, np.intp), 1)
+        offset = forecaster.run.calibration.offset(np.zeros(1, np.intp), 1)
         farthest = max(farthest, float(np.abs(offset).max()))
     assert farthest < 2 * 9_000

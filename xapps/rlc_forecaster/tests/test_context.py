@@ -10,8 +10,8 @@ import pytest
 from ric.metrics import GatewayMetrics
 from ric.sm import mac, rlc, tc
 from ric.testing import FakeRic, ran_function
-from rlc_forecaster.context import ContextFeed
 from rlc_forecaster.core import Forecaster
+from rlc_forecaster.indications import ContextFeed
 from rlc_reports import Reports
 
 NODE = "gnb-001-01-0xe00"
@@ -36,7 +36,7 @@ class Told(Forecaster):
             self.limits.append((rnti.tolist(), drb.tolist(), limit_bytes.tolist()))
 
 
-async def test_mac_reports_reach_the_engine_and_odd_numbers_do_not(report: Reports) -> None:
+async def test_mac_values_out_of_range_do_not_reach_the_engine(report: Reports) -> None:
     ric = FakeRic()
     fake = ric.add_node(NODE, ran_function(rlc.OID), ran_function(mac.OID))
     engine, metrics = Told(), GatewayMetrics()
@@ -59,7 +59,7 @@ async def test_mac_reports_reach_the_engine_and_odd_numbers_do_not(report: Repor
     assert metrics.indication_stats(NODE, mac.OID).bad == 1
 
 
-async def test_a_node_without_mac_or_tc_is_done_without() -> None:
+async def test_a_node_without_mac_or_tc_is_forecast_without_them() -> None:
     ric = FakeRic()
     fake = ric.add_node(NODE, ran_function(rlc.OID))
     async with asyncio.timeout(10), ric.client() as gateway:
@@ -101,7 +101,7 @@ def pipeline_status(*bearers: tuple[dict[str, int], int | None]) -> bytes:
 
 
 @pytest.mark.skipif(not tc.available(), reason="the E2SM-TC codec is not installed")
-async def test_limits_are_those_of_pacers_that_have_one(report: Reports) -> None:
+async def test_queue_limits_are_those_of_pacers_that_have_one(report: Reports) -> None:
     ric = FakeRic()
     fake = ric.add_node(NODE, ran_function(rlc.OID), ran_function(tc.V1_OID))
     engine, metrics = Told(), GatewayMetrics()
@@ -123,12 +123,12 @@ async def test_limits_are_those_of_pacers_that_have_one(report: Reports) -> None
 
 
 @pytest.mark.skipif(not tc.available(), reason="the E2SM-TC codec is not installed")
-def test_the_subscription_is_one_the_codec_can_say() -> None:
+def test_the_codec_encodes_the_subscription() -> None:
     action = {"style": "pipeline_status", "bearers": [], "top_flows": 1}
     assert tc.decode("action-definition", tc.encode("action-definition", action)) == action
 
 
-def test_a_limit_told_of_nobody_known_changes_nothing(report: Reports) -> None:
+def test_the_limit_of_an_unknown_bearer_is_ignored(report: Reports) -> None:
     engine = Forecaster(NODE)
     empty = np.empty(0, np.int64)
     engine.note_limits(empty, empty, empty, AT_US)

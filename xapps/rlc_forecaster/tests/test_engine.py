@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from oracle import Oracle
 from rlc_forecaster.core import Fallback, Forecaster, Layout, Source
 from rlc_forecaster.core.bearers import BearerSlots
-from rlc_forecaster.core.carried import CarriedState
+from rlc_forecaster.core.model import CarriedState
 from rlc_forecaster.onnx_step import OnnxStep
 from rlc_model import FEATURES, Quantity
 from rlc_reports import Reports
@@ -24,7 +24,7 @@ def ramp(forecaster: Forecaster, report: Reports, steps: range, slope: int = 100
         forecaster.on_report(report({17: (50_000 + slope * k, 1_000 * k)}), k * PERIOD_US + 1)
 
 
-def test_persistence_says_the_last_value_first(report: Reports) -> None:
+def test_persistence_starts_with_the_last_value(report: Reports) -> None:
     batch = Forecaster("gnb").on_report(report({17: (4_000, 0), 18: (8_000, 0)}), 1)
     assert batch is not None
     assert batch.rnti.tolist() == [17, 18]
@@ -46,7 +46,7 @@ def test_a_model_is_served_after_its_warm_up(report: Reports) -> None:
     assert forecaster.latest.values[0, 0, :, 1].tolist() == [51_300, 51_400, 51_500]
 
 
-def test_skill_is_positive_for_a_model_that_knows(report: Reports) -> None:
+def test_skill_is_positive_for_an_accurate_model(report: Reports) -> None:
     forecaster = Forecaster("gnb", Oracle(100.0))
     ramp(forecaster, report, range(60))
     skill = forecaster.skill()
@@ -56,7 +56,7 @@ def test_skill_is_positive_for_a_model_that_knows(report: Reports) -> None:
 
 # Many take turns in being calibrated, so that alone a bearer is calibrated sooner.
 @pytest.mark.parametrize(("bearers", "reports"), [(1_000, 5), (60, 40)])
-def test_bearers_in_a_batch_are_as_each_alone(
+def test_a_bearer_in_a_batch_is_forecast_as_if_alone(
     report: Reports, tmp_path: Path, bearers: int, reports: int
 ) -> None:
     """A batch answers what each bearer alone would get: rows never mix."""
@@ -92,7 +92,7 @@ def test_the_carried_state_is_that_of_the_model(tmp_path: Path) -> None:
         rows = slots.rows(named, 1_000 * k)
         features = (span * rng.random((len(present), len(FEATURES)))).astype(np.float32)
         offset = np.zeros((len(present), *shape), np.float32)
-        plain = carried.step(rows, features, offset).plain
+        plain = carried.step(rows, features, offset).uncalibrated
         for row, rnti in enumerate(present):
             x = features[row] / span
             states[rnti] = np.tanh(x @ w["w"] + states[rnti] @ w["u"] + w["b"])
@@ -102,7 +102,7 @@ def test_the_carried_state_is_that_of_the_model(tmp_path: Path) -> None:
             np.testing.assert_allclose(plain[row], expected, rtol=1e-4, atol=0.1)
 
 
-def test_nothing_that_is_no_number_is_said_of_anybody() -> None:
+def test_no_forecast_is_nan_or_infinite() -> None:
     class Lost(Oracle):
         def step(
             self, features: NDArray[np.float32], state: NDArray[np.float32]
@@ -116,14 +116,14 @@ def test_nothing_that_is_no_number_is_said_of_anybody() -> None:
     offset = np.full((2, 1, 3, 3), 5, np.float32)
     features = np.full((2, len(FEATURES)), 100, np.float32)
     told = carried.step(BearerSlots(10**9).rows(named, 1_000), features, offset)
-    assert told.modelled.tolist() == [True, False]
-    assert (told.plain[0] == 100).all()
+    assert told.warm.tolist() == [True, False]
+    assert (told.uncalibrated[0] == 100).all()
     assert (told.forecasts[0] == 105).all()
-    assert np.isfinite(told.plain).all()
+    assert np.isfinite(told.uncalibrated).all()
     assert np.isfinite(told.forecasts).all()
 
 
-def test_a_scale_that_goes_out_says_what_one_inside_says(report: Reports, tmp_path: Path) -> None:
+def test_scaling_outside_the_graph_equals_scaling_inside(report: Reports, tmp_path: Path) -> None:
     """With another one for each row and quantity."""
     inside, beside = (
         Forecaster("gnb", OnnxStep.load(tiny_model.write(tmp_path / str(out), scale_out=out)))
@@ -139,7 +139,7 @@ def test_a_scale_that_goes_out_says_what_one_inside_says(report: Reports, tmp_pa
     assert not np.allclose(first, without, rtol=1e-2)
 
 
-def test_a_stale_model_gives_way_and_comes_back(report: Reports) -> None:
+def test_persistence_is_served_while_the_model_is_stale(report: Reports) -> None:
     forecaster = Forecaster("gnb", Oracle(100.0))
     ramp(forecaster, report, range(20))
     forecaster.model_stale = True
@@ -152,7 +152,7 @@ def test_a_stale_model_gives_way_and_comes_back(report: Reports) -> None:
     assert forecaster.latest.source.tolist() == [Source.MODEL]
 
 
-def test_the_queue_limit_is_forecast_where_it_is_told(report: Reports) -> None:
+def test_the_queue_limit_is_forecast_where_it_is_reported(report: Reports) -> None:
     layout = Layout((Quantity.OCCUPANCY, Quantity.QUEUE_LIMIT), 2_000, 1_000, 3, (0.1, 0.5, 0.9))
     forecaster = Forecaster("gnb", layout=layout)
     both = report({17: (10, 0), 18: (10, 0)})

@@ -7,8 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from oracle import Oracle
 from rlc_forecaster.core import Fallback, Forecaster, Hysteresis, Source
-from rlc_forecaster.core.drift import Drift
-from rlc_forecaster.core.skill import Skill
+from rlc_forecaster.core.scores import Drift, Skill
 from rlc_reports import Reports
 
 PERIOD_US = 1_000
@@ -50,25 +49,25 @@ def walk(steps: int) -> NDArray[np.int64]:
     return (100_000 + 200 * np.cumsum(rng.standard_normal(steps))).astype(np.int64)
 
 
-def test_a_model_worse_than_persistence_is_set_aside_and_comes_back(report: Reports) -> None:
+def test_a_bearer_falls_back_to_persistence_and_returns(report: Reports) -> None:
     model = Seer(walk(6_000), noise=3_000.0)
     forecaster = Forecaster("gnb", model)
     said = run(forecaster, model, report, range(1_000))
     assert said[-1] is Fallback.WORSE_THAN_PERSISTENCE
     # It was given the time to show what it can do.
     assert said.index(Fallback.WORSE_THAN_PERSISTENCE) > 200
-    assert forecaster.track.skill.fallbacks == 1
+    assert forecaster.run.skill.fallbacks == 1
     model.noise = 0.0
     said = run(forecaster, model, report, range(1_000, 5_000))
     assert said[-1] is Fallback.NONE
-    assert forecaster.track.skill.returns == 1
+    assert forecaster.run.skill.returns == 1
     assert not any(f is Fallback.NONE for f in said[:100])
     skill = forecaster.skill()
     assert skill is not None
     assert (skill > 0.5).all()
 
 
-def test_what_falls_back_is_the_bearer_not_the_node(report: Reports) -> None:
+def test_fallback_is_per_bearer(report: Reports) -> None:
     class Half(Oracle):
         def step(
             self, features: NDArray[np.float32], state: NDArray[np.float32]
@@ -86,7 +85,7 @@ def test_what_falls_back_is_the_bearer_not_the_node(report: Reports) -> None:
     assert forecaster.latest.fallback.tolist() == [Fallback.NONE, Fallback.WORSE_THAN_PERSISTENCE]
 
 
-def test_a_model_as_good_as_persistence_does_not_flap() -> None:
+def test_a_model_as_good_as_persistence_does_not_oscillate() -> None:
     """Losses that differ by chance alone seldom change who is served: a margin, and a dwell."""
     layout = Oracle.layout
     skill = Skill(layout, Hysteresis())
@@ -100,7 +99,7 @@ def test_a_model_as_good_as_persistence_does_not_flap() -> None:
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_a_state_that_is_no_number_is_left_behind(report: Reports, bad: float) -> None:
+def test_a_state_with_nan_or_infinity_is_reset(report: Reports, bad: float) -> None:
     class Poisoned(Oracle):
         def step(
             self, features: NDArray[np.float32], state: NDArray[np.float32]
@@ -121,11 +120,11 @@ def test_a_state_that_is_no_number_is_left_behind(report: Reports, bad: float) -
         assert batch.fallback[0] == expected, k
     assert batch is not None
     assert batch.source.tolist() == [Source.MODEL, Source.MODEL]
-    assert forecaster.track.carried is not None
-    assert forecaster.track.carried.not_finite == 1
+    assert forecaster.run.carried is not None
+    assert forecaster.run.carried.not_finite == 1
 
 
-def test_a_model_that_is_never_finite_leaves_persistence(report: Reports) -> None:
+def test_a_model_that_is_never_finite_is_never_served(report: Reports) -> None:
     class Broken(Oracle):
         def step(
             self, features: NDArray[np.float32], state: NDArray[np.float32]
@@ -142,20 +141,20 @@ def test_a_model_that_is_never_finite_leaves_persistence(report: Reports) -> Non
         assert (batch.values == 700).all()
 
 
-def test_drift_is_told_when_the_loss_rises_and_not_before() -> None:
+def test_drift_raises_an_alarm_only_when_the_loss_rises() -> None:
     drift = Drift(np.zeros(1, np.float32), np.ones(1, np.float32))
     rng = np.random.default_rng(5)
     for _ in range(20_000):
-        drift.learn(0.8 * float(rng.exponential()), 1.0)
+        drift.note_losses(0.8 * float(rng.exponential()), 1.0)
     assert drift.alarms == 0
     for _ in range(2_000):
-        drift.learn(1.4 * float(rng.exponential()), 1.0)
+        drift.note_losses(1.4 * float(rng.exponential()), 1.0)
     assert drift.alarms >= 1
 
 
-def test_drift_of_the_features_is_the_share_outside_the_training_part() -> None:
+def test_feature_drift_is_the_share_outside_the_training_range() -> None:
     drift = Drift(np.zeros(2, np.float32), np.full(2, 10.0, np.float32))
     for k in range(8_000):
-        drift.see(np.array([[5.0, 50.0 if k % 4 == 0 else 10.4]], np.float32))
+        drift.note_features(np.array([[5.0, 50.0 if k % 4 == 0 else 10.4]], np.float32))
     assert drift.outside[0] == 0
     assert drift.outside[1] == pytest.approx(0.25, abs=0.01)

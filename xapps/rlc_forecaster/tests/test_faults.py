@@ -34,7 +34,7 @@ def test_duplicate_and_late_reports_change_nothing(report: Reports) -> None:
     assert (forecaster.counters.duplicates, forecaster.counters.late) == (2, 1)
 
 
-def test_a_reordered_report_is_a_lost_one_and_rates_stay_right(report: Reports) -> None:
+def test_a_reordered_report_counts_as_lost_and_rates_stay_correct(report: Reports) -> None:
     straight, crossed = Forecaster("gnb"), Forecaster("gnb")
     feed(straight, report, range(20))
     feed(crossed, report, range(10))
@@ -56,7 +56,7 @@ def test_missing_reports_are_counted(report: Reports) -> None:
     assert (forecaster.counters.gaps, forecaster.counters.missing) == (1, 4)
 
 
-def test_a_short_gap_keeps_the_state_and_a_long_silence_starts_it_anew(report: Reports) -> None:
+def test_a_short_gap_keeps_the_state_and_a_long_one_resets_it(report: Reports) -> None:
     forecaster = Forecaster("gnb", Oracle(0.0))
     feed(forecaster, report, range(20))
     batch = feed(forecaster, report, range(60, 61))
@@ -73,7 +73,7 @@ def test_a_short_gap_keeps_the_state_and_a_long_silence_starts_it_anew(report: R
     assert batch.source.tolist() == [Source.MODEL]
 
 
-def test_the_silence_of_one_bearer_starts_its_state_anew(report: Reports) -> None:
+def test_the_silence_of_one_bearer_resets_its_state(report: Reports) -> None:
     forecaster = Forecaster("gnb", Oracle(0.0))
     both = {17: (10, 0), 18: (20, 0)}
     for k in range(400):
@@ -92,7 +92,7 @@ def test_the_silence_of_one_bearer_starts_its_state_anew(report: Reports) -> Non
     assert sources[161] == [Source.MODEL, Source.MODEL]
 
 
-def test_a_counter_that_wraps_is_no_burst_and_no_restart(report: Reports) -> None:
+def test_a_counter_wrap_is_neither_a_burst_nor_a_reset(report: Reports) -> None:
     forecaster = Forecaster("gnb")
     for k in range(20):
         pdu_bytes = 2**32 - 10_000 + RATE * k
@@ -104,7 +104,7 @@ def test_a_counter_that_wraps_is_no_burst_and_no_restart(report: Reports) -> Non
     assert forecaster.counters.counter_resets == 0
 
 
-def test_counters_that_began_anew_teach_nothing_of_the_drain(report: Reports) -> None:
+def test_a_counter_reset_is_not_learned_as_drain(report: Reports) -> None:
     forecaster = Forecaster("gnb")
     for k in range(200):
         counter = 3 * 10**9 + RATE * k if k < 100 else RATE * (k - 100)
@@ -116,7 +116,7 @@ def test_counters_that_began_anew_teach_nothing_of_the_drain(report: Reports) ->
     np.testing.assert_allclose(batch.values[0, 1], RATE, rtol=0.02)
 
 
-def test_bearers_come_and_go(report: Reports) -> None:
+def test_bearers_are_added_and_removed(report: Reports) -> None:
     forecaster = Forecaster("gnb", layout=SHORT)
     for k in range(50):
         forecaster.on_report(report({17: (10, 0), 18: (20, 0)}), k * PERIOD_US)
@@ -131,7 +131,7 @@ def test_bearers_come_and_go(report: Reports) -> None:
     assert (batch.values[0, 0] == 70).all()
 
 
-def test_a_bearer_named_twice_counts_once(report: Reports) -> None:
+def test_a_repeated_bearer_counts_once(report: Reports) -> None:
     forecaster = Forecaster("gnb", Oracle(0.0))
     twice = np.concatenate([report({17: (10, 0), 18: (20, 0)}), report({17: (99, 0)})])
     for k in range(30):
@@ -143,12 +143,12 @@ def test_a_bearer_named_twice_counts_once(report: Reports) -> None:
     assert forecaster.counters.duplicate_rows == 30
 
 
-def test_an_empty_report_is_no_forecast(report: Reports) -> None:
+def test_an_empty_report_gives_no_forecast(report: Reports) -> None:
     assert Forecaster("gnb").on_report(report({}), 1) is None
 
 
 @pytest.mark.parametrize("at_us", [-1, -(2**63), 2**63 - 1])
-def test_a_time_that_is_none_is_refused_and_the_next_report_served(
+def test_a_time_out_of_range_is_refused_and_the_next_report_served(
     report: Reports, at_us: int
 ) -> None:
     forecaster = Forecaster("gnb")
@@ -178,7 +178,7 @@ def test_a_clock_that_was_set_is_followed(report: Reports, jump_us: int) -> None
     assert forecaster.counters.clock_resets == (1 if jump_us < 0 else 0)
 
 
-def test_one_report_from_the_far_future_does_not_silence_those_of_now(report: Reports) -> None:
+def test_one_report_from_the_far_future_does_not_block_the_following(report: Reports) -> None:
     forecaster = Forecaster("gnb")
     feed(forecaster, report, range(20))
     forecaster.on_report(report({17: (5, 0)}), 10**15)
@@ -203,7 +203,7 @@ def test_one_report_from_the_far_future_does_not_silence_those_of_now(report: Re
     ),
     st.booleans(),
 )
-def test_whatever_reports_say_forecasts_are_whole(
+def test_forecasts_are_complete_for_any_reports(
     script: list[tuple[int, list[tuple[int, int, int]]]], with_model: bool
 ) -> None:
     """Times that go back, repeat and leap, bearers in any number and order, any counters: each

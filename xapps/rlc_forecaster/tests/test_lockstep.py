@@ -73,7 +73,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_model.write(tmp_path_factory.mktemp("tiny"))
 
 
-def test_each_rlc_report_is_answered_with_what_the_engine_says(model: Path) -> None:
+def test_each_rlc_report_is_answered_with_the_engines_forecasts(model: Path) -> None:
     reports = [rlc_message(k, {17: 100 * k, 18: 7}) for k in range(20)]
     radio = mac.zeros(1)
     radio["rnti"], radio["dl_mcs1"], radio["dl_curr_tbs"] = 17, 9, 400
@@ -115,7 +115,7 @@ def test_mac_and_limits_reach_the_features(model: Path) -> None:
 
 
 @pytest.mark.skipif(not tc.available(), reason="the E2SM-TC codec is not installed")
-def test_bytes_that_are_no_pipeline_status_are_told(model: Path) -> None:
+def test_a_bad_pipeline_status_is_an_error(model: Path) -> None:
     status, out, said = lockstep(model, frames((Kind.TC_STATUS, b"\xff" * 9)), "--measure")
     assert status == 2
     assert "frame 1, TC_STATUS" in json.loads(out[-1][1])["error"]
@@ -129,7 +129,7 @@ def test_a_late_report_has_an_empty_answer(model: Path) -> None:
     assert out[2] == (Kind.FORECASTS, b"")
 
 
-def test_the_hello_says_what_a_simulator_needs(model: Path) -> None:
+def test_the_hello_has_what_a_simulator_needs(model: Path) -> None:
     status, out, _ = lockstep(model, b"", "--measure", "1", "3", "--reports", "20")
     assert (status, len(out)) == (0, 1)
     hello: dict[str, Any] = json.loads(out[0][1])
@@ -145,7 +145,7 @@ def test_the_hello_says_what_a_simulator_needs(model: Path) -> None:
     assert again == {k: v for k, v in hello.items() if k != "t_m"}
 
 
-def test_t_m_is_that_of_so_many_reports_of_so_many_bearers(
+def test_t_m_is_measured_for_the_requested_reports_and_bearers(
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     handed: list[int] = []
@@ -162,7 +162,7 @@ def test_t_m_is_that_of_so_many_reports_of_so_many_bearers(
     assert len(handed) > 30, "those that warm the model up do not count"
 
 
-def test_a_model_that_is_refused_is_refused_in_one_sentence(tmp_path: Path, model: Path) -> None:
+def test_the_refusal_of_a_model_is_one_sentence(tmp_path: Path, model: Path) -> None:
     broken = tmp_path / "broken"
     broken.mkdir()
     for file in model.iterdir():
@@ -190,7 +190,9 @@ def test_a_model_that_is_refused_is_refused_in_one_sentence(tmp_path: Path, mode
         (frames((Kind.RLC, b"short")), "frame 1, RLC"),
     ],
 )
-def test_what_is_no_frame_ends_it_with_a_sentence(model: Path, incoming: bytes, why: str) -> None:
+def test_an_invalid_frame_ends_the_session_with_a_sentence(
+    model: Path, incoming: bytes, why: str
+) -> None:
     status, out, said = lockstep(model, incoming, "--measure")
     assert status == 2
     assert out[-1][0] == Kind.ERROR
@@ -207,7 +209,7 @@ def test_frames_are_read_as_they_are_written() -> None:
         read_frame(io.BytesIO(struct.pack("<IB", 9, Kind.FORECASTS) + bytes(8)))
 
 
-def test_settings_are_still_read_as_settings() -> None:
+def test_the_service_still_checks_its_settings() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "rlc_forecaster.cli", "--gateway", "example.org:1"],
         capture_output=True,

@@ -17,7 +17,7 @@ from rlc_model import ContractError, write_contract
 from rlc_model.manifest import Horizon
 
 
-def test_a_graph_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_graph_is_refused(tmp_path: Path) -> None:
     write_contract(tmp_path, tiny_model.manifest(), b"nothing of the kind")
     with pytest.raises(ContractError, match=r"^model.onnx: is no ONNX model"):
         OnnxStep.load(tmp_path)
@@ -31,7 +31,7 @@ def test_a_graph_with_other_features_is_refused(tmp_path: Path) -> None:
         OnnxStep.load(tmp_path)
 
 
-def test_weights_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
+def test_weights_with_nan_are_refused(tmp_path: Path) -> None:
     values = tiny_model.weights()
     values["c"][3] = np.nan
     write_contract(tmp_path, tiny_model.manifest(), tiny_model.graph(values))
@@ -39,7 +39,7 @@ def test_weights_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
         OnnxStep.load(tmp_path)
 
 
-def test_a_graph_that_answers_another_shape_than_it_declares_is_refused(tmp_path: Path) -> None:
+def test_a_graph_with_another_output_shape_than_declared_is_refused(tmp_path: Path) -> None:
     model = onnx.load_from_string(tiny_model.graph(tiny_model.weights()))
     (shape,) = (one for one in model.graph.initializer if one.name == "shape")
     # As many numbers, quantities and points exchanged.
@@ -74,7 +74,7 @@ def test_a_model_of_another_report_period_is_refused(tmp_path: Path) -> None:
         (Horizon(start_us=2_000, step_us=700, points=5), r"horizon.stepUs: 700 is no multiple"),
         (
             Horizon(start_us=60_000_000, step_us=1_000, points=5),
-            r"asks for 1800\d+ numbers per bearer",
+            r"needs 1800\d+ numbers per bearer",
         ),
     ],
 )
@@ -117,16 +117,16 @@ def test_features_in_another_order_are_refused(tmp_path: Path) -> None:
 
 def test_a_directory_is_read_once_and_refused_once(tmp_path: Path) -> None:
     source = ModelSource(tmp_path / "model", 1_000)
-    change = source.look()
+    change = source.poll()
     assert change is not None
     assert "SHA256SUMS" in str(change.refused)
-    assert source.look() is None
+    assert source.poll() is None
     tiny_model.write(tmp_path / "model")
-    change = source.look()
+    change = source.poll()
     assert change is not None
     assert change.model is not None
-    assert source.look() is None
+    assert source.poll() is None
     (tmp_path / "model" / "SHA256SUMS").unlink()
-    change = source.look()
+    change = source.poll()
     assert change is not None
     assert change.model is None

@@ -20,7 +20,7 @@ from ric import XApp
 from ric.sm import rlc
 from ric.testing import FakeNode, FakeRic, ran_function
 from rlc_forecaster.app import ForecasterApp
-from rlc_forecaster.hub import HICCUP
+from rlc_forecaster.hub import MAX_QUEUED
 from rlc_forecaster.settings import ForecasterSettings
 from sojourn_interfaces import forecast_pb2 as pb
 from sojourn_interfaces import forecast_pb2_grpc as pb_grpc
@@ -108,7 +108,7 @@ async def test_a_consumer_gets_every_bearers_forecast() -> None:
         stream.cancel()
 
 
-async def test_predict_answers_for_the_bearers_asked_for() -> None:
+async def test_predict_returns_the_selected_bearers() -> None:
     async with running() as r:
         request = pb.ForecastRequest(
             bearers=[pb.Bearer(rnti=18, drb=1), pb.Bearer(rnti=99, drb=1)],
@@ -141,7 +141,7 @@ async def test_predict_answers_for_the_bearers_asked_for() -> None:
         (pb.ForecastRequest(quantities=[77]), "quantities[0]: 77 is not forecast"),  # type: ignore[list-item]
     ],
 )
-async def test_a_wrong_request_is_told_what_is_wrong(
+async def test_the_error_of_a_wrong_request_names_the_field(
     request_: pb.ForecastRequest, detail: str
 ) -> None:
     async with running() as r:
@@ -197,7 +197,7 @@ async def test_a_model_makes_the_forecasts_and_is_swapped_when_its_directory_cha
         assert told in r.metrics()
 
 
-async def test_a_stale_model_is_said_to_be_and_a_touched_one_is_not(tmp_path: Path) -> None:
+async def test_a_stale_model_is_reported_until_it_is_touched(tmp_path: Path) -> None:
     tiny_model.write(tmp_path)
     digests = tmp_path / "SHA256SUMS"
     long_ago = digests.stat().st_mtime - 7_200
@@ -236,7 +236,7 @@ async def test_t_m_is_measured_for_each_report() -> None:
         assert f'reports_total{{node="{NODE}",result="duplicate"}} 1.0' in r.metrics()
 
 
-async def test_predict_refuses_to_speak_of_samples_long_past() -> None:
+async def test_predict_refuses_samples_that_are_too_old() -> None:
     http = {"listen": "", "fresh_within_s": 0.05}
     async with running(http=http) as r:
         await r.subscribed()
@@ -247,34 +247,34 @@ async def test_predict_refuses_to_speak_of_samples_long_past() -> None:
         with pytest.raises(grpc.aio.AioRpcError) as refused:
             await r.stub.Predict(pb.ForecastRequest())
         assert refused.value.code() is grpc.StatusCode.UNAVAILABLE
-        assert f"the newest sample of {NODE} came" in (refused.value.details() or "")
+        assert f"the newest sample of {NODE} is" in (refused.value.details() or "")
 
 
-async def test_a_consumer_that_stalls_for_a_moment_misses_nothing() -> None:
+async def test_a_consumer_that_stalls_briefly_misses_nothing() -> None:
     async with running() as r:
         await r.subscribed()
-        with r.forecaster.hub.mailbox() as mailbox:
-            for k in range(1, HICCUP + 1):
+        with r.forecaster.hub.queue() as queue:
+            for k in range(1, MAX_QUEUED + 1):
                 r.report(k, {17: 100 * k})
-            await r.seen(HICCUP)
-            batches = mailbox.batches()
-            levels = [(await anext(batches)).values[0, 0, 0, 1] for _ in range(HICCUP)]
-            assert levels == [100.0 * k for k in range(1, HICCUP + 1)]
+            await r.seen(MAX_QUEUED)
+            batches = queue.batches()
+            levels = [(await anext(batches)).values[0, 0, 0, 1] for _ in range(MAX_QUEUED)]
+            assert levels == [100.0 * k for k in range(1, MAX_QUEUED + 1)]
         assert r.forecaster.hub.skipped == 0
 
 
 async def test_a_slow_consumer_gets_the_newest_and_what_it_missed_is_counted() -> None:
     async with running() as r:
         await r.subscribed()
-        with r.forecaster.hub.mailbox() as mailbox:
-            for k in range(1, HICCUP + 3):
+        with r.forecaster.hub.queue() as queue:
+            for k in range(1, MAX_QUEUED + 3):
                 r.report(k, {17: 100 * k})
-            await r.seen(HICCUP + 2)
-            batches = mailbox.batches()
+            await r.seen(MAX_QUEUED + 2)
+            batches = queue.batches()
             levels = [(await anext(batches)).values[0, 0, 0, 1] for _ in range(2)]
-            assert levels == [100.0 * (HICCUP + 1), 100.0 * (HICCUP + 2)]
-        assert r.forecaster.hub.skipped == HICCUP
-        assert f"sojourn_forecaster_batches_skipped_total {HICCUP:.1f}" in r.metrics()
+            assert levels == [100.0 * (MAX_QUEUED + 1), 100.0 * (MAX_QUEUED + 2)]
+        assert r.forecaster.hub.skipped == MAX_QUEUED
+        assert f"sojourn_forecaster_batches_skipped_total {MAX_QUEUED:.1f}" in r.metrics()
 
 
 async def test_health_follows_the_samples() -> None:
@@ -312,7 +312,7 @@ async def test_garbage_is_counted_and_the_next_report_is_served() -> None:
         assert 'sojourn_e2_indications_bad_total{node="gnb-001-01-0xe00"' in r.metrics()
 
 
-async def test_a_node_that_leaves_takes_its_forecasts_along() -> None:
+async def test_forecasts_of_a_node_that_leaves_are_dropped() -> None:
     async with running() as r:
         await r.subscribed()
         r.report(1, {17: 7})

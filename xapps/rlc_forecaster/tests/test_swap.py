@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from oracle import SHORT, Oracle
-from rlc_forecaster.core import Fallback, Forecaster, Layout, Source, SwapNews
-from rlc_forecaster.core.succession import CATCH_UP, RECENT_SAMPLES
+from rlc_forecaster.core import Fallback, Forecaster, Layout, Source, SwapResult
+from rlc_forecaster.core.model_swap import RECENT_SAMPLES, SAMPLES_PER_REPORT
 from rlc_model import Quantity
 from rlc_reports import Reports
 
@@ -32,13 +32,13 @@ def test_models_are_swapped_without_a_gap(report: Reports) -> None:
     names = [name for name, _ in said]
     assert names == sorted(names)
     # It caught up with the kept samples instead of waiting for as many new ones.
-    assert names.index("oracle:2") <= RECENT_SAMPLES // (CATCH_UP - 1) + 2
-    assert forecaster.news() == [SwapNews("oracle:2")]
-    assert forecaster.news() == []
+    assert names.index("oracle:2") <= RECENT_SAMPLES // (SAMPLES_PER_REPORT - 1) + 2
+    assert forecaster.swap_results() == [SwapResult("oracle:2")]
+    assert forecaster.swap_results() == []
     assert forecaster.warming_up == ""
 
 
-def test_the_new_model_has_the_state_it_would_have_had_all_along(report: Reports) -> None:
+def test_a_swapped_model_has_the_state_of_one_active_from_the_start(report: Reports) -> None:
     class Counting(Oracle):
         """Says how many steps its state has seen."""
 
@@ -59,7 +59,7 @@ def test_the_new_model_has_the_state_it_would_have_had_all_along(report: Reports
     assert new.steps == 100
 
 
-def test_the_first_model_comes_in_beside_persistence(report: Reports) -> None:
+def test_the_first_model_warms_up_beside_persistence(report: Reports) -> None:
     forecaster = Forecaster("gnb", layout=SHORT)
     feed(forecaster, report, range(40))
     forecaster.swap_model(Oracle(100.0))
@@ -68,7 +68,7 @@ def test_the_first_model_comes_in_beside_persistence(report: Reports) -> None:
     assert said[-1] == ("oracle:1", Source.MODEL)
 
 
-def test_a_model_of_other_quantities_and_horizons_comes_in(report: Reports) -> None:
+def test_a_model_with_other_quantities_and_horizons_can_replace_one(report: Reports) -> None:
     class Wide(Oracle):
         layout = Layout((Quantity.OCCUPANCY, Quantity.DRAIN), 5_000, 1_000, 7, (0.25, 0.75))
 
@@ -81,7 +81,7 @@ def test_a_model_of_other_quantities_and_horizons_comes_in(report: Reports) -> N
     assert forecaster.latest.values.shape == (1, 2, 7, 2)
 
 
-def test_a_model_that_answers_with_nan_is_refused_and_the_old_one_stays(report: Reports) -> None:
+def test_a_model_that_outputs_nan_is_refused_and_the_old_one_stays(report: Reports) -> None:
     class Broken(Oracle):
         def step(
             self, features: NDArray[np.float32], state: NDArray[np.float32]
@@ -95,20 +95,20 @@ def test_a_model_that_answers_with_nan_is_refused_and_the_old_one_stays(report: 
     forecaster.swap_model(Broken(0.0, "broken:1"))
     said = feed(forecaster, report, range(50, 120))
     assert set(said) == {("oracle:1", Source.MODEL)}
-    (news,) = forecaster.news()
-    assert news.model == "broken:1"
-    assert "NaN or infinity while warming up" in news.refused
+    (result,) = forecaster.swap_results()
+    assert result.model == "broken:1"
+    assert "NaN or infinity for 1 samples while warming up" in result.refused
 
 
-def test_before_any_report_a_model_is_in_force_at_once(report: Reports) -> None:
+def test_before_any_report_a_model_is_active_at_once(report: Reports) -> None:
     forecaster = Forecaster("gnb")
     forecaster.swap_model(Oracle(0.0))
-    assert forecaster.news() == [SwapNews("oracle:1")]
+    assert forecaster.swap_results() == [SwapResult("oracle:1")]
     assert forecaster.layout == SHORT
     assert feed(forecaster, report, range(1)) == [("oracle:1", Source.PERSISTENCE)]
 
 
-def test_a_second_model_takes_the_place_of_one_still_warming_up(report: Reports) -> None:
+def test_a_second_model_replaces_one_that_is_warming_up(report: Reports) -> None:
     forecaster = Forecaster("gnb", Oracle(100.0))
     feed(forecaster, report, range(300))
     forecaster.swap_model(Oracle(100.0, "oracle:2"))
@@ -118,7 +118,7 @@ def test_a_second_model_takes_the_place_of_one_still_warming_up(report: Reports)
     assert {name for name, _ in said} == {"oracle:1", "oracle:3"}
 
 
-def test_bearers_that_keep_coming_do_not_keep_a_model_out(report: Reports) -> None:
+def test_a_model_becomes_active_though_bearers_keep_arriving(report: Reports) -> None:
     forecaster = Forecaster("gnb", Oracle(0.0, warm_up_steps=5))
     for k in range(2_000):
         if k == 500:
@@ -132,7 +132,7 @@ def test_bearers_that_keep_coming_do_not_keep_a_model_out(report: Reports) -> No
     assert batch.fallback.tolist() == [Fallback.WARMING_UP, Fallback.NONE]
 
 
-def test_the_width_that_persistence_learned_survives_a_swap(report: Reports) -> None:
+def test_the_quantiles_of_persistence_survive_a_swap(report: Reports) -> None:
     rng = np.random.default_rng(8)
     forecaster = Forecaster("gnb", Oracle(0.0))
     for k in range(3_000):

@@ -77,7 +77,7 @@ def test_protobuf_reads_every_field(
             np.testing.assert_array_equal(np.array(series.values, np.float32), expected_values)
 
 
-def test_each_batch_is_written_anew_whatever_stayed_the_same() -> None:
+def test_each_batch_is_encoded_even_if_parts_are_unchanged() -> None:
     encoder = Encoder(Selection.of(pb.ForecastRequest(quantities=[pb.LIMIT_BYTES]), LAYOUT))
     all_modelled = [(rnti, 1, True, True) for rnti in range(4)]
     one_is_not, one_has_no_limit = list(all_modelled), list(all_modelled)
@@ -94,13 +94,13 @@ def test_each_batch_is_written_anew_whatever_stayed_the_same() -> None:
         assert sum(len(f.series) for f in message.forecasts) == 4 - (k == 3)
 
 
-def test_consumers_that_ask_for_the_same_get_the_same_bytes() -> None:
+def test_consumers_with_equal_selections_get_the_same_bytes() -> None:
     batch = batch_of([(1, 1, True, True)])
     encoder = Encoder(Selection.of(pb.ForecastRequest(), LAYOUT))
     assert encoder.encode(batch, 1) is encoder.encode(batch, 2)
 
 
-def test_a_batch_is_not_written_to() -> None:
+def test_encoding_does_not_modify_the_batch() -> None:
     batch = batch_of([(1, 1, True, True)])
     before = batch.values.copy()
     selection = Selection.of(pb.ForecastRequest(quantities=[pb.DRAIN_BYTES]), LAYOUT)
@@ -108,7 +108,7 @@ def test_a_batch_is_not_written_to() -> None:
     np.testing.assert_array_equal(batch.values, before)
 
 
-def test_bearers_asked_for_are_found_again_when_others_come() -> None:
+def test_selected_bearers_are_found_when_others_are_added() -> None:
     wanted = [pb.Bearer(rnti=7, drb=1)]
     encoder = Encoder(Selection.of(pb.ForecastRequest(bearers=wanted), LAYOUT))
     for bearers in ([(7, 1)], [(5, 1), (7, 1)], [(5, 1)], [(7, 2), (7, 1), (5, 1)]):

@@ -1,6 +1,6 @@
-"""rlc_forecaster: what the RLC queue of each bearer will be, streamed over gRPC.
+"""rlc_forecaster: forecasts of the RLC queue of each bearer, streamed over gRPC.
 
 ``core`` is pure: reports and times in, forecasts out (start with ``core/engine.py``).
-``onnx_step`` runs a model of the contract, ``service`` is the gRPC door, ``app`` ties them to the
-E2 gateway, ``cli`` starts it.
+``onnx_step`` runs a model of the model contract, ``service`` is the gRPC service, ``app`` connects
+them to the E2 gateway, ``cli`` starts it.
 """

@@ -1,4 +1,4 @@
-"""The shell: RLC of every node in, forecasts to the hub, models as they appear."""
+"""The xApp: follows the RLC of every node, publishes forecasts, loads models."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from ric.errors import ServiceModelError
 from ric.sm import rlc
 from rlc_model import ContractError
 
-from rlc_forecaster.context import ContextFeed
 from rlc_forecaster.core import Forecaster, Layout
 from rlc_forecaster.hub import Hub
-from rlc_forecaster.indications import take_rlc
+from rlc_forecaster.indications import ContextFeed, on_rlc_report
 from rlc_forecaster.metrics import ForecasterCollector, ModelStatus, Timings
 from rlc_forecaster.model_source import ModelChange, ModelSource
 from rlc_forecaster.onnx_step import OnnxStep
@@ -25,10 +24,10 @@ from rlc_forecaster.settings import ForecasterSettings
 
 READINESS_PERIOD_S = 0.25
 KEEP_NEWEST = 32
-"""RLC reports held, at the gateway and again here, when the machine stalls: enough to lose none
-in a hiccup, and few enough for a forecaster that cannot keep up not to fall ever further behind."""
+"""RLC reports queued at the gateway and again here: enough for short stalls of the machine, and a
+bound on the delay of a forecaster that cannot keep up."""
 CONTEXT_PERIOD_MS = 20
-"""How often limit, MCS and block size are asked for without a model that says so."""
+"""Period of the context reports without a model, which has its own."""
 
 
 class ForecasterApp:
@@ -37,7 +36,7 @@ class ForecasterApp:
     def __init__(self, app: XApp[ForecasterSettings]) -> None:
         self._app = app
         self._model: OnnxStep | None = None
-        self._before: OnnxStep | None = None
+        self._previous_model: OnnxStep | None = None
         self._status = ModelStatus()
         self._engines: dict[str, Forecaster] = {}
         self._timings = Timings()
@@ -54,20 +53,20 @@ class ForecasterApp:
         source = None
         if (directory := settings.model_directory) is not None:
             source = ModelSource(directory, settings.period_ms * 1_000)
-            self._take_over(source, source.look())
+            self._apply(source, source.poll())
         await self.server.start()
         host = settings.forecast.listen.rpartition(":")[0]
         listen = f"{host}:{self.server.port}"
         self._app.on_stop(self.server.stop)
         self._app.log.info("forecasts", address=listen, model=self._model_name())
         self._app.announce_ready(listen=listen)
-        self._app.supervise("readiness", self._tell_readiness)
+        self._app.supervise("readiness", self._update_health)
         if source is not None:
             self._app.supervise("model", partial(self._watch_model, source))
         await for_each_node(self._app.gateway, rlc.OID, self._follow)
 
     async def _follow(self, node: Node) -> None:
-        """Forecasts one node for as long as it is there."""
+        """Forecasts one node while it is connected."""
         settings = self._app.settings
         engine = Forecaster(
             node.id,
@@ -92,9 +91,9 @@ class ForecasterApp:
             self.hub.forget(node.id)
 
     def _context_period_ms(self) -> int:
-        told = self._app.settings.context_period_ms
-        if told is not None:
-            return told
+        configured = self._app.settings.context_period_ms
+        if configured is not None:
+            return configured
         return CONTEXT_PERIOD_MS if self._model is None else self._model.context_period_ms
 
     async def _follow_rlc(self, node: Node, engine: Forecaster) -> None:
@@ -109,7 +108,7 @@ class ForecasterApp:
     def _on_rlc(self, engine: Forecaster, message: bytes) -> None:
         began_ns = time.perf_counter_ns()
         try:
-            batch = take_rlc(engine, message)
+            batch = on_rlc_report(engine, message)
         except (ServiceModelError, ContractError) as error:
             self._app.metrics.count_bad_message(engine.node_id, rlc.OID)
             self._app.log.warning("RLC report refused", node=engine.node_id, error=str(error))
@@ -121,32 +120,32 @@ class ForecasterApp:
         self._timings.forecast.observe_us((published_ns - began_ns) / 1_000)
         engine.learn()
         self._timings.learn.observe_us((time.perf_counter_ns() - published_ns) / 1_000)
-        self._tell_news(engine)
+        self._log_swaps(engine)
 
-    def _tell_news(self, engine: Forecaster) -> None:
-        for news in engine.news():
-            if not news.refused:
-                self._app.log.info("model in force", node=engine.node_id, model=news.model)
+    def _log_swaps(self, engine: Forecaster) -> None:
+        for result in engine.swap_results():
+            if not result.refused:
+                self._app.log.info("model active", node=engine.node_id, model=result.model)
                 continue
-            self._status.refuse(news.refused)
-            if self._model is not None and self._model.name == news.model:
-                # Nodes to come begin with what this one goes on with.
-                self._model = self._before
+            self._status.refuse(result.refused)
+            if self._model is not None and self._model.name == result.model:
+                # Nodes that connect later start with the model that remains active.
+                self._model = self._previous_model
             self._app.log.error(
                 "model refused",
                 node=engine.node_id,
-                model=news.model,
-                error=news.refused,
+                model=result.model,
+                error=result.refused,
                 serving=self._model_name(),
             )
 
     async def _watch_model(self, source: ModelSource) -> None:
         while True:
             await asyncio.sleep(self._app.settings.model_check_s)
-            # Reading and trying a model takes tens of milliseconds; samples come each one.
-            self._take_over(source, await asyncio.to_thread(source.look))
+            # Loading a model takes tens of milliseconds; reports arrive every millisecond.
+            self._apply(source, await asyncio.to_thread(source.poll))
 
-    def _take_over(self, source: ModelSource, change: ModelChange | None) -> None:
+    def _apply(self, source: ModelSource, change: ModelChange | None) -> None:
         if change is not None:
             if change.model is None:
                 self._status.refuse(str(change.refused))
@@ -154,16 +153,16 @@ class ForecasterApp:
                     "model refused", error=str(change.refused), serving=self._model_name()
                 )
             else:
-                self._before, self._model = self._model, change.model
+                self._previous_model, self._model = self._model, change.model
                 self._status.accept(change.model.name)
                 self.hub.layout = change.model.layout
                 for engine in self._engines.values():
                     engine.swap_model(change.model)
-                    self._tell_news(engine)
+                    self._log_swaps(engine)
                 self._app.log.info("model accepted", model=change.model.name)
-        self._judge_age(source)
+        self._update_staleness(source)
 
-    def _judge_age(self, source: ModelSource) -> None:
+    def _update_staleness(self, source: ModelSource) -> None:
         oldest_h, written_at_s = self._app.settings.model_max_age_h, source.written_at_s
         if oldest_h is None or written_at_s is None:
             return
@@ -183,7 +182,7 @@ class ForecasterApp:
     def _model_name(self) -> str:
         return self._model.name if self._model is not None else "persistence"
 
-    async def _tell_readiness(self) -> None:
+    async def _update_health(self) -> None:
         while True:
             await self.server.set_ready(self._app.readiness.ready)
             await asyncio.sleep(READINESS_PERIOD_S)
@@ -191,8 +190,7 @@ class ForecasterApp:
 
 async def main(app: XApp[ForecasterSettings]) -> None:
     """What :func:`ric.run_xapp` runs."""
-    # 60 000 objects of the imports stay for good: to look through them takes the collector 40 ms,
-    # in which 40 reports come.
+    # The imports leave 60 000 permanent objects; collecting them takes 40 ms, or 40 reports.
     gc.collect()
     gc.freeze()
     await ForecasterApp(app).run()

@@ -1,4 +1,4 @@
-"""Between the engines and the consumers: the newest batch of each node, and who waits for more."""
+"""Distributes batches of forecasts from the engines to the consumers."""
 
 from __future__ import annotations
 
@@ -16,17 +16,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-HICCUP: Final = 16
-"""Batches of a node that wait for a consumer: one that stalls for so many report periods misses
-nothing."""
+MAX_QUEUED: Final = 16
+"""Batches of a node queued for a consumer: it may stall for as many report periods without loss."""
 
 
 @dataclass(slots=True, eq=False)
-class Mailbox:
-    """The batches that a consumer has not taken yet.
+class BatchQueue:
+    """Batches that a consumer has not taken yet.
 
-    A forecast that waits is worth less than the one after it, so a consumer that falls behind by
-    more than :data:`HICCUP` skips to the newest.
+    A newer forecast supersedes an older one, so a consumer that falls behind by more than
+    :data:`MAX_QUEUED` skips to the newest.
     """
 
     waiting: dict[str, list[Batch]] = field(default_factory=dict)
@@ -34,16 +33,16 @@ class Mailbox:
     skipped: int = 0
 
     def put(self, batch: Batch) -> None:
-        """Leaves a batch."""
+        """Queues a batch."""
         waiting = self.waiting.setdefault(batch.node_id, [])
-        if len(waiting) == HICCUP:
+        if len(waiting) == MAX_QUEUED:
             self.skipped += len(waiting)
             waiting.clear()
         waiting.append(batch)
         self.wake.set()
 
     async def batches(self) -> AsyncIterator[Batch]:
-        """The batches as they come, for ever."""
+        """The batches as they arrive, forever."""
         while True:
             await self.wake.wait()
             self.wake.clear()
@@ -54,51 +53,51 @@ class Mailbox:
 
 
 class Hub:
-    """Takes batches in, hands them to every mailbox."""
+    """The newest batch of each node, and the queues of the consumers."""
 
     def __init__(self, layout: Layout, clock: Clock) -> None:
         self.layout = layout
         self.latest: dict[str, Batch] = {}
         self._clock = clock
-        self._came_ns: dict[str, int] = {}
+        self._received_ns: dict[str, int] = {}
         self.published = 0
-        self._mailboxes: set[Mailbox] = set()
+        self._queues: set[BatchQueue] = set()
         self._skipped_before = 0
 
     @property
     def consumers(self) -> int:
         """Open forecast streams."""
-        return len(self._mailboxes)
+        return len(self._queues)
 
     @property
     def skipped(self) -> int:
-        """Batches consumers were too slow for, cumulative."""
-        return self._skipped_before + sum(m.skipped for m in self._mailboxes)
+        """Batches that slow consumers skipped, cumulative."""
+        return self._skipped_before + sum(m.skipped for m in self._queues)
 
     def publish(self, batch: Batch) -> None:
-        """Hands a batch out."""
+        """Passes a batch to every consumer."""
         self.latest[batch.node_id] = batch
-        self._came_ns[batch.node_id] = self._clock.monotonic_ns()
+        self._received_ns[batch.node_id] = self._clock.monotonic_ns()
         self.published += 1
-        for mailbox in self._mailboxes:
-            mailbox.put(batch)
+        for queue in self._queues:
+            queue.put(batch)
 
     def forget(self, node_id: str) -> None:
-        """Drops the latest batch of a node that went away."""
+        """Drops the newest batch of a node that disconnected."""
         self.latest.pop(node_id, None)
-        self._came_ns.pop(node_id, None)
+        self._received_ns.pop(node_id, None)
 
     def age_s(self, node_id: str) -> float:
-        """How long ago the newest batch of a node came, s."""
-        return (self._clock.monotonic_ns() - self._came_ns[node_id]) / 1e9
+        """Age of the newest batch of a node, s."""
+        return (self._clock.monotonic_ns() - self._received_ns[node_id]) / 1e9
 
     @contextmanager
-    def mailbox(self) -> Iterator[Mailbox]:
-        """A mailbox for as long as the consumer is there."""
-        mailbox = Mailbox()
-        self._mailboxes.add(mailbox)
+    def queue(self) -> Iterator[BatchQueue]:
+        """The queue of one consumer, until the context exits."""
+        queue = BatchQueue()
+        self._queues.add(queue)
         try:
-            yield mailbox
+            yield queue
         finally:
-            self._mailboxes.discard(mailbox)
-            self._skipped_before += mailbox.skipped
+            self._queues.discard(queue)
+            self._skipped_before += queue.skipped

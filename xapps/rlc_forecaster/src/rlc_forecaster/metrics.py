@@ -2,12 +2,12 @@
 
 | metric | type | labels |
 |---|---|---|
-| `sojourn_forecaster_step_seconds` | histogram: T_m, sample in to forecasts out | |
-| `sojourn_forecaster_learn_seconds` | histogram: what follows when they are out | |
+| `sojourn_forecaster_step_seconds` | histogram: T_m, from a report to its forecasts | |
+| `sojourn_forecaster_learn_seconds` | histogram: learning, after the forecasts | |
 | `sojourn_forecaster_bearers` | gauge | `node`, `source` |
 | `sojourn_forecaster_fallback_bearers` | gauge | `node`, `reason` |
 | `sojourn_forecaster_fallbacks_total`, `…_returns_total` | counter | `node` |
-| `sojourn_forecaster_not_finite_total` | counter: answers of a model | `node` |
+| `sojourn_forecaster_not_finite_total` | counter: outputs with NaN or infinity | `node` |
 | `sojourn_forecaster_reports_total` | counter | `node`, `result` |
 | `sojourn_forecaster_reports_missing_total`, `…_gaps_total` | counter | `node` |
 | `sojourn_forecaster_counter_resets_total`, `…_clock_resets_total` | counter | `node` |
@@ -24,9 +24,9 @@
 | `sojourn_forecaster_consumers` | gauge | |
 | `sojourn_forecaster_batches_published_total`, `…_skipped_total` | counter | |
 
-Skill is `1 − loss(model) / loss(persistence)`, pinball loss, 0 means no better than persistence.
+Skill is `1 − loss(model) / loss(persistence)` with pinball loss; 0 is as good as persistence.
 Covered over checked is the share of outcomes within the outermost quantiles that were served. The
-counters that belong to a model (fallbacks, coverage, drift) begin anew with the next one.
+counters of a model (fallbacks, coverage, drift) restart with the next model.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ STEP_BOUNDS_US: Final = (
     10, 20, 30, 40, 50, 60, 80, 100, 125, 150, 200, 250, 300, 400, 500, 600, 800, 1_000, 1_500,
     2_000, 3_000, 5_000, 10_000, 50_000,
 )  # fmt: skip
-"""Dense around 60 µs and 1 ms, what one bearer and 1000 may take."""
+"""Dense around 60 µs and 1 ms, the times for 1 and 1000 bearers."""
 
 
 def _histogram() -> Histogram:
@@ -63,11 +63,11 @@ def _histogram() -> Histogram:
 
 @dataclass(slots=True)
 class Timings:
-    """How long things take.
+    """Durations.
 
     Attributes:
-        forecast: T_m, from an RLC report to its forecasts with the consumers.
-        learn: Holding forecasts against what came, after that.
+        forecast: T_m, from an RLC report until its forecasts are published.
+        learn: Learning from the report, after that.
     """
 
     forecast: Histogram = field(default_factory=_histogram)
@@ -76,13 +76,13 @@ class Timings:
 
 @dataclass(slots=True)
 class ModelStatus:
-    """What became of the models offered.
+    """Accepted and refused models.
 
     Attributes:
         name: The model last accepted; empty for none.
         refusals: Models refused, cumulative.
-        refused: Why the newest was; empty when it was not.
-        stale: Whether the model is older than it may be.
+        refused: Why the newest model was refused; empty if it was accepted.
+        stale: Whether the model exceeds its maximum age.
     """
 
     name: str = ""
@@ -91,17 +91,17 @@ class ModelStatus:
     stale: bool = False
 
     def accept(self, name: str) -> None:
-        """A model goes into force."""
+        """A model was accepted."""
         self.name, self.refused, self.stale = name, "", False
 
     def refuse(self, reason: str) -> None:
-        """A model does not."""
+        """A model was refused."""
         self.refusals += 1
         self.refused = reason
 
 
 class ForecasterCollector(Collector):
-    """Turns the engines' counters into metric families."""
+    """Metric families from the engines' counters."""
 
     def __init__(
         self,
@@ -129,12 +129,12 @@ class ForecasterCollector(Collector):
         model, hub = self._model, self._hub
         for name, text, value in (
             ("consumers", "Open forecast streams.", hub.consumers),
-            ("model_stale", "1 while the model is older than it may be.", int(model.stale)),
+            ("model_stale", "1 while the model exceeds its maximum age.", int(model.stale)),
         ):
             yield GaugeMetricFamily(f"sojourn_forecaster_{name}", text, value)
         for name, text, value in (
-            ("batches_published", "Forecast batches handed to consumers.", hub.published),
-            ("batches_skipped", "Forecast batches a slow consumer did not get.", hub.skipped),
+            ("batches_published", "Forecast batches published.", hub.published),
+            ("batches_skipped", "Forecast batches that slow consumers skipped.", hub.skipped),
             ("model_refusals", "Models that were refused.", model.refusals),
         ):
             yield CounterMetricFamily(f"sojourn_forecaster_{name}", text, value)
@@ -145,7 +145,7 @@ class ForecasterCollector(Collector):
         yield info
         refused = GaugeMetricFamily(
             "sojourn_forecaster_model_refused_info",
-            "Why the newest model offered was refused.",
+            "Why the newest model was refused.",
             labels=["reason"],
         )
         if model.refused:
@@ -160,14 +160,21 @@ class ForecasterCollector(Collector):
             yield family
 
     def _per_node(self) -> Iterator[Metric]:
-        bearers = _gauge("bearers", "Bearers with a forecast, by who made it.", "source")
-        fallback = _gauge("fallback_bearers", "Bearers served persistence, by why.", "reason")
+        bearers = _gauge("bearers", "Bearers with a forecast, by source.", "source")
+        fallback = _gauge("fallback_bearers", "Bearers served persistence, by reason.", "reason")
         reports = CounterMetricFamily(
-            "sojourn_forecaster_reports", "RLC reports taken in.", labels=["node", "result"]
+            "sojourn_forecaster_reports", "RLC reports received.", labels=["node", "result"]
         )
-        models = _gauge("node_model_info", "Models of a node.", "model", "warming_up")
+        models = _gauge(
+            "node_model_info",
+            "Active model and model being warmed up, per node.",
+            "model",
+            "warming_up",
+        )
         outside = _gauge(
-            "outside_training_ratio", "Samples outside the training part's range.", "feature"
+            "outside_training_ratio",
+            "Share of samples outside the range of the training part.",
+            "feature",
         )
         counters: dict[str, CounterMetricFamily] = {}
         for node, engine in self._engines.items():
@@ -175,18 +182,18 @@ class ForecasterCollector(Collector):
             for source in Source:
                 count = 0 if latest is None else int((latest.source == source).sum())
                 bearers.add_metric([node, source.name.lower()], count)
-            for why in list(Fallback)[1:]:
-                count = 0 if latest is None else int((latest.fallback == why).sum())
-                fallback.add_metric([node, why.name.lower()], count)
+            for reason in list(Fallback)[1:]:
+                count = 0 if latest is None else int((latest.fallback == reason).sum())
+                fallback.add_metric([node, reason.name.lower()], count)
             c = engine.counters
             reports.add_metric([node, "used"], c.reports - c.late - c.duplicates)
             reports.add_metric([node, "late"], c.late)
             reports.add_metric([node, "duplicate"], c.duplicates)
-            track = engine.track
-            name = track.model.name if track.model is not None else "persistence"
+            run = engine.run
+            name = run.model.name if run.model is not None else "persistence"
             models.add_metric([node, name, engine.warming_up], 1)
-            if track.drift is not None:
-                shares = track.drift.outside.tolist()
+            if run.drift is not None:
+                shares = run.drift.outside.tolist()
                 for feature, share in zip(FEATURES, shares, strict=True):
                     outside.add_metric([node, feature], share)
             for metric, (text, value) in _counts(engine).items():
@@ -201,15 +208,17 @@ class ForecasterCollector(Collector):
         labels = ["node", "quantity", "horizon"]
         skill = _gauge("skill_ratio", "Skill of the model against persistence.", *labels[1:])
         checked = CounterMetricFamily(
-            "sojourn_forecaster_interval_checked", "Served intervals that came due.", labels=labels
+            "sojourn_forecaster_interval_checked",
+            "Served intervals compared with an outcome.",
+            labels=labels,
         )
         covered = CounterMetricFamily(
             "sojourn_forecaster_interval_covered",
-            "Served intervals that held what came.",
+            "Served intervals that contained the outcome.",
             labels=labels,
         )
         for node, engine in self._engines.items():
-            by_point, coverage, layout = engine.skill(), engine.track.coverage, engine.layout
+            by_point, coverage, layout = engine.skill(), engine.run.coverage, engine.layout
             for row, quantity in enumerate(layout.quantities):
                 for point in range(layout.points):
                     names = [node, quantity.value, f"{layout.horizon_us(point) / 1e6:g}"]
@@ -225,22 +234,22 @@ def _gauge(name: str, text: str, *labels: str) -> GaugeMetricFamily:
 
 
 def _counts(engine: Forecaster) -> dict[str, tuple[str, int]]:
-    counters, track = engine.counters, engine.track
+    counters, run = engine.counters, engine.run
     return {
-        "reports_missing": ("Reports that never came.", counters.missing),
-        "gaps": ("Times at which reports were missing.", counters.gaps),
-        "duplicate_rows": ("Bearers named twice in a report.", counters.duplicate_rows),
-        "counter_resets": ("Bearers whose counters began anew.", counters.counter_resets),
-        "clock_resets": ("Times the node's clock was set.", counters.clock_resets),
-        "swaps": ("Models gone over to.", counters.swaps),
-        "fallbacks": ("Times a bearer's model was set aside.", track.skill.fallbacks),
-        "returns": ("Times a bearer's model came back.", track.skill.returns),
+        "reports_missing": ("Missing reports.", counters.missing),
+        "gaps": ("Gaps in the series of reports.", counters.gaps),
+        "duplicate_rows": ("Repeated bearers in a report.", counters.duplicate_rows),
+        "counter_resets": ("Resets of a bearer's RLC counters.", counters.counter_resets),
+        "clock_resets": ("Changes of the node's clock.", counters.clock_resets),
+        "swaps": ("Models that became active.", counters.swaps),
+        "fallbacks": ("Times a bearer fell back to persistence.", run.skill.fallbacks),
+        "returns": ("Times a bearer returned to the model.", run.skill.returns),
         "not_finite": (
-            "Answers of the model with NaN or infinity.",
-            track.carried.not_finite if track.carried is not None else 0,
+            "Outputs of the model with NaN or infinity.",
+            run.carried.not_finite if run.carried is not None else 0,
         ),
         "drift_alarms": (
-            "Rises of the model's loss over persistence's.",
-            track.drift.alarms if track.drift is not None else 0,
+            "Alarms of Page's test on the ratio of the model's loss to persistence's.",
+            run.drift.alarms if run.drift is not None else 0,
         ),
     }

@@ -1,4 +1,4 @@
-"""The model directory, looked at again and again: a new model without a restart."""
+"""Polls the model directory, so that a new model is used without a restart."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from rlc_forecaster.onnx_step import OnnxStep
 
 @dataclass(frozen=True, slots=True)
 class ModelChange:
-    """What looking at the directory found: a model to go over to, or why not."""
+    """A new model, or why it was refused."""
 
     model: OnnxStep | None
     refused: ContractError | None
 
 
 class ModelSource:
-    """Remembers the digests last seen, so that a model is loaded once, and refused once."""
+    """Compares the digests with those last seen: each model is loaded or refused once."""
 
     def __init__(self, directory: Path, period_us: int) -> None:
         self.directory = directory
         self._period_us = period_us
         self._seen: bytes | None = None
         self.written_at_s: float | None = None
-        """When the digests of the model last accepted were written, s since the Unix epoch."""
+        """Time of modification of the accepted model's digests, s since the Unix epoch."""
 
-    def look(self) -> ModelChange | None:
-        """Reads the directory if it changed since the last look."""
+    def poll(self) -> ModelChange | None:
+        """Loads the model if the directory has changed since the last poll."""
         path = self.directory / CHECKSUMS
         try:
             digests, written_at_s = path.read_bytes(), path.stat().st_mtime
         except OSError:
-            # Missing is a state of its own: told once, and left when the directory appears.
+            # A missing directory is refused once, like a bad model.
             digests, written_at_s = b"", None
         if digests == self._seen:
-            # Written anew, the same: whoever trains found that this model is still the best.
+            # The same model, touched: training confirmed it, so its age restarts.
             if digests and self.written_at_s is not None:
                 self.written_at_s = written_at_s
             return None

@@ -1,4 +1,4 @@
-"""A model of the contract, run one step at a time by ONNX Runtime."""
+"""A model of the model contract, run step by step by ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -22,27 +22,26 @@ from rlc_model import (
 from rlc_model.contract import MANIFEST, MODEL, SCALE, Tensor
 
 from rlc_forecaster.core.forecast import Layout
-from rlc_forecaster.core.step import Answer
+from rlc_forecaster.core.model import RawForecast
 
 TRIAL_ROWS = 3
 TRIAL_STEPS = 3
 MAX_FLOATS_PER_BEARER = 65_536
-"""State and the forecasts kept until they come true: 256 MB for 1000 bearers, far above what a
-step of microseconds can have."""
+"""State and past forecasts: 256 MB for 1000 bearers, far more than a step of microseconds needs."""
 MAX_TRIAL_S = 0.01
-"""A step of three rows that takes longer would never keep up with reports each millisecond."""
+"""A slower step of three rows cannot keep up with reports every millisecond."""
 
 
 class OnnxStep:
-    """A :class:`~rlc_forecaster.core.step.StepModel` from a contract."""
+    """A :class:`~rlc_forecaster.core.model.StepModel` from a contract."""
 
     def __init__(self, contract: ModelContract, period_us: int = 1_000) -> None:
-        """Builds the session, compares its signature and runs some steps on trial.
+        """Builds the session, checks its signature and runs some trial steps.
 
         Raises:
-            ContractError: The model was trained on another report period than `period_us`, asks
-                for too much memory or time, does not load, has another signature or answers with
-                what is not a number.
+            ContractError: The model was trained on another report period than `period_us`, needs
+                too much memory or time, does not load, has another signature or outputs NaN or
+                infinity.
         """
         _check_size(contract.manifest, period_us)
         self._manifest = contract.manifest
@@ -84,7 +83,7 @@ class OnnxStep:
 
     @property
     def context_period_ms(self) -> int:
-        """How often it was told limit, MCS and block size in training, ms; 1 to 100."""
+        """Period of limit, MCS and block size in the training data, ms; 1 to 100."""
         period_us = self._manifest.training_data.context_period_us
         return min(max(1, round(period_us / 1_000)), 100)
 
@@ -104,7 +103,7 @@ class OnnxStep:
         return self._scaler.minimum, self._scaler.minimum + self._scaler.span
 
     def stepper(self, state: NDArray[np.float32]) -> OnnxStepper:
-        """Begins at ``(B, S)`` states; see :class:`~rlc_forecaster.core.step.StepModel`."""
+        """Begins at ``(B, S)`` states; see :class:`~rlc_forecaster.core.model.StepModel`."""
         return OnnxStepper(self._session, self._scaling, self._shape(), state)
 
     def _try(self) -> None:
@@ -112,7 +111,7 @@ class OnnxStep:
         samples = np.stack([low, low + self._scaler.span / 2, low + self._scaler.span])
         fastest_s = np.inf
         try:
-            # ONNX Runtime refuses an answer that does not fit the buffers bound for it.
+            # ONNX Runtime refuses an output that does not fit the bound buffers.
             stepper = self.stepper(np.zeros((TRIAL_ROWS, self.state_size), np.float32))
             for _ in range(TRIAL_STEPS):
                 began_s = time.perf_counter()
@@ -121,7 +120,7 @@ class OnnxStep:
         except Exception as error:
             raise ContractError(MODEL, f"fails on a trial step: {_first_line(error)}") from error
         if not all(np.isfinite(values).all() for values in (*answer, stepper.state)):
-            raise ContractError(MODEL, "answers a trial step with NaN or infinity")
+            raise ContractError(MODEL, "outputs NaN or infinity in a trial step")
         if fastest_s > MAX_TRIAL_S:
             raise ContractError(
                 MODEL,
@@ -136,13 +135,13 @@ class OnnxStep:
 
 @dataclass(frozen=True, slots=True)
 class _Scaling:
-    """From units to what the model sees, and back.
+    """Between the features' units and the model's scale.
 
     Attributes:
         scaler: Of the features.
         columns: The quantities among the features.
         span: ``(quantity,)``.
-        minimum: ``(quantity,)`` to which answers are added; None when it is the last value.
+        minimum: ``(quantity,)`` base of the output; None if the base is the last value.
     """
 
     scaler: MinMaxScaler
@@ -158,10 +157,10 @@ class _Scaling:
 
 
 class OnnxStepper:
-    """A :class:`~rlc_forecaster.core.step.Stepper` over buffers that the session is bound to.
+    """A :class:`~rlc_forecaster.core.model.Stepper` over buffers that the session is bound to.
 
-    What is bound once need not be looked at, laid out and wrapped at each step, which at one
-    bearer takes as long as a third of the model's nodes. Two buffers of states take turns.
+    Binding once saves checking and wrapping the arrays at each step, which for one bearer takes as
+    long as a third of the model's nodes. Two state buffers alternate.
     """
 
     def __init__(
@@ -173,12 +172,12 @@ class OnnxStepper:
     ) -> None:
         rows = len(state)
         self._session, self._scaling = session, scaling
-        # As many rows as values: NumPy goes over short rows one by one, six times as slow.
+        # Tiled to all rows: NumPy broadcasts short rows six times slower.
         low, span = scaling.scaler.minimum, scaling.scaler.span
         self._scaler = MinMaxScaler(np.tile(low, (rows, 1)), np.tile(span, (rows, 1)))
         self._sample = np.empty((rows, len(FEATURES)), np.float32)
         self._answer = np.empty((rows, *shape), np.float32)
-        # Of a graph without a scale nothing is written here.
+        # Stays 1 if the graph has no scale output.
         self._scale = np.ones((rows, shape[0]), np.float32)
         self._now, self._next = state.astype(np.float32, order="C"), np.empty_like(state, order="C")
         self._binding = self._bound(self._now, self._next)
@@ -190,7 +189,7 @@ class OnnxStepper:
         """The states after the last step."""
         return self._now
 
-    def step(self, features: NDArray[np.float32]) -> Answer:
+    def step(self, features: NDArray[np.float32]) -> RawForecast:
         """One step."""
         scaling = self._scaling
         self._scaler.transform(features, out=self._sample)
@@ -200,7 +199,7 @@ class OnnxStepper:
         base = self._minimum
         if base is None:
             base = features.take(scaling.columns, axis=1)
-        return Answer(self._answer, self._scale, scaling.span, base)
+        return RawForecast(self._answer, self._scale, scaling.span, base)
 
     def _bound(
         self, before: NDArray[np.float32], after: NDArray[np.float32]
@@ -234,15 +233,14 @@ def _check_size(manifest: Manifest, period_us: int) -> None:
     if floats > MAX_FLOATS_PER_BEARER:
         raise ContractError(
             MANIFEST,
-            f"asks for {floats} numbers per bearer: a state of {manifest.state_size}, and"
+            f"needs {floats} numbers per bearer: a state of {manifest.state_size}, and"
             f" {answer} forecasts for {depth} reports; expected at most {MAX_FLOATS_PER_BEARER}",
         )
 
 
 def _session(graph: bytes) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
-    # One step is microseconds: a second thread costs more than it gives, and the cores belong to
-    # other parts of the near-RT RIC.
+    # A step takes microseconds: a second thread costs more than it saves.
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = 4

@@ -1,4 +1,4 @@
-"""What a consumer asked for, cut out of a batch and put into the door's messages."""
+"""The selection of a consumer, applied to a batch and encoded as a ``ForecastBatch``."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ QUANTITY_OF: Final = {
     pb.DRAIN_BYTES: Quantity.DRAIN,
     pb.LIMIT_BYTES: Quantity.QUEUE_LIMIT,
 }
-"""The door's quantities this forecaster can make at all."""
+"""Quantities of forecast.proto that this forecaster supports."""
 CODE_OF: Final = {quantity: code for code, quantity in QUANTITY_OF.items()}
 
 
 class SelectionError(ValueError):
-    """A request that cannot be answered; the message names the field and what was expected."""
+    """A request that cannot be served; the message names field, value and expectation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,10 @@ class Selection:
     """A checked request.
 
     Attributes:
-        node_id: One node, or all when empty.
-        bearers: (RNTI, DRB) pairs, or all when empty.
-        quantities: In the order asked for.
-        quantiles: Growing levels, or the model's when empty.
+        node_id: One node; empty for all.
+        bearers: (RNTI, DRB) pairs; empty for all.
+        quantities: In the requested order.
+        quantiles: Increasing levels; empty for the model's.
     """
 
     node_id: str
@@ -47,10 +47,10 @@ class Selection:
 
     @classmethod
     def of(cls, request: pb.ForecastRequest, layout: Layout) -> Selection:
-        """Checks a request against what is forecast now.
+        """Checks a request against the present layout.
 
         Raises:
-            SelectionError: An unknown or absent quantity, or a quantile outside (0, 1).
+            SelectionError: A quantity that is not forecast, or a quantile outside (0, 1).
         """
         quantities = tuple(
             _quantity(index, code, layout)
@@ -67,36 +67,35 @@ class Selection:
         )
 
     def wants(self, batch: Batch) -> bool:
-        """Whether the batch is of a node asked for."""
+        """Whether the batch is of a selected node."""
         return not self.node_id or self.node_id == batch.node_id
 
 
 class Encoder:
-    """Writes batches for consumers that asked for the same."""
+    """Encodes batches for consumers with the same selection."""
 
     def __init__(self, selection: Selection) -> None:
         self.selection = selection
         self._rows: NDArray[np.intp] | None = None
         self._rows_of: NDArray[np.uint32] | None = None
         self._laid_out: dict[str, tuple[Common, Rows, BatchLayout]] = {}
-        self._written: dict[str, tuple[Batch, bytes]] = {}
+        self._encoded: dict[str, tuple[Batch, bytes]] = {}
 
     def encode(self, batch: Batch, sent_at_us: int) -> bytes:
-        """The door's ``ForecastBatch`` for what of a batch was asked for.
+        """The encoded ``ForecastBatch``.
 
-        A batch that was written for one consumer is the same bytes for the next, `sent_at_us` of
-        the first included.
+        A batch is encoded once for all consumers, with the `sent_at_us` of the first.
         """
-        written = self._written.get(batch.node_id)
-        if written is not None and written[0] is batch:
-            return written[1]
-        layout, asked = batch.layout, self.selection
-        kept = [q for q in asked.quantities if q in layout.quantities]
-        chosen = self._rows_wanted(batch)
+        encoded = self._encoded.get(batch.node_id)
+        if encoded is not None and encoded[0] is batch:
+            return encoded[1]
+        layout = batch.layout
+        kept = [q for q in self.selection.quantities if q in layout.quantities]
+        chosen = self._selected_rows(batch)
         values = _of(batch.values, chosen)
         series = [self._series(values, layout, quantity) for quantity in kept]
         message = self._layout_for(batch, chosen, kept).write(sent_at_us, batch.origin_us, series)
-        self._written[batch.node_id] = batch, message
+        self._encoded[batch.node_id] = batch, message
         return message
 
     def _series(
@@ -105,7 +104,7 @@ class Encoder:
         column = values[:, layout.quantities.index(quantity)]
         column = _at_quantiles(column, layout.quantiles, self.selection.quantiles)
         if quantity is Quantity.DRAIN and layout.step_us != US_PER_MS:
-            # The contract has bytes per millisecond, the door bytes per step.
+            # The model contract has bytes per millisecond, forecast.proto bytes per step.
             return column * np.float32(layout.step_us / US_PER_MS)
         return column
 
@@ -140,8 +139,8 @@ class Encoder:
             self._laid_out[batch.node_id] = laid_out
         return laid_out[2]
 
-    def _rows_wanted(self, batch: Batch) -> NDArray[np.intp] | None:
-        """Rows of the bearers asked for; None for all."""
+    def _selected_rows(self, batch: Batch) -> NDArray[np.intp] | None:
+        """Rows of the selected bearers; None for all."""
         wanted = self.selection.bearers
         if not wanted:
             return None
@@ -154,7 +153,7 @@ class Encoder:
 
 
 def _same(laid_out: tuple[Common, Rows, BatchLayout], common: Common, rows: Rows) -> bool:
-    """Whether a batch has the layout of an earlier one: mostly by arrays being the same object."""
+    """Whether a batch has the layout of an earlier one; mostly the arrays are the same objects."""
     before = laid_out[1]
     return laid_out[0] == common and all(
         old is new or np.array_equal(old, new)
@@ -186,7 +185,7 @@ def _quantity(index: int, code: int, layout: Layout) -> Quantity:
 def _at_quantiles(
     values: NDArray[np.float32], have: tuple[float, ...], want: tuple[float, ...]
 ) -> NDArray[np.float32]:
-    """``(…, Q)`` values at other levels: linear between those there are, the ends beyond them."""
+    """``(…, Q)`` values at other levels: interpolated linearly, constant beyond the outermost."""
     if not want or want == have:
         return values
     position = np.interp(want, have, np.arange(len(have)))

@@ -1,4 +1,4 @@
-"""The forecast stream: gRPC door of `interfaces/proto/forecast.proto`."""
+"""The gRPC service of `interfaces/proto/forecast.proto`."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def now_us() -> int:
 
 
 class ForecasterService:
-    """Answers consumers from the hub, in bytes already written."""
+    """Serves batches of the hub; messages are encoded by hand."""
 
     def __init__(self, hub: Hub, oldest_s: float) -> None:
-        """Predict answers with forecasts whose sample came within `oldest_s`."""
+        """`Predict` serves forecasts whose sample is at most `oldest_s` old."""
         self._hub = hub
         self._oldest_s = oldest_s
         self._encoders: WeakValueDictionary[Selection, Encoder] = WeakValueDictionary()
@@ -50,35 +50,35 @@ class ForecasterService:
     async def Subscribe(  # noqa: N802
         self, request: pb.ForecastRequest, context: Context
     ) -> AsyncIterator[bytes]:
-        """Forecasts as they are made; see the proto."""
+        """See the proto."""
         selection = await self._selection(request, context)
         encoder = self._encoder(selection)
-        with self._hub.mailbox() as mailbox:
-            async for batch in mailbox.batches():
+        with self._hub.queue() as queue:
+            async for batch in queue.batches():
                 if selection.wants(batch):
                     yield encoder.encode(batch, now_us())
 
     async def Predict(  # noqa: N802
         self, request: pb.ForecastRequest, context: Context
     ) -> bytes:
-        """The newest forecast; see the proto."""
+        """See the proto."""
         selection = await self._selection(request, context)
         wanted = [b for b in self._hub.latest.values() if selection.wants(b)]
         if not wanted:
             node = request.node_id or "any node"
-            await context.abort(grpc.StatusCode.NOT_FOUND, f"no sample of {node} has been seen")
+            await context.abort(grpc.StatusCode.NOT_FOUND, f"no sample of {node} was received")
         newest = max(wanted, key=lambda batch: batch.origin_us)
         age_s = self._hub.age_s(newest.node_id)
         if age_s > self._oldest_s:
             await context.abort(
                 grpc.StatusCode.UNAVAILABLE,
-                f"the newest sample of {newest.node_id} came {age_s:.1f} s ago; at most"
-                f" {self._oldest_s:g} s are forecast from",
+                f"the newest sample of {newest.node_id} is {age_s:.1f} s old; expected at most"
+                f" {self._oldest_s:g} s",
             )
         return self._encoder(selection).encode(newest, now_us())
 
     def _encoder(self, selection: Selection) -> Encoder:
-        """Streams that ask for the same get the same bytes, written once."""
+        """Consumers with equal selections share an encoder, so a batch is encoded once for them."""
         return self._encoders.setdefault(selection, Encoder(selection))
 
     async def _selection(self, request: pb.ForecastRequest, context: Context) -> Selection:

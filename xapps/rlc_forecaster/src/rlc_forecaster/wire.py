@@ -1,11 +1,10 @@
-"""Batches as the bytes of the door's ``ForecastBatch``, written for all bearers at once.
+"""Encoding of ``ForecastBatch`` for all bearers at once.
 
-Protobuf's Python objects cost microseconds per bearer, more than the whole forecast: 256 bearers
-would take longer than the millisecond until the next report. What changes from one batch to the
-next is times and values alone, so the message is laid out once and those are filled in as columns:
-256 bearers take a sixth of what laying them out costs. Varints that are filled in have a fixed
-number of bytes, the unneeded ones carrying zeros on; every parser of protocol buffers has to take
-that.
+Protobuf's Python objects cost microseconds per bearer, more than the forecast itself: 256 bearers
+would take longer than a report period of 1 ms. Only times and values change from one batch to the
+next, so the message is laid out once and these are filled in as columns, which for 256 bearers
+takes a sixth of the time of the layout. Varints that are filled in have a fixed length, padded with
+continuation bytes; every Protobuf parser accepts that.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ _LENGTH_DELIMITED: Final = 2
 _RNTI_BYTES: Final = 5
 _DRB_BYTES: Final = 2
 _TIME_BYTES: Final = 9
-"""63 bits: the times of this interface."""
+"""63 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Common:
-    """What all bearers share from batch to batch; fields as in the door's messages.
+    """Fields that all bearers share; named as in forecast.proto.
 
-    `series_values` is how many values a series has.
+    `series_values` is the number of values of a series.
     """
 
     node_id: str
@@ -44,14 +43,14 @@ class Common:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Whose forecasts are written, and of what kind they are.
+    """The bearers of a message and the kind of their forecasts.
 
     Attributes:
         rnti: ``(B,)``.
         drb: ``(B,)``.
         source: ``(B,)``.
         fallback: ``(B,)``.
-        present: ``(B, quantity)`` whether the bearer has a series of it.
+        present: ``(B, quantity)`` whether the bearer has a series of the quantity.
     """
 
     rnti: NDArray[np.uint32]
@@ -62,10 +61,10 @@ class Rows:
 
 
 class BatchLayout:
-    """The bytes of a ``ForecastBatch`` but for its times and values.
+    """The bytes of a ``ForecastBatch`` except for times and values.
 
-    Its forecasts are in the order of the rows within each kind: those with a model's name or
-    without, and with the same series. One kind has messages of one length.
+    Forecasts are grouped by kind, which is whether they have a model's name and which series they
+    have; messages of one kind have the same length. Within a kind they keep the order of the rows.
     """
 
     def __init__(self, common: Common, rows: Rows) -> None:
@@ -140,17 +139,17 @@ class _Part:
 
 
 class _Template:
-    """Bytes of a message, with places that are filled in per row."""
+    """Bytes of a message, with places to fill in per row."""
 
     def __init__(self) -> None:
         self.data = bytearray()
 
     def field(self, number: int, value: int) -> None:
-        """A varint all rows share."""
+        """A varint field that all rows share."""
         self.data += _varint(number << 3 | _VARINT) + _varint(value)
 
     def place(self, number: int, size: int) -> int:
-        """A varint of `size` bytes to be filled in; where it begins."""
+        """A varint field of `size` bytes to fill in; returns its offset."""
         self.data += _varint(number << 3 | _VARINT)
         return self.room(size)
 
@@ -159,7 +158,7 @@ class _Template:
         self.data += _varint(number << 3 | _LENGTH_DELIMITED) + _varint(length)
 
     def room(self, size: int) -> int:
-        """Bytes to be filled in; where they begin."""
+        """Bytes to fill in; returns their offset."""
         at = len(self.data)
         self.data += bytes(size)
         return at
@@ -167,7 +166,7 @@ class _Template:
 
 @dataclass(frozen=True, slots=True)
 class _Body:
-    """One forecast of a kind, and where in it is what differs."""
+    """One forecast of a kind, with the offsets of the fields to fill in."""
 
     data: bytes
     rnti_at: int

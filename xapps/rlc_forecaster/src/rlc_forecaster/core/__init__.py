@@ -1,9 +1,9 @@
-"""The forecaster without clock, socket or log."""
+"""The forecaster of one node; pure: no clock, socket or log."""
 
-from rlc_forecaster.core.engine import Counters, Forecaster, SwapNews
+from rlc_forecaster.core.engine import Counters, Forecaster, SwapResult
 from rlc_forecaster.core.forecast import Batch, Fallback, Layout, Source
-from rlc_forecaster.core.skill import Hysteresis
-from rlc_forecaster.core.step import StepModel
+from rlc_forecaster.core.model import StepModel
+from rlc_forecaster.core.scores import Hysteresis
 
 __all__ = [
     "Batch",
@@ -14,5 +14,5 @@ __all__ = [
     "Layout",
     "Source",
     "StepModel",
-    "SwapNews",
+    "SwapResult",
 ]

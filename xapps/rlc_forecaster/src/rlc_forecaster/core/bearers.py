@@ -1,4 +1,4 @@
-"""Slots: a row of every per-bearer array for each bearer of a node."""
+"""Slots: the row of each bearer of a node in every per-bearer array."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _NONE: Final = np.empty(0, np.intp)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Which bearers a report has, in its order; the same object as long as they do not change.
+    """The bearers of a report, in its order; the same object as long as they do not change.
 
     Attributes:
         rnti: ``(B,)``.
         drb: ``(B,)``.
         slots: ``(B,)`` slot of each row.
-        index: The slots again, as a slice where they follow one another: reading rows of an array
-            with it is then a view and not a copy.
-        kept: Rows of the report that count, when it names a bearer twice; None for all.
+        index: The slots, as a slice if they are consecutive: indexing an array with it is then a
+            view and not a copy.
+        kept: Rows of the report without repeated bearers; None for all.
         highest: One more than the highest slot.
-        new: Slots of bearers that were not known.
+        new: Slots of new bearers.
         returned: Slots of bearers whose last report is longer ago than the longest gap.
     """
 
@@ -43,7 +43,7 @@ class Rows:
         return len(self.slots)
 
     def slots_of(self, rows: Index) -> Index:
-        """Slots of some of the rows, as a slice where that can be."""
+        """Slots of some of the rows, as a slice if possible."""
         if isinstance(rows, slice) and isinstance(self.index, slice):
             first = self.index.start
             return slice(first + rows.start, first + rows.stop)
@@ -51,18 +51,18 @@ class Rows:
 
 
 class BearerSlots:
-    """Gives each (RNTI, DRB) a slot and takes it back when the bearer is gone.
+    """Assigns each (RNTI, DRB) a slot and frees it when the bearer is gone.
 
-    Reports name the same bearers in the same order millisecond after millisecond, so the last
-    answer is kept and the table is only walked when the bearers change.
+    Consecutive reports mostly have the same bearers in the same order, so the last result is cached
+    and the table is used only if the bearers change.
     """
 
     def __init__(self, longest_gap_us: int) -> None:
-        """Bearers not named for longer than `longest_gap_us` count as returned."""
+        """Bearers absent for longer than `longest_gap_us` count as returned."""
         self._longest_gap_us = longest_gap_us
         self._slot_of: dict[tuple[int, int], int] = {}
         self._free: list[int] = []
-        self._said: tuple[bytes, bytes] | None = None
+        self._key: tuple[bytes, bytes] | None = None
         self._rows: Rows | None = None
         self._at_us = 0
         self._last_seen_us = np.zeros(0, np.int64)
@@ -73,22 +73,22 @@ class BearerSlots:
     def rows(self, report: NDArray[np.void], now_us: int) -> Rows:
         """The bearers of a report with fields ``rnti`` and ``rbid``.
 
-        What is new or returned in the answer is so at the first report that has it; the same
-        object given again means that nothing changed since.
+        `new` and `returned` apply to the first report for which an object is returned; the same
+        object again means that nothing changed.
         """
-        said = (report["rnti"].tobytes(), report["rbid"].tobytes())
-        if said == self._said and self._rows is not None:
+        key = (report["rnti"].tobytes(), report["rbid"].tobytes())
+        if key == self._key and self._rows is not None:
             self._at_us = now_us
             return self._rows
         self._note_seen()
-        rows = self._walk(report, now_us)
-        self._said, self._rows, self._at_us = said, rows, now_us
+        rows = self._look_up(report, now_us)
+        self._key, self._rows, self._at_us = key, rows, now_us
         return rows
 
     def find(
         self, rnti: NDArray[np.integer], drb: NDArray[np.integer]
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Which of some (RNTI, DRB) are known, each once, and their slots."""
+        """Rows of the (RNTI, DRB) that are known, each once, and their slots."""
         found: dict[int, int] = {}
         for row, key in enumerate(zip(rnti.tolist(), drb.tolist(), strict=True)):
             slot = self._slot_of.get(key)
@@ -126,11 +126,11 @@ class BearerSlots:
         if self._rows is not None:
             self._last_seen_us[self._rows.slots] = self._at_us
 
-    def _walk(self, report: NDArray[np.void], now_us: int) -> Rows:
-        named = zip(report["rnti"].tolist(), report["rbid"].tolist(), strict=True)
-        # Of a bearer named twice the first row counts.
+    def _look_up(self, report: NDArray[np.void], now_us: int) -> Rows:
+        pairs = zip(report["rnti"].tolist(), report["rbid"].tolist(), strict=True)
+        # The first row of a repeated bearer counts.
         first: dict[tuple[int, int], int] = {}
-        for row, key in enumerate(named):
+        for row, key in enumerate(pairs):
             first.setdefault(key, row)
         kept = None if len(first) == len(report) else np.fromiter(first.values(), np.intp)
         new = [key for key in first if key not in self._slot_of]
@@ -142,10 +142,10 @@ class BearerSlots:
         new_slots = np.array([self._slot_of[key] for key in new], np.intp)
         silent = now_us - self._last_seen_us[slots] > self._longest_gap_us
         returned = np.setdiff1d(slots[silent], new_slots)
-        named_once = report if kept is None else report[kept]
+        unique = report if kept is None else report[kept]
         return Rows(
-            named_once["rnti"].astype(np.uint32),
-            named_once["rbid"].astype(np.uint8),
+            unique["rnti"].astype(np.uint32),
+            unique["rbid"].astype(np.uint8),
             slots,
             _index(slots),
             kept,

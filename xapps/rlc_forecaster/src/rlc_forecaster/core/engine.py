@@ -1,4 +1,4 @@
-"""One node's forecaster: RLC reports in, forecasts out, one model step per report."""
+"""The forecaster of one node: RLC reports in, forecasts out, one model step per report."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from rlc_model import ContractError, FeatureExtractor
 
 from rlc_forecaster.core.bearers import BearerSlots, Rows
 from rlc_forecaster.core.forecast import Batch, Layout
-from rlc_forecaster.core.skill import Hysteresis
-from rlc_forecaster.core.step import StepModel
-from rlc_forecaster.core.succession import RECENT_SAMPLES, Succession
-from rlc_forecaster.core.track import Sample, Track
+from rlc_forecaster.core.model import StepModel
+from rlc_forecaster.core.model_run import ModelRun, Sample
+from rlc_forecaster.core.model_swap import RECENT_SAMPLES, ModelSwap
+from rlc_forecaster.core.scores import Hysteresis
 
 GONE_AFTER_US: Final = 1_000_000
-"""A bearer that reports have not named for this long is forgotten."""
+"""A bearer absent from the reports for this long is removed."""
 LONGEST_GAP_US: Final = 100_000
-"""After a longer silence the carried state speaks of another time and starts from zero."""
-CLOCK_SET_AFTER: Final = 50
-"""So many reports in a row that are late and yet in order among themselves: the node's clock was
-set back, or one report bore a time far ahead."""
+"""After a longer silence the carried state is outdated and starts from zero."""
+CLOCK_RESET_AFTER: Final = 50
+"""Consecutive reports that are late but in order: the node's clock was set back, or one report had
+a time far ahead."""
 LAST_TIME_US: Final = 2**62
-"""Times beyond are no wall clock (year 148 000), and would overflow differences."""
-_NOBODY: Final = np.empty(0, np.intp)
+"""Later times (year 148 000) would overflow differences."""
+_NO_SLOTS: Final = np.empty(0, np.intp)
 
 
 @dataclass(slots=True)
 class Counters:
-    """What happened to reports, cumulative.
+    """Cumulative counters.
 
     Attributes:
-        reports: All.
-        duplicates: Of a time that was there already.
-        late: Older than the newest, and not there already.
-        gaps: Times at which reports were missing between two.
-        missing: Reports that were.
-        duplicate_rows: Rows that named a bearer a second time in a report.
-        counter_resets: Bearers whose counters began anew.
-        clock_resets: Times the node's clock was set.
+        reports: All reports.
+        duplicates: Reports with the time of an earlier one.
+        late: Reports older than the newest that are no duplicates.
+        gaps: Gaps in the series of reports.
+        missing: Reports missing in them.
+        duplicate_rows: Rows of a report that repeat a bearer.
+        counter_resets: Resets of a bearer's RLC counters.
+        clock_resets: Changes of the node's clock.
         bearers_added, bearers_gone: Bearers.
-        swaps: Models gone over to.
+        swaps: Models that became active.
     """
 
     reports: int = 0
@@ -60,12 +60,12 @@ class Counters:
 
 
 @dataclass(frozen=True, slots=True)
-class SwapNews:
-    """How a model's coming in ended.
+class SwapResult:
+    """How the warm-up of a model ended.
 
     Attributes:
         model: ``name:version``.
-        refused: Why it was left out; empty when it is in force.
+        refused: Why it was refused; empty if it is active.
     """
 
     model: str
@@ -73,7 +73,7 @@ class SwapNews:
 
 
 class Forecaster:
-    """Carries the state of every bearer of one node."""
+    """Forecasts every bearer of one node."""
 
     def __init__(
         self,
@@ -88,21 +88,21 @@ class Forecaster:
         self.node_id = node_id
         self.counters = Counters()
         self.model_stale = False
-        """Set by the shell when the model is older than it may be."""
+        """Set by the caller if the model exceeds its maximum age."""
         self._period_us = period_us
         self._hysteresis = hysteresis or Hysteresis()
         self._slots = BearerSlots(LONGEST_GAP_US)
         self._rows: Rows | None = None
         self._features = FeatureExtractor()
         self._last_us = -1
-        self._late: deque[int] = deque(maxlen=CLOCK_SET_AFTER)
+        self._late: deque[int] = deque(maxlen=CLOCK_RESET_AFTER)
         self._times: deque[int] = deque(maxlen=RECENT_SAMPLES)
         self._recent: deque[Sample] = deque(maxlen=RECENT_SAMPLES)
-        self._unlearned: Sample | None = None
+        self._to_learn: Sample | None = None
         self._latest: Batch | None = None
-        self._track = Track(model, layout or Layout(), period_us, self._hysteresis)
-        self._succession: Succession | None = None
-        self._news: list[SwapNews] = []
+        self._run = ModelRun(model, layout or Layout(), period_us, self._hysteresis)
+        self._swap: ModelSwap | None = None
+        self._swap_results: list[SwapResult] = []
 
     @property
     def latest(self) -> Batch | None:
@@ -112,18 +112,18 @@ class Forecaster:
     @property
     def layout(self) -> Layout:
         """The axes of the forecasts."""
-        return self._track.layout
+        return self._run.layout
 
     @property
-    def track(self) -> Track:
-        """The model in force and what is known of it."""
-        return self._track
+    def run(self) -> ModelRun:
+        """The active model and its evaluation."""
+        return self._run
 
     @property
     def warming_up(self) -> str:
-        """The model on its way in; empty when there is none."""
-        coming = self._succession
-        return coming.track.model.name if coming is not None and coming.track.model else ""
+        """Name of the model that is being warmed up; empty if there is none."""
+        swap = self._swap
+        return swap.run.model.name if swap is not None and swap.run.model else ""
 
     @property
     def bearers(self) -> int:
@@ -132,25 +132,25 @@ class Forecaster:
 
     def skill(self) -> NDArray[np.float64] | None:
         """``(quantity, M)`` skill of the model against persistence; None without a model."""
-        return None if self._track.model is None else self._track.skill.by_point()
+        return None if self._run.model is None else self._run.skill.by_point()
 
     def swap_model(self, model: StepModel) -> None:
-        """Goes over to another model as soon as it is warm; the present one serves until then.
+        """Replaces the model as soon as the new one is warm; the present one serves until then.
 
-        :meth:`news` tells how it ended. A model that is still on its way in gives way.
+        The outcome is in :meth:`swap_results`. A model that is still warming up is dropped.
         """
         self.learn()
-        same = model.layout == self._track.layout
-        shared = self._track.persistence if same else None
-        track = Track(model, model.layout, self._period_us, self._hysteresis, shared)
-        self._succession = Succession(track, self._recent)
+        same = model.layout == self._run.layout
+        shared = self._run.persistence if same else None
+        run = ModelRun(model, model.layout, self._period_us, self._hysteresis, shared)
+        self._swap = ModelSwap(run, self._recent)
         if not self._recent:
-            self._go_over(self._succession)
+            self._activate(self._swap)
 
-    def news(self) -> list[SwapNews]:
-        """How models came in since the last call."""
-        news, self._news = self._news, []
-        return news
+    def swap_results(self) -> list[SwapResult]:
+        """Results of model swaps since the last call."""
+        results, self._swap_results = self._swap_results, []
+        return results
 
     def note_limits(
         self,
@@ -159,7 +159,7 @@ class Forecaster:
         limit_bytes: ArrayLike,
         at_us: int,
     ) -> None:
-        """Takes in the pacers' queue limits of some bearers; those not known are left out.
+        """Notes the pacers' queue limits of some bearers; unknown bearers are ignored.
 
         Raises:
             ContractError: As :meth:`rlc_model.FeatureExtractor.note_limit`.
@@ -174,7 +174,7 @@ class Forecaster:
         tbs_bytes: ArrayLike,
         at_us: int,
     ) -> None:
-        """Takes in MCS and newest transport block of some UEs, for all their bearers.
+        """Notes MCS and newest transport block size of some UEs, for all of their bearers.
 
         Raises:
             ContractError: As :meth:`rlc_model.FeatureExtractor.note_mac`.
@@ -185,23 +185,23 @@ class Forecaster:
         self._features.note_mac(slots, np.asarray(mcs)[there], np.asarray(tbs_bytes)[there], at_us)
 
     def on_report(self, report: NDArray[np.void], at_us: int) -> Batch | None:
-        """Takes in one RLC report.
+        """Forecasts from one RLC report.
 
         Args:
             report: ``(B,)`` structured array with FlexRIC's RLC field names.
-            at_us: Time of the report, the node's clock.
+            at_us: Time of the report, node's clock.
 
         Returns:
             Forecasts of its bearers, or None for a report that is late, a duplicate or empty.
 
         Raises:
-            ContractError: The report lacks a field, or its time is none.
+            ContractError: The report lacks a field, or its time is out of range.
         """
         self.learn()
         self.counters.reports += 1
         if not 0 <= at_us <= LAST_TIME_US:
             raise ContractError("report.tstamp", f"{at_us} µs; expected 0 to {LAST_TIME_US}")
-        if at_us <= self._last_us and not self._clock_was_set(at_us):
+        if at_us <= self._last_us and not self._is_clock_reset(at_us):
             return None
         silence_us = at_us - self._last_us if self._last_us >= 0 else 0
         self._last_us = at_us
@@ -212,61 +212,60 @@ class Forecaster:
         if len(report) == 0:
             return None
         sample = self._sample(report, at_us, silence_us)
-        self._track.prepare(sample)
-        values, plan = self._track.forecast(sample, stale=self.model_stale)
-        self._unlearned = sample
-        model, rows = self._track.model, sample.rows
+        self._run.prepare(sample)
+        values, serving = self._run.forecast(sample, stale=self.model_stale)
+        self._to_learn = sample
+        model, rows = self._run.model, sample.rows
         self._latest = Batch(
             self.node_id,
             at_us,
             rows.rnti,
             rows.drb,
-            self._track.layout,
+            self._run.layout,
             values,
-            plan.source,
-            plan.fallback,
+            serving.source,
+            serving.fallback,
             sample.samples.told[:, 0],
             model.name if model is not None else "",
         )
         return self._latest
 
     def learn(self) -> None:
-        """Does what need not be done before the forecasts of the last report leave.
+        """Learns from the last report, which its forecasts need not wait for.
 
-        Called when they have left, or else at the next report.
+        Call it after they were sent; else it happens at the next report.
         """
-        sample, self._unlearned = self._unlearned, None
+        sample, self._to_learn = self._to_learn, None
         if sample is None:
             return
-        begun_anew = len(sample.rows) - int(np.count_nonzero(sample.samples.fresh))
-        self.counters.counter_resets += begun_anew - len(sample.forgotten)
-        self._track.learn(sample)
-        if self._succession is not None:
-            self._warm_up(self._succession, sample)
+        resets = len(sample.rows) - int(np.count_nonzero(sample.samples.fresh))
+        self.counters.counter_resets += resets - len(sample.new)
+        self._run.learn(sample)
+        if self._swap is not None:
+            self._warm_up(self._swap, sample)
         self._recent.append(sample)
         gone = self._slots.expire(sample.at_us - GONE_AFTER_US)
         if len(gone):
-            # Whoever gets the slot next begins anew there.
             self.counters.bearers_gone += len(gone)
             self._features.forget(gone)
 
     def _sample(self, report: NDArray[np.void], at_us: int, silence_us: int) -> Sample:
         rows = self._slots.rows(report, at_us)
-        forgotten = restarted = _NOBODY
+        new = outdated = _NO_SLOTS
         if rows is not self._rows:
             self._rows = rows
-            forgotten, restarted = rows.new, rows.returned
-            self.counters.bearers_added += len(forgotten)
-            self._features.forget(forgotten)
+            new, outdated = rows.new, rows.returned
+            self.counters.bearers_added += len(new)
+            self._features.forget(new)
         if rows.kept is not None:
             self.counters.duplicate_rows += len(report) - len(rows)
             report = report[rows.kept]
         if silence_us > LONGEST_GAP_US:
-            restarted = rows.slots
+            outdated = rows.slots
         samples = self._features.extract(rows.slots, report, at_us)
-        return Sample(at_us, rows, samples, forgotten, restarted)
+        return Sample(at_us, rows, samples, new, outdated)
 
-    def _clock_was_set(self, at_us: int) -> bool:
+    def _is_clock_reset(self, at_us: int) -> bool:
         if at_us in self._times:
             self.counters.duplicates += 1
         else:
@@ -274,36 +273,36 @@ class Forecaster:
         if self._late and at_us <= self._late[-1]:
             self._late.clear()
         self._late.append(at_us)
-        if len(self._late) < CLOCK_SET_AFTER:
+        if len(self._late) < CLOCK_RESET_AFTER:
             return False
         self.counters.clock_resets += 1
         self._late.clear()
         self._times.clear()
         self._recent.clear()
         self._last_us = -1
-        # Every bearer is as if new: differences with the old time mean nothing.
+        # Every bearer counts as new: differences with the old time are meaningless.
         self._slots = BearerSlots(LONGEST_GAP_US)
         self._rows = None
         self._features = FeatureExtractor()
-        self._track.forget_time()
-        if self._succession is not None and self._succession.track.model is not None:
-            self.swap_model(self._succession.track.model)
+        self._run.on_clock_reset()
+        if self._swap is not None and self._swap.run.model is not None:
+            self.swap_model(self._swap.run.model)
         return True
 
-    def _warm_up(self, coming: Succession, sample: Sample) -> None:
-        coming.take(sample, self._track.served())
-        model = coming.track.model
-        if coming.rejected and model is not None:
-            self._succession = None
-            self._news.append(SwapNews(model.name, coming.rejected))
-        elif coming.ready:
-            self._go_over(coming)
+    def _warm_up(self, swap: ModelSwap, sample: Sample) -> None:
+        swap.feed(sample, self._run.served())
+        model = swap.run.model
+        if swap.rejected and model is not None:
+            self._swap = None
+            self._swap_results.append(SwapResult(model.name, swap.rejected))
+        elif swap.ready:
+            self._activate(swap)
 
-    def _go_over(self, coming: Succession) -> None:
-        self._track = coming.track
-        self._track.teaches_persistence = True
-        self._succession = None
+    def _activate(self, swap: ModelSwap) -> None:
+        self._run = swap.run
+        self._run.updates_persistence = True
+        self._swap = None
         self.model_stale = False
         self.counters.swaps += 1
-        if coming.track.model is not None:
-            self._news.append(SwapNews(coming.track.model.name))
+        if swap.run.model is not None:
+            self._swap_results.append(SwapResult(swap.run.model.name))

@@ -1,4 +1,4 @@
-"""What a forecast is: points in time, quantiles, quantities, and where it came from."""
+"""The shape of forecasts: quantities, horizon points, quantiles, and their source."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from rlc_model import Quantity
 
 
 class Source(IntEnum):
-    """Who made a bearer's forecast; the numbers of the door's ``Forecast.Source``."""
+    """Source of a bearer's forecast; numbers as in ``Forecast.Source`` of forecast.proto."""
 
     MODEL = 1
     PERSISTENCE = 2
 
 
 class Fallback(IntEnum):
-    """Why persistence is served; the numbers of the door's ``Forecast.Fallback``."""
+    """Why persistence is served; numbers as in ``Forecast.Fallback`` of forecast.proto."""
 
     NONE = 0
-    """It is not: the model is."""
+    """The model is served."""
     NO_MODEL = 1
-    """There is none."""
+    """No model is loaded."""
     WARMING_UP = 2
-    """The bearer is new, or was silent too long for its carried state."""
+    """The bearer is new, or was silent for so long that its carried state is outdated."""
     WORSE_THAN_PERSISTENCE = 3
-    """The model lately cost more than persistence on this bearer."""
+    """The recent loss of the model for this bearer exceeds that of persistence."""
     NOT_FINITE = 4
-    """The model answered with NaN or infinity and has to start from zero."""
+    """The model's output was NaN or infinite; its state starts from zero."""
     MODEL_STALE = 5
-    """The model is older than the operator lets it be."""
+    """The model is older than the configured maximum age."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,11 @@ class Layout:
     """The axes of a forecast.
 
     Attributes:
-        quantities: What is forecast.
+        quantities: The forecast quantities.
         start_us: From the newest sample to the first point.
         step_us: Between points; a multiple of the report period.
         points: Number of points M.
-        quantiles: The Q levels, growing, within (0, 1).
+        quantiles: The Q levels, increasing, within (0, 1).
     """
 
     quantities: tuple[Quantity, ...] = (Quantity.OCCUPANCY, Quantity.DRAIN)
@@ -59,7 +59,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Forecasts of all bearers of one report. Arrays are shared: nobody writes to them.
+    """Forecasts of all bearers of one report. The arrays are shared and read-only.
 
     Attributes:
         node_id: The E2 node.
@@ -71,8 +71,7 @@ class Batch:
             decreasing along the quantiles.
         source: ``(B,)`` of :class:`Source`.
         fallback: ``(B,)`` of :class:`Fallback`.
-        limited: ``(B,)`` whether the bearer's queue limit is known; its forecast means nothing
-            where it is not.
+        limited: ``(B,)`` whether the bearer's queue limit is known; else its forecast is void.
         model: ``name:version``; empty without a model.
     """
 

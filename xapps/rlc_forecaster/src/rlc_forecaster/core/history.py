@@ -1,10 +1,10 @@
-"""What was said in the last reports, to hold it against what came.
+"""Past forecasts, to compare them with outcomes.
 
-One horizon point is checked at a time, in turn: the cost stays that of one point, and each point
-is still checked many times a second. Of many bearers some are checked for one round of the points,
-then the next, so that checking never takes longer than forecasting. Many bearers are checked at
-fewer reports, more of them at once: with 256 bearers learning takes 0.6 of the time that it takes
-at each report for a quarter of them. What was said is kept by reference, not copied.
+One horizon point is due per check, in turn: the cost is that of one point, and each point is still
+checked many times per second. Of many bearers only a part is checked in one round of the points, so
+that learning never takes longer than forecasting. Many bearers are checked at every third report
+only, more of them at once: with 256 bearers this takes 0.6 of the time of checking a third of them
+at every report. Forecasts are kept by reference, not copied.
 """
 
 from __future__ import annotations
@@ -20,43 +20,43 @@ from rlc_forecaster.core.forecast import Layout
 
 ROWS_A_REPORT: Final = 64
 """Bearers checked per report, on average."""
-LONGEST_WAIT: Final = 3
-"""Reports to a check of many bearers; one check must not make the next report late. With an even
-number, or five, some slots of a TDD pattern would never be met."""
+REPORTS_PER_CHECK: Final = 3
+"""With many bearers; one check must not delay the next report. With an even number, or five, some
+slots of a TDD pattern would never be checked."""
 
 
-class Said(NamedTuple):
-    """What was said at one report.
+class PastForecasts(NamedTuple):
+    """Forecasts made at one report.
 
     Attributes:
-        tick: Which report period it was.
+        tick: Number of the report period.
         rows: The bearers.
-        levels: ``(B, quantity)`` levels then: what persistence says.
-        forecasts: ``(B, quantity, M, Q)`` what the model said, calibrated; None without a model.
-        plain: ``(B, quantity, M, Q)`` what it said before that; None without.
-        modelled: ``(B,)`` whether a warm model said it.
-        served: ``(B,)`` whether it was also what consumers got.
+        levels: ``(B, quantity)`` values at the report, the basis of persistence.
+        forecasts: ``(B, quantity, M, Q)`` of the model, calibrated; None without a model.
+        uncalibrated: ``(B, quantity, M, Q)`` of the model; None without a model.
+        warm: ``(B,)`` whether the model was warmed up.
+        served: ``(B,)`` whether the model's forecast was served.
     """
 
     tick: int
     rows: Rows
     levels: NDArray[np.float32]
     forecasts: NDArray[np.float32] | None
-    plain: NDArray[np.float32] | None
-    modelled: NDArray[np.bool_]
+    uncalibrated: NDArray[np.float32] | None
+    warm: NDArray[np.bool_]
     served: NDArray[np.bool_]
 
 
-class Checked(NamedTuple):
-    """What was said for now, at one horizon point, by those bearers that said it.
+class DueForecasts(NamedTuple):
+    """Past forecasts for the present report at one horizon point; fields as in `PastForecasts`.
 
     Attributes:
         point: The horizon point.
-        rows: The N rows of the present report.
-        levels: ``(N, quantity)``, as in :class:`Said`.
+        rows: The N rows of the present report that have one.
+        levels: ``(N, quantity)``.
         forecasts: ``(N, quantity, Q)``; None without a model.
-        plain: ``(N, quantity, Q)``; None without.
-        modelled: ``(N,)``.
+        uncalibrated: ``(N, quantity, Q)``; None without a model.
+        warm: ``(N,)``.
         served: ``(N,)``.
     """
 
@@ -64,87 +64,87 @@ class Checked(NamedTuple):
     rows: Index
     levels: NDArray[np.float32]
     forecasts: NDArray[np.float32] | None
-    plain: NDArray[np.float32] | None
-    modelled: NDArray[np.bool_]
+    uncalibrated: NDArray[np.float32] | None
+    warm: NDArray[np.bool_]
     served: NDArray[np.bool_]
 
 
 class History:
-    """Ring of the last reports, as deep as the farthest horizon."""
+    """A ring of past forecasts, as deep as the farthest horizon."""
 
     def __init__(self, layout: Layout, period_us: int) -> None:
         self._layout = layout
         self._period_us = period_us
         farthest = layout.horizon_us(layout.points - 1)
-        self._ring: list[Said | None] = [None] * (farthest // period_us + 2)
-        self._born = np.zeros(0, np.int64)
-        self._turns = round_length(layout.points)
-        self._next_turn = 0
+        self._ring: list[PastForecasts | None] = [None] * (farthest // period_us + 2)
+        self._first_tick = np.zeros(0, np.int64)
+        self._round_length = round_length(layout.points)
+        self._turn = 0
         self._round = 0
-        self._waited = 0
+        self._reports = 0
 
     def tick(self, at_us: int) -> int:
-        """Which report period a time is in."""
+        """Number of the report period of a time."""
         return at_us // self._period_us
 
     def clear(self) -> None:
-        """Drops everything: the clock was set."""
+        """Drops everything, because the clock was set."""
         self._ring = [None] * len(self._ring)
-        self._born[:] = np.iinfo(np.int64).min
+        self._first_tick[:] = np.iinfo(np.int64).min
 
-    def forget(self, slots: NDArray[np.intp], at_us: int) -> None:
-        """What was said of these slots before `at_us` was said of other bearers."""
+    def reset(self, slots: NDArray[np.intp], at_us: int) -> None:
+        """Forecasts of these slots before `at_us` were for other bearers."""
         if len(slots):
-            self._born = grown(self._born, int(slots.max()) + 1)
-            self._born[slots] = self.tick(at_us)
+            self._first_tick = grown(self._first_tick, int(slots.max()) + 1)
+            self._first_tick[slots] = self.tick(at_us)
 
-    def record(self, said: Said) -> None:
-        """Keeps what is said now."""
-        self._ring[said.tick % len(self._ring)] = said
+    def record(self, forecasts: PastForecasts) -> None:
+        """Keeps the forecasts of the present report."""
+        self._ring[forecasts.tick % len(self._ring)] = forecasts
 
-    def check(self, rows: Rows, at_us: int) -> Checked | None:
-        """What the bearers of a report said for `at_us` at the next horizon point.
+    def due(self, rows: Rows, at_us: int) -> DueForecasts | None:
+        """Forecasts for `at_us` of the bearers of a report, at the next horizon point.
 
-        None at a report at which nothing is checked, and where nothing was said.
+        None if this report is not checked or no forecast was made for it.
         """
-        wait = 1 if len(rows) <= ROWS_A_REPORT else LONGEST_WAIT
-        self._waited += 1
-        if self._waited < wait:
+        wait = 1 if len(rows) <= ROWS_A_REPORT else REPORTS_PER_CHECK
+        self._reports += 1
+        if self._reports < wait:
             return None
-        self._waited = 0
-        point = self._next_turn % self._layout.points
-        self._next_turn = (self._next_turn + 1) % self._turns
-        if self._next_turn == 0:
+        self._reports = 0
+        point = self._turn % self._layout.points
+        self._turn = (self._turn + 1) % self._round_length
+        if self._turn == 0:
             self._round += 1
         tick = self.tick(at_us - self._layout.horizon_us(point))
-        said = self._ring[tick % len(self._ring)]
-        if said is None or said.tick != tick:
+        past = self._ring[tick % len(self._ring)]
+        if past is None or past.tick != tick:
             return None
         most = wait * ROWS_A_REPORT
         parts = -(-len(rows) // most)
         first = self._round % parts * most
         end = min(first + most, len(rows))
-        if said.rows is rows:
-            # Nobody came or went in between.
-            asked = slice(first, end)
-            return _checked(said, point, asked, asked)
-        self._born = grown(self._born, max(rows.highest, said.rows.highest))
-        where = np.full(max(rows.highest, said.rows.highest), -1, np.intp)
-        where[said.rows.slots] = np.arange(len(said.rows))
+        if past.rows is rows:
+            # The bearers did not change in between.
+            same = slice(first, end)
+            return _at_point(past, point, same, same)
+        self._first_tick = grown(self._first_tick, max(rows.highest, past.rows.highest))
+        where = np.full(max(rows.highest, past.rows.highest), -1, np.intp)
+        where[past.rows.slots] = np.arange(len(past.rows))
         slots = rows.slots[first:end]
         then = where[slots]
-        there = np.flatnonzero((then >= 0) & (self._born[slots] <= tick))
-        return _checked(said, point, first + there, then[there])
+        known = np.flatnonzero((then >= 0) & (self._first_tick[slots] <= tick))
+        return _at_point(past, point, first + known, then[known])
 
 
-def _checked(said: Said, point: int, rows: Index, then: Index) -> Checked:
-    """What was said at a point in rows `then`, by bearers that are in `rows` now."""
-    return Checked(
+def _at_point(past: PastForecasts, point: int, rows: Index, then: Index) -> DueForecasts:
+    """Forecasts at a point of the bearers in rows `then`, which are in `rows` now."""
+    return DueForecasts(
         point,
         rows,
-        said.levels[then],
-        None if said.forecasts is None else said.forecasts[then, :, point],
-        None if said.plain is None else said.plain[then, :, point],
-        said.modelled[then],
-        said.served[then],
+        past.levels[then],
+        None if past.forecasts is None else past.forecasts[then, :, point],
+        None if past.uncalibrated is None else past.uncalibrated[then, :, point],
+        past.warm[then],
+        past.served[then],
     )

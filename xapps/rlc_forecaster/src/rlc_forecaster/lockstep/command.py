@@ -20,25 +20,24 @@ from sojourn_interfaces import forecast_pb2 as pb
 
 import rlc_forecaster
 from rlc_forecaster.lockstep.frames import FrameError, Kind, read_frame, write_frame
-from rlc_forecaster.lockstep.session import Session
-from rlc_forecaster.lockstep.step_time import step_time
+from rlc_forecaster.lockstep.session import Session, step_time
 from rlc_forecaster.onnx_step import OnnxStep
 from rlc_forecaster.selection import CODE_OF
 
 NAME: Final = "lockstep"
 PROTOCOL: Final = 1
-"""Grows when frames change in a way that a simulator of before would misread."""
+"""Incremented when a change of the frames is incompatible."""
 REFUSED: Final = 2
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs the command; 2 for a model that is refused or a frame that is none."""
+    """Runs the command; returns 2 for a refused model or an invalid frame."""
     options = _parser().parse_args(arguments)
     with _claimed_stdout() as out:
         try:
             _serve(options, sys.stdin.buffer, out)
         except BrokenPipeError:
-            # Whoever asked is gone, and with it who would want to know.
+            # The simulator has exited.
             os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
         except (ContractError, FrameError, RicError) as error:
             write_frame(out, Kind.ERROR, json.dumps({"error": str(error)}).encode())
@@ -69,7 +68,7 @@ def _serve(options: argparse.Namespace, incoming: BinaryIO, out: BinaryIO) -> No
 
 
 def hello(model: OnnxStep, options: argparse.Namespace) -> dict[str, object]:
-    """What a simulator has to know before it sends anything."""
+    """The first frame: model, horizon and step time."""
     layout = model.layout
     checksums: bytes = (options.model / CHECKSUMS).read_bytes()
     return {
@@ -90,7 +89,7 @@ def hello(model: OnnxStep, options: argparse.Namespace) -> dict[str, object]:
 
 
 def program_sha256() -> str:
-    """Digest of the code that decides what is forecast: results of other code are other results."""
+    """Digest of the code that determines forecasts, for caches of results."""
     digest = hashlib.sha256()
     for package in (rlc_forecaster, rlc_model):
         root = Path(package.__file__ or "").parent
@@ -101,7 +100,7 @@ def program_sha256() -> str:
 
 
 def _claimed_stdout() -> BinaryIO:
-    """Standard output for frames alone: whatever else is printed goes to standard error."""
+    """Reserves standard output for frames; other output goes to standard error."""
     frames = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     return frames

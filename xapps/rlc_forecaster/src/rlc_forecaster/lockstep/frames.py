@@ -9,7 +9,7 @@
 | 0x82 FORECASTS | forecaster | a ``ForecastBatch``, after each RLC frame |
 | 0x8f ERROR | forecaster | JSON ``{"error": sentence}``, the last frame |
 
-The batch of a report that is late, a duplicate or empty is empty.
+The batch for a report that is late, a duplicate or empty is empty.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from enum import IntEnum
 from typing import Final, Protocol
 
 MAX_FRAME_BYTES: Final = 16 * 2**20
-"""As the xApps' largest message: 100 000 bearers of RLC."""
+"""As the xApps' largest message: RLC of 100 000 bearers."""
 
 _HEAD: Final = struct.Struct("<IB")
 _COLLECTED_AT: Final = struct.Struct("<Q")
 
 
 class Kind(IntEnum):
-    """What a frame holds."""
+    """Content of a frame."""
 
     RLC = 0x01
     MAC = 0x02
@@ -38,28 +38,28 @@ class Kind(IntEnum):
 
 
 INDICATIONS: Final = frozenset({Kind.RLC, Kind.MAC, Kind.TC_STATUS})
-"""Kinds a simulator sends."""
+"""Kinds that a simulator sends."""
 
 
 class FrameError(ValueError):
-    """What came is no frame; the message says what it is and what was expected."""
+    """Not a valid frame; the message names value and expectation."""
 
 
 class Reader(Protocol):
-    """Where frames come from: a buffered binary stream."""
+    """A buffered binary input stream."""
 
     def read(self, size: int, /) -> bytes:
-        """As many bytes as asked for; fewer at the end alone."""
+        """`size` bytes; fewer only at the end of the stream."""
 
 
 class Writer(Protocol):
-    """Where frames go."""
+    """A binary output stream."""
 
     def write(self, data: bytes, /) -> object:
-        """Takes all of `data`."""
+        """Writes all of `data`."""
 
     def flush(self) -> object:
-        """Sends what was written."""
+        """Sends the buffered data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def read_frame(stream: Reader) -> Frame | None:
     """The next indication; None at the end of the stream.
 
     Raises:
-        FrameError: The stream ends within a frame, or the frame is none of a simulator's.
+        FrameError: The stream ends within a frame, or the frame is not one that a simulator sends.
     """
     head = stream.read(_HEAD.size)
     if not head:
