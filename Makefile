@@ -20,7 +20,7 @@ PACKAGE_FILES := $(addsuffix /pyproject.toml,$(PACKAGES))
 PYTHON_SOURCES := $(addsuffix /src,$(PACKAGES)) $(wildcard xapps/flexric_bridge/swig/*.py) benchmarks tests docs/site
 CLI := gnb-lab e2sm-tc
 # Crates that are Python modules.
-MODULES := e2sm-tc-spec/codec/python interfaces/model_contract/native/python gnb/lab/python
+MODULES := e2sm-tc-spec/codec/python interfaces/model_contract/native/python gnb/lab-python
 STEP := @.ci/step
 
 .PHONY: help
@@ -124,7 +124,7 @@ quick: $(VENV)/.packages ## Lints and tests of what changed since main; after ma
 
 .PHONY: bench
 bench: setup ## Speed, as ratios and rates measured in one run
-	cargo bench --locked -p tc-rf -p ran -p traffic -p gnb-lab
+	cargo bench --locked -p tc-rf -p ran -p traffic -p lab-world
 	$(BIN)/python benchmarks/loop_latency.py --out $(OUT)/bench
 	$(BIN)/python benchmarks/forecaster.py --out $(OUT)/bench
 	$(BIN)/python benchmarks/bridge_latency.py --out $(OUT)/bench

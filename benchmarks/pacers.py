@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-SCENARIO = ROOT / "gnb" / "lab" / "scenarios" / "default.yaml"
+SCENARIO = ROOT / "gnb" / "scenarios" / "default.yaml"
 #: One way over F1-U.
 SPLIT_DELAY_US = 10_000
 

@@ -97,7 +97,7 @@ def rust_steps(paths: list[str], workspace: list[Crate]) -> list[Step]:
     touched = {
         by_folder[folder]
         for path in paths
-        # Python beside a crate (`gnb/lab/python/tests`) is no reason to compile it.
+        # Python beside a crate (`gnb/lab-python/tests`) is no reason to compile it.
         if not path.endswith((".py", ".md")) and (folder := holder(path, by_folder)) is not None
     }
     if any(path in ("Cargo.toml", "Cargo.lock") for path in paths):

@@ -21,6 +21,16 @@ ROOT = Path(__file__).resolve().parent.parent
 COUNT_FILE = ROOT / "out" / "tests.txt"
 CARGO_TEST = ("cargo", "test", "--locked", "--no-fail-fast")
 PURE_CRATES = ("e2sm-tc", "tc-pipelines", "rlc-native", "tc-rf", "ran", "traffic")
+LAB_CRATES = (
+    "lab-scenario",
+    "lab-world",
+    "lab-gateway",
+    "lab-recording",
+    "lab-forecast",
+    "lab-reproduce",
+    "gnb-lab",
+    "flexric-node",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +72,7 @@ SUITES = (
         "Rust, lab",
         (
             *("cargo", "test", "--release", "--locked", "--no-fail-fast"),
-            *("-p", "gnb-lab", "-p", "flexric-node"),
+            *(a for c in LAB_CRATES for a in ("-p", c)),
         ),
         CARGO,
     ),

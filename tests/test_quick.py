@@ -9,11 +9,11 @@ import quick
 
 WORKSPACE = [
     quick.Crate("traffic", PurePosixPath("gnb/traffic")),
-    quick.Crate("gnb-lab", PurePosixPath("gnb/lab"), frozenset({"traffic"})),
-    quick.Crate("gnb-lab-python", PurePosixPath("gnb/lab/python"), frozenset({"gnb-lab"})),
+    quick.Crate("lab-world", PurePosixPath("gnb/lab-world"), frozenset({"traffic"})),
+    quick.Crate("lab-python", PurePosixPath("gnb/lab-python"), frozenset({"lab-world"})),
     quick.Crate("ran", PurePosixPath("gnb/ran")),
 ]
-FOLDERS = [PurePosixPath(name) for name in ("gnb/lab/python", "xapps/ric", "tests")]
+FOLDERS = [PurePosixPath(name) for name in ("gnb/lab-python", "xapps/ric", "tests")]
 
 
 def commands(*paths: str) -> list[str]:
@@ -28,16 +28,16 @@ def run_by_pytest(*paths: str) -> list[str]:
 def test_a_change_of_a_crate_tests_it_and_lints_what_depends_on_it() -> None:
     listed = commands("gnb/traffic/src/lib.rs")
     assert listed[:2] == ["fmt --all --check", "tests/rust_circles.py"]
-    assert "-p gnb-lab -p gnb-lab-python -p traffic" in listed[2]
+    assert "-p lab-python -p lab-world -p traffic" in listed[2]
     assert listed[3:] == ["test -q --locked -p traffic"]
 
 
 def test_crates_of_the_lab_are_tested_optimised() -> None:
-    assert commands("gnb/lab/scenarios/default.yaml")[-1] == "test -q --locked --release -p gnb-lab"
+    assert commands("gnb/lab-world/src/step.rs")[-1] == "test -q --locked --release -p lab-world"
 
 
 def test_a_new_dependency_lints_every_crate() -> None:
-    assert "-p gnb-lab -p gnb-lab-python -p ran -p traffic" in commands("Cargo.lock")[2]
+    assert "-p lab-python -p lab-world -p ran -p traffic" in commands("Cargo.lock")[2]
 
 
 def test_of_a_page_only_the_links_are_checked() -> None:
@@ -50,7 +50,7 @@ def test_of_a_page_only_the_links_are_checked() -> None:
     [
         (["xapps/ric/src/ric/service.py"], ["xapps/ric"]),
         (["xapps/ric/pyproject.toml"], ["xapps/ric"]),
-        (["gnb/lab/python/src/lib.rs"], []),
+        (["gnb/lab-python/src/lib.rs"], []),
         (["tests/quick.py"], ["tests/test_quick.py"]),
         (["tests/test_quick.py", "tests/run.py"], ["tests/test_quick.py"]),
         (["xapps/ric/tests/test_gone.py"], []),

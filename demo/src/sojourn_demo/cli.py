@@ -128,7 +128,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--scenario",
         type=Path,
-        default=Path("gnb/lab/scenarios/default.yaml"),
+        default=Path("gnb/scenarios/default.yaml"),
         help="scenario of the emulated gNB (default: %(default)s)",
     )
     made.add_argument(

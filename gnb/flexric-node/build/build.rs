@@ -1,0 +1,148 @@
+//! Compiles the C side against the headers of an installed FlexRIC, with the versions it was built
+//! for, and links its agent. Does nothing without the feature `flexric`.
+
+#[cfg(not(feature = "flexric"))]
+fn main() {
+    println!("cargo::rerun-if-changed=build");
+}
+
+#[cfg(feature = "flexric")]
+#[path = "../src/build_id.rs"]
+#[expect(unreachable_pub, reason = "public in the library, of which this is a part")]
+mod build_id;
+#[cfg(feature = "flexric")]
+mod struct_sizes;
+
+#[cfg(feature = "flexric")]
+fn main() {
+    for variable in ["FLEXRIC_SRC", "FLEXRIC_BUILD"] {
+        println!("cargo::rerun-if-env-changed={variable}");
+    }
+    println!("cargo::rerun-if-changed=build");
+    println!("cargo::rerun-if-changed=c");
+    if let Err(error) = flexric::build() {
+        println!("cargo::error={error}");
+    }
+}
+
+#[cfg(feature = "flexric")]
+mod flexric {
+    use std::{
+        env, fs,
+        path::{Path, PathBuf},
+    };
+
+    use super::{build_id::build_id, struct_sizes};
+
+    /// What this code was written and tested against; other versions have other structs.
+    const E2AP: &str = "E2AP_V2";
+    const KPM: &str = "KPM_V2_03";
+
+    pub(super) fn build() -> Result<(), String> {
+        let source = folder("FLEXRIC_SRC", "src/agent/e2_agent_api.h")?;
+        let build = folder("FLEXRIC_BUILD", "CMakeCache.txt")?;
+        let cache = Cache::read(&build)?;
+        cache.expect("E2AP_VERSION", E2AP)?;
+        cache.expect("KPM_VERSION", KPM)?;
+
+        let mut compiler = cc::Build::new();
+        compiler
+            .files(
+                ["agent", "plain_reports", "tc_report", "tc_control", "kpm"]
+                    .map(|name| format!("c/{name}.c")),
+            )
+            .std("gnu11")
+            .warnings_into_errors(true)
+            // FlexRIC's headers are not ours to mend.
+            .flag("-isystem")
+            .flag(source.join("src").display().to_string())
+            .define(E2AP, None)
+            .define(KPM, None);
+        for flag in cache.words("CMAKE_C_FLAGS").filter(|flag| flag != "-w") {
+            compiler.flag(flag);
+        }
+        struct_sizes::check(
+            &compiler.get_compiler(),
+            &source,
+            &build.join("src/agent/libe2_agent.a"),
+        )?;
+        compiler
+            .try_compile("flexric_node_c")
+            .map_err(|error| format!("flexric-node/c does not compile: {error}"))?;
+
+        for (library, folder) in
+            [("e2_agent", "src/agent"), ("kpm_sm_static", "src/sm/kpm_sm/kpm_sm_v02.03")]
+        {
+            println!("cargo::rustc-link-search=native={}", build.join(folder).display());
+            println!("cargo::rustc-link-lib=static:-bundle={library}");
+        }
+        // FlexRIC's clean-up at the end of a block is a nested function that lives on the stack.
+        println!("cargo::rustc-link-arg-bins=-Wl,-z,execstack");
+        for flag in cache.words("CMAKE_EXE_LINKER_FLAGS") {
+            println!("cargo::rustc-link-arg-bins={flag}");
+        }
+        for library in ["sctp", "dl", "m"] {
+            println!("cargo::rustc-link-lib={library}");
+        }
+        for (model, file) in [
+            ("MAC", "mac_sm/libmac_sm.so"),
+            ("RLC", "rlc_sm/librlc_sm.so"),
+            ("TC", "tc_sm/libtc_sm.so"),
+            ("KPM", "kpm_sm/kpm_sm_v02.03/libkpm_sm.so"),
+        ] {
+            let path = build.join("src/sm").join(file);
+            println!("cargo::rerun-if-changed={}", path.display());
+            let id = build_id(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+            println!("cargo::rustc-env=FLEXRIC_{model}_SM={id}");
+        }
+        Ok(())
+    }
+
+    /// The folder that an environment variable names, which must hold `file`.
+    fn folder(variable: &str, file: &str) -> Result<PathBuf, String> {
+        let value = env::var(variable).map_err(|_| {
+            format!("{variable} is not set; expected the {} of FlexRIC", what(variable))
+        })?;
+        let folder = PathBuf::from(value);
+        if folder.join(file).is_file() {
+            return Ok(folder);
+        }
+        let (shown, what) = (folder.display(), what(variable));
+        Err(format!("{variable}={shown}: has no {file}; expected the {what} of FlexRIC"))
+    }
+
+    fn what(variable: &str) -> &'static str {
+        if variable == "FLEXRIC_SRC" { "source tree" } else { "build tree" }
+    }
+
+    /// What CMake remembers of the build.
+    struct Cache(String);
+
+    impl Cache {
+        fn read(build: &Path) -> Result<Self, String> {
+            let path = build.join("CMakeCache.txt");
+            fs::read_to_string(&path)
+                .map(Self)
+                .map_err(|error| format!("{}: {error}", path.display()))
+        }
+
+        fn value(&self, name: &str) -> &str {
+            self.0
+                .lines()
+                .find_map(|line| line.strip_prefix(name)?.strip_prefix(':')?.split_once('='))
+                .map_or("", |(_, value)| value)
+        }
+
+        fn words(&self, name: &str) -> impl Iterator<Item = String> {
+            self.value(name).split_whitespace().map(str::to_owned)
+        }
+
+        fn expect(&self, name: &str, expected: &str) -> Result<(), String> {
+            let value = self.value(name);
+            if value == expected {
+                return Ok(());
+            }
+            Err(format!("FlexRIC was built with {name}={value:?}; expected {expected}"))
+        }
+    }
+}

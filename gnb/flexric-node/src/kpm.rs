@@ -1,0 +1,210 @@
+//! KPM over whatever period a subscription has.
+//!
+//! The agent does not say when a subscription begins or how long its period is: it asks for a report
+//! when the timer says so. The world's short reports are added up, and a subscription's report is what
+//! was added since its last.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use lab_gateway::proto::KpmReport;
+
+/// FlexRIC's longest period; a subscription that asks after a longer time is another at its address.
+const FORGET_AFTER: Duration = Duration::from_secs(10);
+/// Subscriptions remembered; those that asked last stay.
+const MAX_SUBSCRIPTIONS: usize = 64;
+
+/// Sums of one UE.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Totals {
+    time_ms: f64,
+    volume_dl_kbit: f64,
+    volume_ul_kbit: f64,
+    drained_kbit: f64,
+    prb_dl: f64,
+    /// Not a sum: as last reported.
+    sdu_delay_us: f64,
+}
+
+type ByRnti = BTreeMap<u32, Totals>;
+
+/// One UE over the time of a report.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct UeMeasurements {
+    /// C-RNTI.
+    pub rnti: u32,
+    over: Totals,
+}
+
+impl UeMeasurements {
+    /// A measurement by its name, in the unit OAI serves; `None` when this node has none of it, or a
+    /// rate has no time to be over.
+    pub fn value(&self, name: &str) -> Option<f64> {
+        let over = &self.over;
+        let per_second = |kbit: f64| (over.time_ms > 0.0).then(|| kbit * 1e3 / over.time_ms);
+        match name {
+            "DRB.PdcpSduVolumeDL" => Some(over.volume_dl_kbit),
+            "DRB.PdcpSduVolumeUL" => Some(over.volume_ul_kbit),
+            "DRB.RlcSduDelayDl" => Some(over.sdu_delay_us),
+            "DRB.UEThpDl" => per_second(over.drained_kbit),
+            "DRB.UEThpUl" => per_second(over.volume_ul_kbit),
+            "RRU.PrbTotDl" => Some(over.prb_dl),
+            _ => None,
+        }
+    }
+}
+
+/// A subscription's address, and what the sums were when it asked last.
+#[derive(Clone, Debug)]
+struct Asked {
+    subscription: usize,
+    at: Instant,
+    before: ByRnti,
+}
+
+/// Adds up what the world reports and gives each subscription its own share.
+#[derive(Clone, Debug, Default)]
+pub struct KpmSums {
+    now: ByRnti,
+    asked: Vec<Asked>,
+}
+
+impl KpmSums {
+    /// Adds a report of the world, which names the UEs that are here.
+    pub fn add(&mut self, report: &KpmReport) {
+        let time_ms = f64::from(report.period_ms);
+        let value = |values: &std::collections::HashMap<String, f64>, name: &str| {
+            values.get(name).copied().unwrap_or_default()
+        };
+        let mut here = ByRnti::new();
+        for ue in &report.ues {
+            let before = self.now.get(&ue.rnti).copied().unwrap_or_default();
+            let of = |name| value(&ue.values, name);
+            here.insert(
+                ue.rnti,
+                Totals {
+                    time_ms: before.time_ms + time_ms,
+                    volume_dl_kbit: before.volume_dl_kbit + of("DRB.PdcpSduVolumeDL"),
+                    volume_ul_kbit: before.volume_ul_kbit + of("DRB.PdcpSduVolumeUL"),
+                    drained_kbit: before.drained_kbit + of("DRB.UEThpDl") * time_ms / 1e3,
+                    prb_dl: before.prb_dl + of("RRU.PrbTotDl"),
+                    sdu_delay_us: of("DRB.RlcSduDelayDl"),
+                },
+            );
+        }
+        self.now = here;
+    }
+
+    /// What the UEs did since this subscription asked last; nothing when it asks for the first time,
+    /// which begins its first period.
+    pub fn since_last(&mut self, subscription: usize, now: Instant) -> Vec<UeMeasurements> {
+        self.asked.retain(|asked| now.saturating_duration_since(asked.at) <= FORGET_AFTER);
+        let known = self.asked.iter().position(|asked| asked.subscription == subscription);
+        let before = known.map(|position| self.asked.remove(position).before);
+        if self.asked.len() == MAX_SUBSCRIPTIONS {
+            self.asked.remove(0);
+        }
+        self.asked.push(Asked { subscription, at: now, before: self.now.clone() });
+        let Some(before) = before else { return Vec::new() };
+        let since = |(rnti, now): (&u32, &Totals)| {
+            let before = before.get(rnti).copied().unwrap_or_default();
+            let over = Totals {
+                time_ms: now.time_ms - before.time_ms,
+                volume_dl_kbit: now.volume_dl_kbit - before.volume_dl_kbit,
+                volume_ul_kbit: now.volume_ul_kbit - before.volume_ul_kbit,
+                drained_kbit: now.drained_kbit - before.drained_kbit,
+                prb_dl: now.prb_dl - before.prb_dl,
+                sdu_delay_us: now.sdu_delay_us,
+            };
+            UeMeasurements { rnti: *rnti, over }
+        };
+        self.now.iter().map(since).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lab_gateway::proto::KpmUe;
+
+    use super::*;
+
+    /// 5 ms of `rnti` at 8 Mbit/s.
+    fn report(rnti: u32, delay_us: f64) -> KpmReport {
+        let values = [
+            ("DRB.PdcpSduVolumeDL", 40.0),
+            ("DRB.PdcpSduVolumeUL", 4.0),
+            ("DRB.RlcSduDelayDl", delay_us),
+            ("DRB.UEThpDl", 8_000.0),
+            ("DRB.UEThpUl", 800.0),
+            ("RRU.PrbTotDl", 100.0),
+        ];
+        let values = values.map(|(name, value)| (name.to_owned(), value)).into();
+        KpmReport {
+            period_ms: 5,
+            ues: vec![KpmUe { rnti, values }],
+            unsupported: Vec::new(),
+            ..KpmReport::default()
+        }
+    }
+
+    #[test]
+    fn each_subscription_gets_the_sums_of_its_own_period() {
+        let mut sums = KpmSums::default();
+        let start = Instant::now();
+        sums.add(&report(17, 1.0));
+        assert!(sums.since_last(1, start).is_empty());
+        for _ in 0..20 {
+            sums.add(&report(17, 2.0));
+        }
+        assert!(sums.since_last(2, start).is_empty());
+        sums.add(&report(17, 3.0));
+        let longer = sums.since_last(1, start);
+        let shorter = sums.since_last(2, start);
+        assert_eq!((longer.len(), longer[0].rnti), (1, 17));
+        assert_eq!(longer[0].value("DRB.PdcpSduVolumeDL"), Some(21.0 * 40.0));
+        assert_eq!(shorter[0].value("DRB.PdcpSduVolumeDL"), Some(40.0));
+        assert_eq!(longer[0].value("DRB.PdcpSduVolumeUL"), Some(84.0));
+        assert_eq!(longer[0].value("RRU.PrbTotDl"), Some(2_100.0));
+        assert_eq!(longer[0].value("DRB.RlcSduDelayDl"), Some(3.0));
+        for measured in [&longer[0], &shorter[0]] {
+            let rate = measured.value("DRB.UEThpDl").expect("a rate");
+            assert!((rate - 8_000.0).abs() < 1e-6, "{rate}");
+            let rate = measured.value("DRB.UEThpUl").expect("a rate");
+            assert!((rate - 800.0).abs() < 1e-6, "{rate}");
+            assert_eq!(measured.value("RRU.PrbTotUl"), None);
+        }
+        let nothing_new = sums.since_last(1, start);
+        assert_eq!(nothing_new[0].value("DRB.PdcpSduVolumeDL"), Some(0.0));
+        assert_eq!(nothing_new[0].value("DRB.UEThpDl"), None);
+    }
+
+    #[test]
+    fn ues_come_and_go() {
+        let mut sums = KpmSums::default();
+        let start = Instant::now();
+        sums.add(&report(17, 1.0));
+        sums.since_last(1, start);
+        sums.add(&report(18, 1.0));
+        let heard = sums.since_last(1, start);
+        assert_eq!((heard.len(), heard[0].rnti), (1, 18));
+        assert_eq!(heard[0].value("RRU.PrbTotDl"), Some(100.0));
+    }
+
+    #[test]
+    fn a_subscription_that_was_silent_for_long_begins_anew_and_few_are_remembered() {
+        let mut sums = KpmSums::default();
+        let start = Instant::now();
+        sums.add(&report(17, 1.0));
+        sums.since_last(1, start);
+        let late = start + FORGET_AFTER + Duration::from_millis(1);
+        assert!(sums.since_last(1, late).is_empty());
+        assert_eq!(sums.since_last(1, late).len(), 1);
+        for subscription in 2..=1 + MAX_SUBSCRIPTIONS {
+            sums.since_last(subscription, late);
+        }
+        assert_eq!(sums.asked.len(), MAX_SUBSCRIPTIONS);
+        assert!(sums.since_last(1, late).is_empty());
+    }
+}

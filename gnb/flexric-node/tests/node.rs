@@ -1,0 +1,189 @@
+//! The node over the lab's world, as the agent's thread uses it.
+// clippy.toml allows these in test functions; helpers of tests are tests as well.
+#![allow(clippy::expect_used, clippy::panic)]
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::mpsc,
+    thread,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use bytes::Bytes;
+use e2sm_tc::v0;
+use flexric_node::{
+    message_log::{MessageLog, MessageLogs},
+    node::{Node, PlainReport, TC_CONTROL_HEADER},
+};
+use lab_gateway::{Gateway, LocalDoor, Report, ReportPayload, ServeOptions, SubscriptionRequest};
+use lab_scenario::LoadedScenario;
+use lab_world::{RanFunction, World, periodic_trigger};
+
+/// No expectation about speed: a test that hangs is a test that failed.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Runs `work` beside the default cell, on a thread that may block.
+async fn beside_the_lab<T: Send + 'static>(
+    work: impl FnOnce(LocalDoor, String) -> T + Send + 'static,
+) -> T {
+    let scenario = repository().join("gnb/scenarios/default.yaml");
+    let scenario = LoadedScenario::from_file(&scenario, &[]).expect("the scenario");
+    let world = World::new(&scenario).expect("a world");
+    let node_id = world.node_id().to_owned();
+    let options = ServeOptions { listen: "127.0.0.1:0".to_owned(), ..ServeOptions::default() };
+    let gateway = Gateway::start(world, &options).await.expect("a gateway");
+    let door = gateway.local();
+    let done = tokio::task::spawn_blocking(move || work(door, node_id)).await.expect("no panic");
+    gateway.stop().await.expect("a summary");
+    done
+}
+
+/// What `look` finds, sooner or later.
+fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + PATIENCE;
+    while Instant::now() < end {
+        if let Some(found) = look() {
+            return found;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    panic!("nothing within a minute")
+}
+
+/// Every RLC message of the world from now on.
+fn overheard(door: &LocalDoor, node_id: &str) -> mpsc::Receiver<Bytes> {
+    let oid = RanFunction::Rlc.oid();
+    let request = SubscriptionRequest {
+        node_id: node_id.to_owned(),
+        ran_function_oid: oid.to_owned(),
+        event_trigger: Bytes::from(periodic_trigger(oid, 1)),
+        action_definitions: Vec::new(),
+        kpm_measurements: Vec::new(),
+    };
+    let (send, receive) = mpsc::channel();
+    let listener = Box::new(move |report: &Report| {
+        if let ReportPayload::Message(bytes) = &report.payload {
+            // The test has heard enough.
+            let _ = send.send(bytes.clone());
+        }
+    });
+    door.listen(request, listener).expect("admitted");
+    receive
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_agent_reads_what_the_world_reports() {
+    beside_the_lab(|door, node_id| {
+        let heard = overheard(&door, &node_id);
+        let node = Node::new(door, &node_id, MessageLogs::default()).expect("a node");
+        let read = eventually(|| node.latest(PlainReport::Rlc));
+        // The bearers of the world's own message, as records of the same length.
+        let own = heard.recv_timeout(PATIENCE).expect("a report");
+        assert_eq!((read.len(), &read[..4]), (own.len(), &own[..4]));
+        let mac = eventually(|| node.latest(PlainReport::Mac));
+        assert_eq!(mac.len(), 4 + 176 + 8);
+        let later = eventually(|| node.latest(PlainReport::Rlc).filter(|now| *now != read));
+        assert!(time_stamp(&later) > time_stamp(&read));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_agent_reads_is_of_the_moment_it_reads() {
+    beside_the_lab(|door, node_id| {
+        let node = Node::new(door, &node_id, MessageLogs::default()).expect("a node");
+        for report in [PlainReport::Rlc, PlainReport::Mac, PlainReport::Tc] {
+            // A world that is behind on a busy machine catches up.
+            eventually(|| {
+                let before_us = unix_us();
+                let read = node.latest(report)?;
+                (before_us..=unix_us()).contains(&time_stamp(&read)).then_some(())
+            });
+        }
+    })
+    .await;
+}
+
+fn unix_us() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
+    i64::try_from(since.as_micros()).expect("64 bits")
+}
+
+fn time_stamp(message: &[u8]) -> i64 {
+    let (_, stamp) = message.split_last_chunk().expect("a time stamp");
+    i64::from_le_bytes(*stamp)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_control_changes_the_pipeline_that_is_reported() {
+    beside_the_lab(|door, node_id| {
+        let node = Node::new(door, &node_id, MessageLogs::default()).expect("a node");
+        let queues = |node: &Node| {
+            let report = node.latest(PlainReport::Tc)?;
+            Some(v0::decode_indication(&report).expect("an indication").q.len())
+        };
+        assert_eq!(eventually(|| queues(&node)), 1);
+        let codel = v0::QueueParameters::Codel { target_ms: 5, interval_ms: 100 };
+        let add = v0::ControlMessage::Queue(v0::QueueControl::Add(codel));
+        let add = v0::encode_control(&add).expect("a message");
+        node.control(&TC_CONTROL_HEADER, &add);
+        eventually(|| (queues(&node)? == 2).then_some(()));
+        // Refused by the world and acknowledged by the agent: the node goes on.
+        node.control(&TC_CONTROL_HEADER, b"nonsense");
+        node.control(&TC_CONTROL_HEADER, &add);
+        eventually(|| (queues(&node)? == 3).then_some(()));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_control_is_written_down_as_it_came() {
+    let vectors = fs::read_to_string(repository().join("e2sm-tc-spec/vectors/v0.jsonl"));
+    let controls: Vec<String> = vectors
+        .expect("the vectors")
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"))
+        .filter(|vector| vector["kind"] == "control")
+        .map(|vector| vector["hex"].as_str().expect("hex").to_owned())
+        .collect();
+    assert!(controls.len() > 20);
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("controls.hex");
+    let log = Some(MessageLog::create(&path).expect("a file"));
+    let logs = MessageLogs { controls: log, reports: None };
+    let sent = controls.clone();
+    beside_the_lab(move |door, node_id| {
+        let node = Node::new(door, &node_id, logs).expect("a node");
+        for hex in sent {
+            let byte = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).expect("hex");
+            let message: Vec<u8> = (0..hex.len()).step_by(2).map(byte).collect();
+            node.control(&TC_CONTROL_HEADER, &message);
+        }
+    })
+    .await;
+    let written = fs::read_to_string(path).expect("read");
+    assert_eq!(written.lines().collect::<Vec<_>>(), controls);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kpm_is_of_the_time_since_the_subscription_asked_last() {
+    beside_the_lab(|door, node_id| {
+        let node = Node::new(door, &node_id, MessageLogs::default()).expect("a node");
+        assert_eq!(node.begin_kpm(1), 0);
+        let throughput = eventually(|| {
+            let ues = node.begin_kpm(1);
+            let ue = (ues == 1).then(|| node.kpm_ue(0)).flatten()?;
+            assert_eq!(ue.value("DRB.Sorcery"), None);
+            ue.value("DRB.UEThpDl").filter(|kbit_s| *kbit_s > 0.0)
+        });
+        // The default cell carries some 40 Mbit/s.
+        assert!(throughput < 200_000.0, "{throughput} kbit/s");
+        assert!(node.kpm_ue(1).is_none());
+    })
+    .await;
+}

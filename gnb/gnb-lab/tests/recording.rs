@@ -1,0 +1,155 @@
+//! `gnb-lab run` and what it leaves behind.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::RowAccessor as _;
+use serde_json::Value;
+
+/// The committed scenarios.
+fn scenarios() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios")
+}
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        Self(std::env::temp_dir().join(format!("gnb-lab-{name}-{}", std::process::id())))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn gnb_lab(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_gnb-lab")).args(arguments).output().unwrap()
+}
+
+fn run(scenario: &Path, out: &Path, more: &[&str]) -> Output {
+    let mut arguments = vec!["run", scenario.to_str().unwrap(), "--out", out.to_str().unwrap()];
+    arguments.extend(more);
+    gnb_lab(&arguments)
+}
+
+fn table(path: &Path) -> SerializedFileReader<std::fs::File> {
+    SerializedFileReader::new(std::fs::File::open(path).unwrap()).unwrap()
+}
+
+#[test]
+fn a_run_leaves_summary_tables_and_report() {
+    let out = Folder::new("run");
+    let scenario = scenarios().join("default.yaml");
+    let more = ["--duration", "2.5", "--seed", "9", "--packets", "--set", "cell.n_prb=51"];
+    let output = run(&scenario, &out.0, &more);
+    assert!(output.status.success(), "{output:?}");
+    assert!(output.stderr.is_empty(), "no terminal, no progress: {output:?}");
+    let shown = String::from_utf8(output.stdout).unwrap();
+    for word in ["bulk", "ping", "voip", "transparent", "used RBs"] {
+        assert!(shown.contains(word), "{shown}");
+    }
+
+    let text = std::fs::read_to_string(out.0.join("summary.json")).unwrap();
+    let summary: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((&summary["seed"], &summary["duration_s"]), (&9.into(), &2.5.into()));
+    assert_eq!(summary["version"], env!("CARGO_PKG_VERSION"));
+    assert!(summary["command"].as_str().unwrap().contains("--seed 9"));
+    assert_eq!(summary["flows"][1]["name"], "ping");
+    assert!(summary["flows"][1]["rtt_ms"]["p95"].as_f64().unwrap() > 5.0);
+
+    let bearers = table(&out.0.join("bearers.parquet"));
+    assert_eq!(bearers.metadata().file_metadata().num_rows(), 2501);
+    let last = bearers.get_row_iter(None).unwrap().last().unwrap().unwrap();
+    assert_eq!((last.get_long(0).unwrap(), last.get_long(1).unwrap()), (2_500_000, 17921));
+    assert_eq!(last.get_long(11).unwrap(), summary["bearers"][0]["drained_bytes"]);
+
+    let packets = table(&out.0.join("packets.parquet"));
+    let rows = packets.metadata().file_metadata().num_rows();
+    assert_eq!(rows, summary["bearers"][0]["drained_packets"]);
+    for row in packets.get_row_iter(None).unwrap() {
+        let row = row.unwrap();
+        let times: Vec<i64> = (4..9).map(|column| row.get_long(column).unwrap()).collect();
+        assert!(times.is_sorted(), "sent, SDAP, RLC, MAC, UE: {times:?}");
+    }
+
+    let flows = table(&out.0.join("flows.parquet"));
+    let row = flows.get_row_iter(None).unwrap().next().unwrap().unwrap();
+    assert_eq!(row.get_string(0).unwrap(), "bulk");
+
+    let page = std::fs::read_to_string(out.0.join("report.html")).unwrap();
+    assert_eq!(page.matches("<svg").count(), 5);
+    assert!(!page.contains("http-equiv") && !page.contains("<script"), "nothing is fetched");
+}
+
+#[test]
+fn the_same_seed_writes_the_same_bytes() {
+    let scenario = scenarios().join("irazabal2021/e5g_bdp.yaml");
+    let folders = [Folder::new("same-a"), Folder::new("same-b"), Folder::new("other")];
+    for (folder, seed) in folders.iter().zip(["3", "3", "4"]) {
+        let output = run(&scenario, &folder.0, &["--duration", "7", "--seed", seed]);
+        assert!(output.status.success(), "{output:?}");
+    }
+    for file in ["bearers.parquet", "flows.parquet"] {
+        let [a, b, other] =
+            [0, 1, 2].map(|i: usize| std::fs::read(folders[i].0.join(file)).unwrap());
+        assert!(a == b, "{file} differs between two runs of one seed");
+        assert!(a != other, "{file} does not depend on the seed");
+    }
+    let summary = |folder: &Folder| -> Value {
+        let text = std::fs::read_to_string(folder.0.join("summary.json")).unwrap();
+        let mut summary: Value = serde_json::from_str(&text).unwrap();
+        // Names its folder.
+        summary.as_object_mut().unwrap().remove("command");
+        summary
+    };
+    assert_eq!(summary(&folders[0]), summary(&folders[1]));
+}
+
+#[test]
+fn bad_input_is_one_line_and_exit_code_2() {
+    let out = Folder::new("bad");
+    let default = scenarios().join("default.yaml");
+    let missing = Path::new("no-such.yaml");
+    let table: [(&Path, &[&str], &str); 4] = [
+        (missing, &[], "no-such.yaml: cannot be opened"),
+        (&default, &["--set", "flows[0].kind=tpc"], "flows[0].kind: unknown value 'tpc'"),
+        (&default, &["--set", "flows[9].kind=tcp"], "--set: flows[9].kind: [9] is not there"),
+        (&default, &["--duration", "-1"], "unexpected argument"),
+    ];
+    for (scenario, more, expected) in table {
+        let output = run(scenario, &out.0, more);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.contains(expected), "{error}");
+        assert!(output.stdout.is_empty());
+        assert!(!out.0.exists(), "nothing is written for a bad scenario");
+    }
+}
+
+#[test]
+fn the_schema_is_printed_and_accepts_the_committed_scenarios_keys() {
+    let output = gnb_lab(&["schema", "scenario"]);
+    assert!(output.status.success());
+    let schema: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(schema["title"], "Sojourn scenario");
+}
+
+#[test]
+fn replay_answers_on_stdout() {
+    use std::io::Write as _;
+    let mut child = Command::new(env!("CARGO_BIN_EXE_gnb-lab"))
+        .arg("replay-aqm")
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"not json\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(answer["error"].is_string(), "{answer}");
+}

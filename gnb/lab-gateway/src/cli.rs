@@ -1,0 +1,137 @@
+//! The command line of programs that serve a scenario: `gnb-lab serve` and `flexric-node`.
+//!
+//! Exit code 0 for success, 2 for bad input (the command line, a scenario, a trace), 1 for what the
+//! machine refused.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use lab_scenario::{LoadedScenario, Override, ScenarioError};
+use lab_world::{NodeInfo, World};
+use serde_json::Value;
+
+use crate::{LocalDoor, Recorded, Recording, ServeError, ServeOptions};
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The user's to mend.
+    #[error("{0}")]
+    Input(String),
+    /// The machine's.
+    #[error("{0}")]
+    Machine(String),
+}
+
+impl From<ScenarioError> for Failure {
+    fn from(error: ScenarioError) -> Self {
+        Self::Input(error.to_string())
+    }
+}
+
+impl From<ServeError> for Failure {
+    fn from(error: ServeError) -> Self {
+        match error {
+            ServeError::Address { .. }
+            | ServeError::Plaintext { .. }
+            | ServeError::PlaintextForecasts { .. }
+            | ServeError::TlsFile { .. }
+            | ServeError::Tls(_) => Self::Input(error.to_string()),
+            _ => Self::Machine(error.to_string()),
+        }
+    }
+}
+
+/// Prints why `program` failed on stderr; returns its exit code.
+pub fn exit_code(program: &str, result: Result<(), Failure>) -> ExitCode {
+    let failure = match result {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(failure) => failure,
+    };
+    eprintln!("{program}: {failure}");
+    match failure {
+        Failure::Input(_) => ExitCode::from(2),
+        Failure::Machine(_) => ExitCode::FAILURE,
+    }
+}
+
+/// Which scenario, and what to change in it.
+#[derive(Args, Clone, Debug)]
+pub struct ScenarioArgs {
+    /// Scenario file.
+    #[arg(value_name = "SCENARIO.yaml")]
+    scenario: PathBuf,
+
+    /// Seed, in place of the scenario's.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+
+    /// Replace an element, e.g. cell.n_prb=51 or flows[0].congestion_control=reno.
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    overrides: Vec<Override>,
+}
+
+impl ScenarioArgs {
+    /// Reads and checks the scenario, with further elements replaced.
+    ///
+    /// # Errors
+    /// [`ScenarioError`] as [`LoadedScenario::from_file`].
+    pub fn load(&self, further: &[(&str, Value)]) -> Result<LoadedScenario, ScenarioError> {
+        let mut overrides = self.overrides.clone();
+        let seed = self.seed.map(|seed| ("seed", Value::from(seed)));
+        for (path, value) in seed.into_iter().chain(further.iter().cloned()) {
+            // The paths given here are keys of the model.
+            overrides.extend(Override::new(path, value));
+        }
+        LoadedScenario::from_file(&self.scenario, &overrides)
+    }
+}
+
+/// The command line of this process, for the record.
+pub fn command_line() -> String {
+    let words: Vec<String> = std::env::args().collect();
+    words.join(" ")
+}
+
+/// Arguments of a program that serves a scenario.
+#[derive(Args, Debug)]
+pub struct ServeArgs {
+    #[command(flatten)]
+    scenario: ScenarioArgs,
+
+    /// Folder for the recording of the run: summary, bearers, flows. Nothing is recorded if unset.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    #[command(flatten)]
+    options: ServeOptions,
+}
+
+/// Serves until told to stop. `record` begins a recording in the folder of `--out`; `start` starts
+/// what runs beside the gateway and reaches the world through the local door. What `start` returns is
+/// dropped before the gateway stops.
+///
+/// # Errors
+/// What the user or the machine did wrong, and the error of `start`.
+pub fn serve_recorded<R: Recording, T>(
+    args: ServeArgs,
+    record: impl FnOnce(&Path, &mut World) -> Result<R, Failure>,
+    start: impl FnOnce(LocalDoor, &NodeInfo) -> Result<T, ServeError>,
+) -> Result<(), Failure> {
+    let loaded = args.scenario.load(&[])?;
+    let mut world = World::new(&loaded)?;
+    let node = world.node();
+    let start = |door| start(door, &node);
+    let Some(folder) = args.out else {
+        return crate::serve_beside(world, args.options, start).map_err(Failure::from);
+    };
+    let recording = record(&folder, &mut world)?;
+    let recorded = Recorded::new(world, recording);
+    let kept = recorded.clone();
+    let served = crate::serve_beside(recorded, args.options, start);
+    // The recording is completed however serving ended.
+    let written = kept.finish();
+    served?;
+    written
+}

@@ -1,0 +1,138 @@
+//! The subscription, for as long as the gateway lives.
+
+use std::{net::SocketAddr, time::Duration};
+
+use tokio::{sync::watch, time::sleep};
+use tonic::{
+    Code, Status, Streaming,
+    transport::{Channel, Endpoint},
+};
+
+use super::{
+    ForecastOutcome, bearer_forecasts,
+    proto::{ForecastBatch, ForecastRequest, Quantity, forecaster_client::ForecasterClient},
+};
+use crate::{
+    command::{Command, Commands},
+    metrics::GatewayMetrics,
+    nodes::NodeTable,
+};
+
+/// First wait before the forecaster is looked for again; it doubles up to the last.
+const FIRST_RETRY: Duration = Duration::from_millis(100);
+const LAST_RETRY: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// A forecaster that vanished without closing is noticed within twice this.
+const KEEPALIVE: Duration = Duration::from_secs(5);
+/// A batch of thousands of bearers stays below.
+const MAX_BATCH_BYTES: usize = 64 << 20;
+/// What a pacer asks of a forecast is what will be, no bound.
+const MEDIAN: f32 = 0.5;
+const QUANTITIES: [Quantity; 3] =
+    [Quantity::OccupancyBytes, Quantity::DrainBytes, Quantity::LimitBytes];
+
+/// Reads the forecast stream of one forecaster.
+#[derive(Debug)]
+pub(crate) struct ForecastStream {
+    pub(crate) address: SocketAddr,
+    pub(crate) nodes: watch::Receiver<NodeTable>,
+    pub(crate) commands: Commands,
+    pub(crate) metrics: GatewayMetrics,
+}
+
+impl ForecastStream {
+    /// Follows the forecaster for ever; drop the future to stop.
+    pub(crate) async fn follow(self) {
+        let mut retry = FIRST_RETRY;
+        let mut is_lost = false;
+        loop {
+            let mut batches: u64 = 0;
+            let reason = match self.subscribe().await {
+                Ok(stream) => self.read(stream, &mut batches).await,
+                Err(reason) => reason,
+            };
+            self.metrics.forecast_stream(false);
+            if batches > 0 {
+                (retry, is_lost) = (FIRST_RETRY, false);
+            }
+            // Once per loss, however often it is then looked for in vain.
+            if !is_lost {
+                let address = self.address;
+                tracing::warn!(%address, reason, "no forecasts; looking for the forecaster");
+                is_lost = true;
+            }
+            sleep(retry).await;
+            retry = (2 * retry).min(LAST_RETRY);
+        }
+    }
+
+    async fn subscribe(&self) -> Result<Streaming<ForecastBatch>, String> {
+        let endpoint = Endpoint::try_from(format!("http://{}", self.address))
+            .map_err(|error| error.to_string())?
+            .connect_timeout(CONNECT_TIMEOUT)
+            .tcp_nodelay(true)
+            .http2_keep_alive_interval(KEEPALIVE)
+            .keep_alive_timeout(KEEPALIVE)
+            .keep_alive_while_idle(true);
+        let channel = endpoint.connect().await.map_err(|error| crate::server::cause(&error))?;
+        let mut client = ForecasterClient::new(channel).max_decoding_message_size(MAX_BATCH_BYTES);
+        let answer = match self.ask(&mut client, &QUANTITIES).await {
+            // One without a model, or whose model knows no limits: the pacer then has its own.
+            Err(status) if status.code() == Code::InvalidArgument => {
+                self.ask(&mut client, &QUANTITIES[..2]).await
+            }
+            answer => answer,
+        };
+        answer.map_err(|status| said(&status))
+    }
+
+    async fn ask(
+        &self,
+        client: &mut ForecasterClient<Channel>,
+        quantities: &[Quantity],
+    ) -> Result<Streaming<ForecastBatch>, Status> {
+        let node_id = match self.nodes.borrow().as_slice() {
+            [only] => only.node.id.clone(),
+            _ => String::new(),
+        };
+        let request = ForecastRequest {
+            node_id,
+            quantities: quantities.iter().map(|quantity| (*quantity).into()).collect(),
+            quantiles: vec![MEDIAN],
+            ..ForecastRequest::default()
+        };
+        client.subscribe(request).await.map(tonic::Response::into_inner)
+    }
+
+    /// Reads until the stream ends; says why it did.
+    async fn read(&self, mut stream: Streaming<ForecastBatch>, batches: &mut u64) -> String {
+        loop {
+            match stream.message().await {
+                Ok(Some(batch)) => {
+                    if *batches == 0 {
+                        self.metrics.forecast_stream(true);
+                        tracing::info!(address = %self.address, "forecasts come");
+                    }
+                    *batches += 1;
+                    self.hand_on(batch);
+                }
+                Ok(None) => return "the forecaster ended the stream".to_owned(),
+                Err(status) => return said(&status),
+            }
+        }
+    }
+
+    fn hand_on(&self, batch: ForecastBatch) {
+        let (forecasts, malformed) = bearer_forecasts(&batch);
+        self.metrics.forecasts(ForecastOutcome::Malformed, malformed);
+        let count = forecasts.len() as u64;
+        let command = Command::Forecasts { node_id: batch.node_id, forecasts };
+        if self.commands.send(command).is_err() {
+            self.metrics.forecasts(ForecastOutcome::Dropped, count);
+        }
+    }
+}
+
+fn said(status: &Status) -> String {
+    format!("{}: {}", status.code(), status.message())
+}

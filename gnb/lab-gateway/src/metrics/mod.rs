@@ -1,0 +1,264 @@
+//! Prometheus metrics: counters of the gateway itself, and the world's state read at scrape time.
+
+mod collector;
+mod http;
+
+use std::{fmt, time::Duration};
+
+use prometheus_client::{
+    encoding::{EncodeLabelSet, text},
+    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
+    registry::Registry,
+};
+
+use super::{ForecastOutcome, command::Scrape, outbox::OutboxCounters};
+
+pub(super) use http::router;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RanFunctionLabels {
+    ran_function_oid: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct SubscriptionLabels {
+    code: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ControlLabels {
+    outcome: &'static str,
+    cause: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ForecastLabels {
+    result: &'static str,
+}
+
+/// Counters that the gateway's parts share; clones count together.
+#[derive(Clone, Debug)]
+pub(super) struct GatewayMetrics {
+    sent: Family<RanFunctionLabels, Counter>,
+    dropped: Family<RanFunctionLabels, Counter>,
+    subscriptions: Family<SubscriptionLabels, Counter>,
+    controls: Family<ControlLabels, Counter>,
+    lateness: Histogram,
+    busy: Counter<f64, std::sync::atomic::AtomicU64>,
+    skipped: Counter<f64, std::sync::atomic::AtomicU64>,
+    forecasts: Family<ForecastLabels, Counter>,
+    forecast_stream: Gauge,
+}
+
+impl Default for GatewayMetrics {
+    fn default() -> Self {
+        Self {
+            sent: Family::default(),
+            dropped: Family::default(),
+            subscriptions: Family::default(),
+            controls: Family::default(),
+            lateness: Histogram::new([
+                20e-6, 50e-6, 100e-6, 200e-6, 500e-6, 1e-3, 2e-3, 5e-3, 10e-3, 50e-3, 250e-3, 1.0,
+            ]),
+            busy: Counter::default(),
+            skipped: Counter::default(),
+            forecasts: Family::default(),
+            forecast_stream: Gauge::default(),
+        }
+    }
+}
+
+impl GatewayMetrics {
+    /// Counters of one RAN function's indications.
+    pub(super) fn indications(&self, ran_function_oid: &str) -> OutboxCounters {
+        let labels = RanFunctionLabels { ran_function_oid: ran_function_oid.to_owned() };
+        OutboxCounters {
+            sent: self.sent.get_or_create_owned(&labels),
+            dropped: self.dropped.get_or_create_owned(&labels),
+        }
+    }
+
+    /// A `Subscribe` call was answered with this gRPC code.
+    pub(super) fn subscription(&self, code: tonic::Code) {
+        self.subscriptions.get_or_create(&SubscriptionLabels { code: code_name(code) }).inc();
+    }
+
+    /// A `Control` call was answered by the RAN function.
+    pub(super) fn control_answered(&self, accepted: bool, cause: Option<&'static str>) {
+        let outcome = if accepted { "acknowledged" } else { "failed" };
+        self.controls
+            .get_or_create(&ControlLabels { outcome, cause: cause.unwrap_or_default() })
+            .inc();
+    }
+
+    /// A `Control` call ended with a gRPC error.
+    pub(super) fn control_error(&self, code: tonic::Code) {
+        self.controls.get_or_create(&ControlLabels { outcome: code_name(code), cause: "" }).inc();
+    }
+
+    /// How long after its planned time a step began.
+    pub(super) fn lateness(&self, late: Duration) {
+        self.lateness.observe(late.as_secs_f64());
+    }
+
+    /// How long a step took.
+    pub(super) fn stepped(&self, took: Duration) {
+        self.busy.inc_by(took.as_secs_f64());
+    }
+
+    /// Time given up after a stall.
+    pub(super) fn skipped(&self, lag: Duration) {
+        self.skipped.inc_by(lag.as_secs_f64());
+    }
+
+    /// What became of forecasts of the forecast stream.
+    pub(super) fn forecasts(&self, outcome: ForecastOutcome, count: u64) {
+        if count > 0 {
+            self.forecasts.get_or_create(&ForecastLabels { result: outcome.name() }).inc_by(count);
+        }
+    }
+
+    /// Whether the forecast stream is open and tells something.
+    pub(super) fn forecast_stream(&self, open: bool) {
+        self.forecast_stream.set(i64::from(open));
+    }
+
+    /// The text exposition of all metrics.
+    pub(super) fn exposition(&self, scrape: Scrape) -> Result<String, fmt::Error> {
+        let mut registry = Registry::with_prefix("sojourn");
+        let streams = Gauge::<i64>::default();
+        streams.set(i64::try_from(scrape.subscribers).unwrap_or(i64::MAX));
+        registry.register("gateway_indication_streams", "Indication streams open now", streams);
+        registry.register(
+            "gateway_indications",
+            "Indications handed to streams",
+            self.sent.clone(),
+        );
+        registry.register(
+            "gateway_indications_dropped",
+            "Indications dropped because a reader was slow",
+            self.dropped.clone(),
+        );
+        registry.register(
+            "gateway_subscriptions",
+            "Subscribe calls by gRPC code of their admission",
+            self.subscriptions.clone(),
+        );
+        registry.register(
+            "gateway_controls",
+            "Control calls by outcome (acknowledged, failed or a gRPC code) and cause of failure",
+            self.controls.clone(),
+        );
+        registry.register(
+            "gateway_step_lateness_seconds",
+            "How long after its planned time a step of the node began",
+            self.lateness.clone(),
+        );
+        registry.register(
+            "gateway_step_busy_seconds",
+            "Time spent stepping the node; its rate is the load of one core",
+            self.busy.clone(),
+        );
+        registry.register(
+            "gateway_skipped_seconds",
+            "Time the node gave up after falling behind",
+            self.skipped.clone(),
+        );
+        registry.register(
+            "cu_forecasts",
+            "Forecasts of bearers that came by the forecast stream, by what became of them",
+            self.forecasts.clone(),
+        );
+        registry.register(
+            "cu_forecast_stream_open",
+            "Whether forecasts come by the forecast stream; 1 from its first on until it ends",
+            self.forecast_stream.clone(),
+        );
+        registry.register_collector(Box::new(collector::WorldCollector(scrape)));
+        let mut exposition = String::new();
+        text::encode(&mut exposition, &registry)?;
+        Ok(exposition)
+    }
+}
+
+/// Label value of a gRPC code, in the spelling of the gRPC specification.
+fn code_name(code: tonic::Code) -> &'static str {
+    match code {
+        tonic::Code::Ok => "ok",
+        tonic::Code::Cancelled => "cancelled",
+        tonic::Code::InvalidArgument => "invalid_argument",
+        tonic::Code::DeadlineExceeded => "deadline_exceeded",
+        tonic::Code::NotFound => "not_found",
+        tonic::Code::ResourceExhausted => "resource_exhausted",
+        tonic::Code::Unavailable => "unavailable",
+        _ => "internal",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::e2_world::{BearerMeasurement, CellMeasurement, FlowMeasurement, Measurements};
+
+    #[test]
+    fn a_scrape_shows_the_world_and_the_gateway() {
+        let metrics = GatewayMetrics::default();
+        let counters = metrics.indications("1.143");
+        counters.sent.inc_by(3);
+        counters.dropped.inc();
+        metrics.control_answered(false, Some("stale_revision"));
+        metrics.lateness(Duration::from_micros(30));
+        metrics.forecasts(ForecastOutcome::Taken, 2);
+        metrics.forecast_stream(true);
+        let scrape = Scrape {
+            now_us: 2_500_000,
+            measurements: Measurements {
+                bearers: vec![BearerMeasurement {
+                    node_id: "gnb".to_owned(),
+                    rnti: 17,
+                    drb: 1,
+                    rlc_hol_us: 1_250_000,
+                    rlc_occupancy_bytes: 1500,
+                    tc_backlog_bytes: 9000,
+                    by_forecast: Some(false),
+                }],
+                flows: vec![
+                    FlowMeasurement { flow: "bulk".to_owned(), goodput_bytes: 77, rtt_us: None },
+                    FlowMeasurement {
+                        flow: "ping".to_owned(),
+                        goodput_bytes: 0,
+                        rtt_us: Some(12_500),
+                    },
+                ],
+            },
+            prb_last_second: vec![CellMeasurement {
+                node_id: "gnb".to_owned(),
+                used_prb: 50,
+                available_prb: 200,
+            }],
+            subscribers: 2,
+        };
+        let text = metrics.exposition(scrape).expect("text");
+        for line in [
+            r#"sojourn_rlc_hol_seconds{node="gnb",ue="17",drb="1"} 1.25"#,
+            r#"sojourn_rlc_occupancy_bytes{node="gnb",ue="17",drb="1"} 1500.0"#,
+            r#"sojourn_tc_backlog_bytes{node="gnb",ue="17",drb="1"} 9000.0"#,
+            r#"sojourn_cu_paced_by_forecast{node="gnb",ue="17",drb="1"} 0.0"#,
+            r#"sojourn_cu_forecasts_total{result="taken"} 2"#,
+            "sojourn_cu_forecast_stream_open 1",
+            r#"sojourn_prb_used_ratio{node="gnb"} 0.25"#,
+            r#"sojourn_flow_goodput_bytes_total{flow="bulk"} 77"#,
+            r#"sojourn_flow_rtt_seconds{flow="ping"} 0.0125"#,
+            "sojourn_node_time_seconds_total 2.5",
+            r#"sojourn_gateway_indications_total{ran_function_oid="1.143"} 3"#,
+            r#"sojourn_gateway_indications_dropped_total{ran_function_oid="1.143"} 1"#,
+            r#"sojourn_gateway_controls_total{outcome="failed",cause="stale_revision"} 1"#,
+            r#"sojourn_gateway_step_lateness_seconds_bucket{le="0.00005"} 1"#,
+            "sojourn_gateway_indication_streams 2",
+            "# EOF",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
+        }
+        assert!(!text.contains(r#"sojourn_flow_rtt_seconds{flow="bulk"}"#), "bulk has no echo");
+    }
+}

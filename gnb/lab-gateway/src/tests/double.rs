@@ -1,0 +1,321 @@
+//! A node that does what a test tells it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, MutexGuard},
+};
+
+use bytes::Bytes;
+use e2sm_tc::v1::BearerForecast;
+use serde_json::json;
+
+use crate::*;
+
+pub(super) const NODE: &str = "gnb-001-01-0xe00";
+/// Reports at the trigger's period, u32 little-endian ms.
+pub(super) const REPORTER: &str = "0.0.143";
+/// Takes controls; their first byte says what to do.
+pub(super) const CONTROLLER: &str = "0.0.146";
+/// Typed reports.
+pub(super) const KPM: &str = "1.3.2";
+
+pub(super) const ACCEPT: u8 = 0;
+pub(super) const REFUSE: u8 = 1;
+pub(super) const NEVER_ANSWER: u8 = 2;
+pub(super) const LOSE_NODE: u8 = 3;
+pub(super) const DIE: u8 = 4;
+pub(super) const ACCEPT_LATER: u8 = 5;
+/// Virtual time that [`ACCEPT_LATER`] takes.
+const LATER_US: u64 = 700;
+
+/// What the test and the node share.
+#[derive(Debug)]
+pub(super) struct Script {
+    pub(super) connected: bool,
+    pub(super) generation: u64,
+    pub(super) nb_id: u64,
+    pub(super) message_bytes: usize,
+    /// Set when any of the above changed.
+    pub(super) changed: bool,
+    /// Sleep this long in the next step, once.
+    pub(super) stall_ms: u64,
+    /// Subscriptions open in the node now, and ever.
+    pub(super) open: BTreeSet<u64>,
+    pub(super) opened: u64,
+    /// Unix times told by the gateway.
+    pub(super) epochs_us: Vec<u64>,
+    /// Headers of the controls that reached the node.
+    pub(super) control_headers: Vec<Vec<u8>>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct ScriptHandle(Arc<Mutex<Script>>);
+
+impl ScriptHandle {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Script> {
+        self.0.lock().expect("no test panics with the script in hand")
+    }
+
+    pub(super) fn change(&self, change: impl FnOnce(&mut Script)) {
+        let mut script = self.lock();
+        change(&mut script);
+        script.changed = true;
+    }
+}
+
+struct Subscription {
+    period_us: u64,
+    next_us: u64,
+    kpm: Option<Vec<String>>,
+}
+
+/// The node.
+pub(super) struct Double {
+    script: ScriptHandle,
+    now_us: u64,
+    epoch_us: u64,
+    next_id: u64,
+    subscriptions: BTreeMap<u64, Subscription>,
+    /// With the time of the answer.
+    controls: Vec<(ControlTicket, u8, u64)>,
+}
+
+impl Double {
+    pub(super) fn new() -> (Self, ScriptHandle) {
+        let script = ScriptHandle(Arc::new(Mutex::new(Script {
+            connected: true,
+            generation: 0,
+            nb_id: 0xe00,
+            message_bytes: 16,
+            changed: false,
+            stall_ms: 0,
+            open: BTreeSet::new(),
+            opened: 0,
+            epochs_us: Vec::new(),
+            control_headers: Vec::new(),
+        })));
+        let double = Self {
+            script: script.clone(),
+            now_us: 0,
+            epoch_us: 0,
+            next_id: 0,
+            subscriptions: BTreeMap::new(),
+            controls: Vec::new(),
+        };
+        (double, script)
+    }
+
+    fn route(&self, node_id: &str, oid: &str) -> Result<u32, RouteError> {
+        if node_id != NODE || !self.script.lock().connected {
+            return Err(RouteError::UnknownNode { node_id: node_id.to_owned() });
+        }
+        match oid {
+            KPM => Ok(2),
+            REPORTER => Ok(143),
+            CONTROLLER => Ok(146),
+            _ => Err(RouteError::UnknownRanFunction {
+                node_id: node_id.to_owned(),
+                oid: oid.to_owned(),
+            }),
+        }
+    }
+
+    fn answer_controls(&mut self, sink: &mut dyn WorldSink) {
+        self.controls.retain(|&(ticket, what, at_us)| {
+            if self.now_us < at_us {
+                return true;
+            }
+            match what {
+                ACCEPT | ACCEPT_LATER => sink.control_answered(
+                    ticket,
+                    Some(ControlAnswer {
+                        accepted: true,
+                        outcome: Bytes::from_static(b"done"),
+                        cause: None,
+                        detail: String::new(),
+                    }),
+                ),
+                REFUSE => sink.control_answered(
+                    ticket,
+                    Some(ControlAnswer {
+                        accepted: false,
+                        outcome: Bytes::from_static(b"no"),
+                        cause: Some("stale_revision"),
+                        detail: "expected_revision: 3; expected 4".to_owned(),
+                    }),
+                ),
+                LOSE_NODE => sink.control_answered(ticket, None),
+                DIE => panic!("the node dies, as the test wants"),
+                _ => return true,
+            }
+            false
+        });
+    }
+}
+
+impl E2World for Double {
+    fn now_us(&self) -> u64 {
+        self.now_us
+    }
+
+    fn set_epoch_us(&mut self, unix_us: u64) {
+        self.epoch_us = unix_us;
+        self.script.lock().epochs_us.push(unix_us);
+    }
+
+    fn next_output_us(&self) -> Option<u64> {
+        let reports = self.subscriptions.values().map(|subscription| subscription.next_us);
+        let answers = self.controls.iter().filter(|(_, what, _)| *what != NEVER_ANSWER);
+        reports.chain(answers.map(|&(_, _, at_us)| at_us)).min()
+    }
+
+    fn step_until(&mut self, t_us: u64, sink: &mut dyn WorldSink) {
+        self.now_us = t_us.max(self.now_us);
+        let (message_bytes, stall_ms) = {
+            let mut script = self.script.lock();
+            if std::mem::take(&mut script.changed) {
+                sink.nodes_changed();
+                if !script.connected {
+                    for id in std::mem::take(&mut self.subscriptions).into_keys() {
+                        script.open.remove(&id);
+                        sink.subscription_lost(SubscriptionId(id));
+                    }
+                }
+            }
+            (script.message_bytes, std::mem::take(&mut script.stall_ms))
+        };
+        if stall_ms > 0 {
+            std::thread::sleep(std::time::Duration::from_millis(stall_ms));
+        }
+        self.answer_controls(sink);
+        for (id, subscription) in &mut self.subscriptions {
+            while subscription.next_us <= self.now_us {
+                let collected_at_us = self.epoch_us + subscription.next_us;
+                let payload = match &subscription.kpm {
+                    None => ReportPayload::Message(Bytes::from(vec![7; message_bytes])),
+                    Some(names) => ReportPayload::Kpm(kpm_report(names, subscription.period_us)),
+                };
+                let header = Bytes::copy_from_slice(&subscription.next_us.to_le_bytes());
+                let report = Report { header, payload, collected_at_us };
+                sink.indication(SubscriptionId(*id), report);
+                subscription.next_us += subscription.period_us;
+            }
+        }
+    }
+
+    fn nodes(&self) -> Vec<NodeState> {
+        let script = self.script.lock();
+        if !script.connected {
+            return Vec::new();
+        }
+        let ran_functions = [(2, KPM), (143, REPORTER), (146, CONTROLLER)]
+            .map(|(id, oid)| proto::RanFunction {
+                id,
+                oid: oid.to_owned(),
+                revision: 1,
+                definition: Bytes::from_static(b"definition"),
+            })
+            .to_vec();
+        let node = proto::Node {
+            id: NODE.to_owned(),
+            r#type: proto::node::Type::Gnb.into(),
+            mcc: 1,
+            mnc: 1,
+            nb_id: script.nb_id,
+            ran_functions,
+        };
+        vec![NodeState { node, generation: script.generation }]
+    }
+
+    fn subscribe(&mut self, request: &SubscriptionRequest) -> Result<Admitted, SubscribeError> {
+        let ran_function_id = self.route(&request.node_id, &request.ran_function_oid)?;
+        let Ok(period_ms) = <[u8; 4]>::try_from(request.event_trigger.as_ref()) else {
+            return Err(SubscribeError::Refused(format!(
+                "event_trigger: {} bytes; expected 4",
+                request.event_trigger.len()
+            )));
+        };
+        let period_us = u64::from(u32::from_le_bytes(period_ms)).max(1) * 1000;
+        let id = self.next_id;
+        self.next_id += 1;
+        let kpm = (ran_function_id == 2).then(|| request.kpm_measurements.clone());
+        let next_us = self.now_us + period_us;
+        self.subscriptions.insert(id, Subscription { period_us, next_us, kpm });
+        let mut script = self.script.lock();
+        script.open.insert(id);
+        script.opened += 1;
+        Ok(Admitted { id: SubscriptionId(id), ran_function_id })
+    }
+
+    fn unsubscribe(&mut self, subscription: SubscriptionId) {
+        self.subscriptions.remove(&subscription.0);
+        self.script.lock().open.remove(&subscription.0);
+    }
+
+    fn report_now(&mut self, node_id: &str, oid: &str) -> Result<Report, SubscribeError> {
+        if self.route(node_id, oid)? != 143 {
+            return Err(SubscribeError::Refused("only what reports".to_owned()));
+        }
+        Ok(Report {
+            header: Bytes::new(),
+            payload: ReportPayload::Message(Bytes::copy_from_slice(&self.now_us.to_le_bytes())),
+            collected_at_us: self.epoch_us + self.now_us,
+        })
+    }
+
+    fn control(&mut self, request: &ControlRequest) -> Result<ControlTicket, ControlRefusal> {
+        match self.route(&request.node_id, &request.ran_function_oid)? {
+            146 => {
+                let ticket = ControlTicket(self.next_id);
+                self.next_id += 1;
+                self.script.lock().control_headers.push(request.header.to_vec());
+                let what = request.message.first().copied().unwrap_or(ACCEPT);
+                let takes_us = if what == ACCEPT_LATER { LATER_US } else { 0 };
+                self.controls.push((ticket, what, self.now_us + takes_us));
+                Ok(ticket)
+            }
+            id => Err(ControlRefusal::NotControllable(format!("RAN function {id} only reports"))),
+        }
+    }
+
+    fn forecast(&mut self, node_id: &str, _: &BearerForecast) -> ForecastOutcome {
+        if node_id == NODE { ForecastOutcome::Taken } else { ForecastOutcome::UnknownNode }
+    }
+
+    fn pacing_changes(&mut self) -> Vec<PacingChange> {
+        Vec::new()
+    }
+
+    fn measurements(&mut self) -> Measurements {
+        let bearer = BearerMeasurement {
+            node_id: NODE.to_owned(),
+            rnti: 0x4601,
+            drb: 1,
+            rlc_hol_us: 1500,
+            rlc_occupancy_bytes: 3000,
+            tc_backlog_bytes: 0,
+            by_forecast: None,
+        };
+        Measurements { bearers: vec![bearer], flows: Vec::new() }
+    }
+
+    fn cells(&mut self) -> Vec<CellMeasurement> {
+        Vec::new()
+    }
+
+    fn summary(&mut self) -> serde_json::Value {
+        json!({ "time_us": self.now_us })
+    }
+}
+
+fn kpm_report(names: &[String], period_us: u64) -> proto::KpmReport {
+    let (known, unsupported): (Vec<_>, Vec<_>) =
+        names.iter().cloned().partition(|name| name == "DRB.UEThpDl");
+    let values = known.into_iter().map(|name| (name, 42.0)).collect();
+    proto::KpmReport {
+        period_ms: u32::try_from(period_us / 1000).expect("a short period"),
+        ues: vec![proto::KpmUe { rnti: 0x4601, values }],
+        unsupported,
+        units: [("DRB.UEThpDl".to_owned(), "kbit/s".to_owned())].into(),
+    }
+}

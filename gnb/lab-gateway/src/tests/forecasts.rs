@@ -1,0 +1,226 @@
+//! The CU's own way to forecasts, against a forecaster that does what a test tells it.
+
+use std::{
+    net::SocketAddr,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use tokio::{
+    net::TcpListener,
+    sync::mpsc::{
+        Receiver, Sender, UnboundedReceiver, UnboundedSender, channel, unbounded_channel,
+    },
+};
+use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
+use tonic::{Request, Response, Status, transport::Server};
+
+use super::{harness::*, lab_world::lab_with};
+use crate::{
+    Gateway, ServeOptions,
+    forecasts::proto::{
+        Bearer, Forecast, ForecastBatch, ForecastRequest, Quantity, Series,
+        forecaster_server::{Forecaster, ForecasterServer},
+    },
+};
+
+const NODE: &str = "gnb-001-01-0xe00";
+const RNTI: u32 = 17_921;
+const PACED: &str = r#"sojourn_cu_paced_by_forecast{node="gnb-001-01-0xe00",ue="17921",drb="1"}"#;
+const OPEN: &str = "sojourn_cu_forecast_stream_open";
+
+/// One end of an open forecast stream.
+struct Opened {
+    request: ForecastRequest,
+    batches: Sender<Result<ForecastBatch, Status>>,
+}
+
+/// Serves streams that the test fills.
+struct Scripted {
+    opened: UnboundedSender<Opened>,
+    knows_limits: bool,
+}
+
+#[tonic::async_trait]
+impl Forecaster for Scripted {
+    type SubscribeStream = ReceiverStream<Result<ForecastBatch, Status>>;
+
+    async fn subscribe(
+        &self,
+        request: Request<ForecastRequest>,
+    ) -> Result<Response<Self::SubscribeStream>, Status> {
+        let request = request.into_inner();
+        if !self.knows_limits && request.quantities().any(|q| q == Quantity::LimitBytes) {
+            return Err(Status::invalid_argument("quantities[2]: LIMIT_BYTES is not forecast"));
+        }
+        let (batches, stream): (_, Receiver<_>) = channel(16);
+        let _ = self.opened.send(Opened { request, batches });
+        Ok(Response::new(ReceiverStream::new(stream)))
+    }
+
+    async fn predict(
+        &self,
+        _: Request<ForecastRequest>,
+    ) -> Result<Response<ForecastBatch>, Status> {
+        Err(Status::unimplemented("the CU only subscribes"))
+    }
+}
+
+async fn forecaster(knows_limits: bool) -> (SocketAddr, UnboundedReceiver<Opened>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("its address");
+    let (opened, streams) = unbounded_channel();
+    let service = ForecasterServer::new(Scripted { opened, knows_limits });
+    let incoming = TcpListenerStream::new(listener);
+    tokio::spawn(Server::builder().add_service(service).serve_with_incoming(incoming));
+    (address, streams)
+}
+
+/// The default cell, its bearer paced by forecasts, and the stream it opened.
+async fn start(knows_limits: bool) -> (Gateway, UnboundedReceiver<Opened>, Opened) {
+    let (address, mut streams) = forecaster(knows_limits).await;
+    let options = ServeOptions { forecasts: Some(address.to_string()), ..options() };
+    let gateway = lab_with(&["ues[0].drbs[0].pipeline=drql_forecast"], &options).await;
+    let stream = patiently(streams.recv()).await.expect("a stream");
+    (gateway, streams, stream)
+}
+
+fn now_us() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
+    u64::try_from(now.as_micros()).expect("before the year 500 000")
+}
+
+fn series(quantity: Quantity, values: Vec<f32>) -> Series {
+    Series { quantity: quantity.into(), values }
+}
+
+/// Of now, for the 20 ms to come: a point each ms.
+fn forecast(rnti: u32) -> Forecast {
+    Forecast {
+        bearer: Some(Bearer { rnti, drb: 1 }),
+        // The node's time is a little behind that of this test.
+        origin_us: now_us() - 10_000,
+        horizon_start_us: 11_000,
+        step_us: 1_000,
+        series: vec![
+            series(Quantity::OccupancyBytes, vec![3_000.0; 20]),
+            series(Quantity::DrainBytes, vec![2_500.0; 20]),
+            series(Quantity::LimitBytes, vec![5_000.0; 20]),
+        ],
+        ..Forecast::default()
+    }
+}
+
+fn batch(node_id: &str, forecasts: Vec<Forecast>) -> ForecastBatch {
+    ForecastBatch {
+        node_id: node_id.to_owned(),
+        sent_at_us: now_us(),
+        quantiles: vec![0.5],
+        forecasts,
+    }
+}
+
+/// Sends good forecasts until the metric says that the pacer goes by them.
+async fn convince(gateway: &Gateway, stream: &Opened) {
+    until(async || {
+        let good = batch(NODE, vec![forecast(RNTI)]);
+        stream.batches.send(Ok(good)).await.expect("an open stream");
+        metric(gateway, PACED).await > 0.5
+    })
+    .await;
+}
+
+async fn taken(gateway: &Gateway, result: &str) -> f64 {
+    metric(gateway, &format!(r#"sojourn_cu_forecasts_total{{result="{result}"}}"#)).await
+}
+
+#[tokio::test]
+async fn a_stream_that_stalls_or_ends_leaves_the_pacer_to_its_own_measure_until_it_is_back() {
+    let (gateway, mut streams, stream) = start(true).await;
+    assert_eq!(stream.request.node_id, NODE);
+    assert_eq!(stream.request.quantiles, [0.5]);
+    assert_eq!(stream.request.quantities.len(), 3);
+    assert!(metric(&gateway, PACED).await < 0.5, "nothing came yet");
+    convince(&gateway, &stream).await;
+    assert!(metric(&gateway, OPEN).await > 0.5);
+
+    // It stalls: open, and silent.
+    until(async || metric(&gateway, PACED).await < 0.5).await;
+    assert!(metric(&gateway, OPEN).await > 0.5);
+    convince(&gateway, &stream).await;
+
+    // It ends, and is there again.
+    drop(stream);
+    until(async || metric(&gateway, PACED).await < 0.5).await;
+    until(async || metric(&gateway, OPEN).await < 0.5).await;
+    let stream = patiently(streams.recv()).await.expect("another stream");
+    convince(&gateway, &stream).await;
+
+    // It fails.
+    let failure = Err(Status::internal("the model is on fire"));
+    stream.batches.send(failure).await.expect("an open stream");
+    until(async || metric(&gateway, OPEN).await < 0.5).await;
+    let stream = patiently(streams.recv()).await.expect("another stream");
+    convince(&gateway, &stream).await;
+    patiently(gateway.stop()).await.expect("a summary");
+}
+
+#[tokio::test]
+async fn rubbish_is_counted_and_what_makes_sense_beside_it_is_taken() {
+    let (gateway, _streams, stream) = start(true).await;
+    let spoilt = |change: fn(&mut Forecast)| {
+        let mut forecast = forecast(RNTI);
+        change(&mut forecast);
+        forecast
+    };
+    let forecasts = vec![
+        spoilt(|f| f.series[0].values[3] = f32::NAN),
+        spoilt(|f| f.series[1].values[0] = -1.0),
+        spoilt(|f| f.series[2].values.truncate(7)),
+        spoilt(|f| f.bearer = None),
+        spoilt(|f| f.step_us = 0),
+        forecast(1),
+        spoilt(|f| f.origin_us += 3_600_000_000),
+        forecast(RNTI),
+        // Older than the last, its points long past: passed over.
+        spoilt(|f| f.origin_us = 5),
+    ];
+    stream.batches.send(Ok(batch(NODE, forecasts))).await.expect("an open stream");
+    let elsewhere = batch("gnb-of-others", vec![forecast(RNTI)]);
+    stream.batches.send(Ok(elsewhere)).await.expect("an open stream");
+    let nothing = ForecastBatch { quantiles: Vec::new(), ..batch(NODE, vec![forecast(RNTI)]) };
+    stream.batches.send(Ok(nothing)).await.expect("an open stream");
+    until(async || taken(&gateway, "malformed").await > 5.5).await;
+    until(async || taken(&gateway, "unknown_node").await > 0.5).await;
+    assert!((taken(&gateway, "malformed").await - 6.0).abs() < 0.5);
+    assert!((taken(&gateway, "unknown_bearer").await - 1.0).abs() < 0.5);
+    assert!((taken(&gateway, "refused").await - 1.0).abs() < 0.5);
+    assert!((taken(&gateway, "taken").await - 2.0).abs() < 0.5);
+    convince(&gateway, &stream).await;
+    patiently(gateway.stop()).await.expect("a summary");
+}
+
+#[tokio::test]
+async fn a_forecaster_that_knows_no_limits_is_asked_for_the_rest() {
+    let (gateway, _streams, stream) = start(false).await;
+    let asked: Vec<Quantity> = stream.request.quantities().collect();
+    assert_eq!(asked, [Quantity::OccupancyBytes, Quantity::DrainBytes]);
+    convince(&gateway, &stream).await;
+}
+
+#[tokio::test]
+async fn a_forecaster_that_comes_later_is_found() {
+    let free = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = free.local_addr().expect("its address");
+    drop(free);
+    let options = ServeOptions { forecasts: Some(address.to_string()), ..options() };
+    let gateway = lab_with(&["ues[0].drbs[0].pipeline=drql_forecast"], &options).await;
+    until(async || metric(&gateway, "sojourn_node_time_seconds_total").await > 0.2).await;
+    assert!(metric(&gateway, OPEN).await < 0.5);
+    let listener = TcpListener::bind(address).await.expect("the port again");
+    let (opened, mut streams) = unbounded_channel();
+    let service = ForecasterServer::new(Scripted { opened, knows_limits: true });
+    let incoming = TcpListenerStream::new(listener);
+    tokio::spawn(Server::builder().add_service(service).serve_with_incoming(incoming));
+    let stream = patiently(streams.recv()).await.expect("a stream");
+    convince(&gateway, &stream).await;
+}

@@ -1,0 +1,202 @@
+//! The door for a program of the same process.
+
+use std::{
+    sync::{Arc, mpsc},
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::sync::{oneshot, watch};
+
+use super::{
+    double::{
+        ACCEPT, ACCEPT_LATER, CONTROLLER, Double, LOSE_NODE, NEVER_ANSWER, NODE, REFUSE, REPORTER,
+        Script,
+    },
+    harness::*,
+};
+use crate::{
+    ControlRequest, Gateway, LocalDoor, ReportPayload, SubscriptionRequest,
+    clock::WallClock,
+    hub::Hub,
+    metrics::GatewayMetrics,
+    paced::{Direct, Paced, PacerState},
+};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn reports(oid: &str) -> SubscriptionRequest {
+    SubscriptionRequest {
+        node_id: NODE.to_owned(),
+        ran_function_oid: oid.to_owned(),
+        event_trigger: Bytes::copy_from_slice(&1u32.to_le_bytes()),
+        action_definitions: Vec::new(),
+        kpm_measurements: Vec::new(),
+    }
+}
+
+fn asking(what: u8) -> ControlRequest {
+    ControlRequest {
+        node_id: NODE.to_owned(),
+        ran_function_oid: CONTROLLER.to_owned(),
+        header: Bytes::new(),
+        message: Bytes::copy_from_slice(&[what]),
+    }
+}
+
+/// Uses the door as its users do: from a thread of their own.
+async fn elsewhere<T: Send + 'static>(
+    gateway: &Gateway,
+    work: impl FnOnce(LocalDoor) -> T + Send + 'static,
+) -> T {
+    let door = gateway.local();
+    patiently(tokio::task::spawn_blocking(move || work(door))).await.expect("no panic")
+}
+
+#[tokio::test]
+async fn a_listener_hears_every_report_and_shares_the_subscription_with_streams() {
+    let (gateway, script) = start().await;
+    let (heard, reports_heard) = mpsc::channel();
+    elsewhere(&gateway, |door| {
+        let listener = Box::new(move |report: &crate::Report| {
+            let ReportPayload::Message(bytes) = &report.payload else { return };
+            // The test has what it wants.
+            let _ = heard.send((report.collected_at_us, bytes.len()));
+        });
+        door.listen(reports(REPORTER), listener)
+    })
+    .await
+    .expect("admitted");
+    let first_two = elsewhere(&gateway, move |_| {
+        [reports_heard.recv_timeout(PATIENCE), reports_heard.recv_timeout(PATIENCE)]
+    })
+    .await
+    .map(|report| report.expect("a report"));
+    assert_eq!(first_two[1].0 - first_two[0].0, 1_000);
+    assert_eq!(first_two[0].1, 16);
+    let mut stream = subscribe(&mut connect(&gateway).await, every(1)).await;
+    next(&mut stream).await;
+    drop(stream);
+    let opened = |script: &Script| (script.open.len(), script.opened);
+    assert_eq!(opened(&script.lock()), (1, 1));
+    patiently(gateway.stop()).await.expect("a summary");
+}
+
+#[tokio::test]
+async fn a_report_that_is_read_is_of_now() {
+    let (gateway, script) = start().await;
+    let (first, second) = elsewhere(&gateway, |door| {
+        let read = || door.read(NODE, REPORTER, PATIENCE).expect("a report").collected_at_us;
+        let first = read();
+        std::thread::sleep(Duration::from_micros(300));
+        (first, read())
+    })
+    .await;
+    assert!(second >= first + 300, "{first} and {second}");
+    // No subscription was needed.
+    assert_eq!(script.lock().opened, 0);
+    let errors = elsewhere(&gateway, |door| {
+        [("nobody", REPORTER), (NODE, "0.0.999"), (NODE, CONTROLLER)]
+            .map(|(node, oid)| door.read(node, oid, PATIENCE).expect_err("no report").to_string())
+    })
+    .await;
+    assert!(errors[0].contains("nobody") && errors[1].contains("0.0.999"), "{errors:?}");
+    assert_eq!(errors[2], "only what reports");
+    // A world that stands still does not hold up its reader.
+    script.lock().stall_ms = 100;
+    let late = elsewhere(&gateway, |door| {
+        std::thread::sleep(Duration::from_millis(10));
+        door.read(NODE, REPORTER, Duration::from_millis(5)).expect_err("no answer")
+    })
+    .await;
+    assert_eq!(late.to_string(), "the node has not answered in 5 ms");
+    patiently(gateway.stop()).await.expect("a summary");
+}
+
+#[tokio::test]
+async fn controls_are_answered_refused_or_late() {
+    let (gateway, _script) = start().await;
+    let answers = elsewhere(&gateway, |door| {
+        [
+            door.control(asking(ACCEPT), PATIENCE),
+            door.control(asking(REFUSE), PATIENCE),
+            door.control(asking(LOSE_NODE), PATIENCE),
+            door.control(asking(ACCEPT_LATER), PATIENCE),
+            door.control(asking(NEVER_ANSWER), Duration::from_millis(5)),
+        ]
+    })
+    .await;
+    let [accepted, refused, lost, in_its_time, late] = answers;
+    assert!(accepted.expect("an answer").accepted);
+    assert!(in_its_time.expect("an answer").accepted);
+    assert_eq!(refused.expect("an answer").detail, "expected_revision: 3; expected 4");
+    assert!(lost.expect_err("no node").to_string().contains("went away"));
+    assert_eq!(late.expect_err("no answer").to_string(), "the node has not answered in 5 ms");
+    let metric_line = r#"sojourn_gateway_controls_total{outcome="acknowledged",cause=""}"#;
+    assert_eq!(metric(&gateway, metric_line).await, 2.0);
+}
+
+#[tokio::test]
+async fn readers_that_left_are_forgotten_though_another_thread_steps_the_world() {
+    let (gateway, script) = start().await;
+    const HOUR_MS: u32 = 3_600_000;
+    let stream = subscribe(&mut connect(&gateway).await, every(HOUR_MS)).await;
+    until(async || script.lock().opened == 1).await;
+    drop(stream);
+    let forgotten = elsewhere(&gateway, move |door| {
+        let end = Instant::now() + PATIENCE;
+        while Instant::now() < end {
+            door.read(NODE, REPORTER, PATIENCE).expect("a report");
+            if script.lock().open.is_empty() {
+                return true;
+            }
+            std::thread::sleep(Duration::from_micros(50));
+        }
+        false
+    })
+    .await;
+    assert!(forgotten);
+    patiently(gateway.stop()).await.expect("a summary");
+}
+
+#[test]
+fn the_pacer_looks_where_something_comes_sooner_than_it_would() {
+    let (world, _script) = Double::new();
+    let metrics = GatewayMetrics::default();
+    let (nodes, _) = watch::channel(Arc::default());
+    let clock = WallClock::anchored_at(0);
+    let hub = Hub::new(1, metrics.clone(), nodes, clock);
+    let state = Arc::new(PacerState::new());
+    // Its duration is over, so that its time stands still.
+    let world = Mutex::new(Paced::new(world, hub, clock, state, metrics, Some(Duration::ZERO)));
+    // Nothing is on its way: the thread would come in a few milliseconds.
+    world.lock().rest();
+    let ask = |what| {
+        let (reply, mut answer) = oneshot::channel();
+        let done = world.control(asking(what), reply, PATIENCE).expect("nobody holds the world");
+        (answer.try_recv().is_ok(), done.look)
+    };
+    assert_eq!(ask(ACCEPT), (true, false), "answered at once");
+    world.lock().rest();
+    assert_eq!(ask(ACCEPT_LATER), (false, true));
+    world.lock().rest();
+    let read = world.read(NODE, REPORTER, PATIENCE).expect("nobody holds the world");
+    assert!(!read.look, "the thread knows by now");
+    let held = world.lock();
+    assert!(world.read(NODE, REPORTER, Duration::ZERO).is_none());
+    drop(held);
+}
+
+#[tokio::test]
+async fn what_is_not_there_and_a_gateway_that_ended_are_named() {
+    let (gateway, _script) = start().await;
+    let door = gateway.local();
+    let refused =
+        elsewhere(&gateway, |door| door.listen(reports("0.0.999"), Box::new(|_| {}))).await;
+    assert!(refused.expect_err("no such function").to_string().contains("0.0.999"));
+    patiently(gateway.stop()).await.expect("a summary");
+    let after = tokio::task::spawn_blocking(move || door.control(asking(ACCEPT), PATIENCE));
+    let error = patiently(after).await.expect("no panic").expect_err("it stopped");
+    assert_eq!(error.to_string(), "the gateway stopped");
+}

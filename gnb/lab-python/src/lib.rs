@@ -1,0 +1,372 @@
+//! Python module `gnb_lab`: the lab's world, stepped by hand. Documented in `gnb_lab.pyi`.
+
+// `create_exception!` leaves no place for a doc comment; the stub documents both.
+#![allow(missing_docs)]
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+
+use lab_scenario::{LoadedScenario, Override, json_schema};
+use lab_world::{self as world, Output, Payload, RanFunction, SubscriptionId, SubscriptionRequest};
+use pyo3::create_exception;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+use serde_json::Value;
+
+create_exception!(gnb_lab, ScenarioError, PyValueError);
+create_exception!(gnb_lab, E2Error, PyValueError);
+
+/// JSON is the one shape that every part shares.
+fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    py.import("json")?.call_method1("loads", (value.to_string(),))
+}
+
+fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Value> {
+    let text: String = value.py().import("json")?.call_method1("dumps", (value,))?.extract()?;
+    serde_json::from_str(&text).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// A RIC indication.
+#[pyclass(frozen, module = "gnb_lab")]
+struct Indication {
+    inner: world::Indication,
+}
+
+#[pymethods]
+impl Indication {
+    #[getter]
+    fn subscription(&self) -> u64 {
+        self.inner.subscription.0
+    }
+
+    #[getter]
+    fn ran_function_id(&self) -> u32 {
+        self.inner.ran_function.id()
+    }
+
+    #[getter]
+    fn ran_function_oid(&self) -> &'static str {
+        self.inner.ran_function.oid()
+    }
+
+    #[getter]
+    fn sequence(&self) -> u64 {
+        self.inner.sequence
+    }
+
+    #[getter]
+    fn header<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.inner.header)
+    }
+
+    #[getter]
+    fn message<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        match &self.inner.payload {
+            Payload::Message(bytes) => PyBytes::new(py, bytes),
+            Payload::Kpm(_) => PyBytes::new(py, &[]),
+        }
+    }
+
+    #[getter]
+    fn kpm<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Payload::Kpm(report) = &self.inner.payload else { return Ok(None) };
+        let ues = PyList::empty(py);
+        for ue in &report.ues {
+            let values = PyDict::new(py);
+            for (name, value) in &ue.values {
+                values.set_item(name, value)?;
+            }
+            let row = PyDict::new(py);
+            row.set_item("rnti", ue.rnti)?;
+            row.set_item("values", values)?;
+            ues.append(row)?;
+        }
+        let dict = PyDict::new(py);
+        dict.set_item("period_ms", report.period_ms)?;
+        dict.set_item("ues", ues)?;
+        dict.set_item("unsupported", &report.unsupported)?;
+        Ok(Some(dict))
+    }
+
+    #[getter]
+    fn collected_at_us(&self) -> u64 {
+        self.inner.collected_at_us
+    }
+
+    #[getter]
+    fn received_at_us(&self) -> u64 {
+        self.inner.received_at_us
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "Indication(subscription={}, ran_function_oid='{}', sequence={}, collected_at_us={})",
+            self.inner.subscription.0,
+            self.inner.ran_function.oid(),
+            self.inner.sequence,
+            self.inner.collected_at_us,
+        )
+    }
+}
+
+/// A gNB with its UEs and servers on virtual time.
+#[pyclass(module = "gnb_lab")]
+struct World {
+    inner: world::World,
+    /// Arrived while a control was waited for.
+    waiting: VecDeque<world::Indication>,
+}
+
+fn load(
+    scenario: &Bound<'_, PyAny>,
+    overrides: Option<&Bound<'_, PyDict>>,
+) -> PyResult<LoadedScenario> {
+    let mut changes = Vec::new();
+    for (path, value) in overrides.into_iter().flatten() {
+        let path: String = path.extract()?;
+        let change: Result<Override, String> = Override::new(&path, from_python(&value)?);
+        changes.push(change.map_err(ScenarioError::new_err)?);
+    }
+    let here = Path::new("");
+    let loaded = if let Ok(text) = scenario.extract::<String>() {
+        LoadedScenario::from_yaml(&text, "scenario", here, &changes)
+    } else if scenario.hasattr("__fspath__")? {
+        let path: PathBuf = scenario.extract()?;
+        LoadedScenario::from_file(&path, &changes)
+    } else if scenario.hasattr("keys")? {
+        let dict = scenario.py().import("builtins")?.call_method1("dict", (scenario,))?;
+        LoadedScenario::from_value(from_python(&dict)?, "scenario", here, &changes)
+    } else {
+        let message = "expected YAML text, a path or a mapping";
+        return Err(PyTypeError::new_err(message));
+    };
+    loaded.map_err(|error| ScenarioError::new_err(error.to_string()))
+}
+
+#[pymethods]
+impl World {
+    #[new]
+    #[pyo3(signature = (scenario, *, overrides=None, epoch_us=None))]
+    fn new(
+        py: Python<'_>,
+        scenario: &Bound<'_, PyAny>,
+        overrides: Option<&Bound<'_, PyDict>>,
+        epoch_us: Option<u64>,
+    ) -> PyResult<Self> {
+        let loaded = load(scenario, overrides)?;
+        let mut inner = py
+            .detach(|| world::World::new(&loaded))
+            .map_err(|error| ScenarioError::new_err(error.to_string()))?;
+        if let Some(epoch_us) = epoch_us {
+            inner.set_epoch_us(epoch_us);
+        }
+        Ok(Self { inner, waiting: VecDeque::new() })
+    }
+
+    #[getter]
+    fn now_us(&self) -> u64 {
+        self.inner.now_us()
+    }
+
+    #[getter]
+    fn epoch_us(&self) -> u64 {
+        self.inner.epoch_us()
+    }
+
+    #[getter]
+    fn node_id(&self) -> String {
+        self.inner.nodes().into_iter().next().map(|node| node.id).unwrap_or_default()
+    }
+
+    #[getter]
+    fn ran_functions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        for offered in self.inner.nodes().into_iter().flat_map(|node| node.ran_functions) {
+            dict.set_item(offered.function.oid(), PyBytes::new(py, &offered.definition))?;
+        }
+        Ok(dict)
+    }
+
+    #[pyo3(signature = (
+        ran_function_oid,
+        period_ms=None,
+        action_definition=None,
+        *,
+        event_trigger=None,
+        action_definitions=Vec::new(),
+        kpm_measurements=Vec::new(),
+    ))]
+    fn subscribe(
+        &mut self,
+        ran_function_oid: String,
+        period_ms: Option<u32>,
+        action_definition: Option<Vec<u8>>,
+        event_trigger: Option<Vec<u8>>,
+        action_definitions: Vec<Vec<u8>>,
+        kpm_measurements: Vec<String>,
+    ) -> PyResult<u64> {
+        let event_trigger = match (event_trigger, period_ms) {
+            (Some(bytes), None) => bytes,
+            (None, Some(period_ms)) => world::periodic_trigger(&ran_function_oid, period_ms),
+            _ => {
+                let message = "expected either period_ms or event_trigger";
+                return Err(E2Error::new_err(message));
+            }
+        };
+        let action_definitions = action_definition.into_iter().chain(action_definitions).collect();
+        let request = SubscriptionRequest {
+            ran_function_oid,
+            event_trigger,
+            action_definitions,
+            kpm_measurements,
+        };
+        let id = self.inner.subscribe(&request);
+        id.map(|id| id.0).map_err(|error| E2Error::new_err(error.to_string()))
+    }
+
+    fn unsubscribe(&mut self, subscription: u64) -> bool {
+        self.waiting.retain(|indication| indication.subscription.0 != subscription);
+        self.inner.unsubscribe(SubscriptionId(subscription))
+    }
+
+    fn step_until(&mut self, py: Python<'_>, t_us: u64) -> Vec<Indication> {
+        let mut arrived: Vec<_> = self.waiting.drain(..).collect();
+        let inner = &mut self.inner;
+        py.detach(|| {
+            inner.step_until(t_us, &mut |output| {
+                if let Output::Indication(indication) = output {
+                    arrived.push(indication);
+                }
+            });
+        });
+        arrived.into_iter().map(|inner| Indication { inner }).collect()
+    }
+
+    fn control<'py>(
+        &mut self,
+        py: Python<'py>,
+        ran_function_oid: &str,
+        header: &[u8],
+        message: &[u8],
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let ticket = self
+            .inner
+            .submit_control(ran_function_oid, header, message)
+            .map_err(|error| E2Error::new_err(error.to_string()))?;
+        let Self { inner, waiting } = self;
+        let reply = py.detach(|| {
+            let mut answer = None;
+            let mut t_us = inner.now_us();
+            while answer.is_none() {
+                inner.step_until(t_us, &mut |output| match output {
+                    Output::Indication(indication) => waiting.push_back(indication),
+                    Output::ControlDone { ticket: done, reply } if done == ticket => {
+                        answer = Some(reply);
+                    }
+                    Output::ControlDone { .. } => {}
+                });
+                match inner.next_output_us() {
+                    Some(at_us) => t_us = at_us,
+                    None => break,
+                }
+            }
+            answer
+        });
+        match reply {
+            Some(reply) if reply.acknowledged || !reply.outcome.is_empty() => {
+                Ok(PyBytes::new(py, &reply.outcome))
+            }
+            Some(reply) => Err(E2Error::new_err(reply.detail)),
+            None => Err(E2Error::new_err("the control was not answered")),
+        }
+    }
+
+    fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let value = serde_json::to_value(self.inner.summary())
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        to_python(py, &value)
+    }
+
+    fn bearers<'py>(&mut self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        self.inner
+            .bearer_samples()
+            .into_iter()
+            .map(|sample| {
+                let row = PyDict::new(py);
+                row.set_item("time_us", sample.time_us)?;
+                row.set_item("rnti", sample.rnti)?;
+                row.set_item("drb", sample.drb)?;
+                row.set_item("rlc_occupancy_bytes", sample.rlc_occupancy_bytes)?;
+                row.set_item("rlc_occupancy_packets", sample.rlc_occupancy_packets)?;
+                row.set_item("rlc_hol_us", sample.hol_us)?;
+                row.set_item("rlc_mean_sojourn_us", sample.mean_sojourn_us)?;
+                row.set_item("tc_backlog_bytes", sample.tc_backlog_bytes)?;
+                row.set_item("tc_backlog_packets", sample.tc_backlog_packets)?;
+                row.set_item("pacer_limit_bytes", sample.pacer_limit_bytes)?;
+                row.set_item("ingress_bytes", sample.ingress_bytes)?;
+                row.set_item("drained_bytes", sample.drained_bytes)?;
+                row.set_item("mcs", sample.mcs)?;
+                row.set_item("used_prb", sample.used_prb)?;
+                row.set_item("cell_used_prb", sample.cell.used_prb)?;
+                row.set_item("cell_available_prb", sample.cell.available_prb)?;
+                Ok(row)
+            })
+            .collect()
+    }
+
+    fn flows<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        self.inner
+            .flow_samples()
+            .into_iter()
+            .map(|sample| {
+                let row = PyDict::new(py);
+                row.set_item("name", sample.name)?;
+                row.set_item("kind", sample.kind)?;
+                row.set_item("rnti", sample.rnti)?;
+                row.set_item("drb", sample.drb)?;
+                row.set_item("goodput_bytes", sample.goodput_bytes)?;
+                Ok(row)
+            })
+            .collect()
+    }
+
+    fn rtt_samples_us(&self, flow: &str) -> PyResult<Vec<(u64, u64)>> {
+        self.inner
+            .flow(flow)
+            .and_then(|flow| flow.rtt())
+            .map(|rtt| rtt.samples().to_vec())
+            .ok_or_else(|| PyValueError::new_err(format!("'{flow}' is no ping flow")))
+    }
+
+    fn fork(&self, py: Python<'_>) -> Self {
+        let inner = py.detach(|| self.inner.fork());
+        Self { inner, waiting: self.waiting.clone() }
+    }
+
+    fn __repr__(&self) -> String {
+        format!("World(now_us={})", self.inner.now_us())
+    }
+}
+
+#[pyfunction]
+fn scenario_schema(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    to_python(py, &json_schema())
+}
+
+#[pymodule]
+#[pyo3(name = "gnb_lab")]
+fn init(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = m.py();
+    m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    m.add("RLC_OID", RanFunction::Rlc.oid())?;
+    m.add("MAC_OID", RanFunction::Mac.oid())?;
+    m.add("KPM_OID", RanFunction::Kpm.oid())?;
+    m.add("TC_V0_OID", RanFunction::TcV0.oid())?;
+    m.add("TC_V1_OID", RanFunction::TcV1.oid())?;
+    m.add("ScenarioError", py.get_type::<ScenarioError>())?;
+    m.add("E2Error", py.get_type::<E2Error>())?;
+    m.add_class::<Indication>()?;
+    m.add_class::<World>()?;
+    m.add_function(wrap_pyfunction!(scenario_schema, m)?)
+}

@@ -1,0 +1,130 @@
+//! What a RIC forecasts during a run.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::run::with_seed;
+use lab_forecast::{
+    Hello, Late, Perfect, Persistence, Program, Ric, RicError, RlcSample, Served, Tells, Timing,
+};
+use lab_scenario::{LoadedScenario, ScenarioError};
+use lab_world::{DEFAULT_EPOCH_US, World};
+
+/// A forecaster with its times.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Forecasts {
+    /// What forecasts.
+    pub forecaster: ForecasterKind,
+    /// How long what takes.
+    pub timing: Timing,
+    /// What the CU is told.
+    pub tells: Tells,
+}
+
+/// What forecasts.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ForecasterKind {
+    /// [`Perfect`] about this scenario, run before with the same seed.
+    Perfect(Box<Value>),
+    /// [`Late`].
+    Late,
+    /// [`Persistence`].
+    Persistence,
+    /// [`Served`].
+    Trained(Box<Trained>),
+}
+
+/// A trained model and what serves it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Trained {
+    /// What is started for each run. Where it lies decides nothing.
+    #[serde(skip)]
+    pub program: Program,
+    /// What it said when it was asked once.
+    pub hello: Hello,
+    /// T_m in place of the one measured, µs; what is applied is in [`Timing`].
+    #[serde(skip)]
+    pub t_m_us: Option<u32>,
+}
+
+impl Trained {
+    /// T_m for so many bearers at a time, whole µs: as given, or as measured and rounded up.
+    pub fn t_m_us(&self, bearers: u32) -> Option<u32> {
+        self.t_m_us.or_else(|| self.hello.t_m_us(bearers))
+    }
+}
+
+impl Forecasts {
+    /// The RIC for a run of `loaded`; none when told to stop.
+    ///
+    /// # Errors
+    /// [`ScenarioError`] of the scenario that is to be known in advance.
+    pub(super) fn ric(
+        &self,
+        loaded: &LoadedScenario,
+        to_us: u64,
+        stop: &AtomicBool,
+    ) -> Result<Option<Ric>, ScenarioError> {
+        let timing = self.timing;
+        let ric = match &self.forecaster {
+            ForecasterKind::Perfect(scenario) => {
+                let scenario = with_seed(scenario, loaded.scenario.seed);
+                let Some(recorded) = record(scenario, to_us, timing.sample_us, stop)? else {
+                    return Ok(None);
+                };
+                Ric::new(timing, move |rnti, drb| {
+                    let of_bearer = recorded.get(&(rnti, drb)).cloned();
+                    Box::new(Perfect::new(of_bearer.unwrap_or_default()))
+                })
+            }
+            ForecasterKind::Late => Ric::new(timing, move |_, _| Box::new(Late::new(&timing))),
+            ForecasterKind::Persistence => {
+                Ric::new(timing, |_, _| Box::new(Persistence::default()))
+            }
+            ForecasterKind::Trained(trained) => {
+                let served = Served::start(&trained.program, &trained.hello, DEFAULT_EPOCH_US)
+                    .map_err(|error| RicError::Forecaster(error.to_string()))?;
+                Ric::of_node(timing, Box::new(served))
+            }
+        };
+        Ok(Some(ric.telling(self.tells)))
+    }
+}
+
+type Recorded = HashMap<(u16, u8), Arc<[RlcSample]>>;
+
+/// Samples of each bearer of a scenario; none when told to stop.
+fn record(
+    scenario: Value,
+    to_us: u64,
+    sample_us: u32,
+    stop: &AtomicBool,
+) -> Result<Option<Recorded>, ScenarioError> {
+    let loaded = LoadedScenario::from_value(scenario, "recorded", Path::new(""), &[])?;
+    let mut world = World::new(&loaded)?;
+    world.keep_drql_limits(true);
+    let mut samples: HashMap<(u16, u8), Vec<RlcSample>> = HashMap::new();
+    for at_us in (0..=to_us).step_by(sample_us.max(1) as usize) {
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        world.step_until(at_us, &mut |_| {});
+        let limits = world.bearer_samples();
+        for mut sample in world.rlc_samples() {
+            // Here DRQL runs in the CU, and its limit is the one that holds.
+            let at_cu =
+                limits.iter().find(|at_cu| (at_cu.rnti, at_cu.drb) == (sample.rnti, sample.drb));
+            if let Some(limit_bytes) = at_cu.and_then(|at_cu| at_cu.pacer_limit_bytes) {
+                sample.limit_bytes = limit_bytes;
+            }
+            samples.entry((sample.rnti, sample.drb)).or_default().push(sample);
+        }
+    }
+    Ok(Some(samples.into_iter().map(|(id, list)| (id, list.into())).collect()))
+}

@@ -1,0 +1,167 @@
+//! From a committed scenario to a cell: elements replaced one by one.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{At, Cell, FloorOf, Forecasts, ReproduceError, Watch, Work, XApp};
+use lab_scenario::{Override, ScenarioError};
+
+/// A scenario being adapted. Nothing is checked before the cell runs, so that elements may be
+/// replaced in any order.
+#[derive(Clone, Debug)]
+pub struct Sketch {
+    file: &'static str,
+    value: Value,
+    directory: PathBuf,
+    from_us: u64,
+    occupancy: bool,
+    xapp: Option<Box<XApp>>,
+    forecasts: Option<Box<Forecasts>>,
+    floor: Option<FloorOf>,
+}
+
+impl Sketch {
+    /// Begins with the YAML text of a committed scenario; `file` is what errors call it.
+    ///
+    /// # Errors
+    /// [`ReproduceError::Scenario`] when it is not YAML.
+    pub fn of(file: &'static str, yaml: &str) -> Result<Self, ReproduceError> {
+        let value = serde_saphyr::from_str(yaml).map_err(|error| {
+            let message = error.to_string();
+            let first_line = message.lines().next().unwrap_or_default();
+            refused(file, ScenarioError::new(file, "", format!("not YAML: {first_line}")))
+        })?;
+        let directory = PathBuf::new();
+        Ok(Self {
+            file,
+            value,
+            directory,
+            from_us: 0,
+            occupancy: false,
+            xapp: None,
+            forecasts: None,
+            floor: None,
+        })
+    }
+
+    /// Replaces the element at a path such as `cell.n_prb` or `flows[0].start_s`.
+    ///
+    /// # Errors
+    /// [`ReproduceError::Scenario`] when there is no such place.
+    pub fn set(mut self, path: &str, value: impl Into<Value>) -> Result<Self, ReproduceError> {
+        let place = |message| refused(self.file, ScenarioError::new(self.file, path, message));
+        Override::new(path, value.into())
+            .and_then(|change| change.apply(&mut self.value))
+            .map_err(place)?;
+        Ok(self)
+    }
+
+    /// Replaces the element at a path by what a value is in JSON.
+    ///
+    /// # Errors
+    /// [`ReproduceError::Scenario`] when there is no such place, or the value is none of JSON.
+    pub fn set_as(self, path: &str, value: &impl Serialize) -> Result<Self, ReproduceError> {
+        let value = serde_json::to_value(value).map_err(|error| {
+            refused(self.file, ScenarioError::new(self.file, path, error.to_string()))
+        })?;
+        self.set(path, value)
+    }
+
+    /// A copy of the element at a JSON pointer (RFC 6901) such as `/flows/0`; null when there is
+    /// none.
+    pub fn get(&self, pointer: &str) -> Value {
+        self.value.pointer(pointer).cloned().unwrap_or_default()
+    }
+
+    /// Appends to the list at a JSON pointer.
+    ///
+    /// # Errors
+    /// [`ReproduceError::Scenario`] when there is no list.
+    pub fn push(mut self, pointer: &str, element: Value) -> Result<Self, ReproduceError> {
+        match self.value.pointer_mut(pointer) {
+            Some(Value::Array(list)) => list.push(element),
+            _ => {
+                let source = ScenarioError::new(self.file, pointer, "no list");
+                return Err(refused(self.file, source));
+            }
+        }
+        Ok(self)
+    }
+
+    /// Counts what happens from here on, not from the start.
+    #[must_use]
+    pub fn observed_from_s(mut self, from_s: f64) -> Self {
+        self.from_us = (from_s * 1e6).round() as u64;
+        self
+    }
+
+    /// Wants the bearers' occupancy over time as well.
+    #[must_use]
+    pub fn with_occupancy(mut self) -> Self {
+        self.occupancy = true;
+        self
+    }
+
+    /// Has an xApp act while it runs.
+    #[must_use]
+    pub fn with_xapp(mut self, xapp: XApp) -> Self {
+        self.xapp = Some(Box::new(xapp));
+        self
+    }
+
+    /// Has a RIC forecast while it runs.
+    #[must_use]
+    pub fn with_forecasts(mut self, forecasts: Forecasts) -> Self {
+        self.forecasts = Some(Box::new(forecasts));
+        self
+    }
+
+    /// The scenario as it is now.
+    pub fn scenario(&self) -> Value {
+        self.value.clone()
+    }
+
+    /// Wants the floor of some flows in place of what is run.
+    #[must_use]
+    pub fn floor_of(mut self, floor: FloorOf) -> Self {
+        self.floor = Some(floor);
+        self
+    }
+
+    /// Relative paths in the scenario are relative to this.
+    #[must_use]
+    pub fn in_directory(mut self, directory: PathBuf) -> Self {
+        self.directory = directory;
+        self
+    }
+
+    /// The cell of a scheme; it runs to the scenario's end.
+    pub fn cell(self, scheme: impl Into<String>) -> Cell {
+        let end_s = self.value.get("duration_s").and_then(Value::as_f64).unwrap_or(0.0);
+        let watch = Watch {
+            from_us: self.from_us,
+            to_us: (end_s * 1e6).round() as u64,
+            occupancy: self.occupancy,
+        };
+        let work = Work::Run {
+            scenario: Box::new(self.value),
+            directory: self.directory,
+            watch,
+            xapp: self.xapp,
+            forecasts: self.forecasts,
+            floor: self.floor,
+        };
+        Cell { scheme: scheme.into(), work, at: None }
+    }
+
+    /// The cell of a scheme in a sweep.
+    pub fn cell_at(self, scheme: impl Into<String>, series: impl Into<String>, x: f64) -> Cell {
+        Cell { at: Some(At { series: series.into(), x }), ..self.cell(scheme) }
+    }
+}
+
+fn refused(file: &str, source: ScenarioError) -> ReproduceError {
+    ReproduceError::Scenario { experiment: file.to_owned(), scheme: "base".to_owned(), source }
+}

@@ -1,0 +1,389 @@
+//! Published orders hold, and a reproduction can be interrupted, resumed and repeated.
+
+// clippy.toml allows these in test functions; functions that tests share are tests as well.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use lab_reproduce::{
+    Inputs, Options, Paper, Progress, ReproduceError, Reproduction, Table, papers, reproduce,
+    write_json,
+};
+use serde_json::Value;
+
+fn run(paper: &str, options: &Options) -> Result<Reproduction, ReproduceError> {
+    reproduce(&papers::by_name(paper).unwrap(), options, &AtomicBool::new(false), &|_| {})
+}
+
+fn experiment(name: &str, repeats: u32) -> Options {
+    Options {
+        experiment: Some(name.to_owned()),
+        repeats: Some(repeats),
+        seed: 1,
+        ..Options::default()
+    }
+}
+
+fn only(reproduction: Reproduction) -> Table {
+    assert_eq!(reproduction.tables.len(), 1);
+    reproduction.tables.into_iter().next().unwrap()
+}
+
+/// The schemes that the paper reports of a metric stand in its order here, too, `but` some.
+fn assert_order(table: &Table, metric: &str, but: &[&str]) {
+    let mut rows: Vec<_> = table
+        .rows
+        .iter()
+        .filter(|row| row.metric == metric && row.paper.is_some() && row.here.is_some())
+        .filter(|row| !but.contains(&row.scheme.as_str()))
+        .collect();
+    assert!(rows.len() > 2, "{metric}: {} rows", rows.len());
+    rows.sort_by(|a, b| a.paper.unwrap().total_cmp(&b.paper.unwrap()));
+    for pair in rows.windows(2) {
+        assert!(
+            pair[0].here < pair[1].here || pair[0].paper == pair[1].paper,
+            "{metric}: {} {:?} is not below {} {:?}",
+            pair[0].scheme,
+            pair[0].here,
+            pair[1].scheme,
+            pair[1].here
+        );
+    }
+}
+
+#[test]
+fn the_schemes_of_irazabal2021_stand_in_the_order_of_table_2() {
+    let table = only(run("irazabal2021", &experiment("static", 5)).unwrap());
+    for metric in ["voip_below_1ms", "tcp_goodput", "used_rb"] {
+        // DynRLC keeps to its target of 3 ms here, which the paper's stays far below.
+        assert_order(&table, metric, &["DynRLC"]);
+    }
+}
+
+#[test]
+fn the_delays_of_train_and_pedestrian_stand_in_the_order_of_table_3() {
+    for name in ["train", "pedestrian"] {
+        let table = only(run("irazabal2021", &experiment(name, 2)).unwrap());
+        assert_order(&table, "voip_mean", &[]);
+    }
+}
+
+#[test]
+fn our_own_template_is_ahead_of_the_best_scheme_of_irazabal2021_and_near_the_floor() {
+    for name in ["static", "train", "pedestrian"] {
+        let table = only(run("irazabal2021", &experiment(name, 3)).unwrap());
+        let here = |scheme, metric| table.here(scheme, metric).unwrap();
+        assert!(here("Sojourn", "used_rb") >= here("e5G-BDP", "used_rb").max(99.5), "{name}");
+        // Blocks that are not filled to the last byte cost less than the other's idle blocks.
+        let goodput = here("e5G-BDP", "tcp_goodput");
+        assert!(here("Sojourn", "tcp_goodput") >= 0.995 * goodput, "{name}");
+        if name == "static" {
+            assert!(here("Sojourn", "voip_below_1ms") >= 99.0);
+            assert_eq!(here("Floor", "voip_below_1ms"), 100.0);
+        } else {
+            assert!(here("Sojourn", "voip_mean") < here("e5G-BDP", "voip_mean"), "{name}");
+            assert!(here("Floor", "voip_mean") < here("Sojourn", "voip_mean"), "{name}");
+            let shared = here("Floor, shared RLC", "voip_mean");
+            assert!(here("Sojourn", "voip_mean") < 1.05 * shared, "{name}");
+        }
+        assert_eq!(here("Floor", "used_rb").round(), 100.0);
+        let goodput_of_a_floor =
+            table.rows.iter().find(|row| row.scheme == "Floor" && row.metric == "tcp_goodput");
+        assert_eq!(goodput_of_a_floor.unwrap().here, None, "a floor has no sender");
+    }
+}
+
+#[test]
+fn the_pings_of_irazabal2024_are_at_their_floor_above_our_own_template() {
+    let table = only(run("irazabal2024", &experiment("dynamic_mcs", 1)).unwrap());
+    let here = |scheme, metric| table.here(scheme, metric).unwrap();
+    assert!(here("Sojourn", "used_rb") >= 90.0);
+    assert!(here("Sojourn", "ping_mean") <= 15.0);
+    assert!(here("Sojourn", "ping_mean") < here("FQ-CoDel, mended", "ping_mean"));
+    assert!(here("Sojourn", "ping_mean") <= here("Floor", "ping_mean") + 0.1);
+}
+
+#[test]
+fn the_elastic_partition_gets_calls_through_sooner_than_the_fixed_one() {
+    let table = only(run("irazabal2021", &experiment("table6", 3)).unwrap());
+    for share in [25, 50, 75] {
+        let below_1ms =
+            |scheduler| table.here(&format!("{share} % {scheduler}"), "voip_below_1ms").unwrap();
+        assert!(below_1ms("EQP") > below_1ms("FP"), "{share} %");
+    }
+    let goodput = |share| table.here(&format!("{share} % EQP"), "tcp_goodput").unwrap();
+    assert!(goodput(25) < goodput(50) && goodput(50) < goodput(75));
+}
+
+/// The schemes of a metric from the least to the greatest value here.
+fn by_value<'a>(table: &'a Table, metric: &str) -> Vec<&'a str> {
+    let rows = table.rows.iter().filter(|row| row.metric == metric && row.paper.is_some());
+    let mut rows: Vec<_> = rows.collect();
+    rows.sort_by(|a, b| a.here.unwrap().total_cmp(&b.here.unwrap()));
+    rows.into_iter().map(|row| row.scheme.as_str()).collect()
+}
+
+#[test]
+fn flows_of_irazabal2024_share_as_its_pipelines_say() {
+    for (name, scheme, own, others) in
+        [("slicing", "50-50 %", 20.0, 20.0), ("shaper", "15 Mbit/s", 15.0, 25.0)]
+    {
+        let table = only(run("irazabal2024", &experiment(name, 1)).unwrap());
+        for (metric, paper) in [("own_goodput", own), ("others_goodput", others)] {
+            let here = table.here(scheme, metric).unwrap();
+            assert!((here / paper - 1.0).abs() < 0.05, "{name}, {metric}: {here}");
+            let vanilla = table.here("Vanilla", metric).unwrap();
+            assert!((vanilla / paper - 1.0).abs() > 0.2, "{name}, {metric}: {vanilla} without it");
+        }
+    }
+}
+
+#[test]
+fn codel_and_5g_bdp_take_the_delay_of_irazabal2024_and_no_throughput() {
+    let table = only(run("irazabal2024", &experiment("low_latency", 1)).unwrap());
+    let here = |scheme, metric| table.here(scheme, metric).unwrap();
+    assert!(here("Vanilla", "rlc_peak") > 1.5 && here("Vanilla", "ping_max") > 300.0);
+    let (codel, shallow) = ("CoDel + 5G-BDP", "CoDel + 5G-BDP at 300 ms");
+    assert!(here(codel, "rlc_peak") < 0.05 && here(shallow, "rlc_peak") < 0.05);
+    assert!(here(codel, "ping_mean") < here("Vanilla", "ping_mean") / 10.0);
+    assert!(here(shallow, "ping_max") < 60.0, "{}", here(shallow, "ping_max"));
+    for scheme in [codel, shallow] {
+        assert!(here(scheme, "tcp_goodput") > here("Vanilla", "tcp_goodput") * 0.98, "{scheme}");
+    }
+}
+
+#[test]
+fn the_xapp_of_irazabal2024_keeps_the_game_playable() {
+    let table = only(run("irazabal2024", &experiment("game", 1)).unwrap());
+    let here = |scheme, metric| table.here(scheme, metric).unwrap();
+    assert!(here("Vanilla", "rlc_sojourn_max") > 1_000.0);
+    assert!(here("xApp", "ping_mean") < 20.0);
+    assert!(here("xApp", "tcp_goodput") >= 30.0);
+    let to_screen = |scheme| here(scheme, "action_to_screen_p99");
+    assert!(to_screen("Vanilla") > 1_000.0 && to_screen("xApp") < 200.0);
+}
+
+#[test]
+fn cubic_alone_bloats_the_rlc_of_irazabal2024_while_the_channel_improves() {
+    let table = only(run("irazabal2024", &experiment("dynamic_mcs", 1)).unwrap());
+    assert_eq!(by_value(&table, "ping_mean").last(), Some(&"Cubic"));
+    assert_eq!(by_value(&table, "used_rb").last(), Some(&"Cubic"));
+    let cubic = table.here("Cubic", "ping_mean").unwrap();
+    for scheme in ["BBRv2", "Prague", "FQ-CoDel"] {
+        let here = table.here(scheme, "ping_mean").unwrap();
+        assert!(
+            here < cubic / 7.0,
+            "{scheme}: {here} ms beside {cubic} ms, in the paper a seventh"
+        );
+    }
+}
+
+#[test]
+fn a_fixed_rlc_buffer_of_kumar2018_is_best_between_48_and_64_sdus() {
+    let table = only(run("kumar2018", &experiment("buffer", 1)).unwrap());
+    let here = |scheme, metric| table.here(scheme, metric).unwrap();
+    let large = "large, no PDCP queues";
+    assert!(here("32 SDUs", "tcp_goodput") < 0.85 * here(large, "tcp_goodput"));
+    assert!(here("64 SDUs", "tcp_goodput") > 0.95 * here(large, "tcp_goodput"));
+    assert!(here("64 SDUs", "ping_rtt") < 0.1 * here(large, "ping_rtt"));
+    assert!(here("128 SDUs", "ping_rtt") > 1.5 * here("64 SDUs", "ping_rtt"));
+}
+
+#[test]
+fn dyn_rlc_keeps_the_delay_when_another_ue_takes_half_the_cell() {
+    let table = only(run("kumar2018", &experiment("second-ue", 1)).unwrap());
+    let at = |mbps: u32, metric| table.here(&format!("γ 25 ms, {mbps} Mbit/s"), metric).unwrap();
+    assert!(at(12, "tcp_goodput") < 0.55 * at(0, "tcp_goodput"));
+    let ratio = at(12, "ping_rtt") / at(0, "ping_rtt");
+    assert!((0.8..1.25).contains(&ratio), "{ratio}");
+}
+
+/// An experiment over recordings; none where they are not.
+#[allow(clippy::print_stdout)]
+fn over_traces(name: &str) -> Option<Table> {
+    let root = std::env::var("SOJOURN_SHARED").map_or_else(
+        |_| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
+        std::path::PathBuf::from,
+    );
+    let traces = Some(root.join("traces"));
+    let options = Options { inputs: Inputs { traces, ..Inputs::default() }, ..experiment(name, 1) };
+    let table = only(run("abbasloo2019", &options).unwrap());
+    if let Some(missing) = table.missing.first() {
+        println!("skipped: {missing}");
+        return None;
+    }
+    Some(table)
+}
+
+#[test]
+fn bode_alone_bounds_a_call_when_the_link_of_abbasloo2019_falls_to_a_tenth() {
+    let table = only(run("abbasloo2019", &experiment("step", 1)).unwrap());
+    let worst_s = |queue| table.here(queue, "queuing_delay_max").unwrap();
+    assert!(worst_s("TailDrop") > 2.0, "{} s", worst_s("TailDrop"));
+    // Packets of 1500 bytes take 20 ms each once the link is slow.
+    assert!(worst_s("BoDe") < 0.16, "{} s", worst_s("BoDe"));
+    assert!(worst_s("CoDel") > 2.0 * worst_s("BoDe") && worst_s("PIE") > worst_s("CoDel"));
+}
+
+#[test]
+fn classes_of_abbasloo2019_keep_their_bounds_with_bode_and_not_with_fifo() {
+    let Some(table) = over_traces("diffserv") else { return };
+    for (class, bound_ms) in [("class_1", 50.0), ("class_2", 100.0)] {
+        let p95_ms = |scheme| table.here(scheme, &format!("{class}_p95_delay")).unwrap();
+        assert!(p95_ms("DiffServ+BoDe") <= bound_ms, "{class}: {}", p95_ms("DiffServ+BoDe"));
+        assert!(p95_ms("DiffServ+FIFO") > bound_ms, "{class}: {}", p95_ms("DiffServ+FIFO"));
+        let within = table.here("DiffServ+BoDe", &format!("{class}_within_bound")).unwrap();
+        assert!(within > 99.0, "{class}: {within} %");
+    }
+}
+
+#[test]
+fn bode_of_abbasloo2019_drops_more_and_delivers_most_packets_sooner() {
+    let Some(table) = over_traces("retransmissions") else { return };
+    let here = |scheme, metric| table.here(scheme, metric).unwrap();
+    for other in ["TailDrop", "HeadDrop", "CoDel", "PIE"] {
+        assert!(here("BoDe", "retransmitted") > here(other, "retransmitted"), "{other}");
+        assert!(here("BoDe", "p50_overall_delay") < here(other, "p50_overall_delay"), "{other}");
+    }
+}
+
+#[test]
+fn rows_are_the_same_whatever_the_number_of_jobs() {
+    let rows = |jobs| {
+        let jobs = NonZeroUsize::new(jobs);
+        let options = Options { jobs, ..experiment("static", 2) };
+        only(run("irazabal2021", &options).unwrap()).rows
+    };
+    assert_eq!(rows(1), rows(7));
+}
+
+#[test]
+fn another_seed_gives_other_rows() {
+    let rows = |seed| {
+        only(run("irazabal2021", &Options { seed, ..experiment("static", 1) }).unwrap()).rows
+    };
+    assert_ne!(rows(1), rows(2));
+}
+
+#[test]
+fn json_rows_have_the_agreed_shape() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("rows.json");
+    let done = run("irazabal2021", &experiment("static", 2)).unwrap();
+    write_json(&file, &[done]).unwrap();
+    let rows: Vec<Value> = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    assert!(rows.len() >= 12, "{}", rows.len());
+    for row in &rows {
+        for key in ["experiment", "scheme", "metric", "unit", "source"] {
+            assert!(row[key].as_str().is_some_and(|text| !text.is_empty()), "{key}: {row}");
+        }
+        assert!(row["paper"].is_number() || row["paper"].is_null(), "{row}");
+        if row["here"].is_null() {
+            // A floor has no sender whose rate could be told.
+            assert!(row["scheme"].as_str().unwrap().starts_with("Floor"), "{row}");
+            continue;
+        }
+        let (min, here, max) = (
+            row["min"].as_f64().unwrap(),
+            row["here"].as_f64().unwrap(),
+            row["max"].as_f64().unwrap(),
+        );
+        assert!(min <= here && here <= max, "{row}");
+        assert_eq!(row["repeats"], 2);
+    }
+    assert!(rows.iter().any(|row| row["scheme"] == "e5G-BDP" && row["paper"] == 95.0));
+}
+
+/// Stops after so many finished runs.
+fn interrupted(paper: &Paper, options: &Options, after: usize) -> ReproduceError {
+    let stop = AtomicBool::new(false);
+    let progress = |at: Progress| {
+        if at.finished >= after {
+            stop.store(true, Ordering::Relaxed);
+        }
+    };
+    reproduce(paper, options, &stop, &progress).unwrap_err()
+}
+
+fn files(folder: &Path) -> Vec<std::path::PathBuf> {
+    let mut all: Vec<_> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn an_interrupted_reproduction_goes_on_where_it_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = folder.path().join("runs");
+    let jobs = NonZeroUsize::new(1);
+    let options = Options { cache: Some(cache.clone()), jobs, ..experiment("static", 2) };
+    let paper = papers::by_name("irazabal2021").unwrap();
+    let error = interrupted(&paper, &options, 3);
+    let ReproduceError::Interrupted { finished: 3, total, kept: Some(kept) } = &error else {
+        panic!("{error}");
+    };
+    assert_eq!((kept, files(&cache).len()), (&cache, 3));
+
+    let resumed = run("irazabal2021", &options).unwrap();
+    assert_eq!((resumed.resumed, files(&cache).len()), (3, *total));
+    let fresh = run("irazabal2021", &Options { cache: None, ..options }).unwrap();
+    assert_eq!(fresh.resumed, 0);
+    assert_eq!(only(resumed).rows, only(fresh).rows);
+}
+
+#[test]
+fn a_damaged_result_is_said_and_run_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options { cache: Some(folder.path().to_owned()), ..experiment("static", 1) };
+    let before = run("irazabal2021", &options).unwrap();
+    let victim = &files(folder.path())[0];
+    let whole = fs::read(victim).unwrap();
+    fs::write(victim, &whole[..whole.len() / 2]).unwrap();
+    let after = run("irazabal2021", &options).unwrap();
+    assert_eq!(after.notes.len(), 1, "{:?}", after.notes);
+    assert!(after.notes[0].contains(&*victim.display().to_string()), "{}", after.notes[0]);
+    assert!(after.notes[0].ends_with("it was run again"), "{}", after.notes[0]);
+    assert_eq!(fs::read(victim).unwrap(), whole, "it is whole again");
+    assert_eq!(only(before).rows, only(after).rows);
+}
+
+#[test]
+fn the_sets_of_stolidis2024_differ_as_its_figures_say() {
+    let table = only(run("stolidis2024", &experiment("sets", 1)).unwrap());
+    let here = |scheme, metric| table.here(scheme, metric).unwrap();
+    let monolithic = here("DRQL, monolithic", "throughput");
+    for original in ["original, monolithic", "original, disaggregated"] {
+        assert!(here(original, "rtt_linearity") > 0.99 && here(original, "rtt_growth") > 50.0);
+        assert!((here(original, "throughput") / monolithic - 1.0).abs() < 0.02);
+    }
+    let asking = "DRQL, disaggregated, asking the DU";
+    assert!(here(asking, "throughput") < 0.05 * monolithic);
+    // "The additional 20 ms of the average RTT in the disaggregated environment occurs due to the
+    // additional T_c" (§IV-E2), and nothing else where the forecast makes no error.
+    let perfect = "DRQL with forecast, perfect";
+    assert!(here(perfect, "throughput") > 0.98 * monolithic);
+    let more_ms = here(perfect, "ping_rtt") - here("DRQL, monolithic", "ping_rtt");
+    assert!((15.0..26.0).contains(&more_ms), "{more_ms} ms");
+    // On a radio that does not change, what was long ago is lost in more packets, no more.
+    let late = "DRQL with forecast, 400 ms late";
+    assert!(here(late, "throughput") > 0.9 * monolithic);
+    assert!(here(late, "rlc_dropped") > here(perfect, "rlc_dropped"));
+    assert_eq!(here("DRQL, monolithic", "rlc_dropped"), 0.0);
+}
+
+#[test]
+fn sdus_of_kumar2018_leave_in_blocks_a_status_pdu_apart() {
+    let table = only(run("kumar2018", &experiment("blocks", 1)).unwrap());
+    let here = |scheme, metric| table.here(scheme, metric).unwrap();
+    let scheme = "γ 25 ms, DLT 40 ms";
+    let gap_ms = here(scheme, "block_gap");
+    // "Occasionally larger gaps between burst transmissions, never shorter ones" than γ and SRP.
+    assert!((25.0..36.0).contains(&gap_ms), "{gap_ms} ms");
+    let sdus = here(scheme, "block_sdus");
+    assert!((30.0..50.0).contains(&sdus), "{sdus}");
+    assert!(here("γ 10 ms, DLT 40 ms", "block_sdus") < 0.8 * sdus);
+}

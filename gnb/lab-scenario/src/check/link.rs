@@ -1,0 +1,118 @@
+//! Ranges of RLC, HARQ and uplink access.
+
+use crate::rules::{Check, MAX_DELAY_US, within};
+use crate::{F1, Harq, Rlc, RlcAqm, RlcMode, RlcStatusTold, UeHarq, UplinkAccess, Violation};
+
+const MAX_TIMER_US: u32 = 10_000_000;
+
+/// An optional value in its range.
+fn maybe<T: PartialOrd + std::fmt::Display>(
+    path: impl std::fmt::Display,
+    value: Option<T>,
+    range: std::ops::RangeInclusive<T>,
+) -> Check {
+    value.map_or(Ok(()), |value| within(path, value, range))
+}
+
+/// Shortest way on which a CU can ask about each packet: it asks again as soon as it hears no.
+const MIN_ASKED_DELAY_US: u32 = 100;
+
+pub(super) fn f1(f1: &F1, delay_us: u32) -> Check {
+    within("split.f1.jitter_us", f1.jitter_us, 0..=MAX_DELAY_US)?;
+    within("split.f1.loss", f1.loss, 0.0..=0.9)?;
+    maybe("split.f1.delivery_status_us", f1.delivery_status_us, 500..=MAX_DELAY_US)?;
+    if f1.delivery_status_us.is_some() && f1.rlc_status != RlcStatusTold::EachSlot {
+        let message = "is for a CU without delivery_status_us, which tells what it knows";
+        return Err(Violation::new("split.f1.rlc_status", message));
+    }
+    let is_one = delay_us == 0 && f1.jitter_us == 0 && f1.loss == 0.0;
+    if f1.rlc_status == RlcStatusTold::OnRequest && !is_one && delay_us < MIN_ASKED_DELAY_US {
+        let message = format!("on_request needs split.f1_delay_us of {MIN_ASKED_DELAY_US} or more");
+        return Err(Violation::new("split.f1.rlc_status", message));
+    }
+    Ok(())
+}
+
+pub(super) fn harq(harq: &Harq) -> Check {
+    within("cell.harq.bler", harq.bler, 0.0..=1.0)?;
+    maybe("cell.harq.combining_gain", harq.combining_gain, 0.0..=1.0)?;
+    maybe("cell.harq.rtt_slots", harq.rtt_slots, 1..=160)?;
+    maybe("cell.harq.processes", harq.processes, 1..=16)?;
+    maybe("cell.harq.max_transmissions", harq.max_transmissions, 1..=4)
+}
+
+pub(super) fn ue_harq(harq: Option<&UeHarq>, path: &str) -> Check {
+    let Some(harq) = harq else { return Ok(()) };
+    within(format_args!("{path}.bler"), harq.bler, 0.0..=1.0)?;
+    maybe(format_args!("{path}.combining_gain"), harq.combining_gain, 0.0..=1.0)
+}
+
+pub(super) fn uplink(uplink: &UplinkAccess) -> Check {
+    maybe("cell.uplink.sr_period_us", uplink.sr_period_us, 1..=1_000_000)?;
+    maybe("cell.uplink.sr_offset_us", uplink.sr_offset_us, 0..=999_999)?;
+    if let (Some(offset), Some(period)) = (uplink.sr_offset_us, uplink.sr_period_us)
+        && offset >= period
+    {
+        let message = format!("{offset} is not below sr_period_us ({period})");
+        return Err(Violation::new("cell.uplink.sr_offset_us", message));
+    }
+    maybe("cell.uplink.tbs_bytes", uplink.tbs_bytes, 32..=1_000_000)?;
+    let delays = [
+        ("sr_to_pusch_us", uplink.sr_to_pusch_us),
+        ("bsr_to_pusch_us", uplink.bsr_to_pusch_us),
+        ("decode_us", uplink.decode_us),
+    ];
+    for (key, delay_us) in delays {
+        maybe(format_args!("cell.uplink.{key}"), delay_us, 0..=MAX_DELAY_US)?;
+    }
+    Ok(())
+}
+
+pub(super) fn rlc(rlc: &Rlc, path: &str) -> Check {
+    let (lengths, expected) = match rlc.mode {
+        RlcMode::Um => ([6, 12], "6 or 12 in mode um"),
+        RlcMode::Am => ([12, 18], "12 or 18 in mode am"),
+    };
+    if !lengths.contains(&rlc.sn_bits) {
+        let message = format!("{}; expected {expected}", rlc.sn_bits);
+        return Err(Violation::new(format!("{path}.sn_bits"), message));
+    }
+    within(format_args!("{path}.limit_bytes"), rlc.limit_bytes, 1500..=1_000_000_000)?;
+    within(format_args!("{path}.limit_packets"), rlc.limit_packets, 1..=10_000_000)?;
+    let belongs = [
+        ("t_poll_retransmit_us", rlc.t_poll_retransmit_us.is_some()),
+        ("poll_pdu", rlc.poll_pdu.is_some()),
+        ("poll_byte", rlc.poll_byte.is_some()),
+        ("max_retx_threshold", rlc.max_retx_threshold.is_some()),
+        ("t_status_prohibit_us", rlc.t_status_prohibit_us.is_some()),
+        ("in_order", rlc.in_order.is_some()),
+    ];
+    if let Some((key, _)) = belongs.iter().find(|(_, given)| *given && rlc.mode != RlcMode::Am) {
+        let message = format!("is for mode am alone, this is {}", rlc.mode.name());
+        return Err(Violation::new(format!("{path}.{key}"), message));
+    }
+    maybe(format_args!("{path}.t_reassembly_us"), rlc.t_reassembly_us, 0..=MAX_TIMER_US)?;
+    maybe(format_args!("{path}.t_reordering_us"), rlc.t_reordering_us, 0..=MAX_TIMER_US)?;
+    maybe(format_args!("{path}.t_poll_retransmit_us"), rlc.t_poll_retransmit_us, 1..=MAX_TIMER_US)?;
+    maybe(format_args!("{path}.max_retx_threshold"), rlc.max_retx_threshold, 1..=32)?;
+    maybe(format_args!("{path}.t_status_prohibit_us"), rlc.t_status_prohibit_us, 0..=MAX_TIMER_US)?;
+    rlc.aqm.map_or(Ok(()), |aqm| rlc_aqm(aqm, &format!("{path}.aqm")))
+}
+
+fn rlc_aqm(aqm: RlcAqm, path: &str) -> Check {
+    const TIME_US: std::ops::RangeInclusive<u32> = 1..=10_000_000;
+    match aqm {
+        RlcAqm::HeadDrop => Ok(()),
+        RlcAqm::Codel(codel) => {
+            within(format_args!("{path}.codel.target_us"), codel.target_us, TIME_US)?;
+            within(format_args!("{path}.codel.interval_us"), codel.interval_us, TIME_US)
+        }
+        RlcAqm::Pie(pie) => {
+            within(format_args!("{path}.pie.target_us"), pie.target_us, TIME_US)?;
+            within(format_args!("{path}.pie.update_us"), pie.update_us, TIME_US)?;
+            within(format_args!("{path}.pie.alpha_milli"), pie.alpha_milli, 1..=100_000)?;
+            within(format_args!("{path}.pie.beta_milli"), pie.beta_milli, 1..=100_000)
+        }
+        RlcAqm::Bode(bode) => within(format_args!("{path}.bode.bound_us"), bode.bound_us, TIME_US),
+    }
+}

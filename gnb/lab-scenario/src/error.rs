@@ -1,0 +1,52 @@
+//! What can be wrong with a scenario.
+
+use std::fmt;
+
+/// A scenario that cannot be run: where it is wrong, what is there and what was expected.
+///
+/// Displays as one line, `FILE: PATH: MESSAGE`, e.g.
+/// `scenario.yaml: cell.tdd.pattern: 'DDXU' has 'X' at 3; expected D, M or U`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScenarioError {
+    /// The file, or what stands for it.
+    pub file: String,
+    /// Path of the element within the file, e.g. `flows[1].kind`; empty for the whole file.
+    pub path: String,
+    /// What is wrong and what was expected.
+    pub message: String,
+}
+
+impl ScenarioError {
+    /// An error at `path` of `file`.
+    pub fn new(file: &str, path: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { file: file.to_owned(), path: path.into(), message: message.into() }
+    }
+}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.path.is_empty() {
+            write!(f, "{}: {}", self.file, self.message)
+        } else {
+            write!(f, "{}: {}: {}", self.file, self.path, self.message)
+        }
+    }
+}
+
+impl std::error::Error for ScenarioError {}
+
+/// An element that is out of its range or does not fit the others, before the file is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Path of the element within the file.
+    pub path: String,
+    /// What is wrong and what was expected.
+    pub message: String,
+}
+
+impl Violation {
+    /// A violation at `path`.
+    pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { path: path.into(), message: message.into() }
+    }
+}

@@ -1,0 +1,142 @@
+//! Scenarios: YAML in, a checked model out.
+//!
+//! [`LoadedScenario::from_file`] reads, parses and checks; every error names the file, the path in
+//! the file and what was expected. [`json_schema`] is the same model as JSON schema.
+
+mod channel;
+mod check;
+mod error;
+mod file;
+mod flow;
+mod flow_config;
+mod flow_ue;
+mod ip_version;
+mod link;
+mod model;
+mod overrides;
+mod pipeline;
+mod rlc;
+mod rules;
+mod scheduler;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+pub use channel::{
+    AtEnd, Channel, CqiSeries, GaussMarkov, Mahimahi, McsSeries, Missing, Mobility,
+    MobilityPattern, UccColumn, UccCsv,
+};
+pub use error::{ScenarioError, Violation};
+pub use file::{MAX_SCENARIO_BYTES, MAX_TRACE_BYTES, read_bounded};
+pub use flow::{CongestionControl, EcnField, Flow, FlowKind, FlowUe, IpVersion};
+pub use link::{F1, Harq, RlcStatusTold, UeHarq, UplinkAccess};
+pub use model::{Cell, Drb, McsTable, Rat, Reserved, ResourceAllocation, Scenario, Split, Tdd, Ue};
+pub use overrides::Override;
+pub use pipeline::{PipelineSpec, TRANSPARENT};
+pub use rlc::{Rlc, RlcAqm, RlcBode, RlcCodel, RlcMode, RlcPie};
+pub use scheduler::{MacScheduler, PfGranularity, SchedulerKind, SliceSpec, UeScheduler};
+
+/// A scenario that has been checked, with what its relative paths are relative to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadedScenario {
+    /// The model.
+    pub scenario: Scenario,
+    /// Name of the file, for errors.
+    pub file: String,
+    /// Directory of the file.
+    pub directory: PathBuf,
+}
+
+impl LoadedScenario {
+    /// Reads a YAML file and applies overrides to it.
+    ///
+    /// # Errors
+    /// [`ScenarioError`] when the file cannot be read, is larger than [`MAX_SCENARIO_BYTES`], is
+    /// not YAML, or does not fit the model.
+    pub fn from_file(path: &Path, overrides: &[Override]) -> Result<Self, ScenarioError> {
+        let file = path.display().to_string();
+        let bytes = read_bounded(path, MAX_SCENARIO_BYTES)
+            .map_err(|message| ScenarioError::new(&file, "", message))?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            ScenarioError::new(&file, "", format!("not UTF-8 at byte {at}"))
+        })?;
+        let directory = path.parent().unwrap_or(Path::new("")).to_owned();
+        Self::from_yaml(&text, &file, &directory, overrides)
+    }
+
+    /// Parses YAML text; `file` is what errors call it, `directory` what paths are relative to.
+    ///
+    /// # Errors
+    /// As [`from_file`](Self::from_file).
+    pub fn from_yaml(
+        text: &str,
+        file: &str,
+        directory: &Path,
+        overrides: &[Override],
+    ) -> Result<Self, ScenarioError> {
+        if text.len() as u64 > MAX_SCENARIO_BYTES {
+            let message =
+                format!("{} bytes; a scenario has at most {MAX_SCENARIO_BYTES}", text.len());
+            return Err(ScenarioError::new(file, "", message));
+        }
+        if text.trim().is_empty() {
+            return Err(ScenarioError::new(file, "", "empty; expected a scenario"));
+        }
+        let value: Value = serde_saphyr::from_str(text).map_err(|error| {
+            let message = error.to_string();
+            let first_line = message.lines().next().unwrap_or_default();
+            ScenarioError::new(file, "", format!("not YAML: {first_line}"))
+        })?;
+        Self::from_value(value, file, directory, overrides)
+    }
+
+    /// Takes a scenario that is a tree of values already.
+    ///
+    /// # Errors
+    /// As [`from_file`](Self::from_file).
+    pub fn from_value(
+        mut value: Value,
+        file: &str,
+        directory: &Path,
+        overrides: &[Override],
+    ) -> Result<Self, ScenarioError> {
+        if !value.is_object() {
+            let message = "expected a mapping with keys such as duration_s, cell and ues";
+            return Err(ScenarioError::new(file, "", message));
+        }
+        for change in overrides {
+            change
+                .apply(&mut value)
+                .map_err(|message| ScenarioError::new("--set", change.path(), message))?;
+        }
+        let scenario: Scenario = serde_path_to_error::deserialize(value).map_err(|error| {
+            let path = error.path().to_string();
+            let path = if path == "." { String::new() } else { path };
+            ScenarioError::new(file, path, plain_words(&error.into_inner().to_string()))
+        })?;
+        check::check(&scenario)
+            .map_err(|violation| ScenarioError::new(file, violation.path, violation.message))?;
+        Ok(Self { scenario, file: file.to_owned(), directory: directory.to_owned() })
+    }
+}
+
+/// serde's words for a wrong value, in the words of the rest of our messages.
+fn plain_words(message: &str) -> String {
+    message
+        .replace("unknown variant", "unknown value")
+        .replace("unknown field", "unknown key")
+        .replace("missing field", "missing key")
+        .replace(", expected", "; expected")
+        .replace('`', "'")
+}
+
+/// JSON schema of the scenario file (2020-12).
+pub fn json_schema() -> Value {
+    let mut value = schemars::schema_for!(Scenario).to_value();
+    if let Some(root) = value.as_object_mut() {
+        root.insert("title".to_owned(), Value::from("Sojourn scenario"));
+    }
+    value
+}

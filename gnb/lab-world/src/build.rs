@@ -1,0 +1,331 @@
+//! From a scenario to the parts of a world.
+
+mod link;
+
+use e2sm_tc::v1::{BearerId, PipelineChange, Transaction, UeId};
+use ran::mac::rbg;
+use ran::{BearerConfig, Cell, CellConfig, Duplexing, Numerology, RbgConfiguration, TddPattern};
+use tc_rf::{TrafficControl, templates};
+
+use super::bearer::{Bearer, Measured, Tally};
+use super::channel::Channels;
+use super::drql_limit::DrqlLimit;
+use super::f1::F1Bearer;
+use super::flow::{BoundFlow, Queuing};
+use super::packet::GnbPacket;
+use super::random::SplitMix64;
+use super::rlc_queue::RlcQueue;
+use super::scheduler;
+use super::sdap_clock::SdapClock;
+use lab_scenario::{
+    self, Drb, Flow, FlowUe, LoadedScenario, PipelineSpec, Rat, ResourceAllocation, ScenarioError,
+    Violation,
+};
+
+/// Bearers with an AQM in their RLC, by logical channel priority.
+pub(super) fn drawing_order(ues: &[UePlan], bearers: &[Bearer]) -> Vec<u32> {
+    let all = ues.iter().flat_map(|ue| &ue.bearers);
+    let managed = all.filter(|(index, _)| bearers[*index as usize].rlc_queue.is_some());
+    let mut order: Vec<(u8, u32)> =
+        managed.map(|(index, config)| (config.priority, *index)).collect();
+    order.sort_unstable();
+    order.into_iter().map(|(_, index)| index).collect()
+}
+
+/// A UE of the world and when it is there.
+#[derive(Clone, Debug)]
+pub(super) struct UePlan {
+    pub(super) config: ran::UeConfig,
+    pub(super) join_us: u64,
+    pub(super) leave_us: Option<u64>,
+    /// Its bearers: index in the world and configuration.
+    pub(super) bearers: Vec<(u32, BearerConfig)>,
+}
+
+/// The parts, before they are put together.
+pub(super) struct Parts {
+    pub(super) cell: Cell<GnbPacket>,
+    pub(super) ues: Vec<UePlan>,
+    pub(super) bearers: Vec<Bearer>,
+    pub(super) flows: Vec<BoundFlow>,
+    pub(super) core_jitter: SplitMix64,
+    pub(super) sdap_clock: SdapClock,
+}
+
+/// Sets everything up.
+pub(super) fn parts(loaded: &LoadedScenario) -> Result<Parts, ScenarioError> {
+    let builder = Builder { loaded };
+    builder
+        .build()
+        .map_err(|violation| ScenarioError::new(&loaded.file, violation.path, violation.message))
+}
+
+struct Builder<'a> {
+    loaded: &'a LoadedScenario,
+}
+
+/// An independent seed for stream `number` of a kind.
+fn stream_seed(seed: u64, kind: u64, number: u64) -> u64 {
+    SplitMix64::new(seed ^ (kind << 56) ^ number.rotate_left(24)).next()
+}
+
+const STREAM_CELL: u64 = 1;
+const STREAM_TC: u64 = 2;
+const STREAM_FLOW: u64 = 3;
+const STREAM_CORE: u64 = 4;
+const STREAM_SDAP: u64 = 5;
+const STREAM_UPLINK: u64 = 6;
+const STREAM_RLC_QUEUE: u64 = 7;
+const STREAM_F1: u64 = 8;
+
+pub(super) fn micros(seconds: f64) -> u64 {
+    (seconds * 1e6).round() as u64
+}
+
+impl Builder<'_> {
+    fn build(self) -> Result<Parts, Violation> {
+        let scenario = &self.loaded.scenario;
+        let config = cell_config(scenario)?;
+        let uplink_of = |ue: u64| {
+            let random = SplitMix64::new(stream_seed(scenario.seed, STREAM_UPLINK, ue));
+            link::uplink(&scenario.cell.uplink, &config, random)
+        };
+        let harq = config.harq;
+        let cell: Cell<GnbPacket> =
+            Cell::new(config.clone()).map_err(|error| Violation::new("cell", error.to_string()))?;
+        // UEs attach when their time comes; that they can is found out now.
+        let mut trial = cell.clone();
+        let mut channels = Channels::new(&self.loaded.directory, config.tbs.clone());
+        let mut bearers = Vec::new();
+        let mut ues = Vec::new();
+        for (index, ue) in scenario.ues.iter().enumerate() {
+            let path = format!("ues[{index}]");
+            let entry = index;
+            let channel = channels.get(&ue.channel, &format!("{path}.channel"))?;
+            for offset in 0..ue.count {
+                let rnti = ue.rnti + offset;
+                let mut own = Vec::with_capacity(ue.drbs.len());
+                let config = ran::UeConfig {
+                    rnti,
+                    channel: channel.clone(),
+                    slice: scheduler::slice_of(scenario, entry),
+                    errors: ue.harq.as_ref().map(|own| link::ue_errors(own, &harq)),
+                    uplink: Some(uplink_of(ues.len() as u64)),
+                };
+                trial
+                    .add_ue(config.clone())
+                    .map_err(|error| Violation::new(&*path, error.to_string()))?;
+                for (index, drb) in ue.drbs.iter().enumerate() {
+                    let path = format!("{path}.drbs[{index}]");
+                    let number = bearers.len() as u32;
+                    bearers.push(self.bearer(rnti, drb, number, &path)?);
+                    let rlc = link::bearer_config(drb, scenario.cell.rat);
+                    trial
+                        .add_bearer(rnti, rlc.clone())
+                        .map_err(|error| Violation::new(&*path, error.to_string()))?;
+                    own.push((number, rlc));
+                }
+                ues.push(UePlan {
+                    config,
+                    join_us: micros(ue.join_at_s),
+                    leave_us: ue.leave_at_s.map(micros),
+                    bearers: own,
+                });
+            }
+        }
+        let flows = self.flows(&ues, &bearers)?;
+        let core_jitter = SplitMix64::new(stream_seed(scenario.seed, STREAM_CORE, 0));
+        let sdap_random = SplitMix64::new(stream_seed(scenario.seed, STREAM_SDAP, 0));
+        let sdap_clock = SdapClock::new(scenario.split.sdap_poll_us, sdap_random);
+        Ok(Parts { cell, ues, bearers, flows, core_jitter, sdap_clock })
+    }
+
+    fn bearer(&self, rnti: u16, drb: &Drb, number: u32, path: &str) -> Result<Bearer, Violation> {
+        let scenario = &self.loaded.scenario;
+        let id = BearerId { ue: UeId::Rnti(rnti), drb: drb.id };
+        let seed = stream_seed(self.loaded.scenario.seed, STREAM_TC, u64::from(number));
+        let safe_path = format!("{path}.safe_pipeline");
+        let safe = pipeline(&drb.safe_pipeline, &safe_path)?;
+        let mut tc = TrafficControl::new(id, safe, seed)
+            .map_err(|error| Violation::new(safe_path, error.to_string()))?;
+        let mut tally = Tally::default();
+        if drb.pipeline != drb.safe_pipeline {
+            let path = format!("{path}.pipeline");
+            let transaction = Transaction {
+                bearer: id,
+                expected_revision: None,
+                lease_ms: None,
+                dry_run: false,
+                change: PipelineChange::Replace(pipeline(&drb.pipeline, &path)?),
+            };
+            let outcome = tc.apply(&transaction, 0, &mut tally);
+            if let e2sm_tc::v1::ControlOutcome::Refused { element, detail, .. } = outcome {
+                return Err(Violation::new(path, format!("{element}: {detail}")));
+            }
+        }
+        let rlc_seed = stream_seed(self.loaded.scenario.seed, STREAM_RLC_QUEUE, u64::from(number));
+        let managed = drb.rlc.aqm.map(|aqm| RlcQueue::new(aqm, &drb.rlc, rlc_seed));
+        let rlc_queue = managed
+            .transpose()
+            .map_err(|error| Violation::new(format!("{path}.rlc.aqm"), error.to_string()))?;
+        let f1_seed = stream_seed(scenario.seed, STREAM_F1, 0);
+        let f1 = F1Bearer::new(&scenario.split, f1_seed, u64::from(number))
+            .map_err(|error| Violation::new("split.f1", error.to_string()))?;
+        if f1.is_some() && scenario.split.f1.rlc_status == lab_scenario::RlcStatusTold::OnRequest {
+            tc.ask_before_each_packet();
+        }
+        Ok(Bearer {
+            rnti,
+            drb: drb.id,
+            tc,
+            cell: None,
+            is_am: drb.rlc.mode == lab_scenario::RlcMode::Am,
+            f1: f1.map(Box::new),
+            rlc_queue,
+            drql_limit: drb.rlc.drql_limit.then(|| DrqlLimit::new(true)),
+            tally,
+            measured: Measured::default(),
+        })
+    }
+
+    fn flows(&self, ues: &[UePlan], bearers: &[Bearer]) -> Result<Vec<BoundFlow>, Violation> {
+        let mut bound = Vec::new();
+        // Each connection of an application has a number of its own, and with it a 5-tuple.
+        let mut next_connection = 0;
+        for (index, flow) in self.loaded.scenario.flows.iter().enumerate() {
+            let path = format!("flows[{index}]");
+            for ue in ues {
+                let rnti = ue.config.rnti;
+                if matches!(flow.rnti, Some(FlowUe::Rnti(wanted)) if wanted != rnti) {
+                    continue;
+                }
+                let Some(&(bearer, _)) = ue.bearers.iter().find(|(number, _)| {
+                    flow.drb.is_none_or(|drb| bearers[*number as usize].drb == drb)
+                }) else {
+                    return Err(Violation::new(format!("{path}.drb"), "no such DRB"));
+                };
+                let phase = self.seed(STREAM_FLOW, bound.len()).rotate_left(32);
+                for (copy, name) in (0..).zip(flow.names()) {
+                    let config = spread(flow, copy, phase);
+                    let seed = self.seed(STREAM_FLOW, bound.len());
+                    let ends = traffic::Flow::new(next_connection, &config, seed)
+                        .map_err(|error| Violation::new(&*path, error.to_string()))?;
+                    let each = flow.rnti == Some(FlowUe::Each);
+                    bound.push(BoundFlow {
+                        name: if each { format!("{name}@{rnti}") } else { name },
+                        kind: flow.kind,
+                        rnti,
+                        drb: bearers[bearer as usize].drb,
+                        qfi: flow.qfi,
+                        ip_version: flow.ip_version,
+                        bearer,
+                        start_us: micros(flow.start_s),
+                        stop_us: config.stop_us,
+                        core_delay_us: u64::from(
+                            flow.core_delay_us.unwrap_or(self.loaded.scenario.split.core_delay_us),
+                        ),
+                        core_last_us: 0,
+                        connections: config.app.connections(),
+                        ends,
+                        queuing: Queuing::default(),
+                    });
+                    next_connection += u32::from(config.app.connections());
+                }
+            }
+        }
+        Ok(bound)
+    }
+
+    fn seed(&self, kind: u64, number: usize) -> u64 {
+        stream_seed(self.loaded.scenario.seed, kind, number as u64)
+    }
+}
+
+/// The configuration of copy number `copy` of a flow. Copies start one in each part of the jitter,
+/// all turned by a `phase` of the seed, and vary within the first half of their part: they never
+/// coincide.
+fn spread(flow: &Flow, copy: u64, phase: u64) -> traffic::FlowConfig {
+    let mut config = flow.traffic_config();
+    let jitter_us = config.start_jitter_us;
+    if flow.count > 1 && jitter_us > 0 {
+        let count = u64::from(flow.count);
+        config.start_us += (phase % jitter_us + copy * jitter_us / count) % jitter_us;
+        config.start_jitter_us = jitter_us / (2 * count);
+    }
+    config
+}
+
+/// The composition a scenario names or spells out.
+fn pipeline(spec: &PipelineSpec, path: &str) -> Result<e2sm_tc::v1::Pipeline, Violation> {
+    match spec {
+        PipelineSpec::Full(pipeline) => Ok(pipeline.as_ref().clone()),
+        PipelineSpec::Template(name) => templates::by_name(name).ok_or_else(|| {
+            let known = templates::NAMES.join(", ");
+            Violation::new(path, format!("'{name}' is no template; expected one of {known}"))
+        }),
+    }
+}
+
+fn cell_config(scenario: &lab_scenario::Scenario) -> Result<CellConfig, Violation> {
+    let cell = &scenario.cell;
+    let base = match cell.rat {
+        Rat::Lte => CellConfig::lte_5mhz(),
+        Rat::Nr => CellConfig { reserved: None, ..CellConfig::nr_n78_106prb() },
+    };
+    let tbs = match cell.rat {
+        Rat::Lte => ran::tbs::TbsConfig::Lte,
+        Rat::Nr => ran::tbs::TbsConfig::Nr {
+            mcs_table: match cell.mcs_table {
+                lab_scenario::McsTable::Qam64 => ran::tbs::nr::McsTable::Qam64,
+                lab_scenario::McsTable::Qam256 => ran::tbs::nr::McsTable::Qam256,
+            },
+            layers: cell.layers,
+            overhead: ran::tbs::nr::NrOverhead::default(),
+        },
+    };
+    let duplexing = match &cell.tdd {
+        None => Duplexing::Fdd,
+        Some(tdd) => Duplexing::Tdd(
+            TddPattern::parse(&tdd.pattern, tdd.mixed_dl_symbols, tdd.mixed_ul_symbols)
+                .map_err(|error| Violation::new("cell.tdd", error.to_string()))?,
+        ),
+    };
+    let reserved = match &cell.reserved {
+        None => base.reserved.map(|reserved| ran::config::ReservedPrb {
+            n_prb: reserved.n_prb.min(cell.n_prb),
+            ..reserved
+        }),
+        Some(reserved) => Some(ran::config::ReservedPrb {
+            period_slots: reserved.period_slots,
+            slots: reserved.slots.clone(),
+            n_prb: reserved.n_prb,
+        }),
+    };
+    let numerology = Numerology::from_scs_khz(u32::from(cell.scs_khz))
+        .map_err(|error| Violation::new("cell.scs_khz", error.to_string()))?;
+    Ok(CellConfig {
+        n_prb: cell.n_prb,
+        numerology,
+        duplexing,
+        tbs,
+        scheduler: scheduler::config(scenario),
+        rbg_size_prb: rbg_size_prb(cell),
+        max_ues_per_slot: cell.max_ues_per_slot,
+        reserved,
+        harq: link::harq(cell, numerology, base.harq),
+        seed: stream_seed(scenario.seed, STREAM_CELL, 0),
+    })
+}
+
+/// PRBs of a group, which a UE gets whole.
+fn rbg_size_prb(cell: &lab_scenario::Cell) -> u16 {
+    let nr = |configuration| rbg::nr_rbg_size_prb(cell.n_prb, configuration);
+    let size_prb = match (cell.rat, cell.resource_allocation) {
+        (Rat::Lte, _) => rbg::lte_rbg_size_prb(cell.n_prb),
+        (Rat::Nr, ResourceAllocation::Type1) => None,
+        (Rat::Nr, ResourceAllocation::Type0Config1) => nr(RbgConfiguration::One),
+        (Rat::Nr, ResourceAllocation::Type0Config2) => nr(RbgConfiguration::Two),
+    };
+    // Type 1, or a carrier of no width, which is refused elsewhere.
+    size_prb.unwrap_or(1).min(cell.n_prb)
+}

@@ -1,0 +1,116 @@
+//! RLC, HARQ and uplink access of a scenario in the terms of `ran`.
+
+use ran::rlc::{SnLength, UmConfig};
+use ran::{
+    AmConfig, AmSnLength, BearerConfig, BlockErrors, CellConfig, Duplexing, HarqConfig, Numerology,
+    RlcMode, UplinkConfig,
+};
+
+use crate::random::SplitMix64;
+use lab_scenario::{Cell, Drb, Rat, UeHarq, UplinkAccess};
+
+/// A round trip of HARQ in slots where the scenario has none, and what it never exceeds.
+const NR_RTT_SLOTS: u32 = 10;
+const NR_RTT_US: u32 = 5_000;
+
+/// HARQ of the cell; `base` is its radio access technology's.
+pub(super) fn harq(cell: &Cell, numerology: Numerology, base: HarqConfig) -> HarqConfig {
+    let given = &cell.harq;
+    let slot_us = numerology.slot_us();
+    let default_us = match cell.rat {
+        Rat::Lte => base.rtt_us,
+        Rat::Nr => (NR_RTT_SLOTS * slot_us).min(NR_RTT_US),
+    };
+    HarqConfig {
+        errors: BlockErrors {
+            bler: given.bler,
+            combining_gain: given.combining_gain.unwrap_or(base.errors.combining_gain),
+        },
+        rtt_us: given.rtt_slots.map_or(default_us, |slots| u32::from(slots) * slot_us),
+        processes: given.processes.unwrap_or(base.processes),
+        max_transmissions: given.max_transmissions.unwrap_or(base.max_transmissions),
+        ..base
+    }
+}
+
+/// A UE's own errors.
+pub(super) fn ue_errors(own: &UeHarq, cell: &HarqConfig) -> BlockErrors {
+    let combining_gain = own.combining_gain.unwrap_or(cell.errors.combining_gain);
+    BlockErrors { bler: own.bler, combining_gain }
+}
+
+/// Uplink access of a UE: what the scenario says, and for the rest what follows from the cell. Where
+/// every slot has uplink, requests go in one of the UE's own (I_SR of 36.213 §10.1.5 spreads the UEs
+/// of a cell).
+pub(super) fn uplink(
+    given: &UplinkAccess,
+    cell: &CellConfig,
+    mut random: SplitMix64,
+) -> UplinkConfig {
+    let base = cell.uplink_config();
+    let slot_us = cell.numerology.slot_us();
+    let sr_period_us = given.sr_period_us.unwrap_or(base.sr_period_us);
+    let sr_offset_us = match cell.duplexing {
+        Duplexing::Fdd => random.below(u64::from(sr_period_us / slot_us).max(1)) as u32 * slot_us,
+        // A period that the scenario shortens may leave the pattern's offset behind.
+        Duplexing::Tdd(_) => base.sr_offset_us % sr_period_us.max(1),
+    };
+    UplinkConfig {
+        sr_period_us,
+        sr_offset_us: given.sr_offset_us.unwrap_or(sr_offset_us),
+        sr_to_pusch_us: given.sr_to_pusch_us.unwrap_or(base.sr_to_pusch_us),
+        bsr_to_pusch_us: given.bsr_to_pusch_us.unwrap_or(base.bsr_to_pusch_us),
+        tbs_bytes: given.tbs_bytes.unwrap_or(base.tbs_bytes),
+        decode_us: given.decode_us.unwrap_or(base.decode_us),
+    }
+}
+
+/// The bearer: RLC entity, its buffer, and PDCP at the UE.
+pub(super) fn bearer_config(drb: &Drb, rat: Rat) -> BearerConfig {
+    let rlc = &drb.rlc;
+    let base = match rlc.mode {
+        lab_scenario::RlcMode::Um => {
+            let base = UmConfig::default();
+            let um = UmConfig {
+                sn_length: match rlc.sn_bits {
+                    6 => SnLength::Six,
+                    _ => SnLength::Twelve,
+                },
+                t_reassembly_us: rlc.t_reassembly_us.unwrap_or(base.t_reassembly_us),
+            };
+            BearerConfig { mode: RlcMode::Um(um), ..BearerConfig::um(drb.id) }
+        }
+        lab_scenario::RlcMode::Am => BearerConfig::am(drb.id, am_config(rlc, rat)),
+    };
+    let mut config =
+        BearerConfig { limit_packets: rlc.limit_packets, limit_bytes: rlc.limit_bytes, ..base };
+    if let Some(t_reordering_us) = rlc.t_reordering_us {
+        config.pdcp.t_reordering_us = t_reordering_us;
+    }
+    if let Some(priority) = drb.priority {
+        config.priority = priority;
+    }
+    config
+}
+
+fn am_config(rlc: &lab_scenario::Rlc, rat: Rat) -> AmConfig {
+    let base = match rat {
+        Rat::Lte => AmConfig::lte(),
+        Rat::Nr => AmConfig::default(),
+    };
+    // 0 is infinity, as it polls for neither.
+    let or_infinity = |given: Option<u32>| given.map(|value| (value > 0).then_some(value));
+    AmConfig {
+        sn_length: match rlc.sn_bits {
+            18 => AmSnLength::Eighteen,
+            _ => AmSnLength::Twelve,
+        },
+        t_poll_retransmit_us: rlc.t_poll_retransmit_us.unwrap_or(base.t_poll_retransmit_us),
+        poll_pdu: or_infinity(rlc.poll_pdu).unwrap_or(base.poll_pdu),
+        poll_byte: or_infinity(rlc.poll_byte).map_or(base.poll_byte, |most| most.map(u64::from)),
+        max_retx_threshold: rlc.max_retx_threshold.unwrap_or(base.max_retx_threshold),
+        t_reassembly_us: rlc.t_reassembly_us.unwrap_or(base.t_reassembly_us),
+        t_status_prohibit_us: rlc.t_status_prohibit_us.unwrap_or(base.t_status_prohibit_us),
+        in_order: rlc.in_order.unwrap_or(base.in_order),
+    }
+}

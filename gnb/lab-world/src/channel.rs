@@ -1,0 +1,170 @@
+//! The channels of a scenario, with the files they need.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use ran::tbs::TbsConfig;
+use ran::{
+    CqiSeries, GaussMarkov, MahimahiTrace, McsSeries, MobilityPattern, RateSeries, UccTrace,
+};
+
+use lab_scenario::{Channel, MAX_TRACE_BYTES, UccColumn, Violation, read_bounded};
+
+/// Makes channels; files that several UEs use are read once.
+pub(super) struct Channels {
+    directory: PathBuf,
+    tbs: TbsConfig,
+    mahimahi: HashMap<String, MahimahiTrace>,
+    ucc: HashMap<(String, ran::UccColumn), UccTrace>,
+}
+
+const SECOND_US: u64 = 1_000_000;
+
+impl Channels {
+    /// For scenarios whose relative paths begin at `directory`, in a cell with `tbs`.
+    pub(super) fn new(directory: &Path, tbs: TbsConfig) -> Self {
+        let directory = directory.to_owned();
+        Self { directory, tbs, mahimahi: HashMap::new(), ucc: HashMap::new() }
+    }
+
+    /// The channel that stands at `path` in the file.
+    pub(super) fn get(&mut self, channel: &Channel, path: &str) -> Result<ran::Channel, Violation> {
+        let said = |key: &str, error: &dyn std::fmt::Display| {
+            Violation::new(format!("{path}.{key}"), error.to_string())
+        };
+        match channel {
+            Channel::FixedMcs(mcs) => Ok(ran::Channel::FixedMcs(*mcs)),
+            Channel::McsSeries(series) => {
+                let period_us = u64::from(series.period_ms) * 1000;
+                McsSeries::new(period_us, series.values.clone(), at_end(series.at_end))
+                    .map(ran::Channel::McsSeries)
+                    .map_err(|error| said("mcs_series", &error))
+            }
+            Channel::CqiSeries(series) => {
+                let period_us = u64::from(series.period_ms) * 1000;
+                let (values, at_end) = (series.values.clone(), at_end(series.at_end));
+                CqiSeries::new(period_us, values, at_end, series.cqi_to_mcs)
+                    .map(ran::Channel::CqiSeries)
+                    .map_err(|error| said("cqi_series", &error))
+            }
+            Channel::RateSeries(series) => {
+                let period_us = u64::from(series.period_ms) * 1000;
+                RateSeries::new(period_us, &series.values_kbps, at_end(series.at_end))
+                    .map(ran::Channel::Rate)
+                    .map_err(|error| said("rate_series", &error))
+            }
+            Channel::UccCsv(csv) => self.ucc_csv(csv, &format!("{path}.ucc_csv")),
+            Channel::Mahimahi(trace) => {
+                let path = format!("{path}.mahimahi.path");
+                let read = self.mahimahi(&trace.path, &path)?;
+                Ok(ran::Channel::Mahimahi(match trace.opportunity_bytes {
+                    Some(bytes) => read.with_opportunity_bytes(bytes),
+                    None => read,
+                }))
+            }
+            Channel::GaussMarkov(process) => Ok(ran::Channel::GaussMarkov(GaussMarkov {
+                mean_snr_db: process.mean_snr_db,
+                std_dev_db: process.std_dev_db,
+                coherence_us: u64::from(process.coherence_ms) * 1000,
+                period_us: u64::from(process.period_ms) * 1000,
+            })),
+            Channel::Mobility(mobility) => model(mobility)
+                .chain(self.tbs.max_mcs())
+                .map(ran::Channel::Mobility)
+                .map_err(|error| said("mobility", &error)),
+        }
+    }
+
+    fn mahimahi(&mut self, name: &str, path: &str) -> Result<MahimahiTrace, Violation> {
+        if let Some(trace) = self.mahimahi.get(name) {
+            return Ok(trace.clone());
+        }
+        let bytes = self.read(name, path)?;
+        let text = String::from_utf8(bytes)
+            .map_err(|_| wrong(path, name, "not text; expected one integer a line"))?;
+        let trace = MahimahiTrace::parse(&text).map_err(|error| wrong(path, name, error))?;
+        self.mahimahi.insert(name.to_owned(), trace.clone());
+        Ok(trace)
+    }
+
+    fn ucc_csv(
+        &mut self,
+        csv: &lab_scenario::UccCsv,
+        path: &str,
+    ) -> Result<ran::Channel, Violation> {
+        let column = match csv.column {
+            UccColumn::Cqi => ran::UccColumn::Cqi,
+            UccColumn::Snr => ran::UccColumn::Snr,
+            UccColumn::DlBitrate => ran::UccColumn::DlBitrate,
+        };
+        let path = format!("{path}.path");
+        let key = (csv.path.clone(), column);
+        if !self.ucc.contains_key(&key) {
+            let bytes = self.read(&csv.path, &path)?;
+            let trace = UccTrace::read(bytes.as_slice(), column)
+                .map_err(|error| wrong(&path, &csv.path, error))?;
+            self.ucc.insert(key.clone(), trace);
+        }
+        let missing = match csv.missing {
+            lab_scenario::Missing::Hold => ran::Missing::Hold,
+            lab_scenario::Missing::Outage => ran::Missing::Outage,
+        };
+        let values = self.ucc[&key].filled(missing);
+        let at_end = at_end(csv.at_end);
+        let made = match column {
+            ran::UccColumn::DlBitrate => {
+                let kbps = |value: &Option<f64>| value.map_or(0, |kbps| kbps as u32);
+                let rates: Vec<u32> = values.iter().map(kbps).collect();
+                RateSeries::new(SECOND_US, &rates, at_end).map(ran::Channel::Rate)
+            }
+            ran::UccColumn::Cqi | ran::UccColumn::Snr => {
+                let thresholds_db = ran::mac::cqi::snr_thresholds_db(&self.tbs);
+                let cqi = |value: &Option<f64>| match (value, column) {
+                    (None, _) => 0,
+                    (Some(snr_db), ran::UccColumn::Snr) => {
+                        thresholds_db.partition_point(|threshold| threshold <= snr_db) as u8
+                    }
+                    (Some(cqi), _) => *cqi as u8,
+                };
+                let values: Vec<u8> = values.iter().map(cqi).collect();
+                CqiSeries::new(SECOND_US, values, at_end, csv.cqi_to_mcs)
+                    .map(ran::Channel::CqiSeries)
+            }
+        };
+        made.map_err(|error| wrong(&path, &csv.path, error))
+    }
+
+    fn read(&self, name: &str, path: &str) -> Result<Vec<u8>, Violation> {
+        read_bounded(&self.directory.join(Path::new(name)), MAX_TRACE_BYTES)
+            .map_err(|message| wrong(path, name, message))
+    }
+}
+
+fn wrong(path: &str, file: &str, message: impl std::fmt::Display) -> Violation {
+    Violation::new(path, format!("{file}: {message}"))
+}
+
+fn at_end(at_end: lab_scenario::AtEnd) -> ran::AtEnd {
+    match at_end {
+        lab_scenario::AtEnd::Loop => ran::AtEnd::Loop,
+        lab_scenario::AtEnd::Hold => ran::AtEnd::Hold,
+    }
+}
+
+fn model(mobility: &lab_scenario::Mobility) -> ran::MobilityModel {
+    let pattern = match mobility.pattern {
+        lab_scenario::MobilityPattern::Static => MobilityPattern::Static,
+        lab_scenario::MobilityPattern::Pedestrian => MobilityPattern::Pedestrian,
+        lab_scenario::MobilityPattern::Car => MobilityPattern::Car,
+        lab_scenario::MobilityPattern::Tram => MobilityPattern::Tram,
+        lab_scenario::MobilityPattern::Train => MobilityPattern::Train,
+    };
+    let base = pattern.model();
+    let us = |ms: Option<u32>, base: u64| ms.map_or(base, |ms| u64::from(ms) * 1000);
+    ran::MobilityModel {
+        mean_mcs: mobility.mean_mcs.unwrap_or(base.mean_mcs),
+        std_dev_mcs: mobility.std_dev_mcs.unwrap_or(base.std_dev_mcs),
+        coherence_us: us(mobility.coherence_ms, base.coherence_us),
+        period_us: us(mobility.period_ms, base.period_us),
+    }
+}

@@ -1,0 +1,52 @@
+//! One flow of the scenario and what the gNB adds to its statistics.
+
+use traffic::Flow;
+
+use super::delays::Delays;
+use lab_scenario::{FlowKind, IpVersion};
+
+/// A flow bound to a bearer.
+#[derive(Clone, Debug)]
+pub(crate) struct BoundFlow {
+    pub(crate) name: String,
+    pub(crate) kind: FlowKind,
+    pub(crate) rnti: u16,
+    pub(crate) drb: u8,
+    pub(crate) qfi: Option<u8>,
+    pub(crate) ip_version: IpVersion,
+    /// Index of its bearer in the world.
+    pub(crate) bearer: u32,
+    pub(crate) start_us: u64,
+    pub(crate) stop_us: Option<u64>,
+    /// Server to CU and back, each.
+    pub(crate) core_delay_us: u64,
+    /// When its last packet from the server reaches the CU.
+    pub(crate) core_last_us: u64,
+    /// How many connections it has; those of all flows are numbered in the order of the flows.
+    pub(crate) connections: u16,
+    pub(crate) ends: Flow,
+    pub(crate) queuing: Queuing,
+}
+
+/// SDAP and RLC sojourn of a flow's packets (irazabal2021 §V-G).
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Queuing {
+    pub(crate) delay: Delays,
+    /// Packets below one LTE TTI, the first column of irazabal2021's Table 2.
+    pub(crate) below_1ms: u64,
+    pub(crate) packets: u64,
+}
+
+impl Queuing {
+    pub(crate) fn record(&mut self, sojourn_us: u64) {
+        self.delay.record(sojourn_us);
+        self.packets += 1;
+        self.below_1ms += u64::from(sojourn_us < 1_000);
+    }
+}
+
+/// Place in `flows` of each connection; connections are numbered in the order of the flows.
+pub(crate) fn by_connection(flows: &[BoundFlow]) -> Vec<u32> {
+    let places = (0..).zip(flows);
+    places.flat_map(|(place, flow)| (0..flow.connections).map(move |_| place)).collect()
+}

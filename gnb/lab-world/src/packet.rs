@@ -1,0 +1,173 @@
+//! A packet inside the gNB: what the traffic source sent, and what SDAP knows about it.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use tc_rf::{Ecn, FiveTuple};
+use traffic::Body;
+
+use super::flow::BoundFlow;
+use lab_scenario::IpVersion;
+
+/// Protocol numbers of the IANA registry.
+const ICMP: u8 = 1;
+const ICMPV6: u8 = 58;
+
+/// The server of every flow; 198.51.100.0/24 and 2001:db8::/32 are for documentation (RFC 5737,
+/// RFC 3849).
+const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1));
+const SERVER_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1));
+/// First port of the servers: iperf3's.
+const SERVER_PORT: u16 = 5201;
+/// First dynamic port (RFC 6335 §6).
+const UE_PORT: u16 = 49_152;
+const UE_PORTS: u32 = 16_384;
+
+/// Stands for "no QFI".
+const NO_QFI: u8 = u8::MAX;
+
+/// A downlink packet on its way through CU and DU.
+#[derive(Clone, Debug)]
+pub(crate) struct GnbPacket {
+    pub(crate) inner: traffic::Packet,
+    /// When it entered SDAP.
+    pub(crate) ingress_us: u64,
+    /// When it entered the RLC.
+    pub(crate) rlc_us: u64,
+    /// Its number on F1-U, where CU and DU are apart.
+    pub(crate) f1_number: u64,
+    /// Bytes of the bearer that the CU had sent over F1-U with it.
+    pub(crate) f1_sent_bytes: u64,
+    /// Index of its bearer in the world.
+    pub(crate) bearer: u32,
+    rnti: u16,
+    qfi: u8,
+    /// PDCP has handed it down before, and counted it.
+    pub(crate) is_counted: bool,
+    ip_version: IpVersion,
+}
+
+impl GnbPacket {
+    pub(crate) fn new(inner: traffic::Packet, flow: &BoundFlow) -> Self {
+        Self {
+            inner,
+            ingress_us: 0,
+            rlc_us: 0,
+            f1_number: 0,
+            f1_sent_bytes: 0,
+            bearer: flow.bearer,
+            rnti: flow.rnti,
+            qfi: flow.qfi.unwrap_or(NO_QFI),
+            is_counted: false,
+            ip_version: flow.ip_version,
+        }
+    }
+
+    /// The IP datagram. Senders count the header of IPv4.
+    pub(crate) fn len_bytes(&self) -> u32 {
+        self.inner.len_bytes + self.ip_version.extra_bytes()
+    }
+}
+
+/// Address of a UE: of IPv4, in the pool that Open5GS and OAI's examples use; of IPv6, in a prefix
+/// of its own (23.501 §5.8.2.2.3).
+pub(crate) fn ue_address(rnti: u16, ip_version: IpVersion) -> IpAddr {
+    let [high, low] = rnti.to_be_bytes();
+    match ip_version {
+        IpVersion::V4 => IpAddr::V4(Ipv4Addr::new(10, 45, high, low)),
+        IpVersion::V6 => IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0x45, rnti, 0, 0, 0, 1)),
+    }
+}
+
+/// 5-tuple of a downlink packet of connection number `connection`: ports follow from the number, so
+/// that no packet has to carry them.
+pub(crate) fn five_tuple(
+    connection: u32,
+    rnti: u16,
+    ip_version: IpVersion,
+    body: &Body,
+) -> FiveTuple {
+    let protocol = match (body.protocol(), ip_version) {
+        (ICMP, IpVersion::V6) => ICMPV6,
+        (protocol, _) => protocol,
+    };
+    let (source_port, destination_port) = if matches!(protocol, ICMP | ICMPV6) {
+        (0, 0)
+    } else {
+        (SERVER_PORT + (connection / UE_PORTS) as u16, UE_PORT + (connection % UE_PORTS) as u16)
+    };
+    FiveTuple {
+        source: match ip_version {
+            IpVersion::V4 => SERVER,
+            IpVersion::V6 => SERVER_V6,
+        },
+        destination: ue_address(rnti, ip_version),
+        source_port,
+        destination_port,
+        protocol,
+    }
+}
+
+impl tc_rf::Packet for GnbPacket {
+    fn len_bytes(&self) -> u32 {
+        self.len_bytes()
+    }
+
+    fn flow(&self) -> FiveTuple {
+        five_tuple(self.inner.flow, self.rnti, self.ip_version, &self.inner.body)
+    }
+
+    fn dscp(&self) -> u8 {
+        self.inner.dscp
+    }
+
+    fn qfi(&self) -> Option<u8> {
+        (self.qfi != NO_QFI).then_some(self.qfi)
+    }
+
+    fn ecn(&self) -> Ecn {
+        match self.inner.ecn {
+            traffic::Ecn::NotEct => Ecn::NotEct,
+            traffic::Ecn::Ect0 => Ecn::Ect0,
+            traffic::Ecn::Ect1 => Ecn::Ect1,
+            traffic::Ecn::Ce => Ecn::Ce,
+        }
+    }
+
+    fn set_ce(&mut self) {
+        self.inner.ecn = traffic::Ecn::Ce;
+    }
+
+    fn set_dscp(&mut self, dscp: u8) {
+        self.inner.dscp = dscp;
+    }
+}
+
+impl ran::Sdu for GnbPacket {
+    fn len_bytes(&self) -> u32 {
+        self.len_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flows_of_one_ue_have_tuples_of_their_own() {
+        let udp = Body::Udp { seq: 0 };
+        let tuples: std::collections::HashSet<_> =
+            (0..100_000).map(|flow| five_tuple(flow, 0x4601, IpVersion::V4, &udp)).collect();
+        assert_eq!(tuples.len(), 100_000);
+    }
+
+    #[test]
+    fn echo_has_no_ports() {
+        let ping = Body::Ping { seq: 0, is_reply: false, request_sent_us: 0 };
+        let tuple = five_tuple(7, 0x4601, IpVersion::V4, &ping);
+        assert_eq!((tuple.source_port, tuple.destination_port, tuple.protocol), (0, 0, 1));
+        assert_eq!(tuple.destination.to_string(), "10.45.70.1");
+        let tuple = five_tuple(7, 0x4601, IpVersion::V6, &ping);
+        assert_eq!((tuple.source_port, tuple.protocol), (0, 58));
+        assert_eq!(tuple.destination.to_string(), "2001:db8:45:4601::1");
+    }
+}

@@ -1,0 +1,156 @@
+//! Queue management in place of the RLC's FIFO (irazabal2021 §V-D: "we substituted the default RLC
+//! FIFO buffer with a CoDel queue").
+//!
+//! abbasloo2019 does the same with BoDe, PIE and head drop in the queue of an emulated link (§VI).
+//!
+//! The AQM holds the SDUs; right before each slot the MAC draws from it as much as one transport
+//! block can carry, and that alone waits in the RLC itself. So the sojourn time runs from
+//! arrival at the RLC to the slot that begins to send the packet, as in a queue within the RLC.
+
+use std::collections::VecDeque;
+
+use e2sm_tc::v1::{
+    BufferLimit, Classifier, Codel, FifoDrop, Overflow, Pacer, Pipeline, QueueDiscipline, QueueSet,
+    QueueTarget, Scheduler,
+};
+use ran::RlcReport;
+use ran::rlc::sojourn::SojournWindow;
+use tc_rf::queueing::Queues;
+use tc_rf::{DropReason, EventSink, PipelineError};
+
+use super::packet::GnbPacket;
+use lab_scenario::{Rlc, RlcAqm};
+
+/// The queue with what the RLC report says about it.
+#[derive(Clone, Debug)]
+pub(crate) struct RlcQueue {
+    queues: Queues<GnbPacket>,
+    log: ArrivalLog,
+    /// Of packets the MAC drew, as the RLC's own: mean over 100 ms.
+    sojourn: SojournWindow,
+}
+
+/// When the packets in the queue arrived, oldest first, and what was dropped.
+#[derive(Clone, Debug, Default)]
+struct ArrivalLog {
+    arrived_us: VecDeque<u64>,
+    dropped_packets: u64,
+    dropped_bytes: u64,
+}
+
+impl EventSink<GnbPacket> for ArrivalLog {
+    fn dropped(&mut self, packet: GnbPacket, _: DropReason, _: u64) {
+        self.dropped_packets += 1;
+        self.dropped_bytes += u64::from(packet.len_bytes());
+        // Dropped at the head or on arrival: what is noted of the other end is as good if both
+        // arrived at the same time.
+        if self.arrived_us.front() == Some(&packet.rlc_us) {
+            self.arrived_us.pop_front();
+        } else {
+            self.arrived_us.pop_back();
+        }
+    }
+}
+
+impl RlcQueue {
+    /// A queue of its own random numbers.
+    ///
+    /// # Errors
+    /// What the queue cannot be made of.
+    pub(crate) fn new(aqm: RlcAqm, rlc: &Rlc, seed: u64) -> Result<Self, PipelineError> {
+        let queue = QueueSet {
+            first: 0,
+            count: 1,
+            limit_packets: Some(rlc.limit_packets),
+            limit_bytes: Some(rlc.limit_bytes),
+            discipline: discipline(aqm),
+            policer: None,
+            shaper: None,
+        };
+        let pipeline = Pipeline {
+            name: "rlc".to_owned(),
+            classifier: Classifier::RoundRobin(QueueTarget { first: 0, count: 1 }),
+            queues: vec![queue],
+            scheduler: Scheduler::RoundRobin,
+            pacer: Pacer::None,
+            buffer: BufferLimit {
+                packets: rlc.limit_packets,
+                bytes: rlc.limit_bytes,
+                overflow: Overflow::Tail,
+            },
+        };
+        Ok(Self {
+            queues: Queues::from_model(&pipeline, seed)?,
+            log: ArrivalLog::default(),
+            sojourn: SojournWindow::default(),
+        })
+    }
+
+    pub(crate) fn enqueue(&mut self, packet: GnbPacket, now_us: u64) {
+        self.log.arrived_us.push_back(now_us);
+        // Queue 0 is there, so nothing comes back.
+        let _ = self.queues.enqueue(0, packet, now_us, &mut self.log);
+    }
+
+    pub(crate) fn dequeue(&mut self, now_us: u64) -> Option<GnbPacket> {
+        let dequeued = self.queues.dequeue(now_us, &mut self.log)?;
+        if let Some(arrived_us) = self.log.arrived_us.pop_front() {
+            self.sojourn.add(now_us, now_us - arrived_us);
+        }
+        Some(dequeued.packet)
+    }
+
+    /// Bytes and packets held.
+    pub(crate) fn backlog(&self) -> (u32, u32) {
+        let bytes = u32::try_from(self.queues.backlog_bytes()).unwrap_or(u32::MAX);
+        (bytes, self.queues.backlog_packets())
+    }
+
+    /// When the packet at the head arrived.
+    pub(crate) fn head_arrived_us(&self) -> Option<u64> {
+        self.log.arrived_us.front().copied()
+    }
+
+    /// Packets dropped by the discipline or for want of room.
+    pub(crate) fn dropped_packets(&self) -> u64 {
+        self.log.dropped_packets
+    }
+
+    /// Makes the RLC's report that of RLC and queue together.
+    pub(crate) fn complete(&mut self, report: &mut RlcReport, now_us: u64) {
+        let (bytes, packets) = self.backlog();
+        let log = &self.log;
+        report.txbuf_occ_bytes += bytes;
+        report.txbuf_occ_pkts += packets;
+        report.rxsdu_pkts = report.rxsdu_pkts.wrapping_add(packets + log.dropped_packets as u32);
+        report.rxsdu_bytes += u64::from(bytes) + log.dropped_bytes;
+        report.rxsdu_dd_pkts = report.rxsdu_dd_pkts.wrapping_add(log.dropped_packets as u32);
+        report.rxsdu_dd_bytes = report.rxsdu_dd_bytes.wrapping_add(log.dropped_bytes as u32);
+        report.txsdu_avg_time_to_tx += self.sojourn.mean_us(now_us);
+        if let Some(arrived_us) = self.head_arrived_us() {
+            let age_us = u32::try_from(now_us - arrived_us).unwrap_or(u32::MAX);
+            report.txsdu_wt_us = report.txsdu_wt_us.max(age_us);
+        }
+    }
+}
+
+fn discipline(aqm: RlcAqm) -> QueueDiscipline {
+    match aqm {
+        RlcAqm::HeadDrop => QueueDiscipline::Fifo { drop: FifoDrop::Head },
+        RlcAqm::Codel(codel) => QueueDiscipline::Codel(Codel {
+            target_us: codel.target_us,
+            interval_us: codel.interval_us,
+            ecn: false,
+            ce_threshold_us: None,
+            l4s: false,
+        }),
+        RlcAqm::Pie(pie) => QueueDiscipline::Pie {
+            target_us: pie.target_us,
+            update_us: pie.update_us,
+            alpha_milli: pie.alpha_milli,
+            beta_milli: pie.beta_milli,
+            ecn: false,
+        },
+        RlcAqm::Bode(bode) => QueueDiscipline::Bode { bound_us: bode.bound_us },
+    }
+}

@@ -1,0 +1,171 @@
+//! Applications in the world: what they say of themselves, and that the gNB can tell them apart.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use lab_scenario::{LoadedScenario, Override};
+use lab_world::{FlowSummary, World};
+
+const CELL: &str = "
+duration_s: 30
+cell: { rat: nr, n_prb: 106, scs_khz: 30, tdd: { pattern: DDDDDDDMUU } }
+ues:
+  - rnti: 17921
+    channel: { fixed_mcs: 10 }
+    drbs: [{ id: 1 }]
+flows:
+";
+
+fn world(flows: &str, overrides: &[&str]) -> World {
+    let overrides: Vec<Override> = overrides.iter().map(|text| text.parse().unwrap()).collect();
+    let text = format!("{CELL}{flows}");
+    let loaded = LoadedScenario::from_yaml(&text, "apps.yaml", Path::new(""), &overrides).unwrap();
+    World::new(&loaded).unwrap()
+}
+
+fn run(flows: &str, until_s: u64) -> World {
+    let mut world = world(flows, &[]);
+    world.step_until(until_s * 1_000_000, &mut |_| {});
+    world
+}
+
+fn figure(flow: &FlowSummary, name: &str) -> f64 {
+    flow.app.get(name).unwrap_or_else(|| panic!("no {name} in {:?}", flow.app))
+}
+
+#[test]
+fn the_scenario_of_all_applications_runs_and_shows_what_a_queue_does_to_them() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios/applications.yaml");
+    let run = |overrides: &[&str]| {
+        let overrides: Vec<Override> = overrides.iter().map(|it| it.parse().unwrap()).collect();
+        let loaded = LoadedScenario::from_file(&file, &overrides).unwrap();
+        let mut world = World::new(&loaded).unwrap();
+        world.step_until(40_000_000, &mut |_| {});
+        world.summary()
+    };
+    let bloated = run(&[]);
+    let queued = run(&["ues[0].drbs[0].pipeline=fq_codel"]);
+    for (name, figure_name) in [
+        ("voip#1", "playout_delay_ms"),
+        ("call", "frame_delay_p95_ms"),
+        ("game", "action_to_screen_p95_ms"),
+        ("web", "page_load_p95_s"),
+    ] {
+        let value = |summary| figure(crate::common::flow(summary, name), figure_name);
+        let (before, after) = (value(&bloated), value(&queued));
+        assert!(after < 0.6 * before, "{name}: {before} became {after}");
+    }
+    let mos = |summary| figure(crate::common::flow(summary, "voip#4"), "mos");
+    assert!(mos(&queued) > 4.3 && mos(&bloated) < 4.0, "{} {}", mos(&queued), mos(&bloated));
+    assert!(figure(crate::common::flow(&queued, "video"), "qoe_per_chunk") > 2.0);
+}
+
+#[test]
+fn calls_in_parallel_do_not_coincide() {
+    let mut world = world("  - { name: voip, kind: voip, count: 8 }\n", &[]);
+    world.record_packets(true);
+    world.step_until(2_000_000, &mut |_| {});
+    let names: Vec<String> = world.summary().flows.into_iter().map(|flow| flow.name).collect();
+    assert_eq!(names.first().map(String::as_str), Some("voip#1"));
+    assert_eq!(names.iter().collect::<HashSet<_>>().len(), 8);
+    let mut sent: Vec<u64> = world.take_packets().iter().map(|it| it.sent_us % 20_000).collect();
+    sent.sort_unstable();
+    sent.dedup();
+    assert_eq!(sent.len(), 8, "a phase for each");
+    let gaps = sent.iter().zip(sent.iter().cycle().skip(1));
+    let least = gaps.map(|(a, b)| (b + 20_000 - a) % 20_000).min().unwrap();
+    // An eighth of 20 ms each, of which the phase takes the first half.
+    assert!(least >= 1_250, "{sent:?}");
+}
+
+#[test]
+fn connections_of_a_browser_are_flows_to_the_gnb() {
+    let flows = "
+  - { name: first, kind: web, web: { connections: 5, reading_mean_s: 0.5, embedded_k: 10, \
+                 embedded_alpha: 0.5 } }
+  - { name: video, kind: video }
+  - { name: second, kind: voip }
+";
+    let mut world = world(flows, &["ues[0].drbs[0].pipeline=fq_codel"]);
+    world.record_packets(true);
+    world.step_until(10_000_000, &mut |_| {});
+    let packets = world.take_packets();
+    // Rows name the flow of the scenario, not the connection.
+    let rows: HashSet<u32> = packets.iter().map(|packet| packet.flow).collect();
+    assert_eq!(rows, HashSet::from([0, 1, 2]));
+    let summary = world.summary();
+    let bytes = |flow: u32| -> u64 {
+        packets.iter().filter(|it| it.flow == flow).map(|it| u64::from(it.len_bytes)).sum()
+    };
+    for (index, flow) in (0..).zip(&summary.flows) {
+        assert!(flow.goodput_bytes > 0 && bytes(index) > flow.goodput_bytes, "{}", flow.name);
+    }
+    assert!(figure(&summary.flows[0], "pages_loaded_count") >= 3.0);
+}
+
+#[test]
+fn an_ipv6_datagram_is_twenty_bytes_longer() {
+    let lengths = |version: u8| {
+        let flows = format!(
+            "  - {{ name: voip, kind: voip, ip_version: {version} }}
+  - {{ name: bulk, kind: tcp, ip_version: {version} }}\n"
+        );
+        let mut world = world(&flows, &[]);
+        world.record_packets(true);
+        world.step_until(1_000_000, &mut |_| {});
+        let packets = world.take_packets();
+        let longest = |flow| {
+            packets.iter().filter(|it| it.flow == flow).map(|it| it.len_bytes).max().unwrap()
+        };
+        (longest(0), longest(1), world.summary().flows[0].goodput_bytes)
+    };
+    assert_eq!(lengths(4).0, 200);
+    assert_eq!(lengths(6).0, 220);
+    assert_eq!((lengths(4).1, lengths(6).1), (1_500, 1_500), "TCP makes its segments shorter");
+    assert_eq!(lengths(4).2, lengths(6).2, "the voice is the same");
+}
+
+#[test]
+fn an_ect_datagram_can_be_marked() {
+    let flows = "
+  - { name: bulk, kind: udp_cbr, rate_kbps: 60000, ecn_field: ect1 }
+  - { name: plain, kind: udp_cbr, rate_kbps: 100 }
+";
+    let mut world = world(flows, &["ues[0].drbs[0].pipeline=l4s"]);
+    world.record_packets(true);
+    world.step_until(3_000_000, &mut |_| {});
+    let packets = world.take_packets();
+    assert!(packets.iter().any(|it| it.flow == 0 && it.ce), "an L4S queue marks ECT(1)");
+    assert!(packets.iter().all(|it| it.flow == 0 || !it.ce));
+    let flows = world.summary().flows;
+    assert!(flows[0].ce_packets > 0 && flows[1].ce_packets == 0);
+}
+
+#[test]
+fn rate_controllers_use_the_cell() {
+    let world = run("  - { name: vivace, kind: vivace }\n", 30);
+    let vivace = &world.summary().flows[0];
+    assert!(vivace.goodput_mbps > 5.0, "{vivace:?}");
+    assert!(vivace.rtt_ms.unwrap().count > 1_000);
+    let world = run("  - { name: sprout, kind: sprout }\n", 30);
+    let sprout = &world.summary().flows[0];
+    assert!(sprout.goodput_mbps > 5.0, "{sprout:?}");
+    assert!(sprout.one_way_delay_ms.p95 < 120.0, "{sprout:?}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_summary() {
+    let flows = "
+  - { name: call, kind: call }
+  - { name: game, kind: game }
+  - { name: web, kind: web, web: { reading_mean_s: 1 } }
+  - { name: video, kind: video, video: { controller: festive } }
+  - { name: vivace, kind: vivace }
+  - { name: sprout, kind: sprout }
+";
+    let once = run(flows, 10).summary();
+    assert_eq!(once, run(flows, 10).summary());
+    let mut other = world(flows, &["seed=2"]);
+    other.step_until(10_000_000, &mut |_| {});
+    assert_ne!(once.flows, other.summary().flows);
+}

@@ -1,0 +1,226 @@
+//! Schedulers, slices and channels of a scenario, from its keys to what they do.
+
+use std::path::Path;
+
+use lab_scenario::LoadedScenario;
+use lab_world::World;
+
+/// Two UEs with a greedy sender each, 24 Mbit/s into 17 Mbit/s.
+fn scenario(scheduler: &str, ues: [&str; 2], seed: u64) -> String {
+    format!(
+        "
+seed: {seed}
+duration_s: 10
+cell: {{ rat: lte, n_prb: 25, scheduler: {scheduler} }}
+ues:
+  - {{ rnti: 1, {}, drbs: [{{ id: 1 }}] }}
+  - {{ rnti: 2, {}, drbs: [{{ id: 1 }}] }}
+flows:
+  - {{ name: one, kind: udp_cbr, rnti: 1, rate_kbps: 24000, packet_bytes: 1500 }}
+  - {{ name: two, kind: udp_cbr, rnti: 2, rate_kbps: 24000, packet_bytes: 1500 }}
+",
+        ues[0], ues[1]
+    )
+}
+
+fn load(text: &str) -> Result<LoadedScenario, String> {
+    LoadedScenario::from_yaml(text, "scenario.yaml", Path::new(""), &[])
+        .map_err(|error| error.to_string())
+}
+
+/// Goodput of each flow, Mbit/s, and RBs used, percent.
+fn run(text: &str) -> (Vec<f64>, f64) {
+    let mut world = World::new(&load(text).unwrap()).unwrap();
+    world.step_until(10_000_000, &mut |_| {});
+    let goodput = |name: &str| {
+        let (_, _, flow) = world.flows().find(|(own, _, _)| *own == name).unwrap();
+        flow.ue.arrivals().goodput().mean_bps(1_000_000, 10_000_000) / 1e6
+    };
+    let sample = world.cell_sample();
+    let used = 100.0 * sample.used_prb as f64 / sample.available_prb as f64;
+    (vec![goodput("one"), goodput("two")], used)
+}
+
+const SLICES: [&str; 2] =
+    ["slice: 7, channel: { fixed_mcs: 28 }", "slice: 9, channel: { fixed_mcs: 28 }"];
+
+fn sliced(kind: &str) -> String {
+    let scheduler = format!(
+        "{{ kind: {kind}, slices: [{{ id: 7, percent: 25 }}, {{ id: 9, percent: 75, \
+         ue_scheduler: pf }}], time_constant_ms: 50 }}"
+    );
+    scenario(&scheduler, SLICES, 1)
+}
+
+#[test]
+fn slices_carry_their_shares() {
+    for kind in ["fp", "eqp", "fixed_partition", "elastic_quantum_partition"] {
+        let (goodput, used) = run(&sliced(kind));
+        let ratio = goodput[0] / goodput[1];
+        // 6 of 24 RBs and 4 of 16, in blocks that grow a little unevenly.
+        assert!((ratio / (1.0 / 3.0) - 1.0).abs() < 0.1, "{kind}: {goodput:?}");
+        assert!((used - 100.0 * 22.4 / 23.4).abs() < 0.5, "{kind}: {used}");
+    }
+}
+
+#[test]
+fn a_slice_without_traffic_lends_within_its_limit() {
+    let used = |kind: &str| {
+        let ues = ["prb_share_percent: 25", "prb_share_percent: 75"]
+            .map(|share| format!("{share}, channel: {{ fixed_mcs: 28 }}"));
+        let text = scenario(kind, [&ues[0], &ues[1]], 1);
+        // A packet in twelve seconds.
+        let text = text.replace("rnti: 2, rate_kbps: 24000", "rnti: 2, rate_kbps: 1");
+        let mut world = World::new(&load(&text).unwrap()).unwrap();
+        world.step_until(10_000_000, &mut |_| {});
+        world.cell_sample().used_prb
+    };
+    let alone = used("fp");
+    let borrowed = [25, 100, 500].map(|limit| {
+        let kind = format!("{{ kind: eqp, quantum_limit_prb: {limit} }}");
+        used(&kind) - alone
+    });
+    // Three quarters of the limit by choice, all of it by the last group.
+    for (borrowed, limit) in borrowed.into_iter().zip([25, 100, 500]) {
+        assert!((3 * limit / 4..=limit).contains(&borrowed), "{borrowed} of {limit}");
+    }
+}
+
+#[test]
+fn proportional_fair_serves_who_is_at_its_best() {
+    // In opposite phases: one is good while the other is bad.
+    let ues = [
+        "channel: { mcs_series: { period_ms: 20, values: [28, 8] } }",
+        "channel: { mcs_series: { period_ms: 20, values: [8, 28] } }",
+    ];
+    let sum = |scheduler: &str| run(&scenario(scheduler, ues, 1)).0.iter().sum::<f64>();
+    let turns = sum("rr");
+    for scheduler in [
+        "pf",
+        "{ kind: pf, time_constant_ms: 500 }",
+        "{ kind: proportional_fair, time_constant_ms: 500, granularity: per_rbg }",
+    ] {
+        let fair = sum(scheduler);
+        // Always at MCS 28 rather than half of the time: 2292 bytes to (2292 + 437)/2.
+        assert!(fair > 1.5 * turns, "{scheduler}: {fair}, in turn {turns}");
+    }
+}
+
+#[test]
+fn each_kind_of_channel_carries_traffic_and_repeats_with_its_seed() {
+    for channel in [
+        "mcs_series: { period_ms: 100, values: [10, 20], at_end: hold }",
+        "cqi_series: { period_ms: 100, values: [15, 0, 7] }",
+        "cqi_series: { period_ms: 100, values: [1, 15], at_end: hold, cqi_to_mcs: \
+         [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14] }",
+        "rate_series: { period_ms: 100, values_kbps: [9000, 0, 3000], at_end: loop }",
+        "gauss_markov: { mean_snr_db: 12, std_dev_db: 4, coherence_ms: 200, period_ms: 5 }",
+        "mobility: { pattern: train }",
+        "mobility: { pattern: static, mean_mcs: 20, std_dev_mcs: 6, coherence_ms: 50, period_ms: 10 }",
+    ] {
+        let ue = format!("channel: {{ {channel} }}");
+        let text = |seed| scenario("rr", [&ue, &ue], seed);
+        let (first, _) = run(&text(1));
+        assert!(first.iter().all(|mbps| *mbps > 0.5), "{channel}: {first:?}");
+        assert_eq!(first, run(&text(1)).0, "{channel}");
+        if channel.starts_with("gauss") || channel.starts_with("mobility") {
+            assert_ne!(first, run(&text(2)).0, "{channel}");
+            assert_ne!(first[0], first[1], "{channel}: a stream for each UE");
+        }
+    }
+}
+
+#[test]
+fn a_chain_that_cannot_be_names_its_place() {
+    let ue = "channel: { mobility: { pattern: train, std_dev_mcs: 1 } }";
+    let loaded = load(&scenario("rr", [ue, ue], 1)).unwrap();
+    let error = World::new(&loaded).err().unwrap().to_string();
+    let expected = "scenario.yaml: ues[0].channel.mobility: channel.std_dev_mcs: 1; expected above";
+    assert!(error.starts_with(expected), "{error}");
+}
+
+/// A directory with a CSV of UCC's columns.
+fn csv(name: &str, rows: &str) -> std::path::PathBuf {
+    let directory = std::env::temp_dir().join(format!("gnb-lab-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let text = format!("Timestamp,SNR,CQI,DL_bitrate\n{rows}");
+    std::fs::write(directory.join("trace.csv"), text).unwrap();
+    directory
+}
+
+#[test]
+fn a_csv_of_ucc_is_a_channel_by_any_of_its_columns() {
+    let rows = "2020.02.14_10.00.00,20.0,15,4000\n2020.02.14_10.00.01,-5.0,2,1000\n\
+                2020.02.14_10.00.02,-,-,0\n";
+    let directory = csv("ucc", rows);
+    let mbps = |channel: &str| {
+        let ue = format!("channel: {{ ucc_csv: {{ path: trace.csv, {channel} }} }}");
+        let text = scenario("rr", [&ue, "channel: { fixed_mcs: 0 }"], 1);
+        let loaded = LoadedScenario::from_yaml(&text, "s.yaml", &directory, &[]).unwrap();
+        let mut world = World::new(&loaded).unwrap();
+        world.step_until(9_000_000, &mut |_| {});
+        let (_, _, flow) = world.flows().next().unwrap();
+        flow.ue.arrivals().goodput().mean_bps(3_000_000, 9_000_000) / 1e6
+    };
+    let (cqi, outage) = (mbps("column: cqi"), mbps("column: cqi, missing: outage"));
+    assert!(cqi > 2.0 && outage < cqi, "{cqi} {outage}");
+    assert!(mbps("column: snr") > 2.0);
+    let rate = mbps("column: dl_bitrate");
+    // 5000 kbit in 3 s, in halves with the other UE or whole, less headers.
+    assert!((0.7..1.7).contains(&rate), "{rate}");
+    let held = mbps("column: cqi, at_end: hold");
+    assert!(held < 1.0, "{held}");
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
+fn what_is_wrong_in_a_csv_is_named_with_file_line_and_column() {
+    let rows = "2020.02.14_10.00.00,20.0,15,4000\n2020.02.14_10.00.01,-5.0,NaN,1000\n";
+    let directory = csv("bad-ucc", rows);
+    let ue = "channel: { ucc_csv: { path: trace.csv } }";
+    let text = scenario("rr", [ue, ue], 1);
+    let loaded = LoadedScenario::from_yaml(&text, "s.yaml", &directory, &[]).unwrap();
+    let error = World::new(&loaded).err().unwrap().to_string();
+    let expected = "s.yaml: ues[0].channel.ucc_csv.path: trace.csv: line 3, column 'CQI': 'NaN'; \
+                    expected a whole number from 0 to 15, or '-'";
+    assert_eq!(error, expected);
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
+fn a_recorded_drive_runs() {
+    let root = std::env::var("SOJOURN_SHARED").map_or_else(
+        |_| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
+        std::path::PathBuf::from,
+    );
+    let file = root.join("traces/ucc-5g/driving-2019.12.16.csv.gz");
+    if !file.exists() {
+        println!("skipped: no trace at {}", file.display());
+        return;
+    }
+    let ue = format!("channel: {{ ucc_csv: {{ path: '{}' }} }}", file.display());
+    let (goodput, _) = run(&scenario("rr", [&ue, &ue], 1));
+    assert!(goodput.iter().all(|mbps| *mbps > 1.0), "{goodput:?}");
+}
+
+#[test]
+fn groups_of_an_nr_carrier_are_given_whole() {
+    let used = |allocation: &str| {
+        let text = format!(
+            "
+duration_s: 1
+cell: {{ rat: nr, n_prb: 106, scs_khz: 15, resource_allocation: {allocation} }}
+ues: [{{ rnti: 1, channel: {{ fixed_mcs: 20 }}, drbs: [{{ id: 1 }}] }}]
+flows: [{{ name: ping, kind: ping, interval_ms: 20 }}]
+"
+        );
+        let mut world = World::new(&load(&text).unwrap()).unwrap();
+        world.step_until(1_000_000, &mut |_| {});
+        world.cell_sample().used_prb
+    };
+    // An echo takes one or two PRBs: a group of 8 in configuration 1, of 16 in configuration 2.
+    let single = used("type1");
+    assert!(single > 0);
+    assert_eq!(used("type0_config2"), 2 * used("type0_config1"));
+    assert!(used("type0_config1") >= 4 * single);
+}

@@ -1,0 +1,181 @@
+//! RLC-AM, HARQ with errors and uplink access, from the scenario file on.
+
+use crate::common::{flow, run};
+use lab_world::{
+    Indication, Output, Payload, RanFunction, SubscriptionRequest, Summary, World, periodic_trigger,
+};
+
+const AM: &str = "ues[0].drbs[0].rlc={mode: am}";
+
+fn goodput(summary: &Summary) -> f64 {
+    flow(summary, "bulk").goodput_mbps
+}
+
+#[test]
+fn an_am_bearer_carries_what_a_um_bearer_does() {
+    let um = run("default.yaml", 10.0, &[]).summary();
+    let am = run("default.yaml", 10.0, &[AM]).summary();
+    let ratio = goodput(&am) / goodput(&um);
+    assert!((0.97..1.01).contains(&ratio), "{} and {}", goodput(&am), goodput(&um));
+}
+
+#[test]
+fn errors_cost_a_um_bearer_packets_and_an_am_bearer_hardly_any() {
+    let harq = "cell.harq={bler: 0.3, combining_gain: 1, max_transmissions: 2}";
+    let udp = "flows=[{name: udp, kind: udp_cbr, rate_kbps: 8000, stop_s: 5}]";
+    let um = run("default.yaml", 8.0, &[harq, udp]).summary();
+    let am = run("default.yaml", 8.0, &[harq, udp, AM]).summary();
+    let lost = |summary: &Summary| {
+        let udp = flow(summary, "udp");
+        udp.sent_packets - udp.received_packets
+    };
+    assert!(lost(&um) > 100 && um.cell.lost_sdus == lost(&um), "{}", lost(&um));
+    // t-Reordering of PDCP (100 ms) may give up what AM would still bring.
+    assert!(lost(&am) * 20 < lost(&um), "{}", lost(&am));
+    assert_eq!(am.cell.lost_sdus, lost(&am));
+}
+
+#[test]
+fn pipelines_work_above_am_with_errors_and_the_same_seed_gives_the_same_bytes() {
+    for pipeline in ["bdp_only", "fq_codel"] {
+        let pipeline = format!("ues[0].drbs[0].pipeline={pipeline}");
+        let overrides = [AM, "cell.harq={bler: 0.1}", pipeline.as_str()];
+        let summary = run("default.yaml", 6.0, &overrides).summary();
+        assert_eq!(summary, run("default.yaml", 6.0, &overrides).summary());
+        let in_rlc_ms = summary.bearers[0].rlc_sojourn_ms.mean;
+        assert!(in_rlc_ms < 20.0, "{pipeline}: {in_rlc_ms} ms");
+        assert!(goodput(&summary) > 20.0, "{pipeline}: {}", goodput(&summary));
+    }
+}
+
+#[test]
+fn reports_say_that_the_bearer_is_am_and_what_was_sent_again() {
+    let harq = "cell.harq={bler: 0.2, combining_gain: 1, max_transmissions: 1}";
+    let mut world = run("default.yaml", 3.0, &[AM, harq]);
+    let request = SubscriptionRequest {
+        ran_function_oid: RanFunction::Rlc.oid().to_owned(),
+        event_trigger: periodic_trigger(RanFunction::Rlc.oid(), 100),
+        action_definitions: Vec::new(),
+        kpm_measurements: Vec::new(),
+    };
+    world.subscribe(&request).unwrap();
+    let mut last = Vec::new();
+    world.step_until(4_000_000, &mut |output| {
+        if let Output::Indication(Indication { payload: Payload::Message(bytes), .. }) = output {
+            last = bytes;
+        }
+    });
+    let field = |index: usize| {
+        let at = 4 + 4 * index;
+        u32::from_le_bytes(last[at..at + 4].try_into().unwrap())
+    };
+    let (sent, again, status_pdus, status_bytes) = (field(0), field(5), field(20), field(21));
+    assert!(again > 100 && again < sent / 2, "{again} of {sent}");
+    assert!(status_pdus > 50 && status_bytes > 3 * status_pdus, "{status_bytes} B");
+    assert_eq!(last[4 + 148], 0, "mode AM");
+}
+
+#[test]
+fn uplink_access_follows_the_scenario() {
+    let rtt = |uplink: &str| {
+        let quiet = "flows=[{name: ping, kind: ping, interval_ms: 50}]";
+        let summary = run("default.yaml", 5.0, &[quiet, uplink]).summary();
+        flow(&summary, "ping").rtt_ms.unwrap().mean
+    };
+    let base = rtt("cell.uplink={}");
+    let rare = rtt("cell.uplink={sr_period_us: 40000}");
+    let slow = rtt("cell.uplink={sr_to_pusch_us: 24000}");
+    assert!((rare - base - 17.5).abs() < 3.0, "half of 40 ms less half of 5: {base} and {rare}");
+    assert!((slow - base - 20.0).abs() < 1.0, "{base} and {slow}");
+}
+
+#[test]
+fn f1_loses_delays_and_reorders_and_every_packet_is_accounted_for() {
+    let udp = "flows=[{name: udp, kind: udp_cbr, rate_kbps: 8000, stop_s: 4}]";
+    for rlc in ["ues[0].drbs[0].rlc={mode: um}", AM] {
+        for f1 in [
+            "split={f1_delay_us: 5000, f1: {loss: 0.02}}",
+            "split={f1_delay_us: 5000, f1: {loss: 0.02, jitter_us: 4000, keep_order: false}}",
+            "split={f1: {loss: 0.02, jitter_us: 4000, delivery_status_us: 2000}}",
+        ] {
+            let summary = run("default.yaml", 6.0, &[udp, rlc, f1]).summary();
+            assert_eq!(summary, run("default.yaml", 6.0, &[udp, rlc, f1]).summary());
+            let (udp, bearer) = (flow(&summary, "udp"), &summary.bearers[0]);
+            assert!(bearer.f1_lost_packets > 20, "{f1}");
+            assert_eq!(
+                udp.received_packets + bearer.f1_lost_packets,
+                udp.sent_packets,
+                "{rlc} {f1}"
+            );
+        }
+    }
+}
+
+#[test]
+fn delivery_status_serves_the_pacers_as_the_state_of_the_rlc_does() {
+    let run = |f1: &str, rlc: &str| {
+        let f1 = format!("split={{f1_delay_us: 2000, core_delay_us: 2000{f1}}}");
+        let pipeline = "ues[0].drbs[0].pipeline=bdp_only";
+        let summary = run("default.yaml", 10.0, &[&f1, pipeline, rlc]).summary();
+        (goodput(&summary), summary.bearers[0].rlc_sojourn_ms.mean)
+    };
+    for rlc in ["ues[0].drbs[0].rlc={mode: um}", AM] {
+        let (told, told_ms) = run("", rlc);
+        let (derived, derived_ms) = run(", f1: {delivery_status_us: 500}", rlc);
+        assert!((derived / told - 1.0).abs() < 0.05, "{rlc}: {told} and {derived} Mbit/s");
+        assert!(
+            (derived_ms - told_ms).abs() < 0.3 * told_ms + 0.5,
+            "{told_ms} and {derived_ms} ms"
+        );
+    }
+}
+
+#[test]
+fn packets_that_are_taken_back_leave_no_hole_and_are_counted_once() {
+    let volume = |f1: &str, rlc: &str| {
+        let split = format!("split={{core_delay_us: 2000{f1}}}");
+        let mut world = run("default.yaml", 4.0, &[&split, rlc]);
+        let request = SubscriptionRequest {
+            ran_function_oid: RanFunction::Kpm.oid().to_owned(),
+            event_trigger: periodic_trigger(RanFunction::Kpm.oid(), 2_000),
+            action_definitions: Vec::new(),
+            kpm_measurements: vec!["DRB.PdcpSduVolumeDL".to_owned()],
+        };
+        world.subscribe(&request).unwrap();
+        let before = world.summary().bearers[0].ingress_bytes;
+        switch_to_fq_codel(&mut world);
+        let mut kbit = 0.0;
+        world.step_until(6_000_000, &mut |output| {
+            if let Output::Indication(Indication { payload: Payload::Kpm(report), .. }) = output {
+                kbit += report.ues[0].values["DRB.PdcpSduVolumeDL"];
+            }
+        });
+        let summary = world.summary();
+        let entered = (summary.bearers[0].ingress_bytes - before) as f64 * 8.0 / 1e3;
+        (kbit, entered, summary)
+    };
+    for f1 in ["", ", f1_delay_us: 5000", ", f1_delay_us: 5000, f1: {delivery_status_us: 1000}"] {
+        for rlc in ["ues[0].drbs[0].rlc={mode: um}", AM] {
+            let (kbit, entered, summary) = volume(f1, rlc);
+            // Megabytes were in the RLC and came back; a packet is handed down once.
+            assert!(kbit <= entered + 1_000.0, "{rlc} {f1}: {kbit} kbit down, {entered} entered");
+            assert_eq!(summary.cell.lost_sdus, 0);
+            assert_eq!(summary.bearers[0].rlc_dropped_packets, 0);
+        }
+    }
+}
+
+fn switch_to_fq_codel(world: &mut World) {
+    use e2sm_tc::v1;
+    let pipeline = tc_rf::templates::by_name("fq_codel").unwrap();
+    let transaction = v1::Transaction {
+        bearer: v1::BearerId { ue: v1::UeId::Rnti(17_921), drb: 1 },
+        expected_revision: None,
+        lease_ms: None,
+        dry_run: false,
+        change: v1::PipelineChange::Replace(pipeline),
+    };
+    let header = v1::encode(&v1::ControlHeader { style: 1, correlation_id: 1 }).unwrap();
+    let message = v1::encode(&v1::ControlMessage::Transaction(transaction)).unwrap();
+    assert!(world.control(RanFunction::TcV1.oid(), &header, &message).unwrap().acknowledged);
+}

@@ -1,0 +1,339 @@
+//! The world on virtual time: bloat without control, none with it, the same bytes each time, and
+//! no packet that vanishes.
+
+use crate::common::{flow, run, scenario};
+use lab_world::{Summary, World};
+use tc_rf::templates::Sojourn;
+
+#[test]
+fn a_greedy_flow_bloats_the_default_bearer_and_fq_codel_cures_it() {
+    let before = run("default.yaml", 20.0, &[]).summary();
+    let ping = flow(&before, "ping").rtt_ms.unwrap();
+    assert!(ping.p95 > 300.0, "uncontrolled ping p95 is {} ms", ping.p95);
+
+    let after = run("default.yaml", 20.0, &["ues[0].drbs[0].pipeline=fq_codel"]).summary();
+    let ping = flow(&after, "ping").rtt_ms.unwrap();
+    assert!(ping.p95 <= 30.0, "controlled ping p95 is {} ms", ping.p95);
+    let (was, is) = (flow(&before, "bulk").goodput_mbps, flow(&after, "bulk").goodput_mbps);
+    assert!(is >= 0.95 * was, "goodput fell from {was} to {is} Mbit/s");
+}
+
+#[test]
+fn the_default_cell_carries_what_the_paper_reports() {
+    // irazabal2024 §V: about 40 Mbit/s at MCS 10.
+    let summary = run("default.yaml", 20.0, &[]).summary();
+    let goodput = flow(&summary, "bulk").goodput_mbps;
+    assert!((36.0..42.0).contains(&goodput), "{goodput} Mbit/s");
+    assert!(summary.cell.used_rb_pct > 95.0, "{} %", summary.cell.used_rb_pct);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_world_and_another_does_not() {
+    let of = |seed: u32| {
+        let overrides = [format!("seed={seed}"), "split.core_jitter_us=900".to_owned()];
+        let overrides: Vec<&str> = overrides.iter().map(String::as_str).collect();
+        let mut world = run("default.yaml", 4.0, &overrides);
+        format!("{:?} {:?}", world.summary(), world.bearer_samples())
+    };
+    assert_eq!(of(7), of(7));
+    assert_ne!(of(7), of(8));
+}
+
+#[test]
+fn how_far_each_step_goes_changes_nothing() {
+    let loaded = scenario("default.yaml", &[]);
+    let whole = {
+        let mut world = World::new(&loaded).unwrap();
+        world.step_until(3_000_000, &mut |_| {});
+        world.summary()
+    };
+    let mut world = World::new(&loaded).unwrap();
+    while world.now_us() < 3_000_000 {
+        world.step_until((world.now_us() + 777).min(3_000_000), &mut |_| {});
+    }
+    assert_eq!(world.summary(), whole);
+}
+
+#[test]
+fn a_fork_goes_its_own_way_and_leaves_the_original_alone() {
+    let mut world = run("default.yaml", 2.0, &[]);
+    let mut fork = world.fork();
+    fork.step_until(3_000_000, &mut |_| {});
+    assert_eq!(world.now_us(), 2_000_000);
+    world.step_until(3_000_000, &mut |_| {});
+    assert_eq!(world.summary(), fork.summary());
+}
+
+/// Every packet a server sent is where it should be, once traffic has stopped and all has drained.
+fn assert_conserved(summary: &Summary) {
+    let sent: u64 = summary.flows.iter().map(|flow| flow.sent_packets).sum();
+    let received: u64 = summary.flows.iter().map(|flow| flow.received_packets).sum();
+    let sum = |pick: fn(&lab_world::BearerSummary) -> u64| -> u64 {
+        summary.bearers.iter().map(pick).sum()
+    };
+    let drops = sum(|b| b.tc_dropped_packets) + sum(|b| b.rlc_dropped_packets);
+    assert!(sent > 1_000, "the scenario sends something");
+    assert_eq!(sum(|b| b.ingress_packets), sent);
+    assert_eq!(sum(|b| b.drained_packets) + drops, sent);
+    assert_eq!(received + drops, sent);
+}
+
+#[test]
+fn no_packet_vanishes_between_server_and_ue() {
+    let udp = "flows=[{name: a, kind: udp_cbr, rate_kbps: 60000, stop_s: 3}, \
+               {name: b, kind: voip, stop_s: 3}, {name: c, kind: ping, stop_s: 3}]";
+    let shallow = "ues[0].drbs[0].rlc.limit_bytes=200000";
+    for pipeline in ["transparent", "bdp_only", "fq_codel"] {
+        for split in ["split={}", "split={f1_delay_us: 10000}", "split={sdap_poll_us: 200}"] {
+            let pipeline = format!("ues[0].drbs[0].pipeline={pipeline}");
+            let summary = run("default.yaml", 12.0, &[udp, shallow, split, &pipeline]).summary();
+            assert_conserved(&summary);
+        }
+    }
+    let codel = "ues[0].drbs[0].rlc.aqm={codel: {}}";
+    assert_conserved(&run("default.yaml", 12.0, &[udp, codel]).summary());
+}
+
+/// The radio is no bottleneck to be told about losses: the RLC buffer holds seconds. What fills it,
+/// and what does not, is the congestion control.
+#[test]
+fn each_congestion_control_runs_and_some_keep_the_buffer_short() {
+    let measure = |flow_keys: &str| {
+        let bulk = format!("flows=[{{name: bulk, kind: tcp, hystart: false, {flow_keys}}}]");
+        let summary = run("default.yaml", 12.0, &[&bulk]).summary();
+        let bulk = flow(&summary, "bulk");
+        (bulk.goodput_mbps, bulk.one_way_delay_ms.mean)
+    };
+    let (cubic_mbps, cubic_ms) = measure("congestion_control: cubic");
+    for control in ["reno", "westwood", "c2tcp", "cubic, pacing: true", "cubic, accecn: true"] {
+        let (mbps, _) = measure(&format!("congestion_control: {control}"));
+        assert!(mbps > 0.6 * cubic_mbps, "{control}: {mbps} of {cubic_mbps} Mbit/s");
+    }
+    for control in ["vegas", "bbr", "bbr3", "c2tcp, c2tcp_setpoint_ms: 60"] {
+        let (mbps, ms) = measure(&format!("congestion_control: {control}"));
+        assert!(mbps > 0.5 * cubic_mbps, "{control}: {mbps} of {cubic_mbps} Mbit/s");
+        assert!(ms < 0.4 * cubic_ms, "{control}: {ms} of {cubic_ms} ms");
+    }
+}
+
+#[test]
+fn each_layer_adds_its_delay() {
+    let delay = |overrides: &[&str]| {
+        let quiet = "flows=[{name: ping, kind: ping, interval_ms: 50}]";
+        let overrides: Vec<&str> = overrides.iter().copied().chain([quiet]).collect();
+        let summary = run("default.yaml", 5.0, &overrides).summary();
+        flow(&summary, "ping").rtt_ms.unwrap().mean
+    };
+    let base = delay(&["split={core_delay_us: 2000}"]);
+    let core = delay(&["split={core_delay_us: 7000}"]);
+    let f1 = delay(&["split={core_delay_us: 2000, f1_delay_us: 10000}"]);
+    assert!((core - base - 10.0).abs() < 3.0, "core: {base} to {core} ms");
+    assert!((f1 - base - 20.0).abs() < 5.0, "F1: {base} to {f1} ms");
+}
+
+#[test]
+fn a_ue_that_leaves_takes_its_traffic_with_it_and_the_other_gets_the_cell() {
+    let ues = "ues=[{rnti: 1, channel: {fixed_mcs: 10}, drbs: [{id: 1}], leave_at_s: 4}, \
+               {rnti: 2, channel: {fixed_mcs: 10}, drbs: [{id: 1}], join_at_s: 2}]";
+    let flows = "flows=[{name: one, kind: udp_cbr, rnti: 1, rate_kbps: 50000}, \
+                 {name: two, kind: udp_cbr, rnti: 2, rate_kbps: 50000}]";
+    let mut world = World::new(&scenario("default.yaml", &[flows, ues])).unwrap();
+    let mut there = Vec::new();
+    let mut before = [0, 0];
+    let mut mbps = Vec::new();
+    for second in 1..=6 {
+        world.step_until(second * 1_000_000, &mut |_| {});
+        there.push(world.bearer_samples().len());
+        let now: Vec<u64> = world.flow_samples().iter().map(|f| f.goodput_bytes).collect();
+        mbps.push([0, 1].map(|flow| (now[flow] - before[flow]) * 8 / 1_000_000));
+        before = [now[0], now[1]];
+    }
+    assert_eq!(there, [1, 2, 2, 1, 1, 1], "bearers at the end of each second");
+    assert!(mbps[1][0] > 36 && mbps[1][1] == 0, "alone: {mbps:?}");
+    assert!(mbps[3][0].abs_diff(mbps[3][1]) <= 2 && mbps[3][0] > 15, "shared: {mbps:?}");
+    assert!(mbps[5][0] == 0 && mbps[5][1] > 36, "the other alone: {mbps:?}");
+}
+
+#[test]
+fn a_fixed_partition_keeps_its_shares() {
+    let cell = "cell.scheduler=fixed_partition";
+    let ues = "ues=[{rnti: 1, prb_share_percent: 25, channel: {fixed_mcs: 10}, drbs: [{id: 1}]}, \
+               {rnti: 2, prb_share_percent: 75, channel: {fixed_mcs: 10}, drbs: [{id: 1}]}]";
+    let flows = "flows=[{name: each, kind: udp_cbr, rnti: each, rate_kbps: 60000}]";
+    let summary = run("default.yaml", 4.0, &[cell, ues, flows]).summary();
+    let (one, two) = (summary.flows[0].goodput_mbps, summary.flows[1].goodput_mbps);
+    assert!((2.8..3.2).contains(&(two / one)), "{one} and {two} Mbit/s");
+}
+
+#[test]
+fn a_trace_bounds_what_the_radio_carries() {
+    // Two opportunities of 1500 B each ms: 24 Mbit/s.
+    let directory = std::env::temp_dir().join(format!("gnb-lab-trace-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let lines: String = (1..=1000).map(|ms| format!("{ms}\n{ms}\n")).collect();
+    let path = directory.join("flat.down");
+    std::fs::write(&path, lines).unwrap();
+    let channel = format!("ues[0].channel={{mahimahi: {{path: {}}}}}", path.display());
+    let flows = "flows=[{name: udp, kind: udp_cbr, rate_kbps: 60000}]";
+    let summary = run("default.yaml", 5.0, &[&channel, flows, "cell.tdd="]).summary();
+    let goodput = summary.flows[0].goodput_mbps;
+    assert!((21.0..24.0).contains(&goodput), "{goodput} Mbit/s");
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
+fn a_managed_queue_that_drops_nothing_costs_no_capacity() {
+    // Bursts and gaps: what the MAC may draw is what this slot offers, not what the last one did.
+    let directory = std::env::temp_dir().join(format!("gnb-lab-bursts-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let lines: String = (1..=1000)
+        .flat_map(|ms| std::iter::repeat_n(format!("{ms}\n"), [0, 5, 0, 1, 0, 0, 9][ms % 7]))
+        .collect();
+    let path = directory.join("bursts.down");
+    std::fs::write(&path, lines).unwrap();
+    let channel = format!("ues[0].channel={{mahimahi: {{path: {}}}}}", path.display());
+    let goodput = |aqm: &str| {
+        let aqm = format!("ues[0].drbs[0].rlc.aqm={aqm}");
+        let flows = "flows=[{name: udp, kind: udp_cbr, rate_kbps: 60000}]";
+        let limit = "ues[0].drbs[0].rlc.limit_bytes=1000000000";
+        run("default.yaml", 5.0, &[&channel, flows, "cell.tdd=", limit, &aqm]).summary().flows[0]
+            .goodput_mbps
+    };
+    let fifo = goodput("");
+    assert!(fifo > 20.0, "{fifo} Mbit/s");
+    for aqm in [
+        "head_drop",
+        "{bode: {bound_us: 10000000}}",
+        "{codel: {target_us: 9000000, interval_us: 10000000}}",
+    ] {
+        let managed = goodput(aqm);
+        assert!((managed / fifo - 1.0).abs() < 0.01, "{aqm}: {managed} of {fifo} Mbit/s");
+    }
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
+fn an_opportunity_that_fits_a_datagram_with_its_headers_carries_each_whole() {
+    // One opportunity each 10 ms, and as many datagrams of 1500 bytes.
+    let directory = std::env::temp_dir().join(format!("gnb-lab-whole-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let lines: String = (1..=100).map(|n| format!("{}\n", 10 * n)).collect();
+    let path = directory.join("slow.down");
+    std::fs::write(&path, lines).unwrap();
+    let worst_ms = |bytes: u32| {
+        let path = path.display();
+        let channel =
+            format!("ues[0].channel={{mahimahi: {{path: {path}, opportunity_bytes: {bytes}}}}}");
+        let flows = "flows=[{name: udp, kind: udp_cbr, rate_kbps: 600, packet_bytes: 1500}]";
+        let aqm = "ues[0].drbs[0].rlc.aqm={bode: {bound_us: 5000}}";
+        run("default.yaml", 5.0, &[&channel, flows, "cell.tdd=", aqm]).summary().flows[0]
+            .queuing_ms
+            .max
+    };
+    // What remains of a datagram waits for the next opportunity, where no queue reaches it.
+    assert!(worst_ms(1506) <= 10.5, "{} ms", worst_ms(1506));
+    assert!(worst_ms(1500) > 10.5, "{} ms", worst_ms(1500));
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
+fn the_mac_draws_from_managed_bearers_by_priority() {
+    // Ten datagrams each 20 ms for two flows of seven: the first bearer has what it wants, whatever
+    // the order in the file.
+    let directory = std::env::temp_dir().join(format!("gnb-lab-drawn-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let lines: String = (1..=50).map(|n| format!("{}\n", 20 * n).repeat(10)).collect();
+    let path = directory.join("bursts.down");
+    std::fs::write(&path, lines).unwrap();
+    let channel = format!(
+        "ues[0].channel={{mahimahi: {{path: {}, opportunity_bytes: 1506}}}}",
+        path.display()
+    );
+    let flow = |id: u8| format!("{{name: f{id}, kind: udp_cbr, rate_kbps: 4000, drb: {id}}}");
+    let flows = format!("flows=[{}, {}]", flow(1), flow(2));
+    let drb = |id: u8| {
+        format!("{{id: {id}, priority: {id}, rlc: {{aqm: {{bode: {{bound_us: 30000}}}}}}}}")
+    };
+    for drbs in [format!("[{}, {}]", drb(1), drb(2)), format!("[{}, {}]", drb(2), drb(1))] {
+        let set = format!("ues[0].drbs={drbs}");
+        let summary = run("default.yaml", 5.0, &[&set, &flows, &channel, "cell.tdd="]).summary();
+        let [first, second] = &summary.flows[..] else { panic!("two flows") };
+        assert!(first.goodput_mbps > 3.8 && second.goodput_mbps < 2.1, "{drbs}: {summary:?}");
+        assert!(first.queuing_ms.max < 21.0, "{drbs}: {} ms", first.queuing_ms.max);
+        // What the MAC has drawn leaves at once: it is not left over behind the first bearer's.
+        assert!(second.queuing_ms.max < 31.0, "{drbs}: {} ms", second.queuing_ms.max);
+    }
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
+fn a_trace_that_is_none_is_named_with_its_line() {
+    let directory = std::env::temp_dir().join(format!("gnb-lab-bad-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    for (name, content) in [("empty", ""), ("words", "1\n2\nthree\n"), ("missing", "")] {
+        let path = directory.join(name);
+        if name != "missing" {
+            std::fs::write(&path, content).unwrap();
+        }
+        let channel = format!("ues[0].channel={{mahimahi: {{path: {}}}}}", path.display());
+        let error = World::new(&scenario("default.yaml", &[&channel])).unwrap_err().to_string();
+        assert!(error.contains("ues[0].channel.mahimahi.path: "), "{error}");
+        assert!(error.contains(name), "{error}");
+    }
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
+fn a_compressed_trace_is_read_and_a_bomb_is_not() {
+    use std::io::Write as _;
+    let directory = std::env::temp_dir().join(format!("gnb-lab-gz-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let gzip = |name: &str, bytes: &mut dyn Iterator<Item = Vec<u8>>| {
+        let path = directory.join(name);
+        let file = std::fs::File::create(&path).unwrap();
+        let mut encoder = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
+        bytes.for_each(|chunk| encoder.write_all(&chunk).unwrap());
+        encoder.finish().unwrap();
+        path
+    };
+    let good = gzip("good.gz", &mut std::iter::once(b"1\n2\n3\n".to_vec()));
+    let bomb = gzip("bomb.gz", &mut (0..80).map(|_| vec![b'\n'; 1 << 20]));
+    let load = |path: &std::path::Path| {
+        let channel = format!("ues[0].channel={{mahimahi: {{path: {}}}}}", path.display());
+        World::new(&scenario("default.yaml", &[&channel]))
+    };
+    load(&good).unwrap();
+    let error = load(&bomb).unwrap_err().to_string();
+    assert!(error.contains("is larger than"), "{error}");
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
+fn codel_in_the_rlc_keeps_its_queue_short() {
+    let near = ["flows[0].core_delay_us=1000"];
+    let base = run("irazabal2021/vanilla.yaml", 15.0, &near).summary();
+    let codel = run("irazabal2021/codel.yaml", 15.0, &near).summary();
+    let p95 = |summary: &Summary| summary.bearers[0].rlc_sojourn_ms.p95;
+    assert!(p95(&base) > 500.0, "FIFO p95 {} ms", p95(&base));
+    assert!(p95(&codel) < 50.0, "CoDel p95 {} ms", p95(&codel));
+    assert!(codel.bearers[0].rlc_dropped_packets > 0, "CoDel tells the sender by dropping");
+}
+
+#[test]
+fn a_bound_on_bulk_holds_in_our_own_template_and_without_one_the_download_queues() {
+    let measure = |bulk_bound_us| {
+        let template = Sojourn { bulk_bound_us, ..Sojourn::default() };
+        let pipeline = serde_json::to_string(&template.pipeline()).unwrap();
+        let pipeline = format!("ues[0].drbs[0].pipeline={pipeline}");
+        let summary = run("default.yaml", 20.0, &[&pipeline]).summary();
+        let (bulk, ping) = (flow(&summary, "bulk"), flow(&summary, "ping").rtt_ms.unwrap());
+        (bulk.one_way_delay_ms.p99, bulk.goodput_mbps, ping.p95)
+    };
+    let (queued_ms, goodput_mbps, ping_ms) = measure(None);
+    assert!(queued_ms > 300.0, "{queued_ms} ms");
+    let (bounded_ms, bounded_mbps, bounded_ping_ms) = measure(Some(40_000));
+    // The bound, and the way from the server.
+    assert!(bounded_ms < 60.0, "{bounded_ms} ms");
+    assert!(bounded_mbps > 0.9 * goodput_mbps, "{bounded_mbps} of {goodput_mbps} Mbit/s");
+    assert!(ping_ms < 20.0 && bounded_ping_ms < 20.0, "{ping_ms} and {bounded_ping_ms} ms");
+}
