@@ -1,4 +1,4 @@
-"""What the gNB recorded: the folder that ``--out`` of ``gnb-lab serve`` and ``run`` fills."""
+"""What the gNB recorded: the folder that ``--out`` of ``gnb-lab`` and ``flexric-node`` fills."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
+from pyarrow import csv
 
 from sojourn_demo.errors import DemoError
 
@@ -66,8 +67,8 @@ def read_recording(folder: Path) -> Recording:
     """
     try:
         summary: dict[str, Any] = json.loads((folder / "summary.json").read_text())
-        bearers = pq.read_table(folder / "bearers.parquet").to_pydict()
-        flows = pq.read_table(folder / "flows.parquet").to_pydict()
+        bearers = _table(folder, "bearers")
+        flows = _table(folder, "flows")
     except (OSError, ValueError) as error:
         raise DemoError(f"{folder}: cannot be read as a recording: {error}") from error
     b = {name: np.asarray(column) for name, column in bearers.items()}
@@ -87,6 +88,13 @@ def read_recording(folder: Path) -> Recording:
         tc_mb=Series(at_s, b["tc_backlog_bytes"] / 1e6),
         used_rb_pct=_used(at_s, b, duration_s),
     )
+
+
+def _table(folder: Path, name: str) -> dict[str, list[Any]]:
+    """A table by `gnb-lab` (Parquet) or `flexric-node` (CSV)."""
+    text = folder / f"{name}.csv"
+    table = csv.read_csv(text) if text.exists() else pq.read_table(folder / f"{name}.parquet")
+    return table.to_pydict()
 
 
 def _delays(flows: dict[str, NDArray[Any]], quantity: str) -> Series:

@@ -13,4 +13,5 @@ pub mod kpm;
 pub mod libraries;
 pub mod message_log;
 pub mod node;
+pub mod recording;
 pub mod table;

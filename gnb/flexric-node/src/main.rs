@@ -12,12 +12,13 @@ use flexric_node::{
     libraries,
     message_log::{MessageLog, MessageLogs},
     node::Node,
+    recording::CsvRecording,
 };
 use lab_gateway::{
     LocalDoor, ServeError,
     cli::{self, Failure, ServeArgs},
 };
-use lab_world::NodeInfo;
+use lab_world::{NodeInfo, World};
 use tempfile::TempDir;
 
 /// Digits of the lab's mobile network code.
@@ -75,7 +76,9 @@ fn run(cli: Cli) -> Result<(), Failure> {
         controls: log("--record-controls", record_controls.as_deref())?,
         reports: log("--record-reports", record_reports.as_deref())?,
     };
-    cli::serve_beside(serve, |door, node| {
+    let record =
+        |folder: &Path, world: &mut World| CsvRecording::begin(folder, &cli::command_line(), world);
+    cli::serve_recorded(serve, record, |door, node| {
         let agent = start(door, node, logs, nb_id, ric, &path);
         // They are loaded, and a node that is killed leaves no folder behind.
         drop(models);

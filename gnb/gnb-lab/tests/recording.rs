@@ -1,5 +1,8 @@
 //! `gnb-lab run` and what it leaves behind.
 
+// clippy.toml allows these in test functions; functions that tests share are tests as well.
+#![allow(clippy::unwrap_used)]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

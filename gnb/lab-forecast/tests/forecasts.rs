@@ -1,5 +1,8 @@
 //! A CU apart from its DU: it asks, it is told, or it lives on forecasts.
 
+// clippy.toml allows these in test functions; functions that tests share are tests as well.
+#![allow(clippy::unwrap_used)]
+
 #[path = "../../lab-world/tests/worlds/common.rs"]
 mod common;
 

@@ -10,11 +10,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
-
 pub use html::{STYLE, escape};
-use lab_world::World;
-use tables::{BearerTable, PacketTable};
+use lab_world::table::{BEARER_COLUMNS, PACKET_COLUMNS};
+use lab_world::{BearerSample, PacketSample, World};
+use tables::Rows;
 use trail::Trail;
 
 /// Why a run could not be written down.
@@ -54,8 +53,8 @@ impl RecordingError {
 pub struct Recorder {
     folder: PathBuf,
     command: String,
-    bearers: BearerTable,
-    packets: Option<PacketTable>,
+    bearers: Rows<BearerSample>,
+    packets: Option<Rows<PacketSample>>,
     trail: Trail,
 }
 
@@ -76,9 +75,9 @@ impl Recorder {
         Ok(Self {
             folder: folder.to_owned(),
             command: command.to_owned(),
-            bearers: BearerTable::create(&folder.join("bearers.parquet"))?,
+            bearers: Rows::create(folder, "bearers", BEARER_COLUMNS)?,
             packets: packets
-                .then(|| PacketTable::create(&folder.join("packets.parquet")))
+                .then(|| Rows::create(folder, "packets", PACKET_COLUMNS))
                 .transpose()?,
             trail: Trail::default(),
         })
@@ -109,8 +108,11 @@ impl Recorder {
             packets.finish()?;
         }
         tables::write_flows(&self.folder.join("flows.parquet"), world)?;
-        let summary = summary_json(world, &self.command);
-        write(&self.folder.join("summary.json"), &summary)?;
+        let path = self.folder.join("summary.json");
+        let summary = world.summary().to_json(&self.command).map_err(|error| {
+            RecordingError::Table { path: path.clone(), message: error.to_string() }
+        })?;
+        write(&path, &summary)?;
         let page = html::page(&world.summary(), &self.trail, world, &self.command);
         write(&self.folder.join("report.html"), &page)
     }
@@ -118,14 +120,4 @@ impl Recorder {
 
 fn write(path: &Path, text: &str) -> Result<(), RecordingError> {
     fs::write(path, text).map_err(RecordingError::io(path))
-}
-
-/// The summary with what it takes to run it again.
-fn summary_json(world: &World, command: &str) -> String {
-    let mut summary = json!(world.summary());
-    if let Some(object) = summary.as_object_mut() {
-        object.insert("version".to_owned(), env!("CARGO_PKG_VERSION").into());
-        object.insert("command".to_owned(), command.into());
-    }
-    format!("{summary:#}\n")
 }

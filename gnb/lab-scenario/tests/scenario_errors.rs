@@ -1,5 +1,8 @@
 //! A wrong scenario is answered with its file, the path in the file and what was expected.
 
+// clippy.toml allows these in test functions; functions that tests share are tests as well.
+#![allow(clippy::unwrap_used)]
+
 use std::path::Path;
 
 use lab_scenario::{LoadedScenario, Override};

@@ -31,6 +31,7 @@ mod sdap_clock;
 mod snapshot;
 mod step;
 mod summary;
+pub mod table;
 mod timers;
 mod trigger;
 

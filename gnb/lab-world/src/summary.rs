@@ -22,6 +22,21 @@ pub struct Summary {
     pub flows: Vec<FlowSummary>,
 }
 
+impl Summary {
+    /// The text of `summary.json`: this, the version of the program and the command line of the run.
+    ///
+    /// # Errors
+    /// A value that JSON does not have.
+    pub fn to_json(&self, command: &str) -> serde_json::Result<String> {
+        let mut summary = serde_json::to_value(self)?;
+        if let Some(object) = summary.as_object_mut() {
+            object.insert("version".to_owned(), env!("CARGO_PKG_VERSION").into());
+            object.insert("command".to_owned(), command.into());
+        }
+        Ok(format!("{summary:#}\n"))
+    }
+}
+
 /// Downlink resources.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct CellSummary {

@@ -9,9 +9,7 @@ use tonic::Code;
 use super::harness::*;
 use crate::{
     Gateway, ServeOptions,
-    proto::{
-        self, ControlRequest, ListNodesRequest, Subscription, control_answer, indication,
-    },
+    proto::{self, ControlRequest, ListNodesRequest, Subscription, control_answer, indication},
 };
 use lab_scenario::{LoadedScenario, Override};
 use lab_world::{RanFunction, World};
