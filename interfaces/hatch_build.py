@@ -1,7 +1,7 @@
 """Build hook: compiles `proto/*.proto` into `src/sojourn_interfaces`.
 
-Runs for wheels and for editable installations alike; needs no system protoc, `grpcio-tools`
-carries its own. The modules are not in version control but are part of the wheel.
+Runs for wheels and editable installations. No system protoc is needed: `grpcio-tools` has its own.
+The modules are part of the wheel and not under version control.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class ProtobufBuildHook(BuildHookInterface):  # type: ignore[type-arg]
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Compile; then name what was written as artifacts, for git ignores it."""
+        """Compile, and declare the modules as artifacts because git ignores them."""
         root = Path(self.root)
         written = compile_protos(root / "proto", root / "src" / PACKAGE)
         build_data["artifacts"].extend(f"/{path.relative_to(root).as_posix()}" for path in written)
@@ -38,16 +38,16 @@ class ProtobufBuildHook(BuildHookInterface):  # type: ignore[type-arg]
 def compile_protos(proto_dir: Path, out_dir: Path) -> list[Path]:
     """Compile every `.proto` of `proto_dir` into modules of the package at `out_dir`.
 
-    Returns the files written. Raises `RuntimeError` when there is nothing to compile or protoc
-    refuses a file; protoc has then said which line on standard error.
+    Returns the files written. Raises `RuntimeError` if there is no file or protoc refuses one, in
+    which case protoc has printed the line to standard error.
     """
     protos = sorted(proto_dir.glob("*.proto"))
     if not protos:
         raise RuntimeError(f"{proto_dir}: no .proto file; expected at least one")
     with tempfile.TemporaryDirectory() as scratch:
         descriptor_file = Path(scratch) / "all.desc"
-        # A process of its own: protoc is native code made to run once, and has crashed within a
-        # program that had loaded other native code.
+        # In a subprocess: protoc's native code has crashed within a program that had loaded other
+        # native code.
         status = subprocess.run(  # noqa: S603 - our own arguments
             [
                 *(sys.executable, "-m", "grpc_tools.protoc"),
@@ -79,8 +79,8 @@ def compile_protos(proto_dir: Path, out_dir: Path) -> list[Path]:
 def grpc_stub(file: Any) -> Iterator[str]:
     """The `.pyi` of one `_pb2_grpc` module; protoc types the messages but not the services.
 
-    The stubs are those of `grpc.aio`, which is all that Sojourn uses. Message types are taken from
-    the file's own module: no service of ours speaks messages of another file.
+    The stubs are those of `grpc.aio`, which is all that Sojourn uses. Every service uses only
+    messages of its own file.
     """
     messages = f"{file.name.removesuffix('.proto')}_pb2"
 
@@ -110,7 +110,7 @@ def grpc_stub(file: Any) -> Iterator[str]:
             asked = f"request: {request}"
             if method.client_streaming:
                 asked = f"request_iterator: AsyncIterator[{request}]"
-                # Or it reads and writes by `context`, in the order that it likes.
+                # Or it reads and writes through `context`.
                 result += " | Awaitable[None]"
             yield (
                 f"    {keyword} {method.name}(\n"

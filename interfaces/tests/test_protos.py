@@ -1,4 +1,4 @@
-"""The doors: they compile, they are importable, and they stay compatible with what is deployed."""
+"""The interfaces: they compile, are importable and typed, and change only with the snapshot."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FILES = {"e2_gateway": e2_gateway_pb2.DESCRIPTOR, "forecast": forecast_pb2.DESCR
 
 
 def build_hook() -> ModuleType:
-    """`hatch_build.py`, which lies outside every package."""
+    """`hatch_build.py`, which is outside every package."""
     spec = util.spec_from_file_location("interfaces_hatch_build", ROOT / "hatch_build.py")
     assert spec is not None
     assert spec.loader is not None
@@ -34,7 +34,7 @@ def build_hook() -> ModuleType:
 
 
 def fields_of(message: Descriptor) -> dict[str, str]:
-    """Field number → what is on the wire there and its name."""
+    """Field number → type and name."""
     found = {}
     for field in message.fields:
         repeated = "repeated " if field.is_repeated else ""
@@ -56,7 +56,7 @@ def values_of(enum: EnumDescriptor) -> dict[str, str]:
 
 
 def numbers_of(file: FileDescriptor) -> dict[str, Any]:
-    """Everything of a file that an old peer relies on."""
+    """Numbers, types and names of a file."""
     found: dict[str, Any] = {}
     for message in file.message_types_by_name.values():
         found |= walk(message)
@@ -73,17 +73,17 @@ def numbers_of(file: FileDescriptor) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_nothing_deployed_peers_rely_on_has_changed(name: str) -> None:
-    """A number once used keeps its name and type; new ones are added to the snapshot."""
+def test_field_numbers_are_those_of_the_snapshot(name: str) -> None:
+    """An unintended change of the wire format fails here; see the last assertion for others."""
     now, then = numbers_of(FILES[name]), json.loads(SNAPSHOT.read_text())[name]
     for element, known in then.items():
-        assert element in now, f"{element} is gone: reserve it instead"
+        assert element in now, f"{element} is gone"
         if isinstance(known, dict):
             for number, meaning in known.items():
                 assert now[element].get(number) == meaning, f"{element}: number {number}"
         else:
             assert now[element] == known, element
-    assert now == then, "additions are fine: add them to field_numbers.json"
+    assert now == then, "additions: add them to field_numbers.json"
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_every_procedure_can_be_called_and_served(stub: type, servicer: type) ->
     assert {method.name for method in service.methods} <= set(dir(servicer))
 
 
-def test_types_ship_with_the_package() -> None:
+def test_the_package_has_type_stubs() -> None:
     package = Path(sojourn_interfaces.__file__).parent
     for name in FILES:
         for suffix in ("_pb2.pyi", "_pb2_grpc.pyi"):
@@ -117,7 +117,7 @@ def test_a_proto_that_does_not_compile_stops_the_build(tmp_path: Path) -> None:
         build_hook().compile_protos(tmp_path, tmp_path)
 
 
-def test_a_build_without_protos_says_so(tmp_path: Path) -> None:
+def test_a_build_without_protos_fails(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match=r"no \.proto file"):
         build_hook().compile_protos(tmp_path, tmp_path)
 
@@ -132,7 +132,7 @@ def test_a_wheel_holds_the_generated_modules(tmp_path: Path) -> None:
 
 
 def test_an_unset_payload_is_not_an_empty_message() -> None:
-    """The oneof tells a KPM report from bytes, empty ones included."""
+    """The oneof distinguishes a KPM report from bytes, even if empty."""
     indication = e2_gateway_pb2.Indication()
     assert indication.WhichOneof("payload") is None
     indication.message = b""

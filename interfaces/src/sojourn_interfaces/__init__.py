@@ -1,8 +1,8 @@
-"""The doors of Sojourn as Python modules, generated from `interfaces/proto` at build time.
+"""The gRPC interfaces of Sojourn, generated from `interfaces/proto` at build time.
 
 - `sojourn_interfaces.e2_gateway_pb2` / `e2_gateway_pb2_grpc`: the E2 gateway.
 - `sojourn_interfaces.forecast_pb2` / `forecast_pb2_grpc`: the forecast stream.
 
-The `.proto` files carry the documentation of every message and field. A change there reaches an
-editable installation by installing it again.
+The `.proto` files document every message and field. After a change, reinstall an editable
+installation.
 """

@@ -73,7 +73,7 @@ def test_indications_arrive_in_order_with_their_times() -> None:
     virtually(scenario)
 
 
-def test_the_request_reaches_the_node_as_asked() -> None:
+def test_the_request_reaches_the_node_unchanged() -> None:
     async def scenario(ric: FakeRic) -> None:
         ric.add_node("gnb-1", RLC_OID)
         async with ric.client() as gateway:
@@ -98,7 +98,7 @@ def test_the_request_reaches_the_node_as_asked() -> None:
     virtually(scenario)
 
 
-def test_a_gap_in_the_sequence_is_told_and_counted() -> None:
+def test_a_gap_in_the_sequence_is_reported_and_counted() -> None:
     async def scenario(ric: FakeRic) -> None:
         node = ric.add_node("gnb-1", RLC_OID)
         async with ric.client() as gateway:
@@ -117,7 +117,7 @@ def test_a_gap_in_the_sequence_is_told_and_counted() -> None:
     virtually(scenario)
 
 
-def test_what_the_gateway_dropped_for_a_slow_reader_is_counted_once() -> None:
+def test_indications_dropped_for_a_slow_reader_are_counted_once() -> None:
     async def scenario(ric: FakeRic) -> None:
         node = ric.add_node("gnb-1", RLC_OID)
         async with ric.client() as gateway:
@@ -136,7 +136,7 @@ def test_what_the_gateway_dropped_for_a_slow_reader_is_counted_once() -> None:
     virtually(scenario)
 
 
-def test_a_slow_handler_gets_the_newest_and_is_told_what_it_missed() -> None:
+def test_a_slow_handler_gets_the_newest_and_the_number_it_missed() -> None:
     async def scenario(ric: FakeRic) -> None:
         node = ric.add_node("gnb-1", RLC_OID)
         async with ric.client() as gateway:
@@ -159,7 +159,7 @@ def test_a_slow_handler_gets_the_newest_and_is_told_what_it_missed() -> None:
     virtually(scenario)
 
 
-def test_what_the_gateway_missed_is_not_forgotten_when_we_drop_its_carrier() -> None:
+def test_gaps_of_the_gateway_count_even_if_the_next_indication_is_dropped() -> None:
     async def scenario(ric: FakeRic) -> None:
         node = ric.add_node("gnb-1", RLC_OID)
         async with ric.client() as gateway:
@@ -179,7 +179,7 @@ def test_what_the_gateway_missed_is_not_forgotten_when_we_drop_its_carrier() -> 
 
 
 @pytest.mark.parametrize("keep_newest", [0, 4])
-def test_handling_is_timed_where_the_handler_is(keep_newest: int) -> None:
+def test_handling_time_is_that_of_the_handler(keep_newest: int) -> None:
     async def scenario(ric: FakeRic) -> None:
         node = ric.add_node("gnb-1", RLC_OID)
         async with ric.client() as gateway:
@@ -199,7 +199,7 @@ def test_handling_is_timed_where_the_handler_is(keep_newest: int) -> None:
     virtually(scenario)
 
 
-def test_a_bounded_stream_passes_a_refusal_on() -> None:
+def test_a_bounded_stream_raises_a_refusal() -> None:
     async def scenario(ric: FakeRic) -> None:
         ric.add_node("gnb-1", RLC_OID).refuse_subscriptions(RLC_OID, "period too short")
         async with ric.client() as gateway:
@@ -224,7 +224,7 @@ def test_closing_the_iterator_ends_the_subscription() -> None:
 # ------------------------------------------------------- gateway and node churn
 
 
-def test_a_gateway_that_is_not_there_yet_is_waited_for() -> None:
+def test_the_client_waits_for_a_gateway_that_is_not_reachable_yet() -> None:
     async def scenario(ric: FakeRic) -> None:
         ric.down()
         ric.add_node("gnb-1", RLC_OID).report_every(RLC_OID, 1_000, tick)
@@ -244,7 +244,7 @@ def test_a_gateway_that_is_not_there_yet_is_waited_for() -> None:
     virtually(scenario)
 
 
-def test_after_the_gateway_died_the_iterator_goes_on() -> None:
+def test_the_iterator_continues_after_a_restart_of_the_gateway() -> None:
     async def scenario(ric: FakeRic) -> None:
         ric.add_node("gnb-1", RLC_OID).report_every(RLC_OID, 1_000, tick)
         async with ric.client() as gateway:
@@ -263,7 +263,7 @@ def test_after_the_gateway_died_the_iterator_goes_on() -> None:
     virtually(scenario)
 
 
-def test_after_a_long_outage_a_short_one_is_over_soon() -> None:
+def test_the_back_off_restarts_after_a_long_outage() -> None:
     async def scenario(ric: FakeRic) -> None:
         ric.add_node("gnb-1", RLC_OID)
         async with ric.client() as gateway:
@@ -281,7 +281,7 @@ def test_after_a_long_outage_a_short_one_is_over_soon() -> None:
     virtually(scenario)
 
 
-def test_a_node_that_leaves_and_returns_is_subscribed_again_at_once() -> None:
+def test_a_node_that_returns_is_subscribed_to_immediately() -> None:
     async def scenario(ric: FakeRic) -> None:
         ric.add_node("gnb-1", RLC_OID).report_every(RLC_OID, 1_000, tick)
         async with ric.client() as gateway:
@@ -353,7 +353,7 @@ def test_a_ran_function_that_goes_away_ends_the_iterator() -> None:
     virtually(scenario)
 
 
-def test_many_subscriptions_knock_once_while_the_gateway_is_away() -> None:
+def test_many_subscriptions_make_one_connection_attempt_at_a_time() -> None:
     async def scenario(ric: FakeRic) -> None:
         for index in range(50):
             ric.add_node(f"gnb-{index}", RLC_OID)
@@ -385,7 +385,7 @@ def test_many_subscriptions_knock_once_while_the_gateway_is_away() -> None:
     virtually(scenario)
 
 
-def test_watching_tells_what_changed_while_the_gateway_was_away() -> None:
+def test_changes_during_an_outage_of_the_gateway_become_events() -> None:
     async def scenario(ric: FakeRic) -> None:
         ric.add_node("stays", RLC_OID)
         ric.add_node("leaves", RLC_OID)
@@ -420,7 +420,7 @@ def test_watching_tells_what_changed_while_the_gateway_was_away() -> None:
     virtually(scenario)
 
 
-def test_a_lost_node_event_is_made_good_by_the_next_whole_list() -> None:
+def test_the_periodic_list_repairs_a_lost_node_event() -> None:
     async def scenario(ric: FakeRic) -> None:
         ric.add_node("gnb-1", RLC_OID)
         async with ric.client(GatewaySettings(reconcile_s=10)) as gateway:
@@ -434,7 +434,7 @@ def test_a_lost_node_event_is_made_good_by_the_next_whole_list() -> None:
     virtually(scenario)
 
 
-def test_a_control_that_finds_no_node_has_the_list_asked_for_at_once() -> None:
+def test_a_control_that_finds_no_node_refreshes_the_list() -> None:
     async def scenario(ric: FakeRic) -> None:
         ric.add_node("gnb-1", RLC_OID)
         async with ric.client(GatewaySettings(reconcile_s=1000)) as gateway:
@@ -448,7 +448,7 @@ def test_a_control_that_finds_no_node_has_the_list_asked_for_at_once() -> None:
     virtually(scenario)
 
 
-def test_a_list_that_an_event_overtook_is_asked_for_again() -> None:
+def test_a_list_that_an_event_overtook_is_requested_again() -> None:
     async def scenario(ric: FakeRic) -> None:
         ric.add_node("old", RLC_OID)
         link: Any = ric.link()
@@ -476,7 +476,7 @@ def test_a_list_that_an_event_overtook_is_asked_for_again() -> None:
     virtually(scenario)
 
 
-def test_each_node_has_its_run_as_long_as_it_offers_the_function() -> None:
+def test_each_node_has_a_run_while_it_offers_the_function() -> None:
     async def scenario(ric: FakeRic) -> None:
         log: list[str] = []
 
@@ -510,7 +510,7 @@ def test_each_node_has_its_run_as_long_as_it_offers_the_function() -> None:
     virtually(scenario)
 
 
-def test_a_node_that_is_back_at_once_waits_for_the_end_of_its_run() -> None:
+def test_the_next_run_of_a_node_starts_after_the_previous_has_ended() -> None:
     async def scenario(ric: FakeRic) -> None:
         log: list[str] = []
 
@@ -540,7 +540,7 @@ def test_a_node_that_is_back_at_once_waits_for_the_end_of_its_run() -> None:
     virtually(scenario)
 
 
-def test_an_error_of_one_nodes_run_is_not_swallowed() -> None:
+def test_an_error_of_one_run_is_raised() -> None:
     async def scenario(ric: FakeRic) -> None:
         async def run(node: Node) -> None:
             raise ValueError(node.id)
@@ -603,7 +603,7 @@ def test_a_control_without_answer_times_out_and_is_not_sent_twice() -> None:
     virtually(scenario)
 
 
-def test_controls_that_cannot_get_there_say_why() -> None:
+def test_controls_that_cannot_be_delivered_raise_typed_errors() -> None:
     async def scenario(ric: FakeRic) -> None:
         ric.add_node("gnb-1", RLC_OID)
         async with ric.client() as gateway:
@@ -623,7 +623,7 @@ def test_controls_that_cannot_get_there_say_why() -> None:
     virtually(scenario)
 
 
-def test_a_client_that_is_not_open_says_so() -> None:
+def test_a_client_that_is_not_open_raises() -> None:
     client = E2GatewayClient()
     with pytest.raises(GatewayUnavailable, match="async with"):
         client.subscribe("gnb-1", RLC_OID)
@@ -645,12 +645,12 @@ def test_delays_grow_to_the_cap_and_stay_within_their_jitter() -> None:
     assert backoff.next_s() <= 0.1
 
 
-def test_two_clients_do_not_knock_in_step() -> None:
+def test_two_clients_do_not_retry_in_step() -> None:
     one, two = (Backoff(1.0, 8.0, rng=random.Random(seed)) for seed in (1, 2))
     assert [one.next_s() for _ in range(5)] != [two.next_s() for _ in range(5)]
 
 
-def test_a_stream_that_keeps_breaking_is_retried_ever_more_slowly() -> None:
+def test_a_stream_that_keeps_breaking_is_retried_with_growing_delays() -> None:
     async def scenario(ric: FakeRic) -> None:
         node = ric.add_node("gnb-1", RLC_OID)
         attempts: list[float] = []

@@ -50,7 +50,7 @@ def at(settings: GatewaySettings, address: str) -> GatewaySettings:
     return settings.model_copy(update={"address": address})
 
 
-async def test_the_whole_vocabulary_crosses_the_wire(
+async def test_every_field_is_transmitted(
     ric: FakeRic, server: FakeGatewayServer, fast_gateway: GatewaySettings
 ) -> None:
     function = RanFunction(143, RLC_OID, 3, b"definition")
@@ -74,7 +74,7 @@ async def test_the_whole_vocabulary_crosses_the_wire(
             assert (await kpm).kpm == report
 
 
-async def test_indications_of_one_message_are_handed_on_one_by_one(
+async def test_indications_of_one_message_are_yielded_one_by_one(
     ric: FakeRic, server: FakeGatewayServer, fast_gateway: GatewaySettings
 ) -> None:
     node, count = ric.add_node("gnb-1", RLC_OID), 200
@@ -96,7 +96,7 @@ async def test_indications_of_one_message_are_handed_on_one_by_one(
     }
 
 
-async def test_what_waits_in_the_connection_is_bounded(
+async def test_indications_in_the_connection_are_bounded(
     ric: FakeRic, server: FakeGatewayServer, fast_gateway: GatewaySettings
 ) -> None:
     """A reader that was slow goes on with what is new: the gateway's queue drops, not it."""
@@ -125,12 +125,12 @@ async def test_what_waits_in_the_connection_is_bounded(
 
 
 @pytest.mark.parametrize("node_type", NodeType)
-def test_a_node_survives_its_message(node_type: NodeType) -> None:
+def test_a_node_is_the_same_after_conversion(node_type: NodeType) -> None:
     node = Node("n", node_type, 1, 2, 3, (RanFunction(1, "1.2", 3, b"4"),))
     assert messages.node_from_pb(messages.node_to_pb(node)) == node
 
 
-def test_what_a_newer_gateway_says_is_not_misread() -> None:
+def test_unknown_enumerators_are_not_misread() -> None:
     assert messages.node_from_pb(pb.Node(type=99)).type is NodeType.UNKNOWN  # type: ignore[arg-type]
     assert messages.event_from_pb(pb.NodeEvent(kind=99)) is None  # type: ignore[arg-type]
     assert messages.answer_from_pb(pb.ControlAnswer(status=99)) is None  # type: ignore[arg-type]
@@ -158,7 +158,7 @@ async def test_a_gateway_that_starts_later_is_found(
     await server.stop()
 
 
-async def test_a_gateway_killed_and_restarted_is_caught_up_with(
+async def test_the_stream_resumes_after_each_restart_of_the_gateway(
     ric: FakeRic, server: FakeGatewayServer, fast_gateway: GatewaySettings
 ) -> None:
     ric.add_node("gnb-1", RLC_OID).report_every(RLC_OID, 1_000, lambda now_us: b"")
@@ -198,7 +198,7 @@ async def test_status_codes_become_typed_errors(
             await gateway.control("gnb-1", RLC_OID, b"", b"")
 
 
-async def test_one_attempt_of_the_link_says_what_was_wrong(
+async def test_the_link_raises_typed_errors_without_retrying(
     ric: FakeRic, server: FakeGatewayServer, fast_gateway: GatewaySettings
 ) -> None:
     node = ric.add_node("gnb-1", RLC_OID)
@@ -235,7 +235,7 @@ async def test_a_control_without_answer_times_out(
             await gateway.control("gnb-1", TC_V1_OID, b"", b"", timeout_s=0.05)
 
 
-async def test_messages_larger_than_grpcs_default_pass(
+async def test_messages_may_exceed_the_default_limit_of_grpc(
     ric: FakeRic, server: FakeGatewayServer, fast_gateway: GatewaySettings
 ) -> None:
     node = ric.add_node("gnb-1", RLC_OID)
@@ -311,7 +311,7 @@ GOOD_LIST = pb.ListNodesResponse(
         (grpc.StatusCode.RESOURCE_EXHAUSTED, GatewayUnavailable),
     ],
 )
-async def test_garbage_and_strange_codes_are_typed_errors(
+async def test_garbage_and_unexpected_codes_are_typed_errors(
     answer: Any, error: type[Exception], fast_gateway: GatewaySettings
 ) -> None:
     answers = {"ListNodes": answer, "WatchNodes": answer, "Subscribe": answer, "Control": answer}
@@ -333,7 +333,7 @@ async def test_garbage_and_strange_codes_are_typed_errors(
         await server.stop(None)
 
 
-async def test_a_gateway_that_talks_garbage_is_retried_until_it_talks_sense(
+async def test_a_gateway_that_sends_garbage_is_retried(
     fast_gateway: GatewaySettings,
 ) -> None:
     indication = pb.Indication(sequence=1, message=b"sense")
@@ -405,7 +405,9 @@ async def test_mutual_tls(ric: FakeRic, certificates: Path, fast_gateway: Gatewa
 
 
 @pytest.mark.parametrize("content", [None, b"", b"not pem"])
-def test_a_certificate_that_cannot_be_used_is_named(content: bytes | None, tmp_path: Path) -> None:
+def test_the_error_names_a_certificate_that_cannot_be_used(
+    content: bytes | None, tmp_path: Path
+) -> None:
     path = tmp_path / "ca.pem"
     if content is not None:
         path.write_bytes(content)

@@ -47,7 +47,7 @@ class GoingLink:
         """There is nothing to close."""
 
 
-def test_a_client_that_closes_while_its_gateway_goes_away_does_close() -> None:
+def test_a_client_can_be_closed_while_its_gateway_disconnects() -> None:
     async def main() -> None:
         link = GoingLink()
         table = NodeTable(link, SystemClock(), GatewayMetrics(), Backoff(1, 1), 10)
