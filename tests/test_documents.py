@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import doc_links
@@ -42,3 +43,33 @@ def write(root: Path, text: str) -> None:
     (root / "other.md").write_text("# Yes\n")
     (root / "src").mkdir()
     (root / "src" / "a.rs").write_text("")
+
+
+WALKS = {
+    "A packet through the TC function": 6,
+    "A report from the gNB to a decision": 7,
+    "A control back to the pipeline": 6,
+}
+"""The walks of `docs/architecture.md` with the most files each may need."""
+
+
+def steps(walk: str) -> list[tuple[str, list[str]]]:
+    """File and functions of each step of a walk."""
+    page = (doc_links.ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    section = page.split(f"### {walk}\n")[1].split("\n#")[0]
+    rows = [line.split("|") for line in section.splitlines() if line.startswith("|")][2:]
+    return [(row[2].strip(" `"), re.findall(r"`([^`]+)`", row[3])) for row in rows]
+
+
+@pytest.mark.parametrize("walk", WALKS)
+def test_each_step_of_a_walk_is_where_the_page_says(walk: str) -> None:
+    for file, functions in steps(walk):
+        code = (doc_links.ROOT / file).read_text(encoding="utf-8")
+        assert functions
+        for name in functions:
+            assert re.search(rf"\b(fn|def|class|struct) {name}\b", code), f"{file}: no {name}"
+
+
+@pytest.mark.parametrize(("walk", "most"), WALKS.items())
+def test_a_walk_needs_few_files(walk: str, most: int) -> None:
+    assert 0 < len({file for file, _ in steps(walk)}) <= most
