@@ -8,9 +8,7 @@ import jsonschema
 import pytest
 import yaml
 from tc_controller.core.inputs import BearerKey
-from tc_controller.core.inventory import FlowView
 from tc_controller.core.policy import json_schema
-from tc_controller.core.select import rule_for
 from tc_controller.policy_file import MAX_BYTES, PolicyError, load_policy, parse_policy
 
 POLICIES = Path(__file__).parents[1] / "policies"
@@ -135,19 +133,10 @@ rules:
     )
 
     def rule(node: str, rnti: int, drb: int, qfis: tuple[int, ...] = ()) -> str | None:
-        flows = FlowView(0, 0, (), (), ect1=False)
-        seen = _with_qfis(qfis) if qfis else flows
-        found = rule_for(policy, BearerKey(node, rnti, drb), seen)
+        found = policy.rule_for(BearerKey(node, rnti, drb), frozenset(qfis))
         return None if found is None else found.name
 
     assert rule("gnb-1", 17, 2) == "games"
     assert rule("gnb-1", 17, 1) is None
     assert rule("lab-7", 1, 1) == "lab"
     assert rule("gnb-1", 17, 2, (9, 5)) == "voice"
-
-
-def _with_qfis(qfis: tuple[int, ...]) -> FlowView:
-    from tc_controller.core.inventory import Flow  # noqa: PLC0415
-
-    flows = tuple(Flow(("a", "b", q, q, 6), "not-ect", q, 1, 0, 0, {}) for q in qfis)
-    return FlowView(0, len(flows), flows, (), ect1=False)

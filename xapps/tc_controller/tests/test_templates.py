@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ric.sm import tc
 from tc_controller.core.act import Outbox, Purpose
-from tc_controller.core.decide import Facts, choose
+from tc_controller.core.decide import Facts, choose, compose
 from tc_controller.core.inputs import BearerKey
 from tc_controller.core.inventory import Flow, FlowView, greedy_flows, read_inventory
 from tc_controller.core.policy import GreedyFlows, Policy
-from tc_controller.core.templates import compose
 
 TEMPLATES: dict[str, dict[str, Any]] = {
     "bdp_only": {"drop": "head"},

@@ -106,9 +106,9 @@ class ControllerCollector(Collector):
         controlled = _gauge("bearers_controlled", "Bearers with a pipeline of ours.", ("node",))
         violating = _gauge("bearers_violating", "Bearers above their bound.", ("node",))
         for node_id, node in list(self._controller.nodes.items()):
-            flows = list(node.flows.values())
+            bearers = list(node.bearers.values())
             watched.add_metric((node_id,), node.watched())
-            controlled.add_metric((node_id,), sum(flow.controlled for flow in flows))
+            controlled.add_metric((node_id,), sum(bearer.desired is not None for bearer in bearers))
             violating.add_metric((node_id,), int(node.detector.violating.sum()))
         yield from (watched, controlled, violating)
         acting = _gauge("acting", "1 while decisions are acted on, 0 while only watching.")

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tc_controller.core.actions import SendControl
-from tc_controller.core.inputs import BearerKey
-from tc_controller.core.templates import Pipeline
+from tc_controller.core.inputs import BearerKey, Pipeline
+from tc_controller.core.pipeline_view import PipelineView
+from tc_controller.core.reconcile import Desired
 
 #: Control styles of E2SM-TC v1.
 _STYLE_PIPELINE, _STYLE_LEASE = 1, 2
@@ -23,6 +24,39 @@ class Purpose(enum.Enum):
     REAPPLY = "reapply"
     RELEASE = "release"
     RENEW = "renew"
+
+
+@dataclass(slots=True)
+class OpenTransaction:
+    """A transaction over all its attempts."""
+
+    purpose: Purpose
+    #: ``None``: the safe pipeline.
+    target: Desired | None
+    attempt: int = 1
+    #: A status report of an older revision was on its way when the attempt failed.
+    min_revision: int = 0
+    #: How long a status report is waited for.
+    status_until_us: int = 0
+
+    @property
+    def pipeline(self) -> Pipeline | None:
+        """What is to be installed; ``None``: the safe pipeline."""
+        return None if self.target is None else self.target.pipeline
+
+    def took_effect(self, status: PipelineView, revision_before: int | None) -> bool:
+        """Whether the status shows what was asked for: the answer was lost, not the control."""
+        if status.revision < self.min_revision:
+            return False
+        pipeline = self.pipeline
+        if pipeline is None:
+            return status.safe
+        return (
+            not status.safe
+            and status.name == pipeline["name"]
+            and status.revision != revision_before
+            and self.min_revision == 0
+        )
 
 
 @dataclass(frozen=True, slots=True)

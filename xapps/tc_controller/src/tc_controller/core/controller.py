@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tc_controller.core import decision as records
+from tc_controller.core import records
 from tc_controller.core.act import Outbox, Pending
 from tc_controller.core.actions import Action, SaveDesired
-from tc_controller.core.bearer import BearerFlow, Shared
-from tc_controller.core.counters import Counters
+from tc_controller.core.bearer import BearerControl
+from tc_controller.core.bearer_state import Shared
 from tc_controller.core.inputs import (
     BearerKey,
     EventReport,
@@ -33,7 +33,7 @@ from tc_controller.core.node import Node
 from tc_controller.core.pipeline_view import read_status
 from tc_controller.core.policy import Policy
 from tc_controller.core.reconcile import DesiredStore
-from tc_controller.core.select import depends_on_flows
+from tc_controller.core.records import Counters
 from tc_controller.core.verify import standing_us
 
 #: Renewals, verifications and time-outs are looked at this often.
@@ -81,7 +81,7 @@ class Controller:
         self.nodes: dict[str, Node] = {}
         self._reclaim_at_us: dict[str, int] = {}
         self._ticked_at_us = 0
-        self._rematch = depends_on_flows(policy)
+        self._rematch = policy.depends_on_flows
 
     def _next_id(self) -> str:
         self._decisions += 1
@@ -123,10 +123,10 @@ class Controller:
         if not self.acting:
             return out
         for node in self.nodes.values():
-            for flow in node.flows.values():
-                if now_us >= flow.wake_at_us:
-                    flow.tick(node.look(flow.key), now_us, out)
-                    node.sync(flow, now_us)
+            for bearer in node.bearers.values():
+                if now_us >= bearer.wake_at_us:
+                    bearer.tick(node.view(bearer.key), now_us, out)
+                    node.sync(bearer, now_us)
         self._reclaim(now_us, out)
         return out
 
@@ -141,7 +141,7 @@ class Controller:
         with those of before, and what its pipelines are is read before anything is sent."""
         node = self.nodes.pop(event.node_id, None)
         if node is not None:
-            for key in node.flows:
+            for key in node.bearers:
                 self._outbox.forget(key)
         if isinstance(event, NodeUp):
             self.nodes[event.node_id] = Node(
@@ -154,9 +154,9 @@ class Controller:
         """Another policy holds from now on."""
         self.policy = policy
         self._outbox.per_second = policy.max_controls_per_s
-        self._rematch = depends_on_flows(policy)
+        self._rematch = policy.depends_on_flows
         for node in self.nodes.values():
-            node.govern(policy, now_us)
+            node.set_policy(policy, now_us)
         return self.on_tick(now_us)
 
     def enable(self) -> None:
@@ -167,9 +167,9 @@ class Controller:
         """Return all bearers to their safe pipelines, for a stop that leaves nothing behind."""
         out: list[Action] = []
         for node in self.nodes.values():
-            for flow in node.flows.values():
-                flow.release(now_us, out)
-                node.sync(flow, now_us)
+            for bearer in node.bearers.values():
+                bearer.release(now_us, out)
+                node.sync(bearer, now_us)
         return out
 
     @property
@@ -188,25 +188,25 @@ class Controller:
         for key in gone:
             node.remove(key, now_us, out)
         for slot in new:
-            node.admit(slot, now_us, out)
+            node.add(slot, now_us, out)
         node.history.step()
         began, ended = node.detector.step()
         for slot in began.tolist():
-            flow = self._at(node, slot)
-            if flow is not None and flow.rule is not None:
-                self.counters.violations[flow.rule.name] += 1
+            bearer = self._at(node, slot)
+            if bearer is not None and bearer.rule is not None:
+                self.counters.violations[bearer.rule.name] += 1
         for slot in ended.tolist():
-            flow = self._at(node, slot)
-            if flow is not None:
-                flow.violation_ended()
+            bearer = self._at(node, slot)
+            if bearer is not None:
+                bearer.violation_ended()
         if not self.acting or not node.detector.any_violating:
             return
         size = min(node.ready.size, node.detector.violating.size)
         for slot in np.flatnonzero(node.detector.violating[:size] & node.ready[:size]).tolist():
-            flow = self._at(node, slot)
-            if flow is not None and not self._radio_pauses(node, flow, now_us):
+            bearer = self._at(node, slot)
+            if bearer is not None and not self._radio_pauses(node, bearer, now_us):
                 over_us = node.detector.over_for_us(slot)
-                self._decide(node, flow, now_us, "violation", out, over_for_us=over_us)
+                self._decide(node, bearer, now_us, "violation", out, over_for_us=over_us)
 
     def _pipelines(
         self, node: Node, report: PipelineReport, now_us: int, out: list[Action]
@@ -216,17 +216,16 @@ class Controller:
             if key is None:
                 self.counters.ignored["bearer_without_rnti"] += 1
                 continue
-            view = read_status(report.collected_at_us, status, node.inventories.get(key))
-            node.views[key] = view
-            node.charge(key, view)
-            flow = node.flows.get(key)
-            if flow is None:
+            pipeline = read_status(report.collected_at_us, status, node.inventories.get(key))
+            node.note_pipeline(key, pipeline)
+            bearer = node.bearers.get(key)
+            if bearer is None:
                 continue
             if not self.acting:
-                flow.watch(view)
+                bearer.note_status(pipeline)
             else:
-                flow.status(view, node.look(key), now_us, out)
-                node.sync(flow, now_us)
+                bearer.status(pipeline, node.view(key), now_us, out)
+                node.sync(bearer, now_us)
 
     def _inventories(self, node: Node, report: FlowReport, now_us: int) -> None:
         for inventory in report.inventories:
@@ -238,22 +237,22 @@ class Controller:
             view = read_inventory(report.collected_at_us, inventory, self.policy.greedy)
             node.inventories[key] = view
             if self._rematch and (old is None or old.qfis() != view.qfis()):
-                flow = node.flows.get(key)
-                if flow is not None:
-                    node.assign(flow, now_us)
+                bearer = node.bearers.get(key)
+                if bearer is not None:
+                    node.match_rule(bearer, now_us)
 
     def _events(self, node: Node, report: EventReport, now_us: int, out: list[Action]) -> None:
         for event in report.events:
             key = BearerKey.from_ie(node.node_id, event["bearer"])
-            flow = None if key is None else node.flows.get(key)
-            if key is None or flow is None:
+            bearer = None if key is None else node.bearers.get(key)
+            if key is None or bearer is None:
                 continue
             kind = event["kind"]
             if kind == "bearer_removed":
                 node.remove(key, now_us, out)
             elif isinstance(kind, dict) and "lease_expired" in kind and self.acting:
-                flow.lease_expired(int(kind["lease_expired"]["revision"]), now_us, out)
-                node.sync(flow, now_us)
+                bearer.lease_expired(int(kind["lease_expired"]["revision"]), now_us, out)
+                node.sync(bearer, now_us)
 
     def _forecasts(
         self, node: Node, report: ForecastReport, now_us: int, out: list[Action]
@@ -262,48 +261,48 @@ class Controller:
             return
         for forecast in report.forecasts:
             key = BearerKey(node.node_id, forecast.rnti, forecast.drb)
-            flow, look = node.flows.get(key), node.look(key)
-            if flow is None or look is None or flow.rule is None or flow.controlled:
+            bearer, view = node.bearers.get(key), node.view(key)
+            if bearer is None or view is None or bearer.rule is None or bearer.desired is not None:
                 continue
-            drain_kbps = look.drain_kbps(look.at_us - _DRAIN_SPAN_US)
+            drain_kbps = view.drain_kbps(view.at_us - _DRAIN_SPAN_US)
             predicted = node.predictor.step(
-                key, forecast, report.quantiles, flow.rule.objective, drain_kbps
+                key, forecast, report.quantiles, bearer.rule.objective, drain_kbps
             )
-            if predicted and flow.ready(now_us):
+            if predicted and bearer.ready(now_us):
                 node.predictor.forget(key)
-                self._decide(node, flow, now_us, "predicted", out)
+                self._decide(node, bearer, now_us, "predicted", out)
 
     # --------------------------------------------------------------------- inner
 
     def _decide(
         self,
         node: Node,
-        flow: BearerFlow,
+        bearer: BearerControl,
         now_us: int,
         trigger: str,
         out: list[Action],
         *,
         over_for_us: int = 0,
     ) -> None:
-        look = node.look(flow.key)
-        if look is None or not self._outbox.admits(node.node_id, now_us):
+        view = node.view(bearer.key)
+        if view is None or not self._outbox.admits(node.node_id, now_us):
             return
-        flow.decide(look, now_us, trigger, out, over_for_us=over_for_us)
-        node.sync(flow, now_us)
+        bearer.violated(view, now_us, trigger, out, over_for_us=over_for_us)
+        node.sync(bearer, now_us)
 
-    def _radio_pauses(self, node: Node, flow: BearerFlow, now_us: int) -> bool:
+    def _radio_pauses(self, node: Node, bearer: BearerControl, now_us: int) -> bool:
         """Whether a controlled bearer waits for the radio, not behind a queue: what stands before
         an ungreedy packet is within the bound at the mean drain rate. Another pipeline would wait
         as long."""
-        look = node.look(flow.key)
-        if look is None or flow.rule is None or not flow.controlled:
+        view = node.view(bearer.key)
+        if view is None or bearer.rule is None or bearer.desired is None:
             return False
-        bound_us = flow.rule.objective.bound_ms * 1000.0
-        if standing_us(look.standing_bytes, look.mean_kbps) > bound_us:
+        bound_us = bearer.rule.objective.bound_ms * 1000.0
+        if standing_us(view.standing_bytes, view.mean_kbps) > bound_us:
             return False
         self.counters.ignored["radio_pause"] += 1
-        flow.wait(now_us + _PAUSE_US)
-        node.sync(flow, now_us)
+        bearer.hold_off(now_us + _PAUSE_US)
+        node.sync(bearer, now_us)
         return True
 
     def _answer(
@@ -313,16 +312,16 @@ class Controller:
             self.counters.ignored["late_answer"] += 1
             return
         node = self.nodes.get(pending.bearer.node_id)
-        flow = None if node is None else node.flows.get(pending.bearer)
-        if node is None or flow is None:
+        bearer = None if node is None else node.bearers.get(pending.bearer)
+        if node is None or bearer is None:
             self.counters.ignored["late_answer"] += 1
             return
-        flow.answered(pending, outcome, node.look(pending.bearer), now_us, out)
-        node.sync(flow, now_us)
+        bearer.answered(pending, outcome, node.view(pending.bearer), now_us, out)
+        node.sync(bearer, now_us)
 
-    def _at(self, node: Node, slot: int) -> BearerFlow | None:
+    def _at(self, node: Node, slot: int) -> BearerControl | None:
         key = node.windows.keys[slot]
-        return None if key is None else node.flows.get(key)
+        return None if key is None else node.bearers.get(key)
 
     def _reclaim(self, now_us: int, out: list[Action]) -> None:
         """Stop wanting pipelines of bearers that did not come back with their node."""
@@ -334,7 +333,7 @@ class Controller:
             if node is None:
                 continue
             for item in self.desired.of_node(node_id):
-                if item.bearer not in node.flows:
+                if item.bearer not in node.bearers:
                     self.desired.drop(item.bearer)
                     out.append(records.noted("bearer_gone", now_us, item.bearer))
                     out.append(SaveDesired(self.desired.document()))

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 #: JSON shape of an E2SM-TC v1 information element (the serde names of the codec).
 Ie: TypeAlias = Mapping[str, Any]
+#: JSON shape of the E2SM-TC v1 ``Pipeline``.
+Pipeline: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -6,18 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tc_controller.core.actions import Action
-from tc_controller.core.bearer import BearerFlow, Shared
-from tc_controller.core.detect import Detector
-from tc_controller.core.history import DrainHistory
+from tc_controller.core.bearer import BearerControl
+from tc_controller.core.bearer_state import Shared
+from tc_controller.core.bearer_view import BearerView
+from tc_controller.core.detect import Detector, Predictor
+from tc_controller.core.drain_history import DrainHistory
 from tc_controller.core.inputs import BearerKey, Ie
 from tc_controller.core.inventory import FlowView
-from tc_controller.core.look import Look
-from tc_controller.core.observe import RlcWindows
 from tc_controller.core.pipeline_view import PipelineView
-from tc_controller.core.policy import Policy
-from tc_controller.core.predict import Predictor
-from tc_controller.core.select import rule_for
-from tc_controller.core.utilisation import PrbWindow
+from tc_controller.core.policy import Policy, Rule
+from tc_controller.core.prb_window import PrbWindow
+from tc_controller.core.rlc_windows import RlcWindows
 
 
 class Node:
@@ -29,9 +28,9 @@ class Node:
         self.node_id = node_id
         self.capabilities = capabilities
         self._shared = shared
-        self.flows: dict[BearerKey, BearerFlow] = {}
+        self.bearers: dict[BearerKey, BearerControl] = {}
         self.inventories: dict[BearerKey, FlowView] = {}
-        self.views: dict[BearerKey, PipelineView] = {}
+        self.pipelines: dict[BearerKey, PipelineView] = {}
         self._slots: dict[BearerKey, int] = {}
         self._policy = policy
         self._open_windows(policy)
@@ -48,97 +47,97 @@ class Node:
         self.ready: NDArray[np.bool_] = np.zeros(0, np.bool_)
         self._slots.clear()
 
-    def look(self, key: BearerKey) -> Look | None:
+    def view(self, key: BearerKey) -> BearerView | None:
         """The bearer as the windows show it; ``None`` while no RLC report names it."""
         slot = self._slots.get(key)
         if slot is None:
             return None
-        return Look(
+        return BearerView(
             self.windows,
             self.history,
             self.prbs,
             slot,
             key.rnti,
-            self.views.get(key),
+            self.pipelines.get(key),
             self.inventories.get(key),
         )
 
-    def slot(self, key: BearerKey) -> int | None:
-        """Slot of a bearer."""
-        return self._slots.get(key)
-
-    def admit(self, slot: int, now_us: int, out: list[Action]) -> None:
+    def add(self, slot: int, now_us: int, out: list[Action]) -> None:
         """A bearer was named for the first time."""
         key = self.windows.keys[slot]
         if key is None:
             return
         self._slots[key] = slot
         self.history.born(slot)
-        flow = self.flows.get(key)
-        if flow is None:
-            rule = rule_for(self._policy, key, self.inventories.get(key))
-            flow = BearerFlow(key, rule, self._shared, self.capabilities)
-            self.flows[key] = flow
-        self.detector.watch(slot, None if flow.rule is None else flow.rule.objective)
-        view = self.views.get(key)
-        if view is not None:
-            self.charge(key, view)
-            flow.status(view, self.look(key), now_us, out)
-        self.sync(flow, now_us)
+        bearer = self.bearers.get(key)
+        if bearer is None:
+            bearer = BearerControl(key, self._rule(key), self._shared, self.capabilities)
+            self.bearers[key] = bearer
+        self.detector.watch(slot, None if bearer.rule is None else bearer.rule.objective)
+        pipeline = self.pipelines.get(key)
+        if pipeline is not None:
+            self.note_pipeline(key, pipeline)
+            bearer.status(pipeline, self.view(key), now_us, out)
+        self.sync(bearer, now_us)
 
-    def charge(self, key: BearerKey, view: PipelineView) -> None:
-        """Count what the pipeline costs an ungreedy flow into the bearer's sojourn."""
+    def note_pipeline(self, key: BearerKey, pipeline: PipelineView) -> None:
+        """Store the newest status; what an ungreedy flow waits in it is part of its sojourn."""
+        self.pipelines[key] = pipeline
         slot = self._slots.get(key)
         if slot is not None:
-            self.windows.pipeline_us[slot] = view.ungreedy_sojourn_us
+            self.windows.pipeline_us[slot] = pipeline.ungreedy_sojourn_us
 
-    def sync(self, flow: BearerFlow, now_us: int) -> None:
+    def sync(self, bearer: BearerControl, now_us: int) -> None:
         """To be called after anything happened to a bearer."""
-        flow.schedule(now_us)
-        slot = self._slots.get(flow.key)
+        bearer.schedule(now_us)
+        slot = self._slots.get(bearer.key)
         if slot is None:
             return
         if self.ready.size < self.windows.capacity:
             extra = self.windows.capacity - self.ready.size
             self.ready = np.pad(self.ready, (0, extra))
-        self.ready[slot] = flow.ready(now_us)
+        self.ready[slot] = bearer.ready(now_us)
 
     def remove(self, key: BearerKey, now_us: int, out: list[Action]) -> None:
         """A bearer is gone."""
-        flow = self.flows.pop(key, None)
-        if flow is not None:
-            flow.gone(now_us, out)
+        bearer = self.bearers.pop(key, None)
+        if bearer is not None:
+            bearer.removed(now_us, out)
         slot = self._slots.pop(key, None)
         if slot is not None:
             self.detector.watch(slot, None)
             self.ready[slot] = False
             self.windows.forget(key)
-        self.views.pop(key, None)
+        self.pipelines.pop(key, None)
         self.inventories.pop(key, None)
         self.predictor.forget(key)
 
-    def govern(self, policy: Policy, now_us: int) -> None:
+    def set_policy(self, policy: Policy, now_us: int) -> None:
         """Another policy holds from now on."""
         old, self._policy = self._policy, policy
         if depth(policy) > self._depth or policy.reports.rlc_period_ms != old.reports.rlc_period_ms:
             # The windows begin anew; bearers find their slots with the next report.
             self._open_windows(policy)
-        for flow in self.flows.values():
-            self.assign(flow, now_us)
+        for bearer in self.bearers.values():
+            self.match_rule(bearer, now_us)
 
-    def assign(self, flow: BearerFlow, now_us: int) -> None:
+    def match_rule(self, bearer: BearerControl, now_us: int) -> None:
         """Give a bearer the rule that matches it now."""
-        rule = rule_for(self._policy, flow.key, self.inventories.get(flow.key))
-        if rule != flow.rule:
-            flow.govern(rule)
-            slot = self._slots.get(flow.key)
+        rule = self._rule(bearer.key)
+        if rule != bearer.rule:
+            bearer.rule_changed(rule)
+            slot = self._slots.get(bearer.key)
             if slot is not None:
                 self.detector.watch(slot, None if rule is None else rule.objective)
-        self.sync(flow, now_us)
+        self.sync(bearer, now_us)
+
+    def _rule(self, key: BearerKey) -> Rule | None:
+        flows = self.inventories.get(key)
+        return self._policy.rule_for(key, frozenset() if flows is None else flows.qfis())
 
     def watched(self) -> int:
         """Bearers that a rule holds for."""
-        return sum(flow.rule is not None for flow in self.flows.values())
+        return sum(bearer.rule is not None for bearer in self.bearers.values())
 
 
 def depth(policy: Policy) -> int:

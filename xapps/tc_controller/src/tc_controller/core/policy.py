@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from tc_controller.core.inputs import BearerKey
 from tc_controller.core.ladder import Rung
 
 Share = Annotated[float, Field(gt=0.0, le=1.0)]
@@ -174,6 +175,21 @@ class Selector(Strict):
         default=(), description="Bearers that carry a flow of one of these QoS flow identifiers."
     )
 
+    def selects(self, bearer: BearerKey, qfis: frozenset[int]) -> bool:
+        """Whether the bearer, with these QoS flows seen in it, is selected."""
+        return (
+            (not self.nodes or any(_like(name, bearer.node_id) for name in self.nodes))
+            and (not self.rntis or bearer.rnti in self.rntis)
+            and (not self.drbs or bearer.drb in self.drbs)
+            and (not self.qfis or not qfis.isdisjoint(self.qfis))
+        )
+
+
+def _like(pattern: str, name: str) -> bool:
+    if pattern.endswith("*"):
+        return name.startswith(pattern[:-1])
+    return name == pattern
+
 
 class Match(Selector):
     """Selector of a rule, which may also name slices."""
@@ -267,6 +283,23 @@ class Policy(Strict):
         # empty as well.
         json_schema_extra={"minItems": 1},
     )
+
+    def rule_for(self, bearer: BearerKey, qfis: frozenset[int]) -> Rule | None:
+        """The first rule that matches a bearer with these QoS flows seen in it."""
+        for rule in self.rules:
+            slices = rule.match.slices
+            if rule.match.selects(bearer, qfis) and (
+                not slices or any(self.slices[name].selects(bearer, qfis) for name in slices)
+            ):
+                return rule
+        return None
+
+    @property
+    def depends_on_flows(self) -> bool:
+        """Whether a selector names QFIs, which only the flow inventory tells."""
+        selectors: list[Selector] = [rule.match for rule in self.rules]
+        selectors += self.slices.values()
+        return any(selector.qfis for selector in selectors)
 
     @model_validator(mode="after")
     def _references(self) -> Policy:

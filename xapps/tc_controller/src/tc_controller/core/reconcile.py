@@ -11,9 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tc_controller.core.inputs import BearerKey
+from tc_controller.core.inputs import BearerKey, Pipeline
 from tc_controller.core.pipeline_view import PipelineView
-from tc_controller.core.templates import Pipeline
 
 VERSION = 1
 

@@ -15,8 +15,8 @@ import math
 from collections import deque
 from dataclasses import dataclass
 
+from tc_controller.core.bearer_view import BearerView, Snapshot, snapshot
 from tc_controller.core.inventory import FlowId, FlowView
-from tc_controller.core.look import Look, Snapshot, snapshot
 from tc_controller.core.policy import Guard, Objective, Rule, Verification
 
 #: A greedy flow below this share of its old rate has ended, not been slowed.
@@ -60,22 +60,22 @@ class Verifier:
         rule: whose objective, guard and verification times hold.
         before: the bearer at the decision.
         greedy: flows that were greedy then, with their rates in kbit/s.
-        look: the bearer when the change took effect.
+        view: the bearer when the change took effect.
         now_us: controller time of that.
     """
 
     def __init__(
-        self, rule: Rule, before: Snapshot, greedy: dict[FlowId, int], look: Look, now_us: int
+        self, rule: Rule, before: Snapshot, greedy: dict[FlowId, int], view: BearerView, now_us: int
     ) -> None:
         self._objective: Objective = rule.objective
         self._guard: Guard = rule.guard
         self._times: Verification = rule.verify
         self.before = before
         self._greedy = greedy
-        self.backlog_bytes = look.occupancy_bytes
+        self.backlog_bytes = view.occupancy_bytes
         #: What is left of the old backlog at most, and the drained bytes at which it was so.
-        self._old_bytes = look.occupancy_bytes
-        self._drained_bytes = look.drained_bytes
+        self._old_bytes = view.occupancy_bytes
+        self._drained_bytes = view.drained_bytes
         self._accepted_at_us = now_us
         #: Node time when the old backlog had left; ``None`` before.
         self._drained_at_us: int | None = None
@@ -95,59 +95,59 @@ class Verifier:
         longest = self._times.max_settle_ms * 1000
         return min(longest, int(needed) + self._times.margin_ms * 1000)
 
-    def poll(self, look: Look, now_us: int) -> Judgement | None:
+    def poll(self, view: BearerView, now_us: int) -> Judgement | None:
         """The judgement, once there is one. To be asked every few ms."""
         if self.observing_since_us is None:
-            self._settle(look, now_us)
+            self._settle(view, now_us)
             return None
         since_us = self.observing_since_us
-        self._standing.append(look.standing_bytes)
-        self._supplied += look.occupancy_bytes > 0
-        complete = look.at_us - since_us >= self._times.window_ms * 1000
-        if complete and self._reports_are_in(look, since_us):
-            return self._judge(look, since_us)
+        self._standing.append(view.standing_bytes)
+        self._supplied += view.occupancy_bytes > 0
+        complete = view.at_us - since_us >= self._times.window_ms * 1000
+        if complete and self._reports_are_in(view, since_us):
+            return self._judge(view, since_us)
         if now_us - self._observing_from_us >= self._times.max_window_ms * 1000:
-            if look.sojourn_percentile(since_us, self._objective.percentile) is not None:
-                return self._judge(look, since_us)
-            after = snapshot(look, since_us, self._objective.percentile)
+            if view.sojourn_percentile(since_us, self._objective.percentile) is not None:
+                return self._judge(view, since_us)
+            after = snapshot(view, since_us, self._objective.percentile)
             reason = "no RLC report since the old backlog left"
             return Judgement(Verdict.INCONCLUSIVE, self.before, after, (reason,))
         return None
 
-    def _settle(self, look: Look, now_us: int) -> None:
+    def _settle(self, view: BearerView, now_us: int) -> None:
         if self._drained_at_us is None:
-            drained = look.drained_bytes - self._drained_bytes
-            self._drained_bytes = look.drained_bytes
-            self._old_bytes = min(self._old_bytes - drained, look.occupancy_bytes)
+            drained = view.drained_bytes - self._drained_bytes
+            self._drained_bytes = view.drained_bytes
+            self._old_bytes = min(self._old_bytes - drained, view.occupancy_bytes)
             if self._old_bytes <= 0:
-                self._drained_at_us = look.at_us
-        still_falling = self._falling(look)
+                self._drained_at_us = view.at_us
+        still_falling = self._falling(view)
         over = now_us - self._accepted_at_us >= self._times.max_settle_ms * 1000
         if over or (
             self._drained_at_us is not None
             and not still_falling
-            and look.at_us - self._drained_at_us >= self._times.margin_ms * 1000
+            and view.at_us - self._drained_at_us >= self._times.margin_ms * 1000
         ):
-            self.observing_since_us = look.at_us
+            self.observing_since_us = view.at_us
             self._observing_from_us = now_us
 
-    def _falling(self, look: Look) -> bool:
+    def _falling(self, view: BearerView) -> bool:
         """Whether the RLC still sheds a backlog, old or handed on when the pipeline took over."""
-        self._trend.append((look.at_us, look.occupancy_bytes))
-        while look.at_us - self._trend[0][0] > _TREND_US:
+        self._trend.append((view.at_us, view.occupancy_bytes))
+        while view.at_us - self._trend[0][0] > _TREND_US:
             self._trend.popleft()
         earlier = self._trend[0][1]
-        paced = standing_us(earlier, look.mean_kbps) <= self._objective.bound_ms * 1000.0
-        return not paced and look.occupancy_bytes < (1.0 - _FALLING_SHARE) * earlier
+        paced = standing_us(earlier, view.mean_kbps) <= self._objective.bound_ms * 1000.0
+        return not paced and view.occupancy_bytes < (1.0 - _FALLING_SHARE) * earlier
 
-    def _reports_are_in(self, look: Look, since_us: int) -> bool:
-        if look.pipeline is None or look.pipeline.collected_at_us <= since_us:
+    def _reports_are_in(self, view: BearerView, since_us: int) -> bool:
+        if view.pipeline is None or view.pipeline.collected_at_us <= since_us:
             return False
-        return self.before.prb is None or look.prb(since_us) is not None
+        return self.before.prb is None or view.prb(since_us) is not None
 
-    def _judge(self, look: Look, since_us: int) -> Judgement:
-        after = snapshot(look, since_us, self._objective.percentile)
-        harm = self._utilisation_harm(look, after) + self._sojourn_harm(after)
+    def _judge(self, view: BearerView, since_us: int) -> Judgement:
+        after = snapshot(view, since_us, self._objective.percentile)
+        harm = self._utilisation_harm(view, after) + self._sojourn_harm(after)
         if harm:
             return Judgement(Verdict.WORSE, self.before, after, tuple(harm))
         sojourn_us = after.sojourn_us
@@ -159,7 +159,7 @@ class Verifier:
             reason = f"{figure}, within {self._objective.bound_ms:g} ms"
             return Judgement(Verdict.SATISFIED, self.before, after, (reason,))
         standing = sum(self._standing) // max(1, len(self._standing))
-        if standing_us(standing, look.mean_kbps) <= bound_us:
+        if standing_us(standing, view.mean_kbps) <= bound_us:
             reason = (
                 f"{figure}, above {self._objective.bound_ms:g} ms, but only {standing} bytes stand "
                 "in the way: the radio pauses, which no pipeline mends"
@@ -168,12 +168,12 @@ class Verifier:
         reason = f"{figure}, still above {self._objective.bound_ms:g} ms"
         return Judgement(Verdict.INSUFFICIENT, self.before, after, (reason,))
 
-    def _utilisation_harm(self, look: Look, after: Snapshot) -> list[str]:
+    def _utilisation_harm(self, view: BearerView, after: Snapshot) -> list[str]:
         ratios = self._utilisation_ratios(after)
         least = self._guard.min_utilisation_ratio
         if not ratios or any(ratio >= least for ratio in ratios.values()):
             return []
-        if demand_ended(self._greedy, look):
+        if demand_ended(self._greedy, view):
             return []
         fell = ", ".join(f"{name} fell to {ratio:.0%}" for name, ratio in ratios.items())
         return [f"{fell} of before; the guard asks for {least:.0%}"]
@@ -221,13 +221,13 @@ def standing_us(standing_bytes: int, mean_kbps: float | None) -> float:
     return standing_bytes * 8_000.0 / mean_kbps if mean_kbps else math.inf
 
 
-def demand_ended(greedy: dict[FlowId, int], look: Look) -> bool:
+def demand_ended(greedy: dict[FlowId, int], view: BearerView) -> bool:
     """Whether the radio is used less because the flows that filled it are over: none of them
     arrives any more and the pipeline holds nothing."""
-    flows: FlowView | None = look.flows
-    if not greedy or flows is None or look.pipeline is None:
+    flows: FlowView | None = view.flows
+    if not greedy or flows is None or view.pipeline is None:
         return False
-    if look.pipeline.backlog_bytes > _EMPTY_BYTES:
+    if view.pipeline.backlog_bytes > _EMPTY_BYTES:
         return False
     rates = {flow.five_tuple: flow.rate_kbps for flow in flows.flows}
     return all(rates.get(flow, 0) <= _ENDED_SHARE * rate for flow, rate in greedy.items())

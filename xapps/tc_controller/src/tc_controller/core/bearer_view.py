@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tc_controller.core.history import DrainHistory
+from tc_controller.core.drain_history import DrainHistory
 from tc_controller.core.inventory import FlowView
-from tc_controller.core.observe import RlcWindows
 from tc_controller.core.pipeline_view import PipelineView
-from tc_controller.core.utilisation import PrbRate, PrbWindow
+from tc_controller.core.prb_window import PrbRate, PrbWindow
+from tc_controller.core.rlc_windows import RlcWindows
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class BearerView:
     """Reads the windows of one bearer; valid until its slot is freed."""
 
     windows: RlcWindows
@@ -124,21 +124,21 @@ class Snapshot:
         }
 
 
-def snapshot(look: Look, since_us: int, percentile: float) -> Snapshot:
+def snapshot(view: BearerView, since_us: int, percentile: float) -> Snapshot:
     """What the bearer was like after ``since_us`` of node time."""
-    view = look.pipeline
+    pipeline = view.pipeline
     return Snapshot(
-        at_us=look.at_us,
-        span_ms=(look.at_us - since_us) // 1000,
-        hol_us=look.hol_us,
-        mean_us=look.mean_us,
-        sojourn_us=look.sojourn_percentile(since_us, percentile),
-        pipeline_us=look.sojourn_us - look.hol_us,
-        occupancy_bytes=look.occupancy_bytes,
-        drain_kbps=look.drain_kbps(since_us),
-        lowest_kbps=look.lowest_kbps(look.at_us - since_us),
-        prb=look.prb(since_us),
-        backlog_bytes=None if view is None else view.backlog_bytes,
-        dropped_packets=None if view is None else view.dropped_packets,
-        marked_packets=None if view is None else view.marked_packets,
+        at_us=view.at_us,
+        span_ms=(view.at_us - since_us) // 1000,
+        hol_us=view.hol_us,
+        mean_us=view.mean_us,
+        sojourn_us=view.sojourn_percentile(since_us, percentile),
+        pipeline_us=view.sojourn_us - view.hol_us,
+        occupancy_bytes=view.occupancy_bytes,
+        drain_kbps=view.drain_kbps(since_us),
+        lowest_kbps=view.lowest_kbps(view.at_us - since_us),
+        prb=view.prb(since_us),
+        backlog_bytes=None if pipeline is None else pipeline.backlog_bytes,
+        dropped_packets=None if pipeline is None else pipeline.dropped_packets,
+        marked_packets=None if pipeline is None else pipeline.marked_packets,
     )

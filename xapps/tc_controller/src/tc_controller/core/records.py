@@ -7,19 +7,39 @@ to that, ``rolled_back``.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tc_controller.core.actions import WriteRecord
+from tc_controller.core.bearer_view import Snapshot
 from tc_controller.core.decide import Skipped
-from tc_controller.core.inputs import Accepted, BearerKey, Outcome, Refused
+from tc_controller.core.inputs import Accepted, BearerKey, Outcome, Pipeline, Refused
 from tc_controller.core.inventory import FlowId, FlowView
 from tc_controller.core.ladder import Rung
-from tc_controller.core.look import Snapshot
 from tc_controller.core.policy import Rule
-from tc_controller.core.templates import Pipeline
 from tc_controller.core.verify import Judgement
+
+
+@dataclass(slots=True)
+class Counters:
+    """Monotonic counts; keys are label values."""
+
+    #: Violations that began, by rule.
+    violations: Counter[str] = field(default_factory=Counter)
+    #: Decisions by (trigger, template, result).
+    decisions: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    #: Verdicts of verifications.
+    verdicts: Counter[str] = field(default_factory=Counter)
+    #: Controls by (purpose, result); result is accepted, unanswered or the cause of a refusal.
+    controls: Counter[tuple[str, str]] = field(default_factory=Counter)
+    #: Reconciliations by what was done: adopted, reapplied, foreign.
+    reconciliations: Counter[str] = field(default_factory=Counter)
+    #: Bearers that went away.
+    bearers_gone: int = 0
+    #: Reports or answers that belonged to nothing known.
+    ignored: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tc_controller.core.observe import RlcWindows
+from tc_controller.core.rlc_windows import RlcWindows
 
 #: Span of a segment and number of them: five seconds.
 SEGMENT_US = 100_000

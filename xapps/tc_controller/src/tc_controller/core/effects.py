@@ -1,0 +1,328 @@
+"""What the transitions of a bearer under control do.
+
+The docstring of an effect is what ``tc-controller states`` prints.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tc_controller.core import records
+from tc_controller.core.act import OpenTransaction, Purpose
+from tc_controller.core.actions import SaveDesired
+from tc_controller.core.bearer_state import DIVERGED_REPORTS, BearerState, Occurrence
+from tc_controller.core.bearer_view import BearerView, Snapshot, snapshot
+from tc_controller.core.decide import reasons
+from tc_controller.core.inputs import Accepted, Refused
+from tc_controller.core.policy import Rule
+from tc_controller.core.reconcile import Desired
+from tc_controller.core.records import Decision
+from tc_controller.core.verify import Verifier
+
+#: Wait for a status report before a transaction is sent again without one.
+_STATUS_WAIT_US = 500_000
+#: Causes of a refusal that another rung would meet as well.
+_NOT_OF_THE_RUNG = ("stale_revision", "unknown_bearer")
+
+
+class BearerEffects(BearerState):
+    """Effects append what is to be done to ``on.out``."""
+
+    # ------------------------------------------------------------ effects: decide
+
+    def log_dry_run(self, on: Occurrence) -> None:
+        """log the decision, send nothing, cool down"""
+        decision = self._decide(on)
+        if decision is not None:
+            self._count_decision(decision, "dry_run")
+            self.pause.cool_down(self.rule, on.now_us)
+
+    def apply_rung(self, on: Occurrence) -> None:
+        """log the decision, send the rung's pipeline"""
+        decision, rule = self._decide(on), self.rule
+        if decision is None or rule is None:
+            return
+        self.decision, self.previous = decision, self.desired
+        template, pipeline = decision.rung.template, decision.pipeline
+        target = Desired(self.key, rule.name, decision.index, template, pipeline, 0)
+        self._start(Purpose.APPLY, target, on)
+
+    def back_off(self, on: Occurrence) -> None:
+        """log once that no rung can be tried, wait longer each time"""
+        # What a rung needs, a flow inventory for one, may be there soon.
+        proposal, rule = on.proposal, self.rule
+        if proposal is None or rule is None or not self.pause.back_off(rule, on.now_us):
+            return
+        before, skipped = _before(rule, proposal.view), proposal.choice.skipped
+        on.out.append(records.no_rung(on.now_us, self.key, rule, before, skipped))
+        self.shared.counters.decisions[(proposal.trigger, "none", "no_rung")] += 1
+
+    def _decide(self, on: Occurrence) -> Decision | None:
+        """Log the decision that is proposed."""
+        rule, proposal = self.rule, on.proposal
+        if rule is None or proposal is None:
+            return None
+        view, choice = proposal.view, proposal.choice
+        if choice.rung is None or choice.pipeline is None:
+            return None
+        flows = view.flows
+        decision = Decision(
+            id=self.shared.next_decision_id(),
+            bearer=self.key,
+            at_us=on.now_us,
+            trigger=proposal.trigger,
+            index=choice.index,
+            rung=choice.rung,
+            pipeline=choice.pipeline,
+            before=_before(rule, view),
+            greedy={} if flows is None else {f.five_tuple: f.rate_kbps for f in flows.greedy},
+        )
+        on.out.append(
+            records.decided(
+                decision,
+                rule,
+                flows=flows,
+                skipped=choice.skipped,
+                expected_revision=self.revision,
+                over_for_us=proposal.over_for_us,
+                follows=proposal.follows,
+                reasons=reasons(proposal.trigger, choice, rule, view, proposal.over_for_us),
+            )
+        )
+        return decision
+
+    # --------------------------------------------------------------- effects: act
+
+    def settle(self, on: Occurrence) -> None:
+        """store as desired what is in force now"""
+        transaction, outcome = self.transaction, on.outcome
+        if transaction is None or not isinstance(outcome, Accepted):
+            return
+        self.revision = outcome.revision
+        self.diverged = 0
+        self.transaction = None
+        self._desire(transaction.target, outcome.revision, on)
+        if transaction.purpose is Purpose.APPLY:
+            if self.decision is not None and self.rule is not None:
+                self._count_decision(self.decision, "accepted")
+        elif transaction.purpose is Purpose.ROLL_BACK:
+            self._log_roll_back(transaction, on)
+        elif transaction.purpose is Purpose.RELEASE:
+            on.out.append(records.noted("released", on.now_us, self.key, revision=self.revision))
+
+    def start_verification(self, on: Occurrence) -> None:
+        """store as desired what is in force now, start to verify"""
+        self.settle(on)
+        decision, rule, view = self.decision, self.rule, on.view
+        if decision is not None and rule is not None and view is not None:
+            self.verifier = Verifier(rule, decision.before, decision.greedy, view, on.now_us)
+
+    def await_status(self, on: Occurrence) -> None:
+        """wait for a status report"""
+        transaction, outcome = self.transaction, on.outcome
+        if transaction is not None:
+            transaction.attempt += 1
+            transaction.min_revision = outcome.revision or 0 if isinstance(outcome, Refused) else 0
+            transaction.status_until_us = on.now_us + _STATUS_WAIT_US
+
+    def resend(self, on: Occurrence) -> None:
+        """send the transaction again, for the reported revision"""
+        self.revision = on.revision
+        self._send(on)
+
+    def resend_unreported(self, on: Occurrence) -> None:
+        """send the transaction again, for the revision of the refusal or for any"""
+        # It carries a whole pipeline: applied to any revision it does no harm.
+        if self.transaction is not None:
+            self.revision = self.transaction.min_revision or None
+            self._send(on)
+
+    def skip_rung(self, on: Occurrence) -> None:
+        """skip the rung for a while, cool down"""
+        outcome, decision = on.outcome, self.decision
+        self.transaction = None
+        self.pause.cool_down(self.rule, on.now_us)
+        if decision is not None:
+            self._count_decision(decision, records.result_name(outcome))
+            self.pause.skip(decision.index, self.rule, on.now_us)
+            self.decision = None
+        if self.desired is not None:
+            self.lease.renew_at_us = on.now_us
+        if isinstance(outcome, Refused) and outcome.cause not in _NOT_OF_THE_RUNG:
+            # Nothing changed, so there is no effect to wait for: the next rung may be tried.
+            self.pause.until_us = on.now_us
+
+    def abandon(self, on: Occurrence) -> None:
+        """want the safe pipeline, which the end of the lease restores; cool down"""
+        transaction = self.transaction
+        self.transaction = None
+        self.pause.cool_down(self.rule, on.now_us)
+        if transaction is not None and transaction.purpose is Purpose.ROLL_BACK:
+            self._log_roll_back(transaction, on)
+        self._desire(None, 0, on)
+
+    def roll_back(self, on: Occurrence) -> None:
+        """skip the rung for a while, send the pipeline of before"""
+        if self.decision is not None:
+            self.pause.skip(self.decision.index, self.rule, on.now_us)
+        to_safe = self.rule is None or self.rule.guard.rollback_to == "safe"
+        self._start(Purpose.ROLL_BACK, None if to_safe else self.previous, on)
+
+    def _start(self, purpose: Purpose, target: Desired | None, on: Occurrence) -> None:
+        self.transaction = OpenTransaction(purpose, target)
+        self._send(on)
+
+    def _send(self, on: Occurrence) -> None:
+        transaction = self.transaction
+        if transaction is None:
+            return
+        self.lease.stop()
+        on.out.append(
+            self.shared.outbox.transaction(
+                on.now_us,
+                self.key,
+                transaction.purpose,
+                transaction.pipeline,
+                expected_revision=self.revision,
+                lease_ms=None if self.rule is None else self.rule.enforce.lease_ms,
+            )
+        )
+
+    def _desire(self, target: Desired | None, revision: int, on: Occurrence) -> None:
+        """``target`` is in force at ``revision``; ``None``: the safe pipeline is to be."""
+        if target is None:
+            self.shared.desired.drop(self.key)
+            self.lease.stop()
+        else:
+            self.shared.desired.put(replace(target, revision=revision))
+            self.lease.schedule(self.rule, on.now_us)
+        on.out.append(SaveDesired(self.shared.desired.document()))
+
+    def _log_roll_back(self, transaction: OpenTransaction, on: Occurrence) -> None:
+        self.pause.cool_down(self.rule, on.now_us)
+        if self.decision is None:
+            return
+        to = "safe" if transaction.pipeline is None else str(transaction.pipeline["name"])
+        cool_ms = 0 if self.rule is None else self.rule.enforce.cool_down_ms
+        on.out.append(records.rolled_back(self.decision, on.now_us, to, on.outcome, cool_ms))
+        self._count_decision(self.decision, "rolled_back")
+        self.decision = None
+
+    # ---------------------------------------------------- effects: reconcile and keep
+
+    def nothing(self, _: Occurrence) -> None:
+        """nothing"""
+
+    def note_revision(self, on: Occurrence) -> None:
+        """note the revision"""
+        self.diverged = 0
+        self.revision = on.revision
+
+    def count_divergence(self, _: Occurrence) -> None:
+        """count the report"""
+        self.diverged += 1
+
+    def expect_divergence(self, on: Occurrence) -> None:
+        """take the next report of another pipeline as proof"""
+        self.diverged = DIVERGED_REPORTS - 1
+        self.schedule_renewal(on)
+
+    def adopt(self, on: Occurrence) -> None:
+        """log it, renew the lease"""
+        self.note_revision(on)
+        self._log_divergence("adopted", "adopted", on)
+        self.lease.renew_at_us = on.now_us
+
+    def reapply(self, on: Occurrence) -> None:
+        """log it, send the desired pipeline again"""
+        desired = self.desired
+        if desired is None:
+            return
+        self.note_revision(on)
+        self.shared.counters.reconciliations["reapplied"] += 1
+        name = desired.pipeline["name"]
+        on.out.append(
+            records.noted(
+                "reapplied",
+                on.now_us,
+                self.key,
+                reason=on.reason,
+                pipeline=name,
+                revision=self.revision,
+            )
+        )
+        self._start(Purpose.REAPPLY, desired, on)
+
+    def drop(self, on: Occurrence) -> None:
+        """want the safe pipeline"""
+        self.note_revision(on)
+        self._desire(None, 0, on)
+
+    def give_way(self, on: Occurrence) -> None:
+        """log it, leave the pipeline of the other controller in force, cool down"""
+        # Two controllers that overrule each other would flap.
+        self.note_revision(on)
+        self._log_divergence("foreign", "foreign_pipeline", on)
+        self._desire(None, 0, on)
+        self.pause.cool_down(self.rule, on.now_us)
+
+    def _log_divergence(self, kind: str, event: str, on: Occurrence) -> None:
+        desired = self.desired
+        if desired is None:
+            return
+        self.shared.counters.reconciliations[kind] += 1
+        on.out.append(
+            records.noted(
+                event,
+                on.now_us,
+                self.key,
+                desired=desired.pipeline["name"],
+                desired_revision=desired.revision,
+                in_force=on.in_force,
+                revision=on.revision,
+            )
+        )
+
+    def schedule_renewal(self, on: Occurrence) -> None:
+        """schedule the next renewal"""
+        self.lease.schedule(self.rule, on.now_us)
+
+    def renew(self, on: Occurrence) -> None:
+        """send a lease renewal"""
+        # Also while unconfirmed: the status report may come later than the lease ends, and the RAN
+        # function refuses to renew another revision.
+        desired, rule = self.desired, self.rule
+        if desired is not None and rule is not None:
+            self.lease.schedule(rule, on.now_us)
+            lease_ms = rule.enforce.lease_ms
+            revision = desired.revision
+            on.out.append(self.shared.outbox.renewal(on.now_us, self.key, revision, lease_ms))
+
+    def release_bearer(self, on: Occurrence) -> None:
+        """send the safe pipeline"""
+        self.lease.released()
+        self._start(Purpose.RELEASE, None, on)
+
+    # --------------------------------------------------------------- effects: end
+
+    def forget(self, _: Occurrence) -> None:
+        """expect no answers"""
+        self.shared.outbox.forget(self.key)
+        self.shared.counters.bearers_gone += 1
+
+    def forget_and_log(self, on: Occurrence) -> None:
+        """expect no answers, want nothing, log it"""
+        self.forget(on)
+        details = {} if self.decision is None else {"id": self.decision.id}
+        on.out.append(records.noted("bearer_gone", on.now_us, self.key, **details))
+        if self.shared.desired.drop(self.key):
+            on.out.append(SaveDesired(self.shared.desired.document()))
+
+    def _count_decision(self, decision: Decision, result: str) -> None:
+        key = (decision.trigger, decision.rung.template, result)
+        self.shared.counters.decisions[key] += 1
+
+
+def _before(rule: Rule, view: BearerView) -> Snapshot:
+    since_us = view.at_us - rule.verify.window_ms * 1000
+    return snapshot(view, since_us, rule.objective.percentile)

@@ -1,0 +1,162 @@
+"""The life of a bearer: the table is total and consistent, and it is what runs."""
+
+from __future__ import annotations
+
+import random
+import re
+from typing import Any
+
+import pytest
+from tc_controller.cli import main
+from tc_controller.core.bearer import BearerControl
+from tc_controller.core.controller import Controller
+from tc_controller.core.inputs import EventReport, NodeUp
+from tc_controller.core.lifecycle import DECIDING, LIFECYCLE, TRANSITIONS, Event, State, Transition
+from tc_controller.policy_file import parse_policy
+from tc_controller.states import label
+from tc_world import DRB, NODE, RNTI, World, bulk, ping
+
+LIVE = [state for state in State if state is not State.GONE]
+
+
+@pytest.mark.parametrize("state", LIVE)
+@pytest.mark.parametrize("event", Event)
+def test_every_event_has_a_transition_in_every_state(state: State, event: Event) -> None:
+    *guarded, last = LIFECYCLE[state, event]
+    assert last.guard is None, "one row always applies"
+    guards = [row.guard for row in guarded]
+    assert None not in guards, "no row follows one that always applies"
+    assert len(set(guards)) == len(guards)
+
+
+def test_every_state_is_reached_and_left_and_only_gone_is_final() -> None:
+    initial = {State.UNCONTROLLED, State.UNCONFIRMED}
+    reached = set(initial)
+    while more := {row.target for row in TRANSITIONS if row.state in reached} - reached:
+        reached |= more
+    assert reached == set(State)
+    assert {row.state for row in TRANSITIONS if row.target is not row.state} == set(LIVE)
+
+
+def test_ignored_events_change_nothing_and_say_why() -> None:
+    for row in TRANSITIONS:
+        if row.ignored:
+            assert row.target is row.state
+            assert label(row.effect) == "nothing"
+        assert label(row.effect)
+        assert row.guard is None or label(row.guard)
+    assert {State.UNCONTROLLED, State.HOLDING} == DECIDING
+
+
+class Watched:
+    """Records each change of state of every bearer, and the row that was taken for it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.rows: set[Transition] = set()
+        self.changes: list[tuple[State, State]] = []
+        fire = BearerControl._fire
+
+        def recorded(bearer: BearerControl, event: Event, on: Any) -> None:
+            before = bearer.state
+            passing = [
+                row for row in LIFECYCLE[before, event] if not row.guard or row.guard(bearer, on)
+            ]
+            fire(bearer, event, on)
+            assert bearer.state is passing[0].target
+            self.rows.add(passing[0])
+
+        monkeypatch.setattr(BearerControl, "_fire", recorded)
+        monkeypatch.setattr(BearerControl, "__setattr__", self._set)
+
+    def _set(self, bearer: BearerControl, name: str, value: Any) -> None:
+        if name == "state" and "state" in bearer.__dict__:
+            self.changes.append((bearer.state, value))
+        object.__setattr__(bearer, name, value)
+
+
+RULES = (
+    "",
+    "guard: {sojourn_floor_ms: 60000, max_sojourn_ratio: 1000}",
+    "enforce: {cool_down_ms: 300, stale_retries: 1, lease_ms: 900}",
+    "enforce: {release_idle_after_ms: 700, cool_down_ms: 300}",
+    "enforce: {dry_run: true, cool_down_ms: 300}",
+)
+LADDERS = (
+    "[{template: fq_codel}]",
+    "[{template: flow_slicing, greedy_rate_kbps: 2000}, {template: fq_codel}]",
+    "[{template: bdp_only}, {template: fq_codel}]",
+)
+
+
+def random_life(seed: int) -> None:
+    """Seconds of a bearer whose node, controls, flows and policy misbehave."""
+    chance = random.Random(seed)
+
+    def policy() -> Any:
+        drb = chance.choice((1, 1, 1, 9))
+        return parse_policy(
+            f"version: 1\nrules:\n- name: r\n  match: {{drbs: [{drb}]}}\n"
+            f"  ladder: {chance.choice(LADDERS)}\n  {chance.choice(RULES)}\n"
+        )
+
+    world = World(Controller(policy(), control_timeout_us=50_000), bulk(), ping())
+    core = world.controller
+    refusing = [0, ""]
+
+    def refuse(_: dict[str, Any]) -> dict[str, Any] | None:
+        return {"cause": refusing[1]} if world.now_us < int(refusing[0]) else None
+
+    bearer = {"ue": {"rnti": RNTI}, "drb": DRB}
+    for _ in range(4_000):
+        world.tc.refuse = refuse
+        world.step()
+        if chance.random() > 0.005:
+            continue
+        fault = chance.randrange(10)
+        if fault == 0:
+            world.answering = not world.answering
+        elif fault == 1:
+            world.tc.install(None, world.now_us)
+        elif fault == 2 and world.tc.pipeline is not None:
+            world.tc.install({**world.tc.pipeline, "name": "theirs"}, world.now_us)
+        elif fault in (3, 4):
+            cause = chance.choice(("stale_revision", "unsupported", "unknown_bearer"))
+            refusing[:] = [world.now_us + chance.choice((3_000, 400_000)), cause]
+        elif fault == 5:
+            world.do(core.on_node_event(world.now_us, NodeUp(NODE, {})))
+        elif fault == 6:
+            world.do(core.set_policy(world.now_us, policy()))
+        elif fault == 7:
+            world.sources = chance.choice(([], [bulk(), ping()]))
+        elif fault == 8:
+            kind: Any = {"lease_expired": {"revision": world.tc.revision}}
+            kind = chance.choice((kind, kind, "bearer_removed"))
+            events = [{"bearer": bearer, "kind": kind}]
+            world.do(core.on_indication(world.now_us, EventReport(NODE, world.now_us, events)))
+        else:
+            world.do(core.release_all(world.now_us))
+
+
+def test_bearers_take_transitions_of_the_table_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    watched = Watched(monkeypatch)
+    for seed in range(12):
+        random_life(seed)
+    edges = {(row.state, row.target) for row in TRANSITIONS}
+    # A bearer that is desired begins unconfirmed; its constructor sets that.
+    edges.add((State.UNCONTROLLED, State.UNCONFIRMED))
+    assert set(watched.changes) <= edges
+    taken = {row for row in watched.rows if not row.ignored}
+    every = {row for row in TRANSITIONS if not row.ignored}
+    assert len(taken) >= 0.7 * len(every), "the random lives reach most of the table"
+
+
+def test_the_table_is_printed_and_drawn(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["states"]) == 0
+    table = capsys.readouterr().out
+    assert re.search(r"verifying +worse +skip the rung .* awaiting answer\n", table)
+    assert main(["states", "--format", "mermaid"]) == 0
+    mermaid = capsys.readouterr().out
+    assert mermaid.startswith("stateDiagram-v2\n")
+    assert "VERIFYING --> AWAITING_ANSWER: " in mermaid
+    assert main(["states", "--format", "dot"]) == 0
+    assert capsys.readouterr().out.startswith("digraph bearer {\n")
