@@ -26,11 +26,11 @@ from tc_controller.core.inputs import (
     parse_outcome,
 )
 from tc_controller.core.inventory import read_inventory
-from tc_controller.core.rlc_windows import RlcWindows
 from tc_controller.core.pipeline_view import read_status
 from tc_controller.core.policy import GreedyFlows
-from tc_controller.core.reconcile import DesiredStore, StateError
 from tc_controller.core.prb_window import PrbRate, PrbWindow
+from tc_controller.core.reconcile import DesiredStore, StateError
+from tc_controller.core.rlc_windows import RlcWindows
 from tc_controller.latency import Recent
 from tc_controller.policy_file import parse_policy
 from tc_controller.warm_up import rehearse

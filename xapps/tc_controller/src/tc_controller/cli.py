@@ -20,8 +20,9 @@ from tc_controller.explain import decision_ids, explain
 from tc_controller.policy_file import PolicyError, load_policy
 from tc_controller.policy_source import default_policy
 from tc_controller.settings import ControllerSettings
+from tc_controller.states import FORMATS
 
-_ACTIONS = ("run", "check", "schema", "explain")
+_ACTIONS = ("run", "check", "schema", "explain", "states")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,6 +38,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _check(options)
         if options.action == "explain":
             return _explain(options)
+        if options.action == "states":
+            sys.stdout.write(FORMATS[options.format]() + "\n")
+            return 0
     except BrokenPipeError:
         return 1
     sys.stdout.write(json.dumps(json_schema(), indent=2) + "\n")
@@ -133,6 +137,14 @@ def _parser() -> ProgramParser:
     tell.add_argument("--list", action="store_true", help="list the decisions of the log")
     tell.add_argument(
         "--log", type=Path, default=Path(DEFAULT_NAME), help="decision log (default: %(default)s)"
+    )
+    states = actions.add_parser(
+        "states",
+        help="print the life of a bearer: states, events, transitions",
+        example="tc-controller states --format dot | dot -Tsvg > states.svg",
+    )
+    states.add_argument(
+        "--format", choices=list(FORMATS), default="table", help="(default: %(default)s)"
     )
     return parser
 
