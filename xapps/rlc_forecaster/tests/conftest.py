@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from doubles import FIELDS, Reports
 from numpy.typing import NDArray
-from rlc_reports import FIELDS, Reports
 
 
 @pytest.fixture

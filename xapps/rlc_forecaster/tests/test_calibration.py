@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from doubles import SHORT, Oracle, Reports
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from oracle import SHORT, Oracle
 from rlc_forecaster.core import Forecaster, Layout, Source
 from rlc_forecaster.core.calibration import QuantileTracker, add_offsets
 from rlc_model import Quantity
-from rlc_reports import Reports
 
 PERIOD_US = 1_000
 ONE = Layout((Quantity.OCCUPANCY,), 1_000, 1_000, 1, (0.1, 0.5, 0.9))

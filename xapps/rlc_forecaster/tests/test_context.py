@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from doubles import Reports
 from ric.metrics import GatewayMetrics
 from ric.sm import mac, rlc, tc
 from ric.testing import FakeRic, ran_function
 from rlc_forecaster.core import Forecaster
 from rlc_forecaster.indications import ContextFeed
-from rlc_reports import Reports
 
 NODE = "gnb-001-01-0xe00"
 AT_US = 1_700_000_000_000_000

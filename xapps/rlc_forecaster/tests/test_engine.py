@@ -7,14 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tiny_model
+from doubles import Oracle, Reports
 from numpy.typing import NDArray
-from oracle import Oracle
 from rlc_forecaster.core import Fallback, Forecaster, Layout, Source
 from rlc_forecaster.core.bearers import BearerSlots
 from rlc_forecaster.core.model import CarriedState
 from rlc_forecaster.onnx_step import OnnxStep
 from rlc_model import FEATURES, Quantity
-from rlc_reports import Reports
 
 PERIOD_US = 1_000
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from doubles import Oracle, Reports
 from numpy.typing import NDArray
-from oracle import Oracle
 from rlc_forecaster.core import Fallback, Forecaster, Hysteresis, Source
 from rlc_forecaster.core.scores import Drift, Skill
-from rlc_reports import Reports
 
 PERIOD_US = 1_000
 

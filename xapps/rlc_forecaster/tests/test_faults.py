@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from doubles import SHORT, Oracle, Reports, rows_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from oracle import SHORT, Oracle
 from rlc_forecaster.core import Batch, Fallback, Forecaster, Source
 from rlc_model import ContractError
-from rlc_reports import Reports, rows_of
 
 PERIOD_US = 1_000
 RATE = 1_000

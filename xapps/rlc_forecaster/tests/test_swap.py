@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from doubles import SHORT, Oracle, Reports
 from numpy.typing import NDArray
-from oracle import SHORT, Oracle
 from rlc_forecaster.core import Fallback, Forecaster, Layout, Source, SwapResult
 from rlc_forecaster.core.model_swap import RECENT_SAMPLES, SAMPLES_PER_REPORT
 from rlc_model import Quantity
-from rlc_reports import Reports
 
 PERIOD_US = 1_000
 

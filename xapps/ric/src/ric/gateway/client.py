@@ -40,7 +40,7 @@ _CONTROL_OUTCOMES: dict[type[Exception], str] = {
 
 
 class E2GatewayClient:
-    """An E2 gateway that is reconnected to for ever.
+    """An E2 gateway, to which the client reconnects forever.
 
     Use it as an asynchronous context manager. Entering does not wait for the gateway: connecting is
     retried in the background with jittered exponential back-off.

@@ -51,7 +51,7 @@ class NodeTable:
         return tuple(self._nodes.values())
 
     async def run(self) -> None:
-        """Connect, watch, and start again after each loss, for ever."""
+        """Connect, watch, and start again after each loss, forever."""
         while True:
             try:
                 await self._watch_until_lost()

@@ -1,6 +1,8 @@
-"""Models whose answers a test can work out in its head."""
+"""RLC reports and a model with simple forecasts, for the tests."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,11 +10,36 @@ from rlc_forecaster.core import Layout
 from rlc_forecaster.core.model import RawForecast
 from rlc_model import FEATURES, Quantity
 
+Reports = Callable[..., NDArray[np.void]]
+"""The type of the `report` fixture."""
+
+FIELDS = np.dtype(
+    [
+        ("txpdu_bytes", "<u4"),
+        ("txbuf_occ_bytes", "<u4"),
+        ("txbuf_occ_pkts", "<u4"),
+        ("txsdu_avg_time_to_tx", "<f8"),
+        ("txsdu_wt_us", "<u4"),
+        ("rnti", "<u4"),
+        ("rbid", "u1"),
+    ]
+)
+
+
+def rows_of(bearers: list[tuple[int, int, int]]) -> NDArray[np.void]:
+    """One row for each (RNTI, DRB, number that every counter and gauge shows)."""
+    rows = np.zeros(len(bearers), FIELDS)
+    for row, (rnti, drb, number) in zip(rows, bearers, strict=True):
+        row["rnti"], row["rbid"] = rnti, drb
+        row["txbuf_occ_bytes"] = row["txpdu_bytes"] = row["txsdu_wt_us"] = number
+    return rows
+
+
 SHORT = Layout((Quantity.OCCUPANCY,), 2_000, 1_000, 3, (0.1, 0.5, 0.9))
 
 
-class Carrying:
-    """A stepper of a model that answers from features and states."""
+class OracleStepper:
+    """The stepper of an `Oracle`."""
 
     def __init__(self, model: Oracle, state: NDArray[np.float32]) -> None:
         self._model = model
@@ -39,8 +66,8 @@ class Oracle:
     def feature_range(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         return np.zeros(len(FEATURES), np.float32), np.full(len(FEATURES), 1e9, np.float32)
 
-    def stepper(self, state: NDArray[np.float32]) -> Carrying:
-        return Carrying(self, state)
+    def stepper(self, state: NDArray[np.float32]) -> OracleStepper:
+        return OracleStepper(self, state)
 
     def step(
         self, features: NDArray[np.float32], state: NDArray[np.float32]
