@@ -38,7 +38,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from ric.sm.oids import ran_function_name
+from ric.sm import ran_function_name
 
 LATENCY_BOUNDS_US: Final = (
     25, 50, 75, 100, 150, 200, 300, 400, 600, 800, 1_000, 1_500, 2_000, 3_000, 5_000, 10_000,

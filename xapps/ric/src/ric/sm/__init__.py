@@ -9,8 +9,9 @@ Decoding raises `ric.errors.ServiceModelError` for bytes that are not the model'
 else.
 """
 
+from typing import Final
+
 from ric.sm import counters, kpm, mac, rlc, tc
-from ric.sm.oids import KPM_OID, MAC_OID, RLC_OID, TC_V0_OID, TC_V1_OID, ran_function_name
 
 __all__ = [
     "KPM_OID",
@@ -25,3 +26,22 @@ __all__ = [
     "rlc",
     "tc",
 ]
+
+KPM_OID: Final = kpm.OID
+MAC_OID: Final = mac.OID
+RLC_OID: Final = rlc.OID
+TC_V0_OID: Final = tc.V0_OID
+TC_V1_OID: Final = tc.V1_OID
+
+_NAMES: Final = {
+    KPM_OID: "kpm",
+    MAC_OID: "mac",
+    RLC_OID: "rlc",
+    TC_V0_OID: "tc_v0",
+    TC_V1_OID: "tc_v1",
+}
+
+
+def ran_function_name(oid: str) -> str:
+    """Short name of a known OID, for labels and logs; otherwise the OID itself."""
+    return _NAMES.get(oid, oid)

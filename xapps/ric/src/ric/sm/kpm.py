@@ -10,7 +10,6 @@ from typing import Final
 
 from ric.e2 import Indication, KpmReport, KpmUe
 from ric.errors import ServiceModelError
-from ric.sm.oids import KPM_OID
 from ric.sm.plain import event_trigger
 
 __all__ = [
@@ -23,7 +22,8 @@ __all__ = [
     "report_of",
 ]
 
-OID: Final = KPM_OID
+OID: Final = "1.3.6.1.4.1.53148.1.2.2.2"
+"""E2SM-KPM v2 and v3, O-RAN.WG3.E2SM-KPM §7.3.1."""
 
 MEASUREMENTS: Final[dict[str, str]] = {
     "DRB.PdcpSduVolumeDL": "kbit or Mbit per period",

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from ric.sm.oids import MAC_OID
 from ric.sm.plain import Buffer, PlainModel, Records, Table, event_trigger
 
 __all__ = [
@@ -28,7 +27,7 @@ __all__ = [
     "zeros",
 ]
 
-OID: Final = MAC_OID
+OID: Final = "0.0.0.0.0.0.0.0.1.142.0"
 
 _FIELDS: Final[tuple[tuple[str, str | tuple[str, int], int], ...]] = (
     ("dl_aggr_tbs", "<u8", 0),

@@ -19,7 +19,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from ric.sm.oids import RLC_OID
 from ric.sm.plain import Buffer, PlainModel, Records, Table, event_trigger
 
 __all__ = [
@@ -37,7 +36,7 @@ __all__ = [
     "zeros",
 ]
 
-OID: Final = RLC_OID
+OID: Final = "0.0.0.0.0.0.0.0.1.143.0"
 
 MODE_AM: Final = 0
 MODE_UM: Final = 1

@@ -11,7 +11,6 @@ import importlib
 from typing import Any, Final, Literal, Protocol, cast
 
 from ric.errors import ServiceModelError, ServiceModelUnavailable, TemplateParameterError
-from ric.sm.oids import TC_V0_OID, TC_V1_OID
 
 Encoding = Literal["v0", "v1"]
 Kind = Literal[
@@ -26,8 +25,8 @@ Kind = Literal[
     "pipeline",
 ]
 
-V0_OID: Final = TC_V0_OID
-V1_OID: Final = TC_V1_OID
+V0_OID: Final = "0.0.0.0.0.0.0.0.1.146.0"
+V1_OID: Final = "0.0.0.0.0.0.0.0.1.146.1"
 
 
 class _Codec(Protocol):
