@@ -94,7 +94,8 @@ def _table(folder: Path, name: str) -> dict[str, list[Any]]:
     """A table by `gnb-lab` (Parquet) or `flexric-node` (CSV)."""
     text = folder / f"{name}.csv"
     table = csv.read_csv(text) if text.exists() else pq.read_table(folder / f"{name}.parquet")
-    return table.to_pydict()
+    columns: dict[str, list[Any]] = table.to_pydict()
+    return columns
 
 
 def _delays(flows: dict[str, NDArray[Any]], quantity: str) -> Series:
