@@ -15,7 +15,9 @@ from importlib import import_module
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
+from urllib.request import urlopen
 
+from prometheus_client.parser import text_string_to_metric_families
 from pydantic import SecretStr
 from pydantic_core import PydanticUndefined
 from ric.flags import Setting, settings_of
@@ -239,10 +241,38 @@ def grpc() -> str:
 
 
 def metrics() -> str:
-    """The tables of metrics, which are the docstrings of the modules that serve them."""
+    """Metrics of the Python programs by their modules' docstrings, of the lab by a scrape."""
     parts = ["# Metrics", "Served at `/metrics` of each program, in the Prometheus text format."]
     parts += [f"## {name}\n\n{_prose(str(import_module(name).__doc__))}" for name in METRICS]
+    rows = ["| metric | type | meaning |", "|---|---|---|"]
+    for family in text_string_to_metric_families(_scrape_lab()):
+        if family.type == "unknown":  # samples without a type of their own
+            continue
+        total = "_total" if family.type == "counter" else ""
+        rows.append(f"| `{family.name}{total}` | {family.type} | {_cell(family.documentation)} |")
+    parts.append("## gnb-lab serve, flexric-node\n\n" + "\n".join(rows))
     return "\n\n".join(parts) + "\n"
+
+
+def _scrape_lab() -> str:
+    """What a world of the default scenario serves at /metrics.
+
+    Raises:
+        RuntimeError: The program did not start.
+    """
+    command = [str(BIN / "gnb-lab"), "serve", str(ROOT / "gnb/scenarios/default.yaml")]
+    command += ["--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0", "--duration", "60"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as lab:
+        try:
+            line = lab.stdout.readline() if lab.stdout else ""
+            if not line:
+                raise RuntimeError("gnb-lab serve: ended before it was ready")
+            with urlopen(f"http://{json.loads(line)['metrics']}/metrics", timeout=10) as answer:
+                return str(answer.read(), "utf-8")
+        finally:
+            lab.terminate()
 
 
 def distributions() -> list[Path]:
