@@ -1,4 +1,4 @@
-"""Raw latencies, bounded: exact percentiles of the newest samples."""
+"""Latencies of the control loop: exact percentiles of the newest samples, and histograms."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from array import array
 from typing import Any, Final
 
 import numpy as np
+from ric.metrics import Histogram
 
 _MAX_US: Final = 0xFFFF_FFFF
 
@@ -18,16 +19,19 @@ class Recent:
         self._values = array("I", bytes(4 * capacity))
         self._capacity = capacity
         self.count = 0
+        #: Of all samples.
+        self.histogram = Histogram()
 
     def add(self, duration_us: int) -> None:
-        """One more. A negative one (two clocks) counts as 0."""
+        """Add a sample. A negative one (two clocks) counts as 0."""
+        self.histogram.observe_us(duration_us)
         if not 0 <= duration_us <= _MAX_US:
             duration_us = 0 if duration_us < 0 else _MAX_US
         self._values[self.count % self._capacity] = duration_us
         self.count += 1
 
     def summary(self) -> dict[str, Any]:
-        """Count of all, percentiles of those kept, µs; ``None`` where there are none."""
+        """Count of all, percentiles of the newest, µs; ``None`` without samples."""
         kept = np.frombuffer(self._values, np.uintc)[: min(self.count, self._capacity)]
         if kept.size == 0:
             return {"count": 0, "p50": None, "p95": None, "p99": None, "max": None}
@@ -39,11 +43,11 @@ class LoopLatencies:
     """How fast the control loop is."""
 
     def __init__(self) -> None:
-        #: Node took the report → this xApp has it; RLC reports.
+        #: From the node's collection of an RLC report to its arrival here.
         self.indication = Recent()
-        #: Handling of the report that triggered a decision began → its control was answered.
+        #: From the start of handling the report that triggered a decision to the answer.
         self.detect_to_ack = Recent(1 << 14)
-        #: Control sent → answered, of all controls.
+        #: From sending a control to its answer; all controls.
         self.control = Recent(1 << 14)
         #: Handling of one RLC report.
         self.handling = Recent()

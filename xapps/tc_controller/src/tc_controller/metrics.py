@@ -24,9 +24,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from prometheus_client import CollectorRegistry
@@ -37,41 +35,37 @@ from prometheus_client.core import (
     Metric,
 )
 from prometheus_client.registry import Collector
-from ric.metrics import Histogram
 
 from tc_controller.core.controller import Controller
-
-
-@dataclass(slots=True)
-class ShellCounters:
-    """What the shell counts itself."""
-
-    policy_reloads: Counter[str] = field(default_factory=Counter)
-    policy_loaded_at_us: int = 0
-    records_lost: int = 0
-    detect_to_ack: Histogram = field(default_factory=Histogram)
-    indication_latency: Histogram = field(default_factory=Histogram)
-    handling: Histogram = field(default_factory=Histogram)
+from tc_controller.latency import LoopLatencies
+from tc_controller.policy_source import PolicySource
 
 
 class ControllerCollector(Collector):
     """Reads the controller when the registry is scraped."""
 
     def __init__(
-        self, controller: Controller, shell: ShellCounters, registry: CollectorRegistry
+        self,
+        controller: Controller,
+        policy: PolicySource,
+        latencies: LoopLatencies,
+        records_lost: Callable[[], int],
+        registry: CollectorRegistry,
     ) -> None:
         self._controller = controller
-        self._shell = shell
+        self._policy = policy
+        self._latencies = latencies
+        self._records_lost = records_lost
         registry.register(self)
 
     def collect(self) -> Iterator[Metric]:
-        """All families, with the values of now."""
+        """All metric families with their present values."""
         yield from self._counters()
         yield from self._gauges()
         yield from self._histograms()
 
     def _counters(self) -> Iterator[Metric]:
-        counters, shell = self._controller.counters, self._shell
+        counters = self._controller.counters
         renewals = {
             (result,): count
             for (purpose, result), count in counters.controls.items()
@@ -83,27 +77,36 @@ class ControllerCollector(Collector):
         yield _counter("violations", "Violations that began.", ("rule",), counters.violations)
         yield _counter(
             "decisions",
-            "Decisions by what became of them.",
+            "Decisions by result.",
             ("trigger", "template", "result"),
             counters.decisions,
         )
-        yield _counter("verdicts", "Verdicts of verifications.", ("verdict",), counters.verdicts)
-        yield _counter("rollbacks", "Rollbacks answered or given up.", (), {(): rollbacks})
+        yield _counter("verdicts", "Verifications by verdict.", ("verdict",), counters.verdicts)
+        yield _counter("rollbacks", "Rollbacks, answered or not.", (), {(): rollbacks})
         yield _counter("controls", "Controls by outcome.", ("purpose", "result"), counters.controls)
         yield _counter("lease_renewals", "Lease renewals by outcome.", ("result",), renewals)
         yield _counter(
-            "reconciliations", "Diverging pipelines.", ("kind",), counters.reconciliations
+            "reconciliations",
+            "Pipelines in force that were not the desired ones.",
+            ("kind",),
+            counters.reconciliations,
         )
-        yield _counter("ignored", "Inputs without use.", ("reason",), counters.ignored)
-        yield _counter("bearers_gone", "Bearers that went away.", (), {(): counters.bearers_gone})
-        yield _counter("policy_reloads", "Reads of the policy.", ("result",), shell.policy_reloads)
         yield _counter(
-            "log_records_lost", "Decision records not written.", (), {(): shell.records_lost}
+            "ignored", "Reports and answers that were not used.", ("reason",), counters.ignored
+        )
+        yield _counter(
+            "bearers_gone", "Bearers that were removed.", (), {(): counters.bearers_gone}
+        )
+        yield _counter("policy_reloads", "Reads of the policy.", ("result",), self._policy.reloads)
+        yield _counter(
+            "log_records_lost", "Decision records not written.", (), {(): self._records_lost()}
         )
 
     def _gauges(self) -> Iterator[Metric]:
-        watched = _gauge("bearers_watched", "Bearers that a rule holds for.", ("node",))
-        controlled = _gauge("bearers_controlled", "Bearers with a pipeline of ours.", ("node",))
+        watched = _gauge("bearers_watched", "Bearers matched by a rule.", ("node",))
+        controlled = _gauge(
+            "bearers_controlled", "Bearers with a pipeline of this controller.", ("node",)
+        )
         violating = _gauge("bearers_violating", "Bearers above their bound.", ("node",))
         for node_id, node in list(self._controller.nodes.items()):
             bearers = list(node.bearers.values())
@@ -111,26 +114,27 @@ class ControllerCollector(Collector):
             controlled.add_metric((node_id,), sum(bearer.desired is not None for bearer in bearers))
             violating.add_metric((node_id,), int(node.detector.violating.sum()))
         yield from (watched, controlled, violating)
-        acting = _gauge("acting", "1 while decisions are acted on, 0 while only watching.")
+        acting = _gauge("acting", "1: acts on violations; 0: only observes.")
         acting.add_metric((), float(self._controller.acting))
         in_flight = _gauge("controls_in_flight", "Controls not answered yet.")
         in_flight.add_metric((), self._controller.controls_in_flight)
-        loaded = _gauge("policy_loaded_seconds", "Unix time the policy in force was read.")
-        loaded.add_metric((), self._shell.policy_loaded_at_us / 1e6)
+        loaded = _gauge("policy_loaded_seconds", "Unix time at which the policy in force was read.")
+        loaded.add_metric((), self._policy.loaded_at_us / 1e6)
         yield from (acting, in_flight, loaded)
 
     def _histograms(self) -> Iterator[Metric]:
-        shell = self._shell
-        for name, text, histogram in (
+        latencies = self._latencies
+        for name, text, recent in (
             (
                 "detect_to_ack",
                 "From the start of handling the report that triggered a decision to the answer.",
-                shell.detect_to_ack,
+                latencies.detect_to_ack,
             ),
-            ("indication_latency", "RLC report: node to xApp.", shell.indication_latency),
-            ("handling", "Handling of one RLC report.", shell.handling),
+            ("indication_latency", "RLC report: node to xApp.", latencies.indication),
+            ("handling", "Handling of one RLC report.", latencies.handling),
         ):
             family = HistogramMetricFamily(f"sojourn_controller_{name}_seconds", text)
+            histogram = recent.histogram
             family.add_metric((), histogram.buckets_seconds(), histogram.sum_us / 1e6)
             yield family
 

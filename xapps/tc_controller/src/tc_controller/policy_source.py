@@ -1,7 +1,8 @@
-"""Where the policy comes from: the built-in one, or a file that may change while we run."""
+"""Where the policy comes from: the built-in one, or a file that is reloaded when it changes."""
 
 from __future__ import annotations
 
+from collections import Counter
 from importlib import resources
 from pathlib import Path
 
@@ -9,7 +10,6 @@ import structlog
 from ric.clock import Clock
 
 from tc_controller.core.policy import Policy
-from tc_controller.metrics import ShellCounters
 from tc_controller.policy_file import PolicyError, load_policy
 from tc_controller.settings import ControllerSettings
 
@@ -26,39 +26,42 @@ def default_policy() -> Path:
 
 
 class PolicySource:
-    """Reads the policy, and again when its file changes."""
+    """Reads the policy, and reloads it when its file changes."""
 
-    def __init__(self, settings: ControllerSettings, counters: ShellCounters, clock: Clock) -> None:
+    def __init__(self, settings: ControllerSettings, clock: Clock) -> None:
         self._path = settings.policy or default_policy()
         self._dry_run = settings.dry_run
-        self._counters = counters
         self._clock = clock
         self._seen: tuple[int, int, int] | None = None
+        #: Reads of a changed file by result: loaded, refused.
+        self.reloads: Counter[str] = Counter()
+        #: When the policy in force was read.
+        self.loaded_at_us = 0
 
     def load(self) -> Policy:
         """The policy; raises `PolicyError`."""
         self._seen = self._stamp()
         policy = load_policy(self._path)
-        self._counters.policy_loaded_at_us = self._clock.now_us()
+        self.loaded_at_us = self._clock.now_us()
         return dry(policy) if self._dry_run else policy
 
     def reload(self) -> Policy | None:
-        """The policy if its file changed and is usable; otherwise the old one goes on to hold."""
+        """The policy if its file changed and is valid; otherwise the old one stays in force."""
         stamp = self._stamp()
         if stamp == self._seen:
             return None
         try:
             policy = self.load()
         except PolicyError as error:
-            self._counters.policy_reloads["refused"] += 1
-            _log.error("policy not reloaded; the old one holds", problems=error.problems)
+            self.reloads["refused"] += 1
+            _log.error("policy not reloaded; the old one stays in force", problems=error.problems)
             return None
-        self._counters.policy_reloads["loaded"] += 1
+        self.reloads["loaded"] += 1
         _log.info("policy reloaded", rules=[rule.name for rule in policy.rules])
         return policy
 
     def _stamp(self) -> tuple[int, int, int] | None:
-        """Changes whenever the file does: editors replace files, so the inode counts as well."""
+        """Changes whenever the file does; with the inode, because editors replace files."""
         try:
             stat = self._path.stat()
         except OSError:

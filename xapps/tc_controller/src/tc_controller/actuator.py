@@ -1,0 +1,210 @@
+"""Carries out the core's actions: sends controls, writes decision records, saves the state."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from typing import Any, Final
+
+import structlog
+from ric.clock import Clock
+from ric.e2 import E2Gateway
+from ric.errors import GatewayError, ServiceModelError
+from ric.sm import TC_V1_OID, tc
+from ric.state_file import StateFile
+
+from tc_controller.core.actions import Action, SaveDesired, SendControl, WriteRecord
+from tc_controller.core.inputs import (
+    Accepted,
+    Ie,
+    Outcome,
+    PipelineReport,
+    Refused,
+    Unanswered,
+    parse_outcome,
+)
+from tc_controller.decision_log import DecisionLog
+from tc_controller.latency import LoopLatencies
+from tc_controller.warm_up import probe
+
+_log = structlog.get_logger()
+
+OffLoop = Callable[[Callable[[], None]], Awaitable[None]]
+
+_RECORD_DELAY_S: Final = 0.05
+_SAVE_DELAY_S: Final = 0.05
+
+
+class ControlSender:
+    """Sends E2SM-TC controls and gives their outcomes to ``on_answer``."""
+
+    def __init__(
+        self,
+        gateway: E2Gateway,
+        now_us: Callable[[], int],
+        latencies: LoopLatencies,
+        on_answer: Callable[[int, int, Outcome], None],
+    ) -> None:
+        self._gateway = gateway
+        self._now_us = now_us
+        self._latencies = latencies
+        self._on_answer = on_answer
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._probed: set[str] = set()
+
+    def send(self, action: SendControl) -> None:
+        """Send a control of the core."""
+        self._start(self._send(action))
+
+    def probe(self, report: PipelineReport) -> None:
+        """Send a node, once, a control that changes nothing: the log shows whether it answers."""
+        if report.node_id not in self._probed and report.statuses:
+            self._probed.add(report.node_id)
+            self._start(self._probe(report.node_id, report.statuses[0]["bearer"]))
+
+    def forget(self, node_id: str) -> None:
+        """Probe the node again when it is back."""
+        self._probed.discard(node_id)
+
+    async def drain(self, timeout_s: float) -> None:
+        """Wait for the answers that are due."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=timeout_s)
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _send(self, action: SendControl) -> None:
+        sent_us = self._now_us()
+        outcome = await self._outcome(action.bearer.node_id, action.header, action.message)
+        now_us = self._now_us()
+        if not isinstance(outcome, Unanswered):
+            self._latencies.control.add(now_us - sent_us)
+        self._on_answer(now_us, action.control_id, outcome)
+
+    async def _probe(self, node_id: str, bearer: Ie) -> None:
+        sent_us = self._now_us()
+        outcome = await self._outcome(node_id, *probe(bearer))
+        if isinstance(outcome, Accepted):
+            took_us = self._now_us() - sent_us
+            _log.info("node answers controls", node=node_id, round_trip_us=took_us)
+        else:
+            _log.warning("dry-run control failed", node=node_id, outcome=outcome)
+
+    async def _outcome(self, node_id: str, header_ie: Ie, message_ie: Ie) -> Outcome:
+        try:
+            header = tc.encode("control-header", header_ie)
+            message = tc.encode("control", message_ie)
+        except ServiceModelError as error:
+            return Refused("malformed", "", str(error), None)
+        try:
+            answer = await self._gateway.control(node_id, TC_V1_OID, header, message)
+            if not answer.outcome:
+                return Unanswered(f"answer without outcome: {answer.detail}")
+            return parse_outcome(tc.decode("control-outcome", answer.outcome))
+        except (GatewayError, ServiceModelError) as error:
+            return Unanswered(str(error))
+
+
+class RecordWriter:
+    """Writes decision records to the decision log and, in brief, to the program's log."""
+
+    def __init__(self, log: DecisionLog | None, latencies: LoopLatencies) -> None:
+        self._file = log
+        self._latencies = latencies
+        self._waiting: list[WriteRecord] = []
+
+    @property
+    def lost(self) -> int:
+        """Records that could not be written."""
+        return 0 if self._file is None else self._file.lost
+
+    def add(self, action: WriteRecord) -> None:
+        """Write a record after the controls of the same report are sent: controls are urgent."""
+        if not self._waiting:
+            asyncio.get_running_loop().call_later(_RECORD_DELAY_S, self.flush)
+        self._waiting.append(action)
+
+    def flush(self) -> None:
+        """Write what waits."""
+        waiting, self._waiting = self._waiting, []
+        for action in waiting:
+            record = action.record
+            self.write(record)
+            event = record["event"]
+            if event != "answered":
+                _log.info(event, **_brief(record))
+            elif "unanswered" not in record["outcome"]:
+                self._latencies.detect_to_ack.add(record["detect_to_ack_us"])
+
+    def write(self, record: Mapping[str, Any]) -> None:
+        """Write a record to the decision log."""
+        if self._file is not None:
+            self._file.write(record)
+
+
+class StateWriter:
+    """Saves the desired pipelines, at most every 50 ms and off the event loop."""
+
+    def __init__(self, file: StateFile, clock: Clock, off_loop: OffLoop) -> None:
+        self._file = file
+        self._clock = clock
+        self._off_loop = off_loop
+        # The newest; filled by the loop, emptied by the thread that writes.
+        self._unsaved: deque[SaveDesired] = deque(maxlen=1)
+        self._changed = asyncio.Event()
+        # At a stop the last write may come while an earlier one is under way.
+        self._writing = threading.Lock()
+
+    def add(self, action: SaveDesired) -> None:
+        """Save this soon."""
+        self._unsaved.append(action)
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Save changes until cancelled."""
+        while True:
+            await self._changed.wait()
+            # Many bearers may change at once; one write covers them all.
+            await self._clock.sleep(_SAVE_DELAY_S)
+            self._changed.clear()
+            await self._off_loop(self.write)
+
+    def write(self) -> None:
+        """Save the newest state now."""
+        with self._writing:
+            if self._unsaved:
+                self._file.save(self._unsaved.pop().document)
+
+
+class Actuator:
+    """Gives each action of the core to whoever carries it out."""
+
+    def __init__(self, controls: ControlSender, records: RecordWriter, state: StateWriter) -> None:
+        self.controls = controls
+        self.records = records
+        self.state = state
+
+    def perform(self, actions: Sequence[Action]) -> None:
+        """Carry out the actions."""
+        for action in actions:
+            if isinstance(action, SendControl):
+                self.controls.send(action)
+            elif isinstance(action, SaveDesired):
+                self.state.add(action)
+            else:
+                self.records.add(action)
+
+
+def _brief(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The parts of a record that fit a log line."""
+    brief = {
+        name: record[name] for name in ("id", "bearer", "verdict", "reasons") if name in record
+    }
+    if "rung" in record:
+        brief["template"] = record["rung"]["template"]
+    return brief
