@@ -100,7 +100,7 @@ def test_a_bad_rung_is_rolled_back_cools_down_and_is_passed_over() -> None:
     again = world.run_until("decided")
     assert again["at_us"] - cooled_from_us >= 999_000
     assert again["rung"]["template"] == "fq_codel"
-    assert again["skipped"][0]["reason"] == "rolled back or refused a short while ago"
+    assert again["skipped"][0]["reason"] == "rolled back or refused recently"
 
 
 def test_rollback_from_a_higher_rung_returns_to_the_rung_before() -> None:
@@ -199,7 +199,7 @@ def test_an_exhausted_ladder_is_told_once_and_held() -> None:
     world.run(15_000)
     assert world.tc.names() == ["bdp_only"]
     (told,) = world.events("no_rung")
-    assert told["skipped"] == [{"index": 0, "template": "bdp_only", "reason": "in force already"}]
+    assert told["skipped"] == [{"index": 0, "template": "bdp_only", "reason": "already in force"}]
 
 
 def test_dry_run_sends_nothing_and_says_what_it_would() -> None:

@@ -102,14 +102,14 @@ def test_explain_tells_what_was_seen_decided_sent_answered_and_found(
     for part in (
         "Decision t-1 on gnb-1/0x4601/drb1 at 2023-11-14 22:13:20.035Z",
         "Rule r: p95 of the sojourn within 10 ms over 100 ms",
-        "Why: sojourn 11.0 ms, above 10 ms for 3 ms",
+        "Reason: sojourn 11.0 ms, above 10 ms for 3 ms",
         "tcp 10.0.0.1:443 > 10.1.0.2:5000  60000 kbit/s  greedy",
-        "Passed over: fq_l4s, no ECT(1) traffic seen",
-        "Rung 2: flow_slicing (pacer bdp5g), lease 6000 ms, expecting revision 1",
+        "Skipped: fq_l4s, no ECT(1) traffic seen",
+        "Rung 2: flow_slicing (pacer bdp5g), lease 6000 ms, expected revision 1",
         "Accepted after 0.50 ms: revision 2",
         ": worse",
         "PRB use fell to",
-        "Rolled back to safe (done); no decision for 500 ms after",
+        "Rolled back to safe (accepted); no decision for the next 500 ms",
     ):
         assert part in story
 

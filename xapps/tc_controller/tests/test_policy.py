@@ -74,11 +74,11 @@ def test_bad_policies_name_the_place(text: str, expected: str) -> None:
         ("[{template: fq_codel, queue: 8}]", "rules[0].ladder[0].queue: unknown field `queue`, "),
         (
             "[{template: segregate_greedy, greedy: []}]",
-            "rules[0].ladder[0].greedy: unknown key; the controller chooses these itself",
+            "rules[0].ladder[0].greedy: unknown key; the controller selects these flows",
         ),
         (
             "[{template: fq_codel, greedy_share: 0.5}]",
-            "rules[0].ladder[0].greedy_share: unknown key; flow_slicing alone takes it",
+            "rules[0].ladder[0].greedy_share: unknown key; only flow_slicing has it",
         ),
         (
             "[{template: flow_slicing}]",

@@ -207,11 +207,11 @@ def test_conditions_pass_rungs_over_and_say_why() -> None:
     choice = choose(ladder, None, None, set(), facts)
     assert choice.index == 5
     assert [item.reason for item in choice.skipped] == [
-        "2 active flows; asks for at most 1",
+        "2 active flows; required: at most 1",
         "no ECT(1) traffic seen",
         "no greedy flow in the inventory",
-        "the drain rate is not known yet",
-        "0 greedy flows; asks for at least 2",
+        "the drain rate is not measured yet",
+        "0 greedy flows; required: at least 2",
     ]
 
 
@@ -224,8 +224,8 @@ def test_without_inventory_nothing_is_assumed_of_flows() -> None:
     choice = choose(ladder, None, None, set(), Facts(None, 1.0, None))
     assert choice.rung is None
     assert [item.reason for item in choice.skipped] == [
-        "its condition is on flows and there is no flow inventory yet",
-        "no flow inventory yet",
+        "its condition needs a flow inventory; none received yet",
+        "no flow inventory received yet",
         "no ECT(1) traffic seen",
     ]
 

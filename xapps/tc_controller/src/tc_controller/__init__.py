@@ -1,8 +1,8 @@
 """tc_controller: the xApp that keeps bearers within their sojourn objective.
 
-`core` decides; `app` feeds it reports of the E2 gateway and sends what it wants sent; `cli` is the
-program. `policy_file` reads the policy, `decision_log` and
-`explain` are its memory for people, `latency` and `metrics` say how fast and how well it works.
+`core` decides; `app` connects it to the E2 gateway (`nodes`, `reports`, `actuator`); `cli` is the
+program. `policy_file` and `policy_source` read the policy; `decision_log` and `explain` record and
+explain decisions; `states` prints the life of a bearer; `latency` and `metrics` measure the loop.
 """
 
 from tc_controller.core.controller import Controller

@@ -128,14 +128,14 @@ def _parser() -> ProgramParser:
     )
     check.add_argument("policy", type=Path)
     actions.add_parser("schema", help="print the JSON schema of a policy file")
-    tell = actions.add_parser(
+    explain_parser = actions.add_parser(
         "explain",
         help="explain a decision from the decision log",
         example="tc-controller explain --log decisions.jsonl --list",
     )
-    tell.add_argument("id", nargs="?", help="id of the decision")
-    tell.add_argument("--list", action="store_true", help="list the decisions of the log")
-    tell.add_argument(
+    explain_parser.add_argument("id", nargs="?", help="id of the decision")
+    explain_parser.add_argument("--list", action="store_true", help="list the decisions of the log")
+    explain_parser.add_argument(
         "--log", type=Path, default=Path(DEFAULT_NAME), help="decision log (default: %(default)s)"
     )
     states = actions.add_parser(

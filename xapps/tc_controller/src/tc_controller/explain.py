@@ -1,4 +1,4 @@
-"""Tells the story of a decision from the decision log."""
+"""Explains a decision from the decision log."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Record = dict[str, Any]
 
 
 def decision_ids(records: Iterable[Record]) -> list[str]:
-    """One line per decision: id, time, bearer, rung and what became of it."""
+    """One line per decision: id, time, bearer, rung and result."""
     lines: dict[str, list[str]] = {}
     for record in records:
         key = record.get("id")
@@ -30,18 +30,18 @@ def decision_ids(records: Iterable[Record]) -> list[str]:
 
 
 def explain(records: Iterable[Record], wanted: str) -> str | None:
-    """What was seen, decided, sent, answered and found; ``None`` when there is no such decision."""
+    """A decision with its inputs, answers and verdict; ``None`` if the log has no such decision."""
     story = [record for record in records if record.get("id") == wanted]
     decided = next((record for record in story if record["event"] == "decided"), None)
     if decided is None:
         return None
     lines = _decided(decided)
     for record in story:
-        teller = _TELLERS.get(record["event"])
-        if teller is not None:
-            lines += teller(record, decided)
+        formatter = _FORMATTERS.get(record["event"])
+        if formatter is not None:
+            lines += formatter(record, decided)
     if not any(record["event"] == "answered" for record in story):
-        lines.append("Sent: nothing, this was a dry run." if decided["dry_run"] else "No answer.")
+        lines.append("Nothing was sent: dry run." if decided["dry_run"] else "No answer is logged.")
     return "\n".join(lines)
 
 
@@ -51,26 +51,26 @@ def _decided(record: Record) -> list[str]:
         f"Decision {record['id']} on {_bearer(record)} at {_time(record['at_us'])}",
         f"  Rule {record['rule']}: p{objective['percentile']:g} of the sojourn within "
         f"{objective['bound_ms']:g} ms over {objective['window_ms']} ms",
-        f"  Why: {record['reasons'][0]}",
-        f"  Seen: {_state(inputs)}",
+        f"  Reason: {record['reasons'][0]}",
+        f"  Measured: {_state(inputs)}",
     ]
     if record.get("follows"):
-        lines.append(f"  Follows {record['follows']}, which did not help enough.")
+        lines.append(f"  Follows {record['follows']}, which did not meet the objective.")
     flows = inputs.get("flows")
     if flows is None:
-        lines.append("  Flows: no inventory")
+        lines.append("  Flows: no inventory received")
     else:
         lines.append(f"  Flows: {flows['active_flows']} active")
         lines += [
             f"    {flow['flow']}  {flow['rate_kbps']} kbit/s{'  greedy' if flow['greedy'] else ''}"
             for flow in flows["top"]
         ]
-    lines += [f"  Passed over: {item['template']}, {item['reason']}" for item in record["skipped"]]
+    lines += [f"  Skipped: {item['template']}, {item['reason']}" for item in record["skipped"]]
     transaction = record["transaction"]
     lines.append(
         f"  Rung {rung['index'] + 1}: {rung['template']} "
         f"(pacer {_name(transaction['pipeline']['pacer'])}), lease {transaction['lease_ms']} ms, "
-        f"expecting revision {transaction['expected_revision']}"
+        f"expected revision {transaction['expected_revision']}"
     )
     return lines
 
@@ -91,9 +91,9 @@ def _answered(record: Record, _: Record) -> list[str]:
 
 def _verified(record: Record, _: Record) -> list[str]:
     return [
-        f"Verified {record['settled_after_us'] / 1000:.0f} ms later "
-        f"(the old backlog was expected to need "
-        f"{record['expected_settle_us'] / 1000:.0f} ms): {record['verdict']}",
+        f"Verified from {record['settled_after_us'] / 1000:.0f} ms after the decision "
+        f"(expected {record['expected_settle_us'] / 1000:.0f} ms to drain the old backlog): "
+        f"{record['verdict']}",
         *(f"  {reason}" for reason in record["reasons"]),
         f"  Before: {_state(record['before'])}",
         f"  After:  {_state(record['after'])}",
@@ -101,18 +101,18 @@ def _verified(record: Record, _: Record) -> list[str]:
 
 
 def _rolled_back(record: Record, _: Record) -> list[str]:
-    result = "done" if "accepted" in record["outcome"] else "left to the lease"
+    result = "accepted" if "accepted" in record["outcome"] else "failed; the lease restores safe"
     return [
         f"Rolled back to {record['to']} ({result}); "
-        f"no decision for {record['cool_down_ms']} ms after"
+        f"no decision for the next {record['cool_down_ms']} ms"
     ]
 
 
 def _gone(record: Record, _: Record) -> list[str]:
-    return [f"The bearer went away at {_time(record['at_us'])}."]
+    return [f"The bearer was removed at {_time(record['at_us'])}."]
 
 
-_TELLERS = {
+_FORMATTERS = {
     "answered": _answered,
     "verified": _verified,
     "rolled_back": _rolled_back,

@@ -23,9 +23,9 @@ _BACKOFF_S: Final = (0.1, 5.0)
 async def follow_forecasts(
     address: str, clock: Clock, handle: Callable[[ForecastReport], None]
 ) -> None:
-    """Hand every batch to ``handle``, for ever; a forecaster that is away is waited for.
+    """Call ``handle`` with every batch, until cancelled; reconnects to a forecaster that is away.
 
-    Forecasts only let the controller act earlier, so their absence is no failure.
+    Forecasts only let the controller act earlier, so their absence is not an error.
     """
     backoff = Backoff(*_BACKOFF_S)
     request = forecast_pb2.ForecastRequest(quantities=[forecast_pb2.OCCUPANCY_BYTES])
@@ -36,5 +36,5 @@ async def follow_forecasts(
                     backoff.reset()
                     handle(forecast_of(batch))
         except grpc.aio.AioRpcError as error:
-            _log.info("forecasts away", address=address, error=error.details())
+            _log.info("forecaster unavailable", address=address, error=error.details())
         await clock.sleep(backoff.next_s())

@@ -1,4 +1,4 @@
-"""Reads a policy file. Whatever is wrong with it is told with its place, value and expectation."""
+"""Reads a policy file. An error names the place in the file, the value and what was expected."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ric.explain import explain_validation_error
 
 from tc_controller.core.policy import Policy
 
-#: A policy is written by hand; what is larger than this is another file given by mistake.
+#: A policy is written by hand; a larger file was given by mistake.
 MAX_BYTES: Final = 1 << 20
 #: Deeper nesting than any policy has; bounds the recursion of the YAML composer.
 MAX_DEPTH: Final = 32
@@ -38,7 +38,7 @@ class _Unusable(yaml.YAMLError):
 
 
 class _Loader(yaml.SafeLoader):
-    """Safe YAML without aliases (they can blow up), duplicate keys and bottomless nesting."""
+    """Safe YAML; refuses aliases (which can expand exponentially), duplicate keys, deep nesting."""
 
     _depth = 0
 

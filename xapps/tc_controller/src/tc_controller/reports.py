@@ -54,7 +54,7 @@ def _tc_report(node_id: str, at_us: int, message: Mapping[str, Any]) -> Indicati
 
 
 def forecast_of(batch: forecast_pb2.ForecastBatch) -> ForecastReport:
-    """The report in a batch of the forecast stream; series of another shape are passed over."""
+    """The report in a batch of the forecast stream; series of another shape are skipped."""
     columns = len(batch.quantiles)
     forecasts = []
     for item in batch.forecasts:

@@ -19,7 +19,7 @@ from tc_controller.core.prb_window import KPM_PRB
 
 _log = structlog.get_logger()
 
-#: KPM measurements that tell use of the radio.
+#: KPM measurements of radio utilisation.
 _MEASUREMENTS: Final = (KPM_PRB,)
 
 
@@ -57,8 +57,8 @@ def wanted(node: Node, reports: Reports) -> list[Wanted]:
 
 
 def capabilities(node: Node) -> Ie | None:
-    """E2SM-TC capabilities of a node; ``None`` without TC RAN function, empty (nothing is known
-    to be missing) when its definition cannot be read."""
+    """E2SM-TC capabilities of a node; ``None`` without TC RAN function, empty (all are assumed)
+    when its definition cannot be decoded."""
     function = node.ran_function(TC_V1_OID)
     if function is None:
         return None
@@ -79,12 +79,10 @@ async def subscribe_all(
     reports: Reports,
     handle: Callable[[Indication], None],
 ) -> None:
-    """Hand every indication of the node to ``handle``, until cancelled.
+    """Call ``handle`` with every indication of the node, until cancelled.
 
-    A subscription that is refused is done without, and said so: without MAC reports utilisation is
-    judged by bytes, without TC reports nothing is controlled.
-
-    ``handle`` waits for nothing, so nothing is read ahead of it.
+    A refused subscription is logged, and the rest continues: without MAC reports utilisation is
+    measured in bytes, without TC reports nothing is controlled. ``handle`` must not block.
     """
 
     async def one(item: Wanted) -> None:
@@ -101,7 +99,7 @@ async def subscribe_all(
                 async for indication in indications:
                     handle(indication)
         except (SubscriptionRefused, RanFunctionUnknown) as error:
-            _log.warning("done without", node=node.id, report=item.name, error=str(error))
+            _log.warning("subscription refused", node=node.id, report=item.name, error=str(error))
 
     async with asyncio.TaskGroup() as tasks:
         for item in wanted(node, reports):

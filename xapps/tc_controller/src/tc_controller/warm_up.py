@@ -1,7 +1,7 @@
-"""What is done once so that the first decision is as fast as the others.
+"""Work done at the start so that the first decision is as fast as the later ones.
 
-Python, NumPy, the codec and gRPC all do at first use what they never do again: together some ms,
-in the middle of the only decision of a quiet day.
+Python, NumPy, the codec and gRPC initialise themselves at first use: together some ms, which would
+delay the first decision.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _BLOATED_US = 100_000_000
 
 
 def rehearse(policy: Policy) -> int:
-    """Let a scratch controller live through a violation; returns the controls it would have sent.
+    """Run a scratch controller through a violation; returns the controls it would have sent.
 
-    Then have the collector pass over all that is here to stay.
+    Then exclude the objects that exist by now from garbage collection.
     """
     scratch = Controller(policy, id_prefix="rehearsal")
     scratch.on_node_event(0, NodeUp("rehearsal", {}))
@@ -50,8 +50,8 @@ def rehearse(policy: Policy) -> int:
 
 
 def probe(bearer: Ie) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Header and message of a control that is checked and answered but changes nothing: shows at
-    once whether controls get through, and opens their way."""
+    """Header and message of a dry-run control: the node checks and answers it but changes nothing.
+    It shows whether controls get through, and sets up their connection."""
     message = {
         "transaction": {
             "bearer": bearer,

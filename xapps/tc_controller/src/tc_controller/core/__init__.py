@@ -1,10 +1,11 @@
 """The controller's pure core: no I/O, no clock, no log (import-linter enforces it).
 
-- `controller`: reports in (`inputs`), actions out (`actions`)
-- `observe`, `utilisation`, `inventory`, `pipeline_view`: what is known of a bearer (`look`)
-- `detect`, `predict`: when its objective is violated, or will be
-- `decide`, `ladder`, `templates`: what to try next, as an E2SM-TC pipeline
-- `act`, `verify`, `reconcile`, `bearer`: sending it, judging it, keeping it, taking it back
-- `policy`, `select`: what the operator demands of which bearers
-- `decision`, `counters`: what is told of all that
+- `controller`: reports in (`inputs`), actions out (`actions`); `node`: one E2 node
+- observe: `rlc_windows`, `drain_history`, `prb_window`, `inventory`, `pipeline_view`, `bearer_view`
+- `detect`: violations of the objective, measured or forecast
+- `policy`, `ladder`, `decide`: which pipeline to try next
+- `lifecycle`: the states of a bearer; `bearer` turns reports and answers into its events,
+  `bearer_state` and `effects` are its guards and effects, `timers` its waits
+- `act`, `verify`, `reconcile`: transactions, verdicts, desired pipelines
+- `records`: decisions for the decision log, counters for the metrics
 """

@@ -1,4 +1,4 @@
-"""Controls on their way: E2SM-TC messages out, answers matched to what was asked."""
+"""Controls in flight: E2SM-TC messages out, answers matched to their controls."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class OpenTransaction:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A control that is not answered yet."""
+    """A control without an answer so far."""
 
     control_id: int
     bearer: BearerKey
@@ -72,7 +72,7 @@ class Pending:
 
 
 class Outbox:
-    """Numbers the controls, remembers those on their way, keeps nodes within their budget.
+    """Numbers controls, tracks those in flight, limits the rate of transactions per node.
 
     Args:
         timeout_us: after this a control counts as unanswered.
@@ -126,11 +126,11 @@ class Outbox:
         return self._send(pending, _STYLE_LEASE, message)
 
     def take(self, control_id: int) -> Pending | None:
-        """The control an answer belongs to; ``None`` for one that was given up."""
+        """The control of an answer; ``None`` if it timed out before."""
         return self._pending.pop(control_id, None)
 
     def overdue(self, now_us: int) -> list[Pending]:
-        """Take out the controls that were not answered in time."""
+        """Remove and return the controls that were not answered in time."""
         late = [
             item for item in self._pending.values() if now_us - item.sent_at_us >= self._timeout_us
         ]
@@ -139,7 +139,7 @@ class Outbox:
         return late
 
     def forget(self, bearer: BearerKey) -> None:
-        """Expect no answers for this bearer any more."""
+        """Drop the controls in flight of this bearer."""
         for control_id in [
             item.control_id for item in self._pending.values() if item.bearer == bearer
         ]:

@@ -1,4 +1,4 @@
-"""What the controller wants done. It does nothing itself."""
+"""Outputs of the controller: actions for the shell to carry out."""
 
 from __future__ import annotations
 

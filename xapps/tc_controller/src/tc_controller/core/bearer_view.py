@@ -1,4 +1,4 @@
-"""One bearer as its node's windows show it now."""
+"""The present state of one bearer, read from the windows of its node."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class BearerView:
 
     @property
     def sojourn_us(self) -> float:
-        """RLC head of line plus what the pipeline costs an ungreedy flow."""
+        """Age of the RLC head of line plus the sojourn of ungreedy flows in the pipeline."""
         return float(self.windows.sojourn_us[self.slot])
 
     @property
@@ -68,12 +68,12 @@ class BearerView:
         return self.history.mean_kbps(self.slot)
 
     def lowest_kbps(self, span_us: int) -> float | None:
-        """What the radio gave at least over any such span of the last seconds."""
+        """Lowest drain rate under backlog over any such span of the last seconds."""
         return self.history.lowest_kbps(self.slot, span_us)
 
     @property
     def standing_bytes(self) -> int:
-        """What stands before an ungreedy packet: the RLC and its own queue in the pipeline."""
+        """Bytes in front of an ungreedy packet: in the RLC and in its queue of the pipeline."""
         waiting = 0 if self.pipeline is None else self.pipeline.ungreedy_backlog_bytes
         return self.occupancy_bytes + waiting
 
@@ -93,11 +93,11 @@ class Snapshot:
     mean_us: float
     #: At the objective's percentile over the span.
     sojourn_us: float | None
-    #: The part of it that the pipeline adds, newest.
+    #: The pipeline's part of it, newest.
     pipeline_us: float
     occupancy_bytes: int
     drain_kbps: float | None
-    #: The least the radio gave over as long a span of the last seconds.
+    #: Lowest drain rate under backlog over as long a span of the last seconds.
     lowest_kbps: float | None
     prb: PrbRate | None
     backlog_bytes: int | None
@@ -125,7 +125,7 @@ class Snapshot:
 
 
 def snapshot(view: BearerView, since_us: int, percentile: float) -> Snapshot:
-    """What the bearer was like after ``since_us`` of node time."""
+    """State of the bearer after ``since_us`` of node time."""
     pipeline = view.pipeline
     return Snapshot(
         at_us=view.at_us,

@@ -36,24 +36,24 @@ from tc_controller.core.reconcile import DesiredStore
 from tc_controller.core.records import Counters
 from tc_controller.core.verify import standing_us
 
-#: Renewals, verifications and time-outs are looked at this often.
+#: Period at which renewals, verifications and time-outs are checked.
 TICK_US = 5_000
 #: Desired pipelines of bearers that never came back are dropped this long after their node did.
 _RECLAIM_US = 60_000_000
 _DRAIN_SPAN_US = 100_000
-#: A violation put down to a pause of the radio is looked at again after this.
+#: A violation attributed to a pause of the radio is checked again after this.
 _PAUSE_US = 20_000
 
 
 class Controller:
-    """Watches bearers, decides, and says what to send.
+    """Watches bearers, decides, and returns what to send.
 
     Args:
-        policy: what is demanded and what is tried.
-        id_prefix: begins the ids of decisions; should differ from start to start.
-        acting: False to watch only, until `enable`.
+        policy: objectives and ladders.
+        id_prefix: prefix of decision ids; should differ from start to start.
+        acting: False: only observe, until `enable`.
         state: document of an earlier `SaveDesired`.
-        control_timeout_us: a control without answer for this long is given up.
+        control_timeout_us: after this a control counts as unanswered.
 
     Raises:
         StateError: ``state`` has another shape.
@@ -90,7 +90,7 @@ class Controller:
     # -------------------------------------------------------------------- inputs
 
     def on_indication(self, now_us: int, indication: Indication) -> list[Action]:
-        """A report came; ``now_us`` is when its handling began."""
+        """Handle a report; ``now_us`` is when its handling began."""
         out: list[Action] = []
         node = self.nodes.get(indication.node_id)
         if node is None:
@@ -115,7 +115,7 @@ class Controller:
         return out
 
     def on_tick(self, now_us: int) -> list[Action]:
-        """Time passed; to be called at least each `TICK_US` while no reports come."""
+        """Time passed; to be called at least every `TICK_US` while no reports arrive."""
         out: list[Action] = []
         self._ticked_at_us = now_us
         for pending in self._outbox.overdue(now_us):
@@ -137,8 +137,8 @@ class Controller:
         return out
 
     def on_node_event(self, now_us: int, event: NodeEvent) -> list[Action]:
-        """A node came or went. One that comes again has begun anew: its counters are not compared
-        with those of before, and what its pipelines are is read before anything is sent."""
+        """A node came or went. After a restart its counters begin anew, and its pipelines are read
+        before anything is sent."""
         node = self.nodes.pop(event.node_id, None)
         if node is not None:
             for key in node.bearers:
@@ -151,7 +151,7 @@ class Controller:
         return []
 
     def set_policy(self, now_us: int, policy: Policy) -> list[Action]:
-        """Another policy holds from now on."""
+        """Another policy is in force."""
         self.policy = policy
         self._outbox.per_second = policy.max_controls_per_s
         self._rematch = policy.depends_on_flows
@@ -160,11 +160,11 @@ class Controller:
         return self.on_tick(now_us)
 
     def enable(self) -> None:
-        """Begin to act on what is watched."""
+        """Begin to act on violations."""
         self.acting = True
 
     def release_all(self, now_us: int) -> list[Action]:
-        """Return all bearers to their safe pipelines, for a stop that leaves nothing behind."""
+        """Return all bearers to their safe pipelines, at a stop."""
         out: list[Action] = []
         for node in self.nodes.values():
             for bearer in node.bearers.values():
@@ -291,9 +291,11 @@ class Controller:
         node.sync(bearer, now_us)
 
     def _radio_pauses(self, node: Node, bearer: BearerControl, now_us: int) -> bool:
-        """Whether a controlled bearer waits for the radio, not behind a queue: what stands before
-        an ungreedy packet is within the bound at the mean drain rate. Another pipeline would wait
-        as long."""
+        """Whether a controlled bearer waits for the radio, not behind a queue.
+
+        The bytes in front of an ungreedy packet would drain within the bound at the mean rate, so
+        under another pipeline it would wait as long.
+        """
         view = node.view(bearer.key)
         if view is None or bearer.rule is None or bearer.desired is None:
             return False
@@ -324,7 +326,7 @@ class Controller:
         return None if key is None else node.bearers.get(key)
 
     def _reclaim(self, now_us: int, out: list[Action]) -> None:
-        """Stop wanting pipelines of bearers that did not come back with their node."""
+        """Drop desired pipelines of bearers that did not come back with their node."""
         for node_id, at_us in list(self._reclaim_at_us.items()):
             if now_us < at_us:
                 continue

@@ -1,4 +1,4 @@
-"""Which rung of the ladder comes next, and why the ones before it do not."""
+"""Chooses the next rung of the ladder and composes its pipeline."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def choose(
 
     Args:
         current: index of the rung in force, ``None`` below the ladder.
-        in_force: pipeline of that rung. Where it was made for flows that are no longer the greedy
-            ones, the same rung is taken again for those that are.
-        failed: rungs that were rolled back or refused lately.
+        in_force: pipeline of that rung. If other flows are greedy now than when it was composed,
+            the same rung is taken again for them.
+        failed: rungs that were rolled back or refused recently.
     """
     skipped: list[Skipped] = []
     for index in range(0 if current is None else current, len(ladder)):
@@ -67,7 +67,7 @@ def choose(
             greedy = facts.flows.greedy if facts.flows is not None else ()
             pipeline = compose(rung, greedy, facts.drain_kbps)
             if index == current and not _made_for_other_flows(rung, in_force, pipeline):
-                reason = "in force already"
+                reason = "already in force"
             else:
                 reason = _unsupported(pipeline, facts.capabilities)
                 if reason is None:
@@ -79,23 +79,23 @@ def choose(
 def _obstacle(index: int, rung: Rung, failed: Collection[int], facts: Facts) -> str | None:
     """Why the rung may not be tried."""
     if index in failed:
-        return "rolled back or refused a short while ago"
+        return "rolled back or refused recently"
     return _unmet(rung.when, facts.flows) or _lacks(rung, facts)
 
 
 def _lacks(rung: Rung, facts: Facts) -> str | None:
-    """What the template needs and does not find."""
+    """What the template needs that is missing."""
     flows = facts.flows
     if rung.template in FOR_L4S:
         return None if flows is not None and flows.ect1 else "no ECT(1) traffic seen"
     if rung.greedy_share is not None and not facts.drain_kbps:
-        return "the drain rate is not known yet"
+        return "the drain rate is not measured yet"
     if rung.template not in CHOSEN:
         return None
     if flows is None or not flows.greedy:
-        return "no greedy flow in the inventory" if flows else "no flow inventory yet"
+        return "no greedy flow in the inventory" if flows else "no flow inventory received yet"
     if flows.active <= len(flows.greedy):
-        return "every flow is greedy: nobody to protect by setting them apart"
+        return "every flow is greedy: no other flow to protect"
     return None
 
 
@@ -105,7 +105,7 @@ def _unmet(when: Condition, flows: FlowView | None) -> str | None:
     if not conditional:
         return None
     if flows is None:
-        return "its condition is on flows and there is no flow inventory yet"
+        return "its condition needs a flow inventory; none received yet"
     known = {"active_flows": flows.active, "greedy_flows": len(flows.greedy)}
     for name, bound in conditional.items():
         if name == "ect1_traffic":
@@ -116,7 +116,7 @@ def _unmet(when: Condition, flows: FlowView | None) -> str | None:
         count = known[quantity]
         if (count < bound) if least else (count > bound):
             asked = f"at {'least' if least else 'most'} {bound}"
-            return f"{count} {quantity.replace('_', ' ')}; asks for {asked}"
+            return f"{count} {quantity.replace('_', ' ')}; required: {asked}"
     return None
 
 
@@ -133,7 +133,7 @@ def _key(item: Ie) -> str:
 
 
 def _unsupported(pipeline: Pipeline, capabilities: Ie | None) -> str | None:
-    """What of the pipeline the RAN function does not declare."""
+    """The part of the pipeline that the RAN function does not support."""
     if capabilities is None:
         return None
     return tc.unsupported(pipeline, capabilities)
@@ -147,8 +147,7 @@ def compose(rung: Rung, greedy: Sequence[Flow] = (), drain_kbps: float | None = 
         drain_kbps: measured drain rate, for `flow_slicing` by share.
 
     Raises:
-        ValueError: what the template needs is missing (see `tc_controller.core.decide`, which asks
-            first).
+        ValueError: what the template needs is missing; `choose` checks this first.
     """
     parameters = rung.parameters
     if rung.template in CHOSEN and not greedy:
@@ -192,7 +191,7 @@ def _five_tuple(flow: Flow) -> dict[str, Any]:
 def reasons(
     trigger: str, choice: Choice, rule: Rule, view: BearerView, over_for_us: int
 ) -> list[str]:
-    """Why this decision, in sentences."""
+    """The reasons of the decision, in sentences."""
     bound = rule.objective.bound_ms
     if trigger == "violation":
         why = (
@@ -200,9 +199,9 @@ def reasons(
             f"{over_for_us / 1000:g} ms (RLC mean {view.mean_us / 1000:.1f} ms)"
         )
     elif trigger == "predicted":
-        why = f"forecast: the sojourn will exceed {bound:g} ms"
+        why = f"the forecast sojourn exceeds {bound:g} ms"
     else:
-        why = f"sojourn still above {bound:g} ms with the rung before"
+        why = f"sojourn still above {bound:g} ms under the previous rung"
     sentences = [why]
-    sentences += [f"{item.template} passed over: {item.reason}" for item in choice.skipped]
+    sentences += [f"{item.template} skipped: {item.reason}" for item in choice.skipped]
     return sentences

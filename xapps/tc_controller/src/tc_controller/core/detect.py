@@ -1,19 +1,19 @@
 """Detects sojourn violations of all bearers of a node at once.
 
 A bearer violates its objective when the sojourn *now* is above the bound and one of these
-confirms that it is no passing burst:
+confirms that it is not a short burst:
 
 - it has been above without a break for the confirm time,
 - the RLC's mean over 100 ms is above as well,
 - so many samples of the window are above that the percentile cannot be met any more: with W
   samples, "the p-th percentile is within the bound" allows ⌊(1 − p)·W⌋ of them above it. Counting
-  needs no sorting and knows before the window is full.
+  needs no sorting and detects this before the window is full.
 
 The violation ends when the sojourn stayed below a share of the bound for the clear time
 (hysteresis), so that a queue that hovers at the bound makes one violation, not hundreds.
 
-A node is quiet while no bearer is above its bound, was so within its window or violates: a report
-then costs one comparison, and every counter stays as it is.
+While no bearer is above its bound, was so within its window or violates, a report costs one
+comparison and changes no counter.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Detector:
         self.violating: NDArray[np.bool_] = np.zeros(0, np.bool_)
 
     def watch(self, slot: int, objective: Objective | None) -> None:
-        """Hold the bearer of a slot to an objective; ``None`` stops watching it."""
+        """Set the objective of a slot's bearer; ``None`` stops watching it."""
         self._fit()
         window = 1
         if objective is None:
@@ -142,7 +142,7 @@ class Detector:
 
 
 class Predictor:
-    """Counts, per bearer, forecasts in a row that say the bound will be crossed."""
+    """Counts, per bearer, consecutive forecasts that cross the bound."""
 
     def __init__(self) -> None:
         self._runs: dict[BearerKey, int] = {}
@@ -158,8 +158,8 @@ class Predictor:
         """Whether the violation counts as predicted.
 
         A packet that finds ``b`` bytes in the RLC waits ``b / drain``: the forecast occupancy at
-        the rule's quantile (interpolated linearly between those given), over the drain rate
-        measured now, is the sojourn to come.
+        the rule's quantile (interpolated linearly between those given) over the drain rate
+        measured now is the forecast sojourn.
         """
         rule = objective.predict
         usable = rule.enabled and (forecast.from_model or rule.accept_persistence)

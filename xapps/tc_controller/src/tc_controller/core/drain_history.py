@@ -1,4 +1,4 @@
-"""Seconds of drain per bearer, in segments: what the radio gave lately while there was demand."""
+"""Drained bytes per bearer over the last seconds, in segments: the capacity under backlog."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class DrainHistory:
         self._newest_us = 0
 
     def step(self) -> None:
-        """To be called after each report."""
+        """Add the newest report of the windows."""
         windows = self._windows
         self._fit()
         np.minimum(self._running, windows.occupancy_bytes, out=self._running)
@@ -43,7 +43,7 @@ class DrainHistory:
         self._count += 1
 
     def born(self, slot: int) -> None:
-        """The slot belongs to another bearer from now on."""
+        """The slot belongs to a new bearer."""
         self._fit()
         self._first[slot] = self._count
         self._running[slot] = 0
@@ -55,8 +55,8 @@ class DrainHistory:
 
     def lowest_kbps(self, slot: int, span_us: int) -> float | None:
         """The lowest drain rate over any ``span_us`` in which the RLC was never empty; ``None``
-        where it was never backlogged for so long. With a backlog, what drains is what the radio
-        gives."""
+        where it was never backlogged for so long. Under backlog, the drain rate is the capacity of
+        the radio."""
         rows = self._rows(slot)
         steps = max(1, span_us // SEGMENT_US)
         if rows.size <= steps:

@@ -1,4 +1,4 @@
-"""What the controller is told: reports of a node, answers to controls, nodes coming and going.
+"""Inputs of the controller: reports of nodes, outcomes of controls, nodes that come and go.
 
 Every report carries two times. ``collected_at_us`` is the node's clock when the report was
 taken; windows and rates are computed on it. The ``now_us`` given with it to the controller is
@@ -43,10 +43,9 @@ class BearerKey:
 
     @classmethod
     def from_ie(cls, node_id: str, ie: Ie) -> BearerKey | None:
-        """Bearer of a report; ``None`` when the UE is not named by its C-RNTI.
+        """Bearer of a report; ``None`` when the UE is not identified by its C-RNTI.
 
-        RLC reports know a UE by its C-RNTI alone, so a bearer named otherwise has nothing to be
-        matched with.
+        RLC reports identify a UE by its C-RNTI alone, so another identity matches no report.
         """
         rnti = ie["ue"].get("rnti")
         return None if rnti is None else cls(node_id, int(rnti), int(ie["drb"]))
@@ -83,7 +82,7 @@ class KpmReport:
     period_ms: int
     ues: Mapping[int, Mapping[str, float]]
     units: Mapping[str, str] = field(default_factory=dict)
-    """By name, without those that are not known."""
+    """By name; absent if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +126,7 @@ class BearerForecast:
     horizon_start_us: int
     step_us: int
     occupancy_bytes: NDArray[np.float32]
-    #: False for the persistence fall-back, which expects the present to stay.
+    #: False for the persistence fallback, which repeats the present value.
     from_model: bool
 
 
@@ -148,8 +147,8 @@ Indication: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class NodeUp:
-    """A node is there. ``capabilities`` is its E2SM-TC ``Capabilities``; ``None``: it has no
-    TC RAN function, so its bearers are watched but cannot be controlled."""
+    """A node connected or restarted. ``capabilities`` is its E2SM-TC ``Capabilities``; ``None``:
+    it has no TC RAN function, so its bearers are watched but not controlled."""
 
     node_id: str
     capabilities: Ie | None
@@ -157,7 +156,7 @@ class NodeUp:
 
 @dataclass(frozen=True, slots=True)
 class NodeDown:
-    """A node, or the way to it, is gone."""
+    """A node is gone or unreachable."""
 
     node_id: str
 
@@ -167,7 +166,7 @@ NodeEvent: TypeAlias = NodeUp | NodeDown
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The RAN function did it."""
+    """The RAN function applied the control."""
 
     revision: int
     lease_ms: int | None
@@ -175,7 +174,7 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The RAN function changed nothing and said why."""
+    """The RAN function changed nothing and gave the cause."""
 
     cause: str
     element: str
@@ -186,7 +185,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Unanswered:
-    """No answer: whether the control took effect is unknown."""
+    """No answer; the control may have taken effect."""
 
     detail: str
 
@@ -201,7 +200,7 @@ def parse_outcome(ie: Ie) -> Outcome:
         return Accepted(int(accepted["revision"]), accepted.get("lease_ms"))
     refused = ie.get("refused")
     if refused is None:
-        return Unanswered(f"a control outcome of unknown shape: {dict(ie)}")
+        return Unanswered(f"control outcome of unknown shape: {dict(ie)}")
     return Refused(
         cause=str(refused["cause"]),
         element=str(refused.get("element", "")),

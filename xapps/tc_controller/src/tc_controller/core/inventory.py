@@ -63,7 +63,7 @@ def _endpoint(address: str, port: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FlowView:
-    """What an inventory says about a bearer."""
+    """The flow inventory of one bearer."""
 
     collected_at_us: int
     active: int

@@ -23,7 +23,7 @@ class _Strict(BaseModel):
 
 
 class Condition(_Strict):
-    """When a rung may be tried. A quantity that is not known yet meets no condition on it."""
+    """When a rung may be tried. A condition on a quantity that is not known yet is not met."""
 
     min_active_flows: int | None = Field(
         default=None, ge=0, description="Fewest flows in the inventory."
@@ -38,7 +38,7 @@ class Condition(_Strict):
 
 
 class Rung(BaseModel):
-    """One template of E2SM-TC annex A, with those of its parameters that are not the default."""
+    """One template of E2SM-TC annex A and its non-default parameters."""
 
     model_config = ConfigDict(extra="allow", frozen=True, allow_inf_nan=False)
 
@@ -57,18 +57,18 @@ class Rung(BaseModel):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Of the template, as the policy gives them."""
+        """The template's parameters that the policy gives."""
         return dict(self.model_extra or {})
 
     @model_validator(mode="after")
     def _makes_a_pipeline(self) -> Rung:
         if (chosen := CHOSEN.get(self.template)) in self.parameters:
-            raise PlacedError((str(chosen),), "unknown key; the controller chooses these itself")
+            raise PlacedError((str(chosen),), "unknown key; the controller selects these flows")
         if self.template == "flow_slicing":
             if (self.greedy_rate_kbps is None) == (self.greedy_share is None):
                 raise ValueError("expected exactly one of greedy_rate_kbps and greedy_share")
         elif given := self.model_fields_set.intersection(_SLICING):
-            raise PlacedError((min(given),), "unknown key; flow_slicing alone takes it")
+            raise PlacedError((min(given),), "unknown key; only flow_slicing has it")
         try:
             tc.pipeline(self.template, self.parameters)
         except TemplateParameterError as error:
@@ -79,13 +79,13 @@ class Rung(BaseModel):
     def __get_pydantic_json_schema__(
         cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        """One alternative for each template, of the parameters that it takes."""
+        """One alternative per template, with its parameters."""
         own = handler.resolve_ref_schema(handler(core_schema))["properties"]
         return {"oneOf": [_alternative(name, own) for name in tc.templates()]}
 
 
 def in_force(rung: Rung) -> list[tuple[str, Any, Any]]:
-    """Each parameter that the rung's template takes: path, value in force, default."""
+    """The parameters of the rung's template: path, value in force, default."""
     names = CHOSEN.get(rung.template, "")
     of = tc.template_schema(rung.template).get("properties", {})
     taken = {name: schema for name, schema in of.items() if name != names}

@@ -197,7 +197,7 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
         _TRANSIENT,
         *_LOST,
     ),
-    *_ignore((State.AWAITING_ANSWER,), (Event.STATUS,), "the answer will tell the revision"),
+    *_ignore((State.AWAITING_ANSWER,), (Event.STATUS,), "the answer gives the revision"),
     *_on(
         (State.AWAITING_STATUS,),
         (Event.STATUS,),
@@ -240,8 +240,8 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
         (_B.status_overdue, _B.resend_unreported, State.AWAITING_ANSWER),
         (None, _B.nothing, None),
     ),
-    *_ignore((State.UNCONTROLLED,), (Event.TIMER,), "nothing of ours to keep"),
-    *_ignore((State.AWAITING_ANSWER,), (Event.TIMER,), "the time-out of the control is waited for"),
+    *_ignore((State.UNCONTROLLED,), (Event.TIMER,), "no lease to keep"),
+    *_ignore((State.AWAITING_ANSWER,), (Event.TIMER,), "the control has a time-out of its own"),
     # End.
     *_on(_OWN, (Event.RELEASE,), _RELEASE),
     *_on(

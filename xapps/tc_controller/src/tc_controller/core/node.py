@@ -1,4 +1,4 @@
-"""One E2 node as the controller knows it: its windows and its bearers."""
+"""One E2 node: its windows and its bearers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tc_controller.core.rlc_windows import RlcWindows
 
 
 class Node:
-    """Windows, views and bearer flows of one node."""
+    """Windows, reports and bearers of one node."""
 
     def __init__(
         self, node_id: str, capabilities: Ie | None, policy: Policy, shared: Shared
@@ -48,7 +48,7 @@ class Node:
         self._slots.clear()
 
     def view(self, key: BearerKey) -> BearerView | None:
-        """The bearer as the windows show it; ``None`` while no RLC report names it."""
+        """The present state of a bearer; ``None`` while no RLC report has it."""
         slot = self._slots.get(key)
         if slot is None:
             return None
@@ -63,7 +63,7 @@ class Node:
         )
 
     def add(self, slot: int, now_us: int, out: list[Action]) -> None:
-        """A bearer was named for the first time."""
+        """A report has a new bearer."""
         key = self.windows.keys[slot]
         if key is None:
             return
@@ -88,7 +88,7 @@ class Node:
             self.windows.pipeline_us[slot] = pipeline.ungreedy_sojourn_us
 
     def sync(self, bearer: BearerControl, now_us: int) -> None:
-        """To be called after anything happened to a bearer."""
+        """Update schedule and readiness; to be called after anything happened to a bearer."""
         bearer.schedule(now_us)
         slot = self._slots.get(bearer.key)
         if slot is None:
@@ -113,7 +113,7 @@ class Node:
         self.predictor.forget(key)
 
     def set_policy(self, policy: Policy, now_us: int) -> None:
-        """Another policy holds from now on."""
+        """Another policy is in force."""
         old, self._policy = self._policy, policy
         if depth(policy) > self._depth or policy.reports.rlc_period_ms != old.reports.rlc_period_ms:
             # The windows begin anew; bearers find their slots with the next report.
@@ -122,7 +122,7 @@ class Node:
             self.match_rule(bearer, now_us)
 
     def match_rule(self, bearer: BearerControl, now_us: int) -> None:
-        """Give a bearer the rule that matches it now."""
+        """Set the rule that matches the bearer now."""
         rule = self._rule(bearer.key)
         if rule != bearer.rule:
             bearer.rule_changed(rule)
@@ -136,7 +136,7 @@ class Node:
         return self._policy.rule_for(key, frozenset() if flows is None else flows.qfis())
 
     def watched(self) -> int:
-        """Bearers that a rule holds for."""
+        """Bearers matched by a rule."""
         return sum(bearer.rule is not None for bearer in self.bearers.values())
 
 

@@ -1,4 +1,4 @@
-"""What a bearer's pipeline looks like from its status reports."""
+"""The status report of a bearer's pipeline, reduced to what decisions need."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tc_controller.core.inventory import FlowView
 
 @dataclass(frozen=True, slots=True)
 class PipelineView:
-    """One ``PipelineStatus``, reduced to what decisions rest on."""
+    """One ``PipelineStatus``, reduced."""
 
     collected_at_us: int
     revision: int
@@ -19,16 +19,16 @@ class PipelineView:
     lease_left_ms: int | None
     backlog_bytes: int
     head_of_line_us: int
-    #: What the pipeline costs an ungreedy flow, µs.
+    #: Sojourn of ungreedy flows in the pipeline, µs.
     ungreedy_sojourn_us: float
-    #: What is queued where ungreedy flows queue.
+    #: Backlog of the queues that ungreedy flows use.
     ungreedy_backlog_bytes: int
     dropped_packets: int
     marked_packets: int
 
 
 def read_status(collected_at_us: int, status: Ie, flows: FlowView | None) -> PipelineView:
-    """The view of one E2SM-TC ``PipelineStatus``; ``flows`` says who uses which queue."""
+    """The view of one E2SM-TC ``PipelineStatus``; ``flows`` maps flows to queues."""
     queues = status["queues"]
     ungreedy = _ungreedy_queues(status, flows)
     return PipelineView(
@@ -47,12 +47,11 @@ def read_status(collected_at_us: int, status: Ie, flows: FlowView | None) -> Pip
 
 
 def _ungreedy_queues(status: Ie, flows: FlowView | None) -> list[Ie]:
-    """The queues that ungreedy flows use; the worst sojourn among them is what counts.
+    """The queues that ungreedy flows use; the largest sojourn among them counts.
 
-    The delay a greedy flow makes in a queue of its own hurts nobody but itself, and its own
-    congestion control asked for it. With one queue, or without an inventory, nobody can be told
-    apart: with one queue everybody waits in it; with several, the queue that forwarded most is
-    taken for the greedy one.
+    The delay of a greedy flow in a queue of its own harms no other flow: its own congestion control
+    built that queue. Without an inventory flows cannot be assigned to queues: one queue is shared
+    by all; of several, the one that forwarded most is taken as the greedy flow's.
     """
     queues: list[Ie] = list(status["queues"])
     if flows is not None and flows.flows:
@@ -65,7 +64,7 @@ def _ungreedy_queues(status: Ie, flows: FlowView | None) -> list[Ie]:
 
 
 def _sojourn_us(queue: Ie) -> float:
-    """Mean over 100 ms; a queue that forwards nothing at all has none, so its last counts."""
+    """Mean over 100 ms; a queue that forwards nothing has none, so its last sojourn counts."""
     mean = float(queue["mean_sojourn_us"])
     if mean == 0.0 and queue["backlog_bytes"] > 0:
         return float(queue["last_sojourn_us"])

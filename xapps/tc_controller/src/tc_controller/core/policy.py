@@ -1,4 +1,4 @@
-"""The policy: which bearers are watched, what is demanded of them, what is tried in which order.
+"""The policy: which bearers are watched, their objectives, and the templates to try, in order.
 
 The models here are the one definition of the policy file; ``tc-controller schema`` prints their
 JSON schema and ``tc_controller.policy_file`` reads a file into them.
@@ -36,17 +36,17 @@ class Prediction(Strict):
         description="Quantile of the forecast that must cross the bound.",
     )
     confirm_forecasts: int = Field(
-        default=3, ge=1, le=1000, description="Forecasts in a row that must say so."
+        default=3, ge=1, le=1000, description="Consecutive forecasts that must cross the bound."
     )
     accept_persistence: bool = Field(
         default=False,
-        description="Also act on the persistence fall-back, which only repeats the present.",
+        description="Also act on the persistence fallback, which repeats the present value.",
     )
 
 
 class Objective(Strict):
-    """The demand on the sojourn of a bearer's packets: RLC head-of-line age plus the sojourn in
-    those pipeline queues that ungreedy flows use."""
+    """Bound on the sojourn of a bearer's packets: age of the RLC head of line plus the sojourn in
+    the pipeline queues that ungreedy flows use."""
 
     bound_ms: float = Field(
         default=10.0,
@@ -59,43 +59,45 @@ class Objective(Strict):
         gt=0.0,
         lt=100.0,
         description="Share of the samples of a window that must be within the bound, percent. "
-        "What it leaves over is the tolerated burst.",
+        "The rest is the tolerated burst.",
     )
     window_ms: WindowMs = Field(default=100, description="Window of the percentile, ms.")
     confirm_ms: int = Field(
         default=3,
         ge=0,
         le=10_000,
-        description="A head of line above the bound for this long without a break is a violation "
-        "before the percentile says so, ms. 0: the first sample is.",
+        description="A head of line above the bound for this long without a break is a violation, "
+        "whatever the percentile, ms. 0: the first sample.",
     )
     clear_ratio: Share = Field(
-        default=0.7, description="Hysteresis: a violation ends below this share of the bound …"
+        default=0.7,
+        description="Hysteresis: a violation ends when the sojourn stays below this share of the "
+        "bound for `clear_ms`.",
     )
-    clear_ms: Ms = Field(default=50, description="… for this long without a break, ms.")
+    clear_ms: Ms = Field(default=50, description="See `clear_ratio`, ms.")
     predict: Prediction = Field(default_factory=Prediction)
 
 
 class Guard(Strict):
-    """When a change counts as harm and is taken back."""
+    """When a change counts as harm and is rolled back."""
 
     min_utilisation_ratio: Share = Field(
         default=0.75,
-        description="Radio utilisation after the change over before, by PRBs and by drained bytes. "
-        "Where all that is reported is below it, the change is rolled back.",
+        description="Least ratio of radio utilisation after the change to before, in PRBs and in "
+        "drained bytes. The change is rolled back if all reported measures are below it.",
     )
     max_sojourn_ratio: float = Field(
         default=1.5,
         ge=1.0,
         le=1000.0,
-        description="Sojourn after the change over before; above: harm.",
+        description="Largest ratio of the sojourn after the change to before.",
     )
     sojourn_floor_ms: float = Field(
         default=50.0,
         ge=0.0,
         le=60_000.0,
-        description="Sojourns below this are never harm, ms. A violation caught young leaves a "
-        "small 'before' that says little about what the queue would have grown to.",
+        description="Sojourns below this are never harm, ms: a violation detected early has a "
+        "small sojourn before the change, to which a ratio means little.",
     )
     rollback_to: Literal["previous", "safe"] = Field(
         default="previous",
@@ -104,21 +106,21 @@ class Guard(Strict):
 
 
 class Verification(Strict):
-    """When and how long to look at the effect of a change."""
+    """When and for how long the effect of a change is measured."""
 
     margin_ms: Ms = Field(
         default=150,
-        description="Waited after the old RLC backlog has left, ms: what was on F1, and the 100 ms "
-        "over which the pipeline's mean sojourn remembers it.",
+        description="Wait after the old RLC backlog has drained, ms: for data on F1, and for the "
+        "100 ms over which the pipeline's mean sojourn is taken.",
     )
     max_settle_ms: Ms = Field(
         default=5_000,
-        description="Verification starts after this even if the old backlog is not gone.",
+        description="Verification starts after this even if the old backlog has not drained, ms.",
     )
     window_ms: WindowMs = Field(default=500, description="Observation after settling, ms.")
     max_window_ms: Ms = Field(
         default=3_000,
-        description="How long to wait for reports that are missing before giving up, ms.",
+        description="Longest observation when reports are missing, ms.",
     )
 
     @model_validator(mode="after")
@@ -147,20 +149,23 @@ class Enforcement(Strict):
     )
     retry_failed_rung_ms: Ms = Field(
         default=60_000,
-        description="A rung that was rolled back or refused is passed over this long, ms.",
+        description="A rung that was rolled back or refused is skipped for this long, ms.",
     )
     stale_retries: int = Field(
-        default=3, ge=0, le=100, description="Attempts after the revision turned out to be stale."
+        default=3,
+        ge=0,
+        le=100,
+        description="Retries of a transaction that was stale or not answered.",
     )
     release_idle_after_ms: Ms | None = Field(
         default=None,
         description="Return a bearer to its safe pipeline when nothing was drained for this long, "
-        "ms. Absent: it keeps the pipeline while it lives.",
+        "ms. Disabled if unset.",
     )
 
 
 class Selector(Strict):
-    """Which bearers a rule or slice is about. Empty lists match all; all given ones must match."""
+    """Which bearers a rule or slice selects. An empty list matches all; all lists must match."""
 
     nodes: tuple[str, ...] = Field(
         default=(), description="Node ids; a trailing * matches any ending."
@@ -198,7 +203,7 @@ class Match(Selector):
 
 
 class Rule(Strict):
-    """Objective and means for the bearers it matches."""
+    """Objective and templates for the bearers it matches."""
 
     name: str = Field(min_length=1, max_length=64, description="For logs and metrics.")
     match: Match = Field(default_factory=Match)
@@ -207,7 +212,7 @@ class Rule(Strict):
     verify: Verification = Field(default_factory=Verification)
     enforce: Enforcement = Field(default_factory=Enforcement)
     ladder: Annotated[tuple[Rung, ...], Field(max_length=16)] = Field(
-        description="Templates from the first to try to the last; empty: watch only."
+        description="Templates in the order in which they are tried. Empty: watch only."
     )
 
 
@@ -221,7 +226,7 @@ class SliceId(Strict):
 
 
 class Reports(Strict):
-    """What is subscribed to, how often."""
+    """Report subscriptions and their periods."""
 
     rlc_period_ms: int = Field(default=1, ge=1, le=1000, description="RLC reports, ms.")
     mac_period_ms: int | None = Field(default=10, ge=1, le=1000, description="MAC reports, ms.")
@@ -238,7 +243,7 @@ class Reports(Strict):
     )
     kpm_slice: SliceId | None = Field(
         default=None,
-        description="Slice whose UEs KPM reports, for gNBs that serve several. Absent: SST 1.",
+        description="Slice whose UEs KPM reports, for gNBs with several. SST 1 if unset.",
     )
 
 
@@ -246,18 +251,19 @@ class GreedyFlows(Strict):
     """Which flows of an inventory are greedy: the largest that together make the share."""
 
     share: Share = Field(
-        default=0.8, description="Share of the arrival rate, or of the backlog, they make together."
+        default=0.8,
+        description="Share of the arrival rate, or of the backlog, that they make together.",
     )
     min_rate_kbps: int = Field(
         default=1_000,
         ge=0,
         le=100_000_000,
-        description="A slower one may be greedy by backlog only.",
+        description="A slower flow is greedy by its backlog only, kbit/s.",
     )
     min_backlog_bytes: int = Field(
         default=30_000, ge=0, description="A smaller backlog makes no flow greedy, bytes."
     )
-    max_flows: int = Field(default=16, ge=1, le=255, description="At most so many.")
+    max_flows: int = Field(default=16, ge=1, le=255, description="Most greedy flows per bearer.")
 
 
 class Policy(Strict):
@@ -270,15 +276,16 @@ class Policy(Strict):
         default=500,
         ge=1,
         le=100_000,
-        description="Controls to one node per second; more wait. Lease renewals are not limited.",
+        description="Transactions to one node per second; further ones wait. Lease renewals are "
+        "not limited.",
     )
     slices: dict[str, Selector] = Field(
         default_factory=dict,
-        description="Named sets of bearers. Reports carry no S-NSSAI, so the file says which "
-        "bearers make a slice.",
+        description="Named sets of bearers. Reports carry no S-NSSAI, so the policy lists the "
+        "bearers of a slice.",
     )
     rules: Annotated[tuple[Rule, ...], Field(max_length=256)] = Field(
-        description="The first rule that matches a bearer holds for it; no match: not watched.",
+        description="The first rule that matches a bearer applies; without one it is not watched.",
         # Checked below: pydantic would count the valid rules only, and call a list of one bad rule
         # empty as well.
         json_schema_extra={"minItems": 1},

@@ -1,4 +1,4 @@
-"""How much of the radio is used, by MAC or KPM reports: PRBs per second, per UE and cell."""
+"""Radio utilisation from MAC or KPM reports: PRBs per second, per UE and cell."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class PrbWindow:
         self._history: deque[tuple[int, int, dict[int, int]]] = deque()
 
     def mac(self, report: MacReport) -> None:
-        """Take a MAC report."""
+        """Add a MAC report."""
         if self._stale(report.collected_at_us):
             return
         present = {}
@@ -48,9 +48,9 @@ class PrbWindow:
         self._push(report.collected_at_us, present)
 
     def kpm(self, report: KpmReport) -> None:
-        """Take a KPM report; UEs without the measurement count as zero.
+        """Add a KPM report; UEs without the measurement count as zero.
 
-        A percentage, or a unit that is not known, tells no number of PRBs: the report is left out.
+        A percentage or an unknown unit gives no number of PRBs: the report is ignored.
         """
         if report.units.get(KPM_PRB) != "PRB" or self._stale(report.collected_at_us):
             return

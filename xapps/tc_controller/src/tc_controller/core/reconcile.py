@@ -1,4 +1,4 @@
-"""Desired pipelines, and what to do when a bearer's pipeline is not the desired one.
+"""Desired pipelines, and their comparison with the pipelines in force.
 
 Desired pipelines survive restarts of the controller (through a state document), of the RIC and
 of the gNB (in memory).
@@ -41,7 +41,7 @@ class Divergence(enum.Enum):
     NONE = "none"
     #: The safe pipeline is back: the lease ran out, or the node restarted.
     SAFE = "safe"
-    #: Somebody else installed something else. Two controllers that overrule each other would flap.
+    #: Another controller installed its own pipeline.
     FOREIGN = "foreign"
 
 
@@ -64,15 +64,15 @@ class DesiredStore:
         return len(self._desired)
 
     def get(self, bearer: BearerKey) -> Desired | None:
-        """What the bearer should have; ``None``: its safe pipeline."""
+        """The desired pipeline of a bearer; ``None``: its safe pipeline."""
         return self._desired.get(bearer)
 
     def put(self, desired: Desired) -> None:
-        """Want this."""
+        """Store a desired pipeline."""
         self._desired[desired.bearer] = desired
 
     def drop(self, bearer: BearerKey) -> bool:
-        """Want the safe pipeline; says whether anything else was wanted."""
+        """Want the safe pipeline; returns whether another one was desired."""
         return self._desired.pop(bearer, None) is not None
 
     def of_node(self, node_id: str) -> list[Desired]:
@@ -97,10 +97,10 @@ class DesiredStore:
         }
 
     def load(self, document: object) -> None:
-        """Take over a state document.
+        """Load a state document.
 
         Raises:
-            StateError: it has another shape or version; nothing is taken over.
+            StateError: it has another shape or version; nothing is loaded.
         """
         if not isinstance(document, Mapping) or document.get("version") != VERSION:
             raise StateError(f"expected an object with version {VERSION}")

@@ -1,4 +1,4 @@
-"""A decision and the records that tell its story in the decision log.
+"""Decisions, their records in the decision log, and the counters behind the metrics.
 
 Every record has ``event``, ``at_us`` and, where it belongs to a decision, ``id``. The events of a
 decision are ``decided``, ``answered`` (several when it was retried), ``verified`` and, if it came
@@ -24,7 +24,7 @@ from tc_controller.core.verify import Judgement
 
 @dataclass(slots=True)
 class Counters:
-    """Monotonic counts; keys are label values."""
+    """Monotonic counts, read when metrics are scraped; keys are label values."""
 
     #: Violations that began, by rule.
     violations: Counter[str] = field(default_factory=Counter)
@@ -36,9 +36,9 @@ class Counters:
     controls: Counter[tuple[str, str]] = field(default_factory=Counter)
     #: Reconciliations by what was done: adopted, reapplied, foreign.
     reconciliations: Counter[str] = field(default_factory=Counter)
-    #: Bearers that went away.
+    #: Bearers that were removed.
     bearers_gone: int = 0
-    #: Reports or answers that belonged to nothing known.
+    #: Reports and answers that were not used, by reason.
     ignored: Counter[str] = field(default_factory=Counter)
 
 
@@ -162,7 +162,7 @@ def rolled_back(
 def no_rung(
     now_us: int, bearer: BearerKey, rule: Rule, before: Snapshot, skipped: tuple[Skipped, ...]
 ) -> WriteRecord:
-    """The record of a violation for which the ladder has nothing (left)."""
+    """The record of a violation for which no rung can be tried."""
     return WriteRecord(
         {
             "event": "no_rung",
@@ -176,7 +176,7 @@ def no_rung(
 
 
 def noted(event: str, now_us: int, bearer: BearerKey, **details: Any) -> WriteRecord:
-    """The record of something that is no decision: a lease lost, a bearer gone, …"""
+    """The record of an event other than a decision: a lease lost, a bearer removed, …"""
     return WriteRecord({"event": event, "at_us": now_us, "bearer": bearer.as_dict(), **details})
 
 

@@ -1,8 +1,8 @@
 """Windows over the RLC state of all bearers of a node, one row of arrays per report.
 
 All bearers are updated at once with NumPy; a bearer is a *slot*, a column of the arrays. The
-sojourn a packet meets is the age of the RLC's head of line plus what the pipeline in front of it
-costs an ungreedy flow (`tc_controller.core.pipeline_view`).
+sojourn of a packet is the age of the RLC's head of line plus the sojourn of ungreedy flows in the
+pipeline in front of it (`tc_controller.core.pipeline_view`).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from tc_controller.core.inputs import BearerKey
 
 #: `txpdu_bytes` wraps at 2³², and so do differences of this type.
 _COUNTER = np.uint32
-#: The difference's bits with a sign. One of 2³¹ and more, negative here, is a restart of the
-#: counter, not traffic: at 1 ms it would be 17 Tbit/s.
+#: A difference of 2³¹ and more, negative in this type, is a restart of the counter, not traffic: at
+#: 1 ms it would be 17 Tbit/s.
 _STEP = np.int32
 
 
@@ -39,7 +39,7 @@ class RlcWindows:
         self.keys: list[BearerKey | None] = []
         self._slots: dict[int, int] = {}
         self._free: list[int] = []
-        #: What names the bearers of the newest report, as it was in it; ``None``: look again.
+        #: The bytes that identify the bearers of the newest report; ``None``: not cached.
         self._names: bytes | None = None
         #: Slots of its rows.
         self._present: NDArray[np.intp] = np.empty(0, np.intp)
@@ -71,7 +71,7 @@ class RlcWindows:
     def update(
         self, at_us: int, rows: NDArray[np.void]
     ) -> tuple[list[int], list[BearerKey]] | None:
-        """Take one report; returns the slots of new bearers and the bearers that are gone.
+        """Add one report; returns the slots of new bearers and the bearers that are gone.
 
         A report not newer than the last one (late or duplicate) changes nothing: ``None``.
         """
@@ -102,7 +102,7 @@ class RlcWindows:
         np.add(self.hol_us, self.pipeline_us, out=self.sojourn_us)
         self.drained_ring[self.row] = self.drained_bytes
         if new and previous >= 0:
-            # Before a bearer was born its counter stood still.
+            # Before the bearer existed its counter did not move.
             self.drained_ring[:, new] = self.drained_bytes[new]
         return new, self._expire()
 
@@ -224,8 +224,8 @@ class RlcWindows:
         rows = self.rows_since(since_us)
         if rows.size == 0:
             return None
-        # np.percentile imports a good part of NumPy at its first call: 20 ms in the middle of a
-        # decision.
+        # np.percentile imports much of NumPy at its first call, which would delay the first
+        # decision by 20 ms.
         rank = max(0, math.ceil(percentile / 100.0 * rows.size) - 1)
         return float(np.partition(self.sojourn_ring[rows, slot], rank)[rank])
 

@@ -1,11 +1,9 @@
-"""Did the change help? Waits until its effect can be seen, then compares after with before.
+"""Measures the effect of a change: waits until it is visible, then compares after with before.
 
-The RLC is a FIFO that nobody can recall anything from: what it held when the pipeline took effect
-(seconds of it on a bloated bearer) still leaves at link rate and still delays what is behind it.
-Until the MAC has drained as many bytes as were there, the old backlog is what the reports show,
-so nothing is judged (*settling*). A node that can take back what the RLC has not begun to send
-shows that by an occupancy that falls faster. Then the reports of one window are judged
-(*observing*).
+The RLC is a FIFO: what it held when the pipeline took effect (seconds on a bloated bearer) still
+drains at link rate and delays what follows. Until the MAC has drained that many bytes, reports show
+the old backlog and are not judged (*settling*). On a node that recalls unsent SDUs from the RLC the
+occupancy falls faster. Then the reports of one window are judged (*observing*).
 """
 
 from __future__ import annotations
@@ -37,15 +35,15 @@ class Verdict(enum.Enum):
     SATISFIED = "satisfied"
     #: No harm, but still above the bound.
     INSUFFICIENT = "insufficient"
-    #: The guard says utilisation or sojourn got worse.
+    #: Utilisation or sojourn violates the guard.
     WORSE = "worse"
-    #: The reports do not tell.
+    #: Not enough reports.
     INCONCLUSIVE = "inconclusive"
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A verdict, what it rests on and why."""
+    """A verdict with its measurements and reasons."""
 
     verdict: Verdict
     before: Snapshot
@@ -54,7 +52,7 @@ class Judgement:
 
 
 class Verifier:
-    """Watches one change of one bearer from its acknowledgement to the verdict.
+    """Follows one change of one bearer from its acknowledgement to the verdict.
 
     Args:
         rule: whose objective, guard and verification times hold.
@@ -73,7 +71,7 @@ class Verifier:
         self.before = before
         self._greedy = greedy
         self.backlog_bytes = view.occupancy_bytes
-        #: What is left of the old backlog at most, and the drained bytes at which it was so.
+        #: Upper bound of what is left of the old backlog, and the drained bytes it was computed at.
         self._old_bytes = view.occupancy_bytes
         self._drained_bytes = view.drained_bytes
         self._accepted_at_us = now_us
@@ -82,7 +80,7 @@ class Verifier:
         #: Node time when observing began; ``None`` while settling.
         self.observing_since_us: int | None = None
         self._observing_from_us = 0
-        #: RLC occupancies lately, and what stood before ungreedy packets while observing.
+        #: Recent RLC occupancies, and the bytes in front of ungreedy packets while observing.
         self._trend: deque[tuple[int, int]] = deque()
         self._standing: list[int] = []
         #: How often the RLC had something to send.
@@ -96,7 +94,7 @@ class Verifier:
         return min(longest, int(needed) + self._times.margin_ms * 1000)
 
     def poll(self, view: BearerView, now_us: int) -> Judgement | None:
-        """The judgement, once there is one. To be asked every few ms."""
+        """The judgement, once there is one; to be called every few ms."""
         if self.observing_since_us is None:
             self._settle(view, now_us)
             return None
@@ -110,7 +108,7 @@ class Verifier:
             if view.sojourn_percentile(since_us, self._objective.percentile) is not None:
                 return self._judge(view, since_us)
             after = snapshot(view, since_us, self._objective.percentile)
-            reason = "no RLC report since the old backlog left"
+            reason = "no RLC report since the old backlog drained"
             return Judgement(Verdict.INCONCLUSIVE, self.before, after, (reason,))
         return None
 
@@ -132,7 +130,7 @@ class Verifier:
             self._observing_from_us = now_us
 
     def _falling(self, view: BearerView) -> bool:
-        """Whether the RLC still sheds a backlog, old or handed on when the pipeline took over."""
+        """Whether the RLC still drains a backlog, old or forwarded when the pipeline took over."""
         self._trend.append((view.at_us, view.occupancy_bytes))
         while view.at_us - self._trend[0][0] > _TREND_US:
             self._trend.popleft()
@@ -161,8 +159,8 @@ class Verifier:
         standing = sum(self._standing) // max(1, len(self._standing))
         if standing_us(standing, view.mean_kbps) <= bound_us:
             reason = (
-                f"{figure}, above {self._objective.bound_ms:g} ms, but only {standing} bytes stand "
-                "in the way: the radio pauses, which no pipeline mends"
+                f"{figure}, above {self._objective.bound_ms:g} ms, but only {standing} bytes are "
+                "queued in front: the radio pauses, which no pipeline can change"
             )
             return Judgement(Verdict.SATISFIED, self.before, after, (reason,))
         reason = f"{figure}, still above {self._objective.bound_ms:g} ms"
@@ -176,15 +174,15 @@ class Verifier:
         if demand_ended(self._greedy, view):
             return []
         fell = ", ".join(f"{name} fell to {ratio:.0%}" for name, ratio in ratios.items())
-        return [f"{fell} of before; the guard asks for {least:.0%}"]
+        return [f"{fell} of before; the guard requires {least:.0%}"]
 
     def _utilisation_ratios(self, after: Snapshot) -> dict[str, float]:
         """Use of the radio after over before, by each measure there is.
 
-        Each alone cries wolf. A worse channel drains less, with as many PRBs; so drained bytes are
-        held against the least that the radio gave lately, not against the mean. A UE gets fewer
-        PRBs when others take them (the cell is as full as before) or when the radio pauses. And
-        while the RLC has something to send, it is not the pipeline that keeps the radio idle.
+        Each alone gives false alarms. A worse channel drains less with as many PRBs, so the drain
+        rate is compared with its recent minimum under backlog, not with the mean. A UE gets fewer
+        PRBs when others use them (the cell is as full as before) or when the radio pauses. And
+        while the RLC has data to send, the pipeline does not keep the radio idle.
         """
         before = self.before
         ratios = {}
@@ -215,15 +213,15 @@ class Verifier:
 
 
 def standing_us(standing_bytes: int, mean_kbps: float | None) -> float:
-    """How long a packet waits behind so many bytes at the mean drain rate; for ever without."""
+    """Wait behind so many bytes at the mean drain rate, µs; infinite without a rate."""
     if standing_bytes == 0:
         return 0.0
     return standing_bytes * 8_000.0 / mean_kbps if mean_kbps else math.inf
 
 
 def demand_ended(greedy: dict[FlowId, int], view: BearerView) -> bool:
-    """Whether the radio is used less because the flows that filled it are over: none of them
-    arrives any more and the pipeline holds nothing."""
+    """Whether utilisation fell because the greedy flows ended: none of them arrives any more and
+    the pipeline is empty."""
     flows: FlowView | None = view.flows
     if not greedy or flows is None or view.pipeline is None:
         return False
