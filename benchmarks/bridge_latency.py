@@ -149,20 +149,12 @@ async def measure(nodes: int, seconds: float) -> Result:
 
 
 def _children(pid: int) -> list[int]:
-    found = [path for path in Path("/proc").iterdir() if path.name.isdigit()]
-    return [int(path.name) for path in found if _stat(path.name)[1:2] == [str(pid)]]
-
-
-def _stat(pid: int | str) -> list[str]:
-    """Fields of /proc/PID/stat from the third on; none if the process has ended."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return []
+    text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return [int(word) for word in text.split()]
 
 
 def _cpu_s(pid: int) -> float:
-    fields = _stat(pid)
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 

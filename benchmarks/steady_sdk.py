@@ -45,6 +45,7 @@ class SteadySdk:
         libraries: str,
         reports: int,
         blocks_per_s: float,
+        **_waits: object,
     ) -> None:
         target = socket.socket(fileno=os.dup(reports))
         threading.Thread(target=self._report, args=(target, 1 / blocks_per_s), daemon=True).start()
