@@ -1,5 +1,0 @@
-#![no_main]
-
-use e2sm_tc::v0::IndicationMessage;
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| e2sm_tc_fuzz::v0::<IndicationMessage>(bytes));

@@ -1,5 +1,0 @@
-#![no_main]
-
-use e2sm_tc::v1::Pipeline;
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| e2sm_tc_fuzz::v1::<Pipeline>(bytes));
