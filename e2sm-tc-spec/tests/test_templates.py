@@ -67,7 +67,7 @@ def test_every_template_has_a_vector() -> None:
     assert {vector["template"] for vector in VECTORS} == set(e2sm_tc.TEMPLATES)
 
 
-def test_what_there_is_not_is_refused_by_its_place() -> None:
+def test_unknown_templates_and_bad_parameters_are_refused_by_name() -> None:
     with pytest.raises(e2sm_tc.TemplateError, match="'cake'; expected one of transparent, ") as no:
         e2sm_tc.pipeline("cake")
     assert no.value.parameter == "template"

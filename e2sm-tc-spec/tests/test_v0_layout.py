@@ -168,7 +168,7 @@ def test_the_codec_agrees_with_what_was_observed(observed_v0_vectors):
         assert laid_out(kind, vector["value"]) == data, vector["name"]
 
 
-def test_what_a_peer_leaves_in_the_holes_of_a_filter_does_not_matter(v0_vectors):
+def test_padding_of_filters_is_ignored(v0_vectors):
     (vector,) = (v for v in v0_vectors if v["name"] == "cls_mod_osi")
     data = bytearray.fromhex(vector["hex"])
     data[16:20] = b"junk"
@@ -176,7 +176,7 @@ def test_what_a_peer_leaves_in_the_holes_of_a_filter_does_not_matter(v0_vectors)
     assert e2sm_tc.decode("control", bytes(data), "v0") == vector["value"]
 
 
-def test_floats_that_json_cannot_say_are_strings(v0_vectors):
+def test_non_finite_floats_are_strings_in_json(v0_vectors):
     (vector,) = (v for v in v0_vectors if v["name"] == "indication_empty")
     for value in ("NaN", "Infinity", "-Infinity"):
         message = vector["value"] | {"pcr": vector["value"]["pcr"] | {"mtr": _meter(value)}}

@@ -211,7 +211,7 @@ async def test_the_tc_function_of_flexrics_emulator_is_found_out(own_network: Ne
         async with E2GatewayClient(GatewaySettings(address=bridge.ready["listen"])) as client:
             await client.wait_for_node(GNB)
             stream = client.subscribe(GNB, sm.TC_V1_OID, trigger, (action,))
-            with pytest.raises(SubscriptionRefused, match="its TC function makes its reports up"):
+            with pytest.raises(SubscriptionRefused, match="its TC function invents its reports"):
                 async with asyncio.timeout(PATIENCE_S), aclosing(stream) as indications:
                     async for _ in indications:
                         pass

@@ -69,7 +69,7 @@ async def test_one_subscription_serves_all_at_the_shortest_period(world: BridgeW
     assert bridge.budget.spent == {Use.SUBSCRIPTION: 2, Use.DELETION: 2}
 
 
-async def test_a_slow_reader_loses_the_oldest_and_is_told(world: BridgeWorld) -> None:
+async def test_a_slow_reader_loses_the_oldest_and_sees_how_many(world: BridgeWorld) -> None:
     world.ric.add(ONE)
     bridge = await world.start()
     async with world.client() as client:
@@ -115,7 +115,9 @@ async def test_reports_of_a_block_share_a_message(world: BridgeWorld) -> None:
     assert max(sizes) > 1
 
 
-async def test_reports_lost_in_the_ring_and_of_nobody_are_counted(world: BridgeWorld) -> None:
+async def test_lost_reports_and_reports_without_subscription_are_counted(
+    world: BridgeWorld,
+) -> None:
     world.ric.add(ONE)
     bridge = await world.start()
     async with world.client() as client:
@@ -152,10 +154,10 @@ async def test_periods_for_which_a_node_sent_nothing_are_counted(world: BridgeWo
     async with world.client() as client:
         await client.wait_for_node(ONE.id)
         await heard(client, 2, 0, 2, 4, 12, 14)
-        assert flow.pace.missing == 3
+        assert flow.missing.count == 3
         # Made anew with another period: nobody asked for reports in between.
         await heard(client, 1, 500, 501, 503)
-        assert flow.pace.missing == 4
+        assert flow.missing.count == 4
 
 
 @pytest.mark.parametrize(
@@ -173,7 +175,7 @@ async def test_bad_triggers_are_refused_before_they_reach_the_ric(
     assert world.ric.asked["subscribe"] == 0
 
 
-async def test_refusals_are_told_as_the_proto_says(world: BridgeWorld) -> None:
+async def test_refusals_have_the_status_codes_of_the_proto(world: BridgeWorld) -> None:
     world.ric.add(ONE, node(5, functions=(RLC,)))
     await world.start()
 
@@ -189,7 +191,7 @@ async def test_refusals_are_told_as_the_proto_says(world: BridgeWorld) -> None:
             await some(client.subscribe(node(5).id, MAC_OID, rlc.event_trigger(10)), 1)
         trigger = tc.encode("event-trigger", {"periodic": {"period_ms": 50}})
         flows = {"style": "flow_inventory", "bearers": [], "top_flows": 8}
-        with pytest.raises(SubscriptionRefused, match="does not tell its flows"):
+        with pytest.raises(SubscriptionRefused, match="does not report its flows"):
             await some(
                 client.subscribe(
                     ONE.id, TC_V1_OID, trigger, [tc.encode("action-definition", flows)]

@@ -8,7 +8,7 @@ import pytest
 from fake_flexric import KPM, node
 from flexric_bridge.kpm_definition import MAX_BYTES, KpmDefinitionError, decode, offered
 from flexric_bridge.kpm_units import KpmEra, KpmUnits
-from flexric_bridge.nodes import NodeBook
+from flexric_bridge.nodes import NodeRegistry
 from flexric_bridge.sdk import RanFunction
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,14 +23,14 @@ names = st.text(
 )
 
 
-def test_names_that_the_style_for_each_ue_lists_are_asked_for_and_no_others() -> None:
+def test_only_measurements_of_the_per_ue_style_are_available() -> None:
     asked = (*NAMES, "DRB.Nonsense")
     assert offered(encode(NAMES), asked) == (NAMES, ("DRB.Nonsense",))
     assert offered(encode(("DRB.UEThpUl",)), asked) == ((), asked)
 
 
 @pytest.mark.parametrize("styles", [(1,), (2, 3, 5)])
-def test_a_node_without_that_style_may_not_be_asked(styles: tuple[int, ...]) -> None:
+def test_a_node_without_the_per_ue_style_is_refused(styles: tuple[int, ...]) -> None:
     with pytest.raises(KpmDefinitionError, match=rf"report styles {styles[0]}.*expected style 4"):
         offered(encode(NAMES, styles), NAMES)
 
@@ -44,13 +44,13 @@ def test_a_node_without_that_style_may_not_be_asked(styles: tuple[int, ...]) -> 
         (b"\xff" * 100, "KPM RAN function definition: "),
     ],
 )
-def test_what_cannot_be_read_may_not_be_asked(definition: bytes, words: str) -> None:
+def test_a_definition_that_does_not_decode_is_refused(definition: bytes, words: str) -> None:
     with pytest.raises(KpmDefinitionError, match=words):
         offered(definition, NAMES)
 
 
 @given(st.sets(names, min_size=1, max_size=30), st.sets(st.integers(1, 5), min_size=1))
-def test_every_definition_is_read_as_it_was_written(told: set[str], styles: set[int]) -> None:
+def test_definitions_decode_to_what_was_encoded(told: set[str], styles: set[int]) -> None:
     read = decode(encode(sorted(told), sorted(styles)))
     assert read.periodic
     assert {style.number for style in read.styles} == styles
@@ -59,7 +59,7 @@ def test_every_definition_is_read_as_it_was_written(told: set[str], styles: set[
 
 
 @given(st.binary(max_size=300))
-def test_any_bytes_are_read_or_refused(definition: bytes) -> None:
+def test_any_bytes_decode_or_are_refused(definition: bytes) -> None:
     try:
         decode(definition)
     except KpmDefinitionError as error:
@@ -67,7 +67,7 @@ def test_any_bytes_are_read_or_refused(definition: bytes) -> None:
 
 
 @given(st.data())
-def test_a_definition_that_was_damaged_is_read_or_refused(data: st.DataObject) -> None:
+def test_a_damaged_definition_decodes_or_is_refused(data: st.DataObject) -> None:
     damaged = bytearray(encode(NAMES))
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(damaged) - 1))
@@ -91,24 +91,26 @@ def units_after(*reports: list[dict[str, float]], period_ms: int = 100) -> dict[
     return units.of(ALL)
 
 
-def test_no_unit_is_told_before_reports_prove_it() -> None:
+def test_units_are_unknown_until_reports_prove_them() -> None:
     idle = [{PRB: 0.0, VOLUME: 0.0, THROUGHPUT: 0.0}]
     small = [{PRB: 50.0, VOLUME: 1.0, THROUGHPUT: 900.0}]
     assert units_after(idle, small) == {THROUGHPUT: "kbit/s"}
 
 
-def test_more_prbs_than_a_hundred_are_a_count_and_tell_the_volume_as_well() -> None:
+def test_more_than_a_hundred_prbs_are_a_count_and_decide_the_volume_too() -> None:
     old = {PRB: "PRB", VOLUME: "kbit", THROUGHPUT: "kbit/s"}
     assert units_after([{PRB: 1060.0}]) == old
     assert units_after([{PRB: 60.0}, {PRB: 60.0}]) == old  # two UEs: 120 % of no cell
 
 
-def test_shares_of_a_full_cell_are_no_proof_of_a_count() -> None:
+def test_percentages_of_a_full_cell_are_no_evidence_of_a_count() -> None:
     assert PRB not in units_after([{PRB: 34.0}, {PRB: 34.0}, {PRB: 34.0}])
 
 
 @given(st.floats(20_000, 1e6), st.sampled_from((100, 1000)), st.floats(0.5, 2.0))
-def test_a_volume_goes_with_the_throughput(kbit_s: float, period_ms: int, apart: float) -> None:
+def test_a_volume_that_matches_the_throughput_decides_the_units(
+    kbit_s: float, period_ms: int, apart: float
+) -> None:
     kbit = kbit_s * period_ms / 1000
     old = [{VOLUME: kbit * apart, THROUGHPUT: kbit_s, PRB: 90.0}]
     assert units_after(old, period_ms=period_ms)[VOLUME] == "kbit"
@@ -116,7 +118,7 @@ def test_a_volume_goes_with_the_throughput(kbit_s: float, period_ms: int, apart:
     assert units_after(new, period_ms=period_ms) == {PRB: "%", VOLUME: "Mbit", THROUGHPUT: "kbit/s"}
 
 
-def test_reports_that_contradict_one_another_leave_nothing_known() -> None:
+def test_contradicting_reports_make_units_unknown() -> None:
     units = KpmUnits("gnb")
     units.learn(1000, [{VOLUME: 40.0, THROUGHPUT: 40_000.0}])
     assert units.era is KpmEra.MBIT_AND_PERCENT
@@ -126,9 +128,9 @@ def test_reports_that_contradict_one_another_leave_nothing_known() -> None:
     assert units.era is KpmEra.KBIT_AND_COUNT
 
 
-def test_a_node_that_sets_up_as_another_has_to_prove_its_units_again() -> None:
-    book, one = NodeBook(None), node(0xE00)
-    before = book.came(one).units
-    assert book.came(one).units is before
+def test_units_are_unknown_again_after_a_node_changed() -> None:
+    book, one = NodeRegistry(None), node(0xE00)
+    before = book.connected(one).units
+    assert book.connected(one).units is before
     newer = replace(one, functions=(RanFunction(KPM, KPM_OID, 3, encode(NAMES)),))
-    assert book.came(newer).units is not before
+    assert book.connected(newer).units is not before

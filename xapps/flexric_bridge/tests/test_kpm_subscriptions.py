@@ -16,7 +16,7 @@ from ric.errors import SubscriptionRefused
 from ric.sm import KPM_OID, RLC_OID, kpm
 
 
-async def test_kpm_is_typed_and_names_a_gnb_does_not_know_never_reach_it(
+async def test_kpm_is_typed_and_unknown_measurements_are_not_sent_to_the_gnb(
     world: BridgeWorld,
 ) -> None:
     world.ric.add(ONE)
@@ -38,7 +38,7 @@ async def test_kpm_is_typed_and_names_a_gnb_does_not_know_never_reach_it(
             await some(client.subscribe(ONE.id, KPM_OID, trigger, (), names[1:2]), 1)
 
 
-async def test_each_reader_of_kpm_gets_what_it_asked_for(world: BridgeWorld) -> None:
+async def test_each_kpm_reader_gets_its_own_measurements(world: BridgeWorld) -> None:
     """Not what others asked for, nor the throughput that tells the units."""
     world.ric.add(ONE)
     await world.start()
@@ -62,7 +62,7 @@ async def test_each_reader_of_kpm_gets_what_it_asked_for(world: BridgeWorld) -> 
     ]
 
 
-async def test_kpm_of_a_slice_is_a_subscription_of_its_own(world: BridgeWorld) -> None:
+async def test_kpm_of_a_slice_has_its_own_subscription(world: BridgeWorld) -> None:
     world.ric.add(ONE)
     bridge = await world.start()
     world.reporting(ONE.id, KPM, lambda: kpm_message(100, {"DRB.UEThpDl": 40_000.0}))
@@ -90,7 +90,7 @@ async def test_kpm_of_a_slice_is_a_subscription_of_its_own(world: BridgeWorld) -
         (RLC_OID, SNssai(1), "kpm_slice: RAN function .* takes none"),
     ],
 )
-async def test_what_is_no_slice_is_refused_before_it_reaches_the_ric(
+async def test_an_invalid_slice_is_refused_before_it_reaches_the_ric(
     world: BridgeWorld, oid: str, asked: SNssai, said: str
 ) -> None:
     world.ric.add(ONE)
@@ -105,7 +105,7 @@ async def test_what_is_no_slice_is_refused_before_it_reaches_the_ric(
     assert world.ric.asked["subscribe"] == 0
 
 
-async def test_slices_of_a_node_are_bounded(world: BridgeWorld) -> None:
+async def test_slices_of_a_node_are_limited(world: BridgeWorld) -> None:
     world.ric.add(ONE)
     await world.start()
     world.reporting(ONE.id, KPM, lambda: kpm_message(100, {"DRB.UEThpDl": 1.0}))
@@ -121,7 +121,7 @@ async def test_slices_of_a_node_are_bounded(world: BridgeWorld) -> None:
             await some(client.subscribe(ONE.id, KPM_OID, trigger, (), names, kpm_slice=one_more), 1)
 
 
-async def test_a_slice_that_is_not_read_any_more_makes_room(world: BridgeWorld) -> None:
+async def test_an_unused_slice_is_released_for_another(world: BridgeWorld) -> None:
     world.ric.add(ONE)
     await world.start(subscriptions={"linger_s": 0.0})
     world.reporting(ONE.id, KPM, lambda: kpm_message(100, {"DRB.UEThpDl": 1.0}))
@@ -134,7 +134,9 @@ async def test_a_slice_that_is_not_read_any_more_makes_room(world: BridgeWorld) 
             await world.until(lambda: not world.ric.on(ONE.id, KPM))
 
 
-async def test_a_node_that_changed_is_asked_for_what_it_announces_now(world: BridgeWorld) -> None:
+async def test_a_changed_node_gets_only_measurements_that_it_announces_now(
+    world: BridgeWorld,
+) -> None:
     world.ric.add(ONE)
     bridge = await world.start()
     values = {"DRB.UEThpDl": 40_000.0, "RRU.PrbTotDl": 1060.0}
@@ -159,7 +161,7 @@ async def test_a_node_that_changed_is_asked_for_what_it_announces_now(world: Bri
         assert known.units is not units, "its units may be others now"
 
 
-async def test_a_node_without_reports_for_each_ue_is_not_asked_for_kpm(world: BridgeWorld) -> None:
+async def test_a_node_without_per_ue_reports_gets_no_kpm_subscription(world: BridgeWorld) -> None:
     lacking = replace(
         ONE,
         functions=(RanFunction(KPM, KPM_OID, 2, encode(("DRB.UEThpDl",), styles=(1, 3))),),

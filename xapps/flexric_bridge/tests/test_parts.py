@@ -14,15 +14,14 @@ from fake_flexric import kpm_message, record
 from flexric_bridge.absence import Absences
 from flexric_bridge.budget import UNCLEAN_MARGIN, Budget, BudgetSpent, Use
 from flexric_bridge.cli import main
-from flexric_bridge.controls import Lane, Rate, TooFast
-from flexric_bridge.lag import Lag
-from flexric_bridge.pace import Pace
+from flexric_bridge.controls import ControlQueue, Rate, RateExceeded
 from flexric_bridge.readers import Thinning
 from flexric_bridge.records import (
     BlockError,
     kpm_report,
     records,
 )
+from flexric_bridge.report_timing import MissingReports, ReportLag
 from flexric_bridge.sdk import RECORD_HEAD
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,7 +35,7 @@ U64 = st.integers(0, 2**64 - 1)
 # ---------------------------------------------------------------------------- budget
 
 
-def test_controls_stop_at_the_reserve_and_everything_at_the_end() -> None:
+def test_controls_stop_at_the_reserve_and_everything_at_the_total() -> None:
     budget = Budget(100, 10)
     budget.spend(Use.CONTROL, 89)
     budget.refuse(Use.CONTROL)
@@ -49,7 +48,7 @@ def test_controls_stop_at_the_reserve_and_everything_at_the_end() -> None:
             budget.refuse(use)
 
 
-def test_each_threshold_is_told_once_and_again_in_the_rics_next_life() -> None:
+def test_each_threshold_warns_once_and_again_after_a_restart_of_the_ric() -> None:
     budget = Budget(100, 0, warn_at=(0.5, 0.9))
     told = [budget.spend(Use.CONTROL) for _ in range(100)]
     assert {n + 1: share for n, share in enumerate(told) if share} == {50: 0.5, 90: 0.9}
@@ -58,7 +57,7 @@ def test_each_threshold_is_told_once_and_again_in_the_rics_next_life() -> None:
     assert budget.spend(Use.CONTROL, 95) == 0.9
 
 
-def test_a_session_number_that_does_not_grow_is_another_life_of_the_ric() -> None:
+def test_a_session_number_that_does_not_grow_is_a_restart_of_the_ric() -> None:
     budget = Budget(100, 0)
     assert not budget.begin_session(7)
     assert not budget.begin_session(8)
@@ -73,7 +72,7 @@ def test_a_session_number_that_does_not_grow_is_another_life_of_the_ric() -> Non
     assert (again.used, again.sessions) == (0, 1)
 
 
-def test_a_count_that_could_not_be_written_in_time_errs_to_the_safe_side() -> None:
+def test_an_unclean_count_gets_a_safety_margin() -> None:
     budget = Budget(1000, 0)
     budget.spend(Use.CONTROL, 7)
     clean, unclean = Budget(1000, 0), Budget(1000, 0)
@@ -133,7 +132,7 @@ def test_settings_that_are_wrong_are_told_in_a_sentence(
 # ---------------------------------------------------------------------- rate and lane
 
 
-def test_controls_wait_for_their_rate_and_are_refused_when_it_takes_too_long() -> None:
+def test_controls_wait_for_the_rate_limit_and_are_refused_when_that_takes_too_long() -> None:
     async def scenario() -> None:
         clock = LoopClock()
         rate = Rate(10, 5, clock)
@@ -142,18 +141,18 @@ def test_controls_wait_for_their_rate_and_are_refused_when_it_takes_too_long() -
         assert loop.time() == 0
         await rate.take(5)
         assert loop.time() == pytest.approx(0.5)
-        with pytest.raises(TooFast, match="at most 5"):
+        with pytest.raises(RateExceeded, match="at most 5"):
             await rate.take(6)
         # Ten a second and five at once: what waits longer than two seconds is refused.
         took = await asyncio.gather(*(rate.take(5) for _ in range(6)), return_exceptions=True)
-        assert [isinstance(result, TooFast) for result in took] == [False] * 4 + [True] * 2
+        assert [isinstance(result, RateExceeded) for result in took] == [False] * 4 + [True] * 2
 
     run_virtual(scenario())
 
 
-def test_a_caller_that_gives_up_leaves_the_line() -> None:
+def test_a_cancelled_caller_leaves_the_queue() -> None:
     async def scenario() -> None:
-        lane: Lane[str] = Lane()
+        lane: ControlQueue[str] = ControlQueue()
         ran: list[str] = []
 
         async def job(name: str) -> str:
@@ -192,7 +191,7 @@ SECOND_US = 1_000_000
 
 def lags(delays_us: list[int], offset_us: int = 0, every_us: int = 1_000) -> list[int]:
     """Of reports collected `every_us`, by a clock that is ahead by `offset_us`."""
-    lag, found = Lag(), []
+    lag, found = ReportLag(), []
     for k, delay_us in enumerate(delays_us):
         collected_at_us = 10**15 + k * every_us
         lag.note(collected_at_us + offset_us, collected_at_us + delay_us)
@@ -204,7 +203,9 @@ def lags(delays_us: list[int], offset_us: int = 0, every_us: int = 1_000) -> lis
     st.lists(st.integers(0, 10 * SECOND_US), min_size=1, max_size=50),
     st.integers(-(10**12), 10**12),
 )
-def test_lag_is_what_delay_has_grown_whatever_the_clocks(delays: list[int], offset: int) -> None:
+def test_lag_is_the_growth_of_the_delay_for_any_clock_offset(
+    delays: list[int], offset: int
+) -> None:
     # Reports of one subscription keep their order.
     ordered = [max(delays[: k + 1]) - 1_000 * k for k in range(len(delays))]
     delays = [max(0, delay) for delay in ordered]
@@ -212,7 +213,7 @@ def test_lag_is_what_delay_has_grown_whatever_the_clocks(delays: list[int], offs
         assert abs(lag_us - (delays[k] - min(delays[: k + 1]))) <= 3_000
 
 
-def test_clocks_that_drift_apart_are_no_lag() -> None:
+def test_clock_drift_is_no_lag() -> None:
     day = 24 * 3_600
     drifting = [k * 100 for k in range(day)]
     assert max(lags(drifting, every_us=SECOND_US)) < SECOND_US // 100
@@ -223,8 +224,8 @@ def test_clocks_that_drift_apart_are_no_lag() -> None:
     assert min(lags(standing, every_us=SECOND_US)[10:]) > SECOND_US
 
 
-def test_a_clock_that_was_set_is_no_lag() -> None:
-    lag = Lag()
+def test_a_clock_step_is_no_lag() -> None:
+    lag = ReportLag()
     lag.note(100 * SECOND_US, 100 * SECOND_US)
     lag.note(90 * SECOND_US, 101 * SECOND_US)
     assert lag.us == 0
@@ -236,18 +237,18 @@ def test_a_clock_that_was_set_is_no_lag() -> None:
     assert lag.us == pytest.approx(2 * SECOND_US, rel=0.001)
 
 
-# -------------------------------------------------------------------------------- pace
+# --------------------------------------------------------------------- report timing
 
 MS_US = 1_000
 
 
 def missing(collected_at_us: Iterable[float], period_ms: int = 1, lost: int = 0) -> int:
     """What of a period's reports did not come, when these did."""
-    pace = Pace()
-    pace.begin(period_ms)
+    reports = MissingReports()
+    reports.begin(period_ms)
     for at_us in collected_at_us:
-        pace.note(int(at_us), lost)
-    return pace.missing
+        reports.note(int(at_us), lost)
+    return reports.count
 
 
 @given(
@@ -266,52 +267,52 @@ def test_periods_without_a_report_are_counted(
 
 def test_reports_that_overtake_each_other_are_not_missing() -> None:
     order = [0, 1, 3, 2, 4, 6, 5, 7, 9, 8, 10]
-    pace = Pace()
-    pace.begin(1)
+    reports = MissingReports()
+    reports.begin(1)
     for k in order:
-        pace.note(k * MS_US, 0)
-    assert pace.missing == 0
+        reports.note(k * MS_US, 0)
+    assert reports.count == 0
 
 
-def test_what_was_told_missing_is_not_taken_back_while_it_is_scraped() -> None:
-    pace = Pace()
-    pace.begin(1)
+def test_the_missing_count_never_decreases() -> None:
+    reports = MissingReports()
+    reports.begin(1)
     told = []
     for k in [0, 2, 1, 4, 3, 6]:
-        pace.note(k * MS_US, 0)
-        told.append(pace.missing)
+        reports.note(k * MS_US, 0)
+        told.append(reports.count)
     assert told == [0, 1, 1, 1, 1, 1]
 
 
-def test_a_report_that_is_late_once_is_not_two() -> None:
+def test_a_late_report_is_not_counted_as_two_periods() -> None:
     times = [k * MS_US for k in range(50)]
     times[20] += 700
     assert missing(times) == 0
 
 
-def test_what_the_ring_lost_is_not_missing_as_well() -> None:
+def test_reports_lost_in_the_ring_are_not_missing_too() -> None:
     assert missing([0, 2 * MS_US, 4 * MS_US], lost=1) == 0
 
 
-def test_a_node_that_was_away_and_a_clock_that_was_set_miss_nothing() -> None:
+def test_an_absence_or_a_clock_step_counts_no_missing_reports() -> None:
     day_us = 86_400 * SECOND_US
     for there in (day_us, -day_us):
         times = [k * MS_US for k in range(10)]
         assert missing([*times, *(there + at for at in times)]) == 0
     assert missing([0, 40 * SECOND_US, 60 * SECOND_US], period_ms=10_000) == 1
-    pace = Pace()
-    pace.begin(1)
-    pace.note(0, 0)
-    pace.begin(10)
-    pace.note(SECOND_US, 0)
-    assert pace.missing == 0
+    reports = MissingReports()
+    reports.begin(1)
+    reports.note(0, 0)
+    reports.begin(10)
+    reports.note(SECOND_US, 0)
+    assert reports.count == 0
 
 
 # ----------------------------------------------------------------------------- records
 
 
 @given(st.data())
-def test_a_kpm_message_cut_anywhere_is_refused(data: st.DataObject) -> None:
+def test_a_truncated_kpm_message_is_refused(data: st.DataObject) -> None:
     whole = kpm_message(100, {"DRB.UEThpDl": 2.5, "RRU.PrbTotDl": 7})
     cut = data.draw(st.integers(0, len(whole) - 1))
     with pytest.raises(ServiceModelError, match="kpm: "):
@@ -321,7 +322,7 @@ def test_a_kpm_message_cut_anywhere_is_refused(data: st.DataObject) -> None:
 
 
 @given(st.lists(st.binary(max_size=20), max_size=5), st.integers(0, 200))
-def test_a_block_is_its_records_or_refused(messages: list[bytes], cut: int) -> None:
+def test_a_block_is_split_into_records_or_refused(messages: list[bytes], cut: int) -> None:
     block = b"".join(record(n + 1, m, 1_000_000, n) for n, m in enumerate(messages))
     told = [(r.handle, r.message, r.lost) for r in records(block)]
     assert told == [(n + 1, m, n) for n, m in enumerate(messages)]
@@ -336,7 +337,7 @@ def test_a_block_is_its_records_or_refused(messages: list[bytes], cut: int) -> N
 # ---------------------------------------------------------------------------- readers
 
 
-def test_slow_readers_get_what_is_due_in_spite_of_jitter_and_disorder() -> None:
+def test_thinning_tolerates_jitter_and_reordering() -> None:
     due = Thinning(100)
     times = [*range(0, 1_000_000, 10_000)]
     jittered = [t + (3_000 if n % 2 else -3_000) for n, t in enumerate(times)]
@@ -357,7 +358,7 @@ def looks_s(away_for_s: float) -> list[float]:
     absences, at_s, looks = Absences(), 0.0, []
     while True:
         absences.note("gnb", present=False, now_ns=int(at_s * 1e9))
-        delay_s = absences.next_look_s(int(at_s * 1e9))
+        delay_s = absences.next_query_s(int(at_s * 1e9))
         assert delay_s is not None
         at_s += delay_s
         if at_s > away_for_s:
@@ -365,7 +366,7 @@ def looks_s(away_for_s: float) -> list[float]:
         looks.append(at_s)
 
 
-def test_a_node_that_comes_back_soon_is_found_soon_and_looks_become_rare() -> None:
+def test_queries_are_frequent_at_first_and_become_rare() -> None:
     looks = looks_s(3600)
     gaps = [round(later - earlier, 6) for earlier, later in itertools.pairwise([0.0, *looks])]
     assert gaps[0] == 1
@@ -376,25 +377,25 @@ def test_a_node_that_comes_back_soon_is_found_soon_and_looks_become_rare() -> No
     assert len(looks) < 60
 
 
-def test_a_node_the_ric_lists_but_that_stays_silent_is_looked_for_ever_more_rarely() -> None:
+def test_a_listed_but_silent_node_is_queried_ever_more_rarely() -> None:
     absences = Absences()
     absences.note("gnb", present=False, now_ns=0)
     absences.note("gnb", present=True, now_ns=100 * 10**9)
-    assert absences.next_look_s(100 * 10**9) is None
+    assert absences.next_query_s(100 * 10**9) is None
     absences.note("gnb", present=False, now_ns=105 * 10**9)
-    assert absences.next_look_s(105 * 10**9) == pytest.approx(21)
+    assert absences.next_query_s(105 * 10**9) == pytest.approx(21)
     absences.note("other", present=False, now_ns=106 * 10**9)
-    assert absences.next_look_s(106 * 10**9) == 1
+    assert absences.next_query_s(106 * 10**9) == 1
     absences.note("gnb", present=True, now_ns=107 * 10**9)
     absences.note("gnb", present=True, now_ns=118 * 10**9)
     absences.note("other", present=True, now_ns=118 * 10**9)
     absences.note("gnb", present=False, now_ns=119 * 10**9)
-    assert absences.next_look_s(119 * 10**9) == 1
+    assert absences.next_query_s(119 * 10**9) == 1
 
 
-def test_a_node_that_reported_after_it_was_found_was_back() -> None:
+def test_a_node_that_reported_after_it_was_found_counts_as_returned() -> None:
     absences = Absences()
     absences.note("gnb", present=False, now_ns=0)
     absences.note("gnb", present=True, now_ns=100 * 10**9)
-    absences.note("gnb", present=False, now_ns=105 * 10**9, heard_ns=103 * 10**9)
-    assert absences.next_look_s(105 * 10**9) == 1
+    absences.note("gnb", present=False, now_ns=105 * 10**9, last_report_ns=103 * 10**9)
+    assert absences.next_query_s(105 * 10**9) == 1

@@ -53,7 +53,7 @@ async def test_a_killed_sidecar_leaves_no_subscription_behind(world: BridgeWorld
     assert world.ric.asked["unsubscribe"] == 1
 
 
-async def test_a_module_that_does_not_load_is_told_and_tried_ever_more_rarely(
+async def test_a_missing_module_is_reported_and_retried_ever_more_rarely(
     world: BridgeWorld,
 ) -> None:
     process = await start("--ric-backoff-initial-s", "0.05", sdk="fake_sdk:broken")
@@ -71,7 +71,7 @@ async def test_a_module_that_does_not_load_is_told_and_tried_ever_more_rarely(
     assert waits[3] > waits[0]
 
 
-async def test_a_gateway_at_a_port_that_the_ric_has_says_which_to_choose(
+async def test_a_gateway_on_a_port_of_the_ric_suggests_another(
     world: BridgeWorld,
 ) -> None:
     try:

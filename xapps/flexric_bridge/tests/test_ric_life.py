@@ -20,7 +20,7 @@ from ric.errors import GatewayError
 from ric.sm import RLC_OID, TC_V0_OID, rlc
 
 
-async def test_a_child_that_crashes_is_nodes_going_and_coming_back(world: BridgeWorld) -> None:
+async def test_a_crash_of_the_child_disconnects_and_reconnects_nodes(world: BridgeWorld) -> None:
     world.ric.add(ONE)
     bridge = await world.start()
     world.reporting(ONE.id, RLC, rlc_message)
@@ -44,7 +44,7 @@ async def test_a_child_that_crashes_is_nodes_going_and_coming_back(world: Bridge
     assert bridge.budget.sessions == 2, "the RIC's life goes on"
 
 
-async def test_a_child_that_hangs_is_killed_and_the_reason_told(world: BridgeWorld) -> None:
+async def test_a_child_that_hangs_is_killed_with_a_reason(world: BridgeWorld) -> None:
     world.ric.add(ONE)
     bridge = await world.start(ric={"command_timeout_s": 2})
     async with world.client() as client:
@@ -59,7 +59,7 @@ async def test_a_child_that_hangs_is_killed_and_the_reason_told(world: BridgeWor
     assert bridge.session.restarts["hung"] == 1
 
 
-async def test_a_ric_that_dies_and_comes_back_has_a_new_budget(world: BridgeWorld) -> None:
+async def test_a_restarted_ric_has_a_new_budget(world: BridgeWorld) -> None:
     world.ric.add(ONE)
     bridge = await world.start()
     world.reporting(ONE.id, RLC, rlc_message)
@@ -81,7 +81,7 @@ async def test_a_ric_that_dies_and_comes_back_has_a_new_budget(world: BridgeWorl
     assert bridge.budget.sessions == 1
 
 
-async def test_a_silent_node_is_gone_and_back_when_it_reports(world: BridgeWorld) -> None:
+async def test_a_silent_node_is_disconnected_until_it_reports_again(world: BridgeWorld) -> None:
     world.ric.add(ONE, TWO)
     bridge = await world.start(nodes=QUICKLY_STALE)
     talking = world.reporting(ONE.id, RLC, rlc_message)
@@ -130,7 +130,7 @@ async def test_a_control_waits_for_the_report_of_a_node_that_is_overdue(
     assert len(world.ric.controls) == 1
 
 
-async def test_a_ric_that_is_behind_is_asked_for_nothing(world: BridgeWorld) -> None:
+async def test_a_ric_that_is_behind_gets_no_requests(world: BridgeWorld) -> None:
     # It ends itself over an answer that takes 3 s, and answers wait behind the reports.
     world.ric.add(ONE, TWO)
     await world.start()
@@ -159,7 +159,7 @@ async def test_a_ric_that_is_behind_is_asked_for_nothing(world: BridgeWorld) -> 
     assert len(world.ric.controls) == 1
 
 
-async def test_what_nobody_reads_is_ended_when_the_ric_is_no_longer_behind(
+async def test_unread_subscriptions_end_once_the_ric_is_no_longer_behind(
     world: BridgeWorld,
 ) -> None:
     world.ric.add(ONE)
@@ -171,7 +171,7 @@ async def test_what_nobody_reads_is_ended_when_the_ric_is_no_longer_behind(
         async with aclosing(stream) as indications, asyncio.timeout(PATIENCE_S):
             await anext(indications)
             world.ric.behind_us = 1_500_000
-            await world.until(bridge.hub.left_behind, "behind")
+            await world.until(bridge.hub.undeletable, "behind")
         await asyncio.sleep(0.3)
         assert world.ric.asked["unsubscribe"] == 0
         world.ric.behind_us = 0
@@ -179,10 +179,10 @@ async def test_what_nobody_reads_is_ended_when_the_ric_is_no_longer_behind(
     assert bridge.hub.subscriptions == 0
 
 
-async def test_a_node_that_restarts_is_found_by_a_look_and_subscribed_again(
+async def test_a_restarted_node_is_found_by_a_query_and_subscribed_again(
     world: BridgeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flexric_bridge.absence.FIRST_LOOK_S", 0.1)
+    monkeypatch.setattr("flexric_bridge.absence.SHORTEST_S", 0.1)
     world.ric.add(ONE, TWO)
     bridge = await world.start(nodes={**QUICKLY_STALE, "look_again_s": 1})
     world.reporting(ONE.id, RLC, rlc_message)
@@ -198,12 +198,12 @@ async def test_a_node_that_restarts_is_found_by_a_look_and_subscribed_again(
             world.ric.add(ONE)
             while (await anext(indications)).subscription == 1:
                 pass
-    assert bridge.metrics.looks["answered"] >= 1
+    assert bridge.metrics.node_queries["answered"] >= 1
     assert bridge.session.starts == 1
     assert world.ric.asked["unsubscribe"] == 0, "a deletion on a node that is away ends the RIC"
 
 
-async def test_a_node_that_was_back_and_reported_is_looked_for_at_once_again(
+async def test_a_node_that_had_returned_is_queried_for_at_once_again(
     world: BridgeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # So that any time of absence but that which has just begun makes for the longest delay.
@@ -218,16 +218,16 @@ async def test_a_node_that_was_back_and_reported_is_looked_for_at_once_again(
         async with aclosing(stream) as indications, asyncio.timeout(PATIENCE_S):
             await anext(indications)
             known = bridge.nodes.known[ONE.id]
-            bridge.hub.node_went(known, "a first time")
-            discovery._note()
+            bridge.hub.node_disconnected(known, "a first time")
+            discovery._note_presence()
             await world.until(lambda: known.present, "a report of it")
-            discovery._note()
-            heard_ns = bridge.hub.heard_ns(known)
-            await world.until(lambda: bridge.hub.heard_ns(known) > heard_ns, "another")
-            bridge.hub.node_went(known, "a second time")
+            discovery._note_presence()
+            last_report_ns = bridge.hub.last_report_ns(known)
+            await world.until(lambda: bridge.hub.last_report_ns(known) > last_report_ns, "another")
+            bridge.hub.node_disconnected(known, "a second time")
             now_ns = time.monotonic_ns()
-            discovery._note()
-    assert absences.next_look_s(now_ns) == 1
+            discovery._note_presence()
+    assert absences.next_query_s(now_ns) == 1
 
 
 async def test_a_node_that_joins_late_is_found_without_ending_streams(world: BridgeWorld) -> None:
@@ -251,24 +251,26 @@ async def test_a_node_that_joins_late_is_found_without_ending_streams(world: Bri
     assert bridge.budget.spent[Use.DELETION] >= 1
 
 
-async def test_with_many_nodes_the_ric_is_not_asked_again(world: BridgeWorld) -> None:
+async def test_with_many_nodes_there_are_no_queries(world: BridgeWorld) -> None:
     world.ric.add(*(node(number) for number in range(11)))
     bridge = await world.start(nodes={"look_again_s": 0.05})
     await world.until(lambda: bridge.session.up)
     await asyncio.sleep(0.5)
     assert world.ric.asked["open"] == 1
     world.ric.nodes.clear()
-    assert bridge.discovery._told.startswith("11 nodes are known")
+    assert bridge.discovery._last_warning.startswith("11 nodes are known")
 
 
-async def test_definitions_near_the_rics_limit_stop_looks_as_well(world: BridgeWorld) -> None:
+async def test_definitions_near_the_rics_limit_stop_queries(world: BridgeWorld) -> None:
     world.ric.add(node(1, definition=4000), node(2, definition=3000))
     bridge = await world.start(nodes={"look_again_s": 0.05})
-    await world.until(lambda: "32 KiB" in bridge.discovery._told)
+    await world.until(lambda: "32 KiB" in bridge.discovery._last_warning)
     assert world.ric.asked["open"] == 1
 
 
-async def test_a_ric_that_hangs_up_is_noticed_though_nobody_asks(world: BridgeWorld) -> None:
+async def test_a_ric_that_ends_the_association_is_noticed_without_a_request(
+    world: BridgeWorld,
+) -> None:
     world.ric.add(ONE)
     bridge = await world.start(ric={"backoff_initial_s": 20, "backoff_max_s": 20})
     await world.until(lambda: bridge.session.up)
@@ -278,7 +280,7 @@ async def test_a_ric_that_hangs_up_is_noticed_though_nobody_asks(world: BridgeWo
     assert "the RIC hung up" in bridge.session.why
 
 
-async def test_a_ric_that_ends_itself_over_us_is_left_alone_ever_longer(
+async def test_a_ric_that_aborts_on_setup_is_retried_ever_more_rarely(
     world: BridgeWorld,
 ) -> None:
     # nearRT-RIC aborts when an xApp connects before a node has; so each time it gets more time.
@@ -301,7 +303,7 @@ async def test_a_ric_that_ends_itself_over_us_is_left_alone_ever_longer(
 
 
 @pytest.mark.parametrize("away_s", [0.0, 1.0])
-async def test_a_ric_that_returns_is_asked_when_its_nodes_had_their_time(
+async def test_a_returning_ric_is_set_up_after_its_nodes_had_time_to_connect(
     world: BridgeWorld, away_s: float
 ) -> None:
     """Also one that is back before anybody finds it away."""
@@ -323,7 +325,7 @@ async def test_a_ric_that_returns_is_asked_when_its_nodes_had_their_time(
     assert rested_s == [0, 0.5]
 
 
-async def test_a_ric_that_stays_away_is_absent_and_no_failure_of_ours(world: BridgeWorld) -> None:
+async def test_an_absent_ric_is_no_failure_of_the_bridge(world: BridgeWorld) -> None:
     world.ric.add(ONE)
     await world.ric.stop()
     bridge = await world.start(ric={"backoff_initial_s": 60, "backoff_max_s": 60})
@@ -334,7 +336,9 @@ async def test_a_ric_that_stays_away_is_absent_and_no_failure_of_ours(world: Bri
     await world.until(lambda: bridge.session.up)
 
 
-async def test_five_deaths_of_the_ric_in_a_row_cost_no_more_than_one(world: BridgeWorld) -> None:
+async def test_five_consecutive_crashes_of_the_ric_cost_no_more_than_one(
+    world: BridgeWorld,
+) -> None:
     """With the settings of users, but for the ports."""
     world.ric.add(ONE)
     defaults = {
@@ -354,7 +358,7 @@ async def test_five_deaths_of_the_ric_in_a_row_cost_no_more_than_one(world: Brid
     assert asyncio.get_running_loop().time() - returned_s < 10
 
 
-async def test_a_ric_without_nodes_is_a_state_of_its_own(world: BridgeWorld) -> None:
+async def test_a_ric_without_nodes_has_its_own_state(world: BridgeWorld) -> None:
     """It is asked again soon, and each question is told apart from a failure."""
 
     def has_none(_question: object) -> object:
@@ -385,7 +389,7 @@ async def test_a_ric_without_nodes_is_a_state_of_its_own(world: BridgeWorld) -> 
         ("timeout", RicState.SILENT, "does not answer"),
     ],
 )
-async def test_why_there_is_no_session_is_told_apart(
+async def test_reasons_for_a_missing_session_are_distinguished(
     world: BridgeWorld, kind: SdkErrorKind, state: RicState, words: str
 ) -> None:
     def fails(_question: object) -> object:
@@ -400,7 +404,7 @@ async def test_why_there_is_no_session_is_told_apart(
     await world.until(lambda: bridge.session.up, "it heals by itself")
 
 
-async def test_a_look_ends_with_the_session_and_never_meets_the_next_ric(
+async def test_a_query_ends_with_the_session_and_never_reaches_the_next_ric(
     world: BridgeWorld,
 ) -> None:
     # nearRT-RIC does not survive a look before its nodes are back.
@@ -410,10 +414,10 @@ async def test_a_look_ends_with_the_session_and_never_meets_the_next_ric(
     bridge = await world.start(nodes={"look_again_s": 0.05}, ric=patient)
     await world.until(lambda: world.ric.asked["open"] == 2, "a look under way")
     kill_child(bridge)
-    await world.until(lambda: bridge.metrics.looks["failed"] == 1, "the look given up")
+    await world.until(lambda: bridge.metrics.node_queries["failed"] == 1, "the look given up")
 
 
-async def test_a_look_at_a_ric_that_lost_its_nodes_is_an_answer(world: BridgeWorld) -> None:
+async def test_a_query_to_a_ric_without_nodes_is_an_answer(world: BridgeWorld) -> None:
     world.ric.add(ONE)
 
     def second_has_none(_question: object) -> object:
@@ -423,38 +427,38 @@ async def test_a_look_at_a_ric_that_lost_its_nodes_is_an_answer(world: BridgeWor
 
     world.ric.answer["open"] = second_has_none
     bridge = await world.start(nodes={"look_again_s": 0.05})
-    await world.until(lambda: bridge.metrics.looks["answered"] >= 1)
+    await world.until(lambda: bridge.metrics.node_queries["answered"] >= 1)
     await world.until(lambda: bridge.nodes.present(ONE.id) is None)
     assert bridge.session.up
-    assert not bridge.metrics.looks["failed"]
+    assert not bridge.metrics.node_queries["failed"]
 
 
-async def test_the_end_of_a_session_is_no_absence_of_nodes(world: BridgeWorld) -> None:
+async def test_the_end_of_a_session_does_not_count_as_absence_of_nodes(world: BridgeWorld) -> None:
     world.ric.add(ONE)
     bridge = await world.start(nodes={"look_again_s": 0})
     await world.until(lambda: bridge.session.up)
     for number in range(2, 5):
         kill_child(bridge)
         await world.until(lambda: not bridge.session.up)
-        assert bridge.discovery._next_s() is None
+        assert bridge.discovery._next_query_s() is None
         await world.until(lambda number=number: bridge.session.starts == number, "another")
         await world.until(lambda: bridge.session.up)
     await asyncio.sleep(2 * CHECK_S)
-    assert bridge.discovery._next_s() is None
+    assert bridge.discovery._next_query_s() is None
     assert world.ric.asked["open"] == bridge.session.starts, "somebody looked"
 
 
-async def test_a_node_that_a_new_session_lacks_is_looked_for_at_once(
+async def test_a_node_missing_in_a_new_session_is_queried_for_at_once(
     world: BridgeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flexric_bridge.absence.FIRST_LOOK_S", 0.1)
+    monkeypatch.setattr("flexric_bridge.absence.SHORTEST_S", 0.1)
     world.ric.add(ONE, TWO)
     bridge = await world.start(nodes={"look_again_s": 0})
     await world.until(lambda: bridge.nodes.present(TWO.id) is not None)
     del world.ric.nodes[TWO.id]
     kill_child(bridge)
     await world.until(lambda: bridge.session.starts == 2 and bridge.session.up)
-    await world.until(lambda: bridge.metrics.looks["answered"] >= 1, "a look")
+    await world.until(lambda: bridge.metrics.node_queries["answered"] >= 1, "a look")
     assert bridge.nodes.present(TWO.id) is None
     world.ric.add(TWO)
     await world.until(lambda: bridge.nodes.present(TWO.id) is not None, "TWO is back")

@@ -96,7 +96,7 @@ def said_by(preload: str, program: str) -> dict[str, Any]:
     return facts
 
 
-def test_messages_keep_their_bounds_their_order_and_their_sender(preload: str) -> None:
+def test_messages_keep_their_boundaries_order_and_sender(preload: str) -> None:
     facts = said_by(
         preload,
         """
@@ -133,7 +133,7 @@ told(in_order=all(got == sizes * 20 for got in heard.values()), back=back,
     }
 
 
-def test_a_message_that_is_longer_than_the_room_for_it_is_cut_and_the_next_is_whole(
+def test_a_message_longer_than_the_buffer_is_truncated_and_the_next_is_whole(
     preload: str,
 ) -> None:
     facts = said_by(
@@ -149,7 +149,7 @@ told(cut=len(cut), truncated=flags == TRUNC, next=receive(server, 1000)[0].decod
     assert facts == {"cut": 1000, "truncated": True, "next": "next"}
 
 
-def test_who_asked_for_them_is_told_of_beginnings_and_ends(preload: str) -> None:
+def test_association_events_are_delivered_when_enabled(preload: str) -> None:
     facts = said_by(
         preload,
         """
@@ -177,7 +177,7 @@ told(took=took, more=readable(server, 0.05))
     }
 
 
-def test_an_end_that_nobody_asked_for_is_no_event_and_no_message_is_lost_by_it(
+def test_without_events_an_end_is_silent_and_loses_no_message(
     preload: str,
 ) -> None:
     facts = said_by(
@@ -196,7 +196,7 @@ told(first=first, words=words, idle=idle, other=receive(server)[0].decode())
     assert facts == {"first": True, "words": "last words", "idle": False, "other": "still here"}
 
 
-def test_a_send_to_nobody_succeeds_and_is_told_as_failed_later(preload: str) -> None:
+def test_a_send_to_an_absent_peer_succeeds_and_fails_later(preload: str) -> None:
     facts = said_by(
         preload,
         """
@@ -221,7 +221,7 @@ told(sent=sent, why=os.strerror(ctypes.get_errno()))
     assert facts == {"sent": -1, "why": "Connection refused"}
 
 
-def test_it_is_a_socket_of_packets_and_others_are_left_alone(preload: str) -> None:
+def test_only_sctp_sockets_are_affected(preload: str) -> None:
     facts = said_by(
         preload,
         """

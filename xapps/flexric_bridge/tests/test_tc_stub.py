@@ -14,7 +14,7 @@ import gnb_lab
 import pytest
 from bridge_world import PATIENCE_S, BridgeWorld
 from fake_flexric import RLC, TC, node, rlc_message
-from flexric_bridge.nodes import NodeBook
+from flexric_bridge.nodes import NodeRegistry
 from flexric_bridge.tc.messages import definition
 from flexric_bridge.tc.stub import EVIDENCE, SETTLE_US, UNSHOWN, WINDOW, StubWatch
 from flexric_bridge.traffic_control import ServedNode
@@ -67,7 +67,7 @@ def counted(forwarded: int, at_ms: int, queues: int = 1, **kinds: str) -> Report
 
 
 @given(st.integers(0, 1 << 32))
-def test_reports_that_are_drawn_anew_once_a_second_are_found_out_in_seconds(seed: int) -> None:
+def test_invented_reports_are_detected_within_seconds(seed: int) -> None:
     rng, watch = random.Random(seed), StubWatch()
     for second in range(2 * WINDOW):
         drawn = made_up(rng)
@@ -76,13 +76,11 @@ def test_reports_that_are_drawn_anew_once_a_second_are_found_out_in_seconds(seed
             report = {**drawn, "tstamp": second * 1_000_000 + ms * 1000}
             message = e2sm_tc.encode("indication", report, "v0")
             watch.take(e2sm_tc.decode("indication", message, "v0"))
-    assert "makes its reports up" in watch.verdict
+    assert "invents its reports" in watch.verdict
 
 
 @given(st.lists(st.integers(0, 100_000), min_size=30, max_size=60), st.integers(0, 59))
-def test_a_node_that_works_wraps_and_restarts_without_a_verdict(
-    steps: list[int], restarts_at: int
-) -> None:
+def test_counter_wraps_and_a_restart_give_no_verdict(steps: list[int], restarts_at: int) -> None:
     watch, forwarded = StubWatch(), (1 << 32) - 1_000_000
     for number, more in enumerate(steps):
         forwarded = 0 if number == restarts_at else (forwarded + more) % (1 << 32)
@@ -90,7 +88,7 @@ def test_a_node_that_works_wraps_and_restarts_without_a_verdict(
     assert watch.verdict == ""
 
 
-def test_controls_in_a_row_that_each_begin_the_queues_anew_are_no_verdict() -> None:
+def test_controls_that_restart_the_queues_give_no_verdict() -> None:
     watch, at_ms = StubWatch(), 0
     for _ in range(2 * WINDOW):
         watch.controlled()
@@ -100,7 +98,7 @@ def test_controls_in_a_row_that_each_begin_the_queues_anew_are_no_verdict() -> N
     assert watch.verdict == ""
 
 
-def test_a_packet_that_enters_while_its_queue_is_read_is_not_held_against_the_node() -> None:
+def test_a_packet_that_enters_while_its_queue_is_read_is_no_evidence() -> None:
     watch = StubWatch()
     for number in range(2 * WINDOW):
         report = counted(number, 10 * number)
@@ -109,7 +107,7 @@ def test_a_packet_that_enters_while_its_queue_is_read_is_not_held_against_the_no
     assert watch.verdict == ""
 
 
-def test_a_pipeline_that_another_xapp_builds_is_no_contradiction() -> None:
+def test_a_pipeline_built_by_another_xapp_is_no_evidence() -> None:
     watch = StubWatch()
     reports = [
         *(counted(10, ms, queues=ms // 10 + 1) for ms in range(0, 80, 10)),
@@ -122,7 +120,7 @@ def test_a_pipeline_that_another_xapp_builds_is_no_contradiction() -> None:
     assert watch.verdict == ""
 
 
-def test_kinds_that_change_to_and_fro_are_a_verdict_unless_they_were_asked_for() -> None:
+def test_kinds_that_alternate_are_a_verdict_unless_controlled() -> None:
     asked, unasked = StubWatch(), StubWatch()
     for number in range(2 * WINDOW):
         report = counted(10, 10 * number, sch=("RR", "PRIO")[number % 2])
@@ -133,7 +131,7 @@ def test_kinds_that_change_to_and_fro_are_a_verdict_unless_they_were_asked_for()
     assert "the scheduler changes and changes back" in unasked.verdict
 
 
-def test_counters_go_back_too_often_only_from_the_third_time_on() -> None:
+def test_counters_that_go_back_are_a_verdict_from_the_third_time_on() -> None:
     watch = StubWatch()
     for number in range(EVIDENCE):
         watch.take(counted(100, 20 * number))
@@ -142,7 +140,7 @@ def test_counters_go_back_too_often_only_from_the_third_time_on() -> None:
     assert "bytes_fwd of queue 0 goes back from 150000 to 1500" in watch.verdict
 
 
-def test_after_a_control_the_watch_goes_on_within_a_second() -> None:
+def test_detection_resumes_a_second_after_a_control() -> None:
     watch = StubWatch()
     watch.take(counted(100, 0))
     watch.controlled()
@@ -154,7 +152,7 @@ def test_after_a_control_the_watch_goes_on_within_a_second() -> None:
     assert "goes back" in watch.verdict
 
 
-def test_one_report_told_again_and_again_between_controls_is_one_piece_of_evidence() -> None:
+def test_a_repeated_report_is_one_piece_of_evidence() -> None:
     watch = StubWatch()
     report = counted(0, 0)
     report["q"][0]["queue"] |= {"pkts": 9, "bytes": 0}
@@ -164,7 +162,7 @@ def test_one_report_told_again_and_again_between_controls_is_one_piece_of_eviden
     assert watch.verdict == ""
 
 
-def test_pipelines_that_are_acknowledged_and_never_seen_are_a_verdict() -> None:
+def test_acknowledged_pipelines_that_are_never_reported_are_a_verdict() -> None:
     watch = StubWatch()
     for as_asked in (False, False, True, *(False,) * (UNSHOWN - 1)):
         watch.shown(as_asked=as_asked)
@@ -173,7 +171,7 @@ def test_pipelines_that_are_acknowledged_and_never_seen_are_a_verdict() -> None:
     assert "never seen in its reports" in watch.verdict
 
 
-def test_a_real_tc_function_under_load_is_none() -> None:
+def test_a_real_tc_function_under_load_is_no_stub() -> None:
     world = gnb_lab.World({**SCENARIO, "flows": [*SCENARIO["flows"], BULK]}, epoch_us=1_000_000)
     world.subscribe(gnb_lab.TC_V0_OID, 10)
     watch, taken = StubWatch(), 0
@@ -184,7 +182,7 @@ def test_a_real_tc_function_under_load_is_none() -> None:
     assert watch.verdict == ""
 
 
-async def test_a_node_that_pretends_is_left_alone(world: BridgeWorld) -> None:
+async def test_a_stub_is_not_used(world: BridgeWorld) -> None:
     gnb, rng = node(0xE00, functions=(RLC, TC)), random.Random(1)
     world.ric.add(gnb)
     bridge = await world.start()
@@ -197,15 +195,15 @@ async def test_a_node_that_pretends_is_left_alone(world: BridgeWorld) -> None:
     async with world.client() as client:
         await client.wait_for_node(gnb.id)
         tc = Tc(client, gnb.id, timeout_s=PATIENCE_S)
-        with pytest.raises(SubscriptionRefused, match="makes its reports up"):
+        with pytest.raises(SubscriptionRefused, match="invents its reports"):
             async for _ in tc.reports("pipeline_status", {"periodic": {"period_ms": 10}}):
                 pass
         message = bridge.nodes.known[gnb.id].message
         assert {f.oid for f in message.ran_functions}.isdisjoint({TC_V1_OID})
         sent = len(world.ric.controls)
-        with pytest.raises(GatewayError, match="makes its reports up"):
+        with pytest.raises(GatewayError, match="invents its reports"):
             await tc.change({"replace": hashed(2)})
-        with pytest.raises(GatewayError, match="makes its reports up"):
+        with pytest.raises(GatewayError, match="invents its reports"):
             await client.control(gnb.id, TC_V0_OID, bytes(4), bytes(12))
     assert len(world.ric.controls) == sent
     value = bridge.registry.get_sample_value("sojourn_flexric_tc_stub", {"node": gnb.id})
@@ -234,13 +232,13 @@ async def test_a_verdict_before_the_subscription_is_complete_ends_it(
     async with world.client() as client, asyncio.timeout(PATIENCE_S):
         await client.wait_for_node(gnb.id)
         tc = Tc(client, gnb.id)
-        with pytest.raises(SubscriptionRefused, match="makes its reports up"):
+        with pytest.raises(SubscriptionRefused, match="invents its reports"):
             async for _ in tc.reports("pipeline_status", {"periodic": {"period_ms": 10}}):
                 pass
     assert bridge.traffic.served == {}
 
 
-async def test_a_control_that_waits_for_a_first_report_is_told_of_the_verdict(
+async def test_a_control_that_waits_for_a_first_report_gets_the_verdict(
     world: BridgeWorld,
 ) -> None:
     gnb, rng = node(0xE00, functions=(RLC, TC)), random.Random(1)
@@ -255,7 +253,7 @@ async def test_a_control_that_waits_for_a_first_report_is_told_of_the_verdict(
             TC,
             lambda: e2sm_tc.encode("indication", made_up(rng, time.time_ns() // 1000), "v0"),
         )
-        with pytest.raises(GatewayError, match="makes its reports up"):
+        with pytest.raises(GatewayError, match="invents its reports"):
             await change
     assert world.ric.controls == []
 
@@ -265,7 +263,7 @@ def shows_safe_pipeline(served: ServedNode) -> bool:
     return bool(served.known.no_tc) or (current is not None and current.state.is_safe)
 
 
-async def test_a_node_that_acknowledges_and_never_shows_a_pipeline_is_left_alone(
+async def test_a_node_that_acknowledges_and_never_reports_a_pipeline_is_not_used(
     world: BridgeWorld,
 ) -> None:
     gnb = node(0xE00, functions=(RLC, TC))
@@ -288,7 +286,7 @@ async def test_a_node_that_acknowledges_and_never_shows_a_pipeline_is_left_alone
     assert "acknowledges controls and does not carry them out" in known.no_tc
 
 
-async def test_a_v0_control_of_an_xapp_is_known_to_the_watch(world: BridgeWorld) -> None:
+async def test_a_v0_control_of_an_xapp_pauses_detection(world: BridgeWorld) -> None:
     lab = LabNode(world.ric)
     bridge = await world.start()
     world.spawn(lab.run())
@@ -305,26 +303,24 @@ async def test_a_v0_control_of_an_xapp_is_known_to_the_watch(world: BridgeWorld)
         assert watch._settling or watch._settled_at_us > 0
 
 
-def test_a_node_that_comes_back_may_have_a_tc_function() -> None:
-    gnb, book = node(0xE00, functions=(RLC, TC)), NodeBook(definition(64, 64))
-    known = book.came(gnb)
+def test_a_reconnected_node_is_tried_again() -> None:
+    gnb, book = node(0xE00, functions=(RLC, TC)), NodeRegistry(definition(64, 64))
+    known = book.connected(gnb)
 
     def offered() -> bool:
         return TC_V1_OID in {function.oid for function in known.message.ran_functions}
 
     assert offered()
     book.without_tc(known, "it only pretends")
-    book.came(gnb)
+    book.connected(gnb)
     assert not offered(), "it was there all the time"
-    book.went(known, "test")
-    book.came(gnb)
+    book.disconnected(known, "test")
+    book.connected(gnb)
     assert offered()
 
 
 @pytest.mark.parametrize("overtaken", [False, True])
-async def test_totals_of_a_report_that_was_overtaken_are_not_counted_again(
-    world: BridgeWorld, overtaken: bool
-) -> None:
+async def test_overtaken_reports_are_not_counted_twice(world: BridgeWorld, overtaken: bool) -> None:
     lab = LabNode(world.ric)
     bridge = await world.start()
     running = world.spawn(lab.run())

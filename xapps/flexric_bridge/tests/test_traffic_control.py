@@ -311,7 +311,7 @@ async def test_pipelines_and_leases_survive_a_restart_of_the_sidecar(world: Brid
         assert (await status(Tc(client, lab.node.id), revision + 1))["safe"]
 
 
-async def test_nobody_waits_for_the_disk_that_keeps_the_state(
+async def test_writing_state_to_disk_delays_nobody(
     world: BridgeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, over = threading.Event(), threading.Event()
@@ -363,7 +363,7 @@ async def test_a_forecast_feed_is_refused_with_a_way_out(world: BridgeWorld) -> 
     assert not world.ric.controls
 
 
-async def test_which_bearer_is_meant_is_the_only_one_or_said_in_the_settings(
+async def test_the_bearer_is_the_only_one_or_that_of_the_settings(
     world: BridgeWorld,
 ) -> None:
     gnb = node(0xE00, functions=(RLC, TC))

@@ -1,8 +1,8 @@
 """FlexRIC as an E2 gateway: a sidecar whose one child process owns FlexRIC's SDK.
 
-`flexric_bridge.sdk` is the door to that SDK.
+`flexric_bridge.sdk` is the interface to that SDK.
 
-Where things are:
+Modules:
 
 - `app`, `cli`, `settings`, `metrics`: the program.
 - `gateway`: the gRPC door; `readers`, `records`: what leaves through it.

@@ -1,7 +1,7 @@
-"""When to look for nodes that are away: often at first, then ever more rarely.
+"""When to query the RIC for nodes that are away: often at first, then ever more rarely.
 
-A look costs the RIC a session, of which it numbers no more than 65,536, so a node that is away for
-long is not looked for each second; but one that was restarted is to be found at once.
+A query costs the RIC a session, of which it numbers at most 65,536, so a node that is away for long
+is not queried for each second; but one that was restarted is to be found at once.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-FIRST_LOOK_S: Final = 1.0
-"""The shortest time between two looks."""
+SHORTEST_S: Final = 1.0
+"""Shortest time between two queries."""
 SHARE: Final = 0.2
-"""The next look comes after this share of the time that the node has been away."""
+"""The next query comes after this share of the time that the node has been away."""
 LONGEST_S: Final = 120.0
-"""The longest time between two looks."""
+"""Longest time between two queries."""
 RELAPSE_S: Final = 10.0
-"""A node that is away again so soon after it was found and said nothing in between was never
-back: the RIC still lists it."""
+"""A node that is away again within this time after it was found, without a report in between, was
+never back: the RIC still lists it."""
 
 
 @dataclass(slots=True)
@@ -27,17 +27,17 @@ class _Away:
 
 
 class Absences:
-    """Since when nodes are away; times are of a clock that never goes back."""
+    """Since when nodes are away, by a monotonic clock."""
 
     def __init__(self) -> None:
         self._away: dict[str, _Away] = {}
 
-    def note(self, node_id: str, *, present: bool, now_ns: int, heard_ns: int = 0) -> None:
-        """Take in whether a node is there now, and when its last report came."""
+    def note(self, node_id: str, *, present: bool, now_ns: int, last_report_ns: int = 0) -> None:
+        """Note whether a node is present now, and when its last report came."""
         away = self._away.get(node_id)
         found_ns = None if away is None else away.found_ns
         settled = found_ns is not None and (
-            heard_ns > found_ns or now_ns - found_ns > RELAPSE_S * 1e9
+            last_report_ns > found_ns or now_ns - found_ns > RELAPSE_S * 1e9
         )
         if present:
             if away is not None and found_ns is None:
@@ -49,11 +49,11 @@ class Absences:
         else:
             away.found_ns = None
 
-    def next_look_s(self, now_ns: int) -> float | None:
-        """In how many seconds to look; `None` while no node is away."""
+    def next_query_s(self, now_ns: int) -> float | None:
+        """Seconds until the next query; `None` while no node is away."""
         return min(
             (
-                min(max(SHARE * (now_ns - away.since_ns) / 1e9, FIRST_LOOK_S), LONGEST_S)
+                min(max(SHARE * (now_ns - away.since_ns) / 1e9, SHORTEST_S), LONGEST_S)
                 for away in self._away.values()
                 if away.found_ns is None
             ),

@@ -1,4 +1,4 @@
-"""The bridge as a program: puts its parts together, keeps its state, stops in good order."""
+"""The bridge as a program: builds its parts, stores its state, stops in order."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ric.lifecycle import Service
 from ric.state_file import StateFile, require_version
 
 from flexric_bridge.budget import Budget
-from flexric_bridge.controls import Lane, Rate
+from flexric_bridge.controls import ControlQueue, Rate
 from flexric_bridge.discovery import Discovery
 from flexric_bridge.gateway import Gateway, GatewayServer
 from flexric_bridge.hub import Hub
 from flexric_bridge.metrics import BridgeCollector, BridgeState, Metrics
-from flexric_bridge.nodes import NodeBook
+from flexric_bridge.nodes import NodeRegistry
 from flexric_bridge.ric_state import RicState
 from flexric_bridge.sdk import E2Node
 from flexric_bridge.session import Session
@@ -36,7 +36,7 @@ SAVE_S: Final = 1.0
 LEASE_TICK_S: Final = 0.02
 READINESS_S: Final = 0.25
 RIC_PORTS: Final = ("36421", "36422")
-"""Of FlexRIC's near-RT RIC, E2 and E42: of SCTP, but where TCP stands in for it."""
+"""Of FlexRIC's near-RT RIC, E2 and E42: SCTP ports, or TCP ports where TCP carries SCTP."""
 FREE_PORT: Final = 36431
 STATE_VERSION: Final = 1
 
@@ -56,7 +56,7 @@ class Bridge(Service[BridgeSettings]):
         self.budget = Budget(budget.requests, budget.reserve)
         self.metrics = Metrics()
         tc = settings.tc
-        self.nodes = NodeBook(definition(tc.max_queues, tc.max_filters) if tc.v1 else None)
+        self.nodes = NodeRegistry(definition(tc.max_queues, tc.max_filters) if tc.v1 else None)
         self.session = Session(
             settings.ric,
             self.budget,
@@ -85,7 +85,7 @@ class Bridge(Service[BridgeSettings]):
             nodes_come_within_s=settings.ric.nodes_come_within_s,
         )
         rate = Rate(settings.controls.per_s, settings.controls.burst, self.clock)
-        self.lane: Lane[Answer] = Lane()
+        self.lane: ControlQueue[Answer] = ControlQueue()
         self.traffic = TrafficControl(
             session=self.session,
             nodes=self.nodes,
@@ -97,7 +97,7 @@ class Bridge(Service[BridgeSettings]):
             settings=tc,
             on_change=self._changed,
         )
-        self.nodes.on_went = self.traffic.node_gone
+        self.nodes.on_disconnected = self.traffic.node_gone
         self.gateway = Gateway(
             session=self.session,
             nodes=self.nodes,
@@ -173,7 +173,7 @@ class Bridge(Service[BridgeSettings]):
 
     def _up(self, nodes: list[E2Node]) -> None:
         self.hub.session_up(nodes)
-        self.supervise("pipelines", self.traffic.listen_again)
+        self.supervise("pipelines", self.traffic.resume_supervision)
 
     def _down(self, why: str) -> None:
         self.discovery.abandon("the session with the RIC ended")
@@ -252,7 +252,10 @@ class Bridge(Service[BridgeSettings]):
                 "up": ("1 while there is a session with the RIC.", lambda: float(session.up)),
                 "nodes": ("E2 nodes connected.", lambda: float(len(nodes.messages()))),
                 "subscriptions": ("RIC subscriptions.", lambda: float(self.hub.subscriptions)),
-                "controls_waiting": ("Controls in line.", lambda: float(lane.length)),
+                "controls_waiting": (
+                    "Controls in the queue.",
+                    lambda: float(lane.length),
+                ),
             },
             {
                 "restarts": (
@@ -260,14 +263,18 @@ class Bridge(Service[BridgeSettings]):
                     "reason",
                     lambda: dict(session.restarts),
                 ),
-                "looks": ("Short sessions that look for nodes.", "outcome", lambda: metrics.looks),
+                "node_queries": (
+                    "Short sessions that ask the RIC for its nodes.",
+                    "outcome",
+                    lambda: metrics.node_queries,
+                ),
                 "controls_superseded": (
-                    "Controls that a later one took the place of.",
+                    "Controls that a later one replaced.",
                     "stage",
                     lambda: {"waiting": lane.superseded},
                 ),
                 "undone": (
-                    "Transactions that failed on the way and were taken back.",
+                    "Transactions that the node refused in part and that were undone.",
                     "node",
                     lambda: {
                         node_id: served.function.undone
@@ -276,9 +283,9 @@ class Bridge(Service[BridgeSettings]):
                 ),
             },
             {
-                "ric_state": ("1 for the state that holds.", ("state",), self._ric_states),
+                "ric_state": ("1 for the current state.", ("state",), self._ric_states),
                 "tc_stub": (
-                    "1 for a node whose TC function is not used: it only pretends.",
+                    "1 for a node whose TC function is a stub and is not used.",
                     ("node",),
                     lambda: {(k.id,): 1.0 for k in nodes.known.values() if k.no_tc},
                 ),

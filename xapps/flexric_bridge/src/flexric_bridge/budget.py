@@ -1,11 +1,11 @@
-"""How many requests FlexRIC's near-RT RIC has left in its life.
+"""How many requests FlexRIC's near-RT RIC has left until it must be restarted.
 
-The RIC numbers requests with 16 bits, begins at 1021 and stops the whole process when it runs out:
-about 64,500 subscriptions and controls, whoever sends them. Deletions take the number of their
-subscription; they are counted all the same, for a count that errs should err to this side.
+The RIC numbers requests with 16 bits from 1021 on and aborts when it runs out: after about 64,500
+subscriptions and controls from all xApps. Deletions reuse the number of their subscription; they
+are counted all the same, so that the count errs on the safe side.
 
-Nobody but the RIC knows the true number. Here is counted what went through this gateway, in a file
-that outlives it; an xApp that talks to the RIC past it is not counted.
+Only the RIC knows the true number. This counts what went through the gateway, in a file that
+outlives it; requests of xApps that bypass the gateway are not counted.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 UNCLEAN_MARGIN: Final = 100
-"""Added when the last process did not get to write its count: it is written each second."""
+"""Added when the last process did not write its final count: it is written each second."""
 
 
 class Use(enum.Enum):
@@ -25,18 +25,18 @@ class Use(enum.Enum):
     DELETION = "deletion"
     CONTROL = "control"
     SAFE = "safe"
-    """A control that brings a safe pipeline back; it may use the reserve."""
+    """A control that restores a safe pipeline; it may use the reserve."""
 
 
 class BudgetSpent(Exception):  # noqa: N818 - says what happened
-    """The request would not leave enough; the message says what is left and what to do."""
+    """Too few requests are left; the message says how many and what to do."""
 
 
 @dataclass(slots=True)
 class Budget:
     """Counts requests against `total`; the last `reserve` are for subscriptions and safe pipelines.
 
-    `warn_at` are the shares of `total` whose passing `spend` tells, ascending.
+    `warn_at` are shares of `total`, ascending: `spend` returns each one when it is passed.
     """
 
     total: int
@@ -44,16 +44,16 @@ class Budget:
     warn_at: tuple[float, ...] = (0.5, 0.8, 0.95)
     spent: dict[Use, int] = field(default_factory=dict)
     before: int = 0
-    """Spent in the RIC's present life by earlier processes."""
+    """Spent since the RIC's start by earlier processes."""
     sessions: int = 0
-    """Times an SDK was opened against this RIC; it has numbers for 65,000."""
+    """Sessions since the RIC's start; it numbers at most 65,536."""
     newest_session: int = 0
-    """The RIC's own number of the newest of them; it grows for as long as the RIC lives."""
-    _told: int = 0
+    """The RIC's own number of the newest session; it grows until the RIC restarts."""
+    _warned: int = 0
 
     @property
     def used(self) -> int:
-        """Requests spent in the RIC's present life."""
+        """Requests spent since the RIC's start."""
         return self.before + sum(self.spent.values())
 
     @property
@@ -62,31 +62,31 @@ class Budget:
         return max(0, self.total - self.used)
 
     def refuse(self, use: Use, count: int = 1) -> None:
-        """Raise `BudgetSpent` when `count` more requests for `use` are not to be had."""
+        """Raise `BudgetSpent` when `count` more requests for `use` are not available."""
         floor = self.reserve if use is Use.CONTROL else 0
         if self.left - count < floor:
             kept = (
                 f", of which {floor} are kept for subscriptions and safe pipelines" if floor else ""
             )
             raise BudgetSpent(
-                f"{self.left} of the {self.total} requests of the RIC's life are left{kept};"
+                f"{self.left} of the {self.total} requests that the RIC can number are left{kept};"
                 " expected more before another"
                 f" {use.value}: restart the RIC at a quiet hour"
             )
 
     def spend(self, use: Use, count: int = 1) -> float | None:
-        """Count requests that were sent; the highest share of `warn_at` that was just passed."""
+        """Count requests that were sent; returns the highest share of `warn_at` just passed."""
         self.spent[use] = self.spent.get(use, 0) + count
         passed = sum(self.used >= share * self.total for share in self.warn_at)
-        if passed <= self._told:
+        if passed <= self._warned:
             return None
-        self._told = passed
+        self._warned = passed
         return self.warn_at[passed - 1]
 
     def begin_session(self, number: int | None) -> bool:
-        """Count a session that the RIC gave this number; whether it began another life since the
-        one before. Without a number nobody can tell: then the count goes on, for a RIC that is
-        restarted too early does no harm."""
+        """Count a session to which the RIC gave this number; returns whether the RIC restarted
+        since the previous one. Without a number that is unknown and the count goes on: restarting a
+        RIC too early is harmless."""
         renewed = number is not None and number <= self.newest_session
         if renewed:
             self.renew()
@@ -95,9 +95,9 @@ class Budget:
         return renewed
 
     def renew(self) -> None:
-        """The RIC began another life."""
+        """The RIC restarted."""
         self.spent.clear()
-        self.before = self._told = self.sessions = self.newest_session = 0
+        self.before = self._warned = self.sessions = self.newest_session = 0
 
     def to_json(self, *, clean: bool) -> dict[str, Any]:
         """For the state file."""
@@ -119,4 +119,4 @@ class Budget:
             found.append(number)
         used, self.sessions, self.newest_session = found
         self.before = used + (0 if value.get("clean") is True else UNCLEAN_MARGIN)
-        self._told = sum(self.used >= share * self.total for share in self.warn_at)
+        self._warned = sum(self.used >= share * self.total for share in self.warn_at)

@@ -3,10 +3,10 @@
     COMMANDS REPORTS MODULE:FACTORY
 
 `COMMANDS` and `REPORTS` are file descriptors of sockets to the supervisor. Commands come one at a
-time and are answered in order; reports are the SDK's own affair.
+time and are answered in order; the SDK writes reports itself.
 
-When the supervisor goes away without a word, subscriptions are ended and the SDK is closed before
-the process exits: a near-RT RIC does not survive an xApp that just vanishes.
+When the supervisor disappears, subscriptions are ended and the SDK is closed before the process
+exits: a near-RT RIC aborts when an xApp with subscriptions vanishes.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from flexric_bridge.frames import (
 from flexric_bridge.sdk import Sdk, SdkError, SNssai
 
 ORPHAN_TIMEOUT_S: Final = 8.0
-"""An orderly end without a supervisor may take this long, then the process exits at once."""
+"""Limit of an orderly end without a supervisor; then the process exits at once."""
 
 
 class Child:
-    """Answers commands with what the SDK says."""
+    """Answers commands by calling the SDK."""
 
     def __init__(self, sdk: Sdk, commands: socket.socket, reports: int) -> None:
         self._sdk = sdk
@@ -58,7 +58,7 @@ class Child:
         }
 
     def run(self) -> None:
-        """Serve until told to close, or until the supervisor is gone."""
+        """Serve until the command to close, or until the supervisor is gone."""
         while (command := self._next()) is not None:
             name = command.pop("do")
             try:
@@ -103,7 +103,7 @@ class Child:
         **waits: Any,
     ) -> None:
         self._sdk.open(ric_address, configuration, libraries, self._reports, blocks_per_s, **waits)
-        # FlexRIC has printed which session of the RIC this is, into a buffer.
+        # FlexRIC has printed the number of this session into stdio's buffer.
         ctypes.CDLL(None).fflush(None)
 
     def _nodes(self) -> list[dict[str, Any]]:
@@ -138,19 +138,19 @@ class Child:
     def _controls(
         self, node_id: str, function_id: int, header: str, runs: list[list[str]]
     ) -> dict[str, Any]:
-        """Runs of several at once, until one of a run is not acknowledged: which were, and what
-        became of the first that was not."""
+        """Runs of several at once, until one of a run is not acknowledged: which were, and the
+        error of the first that was not."""
         acknowledged: list[bool] = []
         for run in runs:
-            several = tuple(map(bytes_of, run))
-            were, error = self._sdk.controls(node_id, function_id, bytes_of(header), several)
-            acknowledged += were
+            messages = tuple(map(bytes_of, run))
+            answers, error = self._sdk.controls(node_id, function_id, bytes_of(header), messages)
+            acknowledged += answers
             if error is not None:
                 return {"acknowledged": acknowledged, "kind": error.kind, "detail": error.detail}
         return {"acknowledged": acknowledged}
 
     def _close(self, leave: list[int] | None = None) -> int:
-        """End what is subscribed but `leave`, and the session; returns the subscriptions ended."""
+        """End all subscriptions but `leave`, and the session; returns how many were ended."""
         ended = 0
         for handle in sorted(self._handles.difference(leave or ())):
             with contextlib.suppress(SdkError):
@@ -162,7 +162,7 @@ class Child:
 
 
 def load(name: str) -> Sdk:
-    """The SDK that `module:factory` makes."""
+    """The SDK that `module:factory` returns."""
     module, _, factory = name.partition(":")
     return cast("Sdk", getattr(importlib.import_module(module), factory)())
 
@@ -184,7 +184,7 @@ def _exactly(source: socket.socket, length: int) -> bytes | None:
 def main(arguments: list[str]) -> None:
     """Run as a process."""
     commands, reports, name = arguments
-    # Ctrl-C goes to the whole group of a terminal; only the supervisor says when to end.
+    # Ctrl-C reaches the whole process group; only the supervisor decides when to end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     try:

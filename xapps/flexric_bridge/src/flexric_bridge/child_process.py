@@ -1,4 +1,4 @@
-"""The supervisor's end of the child process: start it, ask it, notice that it hangs, end it."""
+"""The supervisor's side of the child process: start, commands, deadlines, end."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ from flexric_bridge.sdk import BLOCK_HEAD, NO_MORE, E2Node, SdkError, SdkVersion
 _TAIL_LINES: Final = 12
 _END_S: Final = 2.0
 _SESSION: Final = re.compile(rb"xApp ID = (\d+)")
-"""FlexRIC's library prints it when the RIC has answered the setup."""
+"""FlexRIC's library prints it when the RIC has answered the setup request."""
 _SESSION_S: Final = 0.5
 
 
 class ChildLost(Exception):  # noqa: N818 - says what happened
-    """The child process is gone, or had to be killed; the message says how it ended."""
+    """The child process ended or had to be killed; the message says how."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deadlines:
-    """How long the SDK may take for a command, s. FlexRIC gives up by itself after 3 s."""
+    """How long the SDK may take for a command, s. FlexRIC itself gives up after 3 s."""
 
     open_s: float = 15.0
     command_s: float = 5.0
     more_s: float = 0.5
-    """Longer for each control of several."""
+    """Added for each of several controls."""
     close_s: float = 20.0
 
 
 class ChildProcess:
-    """One child and the SDK in it. One caller at a time, as the SDK wants it.
+    """One child and its SDK. One caller at a time, as the SDK requires.
 
-    `on_reports` gets each block of reports; `on_end` is called once when the child is gone.
+    `on_reports` gets each block of reports; `on_end` is called once when the child has ended.
     """
 
     def __init__(
@@ -76,26 +76,26 @@ class ChildProcess:
         self._number: int | None = None
         self._numbered = asyncio.Event()
         self._opening = False
-        self.hung_up = False
-        """Whether the RIC ended the session, so that no more reports came."""
+        self.ric_disconnected = False
+        """Whether the RIC ended the session, so that no more reports come."""
         self._closing = False
         self._turn = asyncio.Lock()
 
     @property
     def pid(self) -> int:
-        """Of the child; 0 before it was started."""
+        """Process id; 0 before the start."""
         return self._process.pid if self._process is not None else 0
 
     @property
     def alive(self) -> bool:
-        """Whether it runs."""
+        """Whether the process runs."""
         return self._process is not None and self._process.returncode is None
 
     async def start(self) -> None:
-        """Start the process; raises `OSError` when that cannot be done."""
+        """Start the process; raises `OSError` when that fails."""
         commands, theirs = socket.socketpair()
         reports, their_reports = socket.socketpair()
-        # A block waits here rather than in the SDK's ring while the loop is busy elsewhere.
+        # Blocks wait here rather than in the SDK's ring while the event loop is busy.
         for end in (reports, their_reports):
             for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):
                 end.setsockopt(socket.SOL_SOCKET, option, 1 << 20)
@@ -120,7 +120,7 @@ class ChildProcess:
         self._watching = asyncio.create_task(self._watch(), name="flexric child")
 
     async def versions(self) -> SdkVersions:
-        """What the native module was built for."""
+        """See `Sdk.versions`."""
         return SdkVersions(**await self._ask(self._deadlines.command_s, "versions"))
 
     async def open(
@@ -148,7 +148,7 @@ class ChildProcess:
             )
         finally:
             self._opening = False
-        if self.hung_up:
+        if self.ric_disconnected:
             self._reports_ended()
 
     async def session_number(self) -> int | None:
@@ -205,9 +205,9 @@ class ChildProcess:
         header: bytes,
         runs: Sequence[Sequence[bytes]],
     ) -> tuple[list[bool], SdkError | None]:
-        """Runs of controls, those of a run on the way at once, until one is not acknowledged; which
-        of those that were sent were, and what became of the first that was not."""
-        told = await self._ask(
+        """Runs of controls, those of a run in flight at once, until one is not acknowledged.
+        Returns which of those sent were acknowledged, and the error of the first that was not."""
+        answer = await self._ask(
             self._deadlines.command_s + sum(map(len, runs)) * self._deadlines.more_s,
             "controls",
             node_id=node_id,
@@ -215,8 +215,8 @@ class ChildProcess:
             header=text(header),
             runs=[[text(message) for message in run] for run in runs],
         )
-        error = SdkError(told["kind"], told["detail"]) if "kind" in told else None
-        return told["acknowledged"], error
+        error = SdkError(answer["kind"], answer["detail"]) if "kind" in answer else None
+        return answer["acknowledged"], error
 
     async def close(self, leave: tuple[int, ...] = ()) -> int:
         """End all subscriptions but `leave`, then the process; returns how many were ended."""
@@ -225,7 +225,7 @@ class ChildProcess:
         try:
             async with asyncio.timeout(self._deadlines.close_s):
                 async with self._turn:
-                    # A RIC does not survive an xApp that leaves while it connects.
+                    # The RIC aborts when an xApp disconnects during its setup.
                     pass
             ended = await self._ask(self._deadlines.close_s, "close", leave=leave)
             if self._process is not None:
@@ -238,7 +238,7 @@ class ChildProcess:
         return ended
 
     async def kill(self, because: str) -> None:
-        """End the process now, if it still runs."""
+        """Kill the process, if it still runs."""
         if self.alive and self._process is not None:
             self._killed_because = self._killed_because or because
             self._process.kill()
@@ -246,23 +246,23 @@ class ChildProcess:
             await asyncio.gather(self._watching, return_exceptions=True)
 
     async def _wait_for_end(self) -> None:
-        """Let a process that is ending say how."""
+        """Give a process that is ending time to report its exit status."""
         if self._process is not None:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_END_S):
                     await self._process.wait()
 
     def _reports_ended(self) -> None:
-        """The SDK has no more to tell: it lost the RIC, and finds no other."""
+        """The SDK will send no more reports: it lost the RIC and does not reconnect."""
         if self.alive and not self._closing and self._process is not None:
-            self.hung_up = True
+            self.ric_disconnected = True
             if self._opening:
-                return  # the answer to come says why
+                return  # the answer to `open` has the reason
             self._killed_because = self._killed_because or "no more reports will come"
             self._process.kill()
 
     def exit_reason(self) -> str:
-        """How the process ended and the last it printed, in one sentence."""
+        """How the process ended and its last output, in one sentence."""
         if self._process is None:
             return "never started"
         code = self._process.returncode
@@ -275,11 +275,11 @@ class ChildProcess:
         else:
             how = f"exited with {code}"
         last = [line for line in self._tail if line.strip()]
-        return f"{how}; its last words: {' | '.join(last[-3:])}" if last else how
+        return f"{how}; last output: {' | '.join(last[-3:])}" if last else how
 
     async def _ask(self, deadline_s: float, name: str, **arguments: Any) -> Any:
         if self._turn.locked():
-            raise RuntimeError(f"command {name}: another is under way; expected one at a time")
+            raise RuntimeError(f"command {name}: another is in progress; expected one at a time")
         if self._reader is None or self._writer is None or self._writer.is_closing():
             raise ChildLost(self.exit_reason())
         try:
@@ -296,9 +296,9 @@ class ChildProcess:
             await self.kill("it closed its socket")
             raise ChildLost(self.exit_reason()) from None
         except asyncio.CancelledError:
-            # The answer to come would be taken for that to another command.
+            # The pending answer would be taken for that of the next command.
             if self.alive and self._process is not None:
-                self._killed_because = f"{name} was given up"
+                self._killed_because = f"{name} was cancelled"
                 self._process.kill()
             raise
         if "kind" in answer:
@@ -306,7 +306,7 @@ class ChildProcess:
         return answer["value"]
 
     async def _watch(self) -> None:
-        """Keep the last lines it prints, until it ends."""
+        """Store the last lines that the process prints, until it ends."""
         process = self._process
         if process is None or process.stdout is None:
             return
@@ -324,7 +324,7 @@ class ChildProcess:
 
 
 class _Blocks(asyncio.Protocol):
-    """Cuts the stream of reports into blocks."""
+    """Splits the stream of reports into blocks."""
 
     def __init__(self, on_block: Callable[[bytes], None], on_end: Callable[[], None]) -> None:
         self._on_block = on_block
@@ -332,7 +332,7 @@ class _Blocks(asyncio.Protocol):
         self._buffer = bytearray()
 
     def data_received(self, data: bytes) -> None:
-        """More of the stream."""
+        """More bytes of the stream."""
         buffer = self._buffer
         buffer += data
         at = 0
@@ -352,7 +352,7 @@ class _Blocks(asyncio.Protocol):
 
 
 async def _line(stream: asyncio.StreamReader) -> bytes:
-    """The next line, or what there is of one that is too long; empty at the end."""
+    """The next line, or the start of one that is too long; empty at the end."""
     try:
         return await stream.readline()
     except ValueError:

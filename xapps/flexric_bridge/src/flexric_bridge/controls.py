@@ -1,7 +1,7 @@
-"""The one lane that all controls take: one at a time, the newest of its kind, not too fast.
+"""The queue of controls: one at a time, the newest per element, limited in rate.
 
-FlexRIC loses answers and aborts with two callers, and every control uses up its RIC. So controls
-wait in line; one that waits for the same element as a later one is superseded by it.
+FlexRIC loses answers and aborts with two callers, and every control costs one of its requests. So
+controls are queued; one that waits for the same element as a later one is superseded by it.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from ric.clock import Clock
 Result = TypeVar("Result")
 
 LONGEST_WAIT_S: Final = 2.0
-"""A control that would have to wait longer for its turn by the rate is refused."""
+"""A control that would have to wait longer for the rate limit is refused."""
 
 
-class TooFast(Exception):  # noqa: N818 - says what happened
-    """Controls come faster than they may go; the message says how fast that is."""
+class RateExceeded(Exception):  # noqa: N818 - says what happened
+    """Controls exceed the rate limit; the message has the limit."""
 
 
 class Rate:
@@ -34,19 +34,19 @@ class Rate:
         self._at_ns = clock.monotonic_ns()
 
     async def take(self, count: int) -> None:
-        """Return as soon as `count` may go; raises `TooFast` when that is not soon."""
+        """Wait until `count` controls may be sent; raises `RateExceeded` when that takes long."""
         self._refill()
         if count > self._burst:
-            raise TooFast(
+            raise RateExceeded(
                 f"{count} controls at once; expected at most {self._burst} (controls.burst)"
             )
         wait_s = max(0.0, (count - self._tokens) / self._per_s)
         if wait_s > LONGEST_WAIT_S:
-            raise TooFast(
+            raise RateExceeded(
                 f"{count} controls would have to wait {wait_s:.0f} s;"
                 f" expected {self._per_s:g} a second in the long run (controls.per_s)"
             )
-        # Taken before the wait: who comes next waits for what is left after this one.
+        # Taken before the wait, so that the next caller waits for what is left after this one.
         self._tokens -= count
         if wait_s:
             await self._clock.sleep(wait_s)
@@ -66,18 +66,18 @@ class _Job(Generic[Result]):
     done: asyncio.Future[Result] = field(default_factory=asyncio.Future)
 
 
-class Lane(Generic[Result]):
+class ControlQueue(Generic[Result]):
     """Runs jobs one at a time, in order; `work` must be running."""
 
     def __init__(self) -> None:
         self._waiting: list[_Job[Result]] = []
         self._wake = asyncio.Event()
         self.superseded = 0
-        """Jobs that a later one took the place of."""
+        """Jobs that a later one replaced."""
 
     @property
     def length(self) -> int:
-        """Jobs that wait."""
+        """Waiting jobs."""
         return len(self._waiting)
 
     async def run(
@@ -86,10 +86,10 @@ class Lane(Generic[Result]):
         run: Callable[[], Awaitable[Result]],
         supersede: Callable[[], Result],
     ) -> Result:
-        """The result of `run` in its turn.
+        """Queue `run` and return its result.
 
-        A job with the same `key` that still waits gets what its own `supersede` says; `None` is
-        like no other. A caller that gives up while waiting takes its job out of the line.
+        A waiting job with the same `key` gets the result of its own `supersede`; `None` equals no
+        other key. A caller that is cancelled while waiting removes its job.
         """
         if key is not None:
             for job in [job for job in self._waiting if job.key == key]:
@@ -103,7 +103,7 @@ class Lane(Generic[Result]):
         return await job.done
 
     async def work(self) -> None:
-        """Run what comes, for ever."""
+        """Run queued jobs, for ever."""
         while True:
             while not self._waiting:
                 self._wake.clear()
@@ -116,7 +116,7 @@ class Lane(Generic[Result]):
             except asyncio.CancelledError:
                 job.done.cancel()
                 raise
-            except Exception as error:  # it is the caller's
+            except Exception as error:  # passed on to the caller
                 if not job.done.done():
                     job.done.set_exception(error)
             else:

@@ -1,17 +1,16 @@
-"""Finding nodes that came after the session was opened, and nodes that are back.
+"""Finds nodes that connected after the session was opened, and nodes that reconnected.
 
-FlexRIC tells an xApp the nodes once, when it connects. So now and then a second child connects,
-asks for the list, and leaves. That takes none of the RIC's requests and subscribes to nothing, so
-its leaving harms nobody; but the RIC does not survive an answer above 32 KiB, so with many nodes
-nobody asks. Nor does it survive the question while it has no node at all; where all are away, a
-look waits until they should be back, and what it may cost is a RIC that serves nobody.
+FlexRIC lists its nodes to an xApp once, when the xApp connects. So at intervals a second child
+connects, asks for the list and disconnects: a query. It costs none of the RIC's requests and has no
+subscriptions, so its end is harmless; but the RIC aborts on an answer above 32 KiB, so with many
+nodes there are no queries. It also aborts on the question while it has no node; where all nodes are
+away, a query waits until they should be back.
 
-What the look tells:
-- a node of the session that was away is there again: it is subscribed to again, in the session;
-- a node is missing: it is gone;
-- a node is new: a new session has to be opened, which takes two requests for each subscription.
-  That waits while a node with subscriptions is away, for the RIC would not survive our leaving
-  then.
+What a query finds:
+- a node of the session that was away is connected again: it is subscribed again, in the session;
+- a node is missing: it is disconnected;
+- a node is new: another session has to be opened, which costs two requests per subscription. That
+  waits while a node with subscriptions is away, because the RIC aborts when we disconnect then.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from flexric_bridge.budget import Budget
 from flexric_bridge.child_process import ChildLost, ChildProcess
 from flexric_bridge.hub import Hub
 from flexric_bridge.metrics import Metrics
-from flexric_bridge.nodes import NodeBook
+from flexric_bridge.nodes import NodeRegistry
 from flexric_bridge.sdk import E2Node, SdkError
 from flexric_bridge.session import Session
 from flexric_bridge.settings import NodeSettings
@@ -35,20 +34,20 @@ from flexric_bridge.settings import NodeSettings
 _log = structlog.get_logger()
 
 ANSWER_BYTES: Final = 32 * 1024
-"""Above this the RIC's list of nodes ends the RIC."""
+"""The RIC aborts on a longer list of nodes."""
 MAX_SESSIONS: Final = 60_000
-"""The RIC numbers sessions with 16 bits as well."""
+"""The RIC numbers sessions with 16 bits."""
 CHECK_S: Final = 0.25
 
 
 class Discovery:
-    """See the module. `watch` and `look_around` must be running."""
+    """See the module. `watch` and `query_regularly` must be running."""
 
     def __init__(
         self,
         *,
         session: Session,
-        nodes: NodeBook,
+        nodes: NodeRegistry,
         hub: Hub,
         metrics: Metrics,
         clock: Clock,
@@ -66,37 +65,37 @@ class Discovery:
         self._nodes_come_within_s = nodes_come_within_s
         self._wake = asyncio.Event()
         self._absences = Absences()
-        self._looked_for: frozenset[str] = frozenset()
-        self._looking: ChildProcess | None = None
+        self._known_missing: frozenset[str] = frozenset()
+        self._query_child: ChildProcess | None = None
         self._abandoning: asyncio.Task[None] | None = None
-        self._told = ""
+        self._last_warning = ""
 
     # ------------------------------------------------------------------------ silence
 
     async def watch(self) -> None:
-        """Find nodes that are silent, for ever."""
+        """Detect silent nodes, for ever."""
         while True:
             await self._clock.sleep(CHECK_S)
             if self._session.up:
                 self.check()
 
     def check(self) -> None:
-        """Take nodes that are silent for too long for gone."""
+        """Treat nodes that have been silent for too long as disconnected."""
         silent = self._hub.silent()
         for known, seconds in silent.items():
-            self._hub.node_went(known, f"no report for {seconds:.1f} s although subscribed")
-        self._note()
+            self._hub.node_disconnected(known, f"no report for {seconds:.1f} s although subscribed")
+        self._note_presence()
         missing = self._missing()
-        if missing - self._looked_for:
+        if missing - self._known_missing:
             self._wake.set()
-        self._looked_for = missing
+        self._known_missing = missing
 
-    # -------------------------------------------------------------------------- looks
+    # ------------------------------------------------------------------------ queries
 
-    async def look_around(self) -> None:
-        """Look for nodes now and then, for ever."""
+    async def query_regularly(self) -> None:
+        """Query the RIC for its nodes at intervals, for ever."""
         while True:
-            delay_s, for_absent = self._next_s(), bool(self._missing())
+            delay_s, for_absent = self._next_query_s(), bool(self._missing())
             self._wake.clear()
             if delay_s is None:
                 await self._wake.wait()
@@ -112,68 +111,70 @@ class Discovery:
                     task.cancel()
             if not waiting[0].done() or (for_absent and not self._missing()):
                 continue
-            if self._session.up and self._may_look():
-                await self.look()
+            if self._session.up and self._query_is_safe():
+                await self.query()
 
-    def _next_s(self) -> float | None:
+    def _next_query_s(self) -> float | None:
         if self._session.up:
-            # Without a session all nodes are away, and none of them for that.
-            self._note()
+            # Without a session all nodes are away, but that is not their absence.
+            self._note_presence()
         period_s = self._settings.look_again_s or None
-        delay_s = self._absences.next_look_s(self._clock.monotonic_ns())
+        delay_s = self._absences.next_query_s(self._clock.monotonic_ns())
         if delay_s is None:
             return period_s
         if period_s is not None:
             delay_s = min(delay_s, period_s)
         if not self._nodes.messages():
-            # A RIC without nodes does not survive a look.
+            # A RIC without nodes aborts on a query.
             delay_s = max(delay_s, self._nodes_come_within_s)
         return delay_s
 
-    def _note(self) -> None:
+    def _note_presence(self) -> None:
         now_ns = self._clock.monotonic_ns()
         for known in self._nodes.known.values():
-            heard_ns = self._hub.heard_ns(known)
-            self._absences.note(known.id, present=known.present, now_ns=now_ns, heard_ns=heard_ns)
+            last_report_ns = self._hub.last_report_ns(known)
+            self._absences.note(
+                known.id, present=known.present, now_ns=now_ns, last_report_ns=last_report_ns
+            )
 
     def _missing(self) -> frozenset[str]:
-        """The nodes that are away though there is a session."""
+        """The nodes that are away while there is a session."""
         known = self._nodes.known.values() if self._session.up else ()
         return frozenset(node.id for node in known if not node.present)
 
-    def _may_look(self) -> bool:
-        """Whether the RIC survives another question."""
+    def _query_is_safe(self) -> bool:
+        """Whether the RIC survives another query."""
         known = list(self._nodes.known.values())
         total = sum(node.setup_bytes for node in known)
         room = total + max((node.setup_bytes for node in known), default=0)
         why = ""
         if len(known) >= self._settings.max_nodes:
-            why = f"{len(known)} nodes are known; at most nodes.max_nodes may be"
+            why = f"{len(known)} nodes are known; nodes.max_nodes allows no more"
         elif room > ANSWER_BYTES:
-            why = f"the RIC's list is about {total} bytes; one node more may be above 32 KiB"
+            why = f"the RIC's list has about {total} bytes; one more node may exceed 32 KiB"
         elif self._budget.sessions >= MAX_SESSIONS:
-            why = f"{self._budget.sessions} sessions in the RIC's life; it numbers no more"
-        if why and why != self._told:
-            _log.warning("nodes are not looked for", why=why)
-        self._told = why
+            why = f"{self._budget.sessions} sessions since the RIC started; it numbers no more"
+        if why and why != self._last_warning:
+            _log.warning("no node queries", why=why)
+        self._last_warning = why
         return not why
 
-    async def look(self) -> None:
-        """Ask the RIC for its list once, and act on it."""
+    async def query(self) -> None:
+        """Ask the RIC for its list of nodes once, and act on it."""
         try:
-            nodes = await self._ask()
+            nodes = await self._list_nodes()
         except (ChildLost, SdkError, OSError) as error:
-            self._metrics.looks["failed"] += 1
-            _log.warning("the RIC did not tell its nodes", error=str(error))
+            self._metrics.node_queries["failed"] += 1
+            _log.warning("node query failed", error=str(error))
             if isinstance(error, SdkError) and error.kind in {"timeout", "absent"}:
                 self._session.distrust("the RIC does not answer a second session")
             return
-        self._metrics.looks["answered"] += 1
+        self._metrics.node_queries["answered"] += 1
         if self._session.up:
-            await self._take(nodes)
+            await self._apply(nodes)
 
-    async def _ask(self) -> list[E2Node]:
-        child = self._looking = self._session.new_child(_ignore, lambda: None)
+    async def _list_nodes(self) -> list[E2Node]:
+        child = self._query_child = self._session.new_child(_ignore, lambda: None)
         try:
             await child.start()
             await self._session.open_child(child)
@@ -183,30 +184,30 @@ class Discovery:
                 return []
             raise
         finally:
-            self._looking = None
+            self._query_child = None
             await child.close()
 
     def abandon(self, why: str) -> None:
-        """End a look that is under way: the RIC it was meant for is gone, and the next one would
-        not survive it before its nodes are there."""
-        if self._looking is not None:
-            self._abandoning = asyncio.create_task(self._looking.kill(why))
+        """End a query that is under way: its RIC is gone, and the next one would abort on it before
+        its nodes have connected."""
+        if self._query_child is not None:
+            self._abandoning = asyncio.create_task(self._query_child.kill(why))
 
-    async def _take(self, nodes: list[E2Node]) -> None:
-        there = {node.id: node for node in nodes}
+    async def _apply(self, nodes: list[E2Node]) -> None:
+        listed = {node.id: node for node in nodes}
         for known in list(self._nodes.known.values()):
-            if known.present and known.id not in there:
-                self._hub.node_went(known, "not in the RIC's list")
-            elif not known.present and known.id in there:
-                _log.info("node is back", node=known.id)
-                self._hub.node_restarted(known, there[known.id])
-        new = [node_id for node_id in there if node_id not in self._nodes.known]
+            if known.present and known.id not in listed:
+                self._hub.node_disconnected(known, "not in the RIC's list")
+            elif not known.present and known.id in listed:
+                _log.info("node reconnected", node=known.id)
+                self._hub.node_restarted(known, listed[known.id])
+        new = [node_id for node_id in listed if node_id not in self._nodes.known]
         if not new:
             return
-        if left := self._hub.left_behind():
+        if left := self._hub.undeletable():
             _log.warning(
-                "new nodes have to wait: a node with subscriptions is away, or the RIC is behind,"
-                " and it would not survive a new session",
+                "new nodes have to wait: a node with subscriptions is away or the RIC is behind,"
+                " and it would abort on a new session",
                 new=new,
                 subscriptions=len(left),
             )
@@ -216,4 +217,4 @@ class Discovery:
 
 
 def _ignore(_block: bytes) -> None:
-    """A look subscribes to nothing."""
+    """A query has no subscriptions."""

@@ -1,7 +1,7 @@
-"""What travels between the supervisor and its child: frames of a length, a kind and a body.
+"""Frames between the supervisor and its child: a length and a body.
 
-Commands and answers are JSON on one socket; blocks of reports are the SDK's own on another, so that
-no answer waits behind reports and no report is looked at on the way.
+Commands and answers are JSON on one socket. Blocks of reports are in the SDK's own format on
+another, so that no answer waits behind reports and reports are passed on unparsed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from flexric_bridge.sdk import E2Node, RanFunction
 HEAD: Final = struct.Struct("<I")
 """u32 length of the body, bytes."""
 MAX_COMMAND_BYTES: Final = 4 * 1024 * 1024
-"""A definition of a RAN function is some kB, a node has ten, a RIC some tens of nodes."""
+"""A RAN function definition has some kB, a node ten of them, a RIC some tens of nodes."""
 MAX_REPORTS_BYTES: Final = 64 * 1024 * 1024
 
 
@@ -31,7 +31,7 @@ def pack_json(value: Any) -> bytes:
 
 
 def text_of(data: bytes) -> str:
-    """Bytes as JSON can carry them."""
+    """Bytes as text for JSON."""
     return base64.b64encode(data).decode("ascii")
 
 
@@ -41,7 +41,7 @@ def bytes_of(text: str) -> bytes:
 
 
 def node_to_json(node: E2Node) -> dict[str, Any]:
-    """A node as JSON carries it."""
+    """A node for JSON."""
     return {
         "id": node.id,
         "type": node.type,

@@ -18,12 +18,12 @@ from ric.sm.plain import event_trigger_period_ms
 from sojourn_interfaces import e2_gateway_pb2 as pb
 
 from flexric_bridge.budget import BudgetSpent, Use
-from flexric_bridge.controls import Lane, Rate, TooFast
+from flexric_bridge.controls import ControlQueue, Rate, RateExceeded
 from flexric_bridge.hub import Gone, Hub, Unserved
 from flexric_bridge.kpm_definition import KpmDefinitionError, offered
 from flexric_bridge.kpm_units import THROUGHPUT_OF
 from flexric_bridge.metrics import Metrics
-from flexric_bridge.nodes import REPORTED, KnownNode, NodeBook
+from flexric_bridge.nodes import REPORTED, KnownNode, NodeRegistry
 from flexric_bridge.readers import Reader
 from flexric_bridge.sdk import SdkError, SNssai
 from flexric_bridge.session import Session, SessionDown
@@ -59,10 +59,10 @@ class Gateway:
         self,
         *,
         session: Session,
-        nodes: NodeBook,
+        nodes: NodeRegistry,
         hub: Hub,
         traffic: TrafficControl,
-        lane: Lane[Answer],
+        lane: ControlQueue[Answer],
         rate: Rate,
         metrics: Metrics,
         clock: Clock,
@@ -218,12 +218,12 @@ class Gateway:
         try:
             self._session.budget.refuse(Use.CONTROL)
             await self._rate.take(1)
-            if suspect_reason := await self._hub.heard_lately(known):
+            if suspect_reason := await self._hub.await_recent_report(known):
                 raise Gone(suspect_reason)
             function_id = known.functions[TC_V0_OID].id
             self._traffic.controlled(known)
             outcome = await self._session.control(known.id, function_id, header, message)
-        except (TooFast, BudgetSpent) as error:
+        except (RateExceeded, BudgetSpent) as error:
             return Answer(False, b"", str(error))
         except SdkError as error:
             if error.kind in ("refused", "bad-message"):

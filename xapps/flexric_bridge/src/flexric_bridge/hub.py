@@ -22,7 +22,7 @@ from ric.sm import KPM_OID
 from flexric_bridge.budget import BudgetSpent
 from flexric_bridge.kpm_definition import KpmDefinitionError, offered
 from flexric_bridge.metrics import Flow, Metrics
-from flexric_bridge.nodes import KnownNode, NodeBook
+from flexric_bridge.nodes import KnownNode, NodeRegistry
 from flexric_bridge.readers import Reader, Tap
 from flexric_bridge.records import (
     BlockError,
@@ -161,7 +161,7 @@ class Hub:
         self,
         *,
         session: Session,
-        nodes: NodeBook,
+        nodes: NodeRegistry,
         metrics: Metrics,
         clock: Clock,
         subscriptions: SubscriptionSettings,
@@ -314,7 +314,7 @@ class Hub:
         shared.handle, shared.period_ms, shared.names = handle, period_ms, names
         shared.since_ns = self._clock.monotonic_ns()
         shared.flow.period_ms = period_ms
-        shared.flow.pace.begin(period_ms)
+        shared.flow.missing.begin(period_ms)
         self._by_handle[handle] = shared
         if before:
             self._by_handle.pop(before, None)
@@ -339,10 +339,10 @@ class Hub:
                 flow.lost += record.lost
                 flow.last_ns = now_ns
                 flow.delay.observe_us(record.received_at_us - record.collected_at_us)
-                flow.pace.note(record.collected_at_us, record.lost)
+                flow.missing.note(record.collected_at_us, record.lost)
                 flow.lag.note(record.collected_at_us, record.received_at_us - ahead_us)
                 if not shared.known.present:
-                    self._heard_again(shared.known)
+                    self._reports_again(shared.known)
                 try:
                     shared.deliver(record)
                 except ServiceModelError as error:
@@ -363,8 +363,8 @@ class Hub:
         for shared in self._by_handle.values():
             known = shared.known
             if known.present:
-                heard_ns, period_ms = newest.get(known, (0, 1 << 31))
-                last_ns = max(heard_ns, shared.since_ns, shared.flow.last_ns)
+                last_report_ns, period_ms = newest.get(known, (0, 1 << 31))
+                last_ns = max(last_report_ns, shared.since_ns, shared.flow.last_ns)
                 newest[known] = (last_ns, min(period_ms, shared.period_ms))
         found = {}
         for known, (last_ns, period_ms) in newest.items():
@@ -401,11 +401,11 @@ class Hub:
                 )
         return ""
 
-    def heard_ns(self, known: KnownNode) -> int:
+    def last_report_ns(self, known: KnownNode) -> int:
         """When the last report of a node came, by the clock that never goes back; 0: never."""
         return max((shared.flow.last_ns for shared in self._of(known)), default=0)
 
-    async def heard_lately(self, known: KnownNode) -> str:
+    async def await_recent_report(self, known: KnownNode) -> str:
         """Wait for a report of a node whose reports are overdue; returns as `suspect_reason`.
 
         A node that has just died has been silent for a few periods alone, and a control would be
@@ -417,7 +417,7 @@ class Hub:
             await self._clock.sleep(_LOOK_S)
         return suspect_reason
 
-    def left_behind(self) -> tuple[int, ...]:
+    def undeletable(self) -> tuple[int, ...]:
         """Handles of subscriptions on nodes that are away or silent: not to be deleted, for the RIC
         does not survive that."""
         on = {handle: shared.known for handle, shared in self._by_handle.items()}
@@ -429,16 +429,16 @@ class Hub:
         """Subscriptions there are now."""
         return len(self._by_handle)
 
-    def _heard_again(self, known: KnownNode) -> None:
+    def _reports_again(self, known: KnownNode) -> None:
         _log.info("node reports again", node=known.id)
-        self._nodes.came(known.node)
+        self._nodes.connected(known.node)
 
     # --------------------------------------------------------------------- the session
 
-    def node_went(self, known: KnownNode, why: str) -> None:
+    def node_disconnected(self, known: KnownNode, why: str) -> None:
         """A node is gone: its streams end. Its subscriptions are not deleted: the RIC does not
         survive a deletion on a node that it has lost."""
-        self._nodes.went(known, why)
+        self._nodes.disconnected(known, why)
         for shared in self._of(known):
             shared.end(Gone(f"node {known.id}: {why}"))
 
@@ -449,7 +449,7 @@ class Hub:
                 self._by_handle.pop(shared.handle, None)
                 self._forgotten[shared.handle] = known
             shared.forget()
-        self._nodes.came(node)
+        self._nodes.connected(node)
         self._renew(known)
 
     def session_down(self, why: str) -> None:
@@ -461,7 +461,7 @@ class Hub:
             shared.forget()
         for known in self._nodes.known.values():
             if known.present:
-                self.node_went(known, why)
+                self.node_disconnected(known, why)
 
     def session_up(self, nodes: list[E2Node]) -> None:
         """There is another session; streams that are still open go on."""
@@ -473,9 +473,9 @@ class Hub:
         there = {node.id for node in nodes}
         for known in list(self._nodes.known.values()):
             if known.id not in there:
-                self.node_went(known, "not in the RIC's list")
+                self.node_disconnected(known, "not in the RIC's list")
         for node in nodes:
-            self._renew(self._nodes.came(node))
+            self._renew(self._nodes.connected(node))
 
     def _renew(self, known: KnownNode) -> None:
         for shared in self._of(known):

@@ -1,7 +1,7 @@
-"""What a node offers of E2SM-KPM, by its RAN function definition (aligned PER).
+"""What a node supports of E2SM-KPM, by its RAN function definition (aligned PER).
 
-OAI's gNBs and FlexRIC's nodes end at a report style, a condition or a measurement that they do not
-have, so what is asked for follows from this and from nothing else.
+OAI's gNBs and FlexRIC's nodes abort on a report style, a condition or a measurement that they do
+not have, so subscriptions contain only what this definition lists.
 """
 
 from __future__ import annotations
@@ -16,15 +16,14 @@ PERIODIC: Final = (1, 1)
 """Event trigger style "periodic report" and its format (O-RAN E2SM-KPM v02.03 §7.3.2)."""
 UES_OF_CONDITION: Final = (4, 4, 3)
 """Report style "common condition-based, UE-level measurement" with the formats of its action
-definition and indication message (§7.4.5): the one that tells UEs apart without naming them."""
+definition and indication message (§7.4.5): the one that reports each UE without addressing it."""
 
 MAX_BYTES: Final = 32 * 1024
-"""FlexRIC's nodes and RIC receive no longer message."""
+"""FlexRIC's nodes and RIC receive no longer messages."""
 
-# The part of the module E2SM-KPM-IEs that a RAN function definition is made of. `binRangeDef` is
-# left to the extension marker: whoever does not know it passes over it. Strings are PrintableString
-# there, which aligned PER writes as it does IA5String; FlexRIC's nodes have names with "_", and
-# some count the closing zero.
+# The part of the module E2SM-KPM-IEs that a RAN function definition consists of. `binRangeDef` is
+# left to the extension marker: decoders skip it. Strings are PrintableString there, which aligned
+# PER encodes as IA5String; FlexRIC's nodes have names with "_", and some include the closing zero.
 ASN1: Final = """
 E2SM-KPM-Definition DEFINITIONS AUTOMATIC TAGS ::= BEGIN
 RANfunction-Name ::= SEQUENCE {
@@ -66,12 +65,12 @@ TYPE: Final = "E2SM-KPM-RANfunction-Description"
 
 
 class KpmDefinitionError(ValueError):
-    """No RAN function definition of E2SM-KPM, or one that offers too little; the text says what."""
+    """Bytes that are no RAN function definition of E2SM-KPM, or one that lacks what is needed."""
 
 
 @dataclass(frozen=True)
 class ReportStyle:
-    """One way of reporting that a node has."""
+    """One report style of a node."""
 
     number: int
     action_format: int
@@ -81,16 +80,16 @@ class ReportStyle:
 
 @dataclass(frozen=True)
 class KpmDefinition:
-    """What a node offers."""
+    """What a node supports."""
 
     periodic: bool
-    """Whether it reports at a period that is asked for. FlexRIC's nodes of 2023 list no trigger at
-    all and have this one."""
+    """Whether it reports periodically. FlexRIC's nodes of 2023 list no trigger and have this
+    one."""
     styles: tuple[ReportStyle, ...]
 
     @property
     def measurements(self) -> frozenset[str] | None:
-        """Names (3GPP TS 28.552) that may be asked of each UE; None without the style."""
+        """Names (3GPP TS 28.552) that are available per UE; None without the style."""
         return next(
             (
                 style.measurements
@@ -114,7 +113,7 @@ def _codec() -> Any:
 def decode(definition: bytes) -> KpmDefinition:
     """Read a RAN function definition; raises `KpmDefinitionError`.
 
-    The work is bounded by the length of the input, which is bounded by `MAX_BYTES`.
+    Time is bounded by the length of the input, which is bounded by `MAX_BYTES`.
     """
     if not definition:
         raise KpmDefinitionError("KPM RAN function definition: empty; expected aligned PER")
@@ -123,38 +122,38 @@ def decode(definition: bytes) -> KpmDefinition:
             f"KPM RAN function definition: {len(definition)} bytes; expected at most {MAX_BYTES}"
         )
     try:
-        told = _codec().decode(TYPE, definition)
+        decoded = _codec().decode(TYPE, definition)
     except (asn1tools.Error, ValueError, IndexError, OverflowError, NotImplementedError) as error:
-        # What asn1tools raises for bytes that are none, the last for a string longer than its size.
+        # What asn1tools raises for invalid bytes; the last for a string longer than its size.
         raise KpmDefinitionError(
             f"KPM RAN function definition: {error}; expected {TYPE} in aligned PER"
         ) from None
-    triggers = told.get("ric-EventTriggerStyle-List")
+    triggers = decoded.get("ric-EventTriggerStyle-List")
     return KpmDefinition(
         periodic=triggers is None
         or any(
             (item["ric-EventTriggerStyle-Type"], item["ric-EventTriggerFormat-Type"]) == PERIODIC
             for item in triggers
         ),
-        styles=tuple(map(_style, told.get("ric-ReportStyle-List", ()))),
+        styles=tuple(map(_style, decoded.get("ric-ReportStyle-List", ()))),
     )
 
 
 def offered(definition: bytes, names: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Of measurement names those that the node may be asked for of each UE, and those it may not.
+    """Splits measurement names into those that the node has per UE and those it lacks.
 
-    Raises `KpmDefinitionError` for a node that may not be asked at all.
+    Raises `KpmDefinitionError` for a node without periodic reports per UE.
     """
     node = decode(definition)
     known = node.measurements
     if known is None or not node.periodic:
         raise KpmDefinitionError(
-            f"the node offers {node.describe()}"
+            f"the node has {node.describe()}"
             f"{'' if node.periodic else ', none of them periodic'}; "
             "expected style 4, a periodic report for each UE of a condition"
         )
-    fine = tuple(name for name in names if name in known)
-    return fine, tuple(name for name in names if name not in known)
+    available = tuple(name for name in names if name in known)
+    return available, tuple(name for name in names if name not in known)
 
 
 def _style(item: dict[str, Any]) -> ReportStyle:
@@ -162,7 +161,7 @@ def _style(item: dict[str, Any]) -> ReportStyle:
         number=item["ric-ReportStyle-Type"],
         action_format=item["ric-ActionFormat-Type"],
         message_format=item["ric-IndicationMessageFormat-Type"],
-        # FlexRIC's C strings count their closing zero.
+        # FlexRIC's C strings include their closing zero.
         measurements=frozenset(
             each["measName"].rstrip("\0") for each in item["measInfo-Action-List"]
         ),

@@ -1,9 +1,9 @@
-"""In which units a node reports KPM: told by what it reports, never assumed.
+"""Units of a node's KPM measurements, inferred from its reports.
 
 OAI's gNBs changed two units in one commit (2025-11-13) and announce neither: volumes from kbit to
-whole Mbit of a period, PRBs from a count to percent. A figure taken for the other is wrong by a
-factor of 1000, so a unit is said only once the node's own reports prove it: more than 100 PRBs are
-no percentage, and a volume has to go with the throughput, which is kbit/s in both.
+whole Mbit per period, PRBs from a count to percent. Confusing them is an error of a factor of 1000,
+so a unit is published only once the node's own reports prove it: more than 100 PRBs are no
+percentage, and a volume has to match the throughput, which is kbit/s in both.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ THROUGHPUT_OF: Final = {
     "RRU.PrbTotDl": "DRB.UEThpDl",
     "RRU.PrbTotUl": "DRB.UEThpUl",
 }
-"""What else of a node must be asked for to tell the unit of these."""
+"""The measurement that must be subscribed as well to infer the unit of these."""
 FIXED: Final = {"DRB.UEThpDl": "kbit/s", "DRB.UEThpUl": "kbit/s", "DRB.RlcSduDelayDl": "us"}
-"""Units that did not change. OAI's RLC delay is in µs where 28.552 has 0.1 ms."""
+"""Units that did not change. OAI's RLC delay is in µs where TS 28.552 has 0.1 ms."""
 
 _PRB: Final = ("RRU.PrbTotDl", "RRU.PrbTotUl")
 _VOLUME: Final = ("DRB.PdcpSduVolumeDL", "DRB.PdcpSduVolumeUL")
 _LEAST_KBIT: Final = 2000.0
-"""Below this a volume in whole Mbit has no digit that proves anything."""
+"""Below this a volume in whole Mbit has too few digits as evidence."""
 _LIKE: Final = 10.0
-"""PDCP's volume and RLC's throughput of one period differ by less than this factor."""
+"""PDCP volume and RLC throughput of one period differ by less than this factor."""
 
 
 class KpmEra(Enum):
-    """Which of the two sets of units a node has."""
+    """The two sets of units."""
 
     KBIT_AND_COUNT = "kbit and PRB"
     MBIT_AND_PERCENT = "Mbit and %"
@@ -48,24 +48,24 @@ _UNITS: Final = {
 
 
 class KpmUnits:
-    """Of one node. Evidence of one unit decides the others; where it contradicts what was known,
-    nothing is known until there is more."""
+    """Units of one node. Evidence for one unit decides the others; contradicting evidence resets
+    them until there is more."""
 
     def __init__(self, node_id: str) -> None:
         self._node_id = node_id
         self.era: KpmEra | None = None
 
     def learn(self, period_ms: int, ues: Iterable[Mapping[str, float]]) -> None:
-        """Take in the values of a report, of each UE by name."""
+        """Evaluate a report: the values of each UE by name."""
         shown = _shown(period_ms, tuple(ues))
         if shown is None or shown is self.era:
             return
         if self.era is None:
             self.era = shown
-            _log.info("units of KPM are known", node=self._node_id, units=shown.value)
+            _log.info("units of KPM inferred", node=self._node_id, units=shown.value)
         else:
             _log.warning(
-                "units of KPM contradict one another; none is told until they are known again",
+                "units of KPM contradict one another; unknown until there is more evidence",
                 node=self._node_id,
                 known=self.era.value,
                 shown=shown.value,
@@ -73,14 +73,14 @@ class KpmUnits:
             self.era = None
 
     def of(self, names: Iterable[str]) -> dict[str, str]:
-        """Name → unit ("kbit", "Mbit", "PRB", "%", "us", "kbit/s"), without those not known."""
+        """Name → unit ("kbit", "Mbit", "PRB", "%", "us", "kbit/s"), without unknown ones."""
         known = {**FIXED, **(_UNITS[self.era] if self.era is not None else {})}
         return {name: known[name] for name in names if name in known}
 
 
 def _shown(period_ms: int, ues: tuple[Mapping[str, float], ...]) -> KpmEra | None:
     for name in _PRB:
-        # Shares of a cell add up to 100, but for the rounding of each.
+        # Shares of a cell add up to 100, plus the rounding of each.
         if sum(values.get(name, 0.0) for values in ues) > 100 + len(ues):
             return KpmEra.KBIT_AND_COUNT
     for values in ues:

@@ -26,15 +26,15 @@
 | `sojourn_flexric_control_seconds` | histogram | `node` |
 | `sojourn_flexric_controls_waiting`, `…_superseded_total` | gauge, counter | |
 | `sojourn_flexric_undone_total` | counter | `node` |
-| `sojourn_flexric_looks_total` | counter | `outcome` |
+| `sojourn_flexric_node_queries_total` | counter | `outcome` |
 
-`lost` are reports dropped in the SDK's ring, `missing` periods for which none came from the node,
-`dropped` indications dropped for a slow xApp: with `reports`, all that was asked for. `age`
-is how long ago the newest report came, `delay` its way from the node, clocks' offset included,
-`lag` by how much that was longer than the shortest: a RIC that is behind.
-`looks` are short sessions that look for nodes. `ric_state` is 1 for the state that holds
-(`ric_state.RicState` has them all), `tc_stub` is 1 for nodes whose TC function only pretends,
-`build_info` says for which FlexRIC the native module is. Where a policy names a slice for KPM,
+`lost` counts reports dropped in the SDK's ring, `missing` periods for which none came from the
+node, `dropped` indications dropped for a slow xApp. `age` is the time since the newest report,
+`delay` its time from node to SDK including the offset of the clocks, `lag` the excess over the
+smallest delay: a RIC that is behind. `node_queries` counts short sessions that ask the RIC for its
+nodes. `ric_state` is 1 for the current state (`ric_state.RicState` lists them), `tc_stub` is 1 for
+nodes whose TC function acknowledges controls without effect, `build_info` has the FlexRIC that the
+native module was built for. Where a policy names a slice for KPM,
 `ran_function` is `kpm SST 2` or `kpm SST 2 SD 0x010203`.
 """
 
@@ -56,8 +56,7 @@ from ric.clock import Clock
 from ric.metrics import Histogram
 from ric.sm import ran_function_name
 
-from flexric_bridge.lag import Lag
-from flexric_bridge.pace import Pace
+from flexric_bridge.report_timing import MissingReports, ReportLag
 from flexric_bridge.sdk import SNssai
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ Series = dict[tuple[str, ...], float]
 class Flow:
     """The reports of one RAN function of one node."""
 
-    __slots__ = ("bad", "delay", "lag", "last_ns", "lost", "pace", "period_ms", "reports")
+    __slots__ = ("bad", "delay", "lag", "last_ns", "lost", "missing", "period_ms", "reports")
 
     def __init__(self) -> None:
         self.reports = 0
@@ -80,8 +79,8 @@ class Flow:
         self.last_ns = 0
         self.period_ms = 0
         self.delay = Histogram()
-        self.lag = Lag()
-        self.pace = Pace()
+        self.lag = ReportLag()
+        self.missing = MissingReports()
 
 
 class Metrics:
@@ -96,10 +95,10 @@ class Metrics:
         self.controls: Counter[tuple[str, str]] = Counter()
         """By node and outcome ("acknowledged", "failed", "gone", …)."""
         self.control_time: dict[str, Histogram] = {}
-        self.looks: Counter[str] = Counter()
+        self.node_queries: Counter[str] = Counter()
 
     def flow(self, node_id: str, oid: str, kpm_slice: SNssai | None = None) -> Flow:
-        """The counters of a RAN function, made when first asked for."""
+        """The counters of a RAN function, created on first use."""
         name = ran_function_name(oid)
         key = (node_id, name if kpm_slice is None else f"{name} {kpm_slice}")
         return self.flows.setdefault(key, Flow())
@@ -111,7 +110,7 @@ class Metrics:
 
 
 class BridgeState:
-    """What is asked of the rest of the bridge when somebody scrapes."""
+    """Values read from the rest of the bridge at scrape time."""
 
     def __init__(
         self,
@@ -122,15 +121,15 @@ class BridgeState:
     ) -> None:
         self.budget = budget
         self.gauges = gauges
-        """Name → help and value."""
+        """Name → help text and value."""
         self.labelled = labelled
-        """Name → help, labels and values by them."""
+        """Name → help text, labels and values by labels."""
         self.counters = counters
-        """Name → help, label and values by it."""
+        """Name → help text, label and values by label."""
 
 
 class BridgeCollector(Collector):
-    """Reads everything when the registry is scraped."""
+    """Reads all values when the registry is scraped."""
 
     def __init__(
         self, metrics: Metrics, state: BridgeState, clock: Clock, registry: CollectorRegistry
@@ -141,7 +140,7 @@ class BridgeCollector(Collector):
         registry.register(self)
 
     def collect(self) -> Iterator[Metric]:
-        """All families, with the values of now."""
+        """All families with their current values."""
         yield from self._bridge()
         yield from self._reports()
         yield from self._controls()
@@ -176,31 +175,35 @@ class BridgeCollector(Collector):
         yield GaugeMetricFamily("sojourn_flexric_readers", text, metrics.readers)
         text = "Indications dropped because an xApp was slow."
         yield CounterMetricFamily("sojourn_flexric_indications_dropped", text, metrics.dropped)
-        text = "Reports of no subscription: not yet known, or no more."
+        text = "Reports without a subscription: it is not known yet, or was ended."
         yield CounterMetricFamily("sojourn_flexric_reports_unknown", text, metrics.unknown_reports)
 
     def _reports(self) -> Iterator[Metric]:
         labels = ("node", "ran_function")
         name = "sojourn_flexric_reports"
         reports = CounterMetricFamily(name, "Reports of a node.", labels=labels)
-        lost = CounterMetricFamily(f"{name}_lost", "Dropped before the bridge.", labels=labels)
+        lost = CounterMetricFamily(
+            f"{name}_lost", "Reports dropped in the SDK before the bridge read them.", labels=labels
+        )
         text = "Periods of a node without a report."
         missing = CounterMetricFamily(f"{name}_missing", text, labels=labels)
-        bad = CounterMetricFamily(f"{name}_bad", "Not what the model says.", labels=labels)
+        bad = CounterMetricFamily(f"{name}_bad", "Reports that do not decode.", labels=labels)
         age = GaugeMetricFamily(
-            "sojourn_flexric_report_age_seconds", "Since the newest report came.", labels=labels
+            "sojourn_flexric_report_age_seconds", "Time since the newest report.", labels=labels
         )
         delay = HistogramMetricFamily(
-            "sojourn_flexric_report_delay_seconds", "From the node to the SDK.", labels=labels
+            "sojourn_flexric_report_delay_seconds", "Time from the node to the SDK.", labels=labels
         )
         lag = GaugeMetricFamily(
-            "sojourn_flexric_report_lag_seconds", "Later than at best.", labels=labels
+            "sojourn_flexric_report_lag_seconds",
+            "Excess of the delay over the smallest one.",
+            labels=labels,
         )
         now_ns = self._clock.monotonic_ns()
         for key, flow in self._metrics.flows.items():
             reports.add_metric(key, flow.reports)
             lost.add_metric(key, flow.lost)
-            missing.add_metric(key, flow.pace.missing)
+            missing.add_metric(key, flow.missing.count)
             bad.add_metric(key, flow.bad)
             if flow.last_ns:
                 age.add_metric(key, (now_ns - flow.last_ns) / 1e9)
@@ -217,7 +220,7 @@ class BridgeCollector(Collector):
         for key, count in self._metrics.controls.items():
             controls.add_metric(key, count)
         times = HistogramMetricFamily(
-            "sojourn_flexric_control_seconds", "A control's round trip.", labels=("node",)
+            "sojourn_flexric_control_seconds", "Round trip of a control.", labels=("node",)
         )
         for node, histogram in self._metrics.control_time.items():
             times.add_metric((node,), histogram.buckets_seconds(), histogram.sum_us / 1e6)

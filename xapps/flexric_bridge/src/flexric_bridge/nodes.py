@@ -1,4 +1,4 @@
-"""The nodes as the bridge knows them, and who watches them."""
+"""The nodes as the bridge knows them, and those who watch them."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ def oid_of(function: RanFunction) -> str:
 
 
 class KnownNode:
-    """One node; `present` while it is connected as far as can be told."""
+    """One node; `present` while it is connected as far as is known."""
 
     def __init__(self, node: E2Node, tc_definition: bytes | None) -> None:
         self.present = True
         self.no_tc = ""
         """Why its TC function is not used, though it announces one."""
         self.units = KpmUnits(node.id)
-        """In which its KPM is; a node that comes back may be another version of itself."""
+        """Of its KPM measurements. A node that reconnects may run another version."""
         self.update(node, tc_definition)
 
     def update(self, node: E2Node, tc_definition: bytes | None) -> bool:
-        """Take over what a new session says; whether anything changed.
+        """Update from a new session; returns whether anything changed.
 
-        With `tc_definition` a node with E2SM-TC v0 is offered with v1 as well.
+        With `tc_definition` a node with E2SM-TC v0 is listed with v1 as well.
         """
         functions = [
             pb.RanFunction(
@@ -77,70 +77,70 @@ class KnownNode:
 
     @property
     def id(self) -> str:
-        """Of the node."""
+        """Its id, as in the gateway's messages."""
         return self.node.id
 
     @property
     def setup_bytes(self) -> int:
-        """About what the node takes in the RIC's list of nodes."""
+        """Approximate size in the RIC's list of nodes."""
         return 64 + sum(24 + len(f.oid) + len(f.definition) for f in self.node.functions)
 
 
-class NodeBook:
-    """All nodes, and the watchers of their coming and going."""
+class NodeRegistry:
+    """All nodes, and those who watch them connect and disconnect."""
 
     def __init__(self, tc_definition: bytes | None) -> None:
         self._tc_definition = tc_definition
         self.known: dict[str, KnownNode] = {}
-        self.on_went: Callable[[str], None] = lambda _node_id: None
-        """Told the id of each node that goes."""
+        self.on_disconnected: Callable[[str], None] = lambda _node_id: None
+        """Called with the id of each node that disconnects."""
         self._watchers: set[asyncio.Queue[pb.NodeEvent]] = set()
 
     def present(self, node_id: str) -> KnownNode | None:
-        """The node, if it is there."""
+        """The node, if it is connected."""
         known = self.known.get(node_id)
         return known if known is not None and known.present else None
 
     def messages(self) -> list[pb.Node]:
-        """The nodes that are there."""
+        """The nodes that are connected."""
         return [known.message for known in self.known.values() if known.present]
 
-    def came(self, node: E2Node) -> KnownNode:
-        """A node is there."""
+    def connected(self, node: E2Node) -> KnownNode:
+        """A node is connected, for the first time or still."""
         known = self.known.get(node.id)
         if known is None:
             known = self.known[node.id] = KnownNode(node, self._tc_definition)
-            self._tell(pb.NodeEvent.CONNECTED, known)
+            self._publish(pb.NodeEvent.CONNECTED, known)
             return known
         if not known.present:
-            known.no_tc = ""  # it may be another version of itself
+            known.no_tc = ""  # it may run another version now
         changed = known.update(node, self._tc_definition)
         if changed or not known.present:
             known.units = KpmUnits(known.id)
         if not known.present:
             known.present = True
-            self._tell(pb.NodeEvent.CONNECTED, known)
+            self._publish(pb.NodeEvent.CONNECTED, known)
         elif changed:
-            self._tell(pb.NodeEvent.UPDATED, known)
+            self._publish(pb.NodeEvent.UPDATED, known)
         return known
 
     def without_tc(self, known: KnownNode, why: str) -> None:
-        """A node's TC function is none: v1 is withdrawn until the node comes anew."""
+        """A node's TC function does not work: v1 is withdrawn until the node reconnects."""
         known.no_tc = why
         _log.warning("TC not used", node=known.id, why=why)
         if known.update(known.node, self._tc_definition) and known.present:
-            self._tell(pb.NodeEvent.UPDATED, known)
+            self._publish(pb.NodeEvent.UPDATED, known)
 
-    def went(self, known: KnownNode, why: str) -> None:
-        """A node is gone."""
+    def disconnected(self, known: KnownNode, why: str) -> None:
+        """A node is no longer connected."""
         if known.present:
             known.present = False
-            _log.warning("node gone", node=known.id, why=why)
-            self._tell(pb.NodeEvent.DISCONNECTED, known)
-            self.on_went(known.id)
+            _log.warning("node disconnected", node=known.id, why=why)
+            self._publish(pb.NodeEvent.DISCONNECTED, known)
+            self.on_disconnected(known.id)
 
     def watch(self) -> asyncio.Queue[pb.NodeEvent]:
-        """A queue with the nodes that are there, and then each change; to be given to `leave`."""
+        """A queue with the connected nodes, and then each change; end with `leave`."""
         queue: asyncio.Queue[pb.NodeEvent] = asyncio.Queue()
         for message in self.messages():
             queue.put_nowait(pb.NodeEvent(kind=pb.NodeEvent.CONNECTED, node=message))
@@ -148,10 +148,10 @@ class NodeBook:
         return queue
 
     def leave(self, queue: asyncio.Queue[pb.NodeEvent]) -> None:
-        """Not interested any more."""
+        """The inverse of `watch`."""
         self._watchers.discard(queue)
 
-    def _tell(self, kind: pb.NodeEvent.Kind, known: KnownNode) -> None:
+    def _publish(self, kind: pb.NodeEvent.Kind, known: KnownNode) -> None:
         if kind != pb.NodeEvent.DISCONNECTED:
             name = pb.NodeEvent.Kind.Name(kind).lower()
             _log.info("node " + name, node=known.id, ran_functions=sorted(known.functions))

@@ -20,15 +20,15 @@ class Record(NamedTuple):
     collected_at_us: int
     received_at_us: int
     lost: int
-    """Reports of the handle dropped before this one because nobody polled."""
+    """Reports of the handle dropped before this one because they were not read in time."""
 
 
 class BlockError(ValueError):
-    """A block that is not what `Sdk.open` promises."""
+    """A block that does not have the format of `Sdk.open`."""
 
 
 def records(block: bytes) -> Iterator[Record]:
-    """The records of a block; raises `BlockError` where it is cut short."""
+    """The records of a block; raises `BlockError` where it is truncated."""
     at, end, head_bytes = 0, len(block), RECORD_HEAD.size
     unpack = RECORD_HEAD.unpack_from
     while at < end:
@@ -45,7 +45,7 @@ def records(block: bytes) -> Iterator[Record]:
 def kpm_selection(
     report: pb.KpmReport, names: tuple[str, ...], units: Mapping[str, str]
 ) -> pb.KpmReport:
-    """Of a report these measurements, with the units that are known."""
+    """The report with these measurements alone, and the units that are known."""
     own = pb.KpmReport(period_ms=report.period_ms, units=units)
     for ue in report.ues:
         values = {name: ue.values[name] for name in names if name in ue.values}
@@ -61,7 +61,7 @@ _F64: Final = struct.Struct("<d")
 def kpm_report(message: bytes) -> pb.KpmReport:
     """The typed report in the SDK's KPM message.
 
-    Raises `ServiceModelError` for bytes that are none.
+    Raises `ServiceModelError` for other bytes.
     """
     try:
         period_ms, ues = _KPM_HEAD.unpack_from(message, 0)

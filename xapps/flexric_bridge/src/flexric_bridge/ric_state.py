@@ -1,4 +1,4 @@
-"""What the bridge knows of its near-RT RIC, as one word for metrics and a sentence for people."""
+"""The state of the session with the near-RT RIC, one word each, for metrics and health."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from flexric_bridge.sdk import SdkError, SdkErrorKind
 
 
 class RicState(StrEnum):
-    """How it stands with the session."""
+    """State of the session."""
 
     STARTING = "starting"
-    """Not known yet: the first session, or one in place of another, is being opened."""
+    """The first session, or one that replaces another, is being opened."""
     UP = "up"
     ABSENT = "absent"
-    """Nobody accepts an association at the RIC's address."""
+    """Nothing accepts an association at the RIC's address."""
     WITHOUT_NODES = "without_nodes"
-    """It answers, and no E2 node has connected to it."""
+    """It answers and has no E2 node."""
     ENDED = "ended"
-    """It ended the association over our question: FlexRIC of 2023 does that without a node."""
+    """It ended the association on our setup request: FlexRIC of 2023 aborts without a node."""
     SILENT = "silent"
     """It accepts an association and does not answer."""
     NO_SCTP = "no_sctp"
-    """The bridge's own machine: no SCTP socket can be made."""
+    """No SCTP socket can be created on the bridge's own machine."""
     NO_MODULE = "no_module"
-    """The native module is not there, or was built for another FlexRIC."""
+    """The native module is missing, or was built for another FlexRIC."""
     SDK_FAILED = "sdk_failed"
-    """The SDK's process ended, hung or reported something else."""
+    """The SDK's process ended, hung or reported another error."""
 
 
 _OF_KIND: Final[dict[SdkErrorKind, RicState]] = {
@@ -41,11 +41,11 @@ _OF_KIND: Final[dict[SdkErrorKind, RicState]] = {
 }
 
 OURS: Final = frozenset({RicState.NO_SCTP, RicState.NO_MODULE, RicState.SDK_FAILED})
-"""States that are not the RIC's doing: trying again soon helps nobody."""
+"""States that the RIC does not cause: an early retry does not help."""
 
 
 def state_after(error: Exception, *, module_missing: bool) -> RicState:
-    """The state that a session which could not be opened tells of."""
+    """The state after a session could not be opened."""
     if isinstance(error, SdkError):
         return _OF_KIND.get(error.kind, RicState.SDK_FAILED)
     if isinstance(error, ChildLost) and module_missing:

@@ -1,7 +1,7 @@
-"""The door to FlexRIC's SDK: what the child process calls, and what it gets back.
+"""The interface to FlexRIC's SDK, which the child process calls.
 
-FlexRIC's xApp library knows one process, one `init`, one caller at a time; `Sdk` says so and no
-more than it can do. The native module implements it over the library; tests implement it in Python.
+FlexRIC's xApp library allows one process, one `init` and one caller at a time, and so does `Sdk`.
+The native module implements it with the library; tests implement it in Python.
 
 Reports leave through a stream socket as blocks of records, little-endian and packed: `BLOCK_HEAD`,
 then one `RECORD_HEAD` and the message for each report. RLC, MAC and TC messages are FlexRIC's plain
@@ -18,15 +18,15 @@ from typing import Final, Literal, Protocol
 BLOCK_HEAD: Final = struct.Struct("<I")
 """u32 length of the block in bytes."""
 NO_MORE: Final = 0
-"""Length in place of a block: the SDK will report no more, for it has lost the RIC."""
+"""Length in place of a block: no more reports, the SDK has lost the RIC."""
 
 RECORD_HEAD: Final = struct.Struct("<IIQQI")
 """u32 handle of the subscription, u32 length of the message in bytes, u64 collected at and u64
-received at (wall clock, µs since the Unix epoch), u32 reports of this handle that were lost since
-its last record because nobody read them."""
+received at (wall clock, µs since the Unix epoch), u32 reports of this handle that were dropped
+since its last record because they were not read in time."""
 
 MAX_TOGETHER: Final = 16
-"""Controls that may be on the way at once."""
+"""Controls that may be in flight at once."""
 
 SdkErrorKind = Literal[
     "no-such-node",
@@ -43,19 +43,18 @@ SdkErrorKind = Literal[
 
 
 class SdkError(Exception):
-    """A call of the SDK did not succeed; `kind` is for programs, `detail` for people.
+    """A failed call of the SDK; `kind` is for programs, `detail` for people.
 
-    - `no-such-node`, `no-such-function`: the node or its RAN function is not there;
-    - `refused`: the node or the RIC said no;
-    - `bad-message`: bytes that are not the service model's, named by field;
+    - `no-such-node`, `no-such-function`: the node or its RAN function does not exist;
+    - `refused`: the node or the RIC refused;
+    - `bad-message`: bytes that do not decode as the service model's, with the field;
     - `timeout`: no answer, or the RIC cannot be reached;
     - `closed`: the SDK is not open, or the handle is not one of its subscriptions; of `open`, that
       the RIC ended the association instead of answering;
     - `mismatch`: the native module was built for another FlexRIC than the one it finds;
-    - `no-sctp`: this process cannot make an SCTP socket;
-    - `absent`: nobody accepts an association at the RIC's address;
-    - `no-nodes`: the RIC is there and has no E2 node yet. A RIC of 2023 ends itself instead, which
-      is `closed`.
+    - `no-sctp`: this process cannot create an SCTP socket;
+    - `absent`: nothing accepts an association at the RIC's address;
+    - `no-nodes`: the RIC has no E2 node yet. A RIC of 2023 aborts instead, which is `closed`.
     """
 
     def __init__(self, kind: SdkErrorKind, detail: str) -> None:
@@ -76,7 +75,7 @@ class RanFunction:
 
 @dataclass(frozen=True)
 class E2Node:
-    """One E2 node as the RIC told of it when the SDK was opened."""
+    """One E2 node as the RIC listed it when the SDK was opened."""
 
     id: str
     """"gnb-001-01-0xe00"; with "-cu-0x1" or "-du-0x1" where the node has a CU or DU id."""
@@ -92,22 +91,22 @@ class E2Node:
 
 @dataclass(frozen=True)
 class SdkVersions:
-    """What the native module was built for."""
+    """The FlexRIC that the native module was built for."""
 
     e2ap: str
     kpm: str
     struct_bytes: dict[str, int] = field(default_factory=dict)
     """Size in bytes of the C structures that both sides must agree on, by name."""
     s_nssai: Literal["octet-string", "integer"] = "octet-string"
-    """How nodes of the installed FlexRIC take a slice in a KPM condition: OCTET STRING is right by
-    E2SM-KPM; those of 2023 want an INTEGER."""
+    """Encoding of a slice in a KPM condition by the installed FlexRIC: OCTET STRING follows
+    E2SM-KPM; that of 2023 expects an INTEGER."""
     library: str = ""
     """File name of FlexRIC's library."""
 
 
 @dataclass(frozen=True)
 class SNssai:
-    """A network slice (3GPP TS 23.003 clause 28.4); raises `ValueError` for what is none."""
+    """A network slice (3GPP TS 23.003 clause 28.4); raises `ValueError` out of range."""
 
     sst: int
     """Slice/service type, 0 to 255."""
@@ -126,11 +125,11 @@ class SNssai:
 class Sdk(Protocol):
     """FlexRIC's SDK.
 
-    Calls block, without the interpreter's lock, and raise `SdkError`. One caller at a time.
+    Calls block without holding the GIL and raise `SdkError`. One caller at a time.
     """
 
     def versions(self) -> SdkVersions:
-        """What it was built for; may be called before `open`."""
+        """The FlexRIC it was built for; may be called before `open`."""
         ...
 
     def open(
@@ -147,19 +146,18 @@ class Sdk(Protocol):
         """Connect to the RIC at the IP address `ric_address`; once in the life of a process.
 
         `configuration` is FlexRIC's configuration file, `libraries` the directory of its service
-        models, `reports` the descriptor of the socket for reports. Blocks leave `blocks_per_s`
-        times a second at most in the long run, each with what has come since the one before; what
-        nobody reads is dropped, oldest first, and counted.
+        models, `reports` the descriptor of the socket for reports. At most `blocks_per_s` blocks
+        are sent per second in the long run, each with the reports since the previous one; reports
+        that are not read are dropped, oldest first, and counted.
 
-        While nobody accepts an association it is tried again, for 5 s. A RIC that came only then,
-        or that had been away before (`ric_was_away`), is asked no sooner than `rest_s` after it
-        accepted: its nodes need that time to come back, and a RIC of 2023 does not survive the
-        question without.
+        While nothing accepts an association it is retried for 5 s. A RIC that accepted only then,
+        or that had been away before (`ric_was_away`), gets the setup request `rest_s` after it
+        accepted: its nodes need that time to reconnect, and a RIC of 2023 aborts without nodes.
         """
         ...
 
     def nodes(self) -> list[E2Node]:
-        """The nodes that were there when the SDK was opened; FlexRIC tells of no other."""
+        """The nodes that were connected when the SDK was opened; FlexRIC lists no others."""
         ...
 
     def subscribe(
@@ -170,7 +168,7 @@ class Sdk(Protocol):
         kpm_measurements: tuple[str, ...],
         kpm_slice: SNssai | None = None,
     ) -> int:
-        """Begin reports each `period_ms`; returns the handle of the subscription, above 0.
+        """Start reports every `period_ms`; returns the handle of the subscription, above 0.
 
         Of KPM the UEs of `kpm_slice` are reported, SST 1 where it is None.
         """
@@ -187,9 +185,9 @@ class Sdk(Protocol):
     def controls(
         self, node_id: str, function_id: int, header: bytes, messages: tuple[bytes, ...]
     ) -> tuple[tuple[bool, ...], SdkError | None]:
-        """As many of `control` in this order, at most `MAX_TOGETHER`, each sent without waiting for
-        the answer to the one before. Returns which were acknowledged, and what became of the first
-        that was not; those behind it were sent as well."""
+        """Several of `control` in this order, at most `MAX_TOGETHER`, each sent without waiting for
+        the answer to the previous one. Returns which were acknowledged, and the error of the first
+        that was not; those after it were sent as well."""
         ...
 
     def close(self) -> None:

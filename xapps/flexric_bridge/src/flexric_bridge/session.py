@@ -22,7 +22,7 @@ import structlog
 from ric.backoff import Backoff
 from ric.clock import Clock
 
-from flexric_bridge.absence import FIRST_LOOK_S, SHARE
+from flexric_bridge.absence import SHARE, SHORTEST_S
 from flexric_bridge.budget import Budget, Use
 from flexric_bridge.child_process import ChildLost, ChildProcess, Deadlines
 from flexric_bridge.ric_state import OURS, RicState, state_after
@@ -145,7 +145,7 @@ class Session:
         if state is RicState.WITHOUT_NODES:
             self._ric_was_away = False
             without_s = (self._clock.monotonic_ns() - self._since_ns) / 1e9
-            return min(max(FIRST_LOOK_S, SHARE * without_s), LONGEST_WITHOUT_NODES_S)
+            return min(max(SHORTEST_S, SHARE * without_s), LONGEST_WITHOUT_NODES_S)
         delay_s = self._backoff.next_s()
         return min(delay_s, LONGEST_MODULE_S) if state is RicState.NO_MODULE else delay_s
 
@@ -154,7 +154,7 @@ class Session:
         child = self._child
         why = "" if child is None else child.exit_reason()
         await self._end_child("the session was lost")
-        if child is not None and child.hung_up:
+        if child is not None and child.ric_disconnected:
             # The RIC died, which says nothing of the SDK's process.
             self._ric_was_away = True
             self._enter(RicState.ABSENT)

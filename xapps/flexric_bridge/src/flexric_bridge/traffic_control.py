@@ -19,7 +19,7 @@ from flexric_bridge.budget import Budget, BudgetSpent, Use
 from flexric_bridge.controls import Rate
 from flexric_bridge.hub import Gone, Hub, Unserved
 from flexric_bridge.metrics import Metrics
-from flexric_bridge.nodes import KnownNode, NodeBook
+from flexric_bridge.nodes import KnownNode, NodeRegistry
 from flexric_bridge.readers import Reader, Tap, Thinning
 from flexric_bridge.sdk import SdkError
 from flexric_bridge.session import Session, SessionDown
@@ -30,41 +30,41 @@ _log = structlog.get_logger()
 
 TC_PERIOD_MS: Final = 10
 RLC_PERIOD_MS: Final = 100
-"""Bearers come and go at this pace, and the occupancy in a status is as old."""
+"""Bearers are noticed at this period, and the RLC occupancy in a status is as old."""
 FIRST_REPORT_S: Final = 0.5
-"""How long a control waits for the node's first report of its pipeline: half of what xApps wait
-for an answer."""
+"""How long a control waits for the node's first report of its pipeline: half of the time that xApps
+wait for an answer."""
 _LOG_DELAY_S: Final = 0.002
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What one v1 subscription asks for."""
+    """Content of one v1 subscription."""
 
     styles: tuple[str, ...]
     period_ms: int | None
-    """Of the status; `None`: at each change."""
+    """Of the status; `None`: on each change."""
     bearers: tuple[dict[str, Any], ...]
 
     def concerns(self, bearer: Mapping[str, Any]) -> bool:
-        """Whether reports of a bearer are asked for."""
+        """Whether it includes reports of a bearer."""
         return not self.bearers or bearer in self.bearers
 
 
 def wanted(trigger: bytes, actions: Sequence[bytes]) -> Wanted:
-    """What a v1 trigger and actions ask for; raises `Unserved` where v0 cannot tell it."""
+    """Decode a v1 trigger and actions; raises `Unserved` for what v0 does not report."""
     try:
         kind = e2sm_tc.decode("event-trigger", trigger)
         definitions = [e2sm_tc.decode("action-definition", action) for action in actions]
     except e2sm_tc.CodecError as error:
         raise Unserved(str(error)) from None
     if isinstance(kind, dict) and "threshold" in kind:
-        raise Unserved("event trigger: threshold; an E2SM-TC v0 node has periodic reports alone")
+        raise Unserved("event trigger: threshold; an E2SM-TC v0 node has periodic reports only")
     if not definitions:
         raise Unserved("actions: none; expected pipeline_status or events")
     styles = tuple(definition["style"] for definition in definitions)
     if "flow_inventory" in styles:
-        raise Unserved("action: flow_inventory; an E2SM-TC v0 node does not tell its flows")
+        raise Unserved("action: flow_inventory; an E2SM-TC v0 node does not report its flows")
     bearers = [tuple(definition["bearers"]) for definition in definitions]
     period_ms = kind["periodic"]["period_ms"] if isinstance(kind, dict) else None
     return Wanted(styles, period_ms, bearers[0] if all(bearers) else ())
@@ -95,7 +95,7 @@ class ServedNode:
         self._rlc_tap = Tap(RLC_PERIOD_MS, self._on_rlc_report)
 
     async def listen(self, period_ms: int = TC_PERIOD_MS) -> None:
-        """Hear the node's reports, for as long as it is there; raises as `Hub.read`."""
+        """Subscribe to the node's reports, for as long as it is connected; raises as `Hub.read`."""
         if period_ms * 1000 < self._tc_tap.thinning.period_us:
             self._tc_tap.thinning = Thinning(period_ms)
         hub = self._traffic.hub
@@ -103,12 +103,13 @@ class ServedNode:
         if RLC_OID in self.known.functions and not self.known.no_tc:
             await hub.read(self.known, RLC_OID, RLC_PERIOD_MS, (), self._rlc_tap)
         if self.known.no_tc:
-            # The first reports said so, before this had its subscriptions.
-            self.let_go(self.known.no_tc)
+            # The first reports showed it before all subscriptions were made.
+            self.end_subscriptions(self.known.no_tc)
             raise Unserved(f"node {self.known.id}: {self.known.no_tc}")
 
     async def first_report(self) -> None:
-        """Return when pipeline and bearer are known, no TC function is there, or it takes long."""
+        """Wait until pipeline and bearer are known, the TC function turns out to be a stub, or
+        `FIRST_REPORT_S` is over."""
         if self.function.in_force is not None and self.function.bearer.id is not None:
             return
         try:
@@ -123,14 +124,14 @@ class ServedNode:
             pass
 
     def gone(self) -> None:
-        """The node went."""
+        """The node disconnected."""
         self.function.node_gone()
         for item in self.readers:
             item.reader.end(Gone(f"node {self.known.id} went away"))
         self.readers.clear()
 
-    def let_go(self, why: str) -> None:
-        """Hear no more reports; the readers are told why."""
+    def end_subscriptions(self, why: str) -> None:
+        """End all subscriptions; the readers get the reason."""
         for item in self.readers:
             item.reader.end(Unserved(f"node {self.known.id}: {why}"))
         self.readers.clear()
@@ -196,7 +197,7 @@ class ServedNode:
         """See `Port.controls`."""
         if self.known.no_tc:
             raise SessionDown(f"node {self.known.id}: {self.known.no_tc}")
-        if suspect_reason := await self._traffic.hub.heard_lately(self.known):
+        if suspect_reason := await self._traffic.hub.await_recent_report(self.known):
             raise SessionDown(suspect_reason)
         return await self._traffic.session.controls(
             self.known.id, self._function_id, header, groups, safe=safe
@@ -213,7 +214,7 @@ class ServedNode:
             kind = event["kind"]
             if isinstance(kind, dict):
                 ((name, content),) = kind.items()
-                # When the answer has left: a log can wait, a queue grows.
+                # After the answer has left: logging can wait, the queue in the RAN grows.
                 asyncio.get_running_loop().call_later(
                     _LOG_DELAY_S,
                     partial(_log.info, name.replace("_", " "), node=self.known.id, **content),
@@ -233,7 +234,7 @@ class TrafficControl:
         self,
         *,
         session: Session,
-        nodes: NodeBook,
+        nodes: NodeRegistry,
         hub: Hub,
         metrics: Metrics,
         clock: Clock,
@@ -255,7 +256,7 @@ class TrafficControl:
         self._remembered: dict[str, Any] = {}
 
     def of(self, known: KnownNode) -> ServedNode:
-        """A node with its RAN function, made when first asked for."""
+        """A node with its RAN function, made when first subscription for."""
         served = self.served.get(known.id)
         if served is None:
             served = self.served[known.id] = ServedNode(known, self)
@@ -263,14 +264,14 @@ class TrafficControl:
                 try:
                     served.function.load(self._remembered.pop(known.id))
                 except ValueError as error:
-                    _log.warning("pipeline not remembered", error=str(error))
+                    _log.warning("stored pipeline ignored", error=str(error))
         return served
 
-    async def subscribe(self, known: KnownNode, asked: Wanted, reader: Reader) -> None:
-        """Have `reader` get v1 reports until `leave`; raises as `Hub.read`."""
+    async def subscribe(self, known: KnownNode, subscription: Wanted, reader: Reader) -> None:
+        """Send v1 reports to `reader` until `leave`; raises as `Hub.read`."""
         served = self.of(known)
-        await served.listen(min(asked.period_ms or TC_PERIOD_MS, TC_PERIOD_MS))
-        served.readers.append(_V1Reader(reader, asked))
+        await served.listen(min(subscription.period_ms or TC_PERIOD_MS, TC_PERIOD_MS))
+        served.readers.append(_V1Reader(reader, subscription))
 
     def leave(self, known: KnownNode, reader: Reader) -> None:
         """The inverse of `subscribe`."""
@@ -279,37 +280,37 @@ class TrafficControl:
             served.readers = [item for item in served.readers if item.reader is not reader]
 
     def give_up(self, served: ServedNode, why: str) -> None:
-        """A node's TC function is none: leave it alone."""
+        """A node's TC function is a stub: stop using it."""
         if self.served.get(served.known.id) is served:
             del self.served[served.known.id]
             self.on_change()
-            # Not now: its reports are just being handed to those that are let go.
-            asyncio.get_running_loop().call_soon(served.let_go, why)
+            # Not now: a report of this node is just being delivered to these readers.
+            asyncio.get_running_loop().call_soon(served.end_subscriptions, why)
             self.nodes.without_tc(served.known, why)
 
     def controlled(self, known: KnownNode) -> None:
-        """Somebody sent a node a v0 control past its RAN function."""
+        """An xApp sent the node a v0 control directly."""
         if served := self.served.get(known.id):
             served.function.watch.controlled()
 
     def node_gone(self, node_id: str) -> None:
-        """A node went."""
+        """A node disconnected."""
         if served := self.served.get(node_id):
             served.gone()
 
     # ------------------------------------------------------------------------- leases
 
-    async def listen_again(self) -> None:
-        """Hear the nodes on which a pipeline was left by an earlier process: its lease goes on."""
+    async def resume_supervision(self) -> None:
+        """Subscribe to nodes that have a pipeline from an earlier process: its lease goes on."""
         for known in list(self.nodes.known.values()):
             if known.present and known.id in self._remembered and TC_V0_OID in known.functions:
                 try:
                     await self.of(known).listen()
                 except (Gone, Unserved, BudgetSpent, SdkError) as error:
-                    _log.warning("pipeline not looked after", node=known.id, error=str(error))
+                    _log.warning("pipeline not supervised", node=known.id, error=str(error))
 
     def leases_over(self) -> list[ServedNode]:
-        """The nodes that are there and whose lease is over."""
+        """The connected nodes whose lease is over."""
         return [
             served
             for served in self.served.values()
@@ -321,17 +322,19 @@ class TrafficControl:
         try:
             await served.function.end_lease()
         except (SdkError, SessionDown, ServiceModelError) as error:
-            _log.warning("lease over, not safe yet", node=served.known.id, error=str(error))
+            _log.warning(
+                "lease over, safe pipeline not restored yet", node=served.known.id, error=str(error)
+            )
 
     # --------------------------------------------------------------------- state file
 
     def to_json(self) -> dict[str, Any]:
-        """What must be known after a restart."""
+        """State for a restart."""
         kept = {node_id: served.function.to_json() for node_id, served in self.served.items()}
         return {**self._remembered, **{key: value for key, value in kept.items() if value}}
 
     def load(self, value: Any) -> None:
-        """Take over what `to_json` gave; raises `ValueError` for anything else."""
+        """Restore the result of `to_json`; raises `ValueError` for anything else."""
         if not isinstance(value, dict):
             raise ValueError("pipelines: expected an object")  # noqa: TRY004 - of a file
         self._remembered = dict(value)

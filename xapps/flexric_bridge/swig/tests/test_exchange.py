@@ -95,7 +95,7 @@ def test_when_the_association_ends_every_request_is_answered(exchange: Exchange)
     assert exchange.await_ms(60_000) == DISCONNECTED
 
 
-def test_several_are_awaited_together_and_told_apart(exchange: Exchange) -> None:
+def test_several_answers_are_awaited_together_and_distinguished(exchange: Exchange) -> None:
     for request in (7, 8, 9):
         exchange.expect(request)
     assert exchange.answer(9)

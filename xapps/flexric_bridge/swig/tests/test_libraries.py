@@ -39,7 +39,7 @@ def test_another_file_is_named(library: ctypes.CDLL, models: Path) -> None:
     assert "README is no service model" in (said_of_libraries(library, models) or "")
 
 
-def test_an_empty_or_absent_directory_is_said_to_be(library: ctypes.CDLL, tmp_path: Path) -> None:
+def test_an_empty_or_absent_directory_is_reported(library: ctypes.CDLL, tmp_path: Path) -> None:
     assert "there is no service model" in (said_of_libraries(library, tmp_path) or "")
     assert "there is no directory" in (said_of_libraries(library, tmp_path / "absent") or "")
 

@@ -48,7 +48,7 @@ def test_sizes_of_structures_are_read_from_the_debug_information(made: Path) -> 
     assert elf.struct_bytes(made / "library.so", asked) == SIZES
 
 
-def test_a_stripped_library_tells_no_sizes(made: Path) -> None:
+def test_a_stripped_library_has_no_sizes(made: Path) -> None:
     subprocess.run(["strip", "library.so", "-o", "stripped.so"], cwd=made, check=True)
     assert elf.struct_bytes(made / "stripped.so", frozenset(SIZES)) == {}
     assert "open_session" in elf.exported(made / "stripped.so")
@@ -65,7 +65,7 @@ def test_what_a_library_lacks_is_found_in_its_build_tree(
     assert elf.archive_with(frozenset({"missing", "more"}), made) is None
 
 
-def test_a_library_that_lacks_nothing_needs_no_supply(
+def test_a_complete_library_needs_no_additions(
     made: Path, compiler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(elf, "LINKED_BESIDE", ())

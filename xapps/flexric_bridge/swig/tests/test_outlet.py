@@ -78,7 +78,7 @@ def test_what_waits_leaves_as_one_block(outlet: Outlet) -> None:
         outlet.reader.recv(1)
 
 
-def test_a_reader_that_does_not_read_holds_nobody_up_and_loses_nothing(outlet: Outlet) -> None:
+def test_a_reader_that_does_not_read_blocks_nobody(outlet: Outlet) -> None:
     count, size = 3_000, 2_000  # 6 MB: more than a socket takes and than a block has
     for number in range(count):
         outlet.ring.push(number, bytes(size))
@@ -101,14 +101,14 @@ def test_a_reader_that_does_not_read_holds_nobody_up_and_loses_nothing(outlet: O
     assert numbers == list(range(count))
 
 
-def test_the_end_comes_behind_all_that_waited(outlet: Outlet) -> None:
+def test_the_end_follows_all_queued_reports(outlet: Outlet) -> None:
     outlet.ring.push(1, b"last")
     outlet.finish()
     assert next_block(outlet.reader) == [Record(1, 0, b"last")]
     assert next_block(outlet.reader) is None
 
 
-def test_without_a_reader_reports_stay_and_the_end_is_nobodys(outlet: Outlet) -> None:
+def test_without_a_reader_reports_stay_queued(outlet: Outlet) -> None:
     outlet.reader.close()
     outlet.ring.push(1, b"x")
     outlet.hand_over()

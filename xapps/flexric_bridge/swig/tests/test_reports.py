@@ -25,7 +25,7 @@ def test_rlc_and_mac_end_with_their_time(
     assert collected_at_us(library, ran_function, message) == NOW_US
 
 
-def test_what_is_no_such_report_has_no_time(library: ctypes.CDLL) -> None:
+def test_other_messages_have_no_time(library: ctypes.CDLL) -> None:
     good = struct.pack("<I152xq", 1, NOW_US)
     for bad in (b"", good[:-1], good + b"\0", struct.pack("<I152xq", 2, NOW_US), bytes(11)):
         assert collected_at_us(library, RLC, bad) == 0
@@ -33,7 +33,7 @@ def test_what_is_no_such_report_has_no_time(library: ctypes.CDLL) -> None:
 
 
 @given(age_us=st.integers(-(2**31) + 1, 2**31 - 1))
-def test_kpm_says_the_low_half_of_its_time(library: ctypes.CDLL, age_us: int) -> None:
+def test_kpm_has_the_low_half_of_its_time(library: ctypes.CDLL, age_us: int) -> None:
     collected = NOW_US - age_us
     widened = library.fx_widen_us(ctypes.c_uint32(collected % 2**32), ctypes.c_uint64(NOW_US))
     assert widened == collected

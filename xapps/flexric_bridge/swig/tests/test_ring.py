@@ -69,12 +69,12 @@ def ring(library: ctypes.CDLL) -> Iterator[Ring]:
     made.free()
 
 
-def test_a_record_is_laid_out_as_the_door_says(ring: Ring) -> None:
+def test_a_record_has_the_documented_layout(ring: Ring) -> None:
     ring.push(7, b"abc", collected_at_us=5)
     assert ring.take() == RECORD_HEAD.pack(7, 3, 5, 2, 0) + b"abc"
 
 
-def test_what_nobody_takes_is_dropped_oldest_first_and_counted(ring: Ring) -> None:
+def test_unread_reports_are_dropped_oldest_first_and_counted(ring: Ring) -> None:
     for number in range(10):  # 32 bytes each: six fit
         ring.push(1 + number % 2, bytes([number] * 4))
     assert records_of(ring.take()) == [
@@ -92,14 +92,14 @@ def test_a_report_larger_than_the_ring_is_lost_and_counted(ring: Ring) -> None:
     assert records_of(ring.take()) == [Record(3, 1, b"x")]
 
 
-def test_whole_records_go_into_the_room_there_is(ring: Ring) -> None:
+def test_only_whole_records_are_copied(ring: Ring) -> None:
     for number in range(3):
         ring.push(1, bytes([number] * 4))
     assert [r.message[0] for r in records_of(ring.take(room=95))] == [0, 1]
     assert [r.message[0] for r in records_of(ring.take(room=95))] == [2]
 
 
-def test_a_subscription_that_ended_leaves_no_count_behind(ring: Ring) -> None:
+def test_an_ended_subscription_leaves_no_count(ring: Ring) -> None:
     ring.push(3, bytes(300))
     ring.forget(3)
     ring.push(3, b"x")

@@ -39,7 +39,7 @@ class Taken:
         return int(self._spacing.next_ns)
 
 
-def test_a_few_may_follow_at_once_and_no_more_are_saved_up(library: ctypes.CDLL) -> None:
+def test_bursts_are_limited(library: ctypes.CDLL) -> None:
     taken, now_ns = Taken(library, 1_000), 50 * SECOND_NS
     assert [taken.at(now_ns) for _ in range(AT_ONCE + 1)] == [True] * AT_ONCE + [False]
     assert taken.next_ns == now_ns + SECOND_NS // 1_000
@@ -47,7 +47,7 @@ def test_a_few_may_follow_at_once_and_no_more_are_saved_up(library: ctypes.CDLL)
     assert [taken.at(now_ns) for _ in range(AT_ONCE + 1)] == [True] * AT_ONCE + [False]
 
 
-def test_in_the_long_run_there_are_as_many_as_there_may_be(library: ctypes.CDLL) -> None:
+def test_the_long_run_rate_is_reached(library: ctypes.CDLL) -> None:
     taken = Taken(library, 1_500)
     begun = sum(taken.at(50 * SECOND_NS + us * 1_000) for us in range(0, 1_000_000, 20))
     assert begun == pytest.approx(1_500, abs=AT_ONCE)

@@ -16,7 +16,7 @@ from e2sm_tc import v0
 from ric.errors import ServiceModelError
 
 from flexric_bridge.budget import BudgetSpent
-from flexric_bridge.controls import TooFast
+from flexric_bridge.controls import RateExceeded
 from flexric_bridge.settings import TcSettings
 from flexric_bridge.tc import in_force
 from flexric_bridge.tc.bearer import NodeBearer
@@ -250,7 +250,7 @@ class RanFunction:
             await self._port.admit(len(list(chain.from_iterable(groups))), safe=safe)
         except v0.ControlError as error:
             raise Refused("inconsistent", "", str(error)) from None
-        except (BudgetSpent, TooFast) as error:
+        except (BudgetSpent, RateExceeded) as error:
             raise Refused("capacity", "", str(error)) from None
         self._changing = True
         try:

@@ -1,9 +1,9 @@
-"""Tells a TC function that makes its reports up from one that does what it is asked.
+"""Detects TC functions that are stubs: they acknowledge controls and invent their reports.
 
 OAI's E2 agent has the RAN function, acknowledges every control and fills its reports with random
-numbers, drawn anew once a second (`fill_tc_ind_data`, seeded with `time(0)`); FlexRIC's emulators
-do so too. A report of a real pipeline is possible in itself and follows from the one before, but
-for a restart of the node and for controls.
+numbers, drawn once a second (`fill_tc_ind_data`, seeded with `time(0)`); so do FlexRIC's emulators.
+A report of a real pipeline is consistent in itself and with the previous one, except after a
+restart of the node and after controls.
 """
 
 from __future__ import annotations
@@ -15,43 +15,43 @@ from typing import Any, Final
 from e2sm_tc import v0
 
 WINDOW: Final = 8
-"""Reports with news that are looked at together."""
+"""Reports that differ and are evaluated together."""
 EVIDENCE: Final = 3
-"""So many impossible values in them are a verdict; a restart of the node makes one."""
+"""So many impossible values in them are a verdict; a restart of the node causes one."""
 UNSHOWN: Final = 3
-"""Pipelines in a row that were acknowledged and that no report ever showed."""
+"""So many consecutive pipelines that were acknowledged and never reported are a verdict."""
 SETTLE_US: Final = 1_000_000
-"""After a control, so long a report need not follow from the one before."""
+"""After a control a report may be inconsistent with the previous one for this long."""
 
 _U32: Final = 1 << 32
 _BACK: Final = 1 << 31
-"""A counter that seems to have grown by more than this went back."""
+"""A counter that seems to have grown by at least this much went back."""
 
 _Kinds = tuple[object, ...]
 
 
 class StubWatch:
-    """The reports of one node, and what became of pipelines that it acknowledged."""
+    """Watches the reports of one node, and whether pipelines that it acknowledged show in them."""
 
     def __init__(self) -> None:
         self._found: deque[list[str]] = deque(maxlen=WINDOW)
         self._last: Mapping[str, Any] = {}
-        """Told again, it is no news, whatever was asked of the node meanwhile."""
+        """A report with the same content is one piece of evidence, whatever was sent meanwhile."""
         self._before: Mapping[str, Any] | None = None
         self._kinds: deque[_Kinds] = deque(maxlen=2)
         self._settling = False
         self._settled_at_us = 0
         self._unshown = 0
         self.verdict = ""
-        """Why this is no TC function; "" while it may be one."""
+        """Why this is a stub; "" while it may be a TC function."""
 
     def controlled(self) -> None:
-        """A control was sent: reports of the next second need not follow from those before."""
+        """A control was sent: reports of the next second may be inconsistent with those before."""
         self._forget()
         self._settling = True
 
     def shown(self, *, as_asked: bool) -> None:
-        """Whether reports came to show a pipeline that the node had acknowledged."""
+        """Note whether reports showed a pipeline that the node had acknowledged."""
         self._unshown = 0 if as_asked else self._unshown + 1
         if self._unshown >= UNSHOWN and not self.verdict:
             self.verdict = (
@@ -65,16 +65,16 @@ class StubWatch:
             return
         self._last = indication
         self._found.append([*_impossible(indication), *self._unexplained(indication)])
-        found = [what for of_report in self._found for what in of_report]
+        found = [finding for of_report in self._found for finding in of_report]
         if len(found) >= EVIDENCE and not self.verdict:
             examples = "; ".join(found[:EVIDENCE])
             self.verdict = (
-                f"its TC function makes its reports up: the last {len(self._found)} that differ"
+                f"its TC function invents its reports: the last {len(self._found)} that differ"
                 f" hold {len(found)} impossible values ({examples})"
             )
 
     def _unexplained(self, now: Mapping[str, Any]) -> list[str]:
-        """What does not follow from the reports before, though nothing was asked of the node."""
+        """What is inconsistent with the previous reports although nothing was sent to the node."""
         if self._settling:
             self._settling = False
             self._settled_at_us = now["tstamp"] + SETTLE_US
@@ -114,8 +114,8 @@ _NAMES: Final = ("scheduler", "pacer", "classifier", "number of queues")
 
 
 def _impossible(now: Mapping[str, Any]) -> list[str]:
-    """Queues with more packets than bytes. One packet is allowed for: a queue may be read while it
-    enters, counted and its bytes not yet."""
+    """Queues with more packets than bytes. One packet is allowed for: a queue may be read after a
+    packet is counted and before its bytes are."""
     return [
         f"queue {number} holds {queue['pkts']} packets in {queue['bytes']} bytes"
         for number, item in _queues(now).items()
@@ -124,7 +124,7 @@ def _impossible(now: Mapping[str, Any]) -> list[str]:
 
 
 def _gone_back(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """What only queues that began anew could report; once a report, as a restart does it to all."""
+    """What only restarted queues could report; once per report, as a restart affects all."""
     old, new = _queues(before), _queues(now)
     if old and new and not old.keys() & new.keys():
         return ["no queue is the same"]
@@ -137,8 +137,8 @@ def _gone_back(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
 
 def _changed_and_back(last: deque[_Kinds], now: _Kinds) -> list[str]:
-    """What changed and changed back at once, though nobody asked for it. That something changed is
-    no contradiction: another xApp may be building a pipeline."""
+    """What changed and changed back at once without a control. A change alone is no evidence:
+    another xApp may be building a pipeline."""
     if len(last) < 2:
         return []
     for name, first, second, third in zip(_NAMES, last[0], last[1], now, strict=True):

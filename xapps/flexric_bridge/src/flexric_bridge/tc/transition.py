@@ -24,7 +24,7 @@ class Port(Protocol):
         ...
 
     async def admit(self, controls: int, *, safe: bool) -> None:
-        """Wait until so many controls may be sent; raises `BudgetSpent` and `TooFast`."""
+        """Wait until so many controls may be sent; raises `BudgetSpent` and `RateExceeded`."""
         ...
 
     async def controls(
