@@ -64,7 +64,7 @@ async def test_a_missing_module_is_reported_and_retried_ever_more_rarely(
         if line["event"] == "FlexRIC session down":
             assert "libe42_xapp_shared.so" in line["why"]
             assert "exited with 1" in line["why"]
-            waits.append(line["again_in_s"])
+            waits.append(line["retry_in_s"])
     process.terminate()
     _, rest = await process.communicate()
     assert process.returncode == 0, rest

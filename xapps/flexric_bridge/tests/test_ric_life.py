@@ -72,7 +72,7 @@ async def test_a_restarted_ric_has_a_new_budget(world: BridgeWorld) -> None:
             bridge.budget.spend(Use.CONTROL, 40_000)
             await world.ric.stop()
             await world.until(lambda: not bridge.session.up and bridge.session.starts >= 3)
-            assert "is not there" in bridge.session.why
+            assert "is absent" in bridge.session.why
             assert not bridge.readiness.ready
             await world.ric.start()
             while (await anext(indications)).subscription == 1:
@@ -331,7 +331,7 @@ async def test_an_absent_ric_is_no_failure_of_the_bridge(world: BridgeWorld) -> 
     bridge = await world.start(ric={"backoff_initial_s": 60, "backoff_max_s": 60})
     await world.until(lambda: bridge.session.starts == 3, "a third child, without back-off")
     assert bridge.session.state is RicState.ABSENT
-    assert "is not there" in bridge.session.why
+    assert "is absent" in bridge.session.why
     await world.ric.start()
     await world.until(lambda: bridge.session.up)
 

@@ -167,7 +167,7 @@ class Discovery:
             self._metrics.node_queries["failed"] += 1
             _log.warning("node query failed", error=str(error))
             if isinstance(error, SdkError) and error.kind in {"timeout", "absent"}:
-                self._session.distrust("the RIC does not answer a second session")
+                self._session.give_up_session("the RIC does not answer a second session")
             return
         self._metrics.node_queries["answered"] += 1
         if self._session.up:

@@ -1,12 +1,12 @@
 """The SDK session: one child process kept alive, one command at a time, every request counted.
 
-When the child dies or hangs it is started again with jittered back-off, and each time a sentence
-says why. `on_up` gets the nodes of a new session, `on_down` the reason why there is none.
+A child that dies or hangs is restarted with jittered back-off, and the reason is logged. `on_up`
+gets the nodes of a new session, `on_down` the reason why there is none.
 
-Only what the SDK's process does wrong is backed off from. A RIC that dies, however often, is waited
-for by a child that tries to associate each 0.1 s and gives its nodes their time from its return on.
-A RIC that has no nodes is asked again after a second, and ever more rarely the longer it has none,
-for each question costs one of the 65,536 sessions that it numbers.
+The back-off is for faults of the SDK's process only. For a RIC that dies, however often, a child
+waits that tries to associate every 0.1 s and then gives the RIC's nodes time to connect. A RIC
+without nodes is queried again after a second, and ever more rarely the longer it has none:
+each query costs one of the 65,536 sessions that it numbers.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from flexric_bridge.settings import RicSettings
 _log = structlog.get_logger()
 
 QUICK_RESTARTS: Final = 12
-"""So many sessions may be lost by the SDK's process within `QUICK_WITHIN_S` before there is any
-back-off: each new one costs two requests for each subscription, of which the RIC has 64,500."""
+"""So many sessions may be lost by the SDK's process within `QUICK_WITHIN_S` before any back-off:
+each new one costs two requests per subscription, of which the RIC has 64,500."""
 QUICK_WITHIN_S: Final = 120.0
-LONGEST_REST_S: Final = 60.0
-"""Longest time that a RIC is left alone which keeps ending itself as the bridge connects."""
+LONGEST_NODE_WAIT_S: Final = 60.0
+"""Longest wait before connecting to a RIC that keeps aborting on the setup request."""
 LONGEST_WITHOUT_NODES_S: Final = 60.0
-"""Longest time between two questions to a RIC that has no node."""
-AGAIN_S: Final = 0.25
-"""Delay before a child that waited for the RIC is followed by another."""
+"""Longest time between two setup requests to a RIC without nodes."""
+RETRY_S: Final = 0.25
+"""Delay before the next child after one that waited for the RIC in vain."""
 LONGEST_MODULE_S: Final = 5.0
-"""Longest delay while the native module is missing or does not fit: it may be being built."""
+"""Longest delay while the native module is missing or mismatched: a build may be running."""
 REMIND_S: Final = 60.0
-"""A state that goes on is logged again so often."""
+"""A persisting state is logged again after this time."""
 MAKE_IT: Final = "build it with `make flexric-bridge` where FlexRIC is installed"
 
 
 class SessionDown(Exception):  # noqa: N818 - says what happened
-    """There is no SDK session now; the message says why."""
+    """There is no SDK session; the message says why."""
 
 
 class Session:
@@ -83,13 +83,13 @@ class Session:
         self._ric_was_away = False
         self._lost_ns: deque[int] = deque(maxlen=QUICK_RESTARTS)
         self._since_ns = 0
-        self._told_ns = 0
+        self._logged_ns = 0
         self.up = False
         self.state = RicState.STARTING
         self.why = "not started yet"
         """Why there is no session."""
         self.versions: SdkVersions | None = None
-        """What the native module was built for, once it was asked."""
+        """The FlexRIC that the native module was built for, once known."""
         self.starts = 0
         self.restarts: Counter[str] = Counter()
         """By reason: "reopened", "open failed", "lost", "hung", "closed"."""
@@ -97,7 +97,7 @@ class Session:
     # --------------------------------------------------------------------------- life
 
     async def run(self) -> None:
-        """Keep a session, for ever."""
+        """Keep a session open, for ever."""
         while not self._stopping:
             try:
                 nodes = await self._open()
@@ -116,7 +116,7 @@ class Session:
                     self.restarts["reopened"] += 1
                     continue
                 delay_s = await self._was_lost()
-            self._tell_down(delay_s)
+            self._log_down(delay_s)
             await self._clock.sleep(delay_s)
 
     def _opened(self, nodes: list[E2Node]) -> None:
@@ -128,20 +128,20 @@ class Session:
         self._on_up(nodes)
 
     def _failed_to_open(self, error: Exception) -> float:
-        """After this delay another try makes sense, s."""
+        """Delay before the next attempt, s."""
         missing = bool(missing_module(self._settings.sdk))
         state = state_after(error, module_missing=missing)
         self._enter(state)
-        self._went_down(self._sentence(error), "open failed")
+        self._went_down(self._describe(error), "open failed")
         if state in {RicState.ABSENT, RicState.SILENT, RicState.ENDED}:
             self._ric_was_away = True
         if state is RicState.ENDED:
-            # Its nodes were not there yet.
-            longest_s = max(LONGEST_REST_S, self._settings.nodes_come_within_s)
+            # Its nodes had not connected yet.
+            longest_s = max(LONGEST_NODE_WAIT_S, self._settings.nodes_come_within_s)
             self._rest_s = min(2 * self._rest_s, longest_s)
         if state in {RicState.ABSENT, RicState.ENDED}:
             self._backoff.reset()
-            return AGAIN_S
+            return RETRY_S
         if state is RicState.WITHOUT_NODES:
             self._ric_was_away = False
             without_s = (self._clock.monotonic_ns() - self._since_ns) / 1e9
@@ -150,12 +150,12 @@ class Session:
         return min(delay_s, LONGEST_MODULE_S) if state is RicState.NO_MODULE else delay_s
 
     async def _was_lost(self) -> float:
-        """After this delay another session makes sense, s."""
+        """Delay before the next session, s."""
         child = self._child
         why = "" if child is None else child.exit_reason()
         await self._end_child("the session was lost")
         if child is not None and child.ric_disconnected:
-            # The RIC died, which says nothing of the SDK's process.
+            # The RIC died; that is no fault of the SDK's process.
             self._ric_was_away = True
             self._enter(RicState.ABSENT)
             self._went_down(f"the SDK's process {why}", "lost")
@@ -174,19 +174,19 @@ class Session:
         if state is not self.state:
             self.state = state
             self._since_ns = self._clock.monotonic_ns()
-            self._told_ns = 0
+            self._logged_ns = 0
 
-    def _tell_down(self, delay_s: float) -> None:
-        """Once as it begins, and once a minute where it goes on for reasons that are not ours."""
+    def _log_down(self, delay_s: float) -> None:
+        """Log a new state once, and every `REMIND_S` where the RIC causes it."""
         now_ns = self._clock.monotonic_ns()
-        if self._told_ns and self.state not in OURS and now_ns - self._told_ns < REMIND_S * 1e9:
+        if self._logged_ns and self.state not in OURS and now_ns - self._logged_ns < REMIND_S * 1e9:
             return
-        self._told_ns = now_ns
+        self._logged_ns = now_ns
         _log.warning(
             "FlexRIC session down",
             ric_state=self.state.value,
             why=self.why,
-            again_in_s=round(delay_s, 2),
+            retry_in_s=round(delay_s, 2),
         )
 
     async def stop(self, leave: tuple[int, ...] = ()) -> None:
@@ -199,18 +199,18 @@ class Session:
         self._lost.set()
 
     async def reopen(self, leave: tuple[int, ...] = ()) -> None:
-        """Begin another session, in good order: the RIC tells of new nodes at the start alone."""
+        """Close this session and open another: the RIC lists new nodes at setup only."""
         async with self._one_caller:
             if not self.up or self._child is None:
                 return
             self.up, self.why = False, "a new session is being opened"
             self._enter(RicState.STARTING)
             self._reopening = True
-            # The end of the child is what `run` goes on with.
+            # `run` continues when the child has ended.
             await self._close_child(leave)
 
-    def distrust(self, why: str) -> None:
-        """Something only a new session can mend: have the child ended."""
+    def give_up_session(self, why: str) -> None:
+        """Kill the child, so that `run` opens another session."""
         child = self._child
         if self.up and child is not None:
             _log.warning("FlexRIC session given up", why=why)
@@ -247,10 +247,10 @@ class Session:
     async def open_child(
         self, child: ChildProcess, rest_s: float = 0.0, *, ric_was_away: bool = False
     ) -> None:
-        """Connect a child to the RIC; `rest_s` and `ric_was_away` as `Sdk.open` has them."""
+        """Connect a child to the RIC; `rest_s` and `ric_was_away` as in `Sdk.open`."""
         s = self._settings
         configuration = "" if s.configuration is None else str(s.configuration)
-        # FlexRIC puts file names right behind it.
+        # FlexRIC appends file names to it.
         libraries = "" if s.libraries is None else f"{s.libraries}/"
         await child.open(
             s.address,
@@ -271,7 +271,7 @@ class Session:
         self.restarts["hung" if "no answer" in why else reason] += 1
         self._on_down(why)
 
-    def _sentence(self, error: Exception) -> str:
+    def _describe(self, error: Exception) -> str:
         module = missing_module(self._settings.sdk)
         if isinstance(error, ChildLost) and module:
             return f"the Python module {module} is not installed; {MAKE_IT}"
@@ -281,8 +281,8 @@ class Session:
             return str(error)
         ric = f"the RIC at {self._address}"
         sentences: dict[str, str] = {
-            "absent": f"{ric} is not there: {error.detail}",
-            "no-nodes": f"{ric} is there, and no E2 node has connected to it yet",
+            "absent": f"{ric} is absent: {error.detail}",
+            "no-nodes": f"{ric} answers, and no E2 node has connected to it yet",
             "timeout": f"{ric} does not answer: {error.detail}",
             "no-sctp": f"{error.detail}; `modprobe sctp`, or --ric-preload",
             "mismatch": f"{error}; {MAKE_IT} again",
@@ -317,7 +317,7 @@ class Session:
     async def control(
         self, node_id: str, function_id: int, header: bytes, message: bytes, *, safe: bool = False
     ) -> bytes:
-        """See `Sdk.control`; `safe` says that it brings the safe pipeline back."""
+        """See `Sdk.control`; `safe`: it restores the safe pipeline."""
         async with self._asking(Use.SAFE if safe else Use.CONTROL) as child:
             return await child.control(node_id, function_id, header, message)
 
@@ -326,22 +326,22 @@ class Session:
         node_id: str,
         function_id: int,
         header: bytes,
-        stages: Sequence[Sequence[bytes]],
+        groups: Sequence[Sequence[bytes]],
         *,
         safe: bool = False,
     ) -> tuple[list[bool], SdkError | None]:
-        """Controls in order until one is not acknowledged; which of those that were sent were, and
-        what became of the first that was not. Those of a stage may be on the way at once. One way
-        to the SDK's process and back for all of them."""
+        """Controls in order until one is not acknowledged; those of a group may be in flight at
+        once. Returns which of those sent were acknowledged, and the error of the first that was
+        not. One round trip to the SDK's process for all of them."""
         use = Use.SAFE if safe else Use.CONTROL
         most = self._settings.controls_together
         runs = [
-            stage[start : start + most] for stage in stages for start in range(0, len(stage), most)
+            group[start : start + most] for group in groups for start in range(0, len(group), most)
         ]
-        async with self._asking(use, sum(map(len, stages))) as child:
+        async with self._asking(use, sum(map(len, groups))) as child:
             acknowledged, failure = await child.controls(node_id, function_id, header, runs)
             if failure is not None and failure.kind == "closed":
-                self.distrust(str(failure))
+                self.give_up_session(str(failure))
             return acknowledged, failure
 
     @asynccontextmanager
@@ -350,7 +350,7 @@ class Session:
             if not self.up or self._child is None:
                 raise SessionDown(self.why)
             self.budget.refuse(use, count)
-            # Those that are not sent because one before them failed are spent all the same.
+            # Controls that are not sent because an earlier one failed are counted all the same.
             self._spend(use, count)
             try:
                 yield self._child
@@ -358,7 +358,7 @@ class Session:
                 raise SessionDown(f"the SDK's process {error}") from None
             except SdkError as error:
                 if error.kind == "closed":
-                    self.distrust(str(error))
+                    self.give_up_session(str(error))
                 raise
 
     def _spend(self, use: Use, count: int = 1) -> None:
@@ -370,12 +370,12 @@ class Session:
                     "request budget of the RIC",
                     used=self.budget.used,
                     left=self.budget.left,
-                    passed=f"{share:.0%}",
+                    threshold=f"{share:.0%}",
                 )
 
 
 def missing_module(sdk: str) -> str:
-    """The package that `module:name` is in when it is not installed, else ""."""
+    """The package of `module:name` if it is not installed, else ""."""
     package = sdk.partition(":")[0].partition(".")[0]
     return package if importlib.util.find_spec(package) is None else ""
 
@@ -385,11 +385,11 @@ def _is(error: Exception, kind: str) -> bool:
 
 
 def _distinct(nodes: list[E2Node]) -> list[E2Node]:
-    """Without nodes that claim an id that is taken."""
+    """Without nodes that have the id of another."""
     seen: dict[str, E2Node] = {}
     for node in nodes:
         if node.id in seen:
-            _log.error("two nodes have one id; the second is passed over", node=node.id)
+            _log.error("two nodes have one id; the second is ignored", node=node.id)
         else:
             seen[node.id] = node
     return list(seen.values())
