@@ -1,11 +1,11 @@
-/* Preloaded into nearRT-RIC and into E2 agents: their SCTP sockets are waited for level-triggered.
+/* Preloaded into nearRT-RIC and into E2 agents: makes epoll on their SCTP sockets level-triggered.
  *
- * FlexRIC waits for them edge-triggered, yet reads one message per event. Of two messages that come
- * before the first is read, the second stays unread until a third comes, which then stays in its
- * place: from there on every message is answered one late, and nothing brings that back. After a
- * burst, such as a peer that dies under load leaves behind, the RIC answers nobody in time any more.
+ * FlexRIC uses edge-triggered epoll, yet reads one message per event. Of two messages that arrive
+ * before the first is read, the second stays unread until a third arrives, which then stays in its
+ * place: from then on every message is answered one late, permanently. After a burst, such as a peer
+ * that dies under load leaves behind, the RIC answers no request in time any more.
  *
- * FlexRIC's SCTP sockets are one-to-many, which is SOCK_SEQPACKET; no other socket is touched.
+ * FlexRIC's SCTP sockets are one-to-many (SOCK_SEQPACKET); other sockets are not affected.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -29,7 +29,7 @@ static int is_seqpacket(int fd)
 
 int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
-    /* Nobody but the linker knows the next one's type. */
+    /* dlsym returns an object pointer; POSIX allows the conversion. */
     const epoll_ctl_t next = (epoll_ctl_t)(uintptr_t)dlsym(RTLD_NEXT, "epoll_ctl");
     if (next == NULL) {
         errno = ENOSYS;

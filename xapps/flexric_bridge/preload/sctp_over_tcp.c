@@ -1,8 +1,8 @@
 /* Preloaded where the kernel has no SCTP: one-to-many SCTP sockets over loopback TCP, as far as
  * FlexRIC uses them. For tests and demonstrations on one machine.
  *
- * What the program holds for its socket is an epoll instance over the TCP connections behind it. So
- * a message wakes the thread that waits for it and no other, as with SCTP, and is read by it.
+ * The file descriptor of the program's socket is an epoll instance over the TCP connections. So a
+ * message wakes only the thread that waits for it, as with SCTP.
  *
  * A message travels as its length, payload protocol identifier and stream, then its bytes.
  */
@@ -22,7 +22,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include <linux/sctp.h> /* needs what is above */
+#include <linux/sctp.h> /* needs the headers above */
 
 enum { DESCRIPTORS = 65536, MESSAGE_BYTES = 1 << 20 };
 
@@ -32,7 +32,7 @@ typedef struct {
 } head_t;
 
 typedef struct association {
-    int fd; /* -1: gone. Kept for those who still send. */
+    int fd; /* -1: closed. Kept for threads that still send. */
     sctp_assoc_t id;
     struct sockaddr_in peer;
     pthread_mutex_t sending;
@@ -48,20 +48,20 @@ typedef struct notice {
 
 typedef struct {
     int inner;     /* the epoll instance */
-    int listening; /* -1: it does not */
-    int bell;      /* there are notices */
+    int listening; /* -1: not listening */
+    int bell;      /* signals queued notifications */
     struct sctp_event_subscribe events;
-    pthread_mutex_t mutex; /* of what follows */
+    pthread_mutex_t mutex; /* protects the fields below */
     association_t *associations;
     notice_t *notices, **last_notice;
     sctp_assoc_t last_id;
-    association_t *readable; /* of the receiving thread alone: the one that was found so */
+    association_t *readable; /* used by the receiving thread only */
     pthread_t accepting;
 } endpoint_t;
 
 static endpoint_t *endpoints[DESCRIPTORS];
 
-/* As <netinet/sctp.h> has them, which is not everywhere. */
+/* As in <netinet/sctp.h>, which is not installed everywhere. */
 int sctp_sendmsg(int fd, const void *bytes, size_t length, struct sockaddr *to, socklen_t to_length,
                  uint32_t ppid, uint32_t flags, uint16_t stream, uint32_t ttl, uint32_t context);
 int sctp_recvmsg(int fd, void *to, size_t room, struct sockaddr *from, socklen_t *from_length,
@@ -320,7 +320,7 @@ int close(int fd)
             pthread_join(ep->accepting, NULL);
         next_close(ep->listening);
     }
-    /* Whoever still sends holds endpoint and association, so both are kept. */
+    /* Threads that still send use endpoint and association, so both are kept. */
     for (association_t *open = ep->associations; open != NULL; open = open->next) {
         shutdown(open->fd, SHUT_RDWR);
         pthread_mutex_lock(&open->sending);
@@ -389,7 +389,7 @@ int sctp_sendmsg(int fd, const void *bytes, size_t length, struct sockaddr *to, 
         pthread_mutex_unlock(&over->sending);
     }
     if (!sent && ep->events.sctp_send_failure_event) {
-        /* The kernel takes the message and tells later. */
+        /* SCTP accepts the message and reports a failure later. */
         const union sctp_notification failed = {
             .sn_send_failed = {.ssf_type = SCTP_SEND_FAILED,
                                .ssf_length = sizeof(struct sctp_send_failed)}};
@@ -398,8 +398,8 @@ int sctp_sendmsg(int fd, const void *bytes, size_t length, struct sockaddr *to, 
     return (int)length;
 }
 
-/* Whether there is something to receive, without waiting for it. Notices first: that an association
- * has begun is told before its first message, and its end after the last was taken. */
+/* Whether there is something to receive, without waiting. Notifications first: the start of an
+ * association is delivered before its first message, its end after the last. */
 static bool ready(endpoint_t *ep)
 {
     while (ep->readable == NULL && !has_notice(ep)) {
@@ -495,7 +495,7 @@ int sctp_recvmsg(int fd, void *to, size_t room, struct sockaddr *from, socklen_t
     return bytes;
 }
 
-/* An association that ended without anybody having asked to be told is no event. */
+/* Without a subscription to events the end of an association is not an event. */
 int epoll_wait(int fd, struct epoll_event *events, int most, int timeout_ms)
 {
     for (;;) {

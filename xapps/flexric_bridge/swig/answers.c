@@ -1,5 +1,5 @@
-/* Answers of the RIC: to whom they belong. FlexRIC ends the process on a failure and on an answer
- * that comes late; here the first is told to the caller, the second ignored. */
+/* Matches the RIC's answers to requests. FlexRIC aborts the process on a failure and on a late answer;
+ * here a failure is returned to the caller and a late answer is ignored. */
 #include <stdio.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ static e2ap_msg_t acknowledged(e42_xapp_t *xapp, uint32_t id, const byte_array_t
         answer.outcome_bytes = outcome->len;
     }
     if (!fx_exchange_answer(id, answer))
-        signal_sync_ui(&xapp->sync); /* whoever uses FlexRIC's library beside us */
+        signal_sync_ui(&xapp->sync); /* another user of FlexRIC's library in this process */
     return (e2ap_msg_t){.type = NONE_E2_MSG_TYPE};
 }
 

@@ -1,6 +1,6 @@
-/* No database: FlexRIC writes every report into SQLite, and ends the process on an RLC byte counter
- * of 4 GiB. Reports go to the socket for them, and to nobody else. Where the database would be is all that
- * FlexRIC reads from its configuration when it is told the address of the RIC, so it needs none. */
+/* No database: FlexRIC writes every report into SQLite, and aborts the process on an RLC byte counter of
+ * 4 GiB. Reports go to their socket alone. The location of the database is all that FlexRIC reads from
+ * its configuration when the address of the RIC is given, so it needs no configuration. */
 #include <string.h>
 
 #include "session.h"

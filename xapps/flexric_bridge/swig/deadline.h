@@ -1,4 +1,4 @@
-/* Points in time that a change of the wall clock does not move. */
+/* Points in time by CLOCK_MONOTONIC. */
 #ifndef SOJOURN_FLEXRIC_DEADLINE_H
 #define SOJOURN_FLEXRIC_DEADLINE_H
 

@@ -1,7 +1,7 @@
-/* The SCTP association with the RIC: its end is noticed.
+/* Detects the end of the SCTP association with the RIC.
  *
- * FlexRIC does not ask SCTP for events. When the RIC dies its xApps are not told, and the next
- * request sets up an association with a RIC that does not know them, which ends that RIC.
+ * FlexRIC does not subscribe to SCTP events. When the RIC dies its xApps do not notice, and their next
+ * request sets up an association with a RIC that does not know them, which aborts that RIC.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ FX_REPLACES void e2ap_init_ep_xapp(e2ap_ep_xapp_t *ep, const char *addr, int por
 {
     void (*init)(e2ap_ep_xapp_t *, const char *, int) = FX_ORIGINAL(e2ap_init_ep_xapp);
     init(ep, addr, port);
-    /* FlexRIC has just taken the signals, and whoever waits for the RIC may be told to end. */
+    /* FlexRIC has just replaced the signal handlers; a caller that waits for the RIC must stay killable. */
     fx_signals_give_back();
 
     const struct sctp_event_subscribe events = {
@@ -25,7 +25,7 @@ FX_REPLACES void e2ap_init_ep_xapp(e2ap_ep_xapp_t *ep, const char *addr, int por
         perror("FlexRIC: SCTP_EVENTS");
 }
 
-/* What an event means for the association: NULL if it lives. */
+/* Why an event ends the association; NULL if it goes on. */
 static const char *end_of(const union sctp_notification *event)
 {
     if (event->sn_header.sn_type == SCTP_ASSOC_CHANGE &&
@@ -64,7 +64,7 @@ FX_REPLACES byte_array_t e2ap_recv_msg_xapp(e2ap_ep_xapp_t *ep)
         free(received.notif);
         if (why != NULL) {
             fx_session_lost(why);
-            fx_loop_end(); /* FlexRIC expects a message and there is none */
+            fx_loop_end(); /* FlexRIC expects a message and none exists */
         }
     }
 }

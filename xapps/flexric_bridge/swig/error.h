@@ -1,4 +1,4 @@
-/* What went wrong: a kind for programs, a sentence for people. */
+/* Errors: a kind for programs, a sentence for people. */
 #ifndef SOJOURN_FLEXRIC_ERROR_H
 #define SOJOURN_FLEXRIC_ERROR_H
 
@@ -21,7 +21,7 @@ typedef struct {
     char detail[256];
 } fx_error_t;
 
-/* The name the door to the SDK gives this kind, e.g. "no-such-node". */
+/* The name of this kind in flexric_bridge.sdk, e.g. "no-such-node". */
 const char *fx_kind_name(fx_kind_t kind);
 
 /* Fills `error` and returns false, so that a caller can `return fx_fail(…)`. */

@@ -1,7 +1,7 @@
-/* Reports: RLC, MAC and TC are handed on as they came, KPM is unpacked.
+/* Reports: RLC, MAC and TC are passed on unchanged, KPM is unpacked.
  *
- * FlexRIC's handler ends the process on a TC report, and decodes every report on its only thread
- * before it queues it without bound.
+ * FlexRIC's handler aborts the process on a TC report, and decodes every report on its only thread
+ * before it queues it without limit.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "session.h"
 #include "xApp/msg_handler_xapp.h"
 
-static void hand_on(const ric_indication_t *report)
+static void pass_on(const ric_indication_t *report)
 {
     const int ran_function = report->ric_id.ran_func_id;
     fx_record_head_t head = {
@@ -31,7 +31,7 @@ static void hand_on(const ric_indication_t *report)
     free(message);
 }
 
-/* A subscription of whoever uses FlexRIC's library beside us. */
+/* A subscription of another user of FlexRIC's library in this process. */
 static void dispatch(e42_xapp_t *xapp, const ric_indication_t *report)
 {
     const act_proc_ans_t subscription = find_act_proc(&xapp->act_proc, report->ric_id.ric_req_id);
@@ -54,7 +54,7 @@ FX_REPLACES e2ap_msg_t e2ap_handle_indication_xapp(e42_xapp_t *xapp, const e2ap_
     const ric_indication_t *report = &msg->u_msgs.ric_ind;
 
     if (fx_period_ms(report->ric_id.ric_req_id) != 0)
-        hand_on(report);
+        pass_on(report);
     else
         dispatch(xapp, report);
     return (e2ap_msg_t){.type = NONE_E2_MSG_TYPE};

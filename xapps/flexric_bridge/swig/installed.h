@@ -1,5 +1,5 @@
-/* What the headers of the installed FlexRIC say of it. No version is named: each question is put to the
- * compiler, so that a FlexRIC between two known ones is answered for by itself. */
+/* Properties of the installed FlexRIC, from its headers. No version is named: the compiler answers each
+ * question, so a version between two tested ones works, too. */
 #ifndef SOJOURN_FLEXRIC_INSTALLED_H
 #define SOJOURN_FLEXRIC_INSTALLED_H
 
@@ -10,9 +10,9 @@
 #include "lib/msg_hand/reg_e2_nodes.h"
 #include "xApp/e42_xapp_api.h"
 
-/* S-NSSAI in a matching condition of E2SM-KPM: FlexRIC's nodes of 2023 end at an OCTET STRING, those
- * that came later, OAI's gNBs among them, at an INTEGER. The list of nodes got its own type at the
- * turn of that year, and nothing else in the headers did. */
+/* S-NSSAI in a matching condition of E2SM-KPM: FlexRIC's nodes of 2023 abort on an OCTET STRING, later
+ * ones, OAI's gNBs among them, on an INTEGER. The headers differ only in that the list of nodes got its
+ * own type at the same time. */
 #define FX_S_NSSAI_IS_INTEGER \
     __builtin_types_compatible_p(__typeof__(e2_nodes_xapp_api()), e2_node_arr_t)
 
@@ -21,7 +21,7 @@
 #define FX_PUT_TEXT(member, text) \
     fx_put_text((void *)&(member), FX_IS_POINTER(member) ? 0 : sizeof(member), text)
 
-/* `room` is 0 for a pointer; a text that is longer than an array is cut off. */
+/* `room` is 0 for a pointer; a text longer than the array is truncated. */
 static inline void fx_put_text(void *member, size_t room, const char *text)
 {
     if (room == 0)

@@ -1,10 +1,10 @@
-/* Joining the RIC: nobody is asked before he is there, and a RIC that has just come is left alone until
- * its nodes are there as well.
+/* Connecting to the RIC: the setup request is sent only once there is an association, and to a RIC that
+ * has just started only after its nodes had time to connect.
  *
- * FlexRIC sends its first request at once, which sets the association up. To a RIC that is not there it
- * repeats it for ever; a RIC of 2023 that has no node yet ends itself over it; a later one answers, and
- * FlexRIC's only thread sleeps for 5 s before it asks again. Here the association is set up first, tried
- * again while it is refused, and the end of all that is told to fx_open().
+ * FlexRIC sends its first request at once, which sets up the association. To an absent RIC it repeats it
+ * for ever; a RIC of 2023 without nodes aborts on it; a later one answers, and FlexRIC's only thread
+ * sleeps for 5 s before it asks again. Here the association is set up first, retried while it is
+ * refused, and the result is returned to fx_open().
  */
 #include "joining.h"
 
@@ -23,8 +23,8 @@
 #include "session.h"
 #include "xApp/msg_handler_xapp.h"
 
-/* How soon an association that was refused is tried again. */
-enum { AGAIN_US = 100000 };
+/* Delay before a refused association is retried. */
+enum { RETRY_US = 100000 };
 
 static _Atomic fx_joining_t phase;
 static double rest_s;
@@ -50,11 +50,11 @@ static bool is_over(const struct timespec *deadline)
            (now.tv_sec == deadline->tv_sec && now.tv_nsec >= deadline->tv_nsec);
 }
 
-/* Whether there is an association in time; `refused` whether there was none at first. */
+/* Whether there is an association in time; `refused`: whether the first attempt was refused. */
 static bool associate(const e2ap_ep_xapp_t *ep, bool *refused)
 {
     const struct timespec deadline = fx_after_ms(FX_JOIN_TIMEOUT_MS);
-    const struct timeval patience = {.tv_usec = AGAIN_US}, for_ever = {0};
+    const struct timeval patience = {.tv_usec = RETRY_US}, for_ever = {0};
     bool there = false;
 
     *refused = false;
@@ -64,10 +64,10 @@ static bool associate(const e2ap_ep_xapp_t *ep, bool *refused)
             errno == EISCONN) {
             there = true;
         } else if (errno == EINVAL || errno == EOPNOTSUPP || errno == ENOTSOCK) {
-            there = true; /* a stand-in for SCTP that joins as it sends */
+            there = true; /* a substitute for SCTP that connects when it sends */
         } else {
             *refused = *refused || errno == ECONNREFUSED;
-            usleep(AGAIN_US);
+            usleep(RETRY_US);
         }
     }
     setsockopt(ep->base.fd, SOL_SOCKET, SO_SNDTIMEO, &for_ever, sizeof for_ever);

@@ -1,19 +1,19 @@
-/* How far the way to the RIC is: told by FlexRIC's thread to whoever opens the session. */
+/* Progress of the connection to the RIC: set by FlexRIC's thread, read by fx_open(). */
 #ifndef SOJOURN_FLEXRIC_JOINING_H
 #define SOJOURN_FLEXRIC_JOINING_H
 
 #include <stdbool.h>
 
-/* So long the RIC may be away. */
+/* For so long the RIC may be absent. */
 enum { FX_JOIN_TIMEOUT_MS = 5000 };
 
 typedef enum {
-    FX_NOT_BEGUN, /* whoever uses FlexRIC's library without us */
+    FX_NOT_BEGUN, /* FlexRIC's library is used without this module */
     FX_CONNECTING,
-    FX_RESTING, /* the RIC's nodes get their time */
+    FX_RESTING, /* the RIC's nodes get time to connect */
     FX_ASKED,
-    FX_NO_RIC,       /* for FX_JOIN_TIMEOUT_MS; the session will not come about */
-    FX_NO_NODES_YET, /* the RIC answered that it has none; nor will it */
+    FX_NO_RIC,       /* for FX_JOIN_TIMEOUT_MS; the session fails */
+    FX_NO_NODES_YET, /* the RIC answered that it has none; the session fails */
 } fx_joining_t;
 
 /* Before FlexRIC is told to connect: see fx_open(). */

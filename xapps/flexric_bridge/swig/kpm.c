@@ -37,7 +37,7 @@ static test_cond_value_t s_nssai(fx_s_nssai_t slice)
         *value.int_value = slice.sst;
         return value;
     }
-    /* SST in one octet, SD in three behind it. */
+    /* SST in one octet, then SD in three. */
     const uint8_t octets[] = {(uint8_t)slice.sst, (uint8_t)(slice.sd >> 16), (uint8_t)(slice.sd >> 8),
                               (uint8_t)slice.sd};
     value.type = OCTET_STRING_TEST_COND_VALUE;
@@ -48,7 +48,7 @@ static test_cond_value_t s_nssai(fx_s_nssai_t slice)
     return value;
 }
 
-/* E2 nodes of FlexRIC report UEs by this condition alone: those of a slice. */
+/* The only condition by which FlexRIC's E2 nodes report UEs: those of a slice. */
 static matching_condition_format_4_lst_t ues_of(fx_s_nssai_t slice)
 {
     matching_condition_format_4_lst_t condition = {0};
@@ -125,8 +125,8 @@ static void put_u32(out_t *out, uint32_t value)
     put(out, &value, sizeof value);
 }
 
-/* The RAN's own id of the UE (in OAI its RNTI) where the node says it, or else what the UE is
- * called on the interface that this node has. */
+/* The RAN's own id of the UE (in OAI its RNTI) where the node reports it, otherwise the id of the UE on
+ * the interface that this node has. */
 static uint32_t id_of(const ue_id_e2sm_t *ue)
 {
     switch (ue->type) {
@@ -149,7 +149,7 @@ static uint32_t id_of(const ue_id_e2sm_t *ue)
     }
 }
 
-/* The value of a record; false where the node says that it has none. */
+/* The value of a record; false where the node reports none. */
 static bool value_of(const meas_record_lst_t *record, double *value)
 {
     if (record->value == INTEGER_MEAS_VALUE)

@@ -1,4 +1,4 @@
-/* KPM: what is asked for and what comes back. */
+/* KPM: subscriptions and reports. */
 #ifndef SOJOURN_FLEXRIC_KPM_H
 #define SOJOURN_FLEXRIC_KPM_H
 
@@ -16,8 +16,8 @@ typedef struct {
 } fx_s_nssai_t;
 
 /* The subscription to `count` measurements by name (28.552), each `period_ms`, of the UEs of a slice:
- * report style 4, the only one that tells UEs apart without naming them. Ends with fx_kpm_free(). False
- * (FX_BAD_MESSAGE) for a name or a slice that is none. */
+ * report style 4, the only one that reports each UE without addressing it. Ends with fx_kpm_free(). False
+ * (FX_BAD_MESSAGE) for an invalid name or slice. */
 bool fx_kpm_subscription(const char *const *names, size_t count, uint32_t period_ms,
                          fx_s_nssai_t slice, kpm_sub_data_t *subscription, fx_error_t *error);
 void fx_kpm_free(kpm_sub_data_t *subscription);

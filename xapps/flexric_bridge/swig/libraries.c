@@ -14,7 +14,7 @@ static bool check_entry(const char *directory, const char *name, int *models, fx
     struct stat status;
 
     snprintf(path, sizeof path, "%s/%s", directory, name);
-    /* FlexRIC passes over what is no file, and what has ".conf" in its name. */
+    /* FlexRIC skips what is no regular file, and names that contain ".conf". */
     if (stat(path, &status) != 0 || !S_ISREG(status.st_mode) || strstr(name, ".conf") != NULL)
         return true;
     if (strncmp(name, "lib", 3) != 0 || strstr(name, "_sm.so") == NULL)

@@ -1,4 +1,4 @@
-/* FlexRIC ends the process over a directory that is not what it expects: look first. */
+/* FlexRIC aborts the process on an unexpected directory, so it is checked first. */
 #ifndef SOJOURN_FLEXRIC_LIBRARIES_H
 #define SOJOURN_FLEXRIC_LIBRARIES_H
 
@@ -6,7 +6,7 @@
 
 #include "error.h"
 
-/* Is this a directory of service models that FlexRIC can load, and a configuration it can read? */
+/* Whether FlexRIC can load the service models of this directory and read this configuration. */
 bool fx_check_libraries(const char *directory, fx_error_t *error);
 bool fx_check_configuration(const char *file, fx_error_t *error);
 

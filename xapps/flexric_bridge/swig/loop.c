@@ -1,10 +1,10 @@
-/* How FlexRIC's thread waits: not for each message, and not before it has handed reports on.
+/* The wait of FlexRIC's thread: per block of reports, not per message.
  *
- * FlexRIC's thread wakes up for each message. With several thousand reports a second it costs the RIC
- * more to wake it than to send, and waking it costs it more than what it does with a report. So it
- * reads all that there is, hands the reports over together, and rests until it is due again.
+ * FlexRIC's thread wakes up for each message. With several thousand reports per second a wake-up costs
+ * the RIC more than the send, and the thread more than the report. So it reads everything that is
+ * available, passes the reports on together, and sleeps until the next block is due.
  *
- * While an answer is expected it does not rest. A rest that has begun is shorter than any answer takes.
+ * It does not sleep while an answer is expected; a sleep that has begun is shorter than any answer takes.
  */
 #include "loop.h"
 
@@ -18,9 +18,9 @@
 #include "spacing.h"
 
 enum {
-    /* How long to wait for a message: as long as an end of the session may go unnoticed. */
+    /* Longest wait for a message: for so long the end of the session may go unnoticed. */
     WAIT_MS = 200,
-    /* The same while an answer is awaited and there are reports to hand over when they are due. */
+    /* The same while an answer is awaited and reports wait for the next block. */
     WAIT_IN_HASTE_MS = 1,
 };
 
@@ -35,7 +35,7 @@ bool fx_loop_report_to(int socket, double blocks_per_s)
 
 void fx_loop_end(void)
 {
-    if (outlet.block != NULL) /* FlexRIC's own module may be alone here */
+    if (outlet.block != NULL) /* FlexRIC's own module may be the only user */
         fx_outlet_finish(&outlet);
     for (;;)
         pause();
@@ -60,7 +60,7 @@ FX_REPLACES int event_asio_xapp(asio_xapp_t const *io)
     const int64_t now_ns = monotonic_ns();
     bool readable = epoll_wait(io->efd, &event, 1, 0) == 1;
 
-    /* A flood has no end at which to hand reports over. */
+    /* A flood of messages has no pause in which to pass reports on. */
     if (readable && now_ns < spacing.next_ns + spacing.between_ns)
         return event.data.fd;
     if (now_ns >= spacing.next_ns && fx_outlet_waits(&outlet)) {

@@ -1,15 +1,15 @@
-/* FlexRIC's only thread, as far as it waits for messages and hands reports on. */
+/* FlexRIC's only thread: waiting for messages and passing reports on. */
 #ifndef SOJOURN_FLEXRIC_LOOP_H
 #define SOJOURN_FLEXRIC_LOOP_H
 
 #include <stdbool.h>
 
-/* Where reports go, and how often a second at most in the long run. Before the thread is there. False
- * without memory. */
+/* Sets the socket for reports and the highest long-run rate of blocks. Call before the thread starts.
+ * False without memory. */
 bool fx_loop_report_to(int socket, double blocks_per_s);
 
-/* Called by the thread: there is no more for it to do. Hands on what waits, says that it was all, and
- * does not return, because FlexRIC would. */
+/* Called by the thread when the session has ended: passes on the queued reports and the end mark. Does
+ * not return, because FlexRIC would continue. */
 __attribute__((noreturn)) void fx_loop_end(void);
 
 #endif

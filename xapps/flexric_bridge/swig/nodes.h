@@ -18,7 +18,7 @@ const char *fx_node_type(ngran_node_t type);
 /* The node of this name, or NULL. */
 const e2_node_connected_t *fx_find_node(const e2_node_arr_t *nodes, const char *name);
 
-/* Has the node this RAN function? */
+/* Whether the node has this RAN function. */
 _Bool fx_has_function(const e2_node_connected_t *node, int ran_function);
 
 #endif

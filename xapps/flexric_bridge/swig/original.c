@@ -9,7 +9,7 @@
 const char *fx_library_path(void)
 {
     Dl_info info;
-    /* This function has no replacement here, so it is where it always was. */
+    /* This function has no replacement here, so its address is in FlexRIC's library. */
     if (dladdr((void *)init_xapp_api, &info) == 0 || info.dli_fname == NULL)
         return "";
     return info.dli_fname;

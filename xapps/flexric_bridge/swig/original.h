@@ -1,8 +1,8 @@
-/* FlexRIC's own function where ours of the same name calls it. */
+/* FlexRIC's own functions, for replacements that call them. */
 #ifndef SOJOURN_FLEXRIC_ORIGINAL_H
 #define SOJOURN_FLEXRIC_ORIGINAL_H
 
-/* Ends the process if FlexRIC's library has no such function. */
+/* Aborts the process if FlexRIC's library has no such function. */
 void *fx_original(const char *name);
 
 #define FX_ORIGINAL(name) fx_original(#name)

@@ -24,7 +24,7 @@ static void put_length(fx_outlet_t *outlet, size_t bytes)
     outlet->filled = FX_BLOCK_HEAD_BYTES + bytes;
 }
 
-/* Whether the block has left. */
+/* Whether the block was sent completely. */
 static bool send_block(fx_outlet_t *outlet, int flags)
 {
     while (outlet->sent < outlet->filled) {
@@ -64,7 +64,7 @@ bool fx_outlet_waits(fx_outlet_t *outlet)
 void fx_outlet_finish(fx_outlet_t *outlet)
 {
     if (!send_all(outlet, 0))
-        return; /* nobody reads any more */
+        return; /* the reader has closed its socket */
     put_length(outlet, 0);
     send_block(outlet, 0);
 }

@@ -1,5 +1,5 @@
-/* Reports on their way out of the process: blocks on a stream socket, each behind its length in bytes
- * as u32, little-endian. A length of 0 says that no more will come. */
+/* Sends reports out of the process: blocks on a stream socket, each after its length in bytes as u32,
+ * little-endian. A length of 0 marks the end. */
 #ifndef SOJOURN_FLEXRIC_OUTLET_H
 #define SOJOURN_FLEXRIC_OUTLET_H
 
@@ -11,15 +11,15 @@
 
 enum {
     FX_BLOCK_HEAD_BYTES = 4,
-    /* A larger block would only delay what is at its end. */
+    /* A larger block would only delay the reports at its end. */
     FX_BLOCK_BYTES = 1 << 20,
 };
 
-/* Of one thread. */
+/* Used by one thread. */
 typedef struct {
     int socket;
     fx_ring_t *ring;
-    uint8_t *block; /* the one on its way */
+    uint8_t *block; /* the block being sent */
     size_t sent, filled;
 } fx_outlet_t;
 
@@ -27,14 +27,13 @@ typedef struct {
 bool fx_outlet_open(fx_outlet_t *outlet, int socket, fx_ring_t *ring);
 void fx_outlet_free(fx_outlet_t *outlet);
 
-/* Writes what waits in the ring as far as the socket takes it at once; the rest stays for the next
- * time. */
+/* Writes queued reports as far as the socket accepts them without blocking; the rest stays queued. */
 void fx_outlet_hand_over(fx_outlet_t *outlet);
 
-/* Whether something waits. */
+/* Whether reports are queued. */
 bool fx_outlet_waits(fx_outlet_t *outlet);
 
-/* Writes all that waits, however long that takes, and that it was all. */
+/* Writes all queued reports, however long that takes, and the end mark. */
 void fx_outlet_finish(fx_outlet_t *outlet);
 
 #endif

@@ -63,7 +63,7 @@ static PyObject *node_of(const e2_node_connected_t *node)
     PyObject *part = id->cu_du_id != NULL ? PyLong_FromUnsignedLongLong(*id->cu_du_id)
                                           : Py_NewRef(Py_None);
     fx_node_name(id, name);
-    /* N takes over what is given, also when it fails. */
+    /* N takes over the reference, also on failure. */
     return Py_BuildValue("(ssiiiINN)", name, fx_node_type(id->type), (int)id->plmn.mcc,
                          (int)id->plmn.mnc, (int)id->plmn.mnc_digit_len, id->nb_id.nb_id, part,
                          functions_of(node));
@@ -105,7 +105,7 @@ PyObject *subscribe(const char *node_id, int function_id, unsigned int period_ms
     for (Py_ssize_t i = 0; i < count; ++i) {
         PyObject *name = PySequence_GetItem(kpm_names, i);
         names[i] = name != NULL ? PyUnicode_AsUTF8(name) : NULL;
-        Py_XDECREF(name); /* the sequence keeps it */
+        Py_XDECREF(name); /* the sequence holds a reference */
         if (names[i] == NULL)
             return NULL;
     }
@@ -146,7 +146,7 @@ PyObject *controls(const char *node_id, int function_id, PyObject *header, PyObj
     }
     const Py_ssize_t count = PyTuple_Size(messages);
     for (Py_ssize_t i = 0; i < count && i < FX_MAX_TOGETHER; ++i) {
-        /* The tuple keeps its bytes while the interpreter's lock is released. */
+        /* The tuple keeps its bytes alive while the GIL is released. */
         if (PyBytes_AsStringAndSize(PyTuple_GetItem(messages, i), &body, &body_bytes) != 0)
             return NULL;
         list[i] = (fx_control_t){.message = (const uint8_t *)body, .bytes = (size_t)body_bytes};

@@ -21,10 +21,10 @@ PyObject *unsubscribe(unsigned int handle);
 PyObject *controls(const char *node_id, int function_id, PyObject *header, PyObject *messages);
 PyObject *close_ric(void);
 
-/* Sizes of what this module and FlexRIC's library must agree on, by name. */
+/* Sizes of the structures that this module and FlexRIC's library share, by name. */
 PyObject *struct_bytes(void);
 
-/* How nodes of the installed FlexRIC take an S-NSSAI: "octet-string" or "integer". */
+/* Encoding of S-NSSAI by nodes of the installed FlexRIC: "octet-string" or "integer". */
 PyObject *s_nssai(void);
 
 /* File name of FlexRIC's library as it is loaded. */

@@ -45,7 +45,7 @@ uint64_t fx_collected_at_us(int ran_function, const uint8_t *message, size_t len
 
 uint64_t fx_widen_us(uint32_t low_us, uint64_t received_at_us)
 {
-    /* How far the report lies behind (or before) its arrival, in the arithmetic of 32 bits. */
+    /* Difference between collection and arrival in 32-bit arithmetic. */
     const int32_t age_us = (int32_t)((uint32_t)received_at_us - low_us);
     return received_at_us - (uint64_t)(int64_t)age_us;
 }

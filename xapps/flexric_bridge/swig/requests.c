@@ -1,8 +1,8 @@
-/* Requests to the RIC: sent without FlexRIC's timers.
+/* Requests to the RIC, sent without FlexRIC's timers.
  *
- * FlexRIC registers a timer for each request after it has sent it. An answer that is quicker than
- * the registration ends the process, and so does a timer that runs out. Here the number of the
- * request is known before it is sent, and who waits gives up by himself.
+ * FlexRIC registers a timer for each request after it has sent it. An answer that is faster than the
+ * registration aborts the process, and so does a timer that expires. Here the number of the request is
+ * known before it is sent, and the caller has its own timeout.
  */
 #include <assert.h>
 #include <netinet/in.h>
@@ -18,14 +18,14 @@
 #include "xApp/msg_handler_xapp.h"
 
 /* Sending on a one-to-many socket sets up an association where there is none (RFC 6458 section 3.1.3).
- * To a RIC that was restarted before we heard of it, that would be a request from a stranger, which
- * ends it. */
+ * To a RIC that was restarted before we heard of it, that would be a request from an unknown xApp,
+ * which aborts it. */
 bool fx_associated(int fd)
 {
     int protocol = 0;
     socklen_t length = sizeof protocol;
     if (getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &length) != 0 || protocol != IPPROTO_SCTP)
-        return true; /* a stand-in for SCTP, which cannot be asked */
+        return true; /* a substitute for SCTP, which does not report associations */
     uint32_t associations = 0;
     length = sizeof associations;
     return getsockopt(fd, IPPROTO_SCTP, SCTP_GET_ASSOC_NUMBER, &associations, &length) != 0 ||
@@ -52,7 +52,7 @@ FX_REPLACES e2ap_msg_t e2ap_handle_e42_ric_subscription_request_xapp(e42_xapp_t 
     const uint32_t id = request->sr.ric_id.ric_req_id;
 
     if (fx_request != NULL)
-        fx_set_period_ms(id, fx_request->period_ms); /* before the first report can come */
+        fx_set_period_ms(id, fx_request->period_ms); /* before the first report can arrive */
     send_request(xapp, id,
                  e2ap_enc_e42_subscription_request_xapp(
                      &xapp->ap, (e42_ric_subscription_request_t *)request));
@@ -90,7 +90,7 @@ static byte_array_t copy_of(const void *bytes, size_t length)
     return copy;
 }
 
-/* FlexRIC's service models know periods of 1, 2, 5 and 10 ms by name; E2 nodes take any number. */
+/* FlexRIC's service models have names for periods of 1, 2, 5 and 10 ms; E2 nodes accept any number. */
 FX_REPLACES ric_subscription_request_t generate_subscription_request(ric_gen_id_t ric_id,
                                                                      sm_ric_t const *sm, void *cmd)
 {
@@ -113,8 +113,7 @@ FX_REPLACES ric_subscription_request_t generate_subscription_request(ric_gen_id_
     return request;
 }
 
-/* A control of ours goes out byte by byte as it came: FlexRIC's encoder of E2SM-TC ends the process
- * on an OSI filter. */
+/* Our controls are sent unchanged: FlexRIC's encoder of E2SM-TC aborts the process on an OSI filter. */
 FX_REPLACES ric_control_request_t generate_ric_control_request(ric_gen_id_t ric_id,
                                                                sm_ric_t const *sm, void *ctrl_msg)
 {

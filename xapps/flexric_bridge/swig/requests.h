@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* Whether the socket has an association; true where what stands in for SCTP cannot be asked. */
+/* Whether the socket has an association; true where a substitute for SCTP does not report it. */
 bool fx_associated(int fd);
 
 #endif

@@ -1,6 +1,6 @@
-/* Reports that wait to be handed on: bounded, the oldest goes first.
+/* Queue of reports: bounded, the oldest are dropped first.
  *
- * FlexRIC's own queue has no bound, so a reader that stops would cost the process its memory.
+ * FlexRIC's own queue is unbounded: a reader that stops would exhaust the memory of the process.
  */
 #ifndef SOJOURN_FLEXRIC_RING_H
 #define SOJOURN_FLEXRIC_RING_H
@@ -39,7 +39,7 @@ void fx_ring_push(fx_ring_t *ring, fx_record_head_t head, const uint8_t *message
 size_t fx_ring_take(fx_ring_t *ring, uint8_t *out, size_t room);
 bool fx_ring_is_empty(fx_ring_t *ring);
 
-/* Forgets what was counted for a subscription that ended. */
+/* Drops the loss count of a subscription that ended. */
 void fx_ring_forget(fx_ring_t *ring, uint32_t handle);
 
 #endif

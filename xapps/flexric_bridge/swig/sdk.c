@@ -22,10 +22,10 @@
 #include "signals.h"
 #include "tc_v0.h"
 
-/* FlexRIC's agents take periods up to this. */
+/* Longest period that FlexRIC's agents accept. */
 enum { MAX_PERIOD_MS = 10000 };
 
-/* Nodes that take longer are found when they come. */
+/* Nodes that take longer are found by a later query. */
 enum { MAX_REST_S = 600 };
 
 /* Where FlexRIC installs its service models. */
@@ -34,12 +34,12 @@ static const char *const FLEXRIC_LIBRARIES = "/usr/local/lib/flexric";
 typedef enum { NEVER_OPENED, OPEN, CLOSED } state_t;
 
 static _Atomic state_t state;
-static e2_node_arr_t known; /* as the RIC told of them */
+static e2_node_arr_t known; /* as the RIC listed them */
 static uint32_t handles[FX_RING_HANDLES];
 static size_t handle_count;
 
-/* With definitions as the nodes sent them. FlexRIC's own call decodes them since 2023-12, and ends the
- * process at a RAN function that it has no service model for. */
+/* With definitions as the nodes sent them. FlexRIC's own call decodes them since 2023-12, and
+ * aborts the process on a RAN function without a service model. */
 static e2_node_arr_t connected_nodes(void)
 {
     return generate_e2_node_arr(&fx_xapp->e2_nodes);
@@ -54,8 +54,8 @@ static bool usable(fx_error_t *error)
     return true;
 }
 
-/* Called by FlexRIC until it says yes, a second apart: it does once it is known whether there is a
- * session. */
+/* Called by FlexRIC every second until it returns true, which it does once the result of the setup is
+ * known. */
 FX_REPLACES bool connected_e42_xapp(e42_xapp_t *xapp)
 {
     struct timespec deadline = fx_after_ms(FX_OPEN_TIMEOUT_MS), now;
@@ -67,11 +67,11 @@ FX_REPLACES bool connected_e42_xapp(e42_xapp_t *xapp)
         if (xapp->connected || phase == FX_NO_RIC || phase == FX_NO_NODES_YET)
             return true;
         usleep(1000);
-        if (phase == FX_CONNECTING || phase == FX_RESTING) /* both come to an end by themselves */
+        if (phase == FX_CONNECTING || phase == FX_RESTING) /* both end by themselves */
             deadline = fx_after_ms(FX_OPEN_TIMEOUT_MS);
         clock_gettime(CLOCK_MONOTONIC, &now);
     } while (now.tv_sec < deadline.tv_sec && !fx_exchange_disconnected());
-    return true; /* fx_open() looks whether it is */
+    return true; /* fx_open() checks the result */
 }
 
 static bool can_make_sctp(void)
@@ -106,7 +106,7 @@ static bool check_open(const char *ric_address, const char *configuration, const
     return true;
 }
 
-/* Why there is no session, now that FlexRIC has tried. */
+/* Why the setup failed. */
 static bool not_opened(const char *ric_address, fx_error_t *error)
 {
     if (fx_joining() == FX_NO_RIC)
@@ -147,7 +147,7 @@ bool fx_open(const char *ric_address, const char *configuration, const char *lib
     if (fx_xapp == NULL)
         return fx_fail(error, FX_MISMATCH,
                        "FlexRIC's library was loaded before this module; import this module first");
-    /* FlexRIC made it: with less room than its headers say, it was built from others. */
+    /* FlexRIC allocated it: if it is smaller than the headers say, it was built from others. */
     if (malloc_usable_size(fx_xapp) < sizeof *fx_xapp)
         return fx_fail(error, FX_MISMATCH,
                        "FlexRIC's library made an e42_xapp_t of %zu bytes at most; its headers say %zu",
@@ -181,7 +181,7 @@ static const e2_node_connected_t *node_with(const char *name, int ran_function, 
     return node;
 }
 
-/* Whether a request was answered with yes. */
+/* Whether a request was acknowledged. */
 static bool acknowledged(const char *what, const fx_answer_t *answer, fx_error_t *error)
 {
     switch (answer->kind) {
@@ -196,7 +196,7 @@ static bool acknowledged(const char *what, const fx_answer_t *answer, fx_error_t
     }
 }
 
-/* What came for the request that was just made. */
+/* The answer to the request that was just sent. */
 static bool answered(const char *what, fx_error_t *error)
 {
     fx_answer_t answers[FX_MAX_TOGETHER] = {{.kind = FX_UNANSWERED}};
@@ -204,7 +204,7 @@ static bool answered(const char *what, fx_error_t *error)
     return acknowledged(what, &answers[0], error);
 }
 
-/* Never called: indication.c takes what belongs to a subscription of ours. */
+/* Never called: indication.c takes the reports of our subscriptions. */
 static void no_callback(sm_ag_if_rd_t const *report)
 {
     (void)report;
@@ -345,7 +345,7 @@ void fx_close(void)
         fx_unsubscribe(handles[0], &ignored);
     state = CLOSED;
     if (fx_exchange_disconnected())
-        return; /* FlexRIC's thread will not come to an end; the process will */
+        return; /* FlexRIC's thread does not end; the process will */
     while (!try_stop_xapp_api())
         usleep(1000);
 }

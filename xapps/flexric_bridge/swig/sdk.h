@@ -1,6 +1,6 @@
 /* The SDK: one session with a near-RT RIC per process, one caller at a time.
  *
- * Calls block; none waits longer than its timeout. Functions that can fail return false and say why in
+ * Calls block; none waits longer than its timeout. Functions that can fail return false and fill
  * `error`.
  */
 #ifndef SOJOURN_FLEXRIC_SDK_H
@@ -19,27 +19,26 @@ enum {
     FX_OPEN_TIMEOUT_MS = 5000,
     /* A request must have been answered within this time. The RIC itself gives its nodes 3 s. */
     FX_REQUEST_TIMEOUT_MS = 4000,
-    /* Reports that wait for whoever reads them: 5 s of RLC each ms from 8 nodes with 5 bearers. */
+    /* Room for queued reports: 5 s of RLC each ms from 8 nodes with 5 bearers. */
     FX_REPORT_BYTES = 32 << 20,
     FX_MAX_OUTCOME_BYTES = 64,
 };
 
-/* Connects to the RIC at an IPv4 address, which it tries again for FX_JOIN_TIMEOUT_MS while nobody is
- * there. A RIC that was not there at first, or that `away` says had been away, has only just come: its
- * nodes get `rest_s` to come as well before it is asked, for FlexRIC of 2023 ends the RIC that is asked
- * without a node. `configuration` is FlexRIC's configuration file, of which
- * nothing is needed (empty: none); `libraries` the directory of its service models (empty: where
- * FlexRIC installs them). Reports go to the stream socket `reports` as outlet.h says, `blocks_per_s`
- * times a second at most in the long run. Once in the life of a process: after a failure of kind
- * FX_TIMEOUT, FX_ABSENT or FX_NO_NODES the process must end. */
+/* Connects to the RIC at an IPv4 address; retries for FX_JOIN_TIMEOUT_MS while it is absent. A RIC that
+ * was absent at first, or had been away before (`away`), has just started: its nodes get `rest_s` to
+ * connect before the setup request, because a RIC of 2023 aborts on it without nodes. `configuration`
+ * is FlexRIC's configuration file (empty: none, nothing in it is needed); `libraries` the directory of
+ * its service models (empty: where FlexRIC installs them). Reports go to the stream socket `reports` in
+ * the format of outlet.h, at most `blocks_per_s` blocks per second in the long run. Once per process:
+ * after a failure of kind FX_TIMEOUT, FX_ABSENT or FX_NO_NODES the process must end. */
 bool fx_open(const char *ric_address, const char *configuration, const char *libraries, int reports,
              double blocks_per_s, double rest_s, bool away, fx_error_t *error);
 
 /* The nodes; the caller frees them with free_e2_node_arr(). */
 bool fx_nodes(e2_node_arr_t *nodes, fx_error_t *error);
 
-/* Begins reports each `period_ms` of RLC, MAC, KPM or TC; the handle is above 0. Names and slice are of
- * KPM alone. */
+/* Starts reports every `period_ms` of RLC, MAC, KPM or TC; the handle is above 0. Names and slice are for
+ * KPM only. */
 bool fx_subscribe(const char *node, int ran_function, uint32_t period_ms,
                   const char *const *kpm_names, size_t kpm_count, fx_s_nssai_t slice,
                   uint32_t *handle, fx_error_t *error);
@@ -51,11 +50,10 @@ typedef struct {
     size_t bytes;
 } fx_control_t;
 
-/* RIC controls of E2SM-TC v0, sent one behind the other without waiting for the answers in between,
- * at most FX_MAX_TOGETHER: RIC and node take them in this order. `done`, of FX_MAX_TOGETHER, tells
- * which were acknowledged; `error` of the first that was not. Nothing is sent when one is no control.
- * `outcome`, that of the last, has room for FX_MAX_OUTCOME_BYTES; nothing is in it where the RIC does
- * not hand it on. */
+/* At most FX_MAX_TOGETHER RIC controls of E2SM-TC v0, sent without waiting for the answers in between;
+ * RIC and node process them in this order. `done` (FX_MAX_TOGETHER) is set for those acknowledged,
+ * `error` for the first that was not. Nothing is sent when one of them is invalid. `outcome`, that of
+ * the last, has room for FX_MAX_OUTCOME_BYTES; it is empty where the RIC does not forward it. */
 bool fx_controls(const char *node, int ran_function, const uint8_t *header, size_t header_bytes,
                  const fx_control_t *controls, size_t count, bool *done, uint8_t *outcome,
                  size_t *outcome_bytes, fx_error_t *error);

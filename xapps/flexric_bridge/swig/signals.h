@@ -1,11 +1,11 @@
-/* SIGINT and SIGTERM stay whose they were: FlexRIC takes both as it begins. */
+/* Keeps the handlers of SIGINT and SIGTERM, which FlexRIC replaces at its start. */
 #ifndef SOJOURN_FLEXRIC_SIGNALS_H
 #define SOJOURN_FLEXRIC_SIGNALS_H
 
-/* Remembers who has them. */
+/* Stores the current handlers. */
 void fx_signals_keep(void);
 
-/* Gives them back; nothing where nothing was kept. */
+/* Restores the stored handlers, if any. */
 void fx_signals_give_back(void);
 
 #endif

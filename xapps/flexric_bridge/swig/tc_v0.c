@@ -35,7 +35,7 @@ static bool u32(walk_t *w, const char *field, uint32_t *value)
     return true;
 }
 
-/* An enumeration; `names` says its values in their order. */
+/* An enumeration; `names` lists its values in order. */
 static bool choice(walk_t *w, const char *field, uint32_t count, const char *names, uint32_t *value)
 {
     if (!u32(w, field, value))

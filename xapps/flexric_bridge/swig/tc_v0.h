@@ -1,7 +1,7 @@
-/* E2SM-TC v0: is a control what an E2 node's decoder can read?
+/* E2SM-TC v0: validates a control before it is sent to an E2 node.
  *
- * FlexRIC's decoder of E2SM-TC does not look at lengths and ends the process, which is the gNB, on
- * what it does not know. So nothing leaves that has not been walked to its last byte here.
+ * FlexRIC's decoder of E2SM-TC does not check lengths and aborts the process, which is the gNB, on
+ * unknown values. So every control is parsed to its last byte here first.
  */
 #ifndef SOJOURN_FLEXRIC_TC_V0_H
 #define SOJOURN_FLEXRIC_TC_V0_H
@@ -12,7 +12,7 @@
 
 #include "error.h"
 
-/* FlexRIC's sender accepts no longer message. */
+/* Longest message that FlexRIC's sender accepts. */
 enum { FX_TC_V0_MAX_BYTES = 2048 };
 
 /* True if these are a control header and message of E2SM-TC v0, to the byte; otherwise FX_BAD_MESSAGE

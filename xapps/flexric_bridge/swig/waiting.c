@@ -1,8 +1,8 @@
-/* How callers of FlexRIC's library wait for an answer.
+/* Waiting for answers by other users of FlexRIC's library.
  *
- * FlexRIC's waiting forgets an answer that came before it began to wait, and ends the process when
- * none comes. A request of ours waits in exchange.c instead; another's waits here for the same time
- * as in FlexRIC and keeps an early answer.
+ * FlexRIC's wait loses an answer that arrives before it starts, and aborts the process when none
+ * arrives. Requests of this module wait in exchange.c; others wait here with FlexRIC's timeout, and an
+ * early answer is kept.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 FX_REPLACES void cond_wait_sync_ui(sync_ui_t *s, uint32_t ms)
 {
     if (fx_request != NULL)
-        return; /* sdk.c waits, and tells the caller what came */
+        return; /* sdk.c waits and returns the answer */
 
     const struct timespec deadline = fx_after_ms((int)ms + 1000);
     int rc = 0;
@@ -26,7 +26,7 @@ FX_REPLACES void cond_wait_sync_ui(sync_ui_t *s, uint32_t ms)
     pthread_mutex_unlock(&s->mtx_sync);
     if (!acknowledged) {
         fprintf(stderr, "FlexRIC: the RIC did not answer within %u ms\n", ms + 1000);
-        abort(); /* as FlexRIC does: its callers know no other answer than yes */
+        abort(); /* as FlexRIC does: its callers handle no failure */
     }
 }
 
