@@ -107,7 +107,7 @@ async def test_an_invalid_slice_is_refused_before_it_reaches_the_ric(
 
 async def test_slices_of_a_node_are_limited(world: BridgeWorld) -> None:
     world.ric.add(ONE)
-    await world.start()
+    await world.start(subscriptions={"linger_s": 60})
     world.reporting(ONE.id, KPM, lambda: kpm_message(100, {"DRB.UEThpDl": 1.0}))
     trigger, names = kpm.event_trigger(100), ("DRB.UEThpDl",)
     async with world.client() as client:
