@@ -5,10 +5,10 @@
 Modules:
 
 - `app`, `cli`, `settings`, `metrics`: the program.
-- `gateway`: the gRPC door; `readers`, `records`: what leaves through it.
-- `nodes`, `hub`, `discovery`: nodes, subscriptions shared, nodes that come and go.
-- `controls`, `budget`: one lane, and how many requests the RIC has left.
-- `traffic_control`, `tc`: E2SM-TC v1 in front of nodes that speak v0.
+- `gateway`: the gRPC service; `readers`, `records`: the indications it sends.
+- `nodes`, `hub`, `discovery`: nodes, shared subscriptions, nodes that connect and disconnect.
+- `controls`, `budget`: the queue of controls, and how many requests the RIC has left.
+- `traffic_control`, `tc`: E2SM-TC v1 in front of nodes that have v0 alone.
 - `session`, `child_process`, `frames`, `child`: the process that owns the SDK.
 """
 
