@@ -130,7 +130,7 @@ class Bridge(Service[BridgeSettings]):
         async def main() -> None:
             await warm_up()
             await server.start()
-            self.on_stop(lambda: self.session.stop(self.hub.left_behind()))
+            self.on_stop(lambda: self.session.stop(self.hub.undeletable()))
             self.on_stop(server.stop)
             listen = self.settings.door.listen
             host = listen.rpartition(":")[0]
@@ -139,7 +139,7 @@ class Bridge(Service[BridgeSettings]):
             on_ready(self)
             self.supervise("session", self.session.run)
             self.supervise("silence", self.discovery.watch)
-            self.supervise("nodes", self.discovery.look_around)
+            self.supervise("nodes", self.discovery.query_regularly)
             self.supervise("controls", self.lane.work)
             self.supervise("leases", self._end_leases)
             self.supervise("state", self._keep_state)
