@@ -15,6 +15,7 @@ import json
 import os
 import struct
 import sys
+import tempfile
 import time
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
@@ -25,6 +26,7 @@ import numpy as np
 from ric import E2GatewayClient
 from ric.lifecycle import prompt_runner
 from ric.settings import GatewaySettings
+from sojourn_demo.programs import Program, Programs
 from steady_sdk import KPM, MEASUREMENT, NODES, OIDS, RLC, TC
 
 PERIODS_MS = {RLC: 1, KPM: 100, TC: 10}
@@ -92,37 +94,30 @@ async def xapp(address: str, nodes: int, seconds: float) -> None:
 
 
 async def measure(nodes: int, seconds: float) -> Result:
-    """Runs the sidecar and the xApp."""
-    folder = Path(sys.executable).parent
-    here = Path(__file__)
-    environment = {**os.environ, "PYTHONPATH": str(here.parent)}
-    sidecar = await asyncio.create_subprocess_exec(
-        str(folder / "flexric-bridge"),
-        *("serve", "--listen", "127.0.0.1:0", "--metrics-listen", "", "--log-level", "error"),
-        *("--ric-sdk", "steady_sdk:SteadySdk", "--nodes-look-again-s", "0"),
+    """Runs the bridge and the xApp."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    with tempfile.TemporaryDirectory() as folder:
+        async with Programs(Path(folder)) as programs:
+            bridge = await programs.start(
+                *("flexric-bridge", "serve", "--listen", "127.0.0.1:0", "--metrics-listen", ""),
+                *("--ric-sdk", "steady_sdk:SteadySdk", "--nodes-look-again-s", "0"),
+                *("--log-level", "error"),
+                environment=environment,
+            )
+            return await _read(bridge, nodes, seconds, environment)
+
+
+async def _read(bridge: Program, nodes: int, seconds: float, environment: dict[str, str]) -> Result:
+    reader = await asyncio.create_subprocess_exec(
+        *(sys.executable, __file__, "--as-xapp", bridge.ready["listen"]),
+        *("--nodes", str(nodes), "--seconds", str(seconds)),
         stdout=asyncio.subprocess.PIPE,
         env=environment,
     )
     try:
-        assert sidecar.stdout is not None
-        address = json.loads(await sidecar.stdout.readline())["listen"]
-        reader = await asyncio.create_subprocess_exec(
-            *(
-                sys.executable,
-                str(here),
-                "--as-xapp",
-                address,
-                "--nodes",
-                str(nodes),
-                "--seconds",
-                str(seconds),
-            ),
-            stdout=asyncio.subprocess.PIPE,
-            env=environment,
-        )
         await asyncio.sleep(4)
-        (child,) = _children(sidecar.pid)
-        pids = (sidecar.pid, child)
+        (child,) = _children(bridge.process.pid)
+        pids = (bridge.process.pid, child)
         before, began = [_cpu_s(pid) for pid in pids], time.monotonic()
         await asyncio.sleep(seconds)
         spent = time.monotonic() - began
@@ -130,8 +125,9 @@ async def measure(nodes: int, seconds: float) -> Result:
         assert reader.stdout is not None
         told: dict[str, Any] = json.loads((await reader.stdout.read()).splitlines()[-1])
     finally:
-        sidecar.terminate()
-        await sidecar.wait()
+        if reader.returncode is None:
+            reader.terminate()
+        await reader.wait()
     rate = nodes * sum(1000 / period for period in PERIODS_MS.values())
     return Result(
         nodes,

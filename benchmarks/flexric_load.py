@@ -27,12 +27,13 @@ import yaml
 from flexric_processes import LAB, Network, make_site, missing, missing_sctp
 from loop import SCENARIO
 from matrix import the_installation
-from programs import Program, sdk_process, start_bridge
+from programs import sdk_process, start_bridge
 from ric import E2GatewayClient
 from ric.errors import RicError
 from ric.lifecycle import prompt_runner
 from ric.settings import GatewaySettings
 from ric.sm import KPM_OID, TC_V0_OID, ran_function_name, rlc
+from sojourn_demo.programs import Program
 
 MEASUREMENTS = ("DRB.UEThpDl", "RRU.PrbTotDl")
 CONTROLS_PER_S = 10

@@ -17,6 +17,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from collections.abc import AsyncIterator
@@ -35,6 +36,7 @@ from rlc_dataset.reader import Dataset
 from rlc_forecaster.core import Forecaster, Source
 from rlc_forecaster.onnx_step import OnnxStep
 from rlc_forecaster.settings import DEFAULT_MODEL
+from sojourn_demo.programs import Programs
 from sojourn_interfaces import forecast_pb2 as pb
 from step_models import windowed
 
@@ -174,21 +176,17 @@ class Service:
 @asynccontextmanager
 async def forecaster(gateway: str, model: Path) -> AsyncIterator[Service]:
     """`rlc-forecaster` on free ports."""
-    began_s = time.monotonic()
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "rlc_forecaster.cli", "--gateway", gateway,
-        "--metrics-listen", "127.0.0.1:0", "--listen", "127.0.0.1:0",
-        "--model", str(model), "--log-level", "warning",
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
-    )  # fmt: skip
-    assert process.stdout is not None
-    try:
-        ready = json.loads(await process.stdout.readline())
-        start_s = time.monotonic() - began_s
-        yield Service(process.pid, ready["listen"], ready["metrics"], start_s)
-    finally:
-        process.terminate()
-        await process.wait()
+    with tempfile.TemporaryDirectory() as folder:
+        async with Programs(Path(folder)) as programs:
+            began_s = time.monotonic()
+            program = await programs.start(
+                *("rlc-forecaster", "--gateway", gateway, "--model", str(model)),
+                *("--metrics-listen", "127.0.0.1:0", "--listen", "127.0.0.1:0"),
+                *("--log-level", "warning"),
+            )
+            start_s = time.monotonic() - began_s
+            ready = program.ready
+            yield Service(program.process.pid, ready["listen"], ready["metrics"], start_s)
 
 
 async def end_to_end(model: Path, bearers: int, seconds: float) -> EndToEnd:

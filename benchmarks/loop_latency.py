@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import sys
 import tempfile
 from collections.abc import AsyncIterator
@@ -23,6 +22,7 @@ import yaml
 from ric import E2GatewayClient
 from ric.settings import GatewaySettings
 from ric.sm import TC_V1_OID, rlc
+from sojourn_demo.programs import Programs
 
 SIZES = (1, 32, 256, 1000)
 CONTROL_PERIOD_S = 0.05
@@ -68,21 +68,12 @@ def scenario(bearers: int) -> str:
 @asynccontextmanager
 async def serving(bearers: int) -> AsyncIterator[str]:
     """`gnb-lab serve` on a free port; its address."""
-    program = Path(sys.executable).parent / "gnb-lab"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "scenario.yaml"
         path.write_text(scenario(bearers))
-        process = await asyncio.create_subprocess_exec(
-            str(program), "serve", str(path), "--listen", "127.0.0.1:0",
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
-            env=os.environ,
-        )  # fmt: skip
-        assert process.stdout is not None
-        try:
-            yield json.loads(await process.stdout.readline())["listen"]
-        finally:
-            process.terminate()
-            await process.wait()
+        async with Programs(Path(folder)) as programs:
+            gnb = await programs.start("gnb-lab", "serve", str(path), "--listen", "127.0.0.1:0")
+            yield gnb.ready["listen"]
 
 
 async def control_forever(client: E2GatewayClient, node: str, times_us: list[float]) -> None:

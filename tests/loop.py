@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import signal
-import sys
-import urllib.request
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +13,7 @@ import yaml
 from ric import E2GatewayClient
 from ric.settings import GatewaySettings
 from ric.sm import TC_V1_OID
+from sojourn_demo.programs import Program, Programs
 
 ROOT = Path(__file__).parent.parent
 ANY_PORT = "127.0.0.1:0"
@@ -46,28 +42,12 @@ POLICY = {
 }
 
 
-@dataclass(slots=True)
-class Program:
-    """A running program and the line it said when it was ready."""
-
-    process: asyncio.subprocess.Process
-    ready: dict[str, Any]
-
-    def kill(self) -> None:
-        """SIGKILL: it gets no word in."""
-        self.process.send_signal(signal.SIGKILL)
-
-    @property
-    def running(self) -> bool:
-        return self.process.returncode is None
-
-
 class Loop:
-    """Starts programs in a folder and stops what is left of them."""
+    """The programs of a closed loop."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, programs: Programs) -> None:
         self.folder = folder
-        self._programs: list[Program] = []
+        self._start = programs.start
         (folder / "scenario.yaml").write_text(yaml.safe_dump(SCENARIO))
         (folder / "policy.yaml").write_text(yaml.safe_dump(POLICY))
 
@@ -91,44 +71,12 @@ class Loop:
             *arguments,
         )
 
-    async def stop(self) -> None:
-        for program in self._programs:
-            if program.running:
-                program.kill()
-            await program.process.wait()
-
-    async def _start(self, name: str, *arguments: str) -> Program:
-        with (self.folder / f"{name}.log").open("ab") as log:
-            process = await asyncio.create_subprocess_exec(
-                str(Path(sys.executable).parent / name),
-                *arguments,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=log,
-            )
-        stdout = process.stdout
-        line = await stdout.readline() if stdout is not None else b""
-        if not line:
-            raise AssertionError(f"{name}: " + (self.folder / f"{name}.log").read_text())
-        program = Program(process, json.loads(line))
-        self._programs.append(program)
-        return program
-
-
-def scrape(program: Program) -> str:
-    """Its metrics."""
-    with urllib.request.urlopen(f"http://{program.ready['metrics']}/metrics", timeout=5) as answer:
-        text: bytes = answer.read()
-    return text.decode()
-
 
 @asynccontextmanager
 async def loop_in(folder: Path) -> AsyncIterator[Loop]:
-    """A loop whose programs are gone afterwards."""
-    loop = Loop(folder)
-    try:
-        yield loop
-    finally:
-        await loop.stop()
+    """A loop whose programs are stopped afterwards."""
+    async with Programs(folder) as programs:
+        yield Loop(folder, programs)
 
 
 async def pipeline_status(gateway: str, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:

@@ -7,7 +7,8 @@ import re
 import socket
 from pathlib import Path
 
-from loop import ANY_PORT, PATIENCE_S, Program, loop_in, pipeline_status, scrape
+from loop import ANY_PORT, PATIENCE_S, loop_in, pipeline_status
+from sojourn_demo.programs import Program
 
 PACED = re.compile(r"^sojourn_cu_paced_by_forecast\{[^}]*\} (\d)", re.MULTILINE)
 AT_LEISURE = ("--model", "none", "--period-ms", "10")
@@ -17,7 +18,7 @@ TAKEN = re.compile(r'cu_forecasts_total\{result="taken"\} ([1-9]\d*)')
 
 
 def forecasts_taken(gnb: Program) -> int:
-    found = TAKEN.search(scrape(gnb))
+    found = TAKEN.search(gnb.metrics())
     return 0 if found is None else int(found[1])
 
 
@@ -30,7 +31,7 @@ def free_address() -> str:
 async def paced_by_forecast(gnb: Program, wanted: bool) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while True:
-            found = PACED.search(await asyncio.to_thread(scrape, gnb))
+            found = PACED.search(await asyncio.to_thread(gnb.metrics))
             assert found is not None
             if (found[1] == "1") is wanted:
                 return
@@ -53,7 +54,6 @@ async def test_a_forecaster_that_dies_leaves_the_cu_to_its_own_measure_until_it_
         assert forecasts_taken(gnb)
 
         forecaster.kill()
-        await forecaster.process.wait()
         await paced_by_forecast(gnb, False)
         fallen = await pipeline_status(gateway, lambda s: s["pacer"]["by_forecast"] is False)
         # The bearer goes on: a quarter of a second at some 40 Mbit/s.
@@ -66,4 +66,4 @@ async def test_a_forecaster_that_dies_leaves_the_cu_to_its_own_measure_until_it_
         await loop.forecaster(gateway, address, *AT_LEISURE)
         await paced_by_forecast(gnb, True)
         assert forecasts_taken(gnb) > before
-        assert gnb.running
+        assert gnb.alive

@@ -73,7 +73,6 @@ async def test_a_gnb_that_is_gone_is_a_failure(tmp_path: Path) -> None:
     async with loop_in(tmp_path) as loop:
         gnb = await loop.gnb()
         gnb.kill()
-        await gnb.process.wait()
         status, shown = await doctor("--gateway", gnb.ready["listen"])
     assert status == 2
     (finding,) = shown["findings"]

@@ -156,7 +156,7 @@ async def test_a_foreign_program_is_ready_when_it_shows_and_prints_into_its_log(
             is_ready=(folder / "there").exists,
         )
         assert started.log.read_text() == "hello\n"
-    assert started.ended
+    assert not started.alive
 
 
 async def test_a_foreign_program_that_dies_is_named(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def script(folder: Path, name: str, body: str) -> None:
     path.chmod(0o755)
 
 
-async def test_a_program_that_dies_says_its_last_words(bin_folder: Path) -> None:
+async def test_a_program_that_dies_is_reported_with_its_last_log_line(bin_folder: Path) -> None:
     script(bin_folder, "gnb-lab", "echo 'scenario.yaml: cell: wrong' >&2; exit 2")
     async with programs.Programs(bin_folder) as running:
         with pytest.raises(DemoError, match=r"gnb-lab ended with status 2: scenario.yaml: cell"):
@@ -72,14 +72,14 @@ async def test_programs_are_stopped_when_the_block_is_left(bin_folder: Path) -> 
     script(bin_folder, "a", 'echo \'{"event": "ready"}\'; exec sleep 60')
     async with programs.Programs(bin_folder) as running:
         program = await running.start("a")
-        assert not program.ended
-    assert program.ended
+        assert program.alive
+    assert not program.alive
 
 
-async def test_what_is_no_ready_line_is_shown(bin_folder: Path) -> None:
+async def test_another_first_line_is_shown(bin_folder: Path) -> None:
     script(bin_folder, "a", "echo hello; exec sleep 60")
     async with programs.Programs(bin_folder) as running:
-        with pytest.raises(DemoError, match=r"a said b'hello\\n'; expected its ready line"):
+        with pytest.raises(DemoError, match=r"a printed b'hello\\n'; expected its ready line"):
             await running.start("a")
 
 

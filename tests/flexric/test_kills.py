@@ -23,13 +23,14 @@ import yaml
 from flexric_processes import LAB, Network, make_site
 from loop import SCENARIO
 from programs import (
-    Program,
+    indications,
     sdk_process,
     start_bridge,
     start_controller,
     start_forecaster,
 )
 from ric.sm import TC_V0_OID
+from sojourn_demo.programs import Program
 from sojourn_interfaces.e2_gateway_pb2 import ControlRequest, ControlResponse
 
 pytestmark = pytest.mark.shows("kills")
@@ -76,7 +77,7 @@ class Chain:
     def counts(self) -> dict[tuple[str, str], float]:
         """RLC reports that each xApp got of each node."""
         return {
-            (name, node): xapp.indications(node, "rlc")
+            (name, node): indications(xapp, node, "rlc")
             for name, xapp in self.xapps.items()
             for node in self.network.agents
         }

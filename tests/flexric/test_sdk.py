@@ -17,11 +17,12 @@ import pytest
 from flexric_bridge.kpm_definition import decode
 from flexric_bridge.sdk import SdkError, SNssai
 from flexric_processes import PATIENCE_S, Network
-from programs import Program, start_bridge
+from programs import start_bridge
 from ric import E2GatewayClient, sm
 from ric.errors import SubscriptionRefused
 from ric.settings import GatewaySettings
 from sdk_session import Report, Session, reports_of
+from sojourn_demo.programs import Program
 
 GNB, DU = "gnb-505-01-0x1", "gnb-505-01-0x2-du-0x16"
 OTHERS = {

@@ -1,55 +1,136 @@
-"""The three programs as processes: started, found, stopped, nothing left behind."""
+"""Programs of this environment as processes, for demo, tests and benchmarks.
+
+A program prints one JSON object when it is ready, with its addresses, and logs to a file.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import select
 import signal
+import subprocess
 import sys
-from collections.abc import Callable, Mapping
+import time
+import urllib.request
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from sojourn_demo.errors import DemoError
 
-START_TIMEOUT_S = 20.0
-LOOK_EVERY_S = 0.05
-STOP_TIMEOUT_S = 10.0
+START_TIMEOUT_S: Final = 60.0
+POLL_S: Final = 0.05
+STOP_TIMEOUT_S: Final = 10.0
+SCRAPE_TIMEOUT_S: Final = 30.0
 
 
-@dataclass(slots=True)
 class Program:
-    """One running program.
+    """One running program."""
 
-    Attributes:
-        ready: The line it printed when it was ready: ``listen`` and ``metrics`` addresses.
-    """
+    def __init__(
+        self,
+        command: Sequence[str | Path],
+        log: Path,
+        *,
+        environment: Mapping[str, str] | None = None,
+        folder: Path | None = None,
+        has_ready_line: bool = True,
+        append: bool = True,
+    ) -> None:
+        """Starts `command` in `folder`; its standard error goes to `log`.
 
-    name: str
-    process: asyncio.subprocess.Process
-    log: Path
-    ready: dict[str, Any] = field(default_factory=dict)
+        Without a ready line, its standard output does, too.
+        """
+        self.log = log
+        self.name = Path(command[0]).name
+        self.ready: dict[str, Any] = {}
+        """The ready line, after `wait_ready`: addresses `listen` and `metrics`."""
+        with log.open("ab" if append else "wb") as written:
+            self.process = subprocess.Popen(  # noqa: S603 - programs of this environment
+                [str(word) for word in command],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE if has_ready_line else written,
+                stderr=written,
+                env=environment,
+                cwd=folder,
+                bufsize=0,
+                # A group of its own: Ctrl-C reaches the parent alone, which stops them in order.
+                process_group=0,
+            )
 
     @property
-    def ended(self) -> bool:
-        """Whether it is not running any more."""
-        return self.process.returncode is not None
+    def alive(self) -> bool:
+        """Whether it still runs."""
+        return self.process.poll() is None
 
-    def last_words(self) -> str:
-        """The end of its log."""
+    def wait_ready(self, timeout_s: float = START_TIMEOUT_S) -> Self:
+        """Waits for the ready line; raises `DemoError` if it ended, is late or prints another."""
+        out = self.process.stdout
+        if out is None or not select.select([out], [], [], timeout_s)[0]:
+            raise self.late(timeout_s)
+        line = out.readline()
+        if not line:
+            self.process.wait()
+            raise self.ended()
+        try:
+            ready = json.loads(line)
+        except ValueError:
+            ready = None
+        if not isinstance(ready, dict) or ready.get("event") != "ready":
+            raise DemoError(f"{self.name} printed {line!r}; expected its ready line")
+        self.ready = ready
+        return self
+
+    def ended(self) -> DemoError:
+        """The error of a program that ended on its own."""
+        return DemoError(
+            f"{self.name} ended with status {self.process.returncode}: {self._last_line()}"
+            f" (log: {self.log})"
+        )
+
+    def late(self, timeout_s: float) -> DemoError:
+        """The error of a program that is not ready in time."""
+        return DemoError(
+            f"{self.name} was not ready after {timeout_s:g} s: {self._last_line()}"
+            f" (log: {self.log})"
+        )
+
+    def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
+        """SIGTERM; SIGKILL if it does not end in time."""
+        self.process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(timeout_s)
+        self.kill()
+
+    def kill(self) -> None:
+        """SIGKILL, and wait for the end."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+
+    def metrics(self) -> str:
+        """The text of its /metrics."""
+        url = f"http://{self.ready['metrics']}/metrics"
+        with urllib.request.urlopen(url, timeout=SCRAPE_TIMEOUT_S) as answer:
+            text: bytes = answer.read()
+        return text.decode()
+
+    def _last_line(self) -> str:
         lines = self.log.read_text(errors="replace").strip().splitlines()
-        return lines[-1] if lines else "it said nothing"
+        return lines[-1] if lines else "its log is empty"
 
 
 class Programs:
-    """Starts programs; leaving the block stops those still running, the last started first."""
+    """Starts programs; at the end of the block, stops those still running, the last one first."""
 
     def __init__(self, out: Path) -> None:
+        """Logs are written to the folder `out`."""
         self._out = out
-        self.running: list[Program] = []
+        self.started: list[Program] = []
 
     async def __aenter__(self) -> Self:
         return self
@@ -60,23 +141,18 @@ class Programs:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for program in reversed(self.running):
+        for program in reversed(self.started):
             await self.stop(program)
 
     async def start(
         self, name: str, *arguments: str, environment: Mapping[str, str] | None = None
     ) -> Program:
-        """Starts `name` of this environment and waits for its ready line.
-
-        Raises:
-            DemoError: It is not installed, ended, or is not ready in time.
-        """
+        """Starts a program of this environment and waits until it is ready; raises `DemoError`."""
         path = Path(sys.executable).parent / name
         if not path.exists():
             raise DemoError(f"{path}: no such program; run `make setup` first")
-        program = await self._spawn(path, arguments, environment, None, speaks=True)
-        program.ready = await self._ready(program)
-        return program
+        program = self._spawn([path, *arguments], environment=environment)
+        return await asyncio.to_thread(program.wait_ready)
 
     async def start_foreign(
         self,
@@ -86,100 +162,38 @@ class Programs:
         folder: Path,
         is_ready: Callable[[], bool],
     ) -> Program:
-        """Starts a program that has no ready line in `folder`, where it may leave files, and waits
-        until `is_ready`. What it prints is in its log.
+        """Starts a program without ready line in `folder` and waits until `is_ready`.
 
-        Raises:
-            DemoError: It ended, or is not ready in time.
+        Raises `DemoError` if it ends or is late.
         """
-        program = await self._spawn(path, arguments, environment, folder, speaks=False)
+        program = self._spawn(
+            [path, *arguments], environment=environment, folder=folder, has_ready_line=False
+        )
         await self.wait_until(program, is_ready)
         return program
 
-    async def wait_until(self, program: Program, holds: Callable[[], bool]) -> None:
-        """Waits for something that `program` is to bring about.
-
-        Raises:
-            DemoError: A program ended, or it does not hold in time.
-        """
-        try:
-            async with asyncio.timeout(START_TIMEOUT_S):
-                while not holds():
-                    self.check()
-                    await asyncio.sleep(LOOK_EVERY_S)
-        except TimeoutError:
-            raise _late(program) from None
-
-    async def _spawn(
-        self,
-        path: Path,
-        arguments: tuple[str, ...],
-        environment: Mapping[str, str] | None,
-        folder: Path | None,
-        *,
-        speaks: bool,
-    ) -> Program:
-        log = self._out / f"{path.name}.log"
-        with log.open("wb") as written:
-            process = await asyncio.create_subprocess_exec(
-                str(path),
-                *arguments,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE if speaks else written,
-                stderr=written,
-                env=environment,
-                cwd=folder,
-                # A group of its own: Ctrl-C reaches the demo alone, which stops them in order.
-                process_group=0,
-            )
-        program = Program(path.name, process, log)
-        self.running.append(program)
-        return program
+    async def wait_until(self, program: Program, condition: Callable[[], bool]) -> None:
+        """Waits for an effect of `program`; raises `DemoError` if any program ends, or if late."""
+        give_up_s = time.monotonic() + START_TIMEOUT_S
+        while not condition():
+            self.check()
+            if time.monotonic() > give_up_s:
+                raise program.late(START_TIMEOUT_S)
+            await asyncio.sleep(POLL_S)
 
     async def stop(self, program: Program) -> None:
-        """Ends a program gracefully, by force when it does not."""
-        if program.ended:
-            return
-        with suppress(ProcessLookupError):
-            program.process.send_signal(signal.SIGTERM)
-        try:
-            async with asyncio.timeout(STOP_TIMEOUT_S):
-                await program.process.wait()
-        except TimeoutError:
-            with suppress(ProcessLookupError):
-                program.process.kill()
-            await program.process.wait()
+        """Stops a program gracefully, by SIGKILL if it does not end."""
+        await asyncio.to_thread(program.stop)
 
     def check(self) -> None:
-        """Raises `DemoError` when a program ended on its own."""
-        for program in self.running:
-            if program.ended:
-                raise DemoError(
-                    f"{program.name} ended with status {program.process.returncode}:"
-                    f" {program.last_words()} (all of it in {program.log})"
-                )
+        """Raises `DemoError` if a program ended on its own."""
+        for program in self.started:
+            if not program.alive:
+                raise program.ended()
 
-    async def _ready(self, program: Program) -> dict[str, Any]:
-        stdout = program.process.stdout
-        try:
-            async with asyncio.timeout(START_TIMEOUT_S):
-                line = await stdout.readline() if stdout is not None else b""
-        except TimeoutError:
-            raise _late(program) from None
-        if not line:
-            await program.process.wait()
-            self.check()
-        try:
-            ready = json.loads(line)
-        except ValueError:
-            raise DemoError(f"{program.name} said {line!r}; expected its ready line") from None
-        if not isinstance(ready, dict) or ready.get("event") != "ready":
-            raise DemoError(f"{program.name} said {line!r}; expected its ready line")
-        return ready
-
-
-def _late(program: Program) -> DemoError:
-    return DemoError(
-        f"{program.name} was not ready after {START_TIMEOUT_S:g} s:"
-        f" {program.last_words()} (all of it in {program.log})"
-    )
+    def _spawn(self, command: Sequence[str | Path], **options: Any) -> Program:
+        name = Path(command[0]).name
+        again = any(earlier.name == name for earlier in self.started)
+        program = Program(command, self._out / f"{name}.log", append=again, **options)
+        self.started.append(program)
+        return program
