@@ -225,7 +225,7 @@ async def test_a_verdict_before_the_subscription_is_complete_ends_it(
             for second in range(WINDOW):
                 report = e2sm_tc.encode("indication", made_up(rng, second * 1_000_000), "v0")
                 if not known.no_tc:
-                    who.hear(report, second, second)
+                    who.on_report(report, second, second)
             await asyncio.sleep(0)  # who was told to let go has done so
 
     monkeypatch.setattr(hub, "read", read)

@@ -19,7 +19,7 @@ from sojourn_interfaces import e2_gateway_pb2 as pb
 
 from flexric_bridge.budget import BudgetSpent, Use
 from flexric_bridge.controls import ControlQueue, Rate, RateExceeded
-from flexric_bridge.hub import Gone, Hub, Unserved
+from flexric_bridge.hub import Hub
 from flexric_bridge.kpm_definition import KpmDefinitionError, offered
 from flexric_bridge.kpm_units import THROUGHPUT_OF
 from flexric_bridge.metrics import Metrics
@@ -28,6 +28,7 @@ from flexric_bridge.readers import Reader
 from flexric_bridge.sdk import SdkError, SNssai
 from flexric_bridge.session import Session, SessionDown
 from flexric_bridge.settings import GatewayDoor
+from flexric_bridge.subscription import NodeGone, UnsupportedSubscription
 from flexric_bridge.tc.messages import Answer
 from flexric_bridge.traffic_control import TrafficControl, wanted
 
@@ -142,7 +143,9 @@ class Gateway:
         """Reports of the node as they are."""
         oid = subscription.ran_function_oid
         if oid not in REPORTED:
-            raise Unserved(f"RAN function {oid}: the bridge has reports of RLC, MAC, KPM and TC")
+            raise UnsupportedSubscription(
+                f"RAN function {oid}: the bridge has reports of RLC, MAC, KPM and TC"
+            )
         period_ms = event_trigger_period_ms(subscription.event_trigger)
         reader = Reader(outbox, period_ms)
         names: tuple[str, ...] = ()
@@ -151,9 +154,11 @@ class Gateway:
             try:
                 own, lacking = offered(known.functions[oid].definition, requested)
             except KpmDefinitionError as error:
-                raise Unserved(f"KPM: {error}") from error
+                raise UnsupportedSubscription(f"KPM: {error}") from error
             if not own:
-                raise Unserved(f"KPM: none of {list(requested)} is a measurement of this node")
+                raise UnsupportedSubscription(
+                    f"KPM: none of {list(requested)} is a measurement of this node"
+                )
             names = own + tuple(THROUGHPUT_OF[name] for name in own if name in THROUGHPUT_OF)
             unsupported = encode_kpm(pb.KpmReport(unsupported=lacking)) if lacking else b""
             reader = Reader(outbox, period_ms, unsupported, own)
@@ -202,7 +207,7 @@ class Gateway:
         await served.listen()
         await served.first_report()
         if known.no_tc:
-            raise Unserved(f"{known.id}: {known.no_tc}")
+            raise UnsupportedSubscription(f"{known.id}: {known.no_tc}")
         function = served.function
         asked = function.receive(header, message)
         if isinstance(asked, Answer):
@@ -219,7 +224,7 @@ class Gateway:
             self._session.budget.refuse(Use.CONTROL)
             await self._rate.take(1)
             if suspect_reason := await self._hub.await_recent_report(known):
-                raise Gone(suspect_reason)
+                raise NodeGone(suspect_reason)
             function_id = known.functions[TC_V0_OID].id
             self._traffic.controlled(known)
             outcome = await self._session.control(known.id, function_id, header, message)
@@ -253,12 +258,14 @@ def _kpm_slice(request: pb.Subscription) -> SNssai | None:
     if not request.HasField("kpm_slice"):
         return None
     if request.ran_function_oid != KPM_OID:
-        raise Unserved(f"kpm_slice: RAN function {request.ran_function_oid} takes none")
+        raise UnsupportedSubscription(
+            f"kpm_slice: RAN function {request.ran_function_oid} takes none"
+        )
     asked = request.kpm_slice
     try:
         return SNssai(asked.sst, asked.sd if asked.HasField("sd") else None)
     except ValueError as error:
-        raise Unserved(f"kpm_slice.{error}") from None
+        raise UnsupportedSubscription(f"kpm_slice.{error}") from None
 
 
 def _offers(known: KnownNode, oid: str) -> bool:

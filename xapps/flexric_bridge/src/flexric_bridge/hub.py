@@ -1,7 +1,7 @@
-"""Subscriptions shared: at most one for each node, RAN function and slice, whoever reads it.
+"""Shared subscriptions: at most one per node, RAN function and slice, for all readers.
 
-The shortest period that is asked for is subscribed; slower readers are thinned. A subscription
-that nobody reads is kept for a while, for each costs one of the RIC's requests.
+The shortest requested period is subscribed; slower readers are thinned. A subscription without
+readers is kept for a while, because each one costs one of the RIC's requests.
 """
 
 from __future__ import annotations
@@ -11,151 +11,47 @@ import contextlib
 from collections.abc import Coroutine
 from typing import Any, Final, TypeVar
 
-import grpc
 import structlog
-from e2_gateway_server import ProcedureError
-from e2_gateway_server.indication import encode_kpm_report, encode_report, encode_source
 from ric.clock import Clock
 from ric.errors import ServiceModelError
 from ric.sm import KPM_OID
 
 from flexric_bridge.budget import BudgetSpent
-from flexric_bridge.kpm_definition import KpmDefinitionError, offered
-from flexric_bridge.metrics import Flow, Metrics
+from flexric_bridge.metrics import Metrics
 from flexric_bridge.nodes import KnownNode, NodeRegistry
 from flexric_bridge.readers import Reader, Tap
-from flexric_bridge.records import (
-    BlockError,
-    Record,
-    kpm_report,
-    kpm_selection,
-    records,
-)
+from flexric_bridge.records import BlockError, records
 from flexric_bridge.sdk import E2Node, SdkError, SNssai
 from flexric_bridge.session import Session, SessionDown
 from flexric_bridge.settings import NodeSettings, SubscriptionSettings
+from flexric_bridge.subscription import (
+    LONGEST_MS,
+    NodeGone,
+    SharedSubscription,
+    UnsupportedSubscription,
+    announced_measurements,
+)
 
 _log = structlog.get_logger()
 
 Value = TypeVar("Value")
 
-LONGEST_MS: Final = 10_000
-"""What FlexRIC can be asked for; slower readers are thinned."""
 MAX_SLICES: Final = 8
-"""Of one node with KPM subscriptions of their own."""
+"""Most slices of one node with their own KPM subscription."""
 _PERIODS_TO_STALE: Final = 3
 _SUSPECT_SHARE: Final = 0.25
-"""A node that has been silent for this share of what makes it stale is not asked for anything."""
+"""A node that has been silent for this share of the stale time gets no requests."""
 _BEHIND_US: Final = 1_000_000
-"""A RIC whose reports come so much later than at best is asked for nothing: answers wait in the
-same queue, and it ends itself over one that takes 3 s."""
-_AGAIN_S: Final = 1.0
-"""How soon at the earliest a subscription that could not be ended is looked at again."""
-_LATELY_S: Final = 0.02
-_LOOK_S: Final = 0.002
-
-
-class Unserved(ProcedureError):  # noqa: N818 - says what happened
-    """The node has the RAN function, but the SDK does not report what was requested."""
-
-    def __init__(self, detail: str) -> None:
-        super().__init__(grpc.StatusCode.INVALID_ARGUMENT, detail)
-
-
-class Gone(ProcedureError):  # noqa: N818 - says what happened
-    """The node is not connected, or was lost during the procedure."""
-
-    def __init__(self, detail: str) -> None:
-        super().__init__(grpc.StatusCode.UNAVAILABLE, detail)
-
-
-class Shared:
-    """One subscription and those who read it."""
-
-    def __init__(
-        self,
-        known: KnownNode,
-        function_id: int,
-        oid: str,
-        flow: Flow,
-        kpm_slice: SNssai | None,
-    ) -> None:
-        self.known = known
-        self.function_id = function_id
-        self.kpm_slice = kpm_slice
-        self.oid = oid
-        self.flow = flow
-        self.source = encode_source(known.id, function_id, oid)
-        self.period_ms = 0
-        self.names: tuple[str, ...] = ()
-        self.handle = 0
-        """0 while it is not subscribed."""
-        self.readers: list[Reader] = []
-        self.taps: list[Tap] = []
-        self.since_ns = 0
-        self.one_change = asyncio.Lock()
-        self.lingering: asyncio.TimerHandle | None = None
-
-    @property
-    def read(self) -> bool:
-        """Whether anybody reads it."""
-        return bool(self.readers or self.taps)
-
-    def covers(self, period_ms: int, names: tuple[str, ...]) -> bool:
-        """Whether it has at least this."""
-        there = self.handle and self.period_ms <= period_ms
-        return bool(there) and set(self.names).issuperset(names)
-
-    def deliver(self, record: Record) -> None:
-        """Hand a report to all it is due for."""
-        if self.oid == KPM_OID:
-            self._deliver_kpm(record)
-            return
-        every_us = self.period_ms * 1000
-        collected_at_us = record.collected_at_us
-        written: bytes | None = None
-        for reader in self.readers:
-            if reader.thinning.due(collected_at_us, every_us):
-                if written is None:
-                    times = (collected_at_us, record.received_at_us)
-                    written = encode_report(self.source, record.message, *times)
-                reader.put(written)
-        for tap in self.taps:
-            if tap.thinning.due(collected_at_us, every_us):
-                tap.hear(record.message, collected_at_us, record.received_at_us)
-
-    def _deliver_kpm(self, record: Record) -> None:
-        """As `deliver`. Each reader gets the measurements that it asked for, whatever others asked
-        for, and whatever is asked for besides to tell units."""
-        report = kpm_report(record.message)
-        units = self.known.units
-        units.learn(report.period_ms, [ue.values for ue in report.ues])
-        times = (record.collected_at_us, record.received_at_us)
-        written: dict[tuple[str, ...], bytes] = {}
-        for reader in self.readers:
-            if reader.thinning.due(record.collected_at_us, self.period_ms * 1000):
-                names = reader.measurements
-                if names not in written:
-                    own = kpm_selection(report, names, units.of(names))
-                    written[names] = encode_kpm_report(self.source, own, *times)
-                reader.put(written[names])
-
-    def end(self, why: ProcedureError) -> None:
-        """End the streams; taps stay for when the node is back."""
-        for reader in self.readers:
-            reader.end(why)
-        self.readers.clear()
-
-    def forget(self) -> None:
-        """The subscription is no more."""
-        self.handle = 0
-        if self.lingering is not None:
-            self.lingering.cancel()
-            self.lingering = None
+"""A RIC whose reports lag by more than this gets no requests: answers wait in the same queue, and
+it aborts on one that takes 3 s."""
+_RETRY_S: Final = 1.0
+"""Shortest time before a subscription that could not be deleted is tried again."""
+_RECENT_S: Final = 0.02
+_POLL_S: Final = 0.002
 
 
 class Hub:
-    """All subscriptions; finds out which nodes are silent."""
+    """All subscriptions; detects silent nodes."""
 
     def __init__(
         self,
@@ -173,10 +69,10 @@ class Hub:
         self._clock = clock
         self._linger_s = subscriptions.linger_s
         self._stale_after_s = freshness.stale_after_s
-        self._shared: dict[tuple[str, int, SNssai | None], Shared] = {}
-        self._by_handle: dict[int, Shared] = {}
+        self._shared: dict[tuple[str, int, SNssai | None], SharedSubscription] = {}
+        self._by_handle: dict[int, SharedSubscription] = {}
         self._forgotten: dict[int, KnownNode] = {}
-        """Handles that a node lost with its restart; the SDK still has them."""
+        """Handles that a node lost when it restarted; the SDK still has them."""
         self._tasks: set[asyncio.Task[Any]] = set()
         self.session_number = 0
 
@@ -192,9 +88,9 @@ class Hub:
         *,
         kpm_slice: SNssai | None = None,
     ) -> None:
-        """Have `who` get the reports of a RAN function until `leave`; KPM of the UEs of a slice.
+        """Deliver the reports of a RAN function to `who` until `leave`; KPM of the UEs of a slice.
 
-        Raises `Unserved`, `Gone`, `BudgetSpent`, and `SdkError` for a refusal.
+        Raises `UnsupportedSubscription`, `NodeGone`, `BudgetSpent`, and `SdkError` for a refusal.
         """
         shared = self._shared.get((known.id, known.functions[oid].id, kpm_slice))
         if (
@@ -204,7 +100,7 @@ class Hub:
             and shared.covers(min(period_ms, LONGEST_MS), names)
         ):
             return
-        # A caller that gives up must not take the subscription under way with it.
+        # A cancelled caller must not cancel the subscription that is being made.
         await self._to_its_end(self._read(known, oid, period_ms, names, who, kpm_slice=kpm_slice))
 
     async def _read(
@@ -224,11 +120,15 @@ class Hub:
             self._forget_unread(known.id, function.id)
             slices = sum(key[:2] == other[:2] for other in self._shared)
             if slices >= MAX_SLICES:
-                raise Unserved(f"KPM: of {MAX_SLICES} slices of {known.id} are reports already")
+                raise UnsupportedSubscription(
+                    f"KPM: of {MAX_SLICES} slices of {known.id} are reports already"
+                )
             flow = self._metrics.flow(known.id, oid, kpm_slice)
-            shared = self._shared[key] = Shared(known, function.id, oid, flow, kpm_slice)
+            shared = self._shared[key] = SharedSubscription(
+                known, function.id, oid, flow, kpm_slice
+            )
         if isinstance(who, Tap) and who not in shared.taps:
-            # Before the subscription: it is to be made again with every session.
+            # Before the subscription, so that every new session makes it again.
             shared.taps.append(who)
         async with shared.one_change:
             if shared.lingering is not None:
@@ -239,7 +139,7 @@ class Hub:
                 shared.readers.append(who)
 
     def _forget_unread(self, node_id: str, function_id: int) -> None:
-        """Slices that nobody reads and that are not subscribed any more make room for others."""
+        """Remove slices without readers and subscription, to make room for others."""
         for key, shared in list(self._shared.items()):
             idle = not (shared.read or shared.handle or shared.one_change.locked())
             if key[:2] == (node_id, function_id) and idle:
@@ -248,7 +148,7 @@ class Hub:
     def leave(
         self, known: KnownNode, oid: str, who: Reader | Tap, kpm_slice: SNssai | None = None
     ) -> None:
-        """The inverse of `read`; nothing when the stream was ended from here."""
+        """The inverse of `read`; no effect when the hub ended the stream."""
         function = known.functions.get(oid)
         if function is None:
             return
@@ -264,53 +164,55 @@ class Hub:
         if not shared.read and shared.handle:
             self._linger(shared, self._linger_s)
 
-    def _linger(self, shared: Shared, for_s: float) -> None:
+    def _linger(self, shared: SharedSubscription, for_s: float) -> None:
         loop = asyncio.get_running_loop()
         shared.lingering = loop.call_later(for_s, self._unread, shared)
 
-    def _unread(self, shared: Shared) -> None:
+    def _unread(self, shared: SharedSubscription) -> None:
         shared.lingering = None
         self._spawn(self._drop(shared))
 
-    async def _drop(self, shared: Shared) -> None:
+    async def _drop(self, shared: SharedSubscription) -> None:
         async with shared.one_change:
             handle = shared.handle
             if shared.read or not handle:
                 return
             if self.suspect_reason(shared.known):
-                # Should it report again, it is subscribed still; another session ends it as well.
-                self._linger(shared, max(self._linger_s, _AGAIN_S))
+                # If the node reports again, the subscription still exists; a new session drops it.
+                self._linger(shared, max(self._linger_s, _RETRY_S))
                 return
             self._by_handle.pop(handle, None)
             shared.forget()
             with contextlib.suppress(SdkError, SessionDown, BudgetSpent):
                 await self._session.unsubscribe(handle)
 
-    async def _cover(self, shared: Shared, period_ms: int, names: tuple[str, ...]) -> None:
-        """Make the subscription such that it has at least this."""
+    async def _cover(
+        self, shared: SharedSubscription, period_ms: int, names: tuple[str, ...]
+    ) -> None:
+        """Make the subscription cover this period and these measurements."""
         period_ms = min(period_ms, LONGEST_MS)
         names = tuple(dict.fromkeys((*shared.names, *names)))
         if shared.oid == KPM_OID:
-            names = _announced(shared.known, names)
+            names = announced_measurements(shared.known, names)
         if shared.covers(period_ms, names):
             return
         if shared.handle:
             period_ms = min(period_ms, shared.period_ms)
         if suspect_reason := self.suspect_reason(shared.known):
-            raise Gone(suspect_reason)
+            raise NodeGone(suspect_reason)
         before, number = shared.handle, self.session_number
         try:
             handle = await self._session.subscribe(
                 shared.known.id, shared.function_id, period_ms, names, shared.kpm_slice
             )
         except SessionDown as error:
-            raise Gone(str(error)) from None
+            raise NodeGone(str(error)) from None
         except SdkError as error:
             if error.kind in ("no-such-node", "no-such-function", "timeout", "closed"):
-                raise Gone(str(error)) from None
+                raise NodeGone(str(error)) from None
             raise
         if number != self.session_number:
-            raise Gone("the session with the RIC ended on the way")
+            raise NodeGone("the session with the RIC ended meanwhile")
         shared.handle, shared.period_ms, shared.names = handle, period_ms, names
         shared.since_ns = self._clock.monotonic_ns()
         shared.flow.period_ms = period_ms
@@ -324,9 +226,9 @@ class Hub:
     # ------------------------------------------------------------------------ reports
 
     def on_reports(self, block: bytes) -> None:
-        """A block of reports came from the SDK."""
+        """Deliver a block of reports from the SDK."""
         by_handle, now_ns = self._by_handle, self._clock.monotonic_ns()
-        # A wall clock that is set here is no lag either.
+        # A step of the wall clock here is no lag either.
         ahead_us = self._clock.now_us() - now_ns // 1_000
         try:
             for record in records(block):
@@ -351,7 +253,7 @@ class Hub:
                         _log.warning("report refused", node=shared.known.id, error=str(error))
         except BlockError as error:
             self._metrics.bad_blocks += 1
-            _log.error("a block of reports that is none", error=str(error))
+            _log.error("invalid block of reports", error=str(error))
 
     def silent(self, after_s: float | None = None) -> dict[KnownNode, float]:
         """The nodes that are subscribed to and have been silent for too long, and how long, s.
@@ -376,12 +278,12 @@ class Hub:
         return found
 
     def suspect_reason(self, known: KnownNode) -> str:
-        """Why nothing may be asked of a node now; "" when nothing speaks against it.
+        """Why a node may get no request now; "" when it may.
 
-        The RIC does not survive a request to a node it has lost, and it is the last to tell.
+        The RIC aborts on a request to a node that it has lost, and it does not report the loss.
         """
         if not known.present:
-            return f"node {known.id} is away"
+            return f"node {known.id} is not connected"
         silent_s = self.silent(_SUSPECT_SHARE * self._stale_after_s).get(known)
         if silent_s is not None:
             return (
@@ -390,43 +292,42 @@ class Hub:
         return self._behind()
 
     def _behind(self) -> str:
-        """Whether the RIC is behind with the reports of any node: it serves all from one queue."""
+        """Why the RIC counts as behind: reports of any node lag, as it has one queue for all."""
         oldest_ns = self._clock.monotonic_ns() - int(self._stale_after_s * 1e9)
         for shared in self._by_handle.values():
             lag_us = shared.flow.lag.us
             if lag_us > _BEHIND_US and shared.flow.last_ns > oldest_ns:
                 return (
                     f"reports of node {shared.known.id} come {lag_us / 1e6:.1f} s late; the RIC is"
-                    " behind and would not survive a request"
+                    " behind and would abort on a request"
                 )
         return ""
 
     def last_report_ns(self, known: KnownNode) -> int:
-        """When the last report of a node came, by the clock that never goes back; 0: never."""
+        """When the last report of a node came, by the monotonic clock; 0: never."""
         return max((shared.flow.last_ns for shared in self._of(known)), default=0)
 
     async def await_recent_report(self, known: KnownNode) -> str:
         """Wait for a report of a node whose reports are overdue; returns as `suspect_reason`.
 
-        A node that has just died has been silent for a few periods alone, and a control would be
-        one too many for its RIC; a busy machine's reports come in a moment.
+        A node that has just died has been silent for only a few periods, and its RIC would abort on
+        a control; reports of a busy node come within milliseconds.
         """
         while not (suspect_reason := self.suspect_reason(known)) and known in self.silent(
-            _LATELY_S
+            _RECENT_S
         ):
-            await self._clock.sleep(_LOOK_S)
+            await self._clock.sleep(_POLL_S)
         return suspect_reason
 
     def undeletable(self) -> tuple[int, ...]:
-        """Handles of subscriptions on nodes that are away or silent: not to be deleted, for the RIC
-        does not survive that."""
+        """Handles of subscriptions on absent or silent nodes: the RIC aborts on their deletion."""
         on = {handle: shared.known for handle, shared in self._by_handle.items()}
         on |= self._forgotten
         return tuple(handle for handle, known in on.items() if self.suspect_reason(known))
 
     @property
     def subscriptions(self) -> int:
-        """Subscriptions there are now."""
+        """Number of subscriptions."""
         return len(self._by_handle)
 
     def _reports_again(self, known: KnownNode) -> None:
@@ -436,14 +337,14 @@ class Hub:
     # --------------------------------------------------------------------- the session
 
     def node_disconnected(self, known: KnownNode, why: str) -> None:
-        """A node is gone: its streams end. Its subscriptions are not deleted: the RIC does not
-        survive a deletion on a node that it has lost."""
+        """A node disconnected: its streams end. Its subscriptions are not deleted: the RIC aborts
+        on a deletion on a node that it has lost."""
         self._nodes.disconnected(known, why)
         for shared in self._of(known):
-            shared.end(Gone(f"node {known.id}: {why}"))
+            shared.end(NodeGone(f"node {known.id}: {why}"))
 
     def node_restarted(self, known: KnownNode, node: E2Node) -> None:
-        """A node that was gone is in the RIC's list again: what was subscribed there is not."""
+        """An absent node is in the RIC's list again: it has lost its subscriptions."""
         for shared in self._of(known):
             if shared.handle:
                 self._by_handle.pop(shared.handle, None)
@@ -453,7 +354,7 @@ class Hub:
         self._renew(known)
 
     def session_down(self, why: str) -> None:
-        """Every node is gone until there is another session."""
+        """The session ended: every node is disconnected until there is another."""
         self.session_number += 1
         self._by_handle.clear()
         self._forgotten.clear()
@@ -464,7 +365,7 @@ class Hub:
                 self.node_disconnected(known, why)
 
     def session_up(self, nodes: list[E2Node]) -> None:
-        """There is another session; streams that are still open go on."""
+        """A new session is open; streams that are still open go on."""
         self.session_number += 1
         self._by_handle.clear()
         self._forgotten.clear()
@@ -482,17 +383,19 @@ class Hub:
             if shared.read:
                 self._spawn(self._subscribe_again(shared))
 
-    async def _subscribe_again(self, shared: Shared) -> None:
+    async def _subscribe_again(self, shared: SharedSubscription) -> None:
         async with shared.one_change:
             if shared.handle or not shared.known.present:
                 return
             try:
-                await self._cover(shared, shared.period_ms or _shortest(shared), shared.names)
-            except (Gone, Unserved, BudgetSpent, SdkError) as error:
+                await self._cover(
+                    shared, shared.period_ms or shared.shortest_period_ms(), shared.names
+                )
+            except (NodeGone, UnsupportedSubscription, BudgetSpent, SdkError) as error:
                 _log.warning("not subscribed again", node=shared.known.id, why=str(error))
-                shared.end(Gone(str(error)))
+                shared.end(NodeGone(str(error)))
 
-    def _of(self, known: KnownNode) -> list[Shared]:
+    def _of(self, known: KnownNode) -> list[SharedSubscription]:
         return [shared for shared in self._shared.values() if shared.known is known]
 
     # ------------------------------------------------------------------------- helpers
@@ -509,24 +412,5 @@ class Hub:
     def _done(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            # Whoever waits gets it; nobody waits for one that gave up.
+            # Callers that wait get the exception; a cancelled one does not.
             task.exception()
-
-
-def _announced(known: KnownNode, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Of KPM measurements those that the node announces now: one that came back may be another
-    version of itself, and ends at what it does not have."""
-    function = known.functions.get(KPM_OID)
-    try:
-        announced, _ = offered(b"" if function is None else function.definition, names)
-    except KpmDefinitionError as error:
-        raise Unserved(f"KPM: {error}") from None
-    if not announced:
-        raise Unserved(f"KPM: none of {list(names)} is a measurement of this node")
-    return announced
-
-
-def _shortest(shared: Shared) -> int:
-    asked = [reader.thinning.period_us for reader in shared.readers]
-    asked += [tap.thinning.period_us for tap in shared.taps]
-    return min(asked, default=LONGEST_MS * 1000) // 1000

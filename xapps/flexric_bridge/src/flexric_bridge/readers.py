@@ -64,10 +64,10 @@ class Reader:
 
 
 class Tap:
-    """A reader within the bridge: `hear(message, collected_at_us, received_at_us)`."""
+    """A reader within the bridge: `on_report(message, collected_at_us, received_at_us)`."""
 
-    __slots__ = ("hear", "thinning")
+    __slots__ = ("on_report", "thinning")
 
-    def __init__(self, period_ms: int, hear: Callable[[bytes, int, int], None]) -> None:
+    def __init__(self, period_ms: int, on_report: Callable[[bytes, int, int], None]) -> None:
         self.thinning = Thinning(period_ms)
-        self.hear = hear
+        self.on_report = on_report

@@ -17,13 +17,14 @@ from ric.sm import RLC_OID, TC_V0_OID, TC_V1_OID
 
 from flexric_bridge.budget import Budget, BudgetSpent, Use
 from flexric_bridge.controls import Rate
-from flexric_bridge.hub import Gone, Hub, Unserved
+from flexric_bridge.hub import Hub
 from flexric_bridge.metrics import Metrics
 from flexric_bridge.nodes import KnownNode, NodeRegistry
 from flexric_bridge.readers import Reader, Tap, Thinning
 from flexric_bridge.sdk import SdkError
 from flexric_bridge.session import Session, SessionDown
 from flexric_bridge.settings import TcSettings
+from flexric_bridge.subscription import NodeGone, UnsupportedSubscription
 from flexric_bridge.tc.ran_function import QueueActivity, RanFunction
 
 _log = structlog.get_logger()
@@ -52,19 +53,23 @@ class Wanted:
 
 
 def wanted(trigger: bytes, actions: Sequence[bytes]) -> Wanted:
-    """Decode a v1 trigger and actions; raises `Unserved` for what v0 does not report."""
+    """Decode a v1 trigger and actions; raises `UnsupportedSubscription` for what v0 does not report."""
     try:
         kind = e2sm_tc.decode("event-trigger", trigger)
         definitions = [e2sm_tc.decode("action-definition", action) for action in actions]
     except e2sm_tc.CodecError as error:
-        raise Unserved(str(error)) from None
+        raise UnsupportedSubscription(str(error)) from None
     if isinstance(kind, dict) and "threshold" in kind:
-        raise Unserved("event trigger: threshold; an E2SM-TC v0 node has periodic reports only")
+        raise UnsupportedSubscription(
+            "event trigger: threshold; an E2SM-TC v0 node has periodic reports only"
+        )
     if not definitions:
-        raise Unserved("actions: none; expected pipeline_status or events")
+        raise UnsupportedSubscription("actions: none; expected pipeline_status or events")
     styles = tuple(definition["style"] for definition in definitions)
     if "flow_inventory" in styles:
-        raise Unserved("action: flow_inventory; an E2SM-TC v0 node does not report its flows")
+        raise UnsupportedSubscription(
+            "action: flow_inventory; an E2SM-TC v0 node does not report its flows"
+        )
     bearers = [tuple(definition["bearers"]) for definition in definitions]
     period_ms = kind["periodic"]["period_ms"] if isinstance(kind, dict) else None
     return Wanted(styles, period_ms, bearers[0] if all(bearers) else ())
@@ -105,7 +110,7 @@ class ServedNode:
         if self.known.no_tc:
             # The first reports showed it before all subscriptions were made.
             self.end_subscriptions(self.known.no_tc)
-            raise Unserved(f"node {self.known.id}: {self.known.no_tc}")
+            raise UnsupportedSubscription(f"node {self.known.id}: {self.known.no_tc}")
 
     async def first_report(self) -> None:
         """Wait until pipeline and bearer are known, the TC function turns out to be a stub, or
@@ -127,13 +132,13 @@ class ServedNode:
         """The node disconnected."""
         self.function.node_gone()
         for item in self.readers:
-            item.reader.end(Gone(f"node {self.known.id} went away"))
+            item.reader.end(NodeGone(f"node {self.known.id} went away"))
         self.readers.clear()
 
     def end_subscriptions(self, why: str) -> None:
         """End all subscriptions; the readers get the reason."""
         for item in self.readers:
-            item.reader.end(Unserved(f"node {self.known.id}: {why}"))
+            item.reader.end(UnsupportedSubscription(f"node {self.known.id}: {why}"))
         self.readers.clear()
         self._first.set()
         hub = self._traffic.hub
@@ -306,7 +311,7 @@ class TrafficControl:
             if known.present and known.id in self._remembered and TC_V0_OID in known.functions:
                 try:
                     await self.of(known).listen()
-                except (Gone, Unserved, BudgetSpent, SdkError) as error:
+                except (NodeGone, UnsupportedSubscription, BudgetSpent, SdkError) as error:
                     _log.warning("pipeline not supervised", node=known.id, error=str(error))
 
     def leases_over(self) -> list[ServedNode]:

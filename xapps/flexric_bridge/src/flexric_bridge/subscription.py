@@ -1,0 +1,139 @@
+"""One shared subscription of the bridge, and those who read it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+import grpc
+from e2_gateway_server import ProcedureError
+from e2_gateway_server.indication import encode_kpm_report, encode_report, encode_source
+from ric.sm import KPM_OID
+
+from flexric_bridge.kpm_definition import KpmDefinitionError, offered
+from flexric_bridge.metrics import Flow
+from flexric_bridge.nodes import KnownNode
+from flexric_bridge.readers import Reader, Tap
+from flexric_bridge.records import Record, kpm_report, kpm_selection
+from flexric_bridge.sdk import SNssai
+
+LONGEST_MS: Final = 10_000
+"""Longest period that FlexRIC accepts; slower readers are thinned."""
+
+
+class UnsupportedSubscription(ProcedureError):  # noqa: N818 - says what happened
+    """The node has the RAN function, but the SDK does not report what was requested."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(grpc.StatusCode.INVALID_ARGUMENT, detail)
+
+
+class NodeGone(ProcedureError):  # noqa: N818 - says what happened
+    """The node is not connected, or was lost during the procedure."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(grpc.StatusCode.UNAVAILABLE, detail)
+
+
+class SharedSubscription:
+    """One subscription and its readers."""
+
+    def __init__(
+        self,
+        known: KnownNode,
+        function_id: int,
+        oid: str,
+        flow: Flow,
+        kpm_slice: SNssai | None,
+    ) -> None:
+        self.known = known
+        self.function_id = function_id
+        self.kpm_slice = kpm_slice
+        self.oid = oid
+        self.flow = flow
+        self.source = encode_source(known.id, function_id, oid)
+        self.period_ms = 0
+        self.names: tuple[str, ...] = ()
+        self.handle = 0
+        """0 while not subscribed."""
+        self.readers: list[Reader] = []
+        self.taps: list[Tap] = []
+        self.since_ns = 0
+        self.one_change = asyncio.Lock()
+        self.lingering: asyncio.TimerHandle | None = None
+
+    @property
+    def read(self) -> bool:
+        """Whether it has readers or taps."""
+        return bool(self.readers or self.taps)
+
+    def shortest_period_ms(self) -> int:
+        """Shortest period that its readers and taps request."""
+        requested = [reader.thinning.period_us for reader in self.readers]
+        requested += [tap.thinning.period_us for tap in self.taps]
+        return min(requested, default=LONGEST_MS * 1000) // 1000
+
+    def covers(self, period_ms: int, names: tuple[str, ...]) -> bool:
+        """Whether its period is short enough and it has these measurements."""
+        fast_enough = self.handle and self.period_ms <= period_ms
+        return bool(fast_enough) and set(self.names).issuperset(names)
+
+    def deliver(self, record: Record) -> None:
+        """Deliver a report to all readers and taps for which it is due."""
+        if self.oid == KPM_OID:
+            self._deliver_kpm(record)
+            return
+        every_us = self.period_ms * 1000
+        collected_at_us = record.collected_at_us
+        encoded: bytes | None = None
+        for reader in self.readers:
+            if reader.thinning.due(collected_at_us, every_us):
+                if encoded is None:
+                    times = (collected_at_us, record.received_at_us)
+                    encoded = encode_report(self.source, record.message, *times)
+                reader.put(encoded)
+        for tap in self.taps:
+            if tap.thinning.due(collected_at_us, every_us):
+                tap.on_report(record.message, collected_at_us, record.received_at_us)
+
+    def _deliver_kpm(self, record: Record) -> None:
+        """As `deliver`. Each reader gets the measurements that it requested, without those of other
+        readers and those subscribed to infer units."""
+        report = kpm_report(record.message)
+        units = self.known.units
+        units.learn(report.period_ms, [ue.values for ue in report.ues])
+        times = (record.collected_at_us, record.received_at_us)
+        encoded: dict[tuple[str, ...], bytes] = {}
+        for reader in self.readers:
+            if reader.thinning.due(record.collected_at_us, self.period_ms * 1000):
+                names = reader.measurements
+                if names not in encoded:
+                    own = kpm_selection(report, names, units.of(names))
+                    encoded[names] = encode_kpm_report(self.source, own, *times)
+                reader.put(encoded[names])
+
+    def end(self, why: ProcedureError) -> None:
+        """End the streams; taps stay for when the node reconnects."""
+        for reader in self.readers:
+            reader.end(why)
+        self.readers.clear()
+
+    def forget(self) -> None:
+        """The subscription no longer exists."""
+        self.handle = 0
+        if self.lingering is not None:
+            self.lingering.cancel()
+            self.lingering = None
+
+
+def announced_measurements(known: KnownNode, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The KPM measurements among `names` that the node announces now: a reconnected node may run
+    another version, and aborts on measurements that it lacks. Raises `UnsupportedSubscription`."""
+    function = known.functions.get(KPM_OID)
+    try:
+        known_names, _ = offered(b"" if function is None else function.definition, names)
+    except KpmDefinitionError as error:
+        raise UnsupportedSubscription(f"KPM: {error}") from None
+    if not known_names:
+        raise UnsupportedSubscription(f"KPM: none of {list(names)} is a measurement of this node")
+    return known_names
