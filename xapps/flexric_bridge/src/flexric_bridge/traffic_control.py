@@ -53,7 +53,7 @@ class Wanted:
 
 
 def wanted(trigger: bytes, actions: Sequence[bytes]) -> Wanted:
-    """Decode a v1 trigger and actions; raises `UnsupportedSubscription` for what v0 does not report."""
+    """Decode a v1 trigger and actions; raises `UnsupportedSubscription` for what v0 lacks."""
     try:
         kind = e2sm_tc.decode("event-trigger", trigger)
         definitions = [e2sm_tc.decode("action-definition", action) for action in actions]
