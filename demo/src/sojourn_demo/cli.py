@@ -124,7 +124,13 @@ def _show(value: float | None) -> str:
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    made = argparse.ArgumentParser(prog="sojourn-demo", description=__doc__)
+    made = argparse.ArgumentParser(
+        prog="sojourn-demo",
+        description="Run gNB, forecaster and controller on loopback and write a report.",
+        epilog="example:\n  sojourn-demo --before 10 --after 30 --out out/demo",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
     made.add_argument(
         "--scenario",
         type=Path,

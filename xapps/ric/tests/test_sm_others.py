@@ -6,33 +6,12 @@ import sys
 import types
 from collections.abc import Iterator
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ric.e2 import Indication, KpmReport, KpmUe
 from ric.errors import ServiceModelError, ServiceModelUnavailable
 from ric.sm import KPM_OID, RLC_OID, TC_V1_OID, kpm, ran_function_name, tc
-from ric.sm.counters import delta32, delta32_int
-
-U32 = st.integers(0, 2**32 - 1)
-
-
-@given(old=U32, step=U32)
-def test_delta_of_a_counter_that_may_wrap(old: int, step: int) -> None:
-    new = (old + step) % 2**32
-    assert delta32_int(new, old) == step
-    assert int(delta32(new, old)) == step
-
-
-def test_delta_of_a_column_keeps_its_shape() -> None:
-    old = np.array([[10, 2**32 - 1], [0, 5]], np.uint32)
-    new = np.array([[12, 4], [0, 5]], np.uint32)
-    result = delta32(new, old)
-    assert result.dtype == np.uint32
-    assert result.tolist() == [[2, 5], [0, 0]]
-    assert delta32(np.zeros(0, np.uint32), np.zeros(0, np.uint32)).shape == (0,)
-    assert delta32(new, 10).tolist() == [[2, 2**32 - 6], [2**32 - 10, 2**32 - 5]]
 
 
 def test_names_of_ran_functions() -> None:

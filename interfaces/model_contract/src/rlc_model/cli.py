@@ -20,7 +20,12 @@ def manifest_schema() -> str:
 
 def main(argv: list[str] | None = None) -> int:
     """Runs the command; 0 when the model keeps the contract, 2 when it does not."""
-    parser = argparse.ArgumentParser(prog="rlc-model", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="rlc-model",
+        description="Check a model directory, print the JSON schema of manifest.json.",
+        epilog="example:\n  rlc-model check out/run/model",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     check = commands.add_parser(
         "check", help="check digests, manifest and graph of a model directory"

@@ -49,12 +49,19 @@ class Command(Protocol):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the program: 0 done, 1 stopped or not promoted, 2 wrong input."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    parser = argparse.ArgumentParser(prog=PROG, description="From data set to promoted forecaster.")
+    parser = argparse.ArgumentParser(
+        prog=PROG,
+        description="From data set to promoted forecaster.",
+        epilog="example:\n  rlc-train dataset sample --out out/data\n"
+        "  rlc-train train --data out/data --run out/run",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     chosen = next((word for word in words if word in COMMANDS), None)
     loaded: dict[str, Command] = {}
     for name, (module, text) in COMMANDS.items():
-        sub = commands.add_parser(name, help=text)
+        sub = commands.add_parser(name, help=text, allow_abbrev=False)
         if name == chosen:
             loaded[name] = cast(Command, importlib.import_module(module))
             sub.description = loaded[name].__doc__

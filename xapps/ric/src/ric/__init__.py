@@ -1,6 +1,6 @@
-"""The xApp SDK: what every xApp of Sojourn stands on.
+"""The xApp SDK of Sojourn.
 
-An xApp, whole::
+A complete xApp::
 
     from contextlib import aclosing
     from ric import Node, XApp, XAppSettings, for_each_node, load_settings, run_xapp
@@ -18,14 +18,15 @@ An xApp, whole::
 
     raise SystemExit(run_xapp("my-xapp", load_settings(XAppSettings, prog="my-xapp"), main))
 
-Where things are:
+Modules:
 
 - `ric.e2`: the vocabulary (nodes, indications, control answers) and the `E2Gateway` interface.
 - `ric.gateway`: the client of the E2 gateway; back-off, resubscription, node churn.
 - `ric.sm`: service models as NumPy structured arrays and typed reports.
-- `ric.lifecycle`, `ric.health`, `ric.logs`, `ric.metrics`, `ric.settings`: the shell of an xApp.
+- `ric.lifecycle`, `ric.health`, `ric.logs`, `ric.metrics`, `ric.settings`, `ric.flags`,
+  `ric.state_file`, `ric.door`: the shell of an xApp or another long-running program.
 - `ric.testing`: a fake RIC, virtual time.
-- `ric.errors`: everything that is raised on purpose.
+- `ric.errors`: every error of the SDK.
 """
 
 import ric._grpc  # noqa: F401 - before anything else loads gRPC

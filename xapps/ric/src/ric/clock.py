@@ -1,4 +1,4 @@
-"""Time as the shell sees it, injected so that tests decide what it is."""
+"""Wall clock, monotonic clock and sleep, injected so that tests control time."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Wall clock and waiting."""
+    """Clocks and sleep."""
 
     def now_us(self) -> int:
         """Wall clock, µs since the Unix epoch."""
         ...
 
     def monotonic_ns(self) -> int:
-        """A clock that never goes back, for durations, ns."""
+        """Monotonic clock, for durations, ns."""
         ...
 
     async def sleep(self, seconds: float) -> None:
-        """Return after `seconds`."""
+        """Sleep for `seconds`."""
         ...
 
 
@@ -35,5 +35,5 @@ class SystemClock:
         return time.perf_counter_ns()
 
     async def sleep(self, seconds: float) -> None:
-        """Wait on the running event loop."""
+        """Sleep on the running event loop."""
         await asyncio.sleep(seconds)

@@ -13,8 +13,7 @@ from grpc_reflection.v1alpha import reflection
 from pydantic import Field, field_validator, model_validator
 
 from ric.errors import SettingsError
-from ric.pem import read_pem
-from ric.settings import Flag, Section, is_local, split_address
+from ric.settings import Flag, Section, is_local, read_pem, split_address
 
 
 class DoorSettings(Section):

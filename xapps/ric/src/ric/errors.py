@@ -1,7 +1,7 @@
 """What can go wrong between an xApp and a RAN function, one type each.
 
-Every error of the SDK is a `RicError`. Each names where it happened (gateway, node, RAN function)
-and carries those names as attributes, so that a caller can decide without parsing text.
+Every error of the SDK is a `RicError`. Each names its place (gateway, node, RAN function) and has
+it as attributes, so that callers need not parse text.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class GatewayError(RicError):
 
 
 class GatewayUnavailable(GatewayError):  # noqa: N818 - says what happened
-    """The gateway cannot be reached, or went away. It may come back: retry."""
+    """The gateway cannot be reached or the connection was lost; retry."""
 
     def __init__(self, address: str, detail: str) -> None:
         super().__init__(f"E2 gateway {address}: not available: {detail}")
@@ -25,7 +25,7 @@ class GatewayUnavailable(GatewayError):  # noqa: N818 - says what happened
 
 
 class GatewayProtocolError(GatewayError):
-    """The gateway answered with something that is not the E2 gateway interface."""
+    """The gateway's answer violates the E2 gateway interface."""
 
     def __init__(self, address: str, detail: str) -> None:
         super().__init__(f"E2 gateway {address}: unexpected answer: {detail}")
@@ -64,7 +64,7 @@ class SubscriptionRefused(GatewayError):  # noqa: N818 - says what happened
 
 
 class ControlTimeout(GatewayError):  # noqa: N818 - says what happened
-    """No answer to a RIC control within its time. Whether it took effect is unknown."""
+    """A RIC control timed out; whether it took effect is unknown."""
 
     def __init__(self, node_id: str, oid: str, timeout_s: float) -> None:
         super().__init__(
@@ -76,10 +76,10 @@ class ControlTimeout(GatewayError):  # noqa: N818 - says what happened
 
 
 class ServiceModelError(RicError):
-    """Bytes that are not what the service model says.
+    """A message or value that violates its service model.
 
-    `model` is the service model ("rlc", "mac", "tc", …), `place` where in the message or value,
-    `found` what was there and `expected` what should have been.
+    `model` is the service model ("rlc", "mac", "tc", …), `place` the place in the message or
+    value, `found` the value there and `expected` what is valid.
     """
 
     def __init__(self, model: str, place: str, found: str, expected: str) -> None:
@@ -100,7 +100,7 @@ class ServiceModelUnavailable(RicError):  # noqa: N818 - says what happened
 
 
 class TemplateParameterError(RicError):
-    """No template of pipelines of that name, or none with these parameters."""
+    """An unknown pipeline template, or a parameter it does not take."""
 
     def __init__(self, parameter: str, detail: str) -> None:
         super().__init__(f"{parameter}: {detail}" if parameter else detail)
@@ -109,7 +109,7 @@ class TemplateParameterError(RicError):
 
 
 class SettingsError(RicError):
-    """Settings, or a policy, that cannot be used; one line for each problem, in `problems`."""
+    """Invalid settings or policy; `problems` has one line for each problem."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))

@@ -17,8 +17,8 @@ Logger = FilteringBoundLogger
 def configure(settings: LogSettings, stream: TextIO | None = None) -> None:
     """Set up structlog for the process; logs go to `stream`, standard error by default.
 
-    Only a program does this, never a library: the SDK's modules take a logger or ask structlog
-    for one and work without.
+    For programs only: modules of the SDK take a logger or get one from structlog, and work without
+    this.
     """
     out = stream or sys.stderr
     as_json = settings.format == "json" or (settings.format == "auto" and not out.isatty())

@@ -17,6 +17,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from ric.errors import SettingsError
 from ric.flags import Flag, ProgramParser, add_settings_arguments
 from ric.settings_sources import load_settings, printable, read_yaml_mapping, settings_from
 
@@ -35,6 +36,7 @@ __all__ = [
     "is_local",
     "load_settings",
     "printable",
+    "read_pem",
     "read_yaml_mapping",
     "settings_from",
     "split_address",
@@ -248,3 +250,19 @@ def is_local(address: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def read_pem(setting: str, path: Path) -> bytes:
+    """The content of a PEM file that `setting` names; raises `SettingsError` for another file.
+
+    gRPC itself would only report that an address cannot be bound or a server is unavailable.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise SettingsError(
+            [f"{setting}: {path}: {error.strerror}; expected a readable PEM file"]
+        ) from None
+    if b"-----BEGIN " not in content:
+        raise SettingsError([f"{setting}: {path}: not PEM; expected -----BEGIN …-----"])
+    return content

@@ -1,9 +1,8 @@
 """`ric-sm`: service model messages between hexadecimal and JSON, one a line.
 
-`ric-sm decode --sm rlc` reads a hex string a line and answers each with one JSON line,
-`{"value": …}` or `{"error": …}`; `ric-sm encode` is the inverse and answers `{"hex": …}`. Lines
-without anything are skipped. The exit status is 0 even with errors among the answers: every line
-was answered.
+`ric-sm decode --sm rlc` reads one hex string per line and prints one JSON line for each,
+`{"value": …}` or `{"error": …}`; `ric-sm encode` is the inverse and prints `{"hex": …}`. Empty
+lines are skipped. The exit status is 0 even if some lines are errors.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, get_args
 
 from ric.errors import RicError, ServiceModelError, ServiceModelUnavailable
+from ric.flags import ProgramParser
 from ric.sm import mac, rlc, tc
 
 TC_KINDS: Final = get_args(tc.Kind)
@@ -40,14 +40,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"ric-sm: {error}\n")
         return 1
     except (BrokenPipeError, KeyboardInterrupt):
-        # Nobody reads on; closing standard output now keeps the interpreter from trying again.
+        # The reader is gone: keep the interpreter from reporting that standard output is closed.
         sys.stderr.close()
         return 1
     return 0
 
 
 def codec(model: str, kind: tc.Kind, encoding: tc.Encoding) -> tuple[Decode, Encode]:
-    """How messages of a service model are decoded to JSON values and encoded from them."""
+    """Decoder to JSON values and encoder from them for a service model."""
     if model == "rlc":
         return (
             lambda data: rlc.to_json(rlc.decode(data)),
@@ -65,7 +65,7 @@ def codec(model: str, kind: tc.Kind, encoding: tc.Encoding) -> tuple[Decode, Enc
 
 
 def decoded(decode: Decode, lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
-    """An answer for each line of hexadecimal digits."""
+    """The result for each line of hexadecimal digits."""
     for line in lines:
         text = line.strip()
         if not text:
@@ -79,7 +79,7 @@ def decoded(decode: Decode, lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
 
 
 def encoded(encode: Encode, lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
-    """An answer for each line of JSON: the value itself, or `decode`'s `{"value": …}`."""
+    """The result for each line of JSON: a value, or `{"value": …}` as printed by `decode`."""
     for line in lines:
         text = line.strip()
         if not text:
@@ -119,9 +119,10 @@ def _value_of_json(text: bytes) -> Any:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = ProgramParser(
         prog="ric-sm",
         description="Service model messages between hexadecimal and JSON, one line in, one out.",
+        example="ric-sm decode --sm tc --encoding v1 --type control < messages.hex",
     )
     actions = parser.add_subparsers(dest="action", required=True)
     for action, description in (

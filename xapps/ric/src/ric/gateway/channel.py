@@ -8,8 +8,7 @@ from typing import Any, Final
 import grpc
 import grpc.aio
 
-from ric.pem import read_pem
-from ric.settings import GatewaySettings, TlsSettings
+from ric.settings import GatewaySettings, TlsSettings, read_pem
 
 WINDOW_BYTES: Final = 64 * 1024
 """HTTP/2's initial flow-control window (RFC 9113 §6.5.2): enough for 40 kB per millisecond at a

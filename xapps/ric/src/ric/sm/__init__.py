@@ -3,15 +3,13 @@
 - `ric.sm.rlc`, `ric.sm.mac`: FlexRIC's plain layout as NumPy structured arrays, without a copy.
 - `ric.sm.tc`: E2SM-TC v0 and v1 through the `e2sm_tc` codec.
 - `ric.sm.kpm`: E2SM-KPM, which the gateway has already typed.
-- `ric.sm.counters`: differences of 32-bit counters that wrap.
 
-Decoding raises `ric.errors.ServiceModelError` for bytes that are not the model's, and nothing
-else.
+Decoding raises `ric.errors.ServiceModelError` for malformed bytes, and nothing else.
 """
 
 from typing import Final
 
-from ric.sm import counters, kpm, mac, rlc, tc
+from ric.sm import kpm, mac, rlc, tc
 
 __all__ = [
     "KPM_OID",
@@ -19,7 +17,6 @@ __all__ = [
     "RLC_OID",
     "TC_V0_OID",
     "TC_V1_OID",
-    "counters",
     "kpm",
     "mac",
     "ran_function_name",

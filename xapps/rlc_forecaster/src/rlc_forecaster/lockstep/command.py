@@ -14,6 +14,7 @@ from typing import BinaryIO, Final
 
 import rlc_model
 from ric.errors import RicError
+from ric.settings import ProgramParser
 from rlc_model import ContractError
 from rlc_model.contract import CHECKSUMS
 from sojourn_interfaces import forecast_pb2 as pb
@@ -107,8 +108,9 @@ def _claimed_stdout() -> BinaryIO:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = ProgramParser(
         prog=f"rlc-forecaster {NAME}",
+        example=f"rlc-forecaster {NAME} --model out/run/model",
         description="Forecasts on standard input and output, without clock and gateway: E2"
         " indications in as frames, a ForecastBatch out after each RLC report. For simulators:"
         " `gnb-lab reproduce stolidis2024 --model DIR` starts it.",
