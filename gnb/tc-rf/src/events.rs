@@ -11,18 +11,21 @@ pub enum DropReason {
     QueueLimit,
     /// The bound on all queues together.
     BufferLimit,
-    /// CoDel's control law (RFC 8289), in CoDel and COBALT.
-    Codel,
-    /// PIE's random drop (RFC 8033 §4.1).
-    Pie,
-    /// RED's random drop, or an average above its maximum (Floyd and Jacobson 1993).
-    Red,
-    /// BLUE's random drop, in COBALT.
-    Blue,
-    /// BoDe's bound (abbasloo2019 §V-C).
-    Bode,
-    /// DualPI2's squared drop, or its drop under overload (RFC 9332 appendix A).
-    DualPi2,
+    /// The queue discipline, by the name of its control law: `codel` (also in COBALT), `blue` (in
+    /// COBALT), `pie`, `red`, `bode`, `dual_pi2`.
+    Discipline(&'static str),
+}
+
+impl DropReason {
+    /// Name for logs and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Policer => "policer",
+            Self::QueueLimit => "queue_limit",
+            Self::BufferLimit => "buffer_limit",
+            Self::Discipline(name) => name,
+        }
+    }
 }
 
 /// Receives what happens to packets and pipelines. Every method has an empty default.

@@ -4,9 +4,10 @@
 use e2sm_tc::v1::{self, BufferLimit, QueueId};
 
 pub use crate::queue::{
-    AqmState, BODE_MIN_PACKETS, Cobalt, Codel, CodelParams, DUAL_PI2_RAMP, Discipline, DualPi2,
-    DualPi2Params, MARK_ECNTH, MAX_BURST_US, MTU_BYTES, Member, Pie, PieParams, QueueConfig,
-    QueueRules, RED_WEIGHT, RTT_MAX_S, RampParams, Recur, Red, RedParams,
+    AqmState, BODE_MIN_PACKETS, Bode, BodeParams, Cobalt, Codel, CodelParams, DUAL_PI2_RAMP,
+    Discipline, DualPi2, DualPi2Params, MARK_ECNTH, MAX_BURST_US, MTU_BYTES, Member, Pie,
+    PieParams, QueueConfig, QueueRules, RED_WEIGHT, RTT_MAX_S, RampParams, Recur, Red, RedParams,
+    StateValue,
 };
 pub use crate::scheduler::{Place, SchedulerConfig};
 pub use crate::stage::DROP_BATCH_PACKETS;
@@ -16,7 +17,7 @@ use crate::arena::Queued;
 use crate::classifier::Header;
 use crate::flow_inventory::FlowRef;
 use crate::plan::Plan;
-use crate::queue::Aqm;
+use crate::queue::State;
 use crate::shaper::Shapers;
 use crate::stage::{Stage, StageSink};
 use crate::{DropReason, EventSink, Packet, PipelineError};
@@ -161,24 +162,12 @@ impl<P: Packet> Queues<P> {
             deficit: self.stage.scheduler.deficit(queue as u32),
             place: self.stage.scheduler.place(queue as u32),
             codel: match q.aqm {
-                Aqm::Codel(codel) => codel,
+                State::Codel(codel) => codel,
                 _ => Codel::default(),
             },
-            aqm: self.aqm_state(&q.aqm),
+            aqm: q.aqm.snapshot(|pair| self.stage.pairs.state(pair)),
             stats: *self.stage.stats.get(queue)?,
         })
-    }
-
-    fn aqm_state(&self, aqm: &Aqm) -> AqmState {
-        match aqm {
-            Aqm::Stateless => AqmState::Stateless,
-            Aqm::Codel(codel) => AqmState::Codel(*codel),
-            Aqm::Pie(pie) => AqmState::Pie(**pie),
-            Aqm::Red(red) => AqmState::Red(**red),
-            Aqm::Cobalt(cobalt) => AqmState::Cobalt(**cobalt),
-            Aqm::L4sMarking(recur) => AqmState::L4sMarking(*recur),
-            Aqm::DualPi2(pair) => AqmState::DualPi2(self.stage.pairs.state(*pair)),
-        }
     }
 
     /// Packets queued in all queues.

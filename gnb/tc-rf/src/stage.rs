@@ -14,7 +14,7 @@ use e2sm_tc::v1::{BufferLimit, Overflow, QueueId};
 
 use crate::arena::{Arena, Backlog, Queued};
 use crate::heads::{HeadOfLine, Heads};
-use crate::queue::{Aqm, QueueConfig, QueueRules, Room, make_room};
+use crate::queue::{QueueConfig, QueueRules, Room, State, make_room};
 use crate::scheduler::{Place, Scheduler, SchedulerConfig};
 use crate::shaper::Shapers;
 use crate::stats::QueueStats;
@@ -29,7 +29,7 @@ pub const DROP_BATCH_PACKETS: u32 = 64;
 #[repr(align(64))]
 pub(crate) struct Queue {
     pub(crate) backlog: Backlog,
-    pub(crate) aqm: Aqm,
+    pub(crate) aqm: State,
     pub(crate) id: QueueId,
     /// Which of the stage's rules it has; queues of one set share them.
     rules: u16,
@@ -48,7 +48,7 @@ fn compile(configs: &[QueueConfig], seed: u64) -> (Vec<Queue>, Vec<QueueRules>, 
         let discipline = &config.rules.discipline;
         Queue {
             backlog: Backlog::default(),
-            aqm: Aqm::new(discipline, pairs.of(index), seed, u64::from(config.id)),
+            aqm: State::new(discipline, pairs.of(index), seed, u64::from(config.id)),
             id: config.id,
             rules: (rules.len() - 1) as u16,
         }

@@ -49,7 +49,7 @@ impl EventSink<Replayed> for Drops {
             t_us: now_us,
             flow: packet.flow,
             seq: packet.seq,
-            reason: state::reason(reason),
+            reason: reason.name(),
         });
     }
 }
@@ -100,7 +100,7 @@ impl Bench {
         let state = self.queues.state(index)?;
         Some(QueueStep {
             queue: state.id,
-            kind: state::kind(&state.discipline),
+            kind: state.discipline.name(),
             backlog_pkts: state.backlog_packets,
             backlog_bytes: state.backlog_bytes,
             drops: state.stats.dropped_packets,

@@ -1,66 +1,130 @@
-//! State of a queue's discipline.
+//! The interface of a queue discipline: its state for one queue and what it does with packets.
 
 use crate::rng::Rng;
+use crate::{DropReason, Ecn};
 
-use super::{Cobalt, Codel, Discipline, DualPi2, Pie, Recur, Red};
+/// A queue discipline. The default methods are those of a FIFO.
+pub(crate) trait Aqm: Sized {
+    /// Parameters as compiled from the service model.
+    type Params;
 
-/// What a queue carries from packet to packet. The larger states are boxed so that a CoDel queue
-/// stays within a cache line; they are made when the pipeline is, not per packet.
-#[derive(Clone, Debug, Default)]
-pub(crate) enum Aqm {
-    /// FIFO and BoDe remember nothing.
-    #[default]
-    Stateless,
-    Codel(Codel),
-    Pie(Box<Pie>),
-    Red(Box<Red>),
-    Cobalt(Box<Cobalt>),
-    L4sMarking(Recur),
-    /// Index of its pair.
-    DualPi2(u32),
-}
+    /// The state of a new queue. Random numbers come from `rng`.
+    fn new(rng: Rng) -> Self;
 
-impl Aqm {
-    /// The state a queue starts with. `pair` is its pair's index, for those that have one; `stream`
-    /// tells its random numbers from those of other queues.
-    pub(crate) fn new(discipline: &Discipline, pair: u32, seed: u64, stream: u64) -> Self {
-        let rng = || Rng::new(seed, stream);
-        match discipline {
-            Discipline::Fifo { .. } | Discipline::Bode { .. } => Self::Stateless,
-            Discipline::Codel(_) => Self::Codel(Codel::default()),
-            Discipline::Pie(_) => Self::Pie(Box::new(Pie::new(rng()))),
-            Discipline::Red(_) => Self::Red(Box::new(Red::new(rng()))),
-            Discipline::Cobalt(_) => Self::Cobalt(Box::new(Cobalt::new(rng()))),
-            Discipline::L4sMarking(_) => Self::L4sMarking(Recur::default()),
-            Discipline::DualPi2(..) => Self::DualPi2(pair),
-        }
+    /// Performs the periodic updates that fell due. Called before packets are dropped from the head.
+    fn advance(&mut self, _params: &Self::Params, _now_us: u64) {}
+
+    /// Decides about an arriving packet that fits.
+    fn arrives(&mut self, _params: &Self::Params, _arrival: &Arrival, _now_us: u64) -> Verdict {
+        Verdict::Pass
     }
 
-    /// Takes over the state of the queue that was here before, if it was of the same kind.
-    pub(crate) fn inherit(&mut self, previous: Self) {
-        let same = std::mem::discriminant(self) == std::mem::discriminant(&previous);
-        // Pairs have their own indices; what they know is taken over pair by pair.
-        if same && !matches!(self, Self::DualPi2(_)) {
-            *self = previous;
-        }
+    /// A packet arrived that does not fit; [`overflowed`](Self::overflowed) follows.
+    fn arrives_without_room(&mut self, _backlog_bytes: u64, _now_us: u64) {}
+
+    /// A packet of this queue was dropped because a limit was reached.
+    fn overflowed(&mut self, _params: &Self::Params, _now_us: u64) {}
+
+    /// The scheduler selected the queue and it was empty.
+    fn found_empty(&mut self, _params: &Self::Params, _now_us: u64) {}
+
+    /// Takes the next packet, after marking and dropping packets as needed; `None` when the queue is
+    /// empty.
+    fn dequeue<Q: AqmQueue>(
+        &mut self,
+        _params: &Self::Params,
+        _now_us: u64,
+        queue: &mut Q,
+    ) -> Option<Q::Item> {
+        queue.pop()
+    }
+
+    /// The state under the names of the discipline's RFC or paper, for conformance runs.
+    fn report(&self, _params: &Self::Params) -> Vec<(&'static str, StateValue)> {
+        Vec::new()
     }
 }
 
-/// Inner state of a queue's discipline, for conformance runs.
+/// The queue that a discipline dequeues from: `queue_t` of RFC 8289 §5.
+pub(crate) trait AqmQueue {
+    type Item;
+    /// Takes the oldest packet.
+    fn pop(&mut self) -> Option<Self::Item>;
+    /// Packets still queued.
+    fn packets(&self) -> u32;
+    /// Bytes still queued.
+    fn bytes(&self) -> u64;
+    fn sojourn_us(&self, item: &Self::Item) -> u64;
+    fn ecn(&self, item: &Self::Item) -> Ecn;
+    /// Counts a mark and sets CE where it is not set already.
+    fn mark(&mut self, item: &mut Self::Item, mark: Mark);
+    fn drop(&mut self, item: Self::Item, reason: DropReason);
+}
+
+/// A packet that arrives and fits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    /// Bytes queued before it.
+    pub(crate) backlog_bytes: u64,
+    pub(crate) len_bytes: u32,
+    pub(crate) ecn: Ecn,
+}
+
+/// A discipline's decision about a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Pass,
+    /// Pass with CE.
+    Mark,
+    Drop(DropReason),
+}
+
+/// Which counter a mark goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// The control law.
+    ControlLaw,
+    /// A sojourn above `ce_threshold`, or the step or ramp of L4S.
+    Threshold,
+}
+
+/// A number of a discipline's state.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum AqmState {
-    /// FIFO and BoDe remember nothing.
-    Stateless,
-    /// CoDel.
-    Codel(Codel),
-    /// PIE.
-    Pie(Pie),
-    /// RED.
-    Red(Red),
-    /// COBALT.
-    Cobalt(Cobalt),
-    /// Immediate marking.
-    L4sMarking(Recur),
-    /// DualPI2; the same for both queues of a pair.
-    DualPi2(DualPi2),
+pub enum StateValue {
+    /// A flag.
+    Flag(bool),
+    /// A count or a time in µs.
+    Integer(i64),
+    /// A probability or an average.
+    Real(f64),
+}
+
+impl From<bool> for StateValue {
+    fn from(value: bool) -> Self {
+        Self::Flag(value)
+    }
+}
+
+impl From<u32> for StateValue {
+    fn from(value: u32) -> Self {
+        Self::Integer(i64::from(value))
+    }
+}
+
+impl From<u64> for StateValue {
+    fn from(value: u64) -> Self {
+        Self::Integer(i64::try_from(value).unwrap_or(i64::MAX))
+    }
+}
+
+impl From<i64> for StateValue {
+    fn from(value: i64) -> Self {
+        Self::Integer(value)
+    }
+}
+
+impl From<f64> for StateValue {
+    fn from(value: f64) -> Self {
+        Self::Real(value)
+    }
 }

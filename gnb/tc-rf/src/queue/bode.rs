@@ -8,11 +8,54 @@
 //!   the last 3 queued packets" (§VI-A), enough for three duplicate acknowledgements (footnote 2),
 //!   the length is that behind the packet taken out to be served.
 
+use crate::DropReason;
+use crate::rng::Rng;
+
+use super::aqm::{Aqm, AqmQueue, StateValue};
+
 /// Fewest packets behind the one at the egress for it to be dropped (abbasloo2019 §V-C step 3).
 pub const BODE_MIN_PACKETS: u32 = 3;
 
+/// Parameters of BoDe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BodeParams {
+    /// `BoundedDelay`.
+    pub bound_us: u64,
+}
+
+/// BoDe has no state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bode;
+
+impl Aqm for Bode {
+    type Params = BodeParams;
+
+    fn new(_: Rng) -> Self {
+        Self
+    }
+
+    fn dequeue<Q: AqmQueue>(
+        &mut self,
+        params: &BodeParams,
+        _: u64,
+        queue: &mut Q,
+    ) -> Option<Q::Item> {
+        loop {
+            let item = queue.pop()?;
+            if !drops(params.bound_us, queue.sojourn_us(&item), queue.packets()) {
+                return Some(item);
+            }
+            queue.drop(item, DropReason::Discipline("bode"));
+        }
+    }
+
+    fn report(&self, params: &BodeParams) -> Vec<(&'static str, StateValue)> {
+        vec![("bound_us", params.bound_us.into())]
+    }
+}
+
 /// Whether the packet taken out at egress is dropped; `behind_packets` are still queued.
-pub(crate) fn drops(bound_us: u64, sojourn_us: u64, behind_packets: u32) -> bool {
+fn drops(bound_us: u64, sojourn_us: u64, behind_packets: u32) -> bool {
     sojourn_us > bound_us && behind_packets >= BODE_MIN_PACKETS
 }
 

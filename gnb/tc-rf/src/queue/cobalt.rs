@@ -16,7 +16,11 @@
 use crate::rng::Rng;
 use crate::{DropReason, Ecn};
 
-use super::codel::{CodelParams, CodelQueue, Mark, classic_threshold, control_law, step_mark};
+use super::aqm::{Aqm, AqmQueue, Mark, StateValue};
+use super::codel::{CodelParams, DROP, classic_threshold, control_law, step_mark};
+
+/// BLUE's random drop.
+const BLUE: DropReason = DropReason::Discipline("blue");
 
 /// Step up of BLUE's probability, of 2³²: 1/256.
 const BLUE_INCREMENT: u32 = 1 << 24;
@@ -37,11 +41,6 @@ pub struct Cobalt {
 }
 
 impl Cobalt {
-    pub(crate) fn new(rng: Rng) -> Self {
-        let drop_next_us = 0;
-        Self { count: 0, dropping: false, drop_next_us, p_drop: 0, blue_timer_us: None, rng }
-    }
-
     /// Whether CoDel is in the dropping state.
     pub fn dropping(&self) -> bool {
         self.dropping
@@ -60,44 +59,6 @@ impl Cobalt {
     /// BLUE's drop probability, 0 to 1.
     pub fn p_blue(&self) -> f64 {
         f64::from(self.p_drop) / 4_294_967_296.0
-    }
-
-    /// The next packet to send.
-    pub(crate) fn dequeue<Q: CodelQueue>(
-        &mut self,
-        params: &CodelParams,
-        now_us: u64,
-        queue: &mut Q,
-    ) -> Option<Q::Item> {
-        loop {
-            let Some(mut item) = queue.pop() else {
-                self.found_empty(params, now_us);
-                return None;
-            };
-            let is_last = queue.bytes() == 0;
-            let ecn = queue.ecn(&item);
-            if params.is_l4s(ecn) {
-                if self.blue_drops() && !is_last {
-                    queue.drop(item, DropReason::Blue);
-                    continue;
-                }
-                return Some(step_mark(params, item, queue));
-            }
-            let markable = params.ecn && ecn != Ecn::NotEct;
-            let (signal, late) = self.signal(params, queue.sojourn_us(&item), now_us);
-            let blue = self.blue_drops();
-            let drop = blue || (signal && !markable);
-            self.note_activity(params, late, drop, now_us);
-            if drop && !is_last {
-                queue.drop(item, if blue { DropReason::Blue } else { DropReason::Codel });
-                continue;
-            }
-            if signal && markable {
-                queue.mark(&mut item, Mark::ControlLaw);
-                return Some(item);
-            }
-            return Some(classic_threshold(params, item, queue));
-        }
     }
 
     /// CoDel's half: whether this packet carries a signal, and whether the time of the next one had
@@ -148,8 +109,22 @@ impl Cobalt {
         self.p_drop > 0 && self.rng.next_u32() < self.p_drop
     }
 
-    /// A packet was dropped for want of room: BLUE's probability rises.
-    pub(crate) fn overflowed(&mut self, params: &CodelParams, now_us: u64) {
+    /// At most once per target time; a clock that went back does not lock it.
+    fn blue_may_change(&self, params: &CodelParams, now_us: u64) -> bool {
+        self.blue_timer_us.is_none_or(|last_us| now_us.abs_diff(last_us) > params.target_us)
+    }
+}
+
+impl Aqm for Cobalt {
+    type Params = CodelParams;
+
+    fn new(rng: Rng) -> Self {
+        let drop_next_us = 0;
+        Self { count: 0, dropping: false, drop_next_us, p_drop: 0, blue_timer_us: None, rng }
+    }
+
+    /// BLUE's probability rises.
+    fn overflowed(&mut self, params: &CodelParams, now_us: u64) {
         if self.blue_may_change(params, now_us) {
             self.p_drop = self.p_drop.saturating_add(BLUE_INCREMENT);
             self.blue_timer_us = Some(now_us);
@@ -159,8 +134,8 @@ impl Cobalt {
         self.count = self.count.max(1);
     }
 
-    /// The queue was served and had no packet: BLUE's probability falls.
-    pub(crate) fn found_empty(&mut self, params: &CodelParams, now_us: u64) {
+    /// BLUE's probability falls.
+    fn found_empty(&mut self, params: &CodelParams, now_us: u64) {
         if self.p_drop > 0 && self.blue_may_change(params, now_us) {
             self.p_drop = self.p_drop.saturating_sub(BLUE_DECREMENT);
             self.blue_timer_us = Some(now_us);
@@ -172,8 +147,49 @@ impl Cobalt {
         }
     }
 
-    /// At most once per target time; a clock that went back does not lock it.
-    fn blue_may_change(&self, params: &CodelParams, now_us: u64) -> bool {
-        self.blue_timer_us.is_none_or(|last_us| now_us.abs_diff(last_us) > params.target_us)
+    fn dequeue<Q: AqmQueue>(
+        &mut self,
+        params: &CodelParams,
+        now_us: u64,
+        queue: &mut Q,
+    ) -> Option<Q::Item> {
+        loop {
+            let Some(mut item) = queue.pop() else {
+                self.found_empty(params, now_us);
+                return None;
+            };
+            let is_last = queue.bytes() == 0;
+            let ecn = queue.ecn(&item);
+            if params.is_l4s(ecn) {
+                if self.blue_drops() && !is_last {
+                    queue.drop(item, BLUE);
+                    continue;
+                }
+                return Some(step_mark(params, item, queue));
+            }
+            let markable = params.ecn && ecn != Ecn::NotEct;
+            let (signal, late) = self.signal(params, queue.sojourn_us(&item), now_us);
+            let blue = self.blue_drops();
+            let drop = blue || (signal && !markable);
+            self.note_activity(params, late, drop, now_us);
+            if drop && !is_last {
+                queue.drop(item, if blue { BLUE } else { DROP });
+                continue;
+            }
+            if signal && markable {
+                queue.mark(&mut item, Mark::ControlLaw);
+                return Some(item);
+            }
+            return Some(classic_threshold(params, item, queue));
+        }
+    }
+
+    fn report(&self, _: &CodelParams) -> Vec<(&'static str, StateValue)> {
+        vec![
+            ("p_blue", self.p_blue().into()),
+            ("dropping", self.dropping.into()),
+            ("count", self.count.into()),
+            ("drop_next_us", self.drop_next_us.into()),
+        ]
     }
 }

@@ -10,7 +10,13 @@
 
 use e2sm_tc::v1;
 
+use crate::rng::Rng;
 use crate::{DropReason, Ecn};
+
+use super::aqm::{Aqm, AqmQueue, Mark, StateValue};
+
+/// CoDel's control law, here and in COBALT.
+pub(super) const DROP: DropReason = DropReason::Discipline("codel");
 
 /// The MTU of a bearer: CoDel does not drop when no more than this is left (RFC 8289 §4.1).
 pub const MTU_BYTES: u32 = 1500;
@@ -52,29 +58,6 @@ impl CodelParams {
     }
 }
 
-/// Why a packet is marked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mark {
-    /// CoDel's control law.
-    ControlLaw,
-    /// `ce_threshold`.
-    Threshold,
-}
-
-/// The queue CoDel works on: `queue_t` of RFC 8289 §5.
-pub(crate) trait CodelQueue {
-    type Item;
-    /// Takes the oldest packet.
-    fn pop(&mut self) -> Option<Self::Item>;
-    /// Bytes still queued.
-    fn bytes(&self) -> u64;
-    fn sojourn_us(&self, item: &Self::Item) -> u64;
-    fn ecn(&self, item: &Self::Item) -> Ecn;
-    /// Makes sure the packet says CE.
-    fn mark(&mut self, item: &mut Self::Item, mark: Mark);
-    fn drop(&mut self, item: Self::Item, reason: DropReason);
-}
-
 /// State of CoDel for one queue; names follow RFC 8289 §5.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Codel {
@@ -102,8 +85,80 @@ impl Codel {
         self.drop_next_us
     }
 
+    /// The first drop, and how fast the next ones follow.
+    fn enter_dropping<Q: AqmQueue>(
+        &mut self,
+        params: &CodelParams,
+        now_us: u64,
+        queue: &mut Q,
+        mut item: Q::Item,
+    ) -> Option<Q::Item> {
+        let result = if mark_instead(params, &mut item, queue) {
+            Some(item)
+        } else {
+            queue.drop(item, DROP);
+            match self.dodequeue(params, now_us, queue) {
+                Head::Empty => None,
+                Head::L4s(next) => Some(step_mark(params, next, queue)),
+                Head::BelowTarget(next) | Head::OkToDrop(next) => {
+                    Some(classic_threshold(params, next, queue))
+                }
+            }
+        };
+        self.dropping = true;
+        // "If min went above TARGET close to when it last went below, assume that the drop rate
+        // that controlled the queue on the last cycle is a good starting point to control it now."
+        let delta = self.count.saturating_sub(self.lastcount);
+        let recently =
+            now_us.saturating_sub(self.drop_next_us) < params.interval_us.saturating_mul(16);
+        self.count = if delta > 1 && recently { delta } else { 1 };
+        self.drop_next_us = control_law(now_us, params.interval_us, self.count);
+        self.lastcount = self.count;
+        result
+    }
+
+    /// `dodequeue` of RFC 8289 §5.
+    fn dodequeue<Q: AqmQueue>(
+        &mut self,
+        params: &CodelParams,
+        now_us: u64,
+        queue: &mut Q,
+    ) -> Head<Q::Item> {
+        let Some(item) = queue.pop() else {
+            self.first_above_time_us = 0;
+            return Head::Empty;
+        };
+        if params.is_l4s(queue.ecn(&item)) {
+            return Head::L4s(item);
+        }
+        if queue.sojourn_us(&item) < params.target_us || queue.bytes() <= params.mtu_bytes {
+            // "went below - stay below for at least INTERVAL"
+            self.first_above_time_us = 0;
+        } else if self.first_above_time_us == 0 {
+            // "just went above from below"
+            self.first_above_time_us = now_us.saturating_add(params.interval_us);
+        } else if now_us >= self.first_above_time_us {
+            return Head::OkToDrop(item);
+        }
+        Head::BelowTarget(item)
+    }
+}
+
+impl Aqm for Codel {
+    type Params = CodelParams;
+
+    fn new(_: Rng) -> Self {
+        Self::default()
+    }
+
+    /// `dodequeue` on an empty queue.
+    fn found_empty(&mut self, _: &CodelParams, _: u64) {
+        self.first_above_time_us = 0;
+        self.dropping = false;
+    }
+
     /// `deque` of RFC 8289 §5.
-    pub(crate) fn dequeue<Q: CodelQueue>(
+    fn dequeue<Q: AqmQueue>(
         &mut self,
         params: &CodelParams,
         now_us: u64,
@@ -134,7 +189,7 @@ impl Codel {
                 self.drop_next_us = control_law(self.drop_next_us, params.interval_us, self.count);
                 return Some(item);
             }
-            queue.drop(item, DropReason::Codel);
+            queue.drop(item, DROP);
             match self.dodequeue(params, now_us, queue) {
                 Head::Empty => {
                     self.dropping = false;
@@ -159,72 +214,16 @@ impl Codel {
         Some(classic_threshold(params, item, queue))
     }
 
-    /// A queue that was asked for a packet and had none (`dodequeue` on an empty queue).
-    pub(crate) fn found_empty(&mut self) {
-        self.first_above_time_us = 0;
-        self.dropping = false;
-    }
-
-    /// The first drop, and how fast the next ones follow.
-    fn enter_dropping<Q: CodelQueue>(
-        &mut self,
-        params: &CodelParams,
-        now_us: u64,
-        queue: &mut Q,
-        mut item: Q::Item,
-    ) -> Option<Q::Item> {
-        let result = if mark_instead(params, &mut item, queue) {
-            Some(item)
-        } else {
-            queue.drop(item, DropReason::Codel);
-            match self.dodequeue(params, now_us, queue) {
-                Head::Empty => None,
-                Head::L4s(next) => Some(step_mark(params, next, queue)),
-                Head::BelowTarget(next) | Head::OkToDrop(next) => {
-                    Some(classic_threshold(params, next, queue))
-                }
-            }
-        };
-        self.dropping = true;
-        // "If min went above TARGET close to when it last went below, assume that the drop rate
-        // that controlled the queue on the last cycle is a good starting point to control it now."
-        let delta = self.count.saturating_sub(self.lastcount);
-        let recently =
-            now_us.saturating_sub(self.drop_next_us) < params.interval_us.saturating_mul(16);
-        self.count = if delta > 1 && recently { delta } else { 1 };
-        self.drop_next_us = control_law(now_us, params.interval_us, self.count);
-        self.lastcount = self.count;
-        result
-    }
-
-    /// `dodequeue` of RFC 8289 §5.
-    fn dodequeue<Q: CodelQueue>(
-        &mut self,
-        params: &CodelParams,
-        now_us: u64,
-        queue: &mut Q,
-    ) -> Head<Q::Item> {
-        let Some(item) = queue.pop() else {
-            self.first_above_time_us = 0;
-            return Head::Empty;
-        };
-        if params.is_l4s(queue.ecn(&item)) {
-            return Head::L4s(item);
-        }
-        if queue.sojourn_us(&item) < params.target_us || queue.bytes() <= params.mtu_bytes {
-            // "went below - stay below for at least INTERVAL"
-            self.first_above_time_us = 0;
-        } else if self.first_above_time_us == 0 {
-            // "just went above from below"
-            self.first_above_time_us = now_us.saturating_add(params.interval_us);
-        } else if now_us >= self.first_above_time_us {
-            return Head::OkToDrop(item);
-        }
-        Head::BelowTarget(item)
+    fn report(&self, _: &CodelParams) -> Vec<(&'static str, StateValue)> {
+        vec![
+            ("dropping", self.dropping.into()),
+            ("count", self.count.into()),
+            ("drop_next_us", self.drop_next_us.into()),
+        ]
     }
 }
 
-fn mark_instead<Q: CodelQueue>(params: &CodelParams, item: &mut Q::Item, queue: &mut Q) -> bool {
+fn mark_instead<Q: AqmQueue>(params: &CodelParams, item: &mut Q::Item, queue: &mut Q) -> bool {
     let mark = params.ecn && queue.ecn(item) != Ecn::NotEct;
     if mark {
         queue.mark(item, Mark::ControlLaw);
@@ -233,7 +232,7 @@ fn mark_instead<Q: CodelQueue>(params: &CodelParams, item: &mut Q::Item, queue: 
 }
 
 /// Where L4S has `ce_threshold` for itself, other packets pass.
-pub(super) fn classic_threshold<Q: CodelQueue>(
+pub(super) fn classic_threshold<Q: AqmQueue>(
     params: &CodelParams,
     item: Q::Item,
     queue: &mut Q,
@@ -242,7 +241,7 @@ pub(super) fn classic_threshold<Q: CodelQueue>(
 }
 
 /// The step of `ce_threshold` (RFC 8290 §4.2).
-pub(super) fn step_mark<Q: CodelQueue>(
+pub(super) fn step_mark<Q: AqmQueue>(
     params: &CodelParams,
     mut item: Q::Item,
     queue: &mut Q,

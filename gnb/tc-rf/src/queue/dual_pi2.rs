@@ -18,7 +18,9 @@
 
 use crate::{DropReason, Ecn};
 
-use super::Verdict;
+const DROP: DropReason = DropReason::Discipline("dual_pi2");
+
+use super::aqm::{StateValue, Verdict};
 use super::l4s::{RampParams, Recur};
 use super::timer::UpdateTimer;
 
@@ -105,6 +107,18 @@ impl DualPi2 {
         self.sojourn_us[1]
     }
 
+    /// The state under the names of RFC 9332 appendix A.
+    pub(crate) fn report(&self, params: &DualPi2Params) -> Vec<(&'static str, StateValue)> {
+        vec![
+            ("p", self.base_probability().into()),
+            ("p_c", self.classic_probability().into()),
+            ("p_cl", self.coupled_probability(params).into()),
+            ("qdelay_us", self.delay_us().into()),
+            ("l_sojourn_us", self.l_sojourn_us().into()),
+            ("c_sojourn_us", self.c_sojourn_us().into()),
+        ]
+    }
+
     /// Updates that fell due; `heads_us` says when the oldest packets of L and C arrived.
     pub(crate) fn advance(
         &mut self,
@@ -168,7 +182,7 @@ impl DualPi2 {
         if p_cl >= P_L_MAX {
             // "Overload saturation": "revert to Classic drop".
             if self.l_drops.next(p_c) {
-                return Verdict::Drop(DropReason::DualPi2);
+                return Verdict::Drop(DROP);
             }
             return mark_if(ecn != Ecn::NotEct && self.l_marks.next(p_cl));
         }
@@ -181,7 +195,7 @@ impl DualPi2 {
         let p_classic = p_l / params.k();
         match (self.l_foreign.next(p_classic * p_classic), ecn) {
             (false, _) => Verdict::Pass,
-            (true, Ecn::NotEct) => Verdict::Drop(DropReason::DualPi2),
+            (true, Ecn::NotEct) => Verdict::Drop(DROP),
             (true, _) => Verdict::Mark,
         }
     }
@@ -196,7 +210,7 @@ impl DualPi2 {
         if !self.c.next(p_c) {
             Verdict::Pass
         } else if ecn == Ecn::NotEct || overload {
-            Verdict::Drop(DropReason::DualPi2)
+            Verdict::Drop(DROP)
         } else {
             Verdict::Mark
         }

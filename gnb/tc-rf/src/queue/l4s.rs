@@ -1,6 +1,11 @@
 //! Native AQM of L4S queues: a step or ramp of the sojourn time, and marking with a likelihood
 //! (RFC 9332 appendix A.1; RFC 9331 §4 asks senders to follow such marks).
 
+use crate::Ecn;
+use crate::rng::Rng;
+
+use super::aqm::{Aqm, AqmQueue, Mark, StateValue};
+
 /// Where marking starts and where it is certain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RampParams {
@@ -44,6 +49,32 @@ impl Recur {
     /// What has gathered towards the next signal, 0 to 1.
     pub fn sum(&self) -> f64 {
         self.0
+    }
+}
+
+impl Aqm for Recur {
+    type Params = RampParams;
+
+    fn new(_: Rng) -> Self {
+        Self::default()
+    }
+
+    fn dequeue<Q: AqmQueue>(
+        &mut self,
+        params: &RampParams,
+        _: u64,
+        queue: &mut Q,
+    ) -> Option<Q::Item> {
+        let mut item = queue.pop()?;
+        if queue.ecn(&item) != Ecn::NotEct && self.next(params.likelihood(queue.sojourn_us(&item)))
+        {
+            queue.mark(&mut item, Mark::Threshold);
+        }
+        Some(item)
+    }
+
+    fn report(&self, _: &RampParams) -> Vec<(&'static str, StateValue)> {
+        vec![("recur", self.0.into())]
     }
 }
 

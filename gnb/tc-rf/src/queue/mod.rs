@@ -1,4 +1,5 @@
-//! Stage 3: the queues, one algorithm per file.
+//! Stage 3: the queues, one algorithm per file. An algorithm implements [`Aqm`] and has a line in the
+//! table below.
 
 mod aqm;
 mod bode;
@@ -11,13 +12,11 @@ mod pie;
 mod red;
 mod timer;
 
-pub(crate) use aqm::Aqm;
-pub use aqm::AqmState;
-pub use bode::BODE_MIN_PACKETS;
-pub(crate) use bode::drops as bode_drops;
+pub use aqm::StateValue;
+pub(crate) use aqm::{Aqm, AqmQueue, Arrival, Mark, Verdict};
+pub use bode::{BODE_MIN_PACKETS, Bode, BodeParams};
 pub use cobalt::Cobalt;
 pub use codel::{Codel, CodelParams, MTU_BYTES};
-pub(crate) use codel::{CodelQueue, Mark};
 pub use dual_pi2::{DUAL_PI2_RAMP, DualPi2, DualPi2Params, Member, RTT_MAX_S};
 pub(crate) use fifo::{Room, make_room};
 pub use l4s::{RampParams, Recur};
@@ -26,38 +25,191 @@ pub use red::{RED_WEIGHT, Red, RedParams};
 
 use e2sm_tc::v1::{self, FifoDrop};
 
-use crate::DropReason;
+use crate::rng::Rng;
 
-/// A queue discipline with its parameters, as compiled from the service model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Discipline {
-    /// First in, first out.
-    Fifo {
-        /// Which packet a full queue gives up.
-        drop: FifoDrop,
-    },
+/// A line per discipline: `kind of E2SM-TC => Variant(Parameters): Algorithm as State`. Algorithms with
+/// a large state are boxed so that a CoDel queue stays within a cache line; they are allocated when a
+/// pipeline is installed, not per packet. FIFO has no state, and the queues of DualPI2 share one that
+/// the stage holds.
+macro_rules! disciplines {
+    ($($(#[$doc:meta])* $name:ident => $kind:ident($params:ty): $aqm:ident as $state:ty),* $(,)?) => {
+        /// A queue discipline with its parameters, as compiled from the service model.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Discipline {
+            /// First in, first out.
+            Fifo {
+                /// Which packet a full queue drops.
+                drop: FifoDrop,
+            },
+            $($(#[$doc])* $kind($params),)*
+            /// One queue of a coupled pair (RFC 9332). The C queue follows its L queue, with the same
+            /// parameters; a queue without a partner is coupled to an empty one.
+            DualPi2(DualPi2Params, Member),
+        }
+
+        impl Discipline {
+            /// Name of the kind in the service model.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    Self::Fifo { .. } => "fifo",
+                    $(Self::$kind(_) => stringify!($name),)*
+                    Self::DualPi2(..) => "dual_pi2",
+                }
+            }
+        }
+
+        /// State of a queue's discipline.
+        #[derive(Clone, Debug, Default)]
+        pub(crate) enum State {
+            #[default]
+            Stateless,
+            $($kind($state),)*
+            /// Index of its pair.
+            DualPi2(u32),
+        }
+
+        impl State {
+            /// The state of a new queue. `pair` is the index of its pair, if it has one; `stream`
+            /// separates its random numbers from those of other queues.
+            pub(crate) fn new(discipline: &Discipline, pair: u32, seed: u64, stream: u64) -> Self {
+                match discipline {
+                    Discipline::Fifo { .. } => Self::Stateless,
+                    $(Discipline::$kind(_) => {
+                        Self::$kind(<$aqm as Aqm>::new(Rng::new(seed, stream)).into())
+                    })*
+                    Discipline::DualPi2(..) => Self::DualPi2(pair),
+                }
+            }
+
+            /// See [`Aqm::advance`].
+            pub(crate) fn advance(&mut self, discipline: &Discipline, now_us: u64) {
+                match (discipline, self) {
+                    $((Discipline::$kind(params), Self::$kind(aqm)) => {
+                        <$aqm as Aqm>::advance(aqm, params, now_us);
+                    })*
+                    _ => {}
+                }
+            }
+
+            /// See [`Aqm::arrives`].
+            pub(crate) fn arrives(
+                &mut self,
+                discipline: &Discipline,
+                arrival: &Arrival,
+                now_us: u64,
+            ) -> Verdict {
+                match (discipline, self) {
+                    $((Discipline::$kind(params), Self::$kind(aqm)) => {
+                        <$aqm as Aqm>::arrives(aqm, params, arrival, now_us)
+                    })*
+                    _ => Verdict::Pass,
+                }
+            }
+
+            /// See [`Aqm::arrives_without_room`].
+            pub(crate) fn arrives_without_room(&mut self, backlog_bytes: u64, now_us: u64) {
+                match self {
+                    $(Self::$kind(aqm) => {
+                        <$aqm as Aqm>::arrives_without_room(aqm, backlog_bytes, now_us);
+                    })*
+                    Self::Stateless | Self::DualPi2(_) => {}
+                }
+            }
+
+            /// See [`Aqm::overflowed`].
+            pub(crate) fn overflowed(&mut self, discipline: &Discipline, now_us: u64) {
+                match (discipline, self) {
+                    $((Discipline::$kind(params), Self::$kind(aqm)) => {
+                        <$aqm as Aqm>::overflowed(aqm, params, now_us);
+                    })*
+                    _ => {}
+                }
+            }
+
+            /// See [`Aqm::found_empty`].
+            pub(crate) fn found_empty(&mut self, discipline: &Discipline, now_us: u64) {
+                match (discipline, self) {
+                    $((Discipline::$kind(params), Self::$kind(aqm)) => {
+                        <$aqm as Aqm>::found_empty(aqm, params, now_us);
+                    })*
+                    _ => {}
+                }
+            }
+
+            /// See [`Aqm::dequeue`].
+            pub(crate) fn dequeue<Q: AqmQueue>(
+                &mut self,
+                discipline: &Discipline,
+                now_us: u64,
+                queue: &mut Q,
+            ) -> Option<Q::Item> {
+                match (discipline, self) {
+                    $((Discipline::$kind(params), Self::$kind(aqm)) => {
+                        <$aqm as Aqm>::dequeue(aqm, params, now_us, queue)
+                    })*
+                    _ => queue.pop(),
+                }
+            }
+
+            /// A copy for conformance runs, with the state of its pair.
+            pub(crate) fn snapshot(&self, pair: impl FnOnce(u32) -> DualPi2) -> AqmState {
+                match self {
+                    Self::Stateless => AqmState::Stateless,
+                    $(Self::$kind(aqm) => AqmState::$kind(<$aqm>::clone(aqm)),)*
+                    Self::DualPi2(index) => AqmState::DualPi2(pair(*index)),
+                }
+            }
+
+            /// Takes over the state of the queue that was here before, if it was of the same kind.
+            pub(crate) fn inherit(&mut self, previous: Self) {
+                let same = std::mem::discriminant(self) == std::mem::discriminant(&previous);
+                // Pairs have their own indices; their state is taken over pair by pair.
+                if same && !matches!(self, Self::DualPi2(_)) {
+                    *self = previous;
+                }
+            }
+        }
+
+        /// State of a queue's discipline, for conformance runs.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub enum AqmState {
+            /// FIFO.
+            Stateless,
+            $($(#[$doc])* $kind($aqm),)*
+            /// DualPI2; the same for both queues of a pair.
+            DualPi2(DualPi2),
+        }
+
+        impl AqmState {
+            /// The state under the names of the discipline's RFC or paper.
+            pub fn report(&self, discipline: &Discipline) -> Vec<(&'static str, StateValue)> {
+                match (discipline, self) {
+                    $((Discipline::$kind(params), Self::$kind(aqm)) => aqm.report(params),)*
+                    (Discipline::DualPi2(params, _), Self::DualPi2(pair)) => pair.report(params),
+                    _ => Vec::new(),
+                }
+            }
+        }
+    };
+}
+
+disciplines! {
     /// CoDel (RFC 8289).
-    Codel(CodelParams),
+    codel => Codel(CodelParams): Codel as Codel,
     /// PIE (RFC 8033).
-    Pie(PieParams),
+    pie => Pie(PieParams): Pie as Box<Pie>,
     /// RED (Floyd and Jacobson 1993).
-    Red(RedParams),
+    red => Red(RedParams): Red as Box<Red>,
     /// COBALT (Høiland-Jørgensen et al. 2018).
-    Cobalt(CodelParams),
+    cobalt => Cobalt(CodelParams): Cobalt as Box<Cobalt>,
     /// BoDe (abbasloo2019).
-    Bode {
-        /// `BoundedDelay`.
-        bound_us: u64,
-    },
+    bode => Bode(BodeParams): Bode as Bode,
     /// Immediate marking by a step or ramp (RFC 9332 appendix A.1).
-    L4sMarking(RampParams),
-    /// One queue of a coupled pair (RFC 9332). The C queue follows its L queue, with the same
-    /// parameters; a queue whose partner is not there is coupled to an empty one.
-    DualPi2(DualPi2Params, Member),
+    l4s_marking => L4sMarking(RampParams): Recur as Recur,
 }
 
 impl Discipline {
-    /// Of the queue at `offset` in a set of this discipline.
+    /// The discipline of the queue at `offset` in a set.
     pub(crate) fn compile(model: &v1::QueueDiscipline, offset: u16) -> Self {
         match *model {
             v1::QueueDiscipline::Fifo { drop } => Self::Fifo { drop },
@@ -80,7 +232,9 @@ impl Discipline {
                 })
             }
             v1::QueueDiscipline::Cobalt(ref codel) => Self::Cobalt(CodelParams::from_model(codel)),
-            v1::QueueDiscipline::Bode { bound_us } => Self::Bode { bound_us: u64::from(bound_us) },
+            v1::QueueDiscipline::Bode { bound_us } => {
+                Self::Bode(BodeParams { bound_us: u64::from(bound_us) })
+            }
             v1::QueueDiscipline::L4sMarking { threshold_us, ramp_us } => {
                 Self::L4sMarking(RampParams {
                     threshold_us: u64::from(threshold_us),
@@ -100,8 +254,8 @@ impl Discipline {
         }
     }
 
-    /// Which packet a full queue of this kind gives up: an AQM drops by its own rules, and beyond
-    /// its limit refuses arrivals.
+    /// Which packet a full queue of this kind drops: an AQM drops by its own rules, and refuses
+    /// arrivals beyond its limit.
     pub(crate) fn drop_at_limit(&self) -> FifoDrop {
         match self {
             Self::Fifo { drop } => *drop,
@@ -110,23 +264,12 @@ impl Discipline {
     }
 }
 
-/// What a discipline says of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// It goes on.
-    Pass,
-    /// It goes on with CE.
-    Mark,
-    /// It is dropped.
-    Drop(DropReason),
-}
-
 /// Configuration of one queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueConfig {
     /// Identifier in the service model.
     pub id: v1::QueueId,
-    /// What holds for its packets.
+    /// Discipline and limits.
     pub rules: QueueRules,
 }
 

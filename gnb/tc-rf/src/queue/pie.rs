@@ -11,8 +11,9 @@
 use crate::rng::Rng;
 use crate::{DropReason, Ecn};
 
+use super::aqm::{Aqm, AqmQueue, Arrival, StateValue, Verdict};
+use super::codel::MTU_BYTES;
 use super::timer::UpdateTimer;
-use super::{MTU_BYTES, Verdict};
 
 /// `MAX_BURST` (RFC 8033 §4.4): 150 ms.
 pub const MAX_BURST_US: u64 = 150_000;
@@ -65,18 +66,6 @@ pub struct Pie {
 }
 
 impl Pie {
-    pub(crate) fn new(rng: Rng) -> Self {
-        Self {
-            drop_prob: 0.0,
-            current_qdelay_us: 0,
-            qdelay_old_us: 0,
-            burst_allowance_us: MAX_BURST_US,
-            accu_prob: 0.0,
-            timer: UpdateTimer::default(),
-            rng,
-        }
-    }
-
     /// Drop probability, 0 to 1.
     pub fn drop_prob(&self) -> f64 {
         self.drop_prob
@@ -102,40 +91,6 @@ impl Pie {
         self.accu_prob
     }
 
-    /// Updates that fell due.
-    pub(crate) fn advance(&mut self, params: &PieParams, now_us: u64) {
-        let mut timer = self.timer;
-        timer.run(now_us, params.update_us, |_| self.calculate_drop_prob(params));
-        self.timer = timer;
-    }
-
-    /// `enque` of appendix A for a packet the limits let in.
-    pub(crate) fn arrives(
-        &mut self,
-        params: &PieParams,
-        backlog_bytes: u64,
-        ecn: Ecn,
-        now_us: u64,
-    ) -> Verdict {
-        self.advance(params, now_us);
-        let half_target_us = params.target_us / 2;
-        if self.drop_prob == 0.0
-            && self.current_qdelay_us < half_target_us
-            && self.qdelay_old_us < half_target_us
-        {
-            self.burst_allowance_us = MAX_BURST_US;
-        }
-        if self.burst_allowance_us > 0 || !self.drop_early(params, backlog_bytes) {
-            return Verdict::Pass;
-        }
-        self.accu_prob = 0.0;
-        if params.ecn && ecn != Ecn::NotEct && self.drop_prob < MARK_ECNTH {
-            Verdict::Mark
-        } else {
-            Verdict::Drop(DropReason::Pie)
-        }
-    }
-
     /// `drop_early` of appendix A: whether the arriving packet is signalled.
     fn drop_early(&mut self, params: &PieParams, backlog_bytes: u64) -> bool {
         // "Safeguard PIE to be work conserving".
@@ -151,23 +106,6 @@ impl Pie {
             return false;
         }
         self.accu_prob >= ACCU_HIGH || self.rng.uniform() < self.drop_prob
-    }
-
-    /// `deque` of appendix A: the sojourn of the packet that left is the delay.
-    pub(crate) fn departed(
-        &mut self,
-        params: &PieParams,
-        sojourn_us: u64,
-        now_empty: bool,
-        now_us: u64,
-    ) {
-        self.advance(params, now_us);
-        self.current_qdelay_us = if now_empty { 0 } else { sojourn_us };
-    }
-
-    /// A packet found no room: it was dropped already, so the next drop is as far as ever.
-    pub(crate) fn overflowed(&mut self) {
-        self.accu_prob = 0.0;
     }
 
     /// `calculate_drop_prob` of appendix A.
@@ -190,6 +128,78 @@ impl Pie {
         self.drop_prob = self.drop_prob.clamp(0.0, 1.0);
         self.qdelay_old_us = self.current_qdelay_us;
         self.burst_allowance_us = self.burst_allowance_us.saturating_sub(params.update_us);
+    }
+}
+
+impl Aqm for Pie {
+    type Params = PieParams;
+
+    fn new(rng: Rng) -> Self {
+        Self {
+            drop_prob: 0.0,
+            current_qdelay_us: 0,
+            qdelay_old_us: 0,
+            burst_allowance_us: MAX_BURST_US,
+            accu_prob: 0.0,
+            timer: UpdateTimer::default(),
+            rng,
+        }
+    }
+
+    fn advance(&mut self, params: &PieParams, now_us: u64) {
+        let mut timer = self.timer;
+        timer.run(now_us, params.update_us, |_| self.calculate_drop_prob(params));
+        self.timer = timer;
+    }
+
+    /// `enque` of appendix A for a packet the limits let in.
+    fn arrives(&mut self, params: &PieParams, arrival: &Arrival, now_us: u64) -> Verdict {
+        self.advance(params, now_us);
+        let half_target_us = params.target_us / 2;
+        if self.drop_prob == 0.0
+            && self.current_qdelay_us < half_target_us
+            && self.qdelay_old_us < half_target_us
+        {
+            self.burst_allowance_us = MAX_BURST_US;
+        }
+        if self.burst_allowance_us > 0 || !self.drop_early(params, arrival.backlog_bytes) {
+            return Verdict::Pass;
+        }
+        self.accu_prob = 0.0;
+        if params.ecn && arrival.ecn != Ecn::NotEct && self.drop_prob < MARK_ECNTH {
+            Verdict::Mark
+        } else {
+            Verdict::Drop(DropReason::Discipline("pie"))
+        }
+    }
+
+    /// A packet was dropped already, so the next random drop is as far as after one.
+    fn overflowed(&mut self, params: &PieParams, now_us: u64) {
+        self.advance(params, now_us);
+        self.accu_prob = 0.0;
+    }
+
+    /// `deque` of appendix A: the sojourn of the packet that left is the delay.
+    fn dequeue<Q: AqmQueue>(
+        &mut self,
+        params: &PieParams,
+        now_us: u64,
+        queue: &mut Q,
+    ) -> Option<Q::Item> {
+        let item = queue.pop()?;
+        self.advance(params, now_us);
+        self.current_qdelay_us = if queue.packets() == 0 { 0 } else { queue.sojourn_us(&item) };
+        Some(item)
+    }
+
+    fn report(&self, _: &PieParams) -> Vec<(&'static str, StateValue)> {
+        vec![
+            ("drop_prob", self.drop_prob.into()),
+            ("qdelay_us", self.current_qdelay_us.into()),
+            ("qdelay_old_us", self.qdelay_old_us.into()),
+            ("burst_allowance_us", self.burst_allowance_us.into()),
+            ("accu_prob", self.accu_prob.into()),
+        ]
     }
 }
 

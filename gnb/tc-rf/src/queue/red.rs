@@ -13,7 +13,8 @@
 use crate::rng::Rng;
 use crate::{DropReason, Ecn};
 
-use super::{MTU_BYTES, Verdict};
+use super::aqm::{Aqm, AqmQueue, Arrival, StateValue, Verdict};
+use super::codel::MTU_BYTES;
 
 /// `w_q` (Floyd and Jacobson 1993 §6).
 pub const RED_WEIGHT: f64 = 0.002;
@@ -50,18 +51,6 @@ pub struct Red {
 }
 
 impl Red {
-    pub(crate) fn new(rng: Rng) -> Self {
-        Self {
-            avg_bytes: 0.0,
-            count: -1,
-            idle_since_us: 0,
-            busy_since_us: None,
-            busy_us: 0,
-            served_packets: 0,
-            rng,
-        }
-    }
-
     /// Average queue size.
     pub fn avg_bytes(&self) -> f64 {
         self.avg_bytes
@@ -70,36 +59,6 @@ impl Red {
     /// Packets since the last signal; −1 while the average is below the minimum threshold.
     pub fn count(&self) -> i64 {
         self.count
-    }
-
-    /// What becomes of an arriving packet.
-    pub(crate) fn arrives(
-        &mut self,
-        params: &RedParams,
-        backlog_bytes: u64,
-        len_bytes: u32,
-        ecn: Ecn,
-        now_us: u64,
-    ) -> Verdict {
-        self.average(backlog_bytes, now_us);
-        if self.avg_bytes < params.min_bytes as f64 {
-            self.count = -1;
-            return Verdict::Pass;
-        }
-        if self.avg_bytes >= params.max_bytes as f64 {
-            self.count = 0;
-            return Verdict::Drop(DropReason::Red);
-        }
-        self.count = self.count.saturating_add(1);
-        if !self.signals(params, len_bytes) {
-            return Verdict::Pass;
-        }
-        self.count = 0;
-        if params.ecn && ecn != Ecn::NotEct {
-            Verdict::Mark
-        } else {
-            Verdict::Drop(DropReason::Red)
-        }
     }
 
     /// `p_b` and `p_a` of §4, and the draw.
@@ -113,14 +72,9 @@ impl Red {
         left <= p_b || self.rng.uniform() < p_b / left
     }
 
-    /// A packet was dropped for want of room, which is a signal as well.
-    pub(crate) fn overflowed(&mut self) {
-        self.count = 0;
-    }
-
     /// Figure 2: the average over arrivals, of which those that find no room are some, and over
     /// those an idle link would have served.
-    pub(crate) fn average(&mut self, backlog_bytes: u64, now_us: u64) {
+    fn average(&mut self, backlog_bytes: u64, now_us: u64) {
         if backlog_bytes > 0 {
             self.avg_bytes += RED_WEIGHT * (backlog_bytes as f64 - self.avg_bytes);
         } else {
@@ -137,7 +91,7 @@ impl Red {
     }
 
     /// A packet left.
-    pub(crate) fn departed(&mut self, now_empty: bool, now_us: u64) {
+    fn departed(&mut self, now_empty: bool, now_us: u64) {
         if let Some(since_us) = self.busy_since_us {
             self.busy_us = self.busy_us.saturating_add(now_us.saturating_sub(since_us));
             self.served_packets += 1;
@@ -150,6 +104,68 @@ impl Red {
         if now_empty {
             self.idle_since_us = now_us;
         }
+    }
+}
+
+impl Aqm for Red {
+    type Params = RedParams;
+
+    fn new(rng: Rng) -> Self {
+        Self {
+            avg_bytes: 0.0,
+            count: -1,
+            idle_since_us: 0,
+            busy_since_us: None,
+            busy_us: 0,
+            served_packets: 0,
+            rng,
+        }
+    }
+
+    fn arrives(&mut self, params: &RedParams, arrival: &Arrival, now_us: u64) -> Verdict {
+        self.average(arrival.backlog_bytes, now_us);
+        if self.avg_bytes < params.min_bytes as f64 {
+            self.count = -1;
+            return Verdict::Pass;
+        }
+        if self.avg_bytes >= params.max_bytes as f64 {
+            self.count = 0;
+            return Verdict::Drop(DropReason::Discipline("red"));
+        }
+        self.count = self.count.saturating_add(1);
+        if !self.signals(params, arrival.len_bytes) {
+            return Verdict::Pass;
+        }
+        self.count = 0;
+        if params.ecn && arrival.ecn != Ecn::NotEct {
+            Verdict::Mark
+        } else {
+            Verdict::Drop(DropReason::Discipline("red"))
+        }
+    }
+
+    fn arrives_without_room(&mut self, backlog_bytes: u64, now_us: u64) {
+        self.average(backlog_bytes, now_us);
+    }
+
+    /// A drop at a limit is a signal as well.
+    fn overflowed(&mut self, _: &RedParams, _: u64) {
+        self.count = 0;
+    }
+
+    fn dequeue<Q: AqmQueue>(
+        &mut self,
+        _: &RedParams,
+        now_us: u64,
+        queue: &mut Q,
+    ) -> Option<Q::Item> {
+        let item = queue.pop()?;
+        self.departed(queue.packets() == 0, now_us);
+        Some(item)
+    }
+
+    fn report(&self, _: &RedParams) -> Vec<(&'static str, StateValue)> {
+        vec![("avg_bytes", self.avg_bytes.into()), ("count", self.count.into())]
     }
 }
 

@@ -1,8 +1,8 @@
-//! What the disciplines do with packets as they come and go.
+//! Calls of a queue's discipline as packets arrive, leave and are dropped.
 
 use super::{Stage, StageSink};
 use crate::arena::Queued;
-use crate::queue::{Aqm, CodelQueue, Discipline, Mark, Verdict, bode_drops};
+use crate::queue::{AqmQueue, Arrival, Discipline, Mark, State, Verdict};
 use crate::{DropReason, Ecn, Packet};
 
 impl<P: Packet> Stage<P> {
@@ -11,27 +11,21 @@ impl<P: Packet> Stage<P> {
         self.rules(&self.queues[index as usize]).discipline
     }
 
-    /// Makes up for the updates of a queue's discipline that fell due. It is called before
-    /// anything happens to the queue, so each update sees what a timer would have seen.
+    /// Performs the periodic updates of a queue's discipline that fell due. Called before anything
+    /// happens to the queue, so each update sees what a timer would have seen.
     pub(super) fn advance(&mut self, index: u32, now_us: u64) {
-        match self.discipline(index) {
-            Discipline::Pie(params) => {
-                if let Aqm::Pie(pie) = &mut self.queues[index as usize].aqm {
-                    pie.advance(&params, now_us);
-                }
-            }
-            Discipline::DualPi2(params, _) => {
-                let Self { arena, queues, pairs, .. } = self;
-                let Aqm::DualPi2(pair) = queues[index as usize].aqm else { return };
-                let Some(pair) = pairs.get_mut(pair) else { return };
-                let heads_us = pair.queues.map(|queue| {
-                    let backlog = &queues[queue? as usize].backlog;
-                    arena.head(backlog).map(|head| head.arrived_us)
-                });
-                pair.state.advance(&params, heads_us, now_us);
-            }
-            _ => {}
-        }
+        let discipline = self.discipline(index);
+        let Self { arena, queues, pairs, .. } = self;
+        let state = &mut queues[index as usize].aqm;
+        let (Discipline::DualPi2(params, _), State::DualPi2(pair)) = (discipline, &*state) else {
+            return state.advance(&discipline, now_us);
+        };
+        let Some(pair) = pairs.get_mut(*pair) else { return };
+        let heads_us = pair.queues.map(|queue| {
+            let backlog = &queues[queue? as usize].backlog;
+            arena.head(backlog).map(|head| head.arrived_us)
+        });
+        pair.state.advance(&params, heads_us, now_us);
     }
 
     /// The same for all queues, so that their state can be read.
@@ -41,7 +35,7 @@ impl<P: Packet> Stage<P> {
         }
     }
 
-    /// What the discipline says of a packet that arrives and fits: it is marked here, or the
+    /// The discipline's decision about a packet that arrives and fits: it is marked here, or the
     /// reason to drop it is returned.
     pub(super) fn arrival(
         &mut self,
@@ -51,20 +45,17 @@ impl<P: Packet> Stage<P> {
         sink: &mut impl StageSink<P>,
     ) -> Option<DropReason> {
         let discipline = self.discipline(index);
+        if let Discipline::DualPi2(..) = discipline {
+            self.advance(index, now_us);
+            return None;
+        }
         let queue = &mut self.queues[index as usize];
-        let (bytes, ecn) = (queue.backlog.bytes, queued.packet.ecn());
-        let verdict = match (discipline, &mut queue.aqm) {
-            (Discipline::Pie(params), Aqm::Pie(pie)) => pie.arrives(&params, bytes, ecn, now_us),
-            (Discipline::Red(params), Aqm::Red(red)) => {
-                red.arrives(&params, bytes, queued.len_bytes, ecn, now_us)
-            }
-            (Discipline::DualPi2(..), _) => {
-                self.advance(index, now_us);
-                Verdict::Pass
-            }
-            _ => Verdict::Pass,
+        let arrival = Arrival {
+            backlog_bytes: queue.backlog.bytes,
+            len_bytes: queued.len_bytes,
+            ecn: queued.packet.ecn(),
         };
-        match verdict {
+        match queue.aqm.arrives(&discipline, &arrival, now_us) {
             Verdict::Pass => None,
             Verdict::Drop(reason) => Some(reason),
             Verdict::Mark => {
@@ -74,7 +65,7 @@ impl<P: Packet> Stage<P> {
         }
     }
 
-    /// Drops a packet of this queue for want of room, which some disciplines learn from.
+    /// Drops a packet of this queue because a limit was reached.
     pub(super) fn overflow(
         &mut self,
         index: u32,
@@ -84,22 +75,11 @@ impl<P: Packet> Stage<P> {
         sink: &mut impl StageSink<P>,
     ) {
         let discipline = self.discipline(index);
-        let queue = &mut self.queues[index as usize];
-        match (discipline, &mut queue.aqm) {
-            (Discipline::Pie(params), Aqm::Pie(pie)) => {
-                pie.advance(&params, now_us);
-                pie.overflowed();
-            }
-            (_, Aqm::Red(red)) => red.overflowed(),
-            (Discipline::Cobalt(params), Aqm::Cobalt(cobalt)) => {
-                cobalt.overflowed(&params, now_us);
-            }
-            _ => {}
-        }
+        self.queues[index as usize].aqm.overflowed(&discipline, now_us);
         self.refuse(index, queued, reason, now_us, sink);
     }
 
-    /// Drops an arriving packet for want of room.
+    /// Drops an arriving packet because a limit was reached.
     pub(super) fn overflow_on_arrival(
         &mut self,
         index: u32,
@@ -109,22 +89,14 @@ impl<P: Packet> Stage<P> {
         sink: &mut impl StageSink<P>,
     ) {
         let queue = &mut self.queues[index as usize];
-        if let Aqm::Red(red) = &mut queue.aqm {
-            red.average(queue.backlog.bytes, now_us);
-        }
+        queue.aqm.arrives_without_room(queue.backlog.bytes, now_us);
         self.overflow(index, queued, reason, now_us, sink);
     }
 
-    /// A queue that was asked for a packet and had none.
+    /// The scheduler selected a queue that is empty.
     pub(super) fn found_empty(&mut self, index: u32, now_us: u64) {
         let discipline = self.discipline(index);
-        match (discipline, &mut self.queues[index as usize].aqm) {
-            (_, Aqm::Codel(codel)) => codel.found_empty(),
-            (Discipline::Cobalt(params), Aqm::Cobalt(cobalt)) => {
-                cobalt.found_empty(&params, now_us);
-            }
-            _ => {}
-        }
+        self.queues[index as usize].aqm.found_empty(&discipline, now_us);
     }
 
     /// The packet that the discipline lets out.
@@ -136,49 +108,9 @@ impl<P: Packet> Stage<P> {
     ) -> Option<Queued<P>> {
         match self.discipline(index) {
             Discipline::Fifo { .. } => self.pop(index),
-            Discipline::Codel(params) => self.with_aqm(index, now_us, sink, |aqm, view| {
-                let Aqm::Codel(codel) = aqm else { return view.pop() };
-                codel.dequeue(&params, now_us, view)
-            }),
-            Discipline::Cobalt(params) => self.with_aqm(index, now_us, sink, |aqm, view| {
-                let Aqm::Cobalt(cobalt) = aqm else { return view.pop() };
-                cobalt.dequeue(&params, now_us, view)
-            }),
-            Discipline::Pie(params) => self.with_aqm(index, now_us, sink, |aqm, view| {
-                let queued = view.pop()?;
-                if let Aqm::Pie(pie) = aqm {
-                    let sojourn_us = view.sojourn_us(&queued);
-                    pie.departed(&params, sojourn_us, view.packets() == 0, now_us);
-                }
-                Some(queued)
-            }),
-            Discipline::Red(_) => self.with_aqm(index, now_us, sink, |aqm, view| {
-                let queued = view.pop()?;
-                if let Aqm::Red(red) = aqm {
-                    red.departed(view.packets() == 0, now_us);
-                }
-                Some(queued)
-            }),
-            Discipline::Bode { bound_us } => self.with_aqm(index, now_us, sink, |_, view| {
-                loop {
-                    let queued = view.pop()?;
-                    if !bode_drops(bound_us, view.sojourn_us(&queued), view.packets()) {
-                        return Some(queued);
-                    }
-                    view.drop(queued, DropReason::Bode);
-                }
-            }),
-            Discipline::L4sMarking(ramp) => self.with_aqm(index, now_us, sink, |aqm, view| {
-                let mut queued = view.pop()?;
-                if let Aqm::L4sMarking(recur) = aqm
-                    && view.ecn(&queued) != Ecn::NotEct
-                    && recur.next(ramp.likelihood(view.sojourn_us(&queued)))
-                {
-                    view.mark(&mut queued, Mark::Threshold);
-                }
-                Some(queued)
-            }),
             Discipline::DualPi2(..) => self.coupled_departure(index, now_us, sink),
+            discipline => self
+                .with_aqm(index, now_us, sink, |aqm, view| aqm.dequeue(&discipline, now_us, view)),
         }
     }
 
@@ -196,7 +128,7 @@ impl<P: Packet> Stage<P> {
             let mut queued = view.pop()?;
             let (sojourn_us, ecn) = (view.sojourn_us(&queued), view.ecn(&queued));
             let behind = view.packets();
-            let Aqm::DualPi2(pair) = aqm else { return Some(queued) };
+            let State::DualPi2(pair) = aqm else { return Some(queued) };
             let Some(pair) = view.stage.pairs.get_mut(*pair) else { return Some(queued) };
             match pair.state.served(&params, member, ecn, sojourn_us, behind) {
                 Verdict::Pass => {}
@@ -216,7 +148,7 @@ impl<P: Packet> Stage<P> {
         index: u32,
         now_us: u64,
         sink: &mut S,
-        run: impl FnOnce(&mut Aqm, &mut View<'_, P, S>) -> T,
+        run: impl FnOnce(&mut State, &mut View<'_, P, S>) -> T,
     ) -> T {
         let mut aqm = std::mem::take(&mut self.queues[index as usize].aqm);
         let mut view = View { stage: self, index, now_us, sink };
@@ -254,17 +186,15 @@ struct View<'a, P, S> {
     sink: &'a mut S,
 }
 
-impl<P: Packet, S: StageSink<P>> View<'_, P, S> {
-    fn packets(&self) -> u32 {
-        self.stage.queues[self.index as usize].backlog.packets
-    }
-}
-
-impl<P: Packet, S: StageSink<P>> CodelQueue for View<'_, P, S> {
+impl<P: Packet, S: StageSink<P>> AqmQueue for View<'_, P, S> {
     type Item = Queued<P>;
 
     fn pop(&mut self) -> Option<Queued<P>> {
         self.stage.pop(self.index)
+    }
+
+    fn packets(&self) -> u32 {
+        self.stage.queues[self.index as usize].backlog.packets
     }
 
     fn bytes(&self) -> u64 {

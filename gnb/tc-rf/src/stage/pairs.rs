@@ -1,6 +1,6 @@
 //! Queues that are coupled to each other: L and C of DualPI2.
 
-use crate::queue::{Aqm, Discipline, DualPi2, Member, QueueConfig};
+use crate::queue::{Discipline, DualPi2, Member, QueueConfig, State};
 
 /// Index for queues that are in no pair.
 const NONE: u32 = u32::MAX;
@@ -75,8 +75,8 @@ impl Pairs {
     }
 
     /// Takes over the state that the pair of a queue had before, if it was in one.
-    pub(super) fn inherit(&mut self, ours: &Aqm, previous: &Self, theirs: &Aqm) {
-        let (Aqm::DualPi2(ours), Aqm::DualPi2(theirs)) = (ours, theirs) else { return };
+    pub(super) fn inherit(&mut self, ours: &State, previous: &Self, theirs: &State) {
+        let (State::DualPi2(ours), State::DualPi2(theirs)) = (ours, theirs) else { return };
         if let (Some(new), Some(old)) = (self.get_mut(*ours), previous.get(*theirs)) {
             new.state = old.state;
         }

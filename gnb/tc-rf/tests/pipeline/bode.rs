@@ -6,12 +6,12 @@ use crate::util::aqm::Bench;
 use e2sm_tc::v1::Ecn;
 use proptest::prelude::*;
 use tc_rf::DropReason;
-use tc_rf::queueing::Discipline;
+use tc_rf::queueing::{BodeParams, Discipline};
 
 const BOUND_US: u64 = 20_000;
 
 fn bench() -> Bench {
-    Bench::new(&[Discipline::Bode { bound_us: BOUND_US }])
+    Bench::new(&[Discipline::Bode(BodeParams { bound_us: BOUND_US })])
 }
 
 #[test]
@@ -23,7 +23,7 @@ fn late_packets_go_at_egress_and_no_arrival_ever_does() {
     assert!(bench.events.drops.is_empty());
     assert_eq!(bench.dequeue(20_001).expect("a packet").number, 10, "nine were late");
     let drops: Vec<_> = bench.events.drops.iter().map(|(p, why, _)| (p.number, *why)).collect();
-    assert_eq!(drops, (1..10).map(|n| (n, DropReason::Bode)).collect::<Vec<_>>());
+    assert_eq!(drops, (1..10).map(|n| (n, DropReason::Discipline("bode"))).collect::<Vec<_>>());
 }
 
 #[test]

@@ -78,10 +78,10 @@ fn blue_drops_as_often_as_its_probability_and_never_marks() {
     bench.events.drops.clear();
     let now_us = 63 * 5_001;
     while bench.dequeue(now_us).is_some() {}
-    let blue = drops(&bench, DropReason::Blue).len();
+    let blue = drops(&bench, DropReason::Discipline("blue")).len();
     // 5000 at a quarter: 1250 with a standard deviation of 31.
     assert!((1_100..1_400).contains(&blue), "{blue}");
-    assert!(drops(&bench, DropReason::Codel).is_empty(), "CoDel marks");
+    assert!(drops(&bench, DropReason::Discipline("codel")).is_empty(), "CoDel marks");
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn codel_signals_after_an_interval_and_faster_from_then_on() {
     // Above target (5 ms) from 6 ms on: due 100 ms later, then after 100/√2, 100/√3, … ms: 106,
     // 176.711, 234.446, 284.446, 329.167, 369.992, 407.788 ms, done at the next dequeue.
     let expected = [106, 177, 235, 285, 330, 370, 408].map(|ms| ms * 1_000);
-    assert_eq!(drops(&bench, DropReason::Codel), expected);
+    assert_eq!(drops(&bench, DropReason::Discipline("codel")), expected);
     assert_eq!(cobalt(&bench).count(), 8);
 }
 

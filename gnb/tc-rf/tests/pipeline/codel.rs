@@ -75,7 +75,9 @@ fn drops_follow_the_control_law() {
     // Above target from 5 ms on, so dropping starts at 105 ms; then the intervals shrink as
     // 100/√n: due at 205.000, 275.711, 333.446, 383.446 and 428.167 ms, done at the next dequeue.
     assert_eq!(bench.drop_times(), [105_000, 205_000, 276_000, 334_000, 384_000, 429_000]);
-    assert!(bench.events.drops.iter().all(|(_, reason, _)| *reason == DropReason::Codel));
+    assert!(
+        bench.events.drops.iter().all(|(_, reason, _)| *reason == DropReason::Discipline("codel"))
+    );
     let codel = bench.state().codel;
     assert!(codel.dropping());
     assert_eq!(codel.count(), 6);

@@ -87,7 +87,13 @@ fn classic_is_dropped_by_the_square_and_l4s_marked_in_proportion() {
     let taken = bench.state(C).stats.forwarded_packets + bench.state(C).stats.dropped_packets;
     let dropped = bench.state(C).stats.dropped_packets;
     assert_eq!(dropped, (taken as f64 * 0.043_264).floor() as u64);
-    assert!(bench.events.drops.iter().all(|(_, reason, _)| *reason == DropReason::DualPi2));
+    assert!(
+        bench
+            .events
+            .drops
+            .iter()
+            .all(|(_, reason, _)| *reason == DropReason::Discipline("dual_pi2"))
+    );
     assert_eq!(state(&mut bench, now_us).c_sojourn_us(), now_us);
     assert_eq!(state(&mut bench, now_us).l_sojourn_us(), 0);
 }

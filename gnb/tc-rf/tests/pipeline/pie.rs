@@ -118,7 +118,9 @@ fn a_burst_passes_and_what_follows_is_dropped_with_the_probability() {
     let p = pie(&mut bench, 225_001).drop_prob();
     bench.enqueue(0, 20_000, Ecn::NotEct, 226_000);
     let drops: Vec<u64> = bench.events.drops.iter().map(|(packet, ..)| packet.number).collect();
-    assert!(bench.events.drops.iter().all(|(_, reason, _)| *reason == DropReason::Pie));
+    assert!(
+        bench.events.drops.iter().all(|(_, reason, _)| *reason == DropReason::Discipline("pie"))
+    );
     // §5.4: none before p has added up to 0.85, one at the latest at 8.5.
     for pair in drops.windows(2) {
         let accumulated = (pair[1] - pair[0]) as f64 * p;

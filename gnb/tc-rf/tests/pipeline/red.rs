@@ -125,7 +125,9 @@ fn above_the_maximum_all_is_dropped_even_if_it_could_be_marked() {
     bench.events.drops.clear();
     bench.enqueue(0, 50, Ecn::Ect0, now_us);
     assert_eq!(bench.events.drops.len(), 50);
-    assert!(bench.events.drops.iter().all(|(_, reason, _)| *reason == DropReason::Red));
+    assert!(
+        bench.events.drops.iter().all(|(_, reason, _)| *reason == DropReason::Discipline("red"))
+    );
     assert_eq!(red(&bench).count(), 0);
 }
 

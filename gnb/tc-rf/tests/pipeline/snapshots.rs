@@ -10,7 +10,7 @@ use std::path::Path;
 use crate::util::aqm::disciplines;
 use crate::util::*;
 use e2sm_tc::v1::{Ecn, Pipeline, QueueSet, Scheduler};
-use tc_rf::queueing::{AqmState, QueueState, Queues};
+use tc_rf::queueing::{QueueState, Queues, StateValue};
 
 /// Two seconds: a burst of 60 packets, then 11 packets per 10 ms against 10 served, then half the
 /// load; each third packet ECT(1) and each fourth ECT(0); both queues in turn.
@@ -50,11 +50,12 @@ fn timeline(discipline: e2sm_tc::v1::QueueDiscipline) -> String {
     format!("[\n{}\n]\n", lines.join(",\n"))
 }
 
-/// Integers only: probabilities in millionths of millionths.
+/// Integers only: probabilities and averages in millionths of millionths.
 fn line(queues: &Queues<TestPacket>, now_us: u64) -> String {
     let mut line = format!(r#"{{"t_us":{now_us},"queues":["#);
     for index in 0..queues.len() {
-        let QueueState { backlog_packets, stats, aqm, .. } = queues.state(index).expect("a queue");
+        let queue = queues.state(index).expect("a queue");
+        let QueueState { backlog_packets, stats, .. } = queue;
         let comma = if index > 0 { "," } else { "" };
         let _ = write!(
             line,
@@ -64,45 +65,19 @@ fn line(queues: &Queues<TestPacket>, now_us: u64) -> String {
             stats.marked_packets,
             stats.threshold_marked_packets,
             stats.last_sojourn_us,
-            state(aqm),
+            state(&queue),
         );
     }
     line + "]}"
 }
 
-fn state(aqm: AqmState) -> String {
-    let pico = |p: f64| (p * 1e12).round() as u64;
-    match aqm {
-        AqmState::Stateless => "[]".to_owned(),
-        AqmState::Codel(c) => {
-            format!("[{},{},{}]", u8::from(c.dropping()), c.count(), c.drop_next_us())
-        }
-        AqmState::Pie(pie) => format!(
-            "[{},{},{},{}]",
-            pico(pie.drop_prob()),
-            pie.qdelay_us(),
-            pie.burst_allowance_us(),
-            pico(pie.accu_prob())
-        ),
-        AqmState::Red(red) => {
-            format!("[{},{}]", (red.avg_bytes() * 1e3).round() as u64, red.count())
-        }
-        AqmState::Cobalt(c) => format!(
-            "[{},{},{},{}]",
-            pico(c.p_blue()),
-            u8::from(c.dropping()),
-            c.count(),
-            c.drop_next_us()
-        ),
-        AqmState::L4sMarking(recur) => format!("[{}]", pico(recur.sum())),
-        AqmState::DualPi2(pair) => format!(
-            "[{},{},{},{}]",
-            pico(pair.base_probability()),
-            pair.delay_us(),
-            pair.l_sojourn_us(),
-            pair.c_sojourn_us()
-        ),
-    }
+fn state(queue: &QueueState) -> String {
+    let numbers = queue.aqm.report(&queue.discipline).into_iter().map(|(_, value)| match value {
+        StateValue::Flag(flag) => i64::from(flag),
+        StateValue::Integer(number) => number,
+        StateValue::Real(number) => (number * 1e12).round() as i64,
+    });
+    format!("{:?}", numbers.collect::<Vec<_>>()).replace(' ', "")
 }
 
 #[test]

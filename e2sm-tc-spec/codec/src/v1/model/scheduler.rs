@@ -67,6 +67,34 @@ choice! {
     check distinct_queues
 }
 
+impl Scheduler {
+    /// The queues that it names, each with its path; each must exist and be named once.
+    pub(crate) fn targets(&self) -> Vec<(String, QueueTarget)> {
+        fn listed(
+            name: &str,
+            targets: impl Iterator<Item = QueueTarget>,
+            component: &str,
+        ) -> Vec<(String, QueueTarget)> {
+            let path = |(index, target)| (format!("{name}[{index}]{component}"), target);
+            targets.enumerate().map(path).collect()
+        }
+        match self {
+            Self::RoundRobin | Self::DeficitRoundRobin { .. } => Vec::new(),
+            Self::StrictPriority { order } => listed("order", order.iter().copied(), ""),
+            Self::Weighted { weights, .. } => {
+                listed("weights", weights.iter().map(|weight| weight.target), ".target")
+            }
+            Self::EarliestDeadlineFirst { budgets } => {
+                listed("budgets", budgets.iter().map(|budget| budget.target), ".target")
+            }
+            Self::ConditionalPriority { l4s, classic, .. } => {
+                let one = |first| QueueTarget { first, count: 1 };
+                vec![("l4s".to_owned(), one(*l4s)), ("classic".to_owned(), one(*classic))]
+            }
+        }
+    }
+}
+
 fn distinct_queues(scheduler: &Scheduler) -> Result<(), Violation> {
     match scheduler {
         Scheduler::ConditionalPriority { l4s, classic, .. } if l4s == classic => {

@@ -96,42 +96,12 @@ fn classifier_targets(classifier: &Classifier, ids: &QueueIds) -> Result<(), Inv
 }
 
 fn scheduler_targets(scheduler: &Scheduler, ids: &QueueIds) -> Result<(), Invalid> {
-    match scheduler {
-        Scheduler::RoundRobin | Scheduler::DeficitRoundRobin { .. } => Ok(()),
-        Scheduler::StrictPriority { order } => {
-            let mut listed = QueueIds::default();
-            order.iter().enumerate().try_for_each(|(index, target)| {
-                listed
-                    .add(target.first, target.count)
-                    .and_then(|()| ids.must_cover(*target))
-                    .map_err(|invalid| invalid.at_index(index).within("order"))
-            })
-        }
-        Scheduler::Weighted { weights, .. } => {
-            targets(ids, weights.iter().map(|weight| weight.target), "weights")
-        }
-        Scheduler::EarliestDeadlineFirst { budgets } => {
-            targets(ids, budgets.iter().map(|budget| budget.target), "budgets")
-        }
-        Scheduler::ConditionalPriority { l4s, classic, .. } => {
-            ids.must_hold(*l4s).map_err(|invalid| invalid.within("l4s"))?;
-            ids.must_hold(*classic).map_err(|invalid| invalid.within("classic"))
-        }
-    }
-}
-
-/// Targets that must exist and be listed once.
-fn targets(
-    ids: &QueueIds,
-    targets: impl Iterator<Item = QueueTarget>,
-    list: &str,
-) -> Result<(), Invalid> {
     let mut listed = QueueIds::default();
-    for (index, target) in targets.enumerate() {
+    for (path, target) in scheduler.targets() {
         listed
             .add(target.first, target.count)
             .and_then(|()| ids.must_cover(target))
-            .map_err(|invalid| invalid.within("target").at_index(index).within(list))?;
+            .map_err(|invalid| invalid.within(&path))?;
     }
     Ok(())
 }
