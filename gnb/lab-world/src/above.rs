@@ -1,6 +1,6 @@
 //! The CU's pipelines as the MAC of the same gNB asks them, slot by slot.
 
-use ran::{Above, BearerIndex, BlockRoom, Waiting};
+use ran::{BearerIndex, BlockRoom, BufferStatus, UpperLayer};
 
 use super::bearer::Bearer;
 use super::packet::GnbPacket;
@@ -21,11 +21,13 @@ impl Pipelines<'_> {
     }
 }
 
-impl Above<GnbPacket> for Pipelines<'_> {
-    fn waiting(&mut self, place: BearerIndex, now_us: u64) -> Waiting {
-        let Some(Bearer { tc, tally, .. }) = self.bearer(place) else { return Waiting::default() };
-        let waiting = tc.asked(now_us, tally);
-        Waiting { bytes: waiting.bytes, packets: waiting.packets }
+impl UpperLayer<GnbPacket> for Pipelines<'_> {
+    fn buffer_status(&mut self, place: BearerIndex, now_us: u64) -> BufferStatus {
+        let Some(Bearer { tc, tally, .. }) = self.bearer(place) else {
+            return BufferStatus::default();
+        };
+        let waiting = tc.buffer_status(now_us, tally);
+        BufferStatus { bytes: waiting.bytes, packets: waiting.packets }
     }
 
     fn pull(&mut self, place: BearerIndex, room: &BlockRoom, now_us: u64) -> Option<GnbPacket> {

@@ -8,6 +8,7 @@ use super::delays::Delays;
 use super::drql_limit::DrqlLimit;
 use super::f1::F1Bearer;
 use super::packet::GnbPacket;
+use super::rlc_query::RlcQuery;
 use super::rlc_queue::RlcQueue;
 use super::snapshot::Removals;
 
@@ -23,6 +24,8 @@ pub(crate) struct Bearer {
     pub(crate) is_am: bool,
     /// F1-U; none where CU and DU are one.
     pub(crate) f1: Option<Box<F1Bearer>>,
+    /// Where the CU queries the RLC status before each packet.
+    pub(crate) rlc_query: Option<RlcQuery>,
     /// Queue management in place of the RLC's FIFO.
     pub(crate) rlc_queue: Option<RlcQueue>,
     /// DRQL's limit as the DU keeps it, while somebody wants to know.

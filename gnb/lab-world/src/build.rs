@@ -14,6 +14,7 @@ use super::f1::F1Bearer;
 use super::flow::{BoundFlow, Queuing};
 use super::packet::GnbPacket;
 use super::random::SplitMix64;
+use super::rlc_query::RlcQuery;
 use super::rlc_queue::RlcQueue;
 use super::scheduler;
 use super::sdap_clock::SdapClock;
@@ -171,9 +172,8 @@ impl Builder<'_> {
         let f1_seed = stream_seed(scenario.seed, STREAM_F1, 0);
         let f1 = F1Bearer::new(&scenario.split, f1_seed, u64::from(number))
             .map_err(|error| Violation::new("split.f1", error.to_string()))?;
-        if f1.is_some() && scenario.split.f1.rlc_status == lab_scenario::RlcStatusTold::OnRequest {
-            tc.ask_before_each_packet();
-        }
+        let on_request = scenario.split.f1.rlc_status == lab_scenario::RlcStatusTold::OnRequest;
+        let rlc_query = (f1.is_some() && on_request).then(RlcQuery::default);
         Ok(Bearer {
             rnti,
             drb: drb.id,
@@ -181,6 +181,7 @@ impl Builder<'_> {
             cell: None,
             is_am: drb.rlc.mode == lab_scenario::RlcMode::Am,
             f1: f1.map(Box::new),
+            rlc_query,
             rlc_queue,
             drql_limit: drb.rlc.drql_limit.then(|| DrqlLimit::new(true)),
             tally,

@@ -190,13 +190,13 @@ impl F1Bearer {
         self.latest = Some(kept);
     }
 
-    /// The CU asks at `now_us`; when the DU has the question, or `None` when it is lost.
-    pub(super) fn ask(&mut self, now_us: u64) -> Option<u64> {
+    /// The CU queries the RLC status at `now_us`: when the query reaches the DU; `None` if it is lost.
+    pub(super) fn query(&mut self, now_us: u64) -> Option<u64> {
         self.down.transit(now_us)
     }
 
-    /// The DU answers a question at `now_us`; when the CU has the answer, or `None` when it is lost or
-    /// there was no slot yet.
+    /// The DU answers a query at `now_us`: when the answer reaches the CU; `None` if it is lost or there
+    /// was no slot yet.
     fn answer(&mut self, now_us: u64) -> Option<(u64, FromDu)> {
         let status = self.latest.as_mut()?;
         let frame = FromDu::Rlc(*status);
@@ -257,9 +257,9 @@ pub(super) fn narrowed(removed: &ran::SduDelays) -> SduDelays {
 }
 
 impl World {
-    /// Questions of the CU that are at the DU.
-    pub(super) fn answer_cu(&mut self) {
-        while let Some((_, index)) = self.questions.pop_due(self.now_us) {
+    /// Answers the RLC status queries that reached the DU.
+    pub(super) fn answer_rlc_queries(&mut self) {
+        while let Some((_, index)) = self.rlc_queries.pop_due(self.now_us) {
             let f1 = self.bearers[index as usize].f1.as_mut();
             if let Some((at_us, told)) = f1.and_then(|f1| f1.answer(self.now_us)) {
                 self.f1_up.push(at_us, (index, told));

@@ -25,6 +25,7 @@ mod random;
 mod recall_unsent;
 mod report;
 pub mod reports;
+mod rlc_query;
 mod rlc_queue;
 mod scheduler;
 mod sdap_clock;
@@ -104,8 +105,8 @@ pub struct World {
     f1_down: Line<GnbPacket>,
     /// DU to CU: what is told by bearer.
     f1_up: Line<(u32, FromDu)>,
-    /// CU to DU: bearers whose RLC the CU asks about.
-    questions: Line<u32>,
+    /// CU to DU: bearers whose RLC status the CU queries.
+    rlc_queries: Line<u32>,
     /// CU to DU: bearers whose unsent SDUs the CU wants back.
     discards: Line<u32>,
     /// DU to CU: packets taken back, by bearer.
@@ -177,7 +178,7 @@ impl World {
             core_down: Line::default(),
             f1_down: Line::default(),
             f1_up: Line::default(),
-            questions: Line::default(),
+            rlc_queries: Line::default(),
             discards: Line::default(),
             taken_back: Line::default(),
             radio_down: Line::default(),

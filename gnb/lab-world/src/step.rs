@@ -31,7 +31,7 @@ impl World {
             self.core_down.next_us(),
             self.f1_up.next_us(),
             self.f1_down.next_us(),
-            self.questions.next_us(),
+            self.rlc_queries.next_us(),
             self.discards.next_us(),
             self.taken_back.next_us(),
             self.cell.next_slot_us(),
@@ -63,7 +63,7 @@ impl World {
         while let Some((_, packet)) = self.f1_down.pop_due(now_us) {
             self.enter_rlc(packet);
         }
-        self.answer_cu();
+        self.answer_rlc_queries();
         self.run_take_backs();
         if self.cell.next_slot_us() <= now_us {
             self.slot();
@@ -114,8 +114,11 @@ impl World {
     /// The SDAP scheduler looks at a bearer and asks when to look again.
     fn run_sdap_scheduler(&mut self, index: u32) {
         self.forward(index);
-        let tc = &self.bearers[index as usize].tc;
+        let Bearer { tc, rlc_query, .. } = &self.bearers[index as usize];
         let mut deadline_us = tc.next_deadline_us(self.now_us);
+        if let Some(query) = rlc_query {
+            deadline_us = query.next_poll_us(deadline_us, self.now_us);
+        }
         // Whoever could not go on now is asked again no sooner than in the next instant.
         let mut earliest_us = self.now_us + 1;
         if self.split.sdap_poll_us > 0 {
@@ -136,14 +139,14 @@ impl World {
 
     /// Hands what scheduler, shapers and pacer let go to the DU.
     fn forward(&mut self, index: u32) {
-        let Self { bearers, cell, f1_down, questions, now_us, .. } = self;
+        let Self { bearers, cell, f1_down, rlc_queries, now_us, .. } = self;
         let now_us = *now_us;
         let bearer = &mut bearers[index as usize];
         let Some(place) = bearer.cell else { return };
-        let Bearer { tc, tally, rlc_queue, drql_limit, measured, f1, .. } = bearer;
+        let Bearer { tc, tally, rlc_query, rlc_queue, drql_limit, measured, f1, .. } = bearer;
         let (queue, limit) = (rlc_queue.as_mut(), drql_limit.as_mut());
         let mut door = RlcDoor { cell, place, queue, limit, f1: f1.as_deref_mut(), measured };
-        tc.egress(now_us, tally, &mut |mut packet: GnbPacket| {
+        let mut forward = |mut packet: GnbPacket| {
             door.measured.take_down(&mut packet);
             let Some(f1) = &mut door.f1 else {
                 door.measured.received_bytes += u64::from(packet.len_bytes());
@@ -153,12 +156,19 @@ impl World {
             if let Some(at_us) = f1.send(&mut packet, now_us) {
                 f1_down.push(at_us, packet);
             }
-        });
-        if tc.take_question()
+        };
+        let Some(query) = rlc_query else {
+            tc.egress(now_us, tally, &mut forward);
+            return;
+        };
+        while let Some(packet) = query.release(tc, now_us, tally) {
+            forward(packet);
+        }
+        if query.take()
             && let Some(f1) = f1
-            && let Some(at_us) = f1.ask(now_us)
+            && let Some(at_us) = f1.query(now_us)
         {
-            questions.push(at_us, index);
+            rlc_queries.push(at_us, index);
         }
     }
 
@@ -288,6 +298,9 @@ impl World {
         let bearer = &mut self.bearers[index as usize];
         if bearer.cell.is_none() {
             return;
+        }
+        if let Some(query) = &mut bearer.rlc_query {
+            query.on_status();
         }
         bearer.tc.rlc_status(status, self.now_us);
         if bearer.tc.backlog_packets() > 0 {

@@ -33,7 +33,8 @@ pub mod tbs;
 pub mod uplink;
 
 pub use cell::{
-    Above, BearerIndex, BearerStatus, BlockRoom, Cell, CellTotals, Delivery, NextBlock, Waiting,
+    BearerIndex, BearerStatus, BlockRoom, BufferStatus, Cell, CellTotals, Delivery, NextBlock,
+    UpperLayer,
 };
 pub use channel::{
     AtEnd, Channel, CqiSeries, CqiToMcs, GaussMarkov, MahimahiTrace, McsChain, McsSeries, Missing,

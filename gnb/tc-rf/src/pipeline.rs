@@ -1,24 +1,25 @@
 //! The pipeline of one bearer: packets through the six stages.
 
-use e2sm_tc::v1::{
-    BearerForecast, BearerId, ControlOutcome, EventKind, LeaseRenewal, Pipeline, Transaction,
-};
-use e2sm_tc::v1::{Cause, FlowInventory, PipelineStatus};
-use tc_pipelines::{candidate, limits::check_forecast};
+mod ledger;
+mod transaction;
+
+use e2sm_tc::v1::{BearerForecast, BearerId, Cause, FlowInventory, Pipeline, PipelineStatus};
+use tc_pipelines::limits::check_forecast;
 
 use crate::arena::Queued;
-use crate::capabilities::CAPABILITIES;
 use crate::classifier::{Arrival, Classifier, Header};
 use crate::flow_inventory::Inventory;
 use crate::hash::HashKey;
-use crate::lease::Lease;
-use crate::ledger::{Ledger, Totals};
 use crate::pacer::Pacer;
 use crate::plan::Plan;
 use crate::policer::{Policer, Verdict};
 use crate::stage::{Stage, StageSink};
 use crate::status::{self, ReportCursor};
-use crate::{BlockRoom, DropReason, Ecn, EventSink, Packet, PipelineError, RlcStatus, Waiting};
+use crate::{
+    BlockRoom, BufferStatus, DropReason, Ecn, EventSink, Packet, PipelineError, RlcStatus,
+};
+use ledger::{Ledger, Totals};
+use transaction::Lease;
 
 /// Traffic control of one (UE, DRB).
 ///
@@ -39,13 +40,13 @@ pub struct TrafficControl<P> {
     pacer: Pacer,
     inventory: Inventory,
     totals: Totals,
-    /// Whether the pacer went by a forecast when that was last told.
+    /// Whether a forecast decided when that was last reported.
     by_forecast: bool,
-    /// Packets ever taken back: those that come now stand before all of them.
-    taken_back: u64,
+    /// Packets ever recalled; those recalled next precede all of them.
+    recalled: u64,
 }
 
-/// Where the count of arrivals begins: packets taken back stand before every arrival.
+/// Sequence number of the first arrival; recalled packets have lower ones.
 const FIRST_SEQUENCE: u64 = 1 << 63;
 
 impl<P: Packet> TrafficControl<P> {
@@ -70,11 +71,11 @@ impl<P: Packet> TrafficControl<P> {
             inventory: Inventory::default(),
             totals: Totals::default(),
             by_forecast: false,
-            taken_back: 0,
+            recalled: 0,
         })
     }
 
-    /// Takes a packet in: classifier, policer, queue. Drops are told to `events`.
+    /// Takes a packet in: classifier, policer, queue. Drops are reported to `events`.
     pub fn ingress(&mut self, packet: P, now_us: u64, events: &mut impl EventSink<P>) {
         self.tick(now_us, events);
         let len_bytes = packet.len_bytes();
@@ -112,22 +113,22 @@ impl<P: Packet> TrafficControl<P> {
         }
     }
 
-    /// Takes back packets that were forwarded and that the RLC has not begun to send, oldest
-    /// first, each with the time it first came here. They stand before everything queued, for
-    /// they are older; their sojourn goes on, no policer meters them again and no limit drops
-    /// them. Call it when a pacer takes over from none: else the RLC's backlog, seconds of it,
-    /// stays between the new pipeline and the radio.
+    /// Takes back forwarded packets that the RLC has not begun to send, oldest first, each with the
+    /// time it first entered the pipeline. They are queued before all others, as they are older; their
+    /// sojourn continues, no policer meters them again and no limit drops them. To be called when a
+    /// pacer replaces `none`: otherwise the RLC's backlog, up to seconds, stays between the new
+    /// pipeline and the radio.
     ///
-    /// Flows stay in order, with one exception. A packet whose ECN or DSCP field was rewritten on
-    /// its way down comes back with the new value, and the old one is not known: an OSI filter on
-    /// that field may now send it elsewhere than the rest of its flow. The L4S classifier is not
-    /// concerned: it knows classic flows by their other packets (RFC 9331 §5.3).
+    /// Flows stay in order, with one exception. A packet whose ECN or DSCP field was rewritten at
+    /// egress returns with the new value: an OSI filter on that field may classify it differently from
+    /// the rest of its flow. The L4S classifier is not affected: it recognises classic flows by their
+    /// other packets (RFC 9331 §5.3).
     pub fn recall_unsent(&mut self, packets: impl ExactSizeIterator<Item = (P, u64)>, now_us: u64) {
         let later = if self.stage.packets == 0 { Vec::new() } else { self.stage.take_all() };
         self.classifier.emptied();
-        self.taken_back += packets.len() as u64;
+        self.recalled += packets.len() as u64;
         self.stage.reserve(packets.len() + later.len());
-        let first = FIRST_SEQUENCE - self.taken_back;
+        let first = FIRST_SEQUENCE - self.recalled;
         for (sequence, (packet, arrived_us)) in (first..).zip(packets) {
             let len_bytes = packet.len_bytes();
             let flow_hash = self.key.hash(&packet.flow());
@@ -173,27 +174,13 @@ impl<P: Packet> TrafficControl<P> {
         self.pacer.status(status, now_us);
     }
 
-    /// From now on the pacer asks the DU before each packet, as stolidis2024's DRQL without a RIC does
-    /// (§III-B), and decides by the answer: an RLC status heard after the question went out. See
-    /// [`take_question`](Self::take_question).
-    pub fn ask_before_each_packet(&mut self) {
-        self.pacer.ask_before_each_packet();
-    }
-
-    /// Whether a question is to be sent to the DU now. Call it after [`egress`](Self::egress) where
-    /// the pacer [asks](Self::ask_before_each_packet), and send what it says.
-    pub fn take_question(&mut self) -> bool {
-        self.pacer.take_question()
-    }
-
-    /// Takes in a forecast of this bearer's RLC for the forecast pacer, now in force or later.
+    /// Takes in a forecast of this bearer's RLC, for a pacer that uses forecasts, now or later.
     /// `origin_us` is in the clock of `now_us`. A forecast whose origin is older than that of the
-    /// last one is passed over (E2SM-TC v1 §8).
+    /// last one is ignored (E2SM-TC v1 §8).
     ///
     /// # Errors
-    /// When it is another bearer's, its lists do not fit together, or it rests on samples of the
-    /// future, which is what a forecast in another clock looks like. Elements are named from the
-    /// forecast on.
+    /// Another bearer's forecast, lists of different lengths, or an origin in the future, which
+    /// indicates another clock. Element paths start at the forecast.
     pub fn feed_forecast(
         &mut self,
         forecast: &BearerForecast,
@@ -212,35 +199,49 @@ impl<P: Packet> TrafficControl<P> {
         Ok(())
     }
 
-    /// Forwards what scheduler, shapers and pacer let go now.
+    /// Forwards the packets that scheduler, shapers and pacer release now.
     pub fn egress(&mut self, now_us: u64, events: &mut impl EventSink<P>, out: &mut impl FnMut(P)) {
         self.tick(now_us, events);
-        while let Some(index) = self.stage.select(now_us) {
-            // The pacer answers for the packet at the head. CoDel may drop that one and give the
-            // next: what goes down in the end is accounted for, and evens out.
-            if !self.pacer.may_send(self.stage.head_len_bytes(index), now_us) {
-                break;
-            }
-            if let Some(packet) = self.forward(index, now_us, events) {
-                out(packet);
-            }
+        while let Some(packet) = self.release_next(now_us, events) {
+            out(packet);
         }
     }
 
-    /// The MAC is about to share out a slot and asks what there is to send: what no shaper holds back,
-    /// where a just-in-time pacer gives it in step with the pulls; nothing for other pacers, which
-    /// have forwarded what they will. To be asked for each slot with downlink, before
+    /// Forwards one packet, if scheduler, shapers and pacer release one now; for a CU that decides
+    /// packet by packet whether to go on.
+    pub fn egress_one(&mut self, now_us: u64, events: &mut impl EventSink<P>) -> Option<P> {
+        self.tick(now_us, events);
+        self.release_next(now_us, events)
+    }
+
+    fn release_next(&mut self, now_us: u64, events: &mut impl EventSink<P>) -> Option<P> {
+        while let Some(index) = self.stage.select(now_us) {
+            // The pacer decides about the packet at the head. CoDel may drop that one and dequeue the
+            // next: the pacer counts what is forwarded, so the difference evens out.
+            if !self.pacer.may_send(self.stage.head_len_bytes(index), now_us) {
+                return None;
+            }
+            if let Some(packet) = self.forward(index, now_us, events) {
+                return Some(packet);
+            }
+        }
+        None
+    }
+
+    /// The packets that a MAC can pull in the slot that it is about to schedule: those that no shaper
+    /// holds back, if the pacer is `just_in_time`; none for other pacers, whose packets are forwarded
+    /// by [`egress`](Self::egress). To be called for each slot with downlink, before
     /// [`pull`](Self::pull).
-    pub fn asked(&mut self, now_us: u64, events: &mut impl EventSink<P>) -> Waiting {
+    pub fn buffer_status(&mut self, now_us: u64, events: &mut impl EventSink<P>) -> BufferStatus {
         self.tick(now_us, events);
         if !self.pacer.buffer_status_queried(now_us) || self.stage.select(now_us).is_none() {
-            return Waiting::default();
+            return BufferStatus::default();
         }
         self.stage.unshaped_backlog()
     }
 
-    /// The next packet for the transport block that the MAC builds, as far as it has `room`. To be
-    /// called until it gives none or the block is full; packets of other pacers do not come this way.
+    /// The next packet for the transport block that the MAC builds, if the block has `room` for it. To
+    /// be called until it returns none or the block is full.
     pub fn pull(
         &mut self,
         room: &BlockRoom,
@@ -259,7 +260,7 @@ impl<P: Packet> TrafficControl<P> {
         None
     }
 
-    /// Takes the next packet of a queue for the RLC; none when its discipline dropped what there was.
+    /// Dequeues the next packet of a queue; `None` if its discipline dropped what there was.
     fn forward(&mut self, index: u32, now_us: u64, events: &mut impl EventSink<P>) -> Option<P> {
         let mut ledger = Ledger::new(&mut self.inventory, &mut self.totals, events);
         let queued = self.stage.dequeue(index, now_us, &mut ledger)?;
@@ -274,164 +275,6 @@ impl<P: Packet> TrafficControl<P> {
         let backlog = self.stage.unshaped_backlog().packets > 0;
         let poll_us = backlog.then(|| self.pacer.next_poll_us(now_us));
         [poll_us, self.stage.parked_until_us(), self.lease.ends_us()].into_iter().flatten().min()
-    }
-
-    /// Applies a transaction: all of it or nothing of it. No queued packet is lost, and the
-    /// packets of a flow stay in order.
-    pub fn apply(
-        &mut self,
-        transaction: &Transaction,
-        now_us: u64,
-        events: &mut impl EventSink<P>,
-    ) -> ControlOutcome {
-        self.tick(now_us, events);
-        if transaction.bearer != self.bearer {
-            return self.unknown_bearer("bearer");
-        }
-        match self.prepare(transaction, now_us) {
-            Err(error) => error.into_outcome(self.revision),
-            Ok(_) if transaction.dry_run => {
-                ControlOutcome::Accepted { revision: self.revision, lease_ms: transaction.lease_ms }
-            }
-            Ok((pipeline, plan)) => {
-                self.install(pipeline, plan, now_us);
-                self.in_safe = transaction.change == e2sm_tc::v1::PipelineChange::Safe;
-                let lease_ms = if self.in_safe { None } else { transaction.lease_ms };
-                self.lease = Lease::new(lease_ms, now_us);
-                let (revision, name) = (self.revision, self.current.name.clone());
-                events.pipeline(EventKind::PipelineChanged { revision, name });
-                ControlOutcome::Accepted { revision, lease_ms }
-            }
-        }
-    }
-
-    fn prepare(
-        &self,
-        transaction: &Transaction,
-        now_us: u64,
-    ) -> Result<(Pipeline, Plan), PipelineError> {
-        if let Some(expected) = transaction.expected_revision {
-            self.expect_revision("expected_revision", expected)?;
-        }
-        if transaction.lease_ms == Some(0) {
-            return Err(zero_lease());
-        }
-        let pipeline = candidate(&self.current, &self.safe, &transaction.change, &CAPABILITIES)?;
-        let plan = Plan::compile(&pipeline, now_us)?;
-        Ok((pipeline, plan))
-    }
-
-    fn expect_revision(&self, element: &str, revision: u32) -> Result<(), PipelineError> {
-        if revision == self.revision {
-            return Ok(());
-        }
-        let detail = format!("{revision}, expected {}", self.revision);
-        Err(PipelineError::new(Cause::StaleRevision, element, detail))
-    }
-
-    fn unknown_bearer(&self, element: &str) -> ControlOutcome {
-        ControlOutcome::Refused {
-            cause: Cause::UnknownBearer,
-            element: element.to_owned(),
-            detail: format!("expected {:?}", self.bearer),
-            revision: None,
-        }
-    }
-
-    /// Puts a pipeline in force. Queued packets keep their arrival time. Where the classifier or
-    /// the set of queues changed they are classified anew in the order in which they arrived, so
-    /// a flow's packets are all where its next ones will go; else they stay where they are. The
-    /// limits of the new pipeline are for packets to come.
-    fn install(&mut self, pipeline: Pipeline, mut plan: Plan, now_us: u64) {
-        let old_ids = self.stage.queues.iter().map(|queue| queue.id);
-        let same_queues = old_ids.eq(plan.queues.iter().map(|queue| queue.id));
-        let same_scheduler = self.current.scheduler == pipeline.scheduler;
-        self.inherit_tokens(&mut plan);
-        self.policers = plan.policers;
-        if same_queues && self.current.classifier == pipeline.classifier {
-            let new_scheduler = (!same_scheduler).then_some(&plan.scheduler);
-            self.stage.reconfigure(&plan.queues, new_scheduler, plan.shapers, plan.buffer);
-        } else {
-            self.classifier = plan.classifier;
-            let packets = self.stage.take_all();
-            self.stage.rebuild(&plan.queues, &plan.scheduler, plan.shapers, plan.buffer);
-            for queued in packets {
-                self.place(queued);
-            }
-        }
-        self.pacer.replace(&pipeline.pacer, now_us);
-        self.current = pipeline;
-        self.revision = self.revision.wrapping_add(1);
-    }
-
-    /// A policer or shaper that stays the same keeps its tokens: no fresh burst by repetition.
-    fn inherit_tokens(&self, plan: &mut Plan) {
-        let find = |id| self.stage.queues.binary_search_by_key(&id, |queue| queue.id).ok();
-        for (new, config) in plan.queues.iter().enumerate() {
-            let Some(old) = find(config.id) else { continue };
-            plan.shapers.inherit(new, &self.stage.shapers, old);
-            if let (Some(Some(policer)), Some(Some(previous))) =
-                (plan.policers.get_mut(new), self.policers.get(old))
-            {
-                policer.inherit(previous);
-            }
-        }
-    }
-
-    /// Keeps a leased pipeline for `lease_ms` from now.
-    pub fn renew_lease(&mut self, renewal: &LeaseRenewal, now_us: u64) -> ControlOutcome {
-        if renewal.bearer != self.bearer {
-            return self.unknown_bearer("bearer");
-        }
-        if let Err(error) = self.check_renewal(renewal, now_us) {
-            return error.into_outcome(self.revision);
-        }
-        self.lease = Lease::new(Some(renewal.lease_ms), now_us);
-        ControlOutcome::Accepted { revision: self.revision, lease_ms: Some(renewal.lease_ms) }
-    }
-
-    fn check_renewal(&self, renewal: &LeaseRenewal, now_us: u64) -> Result<(), PipelineError> {
-        self.expect_revision("revision", renewal.revision)?;
-        if renewal.lease_ms == 0 {
-            return Err(zero_lease());
-        }
-        if self.lease.ends_us().is_none() {
-            let detail = "the pipeline in force has no lease; expected a leased one";
-            return Err(PipelineError::new(Cause::Inconsistent, "lease_ms", detail));
-        }
-        if self.lease.has_ended(now_us) {
-            let detail = format!("the lease of revision {} has ended", self.revision);
-            return Err(PipelineError::new(Cause::StaleRevision, "revision", detail));
-        }
-        Ok(())
-    }
-
-    /// Lets time pass: when the lease has ended, the safe pipeline returns; when the forecast no
-    /// longer speaks of now, or one does again, that is told.
-    pub fn tick(&mut self, now_us: u64, events: &mut impl EventSink<P>) {
-        self.tell_pacing(now_us, events);
-        if !self.lease.has_ended(now_us) {
-            return;
-        }
-        self.lease = Lease::default();
-        // The safe pipeline was accepted when the bearer was made.
-        let safe = self.safe.clone();
-        if let Ok(plan) = Plan::compile(&safe, now_us) {
-            self.install(safe, plan, now_us);
-            self.in_safe = true;
-            events.pipeline(EventKind::LeaseExpired { revision: self.revision });
-        }
-    }
-
-    fn tell_pacing(&mut self, now_us: u64, events: &mut impl EventSink<P>) {
-        let Some(by_forecast) = self.pacer.by_forecast(now_us) else {
-            self.by_forecast = false;
-            return;
-        };
-        if by_forecast != self.by_forecast {
-            self.by_forecast = by_forecast;
-            events.pipeline(EventKind::PacingChanged { by_forecast });
-        }
     }
 
     /// State of the pipeline for a report (style 1) by itself: queues with a backlog or with
@@ -494,18 +337,14 @@ impl<P: Packet> TrafficControl<P> {
         &self.current
     }
 
-    /// Whether the pacer goes by a forecast now, not by what it measures itself; absent where the
-    /// pacer in force takes no forecasts.
+    /// Whether a forecast decides now, as opposed to the pacer's own measurements; `None` if the pacer
+    /// in force uses no forecasts.
     pub fn paced_by_forecast(&self, now_us: u64) -> Option<bool> {
         self.pacer.by_forecast(now_us)
     }
 
-    /// How many bytes the pacer lets stand in the RLC buffer now; absent when it does not limit.
+    /// Bytes that the pacer lets stand in the RLC buffer now; `None` without a limit.
     pub fn rlc_limit_bytes(&self) -> Option<u32> {
         self.pacer.limit_bytes()
     }
-}
-
-fn zero_lease() -> PipelineError {
-    PipelineError::new(Cause::OutOfRange, "lease_ms", "0, expected at least 1")
 }

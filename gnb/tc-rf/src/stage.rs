@@ -9,17 +9,19 @@
 
 mod discipline;
 mod pairs;
+mod reconfigure;
 
 use e2sm_tc::v1::{BufferLimit, Overflow, QueueId};
 
 use crate::arena::{Arena, Backlog, Queued};
-use crate::heads::{HeadOfLine, Heads};
 use crate::queue::{QueueConfig, QueueRules, Room, State, make_room};
+use crate::scheduler::{HeadOfLine, Heads};
 use crate::scheduler::{Place, Scheduler, SchedulerConfig};
 use crate::shaper::Shapers;
 use crate::stats::QueueStats;
-use crate::{DropReason, Packet, Waiting};
+use crate::{BufferStatus, DropReason, Packet};
 use pairs::Pairs;
+use reconfigure::compile;
 
 /// Most packets dropped at once from the fattest queue (RFC 8290 §4.1).
 pub const DROP_BATCH_PACKETS: u32 = 64;
@@ -37,26 +39,7 @@ pub(crate) struct Queue {
 
 const _: () = assert!(size_of::<Queue>() == 64, "a queue has outgrown its cache line");
 
-/// Compiled queues, the rules they share and the pairs they form.
-fn compile(configs: &[QueueConfig], seed: u64) -> (Vec<Queue>, Vec<QueueRules>, Pairs) {
-    let mut rules: Vec<QueueRules> = Vec::new();
-    let pairs = Pairs::new(configs);
-    let queues = configs.iter().enumerate().map(|(index, config)| {
-        if rules.last() != Some(&config.rules) {
-            rules.push(config.rules);
-        }
-        let discipline = &config.rules.discipline;
-        Queue {
-            backlog: Backlog::default(),
-            aqm: State::new(discipline, pairs.of(index), seed, u64::from(config.id)),
-            id: config.id,
-            rules: (rules.len() - 1) as u16,
-        }
-    });
-    (queues.collect(), rules, pairs)
-}
-
-/// Told what happens to packets while they are queued.
+/// Receives drops and marks of queued packets.
 pub(crate) trait StageSink<P> {
     fn dropped(&mut self, queued: Queued<P>, reason: DropReason, now_us: u64);
     fn marked(&mut self, packet: &P, now_us: u64);
@@ -284,11 +267,13 @@ impl<P: Packet> Stage<P> {
     }
 
     /// What waits in queues that no shaper holds back.
-    pub(crate) fn unshaped_backlog(&self) -> Waiting {
+    pub(crate) fn unshaped_backlog(&self) -> BufferStatus {
         let parked = self.parked.iter().map(|&index| &self.queues[index as usize].backlog);
-        parked.fold(Waiting { bytes: self.bytes, packets: self.packets }, |all, backlog| Waiting {
-            bytes: all.bytes - backlog.bytes,
-            packets: all.packets - backlog.packets,
+        parked.fold(BufferStatus { bytes: self.bytes, packets: self.packets }, |all, backlog| {
+            BufferStatus {
+                bytes: all.bytes - backlog.bytes,
+                packets: all.packets - backlog.packets,
+            }
         })
     }
 
@@ -313,87 +298,6 @@ impl<P: Packet> Stage<P> {
         self.shapers.spend(index, len_bytes);
         self.scheduler.served(index, len_bytes);
         Some(queued)
-    }
-
-    /// All packets, oldest arrival first; the queues are empty afterwards.
-    pub(crate) fn take_all(&mut self) -> Vec<Queued<P>> {
-        let mut packets = Vec::with_capacity(self.packets as usize);
-        for index in 0..self.queues.len() {
-            packets.extend(std::iter::from_fn(|| self.pop(index as u32)));
-        }
-        packets.sort_unstable_by_key(|queued| queued.sequence);
-        self.scheduler.heads_replaced();
-        // Other heads may be ready earlier.
-        if !self.parked.is_empty() {
-            self.parked_until_us = 0;
-        }
-        packets
-    }
-
-    /// Other queues, while no packet is queued. A queue that is there before and after keeps its
-    /// counters and, if its discipline stays of one kind, the discipline's state.
-    pub(crate) fn rebuild(
-        &mut self,
-        configs: &[QueueConfig],
-        scheduler: &SchedulerConfig,
-        shapers: Shapers,
-        buffer: BufferLimit,
-    ) {
-        let mut stage = Self::new(configs, scheduler, shapers, buffer, self.seed);
-        stage.arena = std::mem::take(&mut self.arena);
-        for index in 0..stage.queues.len() {
-            let id = stage.queues[index].id;
-            if let Ok(old) = self.queues.binary_search_by_key(&id, |queue| queue.id) {
-                stage.stats[index] = self.stats[old];
-                let aqm = std::mem::take(&mut self.queues[old].aqm);
-                stage.pairs.inherit(&stage.queues[index].aqm, &self.pairs, &aqm);
-                stage.queues[index].aqm.inherit(aqm);
-            }
-        }
-        *self = stage;
-    }
-
-    /// The same queues with other parameters; packets stay where they are.
-    pub(crate) fn reconfigure(
-        &mut self,
-        configs: &[QueueConfig],
-        scheduler: Option<&SchedulerConfig>,
-        shapers: Shapers,
-        buffer: BufferLimit,
-    ) {
-        let (compiled, rules, mut pairs) = compile(configs, self.seed);
-        self.rules = rules;
-        for (queue, mut new) in self.queues.iter_mut().zip(compiled) {
-            queue.rules = new.rules;
-            let aqm = std::mem::take(&mut queue.aqm);
-            pairs.inherit(&new.aqm, &self.pairs, &aqm);
-            new.aqm.inherit(aqm);
-            queue.aqm = new.aqm;
-        }
-        self.pairs = pairs;
-        self.buffer = buffer;
-        self.shapers = shapers;
-        // Queues that waited for the old shapers are asked anew.
-        self.parked_until_us = u64::MAX;
-        for index in self.parked.drain(..) {
-            self.scheduler.resume(index);
-        }
-        if let Some(scheduler) = scheduler {
-            self.scheduler = Scheduler::new(scheduler, self.queues.len());
-            self.activate_all();
-        }
-    }
-
-    /// Puts every queue with a backlog on the scheduler, the one with the oldest head first.
-    fn activate_all(&mut self) {
-        let mut heads: Vec<(u64, u32)> = (0..)
-            .zip(&self.queues)
-            .filter_map(|(index, queue)| Some((self.arena.head(&queue.backlog)?.sequence, index)))
-            .collect();
-        heads.sort_unstable();
-        for (_, index) in heads {
-            self.scheduler.activate(index);
-        }
     }
 
     /// Age of the oldest packet of all queues.

@@ -1,10 +1,10 @@
 //! One downlink slot: retransmissions, grants, transport blocks.
 
-use super::above::Ends;
 use super::bearer::Block;
 use super::link::Link;
 use super::slot::Slot;
 use super::ue::Ue;
+use super::upper_layer::Ends;
 use super::{BearerIndex, Cell, Delivery};
 use crate::Sdu;
 use crate::channel::Radio;
@@ -21,7 +21,7 @@ impl<P: Sdu> Cell<P> {
         if self.any_opportunity(slot) {
             self.totals.available_prb += u64::from(slot.available_prb);
         }
-        self.ask_above(slot.start_us, ends.above);
+        self.query_upper_layer(slot.start_us, ends.above);
         if self.eqp.is_some() {
             self.fill_ahead(slot, ends.above);
             // Shares are of the RBs that retransmissions leave (irazabal2021 §V-E).

@@ -1,6 +1,5 @@
 //! The DU: RLC and MAC of all UEs of a cell, driven by one call per slot.
 
-mod above;
 mod acknowledged;
 mod am;
 mod bearer;
@@ -10,6 +9,7 @@ mod schedule;
 mod slot;
 mod status;
 mod ue;
+mod upper_layer;
 
 use std::collections::BTreeMap;
 
@@ -24,12 +24,12 @@ use crate::rlc::SduDelays;
 use crate::tbs::TbsTables;
 use crate::uplink::{Uplink, UplinkConfig};
 use crate::{Channel, MacReport, RlcReport};
-use above::Ends;
-pub use above::{Above, BlockRoom, NextBlock, Waiting};
 use bearer::Bearer;
 use schedule::Scratch;
 pub use status::{BearerStatus, CellTotals};
 use ue::Ue;
+use upper_layer::Ends;
+pub use upper_layer::{BlockRoom, BufferStatus, NextBlock, UpperLayer};
 
 /// Names a bearer of a cell for as long as the cell lives; never given to another.
 pub type BearerIndex = usize;
@@ -340,7 +340,12 @@ impl<P: Sdu> Cell<P> {
     }
 
     /// As [`slot`](Self::slot), with someone `above` the RLC whom the MAC asks as it schedules.
-    pub fn slot_from(&mut self, above: &mut dyn Above<P>, now_us: u64, out: &mut Vec<Delivery<P>>) {
+    pub fn slot_from(
+        &mut self,
+        above: &mut dyn UpperLayer<P>,
+        now_us: u64,
+        out: &mut Vec<Delivery<P>>,
+    ) {
         let start_us = self.next_slot_us();
         if now_us < start_us {
             return;

@@ -1,10 +1,10 @@
 //! New transmissions of one slot: which UEs, and how many PRBs each.
 
 use super::Cell;
-use super::above::{Ends, SMALLEST_BLOCK_BYTES};
 use super::link::Link;
 use super::slot::Slot;
 use super::ue::Ue;
+use super::upper_layer::{Ends, SMALLEST_BLOCK_BYTES};
 use crate::Sdu;
 use crate::mac::deal::{Grant, deal};
 use crate::mac::eqp::{Eqp, PacketSize, Queue};

@@ -3,7 +3,6 @@
 // Clippy knows functions marked as tests; the helpers beside them may fail a test as well.
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::panic)]
 
-mod above;
 mod acknowledged;
 mod am_cell;
 mod behaviour;
@@ -15,3 +14,4 @@ mod harq;
 mod proportional_fair;
 mod reassembly;
 mod slices;
+mod upper_layer;

@@ -92,7 +92,7 @@ static void event(void *context, tc_rf_bearer_t bearer, tc_rf_event_t what)
     (void)bearer;
     gnb *g = context;
     g->events++;
-    if (what == TC_RF_EVENT_TAKE_BACK)
+    if (what == TC_RF_EVENT_RECALL_UNSENT)
         g->recall_unsent = true;
     else if (what == TC_RF_EVENT_PACED_BY_FORECAST)
         printf("paced by a forecast at %.1f ms\n", (double)g->now_us / 1000);

@@ -131,7 +131,7 @@ pub unsafe extern "C" fn tc_rf_ingress(
 
 /// Gives back packets that were forwarded and that the RLC has not begun to send, oldest first:
 /// all of them are taken or, with another result than `TC_RF_RESULT_OK`, none. See
-/// `TC_RF_EVENT_TAKE_BACK`.
+/// `TC_RF_EVENT_RECALL_UNSENT`.
 ///
 /// # Safety
 /// `handle` must be null or live, `packets` valid for `count` of them, each as for
@@ -227,7 +227,7 @@ pub unsafe extern "C" fn tc_rf_egress(
 /// # Safety
 /// `handle` must be null or live, `bytes` and `packets` null (not wanted) or valid to write.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn tc_rf_asked(
+pub unsafe extern "C" fn tc_rf_buffer_status(
     handle: *mut TcRf,
     bearer: TcRfBearer,
     now_us: u64,
@@ -237,7 +237,7 @@ pub unsafe extern "C" fn tc_rf_asked(
     // SAFETY: as the caller says, here and below.
     unsafe {
         call(handle, |function| {
-            let waiting = function.asked(bearer, now_us)?;
+            let waiting = function.buffer_status(bearer, now_us)?;
             if let Some(bytes) = bytes.as_mut() {
                 *bytes = waiting.bytes;
             }
@@ -250,7 +250,7 @@ pub unsafe extern "C" fn tc_rf_asked(
 }
 
 /// Forwards, through `forward`, the next packet for the transport block that the MAC builds, and says
-/// whether there was one. To be called, after `tc_rf_asked` for the slot, until the RLC holds what the
+/// whether there was one. To be called, after `tc_rf_buffer_status` for the slot, until the RLC holds what the
 /// block carries or there is none.
 ///
 /// # Safety

@@ -10,7 +10,7 @@ use e2sm_tc::v1::{
 };
 use tc_rf::control::{self, refused};
 use tc_rf::templates;
-use tc_rf::{BlockRoom, TrafficControl, Waiting};
+use tc_rf::{BlockRoom, BufferStatus, TrafficControl};
 
 use crate::callbacks::{Sink, TcRfCallbacks};
 use crate::packet::CPacket;
@@ -115,8 +115,12 @@ impl Function {
     }
 
     /// What waits above the RLC for a MAC that asks.
-    pub(crate) fn asked(&self, bearer: TcRfBearer, now_us: u64) -> Result<Waiting, Failure> {
-        self.with(bearer, |control, sink| control.asked(now_us, sink))
+    pub(crate) fn buffer_status(
+        &self,
+        bearer: TcRfBearer,
+        now_us: u64,
+    ) -> Result<BufferStatus, Failure> {
+        self.with(bearer, |control, sink| control.buffer_status(now_us, sink))
     }
 
     /// Forwards one packet for the transport block being built; whether there was one.
@@ -202,7 +206,7 @@ impl Function {
             let unpaced = control.pipeline().pacer == Pacer::None;
             let outcome = control.apply(transaction, now_us, sink);
             if unpaced && control.pipeline().pacer != Pacer::None {
-                sink.tell(TcRfEvent::TakeBack);
+                sink.tell(TcRfEvent::RecallUnsent);
             }
             outcome
         })

@@ -163,7 +163,7 @@ pub enum TcRfEvent {
     LeaseExpired = 1,
     /// A pacer took over from none: what the RLC holds and has not begun to send should be given
     /// back through `tc_rf_recall_unsent`, else it stays ahead of the new pipeline.
-    TakeBack = 2,
+    RecallUnsent = 2,
     /// Another event of the service model; the next report tells it.
     Other = 3,
     /// The pacer goes by a forecast from now on.

@@ -5,7 +5,7 @@ use e2sm_tc::v1;
 use super::set_associative::{Claim, SetAssociative};
 use super::{Arrival, Target};
 use crate::hash::mix;
-use crate::heads::Heads;
+use crate::scheduler::Heads;
 
 /// Hash classifier.
 #[derive(Clone, Debug)]

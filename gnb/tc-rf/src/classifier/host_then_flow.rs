@@ -14,7 +14,7 @@ use super::set_associative::{Claim, SetAssociative};
 use super::{Arrival, Target};
 use crate::Packet;
 use crate::hash::mix;
-use crate::heads::Heads;
+use crate::scheduler::Heads;
 
 /// Host-then-flow classifier.
 #[derive(Clone, Debug)]

@@ -10,7 +10,7 @@ mod set_associative;
 use e2sm_tc::v1::{self, QueueTarget};
 
 use crate::hash::HashKey;
-use crate::heads::Heads;
+use crate::scheduler::Heads;
 use crate::{Ecn, Packet};
 use hash::StochasticHash;
 use host_then_flow::HostThenFlow;

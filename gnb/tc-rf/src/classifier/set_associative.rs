@@ -13,7 +13,7 @@
 //! there until they are gone. A flow therefore has packets in one queue at a time.
 
 use crate::hash::scale;
-use crate::heads::Heads;
+use crate::scheduler::Heads;
 
 use super::Target;
 
@@ -91,7 +91,7 @@ impl SetAssociative {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::heads::HeadOfLine;
+    use crate::scheduler::HeadOfLine;
 
     /// Backlogs by queue: sequences in order.
     #[derive(Default)]

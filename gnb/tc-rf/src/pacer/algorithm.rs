@@ -4,8 +4,7 @@ use dyn_clone::DynClone;
 
 use super::feed::Feed;
 use super::flight::{Flight, InFlight};
-use super::rlc_status::RlcStatus;
-use crate::BlockRoom;
+use super::rlc_status::{BlockRoom, RlcStatus};
 
 /// Without an RLC status for this long a pacer lets everything pass: a bearer whose feedback broke
 /// falls back to what the gNB does without traffic control instead of stalling.

@@ -21,8 +21,7 @@ use super::feed::Feed;
 use super::flight::Flight;
 use super::forecast::Forecast;
 use super::regular::{Regular, SMALL_PACKET_BYTES};
-use super::{Algorithm, ReceivedStatus};
-use crate::BlockRoom;
+use super::{Algorithm, BlockRoom, ReceivedStatus};
 
 /// A radio frame: the longest TDD pattern (38.331, dl-UL-TransmissionPeriodicity), so each frame has a
 /// slot for which the MAC queries the buffer status.

@@ -27,7 +27,6 @@ mod forecast;
 mod frame_rate;
 mod just_in_time;
 mod meter;
-mod questions;
 mod regular;
 mod rlc_status;
 #[cfg(test)]
@@ -36,14 +35,11 @@ mod upf_sdap;
 
 use e2sm_tc::v1;
 
-use crate::BlockRoom;
-
 use algorithm::{Algorithm, ReceivedStatus, STATUS_STALE_US};
 use feed::Feed;
 use flight::Flight;
 use meter::DrainMeter;
-use questions::{Questions, Verdict};
-pub use rlc_status::{RlcStatus, SduDelays};
+pub use rlc_status::{BlockRoom, BufferStatus, NextBlock, RlcStatus, SduDelays};
 
 /// How often a held packet is tried again in a TTI of 1 ms (irazabal2021 §V-A); shorter TTIs are
 /// divided alike. Packet arrivals and RLC status reports trigger a try as well.
@@ -107,8 +103,6 @@ pub(crate) struct Pacer {
     held_back: bool,
     /// Consecutive TTIs that found nothing to send while a packet was held back.
     empty_ttis: u32,
-    /// Where the DU is asked before each packet; none where it tells by itself.
-    questions: Option<Questions>,
 }
 
 impl Pacer {
@@ -123,18 +117,7 @@ impl Pacer {
             meter: DrainMeter::default(),
             held_back: false,
             empty_ttis: 0,
-            questions: None,
         }
-    }
-
-    /// Asks before each packet from now on.
-    pub(crate) fn ask_before_each_packet(&mut self) {
-        self.questions = Some(Questions::default());
-    }
-
-    /// Whether a question is to be sent to the DU.
-    pub(crate) fn take_question(&mut self) -> bool {
-        self.questions.as_mut().is_some_and(Questions::take)
     }
 
     /// Changes the algorithm; the new one starts from the last status.
@@ -169,9 +152,6 @@ impl Pacer {
 
     pub(crate) fn status(&mut self, status: &RlcStatus, now_us: u64) {
         self.fed_us = now_us;
-        if let Some(questions) = &mut self.questions {
-            questions.answered();
-        }
         self.meter.status(status);
         self.flight.on_status(status, now_us);
         let in_flight = self.flight.in_flight();
@@ -205,17 +185,11 @@ impl Pacer {
             return false;
         }
         let Some(algorithm) = &mut self.algorithm else { return true };
-        match self.questions.as_mut().map(|questions| questions.ask(now_us)) {
-            None if now_us.saturating_sub(self.fed_us) >= STATUS_STALE_US => return true,
-            Some(Verdict::Pass) => return true,
-            Some(Verdict::Wait) => return false,
-            None | Some(Verdict::Decide) => {}
+        if now_us.saturating_sub(self.fed_us) >= STATUS_STALE_US {
+            return true;
         }
         let may = algorithm.may_send(u64::from(len_bytes), now_us) || self.empty_ttis >= EMPTY_TTIS;
         self.held_back |= !may;
-        if !may && let Some(questions) = &mut self.questions {
-            questions.refused(now_us);
-        }
         may
     }
 
@@ -250,9 +224,6 @@ impl Pacer {
     pub(crate) fn sent(&mut self, len_bytes: u32, now_us: u64) {
         let len_bytes = u64::from(len_bytes);
         self.empty_ttis = 0;
-        if let Some(questions) = &mut self.questions {
-            questions.sent();
-        }
         self.meter.sent(len_bytes);
         self.flight.sent(len_bytes, now_us);
         if let Some(algorithm) = &mut self.algorithm {
@@ -266,8 +237,7 @@ impl Pacer {
         if let Some(until_us) = self.pulled_until_us().filter(|until_us| now_us <= *until_us) {
             return until_us.saturating_add(1);
         }
-        let asked_us = self.questions.and_then(|questions| questions.since_us());
-        let stale_us = asked_us.unwrap_or(self.fed_us).saturating_add(STATUS_STALE_US);
+        let stale_us = self.fed_us.saturating_add(STATUS_STALE_US);
         if now_us >= stale_us {
             return now_us;
         }

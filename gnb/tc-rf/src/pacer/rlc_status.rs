@@ -1,4 +1,4 @@
-//! What the DU tells the pacers about a bearer's RLC.
+//! Input of the pacers from the DU: the state of a bearer's RLC, and the room in a transport block.
 
 /// State of the bearer's RLC buffer as the DU took it, right after the MAC pulled for a TTI.
 ///
@@ -79,6 +79,35 @@ impl SduDelays {
     pub fn mean_us(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum_us as f64 / f64::from(self.count))
     }
+}
+
+/// Room that a transport block has left for a bearer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockRoom {
+    /// The longest IP packet that would leave whole in it, in bytes; headers of PDCP, RLC and MAC are
+    /// taken off.
+    pub bytes: u32,
+    /// The block after it, as far as it is known.
+    pub next_block: Option<NextBlock>,
+}
+
+/// A transport block to come: that of the next downlink slot, at the present MCS and with the same share
+/// of PRBs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NextBlock {
+    /// When the MAC will build it.
+    pub at_us: u64,
+    /// The longest IP packet that would leave whole in it, in bytes.
+    pub bytes: u32,
+}
+
+/// Packets that can be pulled at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BufferStatus {
+    /// Bytes of IP packets.
+    pub bytes: u64,
+    /// Packets.
+    pub packets: u32,
 }
 
 #[cfg(test)]

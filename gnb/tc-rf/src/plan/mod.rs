@@ -1,8 +1,13 @@
-//! A validated pipeline compiled to what the packets meet: queue ids become indices.
+//! Compiles a pipeline for the data path: checks it against the capabilities and turns queue ids into
+//! indices.
 
 mod schedule;
 
-use e2sm_tc::v1::{BufferLimit, Cause, ExceedAction, Pipeline, QueueId, QueueSet, QueueTarget};
+use std::sync::LazyLock;
+
+use e2sm_tc::v1::{
+    BufferLimit, Capabilities, Cause, ExceedAction, Pipeline, QueueId, QueueSet, QueueTarget,
+};
 
 use crate::PipelineError;
 use crate::classifier::{Classifier, Target};
@@ -10,9 +15,28 @@ use crate::policer::Policer;
 use crate::queue::{Discipline, QueueConfig, QueueRules};
 use crate::scheduler::SchedulerConfig;
 use crate::shaper::Shapers;
-use tc_pipelines::limits::{self, Result};
+use tc_pipelines::limits::{self, Result, everything};
 
-use crate::capabilities::CAPABILITIES;
+/// Transactions are checked against these.
+pub(crate) static CAPABILITIES: LazyLock<Capabilities> = LazyLock::new(capabilities);
+
+/// Most queues of a pipeline.
+pub const MAX_QUEUES: u16 = 4096;
+/// Most filters of a classifier.
+pub const MAX_FILTERS: u16 = 256;
+/// Most bearers of a node; the RAN function itself is per bearer.
+const MAX_BEARERS: u32 = 4096;
+
+/// The capabilities in the RAN function definition. Every kind of the service model is there: the
+/// matches that compile a pipeline are exhaustive.
+pub fn capabilities() -> Capabilities {
+    Capabilities {
+        max_queues: MAX_QUEUES,
+        max_filters: MAX_FILTERS,
+        max_bearers: MAX_BEARERS,
+        ..everything()
+    }
+}
 
 /// The stages of a pipeline, ready to be installed. Queues are sorted by id.
 #[derive(Debug)]

@@ -6,8 +6,8 @@
 //! delays C by no more than the shift over its own delay: starvation costs L delay, not C
 //! throughput ("Sacrifice L4S Throughput or Delay?").
 
+use super::Heads;
 use super::list::{Link, List, Place};
-use crate::heads::Heads;
 
 /// Time-shifted FIFO over two queues. Queues that are neither come after both, packet by packet
 /// in turn.

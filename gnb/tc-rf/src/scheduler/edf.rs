@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
 use super::list::{Link, Place};
-use crate::heads::{HeadOfLine, Heads};
+use super::{HeadOfLine, Heads};
 
 /// Order of service. Queues without a budget come after all that have one, oldest packet first;
 /// equal deadlines are served in order of arrival.

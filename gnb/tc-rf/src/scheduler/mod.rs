@@ -11,7 +11,6 @@ mod round_robin;
 mod shared;
 mod strict_priority;
 
-use crate::heads::Heads;
 use conditional_priority::ConditionalPriority;
 use drr::Drr;
 use edf::EarliestDeadlineFirst;
@@ -20,6 +19,21 @@ pub use list::Place;
 use round_robin::RoundRobin;
 use shared::SharedDrr;
 use strict_priority::StrictPriority;
+
+/// The oldest packet of a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct HeadOfLine {
+    /// When it entered the pipeline.
+    pub(crate) arrived_us: u64,
+    /// Position among all packets that ever entered this pipeline.
+    pub(crate) sequence: u64,
+}
+
+/// The queues of a stage by index.
+pub(crate) trait Heads {
+    /// The head of a queue; absent when it is empty.
+    fn head(&self, queue: u32) -> Option<HeadOfLine>;
+}
 
 /// Which scheduler, with its parameters, as compiled from the service model.
 #[derive(Clone, Debug, PartialEq, Eq)]

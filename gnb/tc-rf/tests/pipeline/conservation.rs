@@ -21,7 +21,7 @@ enum Step {
     Status { occupancy_bytes: u32, downlink: bool },
     Apply(Box<PipelineChange>),
     Leased(Box<PipelineChange>, u32),
-    TakeBack(usize),
+    RecallUnsent(usize),
 }
 
 fn template() -> impl Strategy<Value = Pipeline> {
@@ -72,7 +72,7 @@ fn step() -> impl Strategy<Value = Step> {
         }),
         2 => change_of_pipeline().prop_map(Step::Apply),
         1 => (change_of_pipeline(), 1u32..60).prop_map(|(c, ms)| Step::Leased(c, ms)),
-        1 => (0usize..40).prop_map(Step::TakeBack),
+        1 => (0usize..40).prop_map(Step::RecallUnsent),
     ]
 }
 
@@ -265,7 +265,7 @@ impl Run {
                 self.tc.apply(&leased, self.now_us, &mut self.events);
                 prop_assert_eq!(before, (self.tc.backlog_packets(), self.events.drops.len()));
             }
-            Step::TakeBack(count) => {
+            Step::RecallUnsent(count) => {
                 self.recall_unsent(count);
                 prop_assert_eq!(before.1, self.events.drops.len());
             }

@@ -60,7 +60,7 @@ fn a_packet_that_comes_right_before_the_pull_is_first_in_the_block() {
         let now_us = tti * TTI_US;
         assert!(egress(&mut tc, now_us - 500).is_empty() || tti == 1, "nothing between pulls");
         tc.ingress(packet(2, 200, 2), now_us, &mut ());
-        let waiting = tc.asked(now_us, &mut ());
+        let waiting = tc.buffer_status(now_us, &mut ());
         assert_eq!(waiting.bytes, tc.backlog_bytes());
         assert_eq!(waiting.packets, tc.backlog_packets());
         let (used_bytes, ended) = rlc.build(&mut tc, 2_289, now_us);
@@ -82,20 +82,20 @@ fn every_byte_of_a_backlog_goes_down_in_order_and_none_twice() {
     let mut rlc = Rlc::default();
     let (mut used_bytes, mut packets) = (0, 0);
     for tti in 1..2_000u64 {
-        tc.asked(tti * TTI_US, &mut ());
+        tc.buffer_status(tti * TTI_US, &mut ());
         let (used, ended) = rlc.build(&mut tc, 700, tti * TTI_US);
         used_bytes += u64::from(used);
         packets += ended.len();
     }
     assert_eq!((used_bytes, packets), (all_bytes, 500));
-    assert_eq!(tc.asked(2_000 * TTI_US, &mut ()).packets, 0);
+    assert_eq!(tc.buffer_status(2_000 * TTI_US, &mut ()).packets, 0);
 }
 
 #[test]
 fn a_mac_that_stops_asking_gets_packets_as_from_the_forecast_pacer() {
     let mut tc = pipeline();
     (0..100).for_each(|_| tc.ingress(packet(1, 1_500, 0), 0, &mut ()));
-    tc.asked(TTI_US, &mut ());
+    tc.buffer_status(TTI_US, &mut ());
     let status = |at_us| RlcStatus {
         at_us,
         tti_us: 1_000,
@@ -117,7 +117,7 @@ fn other_pacers_have_nothing_for_a_mac_that_asks() {
     let mut tc = control(BdpOnly { pacer: Pacer::Bdp5g, ..BdpOnly::default() }.pipeline());
     tc.ingress(packet(1, 1_500, 0), 0, &mut ());
     let room = BlockRoom { bytes: 9_000, next_block: None };
-    assert_eq!(tc.asked(0, &mut ()).packets, 0);
+    assert_eq!(tc.buffer_status(0, &mut ()).packets, 0);
     assert!(tc.pull(&room, 0, &mut ()).is_none());
     assert_eq!(tc.backlog_packets(), 1);
 }
@@ -131,9 +131,9 @@ fn what_a_shaper_holds_back_is_no_demand() {
     let mut tc = control(pipeline);
     (0..3).for_each(|_| tc.ingress(packet(1, 1_500, 0), 0, &mut ()));
     let room = BlockRoom { bytes: 9_000, next_block: None };
-    assert_eq!(tc.asked(0, &mut ()).packets, 3);
+    assert_eq!(tc.buffer_status(0, &mut ()).packets, 3);
     assert!(tc.pull(&room, 0, &mut ()).is_some());
     assert!(tc.pull(&room, 0, &mut ()).is_none());
-    assert_eq!(tc.asked(1_000, &mut ()).packets, 0);
-    assert_eq!(tc.asked(12_000, &mut ()).packets, 2);
+    assert_eq!(tc.buffer_status(1_000, &mut ()).packets, 0);
+    assert_eq!(tc.buffer_status(12_000, &mut ()).packets, 2);
 }

@@ -27,7 +27,7 @@ const LOOK_AHEAD_SLOTS: u64 = 160;
 
 /// SDUs that wait above a bearer's RLC.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Waiting {
+pub struct BufferStatus {
     /// Their bytes.
     pub bytes: u64,
     /// How many they are.
@@ -53,10 +53,10 @@ pub struct NextBlock {
 }
 
 /// Whoever queues above the RLC.
-pub trait Above<P> {
+pub trait UpperLayer<P> {
     /// What could be had at once, asked before each slot with downlink is shared out; nothing where
     /// the RLC alone says what there is to send.
-    fn waiting(&mut self, bearer: BearerIndex, now_us: u64) -> Waiting;
+    fn buffer_status(&mut self, bearer: BearerIndex, now_us: u64) -> BufferStatus;
 
     /// The next SDU for the block being built, or none.
     fn pull(&mut self, bearer: BearerIndex, room: &BlockRoom, now_us: u64) -> Option<P>;
@@ -66,9 +66,9 @@ pub trait Above<P> {
 }
 
 /// Nothing above: the RLC holds all there is to send.
-impl<P> Above<P> for () {
-    fn waiting(&mut self, _: BearerIndex, _: u64) -> Waiting {
-        Waiting::default()
+impl<P> UpperLayer<P> for () {
+    fn buffer_status(&mut self, _: BearerIndex, _: u64) -> BufferStatus {
+        BufferStatus::default()
     }
 
     fn pull(&mut self, _: BearerIndex, _: &BlockRoom, _: u64) -> Option<P> {
@@ -80,7 +80,7 @@ impl<P> Above<P> for () {
 
 /// What a slot works with beside the cell.
 pub(super) struct Ends<'a, P> {
-    pub(super) above: &'a mut dyn Above<P>,
+    pub(super) above: &'a mut dyn UpperLayer<P>,
     /// What UEs get.
     pub(super) out: &'a mut Vec<Delivery<P>>,
 }
@@ -96,7 +96,7 @@ impl<P: Sdu> Bearer<P> {
     }
 
     /// Bytes of transport block that would carry what waits above.
-    fn block_bytes_of(&self, waiting: Waiting) -> u64 {
+    fn block_bytes_of(&self, waiting: BufferStatus) -> u64 {
         waiting.bytes + u64::from(waiting.packets) * u64::from(self.whole_header_bytes())
     }
 
@@ -107,7 +107,7 @@ impl<P: Sdu> Bearer<P> {
         grant_bytes: u32,
         next_block: Option<NextBlock>,
         now_us: u64,
-        above: &mut dyn Above<P>,
+        above: &mut dyn UpperLayer<P>,
     ) {
         if self.above_bytes == 0 {
             return;
@@ -131,16 +131,16 @@ impl<P: Sdu> Bearer<P> {
                 break;
             }
         }
-        self.above_bytes = self.block_bytes_of(above.waiting(index, now_us));
+        self.above_bytes = self.block_bytes_of(above.buffer_status(index, now_us));
     }
 }
 
 impl<P: Sdu> Cell<P> {
     /// Asks what waits above each bearer.
-    pub(super) fn ask_above(&mut self, now_us: u64, above: &mut dyn Above<P>) {
+    pub(super) fn query_upper_layer(&mut self, now_us: u64, above: &mut dyn UpperLayer<P>) {
         for index in 0..self.bearers.len() {
             let Some(bearer) = self.bearers[index].as_mut() else { continue };
-            let above_bytes = bearer.block_bytes_of(above.waiting(index, now_us));
+            let above_bytes = bearer.block_bytes_of(above.buffer_status(index, now_us));
             if above_bytes != bearer.above_bytes {
                 bearer.above_bytes = above_bytes;
                 self.backlog_changed(index);
@@ -150,7 +150,7 @@ impl<P: Sdu> Cell<P> {
 
     /// Has each RLC filled with what the slot could carry before it is shared out: EQP looks at each
     /// SDU (irazabal2021 Algorithm 4).
-    pub(super) fn fill_ahead(&mut self, slot: &Slot, above: &mut dyn Above<P>) {
+    pub(super) fn fill_ahead(&mut self, slot: &Slot, above: &mut dyn UpperLayer<P>) {
         for index in 0..self.bearers.len() {
             let Some(at) = self.bearers[index].as_ref().map(|bearer| bearer.ue) else { continue };
             let Some(ue) = self.ues[at].as_ref() else { continue };

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 
 use crate::common::{Packet, bytes_of, cell_with, saturate, ue};
 use ran::{
-    Above, AmConfig, BearerConfig, BearerIndex, BlockRoom, Cell, CellConfig, Channel, Delivery,
-    Waiting,
+    AmConfig, BearerConfig, BearerIndex, BlockRoom, BufferStatus, Cell, CellConfig, Channel,
+    Delivery, UpperLayer,
 };
 
 const RUN_US: u64 = 2_000_000;
@@ -25,15 +25,15 @@ impl Source {
     }
 }
 
-impl Above<Packet> for Source {
-    fn waiting(&mut self, bearer: BearerIndex, now_us: u64) -> Waiting {
+impl UpperLayer<Packet> for Source {
+    fn buffer_status(&mut self, bearer: BearerIndex, now_us: u64) -> BufferStatus {
         if self.asked_us.back() != Some(&now_us) {
             self.asked_us.push_back(now_us);
         }
         if !self.bearers.contains(&bearer) {
-            return Waiting::default();
+            return BufferStatus::default();
         }
-        Waiting { bytes: 150_000, packets: 100 }
+        BufferStatus { bytes: 150_000, packets: 100 }
     }
 
     fn pull(&mut self, bearer: BearerIndex, room: &BlockRoom, now_us: u64) -> Option<Packet> {

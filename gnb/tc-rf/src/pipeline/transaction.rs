@@ -1,0 +1,200 @@
+//! Transactions and leases: how the pipeline in force changes.
+
+use e2sm_tc::v1::{
+    Cause, ControlOutcome, EventKind, LeaseRenewal, Pipeline, PipelineChange, Transaction,
+};
+use tc_pipelines::candidate;
+
+use super::TrafficControl;
+use crate::plan::{CAPABILITIES, Plan};
+use crate::{EventSink, Packet, PipelineError};
+
+/// A lease on virtual time; without one a pipeline stays in force.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Lease {
+    ends_us: Option<u64>,
+}
+
+impl Lease {
+    pub(crate) fn new(lease_ms: Option<u32>, now_us: u64) -> Self {
+        Self { ends_us: lease_ms.map(|ms| now_us.saturating_add(u64::from(ms) * 1000)) }
+    }
+
+    pub(crate) fn ends_us(self) -> Option<u64> {
+        self.ends_us
+    }
+
+    pub(crate) fn has_ended(self, now_us: u64) -> bool {
+        self.ends_us.is_some_and(|ends_us| now_us >= ends_us)
+    }
+
+    /// Milliseconds left, rounded up, so that a running lease never reads 0.
+    pub(crate) fn left_ms(self, now_us: u64) -> Option<u32> {
+        let left_us = self.ends_us?.saturating_sub(now_us);
+        Some(u32::try_from(left_us.div_ceil(1000)).unwrap_or(u32::MAX))
+    }
+}
+
+impl<P: Packet> TrafficControl<P> {
+    /// Applies a transaction: all of it or nothing of it. No queued packet is lost, and the
+    /// packets of a flow stay in order.
+    pub fn apply(
+        &mut self,
+        transaction: &Transaction,
+        now_us: u64,
+        events: &mut impl EventSink<P>,
+    ) -> ControlOutcome {
+        self.tick(now_us, events);
+        if transaction.bearer != self.bearer {
+            return self.unknown_bearer("bearer");
+        }
+        match self.prepare(transaction, now_us) {
+            Err(error) => error.into_outcome(self.revision),
+            Ok(_) if transaction.dry_run => {
+                ControlOutcome::Accepted { revision: self.revision, lease_ms: transaction.lease_ms }
+            }
+            Ok((pipeline, plan)) => {
+                self.install(pipeline, plan, now_us);
+                self.in_safe = transaction.change == PipelineChange::Safe;
+                let lease_ms = if self.in_safe { None } else { transaction.lease_ms };
+                self.lease = Lease::new(lease_ms, now_us);
+                let (revision, name) = (self.revision, self.current.name.clone());
+                events.pipeline(EventKind::PipelineChanged { revision, name });
+                ControlOutcome::Accepted { revision, lease_ms }
+            }
+        }
+    }
+
+    fn prepare(
+        &self,
+        transaction: &Transaction,
+        now_us: u64,
+    ) -> Result<(Pipeline, Plan), PipelineError> {
+        if let Some(expected) = transaction.expected_revision {
+            self.expect_revision("expected_revision", expected)?;
+        }
+        if transaction.lease_ms == Some(0) {
+            return Err(zero_lease());
+        }
+        let pipeline = candidate(&self.current, &self.safe, &transaction.change, &CAPABILITIES)?;
+        let plan = Plan::compile(&pipeline, now_us)?;
+        Ok((pipeline, plan))
+    }
+
+    fn expect_revision(&self, element: &str, revision: u32) -> Result<(), PipelineError> {
+        if revision == self.revision {
+            return Ok(());
+        }
+        let detail = format!("{revision}, expected {}", self.revision);
+        Err(PipelineError::new(Cause::StaleRevision, element, detail))
+    }
+
+    fn unknown_bearer(&self, element: &str) -> ControlOutcome {
+        ControlOutcome::Refused {
+            cause: Cause::UnknownBearer,
+            element: element.to_owned(),
+            detail: format!("expected {:?}", self.bearer),
+            revision: None,
+        }
+    }
+
+    /// Puts a pipeline in force. Queued packets keep their arrival time. Where the classifier or
+    /// the set of queues changed they are classified anew in the order in which they arrived, so
+    /// a flow's packets are all where its next ones will go; else they stay where they are. The
+    /// limits of the new pipeline are for packets to come.
+    fn install(&mut self, pipeline: Pipeline, mut plan: Plan, now_us: u64) {
+        let old_ids = self.stage.queues.iter().map(|queue| queue.id);
+        let same_queues = old_ids.eq(plan.queues.iter().map(|queue| queue.id));
+        let same_scheduler = self.current.scheduler == pipeline.scheduler;
+        self.inherit_tokens(&mut plan);
+        self.policers = plan.policers;
+        if same_queues && self.current.classifier == pipeline.classifier {
+            let new_scheduler = (!same_scheduler).then_some(&plan.scheduler);
+            self.stage.reconfigure(&plan.queues, new_scheduler, plan.shapers, plan.buffer);
+        } else {
+            self.classifier = plan.classifier;
+            let packets = self.stage.take_all();
+            self.stage.rebuild(&plan.queues, &plan.scheduler, plan.shapers, plan.buffer);
+            for queued in packets {
+                self.place(queued);
+            }
+        }
+        self.pacer.replace(&pipeline.pacer, now_us);
+        self.current = pipeline;
+        self.revision = self.revision.wrapping_add(1);
+    }
+
+    /// A policer or shaper that stays the same keeps its tokens: no fresh burst by repetition.
+    fn inherit_tokens(&self, plan: &mut Plan) {
+        let find = |id| self.stage.queues.binary_search_by_key(&id, |queue| queue.id).ok();
+        for (new, config) in plan.queues.iter().enumerate() {
+            let Some(old) = find(config.id) else { continue };
+            plan.shapers.inherit(new, &self.stage.shapers, old);
+            if let (Some(Some(policer)), Some(Some(previous))) =
+                (plan.policers.get_mut(new), self.policers.get(old))
+            {
+                policer.inherit(previous);
+            }
+        }
+    }
+
+    /// Keeps a leased pipeline for `lease_ms` from now.
+    pub fn renew_lease(&mut self, renewal: &LeaseRenewal, now_us: u64) -> ControlOutcome {
+        if renewal.bearer != self.bearer {
+            return self.unknown_bearer("bearer");
+        }
+        if let Err(error) = self.check_renewal(renewal, now_us) {
+            return error.into_outcome(self.revision);
+        }
+        self.lease = Lease::new(Some(renewal.lease_ms), now_us);
+        ControlOutcome::Accepted { revision: self.revision, lease_ms: Some(renewal.lease_ms) }
+    }
+
+    fn check_renewal(&self, renewal: &LeaseRenewal, now_us: u64) -> Result<(), PipelineError> {
+        self.expect_revision("revision", renewal.revision)?;
+        if renewal.lease_ms == 0 {
+            return Err(zero_lease());
+        }
+        if self.lease.ends_us().is_none() {
+            let detail = "the pipeline in force has no lease; expected a leased one";
+            return Err(PipelineError::new(Cause::Inconsistent, "lease_ms", detail));
+        }
+        if self.lease.has_ended(now_us) {
+            let detail = format!("the lease of revision {} has ended", self.revision);
+            return Err(PipelineError::new(Cause::StaleRevision, "revision", detail));
+        }
+        Ok(())
+    }
+
+    /// Advances time: an expired lease restores the safe pipeline, and a change between forecast and
+    /// measurement is reported.
+    pub fn tick(&mut self, now_us: u64, events: &mut impl EventSink<P>) {
+        self.report_pacing(now_us, events);
+        if !self.lease.has_ended(now_us) {
+            return;
+        }
+        self.lease = Lease::default();
+        // The safe pipeline was accepted when the bearer was made.
+        let safe = self.safe.clone();
+        if let Ok(plan) = Plan::compile(&safe, now_us) {
+            self.install(safe, plan, now_us);
+            self.in_safe = true;
+            events.pipeline(EventKind::LeaseExpired { revision: self.revision });
+        }
+    }
+
+    fn report_pacing(&mut self, now_us: u64, events: &mut impl EventSink<P>) {
+        let Some(by_forecast) = self.pacer.by_forecast(now_us) else {
+            self.by_forecast = false;
+            return;
+        };
+        if by_forecast != self.by_forecast {
+            self.by_forecast = by_forecast;
+            events.pipeline(EventKind::PacingChanged { by_forecast });
+        }
+    }
+}
+
+fn zero_lease() -> PipelineError {
+    PipelineError::new(Cause::OutOfRange, "lease_ms", "0, expected at least 1")
+}
