@@ -1,10 +1,10 @@
-//! What E2SM-TC pipelines mean beside their encoding, annexes A and B of the E2SM-TC document: one
-//! definition for the RAN function, the simulator, the gateways and the controller.
+//! The semantics of E2SM-TC pipelines, annexes A and B of the E2SM-TC document: one definition for
+//! the RAN function, the simulator, the gateways and the controller.
 //!
 //! - [`templates`]: a name and parameters → a pipeline.
 //! - [`candidate()`]: a pipeline and a transaction's change → the pipeline after it.
 //! - [`limits`]: whether a pipeline can be installed on a node of given capabilities.
-//! - [`v0`]: controls and reports of E2SM-TC version 0 in terms of version 1.
+//! - [`v0`]: E2SM-TC version 0 in terms of version 1 and back.
 //!
 //! All of it is pure. Errors are [`PipelineError`]s, which a control outcome carries as they are.
 

@@ -56,7 +56,7 @@ pub fn check(pipeline: &Pipeline, capabilities: &Capabilities) -> Result {
     within("buffer.bytes", pipeline.buffer.bytes, LIMIT_BYTES)
 }
 
-/// Checks what can be said of an edit without the pipeline it is applied to; `path` is where it
+/// Checks an edit without the pipeline it is applied to; `path` is where it
 /// stands in the transaction.
 pub(crate) fn check_edit(path: &str, edit: &PipelineEdit, capabilities: &Capabilities) -> Result {
     if let PipelineEdit::AddQueues(set) | PipelineEdit::ModifyQueues(set) = edit {

@@ -31,13 +31,13 @@ const TINS: [Tin; 4] = [
     Tin { dscps: &[56, 48, 46, 44, 40, 32], weight: 4 },
 ];
 
-/// Bytes per unit of weight. Small, since a round of all tins is 29 of them, and that is how long
-/// a packet may wait for the other tins; 256 is the least that is taken.
+/// Bytes per unit of weight. Small, since a packet may wait for the other tins for a whole round of 29
+/// units; 256 is the minimum of `quantum_bytes`.
 const TIN_QUANTUM_BYTES: u32 = 256;
 
-/// CAKE's way with DiffServ (Høiland-Jørgensen et al. 2018 §III): four tins by DSCP that share by
-/// weight, in each of them flows by hash and COBALT queues. Unlike CAKE's, the hash within a tin is
-/// plain and hosts are not told apart; the shaper's part is the pacer's.
+/// CAKE's DiffServ mode (Høiland-Jørgensen et al. 2018 §III): four tins by DSCP that share by weight,
+/// in each of them COBALT queues by flow hash. Unlike in CAKE, the hash within a tin is not
+/// set-associative, hosts are not separated, and a pacer replaces the shaper.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CakeDiffserv {

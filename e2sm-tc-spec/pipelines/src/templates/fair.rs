@@ -1,4 +1,4 @@
-//! Flows told apart by hash, each with its fair part.
+//! Queues by flow hash, with fair shares.
 
 use e2sm_tc::v1::{Overflow, Pacer, Pipeline, QueueDiscipline};
 use schemars::JsonSchema;

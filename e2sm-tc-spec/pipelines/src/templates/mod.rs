@@ -1,7 +1,6 @@
-//! Named compositions, from doing nothing to telling every flow apart (annex A of the E2SM-TC
-//! document).
+//! Named pipelines, from one FIFO to a queue per flow (annex A of the E2SM-TC document).
 //!
-//! | name | flows are told apart by | queues | between them |
+//! | name | flows are separated by | queues | scheduler |
 //! |---|---|---|---|
 //! | `transparent` | nothing | FIFO, no pacer | |
 //! | `bdp_only` | nothing | FIFO | |
@@ -15,17 +14,17 @@
 //! | `bode_diffserv` | DSCP | BoDe, FIFO for the rest | strict priority |
 //! | `sojourn` | ECN, then hash | FIFO or BoDe, step marking; filled as the MAC pulls | DRR with new and old lists |
 //!
-//! Each is a structure of its parameters, with their defaults. [`Template`] is any of them, as
-//! policies and gateways name it.
+//! Each is a structure of its parameters, with their defaults. [`Template`] is any of them, by the
+//! name that policies and gateways use.
 
 mod diffserv;
 mod fair;
 mod l4s;
-mod own;
 mod parameters;
 mod parts;
 mod plain;
 mod slicing;
+mod sojourn;
 
 use e2sm_tc::v1::Pipeline;
 use schemars::JsonSchema;
@@ -35,11 +34,11 @@ use serde_json::Value;
 pub use diffserv::{BodeDiffserv, BoundedClass, CakeDiffserv};
 pub use fair::{DrqlForecast, FqCodel};
 pub use l4s::{FqL4s, L4s};
-pub use own::Sojourn;
 pub use parameters::{Buffer, CodelParameters, FlowScheduler};
 pub use parts::exactly;
 pub use plain::{BdpOnly, Transparent, transparent};
 pub use slicing::{FlowSlicing, SegregateGreedy, Slice};
+pub use sojourn::Sojourn;
 
 /// Parameters of which no pipeline can be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

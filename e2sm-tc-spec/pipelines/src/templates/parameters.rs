@@ -41,10 +41,9 @@ impl Default for CodelParameters {
 impl CodelParameters {
     /// The same for a CU that is `delay_us` away from its DU, one way.
     ///
-    /// Every round trip goes over F1 there and back. CoDel's interval is to be the longest round trip
-    /// of those who share the queue (RFC 8289 §4.3), so it grows by as much, and the target stays
-    /// the part of it that it was (§4.4): with the target of a CU beside its DU the queue runs empty
-    /// after each drop.
+    /// Every round trip crosses F1 twice. CoDel's interval is the longest round trip of the flows
+    /// that share the queue (RFC 8289 §4.3), so it grows by both crossings, and the target keeps its
+    /// share of it (§4.4): with the target for a co-located CU the queue runs empty after each drop.
     #[must_use]
     pub fn across_f1(self, delay_us: u32) -> Self {
         let interval_us = self.interval_us.saturating_add(delay_us.saturating_mul(2));

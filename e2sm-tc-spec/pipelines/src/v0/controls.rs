@@ -13,7 +13,7 @@ use e2sm_tc::v1::{
     QueueTarget, Scheduler, Shaper, StochasticHash,
 };
 
-/// A v0 control that no edit of the pipeline carries out; says why, for people, as v0 has no causes.
+/// A v0 control that no edit of the pipeline carries out; the text has the reason, as v0 has no causes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ControlError(String);
@@ -45,10 +45,10 @@ pub(super) fn burst_bytes(rate_kbps: u32, window_ms: u32) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX).max(MIN_BURST_BYTES)
 }
 
-/// The edits that do to `pipeline` what a v0 control says.
+/// The edits of `pipeline` that carry out a v0 control.
 ///
 /// # Errors
-/// For a control that v1 has no edit for, or that refers to what the pipeline lacks.
+/// For a control without an edit in v1, or one that refers to an element that the pipeline lacks.
 pub fn edits(pipeline: &Pipeline, message: &ControlMessage) -> Result<Vec<PipelineEdit>> {
     match message {
         ControlMessage::Classifier(control) => classifier(pipeline, control),

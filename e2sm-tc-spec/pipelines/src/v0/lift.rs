@@ -16,7 +16,7 @@ use super::state::{NodeState, numbers_of};
 /// A counter that seems to have grown by at least this much restarted from 0.
 const RESTART: u32 = 1 << 31;
 
-/// What the status of a pipeline contains beside its [`NodeState`] and the report.
+/// The parts of a pipeline status that neither [`NodeState`] nor the report has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BearerContext {

@@ -1,8 +1,7 @@
 //! The v0 indication of the one pipeline there is.
 //!
-//! v0 knows few kinds and no queue ids: kinds it lacks are shown as the nearest it has (the report
-//! is for people and for xApps that only know v0; v1 says it all), and queues stand in the order of
-//! their ids.
+//! v0 has few kinds and no queue ids: other kinds are reported as the nearest that v0 has (v1 has the
+//! full status), and queues are in the order of their ids.
 
 use e2sm_tc::v0::{
     ClassifierStatus, DroppingQueue, Filter, IndicationMessage, MarkingQueue, Meter, PacerStatus,
@@ -20,8 +19,8 @@ const WINDOW_MS: u32 = 100;
 
 /// Builds the message from the pipeline in force and its state.
 ///
-/// The state shall hold the totals of every queue with traffic: v0 leaves no queue out, and a total
-/// of 0 in between reads as a restart of the queue.
+/// `status` shall contain the totals of every queue with traffic: v0 reports all queues, and a total of
+/// 0 in between means a restart of the queue.
 pub fn indication(
     pipeline: &Pipeline,
     status: &PipelineStatus,

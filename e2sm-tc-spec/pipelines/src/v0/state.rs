@@ -1,4 +1,4 @@
-//! The pipeline of a v0 node, as its acknowledged controls or its reports tell it.
+//! The pipeline of a v0 node, from its acknowledged controls or its reports.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use crate::{candidate, limits};
 /// Name of an observed pipeline that is not the safe one: no v1 transaction made it.
 const FOREIGN: &str = "foreign";
 
-/// A v0 node does not tell its buffer limit; this is the most that v1 expresses.
+/// v0 does not report the buffer limit of a node; this is the highest value in v1.
 const BUFFER: BufferLimit =
     BufferLimit { packets: 0x7fff_ffff, bytes: u32::MAX, overflow: Overflow::Tail };
 
@@ -211,7 +211,7 @@ impl NodeState {
         Ok(Self { pipeline, unknown, v1_ids: self.v1_ids.clone() })
     }
 
-    /// Whether a pipeline seen in a report may be this one, as far as reports tell.
+    /// Whether a pipeline seen in a report may be this one, as far as reports show.
     pub fn agrees_with(&self, seen: &Self) -> bool {
         let (ours, theirs) = (&self.pipeline, &seen.pipeline);
         let excluded = |item: &Unknown| matches!(item, Unknown::Order | Unknown::Filter(_));
@@ -223,7 +223,7 @@ impl NodeState {
             && ours.queues.iter().zip(&theirs.queues).all(|(a, b)| queues_agree(a, b))
     }
 
-    /// Whether it is the safe pipeline, as far as reports tell.
+    /// Whether it is the safe pipeline, as far as reports show.
     pub fn is_safe(&self) -> bool {
         Self::safe(self.base()).agrees_with(self)
     }
@@ -344,7 +344,7 @@ fn classifiers_agree(ours: &Classifier, theirs: &Classifier) -> bool {
     }
 }
 
-/// Reports tell the kind of a queue, the rate of its shaper and whether it has a policer.
+/// Reports have the kind of a queue, the rate of its shaper and whether it has a policer.
 fn queues_agree(ours: &QueueSet, theirs: &QueueSet) -> bool {
     let kind = |set: &QueueSet| match &set.discipline {
         QueueDiscipline::Codel(codel) => Some(codel.ecn),

@@ -1,4 +1,4 @@
-//! This project's own answer.
+//! The template of this project, deployed by default.
 
 use e2sm_tc::v1::{Overflow, Pacer, Pipeline, QueueDiscipline, Scheduler};
 use schemars::JsonSchema;
@@ -11,30 +11,29 @@ use super::parameters::{
 };
 use super::parts::{FIFO, queues, run};
 
-/// Each flow in a queue of its own, sparse flows first, and nothing handed down before the MAC builds
-/// the block that carries it.
+/// A queue per flow, sparse flows first, and packets leave only when the MAC builds the transport
+/// block that carries them.
 ///
-/// What a download makes of its own queue harms nobody else then, and the queue is what keeps the
-/// radio busy while the rate varies more than a sender can follow: it is left alone, unless
-/// `bulk_bound_us` says how long a packet may wait. Senders that understand marks (ECT(1)) are marked
-/// from `threshold_us` on.
+/// The queue of a download then delays no other flow, and it keeps the radio busy while the rate
+/// varies faster than a sender can follow: it is not limited unless `bulk_bound_us` is set. ECT(1)
+/// flows (L4S) are marked above `threshold_us`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Sojourn {
     /// Queues of the stochastic hash, as many again for L4S; 1024 (RFC 8290 §4.1.2).
     #[schemars(range(min = 1, max = 2048))]
     pub queues: u16,
-    /// Deficit per turn, bytes: a packet of a call (200 to 255) goes in one turn, one of a download
-    /// takes five. A sparse flow whose queue has not left the list yet then waits for a fifth of a
-    /// long packet, not for a whole one; at the rates of a bad radio that is the difference. It is
-    /// what FQ-CoDel is deployed with below 100 Mbit/s.
+    /// Deficit per turn, bytes: a packet of a call (200 to 255) takes one turn, one of a download
+    /// five. A sparse flow whose queue is still in the list of old flows then waits for a fifth of a
+    /// long packet instead of a whole one, which matters at low radio rates. FQ-CoDel deployments
+    /// below 100 Mbit/s use the same value.
     #[schemars(range(min = 256, max = 1_048_576))]
     pub quantum_bytes: u32,
     /// Sojourn above which L4S queues mark, µs; 2 ms, as in `fq_l4s`.
     #[schemars(range(min = 1, max = 10_000_000))]
     pub threshold_us: u32,
-    /// How long a packet of a flow that does not understand L4S marks may wait before it is dropped
-    /// (BoDe, abbasloo2019 §V-C), µs; as long as its sender lets it when absent.
+    /// Longest wait of a packet of a flow without L4S before it is dropped (BoDe, abbasloo2019
+    /// §V-C), µs; unlimited when absent.
     #[schemars(range(min = 1, max = 10_000_000))]
     pub bulk_bound_us: Option<u32>,
     /// Stage 6.
