@@ -76,7 +76,7 @@ async def test_a_gnb_that_is_gone_is_a_failure(tmp_path: Path) -> None:
         status, shown = await doctor("--gateway", gnb.ready["listen"])
     assert status == 2
     (finding,) = shown["findings"]
-    assert "nobody listens there" in finding["what"]
+    assert "nothing listens there" in finding["what"]
 
 
 TASK_RESTARTS = "sojourn_task_restarts_total"

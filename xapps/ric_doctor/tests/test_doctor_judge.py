@@ -135,18 +135,18 @@ def test_a_healthy_deployment_has_nothing_to_say() -> None:
 @pytest.mark.parametrize(
     ("door", "says", "todo"),
     [
-        (Door.NAME_UNKNOWN, "does not resolve", "DNS"),
-        (Door.REFUSED, "nobody listens", "Start it"),
+        (Door.NAME_UNKNOWN, "does not resolve", "look it up"),
+        (Door.REFUSED, "nothing listens", "Start it"),
         (Door.UNREACHABLE, "cannot be reached", "routes"),
         (Door.NO_ANSWER, "neither accepted nor refused", "firewalls"),
-        (Door.SILENT, "then nothing comes", "hangs"),
+        (Door.SILENT, "the server sends nothing", "hangs"),
         (Door.CLOSES, "closed at once", "port"),
-        (Door.TLS_WANTED, "speaks TLS", "gateway.tls.enabled: true"),
-        (Door.PLAIN_TEXT, "speaks plain text", "certificate"),
+        (Door.TLS_WANTED, "uses TLS", "gateway.tls.enabled: true"),
+        (Door.PLAIN_TEXT, "uses plain text", "certificate"),
         (Door.HTTP1, "HTTP/1", "gRPC port"),
         (Door.NOT_HTTP2, "not HTTP/2", "port"),
         (Door.CERTIFICATE, "not accepted", "gateway.tls.ca_file"),
-        (Door.CLIENT_CERTIFICATE, "certificate of ours", "gateway.tls.certificate_file"),
+        (Door.CLIENT_CERTIFICATE, "client certificate", "gateway.tls.certificate_file"),
     ],
 )
 def test_a_closed_door_says_which(door: Door, says: str, todo: str) -> None:
@@ -167,10 +167,10 @@ def test_every_door_has_its_sentence() -> None:
     ("code", "says"),
     [
         ("UNIMPLEMENTED", "not an E2 gateway"),
-        ("UNAUTHENTICATED", "does not know us"),
-        ("PERMISSION_DENIED", "does not let us in"),
+        ("UNAUTHENTICATED", "rejects the credentials"),
+        ("PERMISSION_DENIED", "denies access"),
         ("DEADLINE_EXCEEDED", "does not answer"),
-        ("UNAVAILABLE", "loses the call"),
+        ("UNAVAILABLE", "drops the call"),
         ("DATA_LOSS", "with an error"),
     ],
 )
@@ -223,7 +223,7 @@ def test_an_unknown_type_is_a_note() -> None:
 
 
 def test_list_and_watch_disagree() -> None:
-    assert "not told by the node watch: gnb-1" in only(with_nodes(NODE, watched=())).what
+    assert "not in the node watch: gnb-1" in only(with_nodes(NODE, watched=())).what
     facts = Facts(GATEWAY, Nodes((NODE,), None, "it broke"))
     assert "watch failed (it broke)" in only(facts).what
 
@@ -270,7 +270,7 @@ def test_v0_alone_is_not_enough_and_cannot_be_tried() -> None:
     fails, note = offering(RLC_OID, MAC_OID, TC_V0_OID)
     assert "offers tc_v0 and not tc_v1" in fails.what
     assert fails.level is Level.FAIL
-    assert "lowers v1 to v0" in fails.remedy
+    assert "translates v1 to v0" in fails.remedy
     assert (note.level, note.check) == (Level.NOTE, "control")
     assert "no dry run and no refusal" in note.what
 
@@ -344,19 +344,19 @@ def with_stream(oid: str = RLC_OID, period_ms: int = 1, **changed: Any) -> Facts
     ("changed", "level", "says"),
     [
         ({"ended": "refused", "detail": "1 ms"}, Level.FAIL, "refused (1 ms)"),
-        ({"ended": "unknown"}, Level.FAIL, "no such RAN function"),
+        ({"ended": "unknown"}, Level.FAIL, "rejects a RAN function"),
         ({"ended": "gone"}, Level.FAIL, "the node left"),
-        ({"ended": "unavailable"}, Level.FAIL, "broke off"),
-        ({"ended": "protocol"}, Level.FAIL, "not the interface"),
+        ({"ended": "unavailable"}, Level.FAIL, "stream ended"),
+        ({"ended": "protocol"}, Level.FAIL, "violates its interface"),
         ({"received": 0, "offsets": None}, Level.FAIL, "none within 3.00 s"),
         ({"undecodable": 3_000, "first_error": "rlc: 7 bytes"}, Level.FAIL, "100 % do not decode"),
         ({"undecodable": 30, "first_error": "rlc: 7 bytes"}, Level.FAIL, "rlc: 7 bytes"),
         ({"distinct": 1, "collected_span_us": 0}, Level.FAIL, "stale: 3000 indications of 1"),
-        ({"received": 1_000, "distinct": 1_000}, Level.FAIL, "333 a second of 1000 asked for"),
+        ({"received": 1_000, "distinct": 1_000}, Level.FAIL, "333 a second of 1000 requested"),
         ({"received": 2_400, "distinct": 2_400}, Level.WARN, "800 a second of 1000"),
         ({"received": 2_900, "missed": 100, "distinct": 2_900}, Level.WARN, "100 of 3000 lost"),
         ({"received": 2_999, "missed": 1, "distinct": 2_999}, Level.NOTE, "1 of 3000 lost"),
-        ({"received": 2_900, "dropped": 100, "missed": 100}, Level.WARN, "for want of a reader"),
+        ({"received": 2_900, "dropped": 100, "missed": 100}, Level.WARN, "the reader was slow"),
         ({"disordered": 4}, Level.WARN, "did not grow"),
         ({"late": 4}, Level.NOTE, "4 of 3000 came after one that was collected later"),
         ({"late": 400}, Level.WARN, "400 of 3000 came after"),
@@ -370,7 +370,7 @@ def with_stream(oid: str = RLC_OID, period_ms: int = 1, **changed: Any) -> Facts
             Level.FAIL,
             "go backwards in 50 %",
         ),
-        ({"rows": Rows(bearers=1, backlogged=90)}, Level.FAIL, "neither age nor sojourn"),
+        ({"rows": Rows(bearers=1, backlogged=90)}, Level.FAIL, "age and sojourn time are always 0"),
     ],
 )
 def test_what_is_wrong_with_rlc_reports(changed: dict[str, Any], level: Level, says: str) -> None:
@@ -405,13 +405,13 @@ def test_a_node_that_does_not_tell_its_flows() -> None:
     )
     assert (finding.level, finding.subject) == (Level.WARN, "gnb-1 tc_v1 flow_inventory")
     assert "refused (v0)" in finding.what
-    assert "rungs need none" in finding.remedy
+    assert "rungs do not need it" in finding.remedy
 
 
 def test_kpm_may_have_nothing_to_say() -> None:
     finding = only(with_stream(KPM_OID, 100, received=20, distinct=20))
-    assert (finding.level, finding.what) == (Level.WARN, "7 a second of 10 asked for")
-    assert "no UE matches" in finding.why
+    assert (finding.level, finding.what) == (Level.WARN, "7 a second of 10 requested")
+    assert "without a matching UE" in finding.why
 
 
 def test_only_the_measurement_that_is_used_is_missed() -> None:
@@ -486,7 +486,7 @@ def test_a_nodes_clock_that_is_behind_may_be_old_reports() -> None:
     )
     assert (finding.level, finding.subject) == (Level.WARN, "gnb-1")
     assert "behind ours by at least 59.0 ms" in finding.what
-    assert "its reports are that old" in finding.remedy
+    assert "its reports have this age" in finding.remedy
 
 
 def test_our_own_clock_is_off_when_the_others_agree() -> None:
@@ -520,10 +520,10 @@ def test_a_busy_machine_says_so_first() -> None:
     ("changed", "level", "says"),
     [
         ({"revision": 5}, Level.FAIL, "turned revision 4 into 5"),
-        ({"bearer": "", "expected_revision": None}, Level.WARN, "cannot be there"),
+        ({"bearer": "", "expected_revision": None}, Level.WARN, "cannot exist"),
         ({"took_us": 250_000}, Level.WARN, "accepted in 250.0 ms"),
         ({"tried": Tried.FAILED, "detail": "no"}, Level.FAIL, "without an outcome"),
-        ({"tried": Tried.UNDECODABLE}, Level.FAIL, "no E2SM-TC v1 outcome"),
+        ({"tried": Tried.UNDECODABLE}, Level.FAIL, "not an E2SM-TC v1 outcome"),
         ({"tried": Tried.TIMEOUT}, Level.FAIL, "not answered"),
         ({"tried": Tried.GONE}, Level.FAIL, "went away during a dry run"),
         ({"tried": Tried.UNAVAILABLE}, Level.FAIL, "gateway failed"),
@@ -565,13 +565,13 @@ def test_what_came_of_a_dry_run(changed: dict[str, Any], level: Level, says: str
 @pytest.mark.parametrize(
     ("changed", "level", "says"),
     [
-        ({"reach": replace(REACHED, door=Door.REFUSED)}, Level.FAIL, "nobody listens"),
+        ({"reach": replace(REACHED, door=Door.REFUSED)}, Level.FAIL, "nothing listens"),
         ({"reach": replace(REACHED, code="UNIMPLEMENTED")}, Level.FAIL, "not a forecaster"),
         ({"reach": replace(REACHED, code="INTERNAL"), "ended": "x"}, Level.FAIL, "INTERNAL: x"),
-        ({"health": "NOT_SERVING"}, Level.FAIL, "says NOT_SERVING"),
-        ({"health": "UNIMPLEMENTED"}, Level.WARN, "says UNIMPLEMENTED"),
+        ({"health": "NOT_SERVING"}, Level.FAIL, "status is NOT_SERVING"),
+        ({"health": "UNIMPLEMENTED"}, Level.WARN, "status is UNIMPLEMENTED"),
         ({"batches": 0}, Level.FAIL, "no forecast within 3.00 s"),
-        ({"ended": "gone"}, Level.WARN, "broke off (gone)"),
+        ({"ended": "gone"}, Level.WARN, "stream ended (gone)"),
         ({"age_us": spread(90_000)}, Level.WARN, "age p50 90.0 ms"),
         ({"age_us": spread(5e6)}, Level.FAIL, "age p50 5.00 s, 200 µs of it"),
         ({"fallbacks": {"WARMING_UP": 30}}, Level.NOTE, "warming_up 1 %"),
@@ -625,7 +625,7 @@ def test_what_grew_meanwhile_is_told_and_what_was_before_is_not() -> None:
     mac: Sample = (name, (("ran_function", "mac"), ("reason", "gateway")), 5.0)
     endpoint = Metrics("http://h/metrics", "", (rlc, mac), ((*rlc[:2], 9.0), mac))
     finding = only(replace(HEALTHY, metrics=(endpoint,)))
-    assert finding.what == "2 indications missed by an xApp meanwhile (rlc, gateway)"
+    assert finding.what == "2 indications missed by an xApp during the examination (rlc, gateway)"
 
 
 def bridge(
@@ -651,7 +651,7 @@ def test_the_bridges_request_budget() -> None:
     low = only(bridge(12_000, spent=60))
     assert low.level is Level.WARN
     assert "12000 of 64500 requests" in low.what
-    assert "for 0.3 h at the pace seen now" in low.what
+    assert "for 0.3 h at the present rate" in low.what
     assert only(bridge(3_000)).level is Level.FAIL
 
 
@@ -664,11 +664,11 @@ def test_a_bridge_without_a_ric() -> None:
 @pytest.mark.parametrize(
     ("state", "seen", "to_do"),
     [
-        ("absent", "nobody accepts an association", "nearRT-RIC runs at ric.address"),
+        ("absent", "no SCTP association is accepted", "nearRT-RIC runs at ric.address"),
         ("without_nodes", "no E2 node has connected", "Start the gNB's E2 agent"),
-        ("ended", "ended itself as the bridge connected", "ric.nodes_come_within_s"),
+        ("ended", "aborted when the bridge connected", "ric.nodes_come_within_s"),
         ("silent", "does not answer", "libflexric_level_triggered.so"),
-        ("no_sctp", "no SCTP socket", "modprobe sctp"),
+        ("no_sctp", "has no SCTP", "modprobe sctp"),
         ("no_module", "native module is missing", "make flexric-bridge"),
     ],
 )
@@ -704,7 +704,7 @@ def test_the_table_says_what_why_and_what_to_do() -> None:
     assert lines[0].split() == ["CHECK", "WHERE", "FOUND"]
     assert any(line.startswith("fail  indications  gnb-1 rlc") for line in lines)
     assert "  Why it matters: tc-controller sees no queue" in shown
-    assert "  What to do: The node accepted and sends nothing" in shown
+    assert "  What to do: The node accepted, but sends nothing" in shown
     assert lines[-1] == "7 ok, 0 note, 0 warn, 1 fail"
     assert max(map(len, lines)) <= 100
 
@@ -715,8 +715,8 @@ def test_what_is_mended_alike_is_told_together() -> None:
     shown = text.table(judge(facts))
     _, explained = shown.split("\n\n", 1)
     assert explained.startswith(
-        "fail: indications (gnb-1 rlc): 333 a second of 1000 asked for.\n"
-        "fail: indications (gnb-2 rlc): 333 a second of 1000 asked for.\n"
+        "fail: indications (gnb-1 rlc): 333 a second of 1000 requested.\n"
+        "fail: indications (gnb-2 rlc): 333 a second of 1000 requested.\n"
         "  Why it matters: "
     )
     assert shown.count("What to do: The node or the RIC cannot keep the period") == 1
@@ -759,4 +759,4 @@ def test_a_tc_function_that_only_pretends() -> None:
     samples: tuple[Sample, ...] = (("sojourn_flexric_tc_stub", (("node", "gnb-1"),), 1.0),)
     finding = only(replace(HEALTHY, metrics=(Metrics("http://h/metrics", after=samples),)))
     assert finding.level is Level.FAIL
-    assert "TC function of gnb-1 only pretends" in finding.what
+    assert "TC function of gnb-1 is a stub" in finding.what

@@ -206,7 +206,7 @@ async def test_only_so_many_nodes_are_listened_to(ric: FakeRic) -> None:
         assert {stream.node_id for stream in one.streams} == {"c"}
         none, findings = await examined(server.address, Patience(0.1, 2, "d"))
         assert not none.streams
-        assert found(findings, "nodes") == ["fail: the gateway has no node of this id"]
+        assert found(findings, "nodes") == ["fail: the gateway has no node with this id"]
 
 
 # ---------------------------------------------------------------- faulty nodes
@@ -214,7 +214,7 @@ async def test_only_so_many_nodes_are_listened_to(ric: FakeRic) -> None:
 
 async def test_no_nodes(ric: FakeRic) -> None:
     _, findings = await examined_fake(ric)
-    assert found(findings, "nodes") == ["fail: the gateway answers and has no E2 node"]
+    assert found(findings, "nodes") == ["fail: the gateway has no E2 node"]
 
 
 async def test_a_node_that_accepts_and_says_nothing(ric: FakeRic) -> None:
@@ -223,7 +223,7 @@ async def test_a_node_that_accepts_and_says_nothing(ric: FakeRic) -> None:
     assert found(findings, "indications", "rlc")[0].startswith("fail: none within")
     assert found(findings, "indications", "mac")[0].startswith("warn: none within")
     assert found(findings, "control") == [
-        "warn: a dry run was accepted for a bearer that cannot be there"
+        "warn: a dry run was accepted for a bearer that cannot exist"
     ]
 
 
@@ -271,7 +271,7 @@ async def test_garbage_bytes(ric: FakeRic) -> None:
     _, findings = await examined_fake(ric)
     for name in ("rlc", "mac", "tc_v1", "tc_v1 flow_inventory"):
         assert "100 % do not decode" in found(findings, "indications", name)[0]
-    assert found(findings, "control")[0].startswith("fail: a dry run was answered with bytes")
+    assert found(findings, "control")[0].startswith("fail: the answer to a dry run is not")
     assert found(findings, "definition")[0].startswith("warn: the RAN function definition does not")
 
 
@@ -299,7 +299,7 @@ async def test_tc_that_fails_without_a_word(ric: FakeRic) -> None:
     whole_node(ric).on_control(TC_V1_OID, lambda h, m: ControlAnswer(False, b"", "budget spent"))
     _, findings = await examined_fake(ric)
     (what,) = found(findings, "control")
-    assert what == "fail: a dry run failed without an outcome that says why (budget spent)"
+    assert what == "fail: a dry run failed without an outcome (budget spent)"
 
 
 async def test_tc_that_does_not_answer(ric: FakeRic) -> None:
@@ -408,7 +408,7 @@ async def test_a_half_open_port_is_told_in_bounded_time() -> None:
     async with asyncio.timeout(30), port_that(_silent) as address:
         facts, findings = await examined(address)
         assert facts.nodes is None
-        assert "then nothing comes" in found(findings, "gateway")[0]
+        assert "the server sends nothing" in found(findings, "gateway")[0]
 
 
 async def test_a_port_whose_backlog_is_full_does_not_answer() -> None:
@@ -586,7 +586,7 @@ async def test_metrics_are_compared_before_and_after(ric: FakeRic) -> None:
     )
     await server.stop()
     grown, absent, refused = found(findings, "metrics")
-    assert "indications missed by an xApp meanwhile (gnb-1, rlc, gateway)" in grown
+    assert "indications missed by an xApp during the examination (gnb-1, rlc, gateway)" in grown
     assert "HTTP 404" in absent
     assert "cannot be read" in refused
 

@@ -127,7 +127,7 @@ def test_another_style_than_asked_for_is_an_error() -> None:
 def test_the_true_offsets_are_always_within_the_bounds(
     node_ahead: int, gateway_ahead: int, legs: list[tuple[int, int, int]]
 ) -> None:
-    """Whatever the delays: reports are collected after they were asked for, then received, then
+    """Whatever the delays: reports are collected after they were requested, then received, then
     handled; the clocks of node and gateway are ahead of ours by what is drawn."""
     times = []
     for wait, to_gateway, to_here in legs:

@@ -1,6 +1,6 @@
-"""What the probes bring back. Times are µs; wall clocks are µs since the Unix epoch.
+"""Results of the probes, without judgement.
 
-Every field is what was seen, never a verdict on it.
+Times are µs; wall clocks are µs since the Unix epoch.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Final
 from ric.e2 import Node
 
 KPM_MEASUREMENT: Final = "RRU.PrbTotDl"
-"""The one KPM measurement that an xApp of this suite asks for."""
+"""The KPM measurement that the xApps of this suite use."""
 STATUS: Final = "pipeline_status"
 INVENTORY: Final = "flow_inventory"
-"""Report styles of E2SM-TC v1 that are looked at."""
+"""Report styles of E2SM-TC v1 that are examined."""
 
 
 class Door(enum.Enum):
@@ -30,9 +30,9 @@ class Door(enum.Enum):
     NO_ANSWER = "no answer"
     """The connection was neither accepted nor refused."""
     SILENT = "silent"
-    """The connection opens and nothing ever comes."""
+    """The connection opens, but no data arrives."""
     CLOSES = "closes"
-    """The connection opens and is closed without a word."""
+    """The connection opens and is closed without data."""
     TLS_WANTED = "TLS wanted"
     """The settings say plain text, the port speaks TLS."""
     PLAIN_TEXT = "plain text"
@@ -40,9 +40,9 @@ class Door(enum.Enum):
     HTTP1 = "HTTP/1"
     NOT_HTTP2 = "not HTTP/2"
     CERTIFICATE = "certificate"
-    """The server's certificate does not convince us."""
+    """The server's certificate is not accepted."""
     CLIENT_CERTIFICATE = "client certificate"
-    """The server wants a certificate of ours, or another one."""
+    """The server requires a client certificate, or another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Interval:
     high: int
 
     def both(self, other: Interval) -> Interval:
-        """What holds when both do."""
+        """The intersection of both."""
         return Interval(max(self.low, other.low), min(self.high, other.high))
 
 
@@ -108,7 +108,7 @@ class Offsets:
 
     @property
     def node_gateway(self) -> Interval:
-        """What the other two say of node against gateway."""
+        """Node against gateway, derived from the other two."""
         return Interval(
             self.node_here.low - self.gateway_here.high, self.node_here.high - self.gateway_here.low
         )
@@ -116,7 +116,7 @@ class Offsets:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What the records of reports say about whoever fills them."""
+    """Counts over the records of reports."""
 
     bearers: int = 0
     """Most bearers (MAC: UEs) of one report."""
@@ -125,7 +125,7 @@ class Rows:
     backlogged: int = 0
     """Records with bytes in the transmission buffer."""
     delays: int = 0
-    """Those of them that tell an age or a sojourn above 0."""
+    """Those of them with an age or a sojourn time above 0."""
     steps: int = 0
     """Records with a predecessor."""
     steps_back: int = 0
@@ -150,7 +150,7 @@ class Stream:
     missed: int = 0
     """Gaps in the sequence."""
     dropped: int = 0
-    """What the gateway says it dropped for want of a reader."""
+    """Dropped by the gateway because the reader was slow."""
     disordered: int = 0
     """Indications whose sequence did not grow."""
     late: int = 0
@@ -182,12 +182,12 @@ class Stream:
 
 
 class Tried(enum.Enum):
-    """What came of a control that changes nothing."""
+    """Result of a dry-run control."""
 
     ACCEPTED = "accepted"
     REFUSED = "refused"
     FAILED = "failed"
-    """RIC control failure without an outcome that says why."""
+    """RIC control failure without an outcome."""
     UNDECODABLE = "undecodable"
     TIMEOUT = "timeout"
     GONE = "gone"
@@ -215,7 +215,7 @@ class DryRun:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """How the RAN function definition of TC v1 reads."""
+    """The RAN function definition of TC v1."""
 
     node_id: str
     error: str = ""
@@ -224,7 +224,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Nodes:
-    """What the gateway says of its nodes."""
+    """Node list and node watch of the gateway."""
 
     listed: tuple[Node, ...] = ()
     watched: tuple[str, ...] | None = ()
@@ -250,9 +250,9 @@ class Forecasts:
     """Forecasts by persistence, by reason."""
     models: tuple[str, ...] = ()
     age_us: Spread | None = None
-    """Of the sample a forecast rests on, when it reached us; the node's clock is in it."""
+    """Age of the sample of a forecast on arrival; includes the offset of the node's clock."""
     on_the_way_us: Spread | None = None
-    """From the forecaster to us; its clock is in it."""
+    """From the forecaster to here; includes the offset of its clock."""
     window_us: int = 0
 
 
@@ -294,13 +294,13 @@ def _values(samples: Sequence[Sample], name: str) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """All that was seen."""
+    """All facts."""
 
     gateway: Reach
     nodes: Nodes | None = None
     """`None` when the gateway was not usable."""
     passed_over: tuple[str, ...] = ()
-    """Nodes that were not subscribed to, for they were too many."""
+    """Nodes beyond the limit, not subscribed to."""
     definitions: tuple[Definition, ...] = ()
     streams: tuple[Stream, ...] = ()
     dry_runs: tuple[DryRun, ...] = ()

@@ -1,4 +1,4 @@
-"""What the doctor finds: a level, where, what, why it matters and what to do."""
+"""A finding: level, place, description, why it matters and what to do."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from dataclasses import dataclass
 
 
 class Level(enum.Enum):
-    """How bad it is."""
+    """Severity."""
 
     OK = "ok"
     NOTE = "note"
-    """Nothing is wrong, but the reader should know; does not change the exit status."""
+    """For information; does not change the exit status."""
     WARN = "warn"
-    """The xApps run, worse than they could."""
+    """The xApps work, but degraded."""
     FAIL = "fail"
-    """An xApp cannot do its work."""
+    """An xApp cannot work."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at.
+    """The result of one check.
 
     `check` names the kind of check, `subject` what it was done to (an address, a node, a node's RAN
     function). `why` and `remedy` are sentences; they are empty for what is in order.
@@ -36,12 +36,12 @@ class Finding:
 
 
 def ok(check: str, subject: str, what: str) -> Finding:
-    """Something in order."""
+    """A passed check."""
     return Finding(Level.OK, check, subject, what)
 
 
 def exit_status(findings: Sequence[Finding]) -> int:
-    """0 when all is well, 1 with warnings, 2 with failures."""
+    """0 without warnings, 1 with warnings, 2 with failures."""
     levels = {finding.level for finding in findings}
     if Level.FAIL in levels:
         return 2

@@ -41,7 +41,7 @@ def names(found: list[str] | tuple[str, ...], most: int = 5) -> str:
 
 
 def table(findings: Sequence[Finding]) -> str:
-    """A line for each finding; below, why and what to do about those that are not in order."""
+    """A line for each finding; below, why and what to do for those that are not ok."""
     rows = [("", "CHECK", "WHERE", "FOUND")]
     rows += [(f.level.value, f.check, f.subject or "-", f.what) for f in findings]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
@@ -65,7 +65,7 @@ def table(findings: Sequence[Finding]) -> str:
 
 
 def _alike(findings: Sequence[Finding]) -> list[list[Finding]]:
-    """What is not in order, those together that matter for the same reason and are mended alike."""
+    """Findings that are not ok, grouped by equal reason and remedy."""
     groups: dict[tuple[str, str, str], list[Finding]] = {}
     for finding in findings:
         if finding.level is not Level.OK:
@@ -81,7 +81,7 @@ def summary(findings: Sequence[Finding]) -> str:
 
 
 def as_json(findings: Sequence[Finding], facts: Facts) -> dict[str, Any]:
-    """Findings, exit status, and the facts they rest on."""
+    """Findings, exit status and facts."""
     return {
         "status": exit_status(findings),
         "findings": [plain(finding) for finding in findings],

@@ -13,7 +13,7 @@ __all__ = ["judge"]
 
 
 def judge(facts: Facts) -> list[Finding]:
-    """Findings in the order to mend them: what comes first explains what follows."""
+    """Findings in the order to correct them: earlier ones explain later ones."""
     findings = reach.of_gateway(facts.gateway)
     skewed = clocks.skewed(facts.streams)
     listed = () if facts.nodes is None else facts.nodes.listed

@@ -13,9 +13,9 @@ from ric_doctor.text import duration
 _CHECK = "clocks"
 
 OFF_US: Final = 5_000
-"""What NTP on a common network keeps; ages of single milliseconds cannot be read beyond."""
+"""Accuracy of NTP in one network; beyond it ages of single milliseconds are meaningless."""
 FAR_US: Final = 1_000_000
-"""Nothing that compares times of two machines means anything beyond."""
+"""Beyond this, comparing times of two machines is meaningless."""
 
 
 def judge(streams: Sequence[Stream]) -> list[Finding]:
@@ -30,7 +30,7 @@ def judge(streams: Sequence[Stream]) -> list[Finding]:
 
 
 def skewed(streams: Sequence[Stream]) -> set[str]:
-    """Nodes of which surely a clock is off, or whose reports are old: ages mean nothing there."""
+    """Nodes with a clock that is certainly off, or with old reports: their ages are not judged."""
     return {
         node_id
         for node_id, offsets in _by_node(streams).items()
@@ -56,14 +56,14 @@ def _all(intervals: list[Interval]) -> Interval:
     for interval in intervals[1:]:
         joined = joined.both(interval)
     if joined.low > joined.high:
-        # A clock was set while we looked: only what all of them allow together is left.
+        # A clock was set during the measurement: use the union of the intervals.
         low = min(interval.low for interval in intervals)
         return Interval(low, max(interval.high for interval in intervals))
     return joined
 
 
 def _surely_off_us(offset: Interval) -> int:
-    """Least offset beyond what is tolerated, with its sign; 0 when there may be none."""
+    """Smallest possible offset, with its sign, if above the tolerance; otherwise 0."""
     if offset.low > OFF_US:
         return offset.low
     if offset.high < -OFF_US:
@@ -91,13 +91,9 @@ def _gateway(offset: Interval) -> Finding:
         _CHECK,
         "gateway",
         f"{_direction(off_us)} ours by at least {duration(abs(off_us))} (ahead {_bounds(offset)})",
-        "The latency that xApps export has this offset in it; alerts on it are wrong.",
+        "The latencies that xApps export include this offset; alerts on them are wrong.",
         "Run NTP or PTP on both machines and compare them (`chronyc tracking`)."
-        + (
-            " If the clocks agree, the gateway hands on reports that are that old."
-            if off_us < 0
-            else ""
-        ),
+        + (" If the clocks agree, the gateway forwards reports of this age." if off_us < 0 else ""),
     )
 
 
@@ -115,16 +111,16 @@ def _node(node_id: str, offsets: Offsets) -> Finding:
         node_id,
         f"{_direction(off_us)} ours by at least {duration(abs(off_us))}"
         f" (ahead {_bounds(offset)}{beside})",
-        "Forecasts and latencies go by the node's clock: a forecast seems older or newer than it is"
-        " and a pacer that takes it falls back.",
+        "Forecasts and latencies use the node's clock: a forecast appears older or newer than it is"
+        " and a pacer that uses it falls back.",
         (
             "Gateway and node agree with each other, so set this machine's clock first."
             if both
             else "Run NTP or PTP on the node (`chronyc tracking`)."
         )
         + (
-            " If its clock is right, its reports are that old when they reach the gateway: look for"
-            " a queue between them."
+            " If its clock is right, its reports have this age when they reach the gateway: find"
+            " the queue between them."
             if off_us < 0
             else ""
         ),

@@ -1,4 +1,4 @@
-"""What reports say about whoever fills them."""
+"""The content of reports: stale, wrong or empty values."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def _frozen(stream: Stream) -> list[Finding]:
             use_of(stream).without,
             f"stale: {stream.received} indications of {stream.distinct} different times of"
             " collection",
-            "The same report comes again and again; decisions rest on a state long gone.",
-            "The node's E2 agent sends a copy that nobody renews: look at the RLC or MAC task that"
-            " should fill it.",
+            "The same report is repeated; decisions rest on an old state.",
+            "The node's E2 agent sends a copy that is not updated: check the RLC or MAC task that"
+            " fills it.",
         )
     ]
 
@@ -44,9 +44,9 @@ def _tstamp(stream: Stream) -> list[Finding]:
         about(
             stream,
             Level.WARN,
-            f"the time within the message is {duration(abs(stream.tstamp_off_us))} off the time of"
+            f"the timestamp in the message is {duration(abs(stream.tstamp_off_us))} off the time of"
             " collection",
-            "rlc-forecaster goes by the time within; its forecasts carry a wrong origin.",
+            "rlc-forecaster uses the timestamp in the message; its forecasts have a wrong origin.",
             "The node must write µs since the Unix epoch into tstamp.",
         )
     ]
@@ -62,9 +62,9 @@ def _rows(stream: Stream) -> list[Finding]:
             about(
                 stream,
                 Level.NOTE,
-                "reports come and are empty: no UE is attached",
+                "reports are empty: no UE is attached",
                 "",
-                "Attach a UE to see more.",
+                "Attach a UE to examine more.",
             )
         )
     if rows.repeated:
@@ -72,8 +72,8 @@ def _rows(stream: Stream) -> list[Finding]:
             about(
                 stream,
                 Level.WARN,
-                "a bearer is in one report more than once",
-                "Both records are taken for the same queue.",
+                "a bearer is more than once in one report",
+                "xApps read both records as the same queue.",
                 "RNTI and DRB identity must be unique within a node's report.",
             )
         )
@@ -84,7 +84,7 @@ def _rows(stream: Stream) -> list[Finding]:
                 Level.FAIL,
                 f"cumulative counters go backwards in {share(rows.steps_back, rows.steps)} of the"
                 " records",
-                "These are not counts of anything: FlexRIC's emulator agents send random numbers.",
+                "The counters are not real: FlexRIC's emulator agents send random numbers.",
                 "Use a gNB that fills its reports, or the lab as an E2 node of FlexRIC.",
             )
         )
@@ -93,9 +93,9 @@ def _rows(stream: Stream) -> list[Finding]:
             about(
                 stream,
                 Level.FAIL,
-                "buffers hold bytes, and neither age nor sojourn is ever above 0",
-                "tc-controller detects by txsdu_wt_us and txsdu_avg_time_to_tx: it will never act.",
-                "The node does not fill them: FlexRIC's emulator agents do not, an OAI gNB does.",
+                "buffers hold bytes, but head-of-line age and sojourn time are always 0",
+                "tc-controller detects by txsdu_wt_us and txsdu_avg_time_to_tx; it never acts.",
+                "Use a node that fills them: an OAI gNB does, FlexRIC's emulator agents do not.",
             )
         )
     return findings
@@ -108,9 +108,9 @@ def _kpm(stream: Stream) -> list[Finding]:
                 stream,
                 Level.NOTE,
                 f"the unit of {KPM_MEASUREMENT} is not known: PRBs or percent of them",
-                "Versions of OAI differ, and nothing that this node reported tells which it is.",
-                "Nothing, with MAC reports there. Without: traffic tells it, most often in seconds;"
-                " until then tc-controller judges the use of the radio by bytes.",
+                "Versions of OAI differ, and no report of this node shows which it is.",
+                "None if the node has MAC reports. Otherwise traffic shows it, usually in seconds;"
+                " until then tc-controller estimates utilisation by bytes.",
             )
         ]
     if KPM_MEASUREMENT not in stream.unsupported:
@@ -121,6 +121,6 @@ def _kpm(stream: Stream) -> list[Finding]:
             Level.NOTE,
             f"the node does not measure {KPM_MEASUREMENT}",
             "",
-            "Nothing, with MAC reports there: tc-controller takes the use of the radio from them.",
+            "None if the node has MAC reports: tc-controller takes the utilisation from them.",
         )
     ]

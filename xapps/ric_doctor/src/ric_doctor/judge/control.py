@@ -1,4 +1,4 @@
-"""Whether a control would reach the TC RAN function and be answered."""
+"""Whether a control reaches the TC RAN function and is answered."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ from ric_doctor.text import duration
 _CHECK = "control"
 
 SLOW_US: Final = 100_000
-"""FlexRIC answers in under a millisecond; a tenth of a second is a queue grown by as much."""
+"""FlexRIC answers within 1 ms; during 100 ms a queue grows by as much."""
 
-_WHY: Final = "tc-controller acts through this alone: bearers stay as they are."
+_WHY: Final = "tc-controller cannot change any bearer."
 
 _TRIED: Final[dict[Tried, tuple[str, str]]] = {
     Tried.FAILED: (
-        "a dry run failed without an outcome that says why",
+        "a dry run failed without an outcome",
         "Look at the log of the gateway and of the node.",
     ),
     Tried.UNDECODABLE: (
-        "a dry run was answered with bytes that are no E2SM-TC v1 outcome",
-        "Use E2SM-TC of one version on both sides.",
+        "the answer to a dry run is not an E2SM-TC v1 outcome",
+        "Use the same version of E2SM-TC on both sides.",
     ),
     Tried.TIMEOUT: (
         "a dry run was not answered",
-        "Look whether the node's E2 agent still runs and whether the RIC's request budget is left;"
-        " FlexRIC's RIC waits 3 s and then aborts.",
+        "Check that the node's E2 agent runs and that the RIC has request budget left;"
+        " FlexRIC's RIC aborts after 3 s.",
     ),
     Tried.GONE: (
         "the node or its RAN function went away during a dry run",
-        "A control that makes a node leave has killed its E2 agent: look at its log for an assert.",
+        "The control may have aborted the E2 agent: search its log for an assert.",
     ),
     Tried.UNAVAILABLE: (
         "the gateway failed during a dry run",
         "Look at the gateway's log.",
     ),
     Tried.NO_CODEC: (
-        "no dry run, for the E2SM-TC codec is not installed here",
-        "Install e2sm-tc beside this tool.",
+        "no dry run: the E2SM-TC codec is not installed",
+        "Install e2sm-tc.",
     ),
 }
 
@@ -61,7 +61,7 @@ def judge(tried: DryRun) -> list[Finding]:
 
 
 def of_v0_alone(node: Node) -> list[Finding]:
-    """What cannot be told of a node that has v0 and not v1."""
+    """What is unknown about a node that has v0 alone."""
     if node.ran_function(TC_V0_OID) is None or node.ran_function(TC_V1_OID) is not None:
         return []
     return [
@@ -70,8 +70,8 @@ def of_v0_alone(node: Node) -> list[Finding]:
             _CHECK,
             f"{node.id} tc_v0",
             "not tried: E2SM-TC v0 has no dry run and no refusal",
-            "Whether a control takes effect can only be told by changing something.",
-            "Send one by hand at a quiet time and read the next tc_v0 report.",
+            "Only a change shows whether a control takes effect.",
+            "Send a control manually at low load and read the next tc_v0 report.",
         )
     ]
 
@@ -83,9 +83,9 @@ def _accepted(tried: DryRun, subject: str) -> Finding:
             Level.WARN,
             _CHECK,
             subject,
-            "a dry run was accepted for a bearer that cannot be there",
-            "The RAN function does not look whom a control is for: a control for a UE that left"
-            " may reach another.",
+            "a dry run was accepted for a bearer that cannot exist",
+            "The RAN function ignores the address of a control: a control for a UE that left may"
+            " reach another.",
             "The RAN function must refuse it with unknown-bearer (E2SM-TC §7.5).",
         )
     if tried.revision != tried.expected_revision:
@@ -94,9 +94,9 @@ def _accepted(tried: DryRun, subject: str) -> Finding:
             _CHECK,
             subject,
             f"a dry run turned revision {tried.expected_revision} into {tried.revision}",
-            "The RAN function changes what it was asked only to check; --dry-run of tc-controller"
-            " and its checks before acting are not safe here.",
-            "Mend the RAN function (E2SM-TC §7.2, rule 7).",
+            "The RAN function executes dry runs; checks of tc-controller before a change are not"
+            " safe here.",
+            "Correct the RAN function (E2SM-TC §7.2, rule 7).",
         )
     what = f"a dry run for {tried.bearer} is accepted in {took}"
     return _slow(tried, subject, what) or ok(_CHECK, subject, what)
@@ -110,8 +110,8 @@ def _slow(tried: DryRun, subject: str, what: str) -> Finding | None:
         _CHECK,
         subject,
         what,
-        "A bearer bloats on for as long as a control is on its way.",
-        "Look at the load of RIC and node; controls to one RIC wait for each other.",
+        "The queue grows until the control arrives.",
+        "Check the load of RIC and node; controls to one RIC are serialised.",
     )
 
 
@@ -120,20 +120,20 @@ def _refused(tried: DryRun, subject: str) -> Finding:
     detail = f": {tried.detail}" if tried.detail else ""
     told = f"{tried.cause}{place}{detail}"
     if not tried.bearer and tried.cause == "unknown_bearer":
-        what = f"answers in {duration(tried.took_us)}; it reports no bearer to try more on"
+        what = f"answers in {duration(tried.took_us)}; it reports no bearer for a dry run"
         return _slow(tried, subject, what) or Finding(
-            Level.NOTE, _CHECK, subject, f"{what}{detail}", "", "Attach a UE to see more."
+            Level.NOTE, _CHECK, subject, f"{what}{detail}", "", "Attach a UE to examine more."
         )
     if tried.cause == "inconsistent" and tried.element.startswith("delta"):
         return Finding(
             Level.NOTE,
             _CHECK,
             subject,
-            f"answers in {duration(tried.took_us)}, but knows the pipeline in force only in part"
+            f"answers in {duration(tried.took_us)}, but has the pipeline in force only in part"
             f" ({told})",
             "",
-            "Nothing: a gateway that makes v1 of a v0 node does not know a pipeline that was there"
-            " before. tc-controller replaces it as a whole.",
+            "None: a gateway that translates v1 to v0 does not know a pipeline from"
+            " before its start. tc-controller replaces it as a whole.",
         )
     if tried.cause == "stale_revision":
         return Finding(
@@ -143,7 +143,7 @@ def _refused(tried: DryRun, subject: str) -> Finding:
             f"answers in {duration(tried.took_us)}, but the pipeline changed twice meanwhile"
             f" ({told})",
             "",
-            "Somebody controls this bearer right now; that is what should be, once.",
+            "None: another client controls this bearer at the moment.",
         )
     return Finding(
         Level.FAIL,
@@ -156,10 +156,10 @@ def _refused(tried: DryRun, subject: str) -> Finding:
 
 
 _REMEDIES: Final[dict[str, str]] = {
-    "malformed": "Use E2SM-TC of one version on both sides.",
-    "unsupported": "The RAN function lacks what its pipeline has already: compare its declared"
+    "malformed": "Use the same version of E2SM-TC on both sides.",
+    "unsupported": "The RAN function does not support its present pipeline: compare its declared"
     " capabilities with E2SM-TC §4.2.",
-    "unknown_bearer": "The node reports a bearer by a name that its controls do not take (§4.4):"
-    " it must report UEs in the way that controls may name them.",
-    "capacity": "The node is full: fewer bearers, or a larger limit there.",
+    "unknown_bearer": "The node reports a bearer by an id that its controls do not accept (§4.4):"
+    " reports and controls must use the same ids.",
+    "capacity": "The node is at its limit: use fewer bearers or raise the limit.",
 }

@@ -1,4 +1,4 @@
-"""Whether a forecaster is there, healthy, and forecasts from fresh samples."""
+"""Whether a forecaster is reachable and healthy, and forecasts from fresh samples."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from ric_doctor.text import duration, names, share
 _CHECK = "forecaster"
 
 OLD_US: Final = 50_000
-"""A forecast's horizon is some tens of ms; one that is older says what was."""
+"""The horizon is some tens of ms; an older forecast is about the past."""
 OLD_FAIL_US: Final = 500_000
-_WHY: Final = "tc-controller sees violations only as they come, and the CU's pacers go by what they"
+_WHY: Final = (
+    "tc-controller detects violations only when they occur, and the CU's pacers use what they"
+)
 _WHY_ALL: Final = f"{_WHY} measure themselves."
 
 
@@ -46,7 +48,7 @@ def judge(seen: Forecasts, nodes: Nodes | None, skewed: Collection[str] = ()) ->
 def _no_stream(seen: Forecasts) -> Finding:
     if seen.reach.code == "UNIMPLEMENTED":
         what = "a gRPC server, but not a forecaster"
-        remedy = "Check the port: forecast stream and E2 gateway are two doors."
+        remedy = "Check the port: forecast stream and E2 gateway are separate servers."
     else:
         what = f"refuses the stream ({seen.reach.code}: {seen.ended})"
         remedy = "Look at the forecaster's log."
@@ -58,9 +60,9 @@ def _health(seen: Forecasts) -> Finding:
         Level.FAIL if seen.health == "NOT_SERVING" else Level.WARN,
         _CHECK,
         seen.reach.address,
-        f"its health check says {seen.health}",
-        "It is not connected to the gateway, or gets no fresh RLC reports.",
-        "Ask its /readyz, which names the condition that does not hold.",
+        f"its health status is {seen.health}",
+        "It is not connected to the gateway, or receives no fresh RLC reports.",
+        "Read its /readyz, which names the failing condition.",
     )
 
 
@@ -71,8 +73,7 @@ def _silent(seen: Forecasts) -> Finding:
         seen.reach.address,
         f"no forecast within {duration(seen.window_us)}",
         _WHY_ALL,
-        "It forecasts at each RLC report: see whether those come (above) and whether it uses the"
-        " same gateway.",
+        "It forecasts at each RLC report: check those (above), and that it uses the same gateway.",
     )
 
 
@@ -84,7 +85,7 @@ def _ended(seen: Forecasts) -> list[Finding]:
             Level.WARN,
             _CHECK,
             seen.reach.address,
-            f"the stream broke off ({seen.ended})",
+            f"the stream ended ({seen.ended})",
             _WHY_ALL,
             "Look at the forecaster's log.",
         )
@@ -102,11 +103,11 @@ def _old(seen: Forecasts, skewed: Collection[str]) -> list[Finding]:
             _CHECK,
             seen.reach.address,
             f"forecasts rest on samples of age p50 {duration(seen.age_us.p50)}{_way(seen)}",
-            "A forecast older than its horizon tells of the past.",
-            "Mend the clocks first (above)."
+            "A forecast older than its horizon is about the past.",
+            "Correct the clocks first (above)."
             if clocks_off
-            else "The forecaster is behind its reports: give it a core of its own, or ask for them"
-            " at 2 ms (period_ms), and restart it.",
+            else "The forecaster is too slow: give it a core of its own, or set period_ms: 2"
+            " and restart it.",
         )
     ]
 
@@ -130,8 +131,8 @@ def _fallbacks(seen: Forecasts) -> list[Finding]:
             _CHECK,
             seen.reach.address,
             f"persistence is served instead of the model: {', '.join(told)}",
-            "Forecasts are the last value, widened: right for a steady radio, late for another.",
-            "no_model: give one with --model. warming_up: wait. worse_than_persistence: retrain on"
+            "Forecasts are the last value with wider quantiles: right for a steady radio only.",
+            "no_model: set --model. warming_up: wait. worse_than_persistence: retrain on"
             " this cell. model_stale: promote a newer one.",
         )
     ]
@@ -153,7 +154,7 @@ def _without(seen: Forecasts, nodes: Nodes | None) -> list[Finding]:
             _CHECK,
             seen.reach.address,
             f"no forecast of {names(missing)}",
-            "Their bearers are controlled without looking ahead.",
-            "The forecaster uses another gateway, or gets no RLC reports of them.",
+            "Their bearers are controlled without forecasts.",
+            "Check that the forecaster uses the same gateway and receives their RLC reports.",
         )
     ]

@@ -18,7 +18,7 @@ _CHECK = "functions"
 _FLEXRIC_IDS: Final = {2: KPM_OID, 142: MAC_OID, 143: RLC_OID, 146: TC_V0_OID}
 _REVISION: Final = 1
 _REVISIONS: Final = {KPM_OID: 2}
-"""Revisions that are usual, where not 1."""
+"""Usual revisions other than 1."""
 _KIND_LISTS: Final = ("classifiers", "queues", "schedulers", "pacers")
 
 
@@ -45,9 +45,9 @@ def _nothing(node: Node) -> Finding:
         _CHECK,
         node.id,
         f"offers none of rlc, mac, kpm, tc{f'; it has {names(oids)}' if oids else ''}",
-        "The xApps have no use for this node.",
-        "Load the service models into its E2 agent (FlexRIC: the libraries of the folder that its"
-        " configuration names), the same version as the RIC's.",
+        "The xApps cannot use this node.",
+        "Load the service models into its E2 agent (FlexRIC: the libraries in the folder of its"
+        " configuration), in the version of the RIC.",
     )
 
 
@@ -61,10 +61,10 @@ def _needs(node: Node, offered: set[str]) -> list[Finding]:
                     _CHECK,
                     node.id,
                     f"{what}, but tc",
-                    "tc-controller and rlc-forecaster watch nodes by RLC; traffic control of a node"
-                    " without it is never used. (RLC is in the DU: with CU and DU apart, reports"
+                    "tc-controller and rlc-forecaster need RLC; traffic control of a node"
+                    " without it is never used. (RLC is in the DU: with a split gNB, reports"
                     " and pipeline are two nodes.)",
-                    "Have one E2 agent offer both, as a monolithic gNB does.",
+                    "Use one E2 agent for both, as in a monolithic gNB.",
                 )
             ]
         return [
@@ -73,7 +73,7 @@ def _needs(node: Node, offered: set[str]) -> list[Finding]:
                 _CHECK,
                 node.id,
                 what,
-                "tc-controller and rlc-forecaster watch nodes by RLC and pass this one over.",
+                "tc-controller and rlc-forecaster need RLC and ignore this node.",
                 "Load the RLC service model into its E2 agent.",
             )
         ]
@@ -90,9 +90,9 @@ def _tc(node: Node, offered: set[str]) -> list[Finding]:
                 _CHECK,
                 node.id,
                 "offers tc_v0 and not tc_v1",
-                "tc-controller speaks E2SM-TC v1: v0 has no bearer, no revision and no refusal. It"
-                " will watch this node and control nothing.",
-                "Put a gateway in between that lowers v1 to v0, as the FlexRIC bridge does.",
+                "tc-controller uses E2SM-TC v1: v0 has no bearer, no revision and no refusal. It"
+                " observes this node and controls nothing.",
+                "Use a gateway that translates v1 to v0, as the FlexRIC bridge does.",
             )
         ]
     return [
@@ -101,8 +101,8 @@ def _tc(node: Node, offered: set[str]) -> list[Finding]:
             _CHECK,
             node.id,
             "has no tc",
-            "tc-controller will watch this node and control nothing; forecasts work.",
-            "Run a gNB with the TC RAN function. No gNB brings one of its own today.",
+            "tc-controller observes this node and controls nothing; forecasts work.",
+            "Run a gNB with the TC RAN function (gnb/oai adds it to OpenAirInterface).",
         )
     ]
 
@@ -116,7 +116,7 @@ def _context(node: Node, offered: set[str]) -> list[Finding]:
                 _CHECK,
                 node.id,
                 "has neither mac nor kpm",
-                "tc-controller cannot see used resource blocks and judges utilisation by bytes;"
+                "tc-controller has no used resource blocks and estimates utilisation by bytes;"
                 " rlc-forecaster forecasts without MCS.",
                 "Load the MAC or KPM service model into its E2 agent.",
             )
@@ -143,7 +143,7 @@ def _twice(node: Node) -> list[Finding]:
             _CHECK,
             node.id,
             f"offers {ran_function_name(oid)} {count} times",
-            "xApps find a RAN function by its OID and use the first.",
+            "xApps identify a RAN function by its OID and use the first.",
             "Load each service model once.",
         )
         for oid, count in counts.items()
@@ -158,9 +158,9 @@ def _other_oid(node: Node, offered: set[str]) -> list[Finding]:
             _CHECK,
             node.id,
             f"RAN function {f.id} has the OID {f.oid or '(none)'}; expected {expected}",
-            f"In FlexRIC this id is {ran_function_name(expected)}; xApps go by the OID and do not"
+            f"In FlexRIC this id is {ran_function_name(expected)}; xApps identify by OID and do not"
             " find it.",
-            "Use service models of one version on node, RIC and bridge.",
+            "Use the same version of the service models on node, RIC and bridge.",
         )
         for f in node.ran_functions
         if (expected := _FLEXRIC_IDS.get(f.id)) is not None
@@ -178,7 +178,7 @@ def _revisions(node: Node) -> list[Finding]:
             f"{ran_function_name(f.oid)} has revision {f.revision}; expected 1"
             + (f" or {usual}" if usual != _REVISION else ""),
             "",
-            "Nothing, while its reports decode below.",
+            "None if its reports decode (below).",
         )
         for f in node.ran_functions
         if ran_function_name(f.oid) != f.oid
@@ -196,8 +196,7 @@ def of_definition(definition: Definition) -> list[Finding]:
                 "definition",
                 subject,
                 f"the RAN function definition does not decode ({definition.error})",
-                "tc-controller cannot know which queues and pacers are there and finds out by"
-                " refusals.",
+                "tc-controller has no capabilities of the node and learns them from refusals.",
                 "Use E2SM-TC of one version on both sides; see e2sm-tc-spec.",
             )
         ]
@@ -211,8 +210,8 @@ def of_definition(definition: Definition) -> list[Finding]:
                 "definition",
                 subject,
                 f"declares no {names(missing)} (of {shown})",
-                "tc-controller uses only what is declared: no template fits.",
-                "Have the RAN function declare its capabilities (E2SM-TC §4.2).",
+                "tc-controller uses declared capabilities only: no template fits.",
+                "The RAN function must declare its capabilities (E2SM-TC §4.2).",
             )
         ]
     return [ok("definition", subject, f"declares {shown}"), *_templates(subject, capabilities)]
@@ -235,15 +234,15 @@ def _templates(subject: str, capabilities: Mapping[str, object]) -> list[Finding
             subject,
             f"of the templates with default parameters {names(fitting) or 'none'}"
             f" fit{'s' if len(fitting) == 1 else ''} ({told})",
-            "tc-controller passes over a rung that the RAN function cannot hold.",
-            "Where the policy's ladder has none that fits, give its rungs fewer queues or another"
-            " scheduler, and ask `tc-controller check`.",
+            "tc-controller skips a rung that the RAN function does not support.",
+            "If no rung of the policy's ladder fits, give its rungs fewer queues or another"
+            " scheduler, and run `tc-controller check`.",
         )
     ]
 
 
 def _lack(capabilities: Mapping[str, object], template: str) -> str:
-    """The first thing a template needs that is not declared; "" when nothing is missing."""
+    """The first undeclared capability that a template needs; "" if none is missing."""
     # "element: what is there; what was expected", of which the middle is enough for people.
     lack = tc.unsupported(tc.pipeline(template, {}), capabilities) or ""
     return lack.partition(": ")[2].partition(";")[0]

@@ -1,4 +1,4 @@
-"""What metrics endpoints tell: what was lost meanwhile, and how FlexRIC's bridge does."""
+"""Metrics endpoints: losses during the examination, and the state of the FlexRIC bridge."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ TC_STUB: Final = "sojourn_flexric_tc_stub"
 
 BUDGET_WARN: Final = 0.2
 BUDGET_FAIL: Final = 0.05
-"""Shares of the requests of a RIC's life; the bridge keeps 3 % back for itself."""
+"""Shares of the request budget; the bridge reserves 3 % for itself."""
 
 _NO_SESSION: Final = (
     "",
-    "Look whether nearRT-RIC runs at ric.address; FlexRIC ends with an assert on much"
-    " that it does not expect, so have something restart it.",
+    "Check that nearRT-RIC runs at ric.address; FlexRIC aborts on many inputs, so run it"
+    " under a supervisor that restarts it.",
 )
 _RIC_STATES: Final[dict[str, tuple[str, str]]] = {
-    "absent": (": nobody accepts an association there", _NO_SESSION[1]),
+    "absent": (": no SCTP association is accepted there", _NO_SESSION[1]),
     "without_nodes": (
-        ": the RIC is there, and no E2 node has connected to it",
-        "Start the gNB's E2 agent; the bridge asks again by itself, at most a minute later.",
+        ": no E2 node has connected to the RIC",
+        "Start the gNB's E2 agent; the bridge retries within a minute.",
     ),
     "ended": (
-        ": the RIC ended itself as the bridge connected, as FlexRIC of 2023 does without a node",
-        "Have nearRT-RIC restarted, and let gNBs connect within ric.nodes_come_within_s.",
+        ": the RIC aborted when the bridge connected, as FlexRIC of 2023 does without a node",
+        "Restart nearRT-RIC, and let gNBs connect within ric.nodes_come_within_s.",
     ),
     "silent": (
         ": the RIC accepts the association and does not answer",
         "Restart it with libflexric_level_triggered.so preloaded.",
     ),
     "no_sctp": (
-        ": the bridge's machine can make no SCTP socket",
+        ": the machine of the bridge has no SCTP",
         "`modprobe sctp` on the machine of the bridge; on one machine, --ric-preload.",
     ),
     "no_module": (
@@ -52,72 +52,72 @@ _RIC_STATES: Final[dict[str, tuple[str, str]]] = {
     ),
     "sdk_failed": (
         ": the process that runs FlexRIC's SDK ends or hangs",
-        "The bridge's log has its last words.",
+        "See the log of the bridge.",
     ),
-    "starting": (": it is being opened", "Look again in a few seconds."),
+    "starting": (": the session is being opened", "Repeat this in a few seconds."),
 }
-"""By the state that the bridge tells: what that is, and what to do."""
+"""State of the bridge → description and remedy."""
 
 GROWTHS: Final[dict[str, tuple[Level, str, str, str]]] = {
     "sojourn_gateway_indications_dropped_total": (
         Level.WARN,
-        "indications dropped by the gateway meanwhile",
-        "A reader is too slow and loses reports.",
-        "See which xApp's sojourn_e2_indications_missed_total grows, and give it CPU.",
+        "indications dropped by the gateway during the examination",
+        "A client is too slow and loses reports.",
+        "Find the xApp whose sojourn_e2_indications_missed_total grows, and give it more CPU.",
     ),
     "sojourn_gateway_skipped_seconds_total": (
         Level.WARN,
-        "seconds skipped by the emulated gNB meanwhile",
-        "It cannot hold real time: what it shows is not what a gNB does.",
+        "seconds skipped by the emulated gNB during the examination",
+        "It is slower than real time: its behaviour is not that of a gNB.",
         "Give it a faster core or a smaller scenario.",
     ),
     "sojourn_e2_indications_missed_total": (
         Level.WARN,
-        "indications missed by an xApp meanwhile",
-        "Percentiles over a window are taken of what is left.",
-        "Give the xApp CPU (reason slow_handler) or the gateway (reason gateway).",
+        "indications missed by an xApp during the examination",
+        "Percentiles over a window are computed from the remaining reports.",
+        "Give the xApp (reason slow_handler) or the gateway (reason gateway) more CPU.",
     ),
     "sojourn_e2_indications_bad_total": (
         Level.WARN,
-        "indications an xApp could not decode meanwhile",
-        "They are lost to it.",
-        "Use service models of one version.",
+        "indications an xApp could not decode during the examination",
+        "The xApp ignores them.",
+        "Use the same version of the service models everywhere.",
     ),
     "sojourn_flexric_restarts_total": (
         Level.WARN,
-        "restarts of FlexRIC's SDK meanwhile",
-        "Nodes go and come back for all xApps.",
-        "The bridge's log says why; look whether nearRT-RIC still runs.",
+        "restarts of FlexRIC's SDK during the examination",
+        "Nodes disconnect and reconnect for all xApps.",
+        "See the log of the bridge; check that nearRT-RIC runs.",
     ),
     "sojourn_flexric_reports_lost_total": (
         Level.WARN,
-        "reports lost between FlexRIC and the bridge meanwhile",
-        "Percentiles over a window are taken of what is left.",
-        "Give the bridge a core of its own, or ask for RLC at 2 ms or 5 ms.",
+        "reports lost between FlexRIC and the bridge during the examination",
+        "Percentiles over a window are computed from the remaining reports.",
+        "Give the bridge a core of its own, or use an RLC period of 2 ms or 5 ms.",
     ),
     "sojourn_flexric_reports_bad_total": (
         Level.WARN,
-        "reports that are not what the service model says meanwhile",
-        "They are lost to every xApp.",
-        "Build node, RIC and bridge from one FlexRIC.",
+        "malformed reports during the examination",
+        "No xApp receives them.",
+        "Build node, RIC and bridge from the same FlexRIC.",
     ),
     "sojourn_flexric_indications_dropped_total": (
         Level.WARN,
-        "indications dropped by the bridge for slow xApps meanwhile",
-        "Percentiles over a window are taken of what is left.",
-        "See which xApp's sojourn_e2_indications_missed_total grows, and give it CPU.",
+        "indications dropped by the bridge for slow xApps during the examination",
+        "Percentiles over a window are computed from the remaining reports.",
+        "Find the xApp whose sojourn_e2_indications_missed_total grows, and give it more CPU.",
     ),
     "sojourn_flexric_undone_total": (
         Level.WARN,
-        "transactions that failed on the way and were taken back meanwhile",
-        "The bearer is as it was before.",
-        "The bridge's log names the step that the node refused.",
+        "transactions that failed and were rolled back during the examination",
+        "The bearer has its previous pipeline.",
+        "The log of the bridge names the control that the node refused.",
     ),
     "sojourn_task_restarts_total": (
         Level.WARN,
-        "tasks of an xApp failed and began anew meanwhile",
-        "Something it does not expect comes again and again.",
-        "Its log has the error.",
+        "tasks failed and were restarted during the examination",
+        "An unexpected exception repeats.",
+        "See the log of the program.",
     ),
 }
 
@@ -131,8 +131,8 @@ def judge(endpoint: Metrics) -> list[Finding]:
                 _CHECK,
                 endpoint.url,
                 f"cannot be read ({endpoint.error})",
-                "Prometheus will not read it either: no graph, no alert.",
-                "Correct the address, or give the program an http.listen that can be reached.",
+                "Prometheus cannot read it either: no graphs, no alerts.",
+                "Correct the address, or set http.listen of the program to a reachable address.",
             )
         ]
     findings = [*_bridge(endpoint), *_growths(endpoint)]
@@ -140,9 +140,9 @@ def judge(endpoint: Metrics) -> list[Finding]:
         return findings
     left = ""
     if budget := _budget(endpoint):
-        left = f"; {budget[0]:.0f} of {budget[1]:.0f} requests of the RIC's life are left"
+        left = f"; {budget[0]:.0f} of {budget[1]:.0f} requests of the budget are left"
     built = "".join(f"; built for {of}" for of in endpoint.values(BUILD_INFO))
-    what = f"{len(endpoint.after)} series, nothing lost meanwhile{left}{built}"
+    what = f"{len(endpoint.after)} series, nothing lost{left}{built}"
     return [ok(_CHECK, endpoint.url, what)]
 
 
@@ -157,7 +157,7 @@ def _bridge(endpoint: Metrics) -> list[Finding]:
                 _CHECK,
                 endpoint.url,
                 f"the bridge has no session with the near-RT RIC{seen}",
-                "There are no nodes until it has one.",
+                "Without a session there are no nodes.",
                 to_do,
             )
         )
@@ -166,11 +166,11 @@ def _bridge(endpoint: Metrics) -> list[Finding]:
             Level.FAIL,
             _CHECK,
             endpoint.url,
-            f"the TC function of {node} only pretends: it acknowledges controls, and its reports"
-            " are made up",
-            "The bridge leaves it alone: tc-controller watches the node and controls nothing.",
-            "OAI's and FlexRIC's own agents do so; run a gNB with a TC function. The bridge's log"
-            " has the evidence, and it looks anew when the node comes back.",
+            f"the TC function of {node} is a stub: it acknowledges controls, and its reports are"
+            " invented",
+            "The bridge does not use it: tc-controller observes the node and controls nothing.",
+            "The agents of OAI and FlexRIC are such stubs; run a gNB with a TC function. See the"
+            " log of the bridge; it checks again when the node reconnects.",
         )
         for node, pretends in endpoint.values(TC_STUB).items()
         if pretends
@@ -182,8 +182,8 @@ def _bridge(endpoint: Metrics) -> list[Finding]:
                 _CHECK,
                 endpoint.url,
                 "the bridge is built for a FlexRIC of 2023: KPM names a slice by an INTEGER",
-                "An OAI gNB since 2024-03 ends at it; those of 2023 end at anything else.",
-                "Use a FlexRIC as old as the gNBs' E2 agents, or a newer one for newer gNBs.",
+                "An OAI gNB since 2024-03 aborts on it; those of 2023 abort on anything else.",
+                "Use a FlexRIC of the age of the gNBs' E2 agents.",
             )
         )
     budget = _budget(endpoint)
@@ -194,18 +194,18 @@ def _bridge(endpoint: Metrics) -> list[Finding]:
                 Level.FAIL if left < BUDGET_FAIL * total else Level.WARN,
                 _CHECK,
                 endpoint.url,
-                f"{left:.0f} of {total:.0f} requests of the RIC's life are left"
+                f"{left:.0f} of {total:.0f} requests of the budget are left"
                 f"{_lasting(endpoint, left)}",
-                "FlexRIC's RIC aborts when it has numbered about 64,500 requests; before that the"
-                " bridge refuses controls.",
-                "Restart nearRT-RIC at a quiet hour: nodes and xApps come back by themselves.",
+                "FlexRIC's RIC aborts after about 64,500 requests; before that the bridge refuses"
+                " controls.",
+                "Restart nearRT-RIC at low load: nodes and xApps reconnect by themselves.",
             )
         )
     return findings
 
 
 def _ric_state(endpoint: Metrics) -> str:
-    """The state that the bridge says holds; empty of one that says none."""
+    """The state of the bridge; "" if it reports none."""
     states = endpoint.values(RIC_STATE)
     return next((labels for labels, value in states.items() if value), "")
 
@@ -221,7 +221,7 @@ def _lasting(endpoint: Metrics, left: float) -> str:
     spent = sum(endpoint.growth(REQUESTS).values())
     if spent <= 0 or endpoint.apart_us <= 0:
         return ""
-    return f", for {duration(left / spent * endpoint.apart_us)} at the pace seen now"
+    return f", for {duration(left / spent * endpoint.apart_us)} at the present rate"
 
 
 def _growths(endpoint: Metrics) -> list[Finding]:

@@ -14,7 +14,7 @@ _CHECK = "nodes"
 
 
 def judge(nodes: Nodes, passed_over: tuple[str, ...] = ()) -> list[Finding]:
-    """None, doubles, types, and whether list and watch agree."""
+    """No nodes, duplicates, unknown types, and differences of node list and node watch."""
     if not nodes.listed:
         return [_none(), *_watch(nodes)]
     if nodes.only is not None and nodes.only not in [node.id for node in nodes.listed]:
@@ -32,7 +32,7 @@ def judge(nodes: Nodes, passed_over: tuple[str, ...] = ()) -> list[Finding]:
                 Level.NOTE,
                 _CHECK,
                 "",
-                f"not listened to, for time's sake: {names(passed_over)}",
+                f"not examined, to bound the time: {names(passed_over)}",
                 "",
                 "Name one with --node, or raise --nodes.",
             )
@@ -45,11 +45,11 @@ def _none() -> Finding:
         Level.FAIL,
         _CHECK,
         "",
-        "the gateway answers and has no E2 node",
-        "Without a node there is nothing to watch and nothing to control.",
-        "Start the gNB's E2 agent and point it at the RIC's address; behind FlexRIC, look whether"
-        " nearRT-RIC logs the node's E2 SETUP, and give the bridge time to look again: FlexRIC"
-        " tells of nodes only as an xApp connects.",
+        "the gateway has no E2 node",
+        "Without a node there are no reports and no controls.",
+        "Start the gNB's E2 agent and point it at the RIC's address; behind FlexRIC, check"
+        " that nearRT-RIC logs the node's E2 SETUP, and wait for the bridge to reconnect: FlexRIC"
+        " lists nodes only when an xApp connects.",
     )
 
 
@@ -58,8 +58,8 @@ def _not_that(only: str, listed: tuple[Node, ...]) -> Finding:
         Level.FAIL,
         _CHECK,
         only,
-        "the gateway has no node of this id",
-        "Nothing was listened to.",
+        "the gateway has no node with this id",
+        "No node was examined.",
         f"It has {names([node.id for node in listed])}.",
     )
 
@@ -72,8 +72,8 @@ def _same_id(listed: tuple[Node, ...]) -> list[Finding]:
             _CHECK,
             node_id,
             "the gateway lists this id more than once",
-            "xApps keep one state for each id: reports of two nodes would be mixed, and a control"
-            " would reach either.",
+            "xApps keep one state per id: reports of two nodes are mixed, and a control reaches"
+            " either.",
             "Give each node a global id of its own (PLMN and gNB id), then restart the gateway.",
         )
         for node_id in twice
@@ -81,7 +81,7 @@ def _same_id(listed: tuple[Node, ...]) -> list[Finding]:
 
 
 def _same_node(listed: tuple[Node, ...]) -> list[Finding]:
-    """One global id under several names. CU and DU of one gNB share it rightly."""
+    """One global id with several names. CU and DU of one gNB may share it."""
     by_global: defaultdict[tuple[int, int, int, NodeType], list[str]] = defaultdict(list)
     for node in {node.id: node for node in listed}.values():
         by_global[node.mcc, node.mnc, node.nb_id, node.type].append(node.id)
@@ -91,10 +91,10 @@ def _same_node(listed: tuple[Node, ...]) -> list[Finding]:
             _CHECK,
             names(ids),
             f"several nodes of type {kind.value} with PLMN {mcc:03}-{mnc:02} and id {nb_id:#x}",
-            "They may be one node that the gateway has not yet missed, or two that share an id, at"
+            "Either one node whose old entry the gateway still has, or two nodes with one id, on"
             " which FlexRIC's RIC aborts.",
-            "Look at the gNBs' configuration: the id must be unique within the PLMN, DUs of one gNB"
-            " differ by their DU id.",
+            "Check the configuration of the gNBs: the id must be unique within the PLMN; DUs of one"
+            " gNB differ by their DU id.",
         )
         for (mcc, mnc, nb_id, kind), ids in by_global.items()
         if len(ids) > 1 and kind is not NodeType.GNB_DU
@@ -107,9 +107,9 @@ def _unknown_type(listed: tuple[Node, ...]) -> list[Finding]:
             Level.NOTE,
             _CHECK,
             node.id,
-            "of a type that this version does not know",
+            "of an unknown type",
             "",
-            "Nothing, if its RAN functions are there; they are what the xApps go by.",
+            "None if its RAN functions are present; xApps use those alone.",
         )
         for node in listed
         if node.type is NodeType.UNKNOWN
@@ -123,15 +123,15 @@ def _watch(nodes: Nodes) -> list[Finding]:
         missing = [node.id for node in nodes.listed if node.id not in nodes.watched]
         if not missing:
             return []
-        what = f"listed, but not told by the node watch: {names(missing)}"
+        what = f"listed, but not in the node watch: {names(missing)}"
     return [
         Finding(
             Level.WARN,
             _CHECK,
             "",
             what,
-            "xApps learn of nodes by the watch and ask for the list now and then: they will be late"
-            " by gateway.reconcile_s.",
-            "Restart the gateway; if it stays, the gateway breaks its interface.",
+            "xApps find nodes by the watch and read the list periodically: they find them later, by"
+            " up to gateway.reconcile_s.",
+            "Restart the gateway; if that does not help, the gateway violates its interface.",
         )
     ]

@@ -1,4 +1,4 @@
-"""Whether a gRPC server is where the settings say."""
+"""Whether a gRPC server is at the configured address."""
 
 from __future__ import annotations
 
@@ -9,56 +9,54 @@ from ric_doctor.finding import Finding, Level, ok
 from ric_doctor.text import duration
 
 SLOW_US: Final = 50_000
-"""A procedure that reads a list in memory takes well under a millisecond; at this, one control at
-a time would be longer on its way than most queues are deep."""
+"""Reading a list in memory takes well under 1 ms; at this latency a control takes longer than the
+delay of most queues."""
 
-_WHY: Final = "No xApp gets further than this: no nodes, no reports, no control."
+_WHY: Final = "No xApp can work: no nodes, no reports, no control."
 
 _DOORS: Final[dict[Door, tuple[str, str]]] = {
     Door.NAME_UNKNOWN: (
         "the name does not resolve ({detail})",
-        "Correct the address, or ask the DNS for it from this machine (in Kubernetes:"
-        " service.namespace).",
+        "Correct the address, or look it up from this machine (in Kubernetes: service.namespace).",
     ),
     Door.REFUSED: (
-        "nobody listens there ({detail})",
-        "Start it, or correct host and port. One that listens on 127.0.0.1 cannot be reached from"
+        "nothing listens there ({detail})",
+        "Start it, or correct host and port. A server on 127.0.0.1 cannot be reached from"
         " another machine or pod.",
     ),
     Door.UNREACHABLE: (
         "the machine cannot be reached ({detail})",
-        "Look at routes and the network policy between here and there.",
+        "Check routes and network policies between here and there.",
     ),
     Door.NO_ANSWER: (
         "the connection is neither accepted nor refused ({detail})",
-        "Something on the way drops packets: look at firewalls and network policies; or the machine"
-        " is gone.",
+        "Packets are dropped on the way: check firewalls and network policies; or the machine is"
+        " down.",
     ),
     Door.SILENT: (
-        "the connection opens and then nothing comes ({detail})",
-        "The program behind the port hangs, or a proxy holds the connection open. Look at its log,"
-        " then restart it.",
+        "the connection opens, but the server sends nothing ({detail})",
+        "The program hangs, or a proxy holds the connection open. Read its log, then restart it.",
     ),
     Door.CLOSES: (
         "the connection opens and is closed at once ({detail})",
-        "Another protocol is spoken there, a proxy has nobody behind it, or the program is just"
-        " ending. Check the port.",
+        "Another protocol is served there, a proxy has no backend, or the program is stopping."
+        " Check the port.",
     ),
     Door.TLS_WANTED: (
-        "speaks TLS, and the settings say plain text",
+        "the server uses TLS, the settings say plain text",
         "Set gateway.tls.enabled: true, and gateway.tls.ca_file to the CA of its certificate.",
     ),
     Door.PLAIN_TEXT: (
-        "speaks plain text, and the settings say TLS",
-        "Give the server a certificate; or, on loopback alone, set gateway.tls.enabled: false.",
+        "the server uses plain text, the settings say TLS",
+        "Give the server a certificate; or, on loopback only, set gateway.tls.enabled: false.",
     ),
     Door.HTTP1: (
         "answers in HTTP/1, not gRPC",
-        "This is a web or metrics port. Give the gRPC port; a proxy between must speak HTTP/2.",
+        "This is a web or metrics port. Use the gRPC port; a proxy in between must support HTTP/2.",
     ),
     Door.NOT_HTTP2: (
         "answers with something that is not HTTP/2 ({detail})",
-        "Another program listens there. Check the port.",
+        "Another program listens there; check the port.",
     ),
     Door.CERTIFICATE: (
         "its certificate is not accepted ({detail})",
@@ -66,32 +64,32 @@ _DOORS: Final[dict[Door, tuple[str, str]]] = {
         " or renew it if it expired.",
     ),
     Door.CLIENT_CERTIFICATE: (
-        "wants a certificate of ours and does not accept what it got ({detail})",
-        "Set gateway.tls.certificate_file and gateway.tls.key_file to a pair signed by the CA that"
-        " the server knows.",
+        "requires a client certificate and does not accept ours ({detail})",
+        "Set gateway.tls.certificate_file and gateway.tls.key_file to a pair signed by the CA of"
+        " the server.",
     ),
 }
 
 _CODES: Final[dict[str, tuple[str, str]]] = {
     "UNIMPLEMENTED": (
         "a gRPC server, but not an E2 gateway",
-        "Check the port: the forecast stream and the E2 gateway are two doors.",
+        "Check the port: the forecast stream and the E2 gateway are separate servers.",
     ),
     "UNAUTHENTICATED": (
-        "does not know us",
+        "rejects the credentials",
         "Set gateway.token to a valid token.",
     ),
     "PERMISSION_DENIED": (
-        "does not let us in",
-        "Have the gateway's operator allow this client, or use another token.",
+        "denies access",
+        "Let the operator of the gateway allow this client, or use another token.",
     ),
     "DEADLINE_EXCEEDED": (
-        "accepts the call and does not answer it",
-        "The gateway hangs behind its socket. Look at its log and its metrics, then restart it.",
+        "accepts the call, but does not answer",
+        "The gateway hangs. Read its log and metrics, then restart it.",
     ),
     "UNAVAILABLE": (
-        "accepts the connection and loses the call",
-        "Look at the gateway's log: it is starting, stopping, or overloaded.",
+        "accepts the connection, but drops the call",
+        "Read the gateway's log: it is starting, stopping or overloaded.",
     ),
 }
 
@@ -118,15 +116,15 @@ def of_gateway(reach: Reach) -> list[Finding]:
             check,
             reach.address,
             f"{what} at best, {duration(slowest_us)} at worst, to list its nodes",
-            "Controls go the same way: the queue has grown by the time one arrives.",
-            "Look at the load of the gateway's machine and at the network in between; an xApp"
-            " belongs beside its gateway.",
+            "Controls take the same path: the queue grows until one arrives.",
+            "Check the load of the gateway's machine and the network in between; run the xApp next"
+            " to its gateway.",
         )
     ]
 
 
 def of_door(check: str, reach: Reach, why: str) -> Finding | None:
-    """What is wrong before any call; `None` when nothing is."""
+    """The failure before any call; `None` if there is none."""
     if reach.door is Door.ANSWERS:
         return None
     what, remedy = _DOORS[reach.door]

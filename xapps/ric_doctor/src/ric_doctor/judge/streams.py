@@ -1,4 +1,4 @@
-"""Whether indications come and decode; the rest is asked of `timing` and `content`."""
+"""Whether indications arrive and decode; then `timing` and `content`."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from ric_doctor.text import duration, share
 _ENDINGS: Final[dict[str, tuple[str, str]]] = {
     "refused": (
         "the subscription is refused",
-        "The RAN function does not take this period or action: try a longer period, and compare"
+        "The RAN function does not accept this period or action: try a longer period, and compare"
         " the versions of the service model.",
     ),
     "unknown": (
-        "the node says that it has no such RAN function, though it lists it",
-        "Restart the gateway: its table of nodes is out of date.",
+        "the node rejects a RAN function that it lists",
+        "Restart the gateway: its node table is out of date.",
     ),
     "gone": (
         "the node left",
-        "Look at the node's E2 agent and at the RIC; behind FlexRIC a node that sends nothing for a"
-        " while counts as gone.",
+        "Check the node's E2 agent and the RIC; behind FlexRIC a silent node counts as"
+        " disconnected.",
     ),
     "unavailable": (
-        "the stream broke off",
-        "Look at the gateway's log: it stopped or lost the RIC.",
+        "the stream ended",
+        "Read the gateway's log: it stopped or lost the RIC.",
     ),
     "protocol": (
-        "the gateway answers with something that is not the interface",
-        "Use gateway and xApps of one version.",
+        "the gateway violates its interface",
+        "Use the same version of gateway and xApps.",
     ),
 }
 
 
 def judge(stream: Stream, *, skewed: bool = False, lowered: bool = False) -> list[Finding]:
     """Of one subscription. `skewed`: a clock is off, so ages are not judged. `lowered`: a gateway
-    makes the node's TC v1 of v0, which has no flow inventory."""
+    translates the node's TC v1 to v0, which has no flow inventory."""
     if stream.ended:
         return [_ended(stream, lowered=lowered)]
     if not stream.received:
@@ -59,7 +59,7 @@ def judge(stream: Stream, *, skewed: bool = False, lowered: bool = False) -> lis
 
 
 def between(streams: Sequence[Stream]) -> list[Finding]:
-    """What only two RAN functions of a node together tell."""
+    """Findings from two RAN functions of a node together."""
     bearers = {
         (stream.node_id, stream.oid): stream.rows.bearers
         for stream in streams
@@ -71,10 +71,9 @@ def between(streams: Sequence[Stream]) -> list[Finding]:
             CHECK,
             f"{node_id} tc_v1",
             f"RLC reports {count} bearer{'s' if count > 1 else ''}, and TC none",
-            "tc-controller controls the bearers that TC names.",
-            "Behind FlexRIC a node has one pipeline for all it serves: with several bearers"
-            " tc.bearers of the bridge must say which it is of. Elsewhere look at the TC RAN"
-            " function's log.",
+            "tc-controller controls the bearers that TC reports.",
+            "Behind FlexRIC a node has one pipeline: with several bearers, tc.bearers of the bridge"
+            " must name the bearer. Otherwise read the log of the TC RAN function.",
         )
         for (node_id, oid), count in bearers.items()
         if oid == RLC_OID and count > 0 and bearers.get((node_id, TC_V1_OID)) == 0
@@ -98,7 +97,7 @@ def _ended(stream: Stream, *, lowered: bool) -> Finding:
     if stream.style == INVENTORY and stream.ended == "refused":
         level = Level.NOTE if lowered else level
         remedy = (
-            "E2SM-TC v0 has no flow inventory: give such nodes a policy whose rungs need none, as"
+            "E2SM-TC v0 has no flow inventory: use a policy whose rungs do not need it, such as"
             " policies/flexric.yaml of tc-controller."
         )
     detail = f" ({stream.detail})" if stream.detail else ""
@@ -112,8 +111,8 @@ def _none(stream: Stream) -> Finding:
         use.without,
         f"none within {duration(stream.window_us)}, though subscribed at {stream.period_ms} ms",
         use.why,
-        "The node accepted and sends nothing: look at its E2 agent, then at the RIC, then at"
-        " whether the gateway counts indications.",
+        "The node accepted, but sends nothing: check its E2 agent, then the RIC, then whether the"
+        " gateway counts indications.",
     )
 
 
@@ -124,6 +123,6 @@ def _undecodable(stream: Stream) -> Finding:
         use.without,
         f"{share(stream.undecodable, stream.received)} do not decode ({stream.first_error})",
         use.why,
-        "Node and gateway disagree about the service model's layout: build both with one version"
-        " of it and of E2AP.",
+        "Node and gateway have different layouts of the service model: build both with the same"
+        " version of it and of E2AP.",
     )

@@ -13,17 +13,17 @@ from ric_doctor.text import duration
 
 RATE_WARN: Final = 0.9
 RATE_FAIL: Final = 0.5
-"""Of the rate asked for."""
+"""Share of the requested rate."""
 LOSS_WARN: Final = 0.01
 LATE_WARN: Final = 0.05
 PACE_OFF: Final = 0.1
-"""Of real time."""
+"""Share of real time."""
 PACE_LEAST_US: Final = 500_000
-"""Over less, the first and the last report decide too much."""
+"""Shorter spans depend too much on the first and the last report."""
 OLD_WARN_US: Final = 20_000
 OLD_FAIL_US: Final = 500_000
-"""Median age. The controller confirms a violation within a few reports; at half a second a bearer
-has bloated before anybody knows."""
+"""Median age. The controller confirms a violation within a few reports; after half a second the
+queue has long grown."""
 STALL_PERIODS: Final = 20
 STALL_LEAST_US: Final = 250_000
 LATE_TIMERS_US: Final = 20_000
@@ -65,15 +65,15 @@ def _rate(stream: Stream) -> list[Finding]:
         return []
     level = use_of(stream).without if got < RATE_FAIL else Level.WARN
     rate = reports_a_second(made, stream)
-    what = f"{rate:.0f} a second of {1000 / stream.period_ms:.0f} asked for"
+    what = f"{rate:.0f} a second of {1000 / stream.period_ms:.0f} requested"
     if stream.oid == KPM_OID:
-        why = "KPM agents send nothing for a period in which no UE matches."
-        remedy = "Attach UEs; with UEs there, look at the load of the node."
+        why = "KPM agents send nothing in a period without a matching UE."
+        remedy = "Attach UEs; with UEs attached, check the load of the node."
     else:
-        why = "A violation is confirmed by a few reports in a row, so it is seen later by as much."
+        why = "A violation is confirmed by several reports, so it is detected later."
         remedy = (
-            "The node or the RIC cannot keep the period: look at their load; with several nodes,"
-            " ask for 2 ms or 5 ms."
+            "The node or the RIC cannot keep the period: check their load; with several nodes, use"
+            " 2 ms or 5 ms."
         )
     return [about(stream, level, what, why, remedy)]
 
@@ -87,15 +87,15 @@ def _lost(stream: Stream) -> list[Finding]:
     if not lost:
         return []
     made = stream.received + lost
-    by = ", by the gateway for want of a reader" if stream.dropped else ""
+    by = ", dropped by the gateway because the reader was slow" if stream.dropped else ""
     level = Level.WARN if lost / made >= LOSS_WARN else Level.NOTE
     return [
         about(
             stream,
             level,
             f"{lost} of {made} lost on the way{by}",
-            "Percentiles over a window are taken of what is left.",
-            "Look at the load of the gateway and of this machine; on FlexRIC, at lost reports in"
+            "Percentiles over a window are computed from the remaining reports.",
+            "Check the load of the gateway and of this machine; with FlexRIC, the lost reports in"
             " the bridge's metrics.",
         )
     ]
@@ -109,8 +109,8 @@ def _disordered(stream: Stream) -> list[Finding]:
             stream,
             Level.WARN,
             f"{stream.disordered} with a sequence number that did not grow",
-            "xApps tell losses by the sequence; repeated or reordered reports are read as new.",
-            "The gateway breaks its interface: use gateway and xApps of one version.",
+            "xApps detect losses by the sequence; repeated or reordered reports are read as new.",
+            "The gateway violates its interface: use the same version of gateway and xApps.",
         )
     ]
 
@@ -124,11 +124,10 @@ def _late(stream: Stream) -> list[Finding]:
             stream,
             Level.WARN if many else Level.NOTE,
             f"{stream.late} of {stream.received} came after one that was collected later",
-            "xApps pass over what is late." if many else "",
-            "Two threads of FlexRIC's RIC overtake one another under load; look at the load of its"
-            " machine."
+            "xApps ignore late reports." if many else "",
+            "Threads of FlexRIC's RIC reorder reports under load; check the load of its machine."
             if many
-            else "Nothing: xApps go by the time of collection.",
+            else "None: xApps use the time of collection.",
         )
     ]
 
@@ -144,9 +143,9 @@ def _pace(stream: Stream) -> list[Finding]:
             stream,
             Level.WARN,
             f"the node's time passes at {pace:.2f} of ours",
-            "Rates are computed by the node's time; ages grow for as long as it falls behind.",
+            "Rates are computed with the node's time; ages grow while it falls behind.",
             "An emulated gNB is slower than real time: give it a faster core or a smaller scenario."
-            " Otherwise reports queue up on the way.",
+            " Otherwise reports are queued on the way.",
         )
     ]
 
@@ -160,8 +159,8 @@ def _stall(stream: Stream) -> list[Finding]:
             stream,
             Level.WARN,
             f"silent for {duration(stream.longest_gap_us)} at {stream.period_ms} ms",
-            "For so long nobody saw the queue.",
-            "Look for what stops the node or the gateway: garbage collection, swapping, a CPU limit"
+            "The queue was not observed for this time.",
+            "Find what stops the node or the gateway: garbage collection, swapping, a CPU limit"
             " (throttled periods of the container).",
         )
     ]
@@ -179,9 +178,9 @@ def _age(stream: Stream) -> list[Finding]:
             stream,
             Level.FAIL if min(sure_us, ages.p50) > OLD_FAIL_US else Level.WARN,
             f"old: age p50 {duration(ages.p50)}, p99 {duration(ages.p99)}{_legs(stream)}",
-            "The controller acts on what was; the queue has grown on since.",
+            "The controller acts on old state; the queue has grown since.",
             "Look for a queue on the longer leg (a busy gateway, a slow reader, a RIC under load);"
-            " if the clocks are apart by this much, mend them first.",
+            " if the clocks differ by this much, correct them first.",
         )
     ]
 

@@ -1,4 +1,4 @@
-"""What reports are for, and findings about them."""
+"""Which xApp needs which reports, and findings about them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CHECK: Final = "indications"
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What the reports are for, and how bad it is to be without."""
+    """The effect of missing reports and its level."""
 
     without: Level
     why: str
@@ -31,18 +31,18 @@ _USES: Final[dict[str, Use]] = {
     KPM_OID: Use(
         Level.WARN, "tc-controller judges utilisation by MAC reports, or by bytes without them."
     ),
-    TC_V1_OID: Use(Level.FAIL, "tc-controller cannot verify what it did and holds on to nothing."),
+    TC_V1_OID: Use(Level.FAIL, "tc-controller cannot verify the effect of its controls."),
     INVENTORY: Use(
         Level.WARN,
-        "tc-controller does not know flows: rungs with a condition on them, segregate_greedy,"
-        " flow_slicing and l4s are never taken.",
+        "tc-controller has no flows: rungs with a condition on flows, segregate_greedy,"
+        " flow_slicing and l4s are never used.",
     ),
-    TC_V0_OID: Use(Level.NOTE, "The xApps use v1; v0 is what some gateways make it from."),
+    TC_V0_OID: Use(Level.NOTE, "The xApps use v1; some gateways translate it to v0."),
 }
 
 
 def use_of(stream: Stream) -> Use:
-    """What a subscription's reports are for."""
+    """The use of a subscription's reports."""
     return _USES.get(
         INVENTORY if stream.style == INVENTORY else stream.oid,
         Use(Level.NOTE, "No xApp of this suite uses it."),
@@ -50,7 +50,7 @@ def use_of(stream: Stream) -> Use:
 
 
 def subject_of(stream: Stream) -> str:
-    """Node and RAN function, with the style where it is not the usual one."""
+    """Node and RAN function, with the style if it is not the default."""
     style = f" {stream.style}" if stream.style == INVENTORY else ""
     return f"{stream.node_id} {ran_function_name(stream.oid)}{style}"
 

@@ -27,13 +27,13 @@ from ric_doctor.facts import DryRun, Tried
 _TRANSACTION_STYLE: Final = 1
 _CORRELATION_ID: Final = 0xD0C
 _NOBODY: Final = {"ue": {"rnti": 0xFFFF}, "drb": 32}
-"""A bearer that is not there: 65535 is the P-RNTI of TS 38.321 §7.1, never a UE's."""
+"""A bearer that does not exist: 65535 is the P-RNTI of TS 38.321 §7.1, never a UE's."""
 
 
 async def dry_run(
     link: GatewayLink, clock: Clock, node_id: str, status: dict[str, Any] | None, timeout_s: float
 ) -> DryRun:
-    """Try it on the bearer of a pipeline status, on a bearer that is not there without one."""
+    """Use the bearer of a pipeline status; without one, a bearer that does not exist."""
     transaction = _transaction(status)
     expected = transaction["expected_revision"]
     bearer = "" if status is None else _shown(status["bearer"])
@@ -65,7 +65,7 @@ def _transaction(status: dict[str, Any] | None) -> dict[str, Any]:
     return {
         "bearer": status["bearer"],
         "expected_revision": status["revision"],
-        # Without it the pipeline would stay for ever, were this to take effect.
+        # Without a lease the pipeline would stay for ever if this took effect.
         "lease_ms": status["lease_left_ms"] or None,
         "dry_run": True,
         "change": "safe" if status["safe"] else {"delta": [{"set_name": status["name"]}]},

@@ -22,7 +22,7 @@ _SERVICE: Final = pb.DESCRIPTOR.services_by_name["Forecaster"].full_name
 
 
 async def listen(settings: GatewaySettings, clock: Clock, seconds: float) -> Forecasts:
-    """`settings.address` is the forecaster's; every procedure is over when this returns."""
+    """`settings.address` is the forecaster's; all calls have ended when this returns."""
     timeout_s = settings.connect_timeout_s
     reach = await knock(settings.address, settings.tls, timeout_s)
     if reach.door is not Door.ANSWERS:

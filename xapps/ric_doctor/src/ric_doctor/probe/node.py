@@ -1,4 +1,4 @@
-"""One node, listened to for a few seconds: every known RAN function, and a dry run beside."""
+"""One node, observed for a few seconds: every known RAN function, and a dry run."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from ric_doctor.probe.control import dry_run
 from ric_doctor.probe.record import StreamRecord
 
 _QUEUE_DEPTH: Final = 1024
-"""A second of RLC: what is lost for want of a reader then is not our own doing."""
+"""One second of RLC, so that losses are not caused by this reader."""
 _STATUS_WAIT: Final = 0.7
-"""Part of the time in which a pipeline status is waited for before the dry run goes without."""
+"""Part of the time to wait for a pipeline status before the dry run is sent without one."""
 _ENDINGS: Final[dict[type[GatewayError], str]] = {
     SubscriptionRefused: "refused",
     RanFunctionUnknown: "unknown",
@@ -41,7 +41,7 @@ _ENDINGS: Final[dict[type[GatewayError], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Periods:
-    """Report periods asked for, ms."""
+    """Requested report periods, ms."""
 
     rlc_ms: int = 1
     mac_ms: int = 10
@@ -51,7 +51,7 @@ class Periods:
 
 @dataclass(slots=True)
 class NodeFacts:
-    """What was seen of one node."""
+    """The facts about one node."""
 
     streams: list[Stream] = field(default_factory=list)
     dry_runs: list[DryRun] = field(default_factory=list)
@@ -59,7 +59,7 @@ class NodeFacts:
 
 
 class NodeProbe:
-    """Listens to one node."""
+    """Observes one node."""
 
     def __init__(
         self,
@@ -133,12 +133,12 @@ class NodeProbe:
             pass
         except GatewayError as error:
             ended = _ENDINGS.get(type(error), "unavailable")
-            # What the gateway said; node and RAN function are told beside it.
+            # The message of the gateway; node and RAN function are given separately.
             detail = str(getattr(error, "detail", error))
         return record.facts(now_us(), ended, detail)
 
     async def _try(self, wait_s: float) -> DryRun:
-        """The dry run, once the node told of a bearer or was silent for `wait_s`."""
+        """The dry run, after the node reported a bearer or was silent for `wait_s`."""
         for _ in range(2):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait_s):
@@ -150,7 +150,7 @@ class NodeProbe:
             )
             if tried.cause != "stale_revision":
                 break
-            # Somebody changed the pipeline in between: once more, by the next report.
+            # The pipeline changed in between: repeat once, with the next report.
             self._status_came.clear()
         return tried
 

@@ -1,4 +1,4 @@
-"""What is behind an address: name, TCP, TLS, HTTP/2, each told from the others."""
+"""What serves an address: name resolution, TCP, TLS and HTTP/2, tested in turn."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def knock(address: str, tls: TlsSettings, timeout_s: float) -> Reach:
     except _Failed as failed:
         door = failed.door
         if door in (Door.CLOSES, Door.NOT_HTTP2, Door.SILENT) and not tls.enabled:
-            # Some TLS servers say nothing to who speaks plain text.
+            # Some TLS servers do not answer plain text.
             if await _speaks_tls(address, timeout_s):
                 door = Door.TLS_WANTED
         elif door is Door.NOT_HTTP2 and tls.enabled and await _speaks_plain(address, timeout_s):
@@ -108,7 +108,7 @@ async def _resolve(host: str, port: int) -> list[str]:
 
 
 async def _greet(streams: _Streams, timeout_s: float) -> None:
-    """Says hello in HTTP/2; raises `_Failed` unless HTTP/2 comes back."""
+    """Sends the HTTP/2 preface; raises `_Failed` unless HTTP/2 is answered."""
     reader, writer = streams
     try:
         async with asyncio.timeout(timeout_s):
@@ -152,7 +152,7 @@ async def _greet_by_tls(address: str, tls: TlsSettings, timeout_s: float) -> Non
         raise _Failed(Door.NOT_HTTP2, str(error)) from None
     except _Failed as failed:
         if shaken and failed.door is Door.CLOSES:
-            # In TLS 1.3 a server judges our certificate after our side of the handshake is done,
+            # In TLS 1.3 a server verifies our certificate after our side of the handshake is done,
             # and gRPC's hangs up without an alert.
             detail = "closed after the handshake"
             raise _Failed(Door.CLIENT_CERTIFICATE, detail) from None
@@ -174,7 +174,7 @@ def _context(tls: TlsSettings) -> ssl.SSLContext:
 
 
 def _said(error: OSError) -> str:
-    """The system's words; asyncio's own repeat the address."""
+    """The message of the system; that of asyncio repeats the address."""
     return os.strerror(error.errno) if error.errno else str(error)
 
 
@@ -184,7 +184,7 @@ def _host(address: str) -> str:
 
 
 async def _speaks_tls(address: str, timeout_s: float) -> bool:
-    """Whether a TLS handshake gets anywhere; nothing is sent over it, so nothing is verified."""
+    """Whether the server answers a TLS handshake; its certificate is not verified."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

@@ -1,4 +1,4 @@
-"""One subscription as it was seen: counts, ages, and what the times say of the clocks."""
+"""One subscription: counts, ages, and bounds on the clocks."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ric.sm.plain import Records
 from ric_doctor.facts import KPM_MEASUREMENT, STATUS, Interval, Offsets, Rows, Spread, Stream
 
 _FRESH: Final = 1
-"""Index of the first indication whose report must have been taken after the request: the very first
-may have been under way to another subscriber."""
+"""Index of the first indication that was certainly collected after the request: the very first may
+be of another subscriber."""
 
 
 _CUMULATIVE: Final = ("txpdu_pkts", "txpdu_bytes", "rxpdu_pkts")
@@ -60,7 +60,7 @@ class RowRecord:
         self._bearers = max(self._bearers, count)
 
     def facts(self) -> Rows:
-        """What was added up."""
+        """The sums."""
         return Rows(
             self._bearers,
             self._repeated,
@@ -72,7 +72,7 @@ class RowRecord:
 
 
 class StreamRecord:
-    """Takes indications in the order they come; pure, `now_us` is our wall clock."""
+    """Takes indications in order of arrival; pure, `now_us` is our wall clock."""
 
     def __init__(
         self, node_id: str, oid: str, period_ms: int, sent_at_us: int, style: str = ""
@@ -103,7 +103,7 @@ class StreamRecord:
             self._first_error = self._first_error or str(error)
 
     def facts(self, now_us: int, ended: str = "", detail: str = "") -> Stream:
-        """What was seen until `now_us`, when the subscription ended."""
+        """The facts until `now_us`, when the subscription ended."""
         stream = replace(
             self._stream,
             window_us=now_us - self._sent_at_us,
