@@ -92,7 +92,7 @@ def test_ric_sm_speaks_tc(
     assert "error" in error
 
 
-def test_ric_sm_without_the_codec_says_so(
+def test_ric_sm_reports_a_missing_codec(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "e2sm_tc", None)
@@ -132,12 +132,12 @@ async def test_ric_nodes_and_watch(capsys: pytest.CaptureFixture[str]) -> None:
         assert "mac: message: 7 bytes" in json.loads(bad)["error"]
 
 
-def test_ric_says_when_there_is_no_gateway(capsys: pytest.CaptureFixture[str]) -> None:
+def test_ric_reports_an_unreachable_gateway(capsys: pytest.CaptureFixture[str]) -> None:
     assert ric_cli.main(["nodes", "--gateway", "127.0.0.1:1"]) == 1
     assert "E2 gateway 127.0.0.1:1: not available" in capsys.readouterr().err
 
 
-def test_a_subcommand_of_a_distribution_that_is_not_installed_is_a_sentence(
+def test_a_subcommand_of_a_missing_distribution_names_the_distribution(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(ric_cli, "entry_points", lambda group: ())

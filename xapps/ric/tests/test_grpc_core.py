@@ -30,14 +30,14 @@ def loaded(given: str | None) -> tuple[str, str]:
     return done.stdout.strip(), done.stderr
 
 
-def test_the_core_has_what_it_is_asked_for_and_nobody_inherits_it() -> None:
+def test_the_core_gets_its_option_and_child_processes_do_not() -> None:
     left, said = loaded(None)
     assert left == "None"
     assert _UNKNOWN not in said
 
 
 @pytest.mark.parametrize("given", ["", "-no_such_thing"])
-def test_what_the_environment_says_goes(given: str) -> None:
+def test_the_environment_takes_precedence(given: str) -> None:
     left, said = loaded(given)
     assert left == repr(given)
     assert (_UNKNOWN in said) == bool(given)

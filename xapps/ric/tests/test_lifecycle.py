@@ -48,7 +48,7 @@ def later(seconds: float, action: Callable[[], None]) -> None:
     asyncio.get_running_loop().call_later(seconds, action)
 
 
-def test_an_xapp_works_until_it_is_told_to_stop() -> None:
+def test_an_xapp_runs_until_stop_is_requested() -> None:
     handled = 0
 
     async def main(app: XApp[XAppSettings]) -> None:
@@ -229,7 +229,9 @@ def test_exit_status(capsys: pytest.CaptureFixture[str]) -> None:
     assert "ZeroDivisionError" in capsys.readouterr().err
 
 
-def test_an_address_in_use_is_said_plainly(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_address_in_use_is_reported_without_a_traceback(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     async def fine(app: XApp[XAppSettings]) -> None:
         pass
 

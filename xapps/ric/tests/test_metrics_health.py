@@ -206,7 +206,7 @@ async def test_bad_requests(address: str, request_: bytes, status: int) -> None:
     assert (await ask(address, request_))[0] == status
 
 
-async def test_a_client_that_hangs_up_harms_nobody(address: str) -> None:
+async def test_a_client_that_hangs_up_does_not_affect_others(address: str) -> None:
     host, port = address.rsplit(":", 1)
     _, writer = await asyncio.open_connection(host, int(port))
     writer.write(b"GET /met")

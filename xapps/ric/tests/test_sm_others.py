@@ -47,7 +47,7 @@ def forget_codec() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("forget_codec")
-def test_without_the_codec_tc_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_codec_tc_names_the_missing_module(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "e2sm_tc", None)
     assert not tc.available()
     with pytest.raises(ServiceModelUnavailable, match="e2sm_tc"):

@@ -237,6 +237,6 @@ def test_event_trigger_out_of_range(period_ms: int) -> None:
 
 
 @pytest.mark.parametrize("trigger", [b"", b"\0\0\0", b"\0\0\0\0", b"\1\0\0\0\0"])
-def test_event_trigger_that_is_none(trigger: bytes) -> None:
+def test_invalid_event_triggers(trigger: bytes) -> None:
     with pytest.raises(ServiceModelError):
         event_trigger_period_ms(trigger)

@@ -119,7 +119,7 @@ def only(facts: Facts) -> Finding:
     return finding
 
 
-def test_a_healthy_deployment_has_nothing_to_say() -> None:
+def test_a_healthy_deployment_has_no_findings() -> None:
     findings = judge(HEALTHY)
     assert {finding.level for finding in findings} == {Level.OK}
     assert [finding.check for finding in findings] == [
@@ -133,7 +133,7 @@ def test_a_healthy_deployment_has_nothing_to_say() -> None:
 
 
 @pytest.mark.parametrize(
-    ("door", "says", "todo"),
+    ("door", "text_in", "todo"),
     [
         (Door.NAME_UNKNOWN, "does not resolve", "look it up"),
         (Door.REFUSED, "nothing listens", "Start it"),
@@ -149,10 +149,10 @@ def test_a_healthy_deployment_has_nothing_to_say() -> None:
         (Door.CLIENT_CERTIFICATE, "client certificate", "gateway.tls.certificate_file"),
     ],
 )
-def test_a_closed_door_says_which(door: Door, says: str, todo: str) -> None:
+def test_each_connection_failure_has_its_finding(door: Door, text_in: str, todo: str) -> None:
     finding = only(Facts(Reach("h:1", door, detail="detail")))
     assert (finding.level, finding.check, finding.subject) == (Level.FAIL, "gateway", "h:1")
-    assert says in finding.what
+    assert text_in in finding.what
     assert todo in finding.remedy
     assert "{" not in finding.what
 
@@ -164,7 +164,7 @@ def test_every_door_has_its_sentence() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "says"),
+    ("code", "text_in"),
     [
         ("UNIMPLEMENTED", "not an E2 gateway"),
         ("UNAUTHENTICATED", "rejects the credentials"),
@@ -174,10 +174,10 @@ def test_every_door_has_its_sentence() -> None:
         ("DATA_LOSS", "with an error"),
     ],
 )
-def test_a_call_that_fails_says_how(code: str, says: str) -> None:
+def test_each_failed_call_has_its_finding(code: str, text_in: str) -> None:
     finding = only(Facts(replace(GATEWAY, code=code, detail="it said so")))
     assert finding.level is Level.FAIL
-    assert says in finding.what
+    assert text_in in finding.what
     assert "it said so" in finding.what
 
 
@@ -228,7 +228,7 @@ def test_list_and_watch_disagree() -> None:
     assert "watch failed (it broke)" in only(facts).what
 
 
-def test_a_node_asked_for_that_is_not_there() -> None:
+def test_a_requested_node_that_is_not_connected() -> None:
     found = troubles(with_nodes(NODE, only="gnb-9"))
     assert [(f.level, f.subject) for f in found] == [(Level.FAIL, "gnb-9")]
     assert "gnb-1" in found[0].remedy
@@ -248,7 +248,7 @@ def offering(*oids: str) -> list[Finding]:
 
 
 @pytest.mark.parametrize(
-    ("oids", "level", "says"),
+    ("oids", "level", "text_in"),
     [
         ((), Level.WARN, "none of rlc, mac, kpm, tc"),
         (("9.9",), Level.WARN, "it has 9.9"),
@@ -260,10 +260,10 @@ def offering(*oids: str) -> list[Finding]:
         ((RLC_OID, TC_V1_OID, MAC_OID, RLC_OID), Level.WARN, "rlc 2 times"),
     ],
 )
-def test_which_function_is_missing(oids: tuple[str, ...], level: Level, says: str) -> None:
+def test_which_function_is_missing(oids: tuple[str, ...], level: Level, text_in: str) -> None:
     (finding,) = offering(*oids)
     assert (finding.level, finding.check) == (level, "functions")
-    assert says in finding.what
+    assert text_in in finding.what
 
 
 def test_v0_alone_is_not_enough_and_cannot_be_tried() -> None:
@@ -341,7 +341,7 @@ def with_stream(oid: str = RLC_OID, period_ms: int = 1, **changed: Any) -> Facts
 
 
 @pytest.mark.parametrize(
-    ("changed", "level", "says"),
+    ("changed", "level", "text_in"),
     [
         ({"ended": "refused", "detail": "1 ms"}, Level.FAIL, "refused (1 ms)"),
         ({"ended": "unknown"}, Level.FAIL, "rejects a RAN function"),
@@ -373,10 +373,12 @@ def with_stream(oid: str = RLC_OID, period_ms: int = 1, **changed: Any) -> Facts
         ({"rows": Rows(bearers=1, backlogged=90)}, Level.FAIL, "age and sojourn time are always 0"),
     ],
 )
-def test_what_is_wrong_with_rlc_reports(changed: dict[str, Any], level: Level, says: str) -> None:
+def test_what_is_wrong_with_rlc_reports(
+    changed: dict[str, Any], level: Level, text_in: str
+) -> None:
     finding = only(with_stream(**changed))
     assert (finding.level, finding.check, finding.subject) == (level, "indications", "gnb-1 rlc")
-    assert says in finding.what
+    assert text_in in finding.what
     assert finding.remedy
 
 
@@ -408,7 +410,7 @@ def test_a_node_that_does_not_tell_its_flows() -> None:
     assert "rungs do not need it" in finding.remedy
 
 
-def test_kpm_may_have_nothing_to_say() -> None:
+def test_kpm_without_reports_is_not_a_failure() -> None:
     finding = only(with_stream(KPM_OID, 100, received=20, distinct=20))
     assert (finding.level, finding.what) == (Level.WARN, "7 a second of 10 requested")
     assert "without a matching UE" in finding.why
@@ -420,7 +422,7 @@ def test_only_the_measurement_that_is_used_is_missed() -> None:
     assert finding.level is Level.NOTE
 
 
-def test_a_measurement_in_an_unknown_unit_is_told() -> None:
+def test_a_measurement_in_an_unknown_unit_is_reported() -> None:
     finding = only(with_stream(KPM_OID, 100, without_unit=True))
     assert finding.level is Level.NOTE
     assert "unit of RRU.PrbTotDl is not known" in finding.what
@@ -508,7 +510,7 @@ def test_a_clock_set_meanwhile_is_not_called_off() -> None:
     assert not troubles(replace(HEALTHY, streams=(one, other)))
 
 
-def test_a_busy_machine_says_so_first() -> None:
+def test_a_busy_machine_is_reported_first() -> None:
     finding = only(replace(HEALTHY, here_late_us=spread(90_000)))
     assert (finding.level, finding.check) == (Level.NOTE, "here")
 
@@ -517,7 +519,7 @@ def test_a_busy_machine_says_so_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "level", "says"),
+    ("changed", "level", "text_in"),
     [
         ({"revision": 5}, Level.FAIL, "turned revision 4 into 5"),
         ({"bearer": "", "expected_revision": None}, Level.WARN, "cannot exist"),
@@ -553,17 +555,17 @@ def test_a_busy_machine_says_so_first() -> None:
         ),
     ],
 )
-def test_what_came_of_a_dry_run(changed: dict[str, Any], level: Level, says: str) -> None:
+def test_what_came_of_a_dry_run(changed: dict[str, Any], level: Level, text_in: str) -> None:
     finding = only(replace(HEALTHY, dry_runs=(replace(DRY_RUN, **changed),)))
     assert (finding.level, finding.check) == (level, "control")
-    assert says in finding.what
+    assert text_in in finding.what
 
 
 # ------------------------------------------------------------------- forecaster
 
 
 @pytest.mark.parametrize(
-    ("changed", "level", "says"),
+    ("changed", "level", "text_in"),
     [
         ({"reach": replace(REACHED, door=Door.REFUSED)}, Level.FAIL, "nothing listens"),
         ({"reach": replace(REACHED, code="UNIMPLEMENTED")}, Level.FAIL, "not a forecaster"),
@@ -588,10 +590,10 @@ def test_what_came_of_a_dry_run(changed: dict[str, Any], level: Level, says: str
         ({"nodes": ("gnb-7",)}, Level.WARN, "no forecast of gnb-1"),
     ],
 )
-def test_what_is_wrong_with_forecasts(changed: dict[str, Any], level: Level, says: str) -> None:
+def test_what_is_wrong_with_forecasts(changed: dict[str, Any], level: Level, text_in: str) -> None:
     finding = only(replace(HEALTHY, forecasts=replace(FORECASTS, **changed)))
     assert (finding.level, finding.check) == (level, "forecaster")
-    assert says in finding.what
+    assert text_in in finding.what
 
 
 def test_the_settings_named_are_the_forecasters() -> None:
@@ -619,7 +621,7 @@ def test_an_endpoint_that_cannot_be_read() -> None:
     assert (finding.level, finding.subject) == (Level.WARN, "http://h/metrics")
 
 
-def test_what_grew_meanwhile_is_told_and_what_was_before_is_not() -> None:
+def test_growth_during_the_examination_is_reported_and_earlier_growth_is_not() -> None:
     name = "sojourn_e2_indications_missed_total"
     rlc: Sample = (name, (("ran_function", "rlc"), ("reason", "gateway")), 7.0)
     mac: Sample = (name, (("ran_function", "mac"), ("reason", "gateway")), 5.0)
@@ -697,7 +699,7 @@ def test_what_a_bridge_is_built_for() -> None:
 # ------------------------------------------------------------------------- text
 
 
-def test_the_table_says_what_why_and_what_to_do() -> None:
+def test_the_table_has_finding_reason_and_remedy() -> None:
     findings = judge(with_stream(received=0, offsets=None))
     shown = text.table(findings)
     lines = shown.splitlines()
@@ -709,7 +711,7 @@ def test_the_table_says_what_why_and_what_to_do() -> None:
     assert max(map(len, lines)) <= 100
 
 
-def test_what_is_mended_alike_is_told_together() -> None:
+def test_findings_with_one_remedy_are_grouped() -> None:
     slow = {"received": 1_000, "distinct": 1_000}
     facts = replace(HEALTHY, streams=(stream(**slow), stream(node_id="gnb-2", **slow)))
     shown = text.table(judge(facts))
@@ -744,7 +746,7 @@ def test_exit_status(levels: list[Level], status: int) -> None:
     assert exit_status([Finding(level, "c", "s", "w") for level in levels]) == status
 
 
-def test_what_v0_cannot_do_is_no_complaint_about_a_node_behind_a_gateway_that_lowers() -> None:
+def test_limits_of_v0_are_no_failure_of_a_node_behind_a_translating_gateway() -> None:
     lowered = replace(NODE, ran_functions=(*ALL, RanFunction(146, TC_V0_OID)))
     refused = stream(TC_V1_OID, 100, style="flow_inventory", ended="refused", detail="no flows")
     facts = replace(HEALTHY, nodes=Nodes((lowered,), ("gnb-1",)))

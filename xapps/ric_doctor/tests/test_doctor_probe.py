@@ -217,7 +217,7 @@ async def test_no_nodes(ric: FakeRic) -> None:
     assert found(findings, "nodes") == ["fail: the gateway has no E2 node"]
 
 
-async def test_a_node_that_accepts_and_says_nothing(ric: FakeRic) -> None:
+async def test_a_node_that_accepts_and_sends_nothing(ric: FakeRic) -> None:
     ric.add_node("gnb-1", RLC_OID, MAC_OID, TC_V1_OID).on_control(TC_V1_OID, accepting())
     _, findings = await examined_fake(ric)
     assert found(findings, "indications", "rlc")[0].startswith("fail: none within")
@@ -276,7 +276,7 @@ async def test_garbage_bytes(ric: FakeRic) -> None:
 
 
 @pytest.mark.parametrize(
-    ("outcome", "says"),
+    ("outcome", "text_in"),
     [
         (
             {"cause": "unsupported", "element": "name", "detail": "no", "revision": 4},
@@ -285,14 +285,14 @@ async def test_garbage_bytes(ric: FakeRic) -> None:
         ({"cause": "stale_revision", "element": "", "detail": "", "revision": 9}, None),
     ],
 )
-async def test_tc_that_refuses(ric: FakeRic, outcome: dict[str, Any], says: str | None) -> None:
+async def test_tc_that_refuses(ric: FakeRic, outcome: dict[str, Any], text_in: str | None) -> None:
     node = whole_node(ric)
     answer = tc.encode("control-outcome", {"refused": outcome})
     node.on_control(TC_V1_OID, lambda header, message: ControlAnswer(True, answer))
     facts, findings = await examined_fake(ric)
     assert facts.dry_runs[0].cause == outcome["cause"]
-    assert found(findings, "control") == ([says] if says else [])
-    assert len(ric.controls) == (1 if says else 2), "a stale revision is tried once more"
+    assert found(findings, "control") == ([text_in] if text_in else [])
+    assert len(ric.controls) == (1 if text_in else 2), "a stale revision is tried once more"
 
 
 async def test_tc_that_fails_without_a_word(ric: FakeRic) -> None:
@@ -404,7 +404,7 @@ async def test_ports_that_are_something_else(serve: Any, door: Door) -> None:
         assert by_tls.door in (Door.SILENT, Door.CLOSES, Door.NOT_HTTP2, Door.PLAIN_TEXT)
 
 
-async def test_a_half_open_port_is_told_in_bounded_time() -> None:
+async def test_a_half_open_port_is_reported_in_bounded_time() -> None:
     async with asyncio.timeout(30), port_that(_silent) as address:
         facts, findings = await examined(address)
         assert facts.nodes is None
@@ -428,7 +428,7 @@ async def test_a_port_whose_backlog_is_full_does_not_answer() -> None:
     assert reach.door is Door.NO_ANSWER
 
 
-async def test_nobody_there() -> None:
+async def test_a_port_without_a_listener() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
@@ -436,7 +436,7 @@ async def test_nobody_there() -> None:
     assert (reach.door, reach.detail) == (Door.REFUSED, "Connection refused")
 
 
-async def test_a_name_nobody_knows() -> None:
+async def test_a_name_that_does_not_resolve() -> None:
     reach = await knock("no-such-host.invalid:1", PLAIN, 5.0)
     assert reach.door in (Door.NAME_UNKNOWN, Door.NO_ANSWER)
     assert reach.detail
@@ -540,7 +540,7 @@ async def test_a_forecaster_in_order(ric: FakeRic) -> None:
     assert seen.by_model == seen.forecasts == seen.batches > 0
 
 
-async def test_a_forecaster_that_is_not_well(ric: FakeRic) -> None:
+async def test_an_unhealthy_forecaster(ric: FakeRic) -> None:
     whole_node(ric)
     odd = _Forecasters(
         "gnb-9",
@@ -647,7 +647,7 @@ async def test_the_program_prints_and_exits(
         ["--forecaster", "nonsense"],
     ],
 )
-def test_settings_that_cannot_be_are_told_in_a_line(
+def test_invalid_settings_are_reported_in_one_line(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert ric_cli.main(["doctor", *arguments]) == 2

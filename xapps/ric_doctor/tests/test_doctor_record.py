@@ -89,7 +89,7 @@ def test_a_bearer_twice_in_a_report() -> None:
 
 
 @pytest.mark.parametrize(("told", "unknown"), [([{}], True), ([{}, {"RRU.PrbTotDl": "%"}], False)])
-def test_a_unit_may_come_to_be_known(told: list[dict[str, str]], unknown: bool) -> None:
+def test_a_unit_may_become_known_later(told: list[dict[str, str]], unknown: bool) -> None:
     ue = KpmUe(17, {"RRU.PrbTotDl": 40.0})
     reports = [
         indication(number, T0 + number, kpm=KpmReport(100, (ue,), units=units))

@@ -50,7 +50,7 @@ class Node:
 
 
 class NodeEventKind(enum.Enum):
-    """What happened to a node."""
+    """Kind of a node event."""
 
     CONNECTED = "connected"
     DISCONNECTED = "disconnected"
@@ -60,7 +60,7 @@ class NodeEventKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class NodeEvent:
-    """A node came, went or changed."""
+    """A node connected, disconnected or changed."""
 
     kind: NodeEventKind
     node: Node
@@ -83,7 +83,7 @@ class KpmReport:
     unsupported: tuple[str, ...] = ()
     """Requested measurements this node does not have."""
     units: Mapping[str, str] = field(default_factory=dict)
-    """Name → "kbit", "Mbit", "PRB", "%", "us" or "kbit/s", without those that are not known."""
+    """Name → "kbit", "Mbit", "PRB", "%", "us" or "kbit/s"; unknown units are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class SNssai:
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionRequest:
-    """One RIC subscription: which RAN function, when, what."""
+    """One RIC subscription: RAN function, event trigger, actions."""
 
     node_id: str
     oid: str
@@ -106,14 +106,14 @@ class SubscriptionRequest:
     actions: tuple[bytes, ...] = ()
     kpm_measurements: tuple[str, ...] = ()
     queue_depth: int = 0
-    """Indications the gateway may hold for us before it drops the oldest; 0: gateway's default."""
+    """Indications the gateway queues before it drops the oldest; 0: the gateway's default."""
     kpm_slice: SNssai | None = None
-    """KPM alone: the slice whose UEs are reported; None: the gateway's choice, SST 1 if need be."""
+    """KPM only: the slice whose UEs are reported; `None`: the gateway chooses, by default SST 1."""
 
 
 @dataclass(slots=True)
 class Indication:
-    """One RIC indication as an xApp's handler gets it.
+    """One RIC indication as passed to an xApp's handler.
 
     Not frozen only because a frozen dataclass costs several µs to make, and this one is made for
     every message; treat it as immutable.
@@ -131,16 +131,16 @@ class Indication:
     collected_at_us: int
     """Wall clock of the node when the report was taken."""
     received_at_us: int
-    """Wall clock of the gateway when it got the report."""
+    """Wall clock of the gateway when it received the report."""
     handled_at_us: int = 0
     """Wall clock of this xApp when the indication reached it."""
     dropped: int = 0
-    """Dropped by the gateway since `subscription` began, because we were slow."""
+    """Dropped by the gateway since `subscription` began, because this reader was slow."""
     missed: int = 0
     """Indications lost right before this one (a gap in `sequence`, or our own bounded buffer)."""
     subscription: int = 1
-    """1 for the first RIC subscription of an iterator, one more after each resubscription: the
-    node's counters may have started anew."""
+    """1 for the first RIC subscription of an iterator, plus 1 after each resubscription: the
+    counters of the node may have restarted from 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,11 +157,11 @@ class ControlAnswer:
 
 
 class E2Gateway(Protocol):
-    """What an xApp may ask of a gateway; see `ric.gateway.E2GatewayClient` for the behaviour."""
+    """The gateway as seen by an xApp; see `ric.gateway.E2GatewayClient` for the behaviour."""
 
     @property
     def connected(self) -> bool:
-        """Whether the gateway answers now."""
+        """Whether the gateway is connected."""
         ...
 
     @property
@@ -170,7 +170,7 @@ class E2Gateway(Protocol):
         ...
 
     def watch_nodes(self) -> AsyncGenerator[NodeEvent]:
-        """The known nodes as `CONNECTED` events, then each change, for ever."""
+        """The known nodes as `CONNECTED` events, then every change, without end."""
         ...
 
     def subscribe(
@@ -185,7 +185,7 @@ class E2Gateway(Protocol):
         keep_newest: int = 0,
         kpm_slice: SNssai | None = None,
     ) -> AsyncGenerator[Indication]:
-        """Indications of one RAN function, for ever; loss of node or gateway is bridged.
+        """Indications of one RAN function, without end, across losses of node or gateway.
 
         Close the iterator (`contextlib.aclosing`) to end the RIC subscription.
         """

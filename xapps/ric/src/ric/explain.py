@@ -106,7 +106,7 @@ def _misfit(problem: Any) -> str:
         choices = context.get("expected") or context.get("expected_tags")
         return f" is not one of the choices; expected {choices}"
     if kind == "value_error":
-        # Validators of ours say "problem; expected …" themselves.
+        # Our validators raise "problem; expected …".
         return f": {context['error']}"
     return f": {problem['msg']}"
 
@@ -170,7 +170,7 @@ def _models_in(annotation: Any) -> list[type[BaseModel]]:
 def _as_written(location: Location, data: Any) -> Location:
     """`location` without the steps that are not in `data`.
 
-    Pydantic adds the chosen member of a union as a step of its own, which nobody wrote. The last
+    Pydantic adds the chosen member of a union as a step, which is not in the file. The last
     step stays: a missing key is not in `data` either.
     """
     kept: list[int | str] = []

@@ -19,7 +19,7 @@ metric families when somebody scrapes. The registry is always the caller's.
 | `sojourn_e2_control_seconds` | histogram | `node`, `ran_function` |
 
 `leg` is `node_to_gateway`, `gateway_to_handler` or `node_to_handler`; the clocks of three machines
-are in it, so their offset is too. `reason` is `gateway` (a gap in the sequence) or `slow_handler`.
+are in it, with their offsets. `reason` is `gateway` (a gap in the sequence) or `slow_handler`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ LATENCY_BOUNDS_US: Final = (
 
 
 class Histogram:
-    """Counts of durations in µs; an observation is one bisection and two additions."""
+    """Counts of durations in µs; an observation costs one bisection and two additions."""
 
     __slots__ = ("_bounds_us", "_counts", "sum_us")
 
@@ -108,7 +108,7 @@ class IndicationStats:
 
 
 class GatewayMetrics:
-    """Counters of one gateway client; the client writes, the collector and the tests read."""
+    """Counters of one gateway client."""
 
     def __init__(self) -> None:
         self.connected = False
@@ -203,7 +203,7 @@ class GatewayCollector(Collector):
         )
         handling = HistogramMetricFamily(
             "sojourn_e2_indication_handling_seconds",
-            "Time the handler kept an indication before asking for the next.",
+            "Time from passing an indication to the handler to its request for the next.",
             labels=labels,
         )
         for (node, oid), stats in self._metrics.indications.items():

@@ -33,7 +33,7 @@ class StateFile:
     """The state file of a running program; all methods may be called from any thread."""
 
     def __init__(self, path: Path | None, registry: CollectorRegistry) -> None:
-        """`path` is `None` if state is not kept: `restore` finds nothing, `save` does nothing."""
+        """`path` is `None` to keep no state: `restore` returns `None`, `save` does nothing."""
         self.path = path
         self._writing = threading.Lock()
         self._closed = False

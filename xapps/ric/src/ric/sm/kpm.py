@@ -1,7 +1,7 @@
 """E2SM-KPM as the gateway reports it: measurement names and values, no bytes.
 
-Names are those of 3GPP TS 28.552. The units are the node's, which are not everywhere the
-standard's: `KpmReport.units` has those that are known. KPM knows no buffer occupancy; RLC does.
+Names are those of 3GPP TS 28.552. Units are those of the node, which may differ from the standard:
+`KpmReport.units` has the known ones. KPM has no buffer occupancy; RLC has.
 """
 
 from __future__ import annotations

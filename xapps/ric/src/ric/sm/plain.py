@@ -1,4 +1,4 @@
-"""The plain layout FlexRIC gives a table of statistics: u32 n, n records, i64 timestamp.
+"""FlexRIC's plain layout of a table of statistics: u32 n, n records, i64 timestamp.
 
 Little-endian, records in the sender's native C layout, nothing between the parts.
 """

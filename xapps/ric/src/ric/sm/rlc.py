@@ -1,12 +1,12 @@
 """RLC statistics service model (RAN function 143), one record for each bearer.
 
-FlexRIC's plain layout: records of 152 bytes, Python struct `<25I4xQdIIQIIIBB2x`. What an OAI gNB
-puts into the fields that matter most:
+FlexRIC's plain layout: records of 152 bytes, Python struct `<25I4xQdIIQIIIBB2x`. Main
+fields, as filled by an OAI gNB:
 
 - `txbuf_occ_bytes`, `txbuf_occ_pkts`: the transmission buffer now (gauges).
 - `txsdu_wt_us`: age of the head-of-line SDU, µs, 0 when empty; reacts at once.
-- `txsdu_avg_time_to_tx`: mean sojourn of the last 100 ms, µs; lags.
-- everything else that counts is cumulative and wraps at 2³², byte counters of
+- `txsdu_avg_time_to_tx`: mean sojourn time over the last 100 ms, µs; lags.
+- all other counters are cumulative and wraps at 2³², byte counters of
   SDUs at 2⁶⁴.
 - `rnti`, `rbid` together name the bearer; `mode` is 0 AM, 1 UM, 2 TM.
 - `txpdu_wt_ms` is never set.

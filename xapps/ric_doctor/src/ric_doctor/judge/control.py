@@ -118,7 +118,7 @@ def _slow(tried: DryRun, subject: str, what: str) -> Finding | None:
 def _refused(tried: DryRun, subject: str) -> Finding:
     place = f" at {tried.element}" if tried.element else ""
     detail = f": {tried.detail}" if tried.detail else ""
-    told = f"{tried.cause}{place}{detail}"
+    shown = f"{tried.cause}{place}{detail}"
     if not tried.bearer and tried.cause == "unknown_bearer":
         what = f"answers in {duration(tried.took_us)}; it reports no bearer for a dry run"
         return _slow(tried, subject, what) or Finding(
@@ -130,7 +130,7 @@ def _refused(tried: DryRun, subject: str) -> Finding:
             _CHECK,
             subject,
             f"answers in {duration(tried.took_us)}, but has the pipeline in force only in part"
-            f" ({told})",
+            f" ({shown})",
             "",
             "None: a gateway that translates v1 to v0 does not know a pipeline from"
             " before its start. tc-controller replaces it as a whole.",
@@ -141,7 +141,7 @@ def _refused(tried: DryRun, subject: str) -> Finding:
             _CHECK,
             subject,
             f"answers in {duration(tried.took_us)}, but the pipeline changed twice meanwhile"
-            f" ({told})",
+            f" ({shown})",
             "",
             "None: another client controls this bearer at the moment.",
         )
@@ -149,7 +149,7 @@ def _refused(tried: DryRun, subject: str) -> Finding:
         Level.FAIL,
         _CHECK,
         subject,
-        f"a dry run that changes nothing is refused ({told})",
+        f"a dry run that changes nothing is refused ({shown})",
         _WHY,
         _REMEDIES.get(tried.cause, "Look at the node's log for the correlation id 3340."),
     )

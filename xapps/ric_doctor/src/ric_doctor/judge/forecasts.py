@@ -120,7 +120,7 @@ def _way(seen: Forecasts) -> str:
 def _fallbacks(seen: Forecasts) -> list[Finding]:
     if not seen.fallbacks:
         return []
-    told = [
+    shown = [
         f"{reason.lower()} {share(count, seen.forecasts)}"
         for reason, count in sorted(seen.fallbacks.items(), key=lambda item: -item[1])
     ]
@@ -130,7 +130,7 @@ def _fallbacks(seen: Forecasts) -> list[Finding]:
             Level.NOTE if wanted else Level.WARN,
             _CHECK,
             seen.reach.address,
-            f"persistence is served instead of the model: {', '.join(told)}",
+            f"persistence is served instead of the model: {', '.join(shown)}",
             "Forecasts are the last value with wider quantiles: right for a steady radio only.",
             "no_model: set --model. warming_up: wait. worse_than_persistence: retrain on"
             " this cell. model_stale: promote a newer one.",

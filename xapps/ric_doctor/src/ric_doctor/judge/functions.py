@@ -226,14 +226,14 @@ def _templates(subject: str, capabilities: Mapping[str, object]) -> list[Finding
     if not lacking:
         return []
     fitting = [name for name in controlling if name not in lacking]
-    told = "; ".join(f"{name}: {lack}" for name, lack in lacking.items())
+    details = "; ".join(f"{name}: {lack}" for name, lack in lacking.items())
     return [
         Finding(
             Level.NOTE if fitting else Level.WARN,
             "definition",
             subject,
             f"of the templates with default parameters {names(fitting) or 'none'}"
-            f" fit{'s' if len(fitting) == 1 else ''} ({told})",
+            f" fit{'s' if len(fitting) == 1 else ''} ({details})",
             "tc-controller skips a rung that the RAN function does not support.",
             "If no rung of the policy's ladder fits, give its rungs fewer queues or another"
             " scheduler, and run `tc-controller check`.",

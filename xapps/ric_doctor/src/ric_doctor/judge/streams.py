@@ -83,11 +83,11 @@ def between(streams: Sequence[Stream]) -> list[Finding]:
 def _summary(stream: Stream, *, skewed: bool) -> str:
     rate = reports_a_second(stream.received, stream)
     lost = "" if stream.missed or stream.dropped else ", none lost"
-    told = f"{stream.received} at {stream.period_ms} ms, {rate:.0f} a second{lost}"
+    shown = f"{stream.received} at {stream.period_ms} ms, {rate:.0f} a second{lost}"
     ages = stream.node_to_here_us
     if ages is None or skewed:
-        return told
-    return f"{told}; age p50 {duration(ages.p50)}, p99 {duration(ages.p99)}"
+        return shown
+    return f"{shown}; age p50 {duration(ages.p50)}, p99 {duration(ages.p99)}"
 
 
 def _ended(stream: Stream, *, lowered: bool) -> Finding:

@@ -46,9 +46,11 @@ async def knock(address: str, tls: TlsSettings, timeout_s: float) -> Reach:
         door = failed.door
         if door in (Door.CLOSES, Door.NOT_HTTP2, Door.SILENT) and not tls.enabled:
             # Some TLS servers do not answer plain text.
-            if await _speaks_tls(address, timeout_s):
+            if await _serves_tls(address, timeout_s):
                 door = Door.TLS_WANTED
-        elif door is Door.NOT_HTTP2 and tls.enabled and await _speaks_plain(address, timeout_s):
+        elif (
+            door is Door.NOT_HTTP2 and tls.enabled and await _serves_plain_text(address, timeout_s)
+        ):
             door = Door.PLAIN_TEXT
         return Reach(address, door, tls.enabled, failed.detail)
     return Reach(address, Door.ANSWERS, tls.enabled, connect_us=connect_us)
@@ -183,7 +185,7 @@ def _host(address: str) -> str:
     return "localhost" if host.startswith("unix:") else host
 
 
-async def _speaks_tls(address: str, timeout_s: float) -> bool:
+async def _serves_tls(address: str, timeout_s: float) -> bool:
     """Whether the server answers a TLS handshake; its certificate is not verified."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
@@ -199,7 +201,7 @@ async def _speaks_tls(address: str, timeout_s: float) -> bool:
         return False
 
 
-async def _speaks_plain(address: str, timeout_s: float) -> bool:
+async def _serves_plain_text(address: str, timeout_s: float) -> bool:
     try:
         async with _connection(address, timeout_s) as streams:
             await _greet(streams, timeout_s)

@@ -44,9 +44,9 @@ class RowRecord:
         keys = (records["rnti"].astype(np.int64) << 8 | records["rbid"]).tolist()
         self._repeated += len(set(keys)) < len(keys)
         waiting = records["txbuf_occ_bytes"] > 0
-        told = (records["txsdu_wt_us"] > 0) | (records["txsdu_avg_time_to_tx"] > 0)
+        reported = (records["txsdu_wt_us"] > 0) | (records["txsdu_avg_time_to_tx"] > 0)
         self._backlogged += int(np.count_nonzero(waiting))
-        self._delays += int(np.count_nonzero(waiting & told))
+        self._delays += int(np.count_nonzero(waiting & reported))
         if self._last is not None and keys == self._last_keys:
             self._steps += len(keys)
             back = np.zeros(len(keys), bool)
