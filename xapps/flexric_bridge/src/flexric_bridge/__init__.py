@@ -6,7 +6,8 @@ Modules:
 
 - `app`, `cli`, `settings`, `metrics`: the program.
 - `gateway`: the gRPC service; `readers`, `records`: the indications it sends.
-- `nodes`, `discovery`: nodes that connect and disconnect; `hub`, `subscription`: what they report.
+- `nodes`, `discovery`: nodes that connect and disconnect.
+- `hub`, `subscription`, `freshness`: shared subscriptions, and whether nodes report in time.
 - `controls`, `budget`: the queue of controls, and how many requests the RIC has left.
 - `traffic_control`, `tc`: E2SM-TC v1 in front of nodes that have v0 alone.
 - `session`, `child_process`, `frames`, `child`: the process that owns the SDK.

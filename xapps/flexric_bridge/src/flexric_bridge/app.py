@@ -239,7 +239,7 @@ class Bridge(Service[BridgeSettings]):
         return Condition(count > 0, f"{count} connected")
 
     def _reports_condition(self) -> Condition:
-        silent = self.hub.silent()
+        silent = self.hub.freshness.silent()
         return Condition(not silent, f"{len(silent)} nodes are silent")
 
     # ------------------------------------------------------------------------ metrics

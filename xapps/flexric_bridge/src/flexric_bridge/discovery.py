@@ -81,7 +81,7 @@ class Discovery:
 
     def check(self) -> None:
         """Treat nodes that have been silent for too long as disconnected."""
-        silent = self._hub.silent()
+        silent = self._hub.freshness.silent()
         for known, seconds in silent.items():
             self._hub.node_disconnected(known, f"no report for {seconds:.1f} s although subscribed")
         self._note_presence()

@@ -223,7 +223,7 @@ class Gateway:
         try:
             self._session.budget.refuse(Use.CONTROL)
             await self._rate.take(1)
-            if suspect_reason := await self._hub.await_recent_report(known):
+            if suspect_reason := await self._hub.freshness.await_recent_report(known):
                 raise NodeGone(suspect_reason)
             function_id = known.functions[TC_V0_OID].id
             self._traffic.controlled(known)

@@ -17,6 +17,7 @@ from ric.errors import ServiceModelError
 from ric.sm import KPM_OID
 
 from flexric_bridge.budget import BudgetSpent
+from flexric_bridge.freshness import Freshness
 from flexric_bridge.metrics import Metrics
 from flexric_bridge.nodes import KnownNode, NodeRegistry
 from flexric_bridge.readers import Reader, Tap
@@ -38,20 +39,12 @@ Value = TypeVar("Value")
 
 MAX_SLICES: Final = 8
 """Most slices of one node with their own KPM subscription."""
-_PERIODS_TO_STALE: Final = 3
-_SUSPECT_SHARE: Final = 0.25
-"""A node that has been silent for this share of the stale time gets no requests."""
-_BEHIND_US: Final = 1_000_000
-"""A RIC whose reports lag by more than this gets no requests: answers wait in the same queue, and
-it aborts on one that takes 3 s."""
 _RETRY_S: Final = 1.0
 """Shortest time before a subscription that could not be deleted is tried again."""
-_RECENT_S: Final = 0.02
-_POLL_S: Final = 0.002
 
 
 class Hub:
-    """All subscriptions; detects silent nodes."""
+    """All subscriptions."""
 
     def __init__(
         self,
@@ -68,9 +61,9 @@ class Hub:
         self._metrics = metrics
         self._clock = clock
         self._linger_s = subscriptions.linger_s
-        self._stale_after_s = freshness.stale_after_s
         self._shared: dict[tuple[str, int, SNssai | None], SharedSubscription] = {}
         self._by_handle: dict[int, SharedSubscription] = {}
+        self.freshness = Freshness(self._by_handle, clock, freshness.stale_after_s)
         self._forgotten: dict[int, KnownNode] = {}
         """Handles that a node lost when it restarted; the SDK still has them."""
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -177,7 +170,7 @@ class Hub:
             handle = shared.handle
             if shared.read or not handle:
                 return
-            if self.suspect_reason(shared.known):
+            if self.freshness.suspect_reason(shared.known):
                 # If the node reports again, the subscription still exists; a new session drops it.
                 self._linger(shared, max(self._linger_s, _RETRY_S))
                 return
@@ -198,7 +191,7 @@ class Hub:
             return
         if shared.handle:
             period_ms = min(period_ms, shared.period_ms)
-        if suspect_reason := self.suspect_reason(shared.known):
+        if suspect_reason := self.freshness.suspect_reason(shared.known):
             raise NodeGone(suspect_reason)
         before, number = shared.handle, self.session_number
         try:
@@ -255,75 +248,15 @@ class Hub:
             self._metrics.bad_blocks += 1
             _log.error("invalid block of reports", error=str(error))
 
-    def silent(self, after_s: float | None = None) -> dict[KnownNode, float]:
-        """The nodes that are subscribed to and have been silent for too long, and how long, s.
-
-        Too long is `after_s`, by default the setting, or three periods where that is longer.
-        """
-        now_ns = self._clock.monotonic_ns()
-        newest: dict[KnownNode, tuple[int, int]] = {}
-        for shared in self._by_handle.values():
-            known = shared.known
-            if known.present:
-                last_report_ns, period_ms = newest.get(known, (0, 1 << 31))
-                last_ns = max(last_report_ns, shared.since_ns, shared.flow.last_ns)
-                newest[known] = (last_ns, min(period_ms, shared.period_ms))
-        found = {}
-        for known, (last_ns, period_ms) in newest.items():
-            least_s = self._stale_after_s if after_s is None else after_s
-            limit_s = max(least_s, _PERIODS_TO_STALE * period_ms / 1000)
-            silent_s = (now_ns - last_ns) / 1e9
-            if silent_s > limit_s:
-                found[known] = silent_s
-        return found
-
-    def suspect_reason(self, known: KnownNode) -> str:
-        """Why a node may get no request now; "" when it may.
-
-        The RIC aborts on a request to a node that it has lost, and it does not report the loss.
-        """
-        if not known.present:
-            return f"node {known.id} is not connected"
-        silent_s = self.silent(_SUSPECT_SHARE * self._stale_after_s).get(known)
-        if silent_s is not None:
-            return (
-                f"node {known.id} has not reported for {silent_s:.1f} s; the RIC may have lost it"
-            )
-        return self._behind()
-
-    def _behind(self) -> str:
-        """Why the RIC counts as behind: reports of any node lag, as it has one queue for all."""
-        oldest_ns = self._clock.monotonic_ns() - int(self._stale_after_s * 1e9)
-        for shared in self._by_handle.values():
-            lag_us = shared.flow.lag.us
-            if lag_us > _BEHIND_US and shared.flow.last_ns > oldest_ns:
-                return (
-                    f"reports of node {shared.known.id} come {lag_us / 1e6:.1f} s late; the RIC is"
-                    " behind and would abort on a request"
-                )
-        return ""
-
     def last_report_ns(self, known: KnownNode) -> int:
         """When the last report of a node came, by the monotonic clock; 0: never."""
         return max((shared.flow.last_ns for shared in self._of(known)), default=0)
-
-    async def await_recent_report(self, known: KnownNode) -> str:
-        """Wait for a report of a node whose reports are overdue; returns as `suspect_reason`.
-
-        A node that has just died has been silent for only a few periods, and its RIC would abort on
-        a control; reports of a busy node come within milliseconds.
-        """
-        while not (suspect_reason := self.suspect_reason(known)) and known in self.silent(
-            _RECENT_S
-        ):
-            await self._clock.sleep(_POLL_S)
-        return suspect_reason
 
     def undeletable(self) -> tuple[int, ...]:
         """Handles of subscriptions on absent or silent nodes: the RIC aborts on their deletion."""
         on = {handle: shared.known for handle, shared in self._by_handle.items()}
         on |= self._forgotten
-        return tuple(handle for handle, known in on.items() if self.suspect_reason(known))
+        return tuple(handle for handle, known in on.items() if self.freshness.suspect_reason(known))
 
     @property
     def subscriptions(self) -> int:

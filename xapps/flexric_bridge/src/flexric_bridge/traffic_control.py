@@ -202,7 +202,7 @@ class ServedNode:
         """See `Port.controls`."""
         if self.known.no_tc:
             raise SessionDown(f"node {self.known.id}: {self.known.no_tc}")
-        if suspect_reason := await self._traffic.hub.await_recent_report(self.known):
+        if suspect_reason := await self._traffic.hub.freshness.await_recent_report(self.known):
             raise SessionDown(suspect_reason)
         return await self._traffic.session.controls(
             self.known.id, self._function_id, header, groups, safe=safe
@@ -319,7 +319,7 @@ class TrafficControl:
         return [
             served
             for served in self.served.values()
-            if served.function.lease_over() and not self.hub.suspect_reason(served.known)
+            if served.function.lease_over() and not self.hub.freshness.suspect_reason(served.known)
         ]
 
     async def end_lease(self, served: ServedNode) -> None:
