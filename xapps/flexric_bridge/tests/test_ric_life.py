@@ -109,7 +109,7 @@ async def test_a_silent_node_is_disconnected_until_it_reports_again(world: Bridg
 async def test_a_control_waits_for_the_report_of_a_node_that_is_overdue(
     world: BridgeWorld,
 ) -> None:
-    # The node may have died a moment ago, and its RIC would not survive the control.
+    # The node may have died a moment ago, and its RIC would abort on the control.
     world.ric.add(ONE)
     await world.start(nodes={"stale_after_s": 240})
     talking = world.reporting(ONE.id, RLC, rlc_message)

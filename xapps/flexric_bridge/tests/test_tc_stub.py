@@ -1,4 +1,4 @@
-"""A TC function that only pretends is told apart from one that works, and left alone."""
+"""A stub of a TC function is distinguished from a real one and not used."""
 
 from __future__ import annotations
 
@@ -311,7 +311,7 @@ def test_a_reconnected_node_is_tried_again() -> None:
         return TC_V1_OID in {function.oid for function in known.message.ran_functions}
 
     assert offered()
-    book.without_tc(known, "it only pretends")
+    book.without_tc(known, "a stub")
     book.connected(gnb)
     assert not offered(), "it was there all the time"
     book.disconnected(known, "test")

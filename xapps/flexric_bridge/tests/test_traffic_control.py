@@ -425,7 +425,7 @@ PLAIN = {
 async def test_a_transaction_waits_for_the_report_of_a_node_that_is_overdue(
     world: BridgeWorld,
 ) -> None:
-    # The node may have died a moment ago, and its RIC would not survive the controls.
+    # The node may have died a moment ago, and its RIC would abort on the controls.
     lab = LabNode(world.ric)
     await world.start(nodes={"stale_after_s": 240})
     running = world.spawn(lab.run())
