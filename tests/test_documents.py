@@ -73,3 +73,14 @@ def test_each_step_of_a_walk_is_where_the_page_says(walk: str) -> None:
 @pytest.mark.parametrize(("walk", "most"), WALKS.items())
 def test_a_walk_needs_few_files(walk: str, most: int) -> None:
     assert 0 < len({file for file, _ in steps(walk)}) <= most
+
+
+def test_every_extension_names_its_test() -> None:
+    page = (doc_links.ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    extensions = page.split("## How to extend\n")[1].split("\n## ")[0].split("\n### ")[1:]
+    assert len(extensions) == 9
+    for extension in extensions:
+        title, _, text = extension.partition("\n")
+        files = re.findall(r"^\d\. `([^`]+)`", text, re.MULTILINE)
+        assert 0 < len(files) <= 5, f"{title}: {len(files)} files"
+        assert "Test:" in text, f"{title}: no test named"
