@@ -96,6 +96,8 @@ def check(page: str, root: Path = ROOT) -> Iterator[Problem]:
             yield Problem(page, line, f"link to {target}: no such file")
         elif anchor and found.suffix == ".md" and anchor not in anchors(found):
             yield Problem(page, line, f"link to {target}: {found.name} has no such heading")
+    if page == "CHANGELOG.md":
+        return  # names what is gone
     folders = {entry.name for entry in root.iterdir() if entry.is_dir()} - {"out", "target"}
     for line, token in inline_tokens(text):
         words = token.content.split() if token.type == "code_inline" else []
