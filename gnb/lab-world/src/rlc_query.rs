@@ -8,10 +8,7 @@
 //! without RLC status.
 
 use e2sm_tc::v1::Pacer;
-use tc_rf::TrafficControl;
-
-use super::bearer::Tally;
-use super::packet::GnbPacket;
+use tc_rf::{EventSink, Packet, TrafficControl};
 
 /// After this time without an RLC status a pacer lets everything pass.
 const ANSWER_TIMEOUT_US: u64 = 100_000;
@@ -38,33 +35,33 @@ pub(crate) struct RlcQuery {
 
 impl RlcQuery {
     /// The next packet that the pipeline forwards, if one may go now.
-    pub(crate) fn release(
+    pub(crate) fn release<P: Packet>(
         &mut self,
-        tc: &mut TrafficControl<GnbPacket>,
+        tc: &mut TrafficControl<P>,
         now_us: u64,
-        tally: &mut Tally,
-    ) -> Option<GnbPacket> {
-        let is_paced = tc.pipeline().pacer != Pacer::None;
-        if is_paced && !self.may_release(tc.backlog_packets() > 0, now_us) {
-            tc.tick(now_us, tally);
+        events: &mut impl EventSink<P>,
+    ) -> Option<P> {
+        if !tc.has_candidate(now_us, events) {
             return None;
         }
-        let packet = tc.egress_one(now_us, tally);
-        match &packet {
-            Some(_) => self.query = Query::None,
-            None if tc.backlog_packets() > 0 => self.query = Query::Due(now_us),
-            None => {}
+        if tc.pipeline().pacer != Pacer::None && !self.may_release(now_us) {
+            return None;
+        }
+        let packet = tc.egress_one(now_us, events);
+        if packet.is_some() {
+            self.query = Query::None;
+        } else if tc.has_candidate(now_us, events) {
+            // The pacer held it back.
+            self.query = Query::Due(now_us);
         }
         packet
     }
 
-    /// Whether the pacer decides now. Begins a query for a packet that has none.
-    fn may_release(&mut self, has_backlog: bool, now_us: u64) -> bool {
+    /// Whether the pacer decides now about the packet at the head. Begins its query.
+    fn may_release(&mut self, now_us: u64) -> bool {
         match self.query {
             Query::None => {
-                if has_backlog {
-                    self.query = Query::Due(now_us);
-                }
+                self.query = Query::Due(now_us);
                 false
             }
             Query::Due(at_us) | Query::Sent(at_us) => {
@@ -104,12 +101,12 @@ mod tests {
     #[test]
     fn an_answer_is_for_one_packet() {
         let mut query = RlcQuery::default();
-        assert!(!query.may_release(false, 4) && !query.take(), "nothing to send");
-        assert!(!query.may_release(true, 5));
+        assert!(!query.take(), "nothing to send");
+        assert!(!query.may_release(5));
         assert!(query.take() && !query.take(), "queried once");
-        assert!(!query.may_release(true, 6));
+        assert!(!query.may_release(6));
         query.on_status();
-        assert!(query.may_release(true, 7));
+        assert!(query.may_release(7));
     }
 
     #[test]
@@ -117,20 +114,20 @@ mod tests {
         let mut query = RlcQuery::default();
         query.on_status();
         assert_eq!(query.query, Query::None);
-        query.may_release(true, 0);
+        query.may_release(0);
         query.on_status();
-        assert!(!query.may_release(true, 1), "not sent yet");
+        assert!(!query.may_release(1), "not sent yet");
     }
 
     #[test]
     fn a_lost_query_does_not_stall_the_bearer() {
         let mut query = RlcQuery::default();
-        query.may_release(true, 1_000);
+        query.may_release(1_000);
         query.take();
         let timeout_us = 1_000 + ANSWER_TIMEOUT_US;
-        assert!(!query.may_release(true, timeout_us - 1));
-        assert!(query.may_release(true, timeout_us));
-        assert!(!query.may_release(true, 0), "a clock that jumps back");
+        assert!(!query.may_release(timeout_us - 1));
+        assert!(query.may_release(timeout_us));
+        assert!(!query.may_release(0), "a clock that jumps back");
         assert_eq!(query.next_poll_us(Some(2_000), 2_000), Some(2_200));
         assert_eq!(query.next_poll_us(Some(2_000), timeout_us - 1), Some(timeout_us));
         assert_eq!(query.next_poll_us(None, 2_000), Some(timeout_us));

@@ -214,6 +214,12 @@ impl<P: Packet> TrafficControl<P> {
         self.release_next(now_us, events)
     }
 
+    /// Whether scheduler and shapers have a packet for the pacer to decide about.
+    pub fn has_candidate(&mut self, now_us: u64, events: &mut impl EventSink<P>) -> bool {
+        self.tick(now_us, events);
+        self.stage.select(now_us).is_some()
+    }
+
     fn release_next(&mut self, now_us: u64, events: &mut impl EventSink<P>) -> Option<P> {
         while let Some(index) = self.stage.select(now_us) {
             // The pacer decides about the packet at the head. CoDel may drop that one and dequeue the
