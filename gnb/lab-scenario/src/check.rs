@@ -3,7 +3,6 @@
 mod flow;
 mod link;
 mod scheduler;
-mod tcp;
 
 use std::collections::HashSet;
 

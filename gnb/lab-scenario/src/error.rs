@@ -45,6 +45,19 @@ pub struct Violation {
 }
 
 impl Violation {
+    /// What serde found wrong, in the words of the other messages.
+    pub(crate) fn from_serde(path: &serde_path_to_error::Path, error: &impl fmt::Display) -> Self {
+        let path = path.to_string();
+        let message = error
+            .to_string()
+            .replace("unknown variant", "unknown value")
+            .replace("unknown field", "unknown key")
+            .replace("missing field", "missing key")
+            .replace(", expected", "; expected")
+            .replace('`', "'");
+        Self { path: if path == "." { String::new() } else { path }, message }
+    }
+
     /// A violation at `path`.
     pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
         Self { path: path.into(), message: message.into() }

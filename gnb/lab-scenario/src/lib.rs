@@ -8,9 +8,7 @@ mod check;
 mod error;
 mod file;
 mod flow;
-mod flow_config;
-mod flow_ue;
-mod ip_version;
+mod flow_file;
 mod link;
 mod model;
 mod overrides;
@@ -22,6 +20,7 @@ mod scheduler;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use serde_path_to_error::Segment;
 
 pub use channel::{
     AtEnd, Channel, CqiSeries, GaussMarkov, Mahimahi, McsSeries, Missing, Mobility,
@@ -29,7 +28,7 @@ pub use channel::{
 };
 pub use error::{ScenarioError, Violation};
 pub use file::{MAX_SCENARIO_BYTES, MAX_TRACE_BYTES, read_bounded};
-pub use flow::{CongestionControl, EcnField, Flow, FlowKind, FlowUe, IpVersion};
+pub use flow::{Flow, FlowKeys, FlowUe};
 pub use link::{F1, Harq, RlcStatusTold, UeHarq, UplinkAccess};
 pub use model::{Cell, Drb, McsTable, Rat, Reserved, ResourceAllocation, Scenario, Split, Tdd, Ue};
 pub use overrides::Override;
@@ -111,25 +110,27 @@ impl LoadedScenario {
                 .apply(&mut value)
                 .map_err(|message| ScenarioError::new("--set", change.path(), message))?;
         }
-        let scenario: Scenario = serde_path_to_error::deserialize(value).map_err(|error| {
-            let path = error.path().to_string();
-            let path = if path == "." { String::new() } else { path };
-            ScenarioError::new(file, path, plain_words(&error.into_inner().to_string()))
-        })?;
-        check::check(&scenario)
+        let scenario: Scenario = serde_path_to_error::deserialize(&value)
+            .map_err(|error| {
+                wrong_flow(error.path(), &value)
+                    .unwrap_or_else(|| Violation::from_serde(error.path(), error.inner()))
+            })
+            .and_then(|scenario| check::check(&scenario).map(|()| scenario))
             .map_err(|violation| ScenarioError::new(file, violation.path, violation.message))?;
         Ok(Self { scenario, file: file.to_owned(), directory: directory.to_owned() })
     }
 }
 
-/// serde's words for a wrong value, in the words of the rest of our messages.
-fn plain_words(message: &str) -> String {
-    message
-        .replace("unknown variant", "unknown value")
-        .replace("unknown field", "unknown key")
-        .replace("missing field", "missing key")
-        .replace(", expected", "; expected")
-        .replace('`', "'")
+/// The place within a flow, where serde's path of an error ends: a flow reads its own mapping.
+fn wrong_flow(path: &serde_path_to_error::Path, scenario: &Value) -> Option<Violation> {
+    let segments: Vec<_> = path.iter().collect();
+    let [Segment::Map { key }, Segment::Seq { index }] = segments[..] else { return None };
+    if key != "flows" {
+        return None;
+    }
+    let wrong = Flow::read(scenario.get(key)?.get(index)?).err()?;
+    let dot = if wrong.path.is_empty() { "" } else { "." };
+    Some(Violation::new(format!("{path}{dot}{}", wrong.path), wrong.message))
 }
 
 /// JSON schema of the scenario file (2020-12).

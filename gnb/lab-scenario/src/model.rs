@@ -13,7 +13,7 @@ use super::rlc::Rlc;
 use super::scheduler::MacScheduler;
 
 /// One cell, its UEs and the traffic towards them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// Name, for reports.

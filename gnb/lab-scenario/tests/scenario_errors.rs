@@ -41,23 +41,24 @@ fn each_wrong_element_is_named() {
         ),
         (
             "flows[0]={name: bulk, kind: tcp, congestion_control: prague, ecn: false}",
-            "flows[0].ecn: false; prague cannot do without",
+            "flows[0].ecn: false; expected true or unset with prague",
         ),
         (
             "flows[0].c2tcp_setpoint_ms=80",
-            "flows[0].c2tcp_setpoint_ms: is for congestion_control c2tcp alone",
+            "flows[0].c2tcp_setpoint_ms: 80; expected unset unless congestion_control is c2tcp",
         ),
         (
             "flows[0]={name: bulk, kind: tcp, congestion_control: bbr3, bbr_ack_aggregation: true}",
-            "flows[0].bbr_ack_aggregation: is for congestion_control bbr alone",
+            "flows[0].bbr_ack_aggregation: true; expected false unless congestion_control is bbr",
         ),
         (
             "flows[0]={name: bulk, kind: tcp, congestion_control: c2tcp, c2tcp_target_ms: 0}",
-            "flows[0].c2tcp_target_ms: 0 is outside 1..=60000",
+            "flows[0].c2tcp_target_ms: 0; expected 1 to 60000 ms",
         ),
         (
             "flows[1].pacing=true",
-            "flows[1].pacing: is for kind tcp, web and video alone, this is ping",
+            "flows[1].pacing: unknown key 'pacing' for kind ping; expected one of 'interval_ms', \
+             'packet_bytes', 'core_delay_us', 'count'",
         ),
         ("cell.tdd.pattern=DDDD", "cell.tdd.pattern: needs at least one D and one U"),
         ("cell.tdd.mixed_ul_symbols=9", "cell.tdd.mixed_ul_symbols: 9 is outside 0..=8"),
@@ -264,11 +265,39 @@ fn each_wrong_element_is_named() {
             "flows[0].core_delay_us=1000001",
             "flows[0].core_delay_us: 1000001 is outside 0..=1000000",
         ),
-        ("flows[1].echoed=true", "flows[1].echoed: is for kind voip alone, this is ping"),
-        ("flows[1].ecn=true", "flows[1].ecn: is for kind tcp, web and video alone, this is ping"),
-        ("flows[0].kind=udp_cbr", "flows[0].rate_kbps: missing; kind udp_cbr needs it"),
-        ("flows[1].game={}", "flows[1].game: is for kind game alone, this is ping"),
-        ("flows[0].ecn_field=ect1", "flows[0].ecn_field: is for kind udp_cbr, voip, game, call"),
+        ("flows[1].echoed=true", "flows[1].echoed: unknown key 'echoed' for kind ping"),
+        ("flows[1].game={}", "flows[1].game: unknown key 'game' for kind ping"),
+        (
+            "flows[1]={name: g, kind: game, ecn: true}",
+            "flows[1].ecn: unknown key 'ecn' for kind game; expected one of 'game', 'core_delay_us'",
+        ),
+        (
+            "flows[1]={name: w, kind: web, connections: 3}",
+            "flows[1].connections: unknown key 'connections' for kind web; expected one of 'web', \
+             'accecn'",
+        ),
+        ("flows[0].kind=udp_cbr", "flows[0]: missing key 'rate_kbps'"),
+        ("flows[0]={name: bulk}", "flows[0]: missing key 'kind'; expected one of 'tcp'"),
+        ("flows[0]={kind: tcp}", "flows[0]: missing key 'name'"),
+        ("flows[0].kind=6", "flows[0].kind: unknown value 6; expected one of 'tcp'"),
+        ("flows[0]=tcp", "flows[0]: expected a mapping with keys such as name and kind"),
+        (
+            "flows[0].pacing=fast",
+            "flows[0].pacing: invalid type: string \"fast\"; expected a boolean",
+        ),
+        (
+            "flows[0]={name: v, kind: video, video: {ladder_kbps: [300, fast]}}",
+            "flows[0].video.ladder_kbps[1]: invalid type: string \"fast\"; expected u32",
+        ),
+        ("flows[0]={name: v, kind: video, video: 3}", "flows[0].video: invalid type: integer"),
+        (
+            "flows[0]={name: p, kind: ping, ip_version: 6, packet_bytes: 40}",
+            "flows[0].packet_bytes: 40; expected 28 to 9000 bytes, from 48 with IPv6",
+        ),
+        (
+            "flows[0].ecn_field=ect1",
+            "flows[0].ecn_field: ect1; expected not_ect; ect0 and ect1 are for kinds over UDP",
+        ),
         ("flows[0].ecn_field=ce", "flows[0].ecn_field: unknown value 'ce'; expected one of"),
         ("flows[0].ip_version=5", "flows[0].ip_version: 5; expected 4 or 6"),
         ("flows[0].count=0", "flows[0].count: 0 is outside 1..=64"),
@@ -377,6 +406,25 @@ fn the_schema_describes_every_key_of_the_file() {
         assert!(schema.pointer(&format!("/properties/{path}")).is_some(), "{path}");
     }
     assert_eq!(schema["additionalProperties"], false);
+    let flows = schema.pointer("/$defs/Flow/oneOf").and_then(|kinds| kinds.as_array()).unwrap();
+    let keys = |kind: &str| {
+        let of_kind = |flow: &&serde_json::Value| flow["properties"]["kind"]["const"] == kind;
+        let flow = flows.iter().find(of_kind).expect(kind);
+        assert_eq!(flow["additionalProperties"], false, "{kind}");
+        flow["properties"].as_object().unwrap().keys().cloned().collect::<Vec<_>>()
+    };
+    for (kind, own, of_another) in [
+        ("udp_cbr", "rate_kbps", "interval_ms"),
+        ("ping", "interval_ms", "pacing"),
+        ("web", "web", "rate_kbps"),
+        ("web", "congestion_control", "connections"),
+        ("game", "game", "ecn"),
+    ] {
+        let keys = keys(kind);
+        for (key, there) in [("name", true), (own, true), (of_another, false)] {
+            assert_eq!(keys.iter().any(|it| it == key), there, "{key} of {kind}: {keys:?}");
+        }
+    }
     assert_eq!(schema.pointer("/$defs/Cell/properties/n_prb/maximum"), Some(&275.into()));
     for kind in ["cqi_series", "ucc_csv", "gauss_markov", "mobility"] {
         let text = schema["$defs"]["Channel"].to_string();

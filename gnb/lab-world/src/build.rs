@@ -197,11 +197,11 @@ impl Builder<'_> {
             let path = format!("flows[{index}]");
             for ue in ues {
                 let rnti = ue.config.rnti;
-                if matches!(flow.rnti, Some(FlowUe::Rnti(wanted)) if wanted != rnti) {
+                if matches!(flow.keys.rnti, Some(FlowUe::Rnti(wanted)) if wanted != rnti) {
                     continue;
                 }
                 let Some(&(bearer, _)) = ue.bearers.iter().find(|(number, _)| {
-                    flow.drb.is_none_or(|drb| bearers[*number as usize].drb == drb)
+                    flow.keys.drb.is_none_or(|drb| bearers[*number as usize].drb == drb)
                 }) else {
                     return Err(Violation::new(format!("{path}.drb"), "no such DRB"));
                 };
@@ -211,19 +211,20 @@ impl Builder<'_> {
                     let seed = self.seed(STREAM_FLOW, bound.len());
                     let ends = traffic::Flow::new(next_connection, &config, seed)
                         .map_err(|error| Violation::new(&*path, error.to_string()))?;
-                    let each = flow.rnti == Some(FlowUe::Each);
+                    let each = flow.keys.rnti == Some(FlowUe::Each);
                     bound.push(BoundFlow {
                         name: if each { format!("{name}@{rnti}") } else { name },
-                        kind: flow.kind,
                         rnti,
                         drb: bearers[bearer as usize].drb,
-                        qfi: flow.qfi,
-                        ip_version: flow.ip_version,
+                        qfi: flow.keys.qfi,
+                        ip_version: flow.keys.ip_version,
                         bearer,
-                        start_us: micros(flow.start_s),
+                        start_us: micros(flow.keys.start_s),
                         stop_us: config.stop_us,
                         core_delay_us: u64::from(
-                            flow.core_delay_us.unwrap_or(self.loaded.scenario.split.core_delay_us),
+                            flow.keys
+                                .core_delay_us
+                                .unwrap_or(self.loaded.scenario.split.core_delay_us),
                         ),
                         core_last_us: 0,
                         connections: config.app.connections(),
@@ -246,10 +247,10 @@ impl Builder<'_> {
 /// all turned by a `phase` of the seed, and vary within the first half of their part: they never
 /// coincide.
 fn spread(flow: &Flow, copy: u64, phase: u64) -> traffic::FlowConfig {
-    let mut config = flow.traffic_config();
+    let mut config = flow.config();
     let jitter_us = config.start_jitter_us;
-    if flow.count > 1 && jitter_us > 0 {
-        let count = u64::from(flow.count);
+    if flow.keys.count > 1 && jitter_us > 0 {
+        let count = u64::from(flow.keys.count);
         config.start_us += (phase % jitter_us + copy * jitter_us / count) % jitter_us;
         config.start_jitter_us = jitter_us / (2 * count);
     }

@@ -1,15 +1,13 @@
 //! One flow of the scenario and what the gNB adds to its statistics.
 
-use traffic::Flow;
+use traffic::{Flow, IpVersion};
 
 use super::delays::Delays;
-use lab_scenario::{FlowKind, IpVersion};
 
 /// A flow bound to a bearer.
 #[derive(Clone, Debug)]
 pub(crate) struct BoundFlow {
     pub(crate) name: String,
-    pub(crate) kind: FlowKind,
     pub(crate) rnti: u16,
     pub(crate) drb: u8,
     pub(crate) qfi: Option<u8>,

@@ -111,7 +111,7 @@ impl World {
             .iter()
             .map(|flow| FlowSample {
                 name: flow.name.clone(),
-                kind: flow.kind.name(),
+                kind: flow.ends.kind(),
                 rnti: flow.rnti,
                 drb: flow.drb,
                 goodput_bytes: flow.ends.goodput_bytes(),
@@ -128,7 +128,7 @@ impl World {
 
     /// Name, kind and both ends of each flow, in the order of the scenario.
     pub fn flows(&self) -> impl Iterator<Item = (&str, &'static str, &traffic::Flow)> {
-        self.flows.iter().map(|flow| (flow.name.as_str(), flow.kind.name(), &flow.ends))
+        self.flows.iter().map(|flow| (flow.name.as_str(), flow.ends.kind(), &flow.ends))
     }
 
     /// Both ends of the flow of that name, for delay series and statistics.

@@ -6,7 +6,7 @@ use tc_rf::{Ecn, FiveTuple};
 use traffic::Body;
 
 use super::flow::BoundFlow;
-use lab_scenario::IpVersion;
+use traffic::IpVersion;
 
 /// Protocol numbers of the IANA registry.
 const ICMP: u8 = 1;

@@ -9,7 +9,7 @@ use traffic::tcp::congestion::{
     self, AckEvent, CongestionController, CongestionSignal, DeliveryEvent, LossEvent, RateSample,
     SenderPhase,
 };
-use traffic::{CongestionAlgorithm, TcpConfig};
+use traffic::{CongestionControl, TcpConfig};
 
 const MSS: u64 = 1448;
 const RTT_US: u64 = 40_000;
@@ -81,16 +81,17 @@ fn per_ack(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("congestion_per_ack");
     group.throughput(Throughput::Elements(ACKS)).sample_size(10);
     for (name, congestion) in [
-        ("reno", CongestionAlgorithm::Reno),
-        ("cubic", CongestionAlgorithm::Cubic),
-        ("westwood", CongestionAlgorithm::Westwood),
-        ("vegas", CongestionAlgorithm::Vegas),
-        ("bbr", CongestionAlgorithm::Bbr),
-        ("bbr3", CongestionAlgorithm::Bbr3),
-        ("prague", CongestionAlgorithm::Prague),
-        ("c2tcp", CongestionAlgorithm::C2tcp),
+        ("reno", CongestionControl::Reno),
+        ("cubic", CongestionControl::Cubic),
+        ("westwood", CongestionControl::Westwood),
+        ("vegas", CongestionControl::Vegas),
+        ("bbr", CongestionControl::Bbr),
+        ("bbr3", CongestionControl::Bbr3),
+        ("prague", CongestionControl::Prague),
+        ("c2tcp", CongestionControl::C2tcp),
     ] {
-        let config = TcpConfig { congestion, ecn: true, ..TcpConfig::default() };
+        let config =
+            TcpConfig { congestion_control: congestion, ecn: Some(true), ..TcpConfig::default() };
         group.bench_function(BenchmarkId::from_parameter(name), |bencher| {
             bencher.iter(|| feed(congestion::build(&config, 1).as_mut()));
         });

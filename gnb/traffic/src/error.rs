@@ -1,15 +1,21 @@
-//! Why a configuration cannot be used.
+//! Errors of a configuration.
 
-/// A field whose value cannot be used.
+/// A key whose value cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: {value} is not usable, expected {expected}")]
+#[error("{field}: {value}; expected {expected}")]
 pub struct ConfigError {
-    /// Where, from the flow down, e.g. `app.tcp.mss_bytes`.
+    /// Path of the key within the flow of a scenario, e.g. `mss_bytes` or `video.chunk_us`.
     pub field: &'static str,
-    /// What stood there.
+    /// Its value.
     pub value: String,
-    /// What would do.
+    /// Values that are accepted.
     pub expected: &'static str,
+}
+
+impl ConfigError {
+    pub(crate) fn new(field: &'static str, value: impl ToString, expected: &'static str) -> Self {
+        Self { field, value: value.to_string(), expected }
+    }
 }
 
 pub(crate) fn check<V: PartialOrd + std::fmt::Display>(
@@ -18,9 +24,5 @@ pub(crate) fn check<V: PartialOrd + std::fmt::Display>(
     range: std::ops::RangeInclusive<V>,
     expected: &'static str,
 ) -> Result<(), ConfigError> {
-    if range.contains(&value) {
-        Ok(())
-    } else {
-        Err(ConfigError { field, value: value.to_string(), expected })
-    }
+    if range.contains(&value) { Ok(()) } else { Err(ConfigError::new(field, value, expected)) }
 }

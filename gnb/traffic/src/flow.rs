@@ -105,25 +105,27 @@ impl Flow {
     pub fn new(flow: FlowId, config: &FlowConfig, seed: u64) -> Result<Self, ConfigError> {
         config.validate()?;
         let start_us = config.start_us + rng::jitter_us(seed, config.start_jitter_us);
-        let (stop_us, dscp) = (config.stop_us, config.dscp);
+        let (stop_us, dscp, ip_version) = (config.stop_us, config.dscp, config.ip_version);
         let stamp = Stamp { flow, dscp, ecn: config.ecn };
         let (server, ue) = match &config.app {
-            AppConfig::Tcp(tcp) => (
-                ServerSide::Tcp(Box::new(TcpSender::new(flow, dscp, tcp, start_us, stop_us, seed))),
-                UeSide::Tcp(Box::new(TcpReceiver::new(flow, dscp, tcp))),
-            ),
+            AppConfig::Tcp(tcp) => {
+                let tcp = &tcp.for_ip_version(ip_version);
+                let sender = TcpSender::new(flow, dscp, tcp, start_us, stop_us, seed);
+                let receiver = TcpReceiver::new(flow, dscp, tcp);
+                (ServerSide::Tcp(Box::new(sender)), UeSide::Tcp(Box::new(receiver)))
+            }
             AppConfig::UdpCbr(cbr) => (
-                ServerSide::UdpCbr(DatagramSource::cbr(stamp, cbr, start_us, stop_us)),
+                ServerSide::UdpCbr(DatagramSource::cbr(stamp, cbr, ip_version, start_us, stop_us)),
                 UeSide::UdpCbr(Box::default()),
             ),
             AppConfig::Voip(voip) => {
                 let end = |side| Box::new(VoipEnd::new(stamp, voip, side, start_us, stop_us));
                 (ServerSide::Voip(end(Side::Server)), UeSide::Voip(end(Side::Ue)))
             }
-            AppConfig::Ping(ping) => (
-                ServerSide::Ping(Box::new(Pinger::new(flow, dscp, ping, start_us, stop_us))),
-                UeSide::Ping(Box::default()),
-            ),
+            AppConfig::Ping(ping) => {
+                let pinger = Pinger::new(flow, dscp, ping, ip_version, start_us, stop_us);
+                (ServerSide::Ping(Box::new(pinger)), UeSide::Ping(Box::default()))
+            }
             AppConfig::Game(game) => (
                 ServerSide::Game(Box::new(GameServer::new(stamp, game, seed, start_us, stop_us))),
                 UeSide::Game(Box::new(GameClient::new(stamp, game, seed, start_us, stop_us))),
@@ -133,11 +135,13 @@ impl Flow {
                 UeSide::Call(Box::new(CallReceiver::new(stamp, call))),
             ),
             AppConfig::Web { web, tcp } => {
+                let tcp = &tcp.for_ip_version(ip_version);
                 let browser = WebClient::new(flow, dscp, (web, tcp), seed, start_us, stop_us);
                 let server = RequestServer::new(flow, web.connections, dscp, tcp, seed);
                 (ServerSide::Web(Box::new(server)), UeSide::Web(Box::new(browser)))
             }
             AppConfig::Video { video, tcp } => {
+                let tcp = &tcp.for_ip_version(ip_version);
                 let player = VideoClient::new(flow, dscp, (video, tcp), seed, start_us, stop_us);
                 let server = RequestServer::new(flow, 1, dscp, tcp, seed);
                 (ServerSide::Video(Box::new(server)), UeSide::Video(Box::new(player)))
@@ -153,7 +157,7 @@ impl Flow {
                 UeSide::Vivace(Box::new(VivaceReceiver::new(stamp))),
             ),
         };
-        Ok(Self { kind: config.app.name(), server, ue })
+        Ok(Self { kind: config.app.kind(), server, ue })
     }
 
     /// The application, by its name in [`AppConfig`].
@@ -314,7 +318,8 @@ impl Measured for TcpReceiver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{UdpCbrConfig, VoipConfig};
+    use crate::udp_cbr::UdpCbrConfig;
+    use crate::voip::VoipConfig;
 
     #[test]
     fn start_jitter_moves_the_start_by_the_seed() {
@@ -344,9 +349,9 @@ mod tests {
 
     #[test]
     fn a_wrong_configuration_makes_no_flow() {
-        let cbr = UdpCbrConfig { rate_bps: 0, payload_bytes: 1472 };
+        let cbr = UdpCbrConfig { rate_kbps: 0, packet_bytes: 1500 };
         let error = Flow::new(0, &FlowConfig::new(AppConfig::UdpCbr(cbr)), 0).unwrap_err();
-        assert_eq!(error.field, "app.udp_cbr.rate_bps");
+        assert_eq!(error.field, "rate_kbps");
     }
 
     #[test]

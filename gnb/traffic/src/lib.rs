@@ -43,18 +43,19 @@ pub mod voip;
 pub mod web;
 
 pub use call::CallConfig;
-pub use config::{
-    AppConfig, CongestionAlgorithm, FlowConfig, PingConfig, TcpConfig, UdpCbrConfig, VoipConfig,
-};
+pub use config::{AppConfig, FlowConfig};
 pub use endpoint::Endpoint;
 pub use error::ConfigError;
 pub use flow::{Flow, ServerSide, UeSide};
 pub use game::GameConfig;
-pub use ip::Ecn;
+pub use ip::{Ecn, IpVersion};
 pub use packet::{Body, FlowId, Packet};
+pub use ping::PingConfig;
 pub use sprout::SproutConfig;
 pub use stats::{DelayRecorder, DelaySummary, Figures, FlowStats};
-pub use tcp::TcpStats;
+pub use tcp::{CongestionControl, TcpConfig, TcpStats};
+pub use udp_cbr::UdpCbrConfig;
 pub use video::{AbrAlgorithm, VideoConfig};
 pub use vivace::VivaceConfig;
+pub use voip::VoipConfig;
 pub use web::WebConfig;

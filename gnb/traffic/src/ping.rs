@@ -1,12 +1,50 @@
 //! ICMP echo: the server asks, the UE answers.
 
-use crate::config::PingConfig;
+use serde::{Deserialize, Serialize};
+
 use crate::endpoint::{Endpoint, Measured};
-use crate::ip::{Ecn, ICMP_HEADER_BYTES, IP_HEADER_BYTES};
+use crate::error::{ConfigError, check};
+use crate::ip::{Ecn, ICMP_HEADER_BYTES, IP_HEADER_BYTES, IpVersion};
 use crate::packet::{Body, FlowId, Packet};
 use crate::sequence::SequenceTracker;
 use crate::stats::{Arrivals, DelayRecorder};
 use crate::timer::Periodic;
+
+/// Payload of `ping`: a message of 64 bytes.
+const DEFAULT_PAYLOAD_BYTES: u32 = 56;
+
+/// ICMP echo from the server to the UE and back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct PingConfig {
+    /// Time between requests, 1..=60000 ms.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 60_000)))]
+    pub interval_ms: u32,
+    /// Length of a packet including IP and ICMP headers, 28..=9000 bytes, from 48 with IPv6. If
+    /// unset, 84 with IPv4 and 104 with IPv6: the payload of 56 bytes of `ping`.
+    #[cfg_attr(feature = "schema", schemars(range(min = 28, max = 9000)))]
+    pub packet_bytes: Option<u32>,
+}
+
+impl Default for PingConfig {
+    fn default() -> Self {
+        Self { interval_ms: 100, packet_bytes: None }
+    }
+}
+
+impl PingConfig {
+    pub(crate) fn validate(&self, ip_version: IpVersion) -> Result<(), ConfigError> {
+        check("interval_ms", self.interval_ms, 1..=60_000, "1 to 60000 ms")?;
+        let Some(packet_bytes) = self.packet_bytes else { return Ok(()) };
+        let expected = "28 to 9000 bytes, from 48 with IPv6";
+        check("packet_bytes", packet_bytes, headers_bytes(ip_version)..=9000, expected)
+    }
+}
+
+fn headers_bytes(ip_version: IpVersion) -> u32 {
+    ICMP_HEADER_BYTES + IP_HEADER_BYTES + ip_version.extra_bytes()
+}
 
 /// Sends a request each interval, whether or not the last was answered, and measures the RTT.
 #[derive(Debug, Clone)]
@@ -25,14 +63,19 @@ impl Pinger {
         flow: FlowId,
         dscp: u8,
         config: &PingConfig,
+        ip_version: IpVersion,
         start_us: u64,
         stop_us: Option<u64>,
     ) -> Self {
+        let payload_bytes = config
+            .packet_bytes
+            .map_or(DEFAULT_PAYLOAD_BYTES, |bytes| bytes.saturating_sub(headers_bytes(ip_version)));
+        let interval_us = u64::from(config.interval_ms) * 1_000;
         Self {
             flow,
             dscp,
-            len_bytes: config.payload_bytes + ICMP_HEADER_BYTES + IP_HEADER_BYTES,
-            timer: Periodic::new(start_us, stop_us, config.interval_us, 1),
+            len_bytes: payload_bytes + ICMP_HEADER_BYTES + IP_HEADER_BYTES,
+            timer: Periodic::new(start_us, stop_us, interval_us, 1),
             sent_packets: 0,
             rtt: DelayRecorder::new(),
             replies: SequenceTracker::default(),
@@ -150,7 +193,7 @@ mod tests {
 
     #[test]
     fn rtt_is_measured_per_request_even_when_replies_overlap() {
-        let mut pinger = Pinger::new(1, 0, &PingConfig::default(), 0, Some(300_000));
+        let mut pinger = Pinger::new(1, 0, &PingConfig::default(), IpVersion::V4, 0, Some(300_000));
         let mut responder = PingResponder::default();
         let mut requests = Vec::new();
         while let Some(now_us) = pinger.next_deadline_us() {
@@ -172,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_request_is_not_taken_for_a_reply() {
-        let mut pinger = Pinger::new(1, 0, &PingConfig::default(), 0, None);
+        let mut pinger = Pinger::new(1, 0, &PingConfig::default(), IpVersion::V4, 0, None);
         let mut out = Vec::new();
         pinger.poll(0, &mut out);
         let request = out[0].clone();

@@ -1,12 +1,40 @@
 //! Numbered datagrams at a fixed rate, and the sink that counts them. VoIP is made of the same two.
 
-use crate::config::UdpCbrConfig;
+use serde::{Deserialize, Serialize};
+
 use crate::endpoint::{Endpoint, Measured};
-use crate::ip::{IP_HEADER_BYTES, UDP_HEADER_BYTES};
+use crate::error::{ConfigError, check};
+use crate::ip::{IP_HEADER_BYTES, IpVersion, UDP_HEADER_BYTES};
 use crate::packet::{Body, Packet, Stamp};
 use crate::sequence::SequenceTracker;
 use crate::stats::Arrivals;
 use crate::timer::Periodic;
+
+/// UDP at a constant bit rate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct UdpCbrConfig {
+    /// Rate including IP and UDP headers, 1..=10000000 kbit/s.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 10_000_000)))]
+    pub rate_kbps: u32,
+    /// Length of a packet including IP and UDP headers, 28..=9000 bytes. A packet too short for its
+    /// headers and a byte of payload has just these.
+    #[serde(default = "default_packet_bytes")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 28, max = 9000)))]
+    pub packet_bytes: u32,
+}
+
+fn default_packet_bytes() -> u32 {
+    1500
+}
+
+impl UdpCbrConfig {
+    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+        check("rate_kbps", self.rate_kbps, 1..=10_000_000, "1 to 10000000 kbit/s")?;
+        check("packet_bytes", self.packet_bytes, 28..=9000, "28 to 9000 bytes")
+    }
+}
 
 /// Sends a datagram of one size at exact multiples of a period.
 #[derive(Debug, Clone)]
@@ -25,12 +53,19 @@ impl DatagramSource {
     pub(crate) fn cbr(
         stamp: Stamp,
         config: &UdpCbrConfig,
+        ip_version: IpVersion,
         start_us: u64,
         stop_us: Option<u64>,
     ) -> Self {
-        let bit_us = u64::from(config.payload_bytes) * 8 * 1_000_000;
-        let timer = Periodic::new(start_us, stop_us, bit_us, config.rate_bps);
-        Self::new(stamp, config.payload_bytes, timer)
+        let headers = UDP_HEADER_BYTES + IP_HEADER_BYTES + ip_version.extra_bytes();
+        let packet_bytes = config.packet_bytes.max(headers + 1);
+        let payload_bytes = packet_bytes - headers;
+        // Bit/s of payload.
+        let rate_bps = u64::from(config.rate_kbps) * 1_000 * u64::from(payload_bytes)
+            / u64::from(packet_bytes);
+        let bit_us = u64::from(payload_bytes) * 8 * 1_000_000;
+        let timer = Periodic::new(start_us, stop_us, bit_us, rate_bps);
+        Self::new(stamp, payload_bytes, timer)
     }
 
     /// Datagrams sent so far.
@@ -133,10 +168,10 @@ mod tests {
     use crate::ip::Ecn;
 
     #[test]
-    fn the_payload_rate_is_met_exactly() {
-        let config = UdpCbrConfig { rate_bps: 7_000_000, payload_bytes: 1472 };
+    fn the_rate_with_headers_is_met_exactly() {
+        let config = UdpCbrConfig { rate_kbps: 7_500, packet_bytes: 1500 };
         let stamp = Stamp { flow: 3, dscp: 0, ecn: Ecn::Ect0 };
-        let mut source = DatagramSource::cbr(stamp, &config, 0, Some(10_000_000));
+        let mut source = DatagramSource::cbr(stamp, &config, IpVersion::V4, 0, Some(10_000_000));
         let mut sink = DatagramSink::default();
         let mut out = Vec::new();
         while let Some(now_us) = source.next_deadline_us() {
@@ -147,7 +182,7 @@ mod tests {
             }
         }
         let rate_bps = sink.arrivals().goodput().total_bytes() as f64 * 8.0 / 10.0;
-        assert!((rate_bps - 7e6).abs() < 1472.0 * 8.0, "{rate_bps}");
+        assert!((rate_bps - 7.36e6).abs() < 1472.0 * 8.0, "{rate_bps}");
         assert_eq!(sink.arrivals().delay().summary().max_us, 5_000);
         assert_eq!(sink.lost_packets(), 0);
     }

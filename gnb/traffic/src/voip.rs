@@ -2,13 +2,51 @@
 
 use std::collections::VecDeque;
 
-use crate::config::VoipConfig;
+use serde::{Deserialize, Serialize};
+
 use crate::endpoint::{Endpoint, Measured};
+use crate::error::{ConfigError, check};
 use crate::mos::rate_call;
 use crate::packet::{Body, Packet, Stamp};
 use crate::stats::{Arrivals, DelayRecorder, Figures};
 use crate::timer::Periodic;
 use crate::udp_cbr::{DatagramSink, DatagramSource};
+
+/// Voice frames at a constant interval. The defaults are G.711 in RTP (irazabal2021 §V): 160 B of
+/// voice and 12 B of RTP every 20 ms, a datagram of 200 B.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct VoipConfig {
+    /// UDP payload of a frame, 1..=9000 bytes.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 9000)))]
+    pub payload_bytes: u32,
+    /// Time between frames, 1..=60000 ms.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 60_000)))]
+    pub interval_ms: u32,
+    /// The UE sends frames as well.
+    pub bidirectional: bool,
+    /// The UE sends the frames and the server returns each at once, as irtt does, whose client
+    /// measures the round trip. Excludes `bidirectional`.
+    pub echoed: bool,
+}
+
+impl Default for VoipConfig {
+    fn default() -> Self {
+        Self { payload_bytes: 172, interval_ms: 20, bidirectional: false, echoed: false }
+    }
+}
+
+impl VoipConfig {
+    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+        check("payload_bytes", self.payload_bytes, 1..=9000, "1 to 9000 bytes")?;
+        check("interval_ms", self.interval_ms, 1..=60_000, "1 to 60000 ms")?;
+        if self.echoed && self.bidirectional {
+            return Err(ConfigError::new("echoed", true, "false with bidirectional true"));
+        }
+        Ok(())
+    }
+}
 
 /// Frames waited for at a time: at 50 a second, more than a minute of round trip.
 const MAX_OUT: usize = 4096;
@@ -48,7 +86,7 @@ impl VoipEnd {
         start_us: u64,
         stop_us: Option<u64>,
     ) -> Self {
-        let timer = Periodic::new(start_us, stop_us, config.interval_us, 1);
+        let timer = Periodic::new(start_us, stop_us, u64::from(config.interval_ms) * 1_000, 1);
         let talks = match side {
             Side::Server => !config.echoed,
             Side::Ue => config.echoed || config.bidirectional,

@@ -27,8 +27,8 @@ fn every_committed_scenario_runs_and_delivers() {
         let mut world = World::new(&loaded).unwrap();
         // A second and a half into the first bulk flow, where there is one.
         let is_bulk = |kind: &str| ["tcp", "udp_cbr"].contains(&kind);
-        let bulk = loaded.scenario.flows.iter().filter(|flow| is_bulk(flow.kind.name()));
-        let begins_s = bulk.map(|flow| flow.start_s).reduce(f64::min).unwrap_or(0.0);
+        let bulk = loaded.scenario.flows.iter().filter(|flow| is_bulk(flow.app.kind()));
+        let begins_s = bulk.map(|flow| flow.keys.start_s).reduce(f64::min).unwrap_or(0.0);
         world.step_until(((begins_s + 1.5) * 1e6) as u64, &mut |_| {});
         let delivered: u64 = world.flow_samples().iter().map(|flow| flow.goodput_bytes).sum();
         assert!(delivered > 100_000, "{}: {delivered} bytes", file.display());

@@ -68,30 +68,15 @@ impl Default for CallConfig {
 
 impl CallConfig {
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
-        check("app.call.frames_per_s", self.frames_per_s, 1..=240, "1 to 240")?;
-        check("app.call.min_bps", self.min_bps, 5_000..=1_000_000_000, "5 kbit/s to 1 Gbit/s")?;
+        check("call.frames_per_s", self.frames_per_s, 1..=240, "1 to 240")?;
+        check("call.min_bps", self.min_bps, 5_000..=1_000_000_000, "5 kbit/s to 1 Gbit/s")?;
+        check("call.max_bps", self.max_bps, self.min_bps..=1_000_000_000, "min_bps to 1 Gbit/s")?;
+        check("call.start_bps", self.start_bps, self.min_bps..=self.max_bps, "min_bps to max_bps")?;
+        check("call.key_interval_frames", self.key_interval_frames, 1..=1_000_000, "1 to 1000000")?;
+        check("call.key_frame_ratio", self.key_frame_ratio, 1.0..=100.0, "1 to 100")?;
+        check("call.size_variation", self.size_variation, 0.0..=0.9, "0 to 0.9")?;
         check(
-            "app.call.max_bps",
-            self.max_bps,
-            self.min_bps..=1_000_000_000,
-            "min_bps to 1 Gbit/s",
-        )?;
-        check(
-            "app.call.start_bps",
-            self.start_bps,
-            self.min_bps..=self.max_bps,
-            "min_bps to max_bps",
-        )?;
-        check(
-            "app.call.key_interval_frames",
-            self.key_interval_frames,
-            1..=1_000_000,
-            "1 to 1000000",
-        )?;
-        check("app.call.key_frame_ratio", self.key_frame_ratio, 1.0..=100.0, "1 to 100")?;
-        check("app.call.size_variation", self.size_variation, 0.0..=0.9, "0 to 0.9")?;
-        check(
-            "app.call.feedback_interval_us",
+            "call.feedback_interval_us",
             self.feedback_interval_us,
             5_000..=1_000_000,
             "5 ms to 1 s in µs",

@@ -74,23 +74,23 @@ impl GameConfig {
         const A_TIME: &str = "1 ms to 10 s in µs";
         const A_SPREAD: &str = "0 to a";
         check(
-            "app.game.action_interval_us",
+            "game.action_interval_us",
             self.action_interval_us,
             1_000..=10_000_000,
             "1 ms to 10 s in µs",
         )?;
         let pairs = [
-            ("app.game.action_bytes_a", self.action_bytes_a, 1.0..=MAX_PAYLOAD_BYTES, A_SIZE),
-            ("app.game.action_bytes_b", self.action_bytes_b, 0.0..=self.action_bytes_a, A_SPREAD),
-            ("app.game.state_interval_a_us", self.state_interval_a_us, 1e3..=1e7, A_TIME),
+            ("game.action_bytes_a", self.action_bytes_a, 1.0..=MAX_PAYLOAD_BYTES, A_SIZE),
+            ("game.action_bytes_b", self.action_bytes_b, 0.0..=self.action_bytes_a, A_SPREAD),
+            ("game.state_interval_a_us", self.state_interval_a_us, 1e3..=1e7, A_TIME),
             (
-                "app.game.state_interval_b_us",
+                "game.state_interval_b_us",
                 self.state_interval_b_us,
                 0.0..=self.state_interval_a_us,
                 A_SPREAD,
             ),
-            ("app.game.state_bytes_a", self.state_bytes_a, 1.0..=MAX_PAYLOAD_BYTES, A_SIZE),
-            ("app.game.state_bytes_b", self.state_bytes_b, 0.0..=self.state_bytes_a, A_SPREAD),
+            ("game.state_bytes_a", self.state_bytes_a, 1.0..=MAX_PAYLOAD_BYTES, A_SIZE),
+            ("game.state_bytes_b", self.state_bytes_b, 0.0..=self.state_bytes_a, A_SPREAD),
         ];
         pairs
             .into_iter()

@@ -59,7 +59,7 @@ pub struct SproutConfig {
 
 impl SproutConfig {
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
-        check("app.sprout.lookahead_ticks", self.lookahead(), 1..=FORECAST_TICKS, "1 to 8 ticks")
+        check("sprout.lookahead_ticks", self.lookahead(), 1..=FORECAST_TICKS, "1 to 8 ticks")
     }
 
     fn lookahead(&self) -> usize {

@@ -2,10 +2,10 @@
 
 use std::num::NonZeroU32;
 
-use crate::config::TcpConfig;
 use crate::endpoint::Endpoint;
 use crate::packet::{FlowId, Packet};
 use crate::stats::Arrivals;
+use crate::tcp::config::TcpConfig;
 
 use super::StreamEnd;
 use super::server::{open, place};

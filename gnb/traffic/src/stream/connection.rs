@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
 
-use crate::config::TcpConfig;
 use crate::endpoint::Endpoint;
 use crate::packet::{Body, FlowId, Packet};
+use crate::tcp::config::TcpConfig;
 use crate::tcp::{TcpReceiver, TcpSender, TcpStats};
 
 /// One end of an established connection: a sender for what it says, a receiver for what it hears.

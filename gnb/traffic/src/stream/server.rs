@@ -1,10 +1,10 @@
 //! The server of web pages and of video chunks: it sends what it is asked for.
 
-use crate::config::TcpConfig;
 use crate::endpoint::{Endpoint, Measured};
 use crate::packet::{FlowId, Packet};
 use crate::rng::SplitMix64;
 use crate::tcp::TcpStats;
+use crate::tcp::config::TcpConfig;
 
 use super::StreamEnd;
 

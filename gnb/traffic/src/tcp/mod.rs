@@ -5,6 +5,7 @@
 //! start at 0 and are kept as 64-bit byte offsets; only SACK edges are 32 bits, as on the wire.
 
 mod accecn;
+pub(crate) mod config;
 pub mod congestion;
 mod pacer;
 mod prr;
@@ -21,6 +22,7 @@ mod stats;
 mod timers;
 mod undo;
 
+pub use config::{CongestionControl, TcpConfig};
 pub use receiver::TcpReceiver;
 pub use segment::{AccEcn, AccEcnOption, MAX_SACK_BLOCKS, SackBlocks, TcpSegment};
 pub use sender::TcpSender;

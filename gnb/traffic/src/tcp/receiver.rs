@@ -3,11 +3,11 @@
 use super::accecn::MarkCounter;
 use super::ranges::RangeSet;
 use super::segment::{MAX_SACK_BLOCKS, MAX_SACK_BLOCKS_WITH_ACCECN, SackBlocks, TcpSegment};
-use crate::config::{EcnMode, TcpConfig};
 use crate::endpoint::Endpoint;
 use crate::ip::Ecn;
 use crate::packet::{Body, FlowId, Packet};
 use crate::stats::Arrivals;
+use crate::tcp::config::{EcnMode, TcpConfig};
 
 /// RFC 5681 §4.2: an acknowledgement for at least every second full-sized segment.
 const ACK_EVERY_SEGMENTS: u32 = 2;

@@ -7,12 +7,12 @@ use super::abr::{Controller, Situation};
 use super::manifest::Manifest;
 use super::player::Player;
 use super::qoe::{Tally, Weights};
-use crate::config::TcpConfig;
 use crate::endpoint::{Endpoint, Measured};
 use crate::packet::{FlowId, Packet};
 use crate::rng::SplitMix64;
 use crate::stats::{Arrivals, DelayRecorder, Figures};
 use crate::stream::RequestClient;
+use crate::tcp::config::TcpConfig;
 
 /// Throughputs that controllers look back on.
 const THROUGHPUT_WINDOW: usize = 20;

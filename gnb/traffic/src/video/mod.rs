@@ -101,44 +101,44 @@ impl VideoConfig {
         let steps = self.ladder_kbps.windows(2).all(|pair| pair[0] < pair[1]);
         let range = self.ladder_kbps.iter().all(|kbps| (1..=1_000_000).contains(kbps));
         if !(1..=16).contains(&self.ladder_kbps.len()) || !steps || !range {
-            return Err(ConfigError {
-                field: "app.video.ladder_kbps",
-                value: format!("{:?}", self.ladder_kbps),
-                expected: "1 to 16 ascending rates of 1 to 1000000 kbit/s",
-            });
+            return Err(ConfigError::new(
+                "video.ladder_kbps",
+                format!("{:?}", self.ladder_kbps),
+                "1 to 16 ascending rates of 1 to 1000000 kbit/s",
+            ));
         }
         const A_PENALTY: &str = "0 to 1000";
-        check("app.video.chunk_us", self.chunk_us, 100_000..=30_000_000, "100 ms to 30 s in µs")?;
-        check("app.video.chunks", self.chunks, 1..=100_000, "1 to 100000")?;
-        check("app.video.size_variation", self.size_variation, 0.0..=0.9, "0 to 0.9")?;
+        check("video.chunk_us", self.chunk_us, 100_000..=30_000_000, "100 ms to 30 s in µs")?;
+        check("video.chunks", self.chunks, 1..=100_000, "1 to 100000")?;
+        check("video.size_variation", self.size_variation, 0.0..=0.9, "0 to 0.9")?;
         check(
-            "app.video.buffer_max_us",
+            "video.buffer_max_us",
             self.buffer_max_us,
             2 * self.chunk_us..=3_600_000_000,
             "two chunks to one hour in µs",
         )?;
         check(
-            "app.video.startup_us",
+            "video.startup_us",
             self.startup_us,
             1..=self.buffer_max_us - self.chunk_us,
             "above 0, at most buffer_max_us less a chunk",
         )?;
-        check("app.video.request_bytes", self.request_bytes, 1..=65_536, "1 to 65536 bytes")?;
-        check("app.video.rebuffer_penalty", self.rebuffer_penalty, 0.0..=1e3, A_PENALTY)?;
-        check("app.video.startup_penalty", self.startup_penalty, 0.0..=1e3, A_PENALTY)?;
-        check("app.video.switch_penalty", self.switch_penalty, 0.0..=1e3, A_PENALTY)?;
+        check("video.request_bytes", self.request_bytes, 1..=65_536, "1 to 65536 bytes")?;
+        check("video.rebuffer_penalty", self.rebuffer_penalty, 0.0..=1e3, A_PENALTY)?;
+        check("video.startup_penalty", self.startup_penalty, 0.0..=1e3, A_PENALTY)?;
+        check("video.switch_penalty", self.switch_penalty, 0.0..=1e3, A_PENALTY)?;
         check(
-            "app.video.bb_reservoir_us",
+            "video.bb_reservoir_us",
             self.bb_reservoir_us,
             0..=self.buffer_max_us,
             "at most buffer_max_us",
         )?;
         check(
-            "app.video.bb_cushion_us",
+            "video.bb_cushion_us",
             self.bb_cushion_us,
             1..=self.buffer_max_us,
             "above 0, at most buffer_max_us",
         )?;
-        check("app.video.bola_gamma_p", self.bola_gamma_p, 0.1..=1e3, "0.1 to 1000")
+        check("video.bola_gamma_p", self.bola_gamma_p, 0.1..=1e3, "0.1 to 1000")
     }
 }

@@ -51,11 +51,11 @@ impl Default for VivaceConfig {
 impl VivaceConfig {
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         check(
-            "app.vivace.start_bps",
+            "vivace.start_bps",
             self.start_bps,
             100_000..=1_000_000_000,
             "100 kbit/s to 1 Gbit/s",
         )?;
-        check("app.vivace.payload_bytes", self.payload_bytes, 64..=65_507, "64 to 65507 bytes")
+        check("vivace.payload_bytes", self.payload_bytes, 64..=65_507, "64 to 65507 bytes")
     }
 }

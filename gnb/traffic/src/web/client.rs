@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 use std::num::NonZeroU32;
 
 use super::{Page, WebConfig};
-use crate::config::TcpConfig;
 use crate::endpoint::{Endpoint, Measured};
 use crate::packet::{FlowId, Packet};
 use crate::rng::SplitMix64;
 use crate::stats::{Arrivals, DelayRecorder, Figures};
 use crate::stream::RequestClient;
+use crate::tcp::config::TcpConfig;
 
 /// Where the browser stands with a page.
 #[derive(Debug, Clone)]

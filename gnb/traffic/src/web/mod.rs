@@ -61,13 +61,13 @@ impl Default for WebConfig {
 
 impl WebConfig {
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
-        check("app.web.connections", self.connections, 1..=16, "1 to 16")?;
-        check("app.web.reading_mean_s", self.reading_mean_s, 0.001..=3600.0, "1 ms to 1 h in s")?;
-        check("app.web.parsing_mean_s", self.parsing_mean_s, 0.0..=3600.0, "0 to 1 h in s")?;
-        check("app.web.embedded_alpha", self.embedded_alpha, 0.1..=10.0, "0.1 to 10")?;
-        check("app.web.embedded_k", self.embedded_k, 1e-3..=1000.0, "0.001 to 1000")?;
-        check("app.web.embedded_m", self.embedded_m, self.embedded_k..=1000.0, "k to 1000")?;
-        check("app.web.scale", self.scale, 1e-3..=1000.0, "0.001 to 1000")?;
-        check("app.web.request_bytes", self.request_bytes, 1..=65_536, "1 to 65536 bytes")
+        check("web.connections", self.connections, 1..=16, "1 to 16")?;
+        check("web.reading_mean_s", self.reading_mean_s, 0.001..=3600.0, "1 ms to 1 h in s")?;
+        check("web.parsing_mean_s", self.parsing_mean_s, 0.0..=3600.0, "0 to 1 h in s")?;
+        check("web.embedded_alpha", self.embedded_alpha, 0.1..=10.0, "0.1 to 10")?;
+        check("web.embedded_k", self.embedded_k, 1e-3..=1000.0, "0.001 to 1000")?;
+        check("web.embedded_m", self.embedded_m, self.embedded_k..=1000.0, "k to 1000")?;
+        check("web.scale", self.scale, 1e-3..=1000.0, "0.001 to 1000")?;
+        check("web.request_bytes", self.request_bytes, 1..=65_536, "1 to 65536 bytes")
     }
 }

@@ -33,7 +33,7 @@ fn ping_counts_what_is_lost_either_way() {
 #[test]
 fn udp_faster_than_the_link_fills_the_buffer_and_loses_the_excess() {
     let (down, up) = path(10_000_000, 100);
-    let cbr = UdpCbrConfig { rate_bps: 20_000_000, payload_bytes: 1_472 };
+    let cbr = UdpCbrConfig { rate_kbps: 20_000, packet_bytes: 1_500 };
     let mut pair = Pair::new(AppConfig::UdpCbr(cbr), down, up);
     pair.run_until(10_000_000);
     let stats = pair.flow.stats();

@@ -1,6 +1,6 @@
 //! Nothing leaves as a burst that the network has not acknowledged as one.
 
-use traffic::{CongestionAlgorithm, TcpConfig};
+use traffic::{CongestionControl, TcpConfig};
 
 use crate::pair::{ALL, LinkAction, Pair, with};
 
@@ -33,7 +33,7 @@ fn the_end_of_a_recovery_releases_no_burst() {
         pair.run_until(repair_us + 300_000);
         let stalled = pair.tcp_stats();
         assert_eq!(stalled.timeouts, 0, "{congestion:?}");
-        if congestion == CongestionAlgorithm::Cubic {
+        if congestion == CongestionControl::Cubic {
             assert!(stalled.in_flight_bytes <= 2 * 1448, "{stalled:?}");
         }
         pair.largest_burst = 0;
@@ -69,7 +69,7 @@ fn a_reduction_taken_back_releases_no_burst() {
 #[test]
 fn pacing_spreads_the_window_over_the_round_trip() {
     let largest = |pacing| {
-        let config = TcpConfig { pacing, ..with(CongestionAlgorithm::Cubic) };
+        let config = TcpConfig { pacing, ..with(CongestionControl::Cubic) };
         let mut pair = Pair::tcp(config, 50_000_000, 40_000, 1_000);
         // All acknowledgements of 20 ms come at once, as from an uplink that is scheduled so.
         pair.up.judge = |_, _, now_us| LinkAction::Late(20_000 - now_us % 20_000);
@@ -87,7 +87,7 @@ fn pacing_spreads_the_window_over_the_round_trip() {
 /// RFC 5681 §4.1: after silence the window starts again from the initial one.
 #[test]
 fn a_connection_that_was_silent_starts_with_the_restart_window() {
-    let config = TcpConfig { total_bytes: Some(4_000_000), ..with(CongestionAlgorithm::Cubic) };
+    let config = TcpConfig { total_bytes: Some(4_000_000), ..with(CongestionControl::Cubic) };
     let mut pair = Pair::tcp(config, 50_000_000, 40_000, 10_000);
     pair.run_until(5_000_000);
     assert!(pair.is_finished());

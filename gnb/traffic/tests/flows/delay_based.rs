@@ -1,6 +1,6 @@
 //! Vegas, C2TCP and Westwood: what they promise about queues and losses.
 
-use traffic::{CongestionAlgorithm, TcpConfig};
+use traffic::{CongestionControl, TcpConfig};
 
 use crate::pair::{Judge, LinkAction, Pair, coin, with};
 
@@ -24,7 +24,7 @@ fn waits_us(pair: &mut Pair, from_us: u64, to_us: u64) -> Vec<u64> {
 /// Brakmo and Peterson 1995, §3.2.
 #[test]
 fn vegas_keeps_between_alpha_and_beta_segments_queued() {
-    let mut pair = Pair::tcp(with(CongestionAlgorithm::Vegas), RATE_BPS, 40_000, 1_000);
+    let mut pair = Pair::tcp(with(CongestionControl::Vegas), RATE_BPS, 40_000, 1_000);
     let waits = waits_us(&mut pair, 10_000_000, 60_000_000);
     let packets = |quantile: usize| waits[waits.len() * quantile / 100] as f64 / PACKET_US;
     // α = 2, β = 4; delayed acknowledgements release two at a time.
@@ -49,7 +49,7 @@ fn vegas_under_random_loss_does_as_reno_does() {
         |_, n, _| if coin(n, 20_000) { LinkAction::Drop } else { LinkAction::Deliver },
     ];
     for loss in losses {
-        let ratio = run(CongestionAlgorithm::Vegas, loss) / run(CongestionAlgorithm::Reno, loss);
+        let ratio = run(CongestionControl::Vegas, loss) / run(CongestionControl::Reno, loss);
         assert!((0.6..1.3).contains(&ratio), "{ratio:.2}");
     }
 }
@@ -65,10 +65,8 @@ fn westwood_beats_reno_where_losses_are_random() {
         pair.goodput_bps(5_000_000, 120_000_000) / FULL_BPS
     };
     for delay_us in [40_000, 100_000] {
-        let (westwood, reno) = (
-            run(CongestionAlgorithm::Westwood, delay_us),
-            run(CongestionAlgorithm::Reno, delay_us),
-        );
+        let (westwood, reno) =
+            (run(CongestionControl::Westwood, delay_us), run(CongestionControl::Reno, delay_us));
         assert!(westwood > 1.5 * reno, "{delay_us}: {westwood:.3} {reno:.3}");
     }
 }
@@ -76,7 +74,7 @@ fn westwood_beats_reno_where_losses_are_random() {
 /// Where losses are congestion it fills the link as Reno does with a buffer of one BDP.
 #[test]
 fn westwood_fills_a_link_with_tail_drop() {
-    let mut pair = Pair::tcp(with(CongestionAlgorithm::Westwood), RATE_BPS, 50_000, 84);
+    let mut pair = Pair::tcp(with(CongestionControl::Westwood), RATE_BPS, 50_000, 84);
     pair.run_until(60_000_000);
     let utilisation = pair.goodput_bps(10_000_000, 60_000_000) / FULL_BPS;
     assert!(utilisation > 0.97, "{utilisation:.4}");
@@ -85,7 +83,7 @@ fn westwood_fills_a_link_with_tail_drop() {
 /// Abbasloo et al. 2018: the RTT stays around the setpoint, whatever the buffer.
 #[test]
 fn c2tcp_holds_the_round_trip_at_its_setpoint() {
-    let config = TcpConfig { c2tcp_setpoint_us: Some(80_000), ..with(CongestionAlgorithm::C2tcp) };
+    let config = TcpConfig { c2tcp_setpoint_ms: Some(80), ..with(CongestionControl::C2tcp) };
     let mut pair = Pair::tcp(config, RATE_BPS, 40_000, 5_000);
     let waits = waits_us(&mut pair, 10_000_000, 60_000_000);
     let rtt_us = |quantile: usize| 40_000 + waits[waits.len() * quantile / 100];
@@ -99,12 +97,13 @@ fn c2tcp_holds_the_round_trip_at_its_setpoint() {
 /// Abbasloo et al. 2019: the tuner brings the average RTT to the application's target.
 #[test]
 fn c2tcp_tunes_itself_to_the_target() {
-    for target_us in [60_000, 120_000] {
-        let config = TcpConfig { c2tcp_target_us: target_us, ..with(CongestionAlgorithm::C2tcp) };
+    for target_ms in [60, 120] {
+        let config =
+            TcpConfig { c2tcp_target_ms: Some(target_ms), ..with(CongestionControl::C2tcp) };
         let mut pair = Pair::tcp(config, RATE_BPS, 40_000, 5_000);
         let waits = waits_us(&mut pair, 60_000_000, 160_000_000);
         let mean_us = 40_000 + waits.iter().sum::<u64>() / waits.len() as u64;
-        let ratio = mean_us as f64 / target_us as f64;
-        assert!((0.7..1.2).contains(&ratio), "{target_us}: {mean_us}");
+        let ratio = mean_us as f64 / f64::from(1_000 * target_ms);
+        assert!((0.7..1.2).contains(&ratio), "{target_ms}: {mean_us}");
     }
 }

@@ -30,9 +30,9 @@ proptest! {
         buffer_packets in 1_usize..200,
     ) {
         let config = TcpConfig {
-            congestion: algorithm,
-            ecn,
-            accecn,
+            congestion_control: algorithm,
+            ecn: ecn.then_some(true),
+            accecn: accecn.then_some(true),
             accecn_option,
             pacing,
             total_bytes: Some(total_bytes),

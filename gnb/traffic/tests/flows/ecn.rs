@@ -1,13 +1,13 @@
 //! Congestion marks, RFC 3168.
 
-use traffic::{CongestionAlgorithm, Ecn, TcpConfig};
+use traffic::{CongestionControl, Ecn, TcpConfig};
 
 use crate::pair::{LinkAction, Pair, coin};
 
 fn reno() -> TcpConfig {
     TcpConfig {
-        congestion: CongestionAlgorithm::Reno,
-        ecn: true,
+        congestion_control: CongestionControl::Reno,
+        ecn: Some(true),
         hystart: false,
         ..TcpConfig::default()
     }
@@ -48,7 +48,8 @@ fn marks_on_everything_reduce_once_a_round_trip_at_most() {
 #[test]
 fn periodic_marks_give_the_goodput_of_periodic_losses_without_a_loss() {
     let run = |ecn| {
-        let mut pair = Pair::tcp(TcpConfig { ecn, ..reno() }, 1_000_000_000, 50_000, 2_000);
+        let mut pair =
+            Pair::tcp(TcpConfig { ecn: Some(ecn), ..reno() }, 1_000_000_000, 50_000, 2_000);
         // On a packet that is not ECN-capable a mark is a drop.
         pair.down.judge =
             |_, n, _| if n % 1_000 == 999 { LinkAction::Mark } else { LinkAction::Deliver };
@@ -65,8 +66,12 @@ fn periodic_marks_give_the_goodput_of_periodic_losses_without_a_loss() {
 #[test]
 fn without_ecn_no_packet_claims_to_be_capable_of_it() {
     let capable = |ecn| {
-        let mut pair =
-            Pair::tcp(TcpConfig { ecn, ..TcpConfig::default() }, 50_000_000, 40_000, 1_000);
+        let mut pair = Pair::tcp(
+            TcpConfig { ecn: Some(ecn), ..TcpConfig::default() },
+            50_000_000,
+            40_000,
+            1_000,
+        );
         // A mark on a packet that is not ECN-capable is a drop.
         pair.down.judge = |packet, n, _| {
             if n == 50 && packet.ecn == Ecn::NotEct {
@@ -85,10 +90,10 @@ fn without_ecn_no_packet_claims_to_be_capable_of_it() {
 /// RFC 9768: every mark is counted once, although acknowledgements are lost and delayed.
 #[test]
 fn accurate_feedback_counts_each_mark() {
-    for congestion in [CongestionAlgorithm::Reno, CongestionAlgorithm::Prague] {
+    for congestion in [CongestionControl::Reno, CongestionControl::Prague] {
         let config = TcpConfig {
-            congestion,
-            accecn: true,
+            congestion_control: congestion,
+            accecn: Some(true),
             total_bytes: Some(20_000_000),
             ..TcpConfig::default()
         };
@@ -110,7 +115,8 @@ fn accurate_feedback_counts_each_mark() {
 #[test]
 fn accurate_feedback_changes_nothing_for_reno() {
     let run = |accecn| {
-        let mut pair = Pair::tcp(TcpConfig { accecn, ..reno() }, 1_000_000_000, 50_000, 2_000);
+        let mut pair =
+            Pair::tcp(TcpConfig { accecn: Some(accecn), ..reno() }, 1_000_000_000, 50_000, 2_000);
         pair.down.judge =
             |_, n, _| if n % 1_000 == 999 { LinkAction::Mark } else { LinkAction::Deliver };
         pair.run_until(60_000_000);
@@ -124,12 +130,16 @@ fn accurate_feedback_changes_nothing_for_reno() {
 #[test]
 fn each_controller_marks_its_data_with_its_codepoint() {
     for (congestion, ecn, expected) in [
-        (CongestionAlgorithm::Prague, false, Ecn::Ect1),
-        (CongestionAlgorithm::Bbr3, true, Ecn::Ect1),
-        (CongestionAlgorithm::Bbr3, false, Ecn::NotEct),
-        (CongestionAlgorithm::Cubic, true, Ecn::Ect0),
+        (CongestionControl::Prague, false, Ecn::Ect1),
+        (CongestionControl::Bbr3, true, Ecn::Ect1),
+        (CongestionControl::Bbr3, false, Ecn::NotEct),
+        (CongestionControl::Cubic, true, Ecn::Ect0),
     ] {
-        let config = TcpConfig { congestion, ecn, ..TcpConfig::default() };
+        let config = TcpConfig {
+            congestion_control: congestion,
+            ecn: ecn.then_some(true),
+            ..TcpConfig::default()
+        };
         let mut pair = Pair::tcp(config, 50_000_000, 40_000, 1_000);
         let mut out = Vec::new();
         traffic::Endpoint::poll(&mut pair.flow.server, 0, &mut out);

@@ -1,14 +1,14 @@
 //! Two flows of a kind share a bottleneck.
 
-use traffic::{CongestionAlgorithm, TcpConfig};
+use traffic::{CongestionControl, TcpConfig};
 
 use crate::pair::{ALL, Link, with};
 use crate::shared::{Shared, jain};
 
 /// 20 Mbit/s, 40 ms: a BDP of 67 packets, and as much buffer. Prague gets its step marker.
-fn bottleneck(congestion: CongestionAlgorithm) -> Link {
+fn bottleneck(congestion: CongestionControl) -> Link {
     let mut link = Link::new(20_000_000, 0, 67);
-    if congestion == CongestionAlgorithm::Prague {
+    if congestion == CongestionControl::Prague {
         link.mark_above_us = Some(1_000);
     }
     link
@@ -19,7 +19,8 @@ fn two_flows_of_a_kind_share_alike() {
     for congestion in ALL {
         // A setpoint that is a multiple of the least RTT seen would favour the one who comes later
         // and has never seen the empty path.
-        let config = TcpConfig { c2tcp_setpoint_us: Some(60_000), ..with(congestion) };
+        let setpoint_ms = (congestion == CongestionControl::C2tcp).then_some(60);
+        let config = TcpConfig { c2tcp_setpoint_ms: setpoint_ms, ..with(congestion) };
         let flows = [(config.clone(), 0, 40_000), (config, 5, 40_000)];
         let mut shared = Shared::new(bottleneck(congestion), &flows);
         shared.run_until(120_000_000);
@@ -34,13 +35,13 @@ fn two_flows_of_a_kind_share_alike() {
 /// Prague on a long one; Reno does.
 #[test]
 fn prague_is_independent_of_the_round_trip_below_25_ms() {
-    let run = |congestion: CongestionAlgorithm| {
+    let run = |congestion: CongestionControl| {
         let flows = [(with(congestion), 0, 5_000), (with(congestion), 0, 25_000)];
         let mut shared = Shared::new(bottleneck(congestion), &flows);
         shared.run_until(60_000_000);
         let rates = shared.goodputs_bps(20_000_000, 60_000_000);
         rates[0] / rates[1]
     };
-    let ratio = run(CongestionAlgorithm::Prague);
+    let ratio = run(CongestionControl::Prague);
     assert!((0.5..2.0).contains(&ratio), "{ratio:.2}");
 }

@@ -1,13 +1,13 @@
 //! Throughput and period as the literature has them.
 
-use traffic::{CongestionAlgorithm, TcpConfig};
+use traffic::{CongestionControl, TcpConfig};
 
 use crate::pair::{Judge, LinkAction, Pair, coin};
 
 const MSS_BITS: f64 = 1448.0 * 8.0;
 
-fn config(congestion: CongestionAlgorithm) -> TcpConfig {
-    TcpConfig { congestion, ..TcpConfig::default() }
+fn config(congestion: CongestionControl) -> TcpConfig {
+    TcpConfig { congestion_control: congestion, ..TcpConfig::default() }
 }
 
 /// Mathis et al. 1997: BW = MSS/RTT · √(3/2) / √p.
@@ -18,8 +18,7 @@ fn reno_obeys_the_square_root_law() {
         (3_000, |_, n, _| if coin(n, 3_000) { LinkAction::Drop } else { LinkAction::Deliver }),
     ];
     for (per_million, judge) in cases {
-        let mut pair =
-            Pair::tcp(config(CongestionAlgorithm::Reno), 1_000_000_000, 100_000, 100_000);
+        let mut pair = Pair::tcp(config(CongestionControl::Reno), 1_000_000_000, 100_000, 100_000);
         pair.down.judge = judge;
         pair.run_until(1_000_000_000);
         let expected = MSS_BITS / 0.1 * 1.5_f64.sqrt() / (per_million as f64 * 1e-6).sqrt();
@@ -34,7 +33,7 @@ fn reno_obeys_the_square_root_law() {
 /// after sixty the window is within a seventh of it.
 #[test]
 fn cubic_obeys_its_response_function() {
-    let mut pair = Pair::tcp(config(CongestionAlgorithm::Cubic), 1_000_000_000, 100_000, 100_000);
+    let mut pair = Pair::tcp(config(CongestionControl::Cubic), 1_000_000_000, 100_000, 100_000);
     pair.down.judge =
         |_, n, _| if n % 10_000 == 9_999 { LinkAction::Drop } else { LinkAction::Deliver };
     pair.run_until(400_000_000);
@@ -53,7 +52,7 @@ fn cubic_matches_reno_on_a_short_path() {
         pair.run_until(60_000_000);
         pair.goodput_bps(5_000_000, 60_000_000)
     };
-    let ratio = goodput(CongestionAlgorithm::Cubic) / goodput(CongestionAlgorithm::Reno);
+    let ratio = goodput(CongestionControl::Cubic) / goodput(CongestionControl::Reno);
     assert!((0.9..1.3).contains(&ratio), "ratio {ratio:.3}");
 }
 
@@ -61,7 +60,7 @@ fn cubic_matches_reno_on_a_short_path() {
 #[test]
 fn the_sawtooth_of_cubic_has_the_period_k() {
     // BDP 167 packets, buffer 100: W_max ≈ 267 segments, K ≈ 5.85 s.
-    let mut pair = Pair::tcp(config(CongestionAlgorithm::Cubic), 20_000_000, 100_000, 100);
+    let mut pair = Pair::tcp(config(CongestionControl::Cubic), 20_000_000, 100_000, 100);
     let mut reductions_us = Vec::new();
     let mut seen = 0;
     while pair.now_us < 200_000_000 && pair.step() {
@@ -88,7 +87,7 @@ fn the_sawtooth_of_cubic_has_the_period_k() {
 #[test]
 fn the_sawtooth_of_reno_has_the_period_of_its_rounds() {
     // 1200 µs a packet: BDP 83 packets, buffer 40.
-    let mut pair = Pair::tcp(config(CongestionAlgorithm::Reno), 10_000_000, 100_000, 40);
+    let mut pair = Pair::tcp(config(CongestionControl::Reno), 10_000_000, 100_000, 40);
     let (mut reductions_us, mut seen) = (Vec::new(), 0);
     while pair.now_us < 200_000_000 && pair.step() {
         let recoveries = pair.tcp_stats().fast_recoveries;
@@ -108,7 +107,7 @@ fn the_sawtooth_of_reno_has_the_period_of_its_rounds() {
 /// Reno's sawtooth on a buffer of one BDP never leaves the link idle (Appenzeller et al. 2004).
 #[test]
 fn reno_with_a_buffer_of_one_bdp_fills_the_link() {
-    let mut pair = Pair::tcp(config(CongestionAlgorithm::Reno), 20_000_000, 50_000, 84);
+    let mut pair = Pair::tcp(config(CongestionControl::Reno), 20_000_000, 50_000, 84);
     pair.run_until(60_000_000);
     let utilisation = pair.goodput_bps(10_000_000, 60_000_000) / (20e6 * 1448.0 / 1500.0);
     assert!(utilisation > 0.99, "{utilisation:.4}");

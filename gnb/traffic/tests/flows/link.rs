@@ -1,6 +1,6 @@
 //! Bulk over a link with a deep buffer; forks and repeats.
 
-use traffic::{AppConfig, CongestionAlgorithm, FlowConfig, TcpConfig};
+use traffic::{AppConfig, CongestionControl, FlowConfig, TcpConfig};
 
 use crate::pair::{ALL, Link, LinkAction, Pair, coin, with};
 
@@ -39,7 +39,7 @@ fn an_acceleration_after_loss_in_a_deep_buffer_does_not_stall() {
     assert!(utilisation > 0.99, "{utilisation}");
 }
 
-fn noisy(congestion: CongestionAlgorithm) -> Pair {
+fn noisy(congestion: CongestionControl) -> Pair {
     let mut pair = Pair::tcp(with(congestion), 16_000_000, 30_000, 300);
     pair.down.judge = |_, n, _| {
         if coin(n, 2_000) {

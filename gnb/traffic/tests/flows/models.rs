@@ -1,6 +1,6 @@
 //! BBR and Prague: what they promise about queues, losses and marks.
 
-use traffic::{CongestionAlgorithm, TcpConfig};
+use traffic::{CongestionControl, TcpConfig};
 
 use crate::pair::{LinkAction, Pair, coin, with};
 
@@ -40,13 +40,13 @@ fn watch(pair: &mut Pair, from_us: u64, to_us: u64) -> Seen {
 }
 
 /// A buffer of 15 BDP, which Cubic would fill.
-fn deep(congestion: CongestionAlgorithm) -> Pair {
+fn deep(congestion: CongestionControl) -> Pair {
     Pair::tcp(with(congestion), RATE_BPS, RTT_US, 1_000)
 }
 
 #[test]
 fn bbr_fills_the_link_with_less_than_a_bdp_queued() {
-    for congestion in [CongestionAlgorithm::Bbr, CongestionAlgorithm::Bbr3] {
+    for congestion in [CongestionControl::Bbr, CongestionControl::Bbr3] {
         let seen = watch(&mut deep(congestion), 3_000_000, 40_000_000);
         assert!(seen.utilisation > 0.95, "{congestion:?}: {:.3}", seen.utilisation);
         // Twice the BDP and three quanta are the most that may be in flight.
@@ -57,8 +57,7 @@ fn bbr_fills_the_link_with_less_than_a_bdp_queued() {
 
 #[test]
 fn probe_rtt_comes_in_time_and_is_left_again() {
-    for (congestion, interval_s) in [(CongestionAlgorithm::Bbr, 10), (CongestionAlgorithm::Bbr3, 5)]
-    {
+    for (congestion, interval_s) in [(CongestionControl::Bbr, 10), (CongestionControl::Bbr3, 5)] {
         let seen = watch(&mut deep(congestion), 100_000, 42_000_000);
         let visits: Vec<(u64, u64)> = seen
             .states
@@ -82,13 +81,13 @@ fn one_per_cent_of_random_loss_does_not_hold_bbr_back() {
             |_, n, _| if coin(n, 10_000) { LinkAction::Drop } else { LinkAction::Deliver };
         watch(&mut pair, 5_000_000, 60_000_000).utilisation
     };
-    let bbr = run(CongestionAlgorithm::Bbr);
+    let bbr = run(CongestionControl::Bbr);
     assert!(bbr > 0.9, "{bbr:.3}");
     // draft-ietf-ccwg-bbr-02 §4.3.3.5.3: version 3 gives way by as much as is lost each round it
     // cruises, and comes back with the next probe: (1 − 1 %)⁶² at the end of a cycle.
-    let bbr3 = run(CongestionAlgorithm::Bbr3);
+    let bbr3 = run(CongestionControl::Bbr3);
     assert!(bbr3 > 0.7, "{bbr3:.3}");
-    let cubic = run(CongestionAlgorithm::Cubic);
+    let cubic = run(CongestionControl::Cubic);
     assert!(cubic < 0.5, "{cubic:.3}");
 }
 
@@ -102,15 +101,15 @@ fn in_a_shallow_buffer_version_three_loses_far_less_than_version_one() {
         let stats = pair.tcp_stats();
         (seen.utilisation, stats.lost_packets as f64 / stats.sent_packets as f64)
     };
-    let (bbr, bbr_loss) = run(CongestionAlgorithm::Bbr);
-    let (bbr3, bbr3_loss) = run(CongestionAlgorithm::Bbr3);
+    let (bbr, bbr_loss) = run(CongestionControl::Bbr);
+    let (bbr3, bbr3_loss) = run(CongestionControl::Bbr3);
     assert!(bbr > 0.85 && bbr3 > 0.8, "{bbr:.3} {bbr3:.3}");
     assert!(bbr3_loss < 0.02 && bbr3_loss < 0.4 * bbr_loss, "{bbr_loss:.4} {bbr3_loss:.4}");
 }
 
 #[test]
 fn bbr_finds_a_rate_that_rises_and_falls() {
-    for congestion in [CongestionAlgorithm::Bbr, CongestionAlgorithm::Bbr3] {
+    for congestion in [CongestionControl::Bbr, CongestionControl::Bbr3] {
         let mut pair = deep(congestion);
         pair.run_until(10_000_000);
         pair.down.rate_bps = 2 * RATE_BPS;
@@ -128,7 +127,7 @@ fn bbr_finds_a_rate_that_rises_and_falls() {
 #[test]
 fn prague_fills_a_step_marked_link_with_a_millisecond_of_queue() {
     for accecn_option in [true, false] {
-        let config = TcpConfig { accecn_option, ..with(CongestionAlgorithm::Prague) };
+        let config = TcpConfig { accecn_option, ..with(CongestionControl::Prague) };
         let mut pair = Pair::tcp(config, RATE_BPS, 20_000, 1_000);
         pair.down.mark_above_us = Some(1_000);
         let seen = watch(&mut pair, 5_000_000, 40_000_000);
@@ -145,7 +144,7 @@ fn prague_fills_a_step_marked_link_with_a_millisecond_of_queue() {
 #[test]
 fn marks_shorten_the_queue_of_bbr3() {
     let run = |ecn| {
-        let config = TcpConfig { ecn, ..with(CongestionAlgorithm::Bbr3) };
+        let config = TcpConfig { ecn: Some(ecn), ..with(CongestionControl::Bbr3) };
         let mut pair = Pair::tcp(config, RATE_BPS, 20_000, 1_000);
         pair.down.mark_above_us = Some(1_000);
         watch(&mut pair, 5_000_000, 40_000_000)
@@ -167,7 +166,7 @@ fn acknowledged_in_heaps(config: TcpConfig) -> f64 {
 /// adds what comes in a heap.
 #[test]
 fn bbr_fills_a_path_that_acknowledges_in_heaps_when_it_counts_them() {
-    let draft = with(CongestionAlgorithm::Bbr);
+    let draft = with(CongestionControl::Bbr);
     let linux = TcpConfig { bbr_ack_aggregation: true, ..draft.clone() };
     let (without, counted) = (acknowledged_in_heaps(draft), acknowledged_in_heaps(linux));
     assert!(without < 0.5, "{without:.3}");
@@ -176,7 +175,7 @@ fn bbr_fills_a_path_that_acknowledges_in_heaps_when_it_counts_them() {
 
 /// After the bottleneck has fallen to an eighth, without losses: when the pacing rate was last above
 /// one and a half times what is left.
-fn leaves_a_rate_eight_times_too_high_after_us(congestion: CongestionAlgorithm) -> u64 {
+fn leaves_a_rate_eight_times_too_high_after_us(congestion: CongestionControl) -> u64 {
     let mut pair = Pair::tcp(with(congestion), 8 * RATE_BPS, RTT_US, 20_000);
     pair.run_until(10_000_000);
     pair.down.rate_bps = RATE_BPS;
@@ -196,8 +195,8 @@ fn leaves_a_rate_eight_times_too_high_after_us(congestion: CongestionAlgorithm) 
 /// rounds (draft-ietf-ccwg-bbr-02, MaxBwFilterLen), although PROBE_RTT comes before a cycle ends.
 #[test]
 fn bbr_leaves_a_rate_that_is_not_there_any_more() {
-    let v1_us = leaves_a_rate_eight_times_too_high_after_us(CongestionAlgorithm::Bbr);
-    let v3_us = leaves_a_rate_eight_times_too_high_after_us(CongestionAlgorithm::Bbr3);
+    let v1_us = leaves_a_rate_eight_times_too_high_after_us(CongestionControl::Bbr);
+    let v3_us = leaves_a_rate_eight_times_too_high_after_us(CongestionControl::Bbr3);
     let queued_round_us = 16 * RTT_US;
     assert!(v1_us <= 10 * queued_round_us, "{v1_us}");
     assert!(v3_us <= 2 * (3_000_000 + 5 * queued_round_us), "{v3_us}");

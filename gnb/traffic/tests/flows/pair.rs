@@ -5,7 +5,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use traffic::tcp::TcpStats;
 use traffic::{
-    AppConfig, CongestionAlgorithm, Ecn, Endpoint, Flow, FlowConfig, Packet, ServerSide, TcpConfig,
+    AppConfig, CongestionControl, Ecn, Endpoint, Flow, FlowConfig, Packet, ServerSide, TcpConfig,
     UeSide,
 };
 
@@ -283,20 +283,20 @@ impl Pair {
 }
 
 /// Every congestion control there is.
-pub(crate) const ALL: [CongestionAlgorithm; 8] = [
-    CongestionAlgorithm::Cubic,
-    CongestionAlgorithm::Reno,
-    CongestionAlgorithm::Westwood,
-    CongestionAlgorithm::Vegas,
-    CongestionAlgorithm::Bbr,
-    CongestionAlgorithm::Bbr3,
-    CongestionAlgorithm::Prague,
-    CongestionAlgorithm::C2tcp,
+pub(crate) const ALL: [CongestionControl; 8] = [
+    CongestionControl::Cubic,
+    CongestionControl::Reno,
+    CongestionControl::Westwood,
+    CongestionControl::Vegas,
+    CongestionControl::Bbr,
+    CongestionControl::Bbr3,
+    CongestionControl::Prague,
+    CongestionControl::C2tcp,
 ];
 
 /// A download with this congestion control.
-pub(crate) fn with(congestion: CongestionAlgorithm) -> TcpConfig {
-    TcpConfig { congestion, ..TcpConfig::default() }
+pub(crate) fn with(congestion: CongestionControl) -> TcpConfig {
+    TcpConfig { congestion_control: congestion, ..TcpConfig::default() }
 }
 
 /// A fair coin of probability `per_million`, by packet number: the same on every run.

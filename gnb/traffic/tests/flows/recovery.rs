@@ -1,6 +1,6 @@
 //! Loss, lateness and silence.
 
-use traffic::{CongestionAlgorithm, TcpConfig};
+use traffic::{CongestionControl, TcpConfig};
 
 use crate::pair::{ALL, LinkAction, Pair, coin, with};
 
@@ -154,7 +154,7 @@ fn lost_acknowledgements_do_little_harm() {
 #[test]
 fn a_time_out_in_the_middle_of_reno_recovery_does_not_reduce_twice() {
     let config = TcpConfig {
-        congestion: CongestionAlgorithm::Reno,
+        congestion_control: CongestionControl::Reno,
         total_bytes: Some(3_000 * 1448),
         ..TcpConfig::default()
     };

@@ -16,8 +16,8 @@ use super::path::{self, Sizes};
 use super::{
     AckEvent, CongestionController, CongestionSignal, DeliveryEvent, RestartEvent, SenderPhase,
 };
-use crate::config::TcpConfig;
 use crate::rng::SplitMix64;
+use crate::tcp::config::TcpConfig;
 
 /// §4.3.2.1: 2/ln 2, the least gain that doubles the delivery rate each round.
 const HIGH_GAIN: f64 = 2.885;

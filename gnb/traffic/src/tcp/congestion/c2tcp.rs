@@ -2,19 +2,21 @@
 //! (IEEE JSAC 37, 2019), and its first form, Abbasloo, Li, Xu, Chao, "Cellular Controlled Delay TCP"
 //! (IFIP Networking 2018). Like CoDel at the sender: it looks for RTTs that stay above a setpoint.
 //!
-//! On top of Cubic. With `c2tcp_setpoint_us` given, the setpoint is that, as in IFIP 2018; without,
-//! it is α · RTTmin, and a tuner moves α so that the average RTT meets `c2tcp_target_us`, as in
+//! On top of Cubic. With `c2tcp_setpoint_ms` given, the setpoint is that, as in IFIP 2018; without,
+//! it is α · RTTmin, and a tuner moves α so that the average RTT meets `c2tcp_target_ms`, as in
 //! JSAC 2019.
 
 use super::SenderPhase;
 use super::cubic::Cubic;
 use super::{AckEvent, CongestionController, CongestionSignal, DeliveryEvent, RestartEvent};
-use crate::config::TcpConfig;
+use crate::tcp::config::TcpConfig;
 
 /// JSAC 2019, tuner: α at the start, and its bounds.
 const ALPHA_INITIAL: f64 = 1.5;
 const ALPHA_MIN: f64 = 1.0;
 const ALPHA_MAX: f64 = 10.0;
+/// Average RTT that an application asks for unless configured (the example of JSAC 2019).
+const DEFAULT_TARGET_MS: u32 = 50;
 /// How often the tuner looks at the average RTT: the report period of the authors' code.
 const TUNER_PERIOD_US: u64 = 5_000_000;
 
@@ -67,15 +69,16 @@ impl Tuner {
 impl C2Tcp {
     /// In slow start with the initial window.
     pub fn new(config: &TcpConfig) -> Self {
+        let us = |ms: u32| u64::from(ms) * 1_000;
         Self {
             cubic: Cubic::new(config),
-            fixed_setpoint_us: config.c2tcp_setpoint_us,
-            fixed_interval_us: config.c2tcp_interval_us,
+            fixed_setpoint_us: config.c2tcp_setpoint_ms.map(us),
+            fixed_interval_us: config.c2tcp_interval_ms.map(us),
             min_rtt_us: None,
             bad_at_us: None,
             backoffs: 1,
             tuner: Tuner {
-                target_us: config.c2tcp_target_us,
+                target_us: us(config.c2tcp_target_ms.unwrap_or(DEFAULT_TARGET_MS)),
                 alpha: ALPHA_INITIAL,
                 period_start_us: None,
                 sum_us: 0,
@@ -176,7 +179,7 @@ mod tests {
     fn c2tcp() -> C2Tcp {
         C2Tcp::new(&TcpConfig {
             initial_window_segments: 100,
-            c2tcp_setpoint_us: Some(100_000),
+            c2tcp_setpoint_ms: Some(100),
             ..TcpConfig::default()
         })
     }

@@ -5,7 +5,7 @@ use super::{
     AckEvent, CongestionController, CongestionSignal, MIN_SSTHRESH_SEGMENTS, RestartEvent,
     slow_start_limit_segments,
 };
-use crate::config::TcpConfig;
+use crate::tcp::config::TcpConfig;
 
 /// Aggressiveness, segments per second cubed (RFC 9438 §5: 0.4).
 const C: f64 = 0.4;
@@ -48,7 +48,7 @@ impl Cubic {
     /// In slow start with the initial window.
     pub fn new(config: &TcpConfig) -> Self {
         Self {
-            mss_bytes: u64::from(config.mss_bytes),
+            mss_bytes: u64::from(config.mss_bytes()),
             initial_window: f64::from(config.initial_window_segments),
             slow_start_limit: slow_start_limit_segments(config) as f64,
             cwnd: f64::from(config.initial_window_segments),

@@ -36,7 +36,7 @@ pub use reno::Reno;
 pub use vegas::Vegas;
 pub use westwood::Westwood;
 
-use crate::config::{CongestionAlgorithm, TcpConfig};
+use crate::tcp::config::{CongestionControl, TcpConfig};
 
 /// RFC 5681 §3.1: ssthresh is never below two segments.
 const MIN_SSTHRESH_SEGMENTS: u64 = 2;
@@ -127,14 +127,14 @@ impl Clone for Box<dyn CongestionController> {
 
 /// The controller that `config` names. `seed` decides where a controller that draws lots begins.
 pub fn build(config: &TcpConfig, seed: u64) -> Box<dyn CongestionController> {
-    match config.congestion {
-        CongestionAlgorithm::Cubic => Box::new(Cubic::new(config)),
-        CongestionAlgorithm::Reno => Box::new(Reno::new(config)),
-        CongestionAlgorithm::Westwood => Box::new(Westwood::new(config)),
-        CongestionAlgorithm::Vegas => Box::new(Vegas::new(config)),
-        CongestionAlgorithm::Bbr => Box::new(Bbr::new(config, seed)),
-        CongestionAlgorithm::Bbr3 => Box::new(Bbr3::new(config, seed)),
-        CongestionAlgorithm::Prague => Box::new(Prague::new(config)),
-        CongestionAlgorithm::C2tcp => Box::new(C2Tcp::new(config)),
+    match config.congestion_control {
+        CongestionControl::Cubic => Box::new(Cubic::new(config)),
+        CongestionControl::Reno => Box::new(Reno::new(config)),
+        CongestionControl::Westwood => Box::new(Westwood::new(config)),
+        CongestionControl::Vegas => Box::new(Vegas::new(config)),
+        CongestionControl::Bbr => Box::new(Bbr::new(config, seed)),
+        CongestionControl::Bbr3 => Box::new(Bbr3::new(config, seed)),
+        CongestionControl::Prague => Box::new(Prague::new(config)),
+        CongestionControl::C2tcp => Box::new(C2Tcp::new(config)),
     }
 }

@@ -1,6 +1,6 @@
 //! Arithmetic that the model-based controllers share.
 
-use crate::config::TcpConfig;
+use crate::tcp::config::TcpConfig;
 use crate::tcp::segment::HEADER_BYTES;
 
 /// Bytes that `rate_bps` delivers in `time_us`.
@@ -30,7 +30,7 @@ pub(super) struct Sizes {
 
 impl Sizes {
     pub(super) fn new(config: &TcpConfig) -> Self {
-        let mss_bytes = u64::from(config.mss_bytes);
+        let mss_bytes = u64::from(config.mss_bytes());
         Self {
             mss_bytes,
             initial_window_bytes: mss_bytes * u64::from(config.initial_window_segments),

@@ -9,7 +9,7 @@ use super::{
     AckEvent, CongestionController, CongestionSignal, DeliveryEvent, MIN_SSTHRESH_SEGMENTS,
     RestartEvent, SenderPhase,
 };
-use crate::config::TcpConfig;
+use crate::tcp::config::TcpConfig;
 
 /// §2.3.2: gain of the moving average, as in DCTCP (RFC 8257 §3.3).
 const ALPHA_GAIN: f64 = 1.0 / 16.0;

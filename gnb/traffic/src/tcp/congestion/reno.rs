@@ -5,7 +5,7 @@ use super::{
     AckEvent, CongestionController, CongestionSignal, MIN_SSTHRESH_SEGMENTS, RestartEvent,
     slow_start_limit_segments,
 };
-use crate::config::TcpConfig;
+use crate::tcp::config::TcpConfig;
 
 /// Additive increase of one segment per round trip, multiplicative decrease by a half.
 #[derive(Debug, Clone)]
@@ -23,7 +23,7 @@ pub struct Reno {
 impl Reno {
     /// In slow start with the initial window.
     pub fn new(config: &TcpConfig) -> Self {
-        let mss_bytes = u64::from(config.mss_bytes);
+        let mss_bytes = u64::from(config.mss_bytes());
         Self {
             mss_bytes,
             initial_window_bytes: u64::from(config.initial_window_segments) * mss_bytes,

@@ -7,7 +7,7 @@
 
 use super::reno::Reno;
 use super::{AckEvent, CongestionController, CongestionSignal, DeliveryEvent, RestartEvent};
-use crate::config::TcpConfig;
+use crate::tcp::config::TcpConfig;
 
 /// §3.2: with less than this in the queue the window grows, segments.
 const ALPHA_SEGMENTS: f64 = 2.0;

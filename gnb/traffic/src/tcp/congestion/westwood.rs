@@ -4,7 +4,7 @@
 use super::path;
 use super::reno::Reno;
 use super::{AckEvent, CongestionController, CongestionSignal, DeliveryEvent, RestartEvent};
-use crate::config::TcpConfig;
+use crate::tcp::config::TcpConfig;
 
 /// Least interval over which bandwidth is sampled: §2 of the paper takes a sample each RTT; Linux
 /// (`TCP_WESTWOOD_RTT_MIN`) at least 50 ms apart, so that bursts on short paths average out.

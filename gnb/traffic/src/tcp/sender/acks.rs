@@ -6,7 +6,7 @@
 //! the window allows.
 
 use super::{State, TcpSender};
-use crate::config::EcnMode;
+use crate::tcp::config::EcnMode;
 use crate::tcp::congestion::CongestionSignal;
 use crate::tcp::prr::Prr;
 use crate::tcp::scoreboard::Segment;

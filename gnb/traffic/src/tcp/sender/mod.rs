@@ -7,11 +7,11 @@ mod acks;
 mod control;
 mod repair;
 
-use crate::config::{EcnMode, TcpConfig};
 use crate::endpoint::Endpoint;
 use crate::ip::Ecn;
 use crate::packet::{Body, FlowId, Packet};
 use crate::tcp::accecn::MarkReader;
+use crate::tcp::config::{EcnMode, TcpConfig};
 use crate::tcp::congestion::{self, CongestionController};
 use crate::tcp::pacer::Pacer;
 use crate::tcp::prr::Prr;
@@ -113,9 +113,9 @@ impl TcpSender {
             dscp,
             ecn: config.ecn_mode(),
             codepoint: config.data_codepoint(),
-            mss_bytes: config.mss_bytes,
+            mss_bytes: config.mss_bytes(),
             initial_window_bytes: u64::from(config.initial_window_segments)
-                * u64::from(config.mss_bytes),
+                * u64::from(config.mss_bytes()),
             start_us,
             stop_us,
             total_bytes: config.total_bytes.unwrap_or(u64::MAX),

@@ -1,8 +1,8 @@
 //! The timers, and what happens when they expire.
 
 use super::{Probe, State, TcpSender};
-use crate::config::EcnMode;
 use crate::packet::Packet;
+use crate::tcp::config::EcnMode;
 use crate::tcp::congestion::CongestionSignal;
 use crate::tcp::timers::Timers;
 use crate::tcp::undo::Undo;

@@ -24,8 +24,8 @@ use super::{
     AckEvent, CongestionController, CongestionSignal, DeliveryEvent, LossEvent, RestartEvent,
     SenderPhase,
 };
-use crate::config::TcpConfig;
 use crate::rng::SplitMix64;
+use crate::tcp::config::{EcnMode, TcpConfig};
 use bounds::Congestion;
 use probe_bw::Probe;
 
@@ -129,7 +129,7 @@ impl Bbr3 {
         Self {
             sizes,
             random: SplitMix64::new(seed),
-            answers_marks: config.ecn || config.accecn,
+            answers_marks: config.ecn_mode() != EcnMode::Off,
             state: State::Startup,
             round_count: 0,
             round_start: false,

@@ -139,7 +139,7 @@ fn loss_while_cruising_cuts_rate_and_volume_to_what_was_delivered_and_by_no_more
 
 #[test]
 fn marks_cut_the_volume_by_a_third_of_their_average() {
-    let config = TcpConfig { ecn: true, ..TcpConfig::default() };
+    let config = TcpConfig { ecn: Some(true), ..TcpConfig::default() };
     let mut drive = Drive::new(&config);
     drive.until(State::ProbeBwCruise);
     let (window, alpha) = (drive.bbr.cwnd_bytes, drive.bbr.congestion.ecn_alpha());
@@ -153,7 +153,7 @@ fn marks_cut_the_volume_by_a_third_of_their_average() {
 
 #[test]
 fn two_rounds_of_marks_end_startup() {
-    let config = TcpConfig { ecn: true, ..TcpConfig::default() };
+    let config = TcpConfig { ecn: Some(true), ..TcpConfig::default() };
     let mut drive = Drive::new(&config);
     drive.round(0, BDP * 6 / 10, 2 * BDP);
     assert_eq!(drive.bbr.state, State::Startup);

@@ -1,0 +1,193 @@
+//! Reading a flow of the file, and its JSON schema.
+//!
+//! A flow is one mapping: the keys of [`FlowKeys`], `kind`, and the keys of the application of that
+//! kind. `tcp`, `udp_cbr`, `voip` and `ping` have theirs directly in the mapping, the others in a
+//! section with the name of the kind; `web` and `video` have the keys of `tcp` beside their section.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{DeserializeOwned, Error};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value, json};
+use traffic::{
+    AppConfig, CallConfig, GameConfig, PingConfig, SproutConfig, TcpConfig, UdpCbrConfig,
+    VideoConfig, VivaceConfig, VoipConfig, WebConfig,
+};
+
+use super::error::Violation;
+use super::flow::{Flow, FlowKeys};
+
+const KINDS: [&str; 10] =
+    ["tcp", "udp_cbr", "voip", "ping", "game", "call", "web", "video", "sprout", "vivace"];
+
+/// Beside the section of a kind that has all its keys there.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct NoKeys {}
+
+impl Flow {
+    /// Reads a flow of the file.
+    ///
+    /// # Errors
+    /// The first key that is unknown, missing or of another type, with its path within the flow.
+    pub(crate) fn read(value: &Value) -> Result<Self, Violation> {
+        let Some(map) = value.as_object() else {
+            return Err(Violation::new("", "expected a mapping with keys such as name and kind"));
+        };
+        let mut own = Map::new();
+        let mut take = |path: serde_ignored::Path<'_>| {
+            let key = path.to_string();
+            if let Some(value) = map.get(&key) {
+                own.insert(key, value.clone());
+            }
+        };
+        let mut track = serde_path_to_error::Track::new();
+        let deserializer = serde_path_to_error::Deserializer::new(value, &mut track);
+        let keys = FlowKeys::deserialize(serde_ignored::Deserializer::new(deserializer, &mut take))
+            .map_err(|error| Violation::from_serde(&track.path(), &error))?;
+        let kind = own.remove("kind").unwrap_or_default();
+        let Some(kind) = KINDS.into_iter().find(|known| kind == *known) else {
+            let (path, found) = match kind {
+                Value::Null => ("", "missing key 'kind'".to_owned()),
+                Value::String(name) => ("kind", format!("unknown value '{name}'")),
+                other => ("kind", format!("unknown value {other}")),
+            };
+            let message = format!("{found}; expected one of '{}'", KINDS.join("', '"));
+            return Err(Violation::new(path, message));
+        };
+        Ok(Self { keys, app: app(kind, own)? })
+    }
+}
+
+/// The application of this kind, from the keys that are its own.
+fn app(kind: &str, mut own: Map<String, Value>) -> Result<AppConfig, Violation> {
+    Ok(match kind {
+        "tcp" => AppConfig::Tcp(direct(kind, &[], own)?),
+        "udp_cbr" => AppConfig::UdpCbr(direct(kind, &[], own)?),
+        "voip" => AppConfig::Voip(direct(kind, &[], own)?),
+        "ping" => AppConfig::Ping(direct(kind, &[], own)?),
+        "web" => AppConfig::Web { web: section(kind, &mut own)?, tcp: direct(kind, &[kind], own)? },
+        "video" => {
+            AppConfig::Video { video: section(kind, &mut own)?, tcp: direct(kind, &[kind], own)? }
+        }
+        _ => {
+            let mut rest = own;
+            let app = match kind {
+                "game" => AppConfig::Game(section(kind, &mut rest)?),
+                "call" => AppConfig::Call(section(kind, &mut rest)?),
+                "sprout" => AppConfig::Sprout(section(kind, &mut rest)?),
+                _ => AppConfig::Vivace(section(kind, &mut rest)?),
+            };
+            let NoKeys {} = direct(kind, &[kind], rest)?;
+            app
+        }
+    })
+}
+
+/// The section with the name of the kind; an empty one if it is not there.
+fn section<T: DeserializeOwned>(kind: &str, own: &mut Map<String, Value>) -> Result<T, Violation> {
+    let value = own.remove(kind).unwrap_or_else(|| json!({}));
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let inner = Violation::from_serde(error.path(), error.inner());
+        let path =
+            if inner.path.is_empty() { kind.into() } else { format!("{kind}.{}", inner.path) };
+        Violation::new(path, inner.message)
+    })
+}
+
+/// Keys that stand directly in the mapping of the flow; `sections` are others that may.
+fn direct<T: DeserializeOwned + JsonSchema>(
+    kind: &str,
+    sections: &[&str],
+    own: Map<String, Value>,
+) -> Result<T, Violation> {
+    let names: Vec<String> = own.keys().cloned().collect();
+    serde_path_to_error::deserialize(Value::Object(own)).map_err(|error| {
+        let mut known: Vec<String> = sections.iter().map(|&name| name.to_owned()).collect();
+        known.extend(key_names::<T>());
+        let Some(unknown) = names.into_iter().find(|name| !known.contains(name)) else {
+            return Violation::from_serde(error.path(), error.inner());
+        };
+        known.extend(key_names::<FlowKeys>());
+        let list = known.join("', '");
+        let message = format!("unknown key '{unknown}' for kind {kind}; expected one of '{list}'");
+        Violation::new(unknown, message)
+    })
+}
+
+fn key_names<T: JsonSchema>() -> Vec<String> {
+    let schema = T::json_schema(&mut SchemaGenerator::default());
+    schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flat_map(Map::keys)
+        .cloned()
+        .collect()
+}
+
+impl<'de> Deserialize<'de> for Flow {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        Self::read(&value)
+            .map_err(|wrong| D::Error::custom(format!("{}: {}", wrong.path, wrong.message)))
+    }
+}
+
+impl JsonSchema for Flow {
+    fn schema_name() -> Cow<'static, str> {
+        "Flow".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let variants = [
+            variant::<TcpConfig>("tcp", None, generator),
+            variant::<UdpCbrConfig>("udp_cbr", None, generator),
+            variant::<VoipConfig>("voip", None, generator),
+            variant::<PingConfig>("ping", None, generator),
+            with_section::<GameConfig, NoKeys>("game", generator),
+            with_section::<CallConfig, NoKeys>("call", generator),
+            with_section::<WebConfig, TcpConfig>("web", generator),
+            with_section::<VideoConfig, TcpConfig>("video", generator),
+            with_section::<SproutConfig, NoKeys>("sprout", generator),
+            with_section::<VivaceConfig, NoKeys>("vivace", generator),
+        ];
+        json_schema!({ "description": "A flow between a server and a UE.", "oneOf": variants })
+    }
+}
+
+fn with_section<S: JsonSchema, T: JsonSchema>(
+    kind: &str,
+    generator: &mut SchemaGenerator,
+) -> Value {
+    let section = generator.subschema_for::<S>();
+    variant::<T>(kind, Some(section), generator)
+}
+
+/// The schema of flows of one kind: common keys, those of `T`, and a section.
+fn variant<T: JsonSchema>(
+    kind: &str,
+    section: Option<Schema>,
+    generator: &mut SchemaGenerator,
+) -> Value {
+    let mut properties = Map::from_iter([("kind".to_owned(), json!({ "const": kind }))]);
+    let mut required = vec![json!("kind")];
+    for schema in [FlowKeys::json_schema(generator), T::json_schema(generator)] {
+        if let Some(Value::Object(more)) = schema.get("properties") {
+            properties.extend(more.clone());
+        }
+        if let Some(Value::Array(more)) = schema.get("required") {
+            required.extend(more.clone());
+        }
+    }
+    if let Some(section) = section {
+        properties.insert(kind.to_owned(), section.to_value());
+    }
+    json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
+}
