@@ -1,4 +1,4 @@
-//! The CU's pipelines as the MAC of the same gNB asks them, slot by slot.
+//! The CU's pipelines as the layer above the RLC of the same gNB, for pulls slot by slot.
 
 use ran::{BearerIndex, BlockRoom, BufferStatus, UpperLayer};
 

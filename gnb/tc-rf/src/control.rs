@@ -63,7 +63,7 @@ pub fn feed(
     }
 }
 
-/// A refusal that tells no revision.
+/// A refusal without a revision.
 pub fn refused(cause: Cause, element: &str, detail: String) -> ControlOutcome {
     ControlOutcome::Refused { cause, element: element.to_owned(), detail, revision: None }
 }

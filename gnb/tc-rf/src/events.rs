@@ -1,4 +1,4 @@
-//! What the pipeline tells about itself. It never logs.
+//! Events of the pipeline, for a sink of the caller. The pipeline never logs.
 
 use e2sm_tc::v1::EventKind;
 
@@ -30,7 +30,7 @@ impl DropReason {
 
 /// Receives what happens to packets and pipelines. Every method has an empty default.
 pub trait EventSink<P> {
-    /// A packet was dropped; it is handed over and not referred to again.
+    /// A packet was dropped; the sink owns it.
     fn dropped(&mut self, packet: P, reason: DropReason, now_us: u64) {
         let _ = (packet, reason, now_us);
     }
@@ -44,7 +44,7 @@ pub trait EventSink<P> {
     }
 }
 
-/// The sink of those who do not care.
+/// A sink that ignores all events.
 impl<P> EventSink<P> for () {}
 
 impl<P, S: EventSink<P> + ?Sized> EventSink<P> for &mut S {

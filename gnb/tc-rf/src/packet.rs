@@ -1,4 +1,4 @@
-//! What the pipeline needs to know of a packet.
+//! The interface of packets.
 
 pub use e2sm_tc::v1::{Ecn, FiveTuple};
 
@@ -11,7 +11,7 @@ pub trait Packet {
     fn flow(&self) -> FiveTuple;
     /// DSCP, 0..=63 (RFC 2474).
     fn dscp(&self) -> u8;
-    /// QoS flow identifier, 0..=63 (23.501), where SDAP knows one.
+    /// QoS flow identifier, 0..=63 (23.501), if known.
     fn qfi(&self) -> Option<u8>;
     /// ECN codepoint (RFC 3168 §5).
     fn ecn(&self) -> Ecn;

@@ -154,7 +154,7 @@ impl<P: Packet> TrafficControl<P> {
         self.classifier.classify(&arrival, &self.stage.heads())
     }
 
-    /// Queues a packet where the classifier says, whatever the limits.
+    /// Queues a packet in its classifier's queue, regardless of limits.
     fn place(&mut self, queued: Queued<P>) {
         let index = self.classify(&queued);
         self.inventory.set_queue(queued.flow, self.stage.queues[index as usize].id);

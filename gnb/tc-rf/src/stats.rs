@@ -1,4 +1,4 @@
-//! What is counted per queue.
+//! Counters per queue.
 
 /// Window over which the mean sojourn is taken, as OAI's RLC does.
 const SOJOURN_WINDOW_US: u64 = 100_000;

@@ -13,7 +13,7 @@ pub(crate) fn clamp(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
-/// Where one series of reports stands: what it has told of each queue. Each series has its own, so
+/// Position of one series of reports: the packets reported of each queue. Each series has its own, so
 /// that no report takes the traffic of another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReportCursor {

@@ -1,8 +1,8 @@
-//! What a cell tells those above it.
+//! Status of bearers and totals of a cell.
 
 use serde::Serialize;
 
-/// The RLC queue of a bearer as the DU knows it, right after the MAC pulled.
+/// The RLC queue of a bearer at the DU, right after the MAC pulled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct BearerStatus {
     /// Bytes of SDUs waiting for the MAC, PDCP and SDAP headers included; in AM with those to be

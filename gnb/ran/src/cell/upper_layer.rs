@@ -1,9 +1,8 @@
-//! What stands above the RLC of a gNB that is one, and gives SDUs as the MAC builds its blocks.
+//! The layer above the RLC in a monolithic gNB, which supplies SDUs as the MAC builds its blocks.
 //!
-//! The MAC asks an RLC entity for its data volume before it shares out a slot (38.322 §5.5), and for
-//! PDUs of a size when it builds a transport block. Here both questions go on to whoever queues
-//! above the RLC: what waits there counts as demand, and the RLC is given just what the block
-//! still has room for.
+//! The MAC queries an RLC entity's data volume before it schedules a slot (38.322 §5.5), and requests
+//! PDUs of a size when it builds a transport block. Both calls are passed on to the queues above the
+//! RLC: what waits there counts as demand, and the RLC receives just what the block has room for.
 
 use super::{BearerIndex, Cell, Delivery};
 use crate::Sdu;
@@ -52,10 +51,10 @@ pub struct NextBlock {
     pub bytes: u32,
 }
 
-/// Whoever queues above the RLC.
+/// The queues above the RLC.
 pub trait UpperLayer<P> {
-    /// What could be had at once, asked before each slot with downlink is shared out; nothing where
-    /// the RLC alone says what there is to send.
+    /// SDUs that could be pulled at once, queried before each slot with downlink is scheduled; none
+    /// where the RLC alone holds what there is to send.
     fn buffer_status(&mut self, bearer: BearerIndex, now_us: u64) -> BufferStatus;
 
     /// The next SDU for the block being built, or none.
@@ -65,7 +64,7 @@ pub trait UpperLayer<P> {
     fn refused(&mut self, bearer: BearerIndex, sdu: P);
 }
 
-/// Nothing above: the RLC holds all there is to send.
+/// No queues above: the RLC holds all there is to send.
 impl<P> UpperLayer<P> for () {
     fn buffer_status(&mut self, _: BearerIndex, _: u64) -> BufferStatus {
         BufferStatus::default()
@@ -100,7 +99,7 @@ impl<P: Sdu> Bearer<P> {
         waiting.bytes + u64::from(waiting.packets) * u64::from(self.whole_header_bytes())
     }
 
-    /// Takes SDUs from above until what the RLC holds fills `grant_bytes`.
+    /// Pulls SDUs until what the RLC holds fills `grant_bytes`.
     pub(super) fn fill(
         &mut self,
         index: BearerIndex,
@@ -136,7 +135,7 @@ impl<P: Sdu> Bearer<P> {
 }
 
 impl<P: Sdu> Cell<P> {
-    /// Asks what waits above each bearer.
+    /// Queries what waits above each bearer.
     pub(super) fn query_upper_layer(&mut self, now_us: u64, above: &mut dyn UpperLayer<P>) {
         for index in 0..self.bearers.len() {
             let Some(bearer) = self.bearers[index].as_mut() else { continue };
@@ -148,7 +147,7 @@ impl<P: Sdu> Cell<P> {
         }
     }
 
-    /// Has each RLC filled with what the slot could carry before it is shared out: EQP looks at each
+    /// Fills each RLC with what the slot could carry before it is scheduled: EQP inspects each
     /// SDU (irazabal2021 Algorithm 4).
     pub(super) fn fill_ahead(&mut self, slot: &Slot, above: &mut dyn UpperLayer<P>) {
         for index in 0..self.bearers.len() {

@@ -1,4 +1,4 @@
-//! What the library asks of the gNB.
+//! The callbacks of the gNB.
 
 use std::ffi::c_void;
 

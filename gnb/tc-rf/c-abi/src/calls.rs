@@ -129,7 +129,7 @@ pub unsafe extern "C" fn tc_rf_ingress(
     }
 }
 
-/// Gives back packets that were forwarded and that the RLC has not begun to send, oldest first:
+/// Returns forwarded packets that the RLC has not begun to send, oldest first:
 /// all of them are taken or, with another result than `TC_RF_RESULT_OK`, none. See
 /// `TC_RF_EVENT_RECALL_UNSENT`.
 ///
@@ -163,7 +163,7 @@ pub unsafe extern "C" fn tc_rf_recall_unsent(
     }
 }
 
-/// Tells the state of a bearer's RLC buffer. Call `tc_rf_egress` after it.
+/// Reports the state of a bearer's RLC buffer. Call `tc_rf_egress` after it.
 ///
 /// # Safety
 /// `handle` must be null or live, `status` null or valid to read.
@@ -221,8 +221,8 @@ pub unsafe extern "C" fn tc_rf_egress(
     unsafe { call(handle, |function| function.egress(bearer, now_us)) }
 }
 
-/// What waits above the RLC, for a MAC that asks before it shares out a slot with downlink: to be added to
-/// what the RLC says it has. Nothing where the pacer is not `just_in_time`.
+/// Packets that can be pulled in the slot that the MAC is about to schedule, to be added to the RLC's
+/// buffer status. Zero unless the pacer is `just_in_time`.
 ///
 /// # Safety
 /// `handle` must be null or live, `bytes` and `packets` null (not wanted) or valid to write.
@@ -249,8 +249,8 @@ pub unsafe extern "C" fn tc_rf_buffer_status(
     }
 }
 
-/// Forwards, through `forward`, the next packet for the transport block that the MAC builds, and says
-/// whether there was one. To be called, after `tc_rf_buffer_status` for the slot, until the RLC holds what the
+/// Forwards, through `forward`, the next packet for the transport block that the MAC builds; `pulled`
+/// is whether there was one. To be called, after `tc_rf_buffer_status` for the slot, until the RLC holds what the
 /// block carries or there is none.
 ///
 /// # Safety
@@ -277,7 +277,7 @@ pub unsafe extern "C" fn tc_rf_pull(
     }
 }
 
-/// When `tc_rf_egress` is of use next without further input, µs; `UINT64_MAX` for never.
+/// The next time at which `tc_rf_egress` may forward something without further input, µs; `UINT64_MAX` for never.
 ///
 /// # Safety
 /// `handle` must be null or live, `out` null or valid to write.
@@ -350,7 +350,7 @@ pub unsafe extern "C" fn tc_rf_apply_template(
     }
 }
 
-/// Executes a RIC control of E2SM-TC v1. A refusal is `TC_RF_RESULT_OK` too: `outcome` says so,
+/// Executes a RIC control of E2SM-TC v1. A refusal is `TC_RF_RESULT_OK` too: `outcome` carries it,
 /// with cause and element, and is what the E2 agent sends back.
 ///
 /// # Safety

@@ -114,7 +114,7 @@ impl Function {
         })
     }
 
-    /// What waits above the RLC for a MAC that asks.
+    /// Packets that the MAC can pull.
     pub(crate) fn buffer_status(
         &self,
         bearer: TcRfBearer,

@@ -1,8 +1,8 @@
-//! What crosses the border.
+//! Types of the C interface.
 
 use std::ffi::c_void;
 
-/// What became of a call. Texts: `tc_rf_result_text`; what exactly was wrong: `tc_rf_last_error`.
+/// Result of a call. Texts: `tc_rf_result_text`; details: `tc_rf_last_error`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TcRfResult {
@@ -55,14 +55,14 @@ pub struct TcRfBearer {
     pub drb: u8,
 }
 
-/// QFI of a packet for which SDAP knows none.
+/// QFI of a packet without a known QFI.
 pub const TC_RF_NO_QFI: u8 = 255;
 
 /// A downlink packet.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct TcRfPacket {
-    /// The gNB's own name of the packet; comes back in the callbacks, never looked at.
+    /// The gNB's reference to the packet; passed to the callbacks, never dereferenced.
     pub sdu: *mut c_void,
     /// First byte of the IP header. Must stay valid and unmoved until a callback hands the packet
     /// on: the ECN and DSCP bits are changed in place, with the IPv4 header checksum.
@@ -73,7 +73,7 @@ pub struct TcRfPacket {
     pub qfi: u8,
 }
 
-/// A packet taken back from the RLC.
+/// A packet recalled from the RLC.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct TcRfReturned {
@@ -84,7 +84,7 @@ pub struct TcRfReturned {
 }
 
 /// State of a bearer's RLC buffer, taken right after the MAC pulled from it for a slot. The fields
-/// after `dl_opportunity` serve some pacers; zeros mean that the DU does not tell.
+/// after `dl_opportunity` serve some pacers; zero where the DU does not report them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct TcRfRlcStatus {
@@ -123,7 +123,7 @@ pub struct TcRfRlcStatus {
     pub received_bytes: u64,
 }
 
-/// What a transport block has room for, of a MAC that asks.
+/// Room in a transport block, for pulls.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct TcRfBlockRoom {
@@ -161,14 +161,14 @@ pub enum TcRfEvent {
     PipelineChanged = 0,
     /// The lease ended and the safe pipeline is back.
     LeaseExpired = 1,
-    /// A pacer took over from none: what the RLC holds and has not begun to send should be given
-    /// back through `tc_rf_recall_unsent`, else it stays ahead of the new pipeline.
+    /// A pacer replaced `none`: SDUs that the RLC has not begun to send should be returned through
+    /// `tc_rf_recall_unsent`, else they stay ahead of the new pipeline.
     RecallUnsent = 2,
-    /// Another event of the service model; the next report tells it.
+    /// Another event of the service model; the next report carries it.
     Other = 3,
-    /// The pacer goes by a forecast from now on.
+    /// The pacer uses a forecast from now on.
     PacedByForecast = 4,
-    /// The pacer fell back on what it measures itself: no forecast came, or none that speaks of now.
+    /// The pacer returned to its own measurements: no forecast covers the present.
     PacedByOwnMeasure = 5,
 }
 

@@ -1,14 +1,13 @@
-//! The state of the RLC as a forecast has it, and nothing else: stolidis2024's CU, which asks no DU.
+//! Release by the forecast RLC state alone: stolidis2024's CU without RLC status.
 //!
 //! "Given the received values xₙ and xₙ₊₁ representing the RLC status at time points tₙ and tₙ₊₁ [...], the
 //! CU can perform linear interpolation to estimate the RLC status, x, for forwarding a packet at t"
-//! (§III-C), and forwards it if it fits below the limit (§II). Each point is the RLC after a TTI, so a
-//! point takes the place of a status: what went down before it is in it. What goes down after it the CU
-//! adds itself.
+//! (§III-C), and forwards it if it fits below the limit (§II). Each point is the RLC after a TTI and
+//! replaces a status: it includes what was forwarded before it. The CU adds what it forwards after it.
 
 use super::feed::Feed;
 
-/// What went down since the newest point.
+/// Bytes forwarded since the newest point.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct AsForecast {
     point_us: u64,
@@ -16,7 +15,7 @@ pub(super) struct AsForecast {
 }
 
 impl AsForecast {
-    /// Bytes that went down since the point before `now_us`.
+    /// Bytes forwarded since the point before `now_us`.
     fn sent_since_point(&self, feed: &Feed, now_us: u64) -> u64 {
         if feed.point_before_us(now_us) == self.point_us { self.sent_bytes } else { 0 }
     }
@@ -29,7 +28,7 @@ impl AsForecast {
         Some(held < 1.0 || held + len_bytes as f64 <= limit)
     }
 
-    /// A packet went down.
+    /// A packet was forwarded.
     pub(super) fn sent(&mut self, feed: &Feed, len_bytes: u64, now_us: u64) {
         self.sent_bytes = self.sent_since_point(feed, now_us) + len_bytes;
         self.point_us = feed.point_before_us(now_us);

@@ -4,12 +4,12 @@
 //! with others, recorded opportunities) a buffer that holds the mean runs empty in each TTI that
 //! could have carried more, and that is lost for good. So this keeps the mean and the mean
 //! deviation of what TTIs pulled, and answers mean + 4 deviations, the estimator and the gains of
-//! TCP's retransmission timer (RFC 6298 §2): close to the largest of late, back to the mean soon
+//! TCP's retransmission timer (RFC 6298 §2): close to the largest recent one, back to the mean soon
 //! after the radio is steady.
 //!
 //! What a TTI pulled is a sample of what it could have pulled only if the buffer was not emptied.
-//! An emptied one tells
-//! - nothing, when nothing was waiting above either;
+//! A buffer that was emptied yields
+//! - no sample, when nothing was waiting above either;
 //! - when packets were held back above: at least that much, and the estimate goes up to what the
 //!   DU says the TTI could have carried, but no more than doubles.
 

@@ -7,7 +7,7 @@
 //! leaving some data in the buffer indicates the necessity to reduce the maximum allowed capacity."
 //! The step is what is missing to, or left above, one MTU. A buffer that ran empty because there
 //! was nothing to send was not full and does not raise the limit; a TTI in which this bearer was
-//! not served says nothing about what it could drain.
+//! not served is no sample of what it could drain.
 
 use super::{Algorithm, ReceivedStatus};
 

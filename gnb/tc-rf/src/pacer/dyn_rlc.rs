@@ -4,14 +4,14 @@
 //! 10 ms, a target of 3 ms, 1 to 10 SDUs and α 0.05. No pacing: up to the limit, packets go at once.
 //!
 //! What the papers leave open, decided here:
-//! - QLT is a real number; as many SDUs fit as its nearest integer says.
+//! - QLT is a real number; the limit is its nearest integer.
 //! - Both moving averages (of the delays, of the status PDU gaps) have a weight of 1/8. Samples
 //!   that one status reports together count as so many of their mean.
 //! - The EWMA of the gaps begins with the value that gives the configured threshold ("at least as
 //!   large as γ + SRP"). A gap in which the RLC was empty is none of an "active connection" and no
 //!   sample.
 //! - The removal of SDUs and the clock are the DU's; what is on F1-U counts as in the buffer, since
-//!   nobody can call it back.
+//!   it cannot be recalled.
 
 use e2sm_tc::v1::DelayMetric;
 

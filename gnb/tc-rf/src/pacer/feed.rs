@@ -1,6 +1,6 @@
-//! A forecast of a bearer's RLC, made ready to be asked.
+//! The newest forecast of a bearer's RLC, and interpolation between its points.
 //!
-//! Points are where the feed says. Occupancy and limit are linear between points (stolidis2024
+//! Occupancy and limit are linear between points (stolidis2024
 //! §III-C: `x = xₙ + (xₙ₊₁ − xₙ)/(tₙ₊₁ − tₙ) · (t − tₙ)`), so is the sum of what is drained; before the
 //! first point and after the last the nearest counts.
 
@@ -19,7 +19,7 @@ pub(super) struct Feed {
     limit_bytes: Vec<u32>,
     /// Bytes drained in the step that ends at each point.
     drain_bytes: Vec<u32>,
-    /// Whether the forecast itself says what is drained.
+    /// Whether the forecast has a drain of its own.
     has_drain: bool,
 }
 
@@ -54,7 +54,7 @@ impl Feed {
         self.occupancy_bytes.first().map(|bytes| (self.first_us, *bytes))
     }
 
-    /// Whether the forecast itself says what is drained; else it follows from limit and occupancy.
+    /// Whether the forecast has a drain of its own; else it follows from limit and occupancy.
     pub(super) fn has_drain(&self) -> bool {
         self.has_drain
     }

@@ -12,8 +12,8 @@ const DEVIATION_GAIN: f64 = 1.0 / 4.0;
 const DEVIATIONS: f64 = 4.0;
 /// Gaps after which a flow is taken to be regular or not.
 const GAPS: u32 = 4;
-/// A flow with shorter gaps is expected always, which says nothing; one that varies by more than this
-/// part of its gap is not regular.
+/// Flows with shorter gaps would always be due; a flow that varies by more than this part of its gap is
+/// not regular.
 const SHORTEST_GAP_US: f64 = 5_000.0;
 const MOST_DEVIATION: f64 = 1.0 / 8.0;
 

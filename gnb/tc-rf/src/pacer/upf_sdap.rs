@@ -6,13 +6,13 @@
 //! What that leaves open, decided here:
 //! - The queues above the pacer stand for the UPF's; between them and SDAP there is no delay that
 //!   would have to be filled.
-//! - What the RLC tells is its drain. Packets leave at that rate, evenly in time, not in a block
+//! - The RLC reports its drain. Packets leave at that rate, evenly in time, not in a block
 //!   after each TTI. It is measured over 10 ms (a radio frame), uplink slots of TDD included.
 //! - "Just full" is what one TTI has lately been able to pull ([`Burst`]). What is missing to that in
 //!   the RLC buffer is added to the rate, what is too much is taken off, so that it is made up in a
 //!   radio frame. A buffer that ran empty while packets waited is filled to that mark at once.
 //! - What is on F1-U counts as in the buffer, whose mark is then higher by what drains in the round
-//!   trip. It is made up in two round trips more: what the drain says is that old.
+//!   trip. The difference is made up in two more round trips, the age of the drain.
 //! - Time in which nothing was sent earns no more than one TTI's worth.
 
 use super::burst::Burst;

@@ -1,4 +1,4 @@
-//! The books of a pipeline: what came in, and what left before it was forwarded.
+//! Counters of the whole pipeline, and the sink that updates them when packets are dropped.
 
 use crate::arena::Queued;
 use crate::flow_inventory::Inventory;
@@ -13,7 +13,7 @@ pub(crate) struct Totals {
     pub(crate) dropped_packets: u64,
 }
 
-/// Keeps the books of packets that leave before they are forwarded.
+/// Updates flow inventory and counters for dropped packets, and passes drops and marks on.
 pub(crate) struct Ledger<'a, S> {
     inventory: &'a mut Inventory,
     totals: &'a mut Totals,

@@ -8,11 +8,11 @@ use crate::arena::Backlog;
 /// Whether an arriving packet fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Room {
-    /// It does.
+    /// As it is.
     Fits,
-    /// The oldest packet has to go first; ask again.
+    /// After the oldest packet is dropped; check again.
     DropHead,
-    /// It has to be refused.
+    /// Not at all.
     Refuse,
 }
 
@@ -23,7 +23,7 @@ pub(crate) fn make_room(rules: &QueueRules, backlog: &Backlog, len_bytes: u32) -
     if fits {
         return Room::Fits;
     }
-    // A packet that would not even fit into the empty queue pushes nobody out.
+    // A packet that would not fit into the empty queue drops no other.
     let could_fit = rules.limit_packets > 0 && len_bytes <= rules.limit_bytes;
     match rules.discipline.drop_at_limit() {
         FifoDrop::Head if could_fit && !backlog.is_empty() => Room::DropHead,

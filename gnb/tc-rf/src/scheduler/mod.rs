@@ -163,7 +163,7 @@ impl Scheduler {
         }
     }
 
-    /// The queue to ask next. The calls below refer to the queue this returned last, while no
+    /// The queue to serve next. The calls below refer to the queue this returned last, while no
     /// packet has been queued since.
     pub(crate) fn candidate(&mut self, heads: &impl Heads) -> Option<u32> {
         match &mut self.kind {
