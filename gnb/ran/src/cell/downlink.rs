@@ -2,7 +2,7 @@
 
 use super::bearer::Block;
 use super::link::Link;
-use super::slot::Slot;
+use super::link::Slot;
 use super::ue::Ue;
 use super::upper_layer::Ends;
 use super::{BearerIndex, Cell, Delivery};

@@ -1,4 +1,15 @@
-//! Bytes by number of PRBs, for one UE in one slot.
+//! A downlink slot, and the bytes that a UE's radio carries in it by number of PRBs.
+
+use crate::numerology::SlotKind;
+
+/// A slot that carries downlink.
+pub(super) struct Slot {
+    pub(super) slot: u64,
+    pub(super) kind: SlotKind,
+    pub(super) available_prb: u16,
+    pub(super) start_us: u64,
+    pub(super) end_us: u64,
+}
 
 /// What a UE's radio carries in one slot.
 #[derive(Debug, Clone, Copy)]

@@ -1,12 +1,10 @@
 //! The DU: RLC and MAC of all UEs of a cell, driven by one call per slot.
 
-mod acknowledged;
 mod am;
 mod bearer;
 mod downlink;
 mod link;
 mod schedule;
-mod slot;
 mod status;
 mod ue;
 mod upper_layer;
@@ -363,7 +361,7 @@ impl<P: Sdu> Cell<P> {
         self.last_slot = (kind, available_prb);
         self.begin_acknowledged(start_us, out);
         if kind != SlotKind::Up && available_prb > 0 {
-            let slot = slot::Slot { slot, kind, available_prb, start_us, end_us };
+            let slot = link::Slot { slot, kind, available_prb, start_us, end_us };
             self.downlink(&slot, &mut Ends { above, out });
         }
         // No later transmission arrives before this: timers up to here cannot be stopped any more.

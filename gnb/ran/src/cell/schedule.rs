@@ -2,7 +2,7 @@
 
 use super::Cell;
 use super::link::Link;
-use super::slot::Slot;
+use super::link::Slot;
 use super::ue::Ue;
 use super::upper_layer::{Ends, SMALLEST_BLOCK_BYTES};
 use crate::Sdu;

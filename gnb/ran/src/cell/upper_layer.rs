@@ -13,7 +13,7 @@ use crate::rlc::um::pdu::mac_subheader_bytes;
 use crate::rlc::{am, um};
 
 use super::bearer::Bearer;
-use super::slot::Slot;
+use super::link::Slot;
 use super::ue::Ue;
 
 /// A transport block below this carries no byte of any segment: three bytes of MAC subheader, four
