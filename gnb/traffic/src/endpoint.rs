@@ -1,4 +1,4 @@
-//! The contract of every end of a flow.
+//! The trait of every end of a flow.
 
 use crate::packet::Packet;
 use crate::stats::{Arrivals, DelayRecorder, Figures};
@@ -6,35 +6,33 @@ use crate::tcp::TcpStats;
 
 /// One end of a flow: a state machine on virtual time.
 ///
-/// Calls must come with non-decreasing `now_us`; a call that comes late is served late, nothing is
-/// skipped. Packets to send are appended to `out`, already stamped with `now_us`.
+/// `now_us` must not decrease from call to call. A late call does late what was due; nothing is
+/// skipped. Packets to send are appended to `out`, stamped with `now_us`.
 pub trait Endpoint {
     /// A packet of this flow arrived. Packets whose body is not for this end are ignored.
     fn on_packet(&mut self, packet: &Packet, now_us: u64, out: &mut Vec<Packet>);
 
-    /// Does whatever is due by `now_us`: timers and scheduled transmissions. Harmless when nothing
-    /// is due.
+    /// Runs timers and transmissions that are due by `now_us`; nothing if none is due.
     fn poll(&mut self, now_us: u64, out: &mut Vec<Packet>);
 
-    /// The earliest time at which [`Endpoint::poll`] would do something without further input.
-    /// `None` when only a packet can wake this end.
+    /// The earliest time at which [`Endpoint::poll`] has something to do without further input;
+    /// `None` if only a packet can cause that.
     fn next_deadline_us(&self) -> Option<u64>;
 }
 
-/// What an end can say about itself. Each says what it knows; [`crate::Flow::stats`] puts the two
-/// ends together.
+/// Measurements of one end; [`crate::Flow::stats`] combines both ends.
 pub(crate) trait Measured {
     /// Packets sent and their bytes, IP headers included.
     fn sent(&self) -> (u64, u64) {
         (0, 0)
     }
 
-    /// What arrived here, if that is of interest.
+    /// Packets that arrived here, if they are counted.
     fn arrivals(&self) -> Option<&Arrivals> {
         None
     }
 
-    /// Downlink packets known to be lost, if this end is the one that knows.
+    /// Downlink packets known to be lost, if this end detects losses.
     fn lost_packets(&self) -> Option<u64> {
         None
     }
@@ -44,16 +42,16 @@ pub(crate) trait Measured {
         None
     }
 
-    /// The delay the application judges itself by, with its name.
+    /// The delay that matters to the application, with its name.
     fn app_delay(&self) -> Option<(&'static str, &DelayRecorder)> {
         None
     }
 
-    /// The one TCP sender of this end.
+    /// Statistics of the TCP sender, if this end has exactly one.
     fn tcp_stats(&self) -> Option<TcpStats> {
         None
     }
 
-    /// What the application says about its experience.
+    /// Figures of the application's quality of experience.
     fn figures(&self, _figures: &mut Figures) {}
 }

@@ -50,17 +50,17 @@ pub enum ServerSide {
     Tcp(Box<TcpSender>),
     /// Constant bit rate source.
     UdpCbr(DatagramSource),
-    /// One end of a call.
+    /// Server end of a voice call.
     Voip(Box<VoipEnd>),
-    /// The one who pings.
+    /// Sender of echo requests.
     Ping(Box<Pinger>),
-    /// The one who knows the world of a game.
+    /// Game server.
     Game(Box<GameServer>),
-    /// The one who talks into the camera.
+    /// Sender of video.
     Call(Box<CallSender>),
-    /// The server of pages.
+    /// Server of pages.
     Web(Box<RequestServer>),
-    /// The server of video chunks.
+    /// Server of video chunks.
     Video(Box<RequestServer>),
     /// Sprout-like sender.
     Sprout(Box<SproutSender>),
@@ -75,13 +75,13 @@ pub enum UeSide {
     Tcp(Box<TcpReceiver>),
     /// Constant bit rate sink.
     UdpCbr(Box<DatagramSink>),
-    /// The other end of a call.
+    /// UE end of a voice call.
     Voip(Box<VoipEnd>),
-    /// The one who answers.
+    /// Responder to echo requests.
     Ping(Box<PingResponder>),
-    /// The player.
+    /// Game client.
     Game(Box<GameClient>),
-    /// The one who looks.
+    /// Receiver of video.
     Call(Box<CallReceiver>),
     /// The browser.
     Web(Box<WebClient>),
@@ -97,8 +97,8 @@ impl Flow {
     /// Both ends of the flow that `config` describes.
     ///
     /// `flow` is stamped on every packet; an application with [`AppConfig::connections`] above one
-    /// takes the numbers that follow as well. `seed` should come from the scenario's seed, one
-    /// stream per flow; all that is random in the flow is drawn from it.
+    /// takes the numbers that follow as well. `seed` is that of the flow's random stream, derived from
+    /// the scenario's seed; all that is random in the flow is drawn from it.
     ///
     /// # Errors
     /// The first field of `config` that is out of range.
@@ -180,13 +180,13 @@ impl Flow {
         self.server.measured().rtt().or(self.ue.measured().rtt())
     }
 
-    /// The delay the application judges itself by, with its name: `frame` of a video call, `action
+    /// The delay that matters to the application, with its name: `frame` of a video call, `action
     /// to screen` of a game, `page load`, `chunk`.
     pub fn app_delay(&self) -> Option<(&'static str, &DelayRecorder)> {
         self.ue.measured().app_delay()
     }
 
-    /// Everything there is to say about both ends now.
+    /// Statistics of both ends.
     pub fn stats(&self) -> FlowStats {
         let arrivals = self.ue.arrivals();
         let (server, ue) = (self.server.measured(), self.ue.measured());
@@ -215,7 +215,7 @@ impl Flow {
     }
 }
 
-/// Writes `match self` over all applications, the same for each.
+/// `match self` with the same expression for each application.
 macro_rules! for_each_application {
     ($side:expr, $end:ident => $do:expr) => {
         match $side {
@@ -288,7 +288,7 @@ impl UeSide {
 
     /// What arrived over the downlink: packets, delay, goodput over time.
     pub fn arrivals(&self) -> &Arrivals {
-        /// Of an end that keeps none.
+        /// For an end that counts no arrivals.
         static NONE: LazyLock<Arrivals> = LazyLock::new(Arrivals::default);
         self.measured().arrivals().unwrap_or(&NONE)
     }

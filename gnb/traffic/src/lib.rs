@@ -6,15 +6,15 @@
 //! are `Clone`, so a world that holds them can be forked.
 //!
 //! Where to look:
-//! - [`packet`]: what travels — an IP datagram reduced to what queues and endpoints look at.
-//! - [`config`]: what a scenario says about a flow, and the typed errors when it says it wrongly.
-//! - [`flow`]: the pairing, and which ends exist for which application.
-//! - [`endpoint`]: the contract of every end.
+//! - [`packet`]: an IP datagram, reduced to the fields that queues and endpoints use.
+//! - [`config`]: configuration of a flow; that of each application is beside its code.
+//! - [`flow`]: the two ends of each application.
+//! - [`endpoint`]: the trait of every end.
 //! - [`stream`]: applications over TCP: messages, requests and answers.
 //! - [`tcp`]: bulk transfer with SACK, RACK-TLP, PRR, ECN, AccECN and pacing; Cubic, Reno, Westwood,
 //!   Vegas, BBR v1 and v3, Prague, C2TCP.
-//! - [`udp_cbr`], [`voip`], [`ping`]: constant bit rate, G.711 and echo; [`mos`]: how a call sounds.
-//! - [`game`], [`call`], [`web`], [`video`]: what people do, and how they fare.
+//! - [`udp_cbr`], [`voip`], [`ping`]: constant bit rate, G.711 and echo; [`mos`]: quality of a call.
+//! - [`game`], [`call`], [`web`], [`video`]: interactive applications and their quality of experience.
 //! - [`sprout`], [`vivace`]: rate controllers over UDP.
 //! - [`stats`]: goodput, delay and loss, in bounded memory.
 

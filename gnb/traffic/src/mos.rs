@@ -1,4 +1,4 @@
-//! How a call sounds: the E-model of ITU-T G.107.
+//! Quality of a call: the E-model of ITU-T G.107.
 
 use crate::stats::DelayRecorder;
 
@@ -10,14 +10,14 @@ const PACKETISATION_US: u64 = 20_000;
 /// Packet-loss robustness of G.711 with the concealment of its Appendix I (G.113 Appendix I).
 const BPL: f64 = 25.1;
 
-/// How a call sounds.
+/// Quality of a call.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Voice {
     /// Transmission rating R, 0 to 93.2.
     pub r: f64,
     /// Mean opinion score, 1 to 4.5 (G.107 Annex B).
     pub mos: f64,
-    /// The constant play-out delay that gives it, counted from the sending of a frame.
+    /// The constant play-out delay assumed, counted from the sending of a frame.
     pub playout_us: u64,
     /// Frames lost or later than that, as a share.
     pub loss: f64,
@@ -50,8 +50,7 @@ fn opinion(r: f64) -> f64 {
     }
 }
 
-/// The best that a receiver with a constant play-out delay can make of these frames: later frames
-/// are lost, a longer delay hampers the conversation. `None` without a frame.
+/// The best quality with a constant play-out delay: later frames are lost, a longer delay reduces R. `None` without a frame.
 pub fn rate_call(one_way: &DelayRecorder, lost_frames: u64) -> Option<Voice> {
     let frames = one_way.count() + lost_frames;
     one_way

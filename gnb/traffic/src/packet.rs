@@ -1,4 +1,4 @@
-//! One IP datagram, reduced to what queues and endpoints look at.
+//! An IP datagram, reduced to the fields that queues and endpoints use.
 
 use crate::ip::{Ecn, IP_HEADER_BYTES, UDP_HEADER_BYTES};
 
@@ -11,12 +11,12 @@ use crate::tcp::TcpSegment;
 /// them to 5-tuples; an application with several connections has consecutive ones.
 pub type FlowId = u32;
 
-/// One IP datagram on its way.
+/// An IP datagram.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packet {
-    /// When its sender let it go.
+    /// Time of sending.
     pub sent_us: u64,
-    /// Whose it is.
+    /// Its connection.
     pub flow: FlowId,
     /// Length of the IP datagram, headers included.
     pub len_bytes: u32,
@@ -24,18 +24,18 @@ pub struct Packet {
     pub ecn: Ecn,
     /// DSCP, 0..=63.
     pub dscp: u8,
-    /// What it carries.
+    /// Payload.
     pub body: Body,
 }
 
 impl Packet {
-    /// It carries bytes of a TCP stream.
+    /// Whether it is a TCP segment with payload.
     pub(crate) fn is_tcp_data(&self) -> bool {
         matches!(&self.body, Body::Tcp(segment) if segment.payload_bytes > 0)
     }
 }
 
-/// What every packet of a flow has in common.
+/// Header fields that all packets of a flow share.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stamp {
     pub(crate) flow: FlowId,
@@ -73,14 +73,14 @@ pub enum Body {
         seq: u64,
         /// A reply rather than a request.
         is_reply: bool,
-        /// When the request was sent; the reply brings it back, as `ping` does in its payload.
+        /// Time of sending of the request; the reply echoes it, as in the payload of `ping`.
         request_sent_us: u64,
     },
     /// A datagram of a game.
     Game(GameMessage),
     /// A media packet of a video call.
     Media(MediaPacket),
-    /// What the receiver of a video call reports.
+    /// A report of the receiver of a video call.
     MediaFeedback(Box<MediaFeedback>),
     /// A data packet of the Sprout-like sender, or a heartbeat.
     SproutData(SproutData),
@@ -91,11 +91,11 @@ pub enum Body {
         /// Counts from 0.
         seq: u64,
     },
-    /// Its acknowledgement.
+    /// An acknowledgement of the Vivace-like receiver.
     VivaceAck {
-        /// Of which packet.
+        /// Number of the packet acknowledged.
         seq: u64,
-        /// When that was sent; brought back as a timestamp option would.
+        /// Time at which that packet was sent, echoed like a timestamp option.
         data_sent_us: u64,
     },
 }

@@ -1,4 +1,4 @@
-//! ICMP echo: the server asks, the UE answers.
+//! ICMP echo: requests from the server, replies from the UE.
 
 use serde::{Deserialize, Serialize};
 
@@ -131,7 +131,7 @@ impl Endpoint for Pinger {
     }
 }
 
-/// Answers each request at once with a reply of the same size.
+/// Replies to each request at once with a packet of the same size.
 #[derive(Debug, Clone, Default)]
 pub struct PingResponder {
     arrivals: Arrivals,

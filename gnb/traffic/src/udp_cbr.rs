@@ -1,4 +1,4 @@
-//! Numbered datagrams at a fixed rate, and the sink that counts them. VoIP is made of the same two.
+//! Numbered datagrams at a constant rate and the sink that counts them; VoIP uses both.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Voice frames, downlink, both ways, or out and back. No silence suppression: G.711 has none.
+//! Voice frames: downlink, both ways, or echoed. No silence suppression: G.711 has none.
 
 use std::collections::VecDeque;
 
@@ -48,30 +48,30 @@ impl VoipConfig {
     }
 }
 
-/// Frames waited for at a time: at 50 a second, more than a minute of round trip.
-const MAX_OUT: usize = 4096;
+/// Limit of echoed frames outstanding: at 50 per second, more than a minute of round trip.
+const MAX_OUTSTANDING: usize = 4096;
 
-/// One end of a call: it listens, and talks or answers if it has something to say.
+/// One end of a call: it receives frames, and sends or echoes them depending on its side.
 #[derive(Debug, Clone)]
 pub struct VoipEnd {
     side: Side,
-    talk: Option<DatagramSource>,
-    listen: DatagramSink,
-    /// Sends each frame it hears back at once, as the server of irtt does.
-    answers: bool,
-    /// Frames that are to come back.
-    out_and_back: Option<OutAndBack>,
+    source: Option<DatagramSource>,
+    sink: DatagramSink,
+    /// Returns each frame at once, as the server of irtt.
+    echoes: bool,
+    /// Frames whose echo is measured.
+    echoed_frames: Option<EchoedFrames>,
 }
 
-/// What the client of irtt knows.
+/// State of an irtt-like client.
 #[derive(Debug, Clone, Default)]
-struct OutAndBack {
-    /// Number and time of the frames not yet back, oldest first.
-    out: VecDeque<(u64, u64)>,
+struct EchoedFrames {
+    /// Number and time of sending of the outstanding frames, oldest first.
+    outstanding: VecDeque<(u64, u64)>,
     rtt: DelayRecorder,
 }
 
-/// Which end of the flow.
+/// End of the flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Server,
@@ -87,54 +87,54 @@ impl VoipEnd {
         stop_us: Option<u64>,
     ) -> Self {
         let timer = Periodic::new(start_us, stop_us, u64::from(config.interval_ms) * 1_000, 1);
-        let talks = match side {
+        let sends = match side {
             Side::Server => !config.echoed,
             Side::Ue => config.echoed || config.bidirectional,
         };
         Self {
             side,
-            talk: talks.then(|| DatagramSource::new(stamp, config.payload_bytes, timer)),
-            listen: DatagramSink::default(),
-            answers: config.echoed && side == Side::Server,
-            out_and_back: (config.echoed && side == Side::Ue).then(OutAndBack::default),
+            source: sends.then(|| DatagramSource::new(stamp, config.payload_bytes, timer)),
+            sink: DatagramSink::default(),
+            echoes: config.echoed && side == Side::Server,
+            echoed_frames: (config.echoed && side == Side::Ue).then(EchoedFrames::default),
         }
     }
 
-    /// What it heard.
-    pub fn listen(&self) -> &DatagramSink {
-        &self.listen
+    /// Received frames.
+    pub fn sink(&self) -> &DatagramSink {
+        &self.sink
     }
 
-    /// What it says of itself, if it does.
-    pub fn talk(&self) -> Option<&DatagramSource> {
-        self.talk.as_ref()
+    /// Source of the frames that it sends by itself.
+    pub fn source(&self) -> Option<&DatagramSource> {
+        self.source.as_ref()
     }
 
-    /// Frames it sent, answers included.
+    /// Frames sent, echoes included.
     pub fn sent_packets(&self) -> u64 {
-        self.talk.as_ref().map_or(self.answered(), DatagramSource::sent_packets)
+        self.source.as_ref().map_or(self.echoed_packets(), DatagramSource::sent_packets)
     }
 
-    /// Their bytes, IP headers included.
+    /// Bytes sent, IP headers included.
     pub fn sent_bytes(&self) -> u64 {
-        let answered = if self.answers { self.listen.arrivals().bytes() } else { 0 };
-        self.talk.as_ref().map_or(answered, DatagramSource::sent_bytes)
+        let echoed_packets = if self.echoes { self.sink.arrivals().bytes() } else { 0 };
+        self.source.as_ref().map_or(echoed_packets, DatagramSource::sent_bytes)
     }
 
-    fn answered(&self) -> u64 {
-        if self.answers { self.listen.arrivals().packets() } else { 0 }
+    fn echoed_packets(&self) -> u64 {
+        if self.echoes { self.sink.arrivals().packets() } else { 0 }
     }
 
-    /// Round trips of the frames that came back, where they do.
+    /// Round-trip times of echoed frames; `None` if this end does not measure them.
     pub fn rtt(&self) -> Option<&DelayRecorder> {
-        self.out_and_back.as_ref().map(|frames| &frames.rtt)
+        self.echoed_frames.as_ref().map(|frames| &frames.rtt)
     }
 }
 
-impl OutAndBack {
-    fn came_back(&mut self, seq: u64, now_us: u64) {
-        if let Ok(at) = self.out.binary_search_by_key(&seq, |(seq, _)| *seq)
-            && let Some((_, sent_us)) = self.out.remove(at)
+impl EchoedFrames {
+    fn on_echo(&mut self, seq: u64, now_us: u64) {
+        if let Ok(at) = self.outstanding.binary_search_by_key(&seq, |(seq, _)| *seq)
+            && let Some((_, sent_us)) = self.outstanding.remove(at)
         {
             self.rtt.record(now_us, now_us.saturating_sub(sent_us));
         }
@@ -143,31 +143,33 @@ impl OutAndBack {
 
 impl Endpoint for VoipEnd {
     fn on_packet(&mut self, packet: &Packet, now_us: u64, out: &mut Vec<Packet>) {
-        self.listen.on_packet(packet, now_us, out);
+        self.sink.on_packet(packet, now_us, out);
         let Body::Udp { seq } = packet.body else { return };
-        if self.answers {
+        if self.echoes {
             out.push(Packet { sent_us: now_us, ..packet.clone() });
         }
-        if let Some(frames) = &mut self.out_and_back {
-            frames.came_back(seq, now_us);
+        if let Some(frames) = &mut self.echoed_frames {
+            frames.on_echo(seq, now_us);
         }
     }
 
     fn poll(&mut self, now_us: u64, out: &mut Vec<Packet>) {
-        let Some(talk) = &mut self.talk else { return };
+        let Some(source) = &mut self.source else { return };
         let before = out.len();
-        talk.poll(now_us, out);
-        if let Some(frames) = &mut self.out_and_back {
-            frames.out.extend(out[before..].iter().filter_map(|packet| match packet.body {
-                Body::Udp { seq } => Some((seq, packet.sent_us)),
-                _ => None,
-            }));
-            frames.out.drain(..frames.out.len().saturating_sub(MAX_OUT));
+        source.poll(now_us, out);
+        if let Some(frames) = &mut self.echoed_frames {
+            frames.outstanding.extend(out[before..].iter().filter_map(
+                |packet| match packet.body {
+                    Body::Udp { seq } => Some((seq, packet.sent_us)),
+                    _ => None,
+                },
+            ));
+            frames.outstanding.drain(..frames.outstanding.len().saturating_sub(MAX_OUTSTANDING));
         }
     }
 
     fn next_deadline_us(&self) -> Option<u64> {
-        self.talk.as_ref().and_then(Endpoint::next_deadline_us)
+        self.source.as_ref().and_then(Endpoint::next_deadline_us)
     }
 }
 
@@ -181,16 +183,16 @@ impl Measured for VoipEnd {
     }
 
     fn arrivals(&self) -> Option<&Arrivals> {
-        Some(self.listen.arrivals())
+        Some(self.sink.arrivals())
     }
 
     fn lost_packets(&self) -> Option<u64> {
-        Some(self.listen.lost_packets())
+        Some(self.sink.lost_packets())
     }
 
     fn figures(&self, figures: &mut Figures) {
-        let delay = self.listen.arrivals().delay();
-        if let Some(voice) = rate_call(delay, self.listen.lost_packets()) {
+        let delay = self.sink.arrivals().delay();
+        if let Some(voice) = rate_call(delay, self.sink.lost_packets()) {
             let way = if self.side == Side::Server { "uplink_" } else { "" };
             let mut push = |name: &str, value| figures.push(&format!("{way}{name}"), value);
             push("mos", voice.mos);
@@ -250,6 +252,6 @@ mod tests {
         let rtt = ue.rtt().unwrap().summary();
         assert_eq!((rtt.count, rtt.min_us, rtt.max_us), (2, 14_000, 15_000));
         assert_eq!((server.sent_packets(), server.sent_bytes()), (2, 400));
-        assert_eq!(ue.listen().lost_packets(), 1);
+        assert_eq!(ue.sink().lost_packets(), 1);
     }
 }

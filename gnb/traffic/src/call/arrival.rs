@@ -50,7 +50,7 @@ impl Grouping {
             return None;
         };
         if sent_us < group.first_sent_us {
-            // Reordered into an earlier group: it is not looked at.
+            // Reordered into an earlier group: ignored.
             return None;
         }
         // §5.2: also packets that the queue has pushed together, which arrive within the burst time

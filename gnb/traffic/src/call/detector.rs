@@ -1,4 +1,4 @@
-//! Whether the path is over-used: draft-ietf-rmcat-gcc-02 §5.4.
+//! The over-use detector: draft-ietf-rmcat-gcc-02 §5.4.
 
 /// Initial threshold del_var_th(0), ms (§8).
 const INITIAL_THRESHOLD_MS: f64 = 12.5;
@@ -18,7 +18,7 @@ const MAX_TIME_STEP_MS: f64 = 100.0;
 /// itself, which a queue that grows by less than 6 ms a frame would never exceed.
 const MAX_GROUPS: usize = 60;
 
-/// What the detector sees.
+/// Signal of the detector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Usage {
     /// Queues grow.
@@ -81,7 +81,7 @@ impl Detector {
         self.usage
     }
 
-    /// What was seen last.
+    /// Latest signal.
     pub(super) fn usage(&self) -> Usage {
         self.usage
     }

@@ -1,4 +1,4 @@
-//! An encoder that meets a rate: key frames are large, the frames after them pay for it.
+//! An encoder that meets a rate: key frames are large, the frames after them smaller.
 
 use super::CallConfig;
 use crate::rng::SplitMix64;
@@ -7,7 +7,7 @@ use crate::rng::SplitMix64;
 const PAYBACK_FRAMES: f64 = 10.0;
 /// No frame is smaller than this share of what the rate allows.
 const LEAST_SHARE: f64 = 0.2;
-/// What was not used is not saved for later beyond so many frames.
+/// Unused rate is carried over for at most this many frames.
 const MAX_CREDIT_FRAMES: f64 = 1.0;
 
 /// One frame.

@@ -1,12 +1,12 @@
-//! Google Congestion Control at the sender: what was sent, what was reported, what follows.
+//! Google Congestion Control at the sender: from packets sent and reports to a rate.
 
 use std::collections::VecDeque;
 
 use super::CallConfig;
+use super::MediaFeedback;
 use super::arrival::{Grouping, Kalman};
 use super::detector::{Detector, Usage};
 use super::loss::LossRate;
-use super::packets::MediaFeedback;
 use super::rate::DelayRate;
 
 /// Window of R̂ (draft-ietf-rmcat-gcc-02 §5.5: 0.5 s), µs.
@@ -59,12 +59,12 @@ impl Gcc {
         self.delay_rate.bps().min(self.loss_rate.bps()).clamp(self.range_bps.0, self.range_bps.1)
     }
 
-    /// What the detector saw last.
+    /// Latest signal of the detector.
     pub(super) fn usage(&self) -> Usage {
         self.detector.usage()
     }
 
-    /// Notes a packet that leaves.
+    /// Records a packet that is sent.
     pub(super) fn on_sent(&mut self, seq: u64, bytes: u32, now_us: u64) {
         if self.history.len() == MAX_HISTORY {
             self.history.pop_front();
@@ -72,7 +72,7 @@ impl Gcc {
         self.history.push_back(Sent { seq, at_us: now_us, bytes });
     }
 
-    /// Takes a report in.
+    /// Processes a report.
     pub(super) fn on_feedback(&mut self, feedback: &MediaFeedback, now_us: u64) {
         let mut arrivals = feedback.arrivals.clone();
         arrivals.sort_unstable();

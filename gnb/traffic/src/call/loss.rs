@@ -10,7 +10,7 @@ const MIN_PACKETS: u64 = 20;
 const REPORT_US: u64 = 1_000_000;
 
 /// As_hat of §6, and the losses it is fed with. The draft does not say where it begins; here it
-/// begins where it binds nobody, as no loss has been seen.
+/// begins at the maximum, as no loss has been seen.
 #[derive(Debug, Clone)]
 pub(super) struct LossRate {
     rate_bps: f64,
@@ -29,8 +29,8 @@ impl LossRate {
         self.rate_bps
     }
 
-    /// Takes what a feedback says; once a second draws the consequence. `in_force_bps` is the rate
-    /// that the losses were met at.
+    /// Counts the losses of a report and updates the rate once a second. `in_force_bps` is the rate
+    /// at which the losses occurred.
     pub(super) fn update(&mut self, received: u64, lost: u64, in_force_bps: f64, now_us: u64) {
         self.received += received;
         self.lost += lost;
@@ -49,7 +49,7 @@ impl LossRate {
         (self.received, self.lost, self.since_us) = (0, 0, Some(now_us));
     }
 
-    /// Keeps the rate within a range: an As_hat that nobody listens to must not grow without end.
+    /// Keeps the rate within a range, so that an As_hat that does not bind stays bounded.
     pub(super) fn limit(&mut self, range_bps: (f64, f64)) {
         self.rate_bps = self.rate_bps.clamp(range_bps.0, range_bps.1);
     }

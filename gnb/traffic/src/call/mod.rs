@@ -15,12 +15,10 @@ mod detector;
 mod encoder;
 mod gcc;
 mod loss;
-mod packets;
 mod rate;
 mod receiver;
 mod sender;
 
-pub use packets::{MediaFeedback, MediaPacket};
 pub use receiver::CallReceiver;
 pub use sender::CallSender;
 
@@ -37,13 +35,13 @@ pub struct CallConfig {
     pub frames_per_s: u32,
     /// Media rate at the start, bit/s (WebRTC: 300 kbit/s).
     pub start_bps: u64,
-    /// Least media rate, bit/s.
+    /// Minimum media rate, bit/s.
     pub min_bps: u64,
-    /// Largest media rate, bit/s: what the encoder needs for its best picture.
+    /// Maximum media rate, bit/s: that of the encoder's best quality.
     pub max_bps: u64,
-    /// A key frame at least each so many frames.
+    /// Maximum number of frames between key frames.
     pub key_interval_frames: u32,
-    /// Size of a key frame over that of the others.
+    /// Ratio of the size of a key frame to that of others.
     pub key_frame_ratio: f64,
     /// Frame sizes vary uniformly by up to this share around what the rate allows, 0..=0.9.
     pub size_variation: f64,
@@ -81,5 +79,48 @@ impl CallConfig {
             5_000..=1_000_000,
             "5 ms to 1 s in µs",
         )
+    }
+}
+
+/// Payload of RTP that WebRTC puts in a packet at most.
+const MAX_MEDIA_BYTES: u32 = 1_200;
+/// RTP header (RFC 3550 §5.1) and the header extension with the transport-wide number (RFC 8285).
+const RTP_HEADER_BYTES: u32 = 12 + 8;
+/// RTCP header of a transport-wide feedback (draft-holmer-rmcat-transport-wide-cc §3.1).
+const FEEDBACK_HEADER_BYTES: u32 = 20;
+/// Each packet reported takes a delta of 2 B and a share of a status chunk.
+const FEEDBACK_PER_PACKET_BYTES: u32 = 3;
+
+/// A media packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MediaPacket {
+    /// Transport-wide number, from 0.
+    pub seq: u64,
+    /// Its frame, from 0.
+    pub frame: u64,
+    /// Its place in the frame.
+    pub index: u16,
+    /// Packets of the frame.
+    pub count: u16,
+    /// The frame can be decoded without others.
+    pub is_key: bool,
+    /// When the camera took the frame.
+    pub captured_us: u64,
+}
+
+/// A report of the receiver: arrival times and requests.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MediaFeedback {
+    /// Number and arrival time of each packet since the last report, in order of arrival.
+    pub arrivals: Vec<(u64, u64)>,
+    /// A picture was lost: send a key frame (RFC 4585 §6.3.1).
+    pub wants_key_frame: bool,
+}
+
+impl MediaFeedback {
+    /// Payload of the datagram that carries it.
+    fn payload_bytes(&self) -> u32 {
+        let packets = u32::try_from(self.arrivals.len()).unwrap_or(u32::MAX);
+        FEEDBACK_HEADER_BYTES.saturating_add(FEEDBACK_PER_PACKET_BYTES.saturating_mul(packets))
     }
 }

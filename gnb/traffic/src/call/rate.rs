@@ -60,7 +60,7 @@ impl DelayRate {
         self.rate_bps = self.rate_bps.clamp(range_bps.0, range_bps.1);
     }
 
-    /// Takes a signal of the detector, with the rate `incoming_bps` that arrives (R̂), if known.
+    /// Processes a signal of the detector, with the rate `incoming_bps` that arrives (R̂), if known.
     pub(super) fn update(
         &mut self,
         usage: Usage,

@@ -1,23 +1,23 @@
-//! The seeing end: reassembles frames, shows them, reports arrivals.
+//! The receiver of a call: reassembles and shows frames, reports arrivals.
 
 use std::collections::BTreeMap;
 
 use super::CallConfig;
-use super::packets::{MediaFeedback, MediaPacket, RTP_HEADER_BYTES};
+use super::{MediaFeedback, MediaPacket, RTP_HEADER_BYTES};
 use crate::endpoint::{Endpoint, Measured};
 use crate::ip::{Ecn, IP_HEADER_BYTES, UDP_HEADER_BYTES};
 use crate::packet::{Body, Packet, Stamp};
 use crate::sequence::SequenceTracker;
 use crate::stats::{Arrivals, DelayRecorder, Figures};
 
-/// Frames under way at once; older ones are given up.
+/// Limit of incomplete frames; older ones are dropped.
 const MAX_PARTIAL_FRAMES: u64 = 64;
 /// Frames behind the mean that freezes are told by (W3C webrtc-stats, `freezeCount`).
 const FREEZE_WINDOW: usize = 30;
 /// A gap this much above the mean is a freeze, µs.
 const FREEZE_MARGIN_US: u64 = 150_000;
 
-/// A frame of which some packets are there.
+/// An incomplete frame.
 #[derive(Debug, Clone)]
 struct Partial {
     /// Bit per packet.

@@ -1,4 +1,4 @@
-//! The talking end: camera, encoder, pacer and controller.
+//! The sender of a call: camera, encoder, pacer and controller.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use super::CallConfig;
 use super::detector::Usage;
 use super::encoder::Encoder;
 use super::gcc::Gcc;
-use super::packets::{MAX_MEDIA_BYTES, MediaPacket, RTP_HEADER_BYTES};
+use super::{MAX_MEDIA_BYTES, MediaPacket, RTP_HEADER_BYTES};
 use crate::endpoint::{Endpoint, Measured};
 use crate::packet::{Body, Packet, Stamp};
 use crate::rng::SplitMix64;
@@ -16,7 +16,7 @@ use crate::timer::Periodic;
 /// The pacer sends at this multiple of the rate (libwebrtc), so that a frame leaves within 0.4 of
 /// its interval rather than in one burst.
 const PACING_FACTOR: f64 = 2.5;
-/// A key frame asked for is not repeated sooner than this, as in libwebrtc.
+/// Minimum time between two requested key frames, as in libwebrtc.
 const MIN_KEY_GAP_US: u64 = 300_000;
 
 /// A media packet that waits for the pacer.

@@ -1,4 +1,4 @@
-//! The player's end.
+//! The game client at the UE.
 
 use super::{GameConfig, GameMessage, INITIAL_US, payload};
 use crate::endpoint::{Endpoint, Measured};
@@ -9,7 +9,7 @@ use crate::sequence::SequenceTracker;
 use crate::stats::{Arrivals, DelayRecorder, Figures};
 use crate::timer::Periodic;
 
-/// Sends actions, hears states, and measures how long an action takes to show.
+/// Sends actions, receives states, and measures the time from an action to the screen.
 #[derive(Debug, Clone)]
 pub struct GameClient {
     stamp: Stamp,
@@ -57,7 +57,7 @@ impl GameClient {
         &self.response
     }
 
-    /// Time between two states, which is how long the screen stood still.
+    /// Time between two states, the age of the screen before the newer one.
     pub fn gap(&self) -> &DelayRecorder {
         &self.gap
     }

@@ -103,14 +103,14 @@ fn payload(a: f64, b: f64, random: &mut SplitMix64) -> u32 {
     Distribution::LargestExtreme { a, b }.draw(random).round().clamp(1.0, MAX_PAYLOAD_BYTES) as u32
 }
 
-/// What a datagram of a game says.
+/// A datagram of a game.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GameMessage {
-    /// What the player did.
+    /// An action of the player.
     Action {
         /// Counts from 0.
         seq: u64,
-        /// When.
+        /// Time of the action.
         acted_us: u64,
     },
     /// The state of the world.

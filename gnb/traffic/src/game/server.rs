@@ -1,4 +1,4 @@
-//! The end that knows the world.
+//! The game server.
 
 use super::{GameConfig, GameMessage, INITIAL_US, MIN_INTERVAL_US, payload};
 use crate::distribution::Distribution;
@@ -9,7 +9,7 @@ use crate::rng::SplitMix64;
 use crate::sequence::SequenceTracker;
 use crate::stats::{Arrivals, Figures};
 
-/// Hears actions and sends the state of the world at its own tick.
+/// Receives actions and sends the state of the world at its own ticks.
 #[derive(Debug, Clone)]
 pub struct GameServer {
     stamp: Stamp,

@@ -1,8 +1,8 @@
-//! How much will have been delivered for certain: §3.3 of the paper.
+//! Packets delivered with a probability of 95 %: §3.3 of the paper.
 //!
 //! For a rate of λ now, P(at most c packets within n ticks) follows by recursion over the first of
 //! the n ticks: the rate moves to λ′, k packets leave, and at most c − k within the other n − 1.
-//! The table of all λ, n and c is computed once; a forecast mixes it by what is believed of λ.
+//! The table of all λ, n and c is computed once; a forecast weights it with the distribution of λ.
 
 use std::sync::LazyLock;
 

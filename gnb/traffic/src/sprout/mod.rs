@@ -14,10 +14,9 @@
 //!   keeps a pause of the sender from being taken for one of the link, heartbeats; the sender's
 //!   estimate of the queue and its window of what will have drained within 100 ms.
 //!
-//! One thing is taken further than the paper says: in a tick that ends in a pause the sender has
-//! announced, the count is a lower bound of what the link could carry, and its likelihood is that of
-//! a lower bound. Taken as exact, as in the authors' implementation, a flow that sends little would
-//! be believed to be on a slow link, and go on sending little.
+//! Beyond the paper: in a tick that ends in a pause announced by the sender, the count is a lower bound
+//! of what the link could carry, and has the likelihood of one. Taken as exact, as in the authors'
+//! implementation, a flow that sends little would infer a slow link and keep sending little.
 //!
 //! Not here: the tunnel of §4, traffic of the reverse direction (a forecast is a packet of its own,
 //! each tick), and adaptation of the model's parameters, which the paper has neither. The cap of
@@ -53,7 +52,7 @@ const HEARTBEAT_BYTES: u32 = HEADER_BYTES + 16;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct SproutConfig {
-    /// How far ahead the window looks, ticks of 20 ms; 5 when absent (§3.5: 100 ms).
+    /// How far ahead the window looks, ticks of 20 ms; 5 if unset (§3.5: 100 ms).
     pub lookahead_ticks: Option<u8>,
 }
 

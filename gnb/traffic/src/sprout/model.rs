@@ -1,4 +1,4 @@
-//! What is believed about the rate of the link: §3.1 and §3.2 of the paper.
+//! The distribution of the link's rate: §3.1 and §3.2 of the paper.
 
 use std::sync::LazyLock;
 
@@ -70,7 +70,7 @@ pub struct Belief {
 }
 
 impl Default for Belief {
-    /// Nothing known: all rates alike (§3.2).
+    /// Uniform over all rates (§3.2).
     fn default() -> Self {
         Self { probability: vec![1.0 / RATES as f64; RATES] }
     }
@@ -139,7 +139,7 @@ impl Belief {
         };
         let mut most = largest(&self.probability);
         if most == f64::NEG_INFINITY {
-            // Certain of an outage, and yet something came: nothing is known any more.
+            // An arrival during a certain outage: the distribution starts again as uniform.
             *self = Self::default();
             most = largest(&self.probability);
         }

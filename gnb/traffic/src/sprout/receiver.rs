@@ -1,4 +1,4 @@
-//! The end that infers and forecasts.
+//! The receiver: infers the rate and sends forecasts.
 
 use std::collections::VecDeque;
 
@@ -51,7 +51,7 @@ impl SproutReceiver {
         }
     }
 
-    /// What it believes of the link.
+    /// Distribution of the link's rate.
     pub fn belief(&self) -> &Belief {
         &self.belief
     }

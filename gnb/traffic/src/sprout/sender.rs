@@ -1,4 +1,4 @@
-//! The end that sends what will have drained within 100 ms.
+//! The sender: sends what is forecast to drain within 100 ms.
 
 use std::collections::VecDeque;
 
@@ -34,7 +34,7 @@ impl InForce {
     }
 }
 
-/// Has always something to send, and sends what the forecast lets drain in time.
+/// A backlogged sender whose window is what the forecast lets drain in time.
 #[derive(Debug, Clone)]
 pub struct SproutSender {
     stamp: Stamp,
@@ -43,7 +43,7 @@ pub struct SproutSender {
     forecast: Option<InForce>,
     sent_bytes: u64,
     sent_packets: u64,
-    /// What is believed to be queued, bytes.
+    /// Estimated queue, bytes.
     queue_bytes: u64,
     /// Time and total of what was sent within the last 10 ms and before.
     recent: VecDeque<(u64, u64)>,

@@ -6,13 +6,13 @@ use serde::Serialize;
 
 /// Three significant digits: a percentile is exact to 0.1 %.
 const SIGNIFICANT_DIGITS: u8 = 3;
-/// Samples kept as a series before every second one is let go.
+/// Samples kept as a series before every second one is dropped.
 const SERIES_LIMIT: usize = 1 << 15;
 
 /// Percentiles of a delay.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct DelaySummary {
-    /// Samples behind it.
+    /// Number of samples.
     pub count: u64,
     /// Smallest, µs.
     pub min_us: u64,

@@ -1,4 +1,4 @@
-//! What an application says about its own experience: named numbers with the unit in the name.
+//! Figures of an application's quality of experience: named numbers with the unit in the name.
 
 use serde::{Serialize, Serializer};
 
@@ -6,7 +6,7 @@ use super::{DelayRecorder, DelaySummary};
 
 /// Named numbers in a fixed order, such as `mos`, `page_load_p95_s` or `stalled_s`.
 ///
-/// Serialises as a map. Numbers that are not finite are left out: they would be no number in JSON.
+/// Serialises as a map. Non-finite numbers, which JSON cannot represent, are left out.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Figures(Vec<(String, f64)>);
 

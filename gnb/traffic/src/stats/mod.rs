@@ -1,17 +1,17 @@
-//! What a flow has to say about itself, in bounded memory.
+//! Statistics of a flow, in bounded memory.
 
-mod arrivals;
 mod bytes;
 mod delay;
 mod figures;
 
-pub use arrivals::Arrivals;
 pub use bytes::ByteBins;
 pub use delay::{DelayRecorder, DelaySummary};
 pub use figures::Figures;
 
 use serde::Serialize;
 
+use crate::ip::Ecn;
+use crate::packet::Packet;
 use crate::tcp::TcpStats;
 
 /// A snapshot of one flow, both ends together.
@@ -27,7 +27,7 @@ pub struct FlowStats {
     pub received_packets: u64,
     /// Downlink bytes that arrived at the UE, IP headers included.
     pub received_bytes: u64,
-    /// Of them those that carried the mark of congestion.
+    /// Of these, packets marked CE.
     pub ce_packets: u64,
     /// Payload bytes handed to the application at the UE: for TCP in order and once.
     pub goodput_bytes: u64,
@@ -42,6 +42,58 @@ pub struct FlowStats {
     pub rtt: Option<DelaySummary>,
     /// Details of a TCP sender, of applications with one connection.
     pub tcp: Option<TcpStats>,
-    /// What the application says about its experience, units in the names.
+    /// Figures of the application's quality of experience, units in the names.
     pub app: Figures,
+}
+
+/// Counts the packets that arrive at one end, their delay, and what reached the application.
+#[derive(Debug, Clone, Default)]
+pub struct Arrivals {
+    packets: u64,
+    bytes: u64,
+    ce_packets: u64,
+    delay: DelayRecorder,
+    goodput: ByteBins,
+}
+
+impl Arrivals {
+    /// Notes that `packet` arrived.
+    pub(crate) fn on_packet(&mut self, packet: &Packet, now_us: u64) {
+        self.packets += 1;
+        self.bytes += u64::from(packet.len_bytes);
+        self.ce_packets += u64::from(packet.ecn == Ecn::Ce);
+        self.delay.record(now_us, now_us.saturating_sub(packet.sent_us));
+    }
+
+    /// Notes that `bytes` of payload reached the application.
+    pub(crate) fn on_delivered(&mut self, bytes: u64, now_us: u64) {
+        if bytes > 0 {
+            self.goodput.add(now_us, bytes);
+        }
+    }
+
+    /// Packets, duplicates included.
+    pub fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// Bytes, IP headers included.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Packets marked CE.
+    pub fn ce_packets(&self) -> u64 {
+        self.ce_packets
+    }
+
+    /// One-way delay of every packet.
+    pub fn delay(&self) -> &DelayRecorder {
+        &self.delay
+    }
+
+    /// Payload handed to the application.
+    pub fn goodput(&self) -> &ByteBins {
+        &self.goodput
+    }
 }

@@ -10,27 +10,27 @@ use crate::tcp::config::TcpConfig;
 use super::StreamEnd;
 use super::server::{open, place};
 
-/// An answer that is there in full.
+/// A complete response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completed {
-    /// On which connection.
+    /// Connection.
     pub connection: usize,
-    /// Its size.
+    /// Size of the response.
     pub bytes: NonZeroU32,
-    /// When it was asked for.
+    /// Time of the request.
     pub asked_us: u64,
 }
 
-/// A request without its whole answer.
+/// A request whose response is not complete.
 #[derive(Debug, Clone, Copy)]
 struct Pending {
     bytes: NonZeroU32,
     asked_us: u64,
-    /// Received on the connection when the answer is complete.
+    /// Bytes received on the connection when the response is complete.
     ends_at: u64,
 }
 
-/// Asks for bytes, one request at a time on each connection, as HTTP/1.1 without pipelining does.
+/// Requests bytes, one request at a time per connection, as HTTP/1.1 without pipelining.
 #[derive(Debug, Clone)]
 pub struct RequestClient {
     first_flow: FlowId,
@@ -40,7 +40,7 @@ pub struct RequestClient {
 }
 
 impl RequestClient {
-    /// Asks over the connections `first_flow..first_flow + connections`, each time with a request of
+    /// A client on the connections `first_flow..first_flow + connections` with requests of
     /// `request_bytes`.
     pub fn new(
         first_flow: FlowId,
@@ -64,13 +64,12 @@ impl RequestClient {
         &self.arrivals
     }
 
-    /// The lowest connection without a request under way.
+    /// The lowest connection without an outstanding request.
     pub fn idle_connection(&self) -> Option<usize> {
         self.connections.iter().position(|(_, pending)| pending.is_none())
     }
 
-    /// Bytes of the answer under way on `connection` that have arrived, with the time it was asked
-    /// for.
+    /// Bytes received of the outstanding response on `connection`, with the time of its request.
     pub fn progress(&self, connection: usize) -> Option<(u64, u64)> {
         let (end, pending) = self.connections.get(connection)?;
         let pending = (*pending)?;
@@ -78,7 +77,7 @@ impl RequestClient {
         Some((end.received_bytes().saturating_sub(begins_at), pending.asked_us))
     }
 
-    /// Asks for `bytes` on `connection`; `false` if that is busy or does not exist.
+    /// Requests `bytes` on `connection`; `false` if it is busy or does not exist.
     pub fn ask(
         &mut self,
         connection: usize,
@@ -95,7 +94,7 @@ impl RequestClient {
         true
     }
 
-    /// Takes in a packet; says whether it completed an answer.
+    /// Processes a packet; returns the response that it completes.
     pub fn on_packet(
         &mut self,
         packet: &Packet,

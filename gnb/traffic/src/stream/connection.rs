@@ -8,7 +8,7 @@ use crate::packet::{Body, FlowId, Packet};
 use crate::tcp::config::TcpConfig;
 use crate::tcp::{TcpReceiver, TcpSender, TcpStats};
 
-/// One end of an established connection: a sender for what it says, a receiver for what it hears.
+/// One end of an established connection: a sender and a receiver.
 ///
 /// Acknowledgements are segments of their own and never ride on data: requests are few and answers
 /// long, so piggybacking would save next to nothing.
@@ -27,8 +27,8 @@ pub struct StreamEnd {
 
 impl StreamEnd {
     /// An end of the connection `flow`. `config` must have passed
-    /// [`crate::FlowConfig::validate`]; its `total_bytes` is not looked at. `seed` is for what
-    /// congestion control draws lots for.
+    /// [`crate::FlowConfig::validate`]; its `total_bytes` is ignored. `seed` is for random
+    /// choices of congestion control.
     pub fn new(flow: FlowId, dscp: u8, config: &TcpConfig, seed: u64) -> Self {
         let config = TcpConfig { total_bytes: Some(0), ..config.clone() };
         Self {
@@ -41,9 +41,9 @@ impl StreamEnd {
         }
     }
 
-    /// Writes a message of `bytes` (at least one) that says `word` to the peer, and sends what the
-    /// window allows. A segment brings one word: of messages that end within one segment the first
-    /// is heard, so whoever has more to say waits for the answer.
+    /// Writes a message of `bytes` (at least one) with the content `word`, and sends what the window
+    /// allows. A segment carries one word: of messages that end within one segment only the first is
+    /// delivered, so a caller with several waits for the response in between.
     pub fn write(
         &mut self,
         bytes: NonZeroU32,
@@ -57,7 +57,7 @@ impl StreamEnd {
         self.poll(now_us, out);
     }
 
-    /// The next message that is there in full, with everything before it: what it says.
+    /// Content of the next message that has been received completely and in order.
     pub fn read(&mut self) -> Option<NonZeroU32> {
         let delivered = self.received_bytes();
         let (index, &(end, word)) = self
@@ -86,13 +86,13 @@ impl StreamEnd {
         self.sender.acked_bytes()
     }
 
-    /// How its sender stands.
+    /// Statistics of its sender.
     pub fn tcp_stats(&self) -> TcpStats {
         self.sender.stats()
     }
 
     fn note_word(&mut self, end: u64, word: NonZeroU32) {
-        // A segment may come twice.
+        // Duplicate segments carry the word again.
         if end > self.read_bytes && self.incoming.iter().all(|(known, _)| *known != end) {
             self.incoming.push((end, word));
         }

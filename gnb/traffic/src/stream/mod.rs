@@ -1,13 +1,12 @@
-//! Applications over TCP: a two-way byte stream with messages, and requests and answers on it.
+//! Applications over TCP: a two-way byte stream with messages, and requests and responses on it.
 //!
-//! - [`StreamEnd`]: one end of a connection — write a message, hear when one has arrived.
-//! - [`RequestServer`]: answers "send me N bytes" on any number of connections.
-//! - [`RequestClient`]: asks, and says when an answer is complete.
+//! - [`StreamEnd`]: one end of a connection that sends and receives messages.
+//! - [`RequestServer`]: responds with the number of bytes requested, on any number of connections.
+//! - [`RequestClient`]: sends requests and reports complete responses.
 //!
-//! The lab counts bytes and carries none. What a message has to *say* is one word, which travels in
-//! the segment that holds its last byte ([`crate::tcp::TcpSegment::message`]) and is handed out when
-//! the stream has been delivered in order up to there, so it takes exactly the way its bytes take,
-//! losses and retransmissions included.
+//! The lab counts bytes and carries none. The content of a message is one word, which travels in the
+//! segment that holds its last byte ([`crate::tcp::TcpSegment::message`]) and is delivered when the
+//! stream is complete up to there: it is lost and retransmitted with its bytes.
 
 mod client;
 mod connection;

@@ -1,4 +1,4 @@
-//! The server of web pages and of video chunks: it sends what it is asked for.
+//! The server of web pages and video chunks: it sends as many bytes as requested.
 
 use crate::endpoint::{Endpoint, Measured};
 use crate::packet::{FlowId, Packet};
@@ -8,10 +8,10 @@ use crate::tcp::config::TcpConfig;
 
 use super::StreamEnd;
 
-/// Which stream of a flow's seed the connections draw theirs from.
+/// Number of the random stream of the flow's seed from which the connections draw.
 const STREAM_CONNECTIONS: u64 = 16;
 
-/// Answers each request with as many bytes as the request asks for, at once.
+/// Responds to each request at once with the number of bytes it asks for.
 #[derive(Debug, Clone)]
 pub struct RequestServer {
     first_flow: FlowId,
@@ -30,7 +30,7 @@ impl RequestServer {
         Self { first_flow, connections: open(first_flow, connections, dscp, config, seed) }
     }
 
-    /// How its senders stand, in the order of the connections.
+    /// Statistics of its senders, in the order of the connections.
     pub fn senders(&self) -> impl Iterator<Item = TcpStats> + '_ {
         self.connections.iter().map(StreamEnd::tcp_stats)
     }
@@ -50,7 +50,7 @@ pub(super) fn open(
         .collect()
 }
 
-/// The place of a packet's connection.
+/// Index of a packet's connection.
 pub(super) fn place(packet: &Packet, first_flow: FlowId) -> Option<usize> {
     packet.flow.checked_sub(first_flow).map(|offset| offset as usize)
 }

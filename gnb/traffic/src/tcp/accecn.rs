@@ -63,7 +63,7 @@ impl MarkCounter {
         first || self.ce_since_ack >= CE_PER_ACK
     }
 
-    /// What the acknowledgement that goes now says; with the option if `with_option`.
+    /// Feedback for the next acknowledgement; with the option if `with_option`.
     pub(super) fn feedback(&mut self, with_option: bool) -> AccEcn {
         self.ce_since_ack = 0;
         AccEcn {

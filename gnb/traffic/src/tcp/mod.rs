@@ -19,7 +19,6 @@ pub(crate) mod segment;
 mod sender;
 mod snapshot;
 mod stats;
-mod timers;
 mod undo;
 
 pub use config::{CongestionControl, TcpConfig};

@@ -99,7 +99,7 @@ impl TcpReceiver {
         self.beyond.covered_bytes()
     }
 
-    /// Segments that brought nothing new.
+    /// Duplicate segments.
     pub fn duplicate_segments(&self) -> u64 {
         self.duplicate_segments
     }
@@ -147,7 +147,7 @@ impl TcpReceiver {
         }
     }
 
-    /// Says whether there is news of marks that is not to be delayed.
+    /// Whether the feedback on marks has to be sent without delay.
     fn on_ecn(&mut self, segment: &TcpSegment, ecn: Ecn) -> bool {
         match self.ecn {
             EcnMode::Off => return false,

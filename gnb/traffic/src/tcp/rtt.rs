@@ -1,4 +1,4 @@
-//! Round-trip time and retransmission time-out.
+//! Round-trip time, retransmission time-out and the timers of a sender.
 
 /// RFC 6298 §2.5 allows a maximum of at least 60 s; Linux has 120 s (`TCP_RTO_MAX`).
 const MAX_RTO_US: u64 = 120_000_000;
@@ -11,7 +11,7 @@ const INITIAL_RTO_US: u64 = 1_000_000;
 ///   sample on each acknowledgement it would otherwise forget a spike before the spike's own round
 ///   is over;
 /// - `min_rto` bounds the variance term rather than the sum, so a steady RTT of 1 s under a bloated
-///   queue gives 1.2 s, not 1 s and a hair.
+///   queue gives 1.2 s, not just above 1 s.
 #[derive(Debug, Clone)]
 pub(crate) struct RttEstimator {
     min_rto_us: u64,
@@ -99,9 +99,48 @@ impl RttEstimator {
         self.backoff += 1;
     }
 
-    /// New data was acknowledged: the path is alive.
+    /// New data was acknowledged: the back-off ends.
     pub(crate) fn reset_backoff(&mut self) {
         self.backoff = 0;
+    }
+}
+
+/// RFC 8985 §7.2: until there is an RTT, a probe after one second.
+const INITIAL_PROBE_US: u64 = 1_000_000;
+/// RFC 8985 §7.2, TLP.max_ack_delay: a lone segment may be waiting for a delayed acknowledgement.
+const MAX_ACK_DELAY_US: u64 = 200_000;
+
+/// Deadlines of a sender.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Timers {
+    /// Since when the retransmission timer runs. Kept instead of its end, because each sample moves
+    /// the time-out.
+    pub(super) rto_base_us: Option<u64>,
+    /// When RACK looks again for segments that were only late.
+    pub(super) reorder_us: Option<u64>,
+    /// When a tail loss probe is due.
+    pub(super) probe_us: Option<u64>,
+}
+
+impl Timers {
+    /// When the retransmission timer expires.
+    pub(super) fn rto_us(&self, rtt: &RttEstimator) -> Option<u64> {
+        self.rto_base_us.map(|base_us| base_us + rtt.rto_us())
+    }
+
+    /// RFC 8985 §7.2: twice the smoothed RTT, more if one segment is `alone`, and never behind the
+    /// retransmission timer.
+    pub(super) fn probe_at(&self, now_us: u64, rtt: &RttEstimator, alone: bool) -> u64 {
+        let wait_us = match rtt.srtt_us() {
+            Some(srtt_us) => 2 * srtt_us + if alone { MAX_ACK_DELAY_US } else { 0 },
+            None => INITIAL_PROBE_US,
+        };
+        (now_us + wait_us).min(self.rto_us(rtt).unwrap_or(u64::MAX))
+    }
+
+    /// The earliest.
+    pub(super) fn next_us(&self, rtt: &RttEstimator) -> Option<u64> {
+        [self.rto_us(rtt), self.reorder_us, self.probe_us].into_iter().flatten().min()
     }
 }
 

@@ -12,7 +12,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use super::ranges::RangeSet;
 use super::snapshot::Snapshot;
 
-/// Where a segment is believed to be.
+/// State of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     InFlight,
@@ -206,7 +206,7 @@ impl Scoreboard {
         delivered_bytes
     }
 
-    /// Takes in a SACK block `[start, end)` within `una..=next`; as
+    /// Processes a SACK block `[start, end)` within `una..=next`; as
     /// [`Scoreboard::on_cumulative_ack`] otherwise.
     pub(super) fn on_sack(
         &mut self,
@@ -354,14 +354,14 @@ impl Scoreboard {
     }
 }
 
-/// What [`Scoreboard::detect_lost`] is told about a segment.
+/// Verdict on a segment in [`Scoreboard::detect_lost`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// Mark it lost.
     Lost,
     /// It may be late; look at the next.
     Wait,
-    /// It and all sent after it are beyond judgement.
+    /// Stop: neither it nor any segment sent later can be marked.
     Stop,
 }
 
@@ -473,7 +473,7 @@ mod tests {
         assert_eq!(order, [100, 200, 300, 0]);
     }
 
-    /// Recounts everything and holds it against the running counts.
+    /// Recounts everything and compares with the running counts.
     fn check(board: &Scoreboard) -> Result<(), TestCaseError> {
         let count = |place| board.segments.iter().filter(move |it| it.place == place);
         let in_flight: u64 = count(Place::InFlight).map(|it| u64::from(it.len)).sum();

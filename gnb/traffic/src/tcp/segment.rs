@@ -1,4 +1,4 @@
-//! What a TCP segment says.
+//! A TCP segment, reduced to the fields that the lab uses.
 
 use std::num::NonZeroU32;
 
@@ -36,8 +36,8 @@ pub struct TcpSegment {
     pub ece: bool,
     /// Congestion window reduced, RFC 3168 §6.1.2.
     pub cwr: bool,
-    /// What the application's message that ends with this segment says. The lab counts bytes and
-    /// carries none, so the one word that a message has to bring stands here.
+    /// Content of the application's message that ends with this segment. The lab counts bytes and
+    /// carries none; the content of a message is this word.
     pub message: Option<NonZeroU32>,
     /// How long ago its payload was first sent, µs; 0 unless it is a retransmission. For the lab's
     /// statistics alone: no segment carries it.
@@ -67,7 +67,7 @@ pub struct AccEcnOption {
 }
 
 impl TcpSegment {
-    /// A segment that says nothing.
+    /// A segment with all fields zero or unset.
     pub(crate) const fn empty() -> Self {
         Self {
             seq: 0,

@@ -1,6 +1,6 @@
-//! What delivery-rate samples compare with: draft-cheng-iccrg-delivery-rate-estimation-00.
+//! Base of delivery-rate samples: draft-cheng-iccrg-delivery-rate-estimation-00.
 
-/// What the connection had come to when a segment was last sent (§4.5.2.3.1.2, "P.").
+/// Counters of the connection when a segment was last sent (§4.5.2.3.1.2, "P.").
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Snapshot {
     pub(super) delivered_bytes: u64,

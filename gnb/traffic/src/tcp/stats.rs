@@ -1,8 +1,8 @@
-//! What a sender counts.
+//! Counters of a sender.
 
 use serde::Serialize;
 
-/// Where a TCP sender stands.
+/// State and counters of a TCP sender.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TcpStats {
     /// Segments sent, retransmissions included.

@@ -1,9 +1,9 @@
-//! Telling that a reduction was for nothing.
+//! Detection of spurious reductions.
 
 use super::congestion::CongestionController;
 
-/// What is needed to take a reduction back: the controller from before it, and what has become of
-/// the retransmissions made since.
+/// State needed to undo a reduction: the controller from before it and the outcome of the
+/// retransmissions since.
 #[derive(Debug, Clone)]
 pub(super) struct Undo {
     controller: Box<dyn CongestionController>,

@@ -1,4 +1,4 @@
-//! What there is of a video: its rungs and the sizes of its chunks.
+//! The manifest of a video: its rungs and the sizes of its chunks.
 
 use std::num::NonZeroU32;
 

@@ -55,9 +55,9 @@ pub struct VideoConfig {
     /// Chunk sizes vary uniformly by up to this share around rate times time, alike on all rungs, as
     /// scenes do; 0..=0.9.
     pub size_variation: f64,
-    /// What the player buffers at most, µs.
+    /// Maximum buffer, µs.
     pub buffer_max_us: u64,
-    /// Playing starts, and after a stall goes on, with this much in the buffer, µs.
+    /// Buffer at which playing starts and resumes after a stall, µs.
     pub startup_us: u64,
     /// Size of a request, bytes.
     pub request_bytes: u32,

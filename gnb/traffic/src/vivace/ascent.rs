@@ -11,7 +11,7 @@ const MAX_SWINGS: u32 = 2;
 /// Confidence up to which the amplifier grows by one.
 const SLOW_CONFIDENCE: u32 = 3;
 
-/// How a step is scaled by what the steps before were like.
+/// Scale of a step, from the directions and sizes of the steps before.
 #[derive(Debug, Clone, Default)]
 pub struct Ascent {
     /// Sign of the step before: −1, 0 or 1.

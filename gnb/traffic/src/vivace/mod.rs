@@ -14,9 +14,8 @@
 //! regression error: slots and scheduling requests quantise the RTT of a cell so coarsely that
 //! without it every interval shows a gradient, up or down at random, and the rate only wanders.
 //!
-//! Not here: reliability (nothing is sent again), the second look at surprising results of later
-//! versions, and Vivace-Loss. Losses are told by gaps, since the path
-//! keeps the order of a flow.
+//! Not here: retransmission, the re-check of surprising results of later versions, and Vivace-Loss.
+//! Losses are detected by gaps, since the path keeps the order of a flow.
 
 pub mod ascent;
 mod monitor;

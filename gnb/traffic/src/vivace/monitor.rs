@@ -1,4 +1,4 @@
-//! A monitor interval: what was sent in it and what became of that.
+//! A monitor interval: packets sent in it, acknowledged or lost.
 
 use super::utility::{gradient, utility};
 
@@ -58,12 +58,12 @@ impl Interval {
         self.ended_us.get_or_insert(now_us);
     }
 
-    /// Nothing more is sent in it and the fate of all is known.
+    /// Closed, and every packet is acknowledged or lost.
     pub(super) fn is_settled(&self) -> bool {
         self.ended_us.is_some() && self.acked + self.lost >= self.sent
     }
 
-    /// Its utility, at the rate it was really sent at.
+    /// Its utility at its actual sending rate.
     pub(super) fn utility(&self) -> f64 {
         let span_us = self.ended_us.map_or(0, |ended_us| ended_us.saturating_sub(self.begun_us));
         let rate_mbps = if span_us == 0 {

@@ -1,4 +1,4 @@
-//! The end that acknowledges.
+//! The receiver: acknowledges each packet.
 
 use crate::endpoint::{Endpoint, Measured};
 use crate::ip::{Ecn, IP_HEADER_BYTES, UDP_HEADER_BYTES};

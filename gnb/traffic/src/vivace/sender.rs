@@ -1,4 +1,4 @@
-//! The end that sends at a rate, watches, and changes it.
+//! The sender: sends at a rate, measures, and adapts it.
 
 use std::collections::VecDeque;
 
@@ -25,16 +25,16 @@ const MAX_MBPS: f64 = 10_000.0;
 const TIMEOUT_RTTS: u64 = 4;
 const MIN_TIMEOUT_US: u64 = 500_000;
 
-/// What the intervals under way are for.
+/// Purpose of the intervals in progress.
 #[derive(Debug, Clone)]
 enum Phase {
     /// Doubling; the utility of the rate before, if there was one.
     Starting { before: Option<f64> },
-    /// Two intervals around the rate; `first_is_up` tells which came first.
+    /// Two intervals around the rate; `first_is_up`: the higher rate came first.
     Probing { first_is_up: bool },
 }
 
-/// A packet whose fate is not known.
+/// An outstanding packet.
 #[derive(Debug, Clone, Copy)]
 struct Outstanding {
     seq: u64,
@@ -43,7 +43,7 @@ struct Outstanding {
     interval: Option<u64>,
 }
 
-/// Has always something to send.
+/// A backlogged sender.
 #[derive(Debug, Clone)]
 pub struct VivaceSender {
     stamp: Stamp,
@@ -60,7 +60,7 @@ pub struct VivaceSender {
     first_interval: u64,
     /// The last interval is still being sent in.
     is_measuring: bool,
-    /// When intervals that are not settled are given up.
+    /// Time at which incomplete intervals are closed.
     give_up_us: Option<u64>,
     outstanding: VecDeque<Outstanding>,
     next_seq: u64,
@@ -170,7 +170,7 @@ impl VivaceSender {
         }
     }
 
-    /// Draws the consequence of a phase all of whose intervals are settled.
+    /// Sets the rate when all intervals of a phase are complete.
     fn conclude(&mut self, now_us: u64) {
         let done = self.intervals.len() == self.wanted_intervals()
             && self.intervals.iter().all(Interval::is_settled);

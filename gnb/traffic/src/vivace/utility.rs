@@ -16,8 +16,8 @@ pub fn utility(rate_mbps: f64, rtt_gradient: f64, loss: f64) -> f64 {
     libm::pow(rate_mbps.max(0.0), EXPONENT) - rate_mbps * (LATENCY * gradient + LOSS * loss)
 }
 
-/// Slope of the regression line through `(x, y)`, and how much of a slope the scatter around the line
-/// could feign: its root mean square over the width in x. Both 0 without two different x.
+/// Slope of the regression line through `(x, y)`, and its error: the root mean square of the residuals
+/// over the width in x. Both 0 without two different x.
 pub fn slope(samples: &[(f64, f64)]) -> (f64, f64) {
     if samples.len() < 2 {
         return (0.0, 0.0);
@@ -41,7 +41,7 @@ pub fn slope(samples: &[(f64, f64)]) -> (f64, f64) {
     (slope, libm::sqrt(squares / n) / (last - first))
 }
 
-/// The RTT gradient that an interval shows: what the scatter of its samples could feign is none
+/// The RTT gradient of an interval, 0 within the regression error
 /// (Meng et al., "PCC Proteus", SIGCOMM 2020, §5: per-interval tolerance of the regression error).
 pub fn gradient(samples: &[(f64, f64)]) -> f64 {
     let (slope, error) = slope(samples);

@@ -11,10 +11,10 @@ use crate::stats::{Arrivals, DelayRecorder, Figures};
 use crate::stream::RequestClient;
 use crate::tcp::config::TcpConfig;
 
-/// Where the browser stands with a page.
+/// Progress of a page.
 #[derive(Debug, Clone)]
 enum State {
-    /// Somebody reads, until then.
+    /// The user reads, until then.
     Reading { until_us: u64 },
     /// The main object is under way.
     Main(Loading),
@@ -22,11 +22,11 @@ enum State {
     Parsing { loading: Loading, until_us: u64 },
     /// Embedded objects are under way or wait for a connection.
     Embedded { loading: Loading, waiting: VecDeque<NonZeroU32>, under_way: usize },
-    /// Nothing more to come.
+    /// Stopped.
     Done,
 }
 
-/// A page on its way.
+/// A page that is loading.
 #[derive(Debug, Clone)]
 struct Loading {
     page: Page,
@@ -116,7 +116,7 @@ impl WebClient {
         };
     }
 
-    /// Goes on as far as it can now.
+    /// Takes all steps that are due.
     fn go_on(&mut self, now_us: u64, out: &mut Vec<Packet>) {
         match std::mem::replace(&mut self.state, State::Done) {
             State::Reading { until_us } if until_us <= now_us => self.begin(now_us, out),

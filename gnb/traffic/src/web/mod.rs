@@ -34,7 +34,7 @@ pub struct WebConfig {
     pub parsing_mean_s: f64,
     /// α of the number of embedded objects (C.R1002: 1.1).
     pub embedded_alpha: f64,
-    /// k: what is taken off the Pareto variable and its least value (C.R1002: 2).
+    /// k: minimum of the Pareto variable, subtracted from it (C.R1002: 2).
     pub embedded_k: f64,
     /// m: the largest value of the Pareto variable; at most m − k objects (C.R1002: 55).
     pub embedded_m: f64,

@@ -1,4 +1,4 @@
-//! Drawing pages.
+//! Random pages.
 
 use std::num::NonZeroU32;
 
@@ -13,7 +13,7 @@ const MAIN: Distribution =
 const EMBEDDED: Distribution =
     Distribution::TruncatedLognormal { mu: 6.17, sigma: 2.36, min: 50.0, max: 2e6 };
 
-/// What a page consists of.
+/// A page: its objects and the times of its user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
     /// Size of the main object, bytes.

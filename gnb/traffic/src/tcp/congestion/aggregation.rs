@@ -1,8 +1,8 @@
-//! How much more than the bandwidth explains is acknowledged at once.
+//! Estimate of aggregated acknowledgements: data acknowledged at once beyond rate times time.
 //!
-//! Where acknowledgements are withheld and come in heaps (Wi-Fi, the uplink slots of TDD, a link that
-//! delivers in bursts), twice the BDP of the least round trip does not fill the path: until the next heap
-//! comes there is nothing that a sender may send.
+//! Where acknowledgements are aggregated (Wi-Fi, the uplink slots of TDD, a link that delivers in
+//! bursts), twice the BDP at the minimum RTT does not fill the path: the window is exhausted before the
+//! next burst of acknowledgements.
 
 use super::DeliveryEvent;
 use super::filter::WindowedMax;

@@ -2,9 +2,9 @@
 //!
 //! With `bbr_ack_aggregation` its window grows by what is acknowledged at once, as in Linux since 5.1
 //! ("tcp_bbr: adapt cwnd based on ack aggregation estimation"); the draft does not have that. Without,
-//! the window of two BDPs by the least round trip p and three quanta Q is all there is. On a path whose
-//! usual round trip R is longer than 2p, without a queue of one's own (TDD, slots, acknowledgements in
-//! heaps), that holds the rate r at r·R = 2·r·p + Q, whatever the bottleneck is.
+//! the window is two BDPs at the minimum RTT p plus three quanta Q. On a path whose usual unloaded RTT R
+//! exceeds 2p (TDD, slots, aggregated acknowledgements), that holds the rate r at r·R = 2·r·p + Q, below
+//! the bottleneck's rate.
 //!
 //! Left out: long-term bandwidth sampling, which is for token-bucket policers and is in Linux but
 //! not in the draft. A host without segmentation offload is assumed: the send quantum (§4.2.2)

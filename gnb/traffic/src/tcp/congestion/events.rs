@@ -1,6 +1,6 @@
-//! What a congestion control is told.
+//! Events reported to a congestion control.
 
-/// What an acknowledgement brought.
+/// An acknowledgement of new data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AckEvent {
     /// Now.
@@ -17,7 +17,7 @@ pub struct AckEvent {
     pub next: u64,
 }
 
-/// What told of congestion.
+/// Kind of a congestion event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CongestionSignal {
     /// A lost segment.
@@ -26,10 +26,10 @@ pub enum CongestionSignal {
     Ecn,
 }
 
-/// Where the sender stands, in Linux's terms.
+/// State of the sender, in Linux's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SenderPhase {
-    /// All is well, or something is SACKed and not yet judged.
+    /// No loss known; there may be SACKed data below the reordering threshold.
     #[default]
     Open,
     /// Reducing after a congestion mark; nothing is known to be missing.
@@ -44,7 +44,7 @@ pub enum SenderPhase {
 /// (draft-ietf-ccwg-bbr-02 §4.5.2.3.1.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateSample {
-    /// Payload delivered per time, bit/s; `None` when the interval is too short to be believed.
+    /// Payload delivered per time, bit/s; `None` if the interval is shorter than the minimum RTT.
     pub delivery_rate_bps: Option<u64>,
     /// Bytes delivered over the interval: rs.delivered.
     pub delivered_bytes: u64,
@@ -60,8 +60,8 @@ pub struct RateSample {
     pub is_app_limited: bool,
 }
 
-/// An acknowledgement that says something new, in every phase, with the state of the connection
-/// after it.
+/// An acknowledgement with new information, in any phase, and the state of the connection after
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeliveryEvent {
     /// Now.
@@ -86,7 +86,7 @@ pub struct DeliveryEvent {
     pub rate: Option<RateSample>,
     /// The window was what limited the sender.
     pub is_window_limited: bool,
-    /// Where the sender stands.
+    /// State of the sender.
     pub phase: SenderPhase,
     /// First byte not yet acknowledged.
     pub una: u64,

@@ -1,9 +1,9 @@
 //! Congestion control: how much may be in flight, and how fast it may leave.
 //!
-//! A controller decides that and nothing else. Loss detection (`rack`), the pace of the reduction
-//! (`prr`) and when a reduction turns out to have been for nothing are the sender's: it keeps a copy
-//! of a window-based controller from before the reduction and puts it back, which restores cwnd,
-//! ssthresh, W_max, K and the epoch together (RFC 9438 §4.9.1).
+//! A controller decides only that. Loss detection (`rack`), the pace of a reduction (`prr`) and the
+//! detection of spurious reductions belong to the sender: it keeps a copy of a window-based
+//! controller from before the reduction and restores it, and with it cwnd, ssthresh, W_max, K and
+//! the epoch (RFC 9438 §4.9.1).
 //!
 //! Window-based: [`Cubic`], [`Reno`], [`Westwood`], [`Vegas`], [`C2Tcp`]. Model-based: [`Bbr`],
 //! [`Bbr3`]. Scalable: [`Prague`].
@@ -53,8 +53,8 @@ pub trait CongestionController: fmt::Debug + Send + Sync {
     /// Data was acknowledged while the window was what limited the sender, outside of a reduction.
     fn on_ack(&mut self, ack: &AckEvent);
 
-    /// Something new was learnt from an acknowledgement, in whatever phase; comes before
-    /// [`CongestionController::on_ack`] and after the losses and the reduction it led to.
+    /// An acknowledgement brought new information, in any phase; called before
+    /// [`CongestionController::on_ack`] and after the losses and the reduction that it caused.
     fn on_delivery(&mut self, _event: &DeliveryEvent) {}
 
     /// A segment was marked lost; comes before the reduction that this leads to.
@@ -115,7 +115,7 @@ pub trait CongestionController: fmt::Debug + Send + Sync {
         ""
     }
 
-    /// A copy, for a world that forks and for reductions that are taken back.
+    /// A copy, for forks of the world and for undoing reductions.
     fn clone_box(&self) -> Box<dyn CongestionController>;
 }
 
@@ -125,7 +125,7 @@ impl Clone for Box<dyn CongestionController> {
     }
 }
 
-/// The controller that `config` names. `seed` decides where a controller that draws lots begins.
+/// The controller that `config` names. `seed` is for controllers with random choices.
 pub fn build(config: &TcpConfig, seed: u64) -> Box<dyn CongestionController> {
     match config.congestion_control {
         CongestionControl::Cubic => Box::new(Cubic::new(config)),

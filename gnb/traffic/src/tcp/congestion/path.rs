@@ -8,7 +8,7 @@ pub(super) fn bytes_in(rate_bps: u64, time_us: u64) -> u64 {
     u64::try_from(u128::from(rate_bps) * u128::from(time_us) / 8_000_000).unwrap_or(u64::MAX)
 }
 
-/// Rate at which `bytes` go in `time_us`, bit/s.
+/// Rate of `bytes` in `time_us`, bit/s.
 pub(super) fn rate_bps(bytes: u64, time_us: u64) -> u64 {
     let rate = u128::from(bytes) * 8_000_000 / u128::from(time_us.max(1));
     u64::try_from(rate).unwrap_or(u64::MAX)
@@ -19,7 +19,7 @@ pub(super) fn scaled(quantity: u64, gain: f64) -> u64 {
     (quantity as f64 * gain) as u64
 }
 
-/// Sizes that a connection keeps.
+/// Constant sizes of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sizes {
     /// Payload of a full segment: SMSS.

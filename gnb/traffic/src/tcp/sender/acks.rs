@@ -1,20 +1,20 @@
-//! What an acknowledgement means.
+//! Processing of an acknowledgement.
 //!
 //! The order matters: the scoreboard learns what was delivered, then RTT, then ECN, then a reduction
-//! that proves unnecessary is taken back, then RACK looks for losses, then the state moves, then the
-//! controller hears of it all and grows the window, then the timers are set. The caller sends what
+//! that proves spurious is undone, then RACK detects losses, then the state changes, then the
+//! controller gets the events and grows the window, then the timers are set. The caller sends what
 //! the window allows.
 
 use super::{State, TcpSender};
 use crate::tcp::config::EcnMode;
 use crate::tcp::congestion::CongestionSignal;
 use crate::tcp::prr::Prr;
+use crate::tcp::rtt::Timers;
 use crate::tcp::scoreboard::Segment;
 use crate::tcp::segment::TcpSegment;
-use crate::tcp::timers::Timers;
 use crate::tcp::undo::Undo;
 
-/// What an acknowledgement brought, gathered while the scoreboard takes it in.
+/// Effects of an acknowledgement, gathered while the scoreboard processes it.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub(super) delivered_bytes: u64,

@@ -1,4 +1,4 @@
-//! What the congestion control is told, and what keeps its window from leaving as one burst.
+//! Events to the congestion control, and limits that keep its window from leaving as one burst.
 
 use super::acks::Tally;
 use super::{State, TcpSender};
@@ -34,7 +34,7 @@ impl TcpSender {
         }
     }
 
-    /// Tells of each segment newly marked lost.
+    /// Reports each segment newly marked lost.
     pub(super) fn report_losses(&mut self, now_us: u64) {
         let Self { board, sampler, controller, .. } = self;
         board.drain_newly_lost(|segment| {
@@ -51,7 +51,7 @@ impl TcpSender {
         });
     }
 
-    /// Tells what an acknowledgement has brought.
+    /// Reports an acknowledgement.
     pub(super) fn tell_controller(
         &mut self,
         tally: &Tally,
@@ -109,7 +109,7 @@ impl TcpSender {
         });
     }
 
-    /// The window is at most what is in flight and `more_bytes`.
+    /// Limits the window to the data in flight plus `more_bytes`.
     pub(super) fn limit_to_flight(&mut self, more_bytes: u64) {
         self.controller.limit_window(self.board.in_flight_bytes() + more_bytes);
     }

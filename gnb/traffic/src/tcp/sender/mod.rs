@@ -1,7 +1,7 @@
 //! The sending end of a bulk transfer: what may be sent, when, and what an acknowledgement means.
 //!
-//! This file holds the state and does the sending; `acks` takes in acknowledgements, `control` speaks
-//! with the congestion control, `repair` has the timers and what happens when they expire.
+//! This file holds the state and sends; `acks` processes acknowledgements, `control` drives the
+//! congestion control, `repair` handles expired timers.
 
 mod acks;
 mod control;
@@ -17,17 +17,16 @@ use crate::tcp::pacer::Pacer;
 use crate::tcp::prr::Prr;
 use crate::tcp::rack::{Rack, Situation};
 use crate::tcp::rate::RateSampler;
-use crate::tcp::rtt::RttEstimator;
+use crate::tcp::rtt::{RttEstimator, Timers};
 use crate::tcp::scoreboard::Scoreboard;
 use crate::tcp::segment::TcpSegment;
 use crate::tcp::stats::{Counters, TcpStats};
-use crate::tcp::timers::Timers;
 use crate::tcp::undo::Undo;
 
-/// Where the connection stands between congestion events, in Linux's terms.
+/// State of loss recovery, in Linux's terms.
 #[derive(Debug, Clone)]
 enum State {
-    /// All is well, or something is SACKed and not yet judged.
+    /// No loss known; there may be SACKed data below the reordering threshold.
     Open,
     /// Reducing after an ECN-Echo or a repaired tail loss; nothing is known to be missing.
     Reducing(Prr),
@@ -37,7 +36,7 @@ enum State {
     Loss,
 }
 
-/// A tail loss probe whose fate is not known.
+/// An outstanding tail loss probe.
 #[derive(Debug, Clone, Copy)]
 struct Probe {
     /// SND.NXT when it was sent: TLP.end_seq.
@@ -99,7 +98,7 @@ impl TcpSender {
     }
 
     /// A sender with a congestion control of the caller's. `config` must have passed
-    /// [`crate::FlowConfig::validate`]; its choice of congestion control is not looked at.
+    /// [`crate::FlowConfig::validate`]; its congestion control is ignored.
     pub fn with_controller(
         flow: FlowId,
         dscp: u8,
@@ -141,7 +140,7 @@ impl TcpSender {
         }
     }
 
-    /// Where it stands.
+    /// Statistics.
     pub fn stats(&self) -> TcpStats {
         TcpStats {
             sent_packets: self.counters.sent_packets,
@@ -182,13 +181,13 @@ impl TcpSender {
         self.board.una()
     }
 
-    /// Everything was sent and acknowledged and there is nothing more to come.
+    /// Everything has been sent and acknowledged, and no more data will follow.
     pub fn is_finished(&self, now_us: u64) -> bool {
         let stopped = self.stop_us.is_some_and(|stop_us| stop_us <= now_us);
         self.board.outstanding_segments() == 0 && (stopped || self.board.next() >= self.total_bytes)
     }
 
-    /// The window that counts now: the controller's, or the reduction's on the way to it.
+    /// The window in force: the controller's, or that of PRR during a reduction.
     fn window_bytes(&self) -> u64 {
         match &self.state {
             _ if self.controller.owns_window() => self.controller.window_bytes(),
@@ -226,8 +225,7 @@ impl TcpSender {
     fn transmit(&mut self, now_us: u64, out: &mut Vec<Packet>) {
         self.restart_after_idle(now_us);
         if self.stop_us.is_some_and(|stop_us| now_us >= stop_us) {
-            // What was not sent by now never will be, and is no reason to wake: pacing may have
-            // been due before the stop.
+            // Data not sent by the stop never will be; a pacing deadline before it is void.
             self.total_bytes = self.total_bytes.min(self.board.next());
         }
         let window = self.window_bytes();

@@ -1,10 +1,10 @@
-//! The timers, and what happens when they expire.
+//! Expiry of the timers.
 
 use super::{Probe, State, TcpSender};
 use crate::packet::Packet;
 use crate::tcp::config::EcnMode;
 use crate::tcp::congestion::CongestionSignal;
-use crate::tcp::timers::Timers;
+use crate::tcp::rtt::Timers;
 use crate::tcp::undo::Undo;
 
 impl TcpSender {
@@ -66,7 +66,7 @@ impl TcpSender {
     }
 
     /// RFC 8985 §7.3: new data if there is some, else the last segment once more, to draw an
-    /// acknowledgement that tells what the tail has lost.
+    /// acknowledgement that reports losses of the tail.
     fn send_probe(&mut self, now_us: u64, out: &mut Vec<Packet>) {
         self.timers.probe_us = None;
         let end_seq = self.board.next();
