@@ -66,7 +66,7 @@ pub enum LibrariesError {
 /// Links what this node serves from below `from` into the folder `into`, and gives its name as
 /// FlexRIC wants it: with a slash at its end.
 ///
-/// `is_ours` refuses one that this node was not compiled for: see [`as_compiled`].
+/// `is_ours` refuses one that this node was not compiled for, by its GNU build ID.
 ///
 /// # Errors
 /// When a service model is missing or refused, or a path cannot be had or held.
