@@ -73,15 +73,14 @@ def _definition(name: str, schema: Schema) -> Iterator[str]:
     if schema.get("description"):
         yield _prose(schema["description"])
     variants = schema.get("oneOf") or schema.get("anyOf") or []
-    if variants:
-        yield "One of:\n\n" + "\n".join(f"- {_variant(each)}" for each in variants)
-    for variant in variants:
-        if len(variant.get("properties", {})) > 1:
-            kinds = [
-                str(each["const"]) for each in variant["properties"].values() if "const" in each
-            ]
-            yield f"### {name}: {variant.get('title') or ', '.join(kinds)}"
-            yield _table(variant)
+    tabled = [each for each in variants if len(each.get("properties", {})) > 1]
+    if listed := [each for each in variants if each not in tabled]:
+        yield "One of:\n\n" + "\n".join(f"- {_variant(each)}" for each in listed)
+    for variant in tabled:
+        constants = (each["const"] for each in variant["properties"].values() if "const" in each)
+        kinds = ", ".join(map(str, constants))
+        yield f"### {name}: {variant.get('title') or kinds or 'as a mapping'}"
+        yield _table(variant)
     if schema.get("properties"):
         yield _table(schema)
     elif not variants:
