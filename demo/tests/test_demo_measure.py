@@ -16,7 +16,7 @@ from sojourn_demo.errors import DemoError
 from sojourn_demo.live import read_decisions
 from sojourn_demo.measure import summarise
 from sojourn_demo.recording import read_recording
-from sojourn_demo.table import cells
+from sojourn_demo.report import cells
 
 EPOCH_US = 1_700_000_000_000_000
 DECIDED_S = 10.2

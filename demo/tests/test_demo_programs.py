@@ -10,7 +10,7 @@ import yaml
 from sojourn_demo import programs
 from sojourn_demo.cli import main
 from sojourn_demo.errors import DemoError
-from sojourn_demo.scenario import write_scenario
+from sojourn_demo.recording import write_scenario
 
 BASE = {"duration_s": 1, "ues": [{"rnti": 17, "channel": {"fixed_mcs": 10}}]}
 

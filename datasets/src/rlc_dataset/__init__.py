@@ -6,11 +6,10 @@ public traces. ``DATA_CARD.md`` says what the data is and what it is not.
 """
 
 from rlc_dataset.check import check_table
-from rlc_dataset.digest import dataset_sha256, table_sha256
 from rlc_dataset.errors import DatasetError
 from rlc_dataset.provenance import Provenance
 from rlc_dataset.reader import Dataset, Run, table_arrays
-from rlc_dataset.schema import COLUMNS, PERIOD_US, SCHEMA
+from rlc_dataset.schema import COLUMNS, PERIOD_US, SCHEMA, dataset_sha256, table_sha256
 from rlc_dataset.writer import write_run
 
 __all__ = [

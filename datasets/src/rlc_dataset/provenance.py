@@ -33,7 +33,7 @@ class Provenance(BaseModel):
         producer: Program and version that made it, e.g. ``gnb-lab 0.1.0``.
         node_id: The E2 node.
         period_us: Between two reports.
-        data_sha256: :func:`rlc_dataset.digest.table_sha256` of the rows.
+        data_sha256: :func:`rlc_dataset.schema.table_sha256` of the rows.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -16,10 +16,9 @@ from rlc_model.records import REQUIRED_FIELDS
 from rlc_model.series import report_array
 
 from rlc_dataset.check import check_schema, check_table
-from rlc_dataset.digest import dataset_sha256, table_sha256
 from rlc_dataset.errors import DatasetError
 from rlc_dataset.provenance import Provenance, parse_provenance
-from rlc_dataset.schema import PERIOD_US, PROVENANCE_KEY
+from rlc_dataset.schema import PERIOD_US, PROVENANCE_KEY, dataset_sha256, table_sha256
 from rlc_dataset.writer import FILE
 
 

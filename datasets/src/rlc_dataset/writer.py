@@ -10,10 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rlc_dataset.check import check_table
-from rlc_dataset.digest import table_sha256
 from rlc_dataset.errors import DatasetError
 from rlc_dataset.provenance import Provenance
-from rlc_dataset.schema import PROVENANCE_KEY, SCHEMA
+from rlc_dataset.schema import PROVENANCE_KEY, SCHEMA, table_sha256
 
 FILE: Final = "bearers.parquet"
 ROW_GROUP_ROWS: Final = 1 << 17

@@ -20,9 +20,8 @@ from sojourn_demo.gateways import ANY_PORT, POLICIES, start_gateway
 from sojourn_demo.live import View, read_decisions
 from sojourn_demo.measure import summarise
 from sojourn_demo.programs import Programs
-from sojourn_demo.recording import read_recording
-from sojourn_demo.scenario import write_scenario
-from sojourn_demo.table import table
+from sojourn_demo.recording import read_recording, write_scenario
+from sojourn_demo.report import table
 
 INTERRUPTED = 130
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
+import yaml
 from numpy.typing import NDArray
 from pyarrow import csv
 
@@ -126,3 +127,33 @@ def _used(at_s: Floats, bearer: dict[str, NDArray[Any]], duration_s: float) -> S
     return Series(
         edges[:-1], np.divide(100 * used, there, out=np.zeros_like(used), where=there > 0)
     )
+
+
+def write_scenario(
+    base: Path, out: Path, *, duration_s: float, trace: Path | None, seed: int | None
+) -> Path:
+    """Writes ``scenario.yaml`` into `out`, made from `base`.
+
+    Raises:
+        DemoError: A file that cannot be read, or a base without a UE.
+    """
+    try:
+        scenario: Any = yaml.safe_load(base.read_text())
+    except OSError as error:
+        raise DemoError(f"{base}: {error.strerror}") from error
+    except yaml.YAMLError as error:
+        raise DemoError(f"{base}: {error}") from error
+    if not isinstance(scenario, dict) or not scenario.get("ues"):
+        raise DemoError(f"{base}: has no ues; expected a gnb-lab scenario")
+    scenario["duration_s"] = duration_s
+    if seed is not None:
+        scenario["seed"] = seed
+    if trace is not None:
+        if not trace.is_file():
+            raise DemoError(f"{trace}: no such file; expected a Mahimahi trace (.xz and .gz too)")
+        scenario["name"] = f"{scenario.get('name', base.stem)} on {trace.name}"
+        for ue in scenario["ues"]:
+            ue["channel"] = {"mahimahi": {"path": str(trace.resolve())}}
+    path = out / "scenario.yaml"
+    path.write_text(yaml.safe_dump(scenario, sort_keys=False))
+    return path

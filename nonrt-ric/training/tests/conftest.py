@@ -6,7 +6,7 @@ from pathlib import Path
 
 import made_corpus
 import pytest
-from rlc_train.extras import there
+from rlc_train.errors import there
 
 EXTRAS = {"keras", "baselines_extra", "mlflow_extra", "dask_extra"}
 """Fixtures of tests that need more than `make setup` installs."""

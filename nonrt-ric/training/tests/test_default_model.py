@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from rlc_model import Quantity, read_contract
 from rlc_train import backtest, corpus
-from rlc_train.baselines.adaptive import AdaptivePersistence
+from rlc_train.baselines.naive import AdaptivePersistence
 from rlc_train.export.runner import ServedForecaster, StepRunner
 from rlc_train.horizon import Layout
 from rlc_train.settings import load

@@ -14,17 +14,16 @@ from rlc_train.baselines import BASELINES
 from rlc_train.commands.train import export
 from rlc_train.errors import TrainError
 from rlc_train.export.check import compare
-from rlc_train.export.lstm_graph import lstm_step
 from rlc_train.export.runner import StepRunner
+from rlc_train.export.steps import lstm_step
 from rlc_train.lstm import network
 from rlc_train.lstm.backend import tensorflow
 from rlc_train.lstm.fit import Trained, fit
 from rlc_train.lstm.lanes import Lanes
+from rlc_train.lstm.network import layer_weights, reference
 from rlc_train.lstm.shape import FitSettings, NetworkShape, state_size
-from rlc_train.lstm.weights import layer_weights, reference
-from rlc_train.scaling import fit_scaler
 from rlc_train.settings import Settings
-from rlc_train.splits import Split, split
+from rlc_train.splits import Split, fit_scaler, split
 
 AXES = layout()
 SHAPE = NetworkShape(layers=1, units=8, dropout=0.1)

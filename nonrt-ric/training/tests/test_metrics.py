@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rlc_train import conformal
-from rlc_train.bootstrap import skill_interval
 from rlc_train.errors import TrainError
-from rlc_train.metrics import Calibration, in_order, pinball
+from rlc_train.metrics import Calibration, in_order, pinball, skill_interval
 
 LEVELS = np.array([0.1, 0.5, 0.9], np.float32)
 

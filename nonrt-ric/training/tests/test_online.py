@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from made_corpus import layout, series
-from rlc_train.baselines.adaptive import AdaptivePersistence
+from rlc_train.baselines.naive import AdaptivePersistence
 from rlc_train.metrics import Calibration
 from rlc_train.online import track
 from rlc_train.series import labels

@@ -13,9 +13,9 @@ from rlc_model import MinMaxScaler, read_contract, write_contract
 from rlc_model.manifest import TrainingData
 from rlc_train.candidate import Candidate
 from rlc_train.conformal import none
+from rlc_train.errors import need
 from rlc_train.export.check import Comparison
-from rlc_train.export.lstm_graph import lstm_step
-from rlc_train.extras import need
+from rlc_train.export.steps import lstm_step
 from rlc_train.lstm.shape import NetworkShape, state_size
 from rlc_train.pipeline import no_weights
 from rlc_train.rundir import RunDirectory

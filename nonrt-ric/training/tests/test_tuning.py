@@ -12,8 +12,7 @@ from typing import Any
 import grpc
 import pytest
 from made_corpus import corpus, layout
-from rlc_train.errors import TrainError
-from rlc_train.extras import there
+from rlc_train.errors import TrainError, there
 from rlc_train.lstm.shape import FitSettings
 from rlc_train.splits import split
 from rlc_train.tuning import cluster, search

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlc_train.baselines.base import AtOnce, Forecaster, spread_origins
-from rlc_train.bootstrap import Interval, skill_interval
 from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout
-from rlc_train.metrics import Calibration, in_order, pinball
+from rlc_train.metrics import Calibration, Interval, in_order, pinball, skill_interval
 from rlc_train.series import labels
 from rlc_train.splits import Part
 

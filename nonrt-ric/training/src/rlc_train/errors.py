@@ -1,17 +1,19 @@
-"""What a command ends with when it cannot go on: one line for the user, exit status 2."""
+"""Errors of the commands (one line, exit status 2), and imports of optional libraries."""
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import zlib
-from typing import Final
+from typing import Any, Final
 from zipfile import BadZipFile
 
 DAMAGED: Final = (OSError, ValueError, KeyError, EOFError, BadZipFile, zlib.error)
-"""What NumPy raises at an archive that is damaged, cut off or of something else."""
+"""What NumPy raises for an archive that is damaged, truncated or of another kind."""
 
 
 class TrainError(Exception):
-    """Wrong input, or a part that is not there; the message says what and what was expected.
+    """Wrong input or a missing part; the message names the value and what was expected.
 
     Attributes:
         place: File, field or command that is wrong, or the whole message.
@@ -20,3 +22,25 @@ class TrainError(Exception):
     def __init__(self, place: str, message: str | None = None) -> None:
         self.place = place
         super().__init__(place if message is None else f"{place}: {message}")
+
+
+def need(module: str, extra: str) -> Any:
+    """Imports a module of an optional extra.
+
+    Raises:
+        TrainError: It is not installed; the message names the way to install it.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        top = module.partition(".")[0]
+        raise TrainError(
+            top,
+            f"is not installed ({error}); run 'make setup-training', or install"
+            f" sojourn-rlc-train[{extra}]",
+        ) from error
+
+
+def there(module: str) -> bool:
+    """Whether a top-level module is installed, without importing it."""
+    return importlib.util.find_spec(module) is not None

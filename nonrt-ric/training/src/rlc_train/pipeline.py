@@ -16,9 +16,8 @@ from rlc_train.baselines.linear import LinearQuantile
 from rlc_train.candidate import Candidate
 from rlc_train.errors import TrainError
 from rlc_train.export.check import Reference, compare
-from rlc_train.export.linear_graph import linear_step
-from rlc_train.export.lstm_graph import lstm_step
 from rlc_train.export.runner import ServedForecaster, StepRunner, measure
+from rlc_train.export.steps import linear_step, lstm_step
 from rlc_train.horizon import Layout
 from rlc_train.judged import Judged
 from rlc_train.lstm.shape import INSIDE, NetworkShape, state_size

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from rlc_train.errors import TrainError
-from rlc_train.extras import need
+from rlc_train.errors import TrainError, need
 from rlc_train.rundir import RunDirectory
 
 EXPERIMENT: Final = "sojourn-rlc"

@@ -3,12 +3,11 @@
 from collections.abc import Callable
 from typing import Final
 
-from rlc_train.baselines.adaptive import AdaptivePersistence
 from rlc_train.baselines.base import Forecaster
 from rlc_train.baselines.boosting import LightGbm
 from rlc_train.baselines.forest import RandomForest
 from rlc_train.baselines.linear import LinearQuantile
-from rlc_train.baselines.naive import MeanOfK, Persistence, SeasonalNaive
+from rlc_train.baselines.naive import AdaptivePersistence, MeanOfK, Persistence, SeasonalNaive
 from rlc_train.baselines.sarima import Sarima
 
 BASELINES: Final[dict[str, Callable[[], Forecaster]]] = {

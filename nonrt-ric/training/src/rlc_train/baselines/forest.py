@@ -15,11 +15,9 @@ from rlc_model import MinMaxScaler
 
 from rlc_train.baselines import summary
 from rlc_train.baselines.base import training_rows
-from rlc_train.errors import TrainError
-from rlc_train.extras import need
+from rlc_train.errors import TrainError, need
 from rlc_train.horizon import Layout
-from rlc_train.scaling import fit_scaler
-from rlc_train.splits import Part
+from rlc_train.splits import Part, fit_scaler
 
 TRAINING_ORIGINS: Final = 6_000
 CHUNK: Final = 500

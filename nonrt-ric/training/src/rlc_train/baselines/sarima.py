@@ -15,8 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rlc_train.errors import TrainError
-from rlc_train.extras import need
+from rlc_train.errors import TrainError, need
 from rlc_train.horizon import Layout
 from rlc_train.splits import Part
 

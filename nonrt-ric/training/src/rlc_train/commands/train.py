@@ -12,13 +12,13 @@ from pathlib import Path
 from rlc_train import conformal, corpus, pipeline
 from rlc_train.candidate import Candidate
 from rlc_train.export.check import Reference
-from rlc_train.export.lstm_graph import lstm_step
+from rlc_train.export.steps import lstm_step
 from rlc_train.horizon import Layout
 from rlc_train.lstm import backend
 from rlc_train.lstm.fit import Trained, fit
+from rlc_train.lstm.network import layer_weights
+from rlc_train.lstm.network import reference as keras_reference
 from rlc_train.lstm.shape import state_size
-from rlc_train.lstm.weights import layer_weights
-from rlc_train.lstm.weights import reference as keras_reference
 from rlc_train.progress import Bars, bars
 from rlc_train.rundir import RunDirectory
 from rlc_train.settings import PRESETS, Settings

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rlc_dataset import Dataset
 
-from rlc_train.dataset import grid, sample, wide
+from rlc_train.dataset import grid, wide
 from rlc_train.dataset.generate import Outcome, generate
 from rlc_train.dataset.plan import RunPlan
 from rlc_train.errors import TrainError
@@ -99,7 +99,7 @@ def planned(preset: str, duration_s: float | None, seed: int, *, repeats: int = 
     if preset == "grid":
         return grid.plan(duration_s, seed)
     if preset == "sample":
-        return sample.plan(duration_s, seed)
+        return wide.sample_plan(duration_s, seed)
     return wide.plan(duration_s, seed, repeats)
 
 

@@ -188,3 +188,16 @@ def _flows(rng: random.Random, rnti: int, drb: int, duration_s: float) -> list[d
         light["interval_ms"] = rng.choice((1, 10, 100))
     flows.append(light)
     return flows
+
+
+SAMPLE_CELLS: Final = ("n78-106prb-7-2", "n78-51prb-3-1", "n1-52prb-fdd")
+SAMPLE_MOBILITIES: Final = ("pedestrian", "car")
+
+
+def sample_plan(duration_s: float, seed: int) -> list[RunPlan]:
+    """The sample that is committed, for tests and the tutorial: six runs of one UE."""
+    return [
+        run_plan((cell, mobility, "00"), duration_s, seed, most_ues=1)
+        for cell in SAMPLE_CELLS
+        for mobility in SAMPLE_MOBILITIES
+    ]

@@ -6,7 +6,7 @@ import os
 from types import ModuleType
 from typing import Any
 
-from rlc_train.extras import need
+from rlc_train.errors import need
 
 
 def tensorflow() -> Any:

@@ -26,8 +26,7 @@ from rlc_train.lstm import checkpoint, network
 from rlc_train.lstm.backend import keras, tensorflow
 from rlc_train.lstm.lanes import Batch, Chunks, Lanes
 from rlc_train.lstm.shape import LEAST_DEVIATION, FitSettings, NetworkShape, state_size
-from rlc_train.scaling import fit_scaler
-from rlc_train.splits import Part
+from rlc_train.splits import Part, fit_scaler
 
 CHECKPOINT = "checkpoint.npz"
 UNIT_ORIGINS = 50_000

@@ -22,9 +22,8 @@ from rlc_train.baselines.base import residual_quantiles
 from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout, first_point_us
 from rlc_train.lstm.backend import keras, tensorflow
-from rlc_train.scaling import fit_scaler
 from rlc_train.series import labels
-from rlc_train.splits import Part
+from rlc_train.splits import Part, fit_scaler
 
 
 class PaperShape(BaseModel):

@@ -15,8 +15,7 @@ from typing import Any
 
 import grpc
 
-from rlc_train.errors import TrainError
-from rlc_train.extras import need
+from rlc_train.errors import TrainError, need
 from rlc_train.tuning.search import Found, Task, best, oracle, tuner
 
 LOOK_S = 0.2

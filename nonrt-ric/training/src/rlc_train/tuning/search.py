@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rlc_train.errors import TrainError
-from rlc_train.extras import need
+from rlc_train.errors import TrainError, need
 from rlc_train.horizon import Layout
 from rlc_train.lstm.backend import keras, tensorflow
 from rlc_train.lstm.fit import CHECKPOINT, fit
