@@ -81,7 +81,7 @@ class FitSettings(BaseModel):
 def bytes_per_occupancy(scaler: MinMaxScaler) -> NDArray[np.float32]:
     """``(len(BYTES),)`` by which scaled levels are multiplied to be spans of the occupancy.
 
-    Bytes are scaled from 0 (:mod:`rlc_train.scaling`), so a factor is enough.
+    Bytes are scaled from 0 (:mod:`rlc_train.splits`), so a factor is enough.
     """
     factors: NDArray[np.float32] = scaler.span[list(BYTES)] / scaler.span[OCCUPANCY]
     return factors
