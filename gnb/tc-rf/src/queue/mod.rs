@@ -82,6 +82,7 @@ macro_rules! disciplines {
             }
 
             /// See [`Aqm::advance`].
+            #[inline]
             pub(crate) fn advance(&mut self, discipline: &Discipline, now_us: u64) {
                 match (discipline, self) {
                     $((Discipline::$kind(params), Self::$kind(aqm)) => {
@@ -92,6 +93,7 @@ macro_rules! disciplines {
             }
 
             /// See [`Aqm::arrives`].
+            #[inline]
             pub(crate) fn arrives(
                 &mut self,
                 discipline: &Discipline,
@@ -107,6 +109,7 @@ macro_rules! disciplines {
             }
 
             /// See [`Aqm::arrives_without_room`].
+            #[inline]
             pub(crate) fn arrives_without_room(&mut self, backlog_bytes: u64, now_us: u64) {
                 match self {
                     $(Self::$kind(aqm) => {
@@ -117,6 +120,7 @@ macro_rules! disciplines {
             }
 
             /// See [`Aqm::overflowed`].
+            #[inline]
             pub(crate) fn overflowed(&mut self, discipline: &Discipline, now_us: u64) {
                 match (discipline, self) {
                     $((Discipline::$kind(params), Self::$kind(aqm)) => {
@@ -127,6 +131,7 @@ macro_rules! disciplines {
             }
 
             /// See [`Aqm::found_empty`].
+            #[inline]
             pub(crate) fn found_empty(&mut self, discipline: &Discipline, now_us: u64) {
                 match (discipline, self) {
                     $((Discipline::$kind(params), Self::$kind(aqm)) => {
@@ -137,6 +142,7 @@ macro_rules! disciplines {
             }
 
             /// See [`Aqm::dequeue`].
+            #[inline(always)]
             pub(crate) fn dequeue<Q: AqmQueue>(
                 &mut self,
                 discipline: &Discipline,
