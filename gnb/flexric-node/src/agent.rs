@@ -151,7 +151,7 @@ extern "C" fn kpm_begin(context: *const c_void, subscription: usize) -> usize {
 }
 
 extern "C" fn kpm_rnti(context: *const c_void, ue: usize) -> u32 {
-    node(context).kpm_ue(ue).map_or(0, |ue| ue.rnti)
+    node(context).kpm_ue(ue).map_or(0, |ue| ue.rnti.into())
 }
 
 extern "C" fn kpm_value(

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use lab_gateway::proto::KpmReport;
+use lab_world::KpmReport;
 
 /// FlexRIC's longest period; a subscription that asks after a longer time is another at its address.
 const FORGET_AFTER: Duration = Duration::from_secs(10);
@@ -28,13 +28,13 @@ struct Totals {
     sdu_delay_us: f64,
 }
 
-type ByRnti = BTreeMap<u32, Totals>;
+type ByRnti = BTreeMap<u16, Totals>;
 
 /// One UE over the time of a report.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UeMeasurements {
     /// C-RNTI.
-    pub rnti: u32,
+    pub rnti: u16,
     over: Totals,
 }
 
@@ -75,13 +75,10 @@ impl KpmSums {
     /// Adds a report of the world, which names the UEs that are here.
     pub fn add(&mut self, report: &KpmReport) {
         let time_ms = f64::from(report.period_ms);
-        let value = |values: &std::collections::HashMap<String, f64>, name: &str| {
-            values.get(name).copied().unwrap_or_default()
-        };
         let mut here = ByRnti::new();
         for ue in &report.ues {
             let before = self.now.get(&ue.rnti).copied().unwrap_or_default();
-            let of = |name| value(&ue.values, name);
+            let of = |name| ue.values.get(name).copied().unwrap_or_default();
             here.insert(
                 ue.rnti,
                 Totals {
@@ -108,7 +105,7 @@ impl KpmSums {
         }
         self.asked.push(Asked { subscription, at: now, before: self.now.clone() });
         let Some(before) = before else { return Vec::new() };
-        let since = |(rnti, now): (&u32, &Totals)| {
+        let since = |(rnti, now): (&u16, &Totals)| {
             let before = before.get(rnti).copied().unwrap_or_default();
             let over = Totals {
                 time_ms: now.time_ms - before.time_ms,
@@ -126,12 +123,12 @@ impl KpmSums {
 
 #[cfg(test)]
 mod tests {
-    use lab_gateway::proto::KpmUe;
+    use lab_world::KpmUe;
 
     use super::*;
 
     /// 5 ms of `rnti` at 8 Mbit/s.
-    fn report(rnti: u32, delay_us: f64) -> KpmReport {
+    fn report(rnti: u16, delay_us: f64) -> KpmReport {
         let values = [
             ("DRB.PdcpSduVolumeDL", 40.0),
             ("DRB.PdcpSduVolumeUL", 4.0),
@@ -140,13 +137,8 @@ mod tests {
             ("DRB.UEThpUl", 800.0),
             ("RRU.PrbTotDl", 100.0),
         ];
-        let values = values.map(|(name, value)| (name.to_owned(), value)).into();
-        KpmReport {
-            period_ms: 5,
-            ues: vec![KpmUe { rnti, values }],
-            unsupported: Vec::new(),
-            ..KpmReport::default()
-        }
+        let ues = vec![KpmUe { rnti, values: values.into() }];
+        KpmReport { period_ms: 5, ues, unsupported: Vec::new() }
     }
 
     #[test]

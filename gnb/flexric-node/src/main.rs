@@ -15,7 +15,7 @@ use flexric_node::{
     recording::CsvRecording,
 };
 use lab_gateway::{
-    LocalDoor, ServeError,
+    LocalClient, ServeError,
     cli::{self, Failure, ServeArgs},
 };
 use lab_world::{NodeInfo, World};
@@ -78,8 +78,8 @@ fn run(cli: Cli) -> Result<(), Failure> {
     };
     let record =
         |folder: &Path, world: &mut World| CsvRecording::begin(folder, &cli::command_line(), world);
-    cli::serve_recorded(serve, record, |door, node| {
-        let agent = start(door, node, logs, nb_id, ric, &path);
+    cli::serve_scenario(serve, record, |client, node| {
+        let agent = start(client, node, logs, nb_id, ric, &path);
         // They are loaded, and a node that is killed leaves no folder behind.
         drop(models);
         agent
@@ -94,7 +94,7 @@ fn log(option: &str, path: Option<&Path>) -> Result<Option<MessageLog>, Failure>
 }
 
 fn start(
-    door: LocalDoor,
+    client: LocalClient,
     info: &NodeInfo,
     logs: MessageLogs,
     nb_id: Option<u32>,
@@ -105,17 +105,17 @@ fn start(
     // not read on.
     rustix::stdio::dup2_stdout(std::io::stderr())
         .map_err(|error| ServeError::System { what: "stdout", source: error.into() })?;
-    let beside = |error: &dyn std::error::Error| ServeError::Beside(error.to_string());
+    let failed = |error: &dyn std::error::Error| ServeError::Component(error.to_string());
     let identity = identity(info, nb_id)?;
-    let node = Node::new(door, &info.id, logs).map_err(|error| beside(&error))?;
-    let agent = Agent::start(node, identity, ric, libraries).map_err(|error| beside(&error))?;
+    let node = Node::new(client, &info.id, logs).map_err(|error| failed(&error))?;
+    let agent = Agent::start(node, identity, ric, libraries).map_err(|error| failed(&error))?;
     tracing::info!(%ric, ?identity, "E2 SETUP is on its way to the near-RT RIC");
     Ok(agent)
 }
 
 fn identity(info: &NodeInfo, nb_id: Option<u32>) -> Result<Identity, ServeError> {
     let out_of_range =
-        |what: &str| ServeError::Beside(format!("{what} of {info:?} is out of range"));
+        |what: &str| ServeError::Component(format!("{what} of {info:?} is out of range"));
     Ok(Identity {
         mcc: u16::try_from(info.mcc).map_err(|_| out_of_range("mcc"))?,
         mnc: u16::try_from(info.mnc).map_err(|_| out_of_range("mnc"))?,

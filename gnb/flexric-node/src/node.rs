@@ -10,11 +10,9 @@ use std::{
 };
 
 use bytes::Bytes;
-use lab_gateway::{
-    ControlRequest, Listener, LocalDoor, LocalError, Report, ReportPayload, SubscriptionRequest,
-};
+use lab_gateway::{LocalClient, LocalClientError, ReportCallback};
 use lab_world::{
-    RanFunction, periodic_trigger,
+    ControlRequest, Payload, RanFunction, Report, SubscriptionRequest,
     reports::{PLAIN_HEADER, mac, rlc},
 };
 
@@ -64,7 +62,7 @@ impl PlainReport {
 /// The lab's gNB behind the agent.
 #[derive(Debug)]
 pub struct Node {
-    door: LocalDoor,
+    client: LocalClient,
     node_id: String,
     /// The world's thread adds to them, the agent's reads.
     kpm: Arc<Mutex<KpmSums>>,
@@ -78,25 +76,22 @@ impl Node {
     ///
     /// # Errors
     /// When the world refuses a subscription, which it does not while it lives.
-    pub fn new(door: LocalDoor, node_id: &str, logs: MessageLogs) -> Result<Self, LocalError> {
+    pub fn new(
+        client: LocalClient,
+        node_id: &str,
+        logs: MessageLogs,
+    ) -> Result<Self, LocalClientError> {
         let kpm = Arc::new(Mutex::new(KpmSums::default()));
         let sums = Arc::clone(&kpm);
-        let listener: Listener = Box::new(move |made: &Report| {
-            if let ReportPayload::Kpm(report) = &made.payload {
+        let callback: ReportCallback = Box::new(move |made: &Report| {
+            if let Payload::Kpm(report) = &made.payload {
                 lock(&sums).add(report);
             }
         });
-        let oid = RanFunction::Kpm.oid();
-        let request = SubscriptionRequest {
-            node_id: node_id.to_owned(),
-            ran_function_oid: oid.to_owned(),
-            event_trigger: Bytes::from(periodic_trigger(oid, KPM_PERIOD_MS)),
-            action_definitions: Vec::new(),
-            kpm_measurements: Vec::new(),
-        };
-        door.listen(request, listener)?;
+        let request = SubscriptionRequest::periodic(node_id, RanFunction::Kpm, KPM_PERIOD_MS);
+        client.subscribe(request, callback)?;
         Ok(Self {
-            door,
+            client,
             node_id: node_id.to_owned(),
             kpm,
             kpm_report: Mutex::default(),
@@ -106,14 +101,15 @@ impl Node {
 
     /// The report of now; none of a world that stands still, which must not look alive.
     pub fn latest(&self, report: PlainReport) -> Option<Bytes> {
-        let message = match self.door.read(&self.node_id, report.function().oid(), READ_PATIENCE) {
-            Ok(Report { payload: ReportPayload::Message(bytes), .. }) => report.fitting(bytes)?,
-            Ok(_) => return None,
-            Err(error) => {
-                tracing::debug!(%error, ?report, "nothing to report this time");
-                return None;
-            }
-        };
+        let message =
+            match self.client.report_now(&self.node_id, report.function().oid(), READ_PATIENCE) {
+                Ok(Report { payload: Payload::Message(bytes), .. }) => report.fitting(bytes)?,
+                Ok(_) => return None,
+                Err(error) => {
+                    tracing::debug!(%error, ?report, "nothing to report this time");
+                    return None;
+                }
+            };
         note(&mut lock(&self.logs).reports, "report", &message);
         Some(message)
     }
@@ -128,8 +124,8 @@ impl Node {
             header: Bytes::copy_from_slice(header),
             message: Bytes::copy_from_slice(message),
         };
-        match self.door.control(request, CONTROL_PATIENCE) {
-            Ok(answer) if answer.accepted => tracing::debug!("a control was applied"),
+        match self.client.control(request, CONTROL_PATIENCE) {
+            Ok(answer) if answer.acknowledged => tracing::debug!("a control was applied"),
             Ok(answer) => tracing::warn!(
                 reason = answer.detail,
                 "a control was refused; v0 acknowledges it nevertheless"

@@ -6,8 +6,8 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
-use lab_gateway::Recording;
 use lab_gateway::cli::Failure;
+use lab_gateway::{Recording, RecordingError};
 use lab_world::World;
 use lab_world::table::{BEARER_COLUMNS, FLOW_COLUMNS};
 
@@ -55,13 +55,13 @@ impl CsvRecording {
     }
 }
 
-impl Recording for CsvRecording {
-    fn note(&mut self, world: &mut World) -> Result<(), Failure> {
-        self.write_bearers(world).map_err(failure(&self.folder.join("bearers.csv")))
+impl Recording<World> for CsvRecording {
+    fn write(&mut self, world: &mut World) -> Result<(), RecordingError> {
+        Ok(self.write_bearers(world).map_err(failure(&self.folder.join("bearers.csv")))?)
     }
 
-    fn finish(mut self, world: &mut World) -> Result<(), Failure> {
-        self.note(world)?;
+    fn finish(mut self: Box<Self>, world: &mut World) -> Result<(), RecordingError> {
+        self.write(world)?;
         self.bearers.flush().map_err(failure(&self.folder.join("bearers.csv")))?;
         let flows = self.folder.join("flows.csv");
         File::create(&flows)
@@ -69,7 +69,7 @@ impl Recording for CsvRecording {
             .map_err(failure(&flows))?;
         let summary = self.folder.join("summary.json");
         let text = world.summary().to_json(&self.command).map_err(io::Error::from);
-        text.and_then(|text| fs::write(&summary, text)).map_err(failure(&summary))
+        Ok(text.and_then(|text| fs::write(&summary, text)).map_err(failure(&summary))?)
     }
 }
 
@@ -102,10 +102,11 @@ mod tests {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios/default.yaml");
         let mut world = World::new(&LoadedScenario::from_file(&file, &[]).unwrap()).unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let mut recording = CsvRecording::begin(folder.path(), "command", &mut world).unwrap();
+        let mut recording =
+            Box::new(CsvRecording::begin(folder.path(), "command", &mut world).unwrap());
         for end_us in [400_000, 1_000_000] {
             world.step_until(end_us, &mut |_| {});
-            recording.note(&mut world).unwrap();
+            recording.write(&mut world).unwrap();
         }
         recording.finish(&mut world).unwrap();
         let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();

@@ -16,9 +16,9 @@ use flexric_node::{
     message_log::{MessageLog, MessageLogs},
     node::{Node, PlainReport, TC_CONTROL_HEADER},
 };
-use lab_gateway::{Gateway, LocalDoor, Report, ReportPayload, ServeOptions, SubscriptionRequest};
+use lab_gateway::{Gateway, LocalClient, ServeOptions};
 use lab_scenario::LoadedScenario;
-use lab_world::{RanFunction, World, periodic_trigger};
+use lab_world::{Payload, RanFunction, Report, SubscriptionRequest, World};
 
 /// No expectation about speed: a test that hangs is a test that failed.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -27,9 +27,9 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Runs `work` beside the default cell, on a thread that may block.
-async fn beside_the_lab<T: Send + 'static>(
-    work: impl FnOnce(LocalDoor, String) -> T + Send + 'static,
+/// Runs `work` with the default cell, on a thread that may block.
+async fn with_the_lab<T: Send + 'static>(
+    work: impl FnOnce(LocalClient, String) -> T + Send + 'static,
 ) -> T {
     let scenario = repository().join("gnb/scenarios/default.yaml");
     let scenario = LoadedScenario::from_file(&scenario, &[]).expect("the scenario");
@@ -37,17 +37,17 @@ async fn beside_the_lab<T: Send + 'static>(
     let node_id = world.node_id().to_owned();
     let options = ServeOptions { listen: "127.0.0.1:0".to_owned(), ..ServeOptions::default() };
     let gateway = Gateway::start(world, &options).await.expect("a gateway");
-    let door = gateway.local();
-    let done = tokio::task::spawn_blocking(move || work(door, node_id)).await.expect("no panic");
+    let client = gateway.local();
+    let done = tokio::task::spawn_blocking(move || work(client, node_id)).await.expect("no panic");
     gateway.stop().await.expect("a summary");
     done
 }
 
-/// What `look` finds, sooner or later.
-fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> T {
+/// Polls until there is a value.
+fn eventually<T>(mut poll: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + PATIENCE;
     while Instant::now() < end {
-        if let Some(found) = look() {
+        if let Some(found) = poll() {
             return found;
         }
         thread::sleep(Duration::from_millis(1));
@@ -55,35 +55,28 @@ fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> T {
     panic!("nothing within a minute")
 }
 
-/// Every RLC message of the world from now on.
-fn overheard(door: &LocalDoor, node_id: &str) -> mpsc::Receiver<Bytes> {
-    let oid = RanFunction::Rlc.oid();
-    let request = SubscriptionRequest {
-        node_id: node_id.to_owned(),
-        ran_function_oid: oid.to_owned(),
-        event_trigger: Bytes::from(periodic_trigger(oid, 1)),
-        action_definitions: Vec::new(),
-        kpm_measurements: Vec::new(),
-    };
+/// Subscribes to the RLC messages of the world.
+fn rlc_messages(client: &LocalClient, node_id: &str) -> mpsc::Receiver<Bytes> {
+    let request = SubscriptionRequest::periodic(node_id, RanFunction::Rlc, 1);
     let (send, receive) = mpsc::channel();
-    let listener = Box::new(move |report: &Report| {
-        if let ReportPayload::Message(bytes) = &report.payload {
-            // The test has heard enough.
+    let callback = Box::new(move |report: &Report| {
+        if let Payload::Message(bytes) = &report.payload {
+            // The test may have dropped the receiver.
             let _ = send.send(bytes.clone());
         }
     });
-    door.listen(request, listener).expect("admitted");
+    client.subscribe(request, callback).expect("admitted");
     receive
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_agent_reads_what_the_world_reports() {
-    beside_the_lab(|door, node_id| {
-        let heard = overheard(&door, &node_id);
-        let node = Node::new(door, &node_id, MessageLogs::default()).expect("a node");
+    with_the_lab(|client, node_id| {
+        let messages = rlc_messages(&client, &node_id);
+        let node = Node::new(client, &node_id, MessageLogs::default()).expect("a node");
         let read = eventually(|| node.latest(PlainReport::Rlc));
         // The bearers of the world's own message, as records of the same length.
-        let own = heard.recv_timeout(PATIENCE).expect("a report");
+        let own = messages.recv_timeout(PATIENCE).expect("a report");
         assert_eq!((read.len(), &read[..4]), (own.len(), &own[..4]));
         let mac = eventually(|| node.latest(PlainReport::Mac));
         assert_eq!(mac.len(), 4 + 176 + 8);
@@ -95,8 +88,8 @@ async fn the_agent_reads_what_the_world_reports() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_agent_reads_is_of_the_moment_it_reads() {
-    beside_the_lab(|door, node_id| {
-        let node = Node::new(door, &node_id, MessageLogs::default()).expect("a node");
+    with_the_lab(|client, node_id| {
+        let node = Node::new(client, &node_id, MessageLogs::default()).expect("a node");
         for report in [PlainReport::Rlc, PlainReport::Mac, PlainReport::Tc] {
             // A world that is behind on a busy machine catches up.
             eventually(|| {
@@ -121,8 +114,8 @@ fn time_stamp(message: &[u8]) -> i64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_control_changes_the_pipeline_that_is_reported() {
-    beside_the_lab(|door, node_id| {
-        let node = Node::new(door, &node_id, MessageLogs::default()).expect("a node");
+    with_the_lab(|client, node_id| {
+        let node = Node::new(client, &node_id, MessageLogs::default()).expect("a node");
         let queues = |node: &Node| {
             let report = node.latest(PlainReport::Tc)?;
             Some(v0::decode_indication(&report).expect("an indication").q.len())
@@ -157,8 +150,8 @@ async fn every_control_is_written_down_as_it_came() {
     let log = Some(MessageLog::create(&path).expect("a file"));
     let logs = MessageLogs { controls: log, reports: None };
     let sent = controls.clone();
-    beside_the_lab(move |door, node_id| {
-        let node = Node::new(door, &node_id, logs).expect("a node");
+    with_the_lab(move |client, node_id| {
+        let node = Node::new(client, &node_id, logs).expect("a node");
         for hex in sent {
             let byte = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).expect("hex");
             let message: Vec<u8> = (0..hex.len()).step_by(2).map(byte).collect();
@@ -172,8 +165,8 @@ async fn every_control_is_written_down_as_it_came() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn kpm_is_of_the_time_since_the_subscription_asked_last() {
-    beside_the_lab(|door, node_id| {
-        let node = Node::new(door, &node_id, MessageLogs::default()).expect("a node");
+    with_the_lab(|client, node_id| {
+        let node = Node::new(client, &node_id, MessageLogs::default()).expect("a node");
         assert_eq!(node.begin_kpm(1), 0);
         let throughput = eventually(|| {
             let ues = node.begin_kpm(1);

@@ -12,9 +12,7 @@ use common::{flow, scenario};
 use e2sm_tc::v1::{self, ActionDefinition, IndicationMessage, ReportStyle};
 use lab_forecast::{Forecaster, Horizon, Points, Ric, RicError, Timing};
 use lab_scenario::ScenarioError;
-use lab_world::{
-    Output, Payload, RanFunction, RlcSample, SubscriptionRequest, World, periodic_trigger,
-};
+use lab_world::{Output, Payload, RanFunction, RlcSample, SubscriptionRequest, World};
 
 const SCENARIO: &str = "stolidis2024/drql.yaml";
 const END_US: u64 = 12_000_000;
@@ -188,25 +186,23 @@ fn the_limit_that_the_rlc_drops_by_is_the_one_reported() {
     let status =
         ActionDefinition { style: ReportStyle::PipelineStatus, bearers: vec![], top_flows: 1 };
     let request = SubscriptionRequest {
-        ran_function_oid: RanFunction::TcV1.oid().to_owned(),
-        event_trigger: periodic_trigger(RanFunction::TcV1.oid(), 1),
-        action_definitions: vec![v1::encode(&status).unwrap()],
-        kpm_measurements: vec![],
+        action_definitions: vec![v1::encode(&status).unwrap().into()],
+        ..SubscriptionRequest::periodic(world.node_id(), RanFunction::TcV1, 1)
     };
     world.subscribe(&request).unwrap();
     let mut limits = Vec::new();
     for ms in 1..3_000 {
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         world.step_until(ms * 1_000, &mut |output| {
             let Output::Indication(indication) = output else { return };
-            let Payload::Message(message) = indication.payload else { return };
+            let Payload::Message(message) = indication.report.payload else { return };
             let Ok(IndicationMessage::PipelineStatus(states)) = v1::decode(&message) else {
                 return;
             };
-            told.extend(states.iter().map(|state| state.pacer.limit_bytes));
+            reported.extend(states.iter().map(|state| state.pacer.limit_bytes));
         });
         let at_du = world.rlc_samples().next().unwrap().limit_bytes;
-        assert_eq!(told, [Some(at_du)], "{ms} ms");
+        assert_eq!(reported, [Some(at_du)], "{ms} ms");
         limits.push(at_du);
     }
     limits.dedup();

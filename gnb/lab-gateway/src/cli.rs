@@ -11,7 +11,7 @@ use lab_scenario::{LoadedScenario, Override, ScenarioError};
 use lab_world::{NodeInfo, World};
 use serde_json::Value;
 
-use crate::{LocalDoor, Recorded, Recording, ServeError, ServeOptions};
+use crate::{LocalClient, Recording, ServeError, ServeOptions};
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -108,30 +108,24 @@ pub struct ServeArgs {
     options: ServeOptions,
 }
 
-/// Serves until told to stop. `record` begins a recording in the folder of `--out`; `start` starts
-/// what runs beside the gateway and reaches the world through the local door. What `start` returns is
-/// dropped before the gateway stops.
+/// Serves until SIGINT, SIGTERM or the end of the duration. `record` begins a recording in the folder
+/// of `--out`; `start` starts a component that uses the local client, as in
+/// [`serve`](crate::serve).
 ///
 /// # Errors
-/// What the user or the machine did wrong, and the error of `start`.
-pub fn serve_recorded<R: Recording, T>(
+/// Invalid input, the error of `start`, or a failure of the machine.
+pub fn serve_scenario<R: Recording<World>, T>(
     args: ServeArgs,
     record: impl FnOnce(&Path, &mut World) -> Result<R, Failure>,
-    start: impl FnOnce(LocalDoor, &NodeInfo) -> Result<T, ServeError>,
+    start: impl FnOnce(LocalClient, &NodeInfo) -> Result<T, ServeError>,
 ) -> Result<(), Failure> {
     let loaded = args.scenario.load(&[])?;
     let mut world = World::new(&loaded)?;
     let node = world.node();
-    let start = |door| start(door, &node);
-    let Some(folder) = args.out else {
-        return crate::serve_beside(world, args.options, start).map_err(Failure::from);
+    let recording = match &args.out {
+        Some(folder) => Some(Box::new(record(folder, &mut world)?) as Box<dyn Recording<World>>),
+        None => None,
     };
-    let recording = record(&folder, &mut world)?;
-    let recorded = Recorded::new(world, recording);
-    let kept = recorded.clone();
-    let served = crate::serve_beside(recorded, args.options, start);
-    // The recording is completed however serving ended.
-    let written = kept.finish();
-    served?;
-    written
+    crate::serve(world, recording, args.options, |client| start(client, &node))?;
+    Ok(())
 }

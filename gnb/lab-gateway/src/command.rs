@@ -1,4 +1,4 @@
-//! What gRPC and metrics tasks ask of the world's thread, and how they reach it.
+//! Commands of the gRPC and metrics tasks to the world's thread.
 
 use std::sync::{
     Arc,
@@ -6,39 +6,39 @@ use std::sync::{
 };
 
 use e2sm_tc::v1::BearerForecast;
+use lab_world::{
+    BearerSample, CellSample, ControlReply, ControlRequest, FlowSample, Report, RouteError,
+    SubscribeError, SubscriptionRequest,
+};
 use tokio::sync::oneshot;
 use tonic::Status;
 
-use super::{
-    e2_world::{CellMeasurement, ControlAnswer, ControlRequest, Measurements, RouteError},
-    e2_world::{Report, SubscribeError, SubscriptionRequest},
-    outbox::OutboxStream,
-};
+use super::outbox::OutboxStream;
 
-/// Called with each report of a subscription by the thread that steps the world, one at a time: it
-/// must return at once and not use the door.
-pub type Listener = Box<dyn FnMut(&Report) + Send>;
+/// Called with each report of a subscription by the thread that steps the world, one at a time; it
+/// must return at once and not call the gateway.
+pub type ReportCallback = Box<dyn FnMut(&Report) + Send>;
 
 /// Commands that may wait for the world's thread; more are refused.
 pub(super) const COMMAND_QUEUE: usize = 1024;
 
-/// One request to the world's thread. A requester that is gone is not an error.
+/// One request to the world's thread.
 pub(super) enum Command {
     Subscribe {
         request: SubscriptionRequest,
         queue_depth: usize,
         reply: oneshot::Sender<Result<OutboxStream, AdmissionError>>,
     },
-    Listen {
+    AddCallback {
         request: SubscriptionRequest,
-        listener: Listener,
+        callback: ReportCallback,
         reply: oneshot::Sender<Result<(), AdmissionError>>,
     },
-    /// Something comes out of the world sooner than it was known to.
-    Look,
+    /// The world's next output is earlier than planned.
+    Reschedule,
     Control {
         request: ControlRequest,
-        reply: oneshot::Sender<Result<ControlAnswer, ControlError>>,
+        reply: oneshot::Sender<Result<ControlReply, ControlFailure>>,
     },
     Forecasts {
         node_id: String,
@@ -49,13 +49,15 @@ pub(super) enum Command {
     },
 }
 
-/// What a scrape reads from the world's thread.
+/// State of the world for a scrape of the metrics.
 #[derive(Debug, Default)]
 pub(super) struct Scrape {
     pub(super) now_us: u64,
-    pub(super) measurements: Measurements,
-    /// Growth of the PRB totals over the last full second.
-    pub(super) prb_last_second: Vec<CellMeasurement>,
+    pub(super) node_id: String,
+    pub(super) bearers: Vec<BearerSample>,
+    pub(super) flows: Vec<FlowSample>,
+    /// PRBs of the last full second.
+    pub(super) prb_last_second: Option<CellSample>,
     pub(super) subscribers: usize,
 }
 
@@ -68,18 +70,18 @@ pub(super) enum AdmissionError {
 
 /// Why a control has no answer.
 #[derive(Debug)]
-pub(super) enum ControlError {
+pub(super) enum ControlFailure {
     Route(RouteError),
     NodeLost,
 }
 
-/// The way to the world's thread.
+/// Sender to the world's thread.
 #[derive(Clone, Debug)]
 pub(super) struct Commands(pub(super) Arc<SyncSender<Command>>);
 
 impl Commands {
     /// Sends without waiting.
-    // The error is what every caller hands to its client.
+    // Every caller returns the error to its client.
     #[allow(clippy::result_large_err)]
     pub(super) fn send(&self, command: Command) -> Result<(), Status> {
         self.0.try_send(command).map_err(|error| match error {
@@ -91,7 +93,7 @@ impl Commands {
     }
 }
 
-/// The answer to everything once the world has stopped.
+/// Status of every call once the world has stopped.
 pub(super) fn stopped() -> Status {
     Status::unavailable("the gateway stopped")
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use lab_world::ControlReply;
 use tokio::{
     sync::{mpsc, oneshot, watch},
     time::timeout,
@@ -10,8 +11,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Status, Streaming};
 
 use super::{
-    command::{Command, Commands, ControlError, stopped},
-    e2_world::{self, ControlAnswer},
+    command::{Command, Commands, ControlFailure, stopped},
     metrics::GatewayMetrics,
     proto::{self, control_answer, control_response},
 };
@@ -33,7 +33,7 @@ pub(super) struct ControlHandler {
 #[derive(Debug)]
 struct Pending {
     node_id: String,
-    answer: oneshot::Receiver<Result<ControlAnswer, ControlError>>,
+    answer: oneshot::Receiver<Result<ControlReply, ControlFailure>>,
     limit: Duration,
 }
 
@@ -96,7 +96,7 @@ impl ControlHandler {
         let (reply, answer) = oneshot::channel();
         let node_id = request.node_id.clone();
         self.commands.send(Command::Control {
-            request: e2_world::ControlRequest {
+            request: lab_world::ControlRequest {
                 node_id: request.node_id,
                 ran_function_oid: request.ran_function_oid,
                 header: request.header,
@@ -108,11 +108,11 @@ impl ControlHandler {
     }
 
     /// Counts the answer and converts it.
-    fn result(&self, answer: Result<ControlAnswer, Status>) -> control_response::Result {
+    fn result(&self, answer: Result<ControlReply, Status>) -> control_response::Result {
         match answer {
             Ok(answer) => {
-                self.metrics.control_answered(answer.accepted, answer.cause);
-                let status = if answer.accepted {
+                self.metrics.control_answered(&answer);
+                let status = if answer.acknowledged {
                     control_answer::Status::Acknowledged
                 } else {
                     control_answer::Status::Failed
@@ -135,7 +135,7 @@ impl ControlHandler {
 }
 
 impl Pending {
-    async fn answer(self) -> Result<ControlAnswer, Status> {
+    async fn answer(self) -> Result<ControlReply, Status> {
         let Self { node_id, answer, limit } = self;
         let answer = timeout(limit, answer).await.map_err(|_| {
             Status::deadline_exceeded(format!(
@@ -144,9 +144,9 @@ impl Pending {
             ))
         })?;
         answer.map_err(|_| stopped())?.map_err(|error| match error {
-            ControlError::Route(error) => Status::not_found(error.to_string()),
-            ControlError::NodeLost => {
-                Status::unavailable(format!("node {node_id:?} went away before it answered"))
+            ControlFailure::Route(error) => Status::not_found(error.to_string()),
+            ControlFailure::NodeLost => {
+                Status::unavailable(format!("node {node_id:?} disconnected before it answered"))
             }
         })
     }

@@ -74,9 +74,12 @@ pub enum ServeError {
         /// What the system said.
         source: io::Error,
     },
-    /// What was to run beside the gateway does not.
+    /// A component that uses the local client could not be started.
     #[error("{0}")]
-    Beside(String),
+    Component(String),
+    /// The recording of the run could not be written.
+    #[error("{0}")]
+    Recording(String),
     /// The thread that steps the world died.
     #[error("the world stopped on an internal error; the log above says where")]
     World,

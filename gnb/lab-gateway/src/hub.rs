@@ -6,43 +6,40 @@ use std::{
 };
 
 use bytes::Bytes;
+use lab_world::{
+    ControlError, ControlReply, ControlRequest, ControlTicket, Indication, SubscriptionId,
+    SubscriptionRequest,
+};
 use tokio::sync::{oneshot, watch};
 use tonic::Status;
 
 use super::{
     clock::WallClock,
-    command::{AdmissionError, ControlError, Listener, stopped},
-    e2_world::{
-        Admitted, ControlAnswer, ControlRefusal, ControlRequest, ControlTicket, E2World, Report,
-        SubscriptionId, SubscriptionRequest, WorldSink,
-    },
+    command::{AdmissionError, ControlFailure, ReportCallback, stopped},
     metrics::GatewayMetrics,
+    node::{E2Node, OutputSink},
     nodes::NodeTable,
     outbox::{Outbox, OutboxCounters, OutboxStream, SharedReport},
 };
 
-type ControlReply = oneshot::Sender<Result<ControlAnswer, ControlError>>;
+type ReplySender = oneshot::Sender<Result<ControlReply, ControlFailure>>;
 
 /// One subscription of the world and its readers.
 struct Fanout {
     request: SubscriptionRequest,
     node_id: Arc<str>,
-    ran_function_id: u32,
-    ran_function_oid: Arc<str>,
     counters: OutboxCounters,
     readers: Vec<Arc<Outbox>>,
-    listeners: Vec<Listener>,
+    callbacks: Vec<ReportCallback>,
 }
 
 impl Fanout {
-    fn new(request: SubscriptionRequest, ran_function_id: u32, metrics: &GatewayMetrics) -> Self {
+    fn new(request: SubscriptionRequest, metrics: &GatewayMetrics) -> Self {
         Self {
             node_id: request.node_id.as_str().into(),
-            ran_function_id,
-            ran_function_oid: request.ran_function_oid.as_str().into(),
             counters: metrics.indications(&request.ran_function_oid),
             readers: Vec::new(),
-            listeners: Vec::new(),
+            callbacks: Vec::new(),
             request,
         }
     }
@@ -50,9 +47,9 @@ impl Fanout {
 
 /// Guarded by the same lock as the world.
 pub(super) struct Hub {
-    by_request: HashMap<SubscriptionRequest, Admitted>,
+    by_request: HashMap<SubscriptionRequest, SubscriptionId>,
     fanouts: BTreeMap<SubscriptionId, Fanout>,
-    controls: BTreeMap<ControlTicket, ControlReply>,
+    controls: BTreeMap<ControlTicket, ReplySender>,
     max_subscribers: usize,
     metrics: GatewayMetrics,
     nodes: watch::Sender<NodeTable>,
@@ -92,7 +89,7 @@ impl Hub {
     /// Adds a reader; opens the subscription of the world for the first one.
     pub(super) fn subscribe(
         &mut self,
-        world: &mut impl E2World,
+        world: &mut impl E2Node,
         request: SubscriptionRequest,
         queue_depth: usize,
     ) -> Result<OutboxStream, AdmissionError> {
@@ -106,46 +103,44 @@ impl Hub {
         Ok(stream)
     }
 
-    /// Adds a listener within this process, which stays until the world ends.
-    pub(super) fn listen(
+    /// Adds a callback within this process, which stays until the world ends.
+    pub(super) fn add_callback(
         &mut self,
-        world: &mut impl E2World,
+        world: &mut impl E2Node,
         request: SubscriptionRequest,
-        listener: Listener,
+        callback: ReportCallback,
     ) -> Result<(), AdmissionError> {
-        self.fanout(world, request)?.listeners.push(listener);
+        self.fanout(world, request)?.callbacks.push(callback);
         Ok(())
     }
 
     /// The readers of a subscription, which is opened for the first of them.
     fn fanout(
         &mut self,
-        world: &mut impl E2World,
+        world: &mut impl E2Node,
         request: SubscriptionRequest,
     ) -> Result<&mut Fanout, AdmissionError> {
-        let admitted = match self.by_request.get(&request) {
-            Some(admitted) => *admitted,
+        let id = match self.by_request.get(&request) {
+            Some(id) => *id,
             None => {
-                let admitted = world.subscribe(&request).map_err(AdmissionError::World)?;
-                self.by_request.insert(request.clone(), admitted);
-                admitted
+                let id = world.subscribe(&request).map_err(AdmissionError::World)?;
+                self.by_request.insert(request.clone(), id);
+                id
             }
         };
         let metrics = &self.metrics;
-        Ok(self
-            .fanouts
-            .entry(admitted.id)
-            .or_insert_with(|| Fanout::new(request, admitted.ran_function_id, metrics)))
+        Ok(self.fanouts.entry(id).or_insert_with(|| Fanout::new(request, metrics)))
     }
 
     /// Removes readers that have left, and subscriptions without readers.
-    pub(super) fn prune(&mut self, world: &mut impl E2World) {
+    pub(super) fn prune(&mut self, world: &mut impl E2Node) {
         self.fanouts.retain(|id, fanout| {
             fanout.readers.retain(|outbox| !outbox.reader_gone());
-            let unread = fanout.readers.is_empty() && fanout.listeners.is_empty();
+            let unread = fanout.readers.is_empty() && fanout.callbacks.is_empty();
             if unread {
                 self.by_request.remove(&fanout.request);
-                world.unsubscribe(*id);
+                // A lost subscription has ended already.
+                let _ = world.unsubscribe(*id);
             }
             !unread
         });
@@ -155,31 +150,38 @@ impl Hub {
     /// Starts a control; `reply` gets its answer.
     pub(super) fn control(
         &mut self,
-        world: &mut impl E2World,
+        world: &mut impl E2Node,
         request: ControlRequest,
-        reply: ControlReply,
+        reply: ReplySender,
     ) {
-        match world.control(&request) {
+        match world.submit_control(request) {
             Ok(ticket) => {
                 self.controls.insert(ticket, reply);
             }
             Err(error) => {
                 // The requester may be gone.
                 let _ = reply.send(match error {
-                    ControlRefusal::Route(error) => Err(ControlError::Route(error)),
-                    ControlRefusal::NotControllable(detail) => Ok(ControlAnswer {
-                        accepted: false,
+                    ControlError::Route(error) => Err(ControlFailure::Route(error)),
+                    ControlError::NotControllable { .. } => Ok(ControlReply {
+                        acknowledged: false,
                         outcome: Bytes::new(),
                         cause: Some("not_controllable"),
-                        detail,
+                        detail: error.to_string(),
                     }),
                 });
             }
         }
     }
 
+    fn answer(&mut self, ticket: ControlTicket, result: Result<ControlReply, ControlFailure>) {
+        if let Some(reply) = self.controls.remove(&ticket) {
+            // The requester may be gone.
+            let _ = reply.send(result);
+        }
+    }
+
     /// Publishes the node table if it changed.
-    pub(super) fn publish_nodes(&mut self, world: &impl E2World) {
+    pub(super) fn publish_nodes(&mut self, world: &impl E2Node) {
         if std::mem::take(&mut self.nodes_changed) {
             self.nodes.send_replace(Arc::new(world.nodes()));
         }
@@ -196,24 +198,22 @@ impl Drop for Hub {
     }
 }
 
-impl WorldSink for Hub {
-    fn indication(&mut self, subscription: SubscriptionId, report: Report) {
+impl OutputSink for Hub {
+    fn indication(&mut self, indication: Indication) {
+        let Indication { subscription, ran_function, report, .. } = indication;
         let Some(fanout) = self.fanouts.get_mut(&subscription) else {
             return;
         };
-        for listener in &mut fanout.listeners {
-            listener(&report);
+        for callback in &mut fanout.callbacks {
+            callback(&report);
         }
         if fanout.readers.is_empty() {
             return;
         }
         let shared = Arc::new(SharedReport {
             node_id: Arc::clone(&fanout.node_id),
-            ran_function_id: fanout.ran_function_id,
-            ran_function_oid: Arc::clone(&fanout.ran_function_oid),
-            header: report.header,
-            payload: report.payload,
-            collected_at_us: report.collected_at_us,
+            ran_function,
+            report,
             received_at_us: self.clock.unix_us(self.clock.now_us()),
         });
         for outbox in &fanout.readers {
@@ -226,18 +226,19 @@ impl WorldSink for Hub {
             self.by_request.remove(&fanout.request);
             for outbox in &fanout.readers {
                 outbox.end(Status::unavailable(format!(
-                    "node {:?} went away; subscribe again when it is back",
+                    "node {:?} disconnected; subscribe again when it is connected",
                     fanout.node_id
                 )));
             }
         }
     }
 
-    fn control_answered(&mut self, ticket: ControlTicket, answer: Option<ControlAnswer>) {
-        if let Some(reply) = self.controls.remove(&ticket) {
-            // The requester may be gone.
-            let _ = reply.send(answer.ok_or(ControlError::NodeLost));
-        }
+    fn control_answered(&mut self, ticket: ControlTicket, reply: ControlReply) {
+        self.answer(ticket, Ok(reply));
+    }
+
+    fn control_lost(&mut self, ticket: ControlTicket) {
+        self.answer(ticket, Err(ControlFailure::NodeLost));
     }
 
     fn nodes_changed(&mut self) {

@@ -2,44 +2,37 @@
 //!
 //! One thread steps the world (`paced`) to the wall clock (`pacer`); its outputs go to bounded
 //! queues, one per subscriber (`hub`, `outbox`); the gRPC service (`service`, `subscriptions`,
-//! `controls`) talks to that thread through one channel (`command`) and never touches the world. What it needs of a world
-//! is the trait [`E2World`]; `world_adapter` implements it for the lab's world.
+//! `controls`) sends commands to that thread through one channel (`command`). The world is an
+//! [`E2Node`] (`node`): the lab's, or that of a test. Conversion to gRPC messages is at the edge
+//! (`nodes`, `outbox`).
 
 pub mod cli;
 mod clock;
 mod command;
 mod controls;
-mod e2_world;
 mod error;
 mod forecasts;
 mod hub;
-mod local;
+mod local_client;
 mod metrics;
+mod node;
 mod nodes;
 mod options;
 mod outbox;
 mod paced;
 mod pacer;
-mod recorded;
 mod serve;
 mod server;
 mod service;
 mod subscriptions;
 mod tls;
-mod world_adapter;
 
-pub use command::Listener;
-pub use e2_world::{
-    Admitted, BearerMeasurement, CellMeasurement, ControlAnswer, ControlRefusal, ControlRequest,
-    ControlTicket, E2World, FlowMeasurement, Measurements, NodeState, PacingChange, Report,
-    ReportPayload, RouteError, SubscribeError, SubscriptionId, SubscriptionRequest, WorldSink,
-};
+pub use command::ReportCallback;
 pub use error::ServeError;
-pub use forecasts::ForecastOutcome;
-pub use local::{LocalDoor, LocalError};
+pub use local_client::{LocalClient, LocalClientError};
+pub use node::{E2Node, NodeState, OutputSink, Recording, RecordingError};
 pub use options::{LogFormat, ServeOptions};
-pub use recorded::{Recorded, Recording};
-pub use serve::{serve, serve_beside};
+pub use serve::serve;
 pub use server::Gateway;
 
 /// Generated from `interfaces/proto/e2_gateway.proto`.
@@ -47,7 +40,7 @@ pub use server::Gateway;
 pub mod proto {
     tonic::include_proto!("sojourn.e2.v1");
 
-    /// Encoded `FileDescriptorSet` of the door, for the reflection service.
+    /// Encoded `FileDescriptorSet` for the reflection service.
     pub const FILE_DESCRIPTOR_SET: &[u8] =
         tonic::include_file_descriptor_set!("e2_gateway_descriptor");
 }

@@ -1,7 +1,7 @@
 //! Node table and the streams that watch it.
 //!
-//! A watcher compares the table it saw last with the present one, so a slow watcher skips
-//! intermediate states but never ends up with a wrong picture, and holds no backlog.
+//! A watcher compares the table it saw last with the present one: a slow watcher skips intermediate
+//! states, always ends with the present one, and has no backlog.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -11,13 +11,14 @@ use std::{
 };
 
 use futures_util::Stream;
+use lab_world::NodeInfo;
 use tokio::sync::watch;
 use tokio_stream::wrappers::WatchStream;
 use tonic::Status;
 
 use super::{
-    e2_world::NodeState,
-    proto::{NodeEvent, node_event::Kind},
+    node::NodeState,
+    proto::{self, NodeEvent, node_event::Kind},
 };
 
 /// Nodes connected now.
@@ -70,7 +71,28 @@ impl NodeWatch {
 }
 
 fn event(kind: Kind, state: &NodeState) -> NodeEvent {
-    NodeEvent { kind: kind.into(), node: Some(state.node.clone()) }
+    NodeEvent { kind: kind.into(), node: Some(to_proto(&state.node)) }
+}
+
+/// A node as gRPC message.
+pub(super) fn to_proto(node: &NodeInfo) -> proto::Node {
+    proto::Node {
+        id: node.id.clone(),
+        r#type: proto::node::Type::Gnb.into(),
+        mcc: node.mcc,
+        mnc: node.mnc,
+        nb_id: node.nb_id,
+        ran_functions: node
+            .ran_functions
+            .iter()
+            .map(|info| proto::RanFunction {
+                id: info.function.id(),
+                oid: info.function.oid().to_owned(),
+                revision: info.function.revision(),
+                definition: info.definition.clone(),
+            })
+            .collect(),
+    }
 }
 
 impl Stream for NodeWatch {
@@ -101,10 +123,9 @@ mod tests {
     use tokio_stream::StreamExt;
 
     use super::*;
-    use crate::proto::Node;
 
     fn state(id: &str, generation: u64, nb_id: u64) -> NodeState {
-        NodeState { node: Node { id: id.to_owned(), nb_id, ..Node::default() }, generation }
+        NodeState { node: NodeInfo { id: id.to_owned(), nb_id, ..NodeInfo::default() }, generation }
     }
 
     async fn next(watch: &mut NodeWatch) -> (Kind, String) {
@@ -113,7 +134,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_quick_reconnection_is_told_as_gone_and_back() {
+    async fn a_quick_reconnection_is_reported_as_disconnected_and_connected() {
         let (tables, receiver) = watch::channel(Arc::new(vec![state("a", 0, 1), state("b", 0, 2)]));
         let mut watch = NodeWatch::new(receiver);
         assert_eq!(next(&mut watch).await, (Kind::Connected, "a".to_owned()));

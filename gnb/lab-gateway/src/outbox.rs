@@ -13,12 +13,13 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use bytes::Bytes;
 use futures_util::Stream;
+use lab_world::reports::kpm::MEASUREMENTS;
+use lab_world::{KpmReport, KpmUe, Payload, RanFunction, Report};
 use prometheus_client::metrics::counter::Counter;
 use tonic::Status;
 
-use super::{e2_world::ReportPayload, proto};
+use super::proto;
 
 /// Message bytes that a queue may hold beside its newest report.
 const MAX_QUEUED_BYTES: usize = 64 << 20;
@@ -31,38 +32,51 @@ pub(super) const MAX_BATCH_BYTES: usize = 32 << 10;
 #[derive(Debug)]
 pub(super) struct SharedReport {
     pub(super) node_id: Arc<str>,
-    pub(super) ran_function_id: u32,
-    pub(super) ran_function_oid: Arc<str>,
-    pub(super) header: Bytes,
-    pub(super) payload: ReportPayload,
-    pub(super) collected_at_us: u64,
+    pub(super) ran_function: RanFunction,
+    pub(super) report: Report,
     pub(super) received_at_us: u64,
 }
 
 impl SharedReport {
     fn len_bytes(&self) -> usize {
-        match &self.payload {
-            ReportPayload::Message(bytes) => bytes.len(),
-            // A row is a handful of names and numbers.
-            ReportPayload::Kpm(report) => report.ues.len() * 256,
+        match &self.report.payload {
+            Payload::Message(bytes) => bytes.len(),
+            // Approximate size of the names and values of a UE.
+            Payload::Kpm(report) => report.ues.len() * 256,
         }
     }
 
     fn to_indication(&self, sequence: u64, dropped: u64) -> proto::Indication {
         proto::Indication {
             node_id: self.node_id.as_ref().to_owned(),
-            ran_function_id: self.ran_function_id,
-            ran_function_oid: self.ran_function_oid.as_ref().to_owned(),
+            ran_function_id: self.ran_function.id(),
+            ran_function_oid: self.ran_function.oid().to_owned(),
             sequence,
-            header: self.header.clone(),
-            collected_at_us: self.collected_at_us,
+            header: self.report.header.clone(),
+            collected_at_us: self.report.collected_at_us,
             received_at_us: self.received_at_us,
             dropped,
-            payload: Some(match &self.payload {
-                ReportPayload::Message(bytes) => proto::indication::Payload::Message(bytes.clone()),
-                ReportPayload::Kpm(report) => proto::indication::Payload::Kpm(report.clone()),
+            payload: Some(match &self.report.payload {
+                Payload::Message(bytes) => proto::indication::Payload::Message(bytes.clone()),
+                Payload::Kpm(report) => proto::indication::Payload::Kpm(kpm_to_proto(report)),
             }),
         }
+    }
+}
+
+fn kpm_to_proto(report: &KpmReport) -> proto::KpmReport {
+    let values =
+        |ue: &KpmUe| ue.values.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+    let units = MEASUREMENTS.into_iter().map(|(name, unit)| (name.to_owned(), unit.to_owned()));
+    proto::KpmReport {
+        period_ms: report.period_ms,
+        ues: report
+            .ues
+            .iter()
+            .map(|ue| proto::KpmUe { rnti: ue.rnti.into(), values: values(ue) })
+            .collect(),
+        unsupported: report.unsupported.clone(),
+        units: units.collect(),
     }
 }
 
@@ -201,6 +215,8 @@ impl Drop for OutboxStream {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::*;
 
     fn report(collected_at_us: u64) -> Arc<SharedReport> {
@@ -210,11 +226,12 @@ mod tests {
     fn report_of(collected_at_us: u64, message: Bytes) -> Arc<SharedReport> {
         Arc::new(SharedReport {
             node_id: "n".into(),
-            ran_function_id: 143,
-            ran_function_oid: "1.143".into(),
-            header: Bytes::new(),
-            payload: ReportPayload::Message(message),
-            collected_at_us,
+            ran_function: RanFunction::Rlc,
+            report: Report {
+                header: Bytes::new(),
+                payload: Payload::Message(message),
+                collected_at_us,
+            },
             received_at_us: 0,
         })
     }

@@ -1,7 +1,7 @@
-//! The world at the wall clock: stepped, asked and told by whoever holds it.
+//! The world paced to the wall clock, behind a lock.
 //!
-//! The pacer's thread holds it for a step at a time; a thread of the same process that comes through
-//! the local door steps it itself, instead of waking another one up and waiting for its answer.
+//! The pacer's thread holds the lock for a step at a time. A thread that uses the local client steps
+//! the world itself, which saves waking another thread and waiting for it.
 
 use std::{
     sync::{
@@ -11,18 +11,18 @@ use std::{
     time::{Duration, Instant},
 };
 
+use e2sm_tc::v1::{BearerForecast, Cause};
+use lab_world::{CellSample, ControlReply, ControlRequest, Report, SubscribeError};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use super::{
     clock::{WallClock, micros},
-    command::{Command, ControlError, Scrape},
-    e2_world::{
-        CellMeasurement, ControlAnswer, ControlRequest, E2World, PacingChange, Report,
-        SubscribeError,
-    },
+    command::{Command, ControlFailure, Scrape},
+    forecasts::ForecastOutcome,
     hub::Hub,
     metrics::GatewayMetrics,
+    node::{E2Node, Recorder, Recording, RecordingError},
 };
 
 /// Shortest stretch of virtual time between two steps for want of anything else to do: an NR slot
@@ -99,6 +99,7 @@ impl Stride {
 /// The world and what its outputs turn into.
 pub(super) struct Paced<W> {
     world: W,
+    recorder: Recorder<W>,
     hub: Hub,
     clock: WallClock,
     state: Arc<PacerState>,
@@ -109,13 +110,14 @@ pub(super) struct Paced<W> {
     planned_us: u64,
     prune_at_us: u64,
     second_at_us: u64,
-    prb_before: Vec<CellMeasurement>,
-    prb_last_second: Vec<CellMeasurement>,
+    prb_before: Option<CellSample>,
+    prb_last_second: Option<CellSample>,
 }
 
-impl<W: E2World> Paced<W> {
+impl<W: E2Node> Paced<W> {
     pub(super) fn new(
         world: W,
+        recording: Option<Box<dyn Recording<W>>>,
         hub: Hub,
         clock: WallClock,
         state: Arc<PacerState>,
@@ -133,8 +135,9 @@ impl<W: E2World> Paced<W> {
             planned_us: now_us,
             prune_at_us: now_us,
             second_at_us: now_us,
-            prb_before: Vec::new(),
-            prb_last_second: Vec::new(),
+            prb_before: None,
+            prb_last_second: None,
+            recorder: Recorder::new(recording),
             world,
         }
     }
@@ -151,7 +154,7 @@ impl<W: E2World> Paced<W> {
     }
 
     /// Time from now until the pacer's thread has something to do.
-    pub(super) fn rest(&mut self) -> Duration {
+    pub(super) fn until_next_step(&mut self) -> Duration {
         let world_us = self.world.now_us();
         self.planned_us = self
             .world
@@ -161,18 +164,23 @@ impl<W: E2World> Paced<W> {
         Duration::from_micros(self.planned_us.saturating_sub(self.clock.now_us()))
     }
 
-    /// How late it is for what was planned.
-    pub(super) fn note_lateness(&self) {
+    /// Records how late the planned step is.
+    pub(super) fn record_lateness(&self) {
         let late_us = self.clock.now_us().saturating_sub(self.planned_us);
         self.metrics.lateness(Duration::from_micros(late_us));
     }
 
     /// Whether the run's duration is over.
-    pub(super) fn over(&self) -> bool {
+    pub(super) fn has_ended(&self) -> bool {
         self.end_us.is_some_and(|end_us| self.world.now_us() >= end_us)
     }
 
-    pub(super) fn summary(&mut self) -> serde_json::Value {
+    /// Completes the recording.
+    pub(super) fn finish_recording(&mut self) -> Result<(), RecordingError> {
+        self.recorder.finish(&mut self.world)
+    }
+
+    pub(super) fn summary(&self) -> serde_json::Value {
         self.world.summary()
     }
 
@@ -196,44 +204,49 @@ impl<W: E2World> Paced<W> {
         let took = began.elapsed();
         self.stride.stepped(target_us.saturating_sub(world_us), took);
         self.metrics.stepped(took);
-        self.tell_pacing();
+        self.recorder.stepped(&mut self.world);
+        self.log_pacing_changes();
         self.hub.publish_nodes(&self.world);
         self.state.stepped();
     }
 
-    /// One line for what happened together, as when the forecaster stops.
-    fn tell_pacing(&mut self) {
-        let (to, from): (Vec<_>, Vec<_>) =
-            self.world.pacing_changes().into_iter().partition(|change| change.by_forecast);
-        if let Some(PacingChange { rnti, drb, .. }) = from.first() {
+    /// One line for simultaneous changes, as when the forecaster stops.
+    fn log_pacing_changes(&mut self) {
+        let (to, from): (Vec<_>, Vec<_>) = self
+            .world
+            .take_pacing_changes()
+            .into_iter()
+            .partition(|(_, _, by_forecast)| *by_forecast);
+        if let Some((rnti, drb, _)) = from.first() {
             let bearers = from.len();
             tracing::warn!(
                 bearers,
                 rnti,
                 drb,
-                "pacers go by what they measure: no forecast of now"
+                "pacers use their own measurements: no forecast covers the present"
             );
         }
-        if let Some(PacingChange { rnti, drb, .. }) = to.first() {
+        if let Some((rnti, drb, _)) = to.first() {
             let bearers = to.len();
-            tracing::info!(bearers, rnti, drb, "pacers go by forecasts");
+            tracing::info!(bearers, rnti, drb, "pacers use forecasts");
         }
     }
 
     pub(super) fn serve(&mut self, command: Command) {
-        // A requester that is gone is not told.
+        // The requester of a reply may be gone.
         match command {
-            Command::Look => {}
+            Command::Reschedule => {}
             Command::Forecasts { node_id, forecasts } => {
                 for forecast in &forecasts {
-                    self.metrics.forecasts(self.world.forecast(&node_id, forecast), 1);
+                    let outcome = self.feed_forecast(&node_id, forecast);
+                    self.metrics.forecasts(outcome, 1);
                 }
             }
             Command::Subscribe { request, queue_depth, reply } => {
                 let _ = reply.send(self.hub.subscribe(&mut self.world, request, queue_depth));
             }
-            Command::Listen { request, listener, reply } => {
-                let _ = reply.send(self.hub.listen(&mut self.world, request, listener));
+            Command::AddCallback { request, callback, reply } => {
+                let _ = reply.send(self.hub.add_callback(&mut self.world, request, callback));
             }
             Command::Control { request, reply } => {
                 self.hub.control(&mut self.world, request, reply);
@@ -241,11 +254,24 @@ impl<W: E2World> Paced<W> {
             Command::Measure { reply } => {
                 let _ = reply.send(Scrape {
                     now_us: self.world.now_us(),
-                    measurements: self.world.measurements(),
-                    prb_last_second: self.prb_last_second.clone(),
+                    node_id: self.world.node_id().to_owned(),
+                    bearers: self.world.bearer_samples(),
+                    flows: self.world.flow_samples(),
+                    prb_last_second: self.prb_last_second,
                     subscribers: self.hub.subscribers(),
                 });
             }
+        }
+    }
+
+    fn feed_forecast(&mut self, node_id: &str, forecast: &BearerForecast) -> ForecastOutcome {
+        if node_id != self.world.node_id() {
+            return ForecastOutcome::UnknownNode;
+        }
+        match self.world.feed_forecast(forecast) {
+            Ok(()) => ForecastOutcome::Taken,
+            Err(Cause::UnknownBearer) => ForecastOutcome::UnknownBearer,
+            Err(_) => ForecastOutcome::Refused,
         }
     }
 
@@ -261,83 +287,72 @@ impl<W: E2World> Paced<W> {
                 tracing::info!("the system clock was set; time stamps follow it");
                 self.keep_time_by(clock);
             }
-            let cells = self.world.cells();
-            self.prb_last_second = growth(&self.prb_before, &cells);
-            self.prb_before = cells;
+            let cell = self.world.cell_sample();
+            self.prb_last_second = self.prb_before.map(|before| CellSample {
+                used_prb: cell.used_prb.saturating_sub(before.used_prb),
+                available_prb: cell.available_prb.saturating_sub(before.available_prb),
+            });
+            self.prb_before = Some(cell);
         }
     }
 
-    /// Whether something comes out of the world before the pacer's thread looks.
+    /// Whether the world's next output is earlier than the pacer's next step.
     fn sooner_than_planned(&self) -> bool {
         self.world.next_output_us().is_some_and(|output_us| output_us < self.planned_us)
     }
 }
 
-/// What another thread has done to the world, and whether the pacer's thread has to look at it.
+/// Result of a direct access, and whether the pacer's thread has to reschedule its next step.
 pub(super) struct Done<T> {
     pub(super) result: T,
-    pub(super) look: bool,
+    pub(super) reschedule: bool,
 }
 
-/// A [`Paced`] world of any kind, for a thread other than the pacer's.
-pub(super) trait Direct: Send + Sync {
-    /// A report as of now; `None` if the world is held by another for longer than `patience`.
-    fn read(
+/// Access to a [`Paced`] world for a thread other than the pacer's.
+pub(super) trait DirectAccess: Send + Sync {
+    /// A report of the present state; `None` if the world is locked for longer than `limit`.
+    fn report_now(
         &self,
         node_id: &str,
         oid: &str,
-        patience: Duration,
+        limit: Duration,
     ) -> Option<Done<Result<Report, SubscribeError>>>;
 
     /// Sends a control on its way; if the world applies it at once, `reply` has its answer.
     fn control(
         &self,
         request: ControlRequest,
-        reply: oneshot::Sender<Result<ControlAnswer, ControlError>>,
-        patience: Duration,
+        reply: oneshot::Sender<Result<ControlReply, ControlFailure>>,
+        limit: Duration,
     ) -> Option<Done<()>>;
 }
 
-impl<W: E2World> Direct for Mutex<Paced<W>> {
-    fn read(
+impl<W: E2Node> DirectAccess for Mutex<Paced<W>> {
+    fn report_now(
         &self,
         node_id: &str,
         oid: &str,
-        patience: Duration,
+        limit: Duration,
     ) -> Option<Done<Result<Report, SubscribeError>>> {
-        let mut paced = self.try_lock_for(patience)?;
+        let mut paced = self.try_lock_for(limit)?;
         paced.step();
         let result = paced.world.report_now(node_id, oid);
-        Some(Done { result, look: paced.sooner_than_planned() })
+        Some(Done { result, reschedule: paced.sooner_than_planned() })
     }
 
     fn control(
         &self,
         request: ControlRequest,
-        reply: oneshot::Sender<Result<ControlAnswer, ControlError>>,
-        patience: Duration,
+        reply: oneshot::Sender<Result<ControlReply, ControlFailure>>,
+        limit: Duration,
     ) -> Option<Done<()>> {
-        let mut guard = self.try_lock_for(patience)?;
+        let mut guard = self.try_lock_for(limit)?;
         let paced = &mut *guard;
         paced.step();
         paced.hub.control(&mut paced.world, request, reply);
         paced.step();
-        Some(Done { result: (), look: paced.sooner_than_planned() })
+        Some(Done { result: (), reschedule: paced.sooner_than_planned() })
     }
-}
-
-/// Growth of PRB totals; a cell that is new has none yet.
-fn growth(before: &[CellMeasurement], now: &[CellMeasurement]) -> Vec<CellMeasurement> {
-    now.iter()
-        .filter_map(|cell| {
-            let old = before.iter().find(|old| old.node_id == cell.node_id)?;
-            Some(CellMeasurement {
-                node_id: cell.node_id.clone(),
-                used_prb: cell.used_prb.saturating_sub(old.used_prb),
-                available_prb: cell.available_prb.saturating_sub(old.available_prb),
-            })
-        })
-        .collect()
 }
 
 #[cfg(test)]
@@ -367,16 +382,5 @@ mod tests {
         let mut stride = Stride::default();
         stride.stepped(0, Duration::from_secs(1));
         assert_eq!(stride.us(), MAX_BITE_US);
-    }
-
-    #[test]
-    fn the_prb_window_holds_growth_and_ignores_new_cells() {
-        let cell = |node: &str, used_prb, available_prb| CellMeasurement {
-            node_id: node.to_owned(),
-            used_prb,
-            available_prb,
-        };
-        let grown = growth(&[cell("a", 10, 20)], &[cell("a", 15, 30), cell("b", 1, 1)]);
-        assert_eq!(grown, vec![cell("a", 5, 10)]);
     }
 }

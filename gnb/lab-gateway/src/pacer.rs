@@ -19,7 +19,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::{
     command::Command,
-    e2_world::E2World,
+    node::E2Node,
     paced::{Paced, PacerState},
 };
 
@@ -33,10 +33,10 @@ pub(super) struct Pacer<W> {
     pub(super) state: Arc<PacerState>,
 }
 
-impl<W: E2World> Pacer<W> {
+impl<W: E2Node> Pacer<W> {
     /// Runs until told to stop, the duration is over or every gateway task is gone, and gives the
     /// summary of the run. The world goes with it.
-    pub(super) fn run(self) -> serde_json::Value {
+    pub(super) fn run(&self) -> serde_json::Value {
         ask_for_precise_timers();
         self.paced.lock().anchor();
         let mut woken_by = None;
@@ -44,11 +44,11 @@ impl<W: E2World> Pacer<W> {
             let mut paced = self.paced.lock();
             // Another thread may have stepped the world meanwhile, so that nothing is left to do here.
             paced.housekeeping();
-            if paced.over() {
+            if paced.has_ended() {
                 break;
             }
             if woken_by.is_none() {
-                let rest = paced.rest();
+                let rest = paced.until_next_step();
                 if !rest.is_zero() {
                     drop(paced);
                     match self.wait(rest) {
@@ -57,7 +57,7 @@ impl<W: E2World> Pacer<W> {
                     }
                     continue;
                 }
-                paced.note_lateness();
+                paced.record_lateness();
             }
             paced.step();
             if !self.serve(&mut paced, woken_by.take()) {

@@ -11,9 +11,9 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use super::{
-    e2_world::E2World,
     error::ServeError,
-    local::LocalDoor,
+    local_client::LocalClient,
+    node::{E2Node, Recording},
     options::{LogFormat, ServeOptions},
     server::Gateway,
 };
@@ -23,26 +23,17 @@ const WORKERS: usize = 2;
 
 /// Serves the world on the wall clock until SIGINT, SIGTERM or the end of its duration.
 ///
-/// Prints one JSON line on stdout when the doors are open
-/// (`{"event":"ready","listen":"127.0.0.1:41234","metrics":null}`); logs go to stderr, filtered by
-/// `RUST_LOG`.
+/// Prints one JSON line on stdout when it is ready
+/// (`{"event":"ready","listen":"127.0.0.1:41234","metrics":null}`); logs go to stderr. `start` is
+/// called after the ready line, and its result is dropped before the gateway stops.
 ///
 /// # Errors
-/// When the gateway cannot start, a part of it fails, or the summary cannot be written.
-pub fn serve<W: E2World>(world: W, options: ServeOptions) -> Result<(), ServeError> {
-    serve_beside(world, options, |_| Ok(()))
-}
-
-/// As [`serve`], with something beside it that reaches the world through the local door: `start` is
-/// called when the doors are open and the ready line is out, and what it gives is dropped before the
-/// gateway stops.
-///
-/// # Errors
-/// As [`serve`], and what `start` says.
-pub fn serve_beside<W: E2World, T>(
+/// When the gateway or `start` fails, or the summary or the recording cannot be written.
+pub fn serve<W: E2Node, T>(
     world: W,
+    recording: Option<Box<dyn Recording<W>>>,
     options: ServeOptions,
-    start: impl FnOnce(LocalDoor) -> Result<T, ServeError>,
+    start: impl FnOnce(LocalClient) -> Result<T, ServeError>,
 ) -> Result<(), ServeError> {
     log_to_stderr(options.log_format);
     if let Some(path) = &options.summary {
@@ -54,7 +45,7 @@ pub fn serve_beside<W: E2World, T>(
         .enable_all()
         .build()
         .map_err(|source| ServeError::System { what: "the gRPC threads", source })?;
-    let summary = runtime.block_on(run(world, &options, start))?;
+    let summary = runtime.block_on(run(world, recording, &options, start))?;
     match &options.summary {
         Some(path) => write_summary(path, &summary),
         None => Ok(()),
@@ -85,23 +76,24 @@ fn check_folder(path: &Path) -> Result<(), ServeError> {
         .map_err(|source| ServeError::Summary { path: path.to_owned(), source })
 }
 
-async fn run<W: E2World, T>(
+async fn run<W: E2Node, T>(
     world: W,
+    recording: Option<Box<dyn Recording<W>>>,
     options: &ServeOptions,
-    start: impl FnOnce(LocalDoor) -> Result<T, ServeError>,
+    start: impl FnOnce(LocalClient) -> Result<T, ServeError>,
 ) -> Result<Value, ServeError> {
     let mut interrupt = listen_for(SignalKind::interrupt())?;
     let mut terminate = listen_for(SignalKind::terminate())?;
-    let mut gateway = Gateway::start(world, options).await?;
+    let mut gateway = Gateway::start_recorded(world, recording, options).await?;
     announce(&gateway);
-    let beside = tokio::task::block_in_place(|| start(gateway.local()))?;
+    let component = tokio::task::block_in_place(|| start(gateway.local()))?;
     let reason = tokio::select! {
         () = gateway.ended() => "the world ended",
         _ = interrupt.recv() => "SIGINT",
         _ = terminate.recv() => "SIGTERM",
     };
     tracing::info!(reason, "stopping");
-    tokio::task::block_in_place(|| drop(beside));
+    tokio::task::block_in_place(|| drop(component));
     gateway.stop().await
 }
 

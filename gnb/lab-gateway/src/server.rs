@@ -2,6 +2,7 @@
 
 use std::{
     net::{SocketAddr, TcpListener},
+    panic::{self, AssertUnwindSafe},
     pin::pin,
     sync::{Arc, atomic::Ordering, mpsc},
     thread,
@@ -21,12 +22,12 @@ use super::{
     clock::WallClock,
     command::{COMMAND_QUEUE, Commands},
     controls::ControlHandler,
-    e2_world::E2World,
     error::ServeError,
     forecasts::ForecastStream,
     hub::Hub,
-    local::LocalDoor,
+    local_client::LocalClient,
     metrics::{self, GatewayMetrics},
+    node::{E2Node, Recording},
     options::ServeOptions,
     paced::{Paced, PacerState},
     pacer::Pacer,
@@ -57,7 +58,7 @@ const FRESH: Duration = Duration::from_secs(2);
 pub struct Gateway {
     address: SocketAddr,
     metrics_address: Option<SocketAddr>,
-    local: LocalDoor,
+    local: LocalClient,
     state: StopOnDrop,
     world: WorldThread,
     shutdown: watch::Sender<bool>,
@@ -71,7 +72,7 @@ struct StopOnDrop(Arc<PacerState>);
 #[derive(Debug)]
 struct WorldThread {
     thread: thread::JoinHandle<()>,
-    summary: oneshot::Receiver<serde_json::Value>,
+    summary: oneshot::Receiver<Result<serde_json::Value, ServeError>>,
     end: WorldEnd,
 }
 
@@ -79,7 +80,7 @@ struct WorldThread {
 enum WorldEnd {
     Running,
     /// With the summary of the run.
-    Completed(serde_json::Value),
+    Completed(Result<serde_json::Value, ServeError>),
     Panicked,
 }
 
@@ -88,7 +89,19 @@ impl Gateway {
     ///
     /// # Errors
     /// An address, certificate or key that cannot be used.
-    pub async fn start<W: E2World>(world: W, options: &ServeOptions) -> Result<Self, ServeError> {
+    pub async fn start<W: E2Node>(world: W, options: &ServeOptions) -> Result<Self, ServeError> {
+        Self::start_recorded(world, None, options).await
+    }
+
+    /// As [`start`](Self::start); `recording` is completed when the world ends, or its thread panics.
+    ///
+    /// # Errors
+    /// An address, certificate or key that cannot be used.
+    pub async fn start_recorded<W: E2Node>(
+        world: W,
+        recording: Option<Box<dyn Recording<W>>>,
+        options: &ServeOptions,
+    ) -> Result<Self, ServeError> {
         let listener = bind("--listen", options.grpc_address()?)?;
         let metrics_listener = match options.metrics_address()? {
             Some(address) => Some(bind("--metrics-listen", address)?),
@@ -110,6 +123,7 @@ impl Gateway {
         let hub = Hub::new(options.max_subscribers, metrics.clone(), nodes, clock);
         let paced = Arc::new(Mutex::new(Paced::new(
             world,
+            recording,
             hub,
             clock,
             Arc::clone(&state),
@@ -151,7 +165,7 @@ impl Gateway {
             .add_service(reflection().build_v1alpha().map_err(|error| reflection_failed(&error))?);
         let incoming = TcpIncoming::from(listener.tokio()?).with_nodelay(Some(true));
         let stop = until(stopping.clone());
-        let local = LocalDoor {
+        let local = LocalClient {
             world: held,
             commands: sender.clone(),
             metrics: metrics.clone(),
@@ -211,7 +225,7 @@ impl Gateway {
     }
 
     /// Access to the gateway from within this process.
-    pub fn local(&self) -> LocalDoor {
+    pub fn local(&self) -> LocalClient {
         self.local.clone()
     }
 
@@ -251,7 +265,7 @@ impl Gateway {
         }
         match (failure, self.world.end) {
             (Some(error), _) => Err(error),
-            (None, WorldEnd::Completed(summary)) => Ok(summary),
+            (None, WorldEnd::Completed(summary)) => summary,
             (None, WorldEnd::Running | WorldEnd::Panicked) => Err(ServeError::World),
         }
     }
@@ -264,13 +278,24 @@ impl Drop for StopOnDrop {
 }
 
 impl WorldThread {
-    fn spawn<W: E2World>(pacer: Pacer<W>) -> Result<Self, ServeError> {
+    fn spawn<W: E2Node>(pacer: Pacer<W>) -> Result<Self, ServeError> {
         let (send, summary) = oneshot::channel();
         let thread = thread::Builder::new()
             .name("world".to_owned())
             .spawn(move || {
-                // The gateway was dropped; the summary has no receiver.
-                let _ = send.send(pacer.run());
+                // A panic leaves a world whose recording can still be completed.
+                let run = panic::catch_unwind(AssertUnwindSafe(|| pacer.run()));
+                let recorded = pacer.paced.lock().finish_recording();
+                drop(pacer);
+                if let (Err(failure), Err(_)) = (&recorded, &run) {
+                    tracing::error!(%failure, "the recording is incomplete");
+                }
+                if let Ok(summary) = run {
+                    let recorded =
+                        recorded.map_err(|error| ServeError::Recording(error.to_string()));
+                    // No receiver if the gateway was dropped.
+                    let _ = send.send(recorded.map(|()| summary));
+                }
             })
             .map_err(|source| ServeError::System { what: "the world's thread", source })?;
         Ok(Self { thread, summary, end: WorldEnd::Running })

@@ -5,7 +5,7 @@ use tonic::{Request, Response, Status, Streaming};
 
 use super::{
     controls::{ControlHandler, ControlResponses},
-    nodes::{NodeTable, NodeWatch},
+    nodes::{NodeTable, NodeWatch, to_proto},
     proto::{self, e2_gateway_server::E2Gateway},
     subscriptions::{SubscribeHandler, SubscribeStream},
 };
@@ -28,7 +28,7 @@ impl E2Gateway for GatewayService {
         &self,
         _request: Request<proto::ListNodesRequest>,
     ) -> Result<Response<proto::ListNodesResponse>, Status> {
-        let nodes = self.nodes.borrow().iter().map(|state| state.node.clone()).collect();
+        let nodes = self.nodes.borrow().iter().map(|state| to_proto(&state.node)).collect();
         Ok(Response::new(proto::ListNodesResponse { nodes }))
     }
 

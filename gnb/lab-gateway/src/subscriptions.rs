@@ -11,13 +11,13 @@ use futures_util::{
     future::BoxFuture,
     stream::{self, AbortHandle, Abortable, BoxStream, SelectAll},
 };
+use lab_world::{SubscribeError, SubscriptionRequest};
 use prost::Message;
 use tokio::sync::{oneshot, watch};
 use tonic::{Status, Streaming};
 
 use super::{
     command::{AdmissionError, Command, Commands, stopped},
-    e2_world::{self, SubscribeError},
     metrics::GatewayMetrics,
     outbox::{MAX_BATCH_BYTES, OutboxStream},
     proto::{self, subscribe_request::Procedure, subscription_event::Event},
@@ -76,7 +76,7 @@ impl SubscribeHandler {
         }
         let (reply, answer) = oneshot::channel();
         self.commands.send(Command::Subscribe {
-            request: e2_world::SubscriptionRequest {
+            request: SubscriptionRequest {
                 node_id: request.node_id,
                 ran_function_oid: request.ran_function_oid,
                 event_trigger: request.event_trigger,
@@ -91,9 +91,7 @@ impl SubscribeHandler {
             AdmissionError::World(SubscribeError::Route(error)) => {
                 Status::not_found(error.to_string())
             }
-            AdmissionError::World(SubscribeError::Refused(detail)) => {
-                Status::invalid_argument(detail)
-            }
+            AdmissionError::World(error) => Status::invalid_argument(error.to_string()),
             AdmissionError::TooManySubscribers { limit } => Status::resource_exhausted(format!(
                 "{limit} indication streams are open already, the most this gateway serves"
             )),

@@ -7,7 +7,10 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 use lab_scenario::{LoadedScenario, Override, json_schema};
-use lab_world::{self as world, Output, Payload, RanFunction, SubscriptionId, SubscriptionRequest};
+use lab_world::{
+    self as world, ControlRequest, Output, Payload, RanFunction, SubscriptionId,
+    SubscriptionRequest,
+};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -57,12 +60,12 @@ impl Indication {
 
     #[getter]
     fn header<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.inner.header)
+        PyBytes::new(py, &self.inner.report.header)
     }
 
     #[getter]
     fn message<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        match &self.inner.payload {
+        match &self.inner.report.payload {
             Payload::Message(bytes) => PyBytes::new(py, bytes),
             Payload::Kpm(_) => PyBytes::new(py, &[]),
         }
@@ -70,7 +73,7 @@ impl Indication {
 
     #[getter]
     fn kpm<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let Payload::Kpm(report) = &self.inner.payload else { return Ok(None) };
+        let Payload::Kpm(report) = &self.inner.report.payload else { return Ok(None) };
         let ues = PyList::empty(py);
         for ue in &report.ues {
             let values = PyDict::new(py);
@@ -91,7 +94,7 @@ impl Indication {
 
     #[getter]
     fn collected_at_us(&self) -> u64 {
-        self.inner.collected_at_us
+        self.inner.report.collected_at_us
     }
 
     #[getter]
@@ -105,7 +108,7 @@ impl Indication {
             self.inner.subscription.0,
             self.inner.ran_function.oid(),
             self.inner.sequence,
-            self.inner.collected_at_us,
+            self.inner.report.collected_at_us,
         )
     }
 }
@@ -176,7 +179,7 @@ impl World {
 
     #[getter]
     fn node_id(&self) -> String {
-        self.inner.nodes().into_iter().next().map(|node| node.id).unwrap_or_default()
+        self.inner.node_id().to_owned()
     }
 
     #[getter]
@@ -207,15 +210,17 @@ impl World {
         kpm_measurements: Vec<String>,
     ) -> PyResult<u64> {
         let event_trigger = match (event_trigger, period_ms) {
-            (Some(bytes), None) => bytes,
+            (Some(bytes), None) => bytes.into(),
             (None, Some(period_ms)) => world::periodic_trigger(&ran_function_oid, period_ms),
             _ => {
                 let message = "expected either period_ms or event_trigger";
                 return Err(E2Error::new_err(message));
             }
         };
-        let action_definitions = action_definition.into_iter().chain(action_definitions).collect();
+        let action_definitions =
+            action_definition.into_iter().chain(action_definitions).map(Into::into).collect();
         let request = SubscriptionRequest {
+            node_id: self.inner.node_id().to_owned(),
             ran_function_oid,
             event_trigger,
             action_definitions,
@@ -246,13 +251,19 @@ impl World {
     fn control<'py>(
         &mut self,
         py: Python<'py>,
-        ran_function_oid: &str,
-        header: &[u8],
-        message: &[u8],
+        ran_function_oid: String,
+        header: Vec<u8>,
+        message: Vec<u8>,
     ) -> PyResult<Bound<'py, PyBytes>> {
+        let request = ControlRequest {
+            node_id: self.inner.node_id().to_owned(),
+            ran_function_oid,
+            header: header.into(),
+            message: message.into(),
+        };
         let ticket = self
             .inner
-            .submit_control(ran_function_oid, header, message)
+            .submit_control(request)
             .map_err(|error| E2Error::new_err(error.to_string()))?;
         let Self { inner, waiting } = self;
         let reply = py.detach(|| {

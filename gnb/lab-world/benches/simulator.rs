@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use lab_scenario::LoadedScenario;
-use lab_world::{RanFunction, SubscriptionRequest, World, periodic_trigger};
+use lab_world::{RanFunction, SubscriptionRequest, World};
 
 /// Each figure is the best of so many runs: the others were disturbed.
 const RUNS: usize = 5;
@@ -44,13 +44,8 @@ fn best(name: &str, seconds: u64, rlc: bool) -> Result<Duration, Box<dyn Error>>
     for _ in 0..RUNS {
         let mut world = World::new(&loaded)?;
         if rlc {
-            let oid = RanFunction::Rlc.oid();
-            world.subscribe(&SubscriptionRequest {
-                ran_function_oid: oid.to_owned(),
-                event_trigger: periodic_trigger(oid, 1),
-                action_definitions: Vec::new(),
-                kpm_measurements: Vec::new(),
-            })?;
+            let request = SubscriptionRequest::periodic(world.node_id(), RanFunction::Rlc, 1);
+            world.subscribe(&request)?;
         }
         let begun = Instant::now();
         world.step_until(seconds * 1_000_000, &mut |output| {

@@ -21,7 +21,7 @@ impl World {
                 self.by_place[place] = index;
             }
             self.bearers[index as usize].cell = place;
-            self.note_event(index, EventKind::BearerAdded);
+            self.report_event(index, EventKind::BearerAdded);
         }
     }
 
@@ -46,7 +46,7 @@ impl World {
             bearer.measured.released_packets +=
                 u64::from(bearer.tc.backlog_packets()) + u64::from(held);
             self.timers.set(2 * self.flows.len() as u32 + index, None);
-            self.note_event(index, EventKind::BearerRemoved);
+            self.report_event(index, EventKind::BearerRemoved);
         }
     }
 }

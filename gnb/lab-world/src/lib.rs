@@ -5,14 +5,12 @@
 //! keeps subscriptions and controls, `measure` says what happened.
 
 mod above;
-mod api;
 mod attach;
 mod bearer;
 mod build;
 mod capacity;
 mod channel;
 pub mod clairvoyant;
-mod control;
 mod delays;
 mod drql_limit;
 mod e2;
@@ -23,7 +21,6 @@ mod measure;
 mod packet;
 mod random;
 mod recall_unsent;
-mod report;
 pub mod reports;
 mod rlc_query;
 mod rlc_queue;
@@ -34,25 +31,24 @@ mod step;
 mod summary;
 pub mod table;
 mod timers;
-mod trigger;
 
 use std::collections::HashMap;
 
 use ran::{Cell, Delivery};
 
-pub use api::{
-    ControlError, ControlReply, ControlTicket, Indication, KpmReport, KpmUe, NodeInfo, Output,
-    Payload, RanFunction, RanFunctionInfo, SubscribeError, SubscriptionId, SubscriptionRequest,
-    periodic_trigger,
-};
 pub use drql_limit::RlcSample;
+pub use e2::types::{
+    ControlError, ControlReply, ControlRequest, ControlTicket, Indication, KpmReport, KpmUe,
+    NodeInfo, Output, Payload, RanFunction, RanFunctionInfo, Report, RouteError, SubscribeError,
+    SubscriptionId, SubscriptionRequest, periodic_trigger,
+};
 pub use snapshot::{BearerSample, CellSample, FlowSample, PacketSample, Removals};
 pub use summary::{BearerSummary, CellSummary, DelayMs, FlowSummary, Summary};
 
 pub(crate) use bearer::Bearer;
 
 use build::{UePlan, drawing_order};
-use e2::E2;
+use e2::E2Agent;
 use f1::FromDu;
 use flow::BoundFlow;
 use lab_scenario::{LoadedScenario, ScenarioError, Split};
@@ -118,7 +114,7 @@ pub struct World {
     /// UEs that come (`true`) and go.
     attachments: Line<(u32, bool)>,
 
-    e2: E2,
+    e2: E2Agent,
     next_sample_us: u64,
     /// A row per bearer and ms while wanted.
     series: Option<Vec<BearerSample>>,
@@ -184,7 +180,7 @@ impl World {
             radio_down: Line::default(),
             uplink: Line::default(),
             attachments,
-            e2: E2::default(),
+            e2: E2Agent::new(&scenario.split),
             next_sample_us: 0,
             series: None,
             packets: None,

@@ -51,9 +51,7 @@ impl World {
         while let Some((_, (ue, joins))) = self.attachments.pop_due(now_us) {
             if joins { self.attach(ue) } else { self.release(ue) }
         }
-        while let Some(control) = self.e2.pop_control(now_us) {
-            self.execute(control);
-        }
+        self.apply_due_controls();
         while let Some((_, packet)) = self.core_down.pop_due(now_us) {
             self.enter_sdap(packet);
         }
@@ -133,7 +131,7 @@ impl World {
 
     fn pass_on_events(&mut self, index: u32) {
         if !self.bearers[index as usize].tally.events.is_empty() {
-            self.note_pipeline_events(index);
+            self.report_pipeline_events(index);
         }
     }
 

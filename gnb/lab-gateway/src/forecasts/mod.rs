@@ -17,7 +17,7 @@ pub(crate) mod proto {
 
 /// What became of a bearer's forecast; a metric label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ForecastOutcome {
+pub(crate) enum ForecastOutcome {
     /// Its pacer has it.
     Taken,
     /// Numbers that are none, lists that do not fit together, no bearer that could be.

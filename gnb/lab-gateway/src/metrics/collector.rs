@@ -8,10 +8,9 @@ use prometheus_client::{
     metrics::MetricType,
 };
 
-use crate::{
-    command::Scrape,
-    e2_world::{BearerMeasurement, CellMeasurement},
-};
+use lab_world::{BearerSample, CellSample};
+
+use crate::command::Scrape;
 
 /// Encodes one scrape's measurements.
 #[derive(Debug)]
@@ -40,13 +39,13 @@ impl WorldCollector {
         encoder: &mut DescriptorEncoder<'_>,
         name: &str,
         help: &str,
-        value: impl Fn(&BearerMeasurement) -> Option<f64>,
+        value: impl Fn(&BearerSample) -> Option<f64>,
     ) -> fmt::Result {
         let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-        for bearer in &self.0.measurements.bearers {
+        for bearer in &self.0.bearers {
             let Some(value) = value(bearer) else { continue };
             let labels =
-                BearerLabels { node: bearer.node_id.clone(), ue: bearer.rnti, drb: bearer.drb };
+                BearerLabels { node: self.0.node_id.clone(), ue: bearer.rnti, drb: bearer.drb };
             metric.encode_family(&labels)?.encode_gauge(&value)?;
         }
         Ok(())
@@ -59,8 +58,8 @@ impl WorldCollector {
             None,
             MetricType::Gauge,
         )?;
-        for cell in &self.0.prb_last_second {
-            let labels = NodeLabels { node: cell.node_id.clone() };
+        if let Some(cell) = &self.0.prb_last_second {
+            let labels = NodeLabels { node: self.0.node_id.clone() };
             metric.encode_family(&labels)?.encode_gauge(&used_ratio(cell))?;
         }
         Ok(())
@@ -73,8 +72,8 @@ impl WorldCollector {
             None,
             MetricType::Counter,
         )?;
-        for flow in &self.0.measurements.flows {
-            let labels = FlowLabels { flow: flow.flow.clone() };
+        for flow in &self.0.flows {
+            let labels = FlowLabels { flow: flow.name.clone() };
             metric
                 .encode_family(&labels)?
                 .encode_counter::<NoLabelSet, u64, u64>(&flow.goodput_bytes, None)?;
@@ -89,9 +88,9 @@ impl WorldCollector {
             None,
             MetricType::Gauge,
         )?;
-        for flow in &self.0.measurements.flows {
+        for flow in &self.0.flows {
             let Some(rtt_us) = flow.rtt_us else { continue };
-            let labels = FlowLabels { flow: flow.flow.clone() };
+            let labels = FlowLabels { flow: flow.name.clone() };
             metric.encode_family(&labels)?.encode_gauge(&(float(rtt_us) / 1e6))?;
         }
         Ok(())
@@ -99,7 +98,7 @@ impl WorldCollector {
 }
 
 #[allow(clippy::cast_precision_loss)] // PRBs of one second are far below 2^52
-fn used_ratio(cell: &CellMeasurement) -> f64 {
+fn used_ratio(cell: &CellSample) -> f64 {
     if cell.available_prb == 0 { 0.0 } else { cell.used_prb as f64 / cell.available_prb as f64 }
 }
 
@@ -114,10 +113,10 @@ impl Collector for WorldCollector {
             &mut encoder,
             "rlc_hol_seconds",
             "Age of the head of the RLC transmission buffer; 0 when empty.",
-            |bearer| Some(float(bearer.rlc_hol_us) / 1e6),
+            |bearer| Some(float(bearer.hol_us) / 1e6),
         )?;
         self.bearers(&mut encoder, "rlc_occupancy_bytes", "RLC transmission buffer.", |bearer| {
-            Some(float(bearer.rlc_occupancy_bytes))
+            Some(f64::from(bearer.rlc_occupancy_bytes))
         })?;
         self.bearers(
             &mut encoder,

@@ -11,7 +11,9 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use super::{ForecastOutcome, command::Scrape, outbox::OutboxCounters};
+use lab_world::ControlReply;
+
+use super::{command::Scrape, forecasts::ForecastOutcome, outbox::OutboxCounters};
 
 pub(super) use http::router;
 
@@ -84,10 +86,10 @@ impl GatewayMetrics {
     }
 
     /// A `Control` call was answered by the RAN function.
-    pub(super) fn control_answered(&self, accepted: bool, cause: Option<&'static str>) {
-        let outcome = if accepted { "acknowledged" } else { "failed" };
+    pub(super) fn control_answered(&self, reply: &ControlReply) {
+        let outcome = if reply.acknowledged { "acknowledged" } else { "failed" };
         self.controls
-            .get_or_create(&ControlLabels { outcome, cause: cause.unwrap_or_default() })
+            .get_or_create(&ControlLabels { outcome, cause: reply.cause.unwrap_or_default() })
             .inc();
     }
 
@@ -198,7 +200,12 @@ fn code_name(code: tonic::Code) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::e2_world::{BearerMeasurement, CellMeasurement, FlowMeasurement, Measurements};
+    use bytes::Bytes;
+    use lab_world::{BearerSample, CellSample, FlowSample};
+
+    fn flow(name: &str, goodput_bytes: u64, rtt_us: Option<u64>) -> FlowSample {
+        FlowSample { name: name.to_owned(), kind: "any", rnti: 17, drb: 1, goodput_bytes, rtt_us }
+    }
 
     #[test]
     fn a_scrape_shows_the_world_and_the_gateway() {
@@ -206,36 +213,29 @@ mod tests {
         let counters = metrics.indications("1.143");
         counters.sent.inc_by(3);
         counters.dropped.inc();
-        metrics.control_answered(false, Some("stale_revision"));
+        metrics.control_answered(&ControlReply {
+            acknowledged: false,
+            outcome: Bytes::new(),
+            cause: Some("stale_revision"),
+            detail: String::new(),
+        });
         metrics.lateness(Duration::from_micros(30));
         metrics.forecasts(ForecastOutcome::Taken, 2);
         metrics.forecast_stream(true);
         let scrape = Scrape {
             now_us: 2_500_000,
-            measurements: Measurements {
-                bearers: vec![BearerMeasurement {
-                    node_id: "gnb".to_owned(),
-                    rnti: 17,
-                    drb: 1,
-                    rlc_hol_us: 1_250_000,
-                    rlc_occupancy_bytes: 1500,
-                    tc_backlog_bytes: 9000,
-                    by_forecast: Some(false),
-                }],
-                flows: vec![
-                    FlowMeasurement { flow: "bulk".to_owned(), goodput_bytes: 77, rtt_us: None },
-                    FlowMeasurement {
-                        flow: "ping".to_owned(),
-                        goodput_bytes: 0,
-                        rtt_us: Some(12_500),
-                    },
-                ],
-            },
-            prb_last_second: vec![CellMeasurement {
-                node_id: "gnb".to_owned(),
-                used_prb: 50,
-                available_prb: 200,
+            node_id: "gnb".to_owned(),
+            bearers: vec![BearerSample {
+                rnti: 17,
+                drb: 1,
+                hol_us: 1_250_000,
+                rlc_occupancy_bytes: 1500,
+                tc_backlog_bytes: 9000,
+                by_forecast: Some(false),
+                ..BearerSample::default()
             }],
+            flows: vec![flow("bulk", 77, None), flow("ping", 0, Some(12_500))],
+            prb_last_second: Some(CellSample { used_prb: 50, available_prb: 200 }),
             subscribers: 2,
         };
         let text = metrics.exposition(scrape).expect("text");

@@ -1,4 +1,4 @@
-//! A node that does what a test tells it.
+//! A scripted node.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -6,18 +6,23 @@ use std::{
 };
 
 use bytes::Bytes;
-use e2sm_tc::v1::BearerForecast;
+use e2sm_tc::v1::{BearerForecast, Cause};
+use lab_world::{
+    BearerSample, CellSample, ControlError, ControlReply, ControlRequest, ControlTicket,
+    FlowSample, Indication, KpmReport, KpmUe, NodeInfo, Payload, RanFunction, RanFunctionInfo,
+    Report, RouteError, SubscribeError, SubscriptionId, SubscriptionRequest,
+};
 use serde_json::json;
 
-use crate::*;
+use crate::{E2Node, NodeState, OutputSink};
 
 pub(super) const NODE: &str = "gnb-001-01-0xe00";
 /// Reports at the trigger's period, u32 little-endian ms.
-pub(super) const REPORTER: &str = "0.0.143";
+pub(super) const REPORTER: &str = RanFunction::Rlc.oid();
 /// Takes controls; their first byte says what to do.
-pub(super) const CONTROLLER: &str = "0.0.146";
+pub(super) const CONTROLLER: &str = RanFunction::TcV0.oid();
 /// Typed reports.
-pub(super) const KPM: &str = "1.3.2";
+pub(super) const KPM: &str = RanFunction::Kpm.oid();
 
 pub(super) const ACCEPT: u8 = 0;
 pub(super) const REFUSE: u8 = 1;
@@ -64,6 +69,7 @@ impl ScriptHandle {
 }
 
 struct Subscription {
+    function: RanFunction,
     period_us: u64,
     next_us: u64,
     kpm: Option<Vec<String>>,
@@ -105,14 +111,14 @@ impl Double {
         (double, script)
     }
 
-    fn route(&self, node_id: &str, oid: &str) -> Result<u32, RouteError> {
+    fn route(&self, node_id: &str, oid: &str) -> Result<RanFunction, RouteError> {
         if node_id != NODE || !self.script.lock().connected {
             return Err(RouteError::UnknownNode { node_id: node_id.to_owned() });
         }
         match oid {
-            KPM => Ok(2),
-            REPORTER => Ok(143),
-            CONTROLLER => Ok(146),
+            KPM => Ok(RanFunction::Kpm),
+            REPORTER => Ok(RanFunction::Rlc),
+            CONTROLLER => Ok(RanFunction::TcV0),
             _ => Err(RouteError::UnknownRanFunction {
                 node_id: node_id.to_owned(),
                 oid: oid.to_owned(),
@@ -120,7 +126,7 @@ impl Double {
         }
     }
 
-    fn answer_controls(&mut self, sink: &mut dyn WorldSink) {
+    fn answer_controls(&mut self, sink: &mut dyn OutputSink) {
         self.controls.retain(|&(ticket, what, at_us)| {
             if self.now_us < at_us {
                 return true;
@@ -128,23 +134,23 @@ impl Double {
             match what {
                 ACCEPT | ACCEPT_LATER => sink.control_answered(
                     ticket,
-                    Some(ControlAnswer {
-                        accepted: true,
+                    ControlReply {
+                        acknowledged: true,
                         outcome: Bytes::from_static(b"done"),
                         cause: None,
                         detail: String::new(),
-                    }),
+                    },
                 ),
                 REFUSE => sink.control_answered(
                     ticket,
-                    Some(ControlAnswer {
-                        accepted: false,
+                    ControlReply {
+                        acknowledged: false,
                         outcome: Bytes::from_static(b"no"),
                         cause: Some("stale_revision"),
                         detail: "expected_revision: 3; expected 4".to_owned(),
-                    }),
+                    },
                 ),
-                LOSE_NODE => sink.control_answered(ticket, None),
+                LOSE_NODE => sink.control_lost(ticket),
                 DIE => panic!("the node dies, as the test wants"),
                 _ => return true,
             }
@@ -153,7 +159,11 @@ impl Double {
     }
 }
 
-impl E2World for Double {
+impl E2Node for Double {
+    fn node_id(&self) -> &str {
+        NODE
+    }
+
     fn now_us(&self) -> u64 {
         self.now_us
     }
@@ -169,7 +179,7 @@ impl E2World for Double {
         reports.chain(answers.map(|&(_, _, at_us)| at_us)).min()
     }
 
-    fn step_until(&mut self, t_us: u64, sink: &mut dyn WorldSink) {
+    fn step_until(&mut self, t_us: u64, sink: &mut dyn OutputSink) {
         self.now_us = t_us.max(self.now_us);
         let (message_bytes, stall_ms) = {
             let mut script = self.script.lock();
@@ -192,12 +202,17 @@ impl E2World for Double {
             while subscription.next_us <= self.now_us {
                 let collected_at_us = self.epoch_us + subscription.next_us;
                 let payload = match &subscription.kpm {
-                    None => ReportPayload::Message(Bytes::from(vec![7; message_bytes])),
-                    Some(names) => ReportPayload::Kpm(kpm_report(names, subscription.period_us)),
+                    None => Payload::Message(Bytes::from(vec![7; message_bytes])),
+                    Some(names) => Payload::Kpm(kpm_report(names, subscription.period_us)),
                 };
                 let header = Bytes::copy_from_slice(&subscription.next_us.to_le_bytes());
-                let report = Report { header, payload, collected_at_us };
-                sink.indication(SubscriptionId(*id), report);
+                sink.indication(Indication {
+                    subscription: SubscriptionId(*id),
+                    ran_function: subscription.function,
+                    sequence: 0,
+                    report: Report { header, payload, collected_at_us },
+                    received_at_us: collected_at_us,
+                });
                 subscription.next_us += subscription.period_us;
             }
         }
@@ -208,64 +223,57 @@ impl E2World for Double {
         if !script.connected {
             return Vec::new();
         }
-        let ran_functions = [(2, KPM), (143, REPORTER), (146, CONTROLLER)]
-            .map(|(id, oid)| proto::RanFunction {
-                id,
-                oid: oid.to_owned(),
-                revision: 1,
+        let ran_functions = [RanFunction::Kpm, RanFunction::Rlc, RanFunction::TcV0]
+            .map(|function| RanFunctionInfo {
+                function,
                 definition: Bytes::from_static(b"definition"),
             })
             .to_vec();
-        let node = proto::Node {
-            id: NODE.to_owned(),
-            r#type: proto::node::Type::Gnb.into(),
-            mcc: 1,
-            mnc: 1,
-            nb_id: script.nb_id,
-            ran_functions,
-        };
+        let node =
+            NodeInfo { id: NODE.to_owned(), mcc: 1, mnc: 1, nb_id: script.nb_id, ran_functions };
         vec![NodeState { node, generation: script.generation }]
     }
 
-    fn subscribe(&mut self, request: &SubscriptionRequest) -> Result<Admitted, SubscribeError> {
-        let ran_function_id = self.route(&request.node_id, &request.ran_function_oid)?;
+    fn subscribe(
+        &mut self,
+        request: &SubscriptionRequest,
+    ) -> Result<SubscriptionId, SubscribeError> {
+        let function = self.route(&request.node_id, &request.ran_function_oid)?;
         let Ok(period_ms) = <[u8; 4]>::try_from(request.event_trigger.as_ref()) else {
-            return Err(SubscribeError::Refused(format!(
-                "event_trigger: {} bytes; expected 4",
-                request.event_trigger.len()
-            )));
+            let message = format!("{} bytes; expected 4", request.event_trigger.len());
+            return Err(SubscribeError::EventTrigger { message });
         };
         let period_us = u64::from(u32::from_le_bytes(period_ms)).max(1) * 1000;
         let id = self.next_id;
         self.next_id += 1;
-        let kpm = (ran_function_id == 2).then(|| request.kpm_measurements.clone());
+        let kpm = (function == RanFunction::Kpm).then(|| request.kpm_measurements.clone());
         let next_us = self.now_us + period_us;
-        self.subscriptions.insert(id, Subscription { period_us, next_us, kpm });
+        self.subscriptions.insert(id, Subscription { function, period_us, next_us, kpm });
         let mut script = self.script.lock();
         script.open.insert(id);
         script.opened += 1;
-        Ok(Admitted { id: SubscriptionId(id), ran_function_id })
+        Ok(SubscriptionId(id))
     }
 
-    fn unsubscribe(&mut self, subscription: SubscriptionId) {
-        self.subscriptions.remove(&subscription.0);
+    fn unsubscribe(&mut self, subscription: SubscriptionId) -> bool {
         self.script.lock().open.remove(&subscription.0);
+        self.subscriptions.remove(&subscription.0).is_some()
     }
 
     fn report_now(&mut self, node_id: &str, oid: &str) -> Result<Report, SubscribeError> {
-        if self.route(node_id, oid)? != 143 {
-            return Err(SubscribeError::Refused("only what reports".to_owned()));
+        if self.route(node_id, oid)? != RanFunction::Rlc {
+            return Err(SubscribeError::NoReportNow { oid: oid.to_owned() });
         }
         Ok(Report {
             header: Bytes::new(),
-            payload: ReportPayload::Message(Bytes::copy_from_slice(&self.now_us.to_le_bytes())),
+            payload: Payload::Message(Bytes::copy_from_slice(&self.now_us.to_le_bytes())),
             collected_at_us: self.epoch_us + self.now_us,
         })
     }
 
-    fn control(&mut self, request: &ControlRequest) -> Result<ControlTicket, ControlRefusal> {
+    fn submit_control(&mut self, request: ControlRequest) -> Result<ControlTicket, ControlError> {
         match self.route(&request.node_id, &request.ran_function_oid)? {
-            146 => {
+            RanFunction::TcV0 => {
                 let ticket = ControlTicket(self.next_id);
                 self.next_id += 1;
                 self.script.lock().control_headers.push(request.header.to_vec());
@@ -274,48 +282,49 @@ impl E2World for Double {
                 self.controls.push((ticket, what, self.now_us + takes_us));
                 Ok(ticket)
             }
-            id => Err(ControlRefusal::NotControllable(format!("RAN function {id} only reports"))),
+            function => Err(ControlError::NotControllable { function }),
         }
     }
 
-    fn forecast(&mut self, node_id: &str, _: &BearerForecast) -> ForecastOutcome {
-        if node_id == NODE { ForecastOutcome::Taken } else { ForecastOutcome::UnknownNode }
+    fn feed_forecast(&mut self, _: &BearerForecast) -> Result<(), Cause> {
+        Ok(())
     }
 
-    fn pacing_changes(&mut self) -> Vec<PacingChange> {
+    fn take_pacing_changes(&mut self) -> Vec<(u16, u8, bool)> {
         Vec::new()
     }
 
-    fn measurements(&mut self) -> Measurements {
-        let bearer = BearerMeasurement {
-            node_id: NODE.to_owned(),
+    fn bearer_samples(&mut self) -> Vec<BearerSample> {
+        vec![BearerSample {
             rnti: 0x4601,
             drb: 1,
-            rlc_hol_us: 1500,
+            hol_us: 1500,
             rlc_occupancy_bytes: 3000,
-            tc_backlog_bytes: 0,
-            by_forecast: None,
-        };
-        Measurements { bearers: vec![bearer], flows: Vec::new() }
+            ..BearerSample::default()
+        }]
     }
 
-    fn cells(&mut self) -> Vec<CellMeasurement> {
+    fn flow_samples(&self) -> Vec<FlowSample> {
         Vec::new()
     }
 
-    fn summary(&mut self) -> serde_json::Value {
+    fn cell_sample(&self) -> CellSample {
+        CellSample::default()
+    }
+
+    fn summary(&self) -> serde_json::Value {
         json!({ "time_us": self.now_us })
     }
 }
 
-fn kpm_report(names: &[String], period_us: u64) -> proto::KpmReport {
+fn kpm_report(names: &[String], period_us: u64) -> KpmReport {
+    const KNOWN: &str = "DRB.UEThpDl";
     let (known, unsupported): (Vec<_>, Vec<_>) =
-        names.iter().cloned().partition(|name| name == "DRB.UEThpDl");
-    let values = known.into_iter().map(|name| (name, 42.0)).collect();
-    proto::KpmReport {
+        names.iter().cloned().partition(|name| name == KNOWN);
+    let values = known.into_iter().map(|_| (KNOWN, 42.0)).collect();
+    KpmReport {
         period_ms: u32::try_from(period_us / 1000).expect("a short period"),
-        ues: vec![proto::KpmUe { rnti: 0x4601, values }],
+        ues: vec![KpmUe { rnti: 0x4601, values }],
         unsupported,
-        units: [("DRB.UEThpDl".to_owned(), "kbit/s".to_owned())].into(),
     }
 }

@@ -5,7 +5,7 @@ mod faults;
 mod forecasts;
 mod harness;
 mod lab_world;
-mod local;
+mod local_client;
 mod rpc;
 mod stop;
 mod streams;

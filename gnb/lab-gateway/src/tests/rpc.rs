@@ -101,7 +101,7 @@ async fn a_control_is_acknowledged_or_refused_with_its_outcome() {
     let only_reports = ControlRequest { ran_function_oid: REPORTER.to_owned(), ..control(ACCEPT) };
     let failed = send_control(&mut client, only_reports).await.expect("an answer");
     assert_eq!(failed.status(), control_answer::Status::Failed);
-    assert!(failed.detail.contains("only reports"), "{}", failed.detail);
+    assert!(failed.detail.contains("takes no control"), "{}", failed.detail);
     for (labels, count) in [
         (r#"{outcome="acknowledged",cause=""}"#, 1.0),
         (r#"{outcome="failed",cause="stale_revision"}"#, 1.0),
@@ -139,7 +139,7 @@ async fn a_bad_event_trigger_queue_depth_or_slice_is_an_invalid_argument() {
     let mut client = connect(&gateway).await;
     let garbage = Subscription { event_trigger: Bytes::from_static(b"garbage!"), ..every(1) };
     let status = end(&mut subscribe(&mut client, garbage).await).await;
-    assert_code(&status, Code::InvalidArgument, &["event_trigger", "8 bytes", "expected 4"]);
+    assert_code(&status, Code::InvalidArgument, &["event trigger", "8 bytes", "expected 4"]);
     let deep = Subscription { queue_depth: u32::MAX, ..every(1) };
     let status = end(&mut subscribe(&mut client, deep).await).await;
     assert_code(&status, Code::InvalidArgument, &["queue_depth", "4294967295", "4096"]);

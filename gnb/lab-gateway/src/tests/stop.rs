@@ -48,7 +48,8 @@ async fn a_reader_that_does_not_read_cannot_hold_up_the_end() {
     script.lock().message_bytes = 500_000;
     let mut client = connect(&gateway).await;
     let _unread = subscribe(&mut client, Subscription { queue_depth: 4, ..every(1) }).await;
-    let dropped = r#"sojourn_gateway_indications_dropped_total{ran_function_oid="0.0.143"}"#;
+    let dropped =
+        r#"sojourn_gateway_indications_dropped_total{ran_function_oid="0.0.0.0.0.0.0.0.1.143.0"}"#;
     until(async || metric(&gateway, dropped).await > 0.0).await;
     patiently(gateway.stop()).await.expect("a summary");
 }

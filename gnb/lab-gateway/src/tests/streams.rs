@@ -49,7 +49,8 @@ async fn a_slow_reader_loses_the_oldest_and_learns_how_many() {
     let mut brisk_client = connect(&gateway).await;
     let mut brisk = subscribe(&mut brisk_client, every(50)).await;
 
-    let dropped = r#"sojourn_gateway_indications_dropped_total{ran_function_oid="0.0.143"}"#;
+    let dropped =
+        r#"sojourn_gateway_indications_dropped_total{ran_function_oid="0.0.0.0.0.0.0.0.1.143.0"}"#;
     until(async || metric(&gateway, dropped).await >= 5.0).await;
     assert_eq!(next(&mut brisk).await.dropped, 0);
 

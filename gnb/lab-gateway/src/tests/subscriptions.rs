@@ -83,7 +83,7 @@ async fn a_refused_subscription_does_not_end_the_call() {
     let ends = call.ends(3).await;
     for (number, code, words) in [
         (8, Code::NotFound, "gnb-x"),
-        (9, Code::InvalidArgument, "event_trigger"),
+        (9, Code::InvalidArgument, "event trigger"),
         (10, Code::InvalidArgument, "queue_depth"),
     ] {
         let (found, detail) = &ends[&number];

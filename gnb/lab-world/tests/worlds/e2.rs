@@ -8,8 +8,8 @@ use e2sm_tc::v1::{
     PipelineChange, Quantity, ReportStyle, Transaction, UeId,
 };
 use lab_world::{
-    ControlError, Indication, Output, Payload, RanFunction, SubscribeError, SubscriptionRequest,
-    World, periodic_trigger,
+    ControlError, ControlRequest, Indication, Output, Payload, RanFunction, RouteError,
+    SubscribeError, SubscriptionRequest, World,
 };
 use tc_rf::templates;
 
@@ -19,23 +19,20 @@ fn bearer() -> BearerId {
     BearerId { ue: UeId::Rnti(RNTI), drb: 1 }
 }
 
+const NODE: &str = "gnb-001-01-0xe00";
+
 fn request(function: RanFunction, event_trigger: Vec<u8>) -> SubscriptionRequest {
-    SubscriptionRequest {
-        ran_function_oid: function.oid().to_owned(),
-        event_trigger,
-        action_definitions: Vec::new(),
-        kpm_measurements: Vec::new(),
-    }
+    SubscriptionRequest { event_trigger: event_trigger.into(), ..periodic(function, 1) }
 }
 
 fn periodic(function: RanFunction, period_ms: u32) -> SubscriptionRequest {
-    request(function, periodic_trigger(function.oid(), period_ms))
+    SubscriptionRequest::periodic(NODE, function, period_ms)
 }
 
 fn tc(trigger: &EventTrigger, styles: &[ReportStyle]) -> SubscriptionRequest {
     let action = |style: &ReportStyle| {
         let action = ActionDefinition { style: *style, bearers: Vec::new(), top_flows: 4 };
-        v1::encode(&action).unwrap()
+        v1::encode(&action).unwrap().into()
     };
     SubscriptionRequest {
         action_definitions: styles.iter().map(action).collect(),
@@ -54,15 +51,15 @@ fn indications(world: &mut World, until_us: u64) -> Vec<Indication> {
 }
 
 fn bytes(indication: &Indication) -> &[u8] {
-    match &indication.payload {
+    match &indication.report.payload {
         Payload::Message(bytes) => bytes,
         Payload::Kpm(report) => panic!("{report:?}"),
     }
 }
 
 fn tc_message(indication: &Indication) -> IndicationMessage {
-    let header: IndicationHeader = v1::decode(&indication.header).unwrap();
-    assert_eq!(header.collected_at_us, indication.collected_at_us);
+    let header: IndicationHeader = v1::decode(&indication.report.header).unwrap();
+    assert_eq!(header.collected_at_us, indication.report.collected_at_us);
     v1::decode(bytes(indication)).unwrap()
 }
 
@@ -109,12 +106,12 @@ fn rlc_and_mac_reports_come_each_ms_and_count_what_was_carried() {
         assert_eq!(own.len(), 1000);
         for (sequence, indication) in (0..).zip(&own) {
             assert_eq!(indication.sequence, sequence);
-            assert_eq!(indication.header, [0; 4]);
+            assert_eq!(indication.report.header[..], [0; 4]);
             let message = bytes(indication);
             assert_eq!(message.len(), 4 + record_bytes + 8);
             let tstamp = u64::from_le_bytes(message[4 + record_bytes..].try_into().unwrap());
             assert_eq!(tstamp, 1_700_000_001_001_000 + sequence * 1000);
-            assert_eq!(indication.collected_at_us, tstamp);
+            assert_eq!(indication.report.collected_at_us, tstamp);
         }
     }
     let last = bytes(arrived.iter().rfind(|i| i.subscription == rlc).unwrap()).to_vec();
@@ -136,7 +133,7 @@ fn kpm_serves_what_it_has_and_names_what_it_lacks() {
     };
     world.subscribe(&request).unwrap();
     let arrived = indications(&mut world, 6_000_000);
-    let Payload::Kpm(report) = &arrived[0].payload else { panic!("{arrived:?}") };
+    let Payload::Kpm(report) = &arrived[0].report.payload else { panic!("{arrived:?}") };
     assert_eq!((report.period_ms, report.ues[0].rnti), (1000, RNTI));
     assert_eq!(report.unsupported, ["DRB.Unheard"]);
     let values = &report.ues[0].values;
@@ -452,12 +449,17 @@ fn e2_delays_hold_reports_and_controls_back() {
     assert_eq!(indications(&mut world, 19_999).len(), 0);
     let arrived = indications(&mut world, 20_000);
     assert_eq!(arrived.len(), 1);
-    assert_eq!(arrived[0].received_at_us - arrived[0].collected_at_us, 10_000);
+    assert_eq!(arrived[0].received_at_us - arrived[0].report.collected_at_us, 10_000);
 
     let header = v1::encode(&ControlHeader { style: 1, correlation_id: 1 }).unwrap();
     let message = v1::encode(&ControlMessage::Transaction(replace("bdp_only"))).unwrap();
-    let oid = RanFunction::TcV1.oid();
-    let ticket = world.submit_control(oid, &header, &message).unwrap();
+    let request = ControlRequest {
+        node_id: NODE.to_owned(),
+        ran_function_oid: RanFunction::TcV1.oid().to_owned(),
+        header: header.into(),
+        message: message.into(),
+    };
+    let ticket = world.submit_control(request).unwrap();
     let revision = |world: &World| world.summary().bearers[0].revision;
     world.step_until(26_999, &mut |_| {});
     assert_eq!(revision(&world), 1);
@@ -479,7 +481,13 @@ fn what_no_ran_function_takes_is_an_error() {
         ..periodic(RanFunction::Rlc, 1)
     };
     let error = world.subscribe(&unknown).unwrap_err();
-    assert_eq!(error, SubscribeError::UnknownRanFunction { oid: "1.2.3".to_owned() });
+    let (node_id, oid) = (NODE.to_owned(), "1.2.3".to_owned());
+    assert_eq!(error, SubscribeError::Route(RouteError::UnknownRanFunction { node_id, oid }));
+    let elsewhere =
+        SubscriptionRequest { node_id: "gnb-x".to_owned(), ..periodic(RanFunction::Rlc, 1) };
+    let error = world.subscribe(&elsewhere).unwrap_err();
+    let node_id = "gnb-x".to_owned();
+    assert_eq!(error, SubscribeError::Route(RouteError::UnknownNode { node_id }));
     for trigger in [vec![], vec![1, 0], vec![0, 0, 0, 0], vec![1, 0, 0, 0, 0], vec![0xff; 4]] {
         let error = world.subscribe(&request(RanFunction::Rlc, trigger.clone())).unwrap_err();
         assert!(matches!(error, SubscribeError::EventTrigger { .. }), "{trigger:?}: {error}");
@@ -487,14 +495,17 @@ fn what_no_ran_function_takes_is_an_error() {
     let no_action = tc(&EventTrigger::OnChange, &[]);
     let error = world.subscribe(&no_action).unwrap_err();
     assert!(matches!(error, SubscribeError::ActionDefinition { index: 0, .. }), "{error}");
-    let bad_action = SubscriptionRequest { action_definitions: vec![vec![0xff; 9]], ..no_action };
+    let bad_action =
+        SubscriptionRequest { action_definitions: vec![vec![0xff; 9].into()], ..no_action };
     let error = world.subscribe(&bad_action).unwrap_err();
     assert!(matches!(error, SubscribeError::ActionDefinition { index: 0, .. }), "{error}");
-    let extra =
-        SubscriptionRequest { action_definitions: vec![vec![1]], ..periodic(RanFunction::Rlc, 1) };
+    let extra = SubscriptionRequest {
+        action_definitions: vec![vec![1].into()],
+        ..periodic(RanFunction::Rlc, 1)
+    };
     assert!(world.subscribe(&extra).is_err());
     let error = world.control("1.2.3", &[], &[]).unwrap_err();
-    assert!(matches!(error, ControlError::UnknownRanFunction { .. }), "{error}");
+    assert!(matches!(error, ControlError::Route(RouteError::UnknownRanFunction { .. })), "{error}");
     let error = world.control(RanFunction::Rlc.oid(), &[], &[]).unwrap_err();
     assert!(matches!(error, ControlError::NotControllable { .. }), "{error}");
 }

@@ -1,9 +1,7 @@
 //! RLC-AM, HARQ with errors and uplink access, from the scenario file on.
 
 use crate::common::{flow, run};
-use lab_world::{
-    Indication, Output, Payload, RanFunction, SubscriptionRequest, Summary, World, periodic_trigger,
-};
+use lab_world::{Indication, Output, Payload, RanFunction, SubscriptionRequest, Summary, World};
 
 const AM: &str = "ues[0].drbs[0].rlc={mode: am}";
 
@@ -52,17 +50,14 @@ fn pipelines_work_above_am_with_errors_and_the_same_seed_gives_the_same_bytes() 
 fn reports_say_that_the_bearer_is_am_and_what_was_sent_again() {
     let harq = "cell.harq={bler: 0.2, combining_gain: 1, max_transmissions: 1}";
     let mut world = run("default.yaml", 3.0, &[AM, harq]);
-    let request = SubscriptionRequest {
-        ran_function_oid: RanFunction::Rlc.oid().to_owned(),
-        event_trigger: periodic_trigger(RanFunction::Rlc.oid(), 100),
-        action_definitions: Vec::new(),
-        kpm_measurements: Vec::new(),
-    };
+    let request = SubscriptionRequest::periodic(world.node_id(), RanFunction::Rlc, 100);
     world.subscribe(&request).unwrap();
     let mut last = Vec::new();
     world.step_until(4_000_000, &mut |output| {
-        if let Output::Indication(Indication { payload: Payload::Message(bytes), .. }) = output {
-            last = bytes;
+        if let Output::Indication(Indication { report, .. }) = output
+            && let Payload::Message(bytes) = report.payload
+        {
+            last = bytes.to_vec();
         }
     });
     let field = |index: usize| {
@@ -136,17 +131,17 @@ fn packets_that_are_taken_back_leave_no_hole_and_are_counted_once() {
         let split = format!("split={{core_delay_us: 2000{f1}}}");
         let mut world = run("default.yaml", 4.0, &[&split, rlc]);
         let request = SubscriptionRequest {
-            ran_function_oid: RanFunction::Kpm.oid().to_owned(),
-            event_trigger: periodic_trigger(RanFunction::Kpm.oid(), 2_000),
-            action_definitions: Vec::new(),
             kpm_measurements: vec!["DRB.PdcpSduVolumeDL".to_owned()],
+            ..SubscriptionRequest::periodic(world.node_id(), RanFunction::Kpm, 2_000)
         };
         world.subscribe(&request).unwrap();
         let before = world.summary().bearers[0].ingress_bytes;
         switch_to_fq_codel(&mut world);
         let mut kbit = 0.0;
         world.step_until(6_000_000, &mut |output| {
-            if let Output::Indication(Indication { payload: Payload::Kpm(report), .. }) = output {
+            if let Output::Indication(Indication { report, .. }) = output
+                && let Payload::Kpm(report) = report.payload
+            {
                 kbit += report.ues[0].values["DRB.PdcpSduVolumeDL"];
             }
         });

@@ -1,4 +1,4 @@
-//! RIC control of the TC RAN function.
+//! RIC controls of the TC RAN function.
 
 use e2sm_tc::v0;
 use e2sm_tc::v1::{
@@ -7,8 +7,9 @@ use e2sm_tc::v1::{
 };
 use tc_rf::control::{self, refused};
 
-use super::World;
-use super::api::{ControlReply, RanFunction};
+use super::report::bearer_id;
+use super::types::{ControlReply, RanFunction};
+use crate::World;
 
 impl World {
     /// Applies a control that has arrived.
@@ -19,20 +20,26 @@ impl World {
         message: &[u8],
     ) -> ControlReply {
         if function == RanFunction::TcV0 {
-            return match self.apply_v0(header, message) {
-                Ok(outcome) => ControlReply { acknowledged: true, outcome, detail: String::new() },
-                Err(detail) => ControlReply { acknowledged: false, outcome: Vec::new(), detail },
+            let (outcome, cause, detail) = match self.apply_v0(header, message) {
+                Ok(outcome) => (outcome, None, String::new()),
+                Err(detail) => (Vec::new(), Some("unnamed"), detail),
             };
+            let acknowledged = cause.is_none();
+            return ControlReply { acknowledged, outcome: outcome.into(), cause, detail };
         }
         let outcome = self.apply_v1(header, message);
-        let detail = match &outcome {
-            ControlOutcome::Accepted { .. } => String::new(),
-            ControlOutcome::Refused { element, detail, .. } if element.is_empty() => detail.clone(),
-            ControlOutcome::Refused { element, detail, .. } => format!("{element}: {detail}"),
+        let (cause, detail) = match &outcome {
+            ControlOutcome::Accepted { .. } => (None, String::new()),
+            ControlOutcome::Refused { element, detail, cause, .. } => {
+                let place = if element.is_empty() { "" } else { ": " };
+                (Some(cause_name(*cause)), format!("{element}{place}{detail}"))
+            }
         };
+        let acknowledged = cause.is_none();
         ControlReply {
-            acknowledged: matches!(outcome, ControlOutcome::Accepted { .. }),
-            outcome: control::encode_outcome(outcome),
+            acknowledged,
+            outcome: control::encode_outcome(outcome).into(),
+            cause,
             detail,
         }
     }
@@ -60,17 +67,16 @@ impl World {
         }
     }
 
-    /// Hands each forecast to its bearer. The feed is in Unix time, of which the epoch is the
-    /// world's time 0.
+    /// Hands each forecast to its bearer; times are Unix time.
     fn feed_forecasts(&mut self, feed: &ForecastFeed) -> ControlOutcome {
         control::feed(feed, self.epoch_us, |forecast| self.take_forecast(forecast))
     }
 
-    /// Hands a forecast of the forecast stream to its bearer: a feed without a RIC control. Its times
-    /// are Unix time, as in a feed.
+    /// Hands a forecast to its bearer without a RIC control; times are Unix time, as in a forecast
+    /// feed of E2SM-TC.
     ///
     /// # Errors
-    /// The cause for which a feed would be refused.
+    /// The cause that a feed would be refused with.
     pub fn feed_forecast(&mut self, forecast: &BearerForecast) -> Result<(), Cause> {
         let origin_us = forecast.origin_us.saturating_sub(self.epoch_us);
         match self.take_forecast(&BearerForecast { origin_us, ..forecast.clone() }) {
@@ -80,7 +86,7 @@ impl World {
         }
     }
 
-    /// Hands a forecast in virtual time to its bearer; the revision of its pipeline, or a refusal.
+    /// Hands a forecast in virtual time to its bearer; returns the revision of its pipeline.
     fn take_forecast(&mut self, forecast: &BearerForecast) -> Result<u32, ControlOutcome> {
         let index = self.find(&forecast.bearer)?;
         let tc = &mut self.bearers[index as usize].tc;
@@ -101,7 +107,7 @@ impl World {
         outcome
     }
 
-    /// Index of a bearer that is here.
+    /// Index of a bearer of an attached UE.
     fn find(&self, id: &BearerId) -> Result<u32, ControlOutcome> {
         let UeId::Rnti(rnti) = id.ue else {
             let detail = "this node names UEs by RNTI".to_owned();
@@ -114,7 +120,7 @@ impl World {
         })
     }
 
-    /// v0 names no bearer: it applies to the only one there is.
+    /// v0 has no bearer ids: it applies if there is exactly one bearer.
     fn apply_v0(&mut self, header: &[u8], message: &[u8]) -> Result<Vec<u8>, String> {
         v0::decode_control_header(header).map_err(|error| format!("header: {error}"))?;
         let message = v0::decode_control(message).map_err(|error| format!("message: {error}"))?;
@@ -129,7 +135,7 @@ impl World {
         let edits =
             tc_pipelines::v0::edits(pipeline, &message).map_err(|error| error.to_string())?;
         let transaction = Transaction {
-            bearer: self.bearer_id(index),
+            bearer: bearer_id(&self.bearers[index as usize]),
             expected_revision: None,
             lease_ms: None,
             dry_run: false,
@@ -141,5 +147,20 @@ impl World {
             }
             ControlOutcome::Refused { element, detail, .. } => Err(format!("{element}: {detail}")),
         }
+    }
+}
+
+fn cause_name(cause: Cause) -> &'static str {
+    match cause {
+        Cause::UnknownBearer => "unknown_bearer",
+        Cause::StaleRevision => "stale_revision",
+        Cause::UnknownQueue => "unknown_queue",
+        Cause::UnknownFilter => "unknown_filter",
+        Cause::DuplicateId => "duplicate_id",
+        Cause::OutOfRange => "out_of_range",
+        Cause::Inconsistent => "inconsistent",
+        Cause::Unsupported => "unsupported",
+        Cause::Capacity => "capacity",
+        Cause::Malformed => "malformed",
     }
 }

@@ -1,4 +1,4 @@
-//! The door for a program of the same process.
+//! The client within the same process.
 
 use std::{
     sync::{Arc, mpsc},
@@ -6,6 +6,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use lab_world::{ControlRequest, Payload, SubscriptionRequest};
 use parking_lot::Mutex;
 use tokio::sync::{oneshot, watch};
 
@@ -17,11 +18,11 @@ use super::{
     harness::*,
 };
 use crate::{
-    ControlRequest, Gateway, LocalDoor, ReportPayload, SubscriptionRequest,
+    Gateway, LocalClient,
     clock::WallClock,
     hub::Hub,
     metrics::GatewayMetrics,
-    paced::{Direct, Paced, PacerState},
+    paced::{DirectAccess, Paced, PacerState},
 };
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -45,26 +46,26 @@ fn asking(what: u8) -> ControlRequest {
     }
 }
 
-/// Uses the door as its users do: from a thread of their own.
+/// Runs `work` on a thread that may block.
 async fn elsewhere<T: Send + 'static>(
     gateway: &Gateway,
-    work: impl FnOnce(LocalDoor) -> T + Send + 'static,
+    work: impl FnOnce(LocalClient) -> T + Send + 'static,
 ) -> T {
-    let door = gateway.local();
-    patiently(tokio::task::spawn_blocking(move || work(door))).await.expect("no panic")
+    let client = gateway.local();
+    patiently(tokio::task::spawn_blocking(move || work(client))).await.expect("no panic")
 }
 
 #[tokio::test]
 async fn a_listener_hears_every_report_and_shares_the_subscription_with_streams() {
     let (gateway, script) = start().await;
     let (heard, reports_heard) = mpsc::channel();
-    elsewhere(&gateway, |door| {
-        let listener = Box::new(move |report: &crate::Report| {
-            let ReportPayload::Message(bytes) = &report.payload else { return };
+    elsewhere(&gateway, |client| {
+        let listener = Box::new(move |report: &lab_world::Report| {
+            let Payload::Message(bytes) = &report.payload else { return };
             // The test has what it wants.
             let _ = heard.send((report.collected_at_us, bytes.len()));
         });
-        door.listen(reports(REPORTER), listener)
+        client.subscribe(reports(REPORTER), listener)
     })
     .await
     .expect("admitted");
@@ -86,8 +87,9 @@ async fn a_listener_hears_every_report_and_shares_the_subscription_with_streams(
 #[tokio::test]
 async fn a_report_that_is_read_is_of_now() {
     let (gateway, script) = start().await;
-    let (first, second) = elsewhere(&gateway, |door| {
-        let read = || door.read(NODE, REPORTER, PATIENCE).expect("a report").collected_at_us;
+    let (first, second) = elsewhere(&gateway, |client| {
+        let read =
+            || client.report_now(NODE, REPORTER, PATIENCE).expect("a report").collected_at_us;
         let first = read();
         std::thread::sleep(Duration::from_micros(300));
         (first, read())
@@ -96,18 +98,19 @@ async fn a_report_that_is_read_is_of_now() {
     assert!(second >= first + 300, "{first} and {second}");
     // No subscription was needed.
     assert_eq!(script.lock().opened, 0);
-    let errors = elsewhere(&gateway, |door| {
-        [("nobody", REPORTER), (NODE, "0.0.999"), (NODE, CONTROLLER)]
-            .map(|(node, oid)| door.read(node, oid, PATIENCE).expect_err("no report").to_string())
+    let errors = elsewhere(&gateway, |client| {
+        [("nobody", REPORTER), (NODE, "0.0.999"), (NODE, CONTROLLER)].map(|(node, oid)| {
+            client.report_now(node, oid, PATIENCE).expect_err("no report").to_string()
+        })
     })
     .await;
     assert!(errors[0].contains("nobody") && errors[1].contains("0.0.999"), "{errors:?}");
-    assert_eq!(errors[2], "only what reports");
+    assert!(errors[2].contains("no report without a subscription"), "{errors:?}");
     // A world that stands still does not hold up its reader.
     script.lock().stall_ms = 100;
-    let late = elsewhere(&gateway, |door| {
+    let late = elsewhere(&gateway, |client| {
         std::thread::sleep(Duration::from_millis(10));
-        door.read(NODE, REPORTER, Duration::from_millis(5)).expect_err("no answer")
+        client.report_now(NODE, REPORTER, Duration::from_millis(5)).expect_err("no answer")
     })
     .await;
     assert_eq!(late.to_string(), "the node has not answered in 5 ms");
@@ -117,21 +120,21 @@ async fn a_report_that_is_read_is_of_now() {
 #[tokio::test]
 async fn controls_are_answered_refused_or_late() {
     let (gateway, _script) = start().await;
-    let answers = elsewhere(&gateway, |door| {
+    let answers = elsewhere(&gateway, |client| {
         [
-            door.control(asking(ACCEPT), PATIENCE),
-            door.control(asking(REFUSE), PATIENCE),
-            door.control(asking(LOSE_NODE), PATIENCE),
-            door.control(asking(ACCEPT_LATER), PATIENCE),
-            door.control(asking(NEVER_ANSWER), Duration::from_millis(5)),
+            client.control(asking(ACCEPT), PATIENCE),
+            client.control(asking(REFUSE), PATIENCE),
+            client.control(asking(LOSE_NODE), PATIENCE),
+            client.control(asking(ACCEPT_LATER), PATIENCE),
+            client.control(asking(NEVER_ANSWER), Duration::from_millis(5)),
         ]
     })
     .await;
     let [accepted, refused, lost, in_its_time, late] = answers;
-    assert!(accepted.expect("an answer").accepted);
-    assert!(in_its_time.expect("an answer").accepted);
+    assert!(accepted.expect("an answer").acknowledged);
+    assert!(in_its_time.expect("an answer").acknowledged);
     assert_eq!(refused.expect("an answer").detail, "expected_revision: 3; expected 4");
-    assert!(lost.expect_err("no node").to_string().contains("went away"));
+    assert!(lost.expect_err("no node").to_string().contains("disconnected"));
     assert_eq!(late.expect_err("no answer").to_string(), "the node has not answered in 5 ms");
     let metric_line = r#"sojourn_gateway_controls_total{outcome="acknowledged",cause=""}"#;
     assert_eq!(metric(&gateway, metric_line).await, 2.0);
@@ -144,10 +147,10 @@ async fn readers_that_left_are_forgotten_though_another_thread_steps_the_world()
     let stream = subscribe(&mut connect(&gateway).await, every(HOUR_MS)).await;
     until(async || script.lock().opened == 1).await;
     drop(stream);
-    let forgotten = elsewhere(&gateway, move |door| {
+    let forgotten = elsewhere(&gateway, move |client| {
         let end = Instant::now() + PATIENCE;
         while Instant::now() < end {
-            door.read(NODE, REPORTER, PATIENCE).expect("a report");
+            client.report_now(NODE, REPORTER, PATIENCE).expect("a report");
             if script.lock().open.is_empty() {
                 return true;
             }
@@ -161,7 +164,7 @@ async fn readers_that_left_are_forgotten_though_another_thread_steps_the_world()
 }
 
 #[test]
-fn the_pacer_looks_where_something_comes_sooner_than_it_would() {
+fn an_output_earlier_than_the_planned_step_reschedules_the_pacer() {
     let (world, _script) = Double::new();
     let metrics = GatewayMetrics::default();
     let (nodes, _) = watch::channel(Arc::default());
@@ -169,34 +172,35 @@ fn the_pacer_looks_where_something_comes_sooner_than_it_would() {
     let hub = Hub::new(1, metrics.clone(), nodes, clock);
     let state = Arc::new(PacerState::new());
     // Its duration is over, so that its time stands still.
-    let world = Mutex::new(Paced::new(world, hub, clock, state, metrics, Some(Duration::ZERO)));
+    let world =
+        Mutex::new(Paced::new(world, None, hub, clock, state, metrics, Some(Duration::ZERO)));
     // Nothing is on its way: the thread would come in a few milliseconds.
-    world.lock().rest();
+    world.lock().until_next_step();
     let ask = |what| {
         let (reply, mut answer) = oneshot::channel();
         let done = world.control(asking(what), reply, PATIENCE).expect("nobody holds the world");
-        (answer.try_recv().is_ok(), done.look)
+        (answer.try_recv().is_ok(), done.reschedule)
     };
     assert_eq!(ask(ACCEPT), (true, false), "answered at once");
-    world.lock().rest();
+    world.lock().until_next_step();
     assert_eq!(ask(ACCEPT_LATER), (false, true));
-    world.lock().rest();
-    let read = world.read(NODE, REPORTER, PATIENCE).expect("nobody holds the world");
-    assert!(!read.look, "the thread knows by now");
+    world.lock().until_next_step();
+    let read = world.report_now(NODE, REPORTER, PATIENCE).expect("nobody holds the world");
+    assert!(!read.reschedule, "the thread knows by now");
     let held = world.lock();
-    assert!(world.read(NODE, REPORTER, Duration::ZERO).is_none());
+    assert!(world.report_now(NODE, REPORTER, Duration::ZERO).is_none());
     drop(held);
 }
 
 #[tokio::test]
 async fn what_is_not_there_and_a_gateway_that_ended_are_named() {
     let (gateway, _script) = start().await;
-    let door = gateway.local();
+    let client = gateway.local();
     let refused =
-        elsewhere(&gateway, |door| door.listen(reports("0.0.999"), Box::new(|_| {}))).await;
+        elsewhere(&gateway, |client| client.subscribe(reports("0.0.999"), Box::new(|_| {}))).await;
     assert!(refused.expect_err("no such function").to_string().contains("0.0.999"));
     patiently(gateway.stop()).await.expect("a summary");
-    let after = tokio::task::spawn_blocking(move || door.control(asking(ACCEPT), PATIENCE));
+    let after = tokio::task::spawn_blocking(move || client.control(asking(ACCEPT), PATIENCE));
     let error = patiently(after).await.expect("no panic").expect_err("it stopped");
     assert_eq!(error.to_string(), "the gateway stopped");
 }
