@@ -17,21 +17,10 @@ use super::random::SplitMix64;
 use super::rlc_query::RlcQuery;
 use super::rlc_queue::RlcQueue;
 use super::scheduler;
-use super::sdap_clock::SdapClock;
 use lab_scenario::{
     self, Drb, Flow, FlowUe, LoadedScenario, PipelineSpec, Rat, ResourceAllocation, ScenarioError,
     Violation,
 };
-
-/// Bearers with an AQM in their RLC, by logical channel priority.
-pub(super) fn drawing_order(ues: &[UePlan], bearers: &[Bearer]) -> Vec<u32> {
-    let all = ues.iter().flat_map(|ue| &ue.bearers);
-    let managed = all.filter(|(index, _)| bearers[*index as usize].rlc_queue.is_some());
-    let mut order: Vec<(u8, u32)> =
-        managed.map(|(index, config)| (config.priority, *index)).collect();
-    order.sort_unstable();
-    order.into_iter().map(|(_, index)| index).collect()
-}
 
 /// A UE of the world and when it is there.
 #[derive(Clone, Debug)]
@@ -50,7 +39,7 @@ pub(super) struct Parts {
     pub(super) bearers: Vec<Bearer>,
     pub(super) flows: Vec<BoundFlow>,
     pub(super) core_jitter: SplitMix64,
-    pub(super) sdap_clock: SdapClock,
+    pub(super) sdap_random: SplitMix64,
 }
 
 /// Sets everything up.
@@ -137,8 +126,7 @@ impl Builder<'_> {
         let flows = self.flows(&ues, &bearers)?;
         let core_jitter = SplitMix64::new(stream_seed(scenario.seed, STREAM_CORE, 0));
         let sdap_random = SplitMix64::new(stream_seed(scenario.seed, STREAM_SDAP, 0));
-        let sdap_clock = SdapClock::new(scenario.split.sdap_poll_us, sdap_random);
-        Ok(Parts { cell, ues, bearers, flows, core_jitter, sdap_clock })
+        Ok(Parts { cell, ues, bearers, flows, core_jitter, sdap_random })
     }
 
     fn bearer(&self, rnti: u16, drb: &Drb, number: u32, path: &str) -> Result<Bearer, Violation> {

@@ -98,7 +98,7 @@ impl World {
     /// Has each DU keep DRQL's limit from now on, or no longer; see
     /// [`rlc_samples`](Self::rlc_samples). An RLC that drops by it keeps it in any case.
     pub fn keep_drql_limits(&mut self, wanted: bool) {
-        for bearer in &mut self.bearers {
+        for bearer in self.bearers.iter_mut() {
             if !bearer.drql_limit.as_ref().is_some_and(|limit| limit.drops) {
                 bearer.drql_limit = wanted.then(|| DrqlLimit::new(false));
             }

@@ -9,7 +9,6 @@ use ran::{
 };
 use tc_rf::{RlcStatus, SduDelays};
 
-use super::World;
 use super::packet::GnbPacket;
 use lab_scenario::{RlcStatusTold, Split};
 
@@ -118,20 +117,20 @@ impl F1Bearer {
         }
     }
 
-    /// The DU gave packets back.
-    pub(super) fn given_back(&mut self, next_count: u64) {
+    /// The DU discarded packets that it had not begun to send.
+    pub(super) fn discarded(&mut self, next_count: u64) {
         self.receiver.taken_back(next_count);
     }
 
-    /// The CU has a packet back.
-    pub(super) fn has_back(&mut self, number: u64) {
+    /// A discarded packet is in the CU's queue again.
+    pub(super) fn recalled(&mut self, number: u64) {
         if self.period_us.is_some() {
             self.tracker.taken_back(number);
         }
     }
 
-    /// What the DU tells after a slot, with when it reaches the CU.
-    pub(super) fn tell(
+    /// The frame that the DU sends after a slot, if it sends one, and when it reaches the CU.
+    pub(super) fn report(
         &mut self,
         status: &RlcStatus,
         cell: &Cell<GnbPacket>,
@@ -197,7 +196,7 @@ impl F1Bearer {
 
     /// The DU answers a query at `now_us`: when the answer reaches the CU; `None` if it is lost or there
     /// was no slot yet.
-    fn answer(&mut self, now_us: u64) -> Option<(u64, FromDu)> {
+    pub(super) fn answer(&mut self, now_us: u64) -> Option<(u64, FromDu)> {
         let status = self.latest.as_mut()?;
         let frame = FromDu::Rlc(*status);
         status.dl_opportunity = false;
@@ -205,8 +204,8 @@ impl F1Bearer {
         Some((self.up.transit(now_us)?, frame))
     }
 
-    /// What the CU makes of it for the pacer; `None` when a later one has been heard.
-    pub(super) fn hear(&mut self, frame: &FromDu, is_am: bool) -> Option<RlcStatus> {
+    /// The RLC status in a frame that reached the CU; `None` if a later one arrived before.
+    pub(super) fn rlc_status(&mut self, frame: &FromDu, is_am: bool) -> Option<RlcStatus> {
         let status = match frame {
             FromDu::Rlc(status) => *status,
             FromDu::Delivery { made_us, frame, dl_opportunity, tti_us } => {
@@ -253,27 +252,5 @@ pub(super) fn narrowed(removed: &ran::SduDelays) -> SduDelays {
         sum_us: removed.sum_us,
         min_us: narrow(removed.min_us),
         max_us: narrow(removed.max_us),
-    }
-}
-
-impl World {
-    /// Answers the RLC status queries that reached the DU.
-    pub(super) fn answer_rlc_queries(&mut self) {
-        while let Some((_, index)) = self.rlc_queries.pop_due(self.now_us) {
-            let f1 = self.bearers[index as usize].f1.as_mut();
-            if let Some((at_us, told)) = f1.and_then(|f1| f1.answer(self.now_us)) {
-                self.f1_up.push(at_us, (index, told));
-            }
-        }
-    }
-
-    /// What the DU said about a bearer reaches the CU.
-    pub(super) fn on_f1_uplink(&mut self, index: u32, frame: &FromDu) {
-        let bearer = &mut self.bearers[index as usize];
-        let is_am = bearer.is_am;
-        let status = bearer.f1.as_mut().and_then(|f1| f1.hear(frame, is_am));
-        if let Some(status) = status {
-            self.hear_rlc_status(index, &status);
-        }
     }
 }

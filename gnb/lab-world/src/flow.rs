@@ -42,9 +42,3 @@ impl Queuing {
         self.below_1ms += u64::from(sojourn_us < 1_000);
     }
 }
-
-/// Place in `flows` of each connection; connections are numbered in the order of the flows.
-pub(crate) fn by_connection(flows: &[BoundFlow]) -> Vec<u32> {
-    let places = (0..).zip(flows);
-    places.flat_map(|(place, flow)| (0..flow.connections).map(move |_| place)).collect()
-}

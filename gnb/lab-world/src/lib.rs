@@ -4,24 +4,27 @@
 //! [`World`] is the door. Inside: `build` sets it up from a scenario, `step` moves packets, `e2`
 //! keeps subscriptions and controls, `measure` says what happened.
 
-mod above;
-mod attach;
 mod bearer;
+mod bearers;
 mod build;
 mod capacity;
 mod channel;
 pub mod clairvoyant;
+mod cu;
 mod delays;
 mod drql_limit;
+mod du;
 mod e2;
 mod f1;
 mod flow;
-mod line;
+mod flows;
+mod links;
 mod measure;
 mod packet;
 mod random;
-mod recall_unsent;
+mod recording;
 pub mod reports;
+mod rlc_entry;
 mod rlc_query;
 mod rlc_queue;
 mod scheduler;
@@ -31,8 +34,7 @@ mod step;
 mod summary;
 pub mod table;
 mod timers;
-
-use std::collections::HashMap;
+mod ues;
 
 use ran::{Cell, Delivery};
 
@@ -47,23 +49,20 @@ pub use summary::{BearerSummary, CellSummary, DelayMs, FlowSummary, Summary};
 
 pub(crate) use bearer::Bearer;
 
-use build::{UePlan, drawing_order};
+use bearers::Bearers;
+use cu::Cu;
 use e2::E2Agent;
-use f1::FromDu;
-use flow::BoundFlow;
-use lab_scenario::{LoadedScenario, ScenarioError, Split};
-use line::Line;
+use flows::Flows;
+use lab_scenario::{LoadedScenario, ScenarioError};
+use links::Links;
 use packet::GnbPacket;
-use random::SplitMix64;
-use sdap_clock::SdapClock;
+use recording::Recording;
 use timers::Timers;
+use ues::Ues;
 
 /// Unix time of virtual time 0 unless the caller says otherwise: 2026-01-01T00:00:00Z, fixed so
 /// that the same scenario and seed give the same bytes.
 pub const DEFAULT_EPOCH_US: u64 = 1_767_225_600_000_000;
-
-/// The finest grain of reports and of the bearers' series.
-const SAMPLE_PERIOD_US: u64 = 1_000;
 
 /// A gNB with its UEs and servers on virtual time.
 ///
@@ -74,60 +73,21 @@ const SAMPLE_PERIOD_US: u64 = 1_000;
 pub struct World {
     name: String,
     seed: u64,
-    split: Split,
     epoch_us: u64,
     now_us: u64,
 
+    ues: Ues,
+    flows: Flows,
+    bearers: Bearers,
+    cu: Cu,
+    /// The DU: RLC and MAC.
     cell: Cell<GnbPacket>,
-    ues: Vec<UePlan>,
-    bearers: Vec<Bearer>,
-    /// Bearers with an AQM in their RLC, in the order of their priority.
-    drawn: Vec<u32>,
-    /// Place in `bearers` of each bearer the cell ever had.
-    by_place: Vec<u32>,
-    /// Place of each bearer in `bearers`.
-    bearer_by_id: HashMap<(u16, u8), u32>,
-    flows: Vec<BoundFlow>,
-    /// Place in `flows` of each connection.
-    flow_of: Vec<u32>,
-
-    /// Server side of flow `f` is timer `2f`, its UE side `2f + 1`; then the bearers.
+    links: Links,
     timers: Timers,
-    core_jitter: SplitMix64,
-    sdap_clock: SdapClock,
-    /// Servers to CU.
-    core_down: Line<GnbPacket>,
-    /// CU to DU.
-    f1_down: Line<GnbPacket>,
-    /// DU to CU: what is told by bearer.
-    f1_up: Line<(u32, FromDu)>,
-    /// CU to DU: bearers whose RLC status the CU queries.
-    rlc_queries: Line<u32>,
-    /// CU to DU: bearers whose unsent SDUs the CU wants back.
-    discards: Line<u32>,
-    /// DU to CU: packets taken back, by bearer.
-    taken_back: Line<(u32, Vec<GnbPacket>)>,
-    /// Decoded at a UE.
-    radio_down: Line<GnbPacket>,
-    /// UEs to servers.
-    uplink: Line<traffic::Packet>,
-    /// UEs that come (`true`) and go.
-    attachments: Line<(u32, bool)>,
-
     e2: E2Agent,
-    next_sample_us: u64,
-    /// A row per bearer and ms while wanted.
-    series: Option<Vec<BearerSample>>,
-    /// A row per packet while wanted.
-    packets: Option<Vec<PacketSample>>,
-
-    /// Bearers whose pacer went over to forecasts (`true`) or back, while wanted.
-    pacing_changes: Option<Vec<(u16, u8, bool)>>,
-
+    recording: Recording,
     /// Reused from slot to slot.
     deliveries: Vec<Delivery<GnbPacket>>,
-    /// Reused from packet to packet.
-    sent: Vec<traffic::Packet>,
 }
 
 impl World {
@@ -138,55 +98,25 @@ impl World {
     pub fn new(loaded: &LoadedScenario) -> Result<Self, ScenarioError> {
         let parts = build::parts(loaded)?;
         let scenario = &loaded.scenario;
-        let mut attachments = Line::default();
-        for (index, ue) in (0..).zip(&parts.ues) {
-            attachments.push(ue.join_us, (index, true));
-            if let Some(leave_us) = ue.leave_us {
-                attachments.push(leave_us, (index, false));
-            }
-        }
-        let mut timers = Timers::new(2 * parts.flows.len() + parts.bearers.len());
-        for (index, flow) in (0..).zip(&parts.flows) {
-            use traffic::Endpoint as _;
-            timers.set(2 * index, flow.ends.server.next_deadline_us());
-            timers.set(2 * index + 1, flow.ends.ue.next_deadline_us());
-        }
-        let bearer_by_id =
-            (0..).zip(&parts.bearers).map(|(index, b)| ((b.rnti, b.drb), index)).collect();
-        let drawn = drawing_order(&parts.ues, &parts.bearers);
+        let split = scenario.split;
+        let mut timers = Timers::new(parts.flows.len(), parts.bearers.len());
+        let flows = Flows::new(parts.flows, parts.core_jitter, split.core_jitter_us);
+        flows.set_timers(&mut timers);
         Ok(Self {
             name: scenario.name.clone(),
             seed: scenario.seed,
-            split: scenario.split,
             epoch_us: DEFAULT_EPOCH_US,
             now_us: 0,
+            bearers: Bearers::new(parts.bearers, &parts.ues),
+            ues: Ues::new(parts.ues),
+            flows,
+            cu: Cu::new(&split, parts.sdap_random),
             cell: parts.cell,
-            ues: parts.ues,
-            drawn,
-            bearers: parts.bearers,
-            by_place: Vec::new(),
-            bearer_by_id,
-            flow_of: flow::by_connection(&parts.flows),
-            flows: parts.flows,
+            links: Links::default(),
             timers,
-            core_jitter: parts.core_jitter,
-            sdap_clock: parts.sdap_clock,
-            core_down: Line::default(),
-            f1_down: Line::default(),
-            f1_up: Line::default(),
-            rlc_queries: Line::default(),
-            discards: Line::default(),
-            taken_back: Line::default(),
-            radio_down: Line::default(),
-            uplink: Line::default(),
-            attachments,
-            e2: E2Agent::new(&scenario.split),
-            next_sample_us: 0,
-            series: None,
-            packets: None,
-            pacing_changes: None,
+            e2: E2Agent::new(&split),
+            recording: Recording::default(),
             deliveries: Vec::new(),
-            sent: Vec::new(),
         })
     }
 

@@ -1,43 +1,10 @@
 //! What happened: samples each ms, snapshots and the summary of a run.
 
 use super::World;
-use super::snapshot::{BearerSample, CellSample, FlowSample, PacketSample, Removals};
+use super::snapshot::{BearerSample, CellSample, FlowSample, Removals};
 use super::summary::{BearerSummary, CellSummary, DelayMs, FlowSummary, Summary, percent};
 
 impl World {
-    /// Keeps a row per bearer and ms from now on, or no longer; see
-    /// [`take_series`](Self::take_series).
-    pub fn record_series(&mut self, wanted: bool) {
-        self.series = wanted.then(|| self.series.take().unwrap_or_default());
-    }
-
-    /// The rows kept since the last call.
-    pub fn take_series(&mut self) -> Vec<BearerSample> {
-        self.series.as_mut().map(std::mem::take).unwrap_or_default()
-    }
-
-    /// Keeps a row per packet from now on, or no longer; see [`take_packets`](Self::take_packets).
-    pub fn record_packets(&mut self, wanted: bool) {
-        self.packets = wanted.then(|| self.packets.take().unwrap_or_default());
-    }
-
-    /// The rows kept since the last call.
-    pub fn take_packets(&mut self) -> Vec<PacketSample> {
-        self.packets.as_mut().map(std::mem::take).unwrap_or_default()
-    }
-
-    /// Keeps what pacers go over to from now on, or no longer; see
-    /// [`take_pacing_changes`](Self::take_pacing_changes).
-    pub fn record_pacing_changes(&mut self, wanted: bool) {
-        self.pacing_changes = wanted.then(|| self.pacing_changes.take().unwrap_or_default());
-    }
-
-    /// RNTI and DRB of pacers that went over to forecasts (`true`), or back to what they measure
-    /// themselves, since the last call.
-    pub fn take_pacing_changes(&mut self) -> Vec<(u16, u8, bool)> {
-        self.pacing_changes.as_mut().map(std::mem::take).unwrap_or_default()
-    }
-
     /// Each ms: head-of-line age, the series if wanted, thresholds of subscriptions.
     pub(super) fn sample(&mut self) {
         for index in 0..self.bearers.len() {
@@ -47,11 +14,11 @@ impl World {
                 bearer.measured.rlc_hol.record(hol_us);
             }
         }
-        if let Some(mut series) = self.series.take() {
+        if let Some(mut series) = self.recording.series.take() {
             for index in self.active_bearers() {
                 series.extend(self.bearer_sample(index as usize));
             }
-            self.series = Some(series);
+            self.recording.series = Some(series);
         }
         self.check_thresholds();
     }

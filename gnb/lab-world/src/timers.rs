@@ -5,10 +5,22 @@ use std::collections::BinaryHeap;
 
 const NEVER: u64 = u64::MAX;
 
-/// One deadline per timer number. Ties go to the lower number, so the order never depends on
-/// history.
+/// A state machine with a deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timer {
+    /// The server side of a flow.
+    Server(u32),
+    /// The UE side of a flow.
+    Ue(u32),
+    /// The SDAP scheduler of a bearer.
+    Bearer(u32),
+}
+
+/// One deadline per timer. At equal deadlines flows come before bearers and the server side of a
+/// flow before its UE side, so the order never depends on history.
 #[derive(Clone, Debug)]
 pub(crate) struct Timers {
+    flows: u32,
     heap: BinaryHeap<Reverse<(u64, u32)>>,
     /// The deadline each timer has.
     deadline_us: Vec<u64>,
@@ -18,28 +30,51 @@ pub(crate) struct Timers {
 }
 
 impl Timers {
-    pub(crate) fn new(count: usize) -> Self {
+    pub(crate) fn new(flows: usize, bearers: usize) -> Self {
+        let count = 2 * flows + bearers;
         Self {
+            flows: flows as u32,
             heap: BinaryHeap::with_capacity(2 * count),
             deadline_us: vec![NEVER; count],
             queued_us: vec![NEVER; count],
         }
     }
 
+    /// Rank of a timer among those of equal deadlines.
+    fn rank(&self, timer: Timer) -> u32 {
+        match timer {
+            Timer::Server(flow) => 2 * flow,
+            Timer::Ue(flow) => 2 * flow + 1,
+            Timer::Bearer(bearer) => 2 * self.flows + bearer,
+        }
+    }
+
+    fn of_rank(&self, rank: u32) -> Timer {
+        match rank.checked_sub(2 * self.flows) {
+            Some(bearer) => Timer::Bearer(bearer),
+            None if rank.is_multiple_of(2) => Timer::Server(rank / 2),
+            None => Timer::Ue(rank / 2),
+        }
+    }
+
     /// Sets or clears the deadline of a timer.
-    pub(crate) fn set(&mut self, timer: u32, deadline_us: Option<u64>) {
-        let index = timer as usize;
+    pub(crate) fn set(&mut self, timer: Timer, deadline_us: Option<u64>) {
+        self.set_rank(self.rank(timer), deadline_us);
+    }
+
+    fn set_rank(&mut self, rank: u32, deadline_us: Option<u64>) {
+        let index = rank as usize;
         let deadline_us = deadline_us.unwrap_or(NEVER);
         self.deadline_us[index] = deadline_us;
         if deadline_us < self.queued_us[index] {
             self.queued_us[index] = deadline_us;
-            self.heap.push(Reverse((deadline_us, timer)));
+            self.heap.push(Reverse((deadline_us, rank)));
         }
     }
 
     /// Brings the deadline of a timer forward; one that is earlier stays.
-    pub(crate) fn advance(&mut self, timer: u32, deadline_us: u64) {
-        if deadline_us < self.deadline_us[timer as usize] {
+    pub(crate) fn advance(&mut self, timer: Timer, deadline_us: u64) {
+        if deadline_us < self.deadline_us[self.rank(timer) as usize] {
             self.set(timer, Some(deadline_us));
         }
     }
@@ -50,13 +85,13 @@ impl Timers {
     }
 
     /// The next timer whose deadline has come by `now_us`; it is cleared.
-    pub(crate) fn pop_due(&mut self, now_us: u64) -> Option<u32> {
-        while let Some(&Reverse((at_us, timer))) = self.heap.peek() {
+    pub(crate) fn pop_due(&mut self, now_us: u64) -> Option<Timer> {
+        while let Some(&Reverse((at_us, rank))) = self.heap.peek() {
             if at_us > now_us {
                 return None;
             }
             self.heap.pop();
-            let index = timer as usize;
+            let index = rank as usize;
             if self.queued_us[index] != at_us {
                 continue;
             }
@@ -64,9 +99,9 @@ impl Timers {
             let deadline_us = self.deadline_us[index];
             if deadline_us <= now_us {
                 self.deadline_us[index] = NEVER;
-                return Some(timer);
+                return Some(self.of_rank(rank));
             }
-            self.set(timer, (deadline_us != NEVER).then_some(deadline_us));
+            self.set_rank(rank, (deadline_us != NEVER).then_some(deadline_us));
         }
         None
     }
@@ -76,42 +111,46 @@ impl Timers {
 mod tests {
     use super::*;
 
+    use super::Timer::{Bearer, Server, Ue};
+
     #[test]
-    fn fires_in_order_of_time_then_number() {
-        let mut timers = Timers::new(3);
-        timers.set(2, Some(10));
-        timers.set(0, Some(20));
-        timers.set(1, Some(10));
+    fn fires_in_order_of_time_then_flows_before_bearers() {
+        let mut timers = Timers::new(2, 1);
+        timers.set(Bearer(0), Some(10));
+        timers.set(Server(0), Some(20));
+        timers.set(Ue(1), Some(10));
+        timers.set(Server(1), Some(10));
         assert_eq!(timers.next_us(), 10);
         assert_eq!(timers.pop_due(9), None);
-        assert_eq!(timers.pop_due(10), Some(1));
-        assert_eq!(timers.pop_due(10), Some(2));
+        for due in [Server(1), Ue(1), Bearer(0)] {
+            assert_eq!(timers.pop_due(10), Some(due));
+        }
         assert_eq!(timers.pop_due(10), None);
-        assert_eq!(timers.pop_due(20), Some(0));
+        assert_eq!(timers.pop_due(20), Some(Server(0)));
         assert_eq!(timers.next_us(), u64::MAX);
     }
 
     #[test]
     fn a_deadline_moved_later_or_cleared_does_not_fire_early() {
-        let mut timers = Timers::new(2);
-        timers.set(0, Some(10));
-        timers.set(0, Some(30));
-        timers.set(1, Some(10));
-        timers.set(1, None);
+        let mut timers = Timers::new(1, 0);
+        timers.set(Server(0), Some(10));
+        timers.set(Server(0), Some(30));
+        timers.set(Ue(0), Some(10));
+        timers.set(Ue(0), None);
         assert_eq!(timers.pop_due(29), None);
-        assert_eq!(timers.pop_due(30), Some(0));
+        assert_eq!(timers.pop_due(30), Some(Server(0)));
         assert_eq!(timers.pop_due(1_000), None);
     }
 
     #[test]
     fn a_deadline_moved_earlier_fires_once() {
-        let mut timers = Timers::new(1);
-        timers.set(0, Some(30));
-        timers.set(0, Some(10));
-        assert_eq!(timers.pop_due(10), Some(0));
-        timers.set(0, Some(40));
+        let mut timers = Timers::new(0, 1);
+        timers.set(Bearer(0), Some(30));
+        timers.set(Bearer(0), Some(10));
+        assert_eq!(timers.pop_due(10), Some(Bearer(0)));
+        timers.set(Bearer(0), Some(40));
         assert_eq!(timers.pop_due(30), None);
-        assert_eq!(timers.pop_due(40), Some(0));
+        assert_eq!(timers.pop_due(40), Some(Bearer(0)));
         assert_eq!(timers.pop_due(50), None);
     }
 }

@@ -113,7 +113,7 @@ impl World {
             let detail = "this node names UEs by RNTI".to_owned();
             return Err(refused(Cause::UnknownBearer, "bearer.ue", detail));
         };
-        let known = self.bearer_by_id.get(&(rnti, id.drb)).copied();
+        let known = self.bearers.find(rnti, id.drb);
         known.filter(|index| self.bearers[*index as usize].cell.is_some()).ok_or_else(|| {
             let detail = format!("no DRB {} of RNTI {rnti} here now", id.drb);
             refused(Cause::UnknownBearer, "bearer", detail)

@@ -19,7 +19,7 @@ use types::{
 };
 
 use super::World;
-use super::line::Line;
+use super::links::Line;
 
 /// Id of the only node.
 const NODE_ID: &str = "gnb-001-01-0xe00";
@@ -290,7 +290,7 @@ impl World {
         let (rnti, drb) = (bearer.rnti, bearer.drb);
         for kind in std::mem::take(&mut bearer.tally.events) {
             if let (EventKind::PacingChanged { by_forecast }, Some(changes)) =
-                (&kind, &mut self.pacing_changes)
+                (&kind, &mut self.recording.pacing_changes)
             {
                 changes.push((rnti, drb, *by_forecast));
             }

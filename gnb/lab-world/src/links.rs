@@ -1,6 +1,48 @@
-//! Things on their way, in order of arrival.
+//! Packets and frames on their way between servers, CU, DU and UEs, in order of arrival.
 
 use std::collections::VecDeque;
+
+use super::f1::FromDu;
+use super::packet::GnbPacket;
+
+/// Everything on its way.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Links {
+    /// Servers to CU.
+    pub(crate) core_down: Line<GnbPacket>,
+    /// CU to DU.
+    pub(crate) f1_down: Line<GnbPacket>,
+    /// DU to CU: bearer and RLC state or delivery status.
+    pub(crate) f1_up: Line<(u32, FromDu)>,
+    /// CU to DU: bearers whose RLC status the CU queries.
+    pub(crate) rlc_queries: Line<u32>,
+    /// CU to DU: bearers whose unsent SDUs the CU recalls.
+    pub(crate) discards: Line<u32>,
+    /// DU to CU: recalled packets by bearer.
+    pub(crate) recalled: Line<(u32, Vec<GnbPacket>)>,
+    /// Decoded at a UE.
+    pub(crate) radio_down: Line<GnbPacket>,
+    /// UEs to servers.
+    pub(crate) uplink: Line<traffic::Packet>,
+}
+
+impl Links {
+    /// When the next item arrives; `u64::MAX` when none is on its way.
+    pub(crate) fn next_us(&self) -> u64 {
+        [
+            self.core_down.next_us(),
+            self.f1_up.next_us(),
+            self.f1_down.next_us(),
+            self.rlc_queries.next_us(),
+            self.discards.next_us(),
+            self.recalled.next_us(),
+            self.radio_down.next_us(),
+            self.uplink.next_us(),
+        ]
+        .into_iter()
+        .fold(u64::MAX, u64::min)
+    }
+}
 
 /// A first-in first-out line in which each item has its own arrival time. Items of equal time keep
 /// the order they were put in.

@@ -1,0 +1,118 @@
+//! The bearers of the world, and their pipelines as the MAC of the same gNB sees them.
+
+use std::collections::HashMap;
+use std::ops::{Deref, DerefMut};
+
+use ran::{BearerIndex, BlockRoom, BufferStatus, Cell, UpperLayer};
+
+use super::bearer::Bearer;
+use super::build::UePlan;
+use super::packet::GnbPacket;
+use super::rlc_entry::RlcEntry;
+
+/// Every bearer of the scenario, whether its UE is attached or not; a slice of them.
+#[derive(Clone, Debug)]
+pub(crate) struct Bearers {
+    all: Vec<Bearer>,
+    /// Those with queue management in their RLC, by logical channel priority.
+    managed: Vec<u32>,
+    /// Index of each bearer that the cell ever had, by its place in the cell.
+    by_place: Vec<u32>,
+    by_id: HashMap<(u16, u8), u32>,
+}
+
+impl Deref for Bearers {
+    type Target = [Bearer];
+
+    fn deref(&self) -> &[Bearer] {
+        &self.all
+    }
+}
+
+impl DerefMut for Bearers {
+    fn deref_mut(&mut self) -> &mut [Bearer] {
+        &mut self.all
+    }
+}
+
+impl Bearers {
+    pub(crate) fn new(all: Vec<Bearer>, ues: &[UePlan]) -> Self {
+        let by_id = (0..).zip(&all).map(|(index, b)| ((b.rnti, b.drb), index)).collect();
+        let configs = ues.iter().flat_map(|ue| &ue.bearers);
+        let mut managed: Vec<(u8, u32)> = configs
+            .filter(|(index, _)| all[*index as usize].rlc_queue.is_some())
+            .map(|(index, config)| (config.priority, *index))
+            .collect();
+        managed.sort_unstable();
+        let managed = managed.into_iter().map(|(_, index)| index).collect();
+        Self { all, managed, by_place: Vec::new(), by_id }
+    }
+
+    /// Index of a bearer.
+    pub(crate) fn find(&self, rnti: u16, drb: u8) -> Option<u32> {
+        self.by_id.get(&(rnti, drb)).copied()
+    }
+
+    /// A bearer has its place in the cell, or `None` if the cell refused it.
+    pub(crate) fn add_to_cell(&mut self, index: u32, place: Option<BearerIndex>) {
+        if let Some(place) = place {
+            self.by_place.resize(place + 1, u32::MAX);
+            self.by_place[place] = index;
+        }
+        self.all[index as usize].cell = place;
+    }
+
+    /// Where an AQM replaces the RLC's FIFO, the MAC draws from it what the coming slot can carry,
+    /// right before it schedules: first from the bearers that it serves first.
+    pub(crate) fn fill_rlc(&mut self, cell: &mut Cell<GnbPacket>, now_us: u64) {
+        for index in &self.managed {
+            let bearer = &mut self.all[*index as usize];
+            let (Some(place), Some(queue)) = (bearer.cell, bearer.rlc_queue.as_mut()) else {
+                continue;
+            };
+            while cell.room_in_coming_slot_bytes(place) > 0
+                && let Some(packet) = queue.dequeue(now_us)
+            {
+                let f1 = bearer.f1.as_deref_mut();
+                let measured = &mut bearer.measured;
+                RlcEntry { cell, place, queue: None, limit: None, f1, measured }
+                    .enqueue(packet, None, now_us);
+            }
+        }
+    }
+
+    /// The bearer at a place of the cell if the MAC can pull from its pipeline: not over F1-U, nor
+    /// past an AQM in the RLC.
+    fn pulled(&mut self, place: BearerIndex) -> Option<&mut Bearer> {
+        let bearer = self.all.get_mut(*self.by_place.get(place)? as usize)?;
+        (bearer.f1.is_none() && bearer.rlc_queue.is_none()).then_some(bearer)
+    }
+}
+
+impl UpperLayer<GnbPacket> for Bearers {
+    fn buffer_status(&mut self, place: BearerIndex, now_us: u64) -> BufferStatus {
+        let Some(Bearer { tc, tally, .. }) = self.pulled(place) else {
+            return BufferStatus::default();
+        };
+        let waiting = tc.buffer_status(now_us, tally);
+        BufferStatus { bytes: waiting.bytes, packets: waiting.packets }
+    }
+
+    fn pull(&mut self, place: BearerIndex, room: &BlockRoom, now_us: u64) -> Option<GnbPacket> {
+        let Bearer { tc, tally, measured, .. } = self.pulled(place)?;
+        let next_block =
+            room.next_block.map(|next| tc_rf::NextBlock { at_us: next.at_us, bytes: next.bytes });
+        let room = tc_rf::BlockRoom { bytes: room.bytes, next_block };
+        let mut packet = tc.pull(&room, now_us, tally)?;
+        measured.take_down(&mut packet);
+        measured.received_bytes += u64::from(packet.len_bytes());
+        packet.rlc_us = now_us;
+        Some(packet)
+    }
+
+    fn refused(&mut self, place: BearerIndex, _: GnbPacket) {
+        if let Some(bearer) = self.pulled(place) {
+            bearer.measured.rlc_dropped_packets += 1;
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The traffic of the world: what servers and UEs send, and when.
+
+use traffic::Endpoint as _;
+
+use super::cu::GnbParts;
+use super::flow::BoundFlow;
+use super::packet::GnbPacket;
+use super::random::SplitMix64;
+use super::timers::{Timer, Timers};
+
+/// The flows, in the order of the scenario.
+#[derive(Clone, Debug)]
+pub(crate) struct Flows {
+    all: Vec<BoundFlow>,
+    /// Index of the flow of each connection.
+    of_connection: Vec<u32>,
+    core_jitter: SplitMix64,
+    core_jitter_us: u32,
+    /// Reused from packet to packet.
+    sent: Vec<traffic::Packet>,
+}
+
+impl Flows {
+    pub(crate) fn new(all: Vec<BoundFlow>, core_jitter: SplitMix64, core_jitter_us: u32) -> Self {
+        let indexes = (0..).zip(&all);
+        let of_connection =
+            indexes.flat_map(|(index, flow)| (0..flow.connections).map(move |_| index)).collect();
+        Self { all, of_connection, core_jitter, core_jitter_us, sent: Vec::new() }
+    }
+
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, BoundFlow> {
+        self.all.iter()
+    }
+
+    /// Sets the first deadlines of both ends of every flow.
+    pub(crate) fn set_timers(&self, timers: &mut Timers) {
+        for (index, flow) in (0..).zip(&self.all) {
+            timers.set(Timer::Server(index), flow.ends.server.next_deadline_us());
+            timers.set(Timer::Ue(index), flow.ends.ue.next_deadline_us());
+        }
+    }
+
+    /// Records the sojourn in SDAP and RLC of a packet; the index of its flow.
+    pub(crate) fn record_sojourn(&mut self, connection: u32, sojourn_us: u64) -> u32 {
+        let index = self.of_connection[connection as usize];
+        self.all[index as usize].queuing.record(sojourn_us);
+        index
+    }
+
+    /// A downlink packet was decoded at its UE.
+    pub(crate) fn arrive_at_ue(&mut self, packet: &GnbPacket, gnb: &mut GnbParts<'_>) {
+        if gnb.bearers[packet.bearer as usize].cell.is_none() {
+            return;
+        }
+        let flow = self.of_connection[packet.inner.flow as usize];
+        let ue = &mut self.all[flow as usize].ends.ue;
+        ue.on_packet(&packet.inner, gnb.now_us, &mut self.sent);
+        self.ue_sends(flow, gnb);
+    }
+
+    /// An uplink packet reaches its server.
+    pub(crate) fn arrive_at_server(&mut self, packet: &traffic::Packet, gnb: &mut GnbParts<'_>) {
+        let flow = self.of_connection[packet.flow as usize];
+        let server = &mut self.all[flow as usize].ends.server;
+        server.on_packet(packet, gnb.now_us, &mut self.sent);
+        self.server_sends(flow, gnb);
+    }
+
+    /// The deadline of a server has come.
+    pub(crate) fn poll_server(&mut self, flow: u32, gnb: &mut GnbParts<'_>) {
+        self.all[flow as usize].ends.server.poll(gnb.now_us, &mut self.sent);
+        self.server_sends(flow, gnb);
+    }
+
+    /// The deadline of a UE has come.
+    pub(crate) fn poll_ue(&mut self, flow: u32, gnb: &mut GnbParts<'_>) {
+        self.all[flow as usize].ends.ue.poll(gnb.now_us, &mut self.sent);
+        self.ue_sends(flow, gnb);
+    }
+
+    fn server_sends(&mut self, flow: u32, gnb: &mut GnbParts<'_>) {
+        let bound = &mut self.all[flow as usize];
+        gnb.timers.set(Timer::Server(flow), bound.ends.server.next_deadline_us());
+        for packet in self.sent.drain(..) {
+            let jitter_us = self.core_jitter.below(u64::from(self.core_jitter_us) + 1);
+            let at_us = gnb.now_us + bound.core_delay_us + jitter_us;
+            bound.core_last_us = at_us.max(bound.core_last_us);
+            gnb.links.core_down.push(bound.core_last_us, GnbPacket::new(packet, bound));
+        }
+    }
+
+    fn ue_sends(&mut self, flow: u32, gnb: &mut GnbParts<'_>) {
+        let bound = &self.all[flow as usize];
+        gnb.timers.set(Timer::Ue(flow), bound.ends.ue.next_deadline_us());
+        let bearer = &mut gnb.bearers[bound.bearer as usize];
+        let Some(place) = bearer.cell else {
+            self.sent.clear();
+            return;
+        };
+        for packet in self.sent.drain(..) {
+            let len_bytes = packet.len_bytes + bound.ip_version.extra_bytes();
+            let sent = gnb.cell.send_uplink(place, len_bytes, gnb.now_us);
+            let Some(at_us) = sent else { continue };
+            bearer.measured.uplink_bytes += u64::from(len_bytes);
+            let at_cu = bearer.f1.as_mut().map_or(Some(at_us), |f1| f1.send_up(at_us));
+            let Some(at_us) = at_cu else { continue };
+            gnb.links.uplink.push(at_us + bound.core_delay_us, packet);
+        }
+    }
+}
