@@ -34,6 +34,7 @@ impl Aqm for Bode {
         Self
     }
 
+    #[inline]
     fn dequeue<Q: AqmQueue>(
         &mut self,
         params: &BodeParams,

@@ -59,6 +59,7 @@ impl Aqm for Recur {
         Self::default()
     }
 
+    #[inline]
     fn dequeue<Q: AqmQueue>(
         &mut self,
         params: &RampParams,

@@ -58,6 +58,32 @@ macro_rules! disciplines {
             }
         }
 
+        impl Discipline {
+            /// See [`Aqm::dequeue`]. The discipline is matched before its state is lent, so that each
+            /// kind has code of its own.
+            #[inline]
+            pub(crate) fn dequeue<Q: StateQueue>(
+                self,
+                now_us: u64,
+                queue: &mut Q,
+            ) -> Option<Q::Item> {
+                match self {
+                    $(Self::$kind(params) => {
+                        let mut state = std::mem::take(queue.state());
+                        let item = match &mut state {
+                            State::$kind(aqm) => {
+                                <$aqm as Aqm>::dequeue(aqm, &params, now_us, queue)
+                            }
+                            _ => queue.pop(),
+                        };
+                        *queue.state() = state;
+                        item
+                    })*
+                    Self::Fifo { .. } | Self::DualPi2(..) => queue.pop(),
+                }
+            }
+        }
+
         /// State of a queue's discipline.
         #[derive(Clone, Debug, Default)]
         pub(crate) enum State {
@@ -138,22 +164,6 @@ macro_rules! disciplines {
                         <$aqm as Aqm>::found_empty(aqm, params, now_us);
                     })*
                     _ => {}
-                }
-            }
-
-            /// See [`Aqm::dequeue`].
-            #[inline(always)]
-            pub(crate) fn dequeue<Q: AqmQueue>(
-                &mut self,
-                discipline: &Discipline,
-                now_us: u64,
-                queue: &mut Q,
-            ) -> Option<Q::Item> {
-                match (discipline, self) {
-                    $((Discipline::$kind(params), Self::$kind(aqm)) => {
-                        <$aqm as Aqm>::dequeue(aqm, params, now_us, queue)
-                    })*
-                    _ => queue.pop(),
                 }
             }
 
@@ -268,6 +278,11 @@ impl Discipline {
             _ => FifoDrop::Tail,
         }
     }
+}
+
+/// A queue with the state of its discipline.
+pub(crate) trait StateQueue: AqmQueue {
+    fn state(&mut self) -> &mut State;
 }
 
 /// Configuration of one queue.

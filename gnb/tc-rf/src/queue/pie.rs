@@ -153,6 +153,7 @@ impl Aqm for Pie {
     }
 
     /// `enque` of appendix A for a packet the limits let in.
+    #[inline]
     fn arrives(&mut self, params: &PieParams, arrival: &Arrival, now_us: u64) -> Verdict {
         self.advance(params, now_us);
         let half_target_us = params.target_us / 2;
@@ -180,6 +181,7 @@ impl Aqm for Pie {
     }
 
     /// `deque` of appendix A: the sojourn of the packet that left is the delay.
+    #[inline]
     fn dequeue<Q: AqmQueue>(
         &mut self,
         params: &PieParams,

@@ -122,6 +122,7 @@ impl Aqm for Red {
         }
     }
 
+    #[inline]
     fn arrives(&mut self, params: &RedParams, arrival: &Arrival, now_us: u64) -> Verdict {
         self.average(arrival.backlog_bytes, now_us);
         if self.avg_bytes < params.min_bytes as f64 {
@@ -153,6 +154,7 @@ impl Aqm for Red {
         self.count = 0;
     }
 
+    #[inline]
     fn dequeue<Q: AqmQueue>(
         &mut self,
         _: &RedParams,

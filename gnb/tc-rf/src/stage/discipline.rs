@@ -2,7 +2,7 @@
 
 use super::{Stage, StageSink};
 use crate::arena::Queued;
-use crate::queue::{AqmQueue, Arrival, Discipline, Mark, State, Verdict};
+use crate::queue::{AqmQueue, Arrival, Discipline, Mark, State, StateQueue, Verdict};
 use crate::{DropReason, Ecn, Packet};
 
 impl<P: Packet> Stage<P> {
@@ -109,8 +109,9 @@ impl<P: Packet> Stage<P> {
         match self.discipline(index) {
             Discipline::Fifo { .. } => self.pop(index),
             Discipline::DualPi2(..) => self.coupled_departure(index, now_us, sink),
-            discipline => self
-                .with_aqm(index, now_us, sink, |aqm, view| aqm.dequeue(&discipline, now_us, view)),
+            discipline => {
+                discipline.dequeue(now_us, &mut View { stage: self, index, now_us, sink })
+            }
         }
     }
 
@@ -143,6 +144,7 @@ impl<P: Packet> Stage<P> {
     }
 
     /// Lends a queue's state and the queue to its discipline.
+    #[inline]
     fn with_aqm<S: StageSink<P>, T>(
         &mut self,
         index: u32,
@@ -186,33 +188,47 @@ struct View<'a, P, S> {
     sink: &'a mut S,
 }
 
+impl<P: Packet, S: StageSink<P>> StateQueue for View<'_, P, S> {
+    #[inline]
+    fn state(&mut self) -> &mut State {
+        &mut self.stage.queues[self.index as usize].aqm
+    }
+}
+
 impl<P: Packet, S: StageSink<P>> AqmQueue for View<'_, P, S> {
     type Item = Queued<P>;
 
+    #[inline]
     fn pop(&mut self) -> Option<Queued<P>> {
         self.stage.pop(self.index)
     }
 
+    #[inline]
     fn packets(&self) -> u32 {
         self.stage.queues[self.index as usize].backlog.packets
     }
 
+    #[inline]
     fn bytes(&self) -> u64 {
         self.stage.queues[self.index as usize].backlog.bytes
     }
 
+    #[inline]
     fn sojourn_us(&self, item: &Queued<P>) -> u64 {
         self.now_us.saturating_sub(item.arrived_us)
     }
 
+    #[inline]
     fn ecn(&self, item: &Queued<P>) -> Ecn {
         item.packet.ecn()
     }
 
+    #[inline]
     fn mark(&mut self, item: &mut Queued<P>, mark: Mark) {
         self.stage.mark(self.index, item, mark, self.now_us, self.sink);
     }
 
+    #[inline]
     fn drop(&mut self, item: Queued<P>, reason: DropReason) {
         self.stage.refuse(self.index, item, reason, self.now_us, self.sink);
     }
