@@ -20,7 +20,7 @@ pub(crate) mod proto {
 pub(crate) enum ForecastOutcome {
     /// Its pacer has it.
     Taken,
-    /// Numbers that are none, lists that do not fit together, no bearer that could be.
+    /// Non-finite values, mismatched lengths, or an impossible bearer.
     Malformed,
     /// Of a node that is not here.
     UnknownNode,
