@@ -60,7 +60,7 @@ async def test_a_forecaster_that_dies_leaves_the_cu_to_its_own_measure_until_it_
         await pipeline_status(
             gateway, lambda s: s["ingress_bytes"] > fallen["ingress_bytes"] + 1_000_000
         )
-        assert "pacers go by what they measure" in (tmp_path / "gnb-lab.log").read_text()
+        assert "pacers use their own measurements" in (tmp_path / "gnb-lab.log").read_text()
 
         before = forecasts_taken(gnb)
         await loop.forecaster(gateway, address, *AT_LEISURE)
