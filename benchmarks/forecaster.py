@@ -124,8 +124,8 @@ def step_row(model: OnnxStep, bearers: int, count: int) -> StepRow:
         if k % CONTEXT_EVERY == 0:
             told_us = START_US + 1_000 * k - 500
             limit, mcs, tbs = recorded.context(k)
-            engine.note_mac(rnti, np.nan_to_num(mcs), np.nan_to_num(tbs), told_us)
-            engine.note_limits(rnti, drb, limit, told_us)
+            engine.update_mac(rnti, np.nan_to_num(mcs), np.nan_to_num(tbs), told_us)
+            engine.update_limits(rnti, drb, limit, told_us)
         began_ns = time.perf_counter_ns()
         table = rlc.decode(message)
         batch = engine.on_report(table.records, table.tstamp_us)

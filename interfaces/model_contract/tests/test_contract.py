@@ -1,4 +1,4 @@
-"""A model directory is served as it was written, or refused with the place that is wrong."""
+"""Model directories are read as written, or refused with the place of the fault."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def manifest() -> Manifest:
     )
 
 
-def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
+def test_a_directory_is_read_as_written(tmp_path: Path) -> None:
     write_contract(tmp_path, manifest(), b"graph")
     contract = read_contract(tmp_path)
     assert contract.manifest == manifest()
@@ -39,15 +39,10 @@ def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
     assert contract.manifest.name == "tiny:1.2.0"
 
 
-def test_identity_has_the_names_of_the_aiml_framework(tmp_path: Path) -> None:
+def test_the_identity_uses_the_names_of_the_aiml_framework(tmp_path: Path) -> None:
     document = json.loads(manifest().to_json())
-    assert {
-        "modelName",
-        "modelVersion",
-        "artifactVersion",
-        "inputDataType",
-        "targetEnvironment",
-    } <= (document.keys())
+    names = "modelName modelVersion artifactVersion inputDataType targetEnvironment"
+    assert set(names.split()) <= document.keys()
 
 
 @pytest.mark.parametrize("name", ["model.onnx", "manifest.json"])
@@ -55,7 +50,7 @@ def test_an_altered_file_is_refused(tmp_path: Path, name: str) -> None:
     write_contract(tmp_path, manifest(), b"graph")
     path = tmp_path / name
     path.write_bytes(path.read_bytes() + b" ")
-    with pytest.raises(ContractError, match=rf"^{name}: has SHA-256 .*; SHA256SUMS says"):
+    with pytest.raises(ContractError, match=rf"^{name}: has SHA-256 .*; SHA256SUMS has"):
         read_contract(tmp_path)
 
 
@@ -79,8 +74,8 @@ def test_a_huge_model_is_not_read(tmp_path: Path) -> None:
     ("change", "message"),
     [
         ({"features": [*reversed(FEATURES)]}, r"manifest.json: .*features: got .* in this order"),
-        ({"quantiles": [0.5, 0.1]}, r"quantiles: \[0.5, 0.1\] must grow strictly"),
-        ({"quantiles": [0.0, 0.5]}, r"must grow strictly within \(0, 1\)"),
+        ({"quantiles": [0.5, 0.1]}, r"quantiles: \[0.5, 0.1\] must increase strictly"),
+        ({"quantiles": [0.0, 0.5]}, r"must increase strictly within \(0, 1\)"),
         ({"horizon": {"startUs": 0, "stepUs": 0, "points": 1}}, r"manifest.json: horizon.stepUs"),
         ({"schemaVersion": 2}, r"manifest.json: schemaVersion: Input should be 1"),
         ({"units": "bytes"}, r"manifest.json: units: Extra inputs are not permitted"),
@@ -99,7 +94,7 @@ def test_a_wrong_manifest_names_the_field(change: dict[str, object], message: st
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b"\xff\xfe"])
-def test_what_is_no_manifest_is_refused(data: bytes) -> None:
+def test_invalid_manifests_are_refused(data: bytes) -> None:
     with pytest.raises(ContractError, match=r"^manifest.json"):
         parse_manifest(data)
 
@@ -127,16 +122,16 @@ def test_a_graph_may_have_a_scale_for_each_quantity(tmp_path: Path) -> None:
         contract.check_signature(contract.inputs(), (outputs[0], wide, outputs[2]))
 
 
-def test_the_committed_schema_is_that_of_the_code() -> None:
+def test_the_committed_schema_matches_the_code() -> None:
     assert SCHEMA.read_text() == manifest_schema(), "run: rlc-model schema > manifest.schema.json"
 
 
-def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_the_fault(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(tmp_path)]) == 2
     assert "SHA256SUMS: No such file" in capsys.readouterr().err
     write_contract(tmp_path, manifest(), b"graph")
     assert main(["check", str(tmp_path)]) == 2
-    assert "model.onnx: is no ONNX model" in capsys.readouterr().err
+    assert "model.onnx: is not an ONNX model" in capsys.readouterr().err
     graph = helper.make_graph([helper.make_node("Tanh", ["x"], ["y"])], "step", [], [])
     write_contract(tmp_path, manifest(), helper.make_model(graph).SerializeToString())
     assert main(["check", str(tmp_path)]) == 0

@@ -1,4 +1,4 @@
-"""Samples say what the radio did between two reports, whatever the counters do."""
+"""Samples have the changes between two reports, across wraps, gaps and restarts."""
 
 from __future__ import annotations
 
@@ -8,16 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from rlc_model import FEATURES, ContractError, FeatureExtractor, MinMaxScaler
+from rlc_model.records import REPORT
 
-DTYPE = np.dtype(
-    [
-        ("txbuf_occ_bytes", "<u4"),
-        ("txbuf_occ_pkts", "<u4"),
-        ("txpdu_bytes", "<u4"),
-        ("txsdu_avg_time_to_tx", "<f8"),
-        ("txsdu_wt_us", "<u4"),
-    ]
-)
 OCCUPANCY, DRAINED, ARRIVED = (
     FEATURES.index(name)
     for name in ("occupancy_bytes", "drained_bytes_per_ms", "arrived_bytes_per_ms")
@@ -26,7 +18,7 @@ OCCUPANCY, DRAINED, ARRIVED = (
 
 def rows(*values: tuple[int, int]) -> NDArray[np.void]:
     """Reports of (occupancy, PDU byte counter)."""
-    report = np.zeros(len(values), DTYPE)
+    report = np.zeros(len(values), REPORT)
     for row, (occupancy, pdu_bytes) in zip(report, values, strict=True):
         row["txbuf_occ_bytes"] = occupancy
         row["txpdu_bytes"] = pdu_bytes
@@ -59,62 +51,63 @@ def test_rates_are_per_millisecond_across_a_gap() -> None:
         max_size=30,
     )
 )
-def test_the_same_slots_given_again_are_only_a_short_way(steps: list[tuple[str, bool]]) -> None:
-    """Whether `slots` is the array of the last report or an equal one, and whoever else reports."""
+def test_passing_the_same_array_of_slots_changes_no_result(steps: list[tuple[str, bool]]) -> None:
     same, others = slots(3, 0, 70), slots(1, 3)
-    short, plain = FeatureExtractor(), FeatureExtractor()
-    for k, (what, much_later) in enumerate(steps):
+    cached, plain = FeatureExtractor(), FeatureExtractor()
+    for k, (event, much_later) in enumerate(steps):
         at_us = 1_000 * (k + 1) + (300_000 * k if much_later else 0)
-        for extractor, given_slots in ((short, same), (plain, same.copy())):
-            match what:
+        for extractor, given_slots in ((cached, same), (plain, same.copy())):
+            match event:
                 case "limit":
-                    extractor.note_limit(given_slots[:2], [k, float("nan")], at_us)
+                    extractor.update_limit(given_slots[:2], [k, float("nan")], at_us)
                 case "mac":
-                    extractor.note_mac(given_slots[1:], [k % 29, 1], [k, 2], at_us)
+                    extractor.update_mac(given_slots[1:], [k % 29, 1], [k, 2], at_us)
                 case "forget":
                     extractor.forget(slots(0))
-        if what not in ("report", "others"):
+        if event not in ("report", "others"):
             continue
-        asked = same if what == "report" else others
-        report = rows(*((100 * k + row, 7_000 * k * row) for row in range(len(asked))))
+        chosen = same if event == "report" else others
+        report = rows(*((100 * k + row, 7_000 * k * row) for row in range(len(chosen))))
         try:
-            expected = plain.extract(asked.copy(), report, at_us)
+            expected = plain.extract(chosen.copy(), report, at_us)
         except ContractError:
             with pytest.raises(ContractError):
-                short.extract(asked, report, at_us)
+                cached.extract(chosen, report, at_us)
             continue
-        got = short.extract(asked, report, at_us)
+        got = cached.extract(chosen, report, at_us)
         report["txpdu_bytes"] = 0
-        for name in ("features", "fresh", "told"):
+        for name in ("features", "fresh", "known"):
             np.testing.assert_array_equal(getattr(got, name), getattr(expected, name))
 
 
 @settings(deadline=None)
 @given(st.integers(0, 2**32 - 1))
-def test_what_others_told_ahead_is_looked_up_again_in_time(seed: int) -> None:
-    """Of several bearers each has its own turn, when the RLC reports catch up or a value lapses."""
+def test_cached_context_values_expire_in_time(seed: int) -> None:
+    """Values of several bearers become usable, and expire, at different times."""
     rng = np.random.default_rng(seed)
     same = slots(2, 0, 5)
-    short, plain = FeatureExtractor(), FeatureExtractor()
+    cached, plain = FeatureExtractor(), FeatureExtractor()
     at_us = 0
     for k in range(40):
         at_us += int(rng.choice([1_000, 30_000]))
         if rng.random() < 0.3:
-            told = rng.permutation(same)[: int(rng.integers(1, 4))]
-            told_us = at_us + int(rng.integers(-2, 40)) * 1_000
-            for extractor in (short, plain):
-                extractor.note_mac(told, [k % 29] * len(told), [k + 1] * len(told), told_us)
+            reported = rng.permutation(same)[: int(rng.integers(1, 4))]
+            reported_us = at_us + int(rng.integers(-2, 40)) * 1_000
+            for extractor in (cached, plain):
+                extractor.update_mac(
+                    reported, [k % 29] * len(reported), [k + 1] * len(reported), reported_us
+                )
         report = rows((1, k), (2, k), (3, k))
         got, expected = (
-            short.extract(same, report, at_us),
+            cached.extract(same, report, at_us),
             plain.extract(same.copy(), report, at_us),
         )
         np.testing.assert_array_equal(got.features, expected.features)
-        np.testing.assert_array_equal(got.told, expected.told)
+        np.testing.assert_array_equal(got.known, expected.known)
 
 
 @given(start=st.integers(0, 2**32 - 1), drained=st.integers(0, 1_000_000))
-def test_a_wrap_of_the_counter_is_not_seen(start: int, drained: int) -> None:
+def test_rates_are_continuous_across_a_counter_wrap(start: int, drained: int) -> None:
     extractor = FeatureExtractor()
     extractor.extract(slots(0), rows((0, start)), 0)
     samples = extractor.extract(slots(0), rows((0, (start + drained) % 2**32)), 1_000)
@@ -129,7 +122,7 @@ def test_a_restarted_entity_is_not_a_burst() -> None:
     assert samples.features[0, DRAINED] == 0
 
 
-def test_bearers_do_not_mix_and_slots_can_be_used_again() -> None:
+def test_bearers_are_independent_and_slots_are_reusable() -> None:
     extractor = FeatureExtractor(capacity=1)
     extractor.extract(slots(0, 70), rows((0, 100), (0, 5_000)), 0)
     samples = extractor.extract(slots(70, 0), rows((0, 5_400), (0, 110)), 1_000)
@@ -139,7 +132,7 @@ def test_bearers_do_not_mix_and_slots_can_be_used_again() -> None:
     assert again.fresh.tolist() == [False, True]
 
 
-def test_what_cannot_be_a_report_is_refused() -> None:
+def test_invalid_reports_are_refused() -> None:
     extractor = FeatureExtractor()
     with pytest.raises(ContractError, match="report: lacks txbuf_occ_bytes"):
         extractor.extract(slots(0), np.zeros(1, [("rnti", "<u4")]), 0)
@@ -151,7 +144,7 @@ def test_what_cannot_be_a_report_is_refused() -> None:
 
 
 @given(st.lists(st.floats(-1e6, 1e6, width=32), min_size=2, max_size=2))
-def test_scaling_there_and_back(values: list[float]) -> None:
+def test_scaling_is_invertible(values: list[float]) -> None:
     scaler = MinMaxScaler.of([-1e6, 0.0], [1e6, 1e6])
     scaled = scaler.transform(np.array([values], np.float32))
     for column, value in enumerate(values):

@@ -1,7 +1,8 @@
-"""A graph is looked through before a runtime is given it."""
+"""ONNX graphs are checked before a runtime loads them."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ def test_a_plain_graph_passes() -> None:
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_a_weight_that_is_no_number_is_named(bad: float, dtype: Any) -> None:
+def test_a_non_finite_weight_is_named(bad: float, dtype: Any) -> None:
     data = model(weights=[weight([1.0], "fine"), weight([0.0, bad, 1.0], "kernel", dtype)])
     with pytest.raises(
         ContractError, match=r"model.onnx: weight kernel: is NaN or infinite at element 1"
@@ -51,49 +52,52 @@ def test_a_weight_that_is_no_number_is_named(bad: float, dtype: Any) -> None:
         check_graph(data)
 
 
-def test_numbers_that_are_none_are_found_wherever_they_hide() -> None:
-    typed = helper.make_tensor("typed", TensorProto.FLOAT, [2], [1.0, np.nan])
-    with pytest.raises(ContractError, match="weight typed"):
-        check_graph(model(weights=[typed]))
-    constant = helper.make_node("Constant", [], ["c"], value=weight([np.inf], ""))
-    with pytest.raises(ContractError, match=r"weight Constant\.value"):
-        check_graph(model(constant))
-    trees = helper.make_node(
-        "TreeEnsembleRegressor", ["x"], ["y"], domain="ai.onnx.ml", nodes_values=[0.5, np.nan]
-    )
-    with pytest.raises(ContractError, match=r"weight TreeEnsembleRegressor\.nodes_values"):
-        check_graph(model(trees))
-    alpha = helper.make_node("Elu", ["x"], ["y"], alpha=float("nan"))
-    with pytest.raises(ContractError, match=r"weight Elu\.alpha"):
-        check_graph(model(alpha))
+@pytest.mark.parametrize(
+    ("place", "part"),
+    [
+        ("typed", helper.make_tensor("typed", TensorProto.FLOAT, [2], [1.0, np.nan])),
+        ("Constant.value", helper.make_node("Constant", [], ["c"], value=weight([np.inf], ""))),
+        (
+            "TreeEnsembleRegressor.nodes_values",
+            helper.make_node(
+                "TreeEnsembleRegressor", ["x"], ["y"], domain="ai.onnx.ml", nodes_values=[np.nan]
+            ),
+        ),
+        ("Elu.alpha", helper.make_node("Elu", ["x"], ["y"], alpha=float("nan"))),
+    ],
+)
+def test_non_finite_values_are_found_in_tensors_and_attributes(place: str, part: Any) -> None:
+    data = model(weights=[part]) if isinstance(part, TensorProto) else model(part)
+    with pytest.raises(ContractError, match=f"weight {re.escape(place)}"):
+        check_graph(data)
 
 
 @pytest.mark.parametrize("operator", ["Loop", "ConstantOfShape", "Expand", "RandomNormal", "Tile"])
-def test_what_a_step_may_not_have_is_named(operator: str) -> None:
-    with pytest.raises(ContractError, match=f"operator {operator}: is not one that a step"):
+def test_a_refused_operator_is_named(operator: str) -> None:
+    with pytest.raises(ContractError, match=f"operator {operator}: is not allowed in a step"):
         check_graph(model(helper.make_node(operator, ["a"], ["b"])))
 
 
-def test_a_graph_within_the_graph_is_refused() -> None:
+def test_a_subgraph_is_refused() -> None:
     inner = onnx.parser.parse_graph("inner (float[1] x) => (float[1] y) { y = Tanh(x) }")
-    with pytest.raises(ContractError, match="operator Map: holds a graph of its own"):
+    with pytest.raises(ContractError, match="operator Map: contains a subgraph"):
         check_graph(model(helper.make_node("Map", ["a"], ["b"], body=inner)))
 
 
-def test_an_operator_of_somebody_elses_is_refused() -> None:
-    with pytest.raises(ContractError, match=r"operator Exec: is of 'com\.example', not of ONNX"):
+def test_an_operator_of_another_domain_is_refused() -> None:
+    with pytest.raises(ContractError, match=r"operator Exec: is of domain 'com\.example'"):
         check_graph(model(helper.make_node("Exec", ["a"], ["b"], domain="com.example")))
 
 
 def test_weights_in_another_file_are_refused() -> None:
-    outside = weight([1.0])
-    outside.data_location = TensorProto.EXTERNAL
-    outside.external_data.add(key="location", value="/etc/passwd")
-    with pytest.raises(ContractError, match="weight w: lies in another file"):
-        check_graph(model(weights=[outside]))
+    external = weight([1.0])
+    external.data_location = TensorProto.EXTERNAL
+    external.external_data.add(key="location", value="/etc/passwd")
+    with pytest.raises(ContractError, match="weight w: refers to another file"):
+        check_graph(model(weights=[external]))
 
 
-def test_a_weight_that_claims_more_than_it_has_is_refused() -> None:
+def test_a_weight_shorter_than_its_shape_is_refused() -> None:
     huge = weight([1.0, 2.0])
     huge.dims[:] = [2**40, 2**20]
     with pytest.raises(ContractError, match=r"weight w: has 8 bytes for shape"):
@@ -110,13 +114,13 @@ def test_functions_are_refused() -> None:
     function = helper.make_function(
         "own", "F", ["x"], ["y"], [helper.make_node("Tanh", ["x"], ["y"])], []
     )
-    with pytest.raises(ContractError, match="defines functions of its own"):
+    with pytest.raises(ContractError, match="defines functions"):
         check_graph(model(functions=[function]))
 
 
 @settings(max_examples=300)
 @given(st.binary(max_size=60), st.integers(0, 400))
-def test_whatever_the_bytes_are_it_is_a_contract_error(noise: bytes, at: int) -> None:
+def test_arbitrary_bytes_raise_only_contract_errors(noise: bytes, at: int) -> None:
     whole = model(weights=[weight([1.0, 2.0])])
     for data in (noise, whole[:at], whole[:at] + noise + whole[at:]):
         try:

@@ -1,4 +1,4 @@
-"""Learning from outcomes is what plain NumPy says it is, and its doors refuse what does not fit."""
+"""Native calibration and scoring equal NumPy references; invalid arguments are refused."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ RULE = rlc_native.Rule(
 
 
 class Case:
-    """Slots of some axes, and rounds of outcomes drawn for them."""
+    """Axes, and random outcomes for them."""
 
-    def __init__(self, seed: int, quantiles: int, *, in_a_row: bool, rows: int) -> None:
+    def __init__(self, seed: int, quantiles: int, *, contiguous: bool, rows: int) -> None:
         self.rng = np.random.default_rng(seed)
         self.slots, self.quantities, self.points = rows + 3, int(self.rng.integers(1, 4)), 4
-        self.rows, self.in_a_row = rows, in_a_row
+        self.rows, self.contiguous = rows, contiguous
         self.levels = np.linspace(0.05, 0.95, quantiles + 2, dtype=np.float32)[1:-1]
 
     def index(self) -> Slots:
-        """Slots of a round, as a slice or each by its number."""
-        if self.in_a_row:
+        """Slots of a round, as a slice or an array."""
+        if self.contiguous:
             first = int(self.rng.integers(0, self.slots - self.rows + 1))
             return slice(first, first + self.rows)
         return self.rng.permutation(self.slots)[: self.rows]
 
     def forecasts(self) -> F32:
-        """``(N, quantity, Q)`` values, few different ones so that ties come about."""
+        """``(N, quantity, Q)`` values with many ties."""
         shape = (self.rows, self.quantities, len(self.levels))
         return self.rng.integers(0, 6, shape).astype(np.float32)
 
     def actual(self) -> F32:
-        """``(N, quantity)``, some not known."""
+        """``(N, quantity)``, some unknown."""
         actual = self.rng.integers(0, 6, (self.rows, self.quantities)).astype(np.float32)
         actual[self.rng.random(actual.shape) < 0.2] = np.nan
         return actual
@@ -55,13 +55,13 @@ class Case:
 
 
 def cases() -> Callable[[Callable[[Case], None]], Callable[[], None]]:
-    """Cases of all kinds, the empty one too."""
+    """Cases of all kinds, including empty ones."""
 
     def decorate(test: Callable[[Case], None]) -> Callable[[], None]:
         @settings(deadline=None)
         @given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.booleans(), st.integers(0, 9))
-        def checked(seed: int, quantiles: int, in_a_row: bool, rows: int) -> None:
-            test(Case(seed, quantiles, in_a_row=in_a_row, rows=rows))
+        def checked(seed: int, quantiles: int, contiguous: bool, rows: int) -> None:
+            test(Case(seed, quantiles, contiguous=contiguous, rows=rows))
 
         return checked
 
@@ -71,7 +71,7 @@ def cases() -> Callable[[Callable[[Case], None]], Callable[[], None]]:
 def tracked(
     levels: F32, error: F32, plain: F32, *, theta: F32, size: F32, begun: NDArray[np.bool_]
 ) -> tuple[F32, F32, NDArray[np.bool_]]:
-    """θ, mean errors and whether there are any, after outcomes: the rule as it is written down."""
+    """Reference: θ, mean errors and whether there are any, after outcomes."""
     known = ~np.isnan(plain)
     weight = np.where(begun, np.float32(0.02), np.float32(1))
     size = np.where(known, size + weight * (np.abs(plain) - size), size)
@@ -80,21 +80,20 @@ def tracked(
 
 
 @cases()
-def test_offsets_go_by_the_rule(case: Case) -> None:
+def test_offsets_follow_quantile_tracking(case: Case) -> None:
     offsets = Offsets(case.levels, case.slots, case.quantities, case.points)
     expected = Offsets(case.levels, case.slots, case.quantities, case.points)
-    # Near the bound, so that it is met.
+    # Near the bound, so that it is reached.
     expected.theta[:] = case.rng.choice([-19.98, 0, 19.98], expected.theta.shape)
     offsets.theta[:] = expected.theta
     for _ in range(12):
         slots, actual, plain, counts = case.index(), case.actual(), case.forecasts(), case.counts()
-        each = not case.in_a_row and case.rng.random() < 0.5
+        each = not case.contiguous and case.rng.random() < 0.5
         points = case.rng.integers(0, case.points, case.rows) if each else 2
         one = case.rng.random() < 0.3
         if one:
             plain = plain[..., :1]
-        told = plain[..., 0] if one else plain
-        offsets.learn(slots, points, actual, told, counts=counts)
+        offsets.learn(slots, points, actual, plain[..., 0] if one else plain, counts=counts)
         rows = np.arange(case.rows) if counts is None else np.flatnonzero(counts)
         numbers = np.arange(case.slots)[slots][rows]
         at = (numbers, slice(None), points[rows] if isinstance(points, np.ndarray) else points)
@@ -113,16 +112,16 @@ def test_offsets_go_by_the_rule(case: Case) -> None:
 
 
 @cases()
-def test_what_is_said_at_a_point_is_in_order_and_not_below_zero(case: Case) -> None:
+def test_forecasts_at_a_point_are_sorted_and_not_negative(case: Case) -> None:
     shape = (case.slots, case.quantities, case.points, len(case.levels))
     offset = case.rng.normal(0, 10, shape).astype(np.float32)
     plain, slots = case.forecasts()[..., 0], case.index()
     expected = np.maximum(np.sort(plain[..., None] + offset[slots][:, :, 1], axis=-1), 0)
-    np.testing.assert_array_equal(rlc_native.said_at(slots, 1, plain, offset), expected)
+    np.testing.assert_array_equal(rlc_native.forecasts_at(slots, 1, plain, offset), expected)
 
 
 class Scores:
-    """What is remembered of losses."""
+    """State of the scores."""
 
     def __init__(self, case: Case) -> None:
         self.bearer = np.zeros((case.slots, 2), np.float32)
@@ -136,11 +135,11 @@ def scored(
     levels: F32,
     slots: NDArray[np.intp],
     actual: F32,
-    said: tuple[F32, F32],
+    forecasts: tuple[F32, F32],
 ) -> tuple[list[float], int, int]:
-    """Losses remembered and who is set aside, after outcomes at point 1 that all count."""
+    """Reference: mean losses and numbers set aside and restored, after outcomes at point 1."""
     losses = []
-    for forecast in said:
+    for forecast in forecasts:
         difference = actual[..., None] - forecast
         loss = np.maximum(levels * difference, (levels - 1) * difference).mean(axis=-1)
         losses.append(loss.astype(np.float32))
@@ -154,22 +153,22 @@ def scored(
     scores.outcomes[slots] += 1
     model, persistence = scores.bearer[slots].T
     was, settled = scores.set_aside[slots], scores.outcomes[slots] >= LEAST_OUTCOMES
-    lost = settled & ~was & (model > np.float32(1 - LOSE_BELOW) * persistence)
-    back = settled & was & (model < np.float32(1 - REGAIN_ABOVE) * persistence)
-    scores.set_aside[slots[lost | back]] ^= True
-    scores.outcomes[slots[lost | back]] = 0
-    return list(mean[0]), int(lost.sum()), int(back.sum())
+    set_aside = settled & ~was & (model > np.float32(1 - LOSE_BELOW) * persistence)
+    restored = settled & was & (model < np.float32(1 - REGAIN_ABOVE) * persistence)
+    scores.set_aside[slots[set_aside | restored]] ^= True
+    scores.outcomes[slots[set_aside | restored]] = 0
+    return list(mean[0]), int(set_aside.sum()), int(restored.sum())
 
 
 @cases()
-def test_losses_are_remembered_and_decide(case: Case) -> None:
+def test_losses_decide_between_model_and_persistence(case: Case) -> None:
     found, expected = Scores(case), Scores(case)
     for _ in range(20):
         slots, actual, counts = case.index(), case.actual(), case.counts()
-        # Far apart, so that rounding decides nothing.
+        # Far apart, so that rounding does not decide.
         model = case.forecasts() + (40 if case.rng.random() < 0.5 else 0)
         persistence = case.forecasts() + (40 if case.rng.random() < 0.5 else 0)
-        rows, *means, lost, back = rlc_native.score(
+        rows, *means, set_aside, restored = rlc_native.score(
             RULE,
             slots,
             1,
@@ -185,11 +184,11 @@ def test_losses_are_remembered_and_decide(case: Case) -> None:
         )
         counting = np.arange(case.rows) if counts is None else np.flatnonzero(counts)
         numbers = np.arange(case.slots)[slots][counting]
-        said = (model[counting], persistence[counting])
-        told = scored(expected, case.levels, numbers, actual[counting], said)
+        forecasts = (model[counting], persistence[counting])
+        reference = scored(expected, case.levels, numbers, actual[counting], forecasts)
         assert rows == len(counting)
-        np.testing.assert_allclose(means, told[0], rtol=1e-5)
-        assert (lost, back) == told[1:]
+        np.testing.assert_allclose(means, reference[0], rtol=1e-5)
+        assert (set_aside, restored) == reference[1:]
         np.testing.assert_allclose(found.bearer, expected.bearer, rtol=1e-5)
         np.testing.assert_allclose(found.by_point, expected.by_point, rtol=1e-5)
         np.testing.assert_array_equal(found.outcomes, expected.outcomes)
@@ -197,9 +196,9 @@ def test_losses_are_remembered_and_decide(case: Case) -> None:
 
 
 @cases()
-def test_covered_is_what_lies_within_what_was_served(case: Case) -> None:
+def test_outcomes_within_the_served_interval_are_covered(case: Case) -> None:
     checked = np.zeros((case.quantities, case.points), np.int64)
-    covered, checked_too, covered_too = checked.copy(), checked.copy(), checked.copy()
+    covered, expected_checked, expected_covered = checked.copy(), checked.copy(), checked.copy()
     for point in (0, 3, 0):
         actual = case.actual()
         model, persistence = (np.sort(case.forecasts(), axis=-1) for _ in range(2))
@@ -207,13 +206,13 @@ def test_covered_is_what_lies_within_what_was_served(case: Case) -> None:
         rlc_native.cover(
             point, actual, persistence, model, served, checked=checked, covered=covered
         )
-        mine = np.zeros(case.rows, np.bool_) if served is None else served
-        said = np.where(mine[:, None, None], model, persistence)
-        checked_too[:, point] += (~np.isnan(actual)).sum(axis=0)
-        inside = (actual >= said[..., 0]) & (actual <= said[..., -1])
-        covered_too[:, point] += inside.sum(axis=0)
-    np.testing.assert_array_equal(checked, checked_too)
-    np.testing.assert_array_equal(covered, covered_too)
+        by_model = np.zeros(case.rows, np.bool_) if served is None else served
+        forecast = np.where(by_model[:, None, None], model, persistence)
+        expected_checked[:, point] += (~np.isnan(actual)).sum(axis=0)
+        inside = (actual >= forecast[..., 0]) & (actual <= forecast[..., -1])
+        expected_covered[:, point] += inside.sum(axis=0)
+    np.testing.assert_array_equal(checked, expected_checked)
+    np.testing.assert_array_equal(covered, expected_covered)
 
 
 @cases()
@@ -226,15 +225,15 @@ def test_the_share_outside_the_range_follows_the_samples(case: Case) -> None:
     outside: NDArray[np.float64] = case.rng.random(5)
     share = ((features < low) | (features > high)).sum(axis=0) / max(case.rows, 1)
     expected = outside + (0.1 * (share - outside) if case.rows else 0)
-    rlc_native.note_outside(features, low, high, 0.1, outside)
+    rlc_native.update_outside_ratio(features, low, high, 0.1, outside)
     np.testing.assert_allclose(outside, expected, rtol=1e-12)
 
 
 @cases()
-def test_rates_and_limits_nobody_told_are_not_known(case: Case) -> None:
+def test_rates_of_first_reports_and_unreported_limits_are_unknown(case: Case) -> None:
     shape = (case.rows, case.quantities)
     levels = case.rng.random(shape, np.float32)
-    # One column of several, as the forecaster has it.
+    # Non-contiguous columns, as in the forecaster.
     fresh, limited = case.rng.random((case.rows, 2)).T > 0.5
     rates, limits = case.rng.random((2, case.quantities)) > 0.5
     unknown = (rates & ~fresh[:, None]) | (limits & ~limited[:, None])
@@ -242,13 +241,12 @@ def test_rates_and_limits_nobody_told_are_not_known(case: Case) -> None:
     np.testing.assert_array_equal(found, np.where(unknown, np.float32(np.nan), levels))
 
 
-def test_an_array_that_lies_otherwise_is_read_as_it_is_meant() -> None:
-    """What was said at one point of many is a view into it."""
-    said = np.arange(2 * 2 * 4 * 3, dtype=np.float32).reshape(2, 2, 4, 3)
+def test_outcomes_and_forecasts_may_be_non_contiguous() -> None:
+    forecasts = np.arange(2 * 2 * 4 * 3, dtype=np.float32).reshape(2, 2, 4, 3)
     actual = np.asfortranarray([[50, 7], [3, 90]], np.float32)
     straight, viewed = (Offsets(np.array([0.1, 0.5, 0.9], np.float32), 2, 2, 4) for _ in range(2))
-    straight.learn(slice(0, 2), 3, actual.copy("C"), said[:, :, 2].copy())
-    viewed.learn(slice(0, 2), 3, actual, said[:, :, 2])
+    straight.learn(slice(0, 2), 3, actual.copy("C"), forecasts[:, :, 2].copy())
+    viewed.learn(slice(0, 2), 3, actual, forecasts[:, :, 2])
     assert straight.offset.any()
     np.testing.assert_array_equal(viewed.offset, straight.offset)
 
@@ -262,7 +260,7 @@ def one(*shape: int) -> F32:
 
 
 @pytest.mark.parametrize(
-    ("slots", "point", "actual", "plain", "said"),
+    ("slots", "point", "actual", "plain", "message"),
     [
         (slice(3, 5), 0, one(2, 2), one(2, 2, 3), "slots of row 1 is 4, of 4"),
         (slice(0, 2, 2), 0, one(1, 2), one(1, 2, 3), "slots: expected a slice of step 1"),
@@ -282,59 +280,66 @@ def one(*shape: int) -> F32:
         (slice(0, 2), 0, one(2, 2), one(12), r"plain has shape \[12\]"),
     ],
 )
-def test_outcomes_that_do_not_fit_are_named_and_change_nothing(
-    slots: Slots, point: int, actual: F32, plain: F32, said: str
+def test_invalid_outcomes_are_named_and_change_nothing(
+    slots: Slots, point: int, actual: F32, plain: F32, message: str
 ) -> None:
-    refusing = offsets()
-    with pytest.raises(ValueError, match=said):
-        refusing.learn(slots, point, actual, plain)
-    assert not refusing.begun.any()
-    assert not refusing.theta.any()
+    unchanged = offsets()
+    with pytest.raises(ValueError, match=message):
+        unchanged.learn(slots, point, actual, plain)
+    assert not unchanged.begun.any()
+    assert not unchanged.theta.any()
 
 
-def test_arrays_that_cannot_be_updated_are_named() -> None:
-    learned = (slice(0, 2), 0, one(2, 2), one(2, 2, 3))
-    for name, shape in (("size", "4, 2, 4"), ("begun", "4, 2, 4"), ("offset", "4, 2, 4, 3")):
-        other = offsets()
-        setattr(other, name, getattr(offsets(), name)[:, :, 1:])
-        with pytest.raises(ValueError, match=rf"^{name} has shape \[{shape}\], expected"):
-            other.learn(*learned)
-    other = offsets()
-    other.levels = other.levels[1:]
-    with pytest.raises(ValueError, match=r"^levels has shape \[2\], expected \[3\]"):
-        other.learn(*learned)
-    other = offsets()
-    other.size.flags.writeable = False
-    with pytest.raises(ValueError, match=r"^size: .*not writeable"):
-        other.learn(*learned)
-    other = offsets()
-    other.offset = other.theta
-    with pytest.raises(ValueError, match=r"^offset: .*already borrowed"):
-        other.learn(*learned)
-    other = offsets()
-    other.theta = np.asfortranarray(other.theta)
-    with pytest.raises(ValueError, match=r"^theta: expected C-contiguous"):
-        other.learn(*learned)
+def read_only(array: F32) -> F32:
+    array.flags.writeable = False
+    return array
+
+
+LEARNED = (slice(0, 2), 0, one(2, 2), one(2, 2, 3))
+
+
+@pytest.mark.parametrize(
+    ("name", "replace", "message"),
+    [
+        ("size", lambda o: o.size[:, :, 1:], r"has shape \[4, 2, 4\], expected"),
+        ("begun", lambda o: o.begun[:, :, 1:], r"has shape \[4, 2, 4\], expected"),
+        ("offset", lambda o: o.offset[:, :, 1:], r"has shape \[4, 2, 4, 3\], expected"),
+        ("levels", lambda o: o.levels[1:], r"has shape \[2\], expected \[3\]"),
+        ("size", lambda o: read_only(o.size), ".*not writeable"),
+        ("offset", lambda o: o.theta, ".*already borrowed"),
+        ("theta", lambda o: np.asfortranarray(o.theta), "expected C-contiguous"),
+    ],
+)
+def test_arrays_that_cannot_be_updated_are_named(
+    name: str, replace: Callable[[Offsets], F32], message: str
+) -> None:
+    changed = offsets()
+    setattr(changed, name, replace(changed))
+    with pytest.raises(ValueError, match=rf"^{name}:? {message}"):
+        changed.learn(*LEARNED)
+
+
+def test_arguments_of_other_types_or_lengths_are_named() -> None:
     with pytest.raises(ValueError, match=r"^counts has length 3, for 2 rows"):
-        offsets().learn(*learned, counts=np.ones(3, np.bool_))
+        offsets().learn(*LEARNED, counts=np.ones(3, np.bool_))
     with pytest.raises(TypeError, match="slots: expected an int, a slice or an array of intp"):
-        offsets().learn(np.array([0.0, 1.0]), *learned[1:])
+        offsets().learn(np.array([0.0, 1.0]), *LEARNED[1:])
     with pytest.raises(TypeError, match="actual"):
-        offsets().learn(*learned[:2], np.ones((2, 2)), learned[3])  # type: ignore[arg-type]
+        offsets().learn(*LEARNED[:2], np.ones((2, 2)), LEARNED[3])  # type: ignore[arg-type]
 
 
-def test_scores_that_do_not_fit_are_named() -> None:
-    scores = Scores(Case(1, 3, in_a_row=True, rows=1))
+def test_invalid_scores_are_named() -> None:
+    scores = Scores(Case(1, 3, contiguous=True, rows=1))
     quantities = len(scores.by_point)
-    actual, said = one(2, quantities), one(2, quantities, 3)
+    actual, forecast = one(2, quantities), one(2, quantities, 3)
 
     def score(**other: object) -> None:
         arguments = {
             "slots": slice(0, 2),
             "point": 0,
             "actual": actual,
-            "model": said,
-            "persistence": said,
+            "model": forecast,
+            "persistence": forecast,
             "levels": one(3),
             **vars(scores),
             **other,
@@ -346,8 +351,8 @@ def test_scores_that_do_not_fit_are_named() -> None:
         ("slots", np.array([0, 4]), "slots of row 1 is 4, of 4"),
         ("point", 4, "point of row 0 is 4, of 4"),
         ("actual", one(2, quantities + 1), "actual has shape"),
-        ("model", said[:1], "model has shape"),
-        ("persistence", said[..., 1:], "persistence has shape"),
+        ("model", forecast[:1], "model has shape"),
+        ("persistence", forecast[..., 1:], "persistence has shape"),
         ("levels", one(0), "model has shape"),
         ("bearer", one(4, 3), "bearer has shape"),
         ("outcomes", np.zeros(3, np.int64), "outcomes has length 3, for 4 rows"),
@@ -356,46 +361,50 @@ def test_scores_that_do_not_fit_are_named() -> None:
     ):
         with pytest.raises(ValueError, match=rf"^{message}"):
             score(**{name: wrong})
-    none = one(2, quantities, 0)
+    empty = one(2, quantities, 0)
     with pytest.raises(ValueError, match=r"^levels has length 0"):
-        score(levels=one(0), model=none, persistence=none)
+        score(levels=one(0), model=empty, persistence=empty)
 
 
-def test_what_else_does_not_fit_is_named() -> None:
-    checked, actual, said = np.zeros((2, 3), np.int64), one(1, 2), one(1, 2, 3)
+COUNTERS = {"checked": np.zeros((2, 3), np.int64), "covered": np.zeros((2, 3), np.int64)}
 
-    def cover(point: int = 0, actual: F32 = actual, said: F32 = said, **other: object) -> None:
-        arguments = {"checked": checked, "covered": checked.copy(), **other}
-        rlc_native.cover(point, actual, said, **arguments)  # type: ignore[arg-type]
 
-    with pytest.raises(ValueError, match=r"^point of row 0 is 3, of 3"):
-        cover(3)
-    with pytest.raises(ValueError, match=r"^actual has shape \[2, 2\], expected \[1, 2\]"):
-        cover(actual=one(2, 2))
-    with pytest.raises(ValueError, match=r"^persistence has length 0"):
-        cover(said=one(1, 2, 0))
-    with pytest.raises(ValueError, match=r"^model has shape"):
-        cover(model=one(1, 2, 4), served=np.ones(1, np.bool_))
-    with pytest.raises(ValueError, match=r"^model has length 0"):
-        cover(served=np.ones(1, np.bool_))
-    with pytest.raises(ValueError, match=r"^served has length 2"):
-        cover(model=said, served=np.ones(2, np.bool_))
-    with pytest.raises(ValueError, match=r"^covered has shape"):
-        cover(covered=np.zeros((2, 4), np.int64))
-    with pytest.raises(ValueError, match=r"^features has shape"):
-        rlc_native.note_outside(one(2, 3), one(2), one(2), 0.1, np.zeros(2))
-    with pytest.raises(ValueError, match=r"^low has length 3"):
-        rlc_native.note_outside(one(2, 2), one(3), one(2), 0.1, np.zeros(2))
-    two, three = np.ones(2, np.bool_), np.ones(3, np.bool_)
-    with pytest.raises(ValueError, match=r"^levels has shape \[2, 2\], expected \[2, 3\]"):
-        rlc_native.outcomes(one(2, 2), two, two, three, three)
-    with pytest.raises(ValueError, match=r"^limited has length 3, for 2 rows"):
-        rlc_native.outcomes(one(2, 3), two, three, three, three)
-    with pytest.raises(ValueError, match=r"^limits has length 2, for 3 rows"):
-        rlc_native.outcomes(one(2, 3), two, two, three, two)
-    with pytest.raises(ValueError, match=r"^plain has shape"):
-        rlc_native.said_at(slice(0, 2), 0, one(2, 3), one(4, 2, 5, 3))
-    with pytest.raises(ValueError, match=r"^slots of row 1 is 4"):
-        rlc_native.said_at(slice(3, 5), 0, one(2, 2), one(4, 2, 5, 3))
-    with pytest.raises(ValueError, match=r"^point of row 0 is -1"):
-        rlc_native.said_at(slice(0, 2), -1, one(2, 2), one(4, 2, 5, 3))
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"point": 3}, "point of row 0 is 3, of 3"),
+        ({"actual": one(2, 2)}, r"actual has shape \[2, 2\], expected \[1, 2\]"),
+        ({"persistence": one(1, 2, 0)}, "persistence has length 0"),
+        ({"model": one(1, 2, 4), "served": np.ones(1, np.bool_)}, "model has shape"),
+        ({"served": np.ones(1, np.bool_)}, "model has length 0"),
+        ({"model": one(1, 2, 3), "served": np.ones(2, np.bool_)}, "served has length 2"),
+        ({"covered": np.zeros((2, 4), np.int64)}, "covered has shape"),
+    ],
+)
+def test_invalid_coverage_is_named(arguments: dict[str, object], message: str) -> None:
+    valid = {"point": 0, "actual": one(1, 2), "persistence": one(1, 2, 3), **COUNTERS}
+    with pytest.raises(ValueError, match=f"^{message}"):
+        rlc_native.cover(**{**valid, **arguments})  # type: ignore[arg-type]
+
+
+TWO, THREE = np.ones(2, np.bool_), np.ones(3, np.bool_)
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments", "message"),
+    [
+        ("update_outside_ratio", (one(2, 3), one(2), one(2), 0.1, np.zeros(2)), "features has"),
+        ("update_outside_ratio", (one(2, 2), one(3), one(2), 0.1, np.zeros(2)), "low has length 3"),
+        ("outcomes", (one(2, 2), TWO, TWO, THREE, THREE), r"levels has shape \[2, 2\], expected"),
+        ("outcomes", (one(2, 3), TWO, THREE, THREE, THREE), "limited has length 3, for 2 rows"),
+        ("outcomes", (one(2, 3), TWO, TWO, THREE, TWO), "limits has length 2, for 3 rows"),
+        ("forecasts_at", (slice(0, 2), 0, one(2, 3), one(4, 2, 5, 3)), "plain has shape"),
+        ("forecasts_at", (slice(3, 5), 0, one(2, 2), one(4, 2, 5, 3)), "slots of row 1 is 4"),
+        ("forecasts_at", (slice(0, 2), -1, one(2, 2), one(4, 2, 5, 3)), "point of row 0 is -1"),
+    ],
+)
+def test_invalid_arguments_are_named(
+    call: str, arguments: tuple[object, ...], message: str
+) -> None:
+    with pytest.raises(ValueError, match=f"^{message}"):
+        getattr(rlc_native, call)(*arguments)

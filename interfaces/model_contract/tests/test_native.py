@@ -1,4 +1,4 @@
-"""The arithmetic's door: arrays that would be read wrongly are refused."""
+"""Arrays of the wrong layout or length are refused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def ones(*shape: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
     return np.ones(shape, np.float32)
 
 
-def test_an_array_in_column_order_is_not_taken_for_one_in_row_order() -> None:
+def test_arrays_in_column_order_are_refused() -> None:
     columns = np.asfortranarray(ones(4, 3))
     with pytest.raises(ValueError, match="base: expected C-contiguous"):
         rlc_native.forecasts(ones(4, 3, 2, 1), ones(4, 3), ones(3), columns, ones(4, 3, 2, 1))
@@ -31,7 +31,7 @@ def test_an_array_in_column_order_is_not_taken_for_one_in_row_order() -> None:
         rlc_native.samples(np.zeros(96, np.uint8), FIELDS, before, 1.0, None)
 
 
-def test_lengths_that_do_not_belong_together_are_named() -> None:
+def test_mismatched_lengths_are_named() -> None:
     before = np.zeros((2, 2), np.int64)
     for report, elapsed_ms, seen, name in (
         (24, 1.0, None, "report"),

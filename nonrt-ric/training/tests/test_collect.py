@@ -88,7 +88,7 @@ async def test_a_node_without_mac_and_tc_reports_is_recorded_too(tmp_path: Path)
     (run,) = Dataset.open(tmp_path)
     table = run.table()
     assert table.column("mcs").null_count == table.num_rows == 100
-    assert not run.arrays().told.any()
+    assert not run.arrays().known.any()
 
 
 async def test_a_refused_subscription_beside_rlc_is_done_without(tmp_path: Path) -> None:

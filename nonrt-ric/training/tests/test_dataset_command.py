@@ -230,7 +230,7 @@ def test_the_committed_sample_is_what_its_command_plans() -> None:
     for run in data:
         arrays = run.arrays()
         assert arrays.steps == 10_000
-        assert arrays.told[2:].any()
+        assert arrays.known[2:].any()
 
 
 def test_two_runs_in_one_place_are_refused(tmp_path: Path) -> None:

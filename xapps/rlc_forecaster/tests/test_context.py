@@ -26,12 +26,12 @@ class Told(Forecaster):
         self.told: list[Any] = []
         self.limits: list[Any] = []
 
-    def note_mac(self, rnti: Any, mcs: Any, tbs_bytes: Any, at_us: int) -> None:
-        super().note_mac(rnti, mcs, tbs_bytes, at_us)
+    def update_mac(self, rnti: Any, mcs: Any, tbs_bytes: Any, at_us: int) -> None:
+        super().update_mac(rnti, mcs, tbs_bytes, at_us)
         self.told.append((rnti.tolist(), list(mcs), list(tbs_bytes), at_us))
 
-    def note_limits(self, rnti: Any, drb: Any, limit_bytes: Any, at_us: int) -> None:
-        super().note_limits(rnti, drb, limit_bytes, at_us)
+    def update_limits(self, rnti: Any, drb: Any, limit_bytes: Any, at_us: int) -> None:
+        super().update_limits(rnti, drb, limit_bytes, at_us)
         if len(rnti):
             self.limits.append((rnti.tolist(), drb.tolist(), limit_bytes.tolist()))
 
@@ -131,9 +131,9 @@ def test_the_codec_encodes_the_subscription() -> None:
 def test_the_limit_of_an_unknown_bearer_is_ignored(report: Reports) -> None:
     engine = Forecaster(NODE)
     empty = np.empty(0, np.int64)
-    engine.note_limits(empty, empty, empty, AT_US)
+    engine.update_limits(empty, empty, empty, AT_US)
     engine.on_report(report({17: (1, 0)}), AT_US)
-    engine.note_limits(np.array([99]), np.array([1]), np.array([5]), AT_US + 1)
+    engine.update_limits(np.array([99]), np.array([1]), np.array([5]), AT_US + 1)
     batch = engine.on_report(report({17: (1, 0)}), AT_US + 1_000)
     assert batch is not None
     assert batch.limited.tolist() == [False]

@@ -157,7 +157,7 @@ def test_the_queue_limit_is_forecast_where_it_is_reported(report: Reports) -> No
     both = report({17: (10, 0), 18: (10, 0)})
     forecaster.on_report(both, 1_000)
     who = np.array([18, 99]), np.array([1, 1])
-    forecaster.note_limits(*who, np.array([30_000.0, 1.0]), 1_500)
+    forecaster.update_limits(*who, np.array([30_000.0, 1.0]), 1_500)
     batch = forecaster.on_report(both, 2_000)
     assert batch is not None
     assert batch.limited.tolist() == [False, True]
@@ -175,11 +175,11 @@ def test_mcs_and_transport_block_reach_all_bearers_of_a_ue(report: Reports) -> N
             return super().step(features, state)
 
     forecaster = Forecaster("gnb", Watching(0.0))
-    forecaster.note_mac(np.array([17]), [1], [1], 1)
+    forecaster.update_mac(np.array([17]), [1], [1], 1)
     rows = np.concatenate([report({18: (1, 0), 17: (1, 0)}), report({17: (1, 0)})])
     rows["rbid"][2] = 2
     forecaster.on_report(rows, 1_000)
-    forecaster.note_mac(np.array([17, 20], np.uint32), [9, 5], [400, 1], 1_500)
+    forecaster.update_mac(np.array([17, 20], np.uint32), [9, 5], [400, 1], 1_500)
     forecaster.on_report(rows, 2_000)
     assert seen[0].tolist() == [[0, 0]] * 3
     assert seen[1].tolist() == [[0, 0], [9, 400], [9, 400]]

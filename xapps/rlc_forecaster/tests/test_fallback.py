@@ -144,16 +144,16 @@ def test_drift_raises_an_alarm_only_when_the_loss_rises() -> None:
     drift = Drift(np.zeros(1, np.float32), np.ones(1, np.float32))
     rng = np.random.default_rng(5)
     for _ in range(20_000):
-        drift.note_losses(0.8 * float(rng.exponential()), 1.0)
+        drift.update_losses(0.8 * float(rng.exponential()), 1.0)
     assert drift.alarms == 0
     for _ in range(2_000):
-        drift.note_losses(1.4 * float(rng.exponential()), 1.0)
+        drift.update_losses(1.4 * float(rng.exponential()), 1.0)
     assert drift.alarms >= 1
 
 
 def test_feature_drift_is_the_share_outside_the_training_range() -> None:
     drift = Drift(np.zeros(2, np.float32), np.full(2, 10.0, np.float32))
     for k in range(8_000):
-        drift.note_features(np.array([[5.0, 50.0 if k % 4 == 0 else 10.4]], np.float32))
+        drift.update_range(np.array([[5.0, 50.0 if k % 4 == 0 else 10.4]], np.float32))
     assert drift.outside[0] == 0
     assert drift.outside[1] == pytest.approx(0.25, abs=0.01)

@@ -19,7 +19,7 @@ from rlc_model.manifest import Horizon
 
 def test_a_file_that_is_not_a_graph_is_refused(tmp_path: Path) -> None:
     write_contract(tmp_path, tiny_model.manifest(), b"nothing of the kind")
-    with pytest.raises(ContractError, match=r"^model.onnx: is no ONNX model"):
+    with pytest.raises(ContractError, match=r"^model.onnx: is not an ONNX model"):
         OnnxStep.load(tmp_path)
 
 
@@ -98,7 +98,7 @@ def test_altered_bytes_are_refused(tmp_path: Path) -> None:
     tiny_model.write(tmp_path)
     with (tmp_path / "model.onnx").open("ab") as file:
         file.write(b"!")
-    with pytest.raises(ContractError, match="SHA256SUMS says"):
+    with pytest.raises(ContractError, match="SHA256SUMS has"):
         OnnxStep.load(tmp_path)
 
 

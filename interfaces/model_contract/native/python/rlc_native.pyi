@@ -1,7 +1,7 @@
-"""What is done to every value of every bearer each millisecond; what it means is said by rlc_model.
+"""Per-value arithmetic of the forecaster; rlc_model defines its meaning.
 
-Arrays are C-contiguous, but for what outcomes are learned from. Shapes that do not belong together,
-and slots or points that are not there, raise ValueError and are named; nothing has changed then.
+Arrays are C-contiguous, except outcomes and the forecasts compared with them. Mismatched shapes and
+slots or points out of range raise ValueError; the state is then unchanged.
 """
 
 from typing import Final, final
@@ -14,7 +14,7 @@ MAX_RATE_BYTES_PER_MS: Final[float]
 
 @final
 class Fields:
-    """Where a record of a report has the fields that are read, bytes from its beginning."""
+    """Byte offsets of the fields within a record."""
 
     def __new__(
         cls,
@@ -26,7 +26,7 @@ class Fields:
         mean_sojourn: int,
         head_of_line_age: int,
     ) -> Fields:
-        """Offsets: u32, and f64 for the mean sojourn; `record` is the length of all."""
+        """All fields are u32, the mean sojourn f64; `record` is the length of a record."""
 
 def samples(
     report: NDArray[np.uint8],
@@ -39,14 +39,14 @@ def samples(
 
     Args:
         report: The bytes.
-        fields: Where they have what.
-        before: ``(N, 2)`` counter of drained bytes and occupancy of the reports before.
-        elapsed_ms: Since those, one for all or ``(N,)``.
-        seen: ``(N,)`` whether there is one before; None when there is for all.
+        fields: Offsets of the fields.
+        before: ``(N, 2)`` counter of drained bytes and occupancy in the previous reports.
+        elapsed_ms: Time since the previous reports, one value or ``(N,)``.
+        seen: ``(N,)`` whether there is a previous report; None if all have one.
 
     Returns:
-        ``(N, 9)`` features, those of others than the RLC report 0; ``(N, 2)`` what the next report
-        is compared with; ``(N,)`` whether the counters went on.
+        ``(N, 9)`` features, 0 for those of other reports; ``(N, 2)`` `before` of the next report;
+        ``(N,)`` whether the counters continue.
     """
 
 def forecasts(
@@ -56,27 +56,27 @@ def forecasts(
     base: NDArray[np.float32],
     offset: NDArray[np.float32],
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], bool]:
-    """Forecasts in units of a model's answer.
+    """Forecasts in units from a model's output.
 
     Args:
-        values: ``(B, quantity, M, Q)`` of the graph.
+        values: ``(B, quantity, M, Q)`` output of the graph.
         scale: ``(B, quantity)``.
         span: ``(quantity,)``.
         base: ``(B, quantity)``.
         offset: As `values`, in units.
 
     Returns:
-        ``values · scale · span + base``; what :func:`add_and_order` makes of that; whether no value
-        is NaN or infinite.
+        ``values · scale · span + base``; the result of :func:`add_and_order` for it; whether all
+        values are finite.
     """
 
 def all_finite(values: NDArray[np.float32]) -> bool:
-    """Whether no value is NaN or infinite."""
+    """Whether all values are finite."""
 
 def add_and_order(plain: NDArray[np.float32], offset: NDArray[np.float32]) -> NDArray[np.float32]:
-    """``plain + offset``, growing along the last axis of `offset` and never below 0.
+    """``plain + offset``, sorted along the last axis of `offset` and clipped at 0.
 
-    `plain` is of the shape of `offset`, or has one value for several that follow one another.
+    `plain` has the shape of `offset`, or one value for several consecutive ones.
     """
 
 def outcomes(
@@ -86,7 +86,7 @@ def outcomes(
     rates: NDArray[np.bool_],
     limits: NDArray[np.bool_],
 ) -> NDArray[np.float32]:
-    """``(B, quantity)`` levels, NaN where they are not known.
+    """``(B, quantity)`` levels, NaN if unknown.
 
     Args:
         levels: ``(B, quantity)``.
@@ -111,7 +111,7 @@ def track(
 ) -> None:
     """Offsets of slots after outcomes, in place; see :class:`rlc_model.calibration.Offsets`."""
 
-def said_at(
+def forecasts_at(
     slots: slice | NDArray[np.intp],
     point: int,
     plain: NDArray[np.float32],
@@ -128,7 +128,7 @@ def said_at(
 
 @final
 class Rule:
-    """How losses are remembered, and when a bearer's model is set aside and back."""
+    """Averaging of losses, and the hysteresis of setting a bearer's model aside."""
 
     def __new__(
         cls, *, weight: float, lose_below: float, regain_above: float, least_outcomes: int
@@ -150,16 +150,16 @@ def score(
     set_aside: NDArray[np.bool_],
     by_point: NDArray[np.float64],
 ) -> tuple[int, float, float, int, int]:
-    """Pinball losses of forecasts for a point, and the decision who is served.
+    """Updates pinball losses at a point and the choice between model and persistence.
 
     Args:
-        rule: Of remembering and deciding.
+        rule: Averaging and hysteresis.
         slots: N of them.
         point: The point.
-        actual: ``(N, quantity)``; NaN where it is not known.
+        actual: ``(N, quantity)``; NaN if unknown.
         model: ``(N, quantity, Q)``.
         persistence: ``(N, quantity, Q)``.
-        counts: ``(N,)`` rows that count; None when all do.
+        counts: ``(N,)`` rows to include; None for all.
         levels: ``(Q,)`` quantile levels.
         bearer: ``(S, 2)`` losses of model and persistence on the first quantity; updated.
         outcomes: ``(S,)`` outcomes since the last change; updated.
@@ -167,8 +167,8 @@ def score(
         by_point: ``(quantity, M, 2)`` losses over all slots; updated.
 
     Returns:
-        Rows that counted; mean losses of model and persistence on the first quantity, 0 where it
-        is not known of any; slots whose model was set aside, and whose came back.
+        Rows included; mean losses of model and persistence on the first quantity, 0 if no outcome
+        is known; number of slots whose model was set aside, and whose model was restored.
     """
 
 def cover(
@@ -181,19 +181,19 @@ def cover(
     checked: NDArray[np.int64],
     covered: NDArray[np.int64],
 ) -> None:
-    """Counts known outcomes, and those within the outermost quantiles served, per quantity.
+    """Counts known outcomes and those within the outermost quantiles served, per quantity.
 
     Args:
         point: The point.
-        actual: ``(N, quantity)``; NaN where it is not known.
+        actual: ``(N, quantity)``; NaN if unknown.
         persistence: ``(N, quantity, Q)``.
         model: ``(N, quantity, Q)``.
-        served: ``(N,)`` whether the model's were served; None when they never were.
+        served: ``(N,)`` whether the model was served; None for no row.
         checked: ``(quantity, M)``; updated.
         covered: ``(quantity, M)``; updated.
     """
 
-def note_outside(
+def update_outside_ratio(
     features: NDArray[np.float32],
     low: NDArray[np.float32],
     high: NDArray[np.float32],

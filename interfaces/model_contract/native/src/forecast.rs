@@ -1,12 +1,12 @@
-//! A model's answer to forecasts.
+//! From a model's output to forecasts in units.
 
 use crate::{LengthError, check};
 
 /// Whether no value is NaN or infinite.
 #[must_use]
 pub fn all_finite(values: &[f32]) -> bool {
-    // Zero times a finite number is zero and times any other NaN, which no sum leaves again: one
-    // addition a value in eight lanes, without a branch.
+    // Zero times a finite number is zero, else NaN, and a sum with NaN stays NaN: one addition per
+    // value in eight lanes, without branches.
     let mut lanes = [0.0_f32; 8];
     let chunks = values.chunks_exact(8);
     let rest: f32 = chunks.remainder().iter().map(|value| value * 0.0).sum();
@@ -18,11 +18,11 @@ pub fn all_finite(values: &[f32]) -> bool {
     lanes.iter().sum::<f32>() + rest == 0.0
 }
 
-/// What a model answers to one sample of each bearer: `values · scale · span + base` are its forecasts.
+/// Output of a model for one sample of each bearer; its forecasts are `values · scale · span + base`.
 ///
-/// Rows are bearers, in them one quantity after another, in those the points, in those the quantiles.
+/// Axes of `values`: bearers (rows), quantities, points, quantiles.
 #[derive(Debug, Clone, Copy)]
-pub struct Answer<'a> {
+pub struct ModelOutput<'a> {
     /// The graph's forecast.
     pub values: &'a [f32],
     /// One per row and quantity.
@@ -36,19 +36,19 @@ pub struct Answer<'a> {
 /// Forecasts in units.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Forecasts {
-    /// As the model has them.
+    /// Without offsets.
     pub plain: Vec<f32>,
-    /// With offsets, in order within each group of quantiles and never below 0.
+    /// With offsets; quantiles sorted and clipped at 0.
     pub served: Vec<f32>,
     /// Whether no value of `plain` is NaN or infinite.
     pub finite: bool,
 }
 
-impl Answer<'_> {
-    /// Forecasts of all rows, served with an `offset` each.
+impl ModelOutput<'_> {
+    /// Forecasts of all rows with an `offset` per value.
     ///
     /// # Errors
-    /// [`LengthError`] when lengths do not belong together.
+    /// [`LengthError`] when lengths do not match.
     pub fn forecasts(&self, offset: &[f32], quantiles: usize) -> Result<Forecasts, LengthError> {
         let quantities = self.span.len();
         let rows = self.base.len().checked_div(quantities).unwrap_or(0);
@@ -64,21 +64,21 @@ impl Answer<'_> {
         let mut served = Vec::with_capacity(self.values.len());
         let mut finite = true;
         if each > 0 {
-            // Row by row, so that what was just written is read again from the nearest cache.
-            let row = quantities * each;
+            // Row by row, so that the values just written are still in the cache.
+            let width = quantities * each;
             let factors =
                 self.scale.chunks_exact(quantities).zip(self.base.chunks_exact(quantities));
-            let answers = self.values.chunks_exact(row).zip(offset.chunks_exact(row));
-            for ((values, offset), (scale, base)) in answers.zip(factors) {
+            let outputs = self.values.chunks_exact(width).zip(offset.chunks_exact(width));
+            for ((values, offset), (scale, base)) in outputs.zip(factors) {
                 let begin = plain.len();
                 let units = scale.iter().zip(self.span).zip(base);
                 for (values, ((scale, span), base)) in values.chunks_exact(each).zip(units) {
                     let factor = scale * span;
                     plain.extend(values.iter().map(|value| value * factor + base));
                 }
-                let said = &plain[begin..];
-                finite &= all_finite(said);
-                served.extend(said.iter().zip(offset).map(|(plain, offset)| plain + offset));
+                let row = &plain[begin..];
+                finite &= all_finite(row);
+                served.extend(row.iter().zip(offset).map(|(plain, offset)| plain + offset));
                 order_groups(&mut served[begin..], quantiles);
             }
         }
@@ -86,12 +86,12 @@ impl Answer<'_> {
     }
 }
 
-/// `plain + offset`, in order within each group of `quantiles` and never below 0.
+/// `plain + offset`, sorted within each group of `quantiles` and clipped at 0.
 ///
-/// `plain` may have one value for several of `offset` that follow one another.
+/// A value of `plain` may apply to several consecutive values of `offset`.
 ///
 /// # Errors
-/// [`LengthError`] when lengths differ, or are no multiple of `quantiles`.
+/// [`LengthError`] when lengths differ or are not multiples of `quantiles`.
 pub fn add_and_order(
     plain: &[f32],
     offset: &[f32],
@@ -121,15 +121,15 @@ pub fn add_and_order(
 fn order_groups(values: &mut [f32], quantiles: usize) {
     match quantiles {
         0 => {}
-        // The usual number, known to the compiler: a third of the time.
+        // The usual number as a constant: a third of the time.
         3 => values.as_chunks_mut::<3>().0.iter_mut().for_each(|group| order(group)),
         _ => values.chunks_exact_mut(quantiles).for_each(order),
     }
 }
 
-/// Insertion sort, without branches on the values, then zero in place of what is below it.
+/// Insertion sort without branches on the values, then clipping at 0.
 ///
-/// NaN stays where it is: it is looked for elsewhere, and told.
+/// NaN stays in place; [`all_finite`] detects it.
 #[inline]
 fn order(group: &mut [f32]) {
     for end in 1..group.len() {
@@ -150,34 +150,34 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn each_quantity_of_a_row_has_its_units() {
-        let answer = Answer {
+    fn each_quantity_of_a_row_has_its_own_units() {
+        let output = ModelOutput {
             values: &[3.0, 1.0, 2.0, 3.0, 4.0, 5.0, -9.0, 7.0],
             scale: &[1.0, 2.0, 1.0, 0.5],
             span: &[1.0, 10.0],
             base: &[100.0, 0.0, 0.0, 1.0],
         };
         let offset = [0.0, 0.0, 1.0, -25.0, 0.0, -5.5, 0.0, 0.0];
-        let found = answer.forecasts(&offset, 2).unwrap();
+        let found = output.forecasts(&offset, 2).unwrap();
         assert_eq!(found.plain, [103.0, 101.0, 40.0, 60.0, 4.0, 5.0, -44.0, 36.0]);
         assert_eq!(found.served, [101.0, 103.0, 35.0, 41.0, 0.0, 4.0, 0.0, 36.0]);
         assert!(found.finite);
-        let named = |answer: Answer<'_>, offset: &[f32], quantiles| {
-            answer.forecasts(offset, quantiles).unwrap_err().to_string()
+        let named = |output: ModelOutput<'_>, offset: &[f32], quantiles| {
+            output.forecasts(offset, quantiles).unwrap_err().to_string()
         };
         let short = [0.0; 3];
         let wrong = [
-            (Answer { values: &short, ..answer }, "values has length 3, for 2 rows"),
-            (Answer { scale: &short, ..answer }, "scale has length 3, for 2 rows"),
-            (Answer { base: &short, ..answer }, "base has length 3, for 1 rows"),
+            (ModelOutput { values: &short, ..output }, "values has length 3, for 2 rows"),
+            (ModelOutput { scale: &short, ..output }, "scale has length 3, for 2 rows"),
+            (ModelOutput { base: &short, ..output }, "base has length 3, for 1 rows"),
         ];
-        for (answer, message) in wrong {
-            assert_eq!(named(answer, &offset, 2), message);
+        for (output, message) in wrong {
+            assert_eq!(named(output, &offset, 2), message);
         }
-        assert_eq!(named(answer, &short, 2), "offset has length 3, for 2 rows");
-        assert_eq!(named(answer, &offset, 3), "values has length 8, for 2 rows");
-        let none = Answer { values: &[], scale: &[], span: &[], base: &[] };
-        assert_eq!(none.forecasts(&[], 3).unwrap().plain, []);
+        assert_eq!(named(output, &short, 2), "offset has length 3, for 2 rows");
+        assert_eq!(named(output, &offset, 3), "values has length 8, for 2 rows");
+        let empty = ModelOutput { values: &[], scale: &[], span: &[], base: &[] };
+        assert_eq!(empty.forecasts(&[], 3).unwrap().plain, []);
     }
 
     #[test]
@@ -193,14 +193,14 @@ mod tests {
     }
 
     #[test]
-    fn one_value_stands_for_what_follows_it() {
+    fn one_plain_value_applies_to_all_quantiles() {
         let found = add_and_order(&[10.0, 1.0], &[0.0, -1.0, 1.0, 0.0, 0.5, -3.0], 3);
         assert_eq!(found, Ok(vec![9.0, 10.0, 11.0, 0.0, 1.0, 1.5]));
     }
 
     proptest! {
         #[test]
-        fn what_is_finite_is_found_out(
+        fn non_finite_values_are_detected(
             mut values in prop::collection::vec(any::<f32>(), 0..40),
             spoiled in any::<prop::sample::Index>(),
             with in prop::sample::select(vec![f32::NAN, f32::INFINITY, f32::NEG_INFINITY]),
@@ -214,7 +214,7 @@ mod tests {
         }
 
         #[test]
-        fn one_pass_says_what_each_step_alone_does(
+        fn one_pass_equals_the_separate_steps(
             values in prop::collection::vec(-1e3_f32..1e3, 0..60),
             scale in prop::collection::vec(0.0_f32..10.0, 10),
             span in prop::collection::vec(1.0_f32..1e4, 2),
@@ -228,9 +228,9 @@ mod tests {
             if let Some(spoiled) = spoiled.filter(|_| each > 0) {
                 values[spoiled.index(10 * each)] = f32::NAN;
             }
-            let answer = Answer { values: &values, scale: &scale, span: &span, base: &base };
+            let output = ModelOutput { values: &values, scale: &scale, span: &span, base: &base };
             let offset = vec![by; values.len()];
-            let found = answer.forecasts(&offset, quantiles).unwrap();
+            let found = output.forecasts(&offset, quantiles).unwrap();
             let expected = (0..values.len()).map(|at| {
                 let cell = at / each;
                 values[at] * (scale[cell] * span[cell % 2]) + base[cell]
@@ -245,7 +245,7 @@ mod tests {
         }
 
         #[test]
-        fn quantiles_grow_and_keep_what_was_said(
+        fn quantiles_are_sorted_and_not_negative(
             plain in prop::collection::vec(-1e6_f32..1e6, 0..30),
             by in -1e3_f32..1e3,
             quantiles in 1_usize..5,
@@ -253,8 +253,8 @@ mod tests {
             let length = plain.len() / quantiles * quantiles;
             let (plain, offset) = (&plain[..length], vec![by; length]);
             let out = add_and_order(plain, &offset, quantiles).unwrap();
-            for (group, said) in out.chunks(quantiles).zip(plain.chunks(quantiles)) {
-                let mut expected: Vec<f32> = said.iter().map(|v| (v + by).max(0.0)).collect();
+            for (group, values) in out.chunks(quantiles).zip(plain.chunks(quantiles)) {
+                let mut expected: Vec<f32> = values.iter().map(|v| (v + by).max(0.0)).collect();
                 expected.sort_by(f32::total_cmp);
                 prop_assert_eq!(group, &expected[..]);
             }

@@ -1,22 +1,22 @@
-//! Which of many: the slots of bearers, the points of a horizon.
+//! Indices of slots and horizon points, and outcomes.
 
 use std::fmt;
 
 use crate::LengthError;
 
-/// One index for each of some rows.
+/// An index per row.
 #[derive(Debug, Clone, Copy)]
 pub enum Index<'a> {
-    /// The same for all.
+    /// The same for all rows.
     One(isize),
-    /// They follow one another from this one.
+    /// Consecutive, starting here.
     From(usize),
-    /// Each has its own.
+    /// One per row.
     Each(&'a [isize]),
 }
 
 impl Index<'_> {
-    /// Whether each of `rows` rows has an index below `count`.
+    /// Checks that each of `rows` rows has an index below `count`.
     pub(crate) fn check(
         &self,
         name: &'static str,
@@ -42,7 +42,7 @@ impl Index<'_> {
         }
     }
 
-    /// That of a row, once checked.
+    /// The index of a row; requires a successful [`Index::check`].
     #[inline]
     pub(crate) fn at(&self, row: usize) -> usize {
         match *self {
@@ -53,19 +53,19 @@ impl Index<'_> {
     }
 }
 
-/// What came, for N bearers.
+/// Outcomes of N bearers.
 #[derive(Debug, Clone, Copy)]
 pub struct Outcomes<'a> {
     /// N.
     pub rows: usize,
-    /// `(N, K)` of K quantities; NaN where it is not known.
+    /// `(N, K)` values of K quantities; NaN if unknown.
     pub actual: &'a [f32],
-    /// `(N,)` rows that count; empty when all do.
+    /// `(N,)` rows to include; empty for all.
     pub counts: &'a [bool],
 }
 
 impl Outcomes<'_> {
-    /// Whether they are of `quantities` quantities.
+    /// Checks the lengths for `quantities` quantities.
     pub(crate) fn check(&self, quantities: usize) -> Result<(), LengthError> {
         let rows = self.rows;
         crate::check("actual", self.actual.len(), rows.saturating_mul(quantities), rows)?;
@@ -76,19 +76,19 @@ impl Outcomes<'_> {
         }
     }
 
-    /// The rows that count.
+    /// The rows to include.
     pub(crate) fn counting(&self) -> impl Iterator<Item = usize> {
         (0..self.rows).filter(|row| self.counts.get(*row).copied().unwrap_or(true))
     }
 }
 
-/// The `(N, K)` levels of a report as outcomes: NaN where they are not known.
+/// The `(N, K)` levels of a report as outcomes: NaN if unknown.
 ///
-/// `fresh` and `limited`, `(N,)`, say of which rows the rates and the queue limit are; `rates` and
-/// `limits`, `(K,)`, which of the quantities are such.
+/// `fresh` and `limited`, `(N,)`: whether a row's rates and queue limit are known. `rates` and
+/// `limits`, `(K,)`: whether a quantity is a rate or a queue limit.
 ///
 /// # Errors
-/// [`LengthError`] when the slices do not belong together.
+/// [`LengthError`] when the slices do not match.
 pub fn outcomes(
     levels: &[f32],
     fresh: &[bool],
@@ -111,20 +111,20 @@ pub fn outcomes(
         .collect())
 }
 
-/// Arrays that do not belong together.
+/// Arrays that do not match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ArrayError {
-    /// By their lengths.
+    /// Mismatched lengths.
     Length(LengthError),
-    /// By an index.
+    /// An index out of range.
     Index {
-        /// Of what.
+        /// The array of indices.
         name: &'static str,
-        /// Which of the rows has it.
+        /// The row.
         row: usize,
         /// The index.
         index: isize,
-        /// How many there are.
+        /// The number of valid indices.
         count: usize,
     },
 }
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_of_the_first_report_and_limits_nobody_told_are_no_outcomes() {
+    fn rates_of_first_reports_and_unknown_limits_are_not_outcomes() {
         let levels = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
         let (rates, limits) = ([false, true, false], [false, false, true]);
         let found = outcomes(&levels, &[true, false], &[false, true], &rates, &limits).unwrap();
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_beyond_the_end_is_named() {
+    fn an_index_out_of_range_is_named() {
         let refused =
             |index: Index<'_>, rows| index.check("slots", rows, 3).unwrap_err().to_string();
         assert_eq!(refused(Index::One(-1), 1), "slots of row 0 is -1, of 3");

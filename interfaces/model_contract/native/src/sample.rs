@@ -1,17 +1,15 @@
-//! RLC reports to the features that come from them.
+//! Features of RLC reports.
 
 use std::fmt;
 
 /// Columns of a sample.
 pub const COLUMNS: usize = 9;
-/// Of them, the first so many come from the RLC report.
-pub const FROM_REPORT: usize = 6;
 /// 10 Gbit/s. A larger step of a counter is a restarted RLC entity, not traffic.
 pub const MAX_RATE_BYTES_PER_MS: f64 = 1_250_000.0;
-/// Longest mean sojourn, µs: what 32 bits hold.
+/// Longest mean sojourn, µs.
 const MAX_SOJOURN_US: f64 = u32::MAX as f64;
 
-/// Where a record of a report has the fields that are read, bytes from its beginning.
+/// Byte offsets of the fields within a record.
 #[derive(Debug, Clone, Copy)]
 pub struct Fields {
     /// Length of a record.
@@ -28,25 +26,25 @@ pub struct Fields {
     pub head_of_line_age: usize,
 }
 
-/// What is known of the reports before.
+/// The previous report of each row.
 #[derive(Debug, Clone, Copy)]
-pub struct Before<'a> {
-    /// `[txpdu_bytes, txbuf_occ_bytes]` of each row; anything where it was not seen.
+pub struct Previous<'a> {
+    /// `[txpdu_bytes, txbuf_occ_bytes]` of each row; ignored where not `seen`.
     pub levels: &'a [[i64; 2]],
-    /// Since then, ms; one value for all rows, or one for each.
+    /// Time since then, ms; one value, or one per row.
     pub elapsed_ms: &'a [f64],
-    /// Whether each row was seen before; empty when all were.
+    /// Whether each row has a previous report; empty if all have.
     pub seen: &'a [bool],
 }
 
-/// Slices that do not belong together.
+/// Slices of mismatched lengths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LengthError {
-    /// Which of them.
+    /// The slice.
     pub name: &'static str,
     /// Its length.
     pub length: usize,
-    /// Rows there are.
+    /// Number of rows.
     pub rows: usize,
 }
 
@@ -58,17 +56,17 @@ impl fmt::Display for LengthError {
 
 impl std::error::Error for LengthError {}
 
-/// Features of reports, each with the one before it; rows do not depend on each other.
+/// Features of reports and their predecessors; rows are independent.
 ///
-/// `out` gets them, the columns that do not come from the report 0; `levels` what the next report is
-/// compared with; `fresh` whether there is a report before and the counters went on from there.
+/// Writes features to `out` (0 in the columns of other reports), levels for the next report to
+/// `levels`, and to `fresh` whether the counters continue from a previous report.
 ///
 /// # Errors
 /// [`LengthError`] when the slices differ in rows, or a field ends beyond its record.
 pub fn samples(
     report: &[u8],
     fields: &Fields,
-    before: &Before<'_>,
+    before: &Previous<'_>,
     out: &mut [[f32; COLUMNS]],
     levels: &mut [[i64; 2]],
     fresh: &mut [bool],
@@ -106,22 +104,22 @@ pub fn samples(
         let seen = before.seen.is_empty() || before.seen[row];
         levels[row] = [i64::from(pdu_bytes), occupancy];
 
-        // Modulo 2³²: right across one wrap of the counter.
+        // Modulo 2³²: valid across one wrap of the counter.
         let drained = f64::from(pdu_bytes.wrapping_sub(pdu_before as u32));
         let drained_rate = drained / elapsed_ms;
-        let goes_on = seen && drained_rate <= MAX_RATE_BYTES_PER_MS;
+        let continues = seen && drained_rate <= MAX_RATE_BYTES_PER_MS;
         let arrived_rate = ((occupancy - occupancy_before) as f64 + drained) / elapsed_ms;
-        fresh[row] = goes_on;
+        fresh[row] = continues;
 
         let sojourn = f64_at(record, fields.mean_sojourn);
-        // NaN is not below infinity either.
+        // False for NaN as well.
         let sojourn =
             if sojourn < f64::INFINITY { sojourn.clamp(0.0, MAX_SOJOURN_US) } else { 0.0 };
         *sample = [0.0; COLUMNS];
         sample[0] = single(f64::from(u32_at(record, fields.occupancy_bytes)));
-        if goes_on {
+        if continues {
             sample[1] = single(drained_rate);
-            // Headers count as drained but were never buffered: this may be slightly negative.
+            // Headers count as drained but were never buffered: slightly negative at times.
             sample[2] = single(arrived_rate.max(0.0));
         }
         sample[3] = single(f64::from(u32_at(record, fields.head_of_line_age)));
@@ -131,7 +129,7 @@ pub fn samples(
     Ok(())
 }
 
-/// Whether a slice is as long as it has to be.
+/// Compares a slice's length with the expected one.
 pub(crate) fn check(
     name: &'static str,
     length: usize,
@@ -141,7 +139,7 @@ pub(crate) fn check(
     if length == expected { Ok(()) } else { Err(LengthError { name, length, rows }) }
 }
 
-/// A model's numbers have 32 bits.
+/// Models use 32-bit floats.
 fn single(value: f64) -> f32 {
     value as f32
 }
@@ -174,23 +172,23 @@ mod tests {
 
     fn one(record: &[u8], levels: [i64; 2], elapsed_ms: f64, seen: bool) -> ([f32; 9], bool) {
         let (mut out, mut next, mut fresh) = ([[f32::NAN; 9]], [[0; 2]], [false]);
-        let before = Before { levels: &[levels], elapsed_ms: &[elapsed_ms], seen: &[seen] };
+        let before = Previous { levels: &[levels], elapsed_ms: &[elapsed_ms], seen: &[seen] };
         samples(record, &FIELDS, &before, &mut out, &mut next, &mut fresh).unwrap();
         (out[0], fresh[0])
     }
 
     #[test]
-    fn rates_are_per_millisecond_and_go_across_a_wrap() {
+    fn rates_are_per_millisecond_across_a_wrap() {
         let report = record(5_000, 4, 100, 2_500, 1_234.0);
         let before = [i64::from(u32::MAX) - 99, 6_000];
         let (sample, fresh) = one(&report, before, 2.0, true);
         assert!(fresh);
-        // 200 bytes left in 2 ms, while the buffer lost 1000: less than headers arrived.
+        // 200 bytes left in 2 ms, while the buffer lost 1000: arrivals are below the headers.
         assert_eq!(sample, [5_000.0, 100.0, 0.0, 2_500.0, 1_234.0, 4.0, 0.0, 0.0, 0.0]);
     }
 
     #[test]
-    fn without_a_report_before_or_with_restarted_counters_there_are_no_rates() {
+    fn rates_are_zero_without_a_previous_report_or_after_a_restart() {
         let report = record(5_000, 4, 100, 0, 0.0);
         for (pdu, seen) in [(50, false), (101, true)] {
             let (sample, fresh) = one(&report, [pdu, 0], 1.0, seen);
@@ -200,24 +198,24 @@ mod tests {
     }
 
     #[test]
-    fn a_mean_sojourn_that_is_no_time_is_none() {
-        for (told, taken) in
+    fn an_invalid_mean_sojourn_is_replaced() {
+        for (reported, expected) in
             [(f64::NAN, 0.0), (f64::INFINITY, 0.0), (-1.0, 0.0), (1e12, u32::MAX as f32)]
         {
-            assert_eq!(one(&record(0, 0, 0, 0, told), [0, 0], 1.0, true).0[4], taken);
+            assert_eq!(one(&record(0, 0, 0, 0, reported), [0, 0], 1.0, true).0[4], expected);
         }
     }
 
     #[test]
     fn lengths_that_differ_are_named() {
         let report = record(0, 0, 0, 0, 0.0);
-        let before = Before { levels: &[], elapsed_ms: &[1.0], seen: &[] };
+        let before = Previous { levels: &[], elapsed_ms: &[1.0], seen: &[] };
         let error =
             samples(&report, &FIELDS, &before, &mut [[0.0; 9]], &mut [[0; 2]], &mut [false])
                 .unwrap_err();
         assert_eq!(error.to_string(), "before has length 0, for 1 rows");
         let short = Fields { record: 20, ..FIELDS };
-        let before = Before { levels: &[[0; 2]], elapsed_ms: &[1.0], seen: &[] };
+        let before = Previous { levels: &[[0; 2]], elapsed_ms: &[1.0], seen: &[] };
         let error =
             samples(&report[..20], &short, &before, &mut [[0.0; 9]], &mut [[0; 2]], &mut [false]);
         assert!(error.is_err());

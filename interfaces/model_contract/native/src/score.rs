@@ -1,57 +1,57 @@
-//! How well forecasts did: pinball losses with the decision who is served, and coverage.
+//! Forecast scores: pinball losses and the choice between model and persistence, coverage, drift.
 
 use crate::{ArrayError, Index, LengthError, Outcomes, check};
 
-/// How losses are remembered, and when a bearer's model is set aside and back.
+/// Averaging of losses, and the hysteresis of setting a bearer's model aside.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
     /// Weight of the newest loss.
     pub weight: f64,
-    /// Set aside when its skill falls below this …
+    /// The model is set aside when its skill falls below this.
     pub lose_below: f64,
-    /// … and back when it rises above this.
+    /// The model is restored when its skill rises above this.
     pub regain_above: f64,
-    /// Before so many outcomes since the last change nothing changes.
+    /// Least number of outcomes between two changes.
     pub least_outcomes: i64,
 }
 
-/// Losses so far, first the model's, then persistence's.
+/// Mean losses: `[model, persistence]`.
 #[derive(Debug)]
 pub struct Losses<'a> {
     /// `(Q,)` quantile levels.
     pub levels: &'a [f32],
     /// M.
     pub points: usize,
-    /// `(S,)` of each slot, on the first quantity.
+    /// `(S,)` per slot, of the first quantity.
     pub bearer: &'a mut [[f32; 2]],
     /// `(S,)` outcomes since the last change.
     pub outcomes: &'a mut [i64],
     /// `(S,)` whether the slot's model is set aside.
     pub set_aside: &'a mut [bool],
-    /// `(K, M)` of each quantity and point, over all slots.
+    /// `(K, M)` per quantity and point, over all slots.
     pub point: &'a mut [[f64; 2]],
 }
 
-/// What some outcomes told.
+/// Result of [`Losses::learn`].
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Verdict {
-    /// Rows that counted.
+pub struct ScoreUpdate {
+    /// Rows included.
     pub rows: usize,
-    /// Mean losses on the first quantity, of model and of persistence; 0 where nothing was known.
+    /// Mean losses of the first quantity, `[model, persistence]`; 0 if no outcome is known.
     pub loss: [f64; 2],
-    /// Slots whose model was set aside …
-    pub lost: usize,
-    /// … and whose came back.
-    pub back: usize,
+    /// Slots whose model was set aside.
+    pub set_aside: usize,
+    /// Slots whose model was restored.
+    pub restored: usize,
 }
 
 impl Losses<'_> {
-    /// Holds `(N, K, Q)` forecasts for a point against outcomes of slots, each at most once.
+    /// Compares `(N, K, Q)` forecasts for a point with outcomes of distinct slots.
     ///
-    /// Quantities differ in unit; the first is what consumers act on and decides.
+    /// Quantities differ in unit; the first one, on which consumers act, decides.
     ///
     /// # Errors
-    /// [`ArrayError`] when slices do not belong together; nothing has changed then.
+    /// [`ArrayError`] when slices do not match; the state is then unchanged.
     pub fn learn(
         &mut self,
         rule: &Rule,
@@ -60,12 +60,13 @@ impl Losses<'_> {
         outcomes: &Outcomes<'_>,
         model: &[f32],
         persistence: &[f32],
-    ) -> Result<Verdict, ArrayError> {
+    ) -> Result<ScoreUpdate, ArrayError> {
         let quantities = self.check(outcomes, model, persistence)?;
         slots.check("slots", outcomes.rows, self.bearer.len())?;
         let point = checked_point(point, self.points)?;
         let quantiles = self.levels.len();
-        let mut verdict = Verdict { rows: outcomes.counting().count(), ..Verdict::default() };
+        let mut update =
+            ScoreUpdate { rows: outcomes.counting().count(), ..ScoreUpdate::default() };
         for quantity in 0..quantities {
             let (mut sum, mut known) = ([0.0_f64; 2], 0_u32);
             for row in outcomes.counting() {
@@ -74,8 +75,8 @@ impl Losses<'_> {
                 if actual.is_nan() {
                     continue;
                 }
-                let of = |said: &[f32]| {
-                    pinball_loss(actual, &said[at * quantiles..][..quantiles], self.levels)
+                let of = |forecast: &[f32]| {
+                    pinball_loss(actual, &forecast[at * quantiles..][..quantiles], self.levels)
                 };
                 let losses = [of(model), of(persistence)];
                 known += 1;
@@ -83,7 +84,7 @@ impl Losses<'_> {
                     *sum += f64::from(loss);
                 }
                 if quantity == 0 {
-                    self.decide(rule, slots.at(row), losses, &mut verdict);
+                    self.decide(rule, slots.at(row), losses, &mut update);
                 }
             }
             if known == 0 {
@@ -91,23 +92,23 @@ impl Losses<'_> {
             }
             let mean = sum.map(|sum| sum / f64::from(known));
             if quantity == 0 {
-                verdict.loss = mean;
+                update.loss = mean;
             }
-            let remembered = &mut self.point[quantity * self.points + point];
-            for (remembered, mean) in remembered.iter_mut().zip(mean) {
-                *remembered += rule.weight * (mean - *remembered);
+            let running = &mut self.point[quantity * self.points + point];
+            for (running, mean) in running.iter_mut().zip(mean) {
+                *running += rule.weight * (mean - *running);
             }
         }
-        Ok(verdict)
+        Ok(update)
     }
 
     #[inline]
-    fn decide(&mut self, rule: &Rule, slot: usize, losses: [f32; 2], verdict: &mut Verdict) {
-        let remembered = &mut self.bearer[slot];
-        for (remembered, loss) in remembered.iter_mut().zip(losses) {
-            *remembered += rule.weight as f32 * (loss - *remembered);
+    fn decide(&mut self, rule: &Rule, slot: usize, losses: [f32; 2], update: &mut ScoreUpdate) {
+        let running = &mut self.bearer[slot];
+        for (running, loss) in running.iter_mut().zip(losses) {
+            *running += rule.weight as f32 * (loss - *running);
         }
-        let [model, persistence] = *remembered;
+        let [model, persistence] = *running;
         let (outcomes, set_aside) = (&mut self.outcomes[slot], &mut self.set_aside[slot]);
         *outcomes += 1;
         if *outcomes < rule.least_outcomes {
@@ -116,8 +117,8 @@ impl Losses<'_> {
         let worse = model > (1.0 - rule.lose_below) as f32 * persistence;
         let better = model < (1.0 - rule.regain_above) as f32 * persistence;
         if if *set_aside { better } else { worse } {
-            verdict.lost += usize::from(!*set_aside);
-            verdict.back += usize::from(*set_aside);
+            update.set_aside += usize::from(!*set_aside);
+            update.restored += usize::from(*set_aside);
             *set_aside = !*set_aside;
             *outcomes = 0;
         }
@@ -155,25 +156,25 @@ fn pinball_loss(actual: f32, forecast: &[f32], levels: &[f32]) -> f32 {
     losses.sum::<f32>() / levels.len() as f32
 }
 
-/// How often what came was within the outermost quantiles served.
+/// Number of outcomes within the outermost quantiles served.
 #[derive(Debug)]
 pub struct Coverage<'a> {
     /// M.
     pub points: usize,
     /// `(K, M)` outcomes.
     pub checked: &'a mut [i64],
-    /// `(K, M)` of them, those within.
+    /// `(K, M)` outcomes within.
     pub covered: &'a mut [i64],
 }
 
 impl Coverage<'_> {
-    /// Takes in outcomes at a point.
+    /// Counts outcomes at a point.
     ///
-    /// `persistence` is `(N, K, Q)`, and so is `model` for the rows for which `served` says that the
-    /// model's was served; both empty when it never was.
+    /// `persistence` and `model` are `(N, K, Q)`; `served` marks the rows whose model was served. Both
+    /// are empty if the model was never served.
     ///
     /// # Errors
-    /// [`ArrayError`] when slices do not belong together; nothing has changed then.
+    /// [`ArrayError`] when slices do not match; the state is then unchanged.
     pub fn learn(
         &mut self,
         point: isize,
@@ -198,12 +199,13 @@ impl Coverage<'_> {
             check("model", model.len(), persistence.len(), rows)?;
         }
         for row in outcomes.counting() {
-            let said = if served.get(row).copied().unwrap_or(false) { model } else { persistence };
+            let forecast =
+                if served.get(row).copied().unwrap_or(false) { model } else { persistence };
             for quantity in 0..quantities {
                 let at = row * quantities + quantity;
                 let actual = outcomes.actual[at];
-                let said = &said[at * quantiles..][..quantiles];
-                let within = actual >= said[0] && actual <= said[quantiles - 1];
+                let forecast = &forecast[at * quantiles..][..quantiles];
+                let within = actual >= forecast[0] && actual <= forecast[quantiles - 1];
                 let cell = quantity * self.points + point;
                 self.checked[cell] += i64::from(!actual.is_nan());
                 self.covered[cell] += i64::from(within);
@@ -213,7 +215,37 @@ impl Coverage<'_> {
     }
 }
 
-/// K, of as many values as K times `points`.
+/// Updates `outside`, the running share of samples outside `[low, high]`, by `(B, F)` features.
+///
+/// `low`, `high` and `outside` are `(F,)`; `weight` is that of the new samples. NaN is not outside.
+///
+/// # Errors
+/// [`LengthError`] when the slices differ in features.
+pub fn update_outside_ratio(
+    features: &[f32],
+    low: &[f32],
+    high: &[f32],
+    weight: f64,
+    outside: &mut [f64],
+) -> Result<(), LengthError> {
+    let columns = outside.len();
+    check("low", low.len(), columns, columns)?;
+    check("high", high.len(), columns, columns)?;
+    let rows = features.len().checked_div(columns).unwrap_or(0);
+    check("features", features.len(), rows * columns, columns)?;
+    if rows == 0 {
+        return Ok(());
+    }
+    for (column, outside) in outside.iter_mut().enumerate() {
+        let (low, high) = (low[column], high[column]);
+        let values = features[column..].iter().step_by(columns);
+        let found = values.filter(|value| **value < low || **value > high).count();
+        *outside += weight * (found as f64 / rows as f64 - *outside);
+    }
+    Ok(())
+}
+
+/// K, from the length of a slice of K times `points` values.
 fn quantities(name: &'static str, length: usize, points: usize) -> Result<usize, LengthError> {
     let quantities = length.checked_div(points).unwrap_or(0);
     check(name, length, quantities * points, points)?;
@@ -255,7 +287,7 @@ mod tests {
         }
 
         /// Slot 1 at point 2.
-        fn learn(&mut self, actual: f32, model: f32, persistence: f32) -> Verdict {
+        fn learn(&mut self, actual: f32, model: f32, persistence: f32) -> ScoreUpdate {
             let outcomes = Outcomes { rows: 1, actual: &[actual], counts: &[] };
             let (slots, model, persistence) = (Index::From(1), [model; 3], [persistence; 3]);
             self.losses().learn(&RULE, slots, 2, &outcomes, &model, &persistence).unwrap()
@@ -263,40 +295,44 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_costs_more_is_set_aside_and_back() {
+    fn a_worse_model_is_set_aside_and_later_restored() {
         let mut state = State::default();
         let first = state.learn(10.0, 4.0, 8.0);
-        // Mean of 0.1, 0.5 and 0.9 times what came above.
+        // Mean of 0.1, 0.5 and 0.9 times the excess over the forecast.
         assert!((first.loss[0] - 3.0).abs() < 1e-6 && (first.loss[1] - 1.0).abs() < 1e-6);
-        assert_eq!((first.rows, first.lost, first.back), (1, 0, 0));
+        assert_eq!((first.rows, first.set_aside, first.restored), (1, 0, 0));
         assert_eq!(state.outcomes, [0, 1]);
         assert!((state.point[2][0] - 1.5).abs() < 1e-6);
         assert_eq!(state.point[..2], [[0.0; 2]; 2]);
-        assert_eq!(state.learn(10.0, 4.0, 8.0).lost, 1);
+        assert_eq!(state.learn(10.0, 4.0, 8.0).set_aside, 1);
         assert_eq!((state.set_aside, state.outcomes), ([false, true], [0, 0]));
         for outcome in 0..4 {
-            let back = state.learn(10.0, 10.0, 8.0).back;
-            assert_eq!(back, usize::from(outcome == 1), "{outcome}");
+            let restored = state.learn(10.0, 10.0, 8.0).restored;
+            assert_eq!(restored, usize::from(outcome == 1), "{outcome}");
         }
         assert_eq!(state.set_aside, [false, false]);
     }
 
     #[test]
-    fn what_is_not_known_is_no_loss() {
+    fn unknown_outcomes_are_not_scored() {
         let mut state = State::default();
-        assert_eq!(state.learn(f32::NAN, 4.0, 8.0), Verdict { rows: 1, ..Verdict::default() });
+        assert_eq!(
+            state.learn(f32::NAN, 4.0, 8.0),
+            ScoreUpdate { rows: 1, ..ScoreUpdate::default() }
+        );
         let uncounted = Outcomes { rows: 1, actual: &[1.0], counts: &[false] };
-        let said = [0.0; 3];
-        let found = state.losses().learn(&RULE, Index::From(0), 0, &uncounted, &said, &said);
-        assert_eq!(found, Ok(Verdict::default()));
+        let forecast = [0.0; 3];
+        let found =
+            state.losses().learn(&RULE, Index::From(0), 0, &uncounted, &forecast, &forecast);
+        assert_eq!(found, Ok(ScoreUpdate::default()));
         assert_eq!((state.bearer, state.outcomes), ([[0.0; 2]; 2], [0; 2]));
     }
 
     #[test]
-    fn covered_is_what_lies_within_what_was_served() {
+    fn outcomes_within_the_served_interval_are_covered() {
         let (mut checked, mut covered) = ([0; 4], [0; 4]);
         let mut coverage = Coverage { points: 2, checked: &mut checked, covered: &mut covered };
-        // Two bearers of two quantities: the model's is served to the second one.
+        // Two bearers of two quantities; the second is served the model.
         let persistence = [0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0];
         let model = persistence.map(|value| value + 10.0);
         let outcomes = Outcomes { rows: 2, actual: &[2.0, f32::NAN, 10.0, 2.0], counts: &[] };
@@ -307,31 +343,51 @@ mod tests {
     }
 
     #[test]
-    fn slices_that_do_not_belong_together_are_named() {
+    fn mismatched_slices_are_named() {
         let mut state = State::default();
-        let said = [0.0; 3];
+        let forecast = [0.0; 3];
         let one = Outcomes { rows: 1, actual: &[1.0], counts: &[] };
         let mut refused = |slot, point, outcomes, model: &[f32], persistence: &[f32]| {
             let slots = Index::From(slot);
             let learned = state.losses().learn(&RULE, slots, point, &outcomes, model, persistence);
             learned.unwrap_err().to_string()
         };
-        assert_eq!(refused(2, 0, one, &said, &said), "slots of row 0 is 2, of 2");
-        assert_eq!(refused(0, 3, one, &said, &said), "point of row 0 is 3, of 3");
-        assert_eq!(refused(0, 0, one, &said[1..], &said), "model has length 2, for 1 rows");
-        assert_eq!(refused(0, 0, one, &said, &[]), "persistence has length 0, for 1 rows");
+        assert_eq!(refused(2, 0, one, &forecast, &forecast), "slots of row 0 is 2, of 2");
+        assert_eq!(refused(0, 3, one, &forecast, &forecast), "point of row 0 is 3, of 3");
+        assert_eq!(refused(0, 0, one, &forecast[1..], &forecast), "model has length 2, for 1 rows");
+        assert_eq!(refused(0, 0, one, &forecast, &[]), "persistence has length 0, for 1 rows");
         let actual = Outcomes { actual: &[], ..one };
-        assert_eq!(refused(0, 0, actual, &said, &said), "actual has length 0, for 1 rows");
+        assert_eq!(refused(0, 0, actual, &forecast, &forecast), "actual has length 0, for 1 rows");
         let (mut checked, mut covered) = ([0; 1], [0; 1]);
         let mut coverage = Coverage { points: 1, checked: &mut checked, covered: &mut covered };
         let mut refused = |point, persistence: &[f32], model: &[f32], served: &[bool]| {
             coverage.learn(point, &one, persistence, model, served).unwrap_err().to_string()
         };
-        assert_eq!(refused(-1, &said, &[], &[]), "point of row 0 is -1, of 1");
+        assert_eq!(refused(-1, &forecast, &[], &[]), "point of row 0 is -1, of 1");
         assert_eq!(refused(0, &[], &[], &[]), "persistence has length 0, for 1 rows");
-        assert_eq!(refused(0, &said, &[], &[true]), "model has length 0, for 1 rows");
-        assert_eq!(refused(0, &said, &said, &[true; 2]), "served has length 2, for 1 rows");
+        assert_eq!(refused(0, &forecast, &[], &[true]), "model has length 0, for 1 rows");
+        assert_eq!(refused(0, &forecast, &forecast, &[true; 2]), "served has length 2, for 1 rows");
         let mut coverage = Coverage { points: 1, checked: &mut [0; 1], covered: &mut [0; 2] };
-        assert!(coverage.learn(0, &one, &said, &[], &[]).is_err());
+        assert!(coverage.learn(0, &one, &forecast, &[], &[]).is_err());
+    }
+
+    #[test]
+    fn the_share_outside_the_range_follows_the_samples() {
+        let features = [0.0, 5.0, f32::NAN, -5.0, 2.0, 0.0, 0.5, 0.0];
+        let mut outside = [0.0, 1.0];
+        update_outside_ratio(&features, &[0.0, -1.0], &[1.0, 1.0], 0.5, &mut outside).unwrap();
+        assert_eq!(outside, [0.125, 0.75]);
+        update_outside_ratio(&[], &[0.0, -1.0], &[1.0, 1.0], 0.5, &mut outside).unwrap();
+        assert_eq!(outside, [0.125, 0.75]);
+    }
+
+    #[test]
+    fn mismatched_lengths_of_ranges_are_named() {
+        let named = |features: &[f32], low: &[f32], high: &[f32]| {
+            update_outside_ratio(features, low, high, 0.5, &mut [0.0; 2]).unwrap_err().to_string()
+        };
+        assert_eq!(named(&[0.0; 3], &[0.0; 2], &[0.0; 2]), "features has length 3, for 2 rows");
+        assert_eq!(named(&[0.0; 2], &[0.0; 1], &[0.0; 2]), "low has length 1, for 2 rows");
+        assert_eq!(named(&[0.0; 2], &[0.0; 2], &[0.0; 3]), "high has length 3, for 2 rows");
     }
 }

@@ -1,16 +1,16 @@
-//! Quantile tracking: offsets that go with every outcome.
+//! Quantile tracking: offsets updated by every outcome.
 
 use crate::{ArrayError, Index, LengthError, Outcomes, add_and_order, check};
 
-/// η, in mean errors: the interval crosses its own width within some tens of outcomes.
+/// η, in mean errors: the interval moves by its own width within some tens of outcomes.
 const RATE: f32 = 0.05;
 /// Weight of the newest error in the mean: about 50 outcomes of memory.
 const SIZE_WEIGHT: f32 = 0.02;
-/// Bound of θ in mean errors: what an error of any distribution seen here stays within. Without it a
-/// bearer that stood still for hours would take as long to come back.
-const FARTHEST: f32 = 20.0;
+/// Bound of θ in mean errors, above any error observed. Without it a bearer that was idle for hours
+/// would take as long to recover.
+const MAX_THETA: f32 = 20.0;
 
-/// How many of what the offsets of a slot are for.
+/// Axes of the offsets of a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Axes {
     /// K.
@@ -22,22 +22,22 @@ pub struct Axes {
 }
 
 impl Axes {
-    /// How many slots `length` values are of, of each of which there are `each` a slot.
+    /// Number of slots of `length` values with `each` values per quantity and point.
     fn slots(&self, name: &'static str, length: usize, each: usize) -> Result<usize, LengthError> {
-        let of_a_slot = self.quantities.saturating_mul(self.points).saturating_mul(each);
-        let slots = length.checked_div(of_a_slot).unwrap_or(0);
-        check(name, length, slots * of_a_slot, slots)?;
+        let per_slot = self.quantities.saturating_mul(self.points).saturating_mul(each);
+        let slots = length.checked_div(per_slot).unwrap_or(0);
+        check(name, length, slots * per_slot, slots)?;
         Ok(slots)
     }
 
-    /// Place of a quantity at a point of a slot.
+    /// Index of a quantity at a point of a slot.
     #[inline]
     fn cell(&self, slot: usize, quantity: usize, point: usize) -> usize {
         (slot * self.quantities + quantity) * self.points + point
     }
 }
 
-/// What is known of S slots.
+/// Calibration state of S slots.
 #[derive(Debug)]
 pub struct Offsets<'a> {
     /// K, M and Q.
@@ -48,20 +48,20 @@ pub struct Offsets<'a> {
     pub theta: &'a mut [f32],
     /// `(S, K, M)` mean errors.
     pub size: &'a mut [f32],
-    /// `(S, K, M, Q)` their products.
+    /// `(S, K, M, Q)` `theta · size`.
     pub offset: &'a mut [f32],
-    /// `(S, K, M)` whether there has been an outcome.
+    /// `(S, K, M)` whether an outcome was observed.
     pub begun: &'a mut [bool],
 }
 
 impl Offsets<'_> {
-    /// Takes in outcomes of slots, each at most once, at points.
+    /// Updates the offsets of distinct slots by outcomes at points.
     ///
-    /// `plain` is what was said without offset: `(N, K, Q)`, or `(N, K)` where it is one value for all
+    /// `plain` has the forecasts without offset: `(N, K, Q)`, or `(N, K)` for one value at all
     /// quantiles.
     ///
     /// # Errors
-    /// [`ArrayError`] when slices do not belong together; nothing has changed then.
+    /// [`ArrayError`] when slices do not match; the state is then unchanged.
     pub fn learn(
         &mut self,
         slots: Index<'_>,
@@ -91,8 +91,8 @@ impl Offsets<'_> {
     fn learn_one(&mut self, cell: usize, actual: f32, plain: &[f32]) {
         let quantiles = self.levels.len();
         let (size, begun) = (&mut self.size[cell], &mut self.begun[cell]);
-        // Without its offset: with it, an offset that came to be wrong would make the errors, and
-        // they the offset, larger without bound.
+        // Without the offset: a wrong offset would enlarge the errors, and they the offset, without
+        // bound.
         let middle = actual - plain[plain.len() / 2];
         if !middle.is_nan() {
             let weight = if *begun { SIZE_WEIGHT } else { 1.0 };
@@ -103,8 +103,8 @@ impl Offsets<'_> {
         let (theta, offset) = (&mut self.theta[cells.clone()], &mut self.offset[cells]);
         for (q, (theta, offset)) in theta.iter_mut().zip(offset).enumerate() {
             let error = (actual - plain[if plain.len() == 1 { 0 } else { q }]) - *offset;
-            // At a tie the pinball loss is least and nothing moves. An empty queue that was forecast
-            // empty is one: counting it as "not above" would drive the lower quantiles down for ever.
+            // No step at a tie, the minimum of the pinball loss. An empty queue forecast as empty is a
+            // tie: treating it as "not above" would lower the lower quantiles forever.
             let step = if error > 0.0 {
                 self.levels[q]
             } else if error < 0.0 {
@@ -112,7 +112,7 @@ impl Offsets<'_> {
             } else {
                 0.0
             };
-            *theta = (*theta + RATE * step).clamp(-FARTHEST, FARTHEST);
+            *theta = (*theta + RATE * step).clamp(-MAX_THETA, MAX_THETA);
             *offset = *theta * *size;
         }
     }
@@ -134,12 +134,12 @@ impl Offsets<'_> {
     }
 }
 
-/// `(N, K, Q)` what is said at a point, growing and never below 0: `plain`, `(N, K)` or `(N, K, Q)`,
-/// with the offsets of slots, `(S, K, M, Q)`.
+/// `(N, K, Q)` forecasts at a point, sorted and clipped at 0: `plain`, `(N, K)` or `(N, K, Q)`, plus
+/// the offsets of slots, `(S, K, M, Q)`.
 ///
 /// # Errors
-/// [`ArrayError`] when slices do not belong together.
-pub fn said_at(
+/// [`ArrayError`] when slices do not match.
+pub fn forecasts_at(
     plain: &[f32],
     offset: &[f32],
     axes: Axes,
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outcome_moves_its_slot_at_its_point_by_its_levels() {
+    fn an_outcome_updates_only_its_slot_and_point() {
         let mut state = State::new(2);
         assert_eq!(learn(state.offsets(), &[1], 1, &[110.0], &[100.0]), Ok(()));
         assert_eq!(state.size, [0.0, 0.0, 0.0, 10.0]);
@@ -219,12 +219,12 @@ mod tests {
         assert_eq!(state.theta[9..], moved);
         assert!(state.theta[..9].iter().all(|theta| *theta == 0.0));
         assert_eq!(state.offset[9..], moved.iter().map(|theta| theta * 10.0).collect::<Vec<_>>());
-        let said = said_at(&[100.0], &state.offset, AXES, 1, Index::From(1), 1).unwrap();
-        assert_eq!(said, moved.iter().map(|theta| 100.0 + theta * 10.0).collect::<Vec<_>>());
+        let forecast = forecasts_at(&[100.0], &state.offset, AXES, 1, Index::From(1), 1).unwrap();
+        assert_eq!(forecast, moved.iter().map(|theta| 100.0 + theta * 10.0).collect::<Vec<_>>());
     }
 
     #[test]
-    fn ties_and_what_is_not_known_move_nothing() {
+    fn ties_and_unknown_outcomes_change_nothing() {
         let mut state = State::new(1);
         assert_eq!(learn(state.offsets(), &[0], 0, &[f32::NAN], &[5.0]), Ok(()));
         assert!(!state.begun[0]);
@@ -239,15 +239,15 @@ mod tests {
     fn theta_is_bounded() {
         let mut state = State::new(1);
         for _ in 0..5_000 {
-            // The mean error forgets: what came is always above.
+            // Reset, so that every outcome is above the forecast.
             state.size[0] = 0.0;
             assert_eq!(learn(state.offsets(), &[0], 0, &[1.0], &[0.0]), Ok(()));
         }
-        assert_eq!(state.theta[..3], [FARTHEST; 3]);
+        assert_eq!(state.theta[..3], [MAX_THETA; 3]);
     }
 
     #[test]
-    fn slices_that_do_not_belong_together_are_named() {
+    fn mismatched_slices_are_named() {
         let mut state = State::new(2);
         let mut refused = |slot, point, actual: &[f32], plain: &[f32]| {
             learn(state.offsets(), &[slot], point, actual, plain).unwrap_err()
@@ -259,19 +259,19 @@ mod tests {
         let counts = Outcomes { rows: 1, actual: &[1.0], counts: &[true; 2] };
         let error = state.offsets().learn(Index::From(0), Index::One(0), &counts, &[1.0]);
         assert_eq!(error.unwrap_err().to_string(), "counts has length 2, for 1 rows");
-        let none = Offsets { levels: &[], ..state.offsets() };
-        let error = learn(none, &[0], 0, &[1.0], &[1.0]).unwrap_err();
+        let empty = Offsets { levels: &[], ..state.offsets() };
+        let error = learn(empty, &[0], 0, &[1.0], &[1.0]).unwrap_err();
         assert_eq!(error, "levels has length 0, for 3 rows");
         let short = Offsets { theta: &mut [0.0; 6], ..state.offsets() };
         let error = learn(short, &[0], 0, &[1.0], &[1.0]).unwrap_err();
         assert_eq!(error, "theta has length 6, for 2 rows");
-        let said = |last: &[f32], offset: &[f32], slot, point| {
-            said_at(last, offset, AXES, 1, Index::From(slot), point)
+        let forecast = |last: &[f32], offset: &[f32], slot, point| {
+            forecasts_at(last, offset, AXES, 1, Index::From(slot), point)
         };
-        assert!(said(&[1.0], &[0.0; 6], 0, 0).is_ok());
-        assert!(said(&[1.0], &[0.0; 7], 0, 0).is_err());
-        assert!(said(&[1.0], &[0.0; 6], 1, 0).is_err());
-        assert!(said(&[1.0], &[0.0; 6], 0, -1).is_err());
-        assert!(said(&[], &[0.0; 6], 0, 0).is_err());
+        assert!(forecast(&[1.0], &[0.0; 6], 0, 0).is_ok());
+        assert!(forecast(&[1.0], &[0.0; 7], 0, 0).is_err());
+        assert!(forecast(&[1.0], &[0.0; 6], 1, 0).is_err());
+        assert!(forecast(&[1.0], &[0.0; 6], 0, -1).is_err());
+        assert!(forecast(&[], &[0.0; 6], 0, 0).is_err());
     }
 }

@@ -1,13 +1,13 @@
-"""The model contract: what a forecaster of RLC state is made of, for training and for serving.
+"""The model contract: the format of RLC forecasters, for training and for serving.
 
 A model is a directory of three files:
 
-* ``model.onnx``: one step, ``(sample, state) → (forecast, state)``, batch size free;
-* ``manifest.json``: what goes in and comes out, in which order and unit, and how good it is;
+* ``model.onnx``: one step, ``(sample, state) → (forecast, state)``, any batch size;
+* ``manifest.json``: inputs, outputs, their order and units, and evaluation results;
 * ``SHA256SUMS``: digests of the two, in the format of ``sha256sum``.
 
 Start with :mod:`rlc_model.contract` (read, check, write), then :mod:`rlc_model.features` (from
-reports to samples), :mod:`rlc_model.series` (a whole run at once, for training) and
+reports to samples), :mod:`rlc_model.series` (whole runs, for training) and
 :mod:`rlc_model.scaler`. Nothing here needs an ML framework.
 """
 

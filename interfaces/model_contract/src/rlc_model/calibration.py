@@ -1,12 +1,10 @@
-"""Quantile tracking: the calibration a model is judged with is the one it is served with.
+"""Online calibration by quantile tracking, shared by back-tests and the forecaster.
 
-Angelopoulos, Candès and Tibshirani 2023 ("Conformal PID Control for Time Series Prediction"),
-quantile tracking: after each outcome ``q ← q + η·(err − α)``, which is gradient descent on the
-pinball loss and covers in the long run whatever the series does, as adaptive conformal inference
-does (Gibbs and Candès 2021). Here each quantile level τ has an offset of its own, ``θ`` running
-mean errors, that is added to what is forecast at that level. The step is proportional to the size
-of the errors, as in that paper; θ as a multiple of it needs no unit and follows a change of load at
-once.
+Angelopoulos, Candès and Tibshirani 2023 ("Conformal PID Control for Time Series Prediction"):
+after each outcome ``q ← q + η·(err − α)``. This is gradient descent on the pinball loss and has
+long-run coverage for any series, as adaptive conformal inference does (Gibbs and Candès 2021). Each
+quantile level τ has its own offset of ``θ`` running mean errors, added to the forecast at that
+level. θ as a multiple of the mean error has no unit and follows a change of load immediately.
 """
 
 from __future__ import annotations
@@ -19,17 +17,16 @@ import rlc_native
 from numpy.typing import NDArray
 
 _SLOT_PERIODS: Final = 30
-"""Periods of TDD patterns, in samples of 1 ms, divide this or its double: 0.5 to 10 ms (38.331
-dl-UL-TransmissionPeriodicity)."""
+"""Periods of TDD patterns (0.5 to 10 ms, 38.331 dl-UL-TransmissionPeriodicity) in samples of 1 ms
+divide this or its double."""
 
 
 def round_length(points: int) -> int:
-    """After how many outcomes the points of a forecast are held against outcomes in the same order.
+    """Number of outcomes in a round, in which each horizon point is checked once.
 
-    One point is checked at an outcome, the next one at the next: turn t of a round is that of point
-    ``t mod points``. With a round of 20 each of 20 points would meet the same slot of a TDD pattern
-    of 5 ms for ever, one an empty uplink slot and the other a full downlink slot. So a round has no
-    divisor in common with such patterns.
+    Outcome t of a round checks point ``t mod points``. A round of 20 would compare each of 20
+    points with the same slot of a 5 ms TDD pattern every time. The length of a round therefore has
+    no divisor in common with TDD patterns.
     """
     length = points
     while math.gcd(length, _SLOT_PERIODS) > 1:
@@ -38,18 +35,18 @@ def round_length(points: int) -> int:
 
 
 Slots = slice | NDArray[np.intp]
-"""Rows of arrays that have one for each slot, each at most once; a slice without a step."""
+"""Rows of per-slot arrays, without repetition; a slice must have step 1."""
 
 
 class Offsets:
-    """Offsets of S slots, at each quantity, point and quantile level, from 0.
+    """Offsets of S slots per quantity, point and quantile level; initially 0.
 
     Attributes:
         levels: ``(Q,)`` quantile levels.
         theta: ``(S, quantity, M, Q)`` in mean errors.
         size: ``(S, quantity, M)`` mean errors.
-        offset: ``(S, quantity, M, Q)`` their products, in the quantities' units.
-        begun: ``(S, quantity, M)`` whether there has been an outcome.
+        offset: ``(S, quantity, M, Q)`` ``theta · size``, in the quantities' units.
+        begun: ``(S, quantity, M)`` whether an outcome was observed.
     """
 
     __slots__ = ("begun", "levels", "offset", "size", "theta")
@@ -72,23 +69,19 @@ class Offsets:
         *,
         counts: NDArray[np.bool_] | None = None,
     ) -> None:
-        """Takes in outcomes.
-
-        At a tie the pinball loss is least and nothing moves; what is not known moves nothing
-        either.
+        """Updates the offsets by outcomes. Ties and unknown outcomes change nothing.
 
         Args:
             slots: N of them.
             points: The horizon point, or ``(N,)``.
-            actual: ``(N, quantity)``; NaN where it is not known.
-            plain: ``(N, quantity, Q)``, or ``(N, quantity)`` where it is one value for all levels:
-                what was said, without offset. What was served does not tell it: put in order and
-                kept from falling below 0, that has lost what was added, and an offset taken for an
-                error of the model would feed itself.
-            counts: ``(N,)`` rows that count; None when all do.
+            actual: ``(N, quantity)``; NaN if unknown.
+            plain: ``(N, quantity, Q)`` forecasts without offset, or ``(N, quantity)`` for one value
+                at all levels. Served forecasts cannot be used: after sorting and clipping at 0 the
+                offset cannot be separated from the model's error and would reinforce itself.
+            counts: ``(N,)`` rows to include; None for all.
 
         Raises:
-            ValueError: Arrays do not belong together, or there is no such slot or point.
+            ValueError: Shapes do not match, or a slot or point is out of range.
         """
         rlc_native.track(
             slots,

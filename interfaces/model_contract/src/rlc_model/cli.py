@@ -19,7 +19,7 @@ def manifest_schema() -> str:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs the command; 0 when the model keeps the contract, 2 when it does not."""
+    """Runs the command; returns 0 for a valid model, 2 otherwise."""
     parser = argparse.ArgumentParser(
         prog="rlc-model",
         description="Check a model directory, print the JSON schema of manifest.json.",

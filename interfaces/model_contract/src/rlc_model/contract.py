@@ -15,10 +15,10 @@ MODEL: Final = "model.onnx"
 MANIFEST: Final = "manifest.json"
 CHECKSUMS: Final = "SHA256SUMS"
 SCALE: Final = "scale"
-"""The graph's output that it may leave out."""
+"""The graph's optional output."""
 
 MAX_MODEL_BYTES: Final = 64 * 2**20
-"""A step that answers within a millisecond is far below this."""
+"""Far above the size of any step that runs within a millisecond."""
 MAX_MANIFEST_BYTES: Final = 2**20
 
 
@@ -33,7 +33,7 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class ModelContract:
-    """A model directory whose digests and manifest were found right."""
+    """A model directory with verified digests and manifest."""
 
     manifest: Manifest
     onnx: bytes
@@ -49,8 +49,8 @@ class ModelContract:
         """The graph's outputs: forecast ``(B, quantity, point, quantile)`` and next state.
 
         Args:
-            scaled: With the scale ``(B, quantity)`` that a graph may have: its forecasts are to be
-                multiplied by it, which one pass over them does together with the units.
+            scaled: With the optional output ``(B, quantity)`` scale. The caller multiplies the
+                forecasts by it in the same pass as by the units.
         """
         m = self.manifest
         shape = (None, len(m.quantities), m.horizon.points, len(m.quantiles))
@@ -60,7 +60,7 @@ class ModelContract:
         return (forecast, scale, after) if scaled else (forecast, after)
 
     def check_signature(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
-        """Compares what a runtime found in the graph with what the manifest promises.
+        """Compares the graph's inputs and outputs with the manifest.
 
         Raises:
             ContractError: Naming the tensor, what it is and what it should be.
@@ -121,7 +121,7 @@ def read_contract(directory: Path) -> ModelContract:
         digest = hashlib.sha256(data).hexdigest()
         if digest != sums[name]:
             raise ContractError(
-                name, f"has SHA-256 {digest[:12]}…; {CHECKSUMS} says {sums[name][:12]}…"
+                name, f"has SHA-256 {digest[:12]}…; {CHECKSUMS} has {sums[name][:12]}…"
             )
     return ModelContract(parse_manifest(files[MANIFEST]), files[MODEL])
 
@@ -129,7 +129,7 @@ def read_contract(directory: Path) -> ModelContract:
 def write_contract(directory: Path, manifest: Manifest, onnx: bytes) -> None:
     """Writes a model directory; a reader sees the old one or the whole new one.
 
-    The digests go last, so that a directory cut short by a crash is refused, not half used.
+    The digests go last, so that a directory cut short by a crash is refused.
     """
     directory.mkdir(parents=True, exist_ok=True)
     files = {MODEL: onnx, MANIFEST: manifest.to_json()}

@@ -2,7 +2,7 @@
 
 
 class ContractError(ValueError):
-    """A model directory, manifest or sample that does not keep the contract.
+    """An invalid model directory, manifest or sample.
 
     Attributes:
         place: File, and field within it, e.g. ``manifest.json: scaler.minimum``.

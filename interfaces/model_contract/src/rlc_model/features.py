@@ -1,12 +1,11 @@
-"""From reports to samples: the one piece of code that training and serving share.
+"""Feature extraction from reports, shared by training and serving.
 
-A sample is one row per bearer of the features below. Rates are per millisecond whatever the
-distance of the reports, so that a lost report does not look like a burst.
+A sample is one row of features per bearer. Rates are per millisecond for any distance between
+reports, so that a lost report does not look like a burst.
 
-What the RLC report says comes with it. Queue limit, MCS and transport block size come with other
-reports, on streams of their own, which may overtake the RLC report or be overtaken by it. A sample
-therefore takes of them what was told of an *earlier* instant: it is the same whichever stream is
-ahead, as long as none lags by more than a report period.
+Queue limit, MCS and transport block size arrive in reports of other subscriptions, before or after
+the RLC report. A sample uses their values from an *earlier* time, so it does not depend on the
+order of arrival as long as no subscription lags by more than a report period.
 """
 
 from __future__ import annotations
@@ -36,27 +35,27 @@ FEATURES: Final = (
 """Names and order of the columns of a sample."""
 
 CONTEXT: Final = FEATURES[6:]
-"""Those that do not come from the RLC report: the TC status tells the limit, the MAC report the
-rest. A value that nobody told, or not lately, is 0, and so is the limit of a bearer without one."""
+"""Features from other reports: limit from the TC status, the others from the MAC report. Unknown
+or outdated values, and the limit of a bearer without one, are 0."""
 
 MAX_RATE_BYTES_PER_MS: Final = rlc_native.MAX_RATE_BYTES_PER_MS
 """A larger step of a counter is a restarted RLC entity, not traffic."""
 
 
 class Samples(NamedTuple):
-    """What one report says.
+    """Features of one report.
 
     Attributes:
         features: ``(B, F)`` float32, columns as :data:`FEATURES`, finite.
-        fresh: ``(B,)`` bool; False where a bearer has no earlier report, or its counters started
-            anew: levels are right there, rates are 0.
-        told: ``(B, 3)`` bool, columns as :data:`CONTEXT`; False where 0 stands for a value that
-            nobody told.
+        fresh: ``(B,)`` bool; False for a bearer without an earlier report or with restarted
+            counters: its levels are valid, its rates are 0.
+        known: ``(B, 3)`` bool, columns as :data:`CONTEXT`; False where 0 stands for an unknown
+            value.
     """
 
     features: NDArray[np.float32]
     fresh: NDArray[np.bool_]
-    told: NDArray[np.bool_]
+    known: NDArray[np.bool_]
 
 
 def rlc_features(
@@ -66,48 +65,48 @@ def rlc_features(
     elapsed_ms: float | NDArray[np.float64],
     seen: NDArray[np.bool_] | None,
 ) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.bool_]]:
-    """Features of RLC reports, each with the one before it; rows do not depend on each other.
+    """Features of RLC reports and their predecessors; rows are independent.
 
-    Headers count as drained but were never buffered, so what arrived may come out slightly
-    negative: it is 0 then. A mean sojourn that is NaN or infinite is 0. A drain of more than
-    :data:`MAX_RATE_BYTES_PER_MS` makes a row not fresh.
+    Headers count as drained but were never buffered, so arrivals can be slightly negative; they are
+    clipped to 0. A NaN or infinite mean sojourn is 0. A row with a drain above
+    :data:`MAX_RATE_BYTES_PER_MS` is not fresh.
 
     Args:
-        records: How they are read.
+        records: Layout of the reports.
         report: ``(N,)``.
-        before: ``(N, 2)`` levels of the reports before; anything where there is none.
-        elapsed_ms: Since those, not 0; one for all, or ``(N,)``.
-        seen: ``(N,)`` whether there is a report before; None when there is for all.
+        before: ``(N, 2)`` levels of the previous reports; ignored where not `seen`.
+        elapsed_ms: Time since the previous reports, above 0; one value or ``(N,)``.
+        seen: ``(N,)`` whether there is a previous report; None if all have one.
 
     Returns:
-        ``(N, F)`` features, those of :data:`CONTEXT` 0; ``(N, 2)`` levels of `report`, drained
-        bytes as counted and occupancy; and ``(N,)`` fresh as in :class:`Samples`.
+        ``(N, F)`` features, 0 in the columns of :data:`CONTEXT`; ``(N, 2)`` levels of `report`
+        (counter of drained bytes, occupancy); ``(N,)`` fresh as in :class:`Samples`.
     """
     return rlc_native.samples(records.data(report), records.fields, before, elapsed_ms, seen)
 
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """What others told of the bearers of a report.
+    """Context values of the bearers of a report.
 
     Attributes:
         values: ``(B, 3)``, columns as :data:`CONTEXT`.
-        told: ``(B, 3)`` whether it was.
-        until_us: For reports later than this it has to be looked up again.
+        known: ``(B, 3)``.
+        until_us: Reports later than this need another lookup.
     """
 
     values: NDArray[np.float32]
-    told: NDArray[np.bool_]
+    known: NDArray[np.bool_]
     until_us: int
 
 
-class _Before(NamedTuple):
-    """What the last reports of some slots said.
+class _Previous(NamedTuple):
+    """The last reports of slots.
 
     Attributes:
-        levels: ``(B, 2)`` as :func:`rlc_features` has them.
-        at_us: Time of those reports: one for all, or ``(B,)``.
-        seen: ``(B,)`` whether there is a last report; None when there is for all.
+        levels: ``(B, 2)`` as in :func:`rlc_features`.
+        at_us: Time of the reports: one value or ``(B,)``.
+        seen: ``(B,)`` whether there is a report; None if all have one.
     """
 
     levels: NDArray[np.int64]
@@ -115,10 +114,10 @@ class _Before(NamedTuple):
     seen: NDArray[np.bool_] | None
 
     def elapsed_ms(self, at_us: int) -> float | NDArray[np.float64]:
-        """From the last reports to `at_us`.
+        """Time from the last reports to `at_us`.
 
         Raises:
-            ContractError: It is not after them.
+            ContractError: `at_us` is not later.
         """
         late = at_us <= self.at_us
         if self.seen is not None:
@@ -130,12 +129,11 @@ class _Before(NamedTuple):
 
 
 class FeatureExtractor:
-    """Carries what the last reports of each bearer said; rows are the caller's bearer slots.
+    """Features from successive reports; rows are the caller's bearer slots.
 
-    Reports name the same bearers millisecond after millisecond. While the caller gives the same
-    array of slots, unchanged, what the last report said goes straight into the next sample, and
-    what was told by others is looked up when something new was told: half the time of going by
-    slot each time.
+    Consecutive reports usually have the same bearers. While the caller passes the same unchanged
+    array of slots, levels are carried over without a lookup by slot, and context values are looked
+    up only after an update: this halves the time.
     """
 
     def __init__(self, capacity: int = 64) -> None:
@@ -146,53 +144,53 @@ class FeatureExtractor:
         self._records: Records | None = None
         self._limit = ContextCache(capacity, 1)
         self._mac = ContextCache(capacity, 2)
-        self._taken_for = np.empty(0, np.intp)
-        self._taken = self._by_slot(self._taken_for)
+        self._previous_slots = np.empty(0, np.intp)
+        self._previous = self._by_slot(self._previous_slots)
         self._context: _Context | None = None
 
     @property
     def capacity(self) -> int:
-        """Number of slots there is room for; grows on its own."""
+        """Number of slots; grows as needed."""
         return len(self._seen)
 
     def forget(self, slots: NDArray[np.intp]) -> None:
-        """Frees slots, so that the next report in them counts as the first."""
-        self._lay_down()
+        """Frees slots; their next report is treated as a first one."""
+        self._store()
         known = slots[slots < self.capacity]
         self._seen[known] = False
         self._limit.forget(known)
         self._mac.forget(known)
 
-    def note_limit(self, slots: NDArray[np.intp], limit_bytes: ArrayLike, at_us: int) -> None:
-        """Takes in the pacers' queue limits, from a TC status.
+    def update_limit(self, slots: NDArray[np.intp], limit_bytes: ArrayLike, at_us: int) -> None:
+        """Updates the pacers' queue limits from a TC status.
 
         Args:
-            slots: ``(B,)`` slot of each row, each at most once.
-            limit_bytes: ``(B,)`` bytes; NaN for a bearer whose pacer has no limit: the last one
-                it had, if any, still stands for :data:`~rlc_model.context_cache.HOLD_US`.
-            at_us: Time of the report, the clock of the RLC reports.
+            slots: ``(B,)`` distinct slots.
+            limit_bytes: ``(B,)`` bytes; NaN for a pacer without a limit. A previous limit is then
+                held for :data:`~rlc_model.context_cache.HOLD_US`.
+            at_us: Time of the report, in the clock of the RLC reports.
 
         Raises:
             ContractError: Lengths differ, or a limit is negative or infinite.
         """
         values = _column("limit_bytes", limit_bytes, len(slots), _U32_MAX, nan_is_none=True)
-        self._make_room(slots)
+        self._grow_to(slots)
         self._context = None
-        self._limit.note(slots, values[:, None], at_us)
+        self._limit.update(slots, values[:, None], at_us)
 
-    def note_mac(
+    def update_mac(
         self, slots: NDArray[np.intp], mcs: ArrayLike, tbs_bytes: ArrayLike, at_us: int
     ) -> None:
-        """Takes in MCS and newest transport block of the bearers' UEs, from a MAC report.
+        """Updates MCS and last transport block size of the bearers' UEs from a MAC report.
 
         Args:
-            slots: ``(B,)`` slot of each row, each at most once; a UE has as many as bearers.
+            slots: ``(B,)`` distinct slots; a UE has one per bearer.
             mcs: ``(B,)`` MCS index, 0…31 (``dl_mcs1``).
             tbs_bytes: ``(B,)`` bytes (``dl_curr_tbs``); 0 in a slot without a block.
-            at_us: Time of the report, the clock of the RLC reports.
+            at_us: Time of the report, in the clock of the RLC reports.
 
         Raises:
-            ContractError: Lengths differ, or a value is out of its range.
+            ContractError: Lengths differ, or a value is out of range.
         """
         pair = np.stack(
             [
@@ -201,15 +199,15 @@ class FeatureExtractor:
             ],
             axis=1,
         )
-        self._make_room(slots)
+        self._grow_to(slots)
         self._context = None
-        self._mac.note(slots, pair, at_us)
+        self._mac.update(slots, pair, at_us)
 
     def extract(self, slots: NDArray[np.intp], report: NDArray[np.void], at_us: int) -> Samples:
         """Turns one RLC report into samples.
 
         Args:
-            slots: ``(B,)`` slot of each row, each at most once.
+            slots: ``(B,)`` distinct slots.
             report: ``(B,)`` structured array with :data:`REQUIRED_FIELDS`.
             at_us: Time of the report in µs, later than that of the last report of these slots.
 
@@ -220,9 +218,9 @@ class FeatureExtractor:
             self._records, self._dtype = Records.of(report.dtype), report.dtype
         if len(slots) != len(report):
             raise ContractError("report", f"has {len(report)} rows for {len(slots)} slots")
-        if slots is not self._taken_for:
-            self._take_up(slots)
-        before = self._taken
+        if slots is not self._previous_slots:
+            self._load(slots)
+        before = self._previous
         elapsed_ms = before.elapsed_ms(at_us)
         features, levels, fresh = rlc_features(
             self._records, report, before.levels, elapsed_ms, before.seen
@@ -231,34 +229,34 @@ class FeatureExtractor:
         if context is None or at_us > context.until_us:
             self._context = context = self._look_up(slots, at_us)
         features[:, len(FEATURES) - len(CONTEXT) :] = context.values
-        self._taken = _Before(levels, at_us, None)
-        return Samples(features, fresh, context.told)
+        self._previous = _Previous(levels, at_us, None)
+        return Samples(features, fresh, context.known)
 
     def _look_up(self, slots: NDArray[np.intp], at_us: int) -> _Context:
-        limit, limit_told, limit_until_us = self._limit.before(slots, at_us)
-        mac, mac_told, mac_until_us = self._mac.before(slots, at_us)
-        told = np.stack([limit_told, mac_told, mac_told], axis=1)
+        limit, limit_known, limit_until_us = self._limit.before(slots, at_us)
+        mac, mac_known, mac_until_us = self._mac.before(slots, at_us)
+        known = np.stack([limit_known, mac_known, mac_known], axis=1)
         until_us = min(limit_until_us, mac_until_us)
-        return _Context(np.concatenate([limit, mac], axis=1), told, until_us)
+        return _Context(np.concatenate([limit, mac], axis=1), known, until_us)
 
-    def _by_slot(self, slots: NDArray[np.intp]) -> _Before:
-        return _Before(self._levels[slots], self._at_us[slots], self._seen[slots])
+    def _by_slot(self, slots: NDArray[np.intp]) -> _Previous:
+        return _Previous(self._levels[slots], self._at_us[slots], self._seen[slots])
 
-    def _take_up(self, slots: NDArray[np.intp]) -> None:
-        self._lay_down()
-        self._make_room(slots)
-        self._taken, self._taken_for = self._by_slot(slots), slots
+    def _load(self, slots: NDArray[np.intp]) -> None:
+        self._store()
+        self._grow_to(slots)
+        self._previous, self._previous_slots = self._by_slot(slots), slots
 
-    def _lay_down(self) -> None:
-        slots, taken = self._taken_for, self._taken
-        self._levels[slots] = taken.levels
-        self._at_us[slots] = taken.at_us
-        self._seen[slots] = True if taken.seen is None else taken.seen
-        self._taken_for = np.empty(0, np.intp)
-        self._taken = self._by_slot(self._taken_for)
+    def _store(self) -> None:
+        slots, previous = self._previous_slots, self._previous
+        self._levels[slots] = previous.levels
+        self._at_us[slots] = previous.at_us
+        self._seen[slots] = True if previous.seen is None else previous.seen
+        self._previous_slots = np.empty(0, np.intp)
+        self._previous = self._by_slot(self._previous_slots)
         self._context = None
 
-    def _make_room(self, slots: NDArray[np.intp]) -> None:
+    def _grow_to(self, slots: NDArray[np.intp]) -> None:
         if not len(slots) or int(slots.max()) < self.capacity:
             return
         capacity = max(int(slots.max()) + 1, 2 * self.capacity)

@@ -1,8 +1,8 @@
 """Checks the ONNX graph of a step before a runtime loads it, without the `onnx` package.
 
-A step is arithmetic on the sample, the state and the weights in the file. Refused, by name, are
-loops, references to other files, tensors whose size is computed from numbers (a file of a hundred
-bytes can ask for terabytes) and weights that are not numbers. Only protobuf's wire format is read
+A step computes with the sample, the state and the weights in the file. Loops, references to other
+files, tensors of computed size (a file of a hundred bytes can request terabytes) and non-finite
+weights are refused. The parser reads only Protobuf's wire format
 (https://protobuf.dev/programming-guides/encoding).
 """
 
@@ -18,22 +18,22 @@ from rlc_model.contract import MODEL
 from rlc_model.errors import ContractError
 
 MAX_NODES: Final = 10_000
-"""A step of a microsecond per node would take ten milliseconds with so many."""
+"""At a microsecond per node, ten milliseconds per step."""
 
 DOMAINS: Final = frozenset({"", "ai.onnx", "ai.onnx.ml"})
 REFUSED: Final = frozenset(
     {
-        # Control flow: how long a step takes must not depend on values.
+        # Control flow: the time of a step must not depend on values.
         *("If", "Loop", "Scan", "SequenceMap"),
-        # Tensors of a size that no weight in the file has.
+        # Tensors of computed size.
         *("ConstantOfShape", "Expand", "EyeLike", "OneHot", "Pad", "Range", "Resize", "Tile"),
         *("Upsample", "CenterCropPad"),
-        # Chance: the same samples must give the same forecast.
+        # Randomness: equal samples must give equal forecasts.
         *("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike"),
         *("RandomUniform", "RandomUniformLike"),
     }
 )
-"""Operators that a step must not have."""
+"""Operators not allowed in a step."""
 
 # Field numbers of onnx.proto (IR version 13).
 _MODEL_GRAPH, _MODEL_FUNCTIONS = 7, 25
@@ -44,32 +44,34 @@ _ATTRIBUTE_GRAPHS: Final = frozenset({6, 11})
 _TENSOR_DIMS, _TENSOR_TYPE, _TENSOR_NAME, _TENSOR_RAW = 1, 2, 8, 9
 _TENSOR_EXTERNAL, _TENSOR_LOCATION = 13, 14
 _TYPED: Final = {4: "<f4", 10: "<f8"}
-"""Fields of a tensor that hold numbers one by one: float_data, double_data."""
+"""Fields float_data and double_data of a tensor."""
 _ELEMENTS: Final = {1: "<f4", 11: "<f8", 10: "<f2", 6: "<i4", 7: "<i8", 9: "?", 2: "u1", 3: "i1"}
-"""Element types that weights and shapes have: TensorProto.DataType."""
+"""Element types of weights and shapes: TensorProto.DataType."""
 
 
 def check_graph(onnx: bytes) -> None:
-    """Looks through a graph.
+    """Checks a graph.
 
     Raises:
-        ContractError: Naming the node or weight, and what is wrong with it.
+        ContractError: Names the node or weight and the fault.
     """
     try:
         _check_model(memoryview(onnx))
     except WireError as error:
-        raise ContractError(MODEL, f"is no ONNX model: {error}") from error
+        raise ContractError(MODEL, f"is not an ONNX model: {error}") from error
 
 
 def _check_model(model: memoryview) -> None:
     graphs = []
     for number, value in fields(model):
         if number == _MODEL_FUNCTIONS:
-            raise ContractError(MODEL, "defines functions of its own; expected plain operators")
+            raise ContractError(MODEL, "defines functions; expected only ONNX operators")
         if number == _MODEL_GRAPH:
             graphs.append(_message(value))
     if len(graphs) != 1:
-        raise ContractError(MODEL, f"is no ONNX model: it has {len(graphs)} graphs; expected one")
+        raise ContractError(
+            MODEL, f"is not an ONNX model: it has {len(graphs)} graphs; expected one"
+        )
     nodes = 0
     for number, value in fields(graphs[0]):
         if number == _GRAPH_NODE:
@@ -93,9 +95,11 @@ def _check_node(node: memoryview) -> None:
         elif number == _NODE_ATTRIBUTE:
             attributes.append(_message(value))
     if domain not in DOMAINS:
-        raise ContractError(f"{MODEL}: operator {operator}", f"is of {domain!r}, not of ONNX")
+        raise ContractError(
+            f"{MODEL}: operator {operator}", f"is of domain {domain!r}; expected an ONNX domain"
+        )
     if operator in REFUSED:
-        raise ContractError(f"{MODEL}: operator {operator}", "is not one that a step may have")
+        raise ContractError(f"{MODEL}: operator {operator}", "is not allowed in a step")
     for attribute in attributes:
         _check_attribute(attribute, operator)
 
@@ -106,7 +110,7 @@ def _check_attribute(attribute: memoryview, operator: str) -> None:
         if number == _ATTRIBUTE_NAME:
             name = _text(value)
         elif number in _ATTRIBUTE_GRAPHS:
-            raise ContractError(f"{MODEL}: operator {operator}", "holds a graph of its own")
+            raise ContractError(f"{MODEL}: operator {operator}", "contains a subgraph")
         elif number in (_ATTRIBUTE_T, _ATTRIBUTE_TENSORS):
             _check_tensor(_message(value), f"{operator}.{name}")
         elif number in (_ATTRIBUTE_F, _ATTRIBUTE_FLOATS):
@@ -116,7 +120,7 @@ def _check_attribute(attribute: memoryview, operator: str) -> None:
 def _check_tensor(tensor: memoryview, place: str) -> None:
     dims: list[int] = []
     typed: list[tuple[memoryview, str]] = []
-    kind, raw, outside = 0, None, False
+    kind, raw, external = 0, None, False
     for number, value in fields(tensor):
         if number == _TENSOR_DIMS:
             dims += varints(value)
@@ -129,13 +133,13 @@ def _check_tensor(tensor: memoryview, place: str) -> None:
         elif number in _TYPED:
             typed.append((_message(value), _TYPED[number]))
         elif number == _TENSOR_EXTERNAL or (number == _TENSOR_LOCATION and value != 0):
-            outside = True
-    if outside:
+            external = True
+    if external:
         raise ContractError(
-            f"{MODEL}: weight {place}", "lies in another file; expected it in this one"
+            f"{MODEL}: weight {place}", "refers to another file; expected its values in this file"
         )
     if kind not in _ELEMENTS:
-        raise ContractError(f"{MODEL}: weight {place}", f"has element type {kind} of ONNX")
+        raise ContractError(f"{MODEL}: weight {place}", f"has unsupported ONNX element type {kind}")
     for data, dtype in typed:
         _check_finite(data, dtype, place)
     if raw is not None:
@@ -166,7 +170,7 @@ def _check_finite(data: memoryview, dtype: str, place: str) -> None:
 
 def _message(value: int | memoryview) -> memoryview:
     if isinstance(value, int):
-        raise WireError("a number where a message was expected")
+        raise WireError("a varint; expected a message")
     return value
 
 
@@ -175,21 +179,21 @@ def _text(value: int | memoryview) -> str:
 
 
 Field = tuple[int, int | memoryview]
-"""Field number, and the value of a varint or the bytes of anything else."""
+"""Field number, and a varint's value or another field's bytes."""
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _FIXED_BYTES: Final = {_FIXED64: 8, _FIXED32: 4}
 
 
 class WireError(ValueError):
-    """Bytes that are no protobuf message."""
+    """The bytes are not a Protobuf message."""
 
 
 def fields(message: memoryview) -> Iterator[Field]:
-    """The fields of a message in their order.
+    """The fields of a message in order.
 
     Raises:
-        WireError: The bytes end within a field, or a field has no known type.
+        WireError: The bytes end within a field, or a wire type is unknown.
     """
     at, end = 0, len(message)
     while at < end:
@@ -214,7 +218,7 @@ def fields(message: memoryview) -> Iterator[Field]:
 
 
 def varints(packed: int | memoryview) -> Iterator[int]:
-    """The numbers of a repeated field, packed or not."""
+    """Values of a repeated varint field, packed or not."""
     if isinstance(packed, int):
         yield packed
         return
@@ -228,7 +232,7 @@ def _varint(message: memoryview, at: int) -> tuple[int, int]:
     value = shift = 0
     while True:
         if at >= len(message) or shift > 63:
-            raise WireError(f"no end of a number at byte {at}")
+            raise WireError(f"varint does not end at byte {at}")
         byte = message[at]
         at += 1
         value |= (byte & 0x7F) << shift

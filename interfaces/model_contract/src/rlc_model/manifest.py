@@ -1,7 +1,7 @@
-"""``manifest.json``: the description of a model, checked before a single byte of it is run.
+"""``manifest.json``: the description of a model, checked before the model is loaded.
 
 The model's identity uses the names of the O-RAN SC AI/ML framework (modelName, modelVersion,
-artifactVersion, inputDataType, targetEnvironment), so that its registry takes the file as it is.
+artifactVersion, inputDataType, targetEnvironment), so that its registry accepts the file.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rlc_model.scaler import MinMaxScaler
 
 
 class Quantity(StrEnum):
-    """What can be forecast; the value is the feature it is the future of."""
+    """Forecast quantities; the value is the name of the corresponding feature."""
 
     OCCUPANCY = "occupancy_bytes"
     DRAIN = "drained_bytes_per_ms"
@@ -48,10 +48,9 @@ class Horizon(_Part):
 
 
 class TrainingData(_Part):
-    """What the model learned from, and how often it was told what.
+    """The training data and its report periods.
 
-    ``samplePeriodUs`` is that of RLC reports, ``contextPeriodUs`` that of the reports on queue
-    limit, MCS and transport block.
+    ``samplePeriodUs``: RLC reports. ``contextPeriodUs``: queue limit, MCS and transport block size.
     """
 
     description: str
@@ -61,7 +60,7 @@ class TrainingData(_Part):
 
 
 class BaselineMetric(_Part):
-    """Error of one baseline beside the model's, on the test part."""
+    """Errors of the model and of one baseline on the test part."""
 
     baseline: str
     metric: str
@@ -71,7 +70,7 @@ class BaselineMetric(_Part):
 
 
 class ExporterCheck(_Part):
-    """How far the exported step is from the model it was exported from."""
+    """Difference between the exported step and the original model."""
 
     steps: Annotated[int, Field(ge=1)]
     max_abs_difference: Annotated[FiniteFloat, Field(ge=0)]
@@ -115,20 +114,20 @@ class Manifest(_Part):
             )
         MinMaxScaler.of(self.scaler.minimum, self.scaler.maximum)
         if len(set(self.quantities)) != len(self.quantities):
-            raise ValueError("quantities: a quantity is named twice")
+            raise ValueError("quantities: a quantity occurs twice")
         if sorted(set(self.quantiles)) != self.quantiles or not (
             self.quantiles[0] > 0 and self.quantiles[-1] < 1
         ):
-            raise ValueError(f"quantiles: {self.quantiles} must grow strictly within (0, 1)")
+            raise ValueError(f"quantiles: {self.quantiles} must increase strictly within (0, 1)")
         return self
 
     @property
     def name(self) -> str:
-        """``name:version``, as forecasts carry it."""
+        """``name:version``, as in forecasts."""
         return f"{self.model_name}:{self.model_version}"
 
     def min_max(self) -> MinMaxScaler:
-        """The scaler, ready to use."""
+        """The scaler."""
         return MinMaxScaler.of(self.scaler.minimum, self.scaler.maximum)
 
     def to_json(self) -> bytes:
@@ -140,7 +139,7 @@ def parse_manifest(data: bytes) -> Manifest:
     """Reads ``manifest.json``.
 
     Raises:
-        ContractError: Naming the field, its value and what was expected.
+        ContractError: Names the field, its value and the expectation.
     """
     try:
         return Manifest.model_validate_json(data)

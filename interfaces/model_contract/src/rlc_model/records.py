@@ -1,4 +1,4 @@
-"""RLC reports as the arithmetic reads them: records of bytes."""
+"""Byte layout of RLC reports, for the native feature extraction."""
 
 from __future__ import annotations
 
@@ -20,49 +20,49 @@ REPORT: Final = np.dtype(
         ("txsdu_wt_us", "<u4"),
     ]
 )
-"""What of an RLC report is read, with FlexRIC's names and formats."""
+"""Fields read from an RLC report, with FlexRIC's names and formats."""
 REQUIRED_FIELDS: Final[tuple[str, ...]] = REPORT.names or ()
 
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """How reports of one dtype are read.
+    """Layout of reports of one dtype.
 
     Attributes:
-        fields: Where a record has what.
-        as_they_are: Whether they need not be converted for it.
+        fields: Offsets of the fields.
+        is_native: Whether the reports are readable without conversion.
     """
 
     fields: rlc_native.Fields
-    as_they_are: bool
+    is_native: bool
 
     @classmethod
     def of(cls, dtype: np.dtype[np.void]) -> Self:
-        """The way for a dtype.
+        """The layout of a dtype.
 
         Raises:
-            ContractError: It lacks one of :data:`REQUIRED_FIELDS`.
+            ContractError: A field of :data:`REQUIRED_FIELDS` is missing.
         """
         names = dtype.names or ()
         missing = [name for name in REQUIRED_FIELDS if name not in names]
         if missing:
             raise ContractError("report", f"lacks {', '.join(missing)}")
-        as_they_are = all(dtype[name] == REPORT[name] for name in REQUIRED_FIELDS)
-        laid_out = dtype if as_they_are else REPORT
-        at = {name: int(place[1]) for name, place in (laid_out.fields or {}).items()}
+        is_native = all(dtype[name] == REPORT[name] for name in REQUIRED_FIELDS)
+        layout = dtype if is_native else REPORT
+        at = {name: int(place[1]) for name, place in (layout.fields or {}).items()}
         fields = rlc_native.Fields(
-            record=laid_out.itemsize,
+            record=layout.itemsize,
             occupancy_bytes=at["txbuf_occ_bytes"],
             occupancy_packets=at["txbuf_occ_pkts"],
             pdu_bytes=at["txpdu_bytes"],
             mean_sojourn=at["txsdu_avg_time_to_tx"],
             head_of_line_age=at["txsdu_wt_us"],
         )
-        return cls(fields, as_they_are)
+        return cls(fields, is_native)
 
     def data(self, report: NDArray[np.void]) -> NDArray[np.uint8]:
         """``(B · record,)`` bytes of ``(B,)`` reports."""
-        if not self.as_they_are:
+        if not self.is_native:
             converted = np.zeros(len(report), REPORT)
             for name in REQUIRED_FIELDS:
                 converted[name] = report[name]

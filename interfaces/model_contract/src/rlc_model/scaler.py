@@ -1,4 +1,4 @@
-"""MinMax scaling (stolidis2024 §III-B), as plain arithmetic that needs no scikit-learn to serve."""
+"""MinMax scaling (stolidis2024 §III-B) in NumPy, without scikit-learn."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class MinMaxScaler:
     """Maps each column's ``[minimum, maximum]`` of the training part to ``[0, 1]``.
 
     Attributes:
-        minimum: ``(F,)`` float32, or of the shape of what is scaled.
-        span: The same, ``maximum − minimum``, all positive.
+        minimum: ``(F,)`` float32, or the shape of the scaled values.
+        span: ``maximum − minimum``, same shape, all positive.
     """
 
     minimum: NDArray[np.float32]
@@ -46,8 +46,8 @@ class MinMaxScaler:
     def transform(
         self, values: NDArray[np.float32], out: NDArray[np.float32] | None = None
     ) -> NDArray[np.float32]:
-        """Scales ``(…, F)`` values, to `out` if given; those outside the training range leave
-        ``[0, 1]``."""
+        """Scales ``(…, F)`` values, into `out` if given; values outside the training range are not
+        clipped."""
         above: NDArray[np.float32] = np.subtract(values, self.minimum, out=out)
         return np.divide(above, self.span, out=above)
 

@@ -1,8 +1,7 @@
-"""A whole run as arrays: what :class:`~rlc_model.features.FeatureExtractor` would have said.
+"""Features of a whole run, bit-identical to :class:`~rlc_model.features.FeatureExtractor`.
 
-The extractor takes a report at a time, as a forecaster gets them. Here the same functions go over
-all reports of a bearer at once, which is two orders of magnitude faster and, as the tests prove,
-the same to the last bit.
+The extractor processes one report at a time. This module applies the same functions to all reports
+of a bearer at once, which is two orders of magnitude faster.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ from rlc_model.manifest import Quantity
 from rlc_model.records import REPORT, REQUIRED_FIELDS, Records
 
 LONGEST_RUN_STEPS: Final = 24 * 3600 * 1000
-"""A day of milliseconds: a longer grid is a clock that jumped, not a run."""
+"""A day of milliseconds; a longer grid is caused by a clock that jumped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bearer:
-    """Which bearer a column of a run is."""
+    """Identity of a bearer."""
 
     ue: int
     drb: int
@@ -38,17 +37,17 @@ class RunArrays:
 
     Attributes:
         start_us: Time of the first instant.
-        period_us: Between two instants.
+        period_us: Period of the grid.
         bearers: The B bearers, in order of (ue, drb).
-        features: ``(T, B, F)`` float32, columns as :data:`~rlc_model.features.FEATURES`; 0 where
-            not `present`.
+        features: ``(T, B, F)`` float32, columns as :data:`~rlc_model.features.FEATURES`; 0 if not
+            `present`.
         fresh: ``(T, B)`` bool, as :class:`~rlc_model.features.Samples`.
-        told: ``(T, B, 3)`` bool, as :class:`~rlc_model.features.Samples`.
-        present: ``(T, B)`` bool; False where there is no report: before a bearer comes, after it
-            is gone, and in a gap.
-        targets: Of each quantity its ``(T, B)`` float32 value at that instant, NaN where it is not
-            known (not `present`; a rate that is not `fresh`; a bearer without limit). The future
-            of instant t at horizon h is row ``t + h / period``.
+        known: ``(T, B, 3)`` bool, as :class:`~rlc_model.features.Samples`.
+        present: ``(T, B)`` bool; False without a report: before the bearer's first, after its last,
+            and in gaps.
+        targets: ``(T, B)`` float32 values of each quantity; NaN if unknown (not `present`; a rate
+            that is not `fresh`; no limit). The target of instant t at horizon h is row
+            ``t + h / period``.
     """
 
     start_us: int
@@ -56,7 +55,7 @@ class RunArrays:
     bearers: tuple[Bearer, ...]
     features: NDArray[np.float32]
     fresh: NDArray[np.bool_]
-    told: NDArray[np.bool_]
+    known: NDArray[np.bool_]
     present: NDArray[np.bool_]
     targets: Mapping[Quantity, NDArray[np.float32]]
 
@@ -71,13 +70,12 @@ class BearerSeries:
     """All reports of one bearer, in order of time.
 
     Attributes:
-        bearer: Whose.
-        at_us: ``(N,)`` times of the reports, growing.
-        report: ``(N,)`` structured array with the fields the extractor reads.
-        limit_bytes: ``(N,)`` float64, told at the time of the row; NaN without limit, and where
-            nobody told.
-        mcs: ``(N,)`` float64, NaN where nobody told.
-        tbs_bytes: ``(N,)`` float64, NaN where `mcs` is.
+        bearer: The bearer.
+        at_us: ``(N,)`` increasing times of the reports.
+        report: ``(N,)`` structured array with the fields that the extractor reads.
+        limit_bytes: ``(N,)`` float64, reported at the time of the row; NaN if none or unknown.
+        mcs: ``(N,)`` float64, NaN if unknown.
+        tbs_bytes: ``(N,)`` float64, NaN if `mcs` is.
     """
 
     bearer: Bearer
@@ -89,7 +87,7 @@ class BearerSeries:
 
 
 def report_array(columns: Mapping[str, NDArray[np.generic]]) -> NDArray[np.void]:
-    """The extractor's structured array of columns named as FlexRIC's fields.
+    """The structured array of columns named as FlexRIC's fields.
 
     Raises:
         ContractError: A column is missing.
@@ -110,13 +108,13 @@ def run_arrays(
 
     Args:
         series: The bearers.
-        period_us: Of the grid.
-        context_us: Period of the reports that tell limit, MCS and block size where it is longer
-            than that of the rows: features know of them once in so long. Targets know all.
+        period_us: Period of the grid.
+        context_us: Period at which features use limit, MCS and block size, if longer than that of
+            the rows. Targets use all values.
 
     Raises:
-        ContractError: No bearer, a bearer without reports, times that do not grow or are off the
-            grid, or a run of more than a day.
+        ContractError: No bearer, a bearer without reports, times that do not increase or are off
+            the grid, or a run of more than a day.
     """
     if not series:
         raise ContractError("run", "has no bearer")
@@ -127,23 +125,23 @@ def run_arrays(
     end_us = max(int(one.at_us[-1]) for one in series)
     steps = (end_us - start_us) // period_us + 1
     if steps > LONGEST_RUN_STEPS:
-        raise ContractError("run", f"spans {steps} instants; at most {LONGEST_RUN_STEPS} are taken")
+        raise ContractError("run", f"spans {steps} instants; expected at most {LONGEST_RUN_STEPS}")
     bearers = len(series)
     features = np.zeros((steps, bearers, len(FEATURES)), np.float32)
     fresh = np.zeros((steps, bearers), np.bool_)
-    told = np.zeros((steps, bearers, len(CONTEXT)), np.bool_)
+    known = np.zeros((steps, bearers, len(CONTEXT)), np.bool_)
     present = np.zeros((steps, bearers), np.bool_)
     limits = np.full((steps, bearers), np.nan, np.float32)
     for column, one in enumerate(series):
         rows = _rows(one, start_us, period_us)
-        features[rows, column], fresh[rows, column], told[rows, column] = bearer_features(
+        features[rows, column], fresh[rows, column], known[rows, column] = bearer_features(
             one, context_us
         )
         present[rows, column] = True
         limits[rows, column] = one.limit_bytes
     occupancy, drain = (
-        np.where(known, features[:, :, FEATURES.index(quantity.value)], np.float32(np.nan))
-        for quantity, known in ((Quantity.OCCUPANCY, present), (Quantity.DRAIN, present & fresh))
+        np.where(valid, features[:, :, FEATURES.index(quantity.value)], np.float32(np.nan))
+        for quantity, valid in ((Quantity.OCCUPANCY, present), (Quantity.DRAIN, present & fresh))
     )
     return RunArrays(
         start_us,
@@ -151,13 +149,12 @@ def run_arrays(
         tuple(one.bearer for one in series),
         features,
         fresh,
-        told,
+        known,
         present,
         {
             Quantity.OCCUPANCY: occupancy,
             Quantity.DRAIN: drain,
-            # What is forecast is the limit at that instant, not what a sample taken then may
-            # know of it.
+            # The limit at that instant, not the older one that a sample uses as feature.
             Quantity.QUEUE_LIMIT: limits,
         },
     )
@@ -166,7 +163,7 @@ def run_arrays(
 def bearer_features(
     series: BearerSeries, context_us: int = 1
 ) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_]]:
-    """``(N, F)`` features, ``(N,)`` fresh and ``(N, 3)`` told of one bearer's reports.
+    """``(N, F)`` features, ``(N,)`` fresh and ``(N, 3)`` known of one bearer's reports.
 
     `context_us` is as in :func:`run_arrays`.
     """
@@ -179,19 +176,19 @@ def bearer_features(
     records = Records.of(report.dtype)
     features, _, fresh = rlc_features(records, report, before, elapsed_ms, seen)
     period = (series.at_us - series.at_us[0]) // context_us
-    heard = np.diff(period, prepend=-1) > 0
-    limit_row = _last_told(heard & ~np.isnan(series.limit_bytes), series.at_us)
-    mac_row = _last_told(heard & ~np.isnan(series.mcs), series.at_us)
-    limit_told, mac_told = limit_row >= 0, mac_row >= 0
-    features[limit_told, 6] = series.limit_bytes[limit_row[limit_told]]
-    features[mac_told, 7] = series.mcs[mac_row[mac_told]]
-    features[mac_told, 8] = series.tbs_bytes[mac_row[mac_told]]
-    return features, fresh, np.stack([limit_told, mac_told, mac_told], axis=1)
+    reported = np.diff(period, prepend=-1) > 0
+    limit_row = _last_reported(reported & ~np.isnan(series.limit_bytes), series.at_us)
+    mac_row = _last_reported(reported & ~np.isnan(series.mcs), series.at_us)
+    limit_known, mac_known = limit_row >= 0, mac_row >= 0
+    features[limit_known, 6] = series.limit_bytes[limit_row[limit_known]]
+    features[mac_known, 7] = series.mcs[mac_row[mac_known]]
+    features[mac_known, 8] = series.tbs_bytes[mac_row[mac_known]]
+    return features, fresh, np.stack([limit_known, mac_known, mac_known], axis=1)
 
 
-def _last_told(there: NDArray[np.bool_], at_us: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Of each row the newest earlier row where `there`, −1 when none is young enough."""
-    own = np.where(there, np.arange(len(there)), -1)
+def _last_reported(valid: NDArray[np.bool_], at_us: NDArray[np.int64]) -> NDArray[np.intp]:
+    """For each row the newest earlier `valid` row within :data:`HOLD_US`, else −1."""
+    own = np.where(valid, np.arange(len(valid)), -1)
     last = np.concatenate([[-1], np.maximum.accumulate(own)[:-1]]).astype(np.intp)
     too_old = (last >= 0) & (at_us - at_us[last] > HOLD_US)
     return np.where(too_old, -1, last)

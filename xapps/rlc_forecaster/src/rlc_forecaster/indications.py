@@ -42,14 +42,14 @@ def on_mac_report(engine: Forecaster, message: bytes) -> None:
 
     Raises:
         ServiceModelError: The message is not a MAC report.
-        ContractError: As :meth:`~rlc_forecaster.core.Forecaster.note_mac`.
+        ContractError: As :meth:`~rlc_forecaster.core.Forecaster.update_mac`.
     """
     table = mac.decode(message)
     records = table.records
     # Values out of range are ignored, as in training data.
     valid = (records["dl_mcs1"] <= MCS_MAX) & (records["dl_curr_tbs"] <= _U32_MAX)
     kept = records[valid]
-    engine.note_mac(kept["rnti"], kept["dl_mcs1"], kept["dl_curr_tbs"], table.tstamp_us)
+    engine.update_mac(kept["rnti"], kept["dl_mcs1"], kept["dl_curr_tbs"], table.tstamp_us)
 
 
 def on_tc_status(engine: Forecaster, message: bytes, collected_at_us: int) -> None:
@@ -57,11 +57,11 @@ def on_tc_status(engine: Forecaster, message: bytes, collected_at_us: int) -> No
 
     Raises:
         ServiceModelError: The message is not an E2SM-TC v1 indication, or the codec is missing.
-        ContractError: As :meth:`~rlc_forecaster.core.Forecaster.note_limits`.
+        ContractError: As :meth:`~rlc_forecaster.core.Forecaster.update_limits`.
     """
     columns = tc.pacer_limits(message)
     rnti, drb, limit = (np.array(column, np.int64) for column in columns)
-    engine.note_limits(rnti, drb, limit, collected_at_us)
+    engine.update_limits(rnti, drb, limit, collected_at_us)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ use rlc_native::{ArrayError, Axes, Coverage, Index, LengthError, Losses, Offsets
 
 use crate::in_row_order;
 
-/// How losses are remembered, and when a bearer's model is set aside and back.
+/// See [`rlc_native::Rule`].
 #[pyclass(frozen, module = "rlc_native")]
 pub(crate) struct Rule(rlc_native::Rule);
 
@@ -46,7 +46,7 @@ pub(crate) fn outcomes<'py>(
 
 #[pyfunction]
 #[pyo3(signature = (slots, points, actual, plain, counts=None, *, levels, theta, size, offset, begun))]
-#[expect(clippy::too_many_arguments, reason = "they are Python's, most of them by keyword")]
+#[expect(clippy::too_many_arguments, reason = "the signature of the Python function")]
 pub(crate) fn track(
     slots: &Bound<'_, PyAny>,
     points: &Bound<'_, PyAny>,
@@ -70,7 +70,6 @@ pub(crate) fn track(
     let rows = actual.shape()[0];
     shaped("actual", actual.shape(), &[rows, quantities])?;
     let of_plain = [rows, quantities, quantiles];
-    // One value for all quantiles has no axis of them.
     shaped("plain", plain.shape(), &of_plain[..if plain.ndim() == 2 { 2 } else { 3 }])?;
     let (actual, plain) = (flat(&actual), flat(&plain));
     let counts = counts.as_ref().map(flat).unwrap_or_default();
@@ -93,7 +92,7 @@ pub(crate) fn track(
 }
 
 #[pyfunction]
-pub(crate) fn said_at<'py>(
+pub(crate) fn forecasts_at<'py>(
     py: Python<'py>,
     slots: &Bound<'_, PyAny>,
     point: isize,
@@ -109,7 +108,8 @@ pub(crate) fn said_at<'py>(
     let axes = Axes { quantities, points, quantiles };
     let (plain, offset) = (flat(&plain), flat(&offset));
     let slots = slots.index("slots", rows)?;
-    let values = rlc_native::said_at(&plain, &offset, axes, rows, slots, point).map_err(refused)?;
+    let values =
+        rlc_native::forecasts_at(&plain, &offset, axes, rows, slots, point).map_err(refused)?;
     PyArray1::from_vec(py, values).reshape([rows, quantities, quantiles])
 }
 
@@ -118,7 +118,7 @@ pub(crate) fn said_at<'py>(
     rule, slots, point, actual, model, persistence, counts=None,
     *, levels, bearer, outcomes, set_aside, by_point
 ))]
-#[expect(clippy::too_many_arguments, reason = "they are Python's, most of them by keyword")]
+#[expect(clippy::too_many_arguments, reason = "the signature of the Python function")]
 pub(crate) fn score(
     rule: &Bound<'_, Rule>,
     slots: &Bound<'_, PyAny>,
@@ -140,14 +140,14 @@ pub(crate) fn score(
     shaped("by_point", by_point.shape(), &[quantities, points, 2])?;
     shaped("bearer", bearer.shape(), &[capacity, 2])?;
     shaped("actual", actual.shape(), &[rows, quantities])?;
-    for (name, said) in [("model", &model), ("persistence", &persistence)] {
-        shaped(name, said.shape(), &[rows, quantities, levels.len()])?;
+    for (name, forecast) in [("model", &model), ("persistence", &persistence)] {
+        shaped(name, forecast.shape(), &[rows, quantities, levels.len()])?;
     }
     let slots = Indices::of("slots", slots)?;
     let (actual, model, persistence) = (flat(&actual), flat(&model), flat(&persistence));
     let counts = counts.as_ref().map(flat).unwrap_or_default();
     let levels = flat(&levels);
-    let verdict = Losses {
+    let update = Losses {
         levels: &levels,
         points,
         bearer: writable("bearer", bearer)?.as_slice_mut()?.as_chunks_mut().0,
@@ -164,8 +164,8 @@ pub(crate) fn score(
         &persistence,
     )
     .map_err(refused)?;
-    let [model, persistence] = verdict.loss;
-    Ok((verdict.rows, model, persistence, verdict.lost, verdict.back))
+    let [model, persistence] = update.loss;
+    Ok((update.rows, model, persistence, update.set_aside, update.restored))
 }
 
 #[pyfunction]
@@ -205,7 +205,7 @@ pub(crate) fn cover(
 }
 
 #[pyfunction]
-pub(crate) fn note_outside(
+pub(crate) fn update_outside_ratio(
     features: PyReadonlyArray2<'_, f32>,
     low: PyReadonlyArray1<'_, f32>,
     high: PyReadonlyArray1<'_, f32>,
@@ -215,11 +215,11 @@ pub(crate) fn note_outside(
     shaped("features", features.shape(), &[features.shape()[0], outside.len()])?;
     let (features, low, high) = (flat(&features), flat(&low), flat(&high));
     let mut outside = writable("outside", outside)?;
-    rlc_native::note_outside(&features, &low, &high, weight, outside.as_slice_mut()?)
+    rlc_native::update_outside_ratio(&features, &low, &high, weight, outside.as_slice_mut()?)
         .map_err(|error| refused(error.into()))
 }
 
-/// Slots or points as Python says them.
+/// Slots or points: an int, a slice or an array.
 enum Indices<'py> {
     One(isize),
     Run { first: isize, count: usize },
@@ -227,18 +227,18 @@ enum Indices<'py> {
 }
 
 impl<'py> Indices<'py> {
-    fn of(name: &str, said: &Bound<'py, PyAny>) -> PyResult<Self> {
-        if let Ok(slice) = said.cast::<PySlice>() {
+    fn of(name: &str, value: &Bound<'py, PyAny>) -> PyResult<Self> {
+        if let Ok(slice) = value.cast::<PySlice>() {
             let indices = slice.indices(isize::MAX)?;
             if indices.step != 1 {
                 return Err(PyValueError::new_err(format!("{name}: expected a slice of step 1")));
             }
             return Ok(Self::Run { first: indices.start, count: indices.slicelength });
         }
-        if let Ok(each) = said.extract() {
+        if let Ok(each) = value.extract() {
             return Ok(Self::Each(each));
         }
-        said.extract().map(Self::One).map_err(|_| {
+        value.extract().map(Self::One).map_err(|_| {
             PyTypeError::new_err(format!("{name}: expected an int, a slice or an array of intp"))
         })
     }
@@ -256,20 +256,20 @@ impl<'py> Indices<'py> {
     }
 }
 
-/// The values in row order, copied where they do not lie so.
+/// The values in row order, copied only if the array is not contiguous.
 fn flat<'a, T: Element + Copy, D: Dimension>(array: &'a PyReadonlyArray<'_, T, D>) -> Cow<'a, [T]> {
     match array.as_slice() {
         Ok(values) if array.is_c_contiguous() => Cow::Borrowed(values),
         _ => {
             let mut values = Vec::with_capacity(array.len());
-            // Several axes: a loop inside goes over them faster than `next` does.
+            // With several axes `for_each` is faster than `next`.
             array.as_array().iter().for_each(|value| values.push(*value));
             Cow::Owned(values)
         }
     }
 }
 
-/// For writing; none that is read-only, in another order, or given a second time.
+/// A writable view; refuses read-only, non-contiguous and already borrowed arrays.
 fn writable<'py, T: Element, D: Dimension>(
     name: &str,
     array: &Bound<'py, PyArray<T, D>>,

@@ -11,9 +11,9 @@ use numpy::{
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use rlc_native::{Before, COLUMNS, LengthError};
+use rlc_native::{COLUMNS, LengthError, Previous};
 
-/// Where a record has the fields that are read.
+/// Byte offsets of the fields within a record.
 #[pyclass(frozen, module = "rlc_native")]
 struct Fields(rlc_native::Fields);
 
@@ -77,7 +77,7 @@ fn samples<'py>(
     rlc_native::samples(
         report.as_slice()?,
         &fields.get().0,
-        &Before { levels, elapsed_ms, seen },
+        &Previous { levels, elapsed_ms, seen },
         out.readwrite().as_slice_mut()?.as_chunks_mut().0,
         next.readwrite().as_slice_mut()?.as_chunks_mut().0,
         fresh.readwrite().as_slice_mut()?,
@@ -103,15 +103,15 @@ fn forecasts<'py>(
     in_row_order("offset", &offset)?;
     let shape = values.shape();
     let quantiles = shape.last().copied().unwrap_or(0);
-    let answer = rlc_native::Answer {
+    let output = rlc_native::ModelOutput {
         values: values.as_slice()?,
         scale: scale.as_slice()?,
         span: span.as_slice()?,
         base: base.as_slice()?,
     };
-    let told = answer.forecasts(offset.as_slice()?, quantiles).map_err(refused)?;
+    let forecasts = output.forecasts(offset.as_slice()?, quantiles).map_err(refused)?;
     let shaped = |values| PyArray1::from_vec(py, values).reshape(shape.to_vec());
-    Ok((shaped(told.plain)?, shaped(told.served)?, told.finite))
+    Ok((shaped(forecasts.plain)?, shaped(forecasts.served)?, forecasts.finite))
 }
 
 #[pyfunction]
@@ -134,7 +134,7 @@ fn add_and_order<'py>(
     PyArray1::from_vec(py, values).reshape(shape.to_vec())
 }
 
-/// A slice of an array in column order would be taken for one in row order.
+/// Refuses arrays in column order, whose slices would be misread.
 fn in_row_order<T, D>(name: &str, array: &Bound<'_, PyArray<T, D>>) -> PyResult<()> {
     if array.is_c_contiguous() {
         return Ok(());
@@ -153,10 +153,10 @@ fn rlc_native_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<learn::Rule>()?;
     module.add_function(wrap_pyfunction!(learn::outcomes, module)?)?;
     module.add_function(wrap_pyfunction!(learn::track, module)?)?;
-    module.add_function(wrap_pyfunction!(learn::said_at, module)?)?;
+    module.add_function(wrap_pyfunction!(learn::forecasts_at, module)?)?;
     module.add_function(wrap_pyfunction!(learn::score, module)?)?;
     module.add_function(wrap_pyfunction!(learn::cover, module)?)?;
-    module.add_function(wrap_pyfunction!(learn::note_outside, module)?)?;
+    module.add_function(wrap_pyfunction!(learn::update_outside_ratio, module)?)?;
     module.add_function(wrap_pyfunction!(samples, module)?)?;
     module.add_function(wrap_pyfunction!(forecasts, module)?)?;
     module.add_function(wrap_pyfunction!(all_finite, module)?)?;

@@ -55,7 +55,7 @@ class QuantileTracker:
     def at_point(self, slots: Index, point: int, base: NDArray[np.float32]) -> NDArray[np.float32]:
         """``(N, quantity, Q)`` forecasts at a point, from ``(N, quantity)`` values."""
         self._make_room(end_of(slots))
-        return rlc_native.said_at(slots, point, base, self._offsets.offset)
+        return rlc_native.forecasts_at(slots, point, base, self._offsets.offset)
 
     def learn(
         self,

@@ -152,7 +152,7 @@ class Forecaster:
         results, self._swap_results = self._swap_results, []
         return results
 
-    def note_limits(
+    def update_limits(
         self,
         rnti: NDArray[np.integer],
         drb: NDArray[np.integer],
@@ -162,12 +162,12 @@ class Forecaster:
         """Notes the pacers' queue limits of some bearers; unknown bearers are ignored.
 
         Raises:
-            ContractError: As :meth:`rlc_model.FeatureExtractor.note_limit`.
+            ContractError: As :meth:`rlc_model.FeatureExtractor.update_limit`.
         """
         there, slots = self._slots.find(rnti, drb)
-        self._features.note_limit(slots, np.asarray(limit_bytes, np.float64)[there], at_us)
+        self._features.update_limit(slots, np.asarray(limit_bytes, np.float64)[there], at_us)
 
-    def note_mac(
+    def update_mac(
         self,
         rnti: NDArray[np.integer],
         mcs: ArrayLike,
@@ -177,12 +177,14 @@ class Forecaster:
         """Notes MCS and newest transport block size of some UEs, for all of their bearers.
 
         Raises:
-            ContractError: As :meth:`rlc_model.FeatureExtractor.note_mac`.
+            ContractError: As :meth:`rlc_model.FeatureExtractor.update_mac`.
         """
         if self._rows is None:
             return
         there, slots = self._slots.of_ues(rnti)
-        self._features.note_mac(slots, np.asarray(mcs)[there], np.asarray(tbs_bytes)[there], at_us)
+        self._features.update_mac(
+            slots, np.asarray(mcs)[there], np.asarray(tbs_bytes)[there], at_us
+        )
 
     def on_report(self, report: NDArray[np.void], at_us: int) -> Batch | None:
         """Forecasts from one RLC report.
@@ -225,7 +227,7 @@ class Forecaster:
             values,
             serving.source,
             serving.fallback,
-            sample.samples.told[:, 0],
+            sample.samples.known[:, 0],
             model.name if model is not None else "",
         )
         return self._latest

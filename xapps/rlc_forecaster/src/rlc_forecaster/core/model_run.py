@@ -155,7 +155,7 @@ class ModelRun:
         if due is None or not len(due.levels):
             return
         if self.drift is not None:
-            self.drift.note_features(sample.samples.features)
+            self.drift.update_range(sample.samples.features)
         self._learn(sample.rows.slots_of(due.rows), due, self._actual(sample, newest))
 
     def _learn(self, slots: Index, due: DueForecasts, levels: NDArray[np.float32]) -> None:
@@ -173,14 +173,14 @@ class ModelRun:
         if losses is None:
             return
         if self.drift is not None:
-            self.drift.note_losses(*losses)
+            self.drift.update_losses(*losses)
         self.calibration.learn(slots, point, actual, uncalibrated, counts=due.warm)
 
     def _actual(self, sample: Sample, newest: PastForecasts) -> NDArray[np.float32]:
         """Outcomes at the report, NaN if unknown."""
         samples = sample.samples
         return rlc_native.outcomes(
-            newest.levels, samples.fresh, samples.told[:, 0], self._rates, self._limits
+            newest.levels, samples.fresh, samples.known[:, 0], self._rates, self._limits
         )
 
     def _serve(self, rows: Rows, warm: NDArray[np.bool_], stale: bool) -> Serving:

@@ -200,11 +200,13 @@ class Drift:
         """``(F,)`` share of recent samples outside the range of the training part."""
         return self._outside
 
-    def note_features(self, features: NDArray[np.float32]) -> None:
+    def update_range(self, features: NDArray[np.float32]) -> None:
         """Compares ``(B, F)`` samples with the range."""
-        rlc_native.note_outside(features, self._low, self._high, RANGE_WEIGHT, self._outside)
+        rlc_native.update_outside_ratio(
+            features, self._low, self._high, RANGE_WEIGHT, self._outside
+        )
 
-    def note_losses(self, model_loss: float, persistence_loss: float) -> None:
+    def update_losses(self, model_loss: float, persistence_loss: float) -> None:
         """Adds the mean losses of one report to Page's test."""
         if not persistence_loss > 0:
             return
