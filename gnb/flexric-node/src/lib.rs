@@ -9,6 +9,7 @@
 pub mod agent;
 #[cfg(feature = "flexric")]
 pub mod build_id;
+pub mod cli;
 pub mod kpm;
 pub mod libraries;
 pub mod message_log;

@@ -1,42 +1,60 @@
 //! The command line of `gnb-lab`.
 //!
-//! Results go to stdout, everything else to stderr. Exit code 0 for success, 2 for bad input (the
-//! command line, a scenario, a trace), 1 for what the machine refused.
+//! Results go to stdout, logs and errors to stderr. Exit code 0 for success, 2 for bad input (command
+//! line, scenario, trace), 1 for a system error.
 
-mod progress;
 mod replay_aqm;
 mod reproduce;
 mod run;
-mod serve;
 mod table;
 
-use std::io;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{Parser, Subcommand, ValueEnum};
-use lab_gateway::cli::{Failure, ServeArgs, exit_code};
+use lab_gateway::cli::{Failure, LogArgs, ServeArgs, exit_code};
 
-/// An emulated gNB with UEs and traffic: on virtual time, or behind an E2 gateway.
+/// An emulated gNB with UEs and traffic, on virtual time or behind an E2 gateway.
 #[derive(Debug, Parser)]
-#[command(name = "gnb-lab", version, about)]
+#[command(
+    name = "gnb-lab",
+    version,
+    about,
+    after_help = "Example:\n  gnb-lab run gnb/scenarios/default.yaml --out out/default"
+)]
 struct Cli {
+    #[command(flatten)]
+    log: LogArgs,
+
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run a scenario on virtual time, as fast as it goes, and write down what happened.
+    /// Run a scenario on virtual time and record it.
+    #[command(after_help = "Example:\n  \
+        gnb-lab run gnb/scenarios/default.yaml --out out/default --duration 5 --set cell.n_prb=51")]
     Run(run::RunArgs),
-    /// Pace a scenario to the wall clock behind the E2 gateway.
+    /// Run a scenario on the wall clock behind the E2 gateway.
+    #[command(after_help = "Example:\n  \
+        gnb-lab serve gnb/scenarios/default.yaml --metrics-listen 127.0.0.1:9464")]
     Serve(ServeArgs),
-    /// Replay the experiments of a paper and print paper beside here.
+    /// Repeat the experiments of a paper and print its results beside those measured here.
+    #[command(after_help = "Example:\n  \
+        gnb-lab reproduce irazabal2021 --experiment static --repeats 1 --out out/reproduce")]
     Reproduce(reproduce::ReproduceArgs),
-    /// Answer AQM conformance vectors: one JSON object a line on stdin, one on stdout.
+    /// Run AQM conformance vectors: a JSON object per line on stdin, its result on stdout.
+    #[command(after_help = "Example:\n  \
+        echo '{\"id\": 1, \"queue\": {\"kind\": \"fifo\"}, \"events\": \
+        [{\"t_us\": 9, \"deq\": 1}]}' | gnb-lab replay-aqm")]
     ReplayAqm,
     /// Print a JSON schema.
+    #[command(after_help = "Example:\n  gnb-lab schema scenario")]
     Schema {
-        /// Of what.
+        /// What the schema describes.
         #[arg(value_enum, default_value_t = SchemaOf::Scenario)]
         of: SchemaOf,
     },
@@ -49,9 +67,11 @@ enum SchemaOf {
 }
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    let Cli { log, command } = Cli::parse();
+    log.start();
+    let result = match command {
         Command::Run(args) => run::run(&args),
-        Command::Serve(args) => serve::serve(args),
+        Command::Serve(args) => run::serve(args),
         Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::ReplayAqm => replay(),
         Command::Schema { of: SchemaOf::Scenario } => {
@@ -61,26 +81,35 @@ fn main() -> ExitCode {
     exit_code("gnb-lab", result)
 }
 
-/// A failure that is not of the user's making.
+/// A system error.
 fn machine(error: impl std::fmt::Display) -> Failure {
     Failure::Machine(error.to_string())
+}
+
+/// A flag that SIGINT and SIGTERM set.
+fn stop_on_signal() -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let handler = Arc::clone(&stop);
+    ctrlc::set_handler(move || handler.store(true, Ordering::Relaxed))
+        .map_err(|error| machine(format!("signal handler: {error}")))?;
+    Ok(stop)
 }
 
 fn replay() -> Result<(), Failure> {
     let stdout = io::BufWriter::new(io::stdout().lock());
     match replay_aqm::run(io::stdin().lock(), stdout) {
-        Ok(_) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => Err(Failure::Machine(format!("replay-aqm: {error}"))),
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(machine(format!("replay-aqm: {error}")))
+        }
+        _ => Ok(()),
     }
 }
 
-/// Prints to stdout; a reader that has gone away is no failure.
+/// Prints to stdout; a closed pipe is not an error.
 fn print_line(text: &str) -> Result<(), Failure> {
-    use io::Write as _;
     match writeln!(io::stdout().lock(), "{text}") {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::Machine(format!("stdout: {error}")))
+            Err(machine(format!("stdout: {error}")))
         }
         _ => Ok(()),
     }

@@ -3,8 +3,7 @@
 use std::io::{IsTerminal as _, Write as _};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 
@@ -14,72 +13,73 @@ use lab_reproduce::{
     Inputs, Options, Paper, Progress, ReproduceError, Reproduction, Trained, papers,
 };
 
-use super::print_line;
+use super::{print_line, stop_on_signal};
 
-/// Stands for every paper.
+/// Name for all papers.
 const ALL: &str = "all";
-/// What serves a trained model.
+/// Program that serves a trained model.
 const FORECASTER: &str = "rlc-forecaster";
 const FORECASTER_ENV: &str = "GNB_LAB_FORECASTER";
 
 /// Arguments of `gnb-lab reproduce`.
 #[derive(Args, Debug)]
 pub(super) struct ReproduceArgs {
-    /// Paper, such as irazabal2021; `all` for every one.
+    /// Paper, such as irazabal2021, or `all`.
     #[arg(value_name = "PAPER", required_unless_present = "list")]
     paper: Option<String>,
 
     /// List papers and experiments.
-    #[arg(long)]
+    #[arg(long, help_heading = "Experiments")]
     list: bool,
 
-    /// This experiment alone.
-    #[arg(long, value_name = "E")]
+    /// Run this experiment only.
+    #[arg(long, value_name = "E", help_heading = "Experiments")]
     experiment: Option<String>,
 
-    /// Seeds per scheme, in place of the experiment's own number.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// Seeds per scheme, instead of the experiment's number.
+    #[arg(long, value_name = "N", help_heading = "Experiments",
+          value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeats: Option<u32>,
 
-    /// Write the rows as a JSON array.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-
-    /// Folder for finished runs, rows, plots and a report, one within it per paper; a run that
-    /// was interrupted goes on from there.
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-
-    /// Runs at a time; as many as there are cores by default.
-    #[arg(long, value_name = "N")]
-    jobs: Option<NonZeroUsize>,
-
-    /// Folder with recorded radios, which some experiments need; `--list` says which files.
-    #[arg(long, value_name = "DIR")]
-    traces: Option<PathBuf>,
-
     /// First seed.
-    #[arg(long, value_name = "S", default_value_t = 1)]
+    #[arg(long, value_name = "S", default_value_t = 1, help_heading = "Experiments")]
     seed: u64,
 
-    /// End each run at this virtual time, s: to see all steps in short. What comes out is then not
-    /// what the paper reports.
-    #[arg(long, value_name = "S", value_parser = positive_s)]
+    /// End each run at this virtual time, to test all steps quickly; results then differ from the
+    /// paper's.
+    #[arg(long, value_name = "SECONDS", value_parser = positive_s, help_heading = "Experiments")]
     duration: Option<f64>,
 
-    /// Model directory of rlc-train, for the rows of the trained model of stolidis2024; without it
-    /// they are left out.
-    #[arg(long, value_name = "DIR")]
+    /// Folder with the recorded radio traces that some experiments need; `--list` names the files.
+    #[arg(long, value_name = "DIR", help_heading = "Experiments")]
+    traces: Option<PathBuf>,
+
+    /// Number of runs in parallel. Default: number of cores.
+    #[arg(long, value_name = "N", help_heading = "Experiments")]
+    jobs: Option<NonZeroUsize>,
+
+    /// Write the rows as a JSON array.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    json: Option<PathBuf>,
+
+    /// Folder for finished runs, rows, plots and a report, with one subfolder per paper; an
+    /// interrupted reproduction resumes from it.
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    out: Option<PathBuf>,
+
+    /// Model directory of rlc-train, for the trained-model rows of stolidis2024; these rows are
+    /// omitted if unset.
+    #[arg(long, value_name = "DIR", help_heading = "Trained model")]
     model: Option<PathBuf>,
 
-    /// Program that serves the model; GNB_LAB_FORECASTER or rlc-forecaster by default, which is
-    /// looked for beside this program and then on PATH.
-    #[arg(long, value_name = "COMMAND", requires = "model")]
+    /// Program that serves the model. Default: GNB_LAB_FORECASTER if set, else rlc-forecaster beside
+    /// this program, else rlc-forecaster on PATH.
+    #[arg(long, value_name = "COMMAND", requires = "model", help_heading = "Trained model")]
     forecaster: Option<PathBuf>,
 
-    /// T_m of the model in place of the one measured at the start, µs. Rows depend on T_m; with this
-    /// they are the same on any machine.
-    #[arg(long, value_name = "US", requires = "model",
+    /// T_m of the model, µs, instead of the one measured at the start. Rows depend on T_m; if set,
+    /// they are the same on every machine.
+    #[arg(long, value_name = "US", requires = "model", help_heading = "Trained model",
           value_parser = clap::value_parser!(u32).range(0..=10_000_000))]
     t_m_us: Option<u32>,
 }
@@ -96,7 +96,7 @@ fn failure(error: ReproduceError) -> Failure {
     }
 }
 
-/// Runs what was asked for and prints paper beside here.
+/// Runs the chosen experiments and prints their rows beside the paper's.
 pub(super) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     if args.list {
         return list(args);
@@ -109,25 +109,20 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     if wanted == ALL && args.experiment.is_some() {
         return Err(Failure::Input("--experiment belongs to one paper, not to 'all'".to_owned()));
     }
-    let stop = Arc::new(AtomicBool::new(false));
-    let handler = Arc::clone(&stop);
-    ctrlc::set_handler(move || handler.store(true, Ordering::Relaxed))
-        .map_err(|error| Failure::Machine(format!("signal handler: {error}")))?;
-
+    let stop = stop_on_signal()?;
     let command = command_line();
     let inputs = Inputs { trained: trained(args, &chosen)?, ..inputs(args) };
-    let mut done = Vec::new();
-    for paper in &chosen {
-        let reproduction = one(paper, args, &inputs, &stop, &command)?;
-        done.push(reproduction);
-    }
+    let done = chosen
+        .iter()
+        .map(|paper| reproduce_paper(paper, args, &inputs, &stop, &command))
+        .collect::<Result<Vec<_>, _>>()?;
     if let Some(path) = &args.json {
         lab_reproduce::write_json(path, &done).map_err(failure)?;
     }
     Ok(())
 }
 
-fn one(
+fn reproduce_paper(
     paper: &Paper,
     args: &ReproduceArgs,
     inputs: &Inputs,
@@ -150,7 +145,6 @@ fn one(
         if shown {
             let took_s = begun.elapsed().as_secs_f64();
             eprint!("\r{}: {} of {} runs, {took_s:.0} s ", paper.name, at.finished, at.total);
-            // Progress that cannot be shown is not worth failing for.
             let _ = std::io::stderr().flush();
         }
     };
@@ -160,10 +154,10 @@ fn one(
     }
     let reproduction = result.map_err(failure)?;
     for note in &reproduction.notes {
-        eprintln!("gnb-lab: {note}");
+        tracing::warn!("{note}");
     }
     if reproduction.resumed > 0 {
-        eprintln!("gnb-lab: {} finished runs were found and not run again", reproduction.resumed);
+        tracing::info!(runs = reproduction.resumed, "finished runs were reused");
     }
     print_line(&lab_reproduce::text(&reproduction, command))?;
     if let Some(folder) = &folder {
@@ -186,13 +180,13 @@ fn inputs(args: &ReproduceArgs) -> Inputs {
     Inputs { traces: args.traces.clone(), trained: None }
 }
 
-/// Asks the forecaster once what it serves and how long that takes.
+/// Queries the forecaster for its model and inference time.
 fn trained(args: &ReproduceArgs, chosen: &[Paper]) -> Result<Option<Trained>, Failure> {
     let Some(model) = args.model.clone() else { return Ok(None) };
     if !chosen.iter().any(|paper| paper.takes_model) {
-        let takers = papers::ALL.iter().filter(|paper| paper.takes_model).map(|paper| paper.name);
-        let takers = takers.collect::<Vec<_>>().join(", ");
-        return Err(Failure::Input(format!("--model is for {takers}")));
+        let papers = papers::ALL.iter().filter(|paper| paper.takes_model).map(|paper| paper.name);
+        let papers = papers.collect::<Vec<_>>().join(", ");
+        return Err(Failure::Input(format!("--model is for {papers}")));
     }
     let program = Program { command: forecaster(args.forecaster.clone()), model };
     let measured: &[u32] = if args.t_m_us.is_some() { &[] } else { &papers::stolidis2024::BEARERS };
@@ -206,11 +200,11 @@ fn trained(args: &ReproduceArgs, chosen: &[Paper]) -> Result<Option<Trained>, Fa
             .map(|(bearers, us)| format!("{us} µs measured with {bearers} bearers"))
             .collect(),
     };
-    eprintln!("gnb-lab: trained model {}, T_m {}", hello.model, t_m.join(", "));
+    tracing::info!("trained model {}, T_m {}", hello.model, t_m.join(", "));
     Ok(Some(Trained { program, hello, t_m_us: args.t_m_us }))
 }
 
-/// As named, or beside this program, or for the system to find on PATH.
+/// The command of `--forecaster`, by its defaults if unset.
 fn forecaster(named: Option<PathBuf>) -> PathBuf {
     let named = named.or_else(|| std::env::var_os(FORECASTER_ENV).map(PathBuf::from));
     named.unwrap_or_else(|| {

@@ -1,20 +1,21 @@
-//! `gnb-lab run`.
+//! `gnb-lab run` and `gnb-lab serve`: one scenario, recorded.
 
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::io::{IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use clap::Args;
 use serde_json::Value;
 
-use lab_gateway::cli::{Failure, ScenarioArgs, command_line};
+use lab_gateway::cli::{Failure, ScenarioArgs, ServeArgs, command_line, serve_scenario};
+use lab_gateway::{Recording, RecordingError};
 use lab_recording::Recorder;
 use lab_world::World;
 
-use super::progress::Progress;
-use super::{machine, print_line, table};
+use super::{machine, print_line, stop_on_signal, table};
 
-/// Virtual time between two looks at Ctrl-C; also the length of a row group.
+/// Virtual time between two checks for SIGINT; also the length of a row group.
 const CHUNK_US: u64 = 1_000_000;
 
 /// Arguments of `gnb-lab run`.
@@ -23,41 +24,96 @@ pub(super) struct RunArgs {
     #[command(flatten)]
     scenario: ScenarioArgs,
 
-    /// Folder for summary.json, bearers.parquet, flows.parquet and report.html.
-    #[arg(long, value_name = "DIR")]
-    out: PathBuf,
-
-    /// Virtual seconds to run, in place of the scenario's.
-    #[arg(long, value_name = "S")]
+    /// Virtual time to run, instead of the scenario's.
+    #[arg(long, value_name = "SECONDS", help_heading = "Scenario")]
     duration: Option<f64>,
 
-    /// Write packets.parquet as well: a row per downlink packet.
-    #[arg(long)]
+    /// Folder for summary.json, bearers.parquet, flows.parquet and report.html.
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    out: PathBuf,
+
+    /// Also write packets.parquet: a row per downlink packet.
+    #[arg(long, help_heading = "Output")]
     packets: bool,
 }
 
-/// Runs to the end, or to Ctrl-C, and writes what there is.
+/// Runs to the end or to SIGINT and writes the recording. The summary is printed even if the
+/// recording failed.
 pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     let duration = args.duration.map(|seconds| ("duration_s", Value::from(seconds)));
     let loaded = args.scenario.load(duration.as_slice())?;
     let mut world = World::new(&loaded)?;
     let end_us = (loaded.scenario.duration_s * 1e6).round() as u64;
-
-    let stop = Arc::new(AtomicBool::new(false));
-    let handler = Arc::clone(&stop);
-    ctrlc::set_handler(move || handler.store(true, Ordering::Relaxed))
-        .map_err(|error| Failure::Machine(format!("signal handler: {error}")))?;
+    let stop = stop_on_signal()?;
 
     let mut recorder =
         Recorder::begin(&args.out, &command_line(), &mut world, args.packets).map_err(machine)?;
     let mut progress = Progress::new(end_us);
+    let mut recorded = Ok(());
     while world.now_us() < end_us && !stop.load(Ordering::Relaxed) {
         world.step_until((world.now_us() + CHUNK_US).min(end_us), &mut |_| {});
-        recorder.note(&mut world).map_err(machine)?;
-        progress.at(world.now_us());
+        if recorded.is_ok() {
+            recorded = recorder.note(&mut world);
+        }
+        progress.show(world.now_us());
     }
-    progress.end();
-    recorder.finish(&mut world).map_err(machine)?;
+    progress.clear();
+    let recorded = recorded.and_then(|()| recorder.finish(&mut world));
     print_line(&table::of(&world.summary()))?;
+    recorded.map_err(machine)?;
     print_line(&format!("written to {}", args.out.display()))
+}
+
+/// Progress on stderr, if that is a terminal.
+struct Progress {
+    shown: bool,
+    end_us: u64,
+    begun: Instant,
+    percent: Option<u64>,
+}
+
+impl Progress {
+    fn new(end_us: u64) -> Self {
+        let shown = std::io::stderr().is_terminal();
+        Self { shown, end_us: end_us.max(1), begun: Instant::now(), percent: None }
+    }
+
+    fn show(&mut self, now_us: u64) {
+        let percent = now_us * 100 / self.end_us;
+        if !self.shown || self.percent == Some(percent) {
+            return;
+        }
+        self.percent = Some(percent);
+        let took_s = self.begun.elapsed().as_secs_f64().max(1e-9);
+        let now_s = now_us as f64 / 1e6;
+        eprint!("\r{percent:3} %  {now_s:.1} s of virtual time, {:.0} s/s  ", now_s / took_s);
+        let _ = std::io::stderr().flush();
+    }
+
+    fn clear(&self) {
+        if self.percent.is_some() {
+            eprint!("\r{:60}\r", "");
+        }
+    }
+}
+
+/// Serves until SIGINT, SIGTERM or the end of the duration.
+pub(super) fn serve(args: ServeArgs) -> Result<(), Failure> {
+    let record = |folder: &Path, world: &mut World| {
+        Recorder::begin(folder, &command_line(), world, false).map(Tables).map_err(machine)
+    };
+    serve_scenario(args, record, |_, _| Ok(()))
+}
+
+/// The recording of `gnb-lab run`, written by the gateway.
+struct Tables(Recorder);
+
+impl Recording<World> for Tables {
+    fn write(&mut self, world: &mut World) -> Result<(), RecordingError> {
+        Ok(self.0.note(world)?)
+    }
+
+    fn finish(self: Box<Self>, world: &mut World) -> Result<(), RecordingError> {
+        Ok(self.0.finish(world)?)
+    }
 }

@@ -134,6 +134,39 @@ fn bad_input_is_one_line_and_exit_code_2() {
 }
 
 #[test]
+fn a_run_whose_recording_cannot_be_written_prints_its_summary_and_fails() {
+    let out = Folder::new("unwritable");
+    let blocked = out.0.join("flows.parquet");
+    std::fs::create_dir_all(&blocked).unwrap();
+    let output = run(&scenarios().join("default.yaml"), &out.0, &["--duration", "1"]);
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.starts_with(&format!("gnb-lab: {}: ", blocked.display())), "{error}");
+    assert!(String::from_utf8(output.stdout).unwrap().contains("used RBs"));
+}
+
+#[test]
+fn every_command_has_an_example_and_a_log_level_in_its_help() {
+    let help = |arguments: &[&str]| {
+        let output = gnb_lab(&[arguments, &["--help"]].concat());
+        assert!(output.status.success(), "{output:?}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        for expected in ["Example:\n  ", "Logging:", "--log-level", "RUST_LOG"] {
+            assert!(text.contains(expected), "{arguments:?}: {expected:?} is not in {text}");
+        }
+        text
+    };
+    let top = help(&[]);
+    let (_, commands) = top.split_once("Commands:\n").unwrap();
+    let commands: Vec<&str> =
+        commands.lines().map_while(|line| line.split_whitespace().next()).collect();
+    assert_eq!(commands, ["run", "serve", "reproduce", "replay-aqm", "schema", "help"]);
+    for command in &commands[..5] {
+        help(&[command]);
+    }
+}
+
+#[test]
 fn the_schema_is_printed_and_accepts_the_committed_scenarios_keys() {
     let output = gnb_lab(&["schema", "scenario"]);
     assert!(output.status.success());

@@ -151,7 +151,24 @@ fn the_duration_stops_it_at_that_virtual_time() {
 }
 
 #[test]
-fn what_cannot_be_served_is_said_and_fails() {
+fn a_recording_that_cannot_be_written_is_an_error_after_the_summary() {
+    let summary = Scratch::new("unwritable");
+    let out = tempfile::tempdir().expect("a folder");
+    let blocked = out.path().join("flows.parquet");
+    fs::create_dir(&blocked).expect("a folder in place of the file");
+    let out = out.path().to_str().expect("a UTF-8 path");
+    let output = serve(&["--listen", "127.0.0.1:0", "--duration", "0.2", "--out", out])
+        .args(["--summary", summary.path()])
+        .output()
+        .expect("a process");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains(&format!("gnb-lab: {}: ", blocked.display())), "{stderr}");
+    assert!(summary.json()["duration_s"].is_f64());
+}
+
+#[test]
+fn bad_arguments_are_named_and_fail() {
     for (arguments, word) in [
         (["--listen", "0.0.0.0:0"], "plaintext"),
         (["--listen", "nonsense"], "--listen"),

@@ -1,25 +1,26 @@
 //! The command line of programs that serve a scenario: `gnb-lab serve` and `flexric-node`.
 //!
-//! Exit code 0 for success, 2 for bad input (the command line, a scenario, a trace), 1 for what the
-//! machine refused.
+//! Exit code 0 for success, 2 for bad input (command line, scenario, trace), 1 for a system error.
 
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use lab_scenario::{LoadedScenario, Override, ScenarioError};
 use lab_world::{NodeInfo, World};
 use serde_json::Value;
+use tracing_subscriber::EnvFilter;
 
 use crate::{LocalClient, Recording, ServeError, ServeOptions};
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The user's to mend.
+    /// Bad input.
     #[error("{0}")]
     Input(String),
-    /// The machine's.
+    /// An error of the system: files, network, processes.
     #[error("{0}")]
     Machine(String),
 }
@@ -43,6 +44,61 @@ impl From<ServeError> for Failure {
     }
 }
 
+/// Logging to stderr.
+#[derive(Args, Clone, Copy, Debug)]
+#[command(next_help_heading = "Logging")]
+pub struct LogArgs {
+    /// Lowest severity that is logged. Takes precedence over RUST_LOG, which filters by module
+    /// (RUST_LOG=info,lab_gateway=debug). Default: RUST_LOG if set, else info.
+    #[arg(long, value_name = "LEVEL", value_enum, global = true)]
+    log_level: Option<LogLevel>,
+
+    /// Format of log lines.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t, global = true)]
+    log_format: LogFormat,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum LogLevel {
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object per line.
+    Json,
+}
+
+impl LogArgs {
+    /// Starts logging to stderr.
+    pub fn start(self) {
+        let filter = match self.log_level {
+            Some(LogLevel::Error) => EnvFilter::new("error"),
+            Some(LogLevel::Warn) => EnvFilter::new("warn"),
+            Some(LogLevel::Info) => EnvFilter::new("info"),
+            Some(LogLevel::Debug) => EnvFilter::new("debug"),
+            Some(LogLevel::Trace) => EnvFilter::new("trace"),
+            None => EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info")),
+        };
+        let log = tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_ansi(io::stderr().is_terminal())
+            .with_writer(io::stderr);
+        // Fails only if the process already has a subscriber.
+        let _ = match self.log_format {
+            LogFormat::Text => log.try_init(),
+            LogFormat::Json => log.json().try_init(),
+        };
+    }
+}
+
 /// Prints why `program` failed on stderr; returns its exit code.
 pub fn exit_code(program: &str, result: Result<(), Failure>) -> ExitCode {
     let failure = match result {
@@ -56,14 +112,15 @@ pub fn exit_code(program: &str, result: Result<(), Failure>) -> ExitCode {
     }
 }
 
-/// Which scenario, and what to change in it.
+/// Scenario file and replaced elements.
 #[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Scenario")]
 pub struct ScenarioArgs {
     /// Scenario file.
     #[arg(value_name = "SCENARIO.yaml")]
     scenario: PathBuf,
 
-    /// Seed, in place of the scenario's.
+    /// Seed, instead of the scenario's.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
@@ -73,7 +130,7 @@ pub struct ScenarioArgs {
 }
 
 impl ScenarioArgs {
-    /// Reads and checks the scenario, with further elements replaced.
+    /// Reads and validates the scenario with the elements of `further` replaced too.
     ///
     /// # Errors
     /// [`ScenarioError`] as [`LoadedScenario::from_file`].
@@ -81,17 +138,15 @@ impl ScenarioArgs {
         let mut overrides = self.overrides.clone();
         let seed = self.seed.map(|seed| ("seed", Value::from(seed)));
         for (path, value) in seed.into_iter().chain(further.iter().cloned()) {
-            // The paths given here are keys of the model.
             overrides.extend(Override::new(path, value));
         }
         LoadedScenario::from_file(&self.scenario, &overrides)
     }
 }
 
-/// The command line of this process, for the record.
+/// The command line of this process, as recordings and reports quote it.
 pub fn command_line() -> String {
-    let words: Vec<String> = std::env::args().collect();
-    words.join(" ")
+    std::env::args().collect::<Vec<_>>().join(" ")
 }
 
 /// Arguments of a program that serves a scenario.
@@ -100,20 +155,20 @@ pub struct ServeArgs {
     #[command(flatten)]
     scenario: ScenarioArgs,
 
-    /// Folder for the recording of the run: summary, bearers, flows. Nothing is recorded if unset.
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-
     #[command(flatten)]
     options: ServeOptions,
+
+    /// Folder for the recording of the run: summary, bearers, flows. Disabled if unset.
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    out: Option<PathBuf>,
 }
 
-/// Serves until SIGINT, SIGTERM or the end of the duration. `record` begins a recording in the folder
+/// Serves until SIGINT, SIGTERM or the end of the duration. `record` starts a recording in the folder
 /// of `--out`; `start` starts a component that uses the local client, as in
 /// [`serve`](crate::serve).
 ///
 /// # Errors
-/// Invalid input, the error of `start`, or a failure of the machine.
+/// Invalid input, the error of `start`, or a system error.
 pub fn serve_scenario<R: Recording<World>, T>(
     args: ServeArgs,
     record: impl FnOnce(&Path, &mut World) -> Result<R, Failure>,

@@ -77,9 +77,14 @@ pub enum ServeError {
     /// A component that uses the local client could not be started.
     #[error("{0}")]
     Component(String),
-    /// The recording of the run could not be written.
-    #[error("{0}")]
-    Recording(String),
+    /// The recording of the run could not be written; the run itself completed.
+    #[error("{reason}")]
+    Recording {
+        /// File and cause.
+        reason: String,
+        /// Summary of the run.
+        summary: serde_json::Value,
+    },
     /// The thread that steps the world died.
     #[error("the world stopped on an internal error; the log above says where")]
     World,

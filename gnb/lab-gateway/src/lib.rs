@@ -31,7 +31,7 @@ pub use command::ReportCallback;
 pub use error::ServeError;
 pub use local_client::{LocalClient, LocalClientError};
 pub use node::{E2Node, NodeState, OutputSink, Recording, RecordingError};
-pub use options::{LogFormat, ServeOptions};
+pub use options::ServeOptions;
 pub use serve::serve;
 pub use server::Gateway;
 

@@ -7,74 +7,62 @@ use std::{
     time::Duration,
 };
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::error::ServeError;
 
-/// How log lines look.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum LogFormat {
-    /// For people.
-    #[default]
-    Text,
-    /// One JSON object a line.
-    Json,
-}
-
 /// Settings of `gnb-lab serve`.
 #[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Gateway")]
 pub struct ServeOptions {
     /// Address of the E2 gateway; port 0 takes a free one.
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:36421")]
     pub listen: String,
 
-    /// Address of the Prometheus endpoint (`/metrics`); none when absent.
-    #[arg(long, value_name = "HOST:PORT")]
-    pub metrics_listen: Option<String>,
+    /// Maximum number of simultaneous subscriptions.
+    #[arg(long, value_name = "N", default_value_t = 1024)]
+    pub max_subscribers: usize,
 
-    /// Take forecasts for the pacers from this `rlc-forecaster`, which is looked for until it is there.
+    /// A control without an answer for this long ends with `DEADLINE_EXCEEDED`.
+    #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = seconds)]
+    pub control_timeout: Duration,
+
+    /// Address of the forecast stream of an `rlc-forecaster`, for the pacers; reconnects until it is
+    /// available. Without forecasts if unset.
     #[arg(long, value_name = "HOST:PORT")]
     pub forecasts: Option<String>,
 
     /// Server certificate chain, PEM.
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    #[arg(long, value_name = "FILE", requires = "tls_key", help_heading = "TLS")]
     pub tls_cert: Option<PathBuf>,
 
     /// Private key of the certificate, PEM.
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = "TLS")]
     pub tls_key: Option<PathBuf>,
 
-    /// Demand client certificates signed by this CA (mutual TLS), PEM.
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    /// CA that must have signed client certificates (mutual TLS), PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = "TLS")]
     pub tls_client_ca: Option<PathBuf>,
 
-    /// Speak plaintext gRPC beyond loopback.
-    #[arg(long, conflicts_with = "tls_cert")]
+    /// Allow plain text beyond loopback.
+    #[arg(long, conflicts_with = "tls_cert", help_heading = "TLS")]
     pub insecure: bool,
 
-    /// Stop by itself after this many seconds.
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    /// Address of `/metrics`; port 0 takes a free one. Disabled if unset.
+    #[arg(long, value_name = "HOST:PORT", help_heading = "Metrics")]
+    pub metrics_listen: Option<String>,
+
+    /// Stop after this time.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Scenario")]
     pub duration: Option<Duration>,
 
-    /// Write the summary of the run here (JSON) when it ends.
-    #[arg(long, value_name = "FILE")]
+    /// Summary of the run, JSON, written when it ends. Disabled if unset.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub summary: Option<PathBuf>,
-
-    /// Most indication streams at once.
-    #[arg(long, value_name = "N", default_value_t = 1024)]
-    pub max_subscribers: usize,
-
-    /// A control unanswered for this long ends with `DEADLINE_EXCEEDED`.
-    #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = seconds)]
-    pub control_timeout: Duration,
-
-    /// How log lines on stderr look; `RUST_LOG` filters them.
-    #[arg(long, value_enum, default_value_t)]
-    pub log_format: LogFormat,
 }
 
 impl Default for ServeOptions {
-    /// What the command line gives without flags.
+    /// The settings without flags.
     fn default() -> Self {
         Self {
             listen: "127.0.0.1:36421".to_owned(),
@@ -88,7 +76,6 @@ impl Default for ServeOptions {
             summary: None,
             max_subscribers: 1024,
             control_timeout: Duration::from_secs(3),
-            log_format: LogFormat::default(),
         }
     }
 }

@@ -2,23 +2,22 @@
 
 use std::{
     fs,
-    io::{self, IsTerminal, Write},
+    io::{self, Write},
     path::Path,
 };
 
 use serde_json::{Value, json};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tracing_subscriber::EnvFilter;
 
 use super::{
     error::ServeError,
     local_client::LocalClient,
     node::{E2Node, Recording},
-    options::{LogFormat, ServeOptions},
+    options::ServeOptions,
     server::Gateway,
 };
 
-/// Threads of the gRPC side. The world has its own; together they leave a two-core machine room.
+/// gRPC threads. With the world's thread, few enough for two cores.
 const WORKERS: usize = 2;
 
 /// Serves the world on the wall clock until SIGINT, SIGTERM or the end of its duration.
@@ -28,14 +27,14 @@ const WORKERS: usize = 2;
 /// called after the ready line, and its result is dropped before the gateway stops.
 ///
 /// # Errors
-/// When the gateway or `start` fails, or the summary or the recording cannot be written.
+/// When the gateway or `start` fails, or the summary or the recording cannot be written. The summary
+/// is written even if the recording failed.
 pub fn serve<W: E2Node, T>(
     world: W,
     recording: Option<Box<dyn Recording<W>>>,
     options: ServeOptions,
     start: impl FnOnce(LocalClient) -> Result<T, ServeError>,
 ) -> Result<(), ServeError> {
-    log_to_stderr(options.log_format);
     if let Some(path) = &options.summary {
         check_folder(path)?;
     }
@@ -45,27 +44,17 @@ pub fn serve<W: E2Node, T>(
         .enable_all()
         .build()
         .map_err(|source| ServeError::System { what: "the gRPC threads", source })?;
-    let summary = runtime.block_on(run(world, recording, &options, start))?;
-    match &options.summary {
-        Some(path) => write_summary(path, &summary),
-        None => Ok(()),
+    let result = runtime.block_on(run(world, recording, &options, start));
+    if let Some(path) = &options.summary
+        && let Ok(summary) | Err(ServeError::Recording { summary, .. }) = &result
+    {
+        fs::write(path, format!("{summary:#}\n"))
+            .map_err(|source| ServeError::Summary { path: path.to_owned(), source })?;
     }
+    result.map(drop)
 }
 
-fn log_to_stderr(format: LogFormat) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_ansi(io::stderr().is_terminal())
-        .with_writer(io::stderr);
-    // A program that serves from within its own logging keeps it.
-    let _ = match format {
-        LogFormat::Text => log.try_init(),
-        LogFormat::Json => log.json().try_init(),
-    };
-}
-
-/// Says at the start, not after a long run, that there is no place for the summary.
+/// Fails at the start, not after a long run, if the summary's folder does not exist.
 fn check_folder(path: &Path) -> Result<(), ServeError> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -108,11 +97,6 @@ fn announce(gateway: &Gateway) {
     let line = json!({ "event": "ready", "listen": listen, "metrics": metrics });
     let mut stdout = io::stdout().lock();
     if let Err(error) = writeln!(stdout, "{line}").and_then(|()| stdout.flush()) {
-        tracing::warn!(%error, "nobody reads stdout");
+        tracing::warn!(%error, "the ready line was not written to stdout");
     }
-}
-
-fn write_summary(path: &Path, summary: &Value) -> Result<(), ServeError> {
-    fs::write(path, format!("{summary:#}\n"))
-        .map_err(|source| ServeError::Summary { path: path.to_owned(), source })
 }

@@ -291,10 +291,13 @@ impl WorldThread {
                     tracing::error!(%failure, "the recording is incomplete");
                 }
                 if let Ok(summary) = run {
-                    let recorded =
-                        recorded.map_err(|error| ServeError::Recording(error.to_string()));
                     // No receiver if the gateway was dropped.
-                    let _ = send.send(recorded.map(|()| summary));
+                    let _ = send.send(match recorded {
+                        Ok(()) => Ok(summary),
+                        Err(error) => {
+                            Err(ServeError::Recording { reason: error.to_string(), summary })
+                        }
+                    });
                 }
             })
             .map_err(|source| ServeError::System { what: "the world's thread", source })?;
