@@ -1,8 +1,10 @@
-//! The trait of every end of a flow.
+//! The trait of every end of a flow, and the parameters both ends share.
 
-use crate::packet::Packet;
+use crate::ip::IpVersion;
+use crate::packet::{Packet, Stamp};
 use crate::stats::{Arrivals, DelayRecorder, Figures};
 use crate::tcp::TcpStats;
+use crate::timer::Periodic;
 
 /// One end of a flow: a state machine on virtual time.
 ///
@@ -10,14 +12,39 @@ use crate::tcp::TcpStats;
 /// skipped. Packets to send are appended to `out`, stamped with `now_us`.
 pub trait Endpoint {
     /// A packet of this flow arrived. Packets whose body is not for this end are ignored.
-    fn on_packet(&mut self, packet: &Packet, now_us: u64, out: &mut Vec<Packet>);
+    fn on_packet(&mut self, _packet: &Packet, _now_us: u64, _out: &mut Vec<Packet>) {}
 
-    /// Runs timers and transmissions that are due by `now_us`; nothing if none is due.
-    fn poll(&mut self, now_us: u64, out: &mut Vec<Packet>);
+    /// Runs timers and transmissions that are due by `now_us`.
+    fn poll(&mut self, _now_us: u64, _out: &mut Vec<Packet>) {}
 
     /// The earliest time at which [`Endpoint::poll`] has something to do without further input;
     /// `None` if only a packet can cause that.
-    fn next_deadline_us(&self) -> Option<u64>;
+    fn next_deadline_us(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// Parameters that both ends of a flow share, whatever the application.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct FlowContext {
+    pub(crate) stamp: Stamp,
+    /// Seed of the random streams of the flow.
+    pub(crate) seed: u64,
+    pub(crate) start_us: u64,
+    pub(crate) stop_us: Option<u64>,
+    pub(crate) ip_version: IpVersion,
+}
+
+impl FlowContext {
+    /// Whether data may be sent at `now_us`.
+    pub(crate) fn is_on(&self, now_us: u64) -> bool {
+        now_us >= self.start_us && self.stop_us.is_none_or(|stop_us| now_us < stop_us)
+    }
+
+    /// Fires each `numerator / denominator` µs while the flow is on.
+    pub(crate) fn periodic(&self, numerator: u64, denominator: u64) -> Periodic {
+        Periodic::new(self.start_us, self.stop_us, numerator, denominator)
+    }
 }
 
 /// Measurements of one end; [`crate::Flow::stats`] combines both ends.

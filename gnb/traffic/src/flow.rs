@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use crate::call::{CallReceiver, CallSender};
 use crate::config::{AppConfig, FlowConfig};
-use crate::endpoint::{Endpoint, Measured};
+use crate::endpoint::{Endpoint, FlowContext, Measured};
 use crate::error::ConfigError;
 use crate::game::{GameClient, GameServer};
 use crate::packet::{FlowId, Packet, Stamp};
@@ -12,7 +12,7 @@ use crate::ping::{PingResponder, Pinger};
 use crate::rng;
 use crate::sprout::{SproutReceiver, SproutSender};
 use crate::stats::{Arrivals, DelayRecorder, Figures, FlowStats};
-use crate::stream::RequestServer;
+use crate::stream::{Connections, RequestServer};
 use crate::tcp::{TcpReceiver, TcpSender, TcpStats};
 use crate::udp_cbr::{DatagramSink, DatagramSource};
 use crate::video::VideoClient;
@@ -49,7 +49,7 @@ pub enum ServerSide {
     /// Bulk sender.
     Tcp(Box<TcpSender>),
     /// Constant bit rate source.
-    UdpCbr(DatagramSource),
+    UdpCbr(Box<DatagramSource>),
     /// Server end of a voice call.
     Voip(Box<VoipEnd>),
     /// Sender of echo requests.
@@ -98,7 +98,7 @@ impl Flow {
     ///
     /// `flow` is stamped on every packet; an application with [`AppConfig::connections`] above one
     /// takes the numbers that follow as well. `seed` is that of the flow's random stream, derived from
-    /// the scenario's seed; all that is random in the flow is drawn from it.
+    /// the scenario's seed; all random values of the flow are drawn from it.
     ///
     /// # Errors
     /// The first field of `config` that is out of range.
@@ -107,6 +107,7 @@ impl Flow {
         let start_us = config.start_us + rng::jitter_us(seed, config.start_jitter_us);
         let (stop_us, dscp, ip_version) = (config.stop_us, config.dscp, config.ip_version);
         let stamp = Stamp { flow, dscp, ecn: config.ecn };
+        let context = FlowContext { stamp, seed, start_us, stop_us, ip_version };
         let (server, ue) = match &config.app {
             AppConfig::Tcp(tcp) => {
                 let tcp = &tcp.for_ip_version(ip_version);
@@ -115,45 +116,46 @@ impl Flow {
                 (ServerSide::Tcp(Box::new(sender)), UeSide::Tcp(Box::new(receiver)))
             }
             AppConfig::UdpCbr(cbr) => (
-                ServerSide::UdpCbr(DatagramSource::cbr(stamp, cbr, ip_version, start_us, stop_us)),
+                ServerSide::UdpCbr(Box::new(DatagramSource::cbr(context, cbr))),
                 UeSide::UdpCbr(Box::default()),
             ),
             AppConfig::Voip(voip) => {
-                let end = |side| Box::new(VoipEnd::new(stamp, voip, side, start_us, stop_us));
+                let end = |side| Box::new(VoipEnd::new(context, voip, side));
                 (ServerSide::Voip(end(Side::Server)), UeSide::Voip(end(Side::Ue)))
             }
-            AppConfig::Ping(ping) => {
-                let pinger = Pinger::new(flow, dscp, ping, ip_version, start_us, stop_us);
-                (ServerSide::Ping(Box::new(pinger)), UeSide::Ping(Box::default()))
-            }
+            AppConfig::Ping(ping) => (
+                ServerSide::Ping(Box::new(Pinger::new(context, ping))),
+                UeSide::Ping(Box::default()),
+            ),
             AppConfig::Game(game) => (
-                ServerSide::Game(Box::new(GameServer::new(stamp, game, seed, start_us, stop_us))),
-                UeSide::Game(Box::new(GameClient::new(stamp, game, seed, start_us, stop_us))),
+                ServerSide::Game(Box::new(GameServer::new(context, game))),
+                UeSide::Game(Box::new(GameClient::new(context, game))),
             ),
             AppConfig::Call(call) => (
-                ServerSide::Call(Box::new(CallSender::new(stamp, call, seed, start_us, stop_us))),
+                ServerSide::Call(Box::new(CallSender::new(context, call))),
                 UeSide::Call(Box::new(CallReceiver::new(stamp, call))),
             ),
             AppConfig::Web { web, tcp } => {
                 let tcp = &tcp.for_ip_version(ip_version);
-                let browser = WebClient::new(flow, dscp, (web, tcp), seed, start_us, stop_us);
-                let server = RequestServer::new(flow, web.connections, dscp, tcp, seed);
+                let connections =
+                    Connections { first_flow: flow, count: web.connections, dscp, tcp, seed };
+                let browser = WebClient::new(context, web, connections);
+                let server = RequestServer::new(connections);
                 (ServerSide::Web(Box::new(server)), UeSide::Web(Box::new(browser)))
             }
             AppConfig::Video { video, tcp } => {
                 let tcp = &tcp.for_ip_version(ip_version);
-                let player = VideoClient::new(flow, dscp, (video, tcp), seed, start_us, stop_us);
-                let server = RequestServer::new(flow, 1, dscp, tcp, seed);
+                let connections = Connections { first_flow: flow, count: 1, dscp, tcp, seed };
+                let player = VideoClient::new(context, video, connections);
+                let server = RequestServer::new(connections);
                 (ServerSide::Video(Box::new(server)), UeSide::Video(Box::new(player)))
             }
             AppConfig::Sprout(sprout) => (
-                ServerSide::Sprout(Box::new(SproutSender::new(stamp, sprout, start_us, stop_us))),
-                UeSide::Sprout(Box::new(SproutReceiver::new(stamp, stop_us))),
+                ServerSide::Sprout(Box::new(SproutSender::new(context, sprout))),
+                UeSide::Sprout(Box::new(SproutReceiver::new(context))),
             ),
             AppConfig::Vivace(vivace) => (
-                ServerSide::Vivace(Box::new(VivaceSender::new(
-                    stamp, vivace, seed, start_us, stop_us,
-                ))),
+                ServerSide::Vivace(Box::new(VivaceSender::new(context, vivace))),
                 UeSide::Vivace(Box::new(VivaceReceiver::new(stamp))),
             ),
         };
@@ -248,49 +250,23 @@ macro_rules! dispatch {
                 for_each_application!(self, end => end.next_deadline_us())
             }
         }
+
+        impl $side {
+            fn measured(&self) -> &dyn Measured {
+                for_each_application!(self, end => end.as_ref())
+            }
+        }
     };
 }
 
 dispatch!(ServerSide);
 dispatch!(UeSide);
 
-impl ServerSide {
-    fn measured(&self) -> &dyn Measured {
-        match self {
-            Self::Tcp(end) => end.as_ref(),
-            Self::UdpCbr(end) => end,
-            Self::Voip(end) => end.as_ref(),
-            Self::Ping(end) => end.as_ref(),
-            Self::Game(end) => end.as_ref(),
-            Self::Call(end) => end.as_ref(),
-            Self::Web(end) | Self::Video(end) => end.as_ref(),
-            Self::Sprout(end) => end.as_ref(),
-            Self::Vivace(end) => end.as_ref(),
-        }
-    }
-}
-
 impl UeSide {
-    fn measured(&self) -> &dyn Measured {
-        match self {
-            Self::Tcp(end) => end.as_ref(),
-            Self::UdpCbr(end) => end.as_ref(),
-            Self::Voip(end) => end.as_ref(),
-            Self::Ping(end) => end.as_ref(),
-            Self::Game(end) => end.as_ref(),
-            Self::Call(end) => end.as_ref(),
-            Self::Web(end) => end.as_ref(),
-            Self::Video(end) => end.as_ref(),
-            Self::Sprout(end) => end.as_ref(),
-            Self::Vivace(end) => end.as_ref(),
-        }
-    }
-
-    /// What arrived over the downlink: packets, delay, goodput over time.
+    /// Packets that arrived over the downlink, their delay, and goodput over time.
     pub fn arrivals(&self) -> &Arrivals {
-        /// For an end that counts no arrivals.
-        static NONE: LazyLock<Arrivals> = LazyLock::new(Arrivals::default);
-        self.measured().arrivals().unwrap_or(&NONE)
+        static NO_ARRIVALS: LazyLock<Arrivals> = LazyLock::new(Arrivals::default);
+        self.measured().arrivals().unwrap_or(&NO_ARRIVALS)
     }
 }
 
@@ -322,7 +298,7 @@ mod tests {
     use crate::voip::VoipConfig;
 
     #[test]
-    fn start_jitter_moves_the_start_by_the_seed() {
+    fn start_jitter_delays_the_start_by_a_time_drawn_from_the_seed() {
         let mut config = FlowConfig::new(AppConfig::Voip(VoipConfig::default()));
         config.start_us = 1_000;
         config.start_jitter_us = 20_000;
@@ -348,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_configuration_makes_no_flow() {
+    fn an_invalid_configuration_is_refused() {
         let cbr = UdpCbrConfig { rate_kbps: 0, packet_bytes: 1500 };
         let error = Flow::new(0, &FlowConfig::new(AppConfig::UdpCbr(cbr)), 0).unwrap_err();
         assert_eq!(error.field, "rate_kbps");

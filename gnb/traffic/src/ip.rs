@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 /// IPv4 header without options, RFC 791.
 pub(crate) const IP_HEADER_BYTES: u32 = 20;
 /// UDP header, RFC 768.
-pub(crate) const UDP_HEADER_BYTES: u32 = 8;
+const UDP_HEADER_BYTES: u32 = 8;
+/// Headers of a UDP datagram over IPv4.
+pub(crate) const UDP_IP_HEADER_BYTES: u32 = UDP_HEADER_BYTES + IP_HEADER_BYTES;
 /// ICMP echo header, RFC 792.
 pub(crate) const ICMP_HEADER_BYTES: u32 = 8;
 /// TCP header, RFC 9293.

@@ -1,9 +1,8 @@
 //! An IP datagram, reduced to the fields that queues and endpoints use.
 
-use crate::ip::{Ecn, IP_HEADER_BYTES, UDP_HEADER_BYTES};
-
 use crate::call::{MediaFeedback, MediaPacket};
 use crate::game::GameMessage;
+use crate::ip::{Ecn, UDP_IP_HEADER_BYTES};
 use crate::sprout::{SproutData, SproutForecast};
 use crate::tcp::TcpSegment;
 
@@ -36,7 +35,7 @@ impl Packet {
 }
 
 /// Header fields that all packets of a flow share.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Stamp {
     pub(crate) flow: FlowId,
     pub(crate) dscp: u8,
@@ -44,16 +43,49 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
-    /// A UDP datagram of this flow, sent now.
-    pub(crate) fn udp(self, payload_bytes: u32, body: Body, now_us: u64) -> Packet {
-        Packet {
-            sent_us: now_us,
-            flow: self.flow,
-            len_bytes: payload_bytes + UDP_HEADER_BYTES + IP_HEADER_BYTES,
-            ecn: self.ecn,
-            dscp: self.dscp,
-            body,
-        }
+    /// For reports and acknowledgements, which are not ECN-capable.
+    pub(crate) fn not_ect(self) -> Self {
+        Self { ecn: Ecn::NotEct, ..self }
+    }
+
+    /// A packet of this flow, sent now.
+    pub(crate) fn packet(self, len_bytes: u32, body: Body, now_us: u64) -> Packet {
+        let Self { flow, dscp, ecn } = self;
+        Packet { sent_us: now_us, flow, len_bytes, ecn, dscp, body }
+    }
+}
+
+/// Sends the UDP datagrams of one end and counts them.
+#[derive(Debug, Clone)]
+pub(crate) struct UdpSender {
+    stamp: Stamp,
+    sent_packets: u64,
+    sent_bytes: u64,
+}
+
+impl UdpSender {
+    pub(crate) fn new(stamp: Stamp) -> Self {
+        Self { stamp, sent_packets: 0, sent_bytes: 0 }
+    }
+
+    /// Sends a datagram; returns its length, headers included.
+    pub(crate) fn send(
+        &mut self,
+        payload_bytes: u32,
+        body: Body,
+        now_us: u64,
+        out: &mut Vec<Packet>,
+    ) -> u32 {
+        let len_bytes = payload_bytes + UDP_IP_HEADER_BYTES;
+        self.sent_packets += 1;
+        self.sent_bytes += u64::from(len_bytes);
+        out.push(self.stamp.packet(len_bytes, body, now_us));
+        len_bytes
+    }
+
+    /// Packets sent and their bytes, headers included.
+    pub(crate) fn sent(&self) -> (u64, u64) {
+        (self.sent_packets, self.sent_bytes)
     }
 }
 

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::endpoint::{Endpoint, Measured};
+use crate::endpoint::{Endpoint, FlowContext, Measured};
 use crate::error::{ConfigError, check};
 use crate::ip::{Ecn, ICMP_HEADER_BYTES, IP_HEADER_BYTES, IpVersion};
-use crate::packet::{Body, FlowId, Packet};
+use crate::packet::{Body, Packet, Stamp};
 use crate::sequence::SequenceTracker;
 use crate::stats::{Arrivals, DelayRecorder};
 use crate::timer::Periodic;
@@ -49,8 +49,7 @@ fn headers_bytes(ip_version: IpVersion) -> u32 {
 /// Sends a request each interval, whether or not the last was answered, and measures the RTT.
 #[derive(Debug, Clone)]
 pub struct Pinger {
-    flow: FlowId,
-    dscp: u8,
+    stamp: Stamp,
     len_bytes: u32,
     timer: Periodic,
     sent_packets: u64,
@@ -59,47 +58,19 @@ pub struct Pinger {
 }
 
 impl Pinger {
-    pub(crate) fn new(
-        flow: FlowId,
-        dscp: u8,
-        config: &PingConfig,
-        ip_version: IpVersion,
-        start_us: u64,
-        stop_us: Option<u64>,
-    ) -> Self {
+    pub(crate) fn new(context: FlowContext, config: &PingConfig) -> Self {
+        let headers_bytes = headers_bytes(context.ip_version);
         let payload_bytes = config
             .packet_bytes
-            .map_or(DEFAULT_PAYLOAD_BYTES, |bytes| bytes.saturating_sub(headers_bytes(ip_version)));
-        let interval_us = u64::from(config.interval_ms) * 1_000;
+            .map_or(DEFAULT_PAYLOAD_BYTES, |bytes| bytes.saturating_sub(headers_bytes));
         Self {
-            flow,
-            dscp,
+            stamp: context.stamp,
             len_bytes: payload_bytes + ICMP_HEADER_BYTES + IP_HEADER_BYTES,
-            timer: Periodic::new(start_us, stop_us, interval_us, 1),
+            timer: context.periodic(u64::from(config.interval_ms) * 1_000, 1),
             sent_packets: 0,
             rtt: DelayRecorder::new(),
             replies: SequenceTracker::default(),
         }
-    }
-
-    /// Round-trip times, each at the time its reply came.
-    pub fn rtt(&self) -> &DelayRecorder {
-        &self.rtt
-    }
-
-    /// Requests sent so far.
-    pub fn sent_packets(&self) -> u64 {
-        self.sent_packets
-    }
-
-    /// Bytes sent so far, IP headers included.
-    pub fn sent_bytes(&self) -> u64 {
-        self.sent_packets * u64::from(self.len_bytes)
-    }
-
-    /// Requests older than the latest answered one that have no reply.
-    pub fn lost_packets(&self) -> u64 {
-        self.replies.lost()
     }
 }
 
@@ -115,14 +86,8 @@ impl Endpoint for Pinger {
     fn poll(&mut self, now_us: u64, out: &mut Vec<Packet>) {
         while let Some(seq) = self.timer.fire(now_us) {
             self.sent_packets += 1;
-            out.push(Packet {
-                sent_us: now_us,
-                flow: self.flow,
-                len_bytes: self.len_bytes,
-                ecn: Ecn::NotEct,
-                dscp: self.dscp,
-                body: Body::Ping { seq, is_reply: false, request_sent_us: now_us },
-            });
+            let body = Body::Ping { seq, is_reply: false, request_sent_us: now_us };
+            out.push(self.stamp.packet(self.len_bytes, body, now_us));
         }
     }
 
@@ -137,13 +102,6 @@ pub struct PingResponder {
     arrivals: Arrivals,
 }
 
-impl PingResponder {
-    /// The requests that arrived.
-    pub fn arrivals(&self) -> &Arrivals {
-        &self.arrivals
-    }
-}
-
 impl Endpoint for PingResponder {
     fn on_packet(&mut self, packet: &Packet, now_us: u64, out: &mut Vec<Packet>) {
         let Body::Ping { seq, is_reply: false, request_sent_us } = packet.body else { return };
@@ -152,28 +110,20 @@ impl Endpoint for PingResponder {
         self.arrivals.on_delivered(u64::from(payload), now_us);
         out.push(Packet {
             sent_us: now_us,
-            flow: packet.flow,
-            len_bytes: packet.len_bytes,
             ecn: Ecn::NotEct,
-            dscp: packet.dscp,
             body: Body::Ping { seq, is_reply: true, request_sent_us },
+            ..*packet
         });
-    }
-
-    fn poll(&mut self, _now_us: u64, _out: &mut Vec<Packet>) {}
-
-    fn next_deadline_us(&self) -> Option<u64> {
-        None
     }
 }
 
 impl Measured for Pinger {
     fn sent(&self) -> (u64, u64) {
-        (self.sent_packets(), self.sent_bytes())
+        (self.sent_packets, self.sent_packets * u64::from(self.len_bytes))
     }
 
     fn lost_packets(&self) -> Option<u64> {
-        Some(self.lost_packets())
+        Some(self.replies.lost())
     }
 
     fn rtt(&self) -> Option<&DelayRecorder> {
@@ -193,7 +143,8 @@ mod tests {
 
     #[test]
     fn rtt_is_measured_per_request_even_when_replies_overlap() {
-        let mut pinger = Pinger::new(1, 0, &PingConfig::default(), IpVersion::V4, 0, Some(300_000));
+        let context = FlowContext { stop_us: Some(300_000), ..FlowContext::default() };
+        let mut pinger = Pinger::new(context, &PingConfig::default());
         let mut responder = PingResponder::default();
         let mut requests = Vec::new();
         while let Some(now_us) = pinger.next_deadline_us() {
@@ -208,18 +159,18 @@ mod tests {
         for reply in [&replies[0], &replies[2], &replies[2]] {
             pinger.on_packet(reply, reply.sent_us + 10_000, &mut Vec::new());
         }
-        let summary = pinger.rtt().summary();
+        let summary = pinger.rtt.summary();
         assert_eq!((summary.count, summary.min_us, summary.max_us), (2, 160_000, 160_000));
-        assert_eq!(pinger.lost_packets(), 1);
+        assert_eq!(pinger.lost_packets(), Some(1));
     }
 
     #[test]
     fn a_request_is_not_taken_for_a_reply() {
-        let mut pinger = Pinger::new(1, 0, &PingConfig::default(), IpVersion::V4, 0, None);
+        let mut pinger = Pinger::new(FlowContext::default(), &PingConfig::default());
         let mut out = Vec::new();
         pinger.poll(0, &mut out);
         let request = out[0].clone();
         pinger.on_packet(&request, 5, &mut out);
-        assert_eq!(pinger.rtt().count(), 0);
+        assert_eq!(pinger.rtt.count(), 0);
     }
 }

@@ -1,11 +1,11 @@
-//! Numbered datagrams at a constant rate and the sink that counts them; VoIP uses both.
+//! UDP at a constant bit rate: a source of numbered datagrams and the sink that counts them.
 
 use serde::{Deserialize, Serialize};
 
-use crate::endpoint::{Endpoint, Measured};
+use crate::endpoint::{Endpoint, FlowContext, Measured};
 use crate::error::{ConfigError, check};
-use crate::ip::{IP_HEADER_BYTES, IpVersion, UDP_HEADER_BYTES};
-use crate::packet::{Body, Packet, Stamp};
+use crate::ip::UDP_IP_HEADER_BYTES;
+use crate::packet::{Body, Packet, Stamp, UdpSender};
 use crate::sequence::SequenceTracker;
 use crate::stats::Arrivals;
 use crate::timer::Periodic;
@@ -18,8 +18,8 @@ pub struct UdpCbrConfig {
     /// Rate including IP and UDP headers, 1..=10000000 kbit/s.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 10_000_000)))]
     pub rate_kbps: u32,
-    /// Length of a packet including IP and UDP headers, 28..=9000 bytes. A packet too short for its
-    /// headers and a byte of payload has just these.
+    /// Length of a packet including IP and UDP headers, 28..=9000 bytes. A
+    /// length without room for payload is raised to the headers and one byte.
     #[serde(default = "default_packet_bytes")]
     #[cfg_attr(feature = "schema", schemars(range(min = 28, max = 9000)))]
     pub packet_bytes: u32,
@@ -39,54 +39,32 @@ impl UdpCbrConfig {
 /// Sends a datagram of one size at exact multiples of a period.
 #[derive(Debug, Clone)]
 pub struct DatagramSource {
-    stamp: Stamp,
+    sender: UdpSender,
     payload_bytes: u32,
     timer: Periodic,
-    sent_packets: u64,
 }
 
 impl DatagramSource {
     pub(crate) fn new(stamp: Stamp, payload_bytes: u32, timer: Periodic) -> Self {
-        Self { stamp, payload_bytes, timer, sent_packets: 0 }
+        Self { sender: UdpSender::new(stamp), payload_bytes, timer }
     }
 
-    pub(crate) fn cbr(
-        stamp: Stamp,
-        config: &UdpCbrConfig,
-        ip_version: IpVersion,
-        start_us: u64,
-        stop_us: Option<u64>,
-    ) -> Self {
-        let headers = UDP_HEADER_BYTES + IP_HEADER_BYTES + ip_version.extra_bytes();
+    pub(crate) fn cbr(context: FlowContext, config: &UdpCbrConfig) -> Self {
+        let headers = UDP_IP_HEADER_BYTES + context.ip_version.extra_bytes();
         let packet_bytes = config.packet_bytes.max(headers + 1);
         let payload_bytes = packet_bytes - headers;
         // Bit/s of payload.
         let rate_bps = u64::from(config.rate_kbps) * 1_000 * u64::from(payload_bytes)
             / u64::from(packet_bytes);
         let bit_us = u64::from(payload_bytes) * 8 * 1_000_000;
-        let timer = Periodic::new(start_us, stop_us, bit_us, rate_bps);
-        Self::new(stamp, payload_bytes, timer)
-    }
-
-    /// Datagrams sent so far.
-    pub fn sent_packets(&self) -> u64 {
-        self.sent_packets
-    }
-
-    /// Bytes sent so far, IP headers included.
-    pub fn sent_bytes(&self) -> u64 {
-        let headers = UDP_HEADER_BYTES + IP_HEADER_BYTES;
-        self.sent_packets * u64::from(self.payload_bytes + headers)
+        Self::new(context.stamp, payload_bytes, context.periodic(bit_us, rate_bps))
     }
 }
 
 impl Endpoint for DatagramSource {
-    fn on_packet(&mut self, _packet: &Packet, _now_us: u64, _out: &mut Vec<Packet>) {}
-
     fn poll(&mut self, now_us: u64, out: &mut Vec<Packet>) {
         while let Some(seq) = self.timer.fire(now_us) {
-            self.sent_packets += 1;
-            out.push(self.stamp.udp(self.payload_bytes, Body::Udp { seq }, now_us));
+            self.sender.send(self.payload_bytes, Body::Udp { seq }, now_us, out);
         }
     }
 
@@ -97,11 +75,11 @@ impl Endpoint for DatagramSource {
 
 impl Measured for DatagramSource {
     fn sent(&self) -> (u64, u64) {
-        (self.sent_packets(), self.sent_bytes())
+        self.sender.sent()
     }
 }
 
-/// Counts the datagrams that arrive.
+/// Counts the numbered datagrams that arrive.
 #[derive(Debug, Clone, Default)]
 pub struct DatagramSink {
     arrivals: Arrivals,
@@ -109,7 +87,25 @@ pub struct DatagramSink {
 }
 
 impl DatagramSink {
-    /// What arrived: packets, delay, goodput.
+    /// Counts a datagram with number `seq`; `false` for a duplicate. `header_bytes` are those
+    /// between the UDP header and the payload.
+    pub(crate) fn on_datagram(
+        &mut self,
+        packet: &Packet,
+        seq: u64,
+        header_bytes: u32,
+        now_us: u64,
+    ) -> bool {
+        self.arrivals.on_packet(packet, now_us);
+        let is_new = self.sequence.on_arrival(seq);
+        if is_new {
+            let payload = packet.len_bytes.saturating_sub(UDP_IP_HEADER_BYTES + header_bytes);
+            self.arrivals.on_delivered(u64::from(payload), now_us);
+        }
+        is_new
+    }
+
+    /// Packets, delay and goodput.
     pub fn arrivals(&self) -> &Arrivals {
         &self.arrivals
     }
@@ -118,37 +114,13 @@ impl DatagramSink {
     pub fn lost_packets(&self) -> u64 {
         self.sequence.lost()
     }
-
-    /// Distinct datagrams that arrived.
-    pub fn received_packets(&self) -> u64 {
-        self.sequence.received()
-    }
-
-    /// Datagrams that arrived behind a later one.
-    pub fn reordered_packets(&self) -> u64 {
-        self.sequence.reordered()
-    }
-
-    /// Datagrams that arrived a second time.
-    pub fn duplicate_packets(&self) -> u64 {
-        self.sequence.duplicates()
-    }
 }
 
 impl Endpoint for DatagramSink {
     fn on_packet(&mut self, packet: &Packet, now_us: u64, _out: &mut Vec<Packet>) {
-        let Body::Udp { seq } = packet.body else { return };
-        self.arrivals.on_packet(packet, now_us);
-        if self.sequence.on_arrival(seq) {
-            let payload = packet.len_bytes.saturating_sub(UDP_HEADER_BYTES + IP_HEADER_BYTES);
-            self.arrivals.on_delivered(u64::from(payload), now_us);
+        if let Body::Udp { seq } = packet.body {
+            self.on_datagram(packet, seq, 0, now_us);
         }
-    }
-
-    fn poll(&mut self, _now_us: u64, _out: &mut Vec<Packet>) {}
-
-    fn next_deadline_us(&self) -> Option<u64> {
-        None
     }
 }
 
@@ -171,7 +143,8 @@ mod tests {
     fn the_rate_with_headers_is_met_exactly() {
         let config = UdpCbrConfig { rate_kbps: 7_500, packet_bytes: 1500 };
         let stamp = Stamp { flow: 3, dscp: 0, ecn: Ecn::Ect0 };
-        let mut source = DatagramSource::cbr(stamp, &config, IpVersion::V4, 0, Some(10_000_000));
+        let context = FlowContext { stamp, stop_us: Some(10_000_000), ..FlowContext::default() };
+        let mut source = DatagramSource::cbr(context, &config);
         let mut sink = DatagramSink::default();
         let mut out = Vec::new();
         while let Some(now_us) = source.next_deadline_us() {

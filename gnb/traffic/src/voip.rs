@@ -4,12 +4,11 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use crate::endpoint::{Endpoint, Measured};
+use crate::endpoint::{Endpoint, FlowContext, Measured};
 use crate::error::{ConfigError, check};
 use crate::mos::rate_call;
-use crate::packet::{Body, Packet, Stamp};
+use crate::packet::{Body, Packet};
 use crate::stats::{Arrivals, DelayRecorder, Figures};
-use crate::timer::Periodic;
 use crate::udp_cbr::{DatagramSink, DatagramSource};
 
 /// Voice frames at a constant interval. The defaults are G.711 in RTP (irazabal2021 §V): 160 B of
@@ -79,55 +78,19 @@ pub(crate) enum Side {
 }
 
 impl VoipEnd {
-    pub(crate) fn new(
-        stamp: Stamp,
-        config: &VoipConfig,
-        side: Side,
-        start_us: u64,
-        stop_us: Option<u64>,
-    ) -> Self {
-        let timer = Periodic::new(start_us, stop_us, u64::from(config.interval_ms) * 1_000, 1);
+    pub(crate) fn new(context: FlowContext, config: &VoipConfig, side: Side) -> Self {
+        let timer = context.periodic(u64::from(config.interval_ms) * 1_000, 1);
         let sends = match side {
             Side::Server => !config.echoed,
             Side::Ue => config.echoed || config.bidirectional,
         };
         Self {
             side,
-            source: sends.then(|| DatagramSource::new(stamp, config.payload_bytes, timer)),
+            source: sends.then(|| DatagramSource::new(context.stamp, config.payload_bytes, timer)),
             sink: DatagramSink::default(),
             echoes: config.echoed && side == Side::Server,
             echoed_frames: (config.echoed && side == Side::Ue).then(EchoedFrames::default),
         }
-    }
-
-    /// Received frames.
-    pub fn sink(&self) -> &DatagramSink {
-        &self.sink
-    }
-
-    /// Source of the frames that it sends by itself.
-    pub fn source(&self) -> Option<&DatagramSource> {
-        self.source.as_ref()
-    }
-
-    /// Frames sent, echoes included.
-    pub fn sent_packets(&self) -> u64 {
-        self.source.as_ref().map_or(self.echoed_packets(), DatagramSource::sent_packets)
-    }
-
-    /// Bytes sent, IP headers included.
-    pub fn sent_bytes(&self) -> u64 {
-        let echoed_packets = if self.echoes { self.sink.arrivals().bytes() } else { 0 };
-        self.source.as_ref().map_or(echoed_packets, DatagramSource::sent_bytes)
-    }
-
-    fn echoed_packets(&self) -> u64 {
-        if self.echoes { self.sink.arrivals().packets() } else { 0 }
-    }
-
-    /// Round-trip times of echoed frames; `None` if this end does not measure them.
-    pub fn rtt(&self) -> Option<&DelayRecorder> {
-        self.echoed_frames.as_ref().map(|frames| &frames.rtt)
     }
 }
 
@@ -175,11 +138,15 @@ impl Endpoint for VoipEnd {
 
 impl Measured for VoipEnd {
     fn sent(&self) -> (u64, u64) {
-        (self.sent_packets(), self.sent_bytes())
+        match &self.source {
+            Some(source) => source.sent(),
+            None if self.echoes => (self.sink.arrivals().packets(), self.sink.arrivals().bytes()),
+            None => (0, 0),
+        }
     }
 
     fn rtt(&self) -> Option<&DelayRecorder> {
-        self.rtt()
+        self.echoed_frames.as_ref().map(|frames| &frames.rtt)
     }
 
     fn arrivals(&self) -> Option<&Arrivals> {
@@ -206,14 +173,16 @@ impl Measured for VoipEnd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ip::Ecn;
+    use crate::packet::Stamp;
 
-    const STAMP: Stamp = Stamp { flow: 0, dscp: 46, ecn: Ecn::NotEct };
+    fn end(config: &VoipConfig, side: Side) -> VoipEnd {
+        let stamp = Stamp { dscp: 46, ..Stamp::default() };
+        VoipEnd::new(FlowContext { stamp, start_us: 1_000, ..FlowContext::default() }, config, side)
+    }
 
     #[test]
     fn a_g711_frame_is_a_200_byte_datagram_each_20_ms() {
-        let config = VoipConfig::default();
-        let mut server = VoipEnd::new(STAMP, &config, Side::Server, 1_000, None);
+        let mut server = end(&VoipConfig::default(), Side::Server);
         let mut out = Vec::new();
         for _ in 0..50 {
             let now_us = server.next_deadline_us().unwrap();
@@ -225,33 +194,30 @@ mod tests {
     }
 
     #[test]
-    fn the_far_end_talks_only_when_asked_to() {
-        let config = VoipConfig::default();
-        let silent = VoipEnd::new(STAMP, &config, Side::Ue, 0, None);
-        assert_eq!(silent.next_deadline_us(), None);
+    fn the_ue_sends_nothing_in_a_one_way_call() {
+        assert_eq!(end(&VoipConfig::default(), Side::Ue).next_deadline_us(), None);
     }
 
     #[test]
-    fn an_echoed_frame_is_sent_by_the_ue_and_timed_when_it_is_back() {
+    fn the_ue_measures_the_round_trip_of_echoed_frames() {
         let config = VoipConfig { echoed: true, ..VoipConfig::default() };
-        let mut server = VoipEnd::new(STAMP, &config, Side::Server, 0, None);
-        let mut ue = VoipEnd::new(STAMP, &config, Side::Ue, 0, None);
-        assert_eq!(server.next_deadline_us(), None, "the server speaks when spoken to");
+        let (mut server, mut ue) = (end(&config, Side::Server), end(&config, Side::Ue));
+        assert_eq!(server.next_deadline_us(), None, "the server only echoes");
         let (mut up, mut down) = (Vec::new(), Vec::new());
         for _ in 0..3 {
             let now_us = ue.next_deadline_us().unwrap();
             ue.poll(now_us, &mut up);
         }
         // The second is lost on its way up.
-        server.on_packet(&up[0], 9_000, &mut down);
-        server.on_packet(&up[2], 50_000, &mut down);
-        assert_eq!((down[1].len_bytes, down[1].sent_us), (200, 50_000));
+        server.on_packet(&up[0], 10_000, &mut down);
+        server.on_packet(&up[2], 51_000, &mut down);
+        assert_eq!((down[1].len_bytes, down[1].sent_us), (200, 51_000));
         for answer in [&down[0], &down[1], &down[1]] {
             ue.on_packet(answer, answer.sent_us + 5_000, &mut Vec::new());
         }
         let rtt = ue.rtt().unwrap().summary();
         assert_eq!((rtt.count, rtt.min_us, rtt.max_us), (2, 14_000, 15_000));
-        assert_eq!((server.sent_packets(), server.sent_bytes()), (2, 400));
-        assert_eq!(ue.sink().lost_packets(), 1);
+        assert_eq!(server.sent(), (2, 400));
+        assert_eq!(ue.lost_packets(), Some(1));
     }
 }

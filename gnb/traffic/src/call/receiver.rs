@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 use super::CallConfig;
 use super::{MediaFeedback, MediaPacket, RTP_HEADER_BYTES};
 use crate::endpoint::{Endpoint, Measured};
-use crate::ip::{Ecn, IP_HEADER_BYTES, UDP_HEADER_BYTES};
-use crate::packet::{Body, Packet, Stamp};
-use crate::sequence::SequenceTracker;
+use crate::packet::{Body, Packet, Stamp, UdpSender};
 use crate::stats::{Arrivals, DelayRecorder, Figures};
+use crate::udp_cbr::DatagramSink;
 
 /// Limit of incomplete frames; older ones are dropped.
 const MAX_PARTIAL_FRAMES: u64 = 64;
-/// Frames behind the mean that freezes are told by (W3C webrtc-stats, `freezeCount`).
+/// Frames over which the mean gap is taken (W3C webrtc-stats, `freezeCount`).
 const FREEZE_WINDOW: usize = 30;
 /// A gap this much above the mean is a freeze, µs.
 const FREEZE_MARGIN_US: u64 = 150_000;
@@ -20,8 +19,8 @@ const FREEZE_MARGIN_US: u64 = 150_000;
 /// An incomplete frame.
 #[derive(Debug, Clone)]
 struct Partial {
-    /// Bit per packet.
-    there: Vec<u64>,
+    /// Bitmap of the packets received.
+    received: Vec<u64>,
     missing: u16,
     is_key: bool,
     captured_us: u64,
@@ -49,10 +48,9 @@ impl Gaps {
 /// Shows frames and reports to the sender.
 #[derive(Debug, Clone)]
 pub struct CallReceiver {
-    stamp: Stamp,
+    sender: UdpSender,
     feedback_interval_us: u64,
-    arrivals: Arrivals,
-    sequence: SequenceTracker,
+    sink: DatagramSink,
     partial: BTreeMap<u64, Partial>,
     /// The next frame that can be decoded without a key frame.
     expected: u64,
@@ -60,9 +58,9 @@ pub struct CallReceiver {
     is_broken: bool,
     report: MediaFeedback,
     report_us: Option<u64>,
-    sent: (u64, u64),
     last_shown_us: Option<u64>,
     gaps: Gaps,
+    /// Time from the camera to the complete and decodable frame, per frame shown.
     frame_delay: DelayRecorder,
     undecodable_frames: u64,
     freezes: u64,
@@ -72,17 +70,14 @@ pub struct CallReceiver {
 impl CallReceiver {
     pub(crate) fn new(stamp: Stamp, config: &CallConfig) -> Self {
         Self {
-            // Reports are control, not media: they are not ECN-capable.
-            stamp: Stamp { ecn: Ecn::NotEct, ..stamp },
+            sender: UdpSender::new(stamp.not_ect()),
             feedback_interval_us: config.feedback_interval_us,
-            arrivals: Arrivals::default(),
-            sequence: SequenceTracker::default(),
+            sink: DatagramSink::default(),
             partial: BTreeMap::new(),
             expected: 0,
             is_broken: false,
             report: MediaFeedback::default(),
             report_us: None,
-            sent: (0, 0),
             last_shown_us: None,
             gaps: Gaps::default(),
             frame_delay: DelayRecorder::new(),
@@ -92,20 +87,15 @@ impl CallReceiver {
         }
     }
 
-    /// Time from the camera to the complete and decodable frame, per frame shown.
-    pub fn frame_delay(&self) -> &DelayRecorder {
-        &self.frame_delay
-    }
-
-    /// Takes a packet of a frame; the frame when that completes it.
+    /// Adds a packet to its frame; returns the frame once it is complete.
     fn assemble(&mut self, media: &MediaPacket) -> Option<Partial> {
         let partial = self.partial.entry(media.frame).or_insert_with(|| Partial {
-            there: vec![0; usize::from(media.count).div_ceil(64)],
+            received: vec![0; usize::from(media.count).div_ceil(64)],
             missing: media.count,
             is_key: media.is_key,
             captured_us: media.captured_us,
         });
-        let word = partial.there.get_mut(usize::from(media.index) / 64)?;
+        let word = partial.received.get_mut(usize::from(media.index) / 64)?;
         let bit = 1 << (media.index % 64);
         if *word & bit == 0 {
             *word |= bit;
@@ -126,7 +116,7 @@ impl CallReceiver {
                 self.is_broken = true;
             }
         }
-        // The path keeps the order of a flow: what is two frames behind will not come any more.
+        // The path preserves the order of a flow: packets two frames old are lost.
         if media.frame > self.expected + 1 {
             self.is_broken = true;
         }
@@ -153,12 +143,9 @@ impl CallReceiver {
 impl Endpoint for CallReceiver {
     fn on_packet(&mut self, packet: &Packet, now_us: u64, _out: &mut Vec<Packet>) {
         let Body::Media(media) = &packet.body else { return };
-        self.arrivals.on_packet(packet, now_us);
-        if !self.sequence.on_arrival(media.seq) {
+        if !self.sink.on_datagram(packet, media.seq, RTP_HEADER_BYTES, now_us) {
             return;
         }
-        let headers = UDP_HEADER_BYTES + IP_HEADER_BYTES + RTP_HEADER_BYTES;
-        self.arrivals.on_delivered(u64::from(packet.len_bytes.saturating_sub(headers)), now_us);
         self.report.arrivals.push((media.seq, now_us));
         self.report_us.get_or_insert(now_us + self.feedback_interval_us);
         self.on_media(media, now_us);
@@ -172,9 +159,7 @@ impl Endpoint for CallReceiver {
         let mut report = std::mem::take(&mut self.report);
         report.wants_key_frame = self.is_broken;
         let bytes = report.payload_bytes();
-        let packet = self.stamp.udp(bytes, Body::MediaFeedback(Box::new(report)), now_us);
-        self.sent = (self.sent.0 + 1, self.sent.1 + u64::from(packet.len_bytes));
-        out.push(packet);
+        self.sender.send(bytes, Body::MediaFeedback(Box::new(report)), now_us, out);
     }
 
     fn next_deadline_us(&self) -> Option<u64> {
@@ -184,15 +169,15 @@ impl Endpoint for CallReceiver {
 
 impl Measured for CallReceiver {
     fn sent(&self) -> (u64, u64) {
-        self.sent
+        self.sender.sent()
     }
 
     fn arrivals(&self) -> Option<&Arrivals> {
-        Some(&self.arrivals)
+        Some(self.sink.arrivals())
     }
 
     fn lost_packets(&self) -> Option<u64> {
-        Some(self.sequence.lost())
+        Some(self.sink.lost_packets())
     }
 
     fn app_delay(&self) -> Option<(&'static str, &DelayRecorder)> {

@@ -7,8 +7,8 @@ use super::detector::Usage;
 use super::encoder::Encoder;
 use super::gcc::Gcc;
 use super::{MAX_MEDIA_BYTES, MediaPacket, RTP_HEADER_BYTES};
-use crate::endpoint::{Endpoint, Measured};
-use crate::packet::{Body, Packet, Stamp};
+use crate::endpoint::{Endpoint, FlowContext, Measured};
+use crate::packet::{Body, Packet, UdpSender};
 use crate::rng::SplitMix64;
 use crate::stats::Figures;
 use crate::timer::Periodic;
@@ -29,7 +29,7 @@ struct Waiting {
 /// Sends video at the rate that congestion control allows.
 #[derive(Debug, Clone)]
 pub struct CallSender {
-    stamp: Stamp,
+    sender: UdpSender,
     camera: Periodic,
     encoder: Encoder,
     gcc: Gcc,
@@ -38,7 +38,6 @@ pub struct CallSender {
     next_seq: u64,
     key_wanted: bool,
     last_key_us: Option<u64>,
-    sent: (u64, u64),
     frames: u64,
     key_frames: u64,
     target_sum_bps: f64,
@@ -46,34 +45,22 @@ pub struct CallSender {
 }
 
 impl CallSender {
-    pub(crate) fn new(
-        stamp: Stamp,
-        config: &CallConfig,
-        seed: u64,
-        start_us: u64,
-        stop_us: Option<u64>,
-    ) -> Self {
+    pub(crate) fn new(context: FlowContext, config: &CallConfig) -> Self {
         Self {
-            stamp,
-            camera: Periodic::new(start_us, stop_us, 1_000_000, u64::from(config.frames_per_s)),
-            encoder: Encoder::new(config, SplitMix64::stream(seed, 0)),
+            sender: UdpSender::new(context.stamp),
+            camera: context.periodic(1_000_000, u64::from(config.frames_per_s)),
+            encoder: Encoder::new(config, SplitMix64::stream(context.seed, 0)),
             gcc: Gcc::new(config),
             waiting: VecDeque::new(),
             pace_next_ns: 0,
             next_seq: 0,
             key_wanted: false,
             last_key_us: None,
-            sent: (0, 0),
             frames: 0,
             key_frames: 0,
             target_sum_bps: 0.0,
             over_uses: 0,
         }
-    }
-
-    /// The rate that congestion control allows now, bit/s.
-    pub fn target_bps(&self) -> f64 {
-        self.gcc.target_bps()
     }
 
     fn take_frame(&mut self, number: u64, now_us: u64) {
@@ -111,13 +98,11 @@ impl CallSender {
         while self.pace_next_ns <= now_us * 1_000
             && let Some(Waiting { packet, payload_bytes }) = self.waiting.pop_front()
         {
-            let sent = self.stamp.udp(payload_bytes, Body::Media(packet), now_us);
-            self.gcc.on_sent(packet.seq, sent.len_bytes, now_us);
+            let len_bytes = self.sender.send(payload_bytes, Body::Media(packet), now_us, out);
+            self.gcc.on_sent(packet.seq, len_bytes, now_us);
             let rate_bps = PACING_FACTOR * self.gcc.target_bps();
-            let gap_ns = (f64::from(sent.len_bytes) * 8e9 / rate_bps) as u64;
+            let gap_ns = (f64::from(len_bytes) * 8e9 / rate_bps) as u64;
             self.pace_next_ns = self.pace_next_ns.max(now_us * 1_000) + gap_ns;
-            self.sent = (self.sent.0 + 1, self.sent.1 + u64::from(sent.len_bytes));
-            out.push(sent);
         }
     }
 }
@@ -146,7 +131,7 @@ impl Endpoint for CallSender {
 
 impl Measured for CallSender {
     fn sent(&self) -> (u64, u64) {
-        self.sent
+        self.sender.sent()
     }
 
     fn figures(&self, figures: &mut Figures) {

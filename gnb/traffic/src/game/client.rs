@@ -1,49 +1,39 @@
 //! The game client at the UE.
 
 use super::{GameConfig, GameMessage, INITIAL_US, payload};
-use crate::endpoint::{Endpoint, Measured};
-use crate::ip::{IP_HEADER_BYTES, UDP_HEADER_BYTES};
-use crate::packet::{Body, Packet, Stamp};
+use crate::endpoint::{Endpoint, FlowContext, Measured};
+use crate::packet::{Body, Packet, UdpSender};
 use crate::rng::SplitMix64;
-use crate::sequence::SequenceTracker;
 use crate::stats::{Arrivals, DelayRecorder, Figures};
 use crate::timer::Periodic;
+use crate::udp_cbr::DatagramSink;
 
 /// Sends actions, receives states, and measures the time from an action to the screen.
 #[derive(Debug, Clone)]
 pub struct GameClient {
-    stamp: Stamp,
+    sender: UdpSender,
     config: GameConfig,
     random: SplitMix64,
     timer: Periodic,
-    sent: (u64, u64),
-    arrivals: Arrivals,
-    states: SequenceTracker,
+    states: DatagramSink,
     newest_seen: Option<u64>,
     last_state_us: Option<u64>,
     response: DelayRecorder,
     rtt: DelayRecorder,
+    /// Time between two states, the age of the screen before the newer one.
     gap: DelayRecorder,
 }
 
 impl GameClient {
-    pub(crate) fn new(
-        stamp: Stamp,
-        config: &GameConfig,
-        seed: u64,
-        start_us: u64,
-        stop_us: Option<u64>,
-    ) -> Self {
-        let mut random = SplitMix64::stream(seed, 0);
-        let start_us = start_us + random.below(INITIAL_US);
+    pub(crate) fn new(context: FlowContext, config: &GameConfig) -> Self {
+        let mut random = SplitMix64::stream(context.seed, 0);
+        let start_us = context.start_us + random.below(INITIAL_US);
         Self {
-            stamp,
+            sender: UdpSender::new(context.stamp),
             config: config.clone(),
             random,
-            timer: Periodic::new(start_us, stop_us, config.action_interval_us, 1),
-            sent: (0, 0),
-            arrivals: Arrivals::default(),
-            states: SequenceTracker::default(),
+            timer: Periodic::new(start_us, context.stop_us, config.action_interval_us, 1),
+            states: DatagramSink::default(),
             newest_seen: None,
             last_state_us: None,
             response: DelayRecorder::new(),
@@ -56,22 +46,14 @@ impl GameClient {
     pub fn response(&self) -> &DelayRecorder {
         &self.response
     }
-
-    /// Time between two states, the age of the screen before the newer one.
-    pub fn gap(&self) -> &DelayRecorder {
-        &self.gap
-    }
 }
 
 impl Endpoint for GameClient {
     fn on_packet(&mut self, packet: &Packet, now_us: u64, _out: &mut Vec<Packet>) {
         let Body::Game(GameMessage::State { seq, newest, held_us }) = packet.body else { return };
-        self.arrivals.on_packet(packet, now_us);
-        if !self.states.on_arrival(seq) {
+        if !self.states.on_datagram(packet, seq, 0, now_us) {
             return;
         }
-        let payload = packet.len_bytes.saturating_sub(UDP_HEADER_BYTES + IP_HEADER_BYTES);
-        self.arrivals.on_delivered(u64::from(payload), now_us);
         if let Some(last_us) = self.last_state_us.replace(now_us) {
             self.gap.record(now_us, now_us.saturating_sub(last_us));
         }
@@ -90,9 +72,7 @@ impl Endpoint for GameClient {
             let bytes =
                 payload(self.config.action_bytes_a, self.config.action_bytes_b, &mut self.random);
             let body = Body::Game(GameMessage::Action { seq, acted_us: now_us });
-            let packet = self.stamp.udp(bytes, body, now_us);
-            self.sent = (self.sent.0 + 1, self.sent.1 + u64::from(packet.len_bytes));
-            out.push(packet);
+            self.sender.send(bytes, body, now_us, out);
         }
     }
 
@@ -103,15 +83,15 @@ impl Endpoint for GameClient {
 
 impl Measured for GameClient {
     fn sent(&self) -> (u64, u64) {
-        self.sent
+        self.sender.sent()
     }
 
     fn arrivals(&self) -> Option<&Arrivals> {
-        Some(&self.arrivals)
+        Some(self.states.arrivals())
     }
 
     fn lost_packets(&self) -> Option<u64> {
-        Some(self.states.lost())
+        Some(self.states.lost_packets())
     }
 
     fn rtt(&self) -> Option<&DelayRecorder> {

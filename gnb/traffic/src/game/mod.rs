@@ -1,6 +1,6 @@
 //! A networked game in real time: small packets both ways at fixed ticks.
 //!
-//! The UE sends what its player does, the server sends the state of the world. Sizes and times are
+//! The UE sends the player's actions, the server sends the state of the world. Sizes and times are
 //! the fits of Färber, "Network game traffic modelling" (NetGames 2002, Counter-Strike), with the
 //! uplink size that 3GPP R1-070674 and NGMN's evaluation methodology (2008, Annex A) took from it:
 //! uplink each 40 ms, extreme-value size (45, 5.7) B; downlink extreme-value interval (55, 6) ms and
@@ -8,9 +8,8 @@
 //! sizes were not published. It runs over WebSocket, hence TCP; here a lost state is not repeated,
 //! because the next one replaces it.
 //!
-//! What a player feels is the time until the screen shows what the hand did: from the action to the
-//! first state that reflects it, which includes the wait for the server's tick. The round trip of
-//! the network alone is measured beside it, without that wait.
+//! The response time is that from an action to the first state that reflects it, including the wait
+//! for the server's tick. The round trip of the network is measured as well, without that wait.
 
 mod client;
 mod server;
@@ -22,12 +21,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::distribution::Distribution;
 use crate::error::{ConfigError, check};
-use crate::ip::{IP_HEADER_BYTES, UDP_HEADER_BYTES};
+use crate::ip::UDP_IP_HEADER_BYTES;
 use crate::rng::SplitMix64;
 
-/// Payload of the largest datagram a game sends: it keeps within an MTU of 1500.
-const MAX_PAYLOAD_BYTES: f64 = (1500 - UDP_HEADER_BYTES - IP_HEADER_BYTES) as f64;
-/// Both ends begin within this time (R1-070674: uniform in 0..40 ms).
+/// Payload of the largest datagram: a packet fits an MTU of 1500.
+const MAX_PAYLOAD_BYTES: f64 = (1500 - UDP_IP_HEADER_BYTES) as f64;
+/// Both ends start within this time (R1-070674: uniform in 0..40 ms).
 const INITIAL_US: u64 = 40_000;
 /// Shortest time between two states.
 const MIN_INTERVAL_US: f64 = 1_000.0;
@@ -73,12 +72,8 @@ impl GameConfig {
         const A_SIZE: &str = "1 to 1472 bytes";
         const A_TIME: &str = "1 ms to 10 s in µs";
         const A_SPREAD: &str = "0 to a";
-        check(
-            "game.action_interval_us",
-            self.action_interval_us,
-            1_000..=10_000_000,
-            "1 ms to 10 s in µs",
-        )?;
+        let interval_us = self.action_interval_us;
+        check("game.action_interval_us", interval_us, 1_000..=10_000_000, A_TIME)?;
         let pairs = [
             ("game.action_bytes_a", self.action_bytes_a, 1.0..=MAX_PAYLOAD_BYTES, A_SIZE),
             ("game.action_bytes_b", self.action_bytes_b, 0.0..=self.action_bytes_a, A_SPREAD),
@@ -117,7 +112,7 @@ pub enum GameMessage {
     State {
         /// Counts from 0.
         seq: u64,
-        /// The newest action it reflects, and when that was done.
+        /// Number and time of the newest action it reflects.
         newest: Option<(u64, u64)>,
         /// How long that action waited at the server for this state.
         held_us: u64,

@@ -2,47 +2,36 @@
 
 use super::{GameConfig, GameMessage, INITIAL_US, MIN_INTERVAL_US, payload};
 use crate::distribution::Distribution;
-use crate::endpoint::{Endpoint, Measured};
-use crate::ip::{IP_HEADER_BYTES, UDP_HEADER_BYTES};
-use crate::packet::{Body, Packet, Stamp};
+use crate::endpoint::{Endpoint, FlowContext, Measured};
+use crate::packet::{Body, Packet, UdpSender};
 use crate::rng::SplitMix64;
-use crate::sequence::SequenceTracker;
 use crate::stats::{Arrivals, Figures};
+use crate::udp_cbr::DatagramSink;
 
 /// Receives actions and sends the state of the world at its own ticks.
 #[derive(Debug, Clone)]
 pub struct GameServer {
-    stamp: Stamp,
+    sender: UdpSender,
     config: GameConfig,
     random: SplitMix64,
     next_us: u64,
     stop_us: Option<u64>,
-    sent: (u64, u64),
-    arrivals: Arrivals,
-    actions: SequenceTracker,
-    /// The newest action: its number, when it was done, when it came.
+    actions: DatagramSink,
+    /// The newest action: number, time of the action, time of arrival.
     newest: Option<(u64, u64, u64)>,
 }
 
 impl GameServer {
-    pub(crate) fn new(
-        stamp: Stamp,
-        config: &GameConfig,
-        seed: u64,
-        start_us: u64,
-        stop_us: Option<u64>,
-    ) -> Self {
-        let mut random = SplitMix64::stream(seed, 1);
-        let next_us = start_us + random.below(INITIAL_US);
+    pub(crate) fn new(context: FlowContext, config: &GameConfig) -> Self {
+        let mut random = SplitMix64::stream(context.seed, 1);
+        let next_us = context.start_us + random.below(INITIAL_US);
         Self {
-            stamp,
+            sender: UdpSender::new(context.stamp),
             config: config.clone(),
             random,
             next_us,
-            stop_us,
-            sent: (0, 0),
-            arrivals: Arrivals::default(),
-            actions: SequenceTracker::default(),
+            stop_us: context.stop_us,
+            actions: DatagramSink::default(),
             newest: None,
         }
     }
@@ -57,13 +46,9 @@ impl GameServer {
 impl Endpoint for GameServer {
     fn on_packet(&mut self, packet: &Packet, now_us: u64, _out: &mut Vec<Packet>) {
         let Body::Game(GameMessage::Action { seq, acted_us }) = packet.body else { return };
-        self.arrivals.on_packet(packet, now_us);
-        if !self.actions.on_arrival(seq) {
-            return;
-        }
-        let payload = packet.len_bytes.saturating_sub(UDP_HEADER_BYTES + IP_HEADER_BYTES);
-        self.arrivals.on_delivered(u64::from(payload), now_us);
-        if self.newest.is_none_or(|(newest, ..)| seq > newest) {
+        if self.actions.on_datagram(packet, seq, 0, now_us)
+            && self.newest.is_none_or(|(newest, ..)| seq > newest)
+        {
             self.newest = Some((seq, acted_us, now_us));
         }
     }
@@ -73,13 +58,13 @@ impl Endpoint for GameServer {
             let bytes =
                 payload(self.config.state_bytes_a, self.config.state_bytes_b, &mut self.random);
             let message = GameMessage::State {
-                seq: self.sent.0,
+                seq: self.sender.sent().0,
                 newest: self.newest.map(|(seq, acted_us, _)| (seq, acted_us)),
-                held_us: self.newest.map_or(0, |(.., came_us)| now_us.saturating_sub(came_us)),
+                held_us: self
+                    .newest
+                    .map_or(0, |(.., arrived_us)| now_us.saturating_sub(arrived_us)),
             };
-            let packet = self.stamp.udp(bytes, Body::Game(message), now_us);
-            self.sent = (self.sent.0 + 1, self.sent.1 + u64::from(packet.len_bytes));
-            out.push(packet);
+            self.sender.send(bytes, Body::Game(message), now_us, out);
             self.next_us += self.interval_us();
         }
     }
@@ -91,14 +76,14 @@ impl Endpoint for GameServer {
 
 impl Measured for GameServer {
     fn sent(&self) -> (u64, u64) {
-        self.sent
+        self.sender.sent()
     }
 
     fn arrivals(&self) -> Option<&Arrivals> {
-        Some(&self.arrivals)
+        Some(self.actions.arrivals())
     }
 
     fn figures(&self, figures: &mut Figures) {
-        figures.push("lost_actions_packets", self.actions.lost() as f64);
+        figures.push("lost_actions_packets", self.actions.lost_packets() as f64);
     }
 }

@@ -34,7 +34,7 @@ pub use sender::SproutSender;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{ConfigError, check};
-use crate::ip::{IP_HEADER_BYTES, UDP_HEADER_BYTES};
+use crate::ip::UDP_IP_HEADER_BYTES;
 
 /// A tick (§3.2).
 pub const TICK_US: u64 = 20_000;
@@ -86,7 +86,7 @@ pub struct SproutForecast {
     pub received_or_lost_bytes: u64,
 }
 
-/// The length of a datagram with this much behind Sprout's headers.
+/// Length of a datagram with this payload.
 fn datagram_bytes(payload_bytes: u32) -> u32 {
-    payload_bytes + UDP_HEADER_BYTES + IP_HEADER_BYTES
+    payload_bytes + UDP_IP_HEADER_BYTES
 }

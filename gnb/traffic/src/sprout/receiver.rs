@@ -5,39 +5,37 @@ use std::collections::VecDeque;
 use super::forecast::cautious;
 use super::model::Belief;
 use super::{HEARTBEAT_BYTES, PACKET_BYTES, SproutData, SproutForecast, TICK_US, datagram_bytes};
-use crate::endpoint::{Endpoint, Measured};
-use crate::ip::Ecn;
-use crate::packet::{Body, Packet, Stamp};
+use crate::endpoint::{Endpoint, FlowContext, Measured};
+use crate::packet::{Body, Packet, UdpSender};
 use crate::stats::{Arrivals, Figures};
 
-/// A receiver whose sender has been told to stop goes on forecasting for this long.
+/// The receiver sends forecasts for this long after the stop of the sender.
 const LINGER_US: u64 = 10_000_000;
 
 /// Watches arrivals and sends a forecast each tick.
 #[derive(Debug, Clone)]
 pub struct SproutReceiver {
-    stamp: Stamp,
+    sender: UdpSender,
     end_us: u64,
     belief: Belief,
-    /// When the tick under way ends; none before the first packet.
+    /// End of the current tick; `None` before the first packet.
     tick_us: Option<u64>,
     bytes_this_tick: u64,
-    /// Until then silence says nothing.
+    /// Time of the next packet announced by the sender; silence before it is no observation.
     expect_us: u64,
     throwaway_bytes: u64,
-    /// End and length of packets that came from beyond the throwaway number.
+    /// End and length of received packets beyond the throwaway number.
     beyond: VecDeque<(u64, u32)>,
     arrivals: Arrivals,
     lost_bytes: u64,
-    sent: (u64, u64),
-    forecasts: u64,
 }
 
 impl SproutReceiver {
-    pub(crate) fn new(stamp: Stamp, stop_us: Option<u64>) -> Self {
+    pub(crate) fn new(context: FlowContext) -> Self {
+        let end_us = context.stop_us.map_or(u64::MAX, |stop_us| stop_us.saturating_add(LINGER_US));
         Self {
-            stamp: Stamp { ecn: Ecn::NotEct, ..stamp },
-            end_us: stop_us.map_or(u64::MAX, |stop_us| stop_us.saturating_add(LINGER_US)),
+            sender: UdpSender::new(context.stamp.not_ect()),
+            end_us,
             belief: Belief::default(),
             tick_us: None,
             bytes_this_tick: 0,
@@ -46,8 +44,6 @@ impl SproutReceiver {
             beyond: VecDeque::new(),
             arrivals: Arrivals::default(),
             lost_bytes: 0,
-            sent: (0, 0),
-            forecasts: 0,
         }
     }
 
@@ -56,7 +52,7 @@ impl SproutReceiver {
         &self.belief
     }
 
-    fn note_bytes(&mut self, data: &SproutData, len_bytes: u32) {
+    fn track_bytes(&mut self, data: &SproutData, len_bytes: u32) {
         let end = data.seq_bytes + u64::from(len_bytes);
         if data.throwaway_bytes > self.throwaway_bytes {
             let passed: u64 = self
@@ -74,7 +70,7 @@ impl SproutReceiver {
         }
     }
 
-    /// §3.4: everything below the throwaway number, and what came from beyond it.
+    /// §3.4: the bytes below the throwaway number and those received beyond it.
     fn received_or_lost_bytes(&self) -> u64 {
         let beyond: u64 = self.beyond.iter().map(|(_, len)| u64::from(*len)).sum();
         self.throwaway_bytes + beyond
@@ -109,7 +105,7 @@ impl Endpoint for SproutReceiver {
         self.tick_us.get_or_insert(now_us + TICK_US);
         self.bytes_this_tick += u64::from(packet.len_bytes);
         self.expect_us = now_us + u64::from(data.time_to_next_us);
-        self.note_bytes(data, packet.len_bytes);
+        self.track_bytes(data, packet.len_bytes);
     }
 
     fn poll(&mut self, now_us: u64, out: &mut Vec<Packet>) {
@@ -125,10 +121,7 @@ impl Endpoint for SproutReceiver {
                 packets: cautious(&self.belief),
                 received_or_lost_bytes: self.received_or_lost_bytes(),
             };
-            let packet = self.stamp.udp(HEARTBEAT_BYTES, Body::SproutForecast(forecast), now_us);
-            self.sent = (self.sent.0 + 1, self.sent.1 + u64::from(packet.len_bytes));
-            self.forecasts += 1;
-            out.push(packet);
+            self.sender.send(HEARTBEAT_BYTES, Body::SproutForecast(forecast), now_us, out);
         }
     }
 
@@ -139,7 +132,7 @@ impl Endpoint for SproutReceiver {
 
 impl Measured for SproutReceiver {
     fn sent(&self) -> (u64, u64) {
-        self.sent
+        self.sender.sent()
     }
 
     fn arrivals(&self) -> Option<&Arrivals> {
@@ -151,7 +144,7 @@ impl Measured for SproutReceiver {
     }
 
     fn figures(&self, figures: &mut Figures) {
-        figures.push("forecasts_count", self.forecasts as f64);
+        figures.push("forecasts_count", self.sender.sent().0 as f64);
         figures.push("believed_rate_packets_per_s", self.belief.mean());
     }
 }

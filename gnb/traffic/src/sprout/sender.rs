@@ -6,25 +6,25 @@ use super::{
     FORECAST_TICKS, HEADER_BYTES, HEARTBEAT_BYTES, PACKET_BYTES, SproutConfig, SproutData,
     SproutForecast, TICK_US,
 };
-use crate::endpoint::{Endpoint, Measured};
-use crate::packet::{Body, Packet, Stamp};
+use crate::endpoint::{Endpoint, FlowContext, Measured};
+use crate::packet::{Body, Packet, UdpSender};
 use crate::timer::Periodic;
 
-/// What was sent longer ago has arrived or is lost (§3.4: reordering beyond 10 ms is not expected).
+/// Packets sent longer ago have arrived or are lost (§3.4: reordering beyond 10 ms is not expected).
 const THROWAWAY_US: u64 = 10_000;
 /// Payload of a full packet.
 const PAYLOAD_BYTES: u32 = PACKET_BYTES - 28;
 
-/// The forecast in force.
+/// The latest forecast.
 #[derive(Debug, Clone, Copy)]
-struct InForce {
+struct LatestForecast {
     packets: [u16; FORECAST_TICKS],
-    /// Ticks since it came.
+    /// Ticks since its arrival.
     age_ticks: usize,
 }
 
-impl InForce {
-    /// Bytes that will have drained by the end of tick `tick` since the forecast came.
+impl LatestForecast {
+    /// Bytes that drain by the end of tick `tick` after its arrival.
     fn drained_bytes(&self, tick: usize) -> u64 {
         let packets = match tick.min(FORECAST_TICKS) {
             0 => 0,
@@ -37,34 +37,25 @@ impl InForce {
 /// A backlogged sender whose window is what the forecast lets drain in time.
 #[derive(Debug, Clone)]
 pub struct SproutSender {
-    stamp: Stamp,
+    sender: UdpSender,
     lookahead: usize,
     ticks: Periodic,
-    forecast: Option<InForce>,
-    sent_bytes: u64,
-    sent_packets: u64,
+    forecast: Option<LatestForecast>,
     /// Estimated queue, bytes.
     queue_bytes: u64,
-    /// Time and total of what was sent within the last 10 ms and before.
+    /// Time of each packet of the last 10 ms, and the bytes sent up to it.
     recent: VecDeque<(u64, u64)>,
     throwaway_bytes: u64,
     sent_this_tick: bool,
 }
 
 impl SproutSender {
-    pub(crate) fn new(
-        stamp: Stamp,
-        config: &SproutConfig,
-        start_us: u64,
-        stop_us: Option<u64>,
-    ) -> Self {
+    pub(crate) fn new(context: FlowContext, config: &SproutConfig) -> Self {
         Self {
-            stamp,
+            sender: UdpSender::new(context.stamp),
             lookahead: config.lookahead(),
-            ticks: Periodic::new(start_us, stop_us, TICK_US, 1),
+            ticks: context.periodic(TICK_US, 1),
             forecast: None,
-            sent_bytes: 0,
-            sent_packets: 0,
             queue_bytes: 0,
             recent: VecDeque::new(),
             throwaway_bytes: 0,
@@ -80,12 +71,16 @@ impl SproutSender {
         ahead.saturating_sub(self.queue_bytes)
     }
 
-    fn on_forecast(&mut self, forecast: &SproutForecast) {
-        self.forecast = Some(InForce { packets: forecast.packets, age_ticks: 0 });
-        self.queue_bytes = self.sent_bytes.saturating_sub(forecast.received_or_lost_bytes);
+    fn sent_bytes(&self) -> u64 {
+        self.sender.sent().1
     }
 
-    /// A tick passed: so much less is queued.
+    fn on_forecast(&mut self, forecast: &SproutForecast) {
+        self.forecast = Some(LatestForecast { packets: forecast.packets, age_ticks: 0 });
+        self.queue_bytes = self.sent_bytes().saturating_sub(forecast.received_or_lost_bytes);
+    }
+
+    /// Advances by a tick: reduces the estimated queue by what drains in it.
     fn age(&mut self) {
         if let Some(forecast) = &mut self.forecast {
             let before = forecast.drained_bytes(forecast.age_ticks);
@@ -113,16 +108,13 @@ impl SproutSender {
             self.recent.pop_front();
         }
         let data = SproutData {
-            seq_bytes: self.sent_bytes,
+            seq_bytes: self.sent_bytes(),
             throwaway_bytes: self.throwaway_bytes,
             time_to_next_us,
         };
-        let packet = self.stamp.udp(payload, Body::SproutData(data), now_us);
-        self.sent_bytes += u64::from(packet.len_bytes);
-        self.queue_bytes += u64::from(packet.len_bytes);
-        self.sent_packets += 1;
-        self.recent.push_back((now_us, self.sent_bytes));
-        out.push(packet);
+        let len_bytes = self.sender.send(payload, Body::SproutData(data), now_us, out);
+        self.queue_bytes += u64::from(len_bytes);
+        self.recent.push_back((now_us, self.sent_bytes()));
     }
 }
 
@@ -153,7 +145,7 @@ impl Endpoint for SproutSender {
 
 impl Measured for SproutSender {
     fn sent(&self) -> (u64, u64) {
-        (self.sent_packets, self.sent_bytes)
+        self.sender.sent()
     }
 }
 
@@ -163,30 +155,28 @@ const _: () = assert!(PAYLOAD_BYTES > HEADER_BYTES && PAYLOAD_BYTES < PACKET_BYT
 mod tests {
     use super::super::datagram_bytes;
     use super::*;
-    use crate::ip::Ecn;
 
     #[test]
     fn the_window_is_what_drains_in_100_ms_less_what_is_queued() {
-        let stamp = Stamp { flow: 0, dscp: 0, ecn: Ecn::NotEct };
-        let mut sender = SproutSender::new(stamp, &SproutConfig::default(), 0, None);
+        let mut sender = SproutSender::new(FlowContext::default(), &SproutConfig::default());
         let mut out = Vec::new();
         sender.poll(0, &mut out);
         assert_eq!(out.len(), 1, "a heartbeat");
         assert_eq!(out[0].len_bytes, datagram_bytes(HEARTBEAT_BYTES));
         sender.on_forecast(&SproutForecast {
             packets: [1, 3, 5, 7, 9, 12, 14, 16],
-            received_or_lost_bytes: sender.sent_bytes,
+            received_or_lost_bytes: sender.sent_bytes(),
         });
         out.clear();
         sender.send_window(1_000, &mut out);
         assert_eq!(out.len(), 9);
         assert!(out.iter().all(|packet| packet.len_bytes == 1_500));
-        // A tick on: one of nine has drained, and the window ends at 12 instead of 9.
+        // One tick later one of nine has drained, and the window ends at 12 instead of 9.
         out.clear();
         sender.age();
         sender.send_window(20_000, &mut out);
         assert_eq!(out.len(), 3, "12 − 1 ahead, 8 queued");
-        // Nothing more is known beyond the last tick.
+        // The forecast ends with the last tick.
         (0..8).for_each(|_| sender.age());
         assert_eq!(sender.window_bytes(), 0);
     }

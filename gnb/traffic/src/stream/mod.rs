@@ -8,10 +8,8 @@
 //! segment that holds its last byte ([`crate::tcp::TcpSegment::message`]) and is delivered when the
 //! stream is complete up to there: it is lost and retransmitted with its bytes.
 
-mod client;
 mod connection;
-mod server;
+mod requests;
 
-pub use client::{Completed, RequestClient};
 pub use connection::StreamEnd;
-pub use server::RequestServer;
+pub use requests::{Completed, Connections, RequestClient, RequestServer};

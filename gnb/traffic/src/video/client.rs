@@ -1,4 +1,4 @@
-//! The player at the UE: fetches chunks, plays them, tells how it was.
+//! The player at the UE: fetches and plays chunks and measures the quality of experience.
 
 use std::num::NonZeroU32;
 
@@ -7,33 +7,32 @@ use super::abr::{Controller, Situation};
 use super::manifest::Manifest;
 use super::player::Player;
 use super::qoe::{Tally, Weights};
-use crate::endpoint::{Endpoint, Measured};
-use crate::packet::{FlowId, Packet};
+use crate::endpoint::{Endpoint, FlowContext, Measured};
+use crate::packet::Packet;
 use crate::rng::SplitMix64;
 use crate::stats::{Arrivals, DelayRecorder, Figures};
-use crate::stream::RequestClient;
-use crate::tcp::config::TcpConfig;
+use crate::stream::{Connections, RequestClient};
 
-/// Throughputs that controllers look back on.
+/// Throughput samples available to controllers.
 const THROUGHPUT_WINDOW: usize = 20;
-/// While it waits for video a player looks at the clock this often, so that a stall without an end
-/// is counted as it grows.
+/// Interval at which a waiting player is advanced, so that the statistics include a stall that has not
+/// ended.
 const WAITING_TICK_US: u64 = 500_000;
 
 /// A chunk that was fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChunkLog {
-    /// When it was there in full.
+    /// Time at which it was complete.
     pub at_us: u64,
-    /// Its place in the video.
+    /// Its index in the video.
     pub chunk: u32,
     /// Its rung.
     pub rung: u8,
     /// Its size.
     pub bytes: u32,
-    /// How long it took.
+    /// Time from request to completion.
     pub fetch_us: u64,
-    /// Playing time in the buffer with it.
+    /// Playing time in the buffer, this chunk included.
     pub buffer_us: u64,
 }
 
@@ -50,9 +49,9 @@ pub struct VideoClient {
     player: Option<Player>,
     start_us: u64,
     stop_us: Option<u64>,
-    /// When the next chunk is asked for.
-    ask_us: Option<u64>,
-    under_way: Option<usize>,
+    /// Time of the next request.
+    request_us: Option<u64>,
+    requested_rung: Option<usize>,
     last_rung: Option<usize>,
     throughput_bps: Vec<f64>,
     tally: Tally,
@@ -62,27 +61,24 @@ pub struct VideoClient {
 
 impl VideoClient {
     pub(crate) fn new(
-        flow: FlowId,
-        dscp: u8,
-        (config, tcp): (&VideoConfig, &TcpConfig),
-        seed: u64,
-        start_us: u64,
-        stop_us: Option<u64>,
+        context: FlowContext,
+        config: &VideoConfig,
+        connections: Connections<'_>,
     ) -> Self {
-        let request_bytes = NonZeroU32::new(config.request_bytes).unwrap_or(NonZeroU32::MIN);
+        let FlowContext { seed, start_us, stop_us, .. } = context;
         Self {
             manifest: Manifest::new(config, SplitMix64::stream(seed, 0)),
             chunk_us: config.chunk_us,
             buffer_max_us: config.buffer_max_us,
             startup_us: config.startup_us,
             weights: Weights::new(config),
-            client: RequestClient::new(flow, 1, dscp, request_bytes, tcp, seed),
+            client: RequestClient::new(connections, config.request_bytes),
             controller: Controller::new(config, SplitMix64::stream(seed, 1)),
             player: None,
             start_us,
             stop_us,
-            ask_us: Some(start_us),
-            under_way: None,
+            request_us: Some(start_us),
+            requested_rung: None,
             last_rung: None,
             throughput_bps: Vec::new(),
             tally: Tally::default(),
@@ -96,7 +92,7 @@ impl VideoClient {
         &self.log
     }
 
-    /// The player, once it was started.
+    /// The player; `None` before the start.
     pub fn player(&self) -> Option<&Player> {
         self.player.as_ref()
     }
@@ -113,19 +109,22 @@ impl VideoClient {
         self.tally.qoe(&self.weights, stalled_us as f64 / 1e6, startup_us as f64 / 1e6)
     }
 
-    fn ask(&mut self, now_us: u64, out: &mut Vec<Packet>) {
-        self.ask_us = None;
+    fn request(&mut self, now_us: u64, out: &mut Vec<Packet>) {
+        self.request_us = None;
         let stopped = self.stop_us.is_some_and(|stop_us| now_us >= stop_us);
         let chunk = self.log.len();
         if stopped || chunk >= self.manifest.chunks() {
             return;
         }
         let rung = self.with_situation(|controller, situation| controller.choose(situation));
-        self.under_way = Some(rung);
-        self.client.ask(0, self.manifest.chunk_bytes(chunk, rung), now_us, out);
+        self.requested_rung = Some(rung);
+        self.client.request(0, self.manifest.chunk_bytes(chunk, rung), now_us, out);
     }
 
-    fn with_situation<T>(&mut self, ask: impl FnOnce(&mut Controller, &Situation<'_>) -> T) -> T {
+    fn with_situation<T>(
+        &mut self,
+        decide: impl FnOnce(&mut Controller, &Situation<'_>) -> T,
+    ) -> T {
         let buffer_us = self.player.as_ref().map_or(0, Player::buffer_us);
         let situation = Situation {
             manifest: &self.manifest,
@@ -134,14 +133,14 @@ impl VideoClient {
             throughput_bps: &self.throughput_bps,
             last_rung: self.last_rung,
         };
-        ask(&mut self.controller, &situation)
+        decide(&mut self.controller, &situation)
     }
 
-    fn on_chunk(&mut self, bytes: NonZeroU32, asked_us: u64, now_us: u64) {
-        let Some(rung) = self.under_way.take() else { return };
+    fn on_chunk(&mut self, bytes: NonZeroU32, requested_us: u64, now_us: u64) {
+        let Some(rung) = self.requested_rung.take() else { return };
         let chunk = self.log.len();
         let is_last = chunk + 1 == self.manifest.chunks();
-        let fetch_us = now_us.saturating_sub(asked_us).max(1);
+        let fetch_us = now_us.saturating_sub(requested_us).max(1);
         let threshold_us = self.startup_us;
         let player = self.player.get_or_insert_with(|| Player::new(threshold_us, now_us));
         player.add(self.chunk_us, is_last, now_us);
@@ -165,16 +164,16 @@ impl VideoClient {
             return;
         }
         let wait_s = self.with_situation(|controller, situation| controller.wait_s(situation));
-        // A chunk has to fit the buffer when it is asked for.
+        // A chunk is requested only when it fits the buffer.
         let full_us = (buffer_us + self.chunk_us).saturating_sub(self.buffer_max_us);
-        self.ask_us = Some(now_us + full_us.max((wait_s * 1e6).ceil() as u64));
+        self.request_us = Some(now_us + full_us.max((wait_s * 1e6).ceil() as u64));
     }
 }
 
 impl Endpoint for VideoClient {
     fn on_packet(&mut self, packet: &Packet, now_us: u64, out: &mut Vec<Packet>) {
         if let Some(done) = self.client.on_packet(packet, now_us, out) {
-            self.on_chunk(done.bytes, done.asked_us, now_us);
+            self.on_chunk(done.bytes, done.requested_us, now_us);
             self.poll(now_us, out);
         }
     }
@@ -186,8 +185,8 @@ impl Endpoint for VideoClient {
             let player = self.player.get_or_insert_with(|| Player::new(threshold_us, start_us));
             player.advance(now_us);
         }
-        if self.ask_us.is_some_and(|at_us| at_us <= now_us) {
-            self.ask(now_us, out);
+        if self.request_us.is_some_and(|at_us| at_us <= now_us) {
+            self.request(now_us, out);
         }
     }
 
@@ -195,10 +194,10 @@ impl Endpoint for VideoClient {
         let player_us = self.player.as_ref().and_then(|player| {
             // One µs past the moment at which the buffer is empty: that moment is no stall yet.
             let empty_us = player.empty_at_us().map(|at_us| at_us + 1);
-            let waits = player.is_waiting() && self.under_way.is_some();
+            let waits = player.is_waiting() && self.requested_rung.is_some();
             empty_us.or_else(|| waits.then(|| player.at_us() + WAITING_TICK_US))
         });
-        [self.client.next_deadline_us(), self.ask_us, player_us].into_iter().flatten().min()
+        [self.client.next_deadline_us(), self.request_us, player_us].into_iter().flatten().min()
     }
 }
 

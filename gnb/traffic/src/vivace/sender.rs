@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use super::VivaceConfig;
 use super::ascent::Ascent;
 use super::monitor::Interval;
-use crate::endpoint::{Endpoint, Measured};
-use crate::packet::{Body, Packet, Stamp};
+use crate::endpoint::{Endpoint, FlowContext, Measured};
+use crate::packet::{Body, Packet, UdpSender};
 use crate::rng::SplitMix64;
 use crate::stats::{DelayRecorder, Figures};
 
@@ -46,11 +46,10 @@ struct Outstanding {
 /// A backlogged sender.
 #[derive(Debug, Clone)]
 pub struct VivaceSender {
-    stamp: Stamp,
+    context: FlowContext,
+    sender: UdpSender,
     payload_bytes: u32,
     random: SplitMix64,
-    start_us: u64,
-    stop_us: Option<u64>,
     rate_mbps: f64,
     phase: Phase,
     ascent: Ascent,
@@ -66,26 +65,18 @@ pub struct VivaceSender {
     next_seq: u64,
     send_next_ns: u64,
     srtt_us: Option<u64>,
-    sent: (u64, u64),
     lost_packets: u64,
     rtt: DelayRecorder,
     steps: u64,
 }
 
 impl VivaceSender {
-    pub(crate) fn new(
-        stamp: Stamp,
-        config: &VivaceConfig,
-        seed: u64,
-        start_us: u64,
-        stop_us: Option<u64>,
-    ) -> Self {
+    pub(crate) fn new(context: FlowContext, config: &VivaceConfig) -> Self {
         Self {
-            stamp,
+            context,
+            sender: UdpSender::new(context.stamp),
             payload_bytes: config.payload_bytes,
-            random: SplitMix64::stream(seed, 0),
-            start_us,
-            stop_us,
+            random: SplitMix64::stream(context.seed, 0),
             rate_mbps: config.start_bps as f64 / 1e6,
             phase: Phase::Starting { before: None },
             ascent: Ascent::default(),
@@ -95,9 +86,8 @@ impl VivaceSender {
             give_up_us: None,
             outstanding: VecDeque::new(),
             next_seq: 0,
-            send_next_ns: start_us * 1_000,
+            send_next_ns: context.start_us * 1_000,
             srtt_us: None,
-            sent: (0, 0),
             lost_packets: 0,
             rtt: DelayRecorder::new(),
             steps: 0,
@@ -107,10 +97,6 @@ impl VivaceSender {
     /// The rate around which it probes, Mbit/s.
     pub fn rate_mbps(&self) -> f64 {
         self.rate_mbps
-    }
-
-    fn is_on(&self, now_us: u64) -> bool {
-        now_us >= self.start_us && self.stop_us.is_none_or(|stop_us| now_us < stop_us)
     }
 
     /// Intervals that the phase needs.
@@ -202,7 +188,7 @@ impl VivaceSender {
         self.first_interval += self.intervals.len() as u64;
         self.intervals.clear();
         self.give_up_us = None;
-        if self.is_on(now_us) {
+        if self.context.is_on(now_us) {
             self.begin_interval(now_us);
         }
     }
@@ -256,24 +242,23 @@ impl VivaceSender {
     }
 
     fn send_due(&mut self, now_us: u64, out: &mut Vec<Packet>) {
-        while self.send_next_ns <= now_us * 1_000 && self.is_on(now_us) {
+        while self.send_next_ns <= now_us * 1_000 && self.context.is_on(now_us) {
             self.watch_interval(now_us);
             let seq = self.next_seq;
             self.next_seq += 1;
-            let packet = self.stamp.udp(self.payload_bytes, Body::VivaceData { seq }, now_us);
+            let body = Body::VivaceData { seq };
+            let len_bytes = self.sender.send(self.payload_bytes, body, now_us, out);
             let interval = match self.intervals.last_mut() {
                 Some(interval) if self.is_measuring => {
-                    interval.on_sent(packet.len_bytes);
+                    interval.on_sent(len_bytes);
                     Some(self.first_interval + self.intervals.len() as u64 - 1)
                 }
                 _ => None,
             };
             self.outstanding.push_back(Outstanding { seq, sent_us: now_us, interval });
-            self.sent = (self.sent.0 + 1, self.sent.1 + u64::from(packet.len_bytes));
-            let gap_ns = f64::from(packet.len_bytes) * 8e3 / self.current_mbps();
+            let gap_ns = f64::from(len_bytes) * 8e3 / self.current_mbps();
             // A sender that was late does not catch up in a burst.
             self.send_next_ns = self.send_next_ns.max(now_us * 1_000) + gap_ns as u64;
-            out.push(packet);
         }
     }
 }
@@ -294,15 +279,15 @@ impl Endpoint for VivaceSender {
     }
 
     fn next_deadline_us(&self) -> Option<u64> {
-        let send_us = self.send_next_ns.div_ceil(1_000).max(self.start_us);
-        let send_us = self.stop_us.is_none_or(|stop_us| send_us < stop_us).then_some(send_us);
+        let send_us = self.send_next_ns.div_ceil(1_000).max(self.context.start_us);
+        let send_us = self.context.is_on(send_us).then_some(send_us);
         [send_us, self.give_up_us].into_iter().flatten().min()
     }
 }
 
 impl Measured for VivaceSender {
     fn sent(&self) -> (u64, u64) {
-        self.sent
+        self.sender.sent()
     }
 
     fn lost_packets(&self) -> Option<u64> {

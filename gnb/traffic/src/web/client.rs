@@ -4,24 +4,23 @@ use std::collections::VecDeque;
 use std::num::NonZeroU32;
 
 use super::{Page, WebConfig};
-use crate::endpoint::{Endpoint, Measured};
-use crate::packet::{FlowId, Packet};
+use crate::endpoint::{Endpoint, FlowContext, Measured};
+use crate::packet::Packet;
 use crate::rng::SplitMix64;
 use crate::stats::{Arrivals, DelayRecorder, Figures};
-use crate::stream::RequestClient;
-use crate::tcp::config::TcpConfig;
+use crate::stream::{Connections, RequestClient};
 
 /// Progress of a page.
 #[derive(Debug, Clone)]
 enum State {
-    /// The user reads, until then.
+    /// The user reads the page.
     Reading { until_us: u64 },
-    /// The main object is under way.
+    /// The main object is requested.
     Main(Loading),
-    /// The main object is parsed, until then.
+    /// The main object is parsed.
     Parsing { loading: Loading, until_us: u64 },
-    /// Embedded objects are under way or wait for a connection.
-    Embedded { loading: Loading, waiting: VecDeque<NonZeroU32>, under_way: usize },
+    /// Embedded objects are requested or wait for a connection.
+    Embedded { loading: Loading, waiting: VecDeque<NonZeroU32>, in_flight: usize },
     /// Stopped.
     Done,
 }
@@ -30,7 +29,7 @@ enum State {
 #[derive(Debug, Clone)]
 struct Loading {
     page: Page,
-    begun_us: u64,
+    started_us: u64,
 }
 
 /// Loads page after page.
@@ -41,7 +40,7 @@ pub struct WebClient {
     client: RequestClient,
     stop_us: Option<u64>,
     state: State,
-    pages_begun: u64,
+    pages_started: u64,
     objects: u64,
     loaded_bytes: u64,
     page_load: DelayRecorder,
@@ -50,28 +49,17 @@ pub struct WebClient {
 
 impl WebClient {
     pub(crate) fn new(
-        first_flow: FlowId,
-        dscp: u8,
-        (config, tcp): (&WebConfig, &TcpConfig),
-        seed: u64,
-        start_us: u64,
-        stop_us: Option<u64>,
+        context: FlowContext,
+        config: &WebConfig,
+        connections: Connections<'_>,
     ) -> Self {
-        let request_bytes = NonZeroU32::new(config.request_bytes).unwrap_or(NonZeroU32::MIN);
         Self {
             config: config.clone(),
-            random: SplitMix64::stream(seed, 0),
-            client: RequestClient::new(
-                first_flow,
-                config.connections,
-                dscp,
-                request_bytes,
-                tcp,
-                seed,
-            ),
-            stop_us,
-            state: State::Reading { until_us: start_us },
-            pages_begun: 0,
+            random: SplitMix64::stream(context.seed, 0),
+            client: RequestClient::new(connections, config.request_bytes),
+            stop_us: context.stop_us,
+            state: State::Reading { until_us: context.start_us },
+            pages_started: 0,
             objects: 0,
             loaded_bytes: 0,
             page_load: DelayRecorder::new(),
@@ -79,14 +67,14 @@ impl WebClient {
         }
     }
 
-    /// Time from the request of a page until its last object, parsing included.
+    /// Time from the request of a page to the end of its last object, parsing included.
     pub fn page_load(&self) -> &DelayRecorder {
         &self.page_load
     }
 
-    /// Pages begun, and objects and bytes that came in full.
+    /// Pages started, and objects and bytes of objects received completely.
     pub fn loaded(&self) -> (u64, u64, u64) {
-        (self.pages_begun, self.objects, self.loaded_bytes)
+        (self.pages_started, self.objects, self.loaded_bytes)
     }
 
     fn begin(&mut self, now_us: u64, out: &mut Vec<Packet>) {
@@ -95,37 +83,37 @@ impl WebClient {
             return;
         }
         let page = Page::draw(&self.config, &mut self.random);
-        self.pages_begun += 1;
-        self.client.ask(0, page.main_bytes, now_us, out);
-        self.state = State::Main(Loading { page, begun_us: now_us });
+        self.pages_started += 1;
+        self.client.request(0, page.main_bytes, now_us, out);
+        self.state = State::Main(Loading { page, started_us: now_us });
     }
 
-    fn on_object(&mut self, bytes: NonZeroU32, asked_us: u64, now_us: u64) {
+    fn on_object(&mut self, bytes: NonZeroU32, requested_us: u64, now_us: u64) {
         self.objects += 1;
         self.loaded_bytes += u64::from(bytes.get());
-        self.object_load.record(now_us, now_us.saturating_sub(asked_us));
+        self.object_load.record(now_us, now_us.saturating_sub(requested_us));
         self.state = match std::mem::replace(&mut self.state, State::Done) {
             State::Main(loading) => {
                 let until_us = now_us + loading.page.parsing_us;
                 State::Parsing { loading, until_us }
             }
-            State::Embedded { loading, waiting, under_way } => {
-                State::Embedded { loading, waiting, under_way: under_way.saturating_sub(1) }
+            State::Embedded { loading, waiting, in_flight } => {
+                State::Embedded { loading, waiting, in_flight: in_flight.saturating_sub(1) }
             }
             other => other,
         };
     }
 
-    /// Takes all steps that are due.
-    fn go_on(&mut self, now_us: u64, out: &mut Vec<Packet>) {
+    /// Makes the state transition that is due.
+    fn advance(&mut self, now_us: u64, out: &mut Vec<Packet>) {
         match std::mem::replace(&mut self.state, State::Done) {
             State::Reading { until_us } if until_us <= now_us => self.begin(now_us, out),
             State::Parsing { loading, until_us } if until_us <= now_us => {
                 let waiting = loading.page.embedded_bytes.iter().copied().collect();
                 self.fetch(loading, waiting, 0, now_us, out);
             }
-            State::Embedded { loading, waiting, under_way } => {
-                self.fetch(loading, waiting, under_way, now_us, out);
+            State::Embedded { loading, waiting, in_flight } => {
+                self.fetch(loading, waiting, in_flight, now_us, out);
             }
             other => self.state = other,
         }
@@ -135,21 +123,21 @@ impl WebClient {
         &mut self,
         loading: Loading,
         mut waiting: VecDeque<NonZeroU32>,
-        mut under_way: usize,
+        mut in_flight: usize,
         now_us: u64,
         out: &mut Vec<Packet>,
     ) {
         while let (Some(bytes), Some(connection)) = (waiting.front(), self.client.idle_connection())
         {
-            self.client.ask(connection, *bytes, now_us, out);
+            self.client.request(connection, *bytes, now_us, out);
             waiting.pop_front();
-            under_way += 1;
+            in_flight += 1;
         }
-        self.state = if under_way == 0 {
-            self.page_load.record(now_us, now_us.saturating_sub(loading.begun_us));
+        self.state = if in_flight == 0 {
+            self.page_load.record(now_us, now_us.saturating_sub(loading.started_us));
             State::Reading { until_us: now_us + loading.page.reading_us }
         } else {
-            State::Embedded { loading, waiting, under_way }
+            State::Embedded { loading, waiting, in_flight }
         };
     }
 }
@@ -157,15 +145,15 @@ impl WebClient {
 impl Endpoint for WebClient {
     fn on_packet(&mut self, packet: &Packet, now_us: u64, out: &mut Vec<Packet>) {
         if let Some(done) = self.client.on_packet(packet, now_us, out) {
-            self.on_object(done.bytes, done.asked_us, now_us);
-            self.go_on(now_us, out);
+            self.on_object(done.bytes, done.requested_us, now_us);
+            self.advance(now_us, out);
         }
     }
 
     fn poll(&mut self, now_us: u64, out: &mut Vec<Packet>) {
         self.client.poll(now_us, out);
         while self.state_us().is_some_and(|at_us| at_us <= now_us) {
-            self.go_on(now_us, out);
+            self.advance(now_us, out);
         }
     }
 
@@ -194,7 +182,7 @@ impl Measured for WebClient {
     }
 
     fn figures(&self, figures: &mut Figures) {
-        figures.push("pages_begun_count", self.pages_begun as f64);
+        figures.push("pages_begun_count", self.pages_started as f64);
         figures.push("pages_loaded_count", self.page_load.count() as f64);
         figures.push("objects_loaded_count", self.objects as f64);
         figures.push_delay_s("page_load", &self.page_load);

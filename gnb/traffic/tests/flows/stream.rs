@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::num::NonZeroU32;
 
 use proptest::prelude::*;
-use traffic::stream::{RequestClient, RequestServer, StreamEnd};
+use traffic::stream::{Completed, Connections, RequestClient, RequestServer, StreamEnd};
 use traffic::{Body, Endpoint, Packet, TcpConfig};
 
 use crate::pair::coin;
@@ -47,39 +47,39 @@ fn lossy(loss_per_million: u64) -> Path {
     Path { loss_per_million, ..Path::default() }
 }
 
-/// Sends messages of these sizes from one end; gives the words in the order read.
+/// Sends messages of these sizes from one end; returns the words in the order read, and that end.
 fn words_read(sizes: &[u32], loss_per_million: u64) -> (Vec<u32>, StreamEnd) {
     let config = TcpConfig::default();
-    let (mut speaker, mut listener) =
+    let (mut sender, mut receiver) =
         (StreamEnd::new(1, 0, &config, 1), StreamEnd::new(1, 0, &config, 1));
     let (mut there, mut back) = (lossy(loss_per_million), lossy(loss_per_million / 2));
     let (mut out, mut now_us, mut read) = (Vec::new(), 0, Vec::new());
     for (word, size) in (1..).zip(sizes) {
-        speaker.write(n(*size), Some(n(word)), now_us, &mut out);
+        sender.write(n(*size), Some(n(word)), now_us, &mut out);
     }
     there.carry(&mut out, now_us);
     while let Some(next_us) =
-        [there.next_us(), back.next_us(), speaker.next_deadline_us(), listener.next_deadline_us()]
+        [there.next_us(), back.next_us(), sender.next_deadline_us(), receiver.next_deadline_us()]
             .into_iter()
             .flatten()
             .min()
     {
         now_us = now_us.max(next_us);
         while let Some(packet) = there.pop_due(now_us) {
-            listener.on_packet(&packet, now_us, &mut out);
+            receiver.on_packet(&packet, now_us, &mut out);
             back.carry(&mut out, now_us);
-            read.extend(std::iter::from_fn(|| listener.read()).map(NonZeroU32::get));
+            read.extend(std::iter::from_fn(|| receiver.read()).map(NonZeroU32::get));
         }
         while let Some(packet) = back.pop_due(now_us) {
-            speaker.on_packet(&packet, now_us, &mut out);
+            sender.on_packet(&packet, now_us, &mut out);
             there.carry(&mut out, now_us);
         }
-        speaker.poll(now_us, &mut out);
+        sender.poll(now_us, &mut out);
         there.carry(&mut out, now_us);
-        listener.poll(now_us, &mut out);
+        receiver.poll(now_us, &mut out);
         back.carry(&mut out, now_us);
     }
-    (read, speaker)
+    (read, sender)
 }
 
 proptest! {
@@ -90,96 +90,112 @@ proptest! {
         sizes in prop::collection::vec(1_u32..20_000, 1..12),
         loss_per_million in 0_u64..150_000,
     ) {
-        let (read, speaker) = words_read(&sizes, loss_per_million);
+        let (read, sender) = words_read(&sizes, loss_per_million);
         prop_assert!(read.windows(2).all(|pair| pair[0] < pair[1]), "{read:?}");
-        // Of messages that end in the same segment the first is heard.
+        // Of messages that end in the same segment only the first is delivered.
         if sizes.iter().all(|size| *size >= 1448) {
             prop_assert_eq!(read.len(), sizes.len());
         }
         let total: u64 = sizes.iter().map(|size| u64::from(*size)).sum();
-        prop_assert_eq!(speaker.acked_bytes(), total);
+        prop_assert_eq!(sender.acked_bytes(), total);
     }
 }
 
-#[test]
-fn an_answer_takes_a_round_trip_and_its_slow_start() {
-    let config = TcpConfig::default();
-    let mut client = RequestClient::new(5, 2, 0, n(350), &config, 1);
-    let mut server = RequestServer::new(5, 2, 0, &config, 1);
-    let (mut down, mut up, mut out, mut now_us) = (lossy(0), lossy(0), Vec::new(), 0);
-    assert!(client.ask(1, n(20_000), 0, &mut out));
-    assert!(!client.ask(1, n(1), 0, &mut out), "one at a time on a connection");
-    assert!(!client.ask(2, n(1), 0, &mut out), "there is no such connection");
-    assert_eq!(client.idle_connection(), Some(0));
-    up.carry(&mut out, 0);
-    let mut completed = None;
-    while completed.is_none() {
-        now_us =
-            [down.next_us(), up.next_us(), client.next_deadline_us(), server.next_deadline_us()]
-                .into_iter()
-                .flatten()
-                .min()
-                .unwrap();
-        while let Some(packet) = up.pop_due(now_us) {
-            assert_eq!(packet.flow, 6);
-            server.on_packet(&packet, now_us, &mut out);
-            down.carry(&mut out, now_us);
-        }
-        while let Some(packet) = down.pop_due(now_us) {
-            completed = completed.or(client.on_packet(&packet, now_us, &mut out));
-            up.carry(&mut out, now_us);
-        }
-        server.poll(now_us, &mut out);
-        down.carry(&mut out, now_us);
-        client.poll(now_us, &mut out);
-        up.carry(&mut out, now_us);
-    }
-    // The request and ten segments in one round trip, the other four in a second.
-    assert_eq!(now_us, 4 * ONE_WAY_US);
-    let completed = completed.unwrap();
-    assert_eq!((completed.connection, completed.bytes, completed.asked_us), (1, n(20_000), 0));
-    assert_eq!(client.arrivals().goodput().total_bytes(), 20_000);
+/// A client and a server on a path without loss.
+struct Http {
+    client: RequestClient,
+    server: RequestServer,
+    up: Path,
+    down: Path,
+    out: Vec<Packet>,
+    now_us: u64,
+    /// Packets that the server sends at once for a request, the acknowledgement included.
+    first_burst: Option<usize>,
 }
 
-#[test]
-fn a_connection_that_was_idle_starts_again_from_the_restart_window() {
-    let config = TcpConfig::default();
-    let mut server = RequestServer::new(0, 1, 0, &config, 1);
-    let mut client = RequestClient::new(0, 1, 0, n(100), &config, 1);
-    let (mut down, mut up, mut out, mut now_us) = (lossy(0), lossy(0), Vec::new(), 0);
-    let mut burst = |idle_us: u64| {
-        now_us += idle_us;
-        assert!(client.ask(0, n(2_000_000), now_us, &mut out));
-        up.carry(&mut out, now_us);
-        let mut first = None;
-        // Until the last acknowledgement is in.
+impl Http {
+    fn new(first_flow: u32, count: u16) -> Self {
+        let tcp = TcpConfig::default();
+        let connections = Connections { first_flow, count, dscp: 0, tcp: &tcp, seed: 1 };
+        Self {
+            client: RequestClient::new(connections, 350),
+            server: RequestServer::new(connections),
+            up: lossy(0),
+            down: lossy(0),
+            out: Vec::new(),
+            now_us: 0,
+            first_burst: None,
+        }
+    }
+
+    fn request(&mut self, connection: usize, bytes: u32) -> bool {
+        let is_accepted = self.client.request(connection, n(bytes), self.now_us, &mut self.out);
+        self.up.carry(&mut self.out, self.now_us);
+        is_accepted
+    }
+
+    /// Runs until no event is left, or until the first response; returns the last response with the
+    /// time of its completion.
+    fn run(&mut self, first_response: bool) -> Option<(Completed, u64)> {
+        let Self { client, server, up, down, out, now_us, first_burst } = self;
+        let mut completed = None;
         while let Some(next_us) =
             [down.next_us(), up.next_us(), client.next_deadline_us(), server.next_deadline_us()]
                 .into_iter()
                 .flatten()
                 .min()
+            && !(first_response && completed.is_some())
         {
-            now_us = now_us.max(next_us);
-            while let Some(packet) = up.pop_due(now_us) {
-                server.on_packet(&packet, now_us, &mut out);
+            *now_us = next_us.max(*now_us);
+            while let Some(packet) = up.pop_due(*now_us) {
+                server.on_packet(&packet, *now_us, out);
                 if matches!(&packet.body, Body::Tcp(segment) if segment.message.is_some()) {
-                    first.get_or_insert(out.len());
+                    first_burst.get_or_insert(out.len());
                 }
-                down.carry(&mut out, now_us);
+                down.carry(out, *now_us);
             }
-            while let Some(packet) = down.pop_due(now_us) {
-                client.on_packet(&packet, now_us, &mut out);
-                up.carry(&mut out, now_us);
+            while let Some(packet) = down.pop_due(*now_us) {
+                let response = client.on_packet(&packet, *now_us, out);
+                completed = response.map(|response| (response, *now_us)).or(completed);
+                up.carry(out, *now_us);
             }
-            server.poll(now_us, &mut out);
-            down.carry(&mut out, now_us);
-            client.poll(now_us, &mut out);
-            up.carry(&mut out, now_us);
+            server.poll(*now_us, out);
+            down.carry(out, *now_us);
+            client.poll(*now_us, out);
+            up.carry(out, *now_us);
         }
-        assert_eq!(client.idle_connection(), Some(0), "the answer is complete");
-        first.unwrap()
+        completed
+    }
+}
+
+#[test]
+fn a_response_takes_a_round_trip_and_its_slow_start() {
+    let mut http = Http::new(5, 2);
+    assert!(http.request(1, 20_000));
+    assert!(!http.request(1, 1), "one at a time on a connection");
+    assert!(!http.request(2, 1), "there is no such connection");
+    assert_eq!(http.client.idle_connection(), Some(0));
+    assert!(http.up.on_the_way.iter().all(|(_, packet)| packet.flow == 6));
+    let (completed, at_us) = http.run(true).unwrap();
+    // The request and ten segments in one round trip, the other four in a second.
+    assert_eq!(at_us, 4 * ONE_WAY_US);
+    assert_eq!(completed, Completed { connection: 1, bytes: n(20_000), requested_us: 0 });
+    assert_eq!(http.client.arrivals().goodput().total_bytes(), 20_000);
+}
+
+#[test]
+fn a_connection_that_was_idle_starts_again_from_the_restart_window() {
+    let mut http = Http::new(0, 1);
+    let mut burst = |idle_us: u64| {
+        http.now_us += idle_us;
+        http.first_burst = None;
+        assert!(http.request(0, 2_000_000));
+        // Until the last acknowledgement has arrived.
+        http.run(false).unwrap();
+        assert_eq!(http.client.idle_connection(), Some(0), "the response is complete");
+        http.first_burst.unwrap()
     };
-    // Data segments in the first burst of an answer, beside the acknowledgement of the request.
+    // Data segments in the first burst of a response, beside the acknowledgement of the request.
     assert_eq!(burst(0), 11);
     assert!(burst(50_000) > 100, "the window is kept over less than a time-out");
     assert_eq!(burst(10_000_000), 11, "RFC 5681 §4.1");
