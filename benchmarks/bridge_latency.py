@@ -100,7 +100,7 @@ async def measure(nodes: int, seconds: float) -> Result:
         async with Programs(Path(folder)) as programs:
             bridge = await programs.start(
                 *("flexric-bridge", "serve", "--listen", "127.0.0.1:0", "--metrics-listen", ""),
-                *("--ric-sdk", "steady_sdk:SteadySdk", "--nodes-look-again-s", "0"),
+                *("--ric-sdk", "steady_sdk:SteadySdk", "--nodes-query-period-s", "0"),
                 *("--log-level", "error"),
                 environment=environment,
             )

@@ -8,7 +8,15 @@ import struct
 import threading
 import time
 
-from flexric_bridge.sdk import BLOCK_HEAD, RECORD_HEAD, E2Node, RanFunction, SdkVersions, SNssai
+from flexric_bridge.sdk import (
+    BLOCK_HEAD,
+    RECORD_HEAD,
+    Connection,
+    E2Node,
+    RanFunction,
+    ReportRequest,
+    SdkVersions,
+)
 
 NODES = 8
 BEARERS = 4
@@ -38,17 +46,10 @@ class SteadySdk:
     def versions(self) -> SdkVersions:
         return SdkVersions("none", "none", {})
 
-    def open(
-        self,
-        ric_address: str,
-        configuration: str,
-        libraries: str,
-        reports: int,
-        blocks_per_s: float,
-        **_waits: object,
-    ) -> None:
+    def open(self, connection: Connection, reports: int) -> None:
+        between_s = 1 / connection.blocks_per_s
         target = socket.socket(fileno=os.dup(reports))
-        threading.Thread(target=self._report, args=(target, 1 / blocks_per_s), daemon=True).start()
+        threading.Thread(target=self._report, args=(target, between_s), daemon=True).start()
 
     def nodes(self) -> list[E2Node]:
         functions = tuple(
@@ -59,16 +60,10 @@ class SteadySdk:
             E2Node(f"gnb-001-01-{n:#x}", "gnb", 1, 1, 2, n, None, functions) for n in range(NODES)
         ]
 
-    def subscribe(
-        self,
-        node_id: str,
-        function_id: int,
-        period_ms: int,
-        kpm_measurements: tuple[str, ...],
-        kpm_slice: SNssai | None = None,
-    ) -> int:
+    def subscribe(self, request: ReportRequest) -> int:
         handle = len(self._due) + 1
-        self._subscriptions[handle] = (function_id, period_ms / 1000, _message(function_id))
+        message = _message(request.function_id)
+        self._subscriptions[handle] = (request.function_id, request.period_ms / 1000, message)
         self._due.append([time.monotonic(), handle])
         return handle
 

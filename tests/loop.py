@@ -1,4 +1,4 @@
-"""The three programs on loopback, for tests that kill them."""
+"""gNB, controller and forecaster on loopback, for tests that kill them."""
 
 from __future__ import annotations
 
@@ -30,26 +30,18 @@ SCENARIO = {
         {"name": "ping", "kind": "ping", "interval_ms": 100},
     ],
 }
-POLICY = {
-    "version": 1,
-    "rules": [
-        {
-            "name": "default",
-            "enforce": {"lease_ms": 1_000},
-            "ladder": [{"template": "fq_codel"}],
-        }
-    ],
-}
 
 
 class Loop:
     """The programs of a closed loop."""
 
-    def __init__(self, folder: Path, programs: Programs) -> None:
+    def __init__(self, folder: Path, programs: Programs, lease_ms: int) -> None:
         self.folder = folder
         self._start = programs.start
         (folder / "scenario.yaml").write_text(yaml.safe_dump(SCENARIO))
-        (folder / "policy.yaml").write_text(yaml.safe_dump(POLICY))
+        enforce, ladder = {"lease_ms": lease_ms}, [{"template": "fq_codel"}]
+        policy = {"version": 1, "rules": [{"name": "all", "enforce": enforce, "ladder": ladder}]}
+        (folder / "policy.yaml").write_text(yaml.safe_dump(policy))
 
     async def gnb(self, *arguments: str, listen: str = ANY_PORT) -> Program:
         scenario = str(self.folder / "scenario.yaml")
@@ -73,14 +65,14 @@ class Loop:
 
 
 @asynccontextmanager
-async def loop_in(folder: Path) -> AsyncIterator[Loop]:
+async def loop_in(folder: Path, lease_ms: int = 1_000) -> AsyncIterator[Loop]:
     """A loop whose programs are stopped afterwards."""
     async with Programs(folder) as programs:
-        yield Loop(folder, programs)
+        yield Loop(folder, programs, lease_ms)
 
 
 async def pipeline_status(gateway: str, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-    """The first report of the bearer's pipeline that is as wanted."""
+    """The first status of the bearer's pipeline for which `wanted` holds."""
     trigger = e2sm_tc.encode("event-trigger", {"periodic": {"period_ms": 10}})
     action = e2sm_tc.encode(
         "action-definition", {"style": "pipeline_status", "bearers": [], "top_flows": 1}

@@ -1,4 +1,4 @@
-"""Any of the three programs may die at any time; the others go on, and it catches up."""
+"""Each program may be killed at any time: the others continue, and it recovers after a restart."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from loop import PATIENCE_S, controlled, loop_in, pipeline_status, safe
 
 
-async def test_without_its_controller_the_gnb_falls_back_and_a_new_one_takes_over(
+async def test_the_gnb_returns_to_safe_without_its_controller_and_a_new_one_takes_over(
     tmp_path: Path,
 ) -> None:
     async with loop_in(tmp_path) as loop:
@@ -27,19 +27,20 @@ async def test_without_its_controller_the_gnb_falls_back_and_a_new_one_takes_ove
 
 
 async def test_a_lease_is_renewed_for_as_long_as_the_controller_lives(tmp_path: Path) -> None:
-    async with loop_in(tmp_path) as loop:
+    # Renewed each third of the lease: a loaded machine may delay a renewal by 3 s.
+    async with loop_in(tmp_path, lease_ms=5_000) as loop:
         gateway = (await loop.gnb()).ready["listen"]
         await loop.controller(gateway)
         first = await pipeline_status(gateway, controlled)
-        # Ingress grows by some 40 Mbit/s: this much more traffic is three leases later.
+        # At some 40 Mbit/s of ingress the first lease has ended by then.
         later = await pipeline_status(
-            gateway, lambda s: s["ingress_bytes"] > first["ingress_bytes"] + 12_000_000
+            gateway, lambda s: s["ingress_bytes"] > first["ingress_bytes"] + 40_000_000
         )
         assert controlled(later)
         assert later["revision"] == first["revision"]
 
 
-async def test_a_gnb_that_comes_back_is_cured_again(tmp_path: Path) -> None:
+async def test_a_restarted_gnb_is_controlled_again(tmp_path: Path) -> None:
     async with loop_in(tmp_path) as loop:
         gnb = await loop.gnb()
         gateway = gnb.ready["listen"]
@@ -57,7 +58,7 @@ async def test_a_gnb_that_comes_back_is_cured_again(tmp_path: Path) -> None:
                 await asyncio.sleep(0.1)
 
 
-async def test_xapps_wait_for_a_gateway_that_is_not_there_yet(tmp_path: Path) -> None:
+async def test_xapps_wait_for_the_gateway(tmp_path: Path) -> None:
     async with loop_in(tmp_path) as loop:
         early = await loop.gnb()
         gateway = early.ready["listen"]

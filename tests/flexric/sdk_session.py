@@ -1,4 +1,4 @@
-"""An SDK in a process of its own, and what its reports say."""
+"""An SDK in a process of its own, and its reports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from flexric_bridge.sdk import RECORD_HEAD, E2Node, SdkError, SNssai
+from flexric_bridge.sdk import RECORD_HEAD, Connection, E2Node, ReportRequest, SdkError, SNssai
 from flexric_processes import PATIENCE_S, Site, environment
 
 WORKER = Path(__file__).with_name("sdk_worker.py")
@@ -32,7 +32,7 @@ class Report:
 
 
 def reports_of(block: bytes) -> Iterator[Report]:
-    """The records of a block, which ends with the last of them."""
+    """The records of a block; the last one ends the block."""
     at = 0
     while at < len(block):
         handle, length, collected, received, lost = RECORD_HEAD.unpack_from(block, at)
@@ -41,6 +41,12 @@ def reports_of(block: bytes) -> Iterator[Report]:
         assert len(message) == length
         at += length
         yield Report(handle, collected, received, lost, message)
+
+
+def connection(site: Site, **changes: Any) -> Connection:
+    """A connection to the RIC of a test."""
+    fields = {"configuration": str(site.configuration), "libraries": str(site.libraries)}
+    return Connection(**{"address": site.address, "blocks_per_s": 1e4, **fields, **changes})
 
 
 class Session:
@@ -76,15 +82,8 @@ class Session:
             raise SdkError(*value)
         return value
 
-    def open(
-        self,
-        site: Site,
-        blocks_per_s: float = 10_000.0,
-        rest_s: float = 0.0,
-        ric_was_away: bool = False,
-    ) -> None:
-        arguments = (site.address, str(site.configuration), str(site.libraries))
-        self.call("open", *arguments, blocks_per_s, rest_s, ric_was_away)
+    def open(self, site: Site, blocks_per_s: float = 10_000.0) -> None:
+        self.call("open", connection(site, blocks_per_s=blocks_per_s))
 
     def nodes(self) -> dict[str, E2Node]:
         """The nodes by their ids."""
@@ -98,25 +97,26 @@ class Session:
         measurements: tuple[str, ...] = (),
         s_nssai: SNssai | None = None,
     ) -> int:
-        return int(self.call("subscribe", node, function, period_ms, measurements, s_nssai))
+        request = ReportRequest(node, function, period_ms, measurements, s_nssai)
+        return int(self.call("subscribe", request))
 
     def control(self, node: str, message: bytes) -> bytes:
         return bytes(self.call("control", node, 146, bytes(4), message))
 
     def controls(self, node: str, messages: Sequence[bytes]) -> tuple[bool, ...]:
-        """So many at once; which were acknowledged."""
+        """Controls in flight at once; returns which were acknowledged."""
         acknowledged, error = self.call("controls", node, 146, bytes(4), tuple(messages))
         assert error is None, error
         return tuple(acknowledged)
 
     def collect(self, seconds: float) -> list[Report]:
-        """The reports of so many seconds."""
+        """The reports of this many seconds."""
         return list(reports_of(self.call("collect", seconds)))
 
     def collect_until(
         self, enough: Callable[[dict[int, list[Report]]], bool]
     ) -> dict[int, list[Report]]:
-        """Reports by handle, as soon as there are enough of them."""
+        """Reports by handle, as soon as `enough` holds."""
         grouped: dict[int, list[Report]] = defaultdict(list)
         deadline = time.monotonic() + 3 * PATIENCE_S
         while not enough(grouped):
@@ -126,7 +126,7 @@ class Session:
         return grouped
 
     def stop(self) -> None:
-        """End the session and its process, in order if the process can."""
+        """End the session and its process; kill it after `PATIENCE_S`."""
         self._calls.close()
         self._answers.close()
         try:

@@ -1,5 +1,7 @@
-"""A process that owns the SDK for a test: calls come in by one pipe, what came of them goes out by
-another. FlexRIC connects once in the life of a process and writes on stdout as it likes."""
+"""A process that owns the SDK for a test; reads calls from one pipe, writes results to another.
+
+FlexRIC connects once in the life of a process and prints on stdout.
+"""
 
 from __future__ import annotations
 
@@ -11,21 +13,21 @@ import sys
 import time
 from typing import Any
 
-from flexric_bridge.sdk import BLOCK_HEAD, NO_MORE, SdkError
+from flexric_bridge.sdk import BLOCK_HEAD, NO_MORE, ReportRequest, SdkError
 from flexric_bridge_native import FlexricSdk
 
 
 class Reports:
-    """What the SDK reports, taken from its socket."""
+    """Reads the SDK's reports from its socket."""
 
     def __init__(self) -> None:
         self._socket, self.theirs = socket.socketpair()
         self._waiting = bytearray()
         self.blocks = 0
-        """How many there were."""
+        """Number of blocks read."""
 
     def collect(self, seconds: float) -> bytes:
-        """All records of so many seconds; raises `SdkError` when there will be no more."""
+        """All records of this many seconds; raises `SdkError` at the end of the reports."""
         blocks = bytearray()
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
@@ -52,16 +54,18 @@ class Reports:
 
 
 def run(sdk: FlexricSdk, reports: Reports, name: str, arguments: tuple[Any, ...]) -> Any:
-    """One call: of the SDK, `collect`, or `exec` of a few lines that leave a `result`."""
+    """One call: of the SDK, `collect`, or `exec` of a program that sets `result`."""
     if name == "open":
-        address, configuration, libraries, blocks_per_s, *waits = arguments
-        more = dict(zip(("rest_s", "ric_was_away"), waits, strict=False))
-        socket_ = reports.theirs.fileno()
-        return sdk.open(address, configuration, libraries, socket_, blocks_per_s, **more)
+        return sdk.open(*arguments, reports.theirs.fileno())
     if name == "collect":
         return reports.collect(*arguments)
     if name == "exec":
-        names: dict[str, Any] = {"sdk": sdk, "reports": reports, "collect": reports.collect}
+        names: dict[str, Any] = {
+            "sdk": sdk,
+            "reports": reports,
+            "collect": reports.collect,
+            "ReportRequest": ReportRequest,
+        }
         exec(arguments[0], names)
         return names["result"]
     return getattr(sdk, name)(*arguments)

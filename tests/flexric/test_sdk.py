@@ -21,7 +21,7 @@ from programs import start_bridge
 from ric import E2GatewayClient, sm
 from ric.errors import SubscriptionRefused
 from ric.settings import GatewaySettings
-from sdk_session import Report, Session, reports_of
+from sdk_session import Report, Session, connection, reports_of
 from sojourn_demo.programs import Program
 
 GNB, DU = "gnb-505-01-0x1", "gnb-505-01-0x2-du-0x16"
@@ -365,7 +365,7 @@ class OnMac(xapp_sdk.mac_cb):
 on_mac = OnMac()
 nodes = xapp_sdk.conn_e2_nodes()
 theirs = xapp_sdk.report_mac_sm(nodes[0].id, xapp_sdk.Interval_ms_10, on_mac)
-ours = sdk.subscribe({node!r}, 143, 1, ())
+ours = sdk.subscribe(ReportRequest({node!r}, 143, 1))
 deadline = time.monotonic() + 60
 while min(seen["ours"], seen["theirs"]) < 20 and time.monotonic() < deadline:
     seen["ours"] += len(collect(0.1)) > 0
@@ -418,17 +418,15 @@ def test_service_models_that_flexric_cannot_load_are_refused(
 ) -> None:
     session = sessions()
     (tmp_path / "notes.txt").touch()
-    address, configuration = network.site.address, str(network.site.configuration)
-    libraries = str(network.site.libraries)
 
-    def kind(*arguments: Any) -> str:
-        return refused(session, "open", *arguments).kind
+    def kind(**changes: Any) -> str:
+        return refused(session, "open", connection(network.site, **changes)).kind
 
-    assert kind(address, configuration, str(tmp_path), 1e4) == "mismatch"
-    assert kind("localhost", configuration, libraries, 1e4) == "bad-message"
-    assert kind(address, configuration, libraries, 0.0) == "bad-message"
-    # Nothing of FlexRIC's was touched, and of its configuration nothing is needed.
-    session.call("open", address, "", libraries, 1e4)
+    assert kind(libraries=str(tmp_path)) == "mismatch"
+    assert kind(address="localhost") == "bad-message"
+    assert kind(blocks_per_s=0.0) == "bad-message"
+    # FlexRIC was not initialised, and needs nothing of its configuration.
+    session.call("open", connection(network.site, configuration=""))
     assert session.nodes()
 
 
@@ -496,8 +494,7 @@ def test_nodes_get_their_time_from_the_rics_return_on(
     own_network.add("gnb")
     own_network.ric.kill()
     session = sessions()
-    arguments = (own_network.site.address, "", str(own_network.site.libraries), 1e4, 3.0, False)
-    session.send("open", *arguments)
+    session.send("open", connection(own_network.site, setup_delay_s=3.0))
     time.sleep(2)
     own_network.repair_ric()
     time.sleep(1)
@@ -510,9 +507,7 @@ def test_a_bridge_that_waits_for_the_ric_can_be_ended(
     own_network: Network, sessions: Callable[..., Session]
 ) -> None:
     session = sessions()
-    session.send(
-        "open", own_network.site.address, "", str(own_network.site.libraries), 1e4, 60.0, True
-    )
+    session.send("open", connection(own_network.site, setup_delay_s=60.0, ric_was_away=True))
     time.sleep(1.5)
     started = time.monotonic()
     session.process.terminate()

@@ -59,9 +59,9 @@ class Flexric:
     source: Path
     library: Path
     e2ap: str
-    """E2AP version as its C code is told of it, a key of `E2AP`."""
+    """E2AP version as a macro of its C code, a key of `E2AP`."""
     kpm: str
-    """KPM version as its C code is told of it, a key of `KPM`."""
+    """KPM version as a macro of its C code, a key of `KPM`."""
     unsupplied: frozenset[str] = frozenset()
     """Symbols that the library lacks and does not say from where they come."""
     supply: Path | None = None
@@ -69,7 +69,7 @@ class Flexric:
 
     @property
     def defines(self) -> list[str]:
-        """What FlexRIC's headers must be told."""
+        """Macros that FlexRIC's headers need."""
         return [f"-D{self.e2ap}", f"-D{self.kpm}", "-DASN", "-DSQLITE3_XAPP"]
 
 
@@ -147,7 +147,7 @@ def find_supply(library: Path, build: Path) -> tuple[frozenset[str], Path | None
 
 
 def find_swig() -> str:
-    """The swig to use."""
+    """The swig executable."""
     swig = os.environ.get("SWIG") or shutil.which(
         "swig", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     )
@@ -156,8 +156,8 @@ def find_swig() -> str:
             f"there is no swig, version {'.'.join(map(str, SWIG_AT_LEAST))} or newer: "
             "install your system's, or `pip install swig` into .venv"
         )
-    said = subprocess.run([swig, "-version"], capture_output=True, text=True, check=False).stdout
-    version = re.search(r"SWIG Version (\d+)\.(\d+)", said)
+    output = subprocess.run([swig, "-version"], capture_output=True, text=True, check=False).stdout
+    version = re.search(r"SWIG Version (\d+)\.(\d+)", output)
     if version is None or (int(version[1]), int(version[2])) < SWIG_AT_LEAST:
         raise MissingError(f"{swig} is not SWIG {'.'.join(map(str, SWIG_AT_LEAST))} or newer")
     return swig
@@ -199,12 +199,12 @@ def compile_module(flexric: Flexric, into: Path) -> None:
 
 
 def preloaded(source: Path) -> Path:
-    """The library that is made of one of `PRELOADS`."""
+    """The library compiled from one of `PRELOADS`."""
     return Path(sys.prefix) / "lib" / f"libflexric_{source.stem}.so"
 
 
 def compile_preloads() -> None:
-    """Makes what FlexRIC's own programs are started with."""
+    """Compiles the libraries that are preloaded into FlexRIC's programs."""
     for source in PRELOADS:
         library = preloaded(source)
         library.parent.mkdir(parents=True, exist_ok=True)
@@ -217,36 +217,36 @@ def compile_preloads() -> None:
                 *(str(source), "-ldl", "-o", str(made)),
             ]
         )
-        # Programs that run have the old one mapped: it must not change beneath them.
+        # Running programs have the old one mapped: it must not be modified.
         made.rename(library)
 
 
 def run(command: list[str]) -> None:
-    """Runs a tool; what it says when it fails is for whoever builds."""
+    """Runs a tool, which prints its own errors."""
     done = subprocess.run(command, check=False)
     if done.returncode != 0:
         raise MissingError(
             f"{Path(command[0]).name} failed, see above; if a header is missing, it is one that "
-            "FlexRIC's own build needs, too: name its place in CFLAGS"
+            "FlexRIC's own build needs, too: add its directory to CFLAGS"
         )
 
 
 def write_versions(flexric: Flexric, package: Path) -> None:
-    """Says beside the module what it was built for."""
-    told = ask_module(package)
-    check_sizes(flexric, told["struct_bytes"])
+    """Writes `built_for.json` beside the module."""
+    properties = query_module(package)
+    check_sizes(flexric, properties["struct_bytes"])
     built = {
         "e2ap": E2AP[flexric.e2ap],
         "kpm": KPM[flexric.kpm],
         "library": str(flexric.library),
         "library_sha256": hashlib.sha256(flexric.library.read_bytes()).hexdigest(),
-        **told,
+        **properties,
     }
     (package / "built_for.json").write_text(json.dumps(built, indent=2) + "\n")
 
 
 def check_sizes(flexric: Flexric, ours: dict[str, int]) -> None:
-    """That structures are as large in the library as the headers make them."""
+    """Checks that structures have the same size in the library and the headers."""
     theirs = elf.struct_bytes(flexric.library, frozenset(ours))
     wrong = [
         f"{name}: {ours[name]} bytes by {flexric.source}, {size} in {flexric.library}"
@@ -259,9 +259,9 @@ def check_sizes(flexric: Flexric, ours: dict[str, int]) -> None:
         )
 
 
-def ask_module(package: Path) -> dict[str, Any]:
-    """What the new module says of itself; asked in a process of its own, as it may not load."""
-    said = subprocess.run(
+def query_module(package: Path) -> dict[str, Any]:
+    """Properties of the new module, read in a process of its own: it may fail to load."""
+    done = subprocess.run(
         [
             sys.executable,
             "-c",
@@ -274,15 +274,15 @@ def ask_module(package: Path) -> dict[str, Any]:
         text=True,
         check=False,
     )
-    if said.returncode != 0:
-        raise MissingError(f"the new module does not load: {said.stderr.strip().splitlines()[-1]}")
-    told: dict[str, Any] = json.loads(said.stdout)
-    return told
+    if done.returncode != 0:
+        raise MissingError(f"the new module does not load: {done.stderr.strip().splitlines()[-1]}")
+    properties: dict[str, Any] = json.loads(done.stdout)
+    return properties
 
 
 def put_in_place(made: Path, package: Path) -> None:
-    """Two renames, so that nobody finds half a package: a bridge that runs keeps the files that it
-    has open. A child that starts between the two finds none, and its bridge starts another."""
+    """Two renames, so that no partial package is ever visible: a running bridge keeps its
+    open files. A child that starts between the two finds no module; another is started."""
     before = package.with_name(f".{PACKAGE}.before")
     shutil.rmtree(before, ignore_errors=True)
     if package.exists():
@@ -292,7 +292,7 @@ def put_in_place(made: Path, package: Path) -> None:
 
 
 def build() -> str:
-    """Builds and installs; says what for whom."""
+    """Builds and installs; returns a summary."""
     if importlib.util.find_spec("flexric_bridge") is None:
         raise MissingError(
             "flexric_bridge is not installed in this environment: `make setup` first"

@@ -31,8 +31,8 @@ def unsupplied(library: Path, compiler: list[str], flags: list[str]) -> frozense
         main.write_text("int main(void) { return 0; }\n")
         # A library that nothing asks for is left out, and what it lacks with it.
         command = [*compiler, str(main), "-Wl,--no-as-needed", str(library), *flags, *LINKED_BESIDE]
-        said = _run([*command, "-pthread", "-ldl", "-lm", "-o", str(main.with_suffix(""))]).stderr
-    return frozenset(_UNDEFINED.findall(said))
+        errors = _run([*command, "-pthread", "-ldl", "-lm", "-o", str(main.with_suffix(""))]).stderr
+    return frozenset(_UNDEFINED.findall(errors))
 
 
 def archive_with(symbols: frozenset[str], build: Path) -> Path | None:

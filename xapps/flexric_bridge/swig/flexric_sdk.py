@@ -1,7 +1,7 @@
-"""FlexRIC's SDK behind the door of `flexric_bridge.sdk`.
+"""FlexRIC's SDK as `flexric_bridge.sdk` declares it.
 
 `make flexric-bridge` installs this file as the package `flexric_bridge_native`, beside the shared
-object that SWIG made and `built_for.json`, which says for which FlexRIC.
+object made by SWIG and `built_for.json`, the FlexRIC that it was built for.
 
 FlexRIC's own Python module `xapp_sdk` can be used in the same process, after `FlexricSdk.open`; it
 shares the connection, so its `init` is not called.
@@ -18,7 +18,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from flexric_bridge.sdk import E2Node, RanFunction, SdkError, SdkErrorKind, SdkVersions, SNssai
+from flexric_bridge.sdk import (
+    Connection,
+    E2Node,
+    RanFunction,
+    ReportRequest,
+    SdkError,
+    SdkErrorKind,
+    SdkVersions,
+    SNssai,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,13 +37,13 @@ STOCK_MODULE: Final = "_xapp_sdk"
 
 
 class FlexricSdk:
-    """One session with a near-RT RIC; `flexric_bridge.sdk.Sdk` says what each call does."""
+    """One session with a near-RT RIC; implements `flexric_bridge.sdk.Sdk`."""
 
     def __init__(self) -> None:
         self._native: Any = None
 
     def versions(self) -> SdkVersions:
-        """What this module was built for."""
+        """The FlexRIC that this module was built for."""
         built = json.loads(BUILT_FOR.read_text())
         return SdkVersions(
             e2ap=built["e2ap"],
@@ -44,63 +53,46 @@ class FlexricSdk:
             library=built["library"],
         )
 
-    def open(
-        self,
-        ric_address: str,
-        configuration: str,
-        libraries: str,
-        reports: int,
-        blocks_per_s: float,
-        *,
-        rest_s: float = 0.0,
-        ric_was_away: bool = False,
-    ) -> None:
+    def open(self, connection: Connection, reports: int) -> None:
         """Connect to the RIC at an IPv4 address.
-
-        `configuration` may be empty: nothing of it is needed. `libraries` may be empty: service
-        models are then where FlexRIC installs them. `reports` is the descriptor of a stream socket;
-        it must stay open as long as the process lives. A RIC that was away, or that is not there at
-        first, is asked no sooner than `rest_s` after it has come.
 
         Raises `SdkError` of kind `mismatch` when FlexRIC's library is not the one this module was
         built for, or when `xapp_sdk` was imported before; of kind `no-sctp`, `absent`, `timeout`,
         `closed` or `no-nodes` when there is no session: then the process must end, because FlexRIC
-        connects once in its life.
+        connects once in the life of a process.
         """
         if self._native is None:
             self._native = _load()
         with _errors(self._native):
             self._native.open_ric(
-                ric_address,
-                configuration,
-                libraries,
+                connection.address,
+                connection.configuration,
+                connection.libraries,
                 reports,
-                float(blocks_per_s),
-                float(rest_s),
-                int(ric_was_away),
+                float(connection.blocks_per_s),
+                float(connection.setup_delay_s),
+                int(connection.ric_was_away),
             )
 
     def nodes(self) -> list[E2Node]:
-        """The nodes that were there when the SDK was opened."""
+        """The nodes that were connected when the SDK was opened."""
         native = self._opened()
         with _errors(native):
             return [_node(described) for described in native.nodes()]
 
-    def subscribe(
-        self,
-        node_id: str,
-        function_id: int,
-        period_ms: int,
-        kpm_measurements: tuple[str, ...],
-        kpm_slice: SNssai | None = None,
-    ) -> int:
-        """Begin reports each `period_ms` (1 to 10000); returns a handle above 0."""
-        native, asked = self._opened(), kpm_slice or SNssai(sst=1)
-        sd = -1 if asked.sd is None else asked.sd
+    def subscribe(self, request: ReportRequest) -> int:
+        """Start reports; returns a handle above 0."""
+        native, kpm_slice = self._opened(), request.kpm_slice or SNssai(sst=1)
         with _errors(native):
-            return int(
-                native.subscribe(node_id, function_id, period_ms, kpm_measurements, asked.sst, sd)
+            handle: int = native.subscribe(
+                request.node_id,
+                request.function_id,
+                request.period_ms,
+                request.kpm_measurements,
+                kpm_slice.sst,
+                -1 if kpm_slice.sd is None else kpm_slice.sd,
             )
+            return handle
 
     def unsubscribe(self, handle: int) -> None:
         """End a subscription."""
@@ -109,7 +101,7 @@ class FlexricSdk:
             native.unsubscribe(handle)
 
     def control(self, node_id: str, function_id: int, header: bytes, message: bytes) -> bytes:
-        """One RIC control in E2SM-TC v0; the outcome is empty where the RIC keeps it to itself."""
+        """One RIC control in E2SM-TC v0; the outcome is empty if the RIC does not forward it."""
         _, outcome, kind, detail = self._controls(node_id, function_id, header, (message,))
         if kind is not None:
             raise SdkError(kind, detail)
@@ -118,19 +110,19 @@ class FlexricSdk:
     def controls(
         self, node_id: str, function_id: int, header: bytes, messages: tuple[bytes, ...]
     ) -> tuple[tuple[bool, ...], SdkError | None]:
-        """Several, one behind the other."""
-        were, _, kind, detail = self._controls(node_id, function_id, header, messages)
-        return were, None if kind is None else SdkError(kind, detail)
+        """Several, each sent without waiting for the answer to the previous one."""
+        acknowledged, _, kind, detail = self._controls(node_id, function_id, header, messages)
+        return acknowledged, None if kind is None else SdkError(kind, detail)
 
     def _controls(
         self, node_id: str, function_id: int, header: bytes, messages: tuple[bytes, ...]
     ) -> tuple[tuple[bool, ...], bytes, SdkErrorKind | None, str]:
         native = self._opened()
         with _errors(native):
-            told: tuple[tuple[bool, ...], bytes, SdkErrorKind | None, str] = native.controls(
+            answer: tuple[tuple[bool, ...], bytes, SdkErrorKind | None, str] = native.controls(
                 node_id, function_id, header, messages
             )
-            return told
+            return answer
 
     def close(self) -> None:
         """End every subscription and the session."""

@@ -16,7 +16,7 @@ typedef enum {
     FX_NO_NODES_YET, /* the RIC answered that it has none; the session fails */
 } fx_joining_t;
 
-/* Before FlexRIC is told to connect: see fx_open(). */
+/* Before FlexRIC connects: see fx_open(). */
 void fx_joining_begin(double node_rest_s, bool ric_was_away);
 
 fx_joining_t fx_joining(void);

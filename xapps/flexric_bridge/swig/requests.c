@@ -18,7 +18,7 @@
 #include "xApp/msg_handler_xapp.h"
 
 /* Sending on a one-to-many socket sets up an association where there is none (RFC 6458 section 3.1.3).
- * To a RIC that was restarted before we heard of it, that would be a request from an unknown xApp,
+ * To a RIC that was restarted before its restart was detected, that would be a request from an unknown xApp,
  * which aborts it. */
 bool fx_associated(int fd)
 {

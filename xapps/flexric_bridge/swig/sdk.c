@@ -238,7 +238,7 @@ bool fx_subscribe(const char *name, int ran_function, uint32_t period_ms,
         return fx_fail(error, FX_BAD_MESSAGE, "the period is %u ms; expected 1 to %d", period_ms,
                        MAX_PERIOD_MS);
     if (handle_count == FX_RING_HANDLES)
-        return fx_fail(error, FX_REFUSED, "there are %d subscriptions, and no more can be told apart",
+        return fx_fail(error, FX_REFUSED, "there are %d subscriptions, and no more can be numbered",
                        FX_RING_HANDLES);
 
     if (ran_function == FX_KPM) {

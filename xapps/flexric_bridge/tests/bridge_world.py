@@ -1,20 +1,22 @@
-"""What the tests of the whole bridge share."""
+"""A bridge with a fake RIC and clients of its gateway, for tests."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from fake_flexric import FakeRic, Subscription, node
 from flexric_bridge.app import Bridge
+from flexric_bridge.sdk import E2Node
 from flexric_bridge.settings import BridgeSettings
 from ric import E2GatewayClient, Indication
 from ric.settings import GatewaySettings
+from ric.sm import RLC_OID, rlc
 
 PATIENCE_S = 120.0
 
@@ -27,7 +29,7 @@ QUICK: dict[str, Any] = {
         "backoff_max_s": 0.2,
         "nodes_come_within_s": 0.05,
     },
-    "nodes": {"stale_after_s": 60, "look_again_s": 0},
+    "nodes": {"stale_after_s": 60, "query_period_s": 0},
     "subscriptions": {"linger_s": 0.2},
 }
 
@@ -86,7 +88,7 @@ class BridgeWorld:
         await self.ric.stop()
 
     def spawn(self, work: Any) -> asyncio.Task[Any]:
-        """Runs beside, until the end of the test."""
+        """Run concurrently until the end of the test."""
         task = asyncio.create_task(work)
         self._tasks.append(task)
         return task
@@ -98,18 +100,32 @@ class BridgeWorld:
         return self.spawn(self.ric.keep_reporting(node_id, function_id, message))
 
     @asynccontextmanager
-    async def client(self) -> AsyncIterator[E2GatewayClient]:
+    async def client(self, node_id: str = "") -> AsyncIterator[E2GatewayClient]:
+        """A client of the gateway, once it has the node."""
         assert self.bridge is not None
         settings = GatewaySettings(address=self.bridge.address, control_timeout_s=100)
         async with E2GatewayClient(settings) as client:
+            if node_id:
+                await client.wait_for_node(node_id)
             yield client
+
+    @asynccontextmanager
+    async def reading(
+        self, node: E2Node = ONE, period_ms: int = 10
+    ) -> AsyncIterator[tuple[E2GatewayClient, AsyncGenerator[Indication]]]:
+        """A client and the RLC reports of a node, of which the first was received."""
+        async with self.client(node.id) as client:
+            stream = client.subscribe(node.id, RLC_OID, rlc.event_trigger(period_ms))
+            async with aclosing(stream), asyncio.timeout(PATIENCE_S):
+                assert (await anext(stream)).subscription == 1
+                yield client, stream
 
     async def subscription(
         self, node_id: str, function_id: int, oid: str
     ) -> tuple[int, Subscription]:
-        """The only one to a RAN function, with its handle, as soon as its reports are handed on.
+        """The only one to a RAN function, with its handle, once its reports are forwarded.
 
-        The RIC has it before the bridge is told of it, and a report may overtake that answer.
+        The RIC has it before the bridge gets the answer, and a report may overtake the answer.
         """
         assert self.bridge is not None
         flow = self.bridge.metrics.flow(node_id, oid)
@@ -127,8 +143,14 @@ class BridgeWorld:
             raise AssertionError(f"never: {what or condition}") from None
 
 
+async def resubscribed(stream: AsyncGenerator[Indication]) -> None:
+    """Return at the first report of another subscription than the first."""
+    while (await anext(stream)).subscription == 1:
+        pass
+
+
 async def some(stream: Any, count: int) -> list[Indication]:
-    """The first so many of a stream."""
+    """The first `count` of a stream."""
     got: list[Indication] = []
     async with asyncio.timeout(PATIENCE_S), aclosing(stream) as indications:
         async for indication in indications:

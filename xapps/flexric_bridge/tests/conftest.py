@@ -1,4 +1,4 @@
-"""A bridge with a fake RIC behind it, real in everything else."""
+"""A real bridge with a fake RIC."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fake_sdk import ENVIRONMENT
 
 @pytest.fixture
 async def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[BridgeWorld]:
-    """The RIC is up and has no nodes yet; the bridge is to be started."""
+    """The RIC runs without nodes; the bridge is not started."""
     path = str(tmp_path / "ric")
     monkeypatch.setenv(ENVIRONMENT, path)
     here = str(Path(__file__).parent)

@@ -1,5 +1,5 @@
-"""The RIC of the tests. The SDK in the real child process, `fake_sdk.FakeSdk`, asks it over a Unix
-socket, so a test decides what each session sees, and when it hangs, dies or is refused."""
+"""The RIC of the tests. `fake_sdk.FakeSdk` in the real child process sends it requests over a Unix
+socket, so a test decides the answers, and when the RIC hangs, dies or refuses."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def node(
 
 @dataclass(eq=False)
 class Subscription:
-    """One that a session holds."""
+    """A subscription of a session."""
 
     session: int
     node_id: str
@@ -52,21 +52,21 @@ class Subscription:
     period_ms: int
     names: tuple[str, ...]
     last_us: int = 0
-    kpm_slice: list[int | None] | None = None
+    kpm_slice: dict[str, int | None] | None = None
 
 
 @dataclass
 class FakeRic:
-    """The RIC: its nodes, and what was asked of it.
+    """The RIC: its nodes, and what was requests of it.
 
-    `answer[question]` may take a question over: it returns the value, raises `SdkError`, returns
-    `HANG` for no answer ever, or `ABORT` to have the SDK's process abort.
+    `answer[request]` may override a request: it returns the value, raises `SdkError`, returns
+    `HANG` for no answer, or `ABORT` to abort the SDK's process.
     """
 
     path: str
     nodes: dict[str, E2Node] = field(default_factory=dict)
     subscriptions: dict[int, Subscription] = field(default_factory=dict)
-    asked: Counter[str] = field(default_factory=Counter)
+    requests: Counter[str] = field(default_factory=Counter)
     controls: list[tuple[str, bytes]] = field(default_factory=list)
     answer: dict[str, Callable[[dict[str, Any]], Any]] = field(default_factory=dict)
     on_control: Callable[[str, bytes], Awaitable[None]] | None = None
@@ -82,7 +82,7 @@ class FakeRic:
         self._server = await asyncio.start_unix_server(self._serve, self.path)
 
     async def stop(self) -> None:
-        """Die: every session is cut, nobody can connect."""
+        """Stop: every session is cut and connections are refused."""
         if self._server is not None:
             self._server.close()
             for writer in list(self._connections):
@@ -104,7 +104,7 @@ class FakeRic:
         ]
 
     def report(self, node_id: str, function_id: int, message: bytes, lost: int = 0) -> None:
-        """To each session for whose subscription it is time; it comes `behind_us` late."""
+        """Send to each session whose subscription is due; the report is `behind_us` late."""
         now_us = time.time_ns() // 1000
         for handle, item in self.on(node_id, function_id):
             if now_us - item.last_us < 800 * item.period_ms:
@@ -134,10 +134,10 @@ class FakeRic:
                 if line.startswith(b"reports "):
                     self._report_streams[int(line.split()[1])] = writer
                     continue
-                question = json.loads(line)
-                if question["do"] == "open":
+                request = json.loads(line)
+                if request["do"] == "open":
                     session = next(self._sessions)
-                answer = await self._answered(session, question)
+                answer = await self._answered(session, request)
                 if answer is not None:
                     writer.write(json.dumps(answer).encode() + b"\n")
         except (ConnectionError, asyncio.CancelledError):
@@ -150,50 +150,50 @@ class FakeRic:
                 del self.subscriptions[handle]
             writer.close()
 
-    async def _answered(self, session: int, question: dict[str, Any]) -> dict[str, Any] | None:
-        name = question["do"]
-        self.asked[name] += 1
+    async def _answered(self, session: int, request: dict[str, Any]) -> dict[str, Any] | None:
+        name = request["do"]
+        self.requests[name] += 1
         try:
             if name in self.answer:
-                value = self.answer[name](question)
+                value = self.answer[name](request)
                 if value is HANG:
                     return None
                 if value is ABORT:
                     return {"abort": "assertion failed: !ric"}
                 if value is not DEFAULT:
                     return {"value": value}
-            return {"value": await self._value(session, question)}
+            return {"value": await self._value(session, request)}
         except SdkError as error:
             return {"kind": error.kind, "detail": error.detail}
 
-    async def _value(self, session: int, question: dict[str, Any]) -> Any:
-        match question["do"]:
+    async def _value(self, session: int, request: dict[str, Any]) -> Any:
+        match request["do"]:
             case "open":
                 return session
             case "nodes":
                 return [node_to_json(item) for item in self.nodes.values()]
             case "subscribe":
-                self._known(question["node_id"])
+                self._known(request["node_id"])
                 handle = next(self._handles)
                 self.subscriptions[handle] = Subscription(
                     session,
-                    question["node_id"],
-                    question["function_id"],
-                    question["period_ms"],
-                    tuple(question["names"]),
-                    kpm_slice=question["kpm_slice"],
+                    request["node_id"],
+                    request["function_id"],
+                    request["period_ms"],
+                    tuple(request["kpm_measurements"]),
+                    kpm_slice=request["kpm_slice"],
                 )
                 return handle
             case "unsubscribe":
-                if self.subscriptions.pop(question["handle"], None) is None:
-                    raise SdkError("closed", f"no subscription {question['handle']}")
+                if self.subscriptions.pop(request["handle"], None) is None:
+                    raise SdkError("closed", f"no subscription {request['handle']}")
                 return None
             case "control":
-                self._known(question["node_id"])
-                message = bytes.fromhex(question["message"])
-                self.controls.append((question["node_id"], message))
+                self._known(request["node_id"])
+                message = bytes.fromhex(request["message"])
+                self.controls.append((request["node_id"], message))
                 if self.on_control is not None:
-                    await self.on_control(question["node_id"], message)
+                    await self.on_control(request["node_id"], message)
                 return "00000000"
             case _:
                 self.closed += 1
@@ -208,7 +208,7 @@ HANG, ABORT, DEFAULT = object(), object(), object()
 
 
 def record(handle: int, message: bytes, at_us: int, lost: int = 0, behind_us: int = 0) -> bytes:
-    """One report as the SDK hands it over, so much later than 100 µs."""
+    """One report as the SDK delivers it, 100 µs plus `behind_us` after its collection."""
     return RECORD_HEAD.pack(handle, len(message), at_us - 100, at_us + behind_us, lost) + message
 
 
@@ -223,7 +223,7 @@ def rlc_message(bearers: tuple[tuple[int, int], ...] = ((17, 1),), **fields: int
 
 
 def kpm_message(period_ms: int, values: dict[str, float], rnti: int = 17) -> bytes:
-    """A KPM report of one UE as the SDK hands it over."""
+    """A KPM report of one UE as the SDK delivers it."""
     out = struct.pack("<IIII", period_ms, 1, rnti, len(values))
     for name, value in values.items():
         out += bytes((len(name),)) + name.encode() + struct.pack("<d", value)

@@ -1,7 +1,7 @@
 """The SDK of the tests: what the real child process loads instead of FlexRIC's.
 
-It asks the RIC of the test, `fake_flexric.FakeRic`, over a Unix socket, one question at a time, and
-hands on the blocks of reports that come through a second one.
+It sends requests to the RIC of the test, `fake_flexric.FakeRic`, over a Unix socket, one at a time,
+and forwards the blocks of reports that it receives over a second one.
 """
 
 from __future__ import annotations
@@ -12,10 +12,19 @@ import socket
 import sys
 import threading
 import time
+from dataclasses import asdict
 from typing import Any
 
 from flexric_bridge.frames import node_from_json
-from flexric_bridge.sdk import BLOCK_HEAD, NO_MORE, E2Node, SdkError, SdkVersions, SNssai
+from flexric_bridge.sdk import (
+    BLOCK_HEAD,
+    NO_MORE,
+    Connection,
+    E2Node,
+    ReportRequest,
+    SdkError,
+    SdkVersions,
+)
 
 JOIN_TIMEOUT_S = 5.0
 """As the native module."""
@@ -27,64 +36,41 @@ class FakeSdk:
     """Runs in the child process; the RIC is at the socket that the environment names."""
 
     def __init__(self) -> None:
-        self._questions: socket.socket | None = None
+        self._requests: socket.socket | None = None
 
     def versions(self) -> SdkVersions:
         return SdkVersions("fake", "fake", {"rlc": 152})
 
-    def open(
-        self,
-        ric_address: str,
-        configuration: str,
-        libraries: str,
-        reports: int,
-        blocks_per_s: float,
-        *,
-        rest_s: float = 0.0,
-        ric_was_away: bool = False,
-    ) -> None:
+    def open(self, connection: Connection, reports: int) -> None:
+        ric_was_away = connection.ric_was_away
         path = os.environ[ENVIRONMENT]
         gives_up = time.monotonic() + JOIN_TIMEOUT_S
-        while not _is_there(path):
+        while not _accepts(path):
             ric_was_away = True
             if time.monotonic() > gives_up:
-                # As the native module: there will be no reports, and then the answer.
+                # In the order of the native module: the end of the reports, then the answer.
                 socket.socket(fileno=os.dup(reports)).sendall(BLOCK_HEAD.pack(NO_MORE))
                 time.sleep(0.2)
                 raise SdkError("absent", "nobody accepts an association")
             time.sleep(0.1)
         if ric_was_away:
-            time.sleep(rest_s)
+            time.sleep(connection.setup_delay_s)
         try:
-            self._questions, blocks = _connected(path), _connected(path)
-            number = self._ask("open", address=ric_address, rested_s=rest_s * ric_was_away)
+            self._requests, blocks = _connected(path), _connected(path)
+            delay_s = connection.setup_delay_s * ric_was_away
+            number = self._ask("open", address=connection.address, setup_delay_s=delay_s)
             print(f"[xApp]: xApp ID = {number}", flush=True)
             blocks.sendall(f"reports {number}\n".encode())
         except OSError as error:
             raise SdkError("timeout", f"cannot be reached: {error}") from None
         target = socket.socket(fileno=os.dup(reports))
-        threading.Thread(target=_hand_on, args=(blocks, target), daemon=True).start()
+        threading.Thread(target=_forward, args=(blocks, target), daemon=True).start()
 
     def nodes(self) -> list[E2Node]:
         return [node_from_json(value) for value in self._ask("nodes")]
 
-    def subscribe(
-        self,
-        node_id: str,
-        function_id: int,
-        period_ms: int,
-        kpm_measurements: tuple[str, ...],
-        kpm_slice: SNssai | None = None,
-    ) -> int:
-        handle: int = self._ask(
-            "subscribe",
-            node_id=node_id,
-            function_id=function_id,
-            period_ms=period_ms,
-            names=list(kpm_measurements),
-            kpm_slice=None if kpm_slice is None else (kpm_slice.sst, kpm_slice.sd),
-        )
-        return handle
+    def subscribe(self, request: ReportRequest) -> int:
+        return int(self._ask("subscribe", **asdict(request)))
 
     def unsubscribe(self, handle: int) -> None:
         self._ask("unsubscribe", handle=handle)
@@ -103,7 +89,7 @@ class FakeSdk:
         self, node_id: str, function_id: int, header: bytes, messages: tuple[bytes, ...]
     ) -> tuple[tuple[bool, ...], SdkError | None]:
         acknowledged, first = [], None
-        for message in messages:  # all are sent, whatever becomes of one
+        for message in messages:  # those after a failed one are sent as well
             try:
                 self.control(node_id, function_id, header, message)
             except SdkError as error:
@@ -116,13 +102,13 @@ class FakeSdk:
     def close(self) -> None:
         self._ask("close")
 
-    def _ask(self, question: str, **arguments: Any) -> Any:
-        if self._questions is None:
+    def _ask(self, request: str, **arguments: Any) -> Any:
+        if self._requests is None:
             raise SdkError("closed", "not open")
-        self._questions.sendall(json.dumps({"do": question, **arguments}).encode() + b"\n")
+        self._requests.sendall(json.dumps({"do": request, **arguments}).encode() + b"\n")
         line = b""
         while not line.endswith(b"\n"):
-            more = self._questions.recv(1 << 20)
+            more = self._requests.recv(1 << 20)
             if not more:
                 raise SdkError("closed", "the RIC hung up")
             line += more
@@ -140,7 +126,7 @@ def broken() -> FakeSdk:
     raise ImportError("libe42_xapp_shared.so: cannot open shared object file")
 
 
-def _is_there(path: str) -> bool:
+def _accepts(path: str) -> bool:
     try:
         _connected(path).close()
     except OSError:
@@ -154,8 +140,8 @@ def _connected(path: str) -> socket.socket:
     return connection
 
 
-def _hand_on(blocks: socket.socket, target: socket.socket) -> None:
-    """Blocks come as they leave; when there are no more, that is told."""
+def _forward(blocks: socket.socket, target: socket.socket) -> None:
+    """Forward blocks unchanged, and the end of the reports."""
     try:
         while data := blocks.recv(1 << 20):
             target.sendall(data)
@@ -163,4 +149,4 @@ def _hand_on(blocks: socket.socket, target: socket.socket) -> None:
         sys.stderr.flush()
         target.sendall(BLOCK_HEAD.pack(NO_MORE))
     except OSError:
-        pass  # nobody reads any more
+        pass  # the reader is gone

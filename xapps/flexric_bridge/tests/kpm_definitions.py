@@ -11,7 +11,7 @@ from flexric_bridge.kpm_definition import ASN1, TYPE
 def encode(measurements: Iterable[str], styles: Iterable[int] = (4,)) -> bytes:
     """A RAN function definition with these measurements under each of these report styles."""
     formats = {style: (style, min(style, 4), 2 if style == 1 else 3) for style in styles}
-    told = {
+    fields = {
         "ranFunction-Name": {
             "ranFunction-ShortName": "ORAN-E2SM-KPM",
             "ranFunction-E2SM-OID": "1.3.6.1.4.1.53148.1.2.2.2",
@@ -36,4 +36,4 @@ def encode(measurements: Iterable[str], styles: Iterable[int] = (4,)) -> bytes:
             for number, action, message in formats.values()
         ],
     }
-    return bytes(asn1tools.compile_string(ASN1, "per").encode(TYPE, told))
+    return bytes(asn1tools.compile_string(ASN1, "per").encode(TYPE, fields))

@@ -1,4 +1,4 @@
-"""A node behind the fake RIC with a real TC function: the lab's world, spoken to in v0."""
+"""A node behind the fake RIC with a real TC function: a world of the lab, controlled in v0."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ BULK = {"name": "bulk", "kind": "tcp"}
 
 
 class LabNode:
-    """Paces a world to the wall clock and reports what is subscribed to at `ric`."""
+    """Paces a world to the wall clock and sends the subscribed reports through `ric`."""
 
     def __init__(self, ric: FakeRic, scenario: Mapping[str, Any] = SCENARIO) -> None:
         self.node = node(0xE00, functions=(MAC, RLC, TC))
         self.world = gnb_lab.World(scenario, epoch_us=time.time_ns() // 1000)
         self._ric = ric
-        self._told = {}
+        self._functions = {}
         for function, oid in _OIDS.items():
-            self._told[self.world.subscribe(oid, 10 if function != RLC else 1)] = function
+            self._functions[self.world.subscribe(oid, 10 if function != RLC else 1)] = function
         ric.add(self.node)
         ric.on_control = self._control
 
@@ -44,10 +44,10 @@ class LabNode:
         while True:
             await asyncio.sleep(STEP_S)
             now_us = int(time.monotonic() * 1e6 - began_us)
-            # A machine that stalls must not be caught up with in one long step.
+            # After a stall of the machine, no single long step.
             now_us = min(now_us, self.world.now_us + 50_000)
             for indication in self.world.step_until(max(now_us, self.world.now_us)):
-                function = self._told[indication.subscription]
+                function = self._functions[indication.subscription]
                 self._ric.report(self.node.id, function, indication.message)
 
     async def _control(self, _node_id: str, message: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Pipelines that E2SM-TC v0 can say, drawn and by hand."""
+"""Pipelines that E2SM-TC v0 supports: generated and fixed ones."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def osi(rules: list[tuple[dict[str, Any], int]], default: int) -> dict[str, Any]
 
 
 def pipeline(**given: Any) -> dict[str, Any]:
-    """One FIFO, but for what is given."""
+    """One FIFO; `given` replaces parts."""
     plain = {
         "name": "plain",
         "classifier": {"round_robin": target(0)},
@@ -65,7 +65,7 @@ def pipeline(**given: Any) -> dict[str, Any]:
 
 
 def hashed(count: int) -> dict[str, Any]:
-    """Flows apart by hash, CoDel in each queue, 5G-BDP."""
+    """Flows in queues by hash, CoDel in each queue, 5G-BDP."""
     spread = {"stochastic_hash": {"target": target(0, count), "perturbation": None, "ways": 1}}
     return pipeline(
         name="hashed", classifier=spread, queues=[queues(0, count, codel())], pacer="bdp5g"
@@ -73,7 +73,7 @@ def hashed(count: int) -> dict[str, Any]:
 
 
 def segregated(port: int = 5001) -> dict[str, Any]:
-    """One flow in a queue of its own, behind the other."""
+    """One flow in a queue of its own, served after the other."""
     rule = match(destination_port={"low": port, "high": port}, protocol=6)
     return pipeline(
         name="segregated",
@@ -113,7 +113,7 @@ def disciplines(draw: st.DrawFn) -> dict[str, Any]:
 
 @st.composite
 def supported_in_v0(draw: st.DrawFn) -> dict[str, Any]:
-    """A valid v1 pipeline for which v0 has words."""
+    """A valid v1 pipeline that v0 supports."""
     kind = draw(st.sampled_from(("round_robin", "stochastic_hash", "osi")))
     count = draw(st.integers(1, 5))
     ids: list[int]

@@ -12,7 +12,7 @@ def queries_s(away_for_s: float) -> list[float]:
     """When the RIC is queried for a node that is away from 0 on, s."""
     absences, at_s, queries = Absences(), 0.0, []
     while True:
-        absences.note("gnb", present=False, now_ns=int(at_s * 1e9))
+        absences.update("gnb", present=False, now_ns=int(at_s * 1e9))
         delay_s = absences.next_query_s(int(at_s * 1e9))
         assert delay_s is not None
         at_s += delay_s
@@ -28,29 +28,29 @@ def test_queries_are_frequent_at_first_and_become_rare() -> None:
     assert all(gap <= max(1, 0.2 * look + 1e-6) for gap, look in zip(gaps, queries, strict=True))
     assert gaps == sorted(gaps)
     assert gaps[-1] == 120
-    # An hour without a node costs the RIC this many of its 65,536 sessions.
+    # Sessions, of 65,536, that an hour without a node costs.
     assert len(queries) < 60
 
 
-def test_a_listed_but_silent_node_is_queried_ever_more_rarely() -> None:
+def test_a_listed_but_silent_node_is_queried_less_and_less_often() -> None:
     absences = Absences()
-    absences.note("gnb", present=False, now_ns=0)
-    absences.note("gnb", present=True, now_ns=100 * 10**9)
+    absences.update("gnb", present=False, now_ns=0)
+    absences.update("gnb", present=True, now_ns=100 * 10**9)
     assert absences.next_query_s(100 * 10**9) is None
-    absences.note("gnb", present=False, now_ns=105 * 10**9)
+    absences.update("gnb", present=False, now_ns=105 * 10**9)
     assert absences.next_query_s(105 * 10**9) == pytest.approx(21)
-    absences.note("other", present=False, now_ns=106 * 10**9)
+    absences.update("other", present=False, now_ns=106 * 10**9)
     assert absences.next_query_s(106 * 10**9) == 1
-    absences.note("gnb", present=True, now_ns=107 * 10**9)
-    absences.note("gnb", present=True, now_ns=118 * 10**9)
-    absences.note("other", present=True, now_ns=118 * 10**9)
-    absences.note("gnb", present=False, now_ns=119 * 10**9)
+    absences.update("gnb", present=True, now_ns=107 * 10**9)
+    absences.update("gnb", present=True, now_ns=118 * 10**9)
+    absences.update("other", present=True, now_ns=118 * 10**9)
+    absences.update("gnb", present=False, now_ns=119 * 10**9)
     assert absences.next_query_s(119 * 10**9) == 1
 
 
 def test_a_node_that_reported_after_it_was_found_counts_as_returned() -> None:
     absences = Absences()
-    absences.note("gnb", present=False, now_ns=0)
-    absences.note("gnb", present=True, now_ns=100 * 10**9)
-    absences.note("gnb", present=False, now_ns=105 * 10**9, last_report_ns=103 * 10**9)
+    absences.update("gnb", present=False, now_ns=0)
+    absences.update("gnb", present=True, now_ns=100 * 10**9)
+    absences.update("gnb", present=False, now_ns=105 * 10**9, last_report_ns=103 * 10**9)
     assert absences.next_query_s(105 * 10**9) == 1

@@ -56,15 +56,15 @@ async def test_one_subscription_serves_all_at_the_shortest_period(world: BridgeW
             fast = await some(other.subscribe(ONE.id, RLC_OID, rlc.event_trigger(10)), 30)
             assert [item.period_ms for _, item in world.ric.on(ONE.id, RLC)] == [10]
             slow_ones += [await anext(slow) for _ in range(3)]
-            # A slower one comes and goes without a request.
+            # A slower reader joins and leaves without a request.
             await some(other.subscribe(ONE.id, RLC_OID, rlc.event_trigger(50)), 1)
-            assert world.ric.asked["subscribe"] == 2
+            assert world.ric.requests["subscribe"] == 2
     gaps_ms = [
         (b.collected_at_us - a.collected_at_us) / 1000 for a, b in itertools.pairwise(slow_ones)
     ]
     assert min(gaps_ms) >= 75
     assert len(fast) == 30
-    # Nobody reads any more: the subscription goes, once.
+    # Without readers the subscription is deleted, once.
     await world.until(lambda: not world.ric.subscriptions)
     assert bridge.budget.spent == {Use.SUBSCRIPTION: 2, Use.DELETION: 2}
 
@@ -72,15 +72,14 @@ async def test_one_subscription_serves_all_at_the_shortest_period(world: BridgeW
 async def test_a_slow_reader_loses_the_oldest_and_sees_how_many(world: BridgeWorld) -> None:
     world.ric.add(ONE)
     bridge = await world.start()
-    async with world.client() as client:
-        await client.wait_for_node(ONE.id)
+    async with world.client(ONE.id) as client:
         stream = client.subscribe(ONE.id, RLC_OID, rlc.event_trigger(1), queue_depth=4)
         async with aclosing(stream) as indications:
             asking = asyncio.ensure_future(anext(indications))
             handle, item = await world.subscription(ONE.id, RLC, RLC_OID)
             big = rlc_message(tuple((n, 1) for n in range(400)))
             for _ in range(40):
-                # More than the connection's buffers take, all at once.
+                # More than the connection's buffers hold, at once.
                 world.ric.block(item.session, record(handle, big, time.time_ns() // 1000) * 20)
             last = first = await asyncio.wait_for(asking, PATIENCE_S)
             while last.sequence < 799:
@@ -120,8 +119,7 @@ async def test_lost_reports_and_reports_without_subscription_are_counted(
 ) -> None:
     world.ric.add(ONE)
     bridge = await world.start()
-    async with world.client() as client:
-        await client.wait_for_node(ONE.id)
+    async with world.client(ONE.id) as client:
         stream = client.subscribe(ONE.id, RLC_OID, rlc.event_trigger(1))
         asking = asyncio.ensure_future(some(stream, 1))
         handle, item = await world.subscription(ONE.id, RLC, RLC_OID)
@@ -141,7 +139,7 @@ async def test_periods_for_which_a_node_sent_nothing_are_counted(world: BridgeWo
     flow = bridge.metrics.flow(ONE.id, RLC_OID)
     now_us = time.time_ns() // 1000
 
-    async def heard(client: E2GatewayClient, period_ms: int, *at_ms: int) -> None:
+    async def receive(client: E2GatewayClient, period_ms: int, *at_ms: int) -> None:
         stream = client.subscribe(ONE.id, RLC_OID, rlc.event_trigger(period_ms))
         asking = asyncio.ensure_future(some(stream, len(at_ms)))
         await world.until(lambda: flow.period_ms == period_ms, "the subscription")
@@ -151,40 +149,37 @@ async def test_periods_for_which_a_node_sent_nothing_are_counted(world: BridgeWo
             world.ric.block(item.session, record(handle, rlc_message(), now_us + 1000 * ms))
         await asking
 
-    async with world.client() as client:
-        await client.wait_for_node(ONE.id)
-        await heard(client, 2, 0, 2, 4, 12, 14)
+    async with world.client(ONE.id) as client:
+        await receive(client, 2, 0, 2, 4, 12, 14)
         assert flow.missing.count == 3
-        # Made anew with another period: nobody asked for reports in between.
-        await heard(client, 1, 500, 501, 503)
+        # Subscribed again with another period: no reports are expected in between.
+        await receive(client, 1, 500, 501, 503)
         assert flow.missing.count == 4
 
 
 @pytest.mark.parametrize(
-    ("trigger", "said"), [(b"", "0 bytes"), (bytes(4), "at least 1"), (bytes(5), "5 bytes")]
+    ("trigger", "problem"), [(b"", "0 bytes"), (bytes(4), "at least 1"), (bytes(5), "5 bytes")]
 )
 async def test_bad_triggers_are_refused_before_they_reach_the_ric(
-    world: BridgeWorld, trigger: bytes, said: str
+    world: BridgeWorld, trigger: bytes, problem: str
 ) -> None:
     world.ric.add(ONE)
     await world.start()
-    async with world.client() as client:
-        await client.wait_for_node(ONE.id)
-        with pytest.raises(SubscriptionRefused, match=said):
+    async with world.client(ONE.id) as client:
+        with pytest.raises(SubscriptionRefused, match=problem):
             await some(client.subscribe(ONE.id, MAC_OID, trigger), 1)
-    assert world.ric.asked["subscribe"] == 0
+    assert world.ric.requests["subscribe"] == 0
 
 
 async def test_refusals_have_the_status_codes_of_the_proto(world: BridgeWorld) -> None:
     world.ric.add(ONE, node(5, functions=(RLC,)))
     await world.start()
 
-    def refuse(_question: object) -> object:
+    def refuse(_request: object) -> object:
         raise SdkError("refused", "the RAN function does not want to")
 
     world.ric.answer["subscribe"] = refuse
-    async with world.client() as client:
-        await client.wait_for_node(ONE.id)
+    async with world.client(ONE.id) as client:
         with pytest.raises(SubscriptionRefused, match="does not want to"):
             await some(client.subscribe(ONE.id, MAC_OID, rlc.event_trigger(10)), 1)
         with pytest.raises(GatewayError, match="offers no RAN function"):
@@ -209,8 +204,7 @@ async def test_the_budget_refuses_before_the_ric_runs_out_and_keeps_a_reserve(
     message = tc.encode(
         "control", {"type": "PCR", "act": "MOD", "pcr_type": "DUMMY", "dummy": 0}, "v0"
     )
-    async with world.client() as client:
-        await client.wait_for_node(ONE.id)
+    async with world.client(ONE.id) as client:
         answers = [await client.control(ONE.id, TC_V0_OID, bytes(4), message) for _ in range(17)]
         assert [answer.acknowledged for answer in answers] == [True] * 15 + [False] * 2
         assert "5 of the 20 requests" in answers[-1].detail
@@ -238,14 +232,13 @@ async def test_controls_that_wait_for_one_element_are_superseded_by_the_last(
         return tc.encode("control", control, "v0")
 
     sent = [shaper(0, 1), shaper(0, 2), shaper(1, 3), shaper(0, 4), shaper(0, 5)]
-    async with world.client() as client:
-        await client.wait_for_node(ONE.id)
+    async with world.client(ONE.id) as client:
         asking = []
         for number, message in enumerate(sent):
             asking.append(
                 asyncio.ensure_future(client.control(ONE.id, TC_V0_OID, bytes(4), message))
             )
-            await _in_line(world, number)
+            await _queued(world, number)
         go.set()
         answers = await asyncio.wait_for(asyncio.gather(*asking), PATIENCE_S)
     assert [answer.acknowledged for answer in answers] == [True, False, True, False, True]
@@ -253,7 +246,7 @@ async def test_controls_that_wait_for_one_element_are_superseded_by_the_last(
     assert all("superseded" in a.detail for a in answers if not a.acknowledged)
 
 
-async def _in_line(world: BridgeWorld, count: int) -> None:
+async def _queued(world: BridgeWorld, count: int) -> None:
     """Return when `count` controls wait behind the first, or were superseded."""
     bridge = world.bridge
     assert bridge is not None
@@ -270,8 +263,7 @@ async def test_a_control_that_the_node_refuses_is_an_answer(world: BridgeWorld) 
         raise SdkError("bad-message", "queue.id: 7; expected a queue")
 
     world.ric.on_control = refuse
-    async with world.client() as client:
-        await client.wait_for_node(ONE.id)
+    async with world.client(ONE.id) as client:
         answer = await client.control(ONE.id, TC_V0_OID, bytes(4), bytes(12))
     assert not answer.acknowledged
     assert "queue.id: 7" in answer.detail
@@ -282,13 +274,12 @@ async def test_a_graceful_stop_ends_subscriptions_and_the_session(world: BridgeW
     await world.start(subscriptions={"linger_s": 60})
     world.reporting(ONE.id, RLC, rlc_message)
     world.reporting(ONE.id, TC, bytes)
-    async with world.client() as client:
-        await client.wait_for_node(ONE.id)
+    async with world.client(ONE.id) as client:
         await some(client.subscribe(ONE.id, RLC_OID, rlc.event_trigger(10)), 1)
         assert world.ric.subscriptions
         await world.stop()
     assert not world.ric.subscriptions
-    assert world.ric.asked["unsubscribe"] == 1
+    assert world.ric.requests["unsubscribe"] == 1
     assert world.ric.closed == 1
 
 
@@ -296,8 +287,7 @@ async def test_a_graceful_stop_tells_readers_why(world: BridgeWorld) -> None:
     world.ric.add(ONE)
     bridge = await world.start()
     world.reporting(ONE.id, RLC, rlc_message)
-    async with world.client() as client:
-        await client.wait_for_node(ONE.id)
+    async with world.client(ONE.id) as client:
     link = GrpcLink(GatewaySettings(address=bridge.address))
     first = asyncio.Event()
 
@@ -324,8 +314,7 @@ async def test_a_graceful_stop_answers_the_control_under_way(world: BridgeWorld)
 
     world.ric.on_control = wait
     await world.start()
-    async with world.client() as client:
-        await client.wait_for_node(ONE.id)
+    async with world.client(ONE.id) as client:
         control = asyncio.ensure_future(client.control(ONE.id, TC_V0_OID, bytes(4), bytes(12)))
         await taken.wait()
         stopping = asyncio.ensure_future(world.stop())

@@ -1,4 +1,4 @@
-"""The controller, as it is, on a v0 node behind the bridge."""
+"""The unmodified controller on a v0 node behind the bridge."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def ping_ms(lab: LabNode, since_us: int) -> float:
 async def test_a_bloated_bearer_is_relieved_through_the_bridge(world: BridgeWorld) -> None:
     scenario: dict[str, Any] = {**SCENARIO, "flows": [*SCENARIO["flows"], BULK]}
     lab = LabNode(world.ric, scenario)
-    # The bulk flow has filled the RLC when the controller comes.
+    # The bulk flow fills the RLC before the controller starts.
     lab.world.step_until(4_000_000)
     bloated_ms = ping_ms(lab, 2_000_000)
     bridge = await world.start()
@@ -37,7 +37,7 @@ async def test_a_bloated_bearer_is_relieved_through_the_bridge(world: BridgeWorl
     controller = await asyncio.create_subprocess_exec(
         str(PROGRAM),
         *("--gateway", bridge.address, "--metrics-listen", ""),
-        # A busy machine is not what is tested.
+        # Independent of the machine's load.
         *("--gateway-control-timeout-s", "60"),
         *("--policy", str(POLICY), "--decision-log", str(log)),
         stdout=asyncio.subprocess.DEVNULL,
@@ -57,7 +57,7 @@ async def test_a_bloated_bearer_is_relieved_through_the_bridge(world: BridgeWorl
     assert served.function.in_force.state.name == "fq_codel"
     assert served.function.in_force.lease_ends_at_us is not None
     assert relieved_ms < bloated_ms / 3, (bloated_ms, relieved_ms)
-    # 31 queues added, one changed, hash, pacer: v0 says no more than it must.
+    # 31 queues added, one changed, hash, pacer: the fewest controls in v0.
     # The classifier, and each queue.
     rung = yaml.safe_load(POLICY.read_text())["rules"][0]["ladder"][0]
     assert len(_sent_before(world, "PCR")) == 1 + rung["queues"]

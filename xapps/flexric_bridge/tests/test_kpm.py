@@ -1,4 +1,4 @@
-"""KPM: what a node may be asked for, and in which units it answers."""
+"""KPM: available measurements, and the units of their values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from fake_flexric import KPM, node
 from flexric_bridge.kpm_definition import MAX_BYTES, KpmDefinitionError, decode, offered
-from flexric_bridge.kpm_units import KpmEra, KpmUnits
+from flexric_bridge.kpm_units import KpmUnits, KpmUnitSet
 from flexric_bridge.nodes import NodeRegistry
 from flexric_bridge.sdk import RanFunction
 from hypothesis import given
@@ -50,11 +50,11 @@ def test_a_definition_that_does_not_decode_is_refused(definition: bytes, words: 
 
 
 @given(st.sets(names, min_size=1, max_size=30), st.sets(st.integers(1, 5), min_size=1))
-def test_definitions_decode_to_what_was_encoded(told: set[str], styles: set[int]) -> None:
-    read = decode(encode(sorted(told), sorted(styles)))
+def test_definitions_decode_to_what_was_encoded(names: set[str], styles: set[int]) -> None:
+    read = decode(encode(sorted(names), sorted(styles)))
     assert read.periodic
     assert {style.number for style in read.styles} == styles
-    assert all(style.measurements == told for style in read.styles)
+    assert all(style.measurements == names for style in read.styles)
     assert (read.measurements is not None) == (4 in styles)
 
 
@@ -100,7 +100,7 @@ def test_units_are_unknown_until_reports_prove_them() -> None:
 def test_more_than_a_hundred_prbs_are_a_count_and_decide_the_volume_too() -> None:
     old = {PRB: "PRB", VOLUME: "kbit", THROUGHPUT: "kbit/s"}
     assert units_after([{PRB: 1060.0}]) == old
-    assert units_after([{PRB: 60.0}, {PRB: 60.0}]) == old  # two UEs: 120 % of no cell
+    assert units_after([{PRB: 60.0}, {PRB: 60.0}]) == old  # two UEs: 120 % of a cell is impossible
 
 
 def test_percentages_of_a_full_cell_are_no_evidence_of_a_count() -> None:
@@ -121,11 +121,11 @@ def test_a_volume_that_matches_the_throughput_decides_the_units(
 def test_contradicting_reports_make_units_unknown() -> None:
     units = KpmUnits("gnb")
     units.learn(1000, [{VOLUME: 40.0, THROUGHPUT: 40_000.0}])
-    assert units.era is KpmEra.MBIT_AND_PERCENT
+    assert units.era is KpmUnitSet.MBIT_AND_PERCENT
     units.learn(1000, [{PRB: 2000.0}])
     assert units.era is None
     units.learn(1000, [{PRB: 2000.0}])
-    assert units.era is KpmEra.KBIT_AND_COUNT
+    assert units.era is KpmUnitSet.KBIT_AND_COUNT
 
 
 def test_units_are_unknown_again_after_a_node_changed() -> None:

@@ -1,4 +1,4 @@
-"""What is preloaded into FlexRIC's programs: a second message is not left unread."""
+"""The library preloaded into FlexRIC's programs: a second message is not left unread."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_messages_that_come_together_are_all_read(preload: str) -> None:
 
 
 def test_without_it_the_last_ones_stay_unread() -> None:
-    # What the library is there for: each event brings one message, whatever else has come.
+    # Without the library: one message is read per event, further ones stay.
     assert read_one_per_event("SOCK_SEQPACKET", "") == ["1", "2"]
 
 

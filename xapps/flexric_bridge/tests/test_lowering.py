@@ -34,7 +34,7 @@ V1_HEADER = e2sm_tc.encode("control-header", {"style": 1, "correlation_id": 0})
 
 
 class Gnb:
-    """A gNB whose TC function is controlled in v0 or v1 and seen in v0."""
+    """A gNB whose TC function is controlled in v0 or v1 and reports in v0."""
 
     def __init__(self) -> None:
         self.world = gnb_lab.World(SCENARIO)
@@ -68,8 +68,8 @@ def steps_to(state: v0.State, target: v0.State) -> list[bytes]:
     return list(itertools.chain.from_iterable(state.controls_to(target)))
 
 
-def led_to(state: v0.State, target: v0.State) -> v0.State:
-    """The state after the controls that lead from one to another."""
+def state_after(state: v0.State, target: v0.State) -> v0.State:
+    """The state after the controls from one state to another."""
     for control in steps_to(state, target):
         state = state.after(control)
     return state
@@ -81,7 +81,7 @@ def kinds(controls: list[bytes]) -> list[tuple[str, str]]:
 
 
 def structure(report: bytes) -> dict[str, Any]:
-    """What an indication tells of the pipeline, without counters and without filter ids."""
+    """The pipeline in an indication, without counters and filter ids."""
     indication = e2sm_tc.decode("indication", report, "v0")
     classifier = copy.deepcopy(indication["cls"])
     for item in classifier.get("flt", []):
@@ -175,12 +175,12 @@ def test_a_plan_broken_off_anywhere_can_be_undone(
     before: dict[str, Any], wanted: dict[str, Any], data: st.DataObject
 ) -> None:
     was = lowered(before)
-    start = led_to(v0.State.safe(), was)
+    start = state_after(v0.State.safe(), was)
     controls = steps_to(start, lowered(wanted))
     state = start
     for control in controls[: data.draw(st.integers(0, len(controls)))]:
         state = state.after(control)
-    assert settled_with_numbered_filters(led_to(state, was)) == settled(was)
+    assert settled_with_numbered_filters(state_after(state, was)) == settled(was)
 
 
 def settled_with_numbered_filters(state: v0.State) -> dict[str, Any]:
@@ -199,7 +199,7 @@ def test_whichever_controls_of_a_group_are_refused_a_node_can_run_what_is_left(
     before: dict[str, Any], wanted: dict[str, Any], data: st.DataObject
 ) -> None:
     was = lowered(before)
-    start = led_to(v0.State.safe(), was)
+    start = state_after(v0.State.safe(), was)
     groups = start.controls_to(lowered(wanted))
     whole = data.draw(st.integers(0, len(groups)))
     sent = list(itertools.chain.from_iterable(groups[: whole + 1]))
@@ -208,7 +208,7 @@ def test_whichever_controls_of_a_group_are_refused_a_node_can_run_what_is_left(
     for count in range(len(answers) + 1):
         # Raises for a pipeline that no node can run.
         state = after(start, sent, answers[:count])
-    assert settled_with_numbered_filters(led_to(state, was)) == settled(was)
+    assert settled_with_numbered_filters(state_after(state, was)) == settled(was)
 
 
 async def test_the_warm_up_is_a_whole_transaction_and_its_way_back() -> None:

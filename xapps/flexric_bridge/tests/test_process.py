@@ -1,4 +1,4 @@
-"""The program itself, and what becomes of the SDK when it is killed."""
+"""The program, and the SDK's session when it is killed."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ async def test_a_killed_sidecar_leaves_no_subscription_behind(world: BridgeWorld
         process.kill()
         await process.communicate()
     await world.until(lambda: world.ric.closed == 1, "the child closes the session")
-    assert world.ric.asked["unsubscribe"] == 1
+    assert world.ric.requests["unsubscribe"] == 1
 
 
-async def test_a_missing_module_is_reported_and_retried_ever_more_rarely(
+async def test_a_missing_module_is_reported_and_retried_with_back_off(
     world: BridgeWorld,
 ) -> None:
     process = await start("--ric-backoff-initial-s", "0.05", sdk="fake_sdk:broken")
@@ -77,10 +77,10 @@ async def test_a_gateway_on_a_port_of_the_ric_suggests_another(
     try:
         taken = socket.create_server(("127.0.0.1", 36422))
     except OSError:
-        pytest.skip("something else has port 36422, which this test needs")
+        pytest.skip("port 36422 is in use; this test needs it")
     with taken:
         process = await start("--listen", "127.0.0.1:36422")
-        _, said = await process.communicate()
+        _, printed = await process.communicate()
     assert process.returncode == 1
-    assert b"SCTP is carried over TCP" in said
-    assert b"--listen 127.0.0.1:36431" in said
+    assert b"SCTP is carried over TCP" in printed
+    assert b"--listen 127.0.0.1:36431" in printed

@@ -28,7 +28,7 @@ def lags(delays_us: list[int], offset_us: int = 0, every_us: int = 1_000) -> lis
     lag, found = ReportLag(), []
     for k, delay_us in enumerate(delays_us):
         collected_at_us = 10**15 + k * every_us
-        lag.note(collected_at_us + offset_us, collected_at_us + delay_us)
+        lag.observe(collected_at_us + offset_us, collected_at_us + delay_us)
         found.append(lag.us)
     return found
 
@@ -60,14 +60,14 @@ def test_clock_drift_is_no_lag() -> None:
 
 def test_a_clock_step_is_no_lag() -> None:
     lag = ReportLag()
-    lag.note(100 * SECOND_US, 100 * SECOND_US)
-    lag.note(90 * SECOND_US, 101 * SECOND_US)
+    lag.observe(100 * SECOND_US, 100 * SECOND_US)
+    lag.observe(90 * SECOND_US, 101 * SECOND_US)
     assert lag.us == 0
-    lag.note(92 * SECOND_US, 104 * SECOND_US)
+    lag.observe(92 * SECOND_US, 104 * SECOND_US)
     assert lag.us == pytest.approx(SECOND_US, rel=0.001)
-    lag.note(500 * SECOND_US, 105 * SECOND_US)
+    lag.observe(500 * SECOND_US, 105 * SECOND_US)
     assert lag.us == 0
-    lag.note(501 * SECOND_US, 108 * SECOND_US)
+    lag.observe(501 * SECOND_US, 108 * SECOND_US)
     assert lag.us == pytest.approx(2 * SECOND_US, rel=0.001)
 
 
@@ -81,7 +81,7 @@ def missing(collected_at_us: Iterable[float], period_ms: int = 1, lost: int = 0)
     reports = MissingReports()
     reports.begin(period_ms)
     for at_us in collected_at_us:
-        reports.note(int(at_us), lost)
+        reports.observe(int(at_us), lost)
     return reports.count
 
 
@@ -104,18 +104,18 @@ def test_reports_that_overtake_each_other_are_not_missing() -> None:
     reports = MissingReports()
     reports.begin(1)
     for k in order:
-        reports.note(k * MS_US, 0)
+        reports.observe(k * MS_US, 0)
     assert reports.count == 0
 
 
 def test_the_missing_count_never_decreases() -> None:
     reports = MissingReports()
     reports.begin(1)
-    told = []
+    found = []
     for k in [0, 2, 1, 4, 3, 6]:
-        reports.note(k * MS_US, 0)
-        told.append(reports.count)
-    assert told == [0, 1, 1, 1, 1, 1]
+        reports.observe(k * MS_US, 0)
+        found.append(reports.count)
+    assert found == [0, 1, 1, 1, 1, 1]
 
 
 def test_a_late_report_is_not_counted_as_two_periods() -> None:
@@ -136,9 +136,9 @@ def test_an_absence_or_a_clock_step_counts_no_missing_reports() -> None:
     assert missing([0, 40 * SECOND_US, 60 * SECOND_US], period_ms=10_000) == 1
     reports = MissingReports()
     reports.begin(1)
-    reports.note(0, 0)
+    reports.observe(0, 0)
     reports.begin(10)
-    reports.note(SECOND_US, 0)
+    reports.observe(SECOND_US, 0)
     assert reports.count == 0
 
 
@@ -158,8 +158,8 @@ def test_a_truncated_kpm_message_is_refused(data: st.DataObject) -> None:
 @given(st.lists(st.binary(max_size=20), max_size=5), st.integers(0, 200))
 def test_a_block_is_split_into_records_or_refused(messages: list[bytes], cut: int) -> None:
     block = b"".join(record(n + 1, m, 1_000_000, n) for n, m in enumerate(messages))
-    told = [(r.handle, r.message, r.lost) for r in records(block)]
-    assert told == [(n + 1, m, n) for n, m in enumerate(messages)]
+    found = [(r.handle, r.message, r.lost) for r in records(block)]
+    assert found == [(n + 1, m, n) for n, m in enumerate(messages)]
     ends = {0}
     for message in messages:
         ends.add(max(ends) + RECORD_HEAD.size + len(message))

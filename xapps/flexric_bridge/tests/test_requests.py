@@ -32,8 +32,8 @@ def test_controls_stop_at_the_reserve_and_everything_at_the_total() -> None:
 
 def test_each_threshold_warns_once_and_again_after_a_restart_of_the_ric() -> None:
     budget = Budget(100, 0, warn_at=(0.5, 0.9))
-    told = [budget.spend(Use.CONTROL) for _ in range(100)]
-    assert {n + 1: share for n, share in enumerate(told) if share} == {50: 0.5, 90: 0.9}
+    passed = [budget.spend(Use.CONTROL) for _ in range(100)]
+    assert {n + 1: share for n, share in enumerate(passed) if share} == {50: 0.5, 90: 0.9}
     budget.renew()
     assert budget.left == 100
     assert budget.spend(Use.CONTROL, 95) == 0.9
@@ -44,7 +44,7 @@ def test_a_session_number_that_does_not_grow_is_a_restart_of_the_ric() -> None:
     assert not budget.begin_session(7)
     assert not budget.begin_session(8)
     budget.spend(Use.CONTROL, 60)
-    # Not told: the count goes on.
+    # Without a number the count continues.
     assert not budget.begin_session(None)
     again = Budget(100, 0)
     again.load(budget.to_json(clean=True))
@@ -92,7 +92,7 @@ def test_the_budget_command_prints_and_resets(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "problem"),
     [
         (["--ric", "ric.example"], "expected IPv4 without a port"),
         (["--libraries", "/nowhere/at/all"], "expected a file or directory that exists"),
@@ -102,13 +102,13 @@ def test_the_budget_command_prints_and_resets(
         (["--tc-bearers", "[{node: x, drb: 99}]"], "--tc-bearers: [0].drb"),
     ],
 )
-def test_settings_that_are_wrong_are_told_in_a_sentence(
-    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+def test_invalid_settings_are_refused_in_one_sentence(
+    arguments: list[str], problem: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["serve", *arguments]) == 2
-    told = capsys.readouterr().err
-    assert said in told
-    assert "Traceback" not in told
+    printed = capsys.readouterr().err
+    assert problem in printed
+    assert "Traceback" not in printed
 
 
 # ---------------------------------------------------------------------- rate and lane

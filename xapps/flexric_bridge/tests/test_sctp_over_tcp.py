@@ -1,4 +1,4 @@
-"""What stands in for SCTP where the kernel has none: sockets as FlexRIC uses them."""
+"""SCTP over TCP for kernels without SCTP: sockets as FlexRIC uses them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def receive(fd, room=1 << 18):
     return into.raw[:got], peer.raw, flags.value, stream, ppid
 
 def readable(fd, timeout_s=10.0):
-    # As FlexRIC waits: one event at a time.
+    # FlexRIC waits for one event at a time.
     waiting = libc.epoll_create1(0)
     event = struct.pack("=IQ", select.EPOLLIN, fd)
     assert libc.epoll_ctl(waiting, 1, fd, event) == 0
@@ -67,7 +67,7 @@ def free_port():
         return probe.getsockname()[1]
 
 PORT = free_port()
-def told(**facts):
+def show(**facts):
     print(json.dumps(facts))
 """
 
@@ -82,7 +82,7 @@ def preload(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(library)
 
 
-def said_by(preload: str, program: str) -> dict[str, Any]:
+def output_of(preload: str, program: str) -> dict[str, Any]:
     done = subprocess.run(
         [sys.executable, "-c", LIBRARY + program],
         env={**os.environ, "LD_PRELOAD": preload},
@@ -97,18 +97,18 @@ def said_by(preload: str, program: str) -> dict[str, Any]:
 
 
 def test_messages_keep_their_boundaries_order_and_sender(preload: str) -> None:
-    facts = said_by(
+    facts = output_of(
         preload,
         """
 server, clients = endpoint(PORT), [endpoint() for _ in range(3)]
 sizes = [1, 7, 32 * 1024, 100_000, 2]
-def talk(number):
+def send_all(number):
     for size in sizes * 20:
         message = bytes([number]) * size
         assert send(clients[number], address(PORT), message, number, number + 1) == size
-talkers = [threading.Thread(target=talk, args=(n,)) for n in range(3)]
-[t.start() for t in talkers]
-heard = {0: [], 1: [], 2: []}
+senders = [threading.Thread(target=send_all, args=(n,)) for n in range(3)]
+[t.start() for t in senders]
+received = {0: [], 1: [], 2: []}
 peers = {}
 for _ in range(3 * 20 * len(sizes)):
     assert readable(server)
@@ -116,12 +116,12 @@ for _ in range(3 * 20 * len(sizes)):
     number = message[0]
     assert set(message) == {number} and flags == EOR and (stream, ppid) == (number + 1, number)
     assert peers.setdefault(number, peer) == peer
-    heard[number].append(len(message))
-[t.join() for t in talkers]
+    received[number].append(len(message))
+[t.join() for t in senders]
 for number in range(3):
     send(server, peers[number], b"back to %d" % number)
 back = [receive(client)[0].decode() for client in clients]
-told(in_order=all(got == sizes * 20 for got in heard.values()), back=back,
+show(in_order=all(got == sizes * 20 for got in received.values()), back=back,
      distinct=len(set(peers.values())), more=readable(server, 0.05))
 """,
     )
@@ -136,21 +136,21 @@ told(in_order=all(got == sizes * 20 for got in heard.values()), back=back,
 def test_a_message_longer_than_the_buffer_is_truncated_and_the_next_is_whole(
     preload: str,
 ) -> None:
-    facts = said_by(
+    facts = output_of(
         preload,
         """
 server, client = endpoint(PORT), endpoint()
 send(client, address(PORT), b"x" * 50_000)
 send(client, address(PORT), b"next")
 cut, _, flags, _, _ = receive(server, 1000)
-told(cut=len(cut), truncated=flags == TRUNC, next=receive(server, 1000)[0].decode())
+show(cut=len(cut), truncated=flags == TRUNC, next=receive(server, 1000)[0].decode())
 """,
     )
     assert facts == {"cut": 1000, "truncated": True, "next": "next"}
 
 
 def test_association_events_are_delivered_when_enabled(preload: str) -> None:
-    facts = said_by(
+    facts = output_of(
         preload,
         """
 server, client = endpoint(PORT, association=1, shutdown=1), endpoint()
@@ -168,7 +168,7 @@ def take():
 take(), take()
 libc.close(client)
 take(), take()
-told(took=took, more=readable(server, 0.05))
+show(took=took, more=readable(server, 0.05))
 """,
     )
     assert facts == {
@@ -180,7 +180,7 @@ told(took=took, more=readable(server, 0.05))
 def test_without_events_an_end_is_silent_and_loses_no_message(
     preload: str,
 ) -> None:
-    facts = said_by(
+    facts = output_of(
         preload,
         """
 server, client, other = endpoint(PORT), endpoint(), endpoint()
@@ -190,20 +190,20 @@ first = readable(server)
 words = receive(server)[0].decode()
 idle = readable(server, 0.2)
 send(other, address(PORT), b"still here")
-told(first=first, words=words, idle=idle, other=receive(server)[0].decode())
+show(first=first, words=words, idle=idle, other=receive(server)[0].decode())
 """,
     )
     assert facts == {"first": True, "words": "last words", "idle": False, "other": "still here"}
 
 
 def test_a_send_to_an_absent_peer_succeeds_and_fails_later(preload: str) -> None:
-    facts = said_by(
+    facts = output_of(
         preload,
         """
 server = endpoint(PORT, failure=1)
 sent = send(server, address(9), b"gone")
 message, peer, flags, _, _ = receive(server)
-told(sent=sent, kind=struct.unpack_from("=H", message)[0], notified=bool(flags & NOTIFICATION),
+show(sent=sent, kind=struct.unpack_from("=H", message)[0], notified=bool(flags & NOTIFICATION),
      to=peer[:8] == address(9)[:8])
 """,
     )
@@ -211,18 +211,18 @@ told(sent=sent, kind=struct.unpack_from("=H", message)[0], notified=bool(flags &
 
 
 def test_a_client_without_a_server_is_refused(preload: str) -> None:
-    facts = said_by(
+    facts = output_of(
         preload,
         """
 sent = send(endpoint(), address(PORT), b"hello")
-told(sent=sent, why=os.strerror(ctypes.get_errno()))
+show(sent=sent, why=os.strerror(ctypes.get_errno()))
 """,
     )
     assert facts == {"sent": -1, "why": "Connection refused"}
 
 
 def test_only_sctp_sockets_are_affected(preload: str) -> None:
-    facts = said_by(
+    facts = output_of(
         preload,
         """
 def kind(fd):
@@ -232,7 +232,7 @@ def kind(fd):
     return value.value
 ours, theirs = socket.socketpair()
 theirs.send(b"plain")
-told(sctp=kind(endpoint()) == socket.SOCK_SEQPACKET, tcp=kind(ours.fileno()) == socket.SOCK_STREAM,
+show(sctp=kind(endpoint()) == socket.SOCK_SEQPACKET, tcp=kind(ours.fileno()) == socket.SOCK_STREAM,
      plain=readable(ours.fileno()) and ours.recv(10).decode())
 """,
     )

@@ -16,7 +16,7 @@ from bridge_world import PATIENCE_S, BridgeWorld
 from fake_flexric import RLC, TC, node, rlc_message
 from flexric_bridge.nodes import NodeRegistry
 from flexric_bridge.tc.messages import definition
-from flexric_bridge.tc.stub import EVIDENCE, SETTLE_US, UNSHOWN, WINDOW, StubWatch
+from flexric_bridge.tc.stub import EVIDENCE, SETTLE_US, UNREPORTED, WINDOW, StubWatch
 from flexric_bridge.traffic_control import ServedNode
 from hypothesis import given
 from hypothesis import strategies as st
@@ -72,7 +72,7 @@ def test_invented_reports_are_detected_within_seconds(seed: int) -> None:
     for second in range(2 * WINDOW):
         drawn = made_up(rng)
         for ms in range(0, 1000, 100):
-            # Over the wire, for what a node sends is what the codec makes of it.
+            # Encoded and decoded, as on the wire.
             report = {**drawn, "tstamp": second * 1_000_000 + ms * 1000}
             message = e2sm_tc.encode("indication", report, "v0")
             watch.take(e2sm_tc.decode("indication", message, "v0"))
@@ -164,11 +164,11 @@ def test_a_repeated_report_is_one_piece_of_evidence() -> None:
 
 def test_acknowledged_pipelines_that_are_never_reported_are_a_verdict() -> None:
     watch = StubWatch()
-    for as_asked in (False, False, True, *(False,) * (UNSHOWN - 1)):
-        watch.shown(as_asked=as_asked)
+    for as_requested in (False, False, True, *(False,) * (UNREPORTED - 1)):
+        watch.reported(as_requested=as_requested)
     assert watch.verdict == ""
-    watch.shown(as_asked=False)
-    assert "never seen in its reports" in watch.verdict
+    watch.reported(as_requested=False)
+    assert "never appeared in its reports" in watch.verdict
 
 
 def test_a_real_tc_function_under_load_is_no_stub() -> None:
@@ -192,8 +192,7 @@ async def test_a_stub_is_not_used(world: BridgeWorld) -> None:
         TC,
         lambda: e2sm_tc.encode("indication", made_up(rng, time.time_ns() // 1000), "v0"),
     )
-    async with world.client() as client:
-        await client.wait_for_node(gnb.id)
+    async with world.client(gnb.id) as client:
         tc = Tc(client, gnb.id, timeout_s=PATIENCE_S)
         with pytest.raises(SubscriptionRefused, match="invents its reports"):
             async for _ in tc.reports("pipeline_status", {"periodic": {"period_ms": 10}}):
@@ -226,11 +225,10 @@ async def test_a_verdict_before_the_subscription_is_complete_ends_it(
                 report = e2sm_tc.encode("indication", made_up(rng, second * 1_000_000), "v0")
                 if not known.no_tc:
                     who.on_report(report, second, second)
-            await asyncio.sleep(0)  # who was told to let go has done so
+            await asyncio.sleep(0)  # the readers are released
 
     monkeypatch.setattr(hub, "read", read)
-    async with world.client() as client, asyncio.timeout(PATIENCE_S):
-        await client.wait_for_node(gnb.id)
+    async with world.client(gnb.id) as client, asyncio.timeout(PATIENCE_S):
         tc = Tc(client, gnb.id)
         with pytest.raises(SubscriptionRefused, match="invents its reports"):
             async for _ in tc.reports("pipeline_status", {"periodic": {"period_ms": 10}}):
@@ -244,8 +242,7 @@ async def test_a_control_that_waits_for_a_first_report_gets_the_verdict(
     gnb, rng = node(0xE00, functions=(RLC, TC)), random.Random(1)
     world.ric.add(gnb)
     await world.start()
-    async with world.client() as client:
-        await client.wait_for_node(gnb.id)
+    async with world.client(gnb.id) as client:
         change = asyncio.ensure_future(Tc(client, gnb.id).change({"replace": hashed(2)}))
         await world.until(lambda: len(world.ric.on(gnb.id, RLC)) == 1)
         world.reporting(
@@ -275,13 +272,12 @@ async def test_a_node_that_acknowledges_and_never_reports_a_pipeline_is_not_used
         TC,
         lambda: e2sm_tc.encode("indication", {**PLAIN, "tstamp": time.time_ns() // 1000}, "v0"),
     )
-    async with world.client() as client:
-        await client.wait_for_node(gnb.id)
+    async with world.client(gnb.id) as client:
         tc, known = Tc(client, gnb.id), bridge.nodes.known[gnb.id]
-        for number in range(UNSHOWN):
+        for number in range(UNREPORTED):
             assert known.no_tc == ""
             assert "accepted" in await tc.change({"replace": hashed(2 + number)})
-            # Reports tell that the node has its safe pipeline still.
+            # Reports still contain the safe pipeline.
             await world.until(partial(shows_safe_pipeline, bridge.traffic.served[gnb.id]))
     assert "acknowledges controls and does not carry them out" in known.no_tc
 
@@ -290,8 +286,7 @@ async def test_a_v0_control_of_an_xapp_pauses_detection(world: BridgeWorld) -> N
     lab = LabNode(world.ric)
     bridge = await world.start()
     world.spawn(lab.run())
-    async with world.client() as client:
-        await client.wait_for_node(lab.node.id)
+    async with world.client(lab.node.id) as client:
         await status(Tc(client, lab.node.id), 1)
         watch = bridge.traffic.served[lab.node.id].function.watch
         assert not watch._settling
@@ -313,7 +308,7 @@ def test_a_reconnected_node_is_tried_again() -> None:
     assert offered()
     book.without_tc(known, "a stub")
     book.connected(gnb)
-    assert not offered(), "it was there all the time"
+    assert not offered(), "it was listed before"
     book.disconnected(known, "test")
     book.connected(gnb)
     assert offered()
@@ -324,8 +319,7 @@ async def test_overtaken_reports_are_not_counted_twice(world: BridgeWorld, overt
     lab = LabNode(world.ric)
     bridge = await world.start()
     running = world.spawn(lab.run())
-    async with world.client() as client:
-        await client.wait_for_node(lab.node.id)
+    async with world.client(lab.node.id) as client:
         await status(Tc(client, lab.node.id), 1)
     running.cancel()
     function = bridge.traffic.served[lab.node.id].function
@@ -334,9 +328,9 @@ async def test_overtaken_reports_are_not_counted_twice(world: BridgeWorld, overt
     order = [0, 2, 1, 4, 3] if overtaken else range(5)
     for step in order:
         function.on_indication(e2sm_tc.encode("indication", reports[step], "v0"))
-    told = function.status({})
-    assert told is not None
-    queue = next(queue for queue in told["queues"] if queue["id"] == 0)
+    latest = function.status({})
+    assert latest is not None
+    queue = next(queue for queue in latest["queues"] if queue["id"] == 0)
     assert queue["forwarded_packets"] == 1040
 
 
@@ -344,8 +338,7 @@ async def test_a_lab_node_that_restarts_keeps_its_tc(world: BridgeWorld) -> None
     lab = LabNode(world.ric)
     bridge = await world.start()
     running = world.spawn(lab.run())
-    async with world.client() as client:
-        await client.wait_for_node(lab.node.id)
+    async with world.client(lab.node.id) as client:
         tc = Tc(client, lab.node.id)
         assert "accepted" in await tc.change({"replace": hashed(4)}, lease_ms=60_000)
         await status(tc, 2)

@@ -76,7 +76,7 @@ class Tc:
 
 
 def refuse(world: BridgeWorld, when: Callable[[dict[str, Any]], bool], why: str) -> Any:
-    """Has the node refuse the v0 controls for which this holds; returns what takes them all."""
+    """Refuse the v0 controls for which `when` holds; returns the handler that accepts all."""
     take = world.ric.on_control
     assert take is not None
 
@@ -94,9 +94,9 @@ async def status(tc: Tc, revision: int | None = None) -> Any:
     stream = tc.reports("pipeline_status", {"periodic": {"period_ms": 10}})
     async with asyncio.timeout(PATIENCE_S), aclosing(stream) as indications:
         async for indication in indications:
-            told = e2sm_tc.decode("indication", indication.message)["pipeline_status"]
-            if told and revision in (None, told[0]["revision"]):
-                return told[0]
+            statuses = e2sm_tc.decode("indication", indication.message)["pipeline_status"]
+            if statuses and revision in (None, statuses[0]["revision"]):
+                return statuses[0]
     raise AssertionError("the stream ended")
 
 
@@ -154,14 +154,13 @@ async def test_transactions_statuses_and_revisions(world: BridgeWorld) -> None:
         assert (await status(tc, 4))["safe"]
 
 
-async def test_a_lease_is_kept_here_and_its_end_brings_the_safe_pipeline(
+async def test_the_end_of_a_lease_restores_the_safe_pipeline(
     world: BridgeWorld,
 ) -> None:
     lab = LabNode(world.ric)
     await world.start()
     world.spawn(lab.run())
-    async with world.client() as client:
-        await client.wait_for_node(lab.node.id)
+    async with world.client(lab.node.id) as client:
         tc = Tc(client, lab.node.id)
         stream = tc.reports("events", "on_change")
         async with aclosing(stream) as indications, asyncio.timeout(PATIENCE_S):
@@ -187,11 +186,10 @@ async def test_a_transaction_that_fails_on_the_way_is_undone(world: BridgeWorld)
     lab = LabNode(world.ric)
     bridge = await world.start()
     world.spawn(lab.run())
-    async with world.client() as client:
-        await client.wait_for_node(lab.node.id)
+    async with world.client(lab.node.id) as client:
         tc = Tc(client, lab.node.id)
         before = await status(tc)
-        take = refuse(world, lambda control: control["type"] == "SCH", "no scheduler today")
+        take = refuse(world, lambda control: control["type"] == "SCH", "no scheduler")
         failed = await tc.change({"replace": segregated()})
         assert refusal(failed)[0] == "inconsistent"
         assert "SCH MOD" in failed["refused"]["detail"]
@@ -218,11 +216,10 @@ async def test_of_controls_at_once_those_that_took_effect_are_undone(
     def is_the_fourth_queue(control: dict[str, Any]) -> bool:
         return (control["type"], control["act"]) == ("QUEUE", "ADD") and next(added) == 4
 
-    async with world.client() as client:
-        await client.wait_for_node(lab.node.id)
+    async with world.client(lab.node.id) as client:
         tc = Tc(client, lab.node.id)
         before = await status(tc)
-        refuse(world, is_the_fourth_queue, "no more queues today")
+        refuse(world, is_the_fourth_queue, "no more queues")
         failed = await tc.change({"replace": hashed(8)})
         assert refusal(failed)[0] == "inconsistent"
         assert "undone" in failed["refused"]["detail"]
@@ -243,8 +240,7 @@ async def test_a_transaction_cut_short_is_found_on_the_node_and_its_lease_still_
     lab = LabNode(world.ric)
     await world.start(ric={"command_timeout_s": 2})
     world.spawn(lab.run())
-    async with world.client() as client:
-        await client.wait_for_node(lab.node.id)
+    async with world.client(lab.node.id) as client:
         tc = Tc(client, lab.node.id)
         await status(tc)
         world.ric.answer["control"] = lambda q: HANG if q["message"][:2] == "03" else DEFAULT
@@ -266,8 +262,7 @@ async def test_a_gnb_that_restarts_is_seen_to_have_lost_its_pipeline(world: Brid
     lab = LabNode(world.ric)
     await world.start()
     running = world.spawn(lab.run())
-    async with world.client() as client:
-        await client.wait_for_node(lab.node.id)
+    async with world.client(lab.node.id) as client:
         tc = Tc(client, lab.node.id)
         assert "accepted" in await tc.change({"replace": hashed(4)}, lease_ms=60_000)
         assert not (await status(tc, 2))["safe"]
@@ -282,8 +277,7 @@ async def test_pipelines_and_leases_survive_a_restart_of_the_sidecar(world: Brid
     lab = LabNode(world.ric)
     await world.start(state=str(state))
     world.spawn(lab.run())
-    async with world.client() as client:
-        await client.wait_for_node(lab.node.id)
+    async with world.client(lab.node.id) as client:
         done = await Tc(client, lab.node.id).change({"replace": hashed(4)}, lease_ms=60_000)
         revision = done["accepted"]["revision"]
     await world.stop()
@@ -293,25 +287,23 @@ async def test_pipelines_and_leases_survive_a_restart_of_the_sidecar(world: Brid
 
     bridge = await world.start(state=str(state))
     assert bridge.budget.used == kept["budget"]["used"]
-    async with world.client() as client:
-        await client.wait_for_node(lab.node.id)
+    async with world.client(lab.node.id) as client:
         tc = Tc(client, lab.node.id)
         again = await status(tc)
         assert (again["name"], again["revision"]) == ("hashed", revision)
         assert (await tc.renew(revision, 200))["accepted"]["revision"] == revision
     await world.stop()
 
-    # The lease ends while the sidecar is down: the first thing it does is to bring safety back.
+    # The lease ends while the sidecar is down; it restores the safe pipeline first.
     await asyncio.sleep(0.25)
     sent = len(world.ric.controls)
     await world.start(state=str(state))
     await world.until(lambda: len(world.ric.controls) > sent, "the safe pipeline")
-    async with world.client() as client:
-        await client.wait_for_node(lab.node.id)
+    async with world.client(lab.node.id) as client:
         assert (await status(Tc(client, lab.node.id), revision + 1))["safe"]
 
 
-async def test_writing_state_to_disk_delays_nobody(
+async def test_a_slow_write_of_the_state_file_delays_no_report(
     world: BridgeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, over = threading.Event(), threading.Event()
@@ -325,8 +317,7 @@ async def test_writing_state_to_disk_delays_nobody(
     state, lab = world.folder / "state.json", LabNode(world.ric)
     await world.start(state=str(state))
     world.spawn(lab.run())
-    async with world.client() as client:
-        await client.wait_for_node(lab.node.id)
+    async with world.client(lab.node.id) as client:
         tc = Tc(client, lab.node.id)
         assert "accepted" in await tc.change({"replace": hashed(4)})
         await world.until(begun.is_set)
@@ -334,7 +325,7 @@ async def test_writing_state_to_disk_delays_nobody(
         assert not state.exists()
         over.set()
     await world.stop()
-    # What was written last is what was last, however long the disk took over the one before.
+    # The newest state is written last, even if the previous write was slow.
     assert json.loads(state.read_text())["budget"]["clean"] is True
 
 
@@ -355,8 +346,7 @@ async def test_a_forecast_feed_is_refused_with_a_way_out(world: BridgeWorld) -> 
             }
         ]
     }
-    async with world.client() as client:
-        await client.wait_for_node(lab.node.id)
+    async with world.client(lab.node.id) as client:
         outcome = await Tc(client, lab.node.id).send({"forecast_feed": feed}, style=3)
     assert outcome["refused"]["cause"] == "unsupported"
     assert "forecaster's stream" in outcome["refused"]["detail"]
@@ -373,8 +363,7 @@ async def test_the_bearer_is_the_only_one_or_that_of_the_settings(
     bearers: list[tuple[tuple[int, int], ...]] = [((17, 1), (17, 2))]
     world.reporting(gnb.id, RLC, lambda: rlc_message(bearers[0]))
     await world.start()
-    async with world.client() as client:
-        await client.wait_for_node(gnb.id)
+    async with world.client(gnb.id) as client:
         tc = Tc(client, gnb.id)
         refused = await tc.change({"replace": hashed(2)})
         assert refusal(refused) == ("unknown_bearer", "bearer")
@@ -384,8 +373,7 @@ async def test_the_bearer_is_the_only_one_or_that_of_the_settings(
     await world.stop()
     bearers[0] = ((17, 1), (17, 2), (18, 1))
     await world.start(tc={"bearers": [{"node": "gnb-001-*", "rnti": 17, "drb": 1}]})
-    async with world.client() as client:
-        await client.wait_for_node(gnb.id)
+    async with world.client(gnb.id) as client:
         tc = Tc(client, gnb.id)
         assert (await status(tc))["bearer"] == BEARER
         other = {"ue": {"rnti": 18}, "drb": 1}
@@ -399,8 +387,7 @@ async def test_a_cu_without_rlc_has_the_bearer_of_the_settings(world: BridgeWorl
     plain = e2sm_tc.encode("indication", PLAIN, "v0")
     world.reporting(cu.id, TC, lambda: plain)
     await world.start(tc={"bearers": [{"rnti": 17, "drb": 1}]})
-    async with world.client() as client:
-        await client.wait_for_node(cu.id)
+    async with world.client(cu.id) as client:
         assert (await status(Tc(client, cu.id)))["bearer"] == BEARER
 
 
@@ -425,12 +412,11 @@ PLAIN = {
 async def test_a_transaction_waits_for_the_report_of_a_node_that_is_overdue(
     world: BridgeWorld,
 ) -> None:
-    # The node may have died a moment ago, and its RIC would abort on the controls.
+    # The node may have just died, and the RIC would abort on the controls.
     lab = LabNode(world.ric)
     await world.start(nodes={"stale_after_s": 240})
     running = world.spawn(lab.run())
-    async with world.client() as client, asyncio.timeout(PATIENCE_S):
-        await client.wait_for_node(lab.node.id)
+    async with world.client(lab.node.id) as client, asyncio.timeout(PATIENCE_S):
         tc = Tc(client, lab.node.id, timeout_s=PATIENCE_S)
         await status(tc)
         running.cancel()

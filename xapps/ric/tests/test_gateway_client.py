@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 from itertools import pairwise
 from typing import Any
 
 import pytest
 from ric.backoff import Backoff
-from ric.e2 import ControlAnswer, Indication, Node, NodeEvent, NodeEventKind, SNssai
+from ric.e2 import ControlAnswer, Indication, Node, NodeEventKind, SNssai
 from ric.errors import (
     ControlTimeout,
     GatewayUnavailable,
@@ -22,19 +22,14 @@ from ric.errors import (
 from ric.gateway import E2GatewayClient, for_each_node
 from ric.settings import GatewaySettings
 from ric.sm import MAC_OID, RLC_OID, TC_V1_OID, rlc
-from ric.testing import FakeRic, run_virtual
+from ric.testing import FakeNode, FakeRic, on_virtual_time
 
 TRIGGER = rlc.event_trigger(1)
 
 
-def virtually(scenario: Callable[[FakeRic], Awaitable[None]]) -> None:
-    """Run a scenario on virtual time; it may not last longer than an hour of it."""
-
-    async def main() -> None:
-        async with asyncio.timeout(3600):
-            await scenario(FakeRic())
-
-    run_virtual(main())
+@pytest.fixture
+def ric() -> FakeRic:
+    return FakeRic()
 
 
 def tick(now_us: int) -> bytes:
@@ -46,581 +41,514 @@ def outcomes(client: E2GatewayClient) -> dict[str, int]:
 
 
 async def settled() -> None:
-    """Let everything that can happen now happen."""
+    """Run all tasks that are ready."""
     await asyncio.sleep(1e-6)
+
+
+@asynccontextmanager
+async def subscribed(
+    ric: FakeRic, **options: int
+) -> AsyncIterator[tuple[FakeNode, E2GatewayClient, AsyncGenerator[Indication]]]:
+    """A node, a client, and RLC reports of which the first was received."""
+    node = ric.add_node("gnb-1", RLC_OID)
+    async with ric.client() as gateway:
+        stream = gateway.subscribe("gnb-1", RLC_OID, TRIGGER, **options)
+        first = asyncio.ensure_future(anext(stream))
+        await settled()
+        node.report(RLC_OID)
+        await first
+        yield node, gateway, stream
+        await stream.aclose()
 
 
 # ------------------------------------------------------------------ indications
 
 
-def test_indications_arrive_in_order_with_their_times() -> None:
-    async def scenario(ric: FakeRic) -> None:
-        node = ric.add_node("gnb-1", RLC_OID)
-        async with ric.client() as gateway:
-            stream = gateway.subscribe("gnb-1", RLC_OID, TRIGGER)
-            first = asyncio.ensure_future(anext(stream))
-            await settled()
-            node.report(RLC_OID, b"one", collected_at_us=ric.clock.now_us() - 70)
-            node.report(RLC_OID, b"two")
-            got = [await first, await anext(stream)]
-        assert [(i.message, i.sequence, i.missed, i.subscription) for i in got] == [
-            (b"one", 0, 0, 1),
-            (b"two", 1, 0, 1),
-        ]
-        assert got[0].received_at_us - got[0].collected_at_us == 70
-        assert got[0].handled_at_us >= got[0].received_at_us
-
-    virtually(scenario)
+@on_virtual_time
+async def test_indications_arrive_in_order_with_their_times(ric: FakeRic) -> None:
+    node = ric.add_node("gnb-1", RLC_OID)
+    async with ric.client() as gateway:
+        stream = gateway.subscribe("gnb-1", RLC_OID, TRIGGER)
+        first = asyncio.ensure_future(anext(stream))
+        await settled()
+        node.report(RLC_OID, b"one", collected_at_us=ric.clock.now_us() - 70)
+        node.report(RLC_OID, b"two")
+        got = [await first, await anext(stream)]
+    assert [(i.message, i.sequence, i.missed, i.subscription) for i in got] == [
+        (b"one", 0, 0, 1),
+        (b"two", 1, 0, 1),
+    ]
+    assert got[0].received_at_us - got[0].collected_at_us == 70
+    assert got[0].handled_at_us >= got[0].received_at_us
 
 
-def test_the_request_reaches_the_node_unchanged() -> None:
-    async def scenario(ric: FakeRic) -> None:
-        ric.add_node("gnb-1", RLC_OID)
-        async with ric.client() as gateway:
-            stream = gateway.subscribe(
-                "gnb-1",
-                RLC_OID,
-                TRIGGER,
-                [b"action"],
-                ["DRB.UEThpDl"],
-                queue_depth=5,
-                kpm_slice=SNssai(2, 0),
-            )
-            waiting = asyncio.ensure_future(anext(stream))
-            await settled()
-            (subscription,) = ric.subscriptions
-            request = subscription.request
-            waiting.cancel()
-        assert (request.event_trigger, request.actions) == (TRIGGER, (b"action",))
-        assert (request.kpm_measurements, request.queue_depth) == (("DRB.UEThpDl",), 5)
-        assert request.kpm_slice == SNssai(2, 0)
-
-    virtually(scenario)
+@on_virtual_time
+async def test_the_request_reaches_the_node_unchanged(ric: FakeRic) -> None:
+    ric.add_node("gnb-1", RLC_OID)
+    async with ric.client() as gateway:
+        stream = gateway.subscribe(
+            "gnb-1",
+            RLC_OID,
+            TRIGGER,
+            [b"action"],
+            ["DRB.UEThpDl"],
+            queue_depth=5,
+            kpm_slice=SNssai(2, 0),
+        )
+        waiting = asyncio.ensure_future(anext(stream))
+        await settled()
+        (subscription,) = ric.subscriptions
+        request = subscription.request
+        waiting.cancel()
+    assert (request.event_trigger, request.actions) == (TRIGGER, (b"action",))
+    assert (request.kpm_measurements, request.queue_depth) == (("DRB.UEThpDl",), 5)
+    assert request.kpm_slice == SNssai(2, 0)
 
 
-def test_a_gap_in_the_sequence_is_reported_and_counted() -> None:
-    async def scenario(ric: FakeRic) -> None:
-        node = ric.add_node("gnb-1", RLC_OID)
-        async with ric.client() as gateway:
-            stream = gateway.subscribe("gnb-1", RLC_OID, TRIGGER)
-            first = asyncio.ensure_future(anext(stream))
-            await settled()
+@on_virtual_time
+async def test_a_gap_in_the_sequence_is_reported_and_counted(ric: FakeRic) -> None:
+    async with subscribed(ric) as (node, gateway, stream):
+        node.skip(RLC_OID, 3)
+        node.report(RLC_OID)
+        assert (await anext(stream)).missed == 3
+        node.report(RLC_OID)
+        assert (await anext(stream)).missed == 0
+        assert gateway.metrics.indications["gnb-1", RLC_OID].missed_at_gateway == 3
+
+
+@on_virtual_time
+async def test_indications_dropped_for_a_slow_reader_are_counted_once(ric: FakeRic) -> None:
+    async with subscribed(ric, queue_depth=4) as (node, gateway, stream):
+        for _ in range(10):
             node.report(RLC_OID)
-            await first
-            node.skip(RLC_OID, 3)
-            node.report(RLC_OID)
-            assert (await anext(stream)).missed == 3
-            node.report(RLC_OID)
-            assert (await anext(stream)).missed == 0
-            assert gateway.metrics.indications["gnb-1", RLC_OID].missed_at_gateway == 3
-
-    virtually(scenario)
+        got = [await anext(stream) for _ in range(4)]
+        assert [i.sequence for i in got] == [7, 8, 9, 10]
+        assert [i.missed for i in got] == [6, 0, 0, 0]
+        assert gateway.metrics.indications["gnb-1", RLC_OID].missed_at_gateway == 6
 
 
-def test_indications_dropped_for_a_slow_reader_are_counted_once() -> None:
-    async def scenario(ric: FakeRic) -> None:
-        node = ric.add_node("gnb-1", RLC_OID)
-        async with ric.client() as gateway:
-            stream = gateway.subscribe("gnb-1", RLC_OID, TRIGGER, queue_depth=4)
-            first = asyncio.ensure_future(anext(stream))
-            await settled()
-            node.report(RLC_OID)
-            await first
-            for _ in range(10):
-                node.report(RLC_OID)
-            got = [await anext(stream) for _ in range(4)]
-            assert [i.sequence for i in got] == [7, 8, 9, 10]
-            assert [i.missed for i in got] == [6, 0, 0, 0]
-            assert gateway.metrics.indications["gnb-1", RLC_OID].missed_at_gateway == 6
-
-    virtually(scenario)
-
-
-def test_a_slow_handler_gets_the_newest_and_the_number_it_missed() -> None:
-    async def scenario(ric: FakeRic) -> None:
-        node = ric.add_node("gnb-1", RLC_OID)
-        async with ric.client() as gateway:
-            stream = gateway.subscribe("gnb-1", RLC_OID, TRIGGER, keep_newest=2)
-            first = asyncio.ensure_future(anext(stream))
-            await settled()
-            node.report_every(RLC_OID, 1_000, tick)
-            assert (await first).sequence == 0
-            await asyncio.sleep(0.0505)
-            late = await anext(stream)
-            then = await anext(stream)
-            assert (late.sequence, late.missed) == (49, 48)
-            assert (then.sequence, then.missed) == (50, 0)
-            stats = gateway.metrics.indications["gnb-1", RLC_OID]
-            assert stats.missed_by_slow_handler == 48
-            await stream.aclose()
-            await settled()
-            assert ric.subscriptions == []
-
-    virtually(scenario)
+@on_virtual_time
+async def test_a_slow_handler_gets_the_newest_and_the_number_it_missed(ric: FakeRic) -> None:
+    node = ric.add_node("gnb-1", RLC_OID)
+    async with ric.client() as gateway:
+        stream = gateway.subscribe("gnb-1", RLC_OID, TRIGGER, keep_newest=2)
+        first = asyncio.ensure_future(anext(stream))
+        await settled()
+        node.report_every(RLC_OID, 1_000, tick)
+        assert (await first).sequence == 0
+        await asyncio.sleep(0.0505)
+        late = await anext(stream)
+        then = await anext(stream)
+        assert (late.sequence, late.missed) == (49, 48)
+        assert (then.sequence, then.missed) == (50, 0)
+        stats = gateway.metrics.indications["gnb-1", RLC_OID]
+        assert stats.missed_by_slow_handler == 48
+        await stream.aclose()
+        await settled()
+        assert ric.subscriptions == []
 
 
-def test_gaps_of_the_gateway_count_even_if_the_next_indication_is_dropped() -> None:
-    async def scenario(ric: FakeRic) -> None:
-        node = ric.add_node("gnb-1", RLC_OID)
-        async with ric.client() as gateway:
-            stream = gateway.subscribe("gnb-1", RLC_OID, TRIGGER, keep_newest=1)
-            first = asyncio.ensure_future(anext(stream))
-            await settled()
-            node.report(RLC_OID)
-            await first
-            node.skip(RLC_OID, 5)
-            node.report(RLC_OID)
-            node.report(RLC_OID)
-            await settled()
-            assert (await anext(stream)).missed == 6
-            await stream.aclose()
-
-    virtually(scenario)
+@on_virtual_time
+async def test_gaps_of_the_gateway_count_even_if_the_next_indication_is_dropped(
+    ric: FakeRic,
+) -> None:
+    async with subscribed(ric, keep_newest=1) as (node, _, stream):
+        node.skip(RLC_OID, 5)
+        node.report(RLC_OID)
+        node.report(RLC_OID)
+        await settled()
+        assert (await anext(stream)).missed == 6
 
 
 @pytest.mark.parametrize("keep_newest", [0, 4])
-def test_handling_time_is_that_of_the_handler(keep_newest: int) -> None:
-    async def scenario(ric: FakeRic) -> None:
-        node = ric.add_node("gnb-1", RLC_OID)
-        async with ric.client() as gateway:
-            stream = gateway.subscribe("gnb-1", RLC_OID, TRIGGER, keep_newest=keep_newest)
-            first = asyncio.ensure_future(anext(stream))
-            await settled()
-            node.report(RLC_OID)
-            await first
-            await asyncio.sleep(0.030)
-            node.report(RLC_OID)
+@on_virtual_time
+async def test_handling_time_is_that_of_the_handler(ric: FakeRic, keep_newest: int) -> None:
+    async with subscribed(ric, keep_newest=keep_newest) as (node, gateway, stream):
+        await asyncio.sleep(0.030)
+        node.report(RLC_OID)
+        await anext(stream)
+        handling = gateway.metrics.indications["gnb-1", RLC_OID].handling
+        assert handling.count == 1
+        assert handling.sum_us == pytest.approx(30_000, rel=0.01)
+
+
+@on_virtual_time
+async def test_a_bounded_stream_raises_a_refusal(ric: FakeRic) -> None:
+    ric.add_node("gnb-1", RLC_OID).refuse_subscriptions(RLC_OID, "period too short")
+    async with ric.client() as gateway:
+        with pytest.raises(SubscriptionRefused, match="period too short"):
+            await anext(gateway.subscribe("gnb-1", RLC_OID, TRIGGER, keep_newest=2))
+
+
+@on_virtual_time
+async def test_closing_the_iterator_ends_the_subscription(ric: FakeRic) -> None:
+    ric.add_node("gnb-1", RLC_OID).report_every(RLC_OID, 1_000, tick)
+    async with ric.client() as gateway:
+        async with aclosing(gateway.subscribe("gnb-1", RLC_OID, TRIGGER)) as stream:
             await anext(stream)
-            handling = gateway.metrics.indications["gnb-1", RLC_OID].handling
-            assert handling.count == 1
-            assert handling.sum_us == pytest.approx(30_000, rel=0.01)
-            await stream.aclose()
-
-    virtually(scenario)
-
-
-def test_a_bounded_stream_raises_a_refusal() -> None:
-    async def scenario(ric: FakeRic) -> None:
-        ric.add_node("gnb-1", RLC_OID).refuse_subscriptions(RLC_OID, "period too short")
-        async with ric.client() as gateway:
-            with pytest.raises(SubscriptionRefused, match="period too short"):
-                await anext(gateway.subscribe("gnb-1", RLC_OID, TRIGGER, keep_newest=2))
-
-    virtually(scenario)
-
-
-def test_closing_the_iterator_ends_the_subscription() -> None:
-    async def scenario(ric: FakeRic) -> None:
-        ric.add_node("gnb-1", RLC_OID).report_every(RLC_OID, 1_000, tick)
-        async with ric.client() as gateway:
-            async with aclosing(gateway.subscribe("gnb-1", RLC_OID, TRIGGER)) as stream:
-                await anext(stream)
-                assert len(ric.subscriptions) == 1
-            assert ric.subscriptions == []
-
-    virtually(scenario)
+            assert len(ric.subscriptions) == 1
+        assert ric.subscriptions == []
 
 
 # ------------------------------------------------------- gateway and node churn
 
 
-def test_the_client_waits_for_a_gateway_that_is_not_reachable_yet() -> None:
-    async def scenario(ric: FakeRic) -> None:
+@on_virtual_time
+async def test_the_client_waits_for_a_gateway_that_is_not_reachable_yet(ric: FakeRic) -> None:
+    ric.down()
+    ric.add_node("gnb-1", RLC_OID).report_every(RLC_OID, 1_000, tick)
+    async with ric.client() as gateway:
+        first = asyncio.ensure_future(anext(gateway.subscribe("gnb-1", RLC_OID, TRIGGER)))
+        await asyncio.sleep(60)
+        assert not first.done()
+        assert not gateway.connected
+        ric.up()
+        began = asyncio.get_running_loop().time()
+        await first
+        assert gateway.connected
+        assert asyncio.get_running_loop().time() - began <= 5.0 + 0.01
+        assert gateway.metrics.connects == 1
+        assert gateway.metrics.losses == 0
+
+
+@on_virtual_time
+async def test_the_iterator_continues_after_a_restart_of_the_gateway(ric: FakeRic) -> None:
+    ric.add_node("gnb-1", RLC_OID).report_every(RLC_OID, 1_000, tick)
+    async with ric.client() as gateway:
+        stream = gateway.subscribe("gnb-1", RLC_OID, TRIGGER)
+        assert (await anext(stream)).subscription == 1
         ric.down()
-        ric.add_node("gnb-1", RLC_OID).report_every(RLC_OID, 1_000, tick)
-        async with ric.client() as gateway:
-            first = asyncio.ensure_future(anext(gateway.subscribe("gnb-1", RLC_OID, TRIGGER)))
-            await asyncio.sleep(60)
-            assert not first.done()
-            assert not gateway.connected
-            ric.up()
-            began = asyncio.get_running_loop().time()
-            await first
-            assert gateway.connected
-            assert asyncio.get_running_loop().time() - began <= 5.0 + 0.01
-            assert gateway.metrics.connects == 1
-            assert gateway.metrics.losses == 0
-
-    virtually(scenario)
+        asyncio.get_running_loop().call_later(30, ric.up)
+        began = asyncio.get_running_loop().time()
+        resumed = await anext(stream)
+        assert resumed.subscription == 2
+        assert (resumed.sequence, resumed.missed) == (0, 0)
+        assert 30 <= asyncio.get_running_loop().time() - began <= 40.1
+        assert gateway.metrics.losses == 1
+        assert outcomes(gateway)["started"] == 2
 
 
-def test_the_iterator_continues_after_a_restart_of_the_gateway() -> None:
-    async def scenario(ric: FakeRic) -> None:
-        ric.add_node("gnb-1", RLC_OID).report_every(RLC_OID, 1_000, tick)
-        async with ric.client() as gateway:
-            stream = gateway.subscribe("gnb-1", RLC_OID, TRIGGER)
-            assert (await anext(stream)).subscription == 1
+@on_virtual_time
+async def test_the_back_off_restarts_after_a_long_outage(ric: FakeRic) -> None:
+    ric.add_node("gnb-1", RLC_OID)
+    async with ric.client() as gateway:
+        for outage_s, limit_s in ((300, 5.01), (0.001, 0.06)):
+            await asyncio.sleep(1)
             ric.down()
-            asyncio.get_running_loop().call_later(30, ric.up)
-            began = asyncio.get_running_loop().time()
-            resumed = await anext(stream)
-            assert resumed.subscription == 2
-            assert (resumed.sequence, resumed.missed) == (0, 0)
-            assert 30 <= asyncio.get_running_loop().time() - began <= 40.1
-            assert gateway.metrics.losses == 1
-            assert outcomes(gateway)["started"] == 2
-
-    virtually(scenario)
+            await asyncio.sleep(outage_s)
+            ric.up()
+            back_at_s = asyncio.get_running_loop().time()
+            while not gateway.connected:
+                await asyncio.sleep(0.001)
+            assert asyncio.get_running_loop().time() - back_at_s <= limit_s
+        assert gateway.metrics.losses == 2
 
 
-def test_the_back_off_restarts_after_a_long_outage() -> None:
-    async def scenario(ric: FakeRic) -> None:
-        ric.add_node("gnb-1", RLC_OID)
-        async with ric.client() as gateway:
-            for outage_s, limit_s in ((300, 5.01), (0.001, 0.06)):
-                await asyncio.sleep(1)
-                ric.down()
-                await asyncio.sleep(outage_s)
-                ric.up()
-                back_at_s = asyncio.get_running_loop().time()
-                while not gateway.connected:
-                    await asyncio.sleep(0.001)
-                assert asyncio.get_running_loop().time() - back_at_s <= limit_s
-            assert gateway.metrics.losses == 2
-
-    virtually(scenario)
-
-
-def test_a_node_that_returns_is_subscribed_to_immediately() -> None:
-    async def scenario(ric: FakeRic) -> None:
+@on_virtual_time
+async def test_a_node_that_returns_is_subscribed_to_immediately(ric: FakeRic) -> None:
+    ric.add_node("gnb-1", RLC_OID).report_every(RLC_OID, 1_000, tick)
+    async with ric.client() as gateway:
+        stream = gateway.subscribe("gnb-1", RLC_OID, TRIGGER)
+        await anext(stream)
+        ric.remove_node("gnb-1")
+        again = asyncio.ensure_future(anext(stream))
+        await asyncio.sleep(3600 / 2)
+        assert not again.done()
         ric.add_node("gnb-1", RLC_OID).report_every(RLC_OID, 1_000, tick)
-        async with ric.client() as gateway:
-            stream = gateway.subscribe("gnb-1", RLC_OID, TRIGGER)
+        began = asyncio.get_running_loop().time()
+        assert (await again).subscription == 2
+        assert asyncio.get_running_loop().time() - began < 0.01
+
+
+@on_virtual_time
+async def test_a_broken_stream_is_resumed_while_the_node_stays(ric: FakeRic) -> None:
+    node = ric.add_node("gnb-1", RLC_OID)
+    node.report_every(RLC_OID, 1_000, tick)
+    async with ric.client() as gateway:
+        stream = gateway.subscribe("gnb-1", RLC_OID, TRIGGER)
+        for number in range(1, 21):
+            assert (await anext(stream)).subscription == number
+            node.break_streams()
+        assert outcomes(gateway) == {"started": 20, "lost": 19}
+        assert gateway.metrics.losses == 0
+        # Each resumption worked, so each retry begins again with the shortest delay.
+        assert asyncio.get_running_loop().time() <= 20 * (0.05 + 0.002)
+
+
+@on_virtual_time
+async def test_a_refused_subscription_is_an_error_not_a_retry(ric: FakeRic) -> None:
+    ric.add_node("gnb-1", RLC_OID).refuse_subscriptions(RLC_OID, "0 ms")
+    async with ric.client() as gateway:
+        with pytest.raises(SubscriptionRefused) as caught:
+            await anext(gateway.subscribe("gnb-1", RLC_OID, b""))
+        assert (caught.value.node_id, caught.value.detail) == ("gnb-1", "0 ms")
+        assert outcomes(gateway) == {"refused": 1}
+
+
+@on_virtual_time
+async def test_an_unknown_ran_function_is_an_error_not_a_retry(ric: FakeRic) -> None:
+    ric.add_node("gnb-1", MAC_OID)
+    async with ric.client() as gateway:
+        with pytest.raises(RanFunctionUnknown, match=f"gnb-1.*{RLC_OID}"):
+            await anext(gateway.subscribe("gnb-1", RLC_OID, TRIGGER))
+
+
+@on_virtual_time
+async def test_a_ran_function_that_goes_away_ends_the_iterator(ric: FakeRic) -> None:
+    ric.add_node("gnb-1", RLC_OID).report_every(RLC_OID, 1_000, tick)
+    async with ric.client() as gateway:
+        stream = gateway.subscribe("gnb-1", RLC_OID, TRIGGER)
+        await anext(stream)
+        for source in ric._nodes["gnb-1"].sources:
+            source.cancel()
+        ric.update_node("gnb-1", MAC_OID)
+        with pytest.raises(RanFunctionUnknown):
             await anext(stream)
-            ric.remove_node("gnb-1")
-            again = asyncio.ensure_future(anext(stream))
-            await asyncio.sleep(3600 / 2)
-            assert not again.done()
-            ric.add_node("gnb-1", RLC_OID).report_every(RLC_OID, 1_000, tick)
-            began = asyncio.get_running_loop().time()
-            assert (await again).subscription == 2
-            assert asyncio.get_running_loop().time() - began < 0.01
-
-    virtually(scenario)
 
 
-def test_a_broken_stream_is_resumed_while_the_node_stays() -> None:
-    async def scenario(ric: FakeRic) -> None:
-        node = ric.add_node("gnb-1", RLC_OID)
-        node.report_every(RLC_OID, 1_000, tick)
-        async with ric.client() as gateway:
-            stream = gateway.subscribe("gnb-1", RLC_OID, TRIGGER)
-            for number in range(1, 21):
-                assert (await anext(stream)).subscription == number
-                node.break_streams()
-            assert outcomes(gateway) == {"started": 20, "lost": 19}
-            assert gateway.metrics.losses == 0
-            # Each resumption worked, so each retry begins again with the shortest delay.
-            assert asyncio.get_running_loop().time() <= 20 * (0.05 + 0.002)
+@on_virtual_time
+async def test_many_subscriptions_make_one_connection_attempt_at_a_time(ric: FakeRic) -> None:
+    for index in range(50):
+        ric.add_node(f"gnb-{index}", RLC_OID)
+    lists = 0
+    nodes = ric.nodes
 
-    virtually(scenario)
+    def counted() -> tuple[Node, ...]:
+        nonlocal lists
+        lists += 1
+        return nodes()
 
+    ric.nodes = counted  # type: ignore[method-assign]
+    async with ric.client() as gateway, asyncio.TaskGroup() as tasks:
 
-def test_a_refused_subscription_is_an_error_not_a_retry() -> None:
-    async def scenario(ric: FakeRic) -> None:
-        ric.add_node("gnb-1", RLC_OID).refuse_subscriptions(RLC_OID, "0 ms")
-        async with ric.client() as gateway:
-            with pytest.raises(SubscriptionRefused) as caught:
-                await anext(gateway.subscribe("gnb-1", RLC_OID, b""))
-            assert (caught.value.node_id, caught.value.detail) == ("gnb-1", "0 ms")
-            assert outcomes(gateway) == {"refused": 1}
+        async def drain(node_id: str) -> None:
+            async with aclosing(gateway.subscribe(node_id, RLC_OID, TRIGGER)) as stream:
+                async for _ in stream:
+                    pass
 
-    virtually(scenario)
-
-
-def test_an_unknown_ran_function_is_an_error_not_a_retry() -> None:
-    async def scenario(ric: FakeRic) -> None:
-        ric.add_node("gnb-1", MAC_OID)
-        async with ric.client() as gateway:
-            with pytest.raises(RanFunctionUnknown, match=f"gnb-1.*{RLC_OID}"):
-                await anext(gateway.subscribe("gnb-1", RLC_OID, TRIGGER))
-
-    virtually(scenario)
-
-
-def test_a_ran_function_that_goes_away_ends_the_iterator() -> None:
-    async def scenario(ric: FakeRic) -> None:
-        ric.add_node("gnb-1", RLC_OID).report_every(RLC_OID, 1_000, tick)
-        async with ric.client() as gateway:
-            stream = gateway.subscribe("gnb-1", RLC_OID, TRIGGER)
-            await anext(stream)
-            for source in ric._nodes["gnb-1"].sources:
-                source.cancel()
-            ric.update_node("gnb-1", MAC_OID)
-            with pytest.raises(RanFunctionUnknown):
-                await anext(stream)
-
-    virtually(scenario)
-
-
-def test_many_subscriptions_make_one_connection_attempt_at_a_time() -> None:
-    async def scenario(ric: FakeRic) -> None:
-        for index in range(50):
-            ric.add_node(f"gnb-{index}", RLC_OID)
+        readers = [tasks.create_task(drain(f"gnb-{index}")) for index in range(50)]
+        await asyncio.sleep(1)
+        ric.down()
         lists = 0
-        nodes = ric.nodes
+        await asyncio.sleep(100)
+        assert 20 <= lists <= 60, "once for each delay of the one back-off"
+        for reader in readers:
+            reader.cancel()
 
-        def counted() -> tuple[Node, ...]:
-            nonlocal lists
-            lists += 1
-            return nodes()
 
-        ric.nodes = counted  # type: ignore[method-assign]
-        async with ric.client() as gateway, asyncio.TaskGroup() as tasks:
+@on_virtual_time
+async def test_changes_during_an_outage_of_the_gateway_become_events(ric: FakeRic) -> None:
+    ric.add_node("stays", RLC_OID)
+    ric.add_node("leaves", RLC_OID)
+    events: list[tuple[str, str]] = []
 
-            async def drain(node_id: str) -> None:
-                async with aclosing(gateway.subscribe(node_id, RLC_OID, TRIGGER)) as stream:
-                    async for _ in stream:
-                        pass
+    async with ric.client() as gateway:
 
-            readers = [tasks.create_task(drain(f"gnb-{index}")) for index in range(50)]
+        async def watch() -> None:
+            async for event in gateway.watch_nodes():
+                events.append((event.kind.value, event.node.id))  # noqa: PERF401 - endless
+
+        watching = asyncio.create_task(watch())
+        await asyncio.sleep(1)
+        ric.down()
+        ric.remove_node("leaves")
+        ric.add_node("comes", RLC_OID)
+        await asyncio.sleep(10)
+        assert {node.id for node in gateway.nodes} == {"stays", "leaves"}
+        ric.up()
+        await asyncio.sleep(10)
+        ric.update_node("stays", RLC_OID, MAC_OID)
+        await settled()
+        watching.cancel()
+        assert gateway.metrics.nodes == 2
+    assert sorted(events[:2]) == [("connected", "leaves"), ("connected", "stays")]
+    assert sorted(events[2:4]) == [("connected", "comes"), ("disconnected", "leaves")]
+    assert events[4:] == [("updated", "stays")]
+
+
+@on_virtual_time
+async def test_the_periodic_list_repairs_a_lost_node_event(ric: FakeRic) -> None:
+    ric.add_node("gnb-1", RLC_OID)
+    async with ric.client(GatewaySettings(reconcile_s=10)) as gateway:
+        await asyncio.sleep(1)
+        del ric._nodes["gnb-1"]
+        await asyncio.sleep(1)
+        assert len(gateway.nodes) == 1
+        await asyncio.sleep(10)
+        assert not gateway.nodes
+
+
+@on_virtual_time
+async def test_a_control_that_finds_no_node_refreshes_the_list(ric: FakeRic) -> None:
+    ric.add_node("gnb-1", RLC_OID)
+    async with ric.client(GatewaySettings(reconcile_s=1000)) as gateway:
+        await asyncio.sleep(1)
+        del ric._nodes["gnb-1"]
+        with pytest.raises(NodeGone):
+            await gateway.control("gnb-1", RLC_OID, b"", b"")
+        await settled()
+        assert not gateway.nodes
+
+
+@on_virtual_time
+async def test_a_list_that_an_event_overtook_is_requested_again(ric: FakeRic) -> None:
+    ric.add_node("old", RLC_OID)
+    link: Any = ric.link()
+    list_nodes = link.list_nodes
+
+    async def slow_list() -> tuple[Node, ...]:
+        nodes: tuple[Node, ...] = await list_nodes()
+        await asyncio.sleep(1)
+        return nodes
+
+    link.list_nodes = slow_list
+    async with E2GatewayClient(link=link, clock=ric.clock) as gateway:
+
+        async def watch() -> None:
+            async for event in gateway.watch_nodes():
+                assert event.kind is not NodeEventKind.DISCONNECTED
+
+        watching = asyncio.create_task(watch())
+        await asyncio.sleep(0.5)
+        ric.add_node("new", RLC_OID)
+        await asyncio.sleep(30)
+        assert not watching.done()
+        watching.cancel()
+
+
+@on_virtual_time
+async def test_each_node_has_a_run_while_it_offers_the_function(ric: FakeRic) -> None:
+    log: list[str] = []
+
+    async def run(node: Node) -> None:
+        log.append(f"+{node.id}")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            log.append(f"-{node.id}")
+
+    ric.add_node("a", RLC_OID)
+    ric.add_node("no-rlc", MAC_OID)
+    async with ric.client() as gateway:
+        runs = asyncio.create_task(for_each_node(gateway, RLC_OID, run))
+        await asyncio.sleep(1)
+        ric.add_node("b", RLC_OID)
+        await settled()
+        ric.update_node("a", RLC_OID, MAC_OID)
+        await settled()
+        ric.remove_node("b")
+        await settled()
+        ric.add_node("b", RLC_OID)
+        await settled()
+        ric.update_node("a", MAC_OID)
+        await settled()
+        assert log == ["+a", "+b", "-b", "+b", "-a"]
+        runs.cancel()
+        await asyncio.gather(runs, return_exceptions=True)
+        assert log[5:] == ["-b"]
+
+
+@on_virtual_time
+async def test_the_next_run_of_a_node_starts_after_the_previous_has_ended(ric: FakeRic) -> None:
+    log: list[str] = []
+
+    async def run(node: Node) -> None:
+        log.append("begin")
+        try:
+            await asyncio.Event().wait()
+        finally:
             await asyncio.sleep(1)
-            ric.down()
-            lists = 0
-            await asyncio.sleep(100)
-            assert 20 <= lists <= 60, "once for each delay of the one back-off"
-            for reader in readers:
-                reader.cancel()
+            log.append("end")
 
-    virtually(scenario)
-
-
-def test_changes_during_an_outage_of_the_gateway_become_events() -> None:
-    async def scenario(ric: FakeRic) -> None:
-        ric.add_node("stays", RLC_OID)
-        ric.add_node("leaves", RLC_OID)
-        events: list[tuple[str, str]] = []
-
-        def told(event: NodeEvent) -> None:
-            events.append((event.kind.value, event.node.id))
-
-        async with ric.client() as gateway:
-
-            async def watch() -> None:
-                async for event in gateway.watch_nodes():
-                    told(event)
-
-            watching = asyncio.create_task(watch())
-            await asyncio.sleep(1)
-            ric.down()
-            ric.remove_node("leaves")
-            ric.add_node("comes", RLC_OID)
-            await asyncio.sleep(10)
-            assert {node.id for node in gateway.nodes} == {"stays", "leaves"}
-            ric.up()
-            await asyncio.sleep(10)
-            ric.update_node("stays", RLC_OID, MAC_OID)
+    ric.add_node("a", RLC_OID)
+    async with ric.client() as gateway:
+        runs = asyncio.create_task(for_each_node(gateway, RLC_OID, run))
+        await settled()
+        for _ in range(3):
+            ric.remove_node("a")
             await settled()
-            watching.cancel()
-            assert gateway.metrics.nodes == 2
-        assert sorted(events[:2]) == [("connected", "leaves"), ("connected", "stays")]
-        assert sorted(events[2:4]) == [("connected", "comes"), ("disconnected", "leaves")]
-        assert events[4:] == [("updated", "stays")]
-
-    virtually(scenario)
-
-
-def test_the_periodic_list_repairs_a_lost_node_event() -> None:
-    async def scenario(ric: FakeRic) -> None:
-        ric.add_node("gnb-1", RLC_OID)
-        async with ric.client(GatewaySettings(reconcile_s=10)) as gateway:
-            await asyncio.sleep(1)
-            del ric._nodes["gnb-1"]
-            await asyncio.sleep(1)
-            assert len(gateway.nodes) == 1
-            await asyncio.sleep(10)
-            assert not gateway.nodes
-
-    virtually(scenario)
-
-
-def test_a_control_that_finds_no_node_refreshes_the_list() -> None:
-    async def scenario(ric: FakeRic) -> None:
-        ric.add_node("gnb-1", RLC_OID)
-        async with ric.client(GatewaySettings(reconcile_s=1000)) as gateway:
-            await asyncio.sleep(1)
-            del ric._nodes["gnb-1"]
-            with pytest.raises(NodeGone):
-                await gateway.control("gnb-1", RLC_OID, b"", b"")
+            ric.add_node("a", RLC_OID)
             await settled()
-            assert not gateway.nodes
-
-    virtually(scenario)
-
-
-def test_a_list_that_an_event_overtook_is_requested_again() -> None:
-    async def scenario(ric: FakeRic) -> None:
-        ric.add_node("old", RLC_OID)
-        link: Any = ric.link()
-        list_nodes = link.list_nodes
-
-        async def slow_list() -> tuple[Node, ...]:
-            nodes: tuple[Node, ...] = await list_nodes()
-            await asyncio.sleep(1)
-            return nodes
-
-        link.list_nodes = slow_list
-        async with E2GatewayClient(link=link, clock=ric.clock) as gateway:
-
-            async def watch() -> None:
-                async for event in gateway.watch_nodes():
-                    assert event.kind is not NodeEventKind.DISCONNECTED
-
-            watching = asyncio.create_task(watch())
-            await asyncio.sleep(0.5)
-            ric.add_node("new", RLC_OID)
-            await asyncio.sleep(30)
-            assert not watching.done()
-            watching.cancel()
-
-    virtually(scenario)
+        assert log == ["begin"]
+        await asyncio.sleep(5)
+        assert log == ["begin", "end", "begin"]
+        runs.cancel()
+        await asyncio.gather(runs, return_exceptions=True)
 
 
-def test_each_node_has_a_run_while_it_offers_the_function() -> None:
-    async def scenario(ric: FakeRic) -> None:
-        log: list[str] = []
+@on_virtual_time
+async def test_an_error_of_one_run_is_raised(ric: FakeRic) -> None:
+    async def run(node: Node) -> None:
+        raise ValueError(node.id)
 
-        async def run(node: Node) -> None:
-            log.append(f"+{node.id}")
-            try:
-                await asyncio.Event().wait()
-            finally:
-                log.append(f"-{node.id}")
-
-        ric.add_node("a", RLC_OID)
-        ric.add_node("no-rlc", MAC_OID)
-        async with ric.client() as gateway:
-            runs = asyncio.create_task(for_each_node(gateway, RLC_OID, run))
-            await asyncio.sleep(1)
-            ric.add_node("b", RLC_OID)
-            await settled()
-            ric.update_node("a", RLC_OID, MAC_OID)
-            await settled()
-            ric.remove_node("b")
-            await settled()
-            ric.add_node("b", RLC_OID)
-            await settled()
-            ric.update_node("a", MAC_OID)
-            await settled()
-            assert log == ["+a", "+b", "-b", "+b", "-a"]
-            runs.cancel()
-            await asyncio.gather(runs, return_exceptions=True)
-            assert log[5:] == ["-b"]
-
-    virtually(scenario)
-
-
-def test_the_next_run_of_a_node_starts_after_the_previous_has_ended() -> None:
-    async def scenario(ric: FakeRic) -> None:
-        log: list[str] = []
-
-        async def run(node: Node) -> None:
-            log.append("begin")
-            try:
-                await asyncio.Event().wait()
-            finally:
-                await asyncio.sleep(1)
-                log.append("end")
-
-        ric.add_node("a", RLC_OID)
-        async with ric.client() as gateway:
-            runs = asyncio.create_task(for_each_node(gateway, RLC_OID, run))
-            await settled()
-            for _ in range(3):
-                ric.remove_node("a")
-                await settled()
-                ric.add_node("a", RLC_OID)
-                await settled()
-            assert log == ["begin"]
-            await asyncio.sleep(5)
-            assert log == ["begin", "end", "begin"]
-            runs.cancel()
-            await asyncio.gather(runs, return_exceptions=True)
-
-    virtually(scenario)
-
-
-def test_an_error_of_one_run_is_raised() -> None:
-    async def scenario(ric: FakeRic) -> None:
-        async def run(node: Node) -> None:
-            raise ValueError(node.id)
-
-        ric.add_node("a", RLC_OID)
-        async with ric.client() as gateway:
-            with pytest.raises(ExceptionGroup) as caught:
-                await for_each_node(gateway, RLC_OID, run)
-        assert str(caught.value.exceptions[0]) == "a"
-
-    virtually(scenario)
+    ric.add_node("a", RLC_OID)
+    async with ric.client() as gateway:
+        with pytest.raises(ExceptionGroup) as caught:
+            await for_each_node(gateway, RLC_OID, run)
+    assert str(caught.value.exceptions[0]) == "a"
 
 
 # --------------------------------------------------------------------- controls
 
 
-def test_a_control_is_answered_and_timed() -> None:
-    async def scenario(ric: FakeRic) -> None:
-        node = ric.add_node("gnb-1", TC_V1_OID)
+@on_virtual_time
+async def test_a_control_is_answered_and_timed(ric: FakeRic) -> None:
+    node = ric.add_node("gnb-1", TC_V1_OID)
 
-        async def answer(header: bytes, message: bytes) -> ControlAnswer:
-            await asyncio.sleep(0.002)
-            return ControlAnswer(message == b"good", b"outcome:" + header, "because")
+    async def answer(header: bytes, message: bytes) -> ControlAnswer:
+        await asyncio.sleep(0.002)
+        return ControlAnswer(message == b"good", b"outcome:" + header, "because")
 
-        node.on_control(TC_V1_OID, answer)
-        async with ric.client() as gateway:
-            good = await gateway.control("gnb-1", TC_V1_OID, b"h", b"good")
-            bad = await gateway.control("gnb-1", TC_V1_OID, b"h", b"bad")
-            assert (good.acknowledged, good.outcome) == (True, b"outcome:h")
-            assert (bad.acknowledged, bad.detail) == (False, "because")
-            assert good.answered_at_us - good.sent_at_us == 2000
-            assert [(c.header, c.message) for c in ric.controls] == [
-                (b"h", b"good"),
-                (b"h", b"bad"),
-            ]
-            assert gateway.metrics.controls == {
-                ("gnb-1", TC_V1_OID, "acknowledged"): 1,
-                ("gnb-1", TC_V1_OID, "failed"): 1,
-            }
-            assert gateway.metrics.control_time["gnb-1", TC_V1_OID].sum_us == pytest.approx(4000)
-
-    virtually(scenario)
+    node.on_control(TC_V1_OID, answer)
+    async with ric.client() as gateway:
+        good = await gateway.control("gnb-1", TC_V1_OID, b"h", b"good")
+        bad = await gateway.control("gnb-1", TC_V1_OID, b"h", b"bad")
+        assert (good.acknowledged, good.outcome) == (True, b"outcome:h")
+        assert (bad.acknowledged, bad.detail) == (False, "because")
+        assert good.answered_at_us - good.sent_at_us == 2000
+        assert [(c.header, c.message) for c in ric.controls] == [
+            (b"h", b"good"),
+            (b"h", b"bad"),
+        ]
+        assert gateway.metrics.controls == {
+            ("gnb-1", TC_V1_OID, "acknowledged"): 1,
+            ("gnb-1", TC_V1_OID, "failed"): 1,
+        }
+        assert gateway.metrics.control_time["gnb-1", TC_V1_OID].sum_us == pytest.approx(4000)
 
 
-def test_a_control_without_answer_times_out_and_is_not_sent_twice() -> None:
-    async def scenario(ric: FakeRic) -> None:
-        node = ric.add_node("gnb-1", TC_V1_OID)
+@on_virtual_time
+async def test_a_control_without_answer_times_out_and_is_not_sent_twice(ric: FakeRic) -> None:
+    node = ric.add_node("gnb-1", TC_V1_OID)
 
-        async def silence(header: bytes, message: bytes) -> ControlAnswer:
-            await asyncio.sleep(3600)
-            return ControlAnswer(True)
+    async def silence(header: bytes, message: bytes) -> ControlAnswer:
+        await asyncio.sleep(3600)
+        return ControlAnswer(True)
 
-        node.on_control(TC_V1_OID, silence)
-        async with ric.client() as gateway:
-            with pytest.raises(ControlTimeout, match=r"within 0\.25 s"):
-                await gateway.control("gnb-1", TC_V1_OID, b"", b"", timeout_s=0.25)
-            assert len(ric.controls) == 1
-            assert gateway.metrics.controls["gnb-1", TC_V1_OID, "timeout"] == 1
-
-    virtually(scenario)
+    node.on_control(TC_V1_OID, silence)
+    async with ric.client() as gateway:
+        with pytest.raises(ControlTimeout, match=r"within 0\.25 s"):
+            await gateway.control("gnb-1", TC_V1_OID, b"", b"", timeout_s=0.25)
+        assert len(ric.controls) == 1
+        assert gateway.metrics.controls["gnb-1", TC_V1_OID, "timeout"] == 1
 
 
-def test_controls_that_cannot_be_delivered_raise_typed_errors() -> None:
-    async def scenario(ric: FakeRic) -> None:
-        ric.add_node("gnb-1", RLC_OID)
-        async with ric.client() as gateway:
-            with pytest.raises(RanFunctionUnknown):
-                await gateway.control("gnb-1", TC_V1_OID, b"", b"")
-            with pytest.raises(NodeGone):
-                await gateway.control("gnb-2", TC_V1_OID, b"", b"")
-            ric.down()
-            with pytest.raises(GatewayUnavailable):
-                await gateway.control("gnb-1", TC_V1_OID, b"", b"")
-            assert {key[2] for key in gateway.metrics.controls} == {
-                "ran_function_unknown",
-                "node_gone",
-                "gateway_unavailable",
-            }
-
-    virtually(scenario)
+@on_virtual_time
+async def test_controls_that_cannot_be_delivered_raise_typed_errors(ric: FakeRic) -> None:
+    ric.add_node("gnb-1", RLC_OID)
+    async with ric.client() as gateway:
+        with pytest.raises(RanFunctionUnknown):
+            await gateway.control("gnb-1", TC_V1_OID, b"", b"")
+        with pytest.raises(NodeGone):
+            await gateway.control("gnb-2", TC_V1_OID, b"", b"")
+        ric.down()
+        with pytest.raises(GatewayUnavailable):
+            await gateway.control("gnb-1", TC_V1_OID, b"", b"")
+        assert {key[2] for key in gateway.metrics.controls} == {
+            "ran_function_unknown",
+            "node_gone",
+            "gateway_unavailable",
+        }
 
 
 def test_a_client_that_is_not_open_raises() -> None:
@@ -650,27 +578,25 @@ def test_two_clients_do_not_retry_in_step() -> None:
     assert [one.next_s() for _ in range(5)] != [two.next_s() for _ in range(5)]
 
 
-def test_a_stream_that_keeps_breaking_is_retried_with_growing_delays() -> None:
-    async def scenario(ric: FakeRic) -> None:
-        node = ric.add_node("gnb-1", RLC_OID)
-        attempts: list[float] = []
-        open_subscription = ric.open_subscription
+@on_virtual_time
+async def test_a_stream_that_keeps_breaking_is_retried_with_growing_delays(ric: FakeRic) -> None:
+    node = ric.add_node("gnb-1", RLC_OID)
+    attempts: list[float] = []
+    open_subscription = ric.open_subscription
 
-        def breaking(request: Any, *outbox: Any) -> Any:
-            attempts.append(asyncio.get_running_loop().time())
-            subscription = open_subscription(request, *outbox)
-            node.break_streams()
-            return subscription
+    def breaking(request: Any, *outbox: Any) -> Any:
+        attempts.append(asyncio.get_running_loop().time())
+        subscription = open_subscription(request, *outbox)
+        node.break_streams()
+        return subscription
 
-        ric.open_subscription = breaking  # type: ignore[method-assign]
-        async with ric.client() as gateway:
-            waiting: asyncio.Task[Indication] = asyncio.create_task(
-                gateway.subscribe("gnb-1", RLC_OID, TRIGGER).__anext__()
-            )
-            await asyncio.sleep(60)
-            waiting.cancel()
-        gaps = [later - earlier for earlier, later in pairwise(attempts)]
-        assert gaps[0] <= 0.05
-        assert all(2.5 <= gap <= 5.01 for gap in gaps[8:])
-
-    virtually(scenario)
+    ric.open_subscription = breaking  # type: ignore[method-assign]
+    async with ric.client() as gateway:
+        waiting: asyncio.Task[Indication] = asyncio.create_task(
+            gateway.subscribe("gnb-1", RLC_OID, TRIGGER).__anext__()
+        )
+        await asyncio.sleep(60)
+        waiting.cancel()
+    gaps = [later - earlier for earlier, later in pairwise(attempts)]
+    assert gaps[0] <= 0.05
+    assert all(2.5 <= gap <= 5.01 for gap in gaps[8:])

@@ -1,4 +1,4 @@
-"""The task that keeps the node table, in the corners that a gateway's end leads to."""
+"""The task that updates the node table while the gateway disconnects."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ric.e2 import ControlAnswer, Indication, Node, NodeEvent, SubscriptionReque
 from ric.errors import GatewayUnavailable
 from ric.gateway.node_table import NodeTable
 from ric.metrics import GatewayMetrics
-from ric.testing import run_virtual
+from ric.testing import on_virtual_time
 
 
 class GoingLink:
-    """A gateway that goes away when told, and answers its last question slowly even then."""
+    """A gateway that disconnects on `gone`; cancelling its list of nodes takes 1 s."""
 
     address = "gateway:1"
 
@@ -44,21 +44,19 @@ class GoingLink:
         raise AssertionError(node_id, oid, header, message, timeout_s)
 
     async def close(self) -> None:
-        """There is nothing to close."""
+        """No effect."""
 
 
-def test_a_client_can_be_closed_while_its_gateway_disconnects() -> None:
-    async def main() -> None:
-        link = GoingLink()
-        table = NodeTable(link, SystemClock(), GatewayMetrics(), Backoff(1, 1), 10)
-        running = asyncio.create_task(table.run())
-        await asyncio.sleep(0.1)
-        link.gone.set()
-        # The group of tasks is about to end by the error; what is cancelled now is its parent.
-        await link.ending.wait()
-        running.cancel()
-        async with asyncio.timeout(60):
-            with pytest.raises(asyncio.CancelledError):
-                await running
-
-    run_virtual(main())
+@on_virtual_time
+async def test_a_client_can_be_closed_while_its_gateway_disconnects() -> None:
+    link = GoingLink()
+    table = NodeTable(link, SystemClock(), GatewayMetrics(), Backoff(1, 1), 10)
+    running = asyncio.create_task(table.run())
+    await asyncio.sleep(0.1)
+    link.gone.set()
+    # The task group is about to end with the error; the cancellation is of its parent.
+    await link.ending.wait()
+    running.cancel()
+    async with asyncio.timeout(60):
+        with pytest.raises(asyncio.CancelledError):
+            await running

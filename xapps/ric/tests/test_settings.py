@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field, SecretStr, ValidationError
 from ric.errors import SettingsError
 from ric.explain import explain_validation_error
+from ric.flags import FormerName
 from ric.settings import (
     GatewaySettings,
     Section,
@@ -23,7 +24,9 @@ from ric.settings import (
 class Settings(XAppSettings):
     """An xApp with settings of its own."""
 
-    period_ms: int = Field(default=1, ge=1, description="Reporting period, ms.")
+    period_ms: Annotated[int, FormerName("interval_ms")] = Field(
+        default=1, ge=1, description="Reporting period, ms."
+    )
     bearers: list[int] = Field(default_factory=list, description="DRBs to watch; all when empty.")
     mode: Literal["live", "dry"] = Field(default="live", description="What to do.")
     password: SecretStr | None = Field(default=None, description="A secret.")
@@ -105,6 +108,7 @@ def test_settings_made_directly_read_no_source(monkeypatch: pytest.MonkeyPatch) 
     [
         (["--gateway.address", "x"], "--gateway.address: unknown flag; expected --gateway"),
         (["--period_ms=3"], "--period_ms: unknown flag; expected --period-ms"),
+        (["--interval-ms", "3"], "--interval-ms: unknown flag; expected --period-ms"),
         (["--http.listen", "x:1"], "--http.listen: unknown flag; expected --metrics-listen"),
         (["--gateway-address", "x"], "--gateway-address: unknown flag; expected --gateway"),
         (["--gateway.tls.enabled"], "--gateway.tls.enabled: unknown flag; expected --gateway-tls"),
@@ -218,6 +222,12 @@ def test_plain_text_beyond_this_machine_is_refused(address: str) -> None:
         f"--gateway: plain text to {address}; expected tls.enabled: true, or a loopback address"
     )
     assert load("--gateway", address, "--gateway-tls").gateway.tls.enabled
+
+
+def test_a_former_name_of_a_setting_is_refused_with_the_present_one(file: Path) -> None:
+    file.write_text("interval_ms: 2\n")
+    (problem,) = problems(file=file)
+    assert problem == "settings.yaml: interval_ms: unknown key; expected period_ms"
 
 
 @pytest.mark.parametrize("address", ["127.1.2.3:1", "[::1]:1", "localhost:1", "unix:/x"])

@@ -712,7 +712,7 @@ def test_the_table_has_finding_reason_and_remedy() -> None:
 
 
 def test_findings_with_one_remedy_are_grouped() -> None:
-    slow = {"received": 1_000, "distinct": 1_000}
+    slow: dict[str, Any] = {"received": 1_000, "distinct": 1_000}
     facts = replace(HEALTHY, streams=(stream(**slow), stream(node_id="gnb-2", **slow)))
     shown = text.table(judge(facts))
     _, explained = shown.split("\n\n", 1)

@@ -1,4 +1,4 @@
-"""What a policy has the controller subscribe to."""
+"""Subscriptions of the controller by its policy."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ RULES = "version: 1\nrules: [{name: all, ladder: []}]\n"
 
 
 @pytest.mark.parametrize(
-    ("reports", "asked"),
+    ("reports", "expected"),
     [
         ("{kpm_period_ms: 100}", None),
         ("{kpm_period_ms: 100, kpm_slice: {sst: 2}}", SNssai(2)),
         ("{kpm_period_ms: 100, kpm_slice: {sst: 1, sd: 0x010203}}", SNssai(1, 0x10203)),
     ],
 )
-def test_kpm_is_asked_of_the_slice_that_the_policy_names(
-    reports: str, asked: SNssai | None
+def test_kpm_is_subscribed_for_the_slice_of_the_policy(
+    reports: str, expected: SNssai | None
 ) -> None:
     policy = parse_policy(f"{RULES}reports: {reports}\n", "policy.yaml")
 
@@ -40,10 +40,10 @@ def test_kpm_is_asked_of_the_slice_that_the_policy_names(
             task.cancel()
         return [request.kpm_slice for request in requests if request.oid == KPM_OID]
 
-    assert run_virtual(scenario()) == [asked]
+    assert run_virtual(scenario()) == [expected]
 
 
 @pytest.mark.parametrize("slice_", ["{sst: 256}", "{sst: 1, sd: 0x1000000}", "{sd: 1}", "1"])
-def test_a_policy_with_what_is_no_slice_is_refused(slice_: str) -> None:
+def test_an_invalid_slice_is_refused(slice_: str) -> None:
     with pytest.raises(PolicyError, match=r"reports\.kpm_slice"):
         parse_policy(f"{RULES}reports: {{kpm_slice: {slice_}}}\n", "policy.yaml")

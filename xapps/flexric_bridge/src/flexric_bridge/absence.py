@@ -1,7 +1,7 @@
-"""When to query the RIC for nodes that are away: often at first, then ever more rarely.
+"""When to query the RIC for nodes that are away: often at first, then less and less often.
 
-A query costs the RIC a session, of which it numbers at most 65,536, so a node that is away for long
-is not queried for each second; but one that was restarted is to be found at once.
+A query costs the RIC one of its 65,536 session numbers, so the period grows with the time the node
+is away; a node that restarts is found at once.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Absences:
     def __init__(self) -> None:
         self._away: dict[str, _Away] = {}
 
-    def note(self, node_id: str, *, present: bool, now_ns: int, last_report_ns: int = 0) -> None:
-        """Note whether a node is present now, and when its last report came."""
+    def update(self, node_id: str, *, present: bool, now_ns: int, last_report_ns: int = 0) -> None:
+        """Record whether a node is present now, and when its last report came."""
         away = self._away.get(node_id)
         found_ns = None if away is None else away.found_ns
         settled = found_ns is not None and (

@@ -1,4 +1,4 @@
-"""The bridge as a program: builds its parts, stores its state, stops in order."""
+"""The bridge as a program: builds its parts, stores its state, stops gracefully."""
 
 from __future__ import annotations
 
@@ -142,8 +142,8 @@ class Bridge(Service[BridgeSettings]):
             self.supervise("nodes", self.discovery.query_regularly)
             self.supervise("controls", self.lane.work)
             self.supervise("leases", self._end_leases)
-            self.supervise("state", self._keep_state)
-            self.supervise("health", lambda: self._tell_health(server))
+            self.supervise("state", self._save_state)
+            self.supervise("health", lambda: self._publish_health(server))
 
         try:
             await self.run_tasks(main)
@@ -163,7 +163,7 @@ class Bridge(Service[BridgeSettings]):
         )
         another = f"--listen {listen.rpartition(':')[0]}:{FREE_PORT}, and the same for xApps"
         if settings.ric.preload is not None:
-            _log.warning("the gateway is at a port of the RIC", why=why, choose=another)
+            _log.warning("the gateway listens on a port of the RIC", why=why, choose=another)
         try:
             return GatewayServer(self.gateway, settings.door)
         except SettingsError as error:
@@ -192,7 +192,7 @@ class Bridge(Service[BridgeSettings]):
         await self.traffic.end_lease(served)
         return _nothing()
 
-    async def _tell_health(self, server: GatewayServer) -> None:
+    async def _publish_health(self, server: GatewayServer) -> None:
         while True:
             await server.set_ready(self.readiness.ready)
             await self.clock.sleep(READINESS_S)
@@ -208,15 +208,15 @@ class Bridge(Service[BridgeSettings]):
         if ric == self.settings.ric.address:
             self.budget.load(document.get("budget"))
         else:
-            _log.info("the state is of another RIC: its request count is ignored", ric=ric)
+            _log.info("the state file is for another RIC; its request count is ignored", ric=ric)
         self.traffic.load(document.get("pipelines"))
 
-    async def _keep_state(self) -> None:
+    async def _save_state(self) -> None:
         while True:
             await self.clock.sleep(SAVE_S)
             if self._dirty:
                 self._dirty = False
-                # Off the loop: a disk takes longer to sync than a report may wait.
+                # In a thread: a sync of the disk takes longer than a report may wait.
                 await asyncio.to_thread(self._file.save, self._document(clean=False))
 
     def _document(self, *, clean: bool) -> dict[str, Any]:

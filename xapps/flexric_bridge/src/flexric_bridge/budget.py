@@ -1,11 +1,11 @@
-"""How many requests FlexRIC's near-RT RIC has left until it must be restarted.
+"""Number of requests left until FlexRIC's near-RT RIC must be restarted.
 
 The RIC numbers requests with 16 bits from 1021 on and aborts when it runs out: after about 64,500
 subscriptions and controls from all xApps. Deletions reuse the number of their subscription; they
-are counted all the same, so that the count errs on the safe side.
+are counted as well, so the count is an upper bound.
 
-Only the RIC knows the true number. This counts what went through the gateway, in a file that
-outlives it; requests of xApps that bypass the gateway are not counted.
+This counts the requests through the gateway, in a file that outlives it; requests of xApps that
+bypass the gateway are not counted.
 """
 
 from __future__ import annotations
@@ -66,12 +66,14 @@ class Budget:
         floor = self.reserve if use is Use.CONTROL else 0
         if self.left - count < floor:
             kept = (
-                f", of which {floor} are kept for subscriptions and safe pipelines" if floor else ""
+                f", of which {floor} are reserved for subscriptions and safe pipelines"
+                if floor
+                else ""
             )
             raise BudgetSpent(
                 f"{self.left} of the {self.total} requests that the RIC can number are left{kept};"
                 " expected more before another"
-                f" {use.value}: restart the RIC at a quiet hour"
+                f" {use.value}: restart the RIC when traffic is low"
             )
 
     def spend(self, use: Use, count: int = 1) -> float | None:
@@ -109,7 +111,7 @@ class Budget:
         }
 
     def load(self, value: Any) -> None:
-        """Take over what `to_json` gave; raises `ValueError` for anything else."""
+        """Restore the result of `to_json`; raises `ValueError` for anything else."""
         names = ("used", "sessions", "newest_session")
         found: list[int] = []
         for name in names:

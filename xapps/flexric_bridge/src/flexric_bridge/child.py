@@ -30,9 +30,10 @@ from flexric_bridge.frames import (
     bytes_of,
     node_to_json,
     pack_json,
+    request_from_json,
     text_of,
 )
-from flexric_bridge.sdk import Sdk, SdkError, SNssai
+from flexric_bridge.sdk import Connection, Sdk, SdkError
 
 ORPHAN_TIMEOUT_S: Final = 8.0
 """Limit of an orderly end without a supervisor; then the process exits at once."""
@@ -94,36 +95,16 @@ class Child:
         versions = self._sdk.versions()
         return dataclasses.asdict(versions)
 
-    def _open(
-        self,
-        ric_address: str,
-        configuration: str,
-        libraries: str,
-        blocks_per_s: float,
-        **waits: Any,
-    ) -> None:
-        self._sdk.open(ric_address, configuration, libraries, self._reports, blocks_per_s, **waits)
+    def _open(self, **connection: Any) -> None:
+        self._sdk.open(Connection(**connection), self._reports)
         # FlexRIC has printed the number of this session into stdio's buffer.
         ctypes.CDLL(None).fflush(None)
 
     def _nodes(self) -> list[dict[str, Any]]:
         return [node_to_json(node) for node in self._sdk.nodes()]
 
-    def _subscribe(
-        self,
-        node_id: str,
-        function_id: int,
-        period_ms: int,
-        kpm_measurements: list[str],
-        kpm_slice: tuple[int, int | None] | None,
-    ) -> int:
-        handle = self._sdk.subscribe(
-            node_id,
-            function_id,
-            period_ms,
-            tuple(kpm_measurements),
-            None if kpm_slice is None else SNssai(*kpm_slice),
-        )
+    def _subscribe(self, **request: Any) -> int:
+        handle = self._sdk.subscribe(request_from_json(request))
         self._handles.add(handle)
         return handle
 

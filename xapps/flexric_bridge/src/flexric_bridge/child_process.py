@@ -12,18 +12,11 @@ import socket
 import sys
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from flexric_bridge.frames import (
-    HEAD,
-    MAX_REPORTS_BYTES,
-    bytes_of,
-    node_from_json,
-    pack_json,
-)
-from flexric_bridge.frames import text_of as text
-from flexric_bridge.sdk import BLOCK_HEAD, NO_MORE, E2Node, SdkError, SdkVersions, SNssai
+from flexric_bridge.frames import HEAD, BlockStream, bytes_of, node_from_json, pack_json, text_of
+from flexric_bridge.sdk import Connection, E2Node, ReportRequest, SdkError, SdkVersions
 
 _TAIL_LINES: Final = 12
 _END_S: Final = 2.0
@@ -114,7 +107,7 @@ class ChildProcess:
         loop = asyncio.get_running_loop()
         self._reader, self._writer = await asyncio.open_connection(sock=commands)
         transport, _ = await loop.create_connection(
-            lambda: _Blocks(self._on_reports, self._reports_ended), sock=reports
+            lambda: BlockStream(self._on_reports, self._reports_ended), sock=reports
         )
         self._reports = transport
         self._watching = asyncio.create_task(self._watch(), name="flexric child")
@@ -123,29 +116,12 @@ class ChildProcess:
         """See `Sdk.versions`."""
         return SdkVersions(**await self._ask(self._deadlines.command_s, "versions"))
 
-    async def open(
-        self,
-        ric_address: str,
-        configuration: str,
-        libraries: str,
-        blocks_per_s: float,
-        *,
-        rest_s: float = 0.0,
-        ric_was_away: bool = False,
-    ) -> None:
+    async def open(self, connection: Connection) -> None:
         """See `Sdk.open`."""
         self._opening = True
         try:
-            await self._ask(
-                self._deadlines.open_s + rest_s,
-                "open",
-                ric_address=ric_address,
-                configuration=configuration,
-                libraries=libraries,
-                blocks_per_s=blocks_per_s,
-                rest_s=rest_s,
-                ric_was_away=ric_was_away,
-            )
+            deadline_s = self._deadlines.open_s + connection.setup_delay_s
+            await self._ask(deadline_s, "open", **asdict(connection))
         finally:
             self._opening = False
         if self.ric_disconnected:
@@ -162,25 +138,9 @@ class ChildProcess:
         """See `Sdk.nodes`."""
         return [node_from_json(v) for v in await self._ask(self._deadlines.command_s, "nodes")]
 
-    async def subscribe(
-        self,
-        node_id: str,
-        function_id: int,
-        period_ms: int,
-        kpm_measurements: tuple[str, ...],
-        kpm_slice: SNssai | None = None,
-    ) -> int:
+    async def subscribe(self, request: ReportRequest) -> int:
         """See `Sdk.subscribe`."""
-        handle: int = await self._ask(
-            self._deadlines.command_s,
-            "subscribe",
-            node_id=node_id,
-            function_id=function_id,
-            period_ms=period_ms,
-            kpm_measurements=kpm_measurements,
-            kpm_slice=None if kpm_slice is None else (kpm_slice.sst, kpm_slice.sd),
-        )
-        return handle
+        return int(await self._ask(self._deadlines.command_s, "subscribe", **asdict(request)))
 
     async def unsubscribe(self, handle: int) -> None:
         """See `Sdk.unsubscribe`."""
@@ -193,8 +153,8 @@ class ChildProcess:
             "control",
             node_id=node_id,
             function_id=function_id,
-            header=text(header),
-            message=text(message),
+            header=text_of(header),
+            message=text_of(message),
         )
         return bytes_of(outcome)
 
@@ -212,8 +172,8 @@ class ChildProcess:
             "controls",
             node_id=node_id,
             function_id=function_id,
-            header=text(header),
-            runs=[[text(message) for message in run] for run in runs],
+            header=text_of(header),
+            runs=[[text_of(message) for message in run] for run in runs],
         )
         error = SdkError(answer["kind"], answer["detail"]) if "kind" in answer else None
         return answer["acknowledged"], error
@@ -321,34 +281,6 @@ class ChildProcess:
         if self._reports is not None:
             self._reports.close()
         self._on_end()
-
-
-class _Blocks(asyncio.Protocol):
-    """Splits the stream of reports into blocks."""
-
-    def __init__(self, on_block: Callable[[bytes], None], on_end: Callable[[], None]) -> None:
-        self._on_block = on_block
-        self._on_end = on_end
-        self._buffer = bytearray()
-
-    def data_received(self, data: bytes) -> None:
-        """More bytes of the stream."""
-        buffer = self._buffer
-        buffer += data
-        at = 0
-        while len(buffer) - at >= BLOCK_HEAD.size:
-            (length,) = BLOCK_HEAD.unpack_from(buffer, at)
-            if length > MAX_REPORTS_BYTES:
-                raise ValueError(f"a block of {length} bytes; at most {MAX_REPORTS_BYTES} expected")
-            end = at + BLOCK_HEAD.size + length
-            if end > len(buffer):
-                break
-            if length == NO_MORE:
-                self._on_end()
-                break
-            self._on_block(bytes(memoryview(buffer)[at + BLOCK_HEAD.size : end]))
-            at = end
-        del buffer[:at]
 
 
 async def _line(stream: asyncio.StreamReader) -> bytes:

@@ -34,7 +34,7 @@ class Rate:
         self._at_ns = clock.monotonic_ns()
 
     async def take(self, count: int) -> None:
-        """Wait until `count` controls may be sent; raises `RateExceeded` when that takes long."""
+        """Wait until `count` controls may be sent; raises `RateExceeded` if that takes too long."""
         self._refill()
         if count > self._burst:
             raise RateExceeded(
@@ -77,7 +77,7 @@ class ControlQueue(Generic[Result]):
 
     @property
     def length(self) -> int:
-        """Waiting jobs."""
+        """Number of waiting jobs."""
         return len(self._waiting)
 
     async def run(

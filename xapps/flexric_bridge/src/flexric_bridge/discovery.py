@@ -84,7 +84,7 @@ class Discovery:
         silent = self._hub.freshness.silent()
         for known, seconds in silent.items():
             self._hub.node_disconnected(known, f"no report for {seconds:.1f} s although subscribed")
-        self._note_presence()
+        self._update_presence()
         missing = self._missing()
         if missing - self._known_missing:
             self._wake.set()
@@ -117,8 +117,8 @@ class Discovery:
     def _next_query_s(self) -> float | None:
         if self._session.up:
             # Without a session all nodes are away, but that is not their absence.
-            self._note_presence()
-        period_s = self._settings.look_again_s or None
+            self._update_presence()
+        period_s = self._settings.query_period_s or None
         delay_s = self._absences.next_query_s(self._clock.monotonic_ns())
         if delay_s is None:
             return period_s
@@ -129,11 +129,11 @@ class Discovery:
             delay_s = max(delay_s, self._nodes_come_within_s)
         return delay_s
 
-    def _note_presence(self) -> None:
+    def _update_presence(self) -> None:
         now_ns = self._clock.monotonic_ns()
         for known in self._nodes.known.values():
             last_report_ns = self._hub.last_report_ns(known)
-            self._absences.note(
+            self._absences.update(
                 known.id, present=known.present, now_ns=now_ns, last_report_ns=last_report_ns
             )
 

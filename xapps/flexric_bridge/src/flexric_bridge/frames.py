@@ -6,12 +6,15 @@ another, so that no answer waits behind reports and reports are passed on unpars
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import struct
+from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any, Final
 
-from flexric_bridge.sdk import E2Node, RanFunction
+from flexric_bridge.sdk import BLOCK_HEAD, NO_MORE, E2Node, RanFunction, ReportRequest, SNssai
 
 HEAD: Final = struct.Struct("<I")
 """u32 length of the body, bytes."""
@@ -42,24 +45,11 @@ def bytes_of(text: str) -> bytes:
 
 def node_to_json(node: E2Node) -> dict[str, Any]:
     """A node for JSON."""
-    return {
-        "id": node.id,
-        "type": node.type,
-        "mcc": node.mcc,
-        "mnc": node.mnc,
-        "mnc_digits": node.mnc_digits,
-        "nb_id": node.nb_id,
-        "cu_du_id": node.cu_du_id,
-        "functions": [
-            {
-                "id": function.id,
-                "oid": function.oid,
-                "revision": function.revision,
-                "definition": text_of(function.definition),
-            }
-            for function in node.functions
-        ],
-    }
+    functions = [
+        {**asdict(function), "definition": text_of(function.definition)}
+        for function in node.functions
+    ]
+    return {**asdict(node), "functions": functions}
 
 
 def node_from_json(value: dict[str, Any]) -> E2Node:
@@ -69,3 +59,43 @@ def node_from_json(value: dict[str, Any]) -> E2Node:
         for item in value["functions"]
     )
     return E2Node(**{**value, "functions": functions})
+
+
+def request_from_json(value: dict[str, Any]) -> ReportRequest:
+    """The inverse of `dataclasses.asdict` and JSON for a `ReportRequest`."""
+    kpm_slice = value["kpm_slice"]
+    return ReportRequest(
+        **{
+            **value,
+            "kpm_measurements": tuple(value["kpm_measurements"]),
+            "kpm_slice": None if kpm_slice is None else SNssai(**kpm_slice),
+        }
+    )
+
+
+class BlockStream(asyncio.Protocol):
+    """Splits the stream of reports into blocks."""
+
+    def __init__(self, on_block: Callable[[bytes], None], on_end: Callable[[], None]) -> None:
+        self._on_block = on_block
+        self._on_end = on_end
+        self._buffer = bytearray()
+
+    def data_received(self, data: bytes) -> None:
+        """More bytes of the stream."""
+        buffer = self._buffer
+        buffer += data
+        at = 0
+        while len(buffer) - at >= BLOCK_HEAD.size:
+            (length,) = BLOCK_HEAD.unpack_from(buffer, at)
+            if length > MAX_REPORTS_BYTES:
+                raise ValueError(f"a block of {length} bytes; at most {MAX_REPORTS_BYTES} expected")
+            end = at + BLOCK_HEAD.size + length
+            if end > len(buffer):
+                break
+            if length == NO_MORE:
+                self._on_end()
+                break
+            self._on_block(bytes(memoryview(buffer)[at + BLOCK_HEAD.size : end]))
+            at = end
+        del buffer[:at]

@@ -1,5 +1,5 @@
-"""Whether nodes report as they should: the RIC aborts on requests to a node that it has lost, and
-while it is behind with reports."""
+"""Whether nodes report in time: the RIC aborts on requests to a node that it has lost, and while
+its reports lag."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ class Freshness:
             return (
                 f"node {known.id} has not reported for {silent_s:.1f} s; the RIC may have lost it"
             )
-        return self._behind()
+        return self._lag_reason()
 
-    def _behind(self) -> str:
-        """Why the RIC counts as behind: reports of any node lag, as it has one queue for all."""
+    def _lag_reason(self) -> str:
+        """Why the RIC counts as lagging: it has one queue for the reports of all nodes."""
         oldest_ns = self._clock.monotonic_ns() - int(self._stale_after_s * 1e9)
         for shared in self._subscribed.values():
             lag_us = shared.flow.lag.us

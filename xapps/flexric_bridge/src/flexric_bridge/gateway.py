@@ -1,4 +1,4 @@
-"""The bridge as the RIC behind the E2 gateway: what each procedure does at FlexRIC."""
+"""The bridge as the RIC behind the E2 gateway: each procedure by FlexRIC's SDK."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _CODE = grpc.StatusCode
 _CODE_OF: Final[dict[type[Exception], grpc.StatusCode]] = {
     SessionDown: _CODE.UNAVAILABLE,
     ServiceModelError: _CODE.INVALID_ARGUMENT,
-    # Not permanent: the budget is full again after a restart of the RIC.
+    # Not permanent: a restart of the RIC renews the budget.
     BudgetSpent: _CODE.RESOURCE_EXHAUSTED,
 }
 _CODE_OF_SDK: Final = {
@@ -123,7 +123,7 @@ class Gateway:
     async def _read_tc(
         self, known: KnownNode, subscription: pb.Subscription, outbox: Outbox[bytes]
     ) -> AsyncGenerator[None]:
-        """E2SM-TC v1, which the bridge makes of v0."""
+        """E2SM-TC v1 reports, translated from v0."""
         asked = wanted(subscription.event_trigger, subscription.action_definitions)
         reader = Reader(outbox, asked.period_ms or 1)
         await self._traffic.subscribe(known, asked, reader)
@@ -140,11 +140,11 @@ class Gateway:
         outbox: Outbox[bytes],
         kpm_slice: SNssai | None,
     ) -> AsyncGenerator[None]:
-        """Reports of the node as they are."""
+        """Reports of the node, unchanged."""
         oid = subscription.ran_function_oid
         if oid not in REPORTED:
             raise UnsupportedSubscription(
-                f"RAN function {oid}: the bridge has reports of RLC, MAC, KPM and TC"
+                f"RAN function {oid}: the bridge supports reports of RLC, MAC, KPM and TC"
             )
         period_ms = event_trigger_period_ms(subscription.event_trigger)
         reader = Reader(outbox, period_ms)
@@ -176,7 +176,7 @@ class Gateway:
         if known.no_tc and oid in (TC_V0_OID, TC_V1_OID):
             raise ProcedureError(_CODE.NOT_FOUND, f"{known.id}: {known.no_tc}")
         if oid not in (TC_V0_OID, TC_V1_OID) or not _offers(known, oid):
-            detail = f"{known.id}: RAN function {oid} takes no controls here; E2SM-TC does"
+            detail = f"{known.id}: RAN function {oid} takes no controls; only E2SM-TC does"
             raise ProcedureError(_CODE.NOT_FOUND, detail)
         began_ns = self._clock.monotonic_ns()
         outcome = "cancelled"
@@ -219,7 +219,7 @@ class Gateway:
         )
 
     async def _control_v0(self, known: KnownNode, header: bytes, message: bytes) -> Answer:
-        """A v0 control as it is. What the RIC or the node refuses is an answer."""
+        """A v0 control, unchanged. A refusal by the RIC or the node is an answer."""
         try:
             self._session.budget.refuse(Use.CONTROL)
             await self._rate.take(1)

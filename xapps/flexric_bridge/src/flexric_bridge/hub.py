@@ -22,7 +22,7 @@ from flexric_bridge.metrics import Metrics
 from flexric_bridge.nodes import KnownNode, NodeRegistry
 from flexric_bridge.readers import Reader, Tap
 from flexric_bridge.records import BlockError, records
-from flexric_bridge.sdk import E2Node, SdkError, SNssai
+from flexric_bridge.sdk import E2Node, ReportRequest, SdkError, SNssai
 from flexric_bridge.session import Session, SessionDown
 from flexric_bridge.settings import NodeSettings, SubscriptionSettings
 from flexric_bridge.subscription import (
@@ -40,7 +40,7 @@ Value = TypeVar("Value")
 MAX_SLICES: Final = 8
 """Most slices of one node with their own KPM subscription."""
 _RETRY_S: Final = 1.0
-"""Shortest time before a subscription that could not be deleted is tried again."""
+"""Shortest time until the next attempt to delete a subscription."""
 
 
 class Hub:
@@ -114,7 +114,7 @@ class Hub:
             slices = sum(key[:2] == other[:2] for other in self._shared)
             if slices >= MAX_SLICES:
                 raise UnsupportedSubscription(
-                    f"KPM: of {MAX_SLICES} slices of {known.id} are reports already"
+                    f"KPM: {known.id} already has reports of {MAX_SLICES} slices, the most"
                 )
             flow = self._metrics.flow(known.id, oid, kpm_slice)
             shared = self._shared[key] = SharedSubscription(
@@ -195,9 +195,10 @@ class Hub:
             raise NodeGone(suspect_reason)
         before, number = shared.handle, self.session_number
         try:
-            handle = await self._session.subscribe(
+            request = ReportRequest(
                 shared.known.id, shared.function_id, period_ms, names, shared.kpm_slice
             )
+            handle = await self._session.subscribe(request)
         except SessionDown as error:
             raise NodeGone(str(error)) from None
         except SdkError as error:
@@ -205,7 +206,7 @@ class Hub:
                 raise NodeGone(str(error)) from None
             raise
         if number != self.session_number:
-            raise NodeGone("the session with the RIC ended meanwhile")
+            raise NodeGone("the session with the RIC ended in the meantime")
         shared.handle, shared.period_ms, shared.names = handle, period_ms, names
         shared.since_ns = self._clock.monotonic_ns()
         shared.flow.period_ms = period_ms
@@ -221,7 +222,7 @@ class Hub:
     def on_reports(self, block: bytes) -> None:
         """Deliver a block of reports from the SDK."""
         by_handle, now_ns = self._by_handle, self._clock.monotonic_ns()
-        # A step of the wall clock here is no lag either.
+        # Both times monotonic: a step of the wall clock is no lag.
         ahead_us = self._clock.now_us() - now_ns // 1_000
         try:
             for record in records(block):
@@ -234,8 +235,8 @@ class Hub:
                 flow.lost += record.lost
                 flow.last_ns = now_ns
                 flow.delay.observe_us(record.received_at_us - record.collected_at_us)
-                flow.missing.note(record.collected_at_us, record.lost)
-                flow.lag.note(record.collected_at_us, record.received_at_us - ahead_us)
+                flow.missing.observe(record.collected_at_us, record.lost)
+                flow.lag.observe(record.collected_at_us, record.received_at_us - ahead_us)
                 if not shared.known.present:
                     self._reports_again(shared.known)
                 try:

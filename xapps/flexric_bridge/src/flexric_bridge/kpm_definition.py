@@ -1,4 +1,4 @@
-"""What a node supports of E2SM-KPM, by its RAN function definition (aligned PER).
+"""A node's E2SM-KPM capabilities by its RAN function definition (aligned PER).
 
 OAI's gNBs and FlexRIC's nodes abort on a report style, a condition or a measurement that they do
 not have, so subscriptions contain only what this definition lists.
@@ -19,7 +19,7 @@ UES_OF_CONDITION: Final = (4, 4, 3)
 definition and indication message (§7.4.5): the one that reports each UE without addressing it."""
 
 MAX_BYTES: Final = 32 * 1024
-"""FlexRIC's nodes and RIC receive no longer messages."""
+"""Longest message that FlexRIC's nodes and RIC receive."""
 
 # The part of the module E2SM-KPM-IEs that a RAN function definition consists of. `binRangeDef` is
 # left to the extension marker: decoders skip it. Strings are PrintableString there, which aligned
@@ -65,7 +65,7 @@ TYPE: Final = "E2SM-KPM-RANfunction-Description"
 
 
 class KpmDefinitionError(ValueError):
-    """Bytes that are no RAN function definition of E2SM-KPM, or one that lacks what is needed."""
+    """Not a RAN function definition of E2SM-KPM, or one without periodic reports per UE."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class KpmDefinition:
         )
 
     def describe(self) -> str:
-        """The styles in words."""
+        """The styles, for messages."""
         numbers = ", ".join(str(style.number) for style in self.styles)
         return f"report styles {numbers}" if numbers else "no report style"
 

@@ -1,8 +1,8 @@
 """Units of a node's KPM measurements, inferred from its reports.
 
-OAI's gNBs changed two units in one commit (2025-11-13) and announce neither: volumes from kbit to
-whole Mbit per period, PRBs from a count to percent. Confusing them is an error of a factor of 1000,
-so a unit is published only once the node's own reports prove it: more than 100 PRBs are no
+OAI's gNBs changed two units in one commit (2025-11-13) and do not announce them: volumes from kbit
+to whole Mbit per period, PRBs from a count to percent. Confusing them is an error by a factor of
+1000, so a unit is published only once the node's own reports prove it: more than 100 PRBs are no
 percentage, and a volume has to match the throughput, which is kbit/s in both.
 """
 
@@ -34,7 +34,7 @@ _LIKE: Final = 10.0
 """PDCP volume and RLC throughput of one period differ by less than this factor."""
 
 
-class KpmEra(Enum):
+class KpmUnitSet(Enum):
     """The two sets of units."""
 
     KBIT_AND_COUNT = "kbit and PRB"
@@ -42,8 +42,8 @@ class KpmEra(Enum):
 
 
 _UNITS: Final = {
-    KpmEra.KBIT_AND_COUNT: {**dict.fromkeys(_VOLUME, "kbit"), **dict.fromkeys(_PRB, "PRB")},
-    KpmEra.MBIT_AND_PERCENT: {**dict.fromkeys(_VOLUME, "Mbit"), **dict.fromkeys(_PRB, "%")},
+    KpmUnitSet.KBIT_AND_COUNT: {**dict.fromkeys(_VOLUME, "kbit"), **dict.fromkeys(_PRB, "PRB")},
+    KpmUnitSet.MBIT_AND_PERCENT: {**dict.fromkeys(_VOLUME, "Mbit"), **dict.fromkeys(_PRB, "%")},
 }
 
 
@@ -53,22 +53,22 @@ class KpmUnits:
 
     def __init__(self, node_id: str) -> None:
         self._node_id = node_id
-        self.era: KpmEra | None = None
+        self.era: KpmUnitSet | None = None
 
     def learn(self, period_ms: int, ues: Iterable[Mapping[str, float]]) -> None:
         """Evaluate a report: the values of each UE by name."""
-        shown = _shown(period_ms, tuple(ues))
-        if shown is None or shown is self.era:
+        inferred = _infer(period_ms, tuple(ues))
+        if inferred is None or inferred is self.era:
             return
         if self.era is None:
-            self.era = shown
-            _log.info("units of KPM inferred", node=self._node_id, units=shown.value)
+            self.era = inferred
+            _log.info("units of KPM inferred", node=self._node_id, units=inferred.value)
         else:
             _log.warning(
                 "units of KPM contradict one another; unknown until there is more evidence",
                 node=self._node_id,
                 known=self.era.value,
-                shown=shown.value,
+                inferred=inferred.value,
             )
             self.era = None
 
@@ -78,11 +78,11 @@ class KpmUnits:
         return {name: known[name] for name in names if name in known}
 
 
-def _shown(period_ms: int, ues: tuple[Mapping[str, float], ...]) -> KpmEra | None:
+def _infer(period_ms: int, ues: tuple[Mapping[str, float], ...]) -> KpmUnitSet | None:
     for name in _PRB:
         # Shares of a cell add up to 100, plus the rounding of each.
         if sum(values.get(name, 0.0) for values in ues) > 100 + len(ues):
-            return KpmEra.KBIT_AND_COUNT
+            return KpmUnitSet.KBIT_AND_COUNT
     for values in ues:
         for name in _VOLUME:
             era = _by_volume(values, name, period_ms)
@@ -91,7 +91,7 @@ def _shown(period_ms: int, ues: tuple[Mapping[str, float], ...]) -> KpmEra | Non
     return None
 
 
-def _by_volume(values: Mapping[str, float], name: str, period_ms: int) -> KpmEra | None:
+def _by_volume(values: Mapping[str, float], name: str, period_ms: int) -> KpmUnitSet | None:
     throughput = values.get(THROUGHPUT_OF[name])
     volume = values.get(name)
     if throughput is None or volume is None:
@@ -100,8 +100,8 @@ def _by_volume(values: Mapping[str, float], name: str, period_ms: int) -> KpmEra
     if kbit < _LEAST_KBIT:
         return None
     if kbit / _LIKE < volume < kbit * _LIKE:
-        return KpmEra.KBIT_AND_COUNT
+        return KpmUnitSet.KBIT_AND_COUNT
     mbit = kbit / 1000
     if mbit / _LIKE < volume < mbit * _LIKE:
-        return KpmEra.MBIT_AND_PERCENT
+        return KpmUnitSet.MBIT_AND_PERCENT
     return None

@@ -24,7 +24,7 @@ _TYPES: Final = {
 _OID_OF_ID: Final = {2: KPM_OID, 142: MAC_OID, 143: RLC_OID, 146: TC_V0_OID}
 """FlexRIC's ids of the RAN functions the SDK can report, for nodes that announce no OID."""
 REPORTED: Final = (RLC_OID, MAC_OID, KPM_OID, TC_V0_OID)
-"""What the SDK has reports of."""
+"""RAN functions of which the SDK has reports."""
 
 
 def oid_of(function: RanFunction) -> str:
@@ -40,7 +40,7 @@ class KnownNode:
         self.no_tc = ""
         """Why its TC function is not used, though it announces one."""
         self.units = KpmUnits(node.id)
-        """Of its KPM measurements. A node that reconnects may run another version."""
+        """Units of its KPM measurements; a node that reconnects may run another version."""
         self.update(node, tc_definition)
 
     def update(self, node: E2Node, tc_definition: bytes | None) -> bool:
@@ -113,7 +113,7 @@ class NodeRegistry:
             self._publish(pb.NodeEvent.CONNECTED, known)
             return known
         if not known.present:
-            known.no_tc = ""  # it may run another version now
+            known.no_tc = ""  # it may run another version
         changed = known.update(node, self._tc_definition)
         if changed or not known.present:
             known.units = KpmUnits(known.id)

@@ -26,7 +26,7 @@ class Thinning:
     def due(self, collected_at_us: int, every_us: int) -> bool:
         """Whether a report is due, of those that come each `every_us`."""
         since_us = collected_at_us - self._last_us
-        # A little back in time: the RIC reordered reports. Further back: the clock was set.
+        # Less than 1 s earlier: the RIC reordered reports. Earlier: the clock was set.
         if every_us < self.period_us and -_OVERTAKEN_US < since_us < self.period_us - every_us // 2:
             return False
         self._last_us = collected_at_us
@@ -45,8 +45,8 @@ class Reader:
         suffix: bytes = b"",
         measurements: tuple[str, ...] = (),
     ) -> None:
-        """`suffix` are encoded fields that each of its indications has besides; `measurements` are
-        those of KPM that it gets."""
+        """`suffix`: encoded fields appended to each indication; `measurements`: those of KPM that
+        it requested."""
         self.thinning = Thinning(period_ms)
         self.measurements = measurements
         self.left = False

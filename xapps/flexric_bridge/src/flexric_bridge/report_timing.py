@@ -22,7 +22,7 @@ _LONGEST_PERIODS: Final = 3
 
 
 class ReportLag:
-    """By how much reports take longer than the fastest did.
+    """Excess of the delay of reports over the smallest one.
 
     Reports of one subscription keep their order, so what queues on the way shows as a delay above
     the smallest one; the offset between the clocks is part of both and cancels.
@@ -36,8 +36,8 @@ class ReportLag:
         self._least_us: int | None = None
         self._least_at_us = self._collected_at_us = 0
 
-    def note(self, collected_at_us: int, received_at_us: int) -> None:
-        """A report came: when the node collected it, by its clock, and when it was received, by a
+    def observe(self, collected_at_us: int, received_at_us: int) -> None:
+        """A report was received: time of collection by the node's clock, and time of reception by a
         monotonic clock."""
         delay_us, least_us = received_at_us - collected_at_us, self._least_us
         if least_us is not None and self._collected_at_us - collected_at_us <= _SET_BACK_US:
@@ -50,7 +50,7 @@ class ReportLag:
 
 
 class MissingReports:
-    """Counts the periods of a subscription for which no report came."""
+    """Counts the periods of a subscription without a report."""
 
     __slots__ = ("_due_us", "_missing", "_period_us", "_published")
 
@@ -72,8 +72,8 @@ class MissingReports:
         self._period_us = period_ms * 1000
         self._due_us = None
 
-    def note(self, collected_at_us: int, lost: int) -> None:
-        """A report came; `lost` before it reached the SDK and were counted there."""
+    def observe(self, collected_at_us: int, lost: int) -> None:
+        """A report was received; `lost` before it were dropped and counted in the SDK."""
         due_us, period_us = self._due_us, self._period_us
         if due_us is None:
             self._due_us = collected_at_us

@@ -122,6 +122,39 @@ class SNssai:
         return f"SST {self.sst}" + ("" if self.sd is None else f" SD {self.sd:#08x}")
 
 
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """How the SDK connects to the RIC."""
+
+    address: str
+    """IP address of the RIC."""
+    configuration: str
+    """FlexRIC's configuration file; may be empty: nothing of it is needed."""
+    libraries: str
+    """Directory of FlexRIC's service models; if empty, where FlexRIC installs them."""
+    blocks_per_s: float
+    """Mean rate of blocks, 1/s; each has the reports since the previous one. Unread reports are
+    dropped, oldest first, and counted."""
+    setup_delay_s: float = 0.0
+    """Time from the association to the setup request, s, with a RIC that was absent: its nodes need
+    it to reconnect, and a RIC of 2023 aborts without nodes."""
+    ric_was_away: bool = False
+    """Whether the RIC was absent before this process started."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRequest:
+    """A subscription to the reports of a RAN function."""
+
+    node_id: str
+    function_id: int
+    period_ms: int
+    """1 to 10,000."""
+    kpm_measurements: tuple[str, ...] = ()
+    kpm_slice: SNssai | None = None
+    """KPM reports the UEs of this slice; if None, of SST 1."""
+
+
 class Sdk(Protocol):
     """FlexRIC's SDK.
 
@@ -132,27 +165,11 @@ class Sdk(Protocol):
         """The FlexRIC it was built for; may be called before `open`."""
         ...
 
-    def open(
-        self,
-        ric_address: str,
-        configuration: str,
-        libraries: str,
-        reports: int,
-        blocks_per_s: float,
-        *,
-        rest_s: float = 0.0,
-        ric_was_away: bool = False,
-    ) -> None:
-        """Connect to the RIC at the IP address `ric_address`; once in the life of a process.
+    def open(self, connection: Connection, reports: int) -> None:
+        """Connect to the RIC; once in the life of a process.
 
-        `configuration` is FlexRIC's configuration file, `libraries` the directory of its service
-        models, `reports` the descriptor of the socket for reports. At most `blocks_per_s` blocks
-        are sent per second in the long run, each with the reports since the previous one; reports
-        that are not read are dropped, oldest first, and counted.
-
-        While nothing accepts an association it is retried for 5 s. A RIC that accepted only then,
-        or that had been away before (`ric_was_away`), gets the setup request `rest_s` after it
-        accepted: its nodes need that time to reconnect, and a RIC of 2023 aborts without nodes.
+        `reports` is the descriptor of the stream socket for reports; it stays open as long as the
+        process. While nothing accepts an association it is retried for 5 s.
         """
         ...
 
@@ -160,18 +177,8 @@ class Sdk(Protocol):
         """The nodes that were connected when the SDK was opened; FlexRIC lists no others."""
         ...
 
-    def subscribe(
-        self,
-        node_id: str,
-        function_id: int,
-        period_ms: int,
-        kpm_measurements: tuple[str, ...],
-        kpm_slice: SNssai | None = None,
-    ) -> int:
-        """Start reports every `period_ms`; returns the handle of the subscription, above 0.
-
-        Of KPM the UEs of `kpm_slice` are reported, SST 1 where it is None.
-        """
+    def subscribe(self, request: ReportRequest) -> int:
+        """Start reports; returns the handle of the subscription, above 0."""
         ...
 
     def unsubscribe(self, handle: int) -> None:

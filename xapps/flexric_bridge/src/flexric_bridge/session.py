@@ -1,50 +1,29 @@
 """The SDK session: one child process kept alive, one command at a time, every request counted.
 
-A child that dies or hangs is restarted with jittered back-off, and the reason is logged. `on_up`
-gets the nodes of a new session, `on_down` the reason why there is none.
-
-The back-off is for faults of the SDK's process only. For a RIC that dies, however often, a child
-waits that tries to associate every 0.1 s and then gives the RIC's nodes time to connect. A RIC
-without nodes is queried again after a second, and ever more rarely the longer it has none:
-each query costs one of the 65,536 sessions that it numbers.
+A child that dies or hangs is restarted after the delay that `ric_state.Retry` computes, and the
+reason is logged. `on_up` gets the nodes of a new session, `on_down` the reason why there is none.
 """
 
 from __future__ import annotations
 
 import asyncio
 import importlib.util
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
 import structlog
-from ric.backoff import Backoff
 from ric.clock import Clock
 
-from flexric_bridge.absence import SHARE, SHORTEST_S
 from flexric_bridge.budget import Budget, Use
 from flexric_bridge.child_process import ChildLost, ChildProcess, Deadlines
-from flexric_bridge.ric_state import OURS, RicState, state_after
-from flexric_bridge.sdk import E2Node, SdkError, SdkVersions, SNssai
+from flexric_bridge.ric_state import Retry, RicState
+from flexric_bridge.sdk import Connection, E2Node, ReportRequest, SdkError, SdkVersions
 from flexric_bridge.settings import RicSettings
 
 _log = structlog.get_logger()
 
-QUICK_RESTARTS: Final = 12
-"""So many sessions may be lost by the SDK's process within `QUICK_WITHIN_S` before any back-off:
-each new one costs two requests per subscription, of which the RIC has 64,500."""
-QUICK_WITHIN_S: Final = 120.0
-LONGEST_NODE_WAIT_S: Final = 60.0
-"""Longest wait before connecting to a RIC that keeps aborting on the setup request."""
-LONGEST_WITHOUT_NODES_S: Final = 60.0
-"""Longest time between two setup requests to a RIC without nodes."""
-RETRY_S: Final = 0.25
-"""Delay before the next child after one that waited for the RIC in vain."""
-LONGEST_MODULE_S: Final = 5.0
-"""Longest delay while the native module is missing or mismatched: a build may be running."""
-REMIND_S: Final = 60.0
-"""A persisting state is logged again after this time."""
 MAKE_IT: Final = "build it with `make flexric-bridge` where FlexRIC is installed"
 
 
@@ -78,14 +57,8 @@ class Session:
         self._one_caller = asyncio.Lock()
         self._stopping = False
         self._reopening = False
-        self._backoff = Backoff(settings.backoff_initial_s, settings.backoff_max_s)
-        self._rest_s = settings.nodes_come_within_s
-        self._ric_was_away = False
-        self._lost_ns: deque[int] = deque(maxlen=QUICK_RESTARTS)
-        self._since_ns = 0
-        self._logged_ns = 0
+        self._retry = Retry(settings, clock)
         self.up = False
-        self.state = RicState.STARTING
         self.why = "not started yet"
         """Why there is no session."""
         self.versions: SdkVersions | None = None
@@ -93,8 +66,6 @@ class Session:
         self.starts = 0
         self.restarts: Counter[str] = Counter()
         """By reason: "reopened", "open failed", "lost", "hung", "closed"."""
-
-    # --------------------------------------------------------------------------- life
 
     async def run(self) -> None:
         """Keep a session open, for ever."""
@@ -119,75 +90,40 @@ class Session:
             self._log_down(delay_s)
             await self._clock.sleep(delay_s)
 
+    @property
+    def state(self) -> RicState:
+        """State of the session."""
+        return self._retry.state
+
     def _opened(self, nodes: list[E2Node]) -> None:
-        self._ric_was_away = False
-        self._rest_s = self._settings.nodes_come_within_s
         self.up, self.why = True, ""
-        self._enter(RicState.UP)
+        self._retry.opened()
         _log.info("FlexRIC session open", ric=self._address, nodes=[n.id for n in nodes])
         self._on_up(nodes)
 
     def _failed_to_open(self, error: Exception) -> float:
         """Delay before the next attempt, s."""
-        missing = bool(missing_module(self._settings.sdk))
-        state = state_after(error, module_missing=missing)
-        self._enter(state)
+        delay_s = self._retry.failed(error, module_missing=bool(missing_module(self._settings.sdk)))
         self._went_down(self._describe(error), "open failed")
-        if state in {RicState.ABSENT, RicState.SILENT, RicState.ENDED}:
-            self._ric_was_away = True
-        if state is RicState.ENDED:
-            # Its nodes had not connected yet.
-            longest_s = max(LONGEST_NODE_WAIT_S, self._settings.nodes_come_within_s)
-            self._rest_s = min(2 * self._rest_s, longest_s)
-        if state in {RicState.ABSENT, RicState.ENDED}:
-            self._backoff.reset()
-            return RETRY_S
-        if state is RicState.WITHOUT_NODES:
-            self._ric_was_away = False
-            without_s = (self._clock.monotonic_ns() - self._since_ns) / 1e9
-            return min(max(SHORTEST_S, SHARE * without_s), LONGEST_WITHOUT_NODES_S)
-        delay_s = self._backoff.next_s()
-        return min(delay_s, LONGEST_MODULE_S) if state is RicState.NO_MODULE else delay_s
+        return delay_s
 
     async def _was_lost(self) -> float:
         """Delay before the next session, s."""
         child = self._child
         why = "" if child is None else child.exit_reason()
         await self._end_child("the session was lost")
-        if child is not None and child.ric_disconnected:
-            # The RIC died; that is no fault of the SDK's process.
-            self._ric_was_away = True
-            self._enter(RicState.ABSENT)
-            self._went_down(f"the SDK's process {why}", "lost")
-            self._backoff.reset()
-            return 0.0
-        self._enter(RicState.SDK_FAILED)
+        delay_s = self._retry.lost(ric_disconnected=child is not None and child.ric_disconnected)
         self._went_down(f"the SDK's process {why}", "lost")
-        now_ns = self._clock.monotonic_ns()
-        full = len(self._lost_ns) == QUICK_RESTARTS
-        if not full or (now_ns - self._lost_ns[0]) / 1e9 > QUICK_WITHIN_S:
-            self._backoff.reset()
-        self._lost_ns.append(now_ns)
-        return self._backoff.next_s()
-
-    def _enter(self, state: RicState) -> None:
-        if state is not self.state:
-            self.state = state
-            self._since_ns = self._clock.monotonic_ns()
-            self._logged_ns = 0
+        return delay_s
 
     def _log_down(self, delay_s: float) -> None:
-        """Log a new state once, and every `REMIND_S` where the RIC causes it."""
-        now_ns = self._clock.monotonic_ns()
-        if self._logged_ns and self.state not in OURS and now_ns - self._logged_ns < REMIND_S * 1e9:
-            return
-        self._logged_ns = now_ns
-        _log.warning(
-            "FlexRIC session down",
-            ric_state=self.state.value,
-            why=self.why,
-            retry_in_s=round(delay_s, 2),
-        )
+        if self._retry.log_is_due():
+            _log.warning(
+                "FlexRIC session down",
+                ric_state=self.state.value,
+                why=self.why,
+                retry_in_s=round(delay_s, 2),
+            )
 
     async def stop(self, leave: tuple[int, ...] = ()) -> None:
         """End subscriptions but `leave`, and the session."""
@@ -204,7 +140,7 @@ class Session:
             if not self.up or self._child is None:
                 return
             self.up, self.why = False, "a new session is being opened"
-            self._enter(RicState.STARTING)
+            self._retry.enter(RicState.STARTING)
             self._reopening = True
             # `run` continues when the child has ended.
             await self._close_child(leave)
@@ -227,7 +163,8 @@ class Session:
         child = self._child = self.new_child(self._on_reports, self._lost.set)
         await child.start()
         self.versions = await child.versions()
-        await self.open_child(child, self._rest_s, ric_was_away=self._ric_was_away)
+        retry = self._retry
+        await self.open_child(child, retry.setup_delay_s, ric_was_away=retry.ric_was_away)
         return _distinct(await child.nodes())
 
     def _count_session(self, number: int | None) -> None:
@@ -245,21 +182,15 @@ class Session:
         return ChildProcess(s.sdk, deadlines, on_reports, on_end, environment)
 
     async def open_child(
-        self, child: ChildProcess, rest_s: float = 0.0, *, ric_was_away: bool = False
+        self, child: ChildProcess, setup_delay_s: float = 0.0, *, ric_was_away: bool = False
     ) -> None:
-        """Connect a child to the RIC; `rest_s` and `ric_was_away` as in `Sdk.open`."""
+        """Connect a child to the RIC."""
         s = self._settings
         configuration = "" if s.configuration is None else str(s.configuration)
         # FlexRIC appends file names to it.
         libraries = "" if s.libraries is None else f"{s.libraries}/"
-        await child.open(
-            s.address,
-            configuration,
-            libraries,
-            s.blocks_per_s,
-            rest_s=rest_s,
-            ric_was_away=ric_was_away,
-        )
+        delays = (setup_delay_s, ric_was_away)
+        await child.open(Connection(s.address, configuration, libraries, s.blocks_per_s, *delays))
         self._count_session(await child.session_number())
 
     async def _end_child(self, because: str) -> None:
@@ -295,19 +226,10 @@ class Session:
 
     # ----------------------------------------------------------------------- requests
 
-    async def subscribe(
-        self,
-        node_id: str,
-        function_id: int,
-        period_ms: int,
-        kpm_measurements: tuple[str, ...],
-        kpm_slice: SNssai | None = None,
-    ) -> int:
-        """See `Sdk.subscribe`; raises `SdkError`, `SessionDown`, `BudgetSpent` as all of these."""
+    async def subscribe(self, request: ReportRequest) -> int:
+        """See `Sdk.subscribe`; as all of these raises `SdkError`, `SessionDown`, `BudgetSpent`."""
         async with self._asking(Use.SUBSCRIPTION) as child:
-            return await child.subscribe(
-                node_id, function_id, period_ms, kpm_measurements, kpm_slice
-            )
+            return await child.subscribe(request)
 
     async def unsubscribe(self, handle: int) -> None:
         """See `Sdk.unsubscribe`."""
@@ -378,10 +300,6 @@ def missing_module(sdk: str) -> str:
     """The package of `module:name` if it is not installed, else ""."""
     package = sdk.partition(":")[0].partition(".")[0]
     return package if importlib.util.find_spec(package) is None else ""
-
-
-def _is(error: Exception, kind: str) -> bool:
-    return isinstance(error, SdkError) and error.kind == kind
 
 
 def _distinct(nodes: list[E2Node]) -> list[E2Node]:

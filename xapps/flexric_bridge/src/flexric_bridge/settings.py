@@ -8,7 +8,8 @@ from typing import Annotated, Self
 
 from pydantic import Field, field_validator, model_validator
 from ric.door import DoorSettings
-from ric.settings import Flag, Section, ServiceSettings
+from ric.flags import Flag, FormerName
+from ric.settings import Section, ServiceSettings
 
 from flexric_bridge.sdk import MAX_TOGETHER
 
@@ -106,7 +107,7 @@ class RicSettings(Section):
 
     @field_validator("preload", "libraries", "configuration")
     @classmethod
-    def _there(cls, path: Path | None) -> Path | None:
+    def _exists(cls, path: Path | None) -> Path | None:
         if path is not None and not path.exists():
             raise ValueError("does not exist; expected a file or directory that exists")
         return path
@@ -120,12 +121,12 @@ class NodeSettings(Section):
         description="A subscribed node without reports for this long, s, or for three of its"
         " periods if that is longer, counts as disconnected.",
     )
-    look_again_s: float = Field(
+    query_period_s: Annotated[float, FormerName("look_again_s")] = Field(
         default=60.0,
         ge=0,
         allow_inf_nan=False,
-        description="Period of looking for nodes that connected after the start, s; 0 disables it."
-        " A node that disconnected is looked for sooner.",
+        description="Period of the queries for nodes that connected after the start, s; 0 disables"
+        " them. Queries are more frequent while a known node is disconnected.",
     )
     max_nodes: int = Field(
         default=11,

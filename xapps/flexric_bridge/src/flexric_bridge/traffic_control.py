@@ -1,4 +1,4 @@
-"""E2SM-TC v1 for all nodes that have v0 alone: their RAN functions, and the bridge around each."""
+"""E2SM-TC v1 for all nodes that have v0 alone: their RAN functions and their `Port`s."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _log = structlog.get_logger()
 
 TC_PERIOD_MS: Final = 10
 RLC_PERIOD_MS: Final = 100
-"""Bearers are noticed at this period, and the RLC occupancy in a status is as old."""
+"""Period of detecting bearers, and age of the RLC occupancy in a status."""
 FIRST_REPORT_S: Final = 0.5
 """How long a control waits for the node's first report of its pipeline: half of the time that xApps
 wait for an answer."""
@@ -108,7 +108,7 @@ class ServedNode:
         if RLC_OID in self.known.functions and not self.known.no_tc:
             await hub.read(self.known, RLC_OID, RLC_PERIOD_MS, (), self._rlc_tap)
         if self.known.no_tc:
-            # The first reports showed it before all subscriptions were made.
+            # Detected by the first reports, before all subscriptions were made.
             self.end_subscriptions(self.known.no_tc)
             raise UnsupportedSubscription(f"node {self.known.id}: {self.known.no_tc}")
 
@@ -125,14 +125,14 @@ class ServedNode:
                     self._first.clear()
                     await self._first.wait()
         except TimeoutError:
-            # The answer to the control says what is missing.
+            # The answer to the control names what is missing.
             pass
 
     def gone(self) -> None:
         """The node disconnected."""
         self.function.node_gone()
         for item in self.readers:
-            item.reader.end(NodeGone(f"node {self.known.id} went away"))
+            item.reader.end(NodeGone(f"node {self.known.id} disconnected"))
         self.readers.clear()
 
     def end_subscriptions(self, why: str) -> None:
@@ -219,7 +219,7 @@ class ServedNode:
             kind = event["kind"]
             if isinstance(kind, dict):
                 ((name, content),) = kind.items()
-                # After the answer has left: logging can wait, the queue in the RAN grows.
+                # After the answer is sent: logging is not urgent, the queue in the RAN is.
                 asyncio.get_running_loop().call_later(
                     _LOG_DELAY_S,
                     partial(_log.info, name.replace("_", " "), node=self.known.id, **content),
@@ -261,7 +261,7 @@ class TrafficControl:
         self._remembered: dict[str, Any] = {}
 
     def of(self, known: KnownNode) -> ServedNode:
-        """A node with its RAN function, made when first subscription for."""
+        """A node with its RAN function, created on first use."""
         served = self.served.get(known.id)
         if served is None:
             served = self.served[known.id] = ServedNode(known, self)
@@ -289,7 +289,7 @@ class TrafficControl:
         if self.served.get(served.known.id) is served:
             del self.served[served.known.id]
             self.on_change()
-            # Not now: a report of this node is just being delivered to these readers.
+            # Later: a report of this node is being delivered to these readers.
             asyncio.get_running_loop().call_soon(served.end_subscriptions, why)
             self.nodes.without_tc(served.known, why)
 

@@ -139,7 +139,7 @@ def test_every_report_is_taken_once_or_counted_as_lost(
             pushed.append((handle, message))
             ring.push(handle, message)
     taken += records_of(ring.take())
-    for handle in range(1, 6):  # one more each, so that what was lost last is told
+    for handle in range(1, 6):  # one more each reports the last losses
         ring.push(handle, b"")
         taken += records_of(ring.take())
         pushed.append((handle, b""))
@@ -147,7 +147,7 @@ def test_every_report_is_taken_once_or_counted_as_lost(
 
     remaining = iter(pushed)
     assert all((r.handle, r.message) in remaining for r in taken), "out of order"
-    told = Counter[int]()
+    reported = Counter[int]()
     for record in taken:
-        told[record.handle] += 1 + record.lost
-    assert told == Counter(handle for handle, _ in pushed)
+        reported[record.handle] += 1 + record.lost
+    assert reported == Counter(handle for handle, _ in pushed)

@@ -64,9 +64,9 @@ def test_truncated_and_extended_vectors_are_refused(check: Check, name: str) -> 
     message = CONTROLS[name]
     for length in range(len(message)):
         assert check(message[:length]) is not None
-    said = check(message + b"\0")
-    assert said is not None
-    assert f"ends at byte {len(message)}" in said
+    problem = check(message + b"\0")
+    assert problem is not None
+    assert f"ends at byte {len(message)}" in problem
 
 
 @given(data=st.data())
@@ -88,7 +88,7 @@ def test_any_bytes_get_an_answer(check: Check, message: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "said"),
+    ("message", "problem"),
     [
         ("07000000", "ctrl at byte 0 is 7; expected 0 (CLS), 1 (PLC)"),
         ("0000000003000000", "act at byte 4 is 3; expected 0 (ADD), 1 (DEL) or 2 (MOD)"),
@@ -100,9 +100,9 @@ def test_any_bytes_get_an_answer(check: Check, message: bytes) -> None:
     ],
 )
 def test_a_refusal_names_the_place_and_what_was_expected(
-    check: Check, message: str, said: str
+    check: Check, message: str, problem: str
 ) -> None:
-    assert said in (check(bytes.fromhex(message)) or "")
+    assert problem in (check(bytes.fromhex(message)) or "")
 
 
 def test_a_message_longer_than_flexric_sends_is_refused(check: Check) -> None:

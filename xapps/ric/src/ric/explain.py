@@ -11,6 +11,8 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 
+from ric.flags import FormerName
+
 Location = tuple[int | str, ...]
 
 
@@ -115,7 +117,11 @@ def _unknown_key(location: Location, model: type[BaseModel] | None) -> str:
     parent = _model_at(model, location[:-1])
     if parent is None:
         return "unknown key; expected no such key"
-    known = sorted(_keys_of(parent))
+    fields = _keys_of(parent)
+    for name, field in fields.items():
+        if FormerName(str(location[-1])) in field.metadata:
+            return f"unknown key; expected {name}"
+    known = sorted(fields)
     close = difflib.get_close_matches(str(location[-1]), known, n=1)
     hint = f" (did you mean {close[0]}?)" if close else ""
     return f"unknown key{hint}; expected one of {', '.join(known)}"

@@ -31,6 +31,13 @@ class Flag:
 
 
 @dataclass(frozen=True, slots=True)
+class FormerName:
+    """Former name of a setting in its section; it is refused with the present one named."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Setting:
     """One value of a schema: where it is and how it is declared."""
 
@@ -105,6 +112,7 @@ class ProgramParser(argparse.ArgumentParser):
                 continue
             for flag in action.option_strings:
                 found[flag] = flag
+                found |= dict.fromkeys(getattr(action, "former_flags", ()), flag)
                 path = action.dest.removeprefix("setting:")
                 if path != action.dest and not flag.startswith("--no-"):
                     found["--" + _kebab(path)] = flag
@@ -136,13 +144,16 @@ def add_settings_arguments(
             if setting.field.annotation is bool
             else {"metavar": _metavar(setting)}
         )
-        groups[setting.group].add_argument(
+        action = groups[setting.group].add_argument(
             setting.flag,
             dest=setting.destination,
             default=argparse.SUPPRESS,
             help=((setting.field.description or "") + shown).replace("%", "%%"),
             **options,
         )
+        former = [mark.name for mark in setting.field.metadata if isinstance(mark, FormerName)]
+        paths = [".".join((*setting.path[:-1], name)) for name in former]
+        action.former_flags = [f"--{_kebab(path)}" for path in paths]  # type: ignore[attr-defined]
 
 
 def _kebab(text: str) -> str:

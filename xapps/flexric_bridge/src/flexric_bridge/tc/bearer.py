@@ -1,5 +1,5 @@
-"""Which bearer the one pipeline of a v0 node belongs to. v0 does not tell; RLC reports do where the
-node has one bearer alone, and the settings where it has several or no RLC reports."""
+"""The bearer of the one pipeline of a v0 node, which v0 does not name: the only one in RLC reports,
+or the one in the settings where the node has several or no RLC reports."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class NodeBearer:
                 found.append((rnti, drb))
                 if (rnti, drb) == self._current:
                     self.rlc_occupancy_bytes = occupancy
-        # One report alone may have caught a UE that is just coming or going.
+        # One report may be of a moment at which a UE connects or disconnects.
         settled, self._candidates = found == self._candidates, found
         bearer = found[0] if len(found) == 1 else None
         if bearer == self._current or not settled:
@@ -66,7 +66,7 @@ class NodeBearer:
                 "unknown_bearer",
                 "bearer",
                 f"an E2SM-TC v0 node has one pipeline, and its RLC reports {found}; expected one,"
-                " or tc.bearers to say which",
+                " or tc.bearers to name it",
             )
         if wanted != self.id:
             rnti, drb = self._current

@@ -18,8 +18,8 @@ _REVISIONS: Final = 1 << 32
 class InForce:
     """The pipeline of one node.
 
-    `pipeline` is that of the v1 transaction; `None` for one that was found on the node and that
-    reports do not tell in full.
+    `pipeline` is that of the v1 transaction; `None` for one that was found on the node: reports
+    lack parts of it.
     """
 
     revision: int
@@ -28,7 +28,7 @@ class InForce:
     lease_ends_at_us: int | None = None
 
     def lease_left_ms(self, now_us: int) -> int | None:
-        """Rest of the lease; `None` without one."""
+        """Remaining lease, ms; `None` without one."""
         if self.lease_ends_at_us is None:
             return None
         return max(0, (self.lease_ends_at_us - now_us) // 1000)
@@ -38,7 +38,7 @@ class InForce:
         return (self.revision + 1) % _REVISIONS
 
     def leased(self, lease_ms: int | None, now_us: int) -> InForce:
-        """With another lease from now."""
+        """The same with another lease from now."""
         ends = None if lease_ms is None else now_us + lease_ms * 1000
         return replace(self, lease_ends_at_us=ends)
 

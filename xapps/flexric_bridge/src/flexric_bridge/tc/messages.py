@@ -12,7 +12,7 @@ from e2sm_tc import v0
 _STYLES: Final = {1: "transaction", 2: "lease_renewal", 3: "forecast_feed"}
 BUFFER_NOTE: Final = "the node's own buffer limit applies: E2SM-TC v0 has no control for it"
 FEED_NOTE: Final = (
-    "a forecast feed would cost one of the RIC's requests each time; the CU takes forecasts from"
+    "each message of a forecast feed costs one of the RIC's requests; the CU takes forecasts from"
     " the forecaster's stream instead"
 )
 
@@ -29,7 +29,7 @@ class Refused(Exception):  # noqa: N818 - an answer, not a fault
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Of a v1 control."""
+    """The answer to a v1 control."""
 
     accepted: bool
     outcome: bytes

@@ -1,7 +1,7 @@
 """The E2SM-TC v1 RAN function in front of a node that has v0.
 
-It takes the node's v0 and RLC reports, carries out v1 controls by v0 controls, and keeps what v0
-does not have: bearer, revision, lease, name.
+It reads the node's v0 and RLC reports, carries out v1 controls by v0 controls, and stores what v0
+lacks: bearer, revision, lease, name.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from flexric_bridge.tc.stub import StubWatch
 from flexric_bridge.tc.transition import Port, carry_out
 
 _MISMATCHES: Final = 3
-"""So many reports in a row that show another pipeline: one or two may have been in flight."""
+"""Consecutive reports of another pipeline that are evidence: one or two may have been in flight."""
 _OVERTAKEN_US: Final = 1_000_000
-"""A report that is older than the newest by more was not overtaken: the node's clock was set."""
+"""Largest age of an overtaken report relative to the newest; beyond it the node's clock was set."""
 _MAX_QUEUES_REPORTED: Final = 256
-"""Of `PipelineStatus.queues`."""
+"""Most entries of `PipelineStatus.queues`."""
 
 QueueActivity = dict[int, tuple[int, int]]
 """Packets forwarded and dropped of each queue, as of the last report to a reader."""
@@ -88,7 +88,7 @@ class RanFunction:
             self._port.publish(events)
 
     def on_indication(self, message: bytes) -> None:
-        """A v0 report; raises `ServiceModelError` for bytes that are none."""
+        """A v0 report; raises `ServiceModelError` for other bytes."""
         try:
             indication = e2sm_tc.decode("indication", message, "v0")
             seen = v0.State.observed(message)
@@ -106,11 +106,11 @@ class RanFunction:
             self._first_seen(seen)
         elif self.in_force.state.agrees_with(seen):
             self._mismatches, self._state_uncertain = 0, False
-            self._has_shown(as_asked=True)
+            self._reported(as_requested=True)
         else:
             self._mismatches += 1
             if self._state_uncertain or self._mismatches >= _MISMATCHES:
-                self._has_shown(as_asked=False)
+                self._reported(as_requested=False)
                 self._replaced_by(seen)
 
     def _overtaken(self, at_us: int) -> bool:
@@ -118,13 +118,13 @@ class RanFunction:
         restart."""
         return self._newest_us is not None and 0 < self._newest_us - at_us < _OVERTAKEN_US
 
-    def _has_shown(self, *, as_asked: bool) -> None:
+    def _reported(self, *, as_requested: bool) -> None:
         if self._acknowledged_unseen:
             self._acknowledged_unseen = False
-            self.watch.shown(as_asked=as_asked)
+            self.watch.reported(as_requested=as_requested)
 
     def _first_seen(self, seen: v0.State) -> None:
-        """The first report since this process began, or since the node came."""
+        """The first report since this process started or the node connected."""
         remembered, self._remembered = self._remembered, None
         if remembered is None:
             self.in_force = in_force.found(seen, 1)
@@ -134,8 +134,8 @@ class RanFunction:
             self._replaced_by(seen)
 
     def _replaced_by(self, seen: v0.State) -> None:
-        """Another pipeline is on the node than was put there: the node restarted, or somebody else
-        controls it. A lease goes on, so that what nobody renews does not stay."""
+        """The node has another pipeline than the one in force: it restarted, or another client
+        controls it. The lease continues, so that the pipeline ends unless renewed."""
         before = self.in_force
         current = in_force.found(seen, 1 if before is None else before.next_revision())
         if before is not None and not seen.is_safe:
@@ -144,7 +144,7 @@ class RanFunction:
         self._enter(current, "pipeline_changed")
 
     def node_gone(self) -> None:
-        """The node went away; its pipeline is determined anew when it is back."""
+        """The node disconnected; its pipeline is determined anew when it reconnects."""
         if self.in_force is not None:
             self._remembered, self.in_force = self.in_force, None
         self._newest_us = None
@@ -211,7 +211,7 @@ class RanFunction:
                     return checked
                 change = checked
             to_safe = content["change"] == "safe"
-            await self._lead(change.current, change.state, content["lease_ms"], safe=to_safe)
+            await self._execute(change.current, change.state, content["lease_ms"], safe=to_safe)
         except Refused as refusal:
             return self._refused(refusal)
         self._acknowledged_unseen = True
@@ -224,9 +224,9 @@ class RanFunction:
             return
         safe = v0.State.safe(current.state.base)
         try:
-            await self._lead(current, safe, None, safe=True)
+            await self._execute(current, safe, None, safe=True)
         except Refused:
-            # Not to be tried each tick.
+            # Limits the attempts.
             self.in_force = current.leased(1_000, self._port.now_us())
             return
         self._enter(in_force.found(safe, current.next_revision()), "lease_expired")
@@ -241,10 +241,10 @@ class RanFunction:
             and self._port.now_us() >= current.lease_ends_at_us
         )
 
-    async def _lead(
+    async def _execute(
         self, current: InForce, target: v0.State, lease_ms: int | None, *, safe: bool
     ) -> None:
-        """Send what leads to `target`; raises `Refused` when the node refuses it."""
+        """Send the controls to reach `target`; raises `Refused` when the node refuses one."""
         try:
             groups = current.state.controls_to(target)
             await self._port.admit(len(list(chain.from_iterable(groups))), safe=safe)
@@ -286,7 +286,7 @@ class RanFunction:
             raise Refused(
                 "inconsistent",
                 "delta",
-                "the pipeline in force was found on the node and v0 does not tell all of it;"
+                "the pipeline in force was found on the node and v0 does not report all of it;"
                 " expected replace or safe",
             )
         before = current.pipeline or v0.pipeline(safe)
@@ -342,12 +342,12 @@ class RanFunction:
     # --------------------------------------------------------------------- state file
 
     def to_json(self) -> dict[str, Any] | None:
-        """What must be known of the node after a restart; `None`: nothing."""
+        """State of the node for a restart; `None` if there is none."""
         current = self.in_force or self._remembered
         return None if current is None else current.to_json()
 
     def load(self, value: Any) -> None:
-        """Take over what `to_json` gave; raises `ValueError` for anything else."""
+        """Restore the result of `to_json`; raises `ValueError` for anything else."""
         try:
             self._remembered = in_force.from_json(value, *self._limits)
         except ValueError as error:

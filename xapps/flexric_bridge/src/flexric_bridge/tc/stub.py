@@ -17,9 +17,9 @@ from e2sm_tc import v0
 WINDOW: Final = 8
 """Reports that differ and are evaluated together."""
 EVIDENCE: Final = 3
-"""So many impossible values in them are a verdict; a restart of the node causes one."""
-UNSHOWN: Final = 3
-"""So many consecutive pipelines that were acknowledged and never reported are a verdict."""
+"""Number of impossible values in them for a verdict; a restart of the node causes one."""
+UNREPORTED: Final = 3
+"""Number of consecutive pipelines acknowledged and never reported for a verdict."""
 SETTLE_US: Final = 1_000_000
 """After a control a report may be inconsistent with the previous one for this long."""
 
@@ -31,7 +31,7 @@ _Kinds = tuple[object, ...]
 
 
 class StubWatch:
-    """Watches the reports of one node, and whether pipelines that it acknowledged show in them."""
+    """Evaluates the reports of one node, and whether they contain acknowledged pipelines."""
 
     def __init__(self) -> None:
         self._found: deque[list[str]] = deque(maxlen=WINDOW)
@@ -41,7 +41,7 @@ class StubWatch:
         self._kinds: deque[_Kinds] = deque(maxlen=2)
         self._settling = False
         self._settled_at_us = 0
-        self._unshown = 0
+        self._unreported = 0
         self.verdict = ""
         """Why this is a stub; "" while it may be a TC function."""
 
@@ -50,13 +50,13 @@ class StubWatch:
         self._forget()
         self._settling = True
 
-    def shown(self, *, as_asked: bool) -> None:
-        """Note whether reports showed a pipeline that the node had acknowledged."""
-        self._unshown = 0 if as_asked else self._unshown + 1
-        if self._unshown >= UNSHOWN and not self.verdict:
+    def reported(self, *, as_requested: bool) -> None:
+        """Record whether a pipeline that the node acknowledged appeared in its reports."""
+        self._unreported = 0 if as_requested else self._unreported + 1
+        if self._unreported >= UNREPORTED and not self.verdict:
             self.verdict = (
-                f"its TC function acknowledges controls and does not carry them out: {UNSHOWN}"
-                " pipelines in a row were never seen in its reports"
+                f"its TC function acknowledges controls and does not carry them out: {UNREPORTED}"
+                " consecutive pipelines never appeared in its reports"
             )
 
     def take(self, indication: Mapping[str, Any]) -> None:
@@ -82,7 +82,7 @@ class StubWatch:
             self._forget()
             return []
         kinds = _kinds_of(now)
-        found = [] if self._before is None else [*_gone_back(self._before, now)]
+        found = [] if self._before is None else [*_decreased(self._before, now)]
         found += _changed_and_back(self._kinds, kinds)
         self._before = now
         self._kinds.append(kinds)
@@ -123,7 +123,7 @@ def _impossible(now: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _gone_back(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+def _decreased(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """What only restarted queues could report; once per report, as a restart affects all."""
     old, new = _queues(before), _queues(now)
     if old and new and not old.keys() & new.keys():

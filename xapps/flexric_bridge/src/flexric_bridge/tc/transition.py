@@ -17,7 +17,7 @@ _HEADER: Final = e2sm_tc.encode("control-header", {"dummy": 0}, "v0")
 
 
 class Port(Protocol):
-    """What the RAN function needs of the bridge around it."""
+    """The bridge as the RAN function uses it."""
 
     def now_us(self) -> int:
         """Wall clock, µs since the Unix epoch."""
@@ -51,13 +51,13 @@ class Failure:
 
     detail: str
     undone: bool
-    """Whether the node has the pipeline from before; otherwise its reports will tell."""
+    """Whether the node has the pipeline from before; otherwise its reports decide."""
 
 
 async def carry_out(
     port: Port, before: v0.State, groups: Sequence[Sequence[bytes]], *, safe: bool
 ) -> Failure | None:
-    """Send the controls of a plan for `before`; a refused one has the others undone. Raises as
+    """Send the controls of a plan for `before`; if one is refused the others are undone. Raises as
     `Port.controls`, and `SdkError` where it is unknown whether a control took effect."""
     acknowledged, failure = await _send(port, groups, safe=safe)
     if failure is None:

@@ -51,8 +51,8 @@ class _Port:
 
 
 async def warm_up() -> int:
-    """Lead an imagined node to a pipeline of hashed CoDel queues and back; returns how many
-    controls that takes."""
+    """Change a simulated node to a pipeline of hashed CoDel queues and back; returns the number of
+    controls."""
     port = _Port()
     settings = TcSettings(bearers=(Bearer(node=_NODE, rnti=1, drb=1),))
     function = RanFunction(_NODE, settings, port)

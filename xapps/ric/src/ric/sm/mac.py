@@ -8,12 +8,11 @@ it; `bsr` is the last buffer status report, `phr` the last power headroom, dB.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from ric.sm.plain import Buffer, PlainModel, Records, Table, event_trigger
+from ric.sm.plain import PlainModel, Table, event_trigger
 
 __all__ = [
     "OID",
@@ -77,26 +76,5 @@ RECORD: Final[np.dtype[np.void]] = np.dtype(
 _MODEL: Final = PlainModel("mac", RECORD, rows_key="ue")
 
 
-def decode(message: Buffer) -> Table:
-    """The UEs of an indication message, as a view; raises `ServiceModelError`."""
-    return _MODEL.decode(message)
-
-
-def encode(records: Records, tstamp_us: int) -> bytes:
-    """An indication message; `records` is one-dimensional, of type `RECORD`."""
-    return _MODEL.encode(records, tstamp_us)
-
-
-def zeros(count: int) -> Records:
-    """`count` UEs with every field 0."""
-    return _MODEL.zeros(count)
-
-
-def to_json(table: Table) -> dict[str, Any]:
-    """`{"tstamp": µs, "ue": [{field: value}]}` with plain Python numbers."""
-    return _MODEL.to_json(table)
-
-
-def from_json(value: Mapping[str, Any]) -> Table:
-    """The inverse of `to_json`; raises `ServiceModelError` naming the field."""
-    return _MODEL.from_json(value)
+decode, encode, zeros = _MODEL.decode, _MODEL.encode, _MODEL.zeros
+to_json, from_json = _MODEL.to_json, _MODEL.from_json

@@ -14,12 +14,11 @@ fields, as filled by an OAI gNB:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from ric.sm.plain import Buffer, PlainModel, Records, Table, event_trigger
+from ric.sm.plain import PlainModel, Table, event_trigger
 
 __all__ = [
     "MODE_AM",
@@ -96,26 +95,5 @@ RECORD: Final[np.dtype[np.void]] = np.dtype(
 _MODEL: Final = PlainModel("rlc", RECORD, rows_key="rb")
 
 
-def decode(message: Buffer) -> Table:
-    """The bearers of an indication message, as a view; raises `ServiceModelError`."""
-    return _MODEL.decode(message)
-
-
-def encode(records: Records, tstamp_us: int) -> bytes:
-    """An indication message; `records` is one-dimensional, of type `RECORD`."""
-    return _MODEL.encode(records, tstamp_us)
-
-
-def zeros(count: int) -> Records:
-    """`count` bearers with every field 0."""
-    return _MODEL.zeros(count)
-
-
-def to_json(table: Table) -> dict[str, Any]:
-    """`{"tstamp": µs, "rb": [{field: value}]}` with plain Python numbers."""
-    return _MODEL.to_json(table)
-
-
-def from_json(value: Mapping[str, Any]) -> Table:
-    """The inverse of `to_json`; raises `ServiceModelError` naming the field."""
-    return _MODEL.from_json(value)
+decode, encode, zeros = _MODEL.decode, _MODEL.encode, _MODEL.zeros
+to_json, from_json = _MODEL.to_json, _MODEL.from_json

@@ -22,9 +22,9 @@ under test uses the real `E2GatewayClient` including reconnection::
 `FakeNode.on_control` answers controls and `FakeRic.controls` records them; `remove_node`, `down`,
 `break_streams`, `skip` and `refuse_subscriptions` inject faults.
 
-`run_virtual` runs a coroutine on an event loop whose time jumps to the next timer once every task
-waits. On an ordinary event loop the same fake runs in real time. `FakeGatewayServer` serves a
-`FakeRic` over gRPC on a free port, for faults that need a network.
+`run_virtual` runs a coroutine, and `on_virtual_time` a test, on an event loop whose time jumps to
+the next timer once every task waits. On an ordinary event loop the same fake runs in real time.
+`FakeGatewayServer` serves a `FakeRic` over gRPC on a free port, for faults that need a network.
 """
 
 from ric.testing.fake_ric import (
@@ -36,7 +36,7 @@ from ric.testing.fake_ric import (
     ran_function,
 )
 from ric.testing.fake_server import FakeGatewayServer
-from ric.testing.virtual_time import LoopClock, VirtualTimeLoop, run_virtual
+from ric.testing.virtual_time import LoopClock, VirtualTimeLoop, on_virtual_time, run_virtual
 
 __all__ = [
     "ControlHandler",
@@ -47,6 +47,7 @@ __all__ = [
     "LoopClock",
     "RecordedControl",
     "VirtualTimeLoop",
+    "on_virtual_time",
     "ran_function",
     "run_virtual",
 ]

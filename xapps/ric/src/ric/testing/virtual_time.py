@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import selectors
-from collections.abc import Coroutine, Mapping
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Coroutine, Mapping
+from functools import wraps
+from typing import Any, Final, ParamSpec, TypeVar
 
+Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 EPOCH_US: Final = 1_700_000_000_000_000
@@ -89,3 +91,19 @@ def run_virtual(main: Coroutine[Any, Any, Result]) -> Result:
     """Run a coroutine to its end on virtual time."""
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         return runner.run(main)
+
+
+def on_virtual_time(
+    test: Callable[Parameters, Coroutine[Any, Any, None]],
+) -> Callable[Parameters, None]:
+    """Decorator of a test that runs on virtual time, for at most an hour of it."""
+
+    @wraps(test)
+    def run(*args: Parameters.args, **kwargs: Parameters.kwargs) -> None:
+        async def main() -> None:
+            async with asyncio.timeout(3600):
+                await test(*args, **kwargs)
+
+        run_virtual(main())
+
+    return run
