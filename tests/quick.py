@@ -44,7 +44,7 @@ class Step:
 
 
 def crates() -> list[Crate]:
-    """The crates of the workspace, as Cargo knows them."""
+    """The crates of the Cargo workspace."""
     command = ("cargo", "metadata", "--no-deps", "--locked", "--format-version", "1")
     answer = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
     return [

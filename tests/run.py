@@ -87,7 +87,7 @@ TRAINING = Suite(
 
 
 def count_line(suite: Suite, line: str, count: Count) -> None:
-    """Adds what one line of output says to `count`."""
+    """Adds the counts in one line of output to `count`."""
     if suite.pattern is CARGO:
         if match := CARGO.match(line):
             count.passed += int(match["passed"])
@@ -129,7 +129,7 @@ def before() -> Count:
     """What an earlier run counted, less what it skipped for want of what is there now."""
     match = re.match(r"(\d+) passed, (\d+) failed, (\d+) skipped", COUNT_FILE.read_text())
     if match is None:
-        sys.exit(f"{COUNT_FILE}: says nothing of tests; expected what make test leaves there")
+        sys.exit(f"{COUNT_FILE}: has no counts of tests; expected the output of make test")
     passed, failed, skipped = map(int, match.groups())
     command = [*TRAINING.command, "--collect-only"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout

@@ -134,13 +134,13 @@ def test_the_gnb_is_told_when_the_pacer_goes_by_forecasts_and_when_no_longer(exa
     }
     # The second control comes after five seconds, with points for the twenty milliseconds then.
     output = run([str(example), *control(paced, 1), *control(feed(bearer, 5_000_000), 3)])
-    told = re.findall(
+    sources = re.findall(
         r"^paced by (a forecast|its own measure) at ([\d.]+) ms$", output, re.MULTILINE
     )
-    assert [what for what, _ in told] == ["a forecast", "its own measure"], output
-    assert float(told[0][1]) == 5_000
+    assert [what for what, _ in sources] == ["a forecast", "its own measure"], output
+    assert float(sources[0][1]) == 5_000
     # Within a step of 1 ms of the last point, and the slot in which it is looked at.
-    assert 5_020 < float(told[1][1]) <= 5_022
+    assert 5_020 < float(sources[1][1]) <= 5_022
 
 
 @pytest.mark.parametrize(

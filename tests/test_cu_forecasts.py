@@ -1,4 +1,4 @@
-"""The CU that lives on the forecast stream, and what it does without."""
+"""The CU's pacer with and without the forecast stream."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def test_a_forecaster_that_dies_leaves_the_cu_to_its_own_measure_until_it_
         forecaster.kill()
         await paced_by_forecast(gnb, False)
         fallen = await pipeline_status(gateway, lambda s: s["pacer"]["by_forecast"] is False)
-        # The bearer goes on: a quarter of a second at some 40 Mbit/s.
+        # The bearer continues: a quarter of a second at some 40 Mbit/s.
         await pipeline_status(
             gateway, lambda s: s["ingress_bytes"] > fallen["ingress_bytes"] + 1_000_000
         )

@@ -63,9 +63,9 @@ async def test_an_emulated_gnb_and_its_forecaster_are_examined(tmp_path: Path) -
     assert rows["steps_back"] == 0
     assert rows["delays"] > 0
     assert all(endpoint["error"] == "" for endpoint in shown["facts"]["metrics"])
-    told = {sample[0] for endpoint in shown["facts"]["metrics"] for sample in endpoint["after"]}
+    exported = {sample[0] for endpoint in shown["facts"]["metrics"] for sample in endpoint["after"]}
     watched = {name for name in GROWTHS if not name.startswith("sojourn_flexric_")}
-    assert watched <= told | {TASK_RESTARTS}, "a restart that never was has no series"
+    assert watched <= exported | {TASK_RESTARTS}, "a counter without restarts has no series"
     assert shown["facts"]["forecasts"]["batches"] > 0
 
 

@@ -61,5 +61,5 @@ def test_a_row_says_what_was_run_and_what_came_of_it(tmp_path: Path) -> None:
     assert not other.good
     assert "| f5: other tests failed |" in table([other])
     write([row], tmp_path / "out/matrix.json")
-    (told,) = json.loads((tmp_path / "out/matrix.json").read_text())
-    assert Counter(told["outcomes"]["KPM"]) == {"passed": 1, "failed": 1}
+    (entry,) = json.loads((tmp_path / "out/matrix.json").read_text())
+    assert Counter(entry["outcomes"]["KPM"]) == {"passed": 1, "failed": 1}

@@ -38,15 +38,15 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def a_second() -> list[Frame]:
-    """What a RIC hears of a run in its third second, as traffic has begun."""
+    """The indications of the third second of a run."""
     world = gnb_lab.World(SCENARIO)
     status = {"style": "pipeline_status", "bearers": [], "top_flows": 1}
     world.step_until(2_000_000)
     world.subscribe(gnb_lab.RLC_OID, 1)
     world.subscribe(gnb_lab.MAC_OID, 20)
     world.subscribe(gnb_lab.TC_V1_OID, 20, tc.encode("action-definition", status))
-    heard = world.step_until(3_000_000)
-    return [Frame(KINDS[i.ran_function_oid], i.collected_at_us, i.message) for i in heard]
+    indications = world.step_until(3_000_000)
+    return [Frame(KINDS[i.ran_function_oid], i.collected_at_us, i.message) for i in indications]
 
 
 def test_what_comes_through_the_pipe_is_what_the_engine_says(model: Path) -> None:
@@ -66,11 +66,11 @@ def test_what_comes_through_the_pipe_is_what_the_engine_says(model: Path) -> Non
         timeout=60,
         check=True,
     )
-    said, out = [], done.stdout
+    output, out = [], done.stdout
     while out:
         length, kind = struct.unpack_from("<IB", out)
         if kind == Kind.FORECASTS:
-            said.append(out[5 : 4 + length])
+            output.append(out[5 : 4 + length])
         out = out[4 + length :]
 
     loaded = OnnxStep.load(model)
@@ -86,11 +86,11 @@ def test_what_comes_through_the_pipe_is_what_the_engine_says(model: Path) -> Non
             batch = on_rlc_report(engine, frame.message)
             assert batch is not None
             expected.append(encoder.encode(batch, batch.origin_us))
-    assert said == expected
+    assert output == expected
     assert batch is not None
-    assert batch.limited.all(), "the limit was told"
+    assert batch.limited.all(), "the limit is known"
     assert batch.fallback[0] in (Fallback.NONE, Fallback.WORSE_THAN_PERSISTENCE)
-    assert len(pb.ForecastBatch.FromString(said[-1]).forecasts) == 1
+    assert len(pb.ForecastBatch.FromString(output[-1]).forecasts) == 1
 
 
 def reproduce(model: Path, rows: Path, *more: str) -> tuple[list[dict[str, Any]], str, str]:
@@ -109,13 +109,13 @@ def reproduce(model: Path, rows: Path, *more: str) -> tuple[list[dict[str, Any]]
 
 
 def test_rows_of_a_model_are_computed_and_the_same_again(model: Path, tmp_path: Path) -> None:
-    rows, table, said = reproduce(model, tmp_path / "a.json", "--t-m-us", "60")
-    assert "trained model tiny:1, T_m 60 µs as given" in said
+    rows, table, output = reproduce(model, tmp_path / "a.json", "--t-m-us", "60")
+    assert "trained model tiny:1, T_m 60 µs as given" in output
     ours = {r["metric"]: r for r in rows if r["scheme"] == "told, drain forecast, trained model"}
     assert ours["throughput"]["unit"] == "Mbit/s"
     assert ours["throughput"]["here"] > 30
     assert 0 <= ours["by_model"]["here"] <= 100
-    # The tiny one does not forecast limits, which the paper's third set lives on.
+    # The tiny model does not forecast limits, which the paper's third set needs.
     assert "not run: DRQL with forecast, trained model: tiny:1 forecasts" in table
     again, _, _ = reproduce(model, tmp_path / "b.json", "--t-m-us", "60")
     assert again == rows

@@ -42,11 +42,11 @@ def test_a_circle_is_told_with_what_ties_it(
 ) -> None:
     crate(tmp_path, **{"c.rs": f"{use}\npub struct C(B);\n"})
     assert rust_circles.main([str(tmp_path)]) == 1
-    told = capsys.readouterr().out
-    assert "a circle of 2 files" in told
-    assert "c.rs uses b/deep.rs" in told
-    assert "b/deep.rs uses c.rs" in told
-    assert "a.rs" not in told
+    printed = capsys.readouterr().out
+    assert "a circle of 2 files" in printed
+    assert "c.rs uses b/deep.rs" in printed
+    assert "b/deep.rs uses c.rs" in printed
+    assert "a.rs" not in printed
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def pytest_runtest_makereport(
 
 
 def pytest_sessionfinish() -> None:
-    """Hands the counts to whoever runs the tests."""
+    """Reports the counts to the runner of the tests."""
     if results := os.environ.get("SOJOURN_TEST_FLEXRIC"):
         Path(results).write_text(json.dumps(_outcomes))
 

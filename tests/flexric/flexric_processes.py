@@ -50,7 +50,7 @@ def missing(installation: Installation) -> str | None:
 def missing_sctp() -> str | None:
     """What keeps programs from speaking SCTP, or None."""
     if shim() and not Path(shim()).is_file():
-        return "the kernel has no SCTP: `make flexric-bridge` makes what stands in for it"
+        return "the kernel has no SCTP: `make flexric-bridge` builds a substitute"
     return None
 
 
@@ -61,13 +61,13 @@ def shim() -> str:
 
 
 def environment() -> dict[str, str]:
-    """The environment of the RIC and of E2 nodes, as operators are told to start them."""
+    """The environment of the RIC and of E2 nodes, as the operator's guide has it."""
     preloaded = [str(LEVEL_TRIGGERED), *filter(None, [shim()])]
     return {**os.environ, "LD_PRELOAD": " ".join(preloaded)}
 
 
 class Process:
-    """A program of FlexRIC's; its output is read as it comes, because it is told to a terminal."""
+    """A program of FlexRIC; its output is a terminal, so that it is not buffered."""
 
     def __init__(self, command: Sequence[str], log: Path) -> None:
         ours, theirs = pty.openpty()
@@ -97,7 +97,7 @@ class Process:
                 return
 
     def wait_for(self, text: str, at: Process | None = None) -> bool:
-        """Wait until a line has this in it; false if it cannot come, `at` being gone."""
+        """Wait for a line with this text; false if the program ended without it."""
         deadline = time.monotonic() + PATIENCE_S
         with self._said:
             while not any(text in line for line in self._lines):
@@ -143,7 +143,7 @@ class Site:
 
 def make_site(directory: Path, number: int) -> Site:
     """Configuration and service models, as FlexRIC's installation would place them."""
-    # Fixed ports: what tells test runs and their sites apart is the loopback address.
+    # Ports are fixed; each site of each test run has its own loopback address.
     pid = os.getpid()
     site = Site(directory, f"127.{64 + number % 64}.{pid // 254 % 254 + 1}.{pid % 254 + 1}")
     site.libraries.mkdir(parents=True)
@@ -181,7 +181,7 @@ class Network:
     def repair(self) -> bool:
         """Start again what is not running, as a supervisor does; whether there was anything.
 
-        No node outlives the RIC here: two of them that come back at a time would end the next one.
+        Nodes are stopped with the RIC: two that reconnect at once would make the next one abort.
         """
         broken = self.repair_ric()
         broken = broken or not all(agent.alive for agent in self.agents.values())

@@ -178,7 +178,7 @@ def test_the_ric(chain: Chain) -> None:
 
 @pytest.mark.timeout(600)
 def test_five_deaths_of_the_ric_in_a_row(chain: Chain) -> None:
-    """None of them is a reason to come back later after the next."""
+    """The delay does not grow with their number."""
     began = time.monotonic()
     for _ in range(4):
         chain.network.ric.kill()

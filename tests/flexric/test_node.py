@@ -204,7 +204,7 @@ def test_every_control_arrives_as_it_was_sent(lab: LabNode, session: Session) ->
     sent = control_vectors()
     assert len(sent) > 20
     for vector in sent:
-        # The outcome of v0 knows only OK, also for what the pipeline refuses.
+        # The outcome of v0 is always OK, also if the pipeline refuses.
         assert session.control(NODE, bytes.fromhex(vector)) in (b"", bytes(4))
     assert lab.controls.read_text().splitlines()[before:] == sent
     assert lab.process.poll() is None

@@ -103,14 +103,14 @@ def test_nodes_of_other_kinds_have_readable_ids(
     name, type_ = OTHERS[kind]
     session = sessions()
     session.open(own_network.site)
-    assert {node: told.type for node, told in session.nodes().items()} == {name: type_}
+    assert {node: found.type for node, found in session.nodes().items()} == {name: type_}
 
 
 @pytest.mark.shows("RLC")
 def test_what_is_unsubscribed_ends_and_nothing_else(session: Session) -> None:
     ended, kept = (session.subscribe(node, RLC, 1) for node in (GNB, DU))
     session.call("unsubscribe", ended)
-    session.collect(0.1)  # what came before
+    session.collect(0.1)  # reports of before
     assert set(session.collect_until(each_has(100, kept))) == {kept}
     assert refused(session, "unsubscribe", ended).kind == "closed"
     again = session.subscribe(GNB, RLC, 1)
@@ -163,7 +163,7 @@ def test_kpm_has_the_values_that_were_asked_for(session: Session) -> None:
 
 @pytest.mark.shows("KPM")
 def test_kpm_of_a_slice_costs_nobody_anything(session: Session, network: Network) -> None:
-    """SST and SD need E2SM-KPM's OCTET STRING: a FlexRIC that takes an INTEGER is not asked."""
+    """SST and SD need E2SM-KPM's OCTET STRING: a FlexRIC that expects an INTEGER is skipped."""
     one = SNssai(1, 0x000001)
     if session.call("versions").s_nssai == "octet-string":
         handle = session.subscribe(GNB, KPM, 100, NAMES, one)
@@ -178,17 +178,17 @@ async def test_what_a_node_does_not_announce_never_reaches_it(own_network: Netwo
     """The emulated gNB of 2023 announces none of the measurements that it has."""
     own_network.add("gnb")
     bridge = start_bridge(own_network.site)
-    asked = ("DRB.UEThpDl", "DRB.Sorcery", "RRU.PrbTotDl")
+    requested = ("DRB.UEThpDl", "DRB.Sorcery", "RRU.PrbTotDl")
     try:
         async with E2GatewayClient(GatewaySettings(address=bridge.ready["listen"])) as client:
             node = await client.wait_for_node(GNB)
             (function,) = (each for each in node.ran_functions if each.oid == sm.KPM_OID)
             announced = set(decode(function.definition).measurements or ())
-            stream = client.subscribe(GNB, sm.KPM_OID, sm.kpm.event_trigger(100), (), asked)
+            stream = client.subscribe(GNB, sm.KPM_OID, sm.kpm.event_trigger(100), (), requested)
             async with aclosing(stream) as indications:
-                if announced & set(asked):
+                if announced & set(requested):
                     report = sm.kpm.report_of(await anext(indications))
-                    assert set(report.unsupported) == set(asked) - announced
+                    assert set(report.unsupported) == set(requested) - announced
                     assert set(report.ues[0].values) <= announced
                 else:
                     with pytest.raises(SubscriptionRefused, match="is a measurement of this node"):
@@ -252,12 +252,12 @@ def test_of_controls_at_once_none_leaves_if_one_would_end_the_node(
     session: Session, network: Network
 ) -> None:
     for messages in ((RR, RR[:-4]), (RR,) * 17, ()):
-        told = session.call(
+        error = session.call(
             "exec",
             f"were, error = sdk.controls({GNB!r}, {TC}, bytes(4), {messages!r})\n"
             "result = any(were), error.kind",
         )
-        assert tuple(told) == (False, "bad-message")
+        assert tuple(error) == (False, "bad-message")
     assert network.agents["gnb"].alive
 
 
@@ -316,11 +316,13 @@ result = records, reports.blocks - before, time.monotonic() - began
 
 
 def test_ctrl_c_remains_pythons(session: Session) -> None:
-    asked = "import signal; result = signal.getsignal(signal.SIGINT) is signal.default_int_handler"
+    requested = (
+        "import signal; result = signal.getsignal(signal.SIGINT) is signal.default_int_handler"
+    )
     assert session.call("exec", "import signal; result = signal.getsignal(signal.SIGTERM)") == 0
     # Ignored where these tests are in the background of a script: the SDK's process inherits that.
     here = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    assert session.call("exec", asked) == here
+    assert session.call("exec", requested) == here
     lines = """
 import os, signal
 try:
@@ -445,7 +447,7 @@ def test_without_a_ric_open_gives_up(
 def test_a_ric_without_nodes_is_told_from_one_that_is_not_there(
     own_network: Network, sessions: Callable[..., Session]
 ) -> None:
-    """FlexRIC of 2023 ends itself over it; since then it says so, and is there for the next."""
+    """FlexRIC of 2023 aborts on it; later ones answer and stay available."""
     session = sessions()
     started = time.monotonic()
     with pytest.raises(SdkError) as error:
@@ -490,7 +492,7 @@ def test_the_bridge_tells_an_absent_ric_from_one_without_nodes(own_network: Netw
 def test_nodes_get_their_time_from_the_rics_return_on(
     own_network: Network, sessions: Callable[..., Session]
 ) -> None:
-    """The RIC returns 2 s after it is called, its node a second later: it is not asked before."""
+    """The RIC returns 2 s after it is called, its node a second later: no setup request before."""
     own_network.add("gnb")
     own_network.ric.kill()
     session = sessions()
@@ -534,7 +536,7 @@ def test_when_the_ric_dies_every_call_says_so(
     }[call]
     started = time.monotonic()
     with pytest.raises(SdkError) as error:
-        for _ in range(100):  # what was there before the end comes first
+        for _ in range(100):  # queued reports come before the end
             session.call(call, *arguments)
     assert error.value.kind == "closed"
     assert time.monotonic() - started < 60

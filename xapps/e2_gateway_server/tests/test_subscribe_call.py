@@ -115,7 +115,7 @@ class Reader:
         self._stream: AsyncGenerator[Indication] = link.indications(request)
         self.got: list[bytes] = []
         self.task = asyncio.create_task(self._read())
-        # Not every test asks what ended it.
+        # Not every test reads the exception.
         self.task.add_done_callback(lambda task: task.cancelled() or task.exception())
 
     async def _read(self) -> None:
@@ -312,7 +312,7 @@ async def test_unknown_events_and_subscriptions_are_ignored(
     assert "UNKNOWN: new" in str(error)
 
 
-# ------------------------------------------------------ a client that is not this one
+# ------------------------------------------------------ a client other than the SDK
 
 
 class Call:

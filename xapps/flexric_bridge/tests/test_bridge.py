@@ -287,7 +287,8 @@ async def test_a_graceful_stop_tells_readers_why(world: BridgeWorld) -> None:
     world.ric.add(ONE)
     bridge = await world.start()
     world.reporting(ONE.id, RLC, rlc_message)
-    async with world.client(ONE.id) as client:
+    async with world.client(ONE.id):
+        pass
     link = GrpcLink(GatewaySettings(address=bridge.address))
     first = asyncio.Event()
 

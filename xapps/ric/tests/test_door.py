@@ -1,4 +1,4 @@
-"""The door that a part serves: who gets in, and what is said of files that are no good."""
+"""A gRPC server's TLS: who may connect, and errors of unusable files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def protected(certificates: Path, **more: object) -> DoorSettings:
 
 
 async def health(server: DoorServer, credentials: grpc.ChannelCredentials | None) -> int:
-    """What the door says of its service."""
+    """Status of the server's health service."""
     address = f"localhost:{server.port}"
     options = (("grpc.ssl_target_name_override", "gateway"),)
     channel = (
@@ -42,7 +42,7 @@ async def health(server: DoorServer, credentials: grpc.ChannelCredentials | None
         return int(answer.status)
 
 
-async def test_only_who_has_a_certificate_gets_in(certificates: Path) -> None:
+async def test_only_a_client_with_a_certificate_may_connect(certificates: Path) -> None:
     ca, key, pem = ((certificates / n).read_bytes() for n in ("ca.pem", "xapp.key", "xapp.pem"))
     server = DoorServer(SERVICE, NOTHING, protected(certificates))
     await server.start()
@@ -59,7 +59,7 @@ async def test_only_who_has_a_certificate_gets_in(certificates: Path) -> None:
         await server.stop(0)
 
 
-def test_a_door_is_locked_or_on_loopback() -> None:
+def test_plain_text_is_allowed_on_loopback_only() -> None:
     with pytest.raises(ValidationError, match=r"plain text on 0\.0\.0\.0:1; expected"):
         DoorSettings(listen="0.0.0.0:1")
     with pytest.raises(ValidationError, match="one without the other"):

@@ -1,4 +1,4 @@
-"""The client against a gateway and nodes that come and go, on virtual time."""
+"""The client while gateway and nodes connect and disconnect, on virtual time."""
 
 from __future__ import annotations
 

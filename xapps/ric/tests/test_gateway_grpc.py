@@ -1,4 +1,4 @@
-"""The gRPC link against a real server on loopback: what only a network can do wrong."""
+"""The gRPC link against a real server on loopback: failures of a real network."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ async def test_indications_of_one_message_are_yielded_one_by_one(
 async def test_indications_in_the_connection_are_bounded(
     ric: FakeRic, server: FakeGatewayServer, fast_gateway: GatewaySettings
 ) -> None:
-    """A reader that was slow goes on with what is new: the gateway's queue drops, not it."""
+    """A slow reader continues with the newest indications: the gateway's queue drops the oldest."""
     node, message, depth = ric.add_node("gnb-1", RLC_OID), bytes(40_000), 4
     async with (
         asyncio.timeout(30),

@@ -19,7 +19,7 @@ _UNKNOWN = "Unknown experiment"
 
 
 def loaded(given: str | None) -> tuple[str, str]:
-    """What is in the environment afterwards, and what was said."""
+    """The variable in the environment afterwards, and the output on stderr."""
     environment = {name: value for name, value in os.environ.items() if name != VARIABLE}
     if given is not None:
         environment[VARIABLE] = given
@@ -31,13 +31,13 @@ def loaded(given: str | None) -> tuple[str, str]:
 
 
 def test_the_core_gets_its_option_and_child_processes_do_not() -> None:
-    left, said = loaded(None)
+    left, printed = loaded(None)
     assert left == "None"
-    assert _UNKNOWN not in said
+    assert _UNKNOWN not in printed
 
 
 @pytest.mark.parametrize("given", ["", "-no_such_thing"])
 def test_the_environment_takes_precedence(given: str) -> None:
-    left, said = loaded(given)
+    left, printed = loaded(given)
     assert left == repr(given)
-    assert (_UNKNOWN in said) == bool(given)
+    assert (_UNKNOWN in printed) == bool(given)

@@ -222,9 +222,9 @@ def test_exit_status(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_xapp("test", SETTINGS, fine) == EXIT_OK
     capsys.readouterr()
     assert run_xapp("test", SETTINGS, refused) == EXIT_FAILED
-    said = capsys.readouterr().err
-    assert "policy.yaml: empty; expected a mapping" in said
-    assert "Traceback" not in said
+    printed = capsys.readouterr().err
+    assert "policy.yaml: empty; expected a mapping" in printed
+    assert "Traceback" not in printed
     assert run_xapp("test", SETTINGS, broken) == EXIT_FAILED
     assert "ZeroDivisionError" in capsys.readouterr().err
 
@@ -241,9 +241,9 @@ def test_an_address_in_use_is_reported_without_a_traceback(
         listen = f"127.0.0.1:{taken.getsockname()[1]}"
         settings = XAppSettings(http=HttpSettings(listen=listen))
         assert run_xapp("test", settings, fine) == EXIT_FAILED
-    said = capsys.readouterr().err
-    assert "in use" in said
-    assert "Traceback" not in said
+    printed = capsys.readouterr().err
+    assert "in use" in printed
+    assert "Traceback" not in printed
 
 
 PROGRAM = """

@@ -260,13 +260,13 @@ def test_help_describes_every_setting(capsys: pytest.CaptureFixture[str]) -> Non
     with pytest.raises(SystemExit) as stopped:
         load("--help")
     assert stopped.value.code == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert "--period-ms NUMBER Reporting period, ms. Default: 1." in said
-    assert "--mode {live,dry} What to do." in said
-    assert "Gateway: --gateway ADDRESS" in said
-    assert "--gateway-control-timeout-s NUMBER" in said
-    assert "SOJOURN_GATEWAY__ADDRESS" in said
-    assert said.endswith("example: test --gateway localhost:1")
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "--period-ms NUMBER Reporting period, ms. Default: 1." in printed
+    assert "--mode {live,dry} What to do." in printed
+    assert "Gateway: --gateway ADDRESS" in printed
+    assert "--gateway-control-timeout-s NUMBER" in printed
+    assert "SOJOURN_GATEWAY__ADDRESS" in printed
+    assert printed.endswith("example: test --gateway localhost:1")
 
 
 def test_every_field_is_described() -> None:

@@ -1,4 +1,4 @@
-"""RLC and MAC messages as arrays: the wire's layout, nothing copied, garbage refused."""
+"""RLC and MAC messages as arrays: layout, no copies, refusal of malformed bytes."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_round_trip_of_any_bytes(model: Any, data: st.DataObject) -> None:
     for name in model.RECORD.names:
         before, after = table.records[name], via_json.records[name]
         if before.dtype.kind == "f":
-            # JSON has no infinity and no NaN: both come back as NaN.
+            # JSON has no infinity and no NaN: both decode as NaN.
             before = np.where(np.isfinite(before), before, np.nan)
         assert np.array_equal(before, after, equal_nan=before.dtype.kind == "f"), name
 

@@ -1,4 +1,4 @@
-"""The doctor against gateways with a fault each: what it finds, and that it leaves nothing."""
+"""The doctor against gateways with one fault each: its findings, and no subscriptions left."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ pytestmark = pytest.mark.skipif(not tc.available(), reason="the module e2sm_tc i
 
 QUICK = Patience(1.0, 4, None, Periods(10, 10, 20, 20))
 PATIENT = Patience(3.0, 4, None, QUICK.periods)
-"""For what has to come: a busy machine is not to fail a test."""
+"""For reports that must arrive, on a loaded machine as well."""
 PLAIN = TlsSettings()
 STATUS = {
     "bearer": {"ue": {"rnti": 17}, "drb": 1},
@@ -85,7 +85,7 @@ def reporting(
     collected_at: Callable[[int], int] | None = None,
     style: str = "",
 ) -> None:
-    """Report until the node is gone; `collected_at` makes the time of collection of our own."""
+    """Report until the node is gone; `collected_at` maps our time to the time of collection."""
 
     def wanted(request: SubscriptionRequest) -> bool:
         if not style:
@@ -104,7 +104,7 @@ def reporting(
 
 
 def whole_node(ric: FakeRic, name: str = "gnb-1") -> FakeNode:
-    """A node in order."""
+    """A healthy node."""
     node = ric.add_node(name, RLC_OID, MAC_OID, KPM_OID, TC_V1_OID)
     reporting(node, RLC_OID, rlc.encode(rlc.zeros(1), SystemClock().now_us()))
     reporting(node, MAC_OID, mac.encode(mac.zeros(1), SystemClock().now_us()))
@@ -135,7 +135,7 @@ async def examined(
 async def examined_fake(
     ric: FakeRic, patience: Patience = QUICK, **settings: Any
 ) -> tuple[Facts, list[Finding]]:
-    """Findings, and that nothing was left at the gateway."""
+    """Findings; asserts that no subscription is left at the gateway."""
     async with FakeGatewayServer(ric) as server:
         facts, findings = await examined(server.address, patience, **settings)
         async with asyncio.timeout(10):
@@ -145,7 +145,7 @@ async def examined_fake(
 
 
 def found(findings: list[Finding], check: str, subject: str = "") -> list[str]:
-    """What is not in order, of one check."""
+    """Warnings and failures of one check."""
     return [
         f"{f.level.value}: {f.what}"
         for f in findings
@@ -156,7 +156,7 @@ def found(findings: list[Finding], check: str, subject: str = "") -> list[str]:
 # -------------------------------------------------------------------- in order
 
 
-async def test_a_gateway_in_order_is_read_whole(ric: FakeRic) -> None:
+async def test_a_healthy_gateway_is_examined_completely(ric: FakeRic) -> None:
     whole_node(ric)
     facts, findings = await examined_fake(ric, PATIENT)
     assert facts.gateway.usable
@@ -195,7 +195,7 @@ async def test_a_pipeline_that_is_not_the_safe_one_keeps_name_and_lease(ric: Fak
     assert transaction["change"] == {"delta": [{"set_name": "fq_codel"}]}
 
 
-async def test_only_so_many_nodes_are_listened_to(ric: FakeRic) -> None:
+async def test_the_number_of_examined_nodes_is_limited(ric: FakeRic) -> None:
     for name in ("a", "b", "c"):
         ric.add_node(name, RLC_OID)
     patience = Patience(0.1, 2)
@@ -295,7 +295,7 @@ async def test_tc_that_refuses(ric: FakeRic, outcome: dict[str, Any], text_in: s
     assert len(ric.controls) == (1 if text_in else 2), "a stale revision is tried once more"
 
 
-async def test_tc_that_fails_without_a_word(ric: FakeRic) -> None:
+async def test_tc_that_fails_without_an_outcome(ric: FakeRic) -> None:
     whole_node(ric).on_control(TC_V1_OID, lambda h, m: ControlAnswer(False, b"", "budget spent"))
     _, findings = await examined_fake(ric)
     (what,) = found(findings, "control")
@@ -314,11 +314,11 @@ async def test_tc_that_does_not_answer(ric: FakeRic) -> None:
 
 
 async def test_a_control_that_kills_the_node(ric: FakeRic) -> None:
-    def die(header: bytes, message: bytes) -> ControlAnswer:
+    def disconnect(header: bytes, message: bytes) -> ControlAnswer:
         ric.remove_node("gnb-1")
         raise NodeGone("gnb-1")
 
-    whole_node(ric).on_control(TC_V1_OID, die)
+    whole_node(ric).on_control(TC_V1_OID, disconnect)
     facts, findings = await examined_fake(ric)
     assert facts.dry_runs[0].tried is Tried.GONE
     assert {stream.ended for stream in facts.streams} == {"gone"}
@@ -369,7 +369,7 @@ async def _close(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
     writer.close()
 
 
-async def _babble(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _ssh(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     writer.write(b"\x01\x02SSH-2.0-something else\r\n")
     await reader.read(1024)
 
@@ -391,7 +391,7 @@ async def _web(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
     [
         (_silent, Door.SILENT),
         (_close, Door.CLOSES),
-        (_babble, Door.NOT_HTTP2),
+        (_ssh, Door.NOT_HTTP2),
         (_short, Door.NOT_HTTP2),
         (_web, Door.HTTP1),
     ],
@@ -529,7 +529,7 @@ async def forecaster(servicer: ForecasterServicer, serving: bool) -> AsyncIterat
         await server.stop(None)
 
 
-async def test_a_forecaster_in_order(ric: FakeRic) -> None:
+async def test_a_healthy_forecaster(ric: FakeRic) -> None:
     whole_node(ric)
     async with forecaster(_Forecasters("gnb-1"), serving=True) as address:
         facts, _ = await examined_fake(ric, forecaster=ForecasterSettings(address=address))
@@ -551,18 +551,18 @@ async def test_an_unhealthy_forecaster(ric: FakeRic) -> None:
     )
     async with forecaster(odd, serving=False) as address:
         _, findings = await examined_fake(ric, forecaster=ForecasterSettings(address=address))
-    told = "\n".join(found(findings, "forecaster"))
+    problems = "\n".join(found(findings, "forecaster"))
     for part in ("NOT_SERVING", "samples of age", "model_stale 100 %", "no forecast of gnb-1"):
-        assert part in told
+        assert part in problems
 
 
-async def test_a_gateway_taken_for_a_forecaster(ric: FakeRic) -> None:
+async def test_a_gateway_at_the_forecasters_address(ric: FakeRic) -> None:
     async with FakeGatewayServer(ric) as server:
         _, findings = await examined(
             server.address, forecaster=ForecasterSettings(address=server.address)
         )
-    told = found(findings, "forecaster")
-    assert any("not a forecaster" in what for what in told)
+    problems = found(findings, "forecaster")
+    assert any("not a forecaster" in what for what in problems)
 
 
 async def test_metrics_are_compared_before_and_after(ric: FakeRic) -> None:
@@ -591,7 +591,7 @@ async def test_metrics_are_compared_before_and_after(ric: FakeRic) -> None:
     assert "cannot be read" in refused
 
 
-async def test_what_is_no_metrics_text(ric: FakeRic) -> None:
+async def test_an_endpoint_with_invalid_metrics(ric: FakeRic) -> None:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{not: metrics} at all }\n")
@@ -616,8 +616,8 @@ async def test_an_endpoint_that_never_ends_is_given_up() -> None:
         assert await scrape(url_of(address), 0.2) == ((), "still sending after the time given")
 
 
-async def test_an_endpoint_that_does_not_speak_http() -> None:
-    async with port_that(_babble) as address:
+async def test_an_endpoint_without_http() -> None:
+    async with port_that(_ssh) as address:
         samples, error = await scrape(url_of(address), 1.0)
     assert samples == ()
     assert error

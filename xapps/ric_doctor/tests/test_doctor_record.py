@@ -1,4 +1,4 @@
-"""What a subscription's record makes of indications, and what times say of clocks."""
+"""The record of a subscription, and the clock offsets that its times imply."""
 
 from __future__ import annotations
 
@@ -88,12 +88,14 @@ def test_a_bearer_twice_in_a_report() -> None:
     assert (seen.rows.bearers, seen.rows.repeated) == (2, 1)
 
 
-@pytest.mark.parametrize(("told", "unknown"), [([{}], True), ([{}, {"RRU.PrbTotDl": "%"}], False)])
-def test_a_unit_may_become_known_later(told: list[dict[str, str]], unknown: bool) -> None:
+@pytest.mark.parametrize(
+    ("reports", "unknown"), [([{}], True), ([{}, {"RRU.PrbTotDl": "%"}], False)]
+)
+def test_a_unit_may_become_known_later(reports: list[dict[str, str]], unknown: bool) -> None:
     ue = KpmUe(17, {"RRU.PrbTotDl": 40.0})
     reports = [
         indication(number, T0 + number, kpm=KpmReport(100, (ue,), units=units))
-        for number, units in enumerate(told, 1)
+        for number, units in enumerate(reports, 1)
     ]
     assert recorded(KPM_OID, *reports).facts(T0 + 10).without_unit is unknown
 

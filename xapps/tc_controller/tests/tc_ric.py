@@ -21,7 +21,7 @@ POLICY = "version: 1\nrules: [{name: r, ladder: [{template: fq_codel}]}]\n"
 
 
 class Lab:
-    """A fake RIC with one modelled node, and controllers that come and go."""
+    """A fake RIC with one modelled node, and a controller that may be restarted."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -33,7 +33,7 @@ class Lab:
         self.xapp: XApp[ControllerSettings] | None = None
         self.registry = CollectorRegistry()
         self.off_loop = 0
-        """Times that something was to be done off the loop."""
+        """Number of calls to run off the loop."""
         self.write_policy(POLICY)
 
     # ---------------------------------------------------------------------- node
@@ -110,7 +110,7 @@ class Lab:
         self.running = asyncio.get_running_loop().create_task(self.xapp.run(main))
 
     async def _inline(self, work: Callable[[], None]) -> None:
-        """Virtual time knows no threads."""
+        """Virtual time has no threads."""
         self.off_loop += 1
         work()
 
@@ -121,7 +121,7 @@ class Lab:
         await self.running
 
     async def kill(self) -> None:
-        """As `kill -9`, as far as the RIC can tell."""
+        """As `kill -9`: without releases."""
         assert self.running is not None
         self.running.cancel()
         await asyncio.gather(self.running, return_exceptions=True)
@@ -135,7 +135,7 @@ class Lab:
         return [record for record in every if not events or record["event"] in events]
 
     def changes(self) -> list[dict[str, Any]]:
-        """Controls that reached the node and ask for a change."""
+        """Controls that reached the node and request a change."""
         every = [tc.decode("control", control.message) for control in self.ric.controls]
         return [c for c in every if not c.get("transaction", {"dry_run": False})["dry_run"]]
 

@@ -1,5 +1,5 @@
-"""A node small enough to reason about, on virtual time: one RLC FIFO per bearer, flows that send at
-a constant rate, and a TC RAN function with revisions and leases.
+"""A model of a node on virtual time: one RLC FIFO per bearer, flows of constant rate, and a TC RAN
+function with revisions and leases.
 
 Bytes are fluid. Under the safe pipeline everything goes to the RLC at once. Under another one the
 RLC is held at `PACED_MS` of the link and the rest waits in the pipeline's queues: one for all

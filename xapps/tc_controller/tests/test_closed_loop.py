@@ -1,4 +1,4 @@
-"""The core in a closed loop with a small world on virtual time."""
+"""The core in a closed loop with a modelled node on virtual time."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def test_bloat_collapses_and_the_change_is_verified() -> None:
     assert world.tc.names() == ["fq_codel"]
 
 
-def test_old_backlog_is_not_held_against_the_change() -> None:
-    """Let loose on two seconds of RLC backlog: it cannot be recalled, only waited for."""
+def test_old_backlog_does_not_count_against_the_change() -> None:
+    """Enabled with two seconds of RLC backlog, which only drains."""
     core = controller(FQ, acting=False)
     world = World(core, bulk(120_000), ping())
     world.run(1_000)
@@ -88,7 +88,7 @@ def test_moving_the_queue_without_dividing_it_counts_as_harm() -> None:
     assert "sojourn rose" in verified["reasons"][0]
 
 
-def test_a_bad_rung_is_rolled_back_cools_down_and_is_passed_over() -> None:
+def test_a_harmful_rung_is_rolled_back_and_skipped_after_the_cool_down() -> None:
     world = World(controller(BAD_FIRST, "enforce: {cool_down_ms: 1000}"), bulk(), ping())
     rolled_back = world.run_until("rolled_back")
     assert rolled_back["to"] == "safe"
@@ -111,7 +111,7 @@ def test_rollback_from_a_higher_rung_returns_to_the_rung_before() -> None:
     assert rolled_back["to"] == "bdp_only"
     assert world.tc.names() == ["bdp_only", "flow_slicing", "bdp_only"]
     world.run(10_000)
-    assert world.tc.pipeline is not None, "the lease of what was returned to is renewed"
+    assert world.tc.pipeline is not None, "the lease of the previous rung is renewed"
 
 
 def test_less_use_because_the_download_ended_is_no_harm() -> None:
@@ -142,8 +142,8 @@ def test_segregates_the_flow_that_fills_the_queue() -> None:
     assert world.event("verified")["verdict"] == "satisfied"
 
 
-def test_a_radio_that_pauses_is_not_mended_with_another_pipeline() -> None:
-    """An outage: the head of line ages, but next to nothing stands before an ungreedy packet."""
+def test_a_radio_outage_does_not_change_the_pipeline() -> None:
+    """An outage: the head of line ages, but few bytes are in front of an ungreedy packet."""
     ladder = "[{template: fq_codel}, {template: segregate_greedy}]"
     world = World(controller(ladder), bulk(), ping())
     world.run_until("verified")
@@ -158,8 +158,8 @@ def test_a_radio_that_pauses_is_not_mended_with_another_pipeline() -> None:
     assert world.tc.names() == ["fq_codel"]
 
 
-def test_a_node_that_takes_the_backlog_back_is_judged_at_once() -> None:
-    """What the RLC had not begun to send is the pipeline's again: no two seconds to wait for."""
+def test_a_node_that_recalls_the_backlog_is_verified_at_once() -> None:
+    """Bytes that the RLC has not begun to send return to the pipeline: no two seconds to drain."""
     core = controller(FQ, acting=False)
     world = World(core, bulk(120_000), ping())
     world.run(1_000)
@@ -193,16 +193,16 @@ def test_l4s_only_where_ect1_traffic_is_seen(ecn: str, expected: str) -> None:
     assert world.tc.names() == [expected]
 
 
-def test_an_exhausted_ladder_is_told_once_and_held() -> None:
+def test_an_exhausted_ladder_is_logged_once_and_its_last_rung_kept() -> None:
     guard = "guard: {sojourn_floor_ms: 60000}"
     world = World(controller("[{template: bdp_only}]", guard), bulk(), ping())
     world.run(15_000)
     assert world.tc.names() == ["bdp_only"]
-    (told,) = world.events("no_rung")
-    assert told["skipped"] == [{"index": 0, "template": "bdp_only", "reason": "already in force"}]
+    (record,) = world.events("no_rung")
+    assert record["skipped"] == [{"index": 0, "template": "bdp_only", "reason": "already in force"}]
 
 
-def test_dry_run_sends_nothing_and_says_what_it_would() -> None:
+def test_dry_run_sends_nothing_and_logs_the_decision() -> None:
     world = World(controller(FQ, "enforce: {dry_run: true}"), bulk(), ping())
     world.run(11_000)
     assert not world.sent
@@ -232,7 +232,7 @@ def test_lost_answers_of_renewals_do_not_lose_the_lease() -> None:
     assert world.tc.names() == ["fq_codel"]
 
 
-def test_pipeline_is_put_back_after_the_lease_ran_out() -> None:
+def test_the_pipeline_is_applied_again_after_the_lease_ended() -> None:
     world = World(controller(FQ), bulk(), ping())
     world.run_until("verified")
     world.tc.install(None, world.now_us)
@@ -247,13 +247,13 @@ def test_another_controllers_pipeline_is_left_alone() -> None:
     world.run_until("verified")
     theirs = {**(world.tc.pipeline or {}), "name": "theirs"}
     world.tc.install(theirs, world.now_us)
-    told = world.run_until("foreign_pipeline", 200)
+    record = world.run_until("foreign_pipeline", 200)
     world.run(4_000)
-    assert told["in_force"] == "theirs"
+    assert record["in_force"] == "theirs"
     assert world.tc.names() == ["fq_codel", "theirs"]
 
 
-def test_stale_revision_is_read_again_and_sent_again() -> None:
+def test_a_stale_transaction_is_sent_again_with_the_new_revision() -> None:
     world = World(controller(FQ), bulk(), ping())
     world.run(5)
     world.step()
@@ -272,7 +272,7 @@ def test_stale_revision_is_read_again_and_sent_again() -> None:
     assert second["attempt"] == 2
 
 
-def test_stale_for_ever_is_given_up() -> None:
+def test_retries_of_a_stale_transaction_are_limited() -> None:
     world = World(controller(FQ, "enforce: {stale_retries: 2}"), bulk(), ping())
     world.tc.refuse = lambda m: {"cause": "stale_revision"} if "transaction" in m else None
     world.run(1_000)
@@ -280,7 +280,7 @@ def test_stale_for_ever_is_given_up() -> None:
     assert world.controller.counters.decisions[("violation", "fq_codel", "stale_revision")] == 1
 
 
-def test_a_refused_rung_makes_room_for_the_next_at_once() -> None:
+def test_after_a_refused_rung_the_next_is_tried_at_once() -> None:
     ladder = "[{template: segregate_greedy}, {template: fq_codel}]"
 
     def refuse(message: dict[str, object]) -> dict[str, object] | None:
@@ -301,7 +301,7 @@ def test_a_refused_rung_makes_room_for_the_next_at_once() -> None:
     assert world.tc.names() == ["fq_codel"]
 
 
-def test_what_the_ran_function_does_not_declare_is_not_sent() -> None:
+def test_rungs_beyond_the_declared_capabilities_are_skipped() -> None:
     capabilities = {"classifiers": ["round_robin"], "queues": ["fifo"], "pacers": ["bdp5g"]}
     world = World(
         controller("[{template: fq_codel}, {template: bdp_only}]"),
@@ -316,7 +316,7 @@ def test_what_the_ran_function_does_not_declare_is_not_sent() -> None:
     )
 
 
-def test_an_answer_that_got_lost_is_found_in_the_status() -> None:
+def test_a_lost_answer_is_recovered_from_the_status() -> None:
     world = World(controller(FQ), bulk(), ping())
     world.answering = False
     world.run(1_500)
@@ -326,7 +326,7 @@ def test_an_answer_that_got_lost_is_found_in_the_status() -> None:
     assert world.event("verified")["verdict"] == "satisfied"
 
 
-def test_bearer_that_goes_while_a_control_is_on_its_way() -> None:
+def test_a_bearer_removed_while_a_control_is_in_flight() -> None:
     world = World(controller(FQ), bulk(), ping())
     world.answer_delay_us = 400_000
     world.run_until("decided")
@@ -337,7 +337,7 @@ def test_bearer_that_goes_while_a_control_is_on_its_way() -> None:
     assert len(world.controller.desired) == 0
 
 
-def test_node_restart_brings_the_desired_pipeline_back() -> None:
+def test_the_desired_pipeline_is_applied_again_after_a_node_restart() -> None:
     world = World(controller(FQ), bulk(), ping())
     world.run_until("verified")
     world.restart_node()
@@ -346,18 +346,18 @@ def test_node_restart_brings_the_desired_pipeline_back() -> None:
     assert len(world.events("reapplied")) == 1
 
 
-def test_controller_restart_adopts_what_is_in_force() -> None:
+def test_a_restarted_controller_adopts_the_pipeline_in_force() -> None:
     world = World(controller(FQ), bulk(), ping())
     world.run_until("verified")
     world.controller = controller(FQ, state=world.saved)
     world.controller.on_node_event(world.now_us, NodeUp("gnb-1", {}))
     world.run(10_000)
     assert world.event("adopted")["in_force"] == "fq_codel"
-    assert world.tc.names() == ["fq_codel"], "kept, and its lease renewed"
+    assert world.tc.names() == ["fq_codel"], "in force, and its lease renewed"
 
 
-def test_lease_is_kept_when_the_pipeline_report_comes_back_last() -> None:
-    """Each subscription is made again in its own time after the way to the node was away."""
+def test_the_lease_is_renewed_while_no_pipeline_report_arrives() -> None:
+    """After a disconnect each subscription is renewed at its own time."""
     world = World(controller(FQ), bulk(), ping())
     world.run_until("verified")
     world.reports_pipelines = False
@@ -378,7 +378,7 @@ def test_release_returns_every_bearer_to_its_safe_pipeline() -> None:
     assert world.saved == {"version": 1, "desired": []}
 
 
-def test_idle_bearer_is_released_when_the_policy_says_so() -> None:
+def test_an_idle_bearer_is_released_after_the_time_of_the_policy() -> None:
     world = World(controller(FQ, "enforce: {release_idle_after_ms: 2000}"), bulk(), ping())
     world.run_until("verified")
     world.sources = []

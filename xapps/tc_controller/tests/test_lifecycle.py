@@ -1,4 +1,4 @@
-"""The life of a bearer: the table is total and consistent, and it is what runs."""
+"""The life of a bearer: the table is total and consistent, and the code runs it."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_bearers_take_transitions_of_the_table_alone(monkeypatch: pytest.MonkeyP
     assert set(watched.changes) <= edges
     taken = {row for row in watched.rows if not row.ignored}
     every = {row for row in TRANSITIONS if not row.ignored}
-    assert len(taken) >= 0.6 * len(every), "the random lives reach most of the table"
+    assert len(taken) >= 0.6 * len(every), "the random sequences reach most of the table"
 
 
 def test_the_table_is_printed_and_drawn(capsys: pytest.CaptureFixture[str]) -> None:

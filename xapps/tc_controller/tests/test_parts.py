@@ -1,4 +1,4 @@
-"""Parts of the core on their own: use of the radio, forecasts, controls on their way, the state."""
+"""Parts of the core: radio utilisation, forecasts, controls in flight, the state file."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def prbs_by_kpm(units: dict[str, str]) -> PrbRate | None:
     return window.rate(1, 0)
 
 
-def test_kpm_stands_in_for_mac() -> None:
+def test_kpm_replaces_mac() -> None:
     rate = prbs_by_kpm({"RRU.PrbTotDl": "PRB"})
     assert rate is not None
     assert rate.ue == pytest.approx(5_000)
@@ -120,7 +120,7 @@ def fed(*segments: tuple[int, int]) -> DrainHistory:
     return history
 
 
-def test_least_of_the_radio_is_taken_where_there_was_a_backlog() -> None:
+def test_the_lowest_drain_rate_is_measured_under_backlog_only() -> None:
     history = fed((1_000, 0), (5_000, 9), (3_000, 9), (4_000, 9), (100, 0), (4_000, 9), (4_000, 9))
     assert history.lowest_kbps(0, 100_000) == pytest.approx(24_000, rel=0.05)
     assert history.lowest_kbps(0, 200_000) == pytest.approx(32_000, rel=0.05)
@@ -133,7 +133,7 @@ def test_history_forgets_after_its_span() -> None:
     assert history.mean_kbps(0) == pytest.approx(40_000)
 
 
-def test_history_of_a_slot_begins_with_its_bearer() -> None:
+def test_the_history_of_a_slot_starts_with_its_bearer() -> None:
     history = fed((5_000, 9), (5_000, 9))
     history.born(0)
     assert history.mean_kbps(0) is None
@@ -187,17 +187,17 @@ def inventory(*flows: tuple[int, int, int]) -> Any:
     return read_inventory(0, {"active_flows": len(flows), "flows": records}, GreedyFlows())
 
 
-def test_what_a_greedy_flow_does_to_itself_does_not_count() -> None:
+def test_the_sojourn_of_a_greedy_flow_in_its_own_queue_does_not_count() -> None:
     flows = inventory((1, 40_000, 0), (2, 50, 1))
     assert read_status(0, status((0, 80, 9), (1, 2, 1)), flows).ungreedy_sojourn_us == 2_000
 
 
-def test_what_a_greedy_flow_does_to_others_in_its_queue_counts() -> None:
+def test_the_sojourn_of_others_in_the_queue_of_a_greedy_flow_counts() -> None:
     flows = inventory((1, 40_000, 0), (2, 50, 0))
     assert read_status(0, status((0, 80, 9)), flows).ungreedy_sojourn_us == 80_000
 
 
-def test_without_inventory_one_queue_is_everybodys_and_the_busiest_of_several_is_greedy() -> None:
+def test_without_inventory_the_busiest_of_several_queues_is_greedy() -> None:
     assert read_status(0, status((0, 80, 9)), None).ungreedy_sojourn_us == 80_000
     several = status((0, 80, 9), (1, 2, 1), (2, 3, 1))
     assert read_status(0, several, None).ungreedy_sojourn_us == 3_000
@@ -220,7 +220,7 @@ def test_a_node_is_not_sent_more_transactions_than_its_budget() -> None:
     assert outbox.admits("another node", 1_000_000)
 
 
-def test_controls_that_are_not_answered_in_time_are_given_up_once() -> None:
+def test_a_control_times_out_once() -> None:
     outbox = Outbox(1_000_000, per_second=100)
     control = outbox.renewal(0, BEARER, 1, 6000)
     assert outbox.overdue(999_999) == []
@@ -230,7 +230,7 @@ def test_controls_that_are_not_answered_in_time_are_given_up_once() -> None:
     assert outbox.take(control.control_id) is None
 
 
-def test_outcomes_of_every_shape() -> None:
+def test_each_outcome_is_parsed() -> None:
     assert parse_outcome({"accepted": {"revision": 4, "lease_ms": None}}) == Accepted(4, None)
     refused = {"cause": "capacity", "element": "queues[1]", "detail": "4096", "revision": None}
     assert parse_outcome({"refused": refused}) == Refused("capacity", "queues[1]", "4096", None)
@@ -275,7 +275,9 @@ def test_a_predicted_violation_is_acted_on_before_it_happens() -> None:
         ("", 30_000, False),  # persistence only repeats the present
     ],
 )
-def test_forecasts_that_say_nothing(extra: str, occupancy: float, from_model: bool) -> None:
+def test_forecasts_below_the_bound_or_of_persistence_are_ignored(
+    extra: str, occupancy: float, from_model: bool
+) -> None:
     world = predicting(extra)
     for _ in range(10):
         world.run(1)
@@ -284,7 +286,7 @@ def test_forecasts_that_say_nothing(extra: str, occupancy: float, from_model: bo
     assert not world.records
 
 
-def test_forecasts_that_contradict_each_other_do_not_add_up() -> None:
+def test_contradicting_forecasts_trigger_no_decision() -> None:
     world = predicting()
     for occupancy in (30_000, 30_000, 1_000) * 5:
         world.run(1)
@@ -300,7 +302,7 @@ def event(kind: object) -> EventReport:
     return EventReport(NODE, 0, [{"bearer": bearer, "at_us": 0, "kind": kind}])
 
 
-def test_a_lease_that_ended_is_put_right_at_the_event() -> None:
+def test_the_pipeline_is_applied_again_at_the_lease_expired_event() -> None:
     policy = parse_policy("version: 1\nrules: [{name: r, ladder: [{template: fq_codel}]}]")
     world = World(Controller(policy), bulk(), ping())
     world.run_until("verified")
@@ -310,7 +312,7 @@ def test_a_lease_that_ended_is_put_right_at_the_event() -> None:
     assert world.tc.names() == ["fq_codel", "safe", "fq_codel"]
 
 
-def test_a_removed_bearer_is_forgotten_at_the_event() -> None:
+def test_a_removed_bearer_is_dropped_at_the_event() -> None:
     policy = parse_policy("version: 1\nrules: [{name: r, ladder: [{template: fq_codel}]}]")
     world = World(Controller(policy), bulk(), ping())
     world.run_until("verified")

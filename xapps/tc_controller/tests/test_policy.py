@@ -1,4 +1,4 @@
-"""Policies, good and bad; what is wrong is told with its place, value and expectation."""
+"""Valid and invalid policies; errors name place, value and expectation."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from tc_controller.forecasts import follow_forecasts
 
 
 def test_program_starts_without_a_gateway_says_so_and_stops_cleanly(tmp_path: Path) -> None:
-    """A gateway that is not there yet is waited for; readiness tells, metrics are served."""
+    """It waits for the gateway; readiness is false, metrics are served."""
     log = tmp_path / "decisions.jsonl"
     command = [
         *(sys.executable, "-m", "tc_controller.cli"),

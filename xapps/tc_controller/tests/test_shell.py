@@ -33,7 +33,7 @@ def test_watches_decides_acts_and_verifies(tmp_path: Path) -> None:
     assert lab.metric("bearers_gone_total") == 0
 
 
-def test_says_it_is_ready_with_one_json_line(
+def test_readiness_is_announced_by_one_json_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def scenario(lab: Lab) -> None:
@@ -45,7 +45,7 @@ def test_says_it_is_ready_with_one_json_line(
     assert json.loads(line) == {"event": "ready", "metrics": ""}
 
 
-def test_gateway_that_comes_late_and_goes_and_comes_back(tmp_path: Path) -> None:
+def test_a_gateway_that_connects_late_and_reconnects(tmp_path: Path) -> None:
     async def scenario(lab: Lab) -> None:
         lab.ric.down()
         lab.add_node()
@@ -56,7 +56,7 @@ def test_gateway_that_comes_late_and_goes_and_comes_back(tmp_path: Path) -> None
         assert lab.model.tc.names() == ["fq_codel"]
         lab.ric.down()
         await asyncio.sleep(10)
-        assert lab.model.tc.names() == ["fq_codel", "safe"], "the lease ended meanwhile"
+        assert lab.model.tc.names() == ["fq_codel", "safe"], "the lease ended in the meantime"
         lab.ric.up()
         await asyncio.sleep(8)
         assert lab.model.tc.names() == ["fq_codel", "safe", "fq_codel"]
@@ -64,7 +64,7 @@ def test_gateway_that_comes_late_and_goes_and_comes_back(tmp_path: Path) -> None
     in_lab(tmp_path, scenario)
 
 
-def test_node_that_restarts_gets_its_pipeline_back(tmp_path: Path) -> None:
+def test_a_restarted_node_gets_its_pipeline_again(tmp_path: Path) -> None:
     async def scenario(lab: Lab) -> None:
         lab.add_node()
         lab.start()
@@ -77,7 +77,7 @@ def test_node_that_restarts_gets_its_pipeline_back(tmp_path: Path) -> None:
     assert len(lab.records("reapplied")) == 1
 
 
-def test_killed_controller_comes_back_and_adopts_its_pipeline(tmp_path: Path) -> None:
+def test_a_killed_controller_adopts_its_pipeline_after_a_restart(tmp_path: Path) -> None:
     async def scenario(lab: Lab) -> None:
         lab.add_node()
         lab.start(state=tmp_path / "state.json")
@@ -92,7 +92,7 @@ def test_killed_controller_comes_back_and_adopts_its_pipeline(tmp_path: Path) ->
     assert lab.records("adopted")[0]["in_force"] == "fq_codel"
 
 
-def test_killed_controller_leaves_the_node_to_its_safe_pipeline(tmp_path: Path) -> None:
+def test_a_node_returns_to_safe_after_its_controller_is_killed(tmp_path: Path) -> None:
     async def scenario(lab: Lab) -> None:
         lab.add_node()
         lab.start()
@@ -118,7 +118,7 @@ def test_graceful_stop_releases_or_leaves(
     assert in_lab(tmp_path, scenario).model.tc.names() == expected
 
 
-def test_only_observes_for_as_long_as_told(tmp_path: Path) -> None:
+def test_only_observes_for_the_configured_time(tmp_path: Path) -> None:
     async def scenario(lab: Lab) -> None:
         lab.add_node()
         lab.start(observe_for_s=2)
@@ -131,7 +131,7 @@ def test_only_observes_for_as_long_as_told(tmp_path: Path) -> None:
     in_lab(tmp_path, scenario)
 
 
-def test_a_signal_ends_the_observing(tmp_path: Path) -> None:
+def test_a_signal_ends_the_observation(tmp_path: Path) -> None:
     async def scenario(lab: Lab) -> None:
         lab.add_node()
         lab.start(observe_for_s=3600)
@@ -188,7 +188,7 @@ def test_reload_of_report_periods_subscribes_anew(tmp_path: Path) -> None:
     in_lab(tmp_path, scenario)
 
 
-def test_refused_subscriptions_are_done_without(tmp_path: Path) -> None:
+def test_the_controller_works_without_refused_subscriptions(tmp_path: Path) -> None:
     async def scenario(lab: Lab) -> None:
         lab.add_node()
         assert lab.fake is not None
@@ -212,7 +212,7 @@ def test_node_without_tc_function_is_watched_only(tmp_path: Path) -> None:
     assert not in_lab(tmp_path, scenario).ric.controls
 
 
-def test_a_control_that_changes_nothing_shows_whether_controls_get_through(tmp_path: Path) -> None:
+def test_a_dry_run_control_is_sent_once_after_each_start_of_a_node(tmp_path: Path) -> None:
     async def scenario(lab: Lab) -> None:
         lab.model.sources = []
         lab.add_node()
@@ -222,7 +222,7 @@ def test_a_control_that_changes_nothing_shows_whether_controls_get_through(tmp_p
         await asyncio.sleep(2)
 
     lab = in_lab(tmp_path, scenario)
-    assert len(lab.ric.controls) == 2, "one for each life of the node"
+    assert len(lab.ric.controls) == 2, "one after each start of the node"
     assert not lab.changes()
     assert lab.model.tc.revision == 1
 
@@ -244,7 +244,7 @@ def test_bad_messages_are_counted_and_survived(tmp_path: Path) -> None:
     assert in_lab(tmp_path, scenario).model.tc.names() == ["fq_codel"]
 
 
-def test_unusable_state_is_set_aside(tmp_path: Path) -> None:
+def test_an_unusable_state_file_is_moved_aside(tmp_path: Path) -> None:
     state = tmp_path / "state.json"
     state.write_text('{"version": 1, "desired": [{"node": 3}]}')
 
@@ -259,7 +259,7 @@ def test_unusable_state_is_set_aside(tmp_path: Path) -> None:
     assert lab.model.tc.names() == ["fq_codel"]
 
 
-def test_latencies_are_told_in_the_stats_file_and_the_log(tmp_path: Path) -> None:
+def test_latencies_are_in_the_stats_file_and_the_log(tmp_path: Path) -> None:
     async def scenario(lab: Lab) -> None:
         lab.add_node()
         lab.start(stats=tmp_path / "stats.json")
@@ -272,5 +272,5 @@ def test_latencies_are_told_in_the_stats_file_and_the_log(tmp_path: Path) -> Non
     # Reports do not wait for percentiles and a disk. Without a state file nothing else is kept.
     assert lab.off_loop >= 2
     assert set(stats["indication_latency_us"]) == {"count", "p50", "p95", "p99", "max"}
-    (told,) = lab.records("stats")
-    assert told["detect_to_ack_us"] == stats["detect_to_ack_us"]
+    (record,) = lab.records("stats")
+    assert record["detect_to_ack_us"] == stats["detect_to_ack_us"]

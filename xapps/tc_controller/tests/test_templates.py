@@ -1,4 +1,4 @@
-"""Pipelines of the templates: what the codec makes of them, and which flows they set apart."""
+"""Pipelines of the templates: their encoding, and the flows that they separate."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_slow_flows_with_little_queued_are_never_greedy() -> None:
 
 
 def test_a_stalled_flow_is_greedy_by_what_it_has_queued() -> None:
-    """Its timeouts make it slow, yet whoever queues behind it waits."""
+    """Its timeouts make it slow, but flows queued behind it wait."""
     (greedy,) = greedy_flows([flow(1, 200, 2_000_000), flow(2, 64, 172)], GreedyFlows())
     assert greedy.five_tuple[2] == 1
 

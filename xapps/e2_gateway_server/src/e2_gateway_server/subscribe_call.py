@@ -47,7 +47,7 @@ class SubscribeCall:
         self._loop = asyncio.get_running_loop()
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._open: dict[int, _Subscription] = {}
-        # With something to send, in the order in which they came to have it.
+        # Those with queued indications, in the order of their oldest.
         self._ready: dict[_Subscription, None] = {}
         self._waiting: asyncio.Future[None] | None = None
         self._end: BaseException | None = None

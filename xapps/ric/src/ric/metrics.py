@@ -1,7 +1,7 @@
 """Prometheus metrics of the SDK, read from plain counters at scrape time.
 
 The hot path adds to integers (`IndicationStats`, `Histogram`); `GatewayCollector` turns them into
-metric families when somebody scrapes. The registry is always the caller's.
+metric families at each scrape. The caller owns the registry.
 
 | metric | type | labels |
 |---|---|---|
@@ -123,7 +123,7 @@ class GatewayMetrics:
         self.control_time: dict[tuple[str, str], Histogram] = {}
 
     def indication_stats(self, node_id: str, oid: str) -> IndicationStats:
-        """The counters of one RAN function of one node, made when first asked for."""
+        """The counters of one RAN function of one node, created on first use."""
         return self.indications.setdefault((node_id, oid), IndicationStats())
 
     def count_bad_message(self, node_id: str, oid: str) -> None:

@@ -1,4 +1,4 @@
-"""Where settings come from: YAML file, environment and flags, in this order of precedence."""
+"""Sources of settings, in order of precedence: YAML file, environment, flags."""
 
 from __future__ import annotations
 
@@ -195,8 +195,8 @@ def _place(
 ) -> str:
     """Where the value at `location` came from: a flag, a variable, or a place in the file.
 
-    An element of a list came with its list. What is wrong with a section as a whole was most
-    likely brought about by whatever overrode the file.
+    An element of a list has the source of its list. A problem of a whole section is attributed to
+    the source that overrode the file.
     """
     for length in range(len(location), 0, -1):
         if origin := origins.get(location[:length]):

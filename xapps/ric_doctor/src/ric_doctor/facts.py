@@ -1,4 +1,4 @@
-"""Results of the probes, without judgement.
+"""Results of the probes.
 
 Times are µs; wall clocks are µs since the Unix epoch.
 """
@@ -154,7 +154,7 @@ class Stream:
     disordered: int = 0
     """Indications whose sequence did not grow."""
     late: int = 0
-    """Indications of an earlier time of collection than one that came before."""
+    """Indications collected earlier than one received before."""
     undecodable: int = 0
     first_error: str = ""
     first_after_us: int = 0
@@ -178,7 +178,7 @@ class Stream:
     unsupported: tuple[str, ...] = ()
     """KPM measurements the node lacks."""
     without_unit: bool = False
-    """`KPM_MEASUREMENT` came with a value, and the newest of them without its unit."""
+    """The newest value of `KPM_MEASUREMENT` has no unit."""
 
 
 class Tried(enum.Enum):
@@ -231,7 +231,7 @@ class Nodes:
     """Ids that a node watch began with; `None` when the watch failed."""
     watch_error: str = ""
     only: str | None = None
-    """The one node that was asked about."""
+    """The only node to examine; "" for all."""
 
 
 @dataclass(frozen=True, slots=True)

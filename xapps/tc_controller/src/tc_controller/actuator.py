@@ -38,7 +38,7 @@ _SAVE_DELAY_S: Final = 0.05
 
 
 class ControlSender:
-    """Sends E2SM-TC controls and gives their outcomes to ``on_answer``."""
+    """Sends E2SM-TC controls and passes their outcomes to ``on_answer``."""
 
     def __init__(
         self,
@@ -59,13 +59,13 @@ class ControlSender:
         self._start(self._send(action))
 
     def probe(self, report: PipelineReport) -> None:
-        """Send a node, once, a control that changes nothing: the log shows whether it answers."""
+        """Send a node one dry-run control; the log shows whether it answers."""
         if report.node_id not in self._probed and report.statuses:
             self._probed.add(report.node_id)
             self._start(self._probe(report.node_id, report.statuses[0]["bearer"]))
 
     def forget(self, node_id: str) -> None:
-        """Probe the node again when it is back."""
+        """Probe the node again when it reconnects."""
         self._probed.discard(node_id)
 
     async def drain(self, timeout_s: float) -> None:
@@ -130,7 +130,7 @@ class RecordWriter:
         self._waiting.append(action)
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write the queued records."""
         waiting, self._waiting = self._waiting, []
         for action in waiting:
             record = action.record
@@ -157,11 +157,11 @@ class StateWriter:
         # The newest; filled by the loop, emptied by the thread that writes.
         self._unsaved: deque[SaveDesired] = deque(maxlen=1)
         self._changed = asyncio.Event()
-        # At a stop the last write may come while an earlier one is under way.
+        # The last write, at a stop, may overlap with an earlier one.
         self._writing = threading.Lock()
 
     def add(self, action: SaveDesired) -> None:
-        """Save this soon."""
+        """Schedule a write."""
         self._unsaved.append(action)
         self._changed.set()
 
@@ -182,7 +182,7 @@ class StateWriter:
 
 
 class Actuator:
-    """Gives each action of the core to whoever carries it out."""
+    """Dispatches the actions of the core."""
 
     def __init__(self, controls: ControlSender, records: RecordWriter, state: StateWriter) -> None:
         self.controls = controls

@@ -1,7 +1,6 @@
 """The shell around the core: reports in, actions out, time, settings and files.
 
-`nodes` subscribes, `reports` decodes, `core` decides, `actuator` carries out; `latency` holds how
-fast that is.
+`nodes` subscribes, `reports` decodes, `core` decides, `actuator` acts, `latency` measures.
 """
 
 from __future__ import annotations
@@ -120,7 +119,7 @@ class ControllerApp:
                 xapp.supervise("state", self._actuator.state.run),
             ]
             if settings.stats is not None:
-                tasks.append(xapp.supervise("stats", partial(self._keep_stats, settings.stats)))
+                tasks.append(xapp.supervise("stats", partial(self._save_stats, settings.stats)))
             if settings.forecaster is not None:
                 follow = partial(follow_forecasts, settings.forecaster, xapp.clock, self._forecast)
                 tasks.append(xapp.supervise("forecasts", follow))
@@ -188,14 +187,14 @@ class ControllerApp:
 
     # -------------------------------------------------------------------- files
 
-    async def _keep_stats(self, path: Path) -> None:
+    async def _save_stats(self, path: Path) -> None:
         while True:
             await self._xapp.clock.sleep(_STATS_PERIOD_S)
             # Off the loop: percentiles of many thousand values, and a file.
             await self._off_loop(partial(self._write_stats, path))
 
     def _write_stats(self, path: Path) -> None:
-        # At a stop the last write may come while an earlier one is under way.
+        # The last write, at a stop, may overlap with an earlier one.
         with self._writing_stats:
             try:
                 write_document(path, self.latencies.summary(), durable=False)

@@ -1,4 +1,4 @@
-"""The nodes that are watched: subscriptions, nodes that come and go, restarts of nodes."""
+"""The watched nodes: subscriptions, connects, disconnects, restarts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class RestartDetector:
         self._subscription: dict[str, int] = {}
 
     def restarted(self, indication: Indication) -> bool:
-        """Whether the node restarted since its last RLC report; to be asked for each."""
+        """Whether the node restarted since its last RLC report; to be called for each report."""
         before = self._subscription.get(indication.node_id)
         self._subscription[indication.node_id] = indication.subscription
         return before is not None and before != indication.subscription
@@ -44,7 +44,7 @@ class NodeWatcher:
     Args:
         gateway: where the nodes are.
         reports: what to subscribe to now.
-        on_event: called when a node comes, restarts or goes.
+        on_event: called when a node connects, restarts or disconnects.
         on_indication: called with each indication.
     """
 
@@ -80,7 +80,7 @@ class NodeWatcher:
                 self._changed.clear()
                 await self._subscribe_until_changed(node)
         finally:
-            # A node that came back at once is watched by another run before this one has ended.
+            # A node that reconnects at once is watched by another run before this one has ended.
             if self._runs.get(node.id) is run:
                 del self._runs[node.id]
                 self._restarts.forget(node.id)

@@ -1,4 +1,4 @@
-"""Where the policy comes from: the built-in one, or a file that is reloaded when it changes."""
+"""The source of the policy: the built-in one, or a file that is reloaded when it changes."""
 
 from __future__ import annotations
 

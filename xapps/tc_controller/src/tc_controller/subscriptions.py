@@ -42,8 +42,8 @@ def wanted(node: Node, reports: Reports) -> list[Wanted]:
         every.append(Wanted("mac", MAC_OID, mac.event_trigger(reports.mac_period_ms)))
     if reports.kpm_period_ms is not None:
         trigger = kpm.event_trigger(reports.kpm_period_ms)
-        asked = reports.kpm_slice
-        kpm_slice = None if asked is None else SNssai(asked.sst, asked.sd)
+        chosen = reports.kpm_slice
+        kpm_slice = None if chosen is None else SNssai(chosen.sst, chosen.sd)
         every.append(
             Wanted("kpm", KPM_OID, trigger, measurements=_MEASUREMENTS, kpm_slice=kpm_slice)
         )

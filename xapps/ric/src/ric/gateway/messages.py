@@ -80,7 +80,7 @@ def event_to_pb(event: NodeEvent) -> pb.NodeEvent:
 
 def subscription_to_pb(request: SubscriptionRequest) -> pb.Subscription:
     """The request of a RIC subscription."""
-    asked = request.kpm_slice
+    kpm_slice = request.kpm_slice
     return pb.Subscription(
         node_id=request.node_id,
         ran_function_oid=request.oid,
@@ -88,14 +88,14 @@ def subscription_to_pb(request: SubscriptionRequest) -> pb.Subscription:
         action_definitions=request.actions,
         kpm_measurements=request.kpm_measurements,
         queue_depth=request.queue_depth,
-        kpm_slice=None if asked is None else pb.SNssai(sst=asked.sst, sd=asked.sd),
+        kpm_slice=None if kpm_slice is None else pb.SNssai(sst=kpm_slice.sst, sd=kpm_slice.sd),
     )
 
 
 def subscription_from_pb(request: pb.Subscription) -> SubscriptionRequest:
     """The inverse of `subscription_to_pb`."""
-    asked = request.kpm_slice
-    sd = asked.sd if asked.HasField("sd") else None
+    kpm_slice = request.kpm_slice
+    sd = kpm_slice.sd if kpm_slice.HasField("sd") else None
     return SubscriptionRequest(
         node_id=request.node_id,
         oid=request.ran_function_oid,
@@ -103,7 +103,7 @@ def subscription_from_pb(request: pb.Subscription) -> SubscriptionRequest:
         actions=tuple(request.action_definitions),
         kpm_measurements=tuple(request.kpm_measurements),
         queue_depth=request.queue_depth,
-        kpm_slice=SNssai(asked.sst, sd) if request.HasField("kpm_slice") else None,
+        kpm_slice=SNssai(kpm_slice.sst, sd) if request.HasField("kpm_slice") else None,
     )
 
 

@@ -47,7 +47,7 @@ class NodeTable:
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """The nodes last known; while the gateway is away, those before it went."""
+        """The nodes last known; while the gateway is disconnected, those of before."""
         return tuple(self._nodes.values())
 
     async def run(self) -> None:

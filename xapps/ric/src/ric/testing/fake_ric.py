@@ -210,7 +210,7 @@ class FakeRic:
         self._watchers.clear()
 
     def up(self) -> None:
-        """The gateway comes back."""
+        """The gateway is reachable again."""
         self._up = True
 
     def link(self) -> GatewayLink:

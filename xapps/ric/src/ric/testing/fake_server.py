@@ -36,7 +36,7 @@ _CODE_OF: Final[dict[type[GatewayError], grpc.StatusCode]] = {
 class FakeGatewayServer:
     """Serves a `FakeRic` on a loopback port; an asynchronous context manager.
 
-    `stop` and another `start`, which takes the same port, make a gateway that dies and returns.
+    `stop` and another `start`, which takes the same port, restart the gateway.
     """
 
     def __init__(

@@ -17,7 +17,7 @@ BACKLOG_LEAST: Final = 20
 
 
 def judge(stream: Stream) -> list[Finding]:
-    """Of one subscription with reports that decode."""
+    """Findings of one subscription whose reports decode."""
     return [*_frozen(stream), *_tstamp(stream), *_rows(stream), *_kpm(stream)]
 
 

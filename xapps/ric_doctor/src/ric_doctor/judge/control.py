@@ -48,7 +48,7 @@ _TRIED: Final[dict[Tried, tuple[str, str]]] = {
 
 
 def judge(tried: DryRun) -> list[Finding]:
-    """Of a dry run of a node with E2SM-TC v1."""
+    """Findings of a dry run on a node with E2SM-TC v1."""
     subject = f"{tried.node_id} tc_v1"
     if tried.tried is Tried.ACCEPTED:
         return [_accepted(tried, subject)]
@@ -61,7 +61,7 @@ def judge(tried: DryRun) -> list[Finding]:
 
 
 def of_v0_alone(node: Node) -> list[Finding]:
-    """What is unknown about a node that has v0 alone."""
+    """The finding that v0 has no dry run."""
     if node.ran_function(TC_V0_OID) is None or node.ran_function(TC_V1_OID) is not None:
         return []
     return [

@@ -24,7 +24,7 @@ _WHY_ALL: Final = f"{_WHY} measure themselves."
 
 
 def judge(seen: Forecasts, nodes: Nodes | None, skewed: Collection[str] = ()) -> list[Finding]:
-    """Of the forecast stream; `nodes` are the gateway's, `skewed` those whose clocks are off."""
+    """Findings of the forecast stream; `skewed` are the nodes of `nodes` whose clocks are off."""
     address = seen.reach.address
     if (found := of_door(_CHECK, seen.reach, _WHY_ALL)) is not None:
         return [found]

@@ -23,7 +23,7 @@ _KIND_LISTS: Final = ("classifiers", "queues", "schedulers", "pacers")
 
 
 def judge(node: Node) -> list[Finding]:
-    """Of one node."""
+    """Findings of the RAN functions of one node."""
     offered = {function.oid for function in node.ran_functions}
     known = [f.oid for f in node.ran_functions if ran_function_name(f.oid) != f.oid]
     findings: list[Finding] = []
@@ -187,7 +187,7 @@ def _revisions(node: Node) -> list[Finding]:
 
 
 def of_definition(definition: Definition) -> list[Finding]:
-    """Of the RAN function definition of TC v1."""
+    """Findings of the RAN function definition of TC v1."""
     subject = f"{definition.node_id} tc_v1"
     if definition.error:
         return [

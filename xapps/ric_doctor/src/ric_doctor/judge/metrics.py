@@ -123,7 +123,7 @@ GROWTHS: Final[dict[str, tuple[Level, str, str, str]]] = {
 
 
 def judge(endpoint: Metrics) -> list[Finding]:
-    """Of one endpoint."""
+    """Findings of one endpoint."""
     if endpoint.error:
         return [
             Finding(
@@ -147,7 +147,7 @@ def judge(endpoint: Metrics) -> list[Finding]:
 
 
 def _bridge(endpoint: Metrics) -> list[Finding]:
-    """Of FlexRIC's bridge, if this is its endpoint."""
+    """Findings of FlexRIC's bridge, if this is its endpoint."""
     findings = []
     if 0.0 in endpoint.values(BRIDGE_UP).values():
         seen, to_do = _RIC_STATES.get(_ric_state(endpoint), _NO_SESSION)

@@ -1,4 +1,4 @@
-"""Which E2 nodes are there."""
+"""Which E2 nodes are connected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether reports keep their period, come in order and are fresh; whether this machine is busy."""
+"""Whether reports are periodic, in order and fresh; whether this machine is busy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole examination, in bounded time: each part is asked once, with a timeout."""
+"""The whole examination, in bounded time: each part is queried once, with a timeout."""
 
 from __future__ import annotations
 

@@ -190,7 +190,7 @@ def _content(message: bytes, style: str) -> list[dict[str, Any]]:
     decoded = tc.decode("indication", message)
     if style not in decoded:
         found = next(iter(decoded), "nothing")
-        raise ServiceModelError("tc", "indication", found, f"the style asked for, {style}")
+        raise ServiceModelError("tc", "indication", found, f"the requested style, {style}")
     content: list[dict[str, Any]] = decoded[style]
     return content
 

@@ -17,7 +17,7 @@ _BYTES_MAX: Final = 16 * 1024 * 1024
 
 
 async def scrape(url: str, timeout_s: float) -> tuple[tuple[Sample, ...], str]:
-    """Samples, and what went wrong ("" when nothing did)."""
+    """Samples, and the error ("" without one)."""
     return await asyncio.to_thread(_scrape, url, timeout_s)
 
 

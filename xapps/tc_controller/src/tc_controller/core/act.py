@@ -36,16 +36,16 @@ class OpenTransaction:
     attempt: int = 1
     #: A status report of an older revision was on its way when the attempt failed.
     min_revision: int = 0
-    #: How long a status report is waited for.
+    #: Until when a status report is awaited.
     status_until_us: int = 0
 
     @property
     def pipeline(self) -> Pipeline | None:
-        """What is to be installed; ``None``: the safe pipeline."""
+        """The pipeline to install; ``None``: the safe pipeline."""
         return None if self.target is None else self.target.pipeline
 
     def took_effect(self, status: PipelineView, revision_before: int | None) -> bool:
-        """Whether the status shows what was asked for: the answer was lost, not the control."""
+        """Whether the status shows the requested pipeline: the answer was lost, not the control."""
         if status.revision < self.min_revision:
             return False
         pipeline = self.pipeline

@@ -11,9 +11,9 @@ from tc_controller.core.inputs import BearerKey
 
 @dataclass(frozen=True, slots=True)
 class SendControl:
-    """Send this RIC control and give its outcome to ``Controller.on_control_answer``."""
+    """Send this RIC control and pass its outcome to ``Controller.on_control_answer``."""
 
-    #: Names the control in the answer; also the correlation id on the wire.
+    #: Identifies the control in its answer; also the correlation id on the wire.
     control_id: int
     bearer: BearerKey
     #: E2SM-TC ``ControlHeader``.

@@ -111,7 +111,7 @@ class BearerControl(BearerEffects):
             occurrence.divergence = compare(desired, status)
         self._fire(Event.STATUS, occurrence)
 
-    def note_status(self, status: PipelineView) -> None:
+    def observe_status(self, status: PipelineView) -> None:
         """A status report while the controller only observes."""
         if not self.desired is not None:
             self.revision = status.revision

@@ -38,7 +38,7 @@ from tc_controller.core.verify import standing_us
 
 #: Period at which renewals, verifications and time-outs are checked.
 TICK_US = 5_000
-#: Desired pipelines of bearers that never came back are dropped this long after their node did.
+#: Desired pipelines of bearers that did not return are dropped this long after their node did.
 _RECLAIM_US = 60_000_000
 _DRAIN_SPAN_US = 100_000
 #: A violation attributed to a pause of the radio is checked again after this.
@@ -137,8 +137,8 @@ class Controller:
         return out
 
     def on_node_event(self, now_us: int, event: NodeEvent) -> list[Action]:
-        """A node came or went. After a restart its counters begin anew, and its pipelines are read
-        before anything is sent."""
+        """A node connected or disconnected. After a restart its counters restart, and its pipelines
+        are read before controls are sent."""
         node = self.nodes.pop(event.node_id, None)
         if node is not None:
             for key in node.bearers:
@@ -222,7 +222,7 @@ class Controller:
             if bearer is None:
                 continue
             if not self.acting:
-                bearer.note_status(pipeline)
+                bearer.observe_status(pipeline)
             else:
                 bearer.status(pipeline, node.view(key), now_us, out)
                 node.sync(bearer, now_us)
@@ -326,7 +326,7 @@ class Controller:
         return None if key is None else node.bearers.get(key)
 
     def _reclaim(self, now_us: int, out: list[Action]) -> None:
-        """Drop desired pipelines of bearers that did not come back with their node."""
+        """Drop desired pipelines of bearers that did not return with their node."""
         for node_id, at_us in list(self._reclaim_at_us.items()):
             if now_us < at_us:
                 continue

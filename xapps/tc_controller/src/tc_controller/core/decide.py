@@ -84,7 +84,7 @@ def _obstacle(index: int, rung: Rung, failed: Collection[int], facts: Facts) -> 
 
 
 def _lacks(rung: Rung, facts: Facts) -> str | None:
-    """What the template needs that is missing."""
+    """The missing prerequisite of the template."""
     flows = facts.flows
     if rung.template in FOR_L4S:
         return None if flows is not None and flows.ect1 else "no ECT(1) traffic seen"
@@ -115,8 +115,8 @@ def _unmet(when: Condition, flows: FlowView | None) -> str | None:
         least, quantity = name.startswith("min_"), name[4:]
         count = known[quantity]
         if (count < bound) if least else (count > bound):
-            asked = f"at {'least' if least else 'most'} {bound}"
-            return f"{count} {quantity.replace('_', ' ')}; required: {asked}"
+            required = f"at {'least' if least else 'most'} {bound}"
+            return f"{count} {quantity.replace('_', ' ')}; required: {required}"
     return None
 
 
@@ -143,7 +143,7 @@ def compose(rung: Rung, greedy: Sequence[Flow] = (), drain_kbps: float | None = 
     """The pipeline of a rung.
 
     Args:
-        greedy: flows that `segregate_greedy` and `flow_slicing` set apart.
+        greedy: flows that `segregate_greedy` and `flow_slicing` separate.
         drain_kbps: measured drain rate, for `flow_slicing` by share.
 
     Raises:

@@ -213,8 +213,8 @@ class BearerEffects(BearerState):
     def nothing(self, _: Occurrence) -> None:
         """nothing"""
 
-    def note_revision(self, on: Occurrence) -> None:
-        """note the revision"""
+    def record_revision(self, on: Occurrence) -> None:
+        """record the revision"""
         self.diverged = 0
         self.revision = on.revision
 
@@ -229,7 +229,7 @@ class BearerEffects(BearerState):
 
     def adopt(self, on: Occurrence) -> None:
         """log it, renew the lease"""
-        self.note_revision(on)
+        self.record_revision(on)
         self._log_divergence("adopted", "adopted", on)
         self.lease.renew_at_us = on.now_us
 
@@ -238,7 +238,7 @@ class BearerEffects(BearerState):
         desired = self.desired
         if desired is None:
             return
-        self.note_revision(on)
+        self.record_revision(on)
         self.shared.counters.reconciliations["reapplied"] += 1
         name = desired.pipeline["name"]
         on.out.append(
@@ -255,13 +255,13 @@ class BearerEffects(BearerState):
 
     def drop(self, on: Occurrence) -> None:
         """want the safe pipeline"""
-        self.note_revision(on)
+        self.record_revision(on)
         self._desire(None, 0, on)
 
     def give_way(self, on: Occurrence) -> None:
         """log it, leave the pipeline of the other controller in force, cool down"""
         # Two controllers that overrule each other would flap.
-        self.note_revision(on)
+        self.record_revision(on)
         self._log_divergence("foreign", "foreign_pipeline", on)
         self._desire(None, 0, on)
         self.pause.cool_down(self.rule, on.now_us)

@@ -1,4 +1,4 @@
-"""Inputs of the controller: reports of nodes, outcomes of controls, nodes that come and go.
+"""Inputs of the controller: reports of nodes, outcomes of controls, events of nodes.
 
 Every report carries two times. ``collected_at_us`` is the node's clock when the report was
 taken; windows and rates are computed on it. The ``now_us`` given with it to the controller is

@@ -52,7 +52,7 @@ class Event(enum.Enum):
     RENEWAL_REFUSED = "renewal refused", "A lease renewal was refused: the revision is another."
     STATUS = "status", "A status report of the bearer's pipeline."
     LEASE_EXPIRED = "lease expired", "The RAN function reports that it returned to safe."
-    SATISFIED = "satisfied", "Verdict: objective met, or not enough reports to tell."
+    SATISFIED = "satisfied", "Verdict: objective met, or too few reports for a verdict."
     INSUFFICIENT = "insufficient", "Verdict: no harm, but the objective is still violated."
     WORSE = "worse", "Verdict: the guard measured harm."
     TIMER = "timer", "Time passed: leases, idleness and waits are checked."
@@ -183,7 +183,7 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
         "nothing is being verified",
     ),
     # Reconcile.
-    *_on((State.UNCONTROLLED,), (Event.STATUS,), (None, _B.note_revision, None)),
+    *_on((State.UNCONTROLLED,), (Event.STATUS,), (None, _B.record_revision, None)),
     *_on(
         (State.UNCONFIRMED,),
         (Event.STATUS,),
@@ -193,7 +193,7 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
     *_on(
         (State.HOLDING, State.VERIFYING),
         (Event.STATUS,),
-        (_B.matches, _B.note_revision, None),
+        (_B.matches, _B.record_revision, None),
         _TRANSIENT,
         *_LOST,
     ),

@@ -303,7 +303,7 @@ class Policy(Strict):
 
     @property
     def depends_on_flows(self) -> bool:
-        """Whether a selector names QFIs, which only the flow inventory tells."""
+        """Whether a selector names QFIs, which only the flow inventory contains."""
         selectors: list[Selector] = [rule.match for rule in self.rules]
         selectors += self.slices.values()
         return any(selector.qfis for selector in selectors)

@@ -27,7 +27,7 @@ class Desired:
 
     bearer: BearerKey
     rule: str
-    #: Index and template of the rung it came from.
+    #: Index and template of its rung.
     rung: int
     template: str
     pipeline: Pipeline
@@ -39,7 +39,7 @@ class Divergence(enum.Enum):
     """How the pipeline in force relates to the desired one."""
 
     NONE = "none"
-    #: The safe pipeline is back: the lease ran out, or the node restarted.
+    #: The safe pipeline is in force: the lease ended, or the node restarted.
     SAFE = "safe"
     #: Another controller installed its own pipeline.
     FOREIGN = "foreign"

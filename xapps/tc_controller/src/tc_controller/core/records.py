@@ -1,8 +1,8 @@
 """Decisions, their records in the decision log, and the counters behind the metrics.
 
 Every record has ``event``, ``at_us`` and, where it belongs to a decision, ``id``. The events of a
-decision are ``decided``, ``answered`` (several when it was retried), ``verified`` and, if it came
-to that, ``rolled_back``.
+decision are ``decided``, ``answered`` (several when it was retried), ``verified`` and, after
+a rollback, ``rolled_back``.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class RlcWindows:
 
     Args:
         node_id: the node.
-        depth: reports kept. Every window asked for must be shorter.
+        depth: reports kept. Every requested window must be shorter.
         gone_after: reports without a bearer after which it is gone.
     """
 
