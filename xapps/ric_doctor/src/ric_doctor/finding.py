@@ -23,8 +23,8 @@ class Level(enum.Enum):
 class Finding:
     """The result of one check.
 
-    `check` names the kind of check, `subject` what it was done to (an address, a node, a node's RAN
-    function). `why` and `remedy` are sentences; they are empty for what is in order.
+    `check` names the kind of check; `subject` is an address, a node or a node's RAN function. `why`
+    and `remedy` are sentences, empty for a passed check.
     """
 
     level: Level
@@ -35,9 +35,32 @@ class Finding:
     remedy: str = ""
 
 
-def ok(check: str, subject: str, what: str) -> Finding:
-    """A passed check."""
-    return Finding(Level.OK, check, subject, what)
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A kind of check on one subject; makes its findings."""
+
+    name: str
+    subject: str
+
+    def ok(self, what: str) -> Finding:
+        """It passed."""
+        return self.found(Level.OK, what)
+
+    def note(self, what: str, why: str = "", remedy: str = "") -> Finding:
+        """A finding of `Level.NOTE`."""
+        return self.found(Level.NOTE, what, why, remedy)
+
+    def warn(self, what: str, why: str, remedy: str) -> Finding:
+        """A finding of `Level.WARN`."""
+        return self.found(Level.WARN, what, why, remedy)
+
+    def fail(self, what: str, why: str, remedy: str) -> Finding:
+        """A finding of `Level.FAIL`."""
+        return self.found(Level.FAIL, what, why, remedy)
+
+    def found(self, level: Level, what: str, why: str = "", remedy: str = "") -> Finding:
+        """A finding of this level."""
+        return Finding(level, self.name, self.subject, what, why, remedy)
 
 
 def exit_status(findings: Sequence[Finding]) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ric_doctor.facts import Interval, Offsets, Stream
-from ric_doctor.finding import Finding, Level, ok
+from ric_doctor.finding import Check, Finding, Level
 from ric_doctor.text import duration
 
 _CHECK = "clocks"
@@ -85,11 +85,9 @@ def _agrees(offset: Interval) -> str:
 def _gateway(offset: Interval) -> Finding:
     off_us = _surely_off_us(offset)
     if not off_us:
-        return ok(_CHECK, "gateway", _agrees(offset))
-    return Finding(
+        return Check(_CHECK, "gateway").ok(_agrees(offset))
+    return Check(_CHECK, "gateway").found(
         _level(off_us),
-        _CHECK,
-        "gateway",
         f"{_direction(off_us)} ours by at least {duration(abs(off_us))} (ahead {_bounds(offset)})",
         "The latencies that xApps export include this offset; alerts on them are wrong.",
         "Run NTP or PTP on both machines and compare them (`chronyc tracking`)."
@@ -103,12 +101,10 @@ def _node(node_id: str, offsets: Offsets) -> Finding:
     against = offsets.node_gateway
     beside = f"; against the gateway's, {_bounds(against)}" if _surely_off_us(against) else ""
     if not off_us:
-        return ok(_CHECK, node_id, _agrees(offset))
+        return Check(_CHECK, node_id).ok(_agrees(offset))
     both = bool(_surely_off_us(offsets.gateway_here)) and not beside
-    return Finding(
+    return Check(_CHECK, node_id).found(
         _level(off_us),
-        _CHECK,
-        node_id,
         f"{_direction(off_us)} ours by at least {duration(abs(off_us))}"
         f" (ahead {_bounds(offset)}{beside})",
         "Forecasts and latencies use the node's clock: a forecast appears older or newer than it is"

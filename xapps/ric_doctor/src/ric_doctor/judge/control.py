@@ -8,7 +8,7 @@ from ric.e2 import Node
 from ric.sm import TC_V0_OID, TC_V1_OID
 
 from ric_doctor.facts import DryRun, Tried
-from ric_doctor.finding import Finding, Level, ok
+from ric_doctor.finding import Check, Finding, Level
 from ric_doctor.text import duration
 
 _CHECK = "control"
@@ -36,14 +36,8 @@ _TRIED: Final[dict[Tried, tuple[str, str]]] = {
         "the node or its RAN function went away during a dry run",
         "The control may have aborted the E2 agent: search its log for an assert.",
     ),
-    Tried.UNAVAILABLE: (
-        "the gateway failed during a dry run",
-        "Look at the gateway's log.",
-    ),
-    Tried.NO_CODEC: (
-        "no dry run: the E2SM-TC codec is not installed",
-        "Install e2sm-tc.",
-    ),
+    Tried.UNAVAILABLE: ("the gateway failed during a dry run", "Look at the gateway's log."),
+    Tried.NO_CODEC: ("no dry run: the E2SM-TC codec is not installed", "Install e2sm-tc."),
 }
 
 
@@ -57,7 +51,7 @@ def judge(tried: DryRun) -> list[Finding]:
     what, remedy = _TRIED[tried.tried]
     detail = f" ({tried.detail})" if tried.detail else ""
     level = Level.NOTE if tried.tried is Tried.NO_CODEC else Level.FAIL
-    return [Finding(level, _CHECK, subject, f"{what}{detail}", _WHY, remedy)]
+    return [Check(_CHECK, subject).found(level, f"{what}{detail}", _WHY, remedy)]
 
 
 def of_v0_alone(node: Node) -> list[Finding]:
@@ -65,10 +59,7 @@ def of_v0_alone(node: Node) -> list[Finding]:
     if node.ran_function(TC_V0_OID) is None or node.ran_function(TC_V1_OID) is not None:
         return []
     return [
-        Finding(
-            Level.NOTE,
-            _CHECK,
-            f"{node.id} tc_v0",
+        Check(_CHECK, f"{node.id} tc_v0").note(
             "not tried: E2SM-TC v0 has no dry run and no refusal",
             "Only a change shows whether a control takes effect.",
             "Send a control manually at low load and read the next tc_v0 report.",
@@ -79,36 +70,27 @@ def of_v0_alone(node: Node) -> list[Finding]:
 def _accepted(tried: DryRun, subject: str) -> Finding:
     took = duration(tried.took_us)
     if not tried.bearer:
-        return Finding(
-            Level.WARN,
-            _CHECK,
-            subject,
+        return Check(_CHECK, subject).warn(
             "a dry run was accepted for a bearer that cannot exist",
             "The RAN function ignores the address of a control: a control for a UE that left may"
             " reach another.",
             "The RAN function must refuse it with unknown-bearer (E2SM-TC §7.5).",
         )
     if tried.revision != tried.expected_revision:
-        return Finding(
-            Level.FAIL,
-            _CHECK,
-            subject,
+        return Check(_CHECK, subject).fail(
             f"a dry run turned revision {tried.expected_revision} into {tried.revision}",
             "The RAN function executes dry runs; checks of tc-controller before a change are not"
             " safe here.",
             "Correct the RAN function (E2SM-TC §7.2, rule 7).",
         )
     what = f"a dry run for {tried.bearer} is accepted in {took}"
-    return _slow(tried, subject, what) or ok(_CHECK, subject, what)
+    return _slow(tried, subject, what) or Check(_CHECK, subject).ok(what)
 
 
 def _slow(tried: DryRun, subject: str, what: str) -> Finding | None:
     if tried.took_us <= SLOW_US:
         return None
-    return Finding(
-        Level.WARN,
-        _CHECK,
-        subject,
+    return Check(_CHECK, subject).warn(
         what,
         "The queue grows until the control arrives.",
         "Check the load of RIC and node; controls to one RIC are serialised.",
@@ -121,14 +103,11 @@ def _refused(tried: DryRun, subject: str) -> Finding:
     shown = f"{tried.cause}{place}{detail}"
     if not tried.bearer and tried.cause == "unknown_bearer":
         what = f"answers in {duration(tried.took_us)}; it reports no bearer for a dry run"
-        return _slow(tried, subject, what) or Finding(
-            Level.NOTE, _CHECK, subject, f"{what}{detail}", "", "Attach a UE to examine more."
+        return _slow(tried, subject, what) or Check(_CHECK, subject).note(
+            f"{what}{detail}", "", "Attach a UE to examine more."
         )
     if tried.cause == "inconsistent" and tried.element.startswith("delta"):
-        return Finding(
-            Level.NOTE,
-            _CHECK,
-            subject,
+        return Check(_CHECK, subject).note(
             f"answers in {duration(tried.took_us)}, but has the pipeline in force only in part"
             f" ({shown})",
             "",
@@ -136,19 +115,13 @@ def _refused(tried: DryRun, subject: str) -> Finding:
             " before its start. tc-controller replaces it as a whole.",
         )
     if tried.cause == "stale_revision":
-        return Finding(
-            Level.NOTE,
-            _CHECK,
-            subject,
+        return Check(_CHECK, subject).note(
             f"answers in {duration(tried.took_us)}, but the pipeline changed twice meanwhile"
             f" ({shown})",
             "",
             "None: another client controls this bearer at the moment.",
         )
-    return Finding(
-        Level.FAIL,
-        _CHECK,
-        subject,
+    return Check(_CHECK, subject).fail(
         f"a dry run that changes nothing is refused ({shown})",
         _WHY,
         _REMEDIES.get(tried.cause, "Look at the node's log for the correlation id 3340."),

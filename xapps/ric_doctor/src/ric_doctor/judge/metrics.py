@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from ric_doctor.facts import Metrics
-from ric_doctor.finding import Finding, Level, ok
+from ric_doctor.finding import Check, Finding, Level
 from ric_doctor.text import duration
 
 _CHECK = "metrics"
@@ -58,64 +59,54 @@ _RIC_STATES: Final[dict[str, tuple[str, str]]] = {
 }
 """State of the bridge → description and remedy."""
 
-GROWTHS: Final[dict[str, tuple[Level, str, str, str]]] = {
+GROWTHS: Final[dict[str, tuple[str, str, str]]] = {
     "sojourn_gateway_indications_dropped_total": (
-        Level.WARN,
-        "indications dropped by the gateway during the examination",
+        "indications dropped by the gateway",
         "A client is too slow and loses reports.",
         "Find the xApp whose sojourn_e2_indications_missed_total grows, and give it more CPU.",
     ),
     "sojourn_gateway_skipped_seconds_total": (
-        Level.WARN,
-        "seconds skipped by the emulated gNB during the examination",
+        "seconds skipped by the emulated gNB",
         "It is slower than real time: its behaviour is not that of a gNB.",
         "Give it a faster core or a smaller scenario.",
     ),
     "sojourn_e2_indications_missed_total": (
-        Level.WARN,
-        "indications missed by an xApp during the examination",
+        "indications missed by an xApp",
         "Percentiles over a window are computed from the remaining reports.",
         "Give the xApp (reason slow_handler) or the gateway (reason gateway) more CPU.",
     ),
     "sojourn_e2_indications_bad_total": (
-        Level.WARN,
-        "indications an xApp could not decode during the examination",
+        "indications an xApp could not decode",
         "The xApp ignores them.",
         "Use the same version of the service models everywhere.",
     ),
     "sojourn_flexric_restarts_total": (
-        Level.WARN,
-        "restarts of FlexRIC's SDK during the examination",
+        "restarts of FlexRIC's SDK",
         "Nodes disconnect and reconnect for all xApps.",
         "See the log of the bridge; check that nearRT-RIC runs.",
     ),
     "sojourn_flexric_reports_lost_total": (
-        Level.WARN,
-        "reports lost between FlexRIC and the bridge during the examination",
+        "reports lost between FlexRIC and the bridge",
         "Percentiles over a window are computed from the remaining reports.",
         "Give the bridge a core of its own, or use an RLC period of 2 ms or 5 ms.",
     ),
     "sojourn_flexric_reports_bad_total": (
-        Level.WARN,
-        "malformed reports during the examination",
+        "malformed reports",
         "No xApp receives them.",
         "Build node, RIC and bridge from the same FlexRIC.",
     ),
     "sojourn_flexric_indications_dropped_total": (
-        Level.WARN,
-        "indications dropped by the bridge for slow xApps during the examination",
+        "indications dropped by the bridge for slow xApps",
         "Percentiles over a window are computed from the remaining reports.",
         "Find the xApp whose sojourn_e2_indications_missed_total grows, and give it more CPU.",
     ),
     "sojourn_flexric_undone_total": (
-        Level.WARN,
-        "transactions that failed and were rolled back during the examination",
+        "transactions that failed and were rolled back",
         "The bearer has its previous pipeline.",
         "The log of the bridge names the control that the node refused.",
     ),
     "sojourn_task_restarts_total": (
-        Level.WARN,
-        "tasks failed and were restarted during the examination",
+        "tasks failed and were restarted",
         "An unexpected exception repeats.",
         "See the log of the program.",
     ),
@@ -126,10 +117,7 @@ def judge(endpoint: Metrics) -> list[Finding]:
     """Findings of one endpoint."""
     if endpoint.error:
         return [
-            Finding(
-                Level.WARN,
-                _CHECK,
-                endpoint.url,
+            Check(_CHECK, endpoint.url).warn(
                 f"cannot be read ({endpoint.error})",
                 "Prometheus cannot read it either: no graphs, no alerts.",
                 "Correct the address, or set http.listen of the program to a reachable address.",
@@ -143,29 +131,20 @@ def judge(endpoint: Metrics) -> list[Finding]:
         left = f"; {budget[0]:.0f} of {budget[1]:.0f} requests of the budget are left"
     built = "".join(f"; built for {of}" for of in endpoint.values(BUILD_INFO))
     what = f"{len(endpoint.after)} series, nothing lost{left}{built}"
-    return [ok(_CHECK, endpoint.url, what)]
+    return [Check(_CHECK, endpoint.url).ok(what)]
 
 
-def _bridge(endpoint: Metrics) -> list[Finding]:
+def _bridge(endpoint: Metrics) -> Iterator[Finding]:
     """Findings of FlexRIC's bridge, if this is its endpoint."""
-    findings = []
     if 0.0 in endpoint.values(BRIDGE_UP).values():
         seen, to_do = _RIC_STATES.get(_ric_state(endpoint), _NO_SESSION)
-        findings.append(
-            Finding(
-                Level.FAIL,
-                _CHECK,
-                endpoint.url,
-                f"the bridge has no session with the near-RT RIC{seen}",
-                "Without a session there are no nodes.",
-                to_do,
-            )
+        yield Check(_CHECK, endpoint.url).fail(
+            f"the bridge has no session with the near-RT RIC{seen}",
+            "Without a session there are no nodes.",
+            to_do,
         )
-    findings += [
-        Finding(
-            Level.FAIL,
-            _CHECK,
-            endpoint.url,
+    yield from [
+        Check(_CHECK, endpoint.url).fail(
             f"the TC function of {node} is a stub: it acknowledges controls, and its reports are"
             " invented",
             "The bridge does not use it: tc-controller observes the node and controls nothing.",
@@ -176,32 +155,21 @@ def _bridge(endpoint: Metrics) -> list[Finding]:
         if pretends
     ]
     if any("integer" in built for built in endpoint.values(BUILD_INFO)):
-        findings.append(
-            Finding(
-                Level.NOTE,
-                _CHECK,
-                endpoint.url,
-                "the bridge is built for a FlexRIC of 2023: KPM names a slice by an INTEGER",
-                "An OAI gNB since 2024-03 aborts on it; those of 2023 abort on anything else.",
-                "Use a FlexRIC of the age of the gNBs' E2 agents.",
-            )
+        yield Check(_CHECK, endpoint.url).note(
+            "the bridge is built for a FlexRIC of 2023: KPM names a slice by an INTEGER",
+            "An OAI gNB since 2024-03 aborts on it; those of 2023 abort on anything else.",
+            "Use a FlexRIC of the age of the gNBs' E2 agents.",
         )
     budget = _budget(endpoint)
     if budget is not None and budget[0] < BUDGET_WARN * budget[1]:
         left, total = budget
-        findings.append(
-            Finding(
-                Level.FAIL if left < BUDGET_FAIL * total else Level.WARN,
-                _CHECK,
-                endpoint.url,
-                f"{left:.0f} of {total:.0f} requests of the budget are left"
-                f"{_lasting(endpoint, left)}",
-                "FlexRIC's RIC aborts after about 64,500 requests; before that the bridge refuses"
-                " controls.",
-                "Restart nearRT-RIC at low load: nodes and xApps reconnect by themselves.",
-            )
+        yield Check(_CHECK, endpoint.url).found(
+            Level.FAIL if left < BUDGET_FAIL * total else Level.WARN,
+            f"{left:.0f} of {total:.0f} requests of the budget are left{_lasting(endpoint, left)}",
+            "FlexRIC's RIC aborts after about 64,500 requests; before that the bridge refuses"
+            " controls.",
+            "Restart nearRT-RIC at low load: nodes and xApps reconnect by themselves.",
         )
-    return findings
 
 
 def _ric_state(endpoint: Metrics) -> str:
@@ -224,10 +192,9 @@ def _lasting(endpoint: Metrics, left: float) -> str:
     return f", for {duration(left / spent * endpoint.apart_us)} at the present rate"
 
 
-def _growths(endpoint: Metrics) -> list[Finding]:
-    return [
-        Finding(level, _CHECK, endpoint.url, f"{grown:g} {what} ({labels})", why, remedy)
-        for name, (level, what, why, remedy) in GROWTHS.items()
-        for labels, grown in endpoint.growth(name).items()
-        if grown > 0
-    ]
+def _growths(endpoint: Metrics) -> Iterator[Finding]:
+    for name, (what, why, remedy) in GROWTHS.items():
+        for labels, grown in endpoint.growth(name).items():
+            if grown > 0:
+                shown = f"{grown:g} {what} during the examination ({labels})"
+                yield Check(_CHECK, endpoint.url).warn(shown, why, remedy)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 
 from ric.e2 import Node, NodeType
 
 from ric_doctor.facts import Nodes
-from ric_doctor.finding import Finding, Level, ok
+from ric_doctor.finding import Check, Finding
 from ric_doctor.text import names
 
 _CHECK = "nodes"
@@ -21,17 +22,14 @@ def judge(nodes: Nodes, passed_over: tuple[str, ...] = ()) -> list[Finding]:
         return [_not_that(nodes.only, nodes.listed)]
     types = Counter(node.type.value for node in nodes.listed)
     counted = ", ".join(f"{count} {kind}" for kind, count in sorted(types.items()))
-    findings = [ok(_CHECK, "", f"{len(nodes.listed)} connected: {counted}")]
+    findings = [Check(_CHECK, "").ok(f"{len(nodes.listed)} connected: {counted}")]
     findings += _same_id(nodes.listed)
     findings += _same_node(nodes.listed)
     findings += _unknown_type(nodes.listed)
     findings += _watch(nodes)
     if passed_over:
         findings.append(
-            Finding(
-                Level.NOTE,
-                _CHECK,
-                "",
+            Check(_CHECK, "").note(
                 f"not examined, to bound the time: {names(passed_over)}",
                 "",
                 "Name one with --node, or raise --nodes.",
@@ -41,10 +39,7 @@ def judge(nodes: Nodes, passed_over: tuple[str, ...] = ()) -> list[Finding]:
 
 
 def _none() -> Finding:
-    return Finding(
-        Level.FAIL,
-        _CHECK,
-        "",
+    return Check(_CHECK, "").fail(
         "the gateway has no E2 node",
         "Without a node there are no reports and no controls.",
         "Start the gNB's E2 agent and point it at the RIC's address; behind FlexRIC, check"
@@ -54,10 +49,7 @@ def _none() -> Finding:
 
 
 def _not_that(only: str, listed: tuple[Node, ...]) -> Finding:
-    return Finding(
-        Level.FAIL,
-        _CHECK,
-        only,
+    return Check(_CHECK, only).fail(
         "the gateway has no node with this id",
         "No node was examined.",
         f"It has {names([node.id for node in listed])}.",
@@ -67,10 +59,7 @@ def _not_that(only: str, listed: tuple[Node, ...]) -> Finding:
 def _same_id(listed: tuple[Node, ...]) -> list[Finding]:
     twice = [node_id for node_id, n in Counter(node.id for node in listed).items() if n > 1]
     return [
-        Finding(
-            Level.FAIL,
-            _CHECK,
-            node_id,
+        Check(_CHECK, node_id).fail(
             "the gateway lists this id more than once",
             "xApps keep one state per id: reports of two nodes are mixed, and a control reaches"
             " either.",
@@ -86,10 +75,7 @@ def _same_node(listed: tuple[Node, ...]) -> list[Finding]:
     for node in {node.id: node for node in listed}.values():
         by_global[node.mcc, node.mnc, node.nb_id, node.type].append(node.id)
     return [
-        Finding(
-            Level.WARN,
-            _CHECK,
-            names(ids),
+        Check(_CHECK, names(ids)).warn(
             f"several nodes of type {kind.value} with PLMN {mcc:03}-{mnc:02} and id {nb_id:#x}",
             "Either one node whose old entry the gateway still has, or two nodes with one id, on"
             " which FlexRIC's RIC aborts.",
@@ -103,10 +89,7 @@ def _same_node(listed: tuple[Node, ...]) -> list[Finding]:
 
 def _unknown_type(listed: tuple[Node, ...]) -> list[Finding]:
     return [
-        Finding(
-            Level.NOTE,
-            _CHECK,
-            node.id,
+        Check(_CHECK, node.id).note(
             "of an unknown type",
             "",
             "None if its RAN functions are present; xApps use those alone.",
@@ -116,22 +99,17 @@ def _unknown_type(listed: tuple[Node, ...]) -> list[Finding]:
     ]
 
 
-def _watch(nodes: Nodes) -> list[Finding]:
+def _watch(nodes: Nodes) -> Iterator[Finding]:
     if nodes.watched is None:
         what = f"the node watch failed ({nodes.watch_error})"
     else:
         missing = [node.id for node in nodes.listed if node.id not in nodes.watched]
         if not missing:
-            return []
+            return
         what = f"listed, but not in the node watch: {names(missing)}"
-    return [
-        Finding(
-            Level.WARN,
-            _CHECK,
-            "",
-            what,
-            "xApps find nodes by the watch and read the list periodically: they find them later, by"
-            " up to gateway.reconcile_s.",
-            "Restart the gateway; if that does not help, the gateway violates its interface.",
-        )
-    ]
+    yield Check(_CHECK, "").warn(
+        what,
+        "xApps find nodes by the watch and read the list periodically: they find them later, by"
+        " up to gateway.reconcile_s.",
+        "Restart the gateway; if that does not help, the gateway violates its interface.",
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ric_doctor.facts import Door, Reach
-from ric_doctor.finding import Finding, Level, ok
+from ric_doctor.finding import Check, Finding
 from ric_doctor.text import duration
 
 SLOW_US: Final = 50_000
@@ -75,10 +75,7 @@ _CODES: Final[dict[str, tuple[str, str]]] = {
         "a gRPC server, but not an E2 gateway",
         "Check the port: the forecast stream and the E2 gateway are separate servers.",
     ),
-    "UNAUTHENTICATED": (
-        "rejects the credentials",
-        "Set gateway.token to a valid token.",
-    ),
+    "UNAUTHENTICATED": ("rejects the credentials", "Set gateway.token to a valid token."),
     "PERMISSION_DENIED": (
         "denies access",
         "Let the operator of the gateway allow this client, or use another token.",
@@ -101,20 +98,16 @@ def of_gateway(reach: Reach) -> list[Finding]:
         return [found]
     if reach.code != "OK":
         what, remedy = _CODES.get(
-            reach.code,
-            ("answers a call with an error", "Look at the gateway's log."),
+            reach.code, ("answers a call with an error", "Look at the gateway's log.")
         )
-        return [Finding(Level.FAIL, check, reach.address, f"{what} ({reach.detail})", _WHY, remedy)]
+        return [Check(check, reach.address).fail(f"{what} ({reach.detail})", _WHY, remedy)]
     slowest_us = max(reach.answers_us, default=0)
     quickest_us = min(reach.answers_us, default=0)
     what = f"answers in {duration(quickest_us)}"
     if quickest_us <= SLOW_US:
-        return [ok(check, reach.address, what)]
+        return [Check(check, reach.address).ok(what)]
     return [
-        Finding(
-            Level.WARN,
-            check,
-            reach.address,
+        Check(check, reach.address).warn(
             f"{what} at best, {duration(slowest_us)} at worst, to list its nodes",
             "Controls take the same path: the queue grows until one arrives.",
             "Check the load of the gateway's machine and the network in between; run the xApp next"
@@ -130,4 +123,4 @@ def of_door(check: str, reach: Reach, why: str) -> Finding | None:
     what, remedy = _DOORS[reach.door]
     if check != "gateway":
         remedy = remedy.replace("gateway.", f"{check}.")
-    return Finding(Level.FAIL, check, reach.address, what.format(detail=reach.detail), why, remedy)
+    return Check(check, reach.address).fail(what.format(detail=reach.detail), why, remedy)

@@ -8,9 +8,9 @@ from typing import Final
 from ric.sm import RLC_OID, TC_V1_OID
 
 from ric_doctor.facts import INVENTORY, Stream
-from ric_doctor.finding import Finding, Level, ok
+from ric_doctor.finding import Check, Finding, Level
 from ric_doctor.judge import content, timing
-from ric_doctor.judge.uses import CHECK, about, reports_a_second, subject_of, use_of
+from ric_doctor.judge.uses import check_of, reports_a_second, use_of
 from ric_doctor.text import duration, share
 
 _ENDINGS: Final[dict[str, tuple[str, str]]] = {
@@ -28,10 +28,7 @@ _ENDINGS: Final[dict[str, tuple[str, str]]] = {
         "Check the node's E2 agent and the RIC; behind FlexRIC a silent node counts as"
         " disconnected.",
     ),
-    "unavailable": (
-        "the stream ended",
-        "Read the gateway's log: it stopped or lost the RIC.",
-    ),
+    "unavailable": ("the stream ended", "Read the gateway's log: it stopped or lost the RIC."),
     "protocol": (
         "the gateway violates its interface",
         "Use the same version of gateway and xApps.",
@@ -55,7 +52,7 @@ def judge(stream: Stream, *, skewed: bool = False, lowered: bool = False) -> lis
     ]
     if any(f.level in (Level.WARN, Level.FAIL) for f in findings):
         return findings
-    return [ok(CHECK, subject_of(stream), _summary(stream, skewed=skewed)), *findings]
+    return [check_of(stream).ok(_summary(stream, skewed=skewed)), *findings]
 
 
 def between(streams: Sequence[Stream]) -> list[Finding]:
@@ -66,10 +63,7 @@ def between(streams: Sequence[Stream]) -> list[Finding]:
         if stream.rows is not None and stream.received > stream.undecodable
     }
     return [
-        Finding(
-            Level.FAIL,
-            CHECK,
-            f"{node_id} tc_v1",
+        Check("indications", f"{node_id} tc_v1").fail(
             f"RLC reports {count} bearer{'s' if count > 1 else ''}, and TC none",
             "tc-controller controls the bearers that TC reports.",
             "Behind FlexRIC a node has one pipeline: with several bearers, tc.bearers of the bridge"
@@ -101,13 +95,12 @@ def _ended(stream: Stream, *, lowered: bool) -> Finding:
             " policies/flexric.yaml of tc-controller."
         )
     detail = f" ({stream.detail})" if stream.detail else ""
-    return about(stream, level, f"{what}{detail}", use.why, remedy)
+    return check_of(stream).found(level, f"{what}{detail}", use.why, remedy)
 
 
 def _none(stream: Stream) -> Finding:
     use = use_of(stream)
-    return about(
-        stream,
+    return check_of(stream).found(
         use.without,
         f"none within {duration(stream.window_us)}, though subscribed at {stream.period_ms} ms",
         use.why,
@@ -118,8 +111,7 @@ def _none(stream: Stream) -> Finding:
 
 def _undecodable(stream: Stream) -> Finding:
     use = use_of(stream)
-    return about(
-        stream,
+    return check_of(stream).found(
         use.without,
         f"{share(stream.undecodable, stream.received)} do not decode ({stream.first_error})",
         use.why,

@@ -8,9 +8,7 @@ from typing import Final
 from ric.sm import KPM_OID, MAC_OID, RLC_OID, TC_V0_OID, TC_V1_OID, ran_function_name
 
 from ric_doctor.facts import INVENTORY, Stream
-from ric_doctor.finding import Finding, Level
-
-CHECK: Final = "indications"
+from ric_doctor.finding import Check, Level
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +47,10 @@ def use_of(stream: Stream) -> Use:
     )
 
 
-def subject_of(stream: Stream) -> str:
-    """Node and RAN function, with the style if it is not the default."""
+def check_of(stream: Stream) -> Check:
+    """The check of a subscription; its subject has the style if it is not the default."""
     style = f" {stream.style}" if stream.style == INVENTORY else ""
-    return f"{stream.node_id} {ran_function_name(stream.oid)}{style}"
-
-
-def about(stream: Stream, level: Level, what: str, why: str, remedy: str) -> Finding:
-    """A finding about one subscription."""
-    return Finding(level, CHECK, subject_of(stream), what, why, remedy)
+    return Check("indications", f"{stream.node_id} {ran_function_name(stream.oid)}{style}")
 
 
 def reports_a_second(count: int, stream: Stream) -> float:
