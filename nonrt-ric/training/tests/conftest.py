@@ -6,14 +6,14 @@ from pathlib import Path
 
 import made_corpus
 import pytest
-from rlc_train.errors import there
+from rlc_train.errors import installed
 
 EXTRAS = {"keras", "baselines_extra", "mlflow_extra", "dask_extra"}
 """Fixtures of tests that need more than `make setup` installs."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks them, so that `make test-training` runs those alone."""
+    """Marks these tests for `make test-training`."""
     for item in items:
         if EXTRAS & set(getattr(item, "fixturenames", ())):
             item.add_marker("training_extras")
@@ -25,30 +25,31 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made_corpus.write_dataset(tmp_path_factory.mktemp("data"))
 
 
+def _require(*modules: str) -> None:
+    for module in modules:
+        if not installed(module):
+            pytest.skip(f"{module} is not installed: make setup-training")
+
+
 @pytest.fixture(scope="session")
 def keras() -> None:
-    """Skips where TensorFlow is not installed."""
-    if not there("tensorflow"):
-        pytest.skip("TensorFlow is not installed: make setup-training")
+    """Skips without TensorFlow."""
+    _require("tensorflow")
 
 
 @pytest.fixture
 def baselines_extra() -> None:
-    """Skips where scikit-learn, statsmodels or LightGBM is not installed."""
-    for module in ("sklearn", "statsmodels", "lightgbm"):
-        if not there(module):
-            pytest.skip(f"{module} is not installed: make setup-training")
+    """Skips without scikit-learn, statsmodels or LightGBM."""
+    _require("sklearn", "statsmodels", "lightgbm")
 
 
 @pytest.fixture
 def mlflow_extra() -> None:
-    """Skips where MLflow is not installed."""
-    if not there("mlflow"):
-        pytest.skip("MLflow is not installed: make setup-training")
+    """Skips without MLflow."""
+    _require("mlflow")
 
 
 @pytest.fixture
 def dask_extra() -> None:
-    """Skips where Dask's scheduler is not installed."""
-    if not there("distributed"):
-        pytest.skip("Dask is not installed: make setup-training")
+    """Skips without Dask's scheduler."""
+    _require("distributed")

@@ -1,4 +1,4 @@
-"""Series made by hand: queues that breathe, so that the future can be known in part."""
+"""Synthetic series: periodic queues with noise, which are partly predictable."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCENARIO = "name: made\nseed: 7\n"
 
 
 def layout(points: int = 20, quantities: tuple[Quantity, ...] = BOTH) -> Layout:
-    """11 ms and on."""
+    """From 11 ms."""
     return Layout(quantities=quantities, points=points)
 
 

@@ -1,4 +1,4 @@
-"""Every baseline keeps the one interface, looks at nothing that is to come, and does its own."""
+"""All baselines have the interface of forecasters and use no future samples."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made_corpus import Series, corpus, layout, series, waves
-from numpy.typing import NDArray
+from made_corpus import corpus, layout, series, waves
 from rlc_model import FEATURES, MinMaxScaler
 from rlc_train import backtest, pipeline
 from rlc_train.baselines import BASELINES, Forecaster, summary
@@ -36,16 +35,13 @@ def fitted(name: str) -> Forecaster:
     return forecaster
 
 
-def with_future_changed(part: Part, row: int) -> Part:
-    """The same series, another one after `row`."""
+def with_changed_future(part: Part, row: int) -> Part:
+    """The same series with other values after `row`."""
     one = part.series
     features, targets = one.features.copy(), one.targets.copy()
     features[row + 1 :] *= 3
     targets[row + 1 :] *= 3
-    changed = Series(
-        one.name, one.scenario, one.cell, one.mobility, one.at_us, features, one.fresh, targets
-    )
-    return replace(part, series=changed)
+    return replace(part, series=replace(one, features=features, targets=targets))
 
 
 def check(name: str) -> None:
@@ -57,23 +53,23 @@ def check(name: str) -> None:
     assert forecast.dtype == np.float32
     assert np.isfinite(forecast).all()
     assert (np.diff(np.sort(forecast, axis=-1).mean(axis=(0, 1, 2))) > 0).all()
-    blind = forecaster.predict(with_future_changed(part, 1_200), origins)
-    np.testing.assert_array_equal(blind, forecast)
+    unaware = forecaster.predict(with_changed_future(part, 1_200), origins)
+    np.testing.assert_array_equal(unaware, forecast)
 
 
 @pytest.mark.parametrize("name", CHEAP)
-def test_a_baseline_keeps_the_interface_and_sees_no_future(name: str) -> None:
+def test_a_baseline_forecasts_without_future_samples(name: str) -> None:
     check(name)
 
 
 @pytest.mark.usefixtures("baselines_extra")
 @pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
 @pytest.mark.parametrize("name", HEAVY)
-def test_a_heavy_baseline_keeps_the_interface_and_sees_no_future(name: str) -> None:
+def test_a_heavy_baseline_forecasts_without_future_samples(name: str) -> None:
     check(name)
 
 
-def test_a_mean_is_of_what_there_is() -> None:
+def test_a_mean_uses_the_available_samples() -> None:
     part = Part(series(rows=100), 0, 100)
     forecaster = MeanOfK(4)
     values = forecaster.point(part, AXES, np.array([1, 50], np.intp))
@@ -112,7 +108,7 @@ def test_adaptive_persistence_learns_the_spread_of_each_bearer() -> None:
     np.testing.assert_allclose(shares, 0.8, atol=0.06)
 
 
-def test_a_summary_is_the_recurrence_that_the_export_carries() -> None:
+def test_a_summary_equals_the_recurrence_of_the_export() -> None:
     rng = np.random.default_rng(5)
     features = rng.random((700, len(FEATURES)), np.float32)
     scaler = MinMaxScaler.of([0.0] * len(FEATURES), [1.0] * len(FEATURES))
@@ -130,8 +126,8 @@ def test_a_summary_is_the_recurrence_that_the_export_carries() -> None:
     assert summary.summarise(features, scaler, rows[:0]).shape == (0, summary.SIZE)
 
 
-def test_linear_quantiles_are_those_of_the_noise() -> None:
-    """Where the future is the level and noise that grows with the drain, so do the quantiles."""
+def test_linear_quantiles_follow_the_noise() -> None:
+    """The future is the level plus noise proportional to the drain."""
     rng = np.random.default_rng(3)
     drain = np.repeat(rng.uniform(500, 4_000, 60), 200)
     noise = drain * rng.standard_normal(len(drain))
@@ -147,7 +143,7 @@ def test_linear_quantiles_are_those_of_the_noise() -> None:
     assert backtest.Versus(losses, reference).skill(0, None, 1).low > 0.2
 
 
-def test_the_exported_linear_step_is_the_fitted_one() -> None:
+def test_the_exported_linear_step_equals_the_fitted_model() -> None:
     parts = split(corpus(4_000), AXES)
     model = LinearQuantile(steps=300)
     model.fit(parts.train, AXES, 1)
@@ -158,15 +154,15 @@ def test_the_exported_linear_step_is_the_fitted_one() -> None:
     origins = np.arange(part.start, part.start + 40, dtype=np.intp)
     served = candidate.forecaster().predict(part, origins)
     plain = model.predict(part, origins)
-    # The middle is moved by the conformal correction, by less than the interval is wide.
+    # The conformal correction moves the median by less than the width of the interval.
     width = plain[..., -1] - plain[..., 0]
     assert (np.abs(served[..., 1] - plain[..., 1]) < np.abs(width)).all()
 
 
-def test_sarima_stands_on_the_last_value_where_no_model_can_be_estimated(
+def test_sarima_forecasts_the_last_value_without_an_estimate(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What statsmodels raises when the start of its search has no stationary covariance."""
+    """statsmodels raises this if the initial covariance is not stationary."""
 
     class Unsolvable:
         def fit(self, **_: object) -> None:
@@ -182,18 +178,14 @@ def test_sarima_stands_on_the_last_value_where_no_model_can_be_estimated(
     np.testing.assert_allclose(forecast[0], expected, rtol=1e-6)
 
 
-def test_an_unfitted_baseline_says_so() -> None:
-    part, none = Part(series(rows=100), 0, 100), np.zeros(0, np.intp)
+def test_an_unfitted_baseline_is_refused() -> None:
+    part, empty = Part(series(rows=100), 0, 100), np.zeros(0, np.intp)
     for name in CHEAP:
         with pytest.raises(TrainError, match="is not fitted"):
-            BASELINES[name]().predict(part, none)
+            BASELINES[name]().predict(part, empty)
 
 
-def moments(values: NDArray[np.float64]) -> tuple[float, float]:
-    return float(values.mean()), float(values.std())
-
-
-def test_the_made_series_have_something_to_learn() -> None:
-    mean, deviation = moments(waves(4_000, 1)[:, 0])
-    assert 15_000 < mean < 25_000
-    assert deviation > 5_000
+def test_the_synthetic_series_vary() -> None:
+    occupancy = waves(4_000, 1)[:, 0]
+    assert 15_000 < occupancy.mean() < 25_000
+    assert occupancy.std() > 5_000

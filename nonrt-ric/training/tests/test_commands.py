@@ -1,4 +1,4 @@
-"""From a data set on disk to a verdict, by the commands alone."""
+"""The commands from a data set to a verdict."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ baselines: [persistence, adaptive-persistence, mean-of-5, linear-quantile]
 
 @pytest.fixture(scope="module")
 def run_directory(keras: None, dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that was trained and evaluated."""
+    """A trained and evaluated run."""
     del keras
     root = tmp_path_factory.mktemp("run")
     (root / "settings.yaml").write_text(SETTINGS)
@@ -36,11 +36,11 @@ def run_directory(keras: None, dataset: Path, tmp_path_factory: pytest.TempPathF
     return root / "run"
 
 
-def test_promotion_writes_a_model_of_the_contract_or_says_why_not(
+def test_promotion_writes_a_model_directory_or_the_unmet_conditions(
     run_directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     status = main(["promote", "--run", str(run_directory)])
-    told = capsys.readouterr()
+    output = capsys.readouterr()
     verdict = json.loads((run_directory / "verdict.json").read_text())
     assert status == (0 if verdict["promoted"] else 1)
     if verdict["promoted"]:
@@ -49,7 +49,7 @@ def test_promotion_writes_a_model_of_the_contract_or_says_why_not(
         assert contract.manifest.metrics
     else:
         failed = [f for f in verdict["findings"] if not f["holds"]]
-        assert all(f["what"] in told.err for f in failed)
+        assert all(f["what"] in output.err for f in failed)
         assert not (run_directory / "model").exists()
 
 
@@ -63,7 +63,7 @@ def test_both_candidates_are_exported_and_compared(run_directory: Path) -> None:
     assert set(losses["unseen"]["lstm"].scenario) == {"waves"}
 
 
-def test_a_model_that_was_exported_anew_is_judged_before_it_is_promoted(
+def test_a_new_export_must_be_evaluated_before_promotion(
     run_directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     again = tmp_path / "run"
@@ -74,18 +74,18 @@ def test_a_model_that_was_exported_anew_is_judged_before_it_is_promoted(
     onnx.save(model, graph)
     for command in ("promote", "report"):
         assert main([command, "--run", str(again)]) == 2
-        told = capsys.readouterr().err
-        assert "judged/test/lstm.npz: is not there, damaged, or of another model" in told
+        err = capsys.readouterr().err
+        assert "losses/test/lstm.npz: is missing, damaged, or of another model" in err
     assert main(["evaluate", "--run", str(again)]) == 0
-    told = capsys.readouterr().err
-    assert "unseen: judged lstm on" in told
-    assert "judged persistence" not in told
+    err = capsys.readouterr().err
+    assert "unseen: evaluated lstm on" in err
+    assert "evaluated persistence" not in err
     assert main(["promote", "--run", str(again)]) in (0, 1)
     assert main(["evaluate", "--run", str(again), "--again"]) == 0
-    assert "unseen: judged persistence on" in capsys.readouterr().err
+    assert "unseen: evaluated persistence on" in capsys.readouterr().err
 
 
-def test_the_model_card_shows_what_was_measured(run_directory: Path) -> None:
+def test_the_model_card_shows_the_results(run_directory: Path) -> None:
     assert main(["promote", "--run", str(run_directory)]) in (0, 1)
     assert main(["report", "--run", str(run_directory), "--candidate", "lstm"]) == 0
     report = run_directory / "report"
@@ -102,7 +102,7 @@ def test_the_model_card_shows_what_was_measured(run_directory: Path) -> None:
     assert len(skills[0]) == 20
 
 
-def test_training_again_goes_on_from_the_checkpoint(
+def test_training_again_continues_from_the_checkpoint(
     run_directory: Path, dataset: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = json.loads((run_directory / "curve.json").read_text())["curve"]
@@ -117,14 +117,14 @@ def test_other_settings_need_another_directory(
 ) -> None:
     words = ["--data", str(dataset), "--run", str(run_directory)]
     assert main(["train", *words]) == 2
-    assert "holds a run of other settings" in capsys.readouterr().err
+    assert "has a run with other settings" in capsys.readouterr().err
 
 
-def test_commands_out_of_order_say_what_comes_first(
+def test_commands_out_of_order_are_refused_with_the_order(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["promote", "--run", str(tmp_path)]) == 2
-    assert "the commands go train, evaluate, promote" in capsys.readouterr().err
+    assert "run the commands in the order train, evaluate, promote" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_commands_out_of_order_say_what_comes_first(
         ("a: [", "cannot be read"),
     ],
 )
-def test_wrong_settings_name_the_field(
+def test_invalid_settings_name_the_field(
     tmp_path: Path, keras: None, capsys: pytest.CaptureFixture[str], text: str, message: str
 ) -> None:
     del keras

@@ -1,4 +1,4 @@
-"""``rlc-train dataset``: the runs that were asked for, each once, whole or not at all."""
+"""``rlc-train dataset`` makes the planned runs, each once and atomically."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rlc_train.dataset.simulate import producer, simulate
 from rlc_train.errors import TrainError
 
 
-def test_the_grid_is_the_papers() -> None:
+def test_the_grid_is_that_of_the_paper() -> None:
     runs = planned("grid", 1.0, 1)
     assert len(runs) == 12
     seen = set()
@@ -39,7 +39,7 @@ def test_the_grid_is_the_papers() -> None:
     assert seen == {(udp, icmp) for udp in (1, 10, 40, 100) for icmp in (1, 10, 100)}
 
 
-def test_the_wide_set_covers_what_it_says() -> None:
+def test_the_wide_set_has_varied_networks() -> None:
     runs = planned("wide", 1.0, 1, repeats=2)
     assert len(runs) == 2 * len(wide.CELLS) * len(wide.MOBILITIES)
     scenarios = [yaml.safe_load(run.scenario) for run in runs]
@@ -55,7 +55,7 @@ def test_the_wide_set_covers_what_it_says() -> None:
         gnb_lab.World(run.scenario)
 
 
-def test_a_plan_follows_its_seed_and_not_its_neighbours() -> None:
+def test_a_plan_depends_only_on_its_seed() -> None:
     assert planned("wide", 1.0, 1) == planned("wide", 1.0, 1)
     assert planned("wide", 1.0, 1)[0].scenario != planned("wide", 1.0, 2)[0].scenario
     few = {run.name: run for run in planned("wide", 1.0, 1, repeats=1)}
@@ -63,8 +63,7 @@ def test_a_plan_follows_its_seed_and_not_its_neighbours() -> None:
     assert all(many[name] == run for name, run in few.items())
 
 
-def test_a_run_says_what_the_gnb_told_its_ric() -> None:
-    """The table beside the lab's own account of the bearer."""
+def test_a_run_equals_the_state_of_the_simulated_bearer() -> None:
     (run,) = [run for run in grid.plan(2.0, 1) if run.run == "udp100-icmp10"]
     table = simulate(run)
     assert table.num_rows == 2000
@@ -78,11 +77,11 @@ def test_a_run_says_what_the_gnb_told_its_ric() -> None:
         assert row["mcs"] == bearer["mcs"] == 8
         total += row["drained_bytes"]
     assert bearer["drained_bytes"] > 500_000
-    # PDUs are SDUs and headers, but for those of the first row.
+    # PDUs have headers, and the first row has no difference.
     assert total == pytest.approx(bearer["drained_bytes"], rel=0.02)
 
 
-def test_what_is_there_is_not_made_again(tmp_path: Path) -> None:
+def test_existing_runs_are_kept(tmp_path: Path) -> None:
     plans = grid.plan(0.05, 1)[:3]
     first = generate(plans, tmp_path)
     files = {run.path: run.path.stat().st_mtime_ns for run in Dataset.open(tmp_path)}
@@ -93,7 +92,7 @@ def test_what_is_there_is_not_made_again(tmp_path: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in files} == files
 
 
-def test_what_is_of_another_making_is_made_anew(tmp_path: Path) -> None:
+def test_runs_of_other_scenarios_or_versions_are_replaced(tmp_path: Path) -> None:
     (plan,) = grid.plan(0.05, 1)[:1]
     generate([plan], tmp_path)
     assert finished(plan, tmp_path, producer()) is not None
@@ -109,20 +108,19 @@ def test_what_is_of_another_making_is_made_anew(tmp_path: Path) -> None:
     assert run.table().num_rows == 50
 
 
-def test_a_killed_command_leaves_whole_runs_and_goes_on(tmp_path: Path) -> None:
-    """Killed when the first runs are done: what is there is whole, and the rest follows."""
+def test_a_killed_command_leaves_whole_runs_and_can_continue(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "rlc_train.cli", "dataset", "grid", "--duration-s", "0.5"]
     command += ["--jobs", "1", "--out", str(tmp_path)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         assert process.stderr.readline().startswith("made ")
         process.kill()
-    there = Dataset.open(tmp_path)
-    assert 1 <= len(there) <= 12
-    for run in there:
+    existing = Dataset.open(tmp_path)
+    assert 1 <= len(existing) <= 12
+    for run in existing:
         assert run.table().num_rows == 500
     done = subprocess.run(command, check=True, capture_output=True, text=True)
-    assert f"{12 - len(there)} runs made, {len(there)} were there" in done.stdout
+    assert f"{12 - len(existing)} runs made, {len(existing)} kept" in done.stdout
     assert len(Dataset.open(tmp_path)) == 12
 
 
@@ -146,7 +144,7 @@ def test_a_dask_cluster_makes_the_same_data(tmp_path: Path, dask_extra: None) ->
     assert Dataset.open(tmp_path / "one").sha256() == Dataset.open(tmp_path / "two").sha256()
 
 
-def test_a_cluster_that_is_not_there_is_one_line(
+def test_an_unreachable_cluster_gives_one_line(
     tmp_path: Path,
     dask_extra: None,
     capsys: pytest.CaptureFixture[str],
@@ -159,7 +157,7 @@ def test_a_cluster_that_is_not_there_is_one_line(
     assert "no Dask scheduler answers at tcp://127.0.0.1:9" in capsys.readouterr().err
 
 
-def test_the_data_becomes_arrays_for_training(tmp_path: Path) -> None:
+def test_a_run_is_readable_as_training_arrays(tmp_path: Path) -> None:
     plans = [p for p in grid.plan(1.0, 1) if p.run == "udp100-icmp100"]
     generate(plans, tmp_path)
     (run,) = Dataset.open(tmp_path)
@@ -169,21 +167,21 @@ def test_the_data_becomes_arrays_for_training(tmp_path: Path) -> None:
     assert np.isfinite(arrays.features).all()
     assert not np.isnan(arrays.targets[Quantity.QUEUE_LIMIT]).any()
     limit = FEATURES.index("queue_limit_bytes")
-    # A sample knows the limit of the millisecond before.
+    # A sample has the limit of the previous millisecond.
     assert (arrays.features[1:, 0, limit] == arrays.targets[Quantity.QUEUE_LIMIT][:-1, 0]).all()
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--duration-s", "0"], "--duration-s: 0 is not within 0.001 to 86400"),
-        (["--duration-s", "nan"], "--duration-s: nan is not within"),
-        (["--seed", "-1"], "--seed: -1 is not 0 or more"),
-        (["--repeats", "0"], "--repeats: 0 is not within 1 to 100"),
-        (["--jobs", "0"], "--jobs: 0 is not at least 1"),
+        (["--duration-s", "0"], "--duration-s: 0; expected 0.001 to 86400"),
+        (["--duration-s", "nan"], "--duration-s: nan; expected"),
+        (["--seed", "-1"], "--seed: -1; expected 0 or more"),
+        (["--repeats", "0"], "--repeats: 0; expected 1 to 100"),
+        (["--jobs", "0"], "--jobs: 0; expected at least 1"),
     ],
 )
-def test_wrong_arguments_are_one_line(
+def test_invalid_arguments_give_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
     assert main(["dataset", "wide", "--out", str(tmp_path / "x"), *arguments]) == 2
@@ -191,7 +189,7 @@ def test_wrong_arguments_are_one_line(
     assert not (tmp_path / "x").exists()
 
 
-def test_a_plan_can_be_looked_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_plan_can_be_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "x"
     assert main(["dataset", "grid", "--out", str(out), "--plan"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -207,7 +205,7 @@ def test_a_plan_can_be_looked_at(tmp_path: Path, capsys: pytest.CaptureFixture[s
         (lambda text: text.replace("n_prb: 106", "n_prb: 999"), "n_prb"),
     ],
 )
-def test_a_scenario_the_lab_refuses_names_the_run(
+def test_an_invalid_scenario_names_the_run(
     tmp_path: Path, change: Callable[[str], str], message: str
 ) -> None:
     (plan,) = grid.plan(0.05, 1)[:1]
@@ -217,8 +215,7 @@ def test_a_scenario_the_lab_refuses_names_the_run(
     assert not list(tmp_path.rglob("*.parquet"))
 
 
-def test_the_committed_sample_is_what_its_command_plans() -> None:
-    """Its data may be of an earlier lab, and then says so; its scenarios are today's."""
+def test_the_committed_sample_has_the_planned_scenarios() -> None:
     data = Dataset.open(Path(__file__).parents[3] / "datasets" / "sample")
     planned_now = {(p.cell, p.mobility, p.run): p.scenario for p in planned("sample", None, 1)}
     found = {
@@ -233,7 +230,7 @@ def test_the_committed_sample_is_what_its_command_plans() -> None:
         assert arrays.known[2:].any()
 
 
-def test_two_runs_in_one_place_are_refused(tmp_path: Path) -> None:
+def test_two_runs_with_one_place_are_refused(tmp_path: Path) -> None:
     (plan,) = grid.plan(0.05, 1)[:1]
-    with pytest.raises(TrainError, match="is planned twice"):
+    with pytest.raises(TrainError, match="occurs twice in the plan"):
         generate([plan, plan], tmp_path)

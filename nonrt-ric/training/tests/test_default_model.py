@@ -1,4 +1,4 @@
-"""The model that comes with the forecaster, on the committed sample of a cell it never saw."""
+"""The forecaster's default model on the committed sample of a held-out cell."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from rlc_train.baselines.naive import AdaptivePersistence
 from rlc_train.export.runner import ServedForecaster, StepRunner
 from rlc_train.horizon import Layout
 from rlc_train.settings import load
-from rlc_train.splits import COMING_IN, Part
+from rlc_train.splits import SETTLING_SAMPLES, Part
 
 ROOT = Path(__file__).parents[3]
 DEFAULT = ROOT / "xapps/rlc_forecaster/src/rlc_forecaster/models/default"
 
 
-def test_it_is_small_and_of_the_committed_settings() -> None:
+def test_it_is_small_and_has_the_committed_settings() -> None:
     contract = read_contract(DEFAULT)
     manifest = contract.manifest
     assert len(contract.onnx) < 1_000_000
@@ -27,13 +27,13 @@ def test_it_is_small_and_of_the_committed_settings() -> None:
     assert list(manifest.quantities) == settings.quantities
     assert list(manifest.quantiles) == settings.quantiles
     assert manifest.training_data.context_period_us == settings.context_us
-    told = {metric.baseline for metric in manifest.metrics}
-    assert {"persistence", "adaptive-persistence", "linear-quantile"} <= told
+    baselines = {metric.baseline for metric in manifest.metrics}
+    assert {"persistence", "adaptive-persistence", "linear-quantile"} <= baselines
     assert all(m.model_value < m.baseline_value for m in manifest.metrics if m.metric == "pinball")
 
 
 @pytest.mark.parametrize("horizon_us", [11_000, 30_000])
-def test_it_is_ahead_of_what_the_forecaster_would_fall_back_to(horizon_us: int) -> None:
+def test_it_is_better_than_the_fallback(horizon_us: int) -> None:
     contract = read_contract(DEFAULT)
     manifest, horizon = contract.manifest, contract.manifest.horizon
     layout = Layout(
@@ -44,7 +44,7 @@ def test_it_is_ahead_of_what_the_forecaster_would_fall_back_to(horizon_us: int) 
         tuple(manifest.quantiles),
     )
     series, _ = corpus.load(ROOT / "datasets/sample", manifest.training_data.context_period_us)
-    unseen = [Part(one, COMING_IN, len(one)) for one in series if one.cell == "n1-52prb-fdd"]
+    unseen = [Part(one, SETTLING_SAMPLES, len(one)) for one in series if one.cell == "n1-52prb-fdd"]
     chosen = backtest.origins_of(unseen, layout, 2_000)
     runner = StepRunner(contract.onnx, manifest.state_size)
     served = ServedForecaster("default", runner, manifest.min_max(), layout, tracked=True)

@@ -1,4 +1,4 @@
-"""The gate refuses what is no better than persistence, and lets through what is."""
+"""The gate promotes only calibrated models that are better than persistence."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ GOOD_EXPORT = Comparison(10_000, 1e-6, 1e-6)
 AXES = layout()
 
 
-class Knows:
-    """Tells the future with an error of known spread, of which it gives the true quantiles."""
+class NoisyOracle:
+    """Forecasts the future with an error of known spread and its quantiles times `width`."""
 
     most_origins: int | None = None
 
-    def __init__(self, name: str, error: float, told: float = 1.0) -> None:
-        self.name, self._error, self._told = name, error, told
+    def __init__(self, name: str, error: float, width: float = 1.0) -> None:
+        self.name, self._error, self._width = name, error, width
 
     def fit(self, parts: Sequence[Part], layout: Layout, seed: int) -> None:
-        """It knows already."""
+        """Does nothing."""
 
     def predict(self, part: Part, origins: NDArray[np.intp]) -> NDArray[np.float32]:
         rng = np.random.default_rng(len(origins))
@@ -40,7 +40,7 @@ class Knows:
         size = np.array([self._error * 10_000, self._error * 1_000])[:, None]
         middle = future + size * rng.standard_normal(future.shape)
         normal = np.array([-1.2816, 0.0, 1.2816])
-        spread = self._told * size[..., None] * normal
+        spread = self._width * size[..., None] * normal
         return (middle[..., None] + spread).astype(np.float32)
 
 
@@ -73,7 +73,9 @@ def verdict(
 
 @pytest.fixture(scope="module")
 def splits() -> dict[str, dict[str, Losses]]:
-    return run(Knows("good", 0.1), Knows("narrow", 0.1, told=0.5), Knows("bad", 3.0))
+    return run(
+        NoisyOracle("good", 0.1), NoisyOracle("narrow", 0.1, width=0.5), NoisyOracle("bad", 3.0)
+    )
 
 
 def test_a_better_and_calibrated_model_is_promoted(splits: dict[str, dict[str, Losses]]) -> None:
@@ -93,7 +95,7 @@ def test_a_worse_model_is_refused_with_numbers(splits: dict[str, dict[str, Losse
     assert "95 % interval -" in verdict(splits, "bad").refusal()
 
 
-def test_a_model_with_a_false_spread_is_refused(splits: dict[str, dict[str, Losses]]) -> None:
+def test_an_uncalibrated_model_is_refused(splits: dict[str, dict[str, Losses]]) -> None:
     found = verdict(splits, "narrow")
     assert not found.promoted
     failed = [f.what for f in found.findings if not f.holds]
@@ -103,21 +105,21 @@ def test_a_model_with_a_false_spread_is_refused(splits: dict[str, dict[str, Loss
 
 
 @pytest.mark.parametrize(
-    ("comparison", "why"),
+    ("comparison", "reason"),
     [
         (None, "was not compared"),
-        (Comparison(10_000, 2e-5, 0), "2.00e-05 apart"),
-        (Comparison(10_000, float("nan"), 0), "nan apart"),
+        (Comparison(10_000, 2e-5, 0), "difference 2.00e-05"),
+        (Comparison(10_000, float("nan"), 0), "difference nan"),
         (Comparison(100, 0.0, 0), "after 100 steps"),
     ],
 )
 def test_an_export_that_differs_is_refused(
-    splits: dict[str, dict[str, Losses]], comparison: Comparison | None, why: str
+    splits: dict[str, dict[str, Losses]], comparison: Comparison | None, reason: str
 ) -> None:
-    assert why in verdict(splits, "good", comparison).refusal()
+    assert reason in verdict(splits, "good", comparison).refusal()
 
 
-def test_both_splits_count(splits: dict[str, dict[str, Losses]]) -> None:
+def test_both_splits_are_checked(splits: dict[str, dict[str, Losses]]) -> None:
     mixed = {"test": splits["test"], "unseen": splits["unseen"] | {"good": splits["unseen"]["bad"]}}
     refusal = verdict(mixed, "good").refusal()
     assert "unseen: skill" in refusal
@@ -125,8 +127,8 @@ def test_both_splits_count(splits: dict[str, dict[str, Losses]]) -> None:
     assert "unseen split: was not evaluated" in verdict({"test": splits["test"]}, "good").refusal()
 
 
-def test_a_lucky_second_is_not_enough(splits: dict[str, dict[str, Losses]]) -> None:
-    """Better in the mean, by one block of many: the interval reaches below 0."""
+def test_one_lucky_block_is_not_enough(splits: dict[str, dict[str, Losses]]) -> None:
+    """Better in the mean due to one block: the interval reaches below 0."""
     reference = splits["unseen"]["persistence"]
     loss = reference.pinball * 1.05
     loss[0] = 0
@@ -137,6 +139,6 @@ def test_a_lucky_second_is_not_enough(splits: dict[str, dict[str, Losses]]) -> N
     assert "unseen: skill over persistence" in refusal
 
 
-def test_a_verdict_can_be_written(splits: dict[str, dict[str, Losses]]) -> None:
+def test_a_verdict_is_serialisable(splits: dict[str, dict[str, Losses]]) -> None:
     found = verdict(splits, "bad")
     assert json.dumps([f.found for f in found.findings])

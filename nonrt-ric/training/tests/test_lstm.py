@@ -1,4 +1,4 @@
-"""The network is trained as it is served, goes on where it was, and is exported as it is."""
+"""Training with carried state, continued trainings, and the export."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def parts() -> Split:
     return split(corpus(4_000), AXES, held_out_cells=["c"])
 
 
-def train(directory: Path | None, settings: FitSettings = QUICK, **told: Any) -> Trained:
+def train(directory: Path | None, settings: FitSettings = QUICK, **callbacks: Any) -> Trained:
     held = parts()
     return fit(
-        held.train, held.validation, AXES, SHAPE, settings, seed=5, directory=directory, **told
+        held.train, held.validation, AXES, SHAPE, settings, seed=5, directory=directory, **callbacks
     )
 
 
@@ -58,7 +58,7 @@ def test_lanes_carry_time_forward_and_start_pieces_cold() -> None:
             if chunk is None:
                 continue
             piece, start = chunk
-            # What follows in a lane follows in time, or starts from zero.
+            # A chunk continues the previous one of its lane, or starts from zero.
             assert batch.keep[lane, 0] == float(start != piece.start)
             if batch.keep[lane, 0]:
                 assert start == before[lane]
@@ -72,8 +72,8 @@ def test_lanes_carry_time_forward_and_start_pieces_cold() -> None:
     assert counted > 0.75 * rows * axes
 
 
-def test_the_loss_of_a_batch_has_the_slope_of_its_definition() -> None:
-    """Automatic gradient against a numeric one, where the loss is smooth."""
+def test_the_gradient_of_the_loss_is_that_of_its_definition() -> None:
+    """Automatic, analytic and numeric gradient."""
     tf = tensorflow()
     rng = np.random.default_rng(1)
     shape = (2, 3, *AXES.shape)
@@ -91,14 +91,14 @@ def test_the_loss_of_a_batch_has_the_slope_of_its_definition() -> None:
     expected = slope * weight[..., None] / len(levels) / known.sum()
     np.testing.assert_allclose(gradient, expected, rtol=1e-4, atol=1e-9)
     direction = rng.normal(size=shape).astype(np.float32) * 1e-4
-    there, here = (
+    above, below = (
         float(network.pinball_loss(actual, known, at + sign * direction, size, AXES))
         for sign in (1, -1)
     )
-    assert there - here == pytest.approx(2 * float((gradient * direction).sum()), abs=2e-6)
+    assert above - below == pytest.approx(2 * float((gradient * direction).sum()), abs=2e-6)
 
 
-def test_an_untrained_network_is_widened_persistence() -> None:
+def test_an_untrained_network_is_persistence_with_quantiles() -> None:
     model = network.build(SHAPE, AXES, SCALER, 1)
     wide = np.broadcast_to(np.array([-2, 0, 2], np.float32), AXES.shape)
     network.start_at(model, np.ascontiguousarray(wide))
@@ -109,7 +109,7 @@ def test_an_untrained_network_is_widened_persistence() -> None:
     assert (forecast[0, 20:, ..., 2] > 0).all()
 
 
-def test_chunks_and_single_steps_are_one_series() -> None:
+def test_forecasts_do_not_depend_on_the_length_of_chunks() -> None:
     model = network.build(NetworkShape(layers=2, units=8), AXES, SCALER, 3)
     rng = np.random.default_rng(2)
     model.get_layer("head").set_weights(
@@ -127,12 +127,12 @@ def test_chunks_and_single_steps_are_one_series() -> None:
 
 
 @pytest.mark.parametrize(("layers", "rank"), [(1, 4), (2, 4), (1, 24)])
-def test_the_export_equals_keras_from_a_used_state(layers: int, rank: int) -> None:
+def test_the_export_equals_keras_from_a_nonzero_state(layers: int, rank: int) -> None:
     shape = NetworkShape(layers=layers, units=8, rank=rank)
     model = network.build(shape, AXES, SCALER, 4)
     rng = np.random.default_rng(4)
     for layer in model.layers:
-        # Every bias other than zero: a swapped gate must not go unseen.
+        # Non-zero biases, so that swapped gates are detected.
         layer.set_weights([w + 0.2 * rng.standard_normal(w.shape) for w in layer.get_weights()])
     correction = conformal.Correction(0.1 * rng.standard_normal(AXES.shape).astype(np.float32))
     graph = lstm_step(layer_weights(model), shape, AXES, SCALER, correction)
@@ -141,11 +141,11 @@ def test_the_export_equals_keras_from_a_used_state(layers: int, rank: int) -> No
     found = compare(runner, reference(model, correction), samples, steps=10_000)
     assert found.holds, found
     assert found.forecast > 0
-    wrong = compare(runner, reference(model, conformal.none(AXES.shape)), samples, steps=500)
+    wrong = compare(runner, reference(model, conformal.identity(AXES.shape)), samples, steps=500)
     assert not wrong.holds
 
 
-def test_a_training_that_was_killed_ends_as_one_that_was_not(tmp_path: Path) -> None:
+def test_a_continued_training_ends_as_an_uninterrupted_one(tmp_path: Path) -> None:
     class KilledError(Exception):
         pass
 
@@ -156,21 +156,21 @@ def test_a_training_that_was_killed_ends_as_one_that_was_not(tmp_path: Path) -> 
     (tmp_path / "cut").mkdir()
     whole = train(None)
     with pytest.raises(KilledError):
-        train(tmp_path / "cut", told=kill)
-    heard: list[int] = []
-    rest = train(tmp_path / "cut", told=lambda epoch, loss, validation: heard.append(epoch))
-    assert heard == [1, 2]
+        train(tmp_path / "cut", on_epoch=kill)
+    epochs: list[int] = []
+    rest = train(tmp_path / "cut", on_epoch=lambda epoch, *_: epochs.append(epoch))
+    assert epochs == [1, 2]
     assert rest.curve == whole.curve
     for a, b in zip(rest.model.get_weights(), whole.model.get_weights(), strict=True):
         np.testing.assert_array_equal(a, b)
 
 
-def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path) -> None:
+def test_a_checkpoint_of_another_training_is_refused(tmp_path: Path) -> None:
     train(tmp_path, QUICK.model_copy(update={"epochs": 1}))
     with pytest.raises(TrainError, match="is of other settings or data"):
         train(tmp_path, QUICK.model_copy(update={"learning_rate": 0.01}))
     (tmp_path / "checkpoint.npz").write_bytes(b"PK\x03\x04 cut short")
-    with pytest.raises(TrainError, match="is no checkpoint"):
+    with pytest.raises(TrainError, match="is not a checkpoint"):
         train(tmp_path)
 
 
@@ -192,5 +192,5 @@ def test_training_learns_what_persistence_cannot() -> None:
 def test_t_m_is_measured_and_sets_the_labels() -> None:
     assert 0 < pipeline.measured_t_m_us(Settings()) < 10_000
     assert Settings().layout(13.0).start_us == 11_000
-    with pytest.raises(TrainError, match="11000 µs is no point"):
+    with pytest.raises(TrainError, match="11000 µs is not a point"):
         Settings().layout(2_000.0)

@@ -1,4 +1,4 @@
-"""Losses, intervals and corrections say what they should."""
+"""Losses, confidence intervals and conformal corrections."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def test_the_slope_of_the_pinball_loss_is_that_of_its_definition(at: float, off:
     np.testing.assert_allclose(numeric, expected, atol=1e-4)
 
 
-def test_what_is_served_is_in_order_and_not_negative() -> None:
+def test_served_quantiles_are_sorted_and_not_negative() -> None:
     served = in_order(np.array([[3.0, -1.0, 2.0]], np.float32))
     assert served.tolist() == [[0.0, 2.0, 3.0]]
 
 
-def test_ties_are_no_miscalibration() -> None:
+def test_ties_are_not_a_miscalibration() -> None:
     empty = Calibration(LEVELS, np.zeros(3), np.ones(3))
     assert empty.deviation().tolist() == [0, 0, 0]
     assert float(empty.interval_deviation()) == 0
@@ -48,7 +48,7 @@ def test_ties_are_no_miscalibration() -> None:
 
 
 def test_blocks_of_time_widen_the_interval() -> None:
-    """A thousand samples that say the same are one observation."""
+    """A thousand equal samples are one observation."""
     rng = np.random.default_rng(2)
     per_block = rng.gamma(2.0, size=40)
     reference = np.ones(40)
@@ -60,7 +60,7 @@ def test_blocks_of_time_widen_the_interval() -> None:
     assert blocks.low < blocks.value < blocks.high
 
 
-def test_the_interval_covers_the_truth_as_often_as_it_says() -> None:
+def test_the_interval_has_its_nominal_coverage() -> None:
     rng = np.random.default_rng(3)
     truth, covered = 1 - 0.8, 0
     for trial in range(300):
@@ -70,13 +70,13 @@ def test_the_interval_covers_the_truth_as_often_as_it_says() -> None:
     assert 0.90 <= covered / 300 <= 0.98
 
 
-def test_no_reference_loss_is_no_skill() -> None:
+def test_skill_is_nan_without_reference_loss() -> None:
     assert np.isnan(skill_interval(np.ones(3), np.zeros(3), seed=1).value)
     with pytest.raises(TrainError, match="1 blocks; expected 2 or more"):
         skill_interval(np.ones(1), np.ones(1), seed=1)
 
 
-def test_conformal_correction_repairs_a_biased_model_on_new_data() -> None:
+def test_conformal_correction_calibrates_a_biased_model_on_new_data() -> None:
     rng = np.random.default_rng(4)
     size = rng.uniform(1, 50, 8_000)
     actual = (size * rng.standard_normal(8_000))[:, None, None].astype(np.float32)
@@ -89,7 +89,7 @@ def test_conformal_correction_repairs_a_biased_model_on_new_data() -> None:
     np.testing.assert_allclose(shares, LEVELS, atol=0.02)
 
 
-def test_the_correction_is_a_matrix_on_the_quantiles() -> None:
+def test_the_correction_equals_its_matrix() -> None:
     rng = np.random.default_rng(5)
     correction = conformal.Correction(rng.normal(size=(2, 3, 3)).astype(np.float32))
     forecast = rng.normal(size=(7, 2, 3, 3)).astype(np.float32)
@@ -97,6 +97,6 @@ def test_the_correction_is_a_matrix_on_the_quantiles() -> None:
     np.testing.assert_allclose(mixed, correction.apply(forecast), atol=1e-5)
 
 
-def test_too_few_values_are_no_calibration() -> None:
+def test_too_few_values_are_refused() -> None:
     with pytest.raises(TrainError, match="50 values at point 0; expected 100 or more"):
         conformal.fit(np.zeros((50, 1, 1), np.float32), np.zeros((50, 1, 1, 3), np.float32), LEVELS)

@@ -1,4 +1,4 @@
-"""The back-test calibrates online as the forecaster does, and only by what has come."""
+"""Online calibration in a back-test uses only past outcomes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rlc_train.splits import Part
 AXES = layout(points=2)
 
 
-def test_wrong_quantiles_come_to_cover_what_they_say() -> None:
+def test_wrong_quantiles_reach_their_nominal_coverage() -> None:
     rng = np.random.default_rng(1)
     levels = 50_000 + 1_000 * rng.standard_normal((12_000, 2))
     one = series(levels=levels)
@@ -30,44 +30,44 @@ def test_wrong_quantiles_come_to_cover_what_they_say() -> None:
     assert found.interval_deviation().max() < 0.03
 
 
-def test_each_point_meets_every_slot_of_a_tdd_pattern() -> None:
-    """In one slot of five much is uncertain, in the others little; no point knows one kind only."""
+def test_each_point_is_checked_in_every_slot_of_a_tdd_pattern() -> None:
+    """One slot of five is uncertain; each point must be checked in all slots."""
     rng = np.random.default_rng(2)
     rows = 16_000
     spread = np.where(np.arange(rows) % 5 == 2, 3_000.0, 30.0)
     levels = 50_000 + spread[:, None] * rng.standard_normal((rows, 2))
     one = series(levels=levels)
     axes = layout(points=20)
-    said = np.broadcast_to(
+    forecasts = np.broadcast_to(
         50_000 + np.array([-100.0, 0.0, 100.0], np.float32), (rows, *axes.shape)
     ).astype(np.float32)
     origins = np.arange(6_000, 15_900, dtype=np.intp)
-    corrected = track(one, axes, said, origins)
+    corrected = track(one, axes, forecasts, origins)
     actual = labels(one, axes, origins)[..., None]
     below, up_to = (actual < corrected).mean(axis=0), (actual <= corrected).mean(axis=0)
     assert Calibration(axes.levels, below, up_to).deviation().max() < 0.07
     assert np.abs(below.mean(axis=(0, 1)) - axes.levels).max() < 0.01
 
 
-def test_a_change_for_good_does_not_blow_the_offsets_up() -> None:
-    """An offset learned for hours is wrong all at once, and shrinks instead of feeding itself."""
+def test_a_permanent_change_leaves_the_offsets_bounded() -> None:
+    """A learned offset becomes wrong at once; it must shrink, not reinforce itself."""
     levels = np.full((8_000, 2), 50_000.0)
     levels[4_000:] = 40_000.0
     one = series(levels=levels)
-    says = np.full((7_900, *AXES.shape), 45_000, np.float32)
-    corrected = track(one, AXES, says, np.arange(4_100, 7_900, dtype=np.intp))
+    forecasts = np.full((7_900, *AXES.shape), 45_000, np.float32)
+    corrected = track(one, AXES, forecasts, np.arange(4_100, 7_900, dtype=np.intp))
     assert np.abs(corrected - 45_000).max() < 20 * 5_000 * 1.5
     assert np.abs(corrected[-1] - 40_000).max() < 5_000
 
 
-def test_an_empty_queue_that_was_forecast_empty_moves_nothing() -> None:
+def test_an_empty_queue_forecast_as_empty_changes_nothing() -> None:
     one = series(levels=np.zeros((2_000, 2)))
     origins = np.arange(1_000, 1_900, dtype=np.intp)
     corrected = track(one, AXES, np.zeros((1_900, *AXES.shape), np.float32), origins)
     np.testing.assert_array_equal(corrected, 0)
 
 
-def test_a_state_of_further_back_changes_nothing_that_matters() -> None:
+def test_a_longer_history_makes_no_relevant_difference() -> None:
     one = series(rows=9_000)
     forecaster = AdaptivePersistence()
     forecaster.fit([], AXES, 1)

@@ -1,4 +1,4 @@
-"""stolidis2024's own model: its shape, its labels, its loss; small here."""
+"""The model of stolidis2024: shape, labels and loss, at a small size."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("keras")
 SMALL = PaperShape(window=40, points=5, windows=64, epochs=4, learning_rate=0.01)
 
 
-def test_its_labels_wait_for_its_own_inference() -> None:
+def test_its_labels_start_after_its_inference() -> None:
     axes = layout_of(
         PaperShape(), quantities=BOTH, quantiles=(0.5,), t_m_us=400_000, t_rd_us=10_000, t_rc_us=0
     )
@@ -35,7 +35,7 @@ def test_its_layers_are_those_of_the_paper() -> None:
     assert model.loss == "mse"
 
 
-def test_it_learns_and_is_judged_like_the_others() -> None:
+def test_it_learns_and_is_evaluated_like_the_others() -> None:
     axes = layout_of(
         SMALL, quantities=BOTH, quantiles=(0.1, 0.5, 0.9), t_m_us=900, t_rd_us=10_000, t_rc_us=0
     )
@@ -54,7 +54,7 @@ def test_series_that_are_too_short_are_refused() -> None:
         SMALL, quantities=BOTH, quantiles=(0.5,), t_m_us=900, t_rd_us=10_000, t_rc_us=0
     )
     parts = split(corpus(70), axes)
-    with pytest.raises(TrainError, match="no series of training has 55 samples"):
+    with pytest.raises(TrainError, match="no training series has 55 samples"):
         PaperLstm(SMALL).fit(parts.train, axes, 1)
 
 
@@ -62,6 +62,6 @@ def test_its_time_is_measured(tmp_path: Path) -> None:
     out = tmp_path / "paper.json"
     words = ["--window", "20", "--points", "5", "--time-only"]
     assert main(["paper", "--data", str(tmp_path), "--out", str(out), *words]) == 0
-    told = json.loads(out.read_text())
-    assert told["shape"]["window"] == 20
-    assert 0 < told["t_m"]["median_us"] <= told["t_m"]["p99_us"]
+    result = json.loads(out.read_text())
+    assert result["shape"]["window"] == 20
+    assert 0 < result["t_m"]["median_us"] <= result["t_m"]["p99_us"]

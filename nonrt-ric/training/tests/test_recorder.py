@@ -1,4 +1,4 @@
-"""Indications become rows: joined by instant, whatever order and gaps they come in."""
+"""Indications are joined by instant into rows, in any order and with gaps."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_slower_reports_join_their_own_instant() -> None:
         assert sum(value is not None for value in values) == 2
 
 
-def test_a_wrap_counts_on_and_a_restart_counts_nothing() -> None:
+def test_differences_are_valid_across_a_wrap_and_0_at_a_restart() -> None:
     recorder = Recorder()
     for k, counter in enumerate([2**32 - 500, 2**32 + 500, 100, 400]):
         at_us = START_US + 1_000 * k
@@ -126,7 +126,7 @@ def test_a_wrap_counts_on_and_a_restart_counts_nothing() -> None:
     assert column(table, "arrived_bytes") == [0, 1_050, 0, 350]
 
 
-def test_jitter_is_put_on_the_grid_and_gaps_are_counted() -> None:
+def test_times_are_rounded_to_the_grid_and_gaps_are_counted() -> None:
     recorder = Recorder()
     for at_us in (0, 1_050, 1_960, 2_980, 8_020, 8_030, 8_400, 5_000):
         feed(recorder, 0, (RLC_OID, rlc_message(START_US + at_us, {(17, 1): (at_us, 0)})))
@@ -134,23 +134,23 @@ def test_jitter_is_put_on_the_grid_and_gaps_are_counted() -> None:
     assert [t - START_US for t in column(table, "time_us")] == [0, 1_000, 2_000, 3_000, 8_000]  # type: ignore[operator]
     assert column(table, "txbuf_occ_bytes") == [0, 1_050, 1_960, 2_980, 8_400]
     counts = recorder.counts
-    assert (counts.reports, counts.twice, counts.missing, counts.late) == (8, 2, 4, 1)
+    assert (counts.reports, counts.repeated, counts.missing, counts.late) == (8, 2, 4, 1)
     check_table(table, allow_gaps=True)
 
 
-def test_bearers_come_and_go() -> None:
+def test_bearers_may_appear_and_disappear() -> None:
     recorder = Recorder()
     for k in range(6):
         at_us = START_US + 1_000 * k
-        there = {(17, 1): (1, 0)} if k < 3 else {(18, 1): (2, 0)}
-        feed(recorder, at_us, (RLC_OID, rlc_message(at_us, there)))
+        bearers = {(17, 1): (1, 0)} if k < 3 else {(18, 1): (2, 0)}
+        feed(recorder, at_us, (RLC_OID, rlc_message(at_us, bearers)))
     table = taken(recorder)
     check_table(table)
     assert column(table, "ue") == [17] * 3 + [18] * 3
 
 
 @pytest.mark.parametrize("sojourn", [float("nan"), float("inf"), -1.0, 1e300])
-def test_numbers_no_node_should_say_are_counted(sojourn: float) -> None:
+def test_invalid_values_are_counted(sojourn: float) -> None:
     recorder = Recorder()
     message = rlc_message(START_US, {(17, 1): (1, 0)}, txsdu_avg_time_to_tx=sojourn)
     feed(recorder, START_US, (RLC_OID, message))
@@ -159,10 +159,10 @@ def test_numbers_no_node_should_say_are_counted(sojourn: float) -> None:
     check_table(table)
     assert column(table, "txsdu_avg_time_to_tx") == [0.0]
     assert column(table, "mcs") == [None]
-    assert recorder.counts.odd_values == 2
+    assert recorder.counts.invalid_values == 2
 
 
-def test_a_segment_goes_on_where_the_last_ended() -> None:
+def test_a_segment_continues_the_grid_of_the_last() -> None:
     recorder = Recorder()
     assert recorder.take() is None
     for k in range(4):
@@ -175,7 +175,7 @@ def test_a_segment_goes_on_where_the_last_ended() -> None:
     assert column(table, "drained_bytes") == [0, 100]
 
 
-def test_garbage_is_refused_and_changes_nothing() -> None:
+def test_invalid_messages_are_refused_and_change_nothing() -> None:
     recorder = Recorder()
     for oid in (RLC_OID, MAC_OID, TC_V1_OID):
         with pytest.raises(ServiceModelError):

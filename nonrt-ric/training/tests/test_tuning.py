@@ -1,4 +1,4 @@
-"""The search goes on where it was, and a chief without workers does not wait for ever."""
+"""Stopped searches continue; chiefs and workers end at their deadlines."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from typing import Any
 import grpc
 import pytest
 from made_corpus import corpus, layout
-from rlc_train.errors import TrainError, there
+from rlc_train.errors import TrainError, installed
 from rlc_train.lstm.shape import FitSettings
 from rlc_train.splits import split
 from rlc_train.tuning import cluster, search
 
-if there("keras_tuner"):
+if installed("keras_tuner"):
     from keras_tuner.src import protos
     from keras_tuner.src.engine.trial import Trial
 
 pytestmark = [
     pytest.mark.usefixtures("keras"),
-    # KerasTuner's own.
+    # Warnings of KerasTuner.
     pytest.mark.filterwarnings("ignore:currentThread:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:getName:DeprecationWarning"),
 ]
@@ -44,7 +44,7 @@ def free_address() -> str:
 
 
 class Clock:
-    """Moved by the test, so that a slow machine is not taken for a silent worker."""
+    """Set by the test, so that a slow machine is not a silent worker."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
@@ -53,7 +53,7 @@ class Clock:
         return self.now_s
 
 
-def test_a_killed_search_goes_on_with_its_trial(
+def test_an_interrupted_search_continues_with_its_trial(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class KilledError(BaseException):
@@ -73,7 +73,7 @@ def test_a_killed_search_goes_on_with_its_trial(
         search.search(task(tmp_path))
     found = search.search(task(tmp_path))
     assert found is not None
-    # The trial it was killed in is run again, the one before is not.
+    # Only the interrupted trial runs again.
     assert ran.count(ran[0]) == 1
     assert ran.count(ran[1]) == 2
     assert found.trials == len(set(ran))
@@ -81,7 +81,7 @@ def test_a_killed_search_goes_on_with_its_trial(
 
 
 def test_a_chief_without_workers_ends_at_its_deadline(tmp_path: Path) -> None:
-    with pytest.raises(TrainError, match=r"no worker spoke for 0\.5 s; 0 trials are done and kept"):
+    with pytest.raises(TrainError, match=r"no worker was active for 0\.5 s; 0 trials are complete"):
         cluster.chief(task(tmp_path), free_address(), 0.5, print)
 
 
@@ -91,7 +91,7 @@ def test_a_worker_without_chief_ends_at_its_deadline(tmp_path: Path) -> None:
 
 
 class Worker:
-    """Speaks KerasTuner's protocol, and trains nothing."""
+    """KerasTuner's protocol without training."""
 
     def __init__(self, address: str, name: str) -> None:
         self._name = name
@@ -111,15 +111,15 @@ class Worker:
         self._stub.EndTrial(self._service.EndTrialRequest(trial=trial.to_proto()), timeout=30)
 
 
-def test_trials_of_a_lost_worker_are_done_by_another(tmp_path: Path) -> None:
-    address, said, clock = free_address(), list[str](), Clock()
+def test_trials_of_a_lost_worker_are_reassigned(tmp_path: Path) -> None:
+    address, lines, clock = free_address(), list[str](), Clock()
     with ThreadPoolExecutor(1) as pool:
-        result = pool.submit(cluster.chief, task(tmp_path), address, 3.0, said.append, clock)
+        result = pool.submit(cluster.chief, task(tmp_path), address, 3.0, lines.append, clock)
         lost = Worker(address, "lost").take()
         good, done = Worker(address, "good"), list[str]()
         clock.now_s = 2.0
         held = good.take()
-        # Past the deadline of the one who is silent, not of the one who spoke.
+        # Past the deadline of the silent worker only.
         clock.now_s = 4.0
         good.finish(held, 1.0)
         done.append(held.trial_id)
@@ -130,13 +130,13 @@ def test_trials_of_a_lost_worker_are_done_by_another(tmp_path: Path) -> None:
             else:
                 time.sleep(0.05)
         found = result.result(30)
-    assert said == [f"trials {lost.trial_id} lost with their workers"]
+    assert lines == [f"trials {lost.trial_id} lost with their workers"]
     assert lost.trial_id in done
     assert found.trials == len(set(done)) == len(done)
     assert found.validation_loss == 1.0 / len(done)
 
 
-def test_a_chief_that_lost_its_workers_goes_on_when_started_again(tmp_path: Path) -> None:
+def test_a_restarted_chief_continues_the_search(tmp_path: Path) -> None:
     address, clock = free_address(), Clock()
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(cluster.chief, task(tmp_path), address, 60.0, print, clock)
@@ -144,7 +144,7 @@ def test_a_chief_that_lost_its_workers_goes_on_when_started_again(tmp_path: Path
         done = worker.take()
         worker.finish(done, 0.5)
         clock.now_s = 61.0
-        with pytest.raises(TrainError, match="1 trials are done and kept"):
+        with pytest.raises(TrainError, match="1 trials are complete"):
             first.result(30)
     again = search.oracle(2, 3)
     search.tuner(task(tmp_path), again)
@@ -152,14 +152,14 @@ def test_a_chief_that_lost_its_workers_goes_on_when_started_again(tmp_path: Path
 
 
 @pytest.mark.parametrize("address", ["nowhere", "host:0", ":9070", "host:http"])
-def test_an_address_that_is_none_is_refused(tmp_path: Path, address: str) -> None:
+def test_an_invalid_address_is_refused(tmp_path: Path, address: str) -> None:
     with pytest.raises(TrainError, match="expected HOST:PORT"):
         cluster.chief(task(tmp_path), address, 1.0, print)
 
 
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """KerasTuner's role is told in the environment; each test has its own."""
+    """KerasTuner reads its role from the environment; each test has its own."""
     for name in ("IP", "PORT"):
         monkeypatch.delenv(f"KERASTUNER_ORACLE_{name}", raising=False)
     monkeypatch.delenv("KERASTUNER_TUNER_ID", raising=False)

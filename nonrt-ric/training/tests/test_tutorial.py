@@ -1,4 +1,4 @@
-"""The tutorial, as it stands there, from data set to a model that is served."""
+"""Runs the tutorial from data set to served model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OUT = ROOT / "out" / "tutorial"
 def test_the_tutorial_ends_with_a_promoted_model_that_serves() -> None:
     shutil.rmtree(OUT, ignore_errors=True)
     script = "set -em\n" + "".join(BLOCK.findall(PAGE.read_text()))
-    # Tests of the search's chief and workers leave their places in the environment.
+    # Tests of chief and workers may have set these.
     clean = {name: value for name, value in os.environ.items() if "KERASTUNER" not in name}
     done = subprocess.run(
         ["bash", "-c", script],

@@ -1,4 +1,4 @@
-"""From simulated or recorded RLC state to a promoted forecaster: ``rlc-train``.
+"""``rlc-train``: data sets, training, evaluation and promotion of RLC forecasters.
 
-Start with :mod:`rlc_train.cli`: each command is a package or module beside it.
+Start with :mod:`rlc_train.cli`; each command is a module or package.
 """

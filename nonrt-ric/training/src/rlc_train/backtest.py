@@ -1,4 +1,4 @@
-"""Back-test: every forecaster from the same origins, losses kept in blocks of time."""
+"""Back-tests: all forecasters from the same origins, losses summed by blocks of time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rlc_train.baselines.base import AtOnce, Forecaster, spread_origins
+from rlc_train.baselines.base import BatchForecaster, Forecaster, spread_origins
 from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout
 from rlc_train.metrics import Calibration, Interval, in_order, pinball, skill_interval
@@ -17,30 +17,30 @@ from rlc_train.series import labels
 from rlc_train.splits import Part
 
 BLOCK_US: Final = 1_000_000
-"""Blocks of the bootstrap: a second is longer than queues, TCP's round trips and TDD remember."""
+"""Blocks of the bootstrap: longer than the correlation due to queues, TCP round trips and TDD."""
 SAME_BYTES: Final = 0.5
-"""Values are whole bytes: what is closer than this to a forecast is the same."""
+"""Values are whole bytes; values closer than this are ties."""
 
 SUMS: Final = ("pinball", "absolute", "below", "up_to", "count")
 """The arrays of :class:`Losses`."""
 
-Ticked = Callable[[str, int, int], None]
-"""Hears of every part: the forecaster's name, parts done, and of how many."""
+OnProgress = Callable[[str, int, int], None]
+"""Called after every part: name of the forecaster, parts done, parts in total."""
 
 
 @dataclass(slots=True)
 class Losses:
-    """What one forecaster lost on one split.
+    """Losses of one forecaster on one split.
 
-    All arrays have a block first, then quantity and point.
+    Axes: block, quantity, point.
 
     Attributes:
-        pinball: ``(blocks, Q, M)`` sums over origins, mean over quantiles.
+        pinball: ``(blocks, Q, M)`` sums over origins of the mean over quantiles.
         absolute: ``(blocks, Q, M)`` sums of the middle quantile's error.
         below: ``(blocks, Q, M, K)`` values strictly below each quantile.
-        up_to: ``(blocks, Q, M, K)`` values below or at it.
-        count: ``(blocks, Q, M)`` values.
-        scenario: Of each block.
+        up_to: ``(blocks, Q, M, K)`` values at or below each quantile.
+        count: ``(blocks, Q, M)`` known values.
+        scenario: The scenario of each block.
     """
 
     pinball: NDArray[np.float64]
@@ -51,23 +51,21 @@ class Losses:
     scenario: list[str] = field(default_factory=list)
 
     def of(self, scenario: str) -> Losses:
-        """Those of one scenario."""
+        """Losses of one scenario."""
         rows = np.array([name == scenario for name in self.scenario], np.bool_)
-        return Losses(
-            self.pinball[rows],
-            self.absolute[rows],
-            self.below[rows],
-            self.up_to[rows],
-            self.count[rows],
-            [scenario] * int(rows.sum()),
-        )
+        sums = {name: getattr(self, name)[rows] for name in SUMS}
+        return Losses(**sums, scenario=[scenario] * int(rows.sum()))
+
+    def pooled(self) -> Losses:
+        """Sums over the points: M becomes 1."""
+        return Losses(*(getattr(self, name).sum(2, keepdims=True) for name in SUMS))
 
     def mean_pinball(self) -> NDArray[np.float64]:
-        """``(Q, M)``; NaN where there is no value."""
+        """``(Q, M)``; NaN without values."""
         return _ratio(self.pinball.sum(0), self.count.sum(0))
 
     def mean_absolute(self) -> NDArray[np.float64]:
-        """``(Q, M)``; NaN where there is no value."""
+        """``(Q, M)``; NaN without values."""
         return _ratio(self.absolute.sum(0), self.count.sum(0))
 
     def calibration(self, levels: NDArray[np.float32]) -> Calibration:
@@ -84,7 +82,7 @@ class Versus:
 
     Attributes:
         model: Losses of the first.
-        reference: Of the second, from the same origins.
+        reference: Losses of the second.
     """
 
     model: Losses
@@ -100,7 +98,7 @@ class Versus:
         )
 
     def skill_by_point(self) -> NDArray[np.float64]:
-        """``(Q, M)``; NaN where the reference never errs."""
+        """``(Q, M)``; NaN if the reference has no loss."""
         return 1 - _ratio(self.model.pinball.sum(0), self.reference.pinball.sum(0))
 
 
@@ -113,12 +111,12 @@ def _ratio(above: NDArray[np.float64], below: NDArray[np.float64]) -> NDArray[np
 def origins_of(
     parts: Sequence[Part], layout: Layout, most: int
 ) -> list[tuple[Part, NDArray[np.intp]]]:
-    """About `most` origins over some parts, by length; the same for everyone who asks.
+    """About `most` origins over the parts, in proportion to their lengths; deterministic.
 
-    The stride is odd: with a TDD pattern of 5 or 10 ms, an even one would see the same slots only.
+    The stride is odd: an even one would sample the same slots of a TDD pattern of 5 or 10 ms.
 
     Raises:
-        TrainError: There is none.
+        TrainError: There is no origin.
     """
     total = sum(len(part) for part in parts)
     found = []
@@ -130,7 +128,7 @@ def origins_of(
         if len(origins):
             found.append((part, origins.astype(np.intp)))
     if not found:
-        raise TrainError("backtest", "the split holds no sample with a label")
+        raise TrainError("backtest", "the split has no sample with a label")
     return found
 
 
@@ -138,25 +136,27 @@ def run(
     forecaster: Forecaster,
     chosen: Sequence[tuple[Part, NDArray[np.intp]]],
     layout: Layout,
-    ticked: Ticked | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Losses:
-    """Lets a forecaster speak from some origins and holds it against what came.
+    """Losses of a forecaster from the origins.
 
     Raises:
-        TrainError: It answers with what is not a number.
+        TrainError: A forecast is not finite.
     """
-    kept: list[Losses] = []
-    at_once = iter(forecaster.predict_all(chosen)) if isinstance(forecaster, AtOnce) else None
+    parts: list[Losses] = []
+    batch = (
+        iter(forecaster.predict_all(chosen)) if isinstance(forecaster, BatchForecaster) else None
+    )
     for number, (part, origins) in enumerate(chosen):
-        forecast = in_order(forecaster.predict(part, origins) if at_once is None else next(at_once))
+        forecast = in_order(forecaster.predict(part, origins) if batch is None else next(batch))
         if not np.isfinite(forecast).all():
             raise TrainError(forecaster.name, f"forecasts NaN or infinity on {part.series.name}")
         actual = labels(part.series, layout, origins, part.stop)
-        kept.append(_losses(part, origins, actual, forecast, layout))
-        if ticked is not None:
-            ticked(forecaster.name, number + 1, len(chosen))
-    sums = {name: np.concatenate([getattr(one, name) for one in kept]) for name in SUMS}
-    return Losses(**sums, scenario=[name for one in kept for name in one.scenario])
+        parts.append(_losses(part, origins, actual, forecast, layout))
+        if on_progress is not None:
+            on_progress(forecaster.name, number + 1, len(chosen))
+    sums = {name: np.concatenate([getattr(one, name) for one in parts]) for name in SUMS}
+    return Losses(**sums, scenario=[name for one in parts for name in one.scenario])
 
 
 def _losses(

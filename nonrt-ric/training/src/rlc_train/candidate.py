@@ -1,4 +1,4 @@
-"""A model that may be promoted: its graph, and all that a manifest will say of it."""
+"""A candidate for promotion: its graph and the contents of its manifest."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rlc_train.export.runner import ServedForecaster, StepRunner, Timing
 from rlc_train.horizon import Layout
 
 GRAPH: Final = "model.onnx"
-TOLD: Final = "candidate.json"
+DESCRIPTION: Final = "candidate.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +29,14 @@ class Candidate:
     """An exported model.
 
     Attributes:
-        kind: ``lstm`` or the baseline's name.
+        kind: ``lstm`` or the name of a baseline.
         graph: The ONNX step.
-        state_size: Floats of state.
-        warm_up: Steps from zero state before its forecasts count.
-        scaler: Of samples.
-        layout: Axes of its forecasts.
-        comparison: Of the graph with the model it came from.
-        timings: Of a step.
+        state_size: Floats of state per bearer.
+        warm_up: Steps from zero state before forecasts are valid.
+        scaler: Scaler of samples.
+        layout: Axes of the forecasts.
+        comparison: Difference between graph and original model.
+        timings: Times of a step.
     """
 
     kind: str
@@ -49,7 +49,7 @@ class Candidate:
     timings: list[Timing]
 
     def forecaster(self) -> ServedForecaster:
-        """The model for a back-test, as it will be served."""
+        """The model as served, for a back-test."""
         runner = StepRunner(self.graph, self.state_size)
         return ServedForecaster(self.kind, runner, self.scaler, self.layout, tracked=True)
 
@@ -58,7 +58,7 @@ class Candidate:
         directory.mkdir(parents=True, exist_ok=True)
         layout = asdict(self.layout)
         layout["quantities"] = [q.value for q in self.layout.quantities]
-        told = {
+        description = {
             "kind": self.kind,
             "state_size": self.state_size,
             "warm_up": self.warm_up,
@@ -69,7 +69,7 @@ class Candidate:
             "timings": [asdict(timing) for timing in self.timings],
         }
         (directory / GRAPH).write_bytes(self.graph)
-        (directory / TOLD).write_text(json.dumps(told, indent=2) + "\n")
+        (directory / DESCRIPTION).write_text(json.dumps(description, indent=2) + "\n")
 
     @classmethod
     def load(cls, directory: Path) -> Candidate:
@@ -79,23 +79,23 @@ class Candidate:
             TrainError: A file is missing or damaged.
         """
         try:
-            told = json.loads((directory / TOLD).read_text())
-            layout = dict(told["layout"])
+            description = json.loads((directory / DESCRIPTION).read_text())
+            layout = dict(description["layout"])
             layout["quantities"] = tuple(Quantity(q) for q in layout["quantities"])
             layout["quantiles"] = tuple(layout["quantiles"])
-            minimum = np.array(told["minimum"], np.float32)
+            minimum = np.array(description["minimum"], np.float32)
             return cls(
-                told["kind"],
+                description["kind"],
                 (directory / GRAPH).read_bytes(),
-                told["state_size"],
-                told["warm_up"],
-                MinMaxScaler(minimum, np.array(told["span"], np.float32)),
+                description["state_size"],
+                description["warm_up"],
+                MinMaxScaler(minimum, np.array(description["span"], np.float32)),
                 Layout(**layout),
-                Comparison(**told["comparison"]),
-                [Timing(**timing) for timing in told["timings"]],
+                Comparison(**description["comparison"]),
+                [Timing(**timing) for timing in description["timings"]],
             )
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise TrainError(str(directory), f"holds no candidate: {error}") from error
+            raise TrainError(str(directory), f"is not a candidate: {error}") from error
 
     def manifest(
         self,
@@ -103,7 +103,7 @@ class Candidate:
         version: str,
         data: TrainingData,
         metrics: list[BaselineMetric],
-        description: str,
+        summary: str,
     ) -> Manifest:
         """The manifest of the contract."""
         layout = self.layout
@@ -111,7 +111,7 @@ class Candidate:
         return Manifest(
             model_name=name,
             model_version=version,
-            description=description,
+            description=summary,
             features=list(FEATURES),
             scaler=Scaler(minimum=self.scaler.minimum.tolist(), maximum=maximum.tolist()),
             quantities=list(layout.quantities),
@@ -130,7 +130,7 @@ class Candidate:
 
 
 def metrics_of(model: Losses, baselines: dict[str, Losses], layout: Layout) -> list[BaselineMetric]:
-    """Mean pinball loss and absolute error over all points, beside each baseline's."""
+    """Mean pinball loss and absolute error over all points, of the model and of each baseline."""
     found = []
     for name, losses in baselines.items():
         for metric in ("pinball", "absolute"):
@@ -156,7 +156,7 @@ def _mean(losses: Losses, metric: str, quantity: int) -> float:
 
 
 def versions() -> dict[str, str]:
-    """Of what made the model."""
+    """Versions of the libraries that made the model."""
     found = {"python": platform.python_version()}
     for name in ("numpy", "onnx", "onnxruntime", "keras", "tensorflow", "tensorflow-cpu"):
         try:

@@ -1,8 +1,8 @@
-"""``rlc-train``: the commands, each in a module of its own.
+"""``rlc-train``: one module per command.
 
-A command's module has ``NAME``, ``add_arguments(parser)``, whose parser takes the module's
-docstring as its description, and ``run(arguments)``, which returns the exit status. It is imported
-when its command is named, so that data sets need no ML framework.
+A command's module has ``NAME``, ``add_arguments(parser)`` and ``run(arguments)``, which returns the
+exit status; its docstring is the parser's description. It is imported only for its own command, so
+that data sets need no ML framework.
 """
 
 from __future__ import annotations
@@ -22,20 +22,23 @@ PROG: Final = "rlc-train"
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "dataset": ("rlc_train.dataset.command", "simulate runs and write them as a data set"),
-    "collect": ("rlc_train.collect.command", "record a node of an E2 gateway as a data set"),
+    "collect": ("rlc_train.collect.command", "record reports of an E2 node as a data set"),
     "tune": ("rlc_train.commands.tune", "search layers, units, dropout and learning rate"),
     "train": ("rlc_train.commands.train", "train the LSTM, export it, compare it with Keras"),
-    "evaluate": ("rlc_train.commands.evaluate", "back-test it beside the baselines"),
-    "promote": ("rlc_train.commands.promote", "put it through the gate"),
-    "report": ("rlc_train.commands.report", "write the model card, with plots"),
+    "evaluate": ("rlc_train.commands.evaluate", "back-test model and baselines"),
+    "promote": (
+        "rlc_train.commands.promote",
+        "check the promotion criteria, write the model directory",
+    ),
+    "report": ("rlc_train.commands.report", "write the model card"),
     "paper": ("rlc_train.commands.paper", "train and measure the model of stolidis2024"),
-    "publish": ("rlc_train.commands.publish", "send run and model to MLflow"),
+    "publish": ("rlc_train.tracking", "publish run and model to MLflow"),
 }
 """Name → (module, one line of help)."""
 
 
 class Command(Protocol):
-    """What a command's module has."""
+    """Interface of a command's module."""
 
     __doc__: str | None
 
@@ -47,7 +50,7 @@ class Command(Protocol):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the program: 0 done, 1 stopped or not promoted, 2 wrong input."""
+    """Runs the program; returns 0 on success, 1 if stopped or not promoted, 2 on invalid input."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     parser = argparse.ArgumentParser(
         prog=PROG,

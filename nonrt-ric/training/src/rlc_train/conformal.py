@@ -1,9 +1,8 @@
-"""Conformal correction: shifts each quantile until it covers on the validation part what it says.
+"""Conformal correction: shifts each quantile to its nominal coverage on the validation part.
 
-Each quantile alone (the asymmetric form of conformalised quantile regression, Romano, Patterson
-and Candès 2019, §4 Theorem 2), with scores in widths of the forecast's own interval, so that one
-correction serves a busy bearer and a quiet one. It is linear in the quantiles, so a model with a
-linear head carries it in its weights.
+The asymmetric form of conformalised quantile regression (Romano, Patterson and Candès 2019, §4
+Theorem 2), with scores in widths of the forecast's interval, so that one correction applies to busy
+and quiet bearers. It is linear in the quantiles and can be folded into a linear head.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from rlc_train.errors import TrainError
 
 LEAST_SCORES = 100
-"""Below this an empirical quantile at 0.1 or 0.9 rests on fewer than ten values."""
+"""With fewer, an empirical quantile at 0.1 or 0.9 depends on fewer than ten values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +44,8 @@ class Correction:
         return matrix
 
 
-def none(shape: tuple[int, int, int]) -> Correction:
-    """The correction that changes nothing."""
+def identity(shape: tuple[int, int, int]) -> Correction:
+    """The correction without effect."""
     return Correction(np.zeros(shape, np.float32))
 
 
@@ -55,15 +54,15 @@ def fit(
     forecast: NDArray[np.float32],
     levels: NDArray[np.float32],
 ) -> Correction:
-    """Learns the correction from forecasts that the model was not trained on.
+    """Fits the correction on data not used for training.
 
     Args:
-        actual: ``(N, quantity, M)``, NaN where unknown.
+        actual: ``(N, quantity, M)``, NaN if unknown.
         forecast: ``(N, quantity, M, K)``.
         levels: ``(K,)``.
 
     Raises:
-        TrainError: Too few values, or a single quantile, which has no width.
+        TrainError: Too few values, or a single quantile.
     """
     if len(levels) < 2:
         raise TrainError("conformal", "a single quantile has no width; expected two or more")
@@ -80,7 +79,7 @@ def fit(
             q = forecast[rows, quantity, point].astype(np.float64)
             y = actual[rows, quantity, point].astype(np.float64)
             width = q[:, -1] - q[:, 0]
-            # Where the forecast has no width, no factor can move it.
+            # A forecast of zero width cannot be shifted by a multiple of it.
             wide = width > 1e-9 * max(1.0, float(np.abs(q).max(initial=0)))
             if int(wide.sum()) < LEAST_SCORES:
                 continue

@@ -1,8 +1,9 @@
-"""From a data set to series, one for each bearer of each run."""
+"""Series of a data set: one per bearer and run."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,8 @@ _REPETITION = re.compile(r"[-_.]?(seed|rep|s|r)[-_]?\d+$")
 
 
 def scenario_of(cell: str, mobility: str, run: str) -> str:
-    """What a run's results are told under: repetitions with other seeds are the same scenario, and
-    runs that are numbered only have the name of where they were."""
+    """Scenario for the breakdown of results: the run's name without its repetition number, or cell
+    and mobility if the name is only a number."""
     name = _REPETITION.sub("", run)
     return name if name and not name.isdecimal() else f"{cell} {mobility}"
 
@@ -25,21 +26,21 @@ def scenario_of(cell: str, mobility: str, run: str) -> str:
 def load(root: Path, context_us: int) -> tuple[list[Series], str]:
     """All series of a data set, and its SHA-256.
 
-    `context_us` is how often a forecaster will be told limit, MCS and block size.
+    `context_us` is the report period of limit, MCS and block size.
 
     Raises:
-        DatasetError: The data set is damaged or no data set.
-        TrainError: It holds no bearer.
+        DatasetError: The data set is invalid.
+        TrainError: It has no bearer.
     """
     dataset = Dataset.open(root)
     series = [one for run in dataset for one in run_series(run, context_us)]
     if not series:
-        raise TrainError(str(root), "holds no bearer")
+        raise TrainError(str(root), "has no bearer")
     return series, dataset.sha256()
 
 
 def run_series(run: Run, context_us: int) -> list[Series]:
-    """The series of a run; long gaps cut a bearer into several.
+    """The series of a run; long gaps split a bearer into several.
 
     Raises:
         DatasetError: The file is damaged or altered.
@@ -63,18 +64,7 @@ def run_series(run: Run, context_us: int) -> list[Series]:
             targets.astype(np.float32),
         )
         parts = split_at_gaps(whole)
-        found += parts if len(parts) == 1 else [_numbered(p, i) for i, p in enumerate(parts)]
+        if len(parts) > 1:
+            parts = [replace(p, name=f"{p.name}/part={i}") for i, p in enumerate(parts)]
+        found += parts
     return found
-
-
-def _numbered(series: Series, number: int) -> Series:
-    return Series(
-        f"{series.name}/part={number}",
-        series.scenario,
-        series.cell,
-        series.mobility,
-        series.at_us,
-        series.features,
-        series.fresh,
-        series.targets,
-    )

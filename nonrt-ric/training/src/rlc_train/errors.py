@@ -9,11 +9,11 @@ from typing import Any, Final
 from zipfile import BadZipFile
 
 DAMAGED: Final = (OSError, ValueError, KeyError, EOFError, BadZipFile, zlib.error)
-"""What NumPy raises for an archive that is damaged, truncated or of another kind."""
+"""Exceptions of NumPy for a damaged, truncated or foreign archive."""
 
 
 class TrainError(Exception):
-    """Wrong input or a missing part; the message names the value and what was expected.
+    """Invalid input or a missing dependency; the message names value and expectation.
 
     Attributes:
         place: File, field or command that is wrong, or the whole message.
@@ -28,7 +28,7 @@ def need(module: str, extra: str) -> Any:
     """Imports a module of an optional extra.
 
     Raises:
-        TrainError: It is not installed; the message names the way to install it.
+        TrainError: It is not installed; the message has the command that installs it.
     """
     try:
         return importlib.import_module(module)
@@ -41,6 +41,6 @@ def need(module: str, extra: str) -> Any:
         ) from error
 
 
-def there(module: str) -> bool:
+def installed(module: str) -> bool:
     """Whether a top-level module is installed, without importing it."""
     return importlib.util.find_spec(module) is not None

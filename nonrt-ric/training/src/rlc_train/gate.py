@@ -1,4 +1,4 @@
-"""The gate: what may be promoted. A refusal says why, in numbers."""
+"""The criteria for promoting a model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rlc_train.export.check import LIMIT, STEPS, Comparison
 from rlc_train.horizon import Layout
 
 CALIBRATION_LIMIT: Final = 0.02
-"""Two points between what a quantile says and what came."""
+"""Largest difference between nominal and observed coverage: two points."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Finding:
 
     Attributes:
         what: The condition, with split, quantity and horizon.
-        found: What was measured, in words with numbers.
+        found: The measurement.
         holds: Whether it is met.
     """
 
@@ -33,17 +33,17 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """All conditions; a model is promoted when every one is met."""
+    """All conditions; a model is promoted if every one is met."""
 
     findings: tuple[Finding, ...]
 
     @property
     def promoted(self) -> bool:
-        """Whether every condition is met, and there is at least one."""
+        """Whether there are conditions and all are met."""
         return bool(self.findings) and all(finding.holds for finding in self.findings)
 
     def refusal(self) -> str:
-        """Why not, a line per condition that is not met; empty when promoted."""
+        """One line per unmet condition."""
         return "\n".join(f"{f.what}: {f.found}" for f in self.findings if not f.holds)
 
 
@@ -57,16 +57,16 @@ def judge(
     horizons_us: Sequence[int],
     seed: int,
 ) -> Verdict:
-    """Judges a model.
+    """Checks all conditions for a model.
 
     Args:
         splits: Split → forecaster → its losses, from the same origins for `model` and `against`.
-        model: The candidate.
-        layout: Its axes.
-        comparison: Of its export; None if it was not exported.
-        against: Forecasters that it must beat, the persistences.
-        horizons_us: Where it must beat them.
-        seed: Of the bootstrap.
+        model: Name of the candidate.
+        layout: Axes of its forecasts.
+        comparison: Export check; None if it was not exported.
+        against: Forecasters that it must beat.
+        horizons_us: Horizons at which it must beat them.
+        seed: Seed of the bootstrap.
     """
     findings: list[Finding] = []
     for split in ("test", "unseen"):
@@ -89,20 +89,20 @@ def judge(
 def _skill(
     versus: Versus, what: tuple[str, str], layout: Layout, horizon_us: int, seed: int
 ) -> list[Finding]:
-    """Of a split against a baseline, each quantity at one horizon."""
+    """Skill over a baseline on a split, per quantity at one horizon."""
     split, name = what
     point = layout.point_at(horizon_us)
     findings = []
     for q, quantity in enumerate(layout.quantities):
         condition = f"{split}: skill over {name}, {quantity.value}, {horizon_us / 1000:g} ms"
         if versus.model.count[:, q, point].sum() == 0:
-            findings.append(Finding(condition, "there is no value to judge by", holds=False))
+            findings.append(Finding(condition, "there is no value", holds=False))
             continue
         skill = versus.skill(q, point, seed)
         if np.isnan(skill.value):
-            lost = float(versus.model.pinball[:, q, point].sum())
+            loss = float(versus.model.pinball[:, q, point].sum())
             findings.append(
-                Finding(condition, f"{name} never errs, the model loses {lost:g}", holds=lost == 0)
+                Finding(condition, f"{name} has no loss, the model {loss:g}", holds=loss == 0)
             )
             continue
         found = f"{skill.value:+.3f}, 95 % interval {skill.low:+.3f}…{skill.high:+.3f}"
@@ -111,14 +111,8 @@ def _skill(
 
 
 def _calibrated(losses: Losses, split: str, layout: Layout) -> list[Finding]:
-    """Each quantile and the outer interval, over all points of a quantity."""
-    pooled = Losses(
-        losses.pinball.sum(2, keepdims=True),
-        losses.absolute.sum(2, keepdims=True),
-        losses.below.sum(2, keepdims=True),
-        losses.up_to.sum(2, keepdims=True),
-        losses.count.sum(2, keepdims=True),
-    ).calibration(layout.levels)
+    """Calibration of each quantile and the outer interval, over all points of a quantity."""
+    pooled = losses.pooled().calibration(layout.levels)
     findings = []
     for q, quantity in enumerate(layout.quantities):
         what = f"{split}: calibration, {quantity.value}"
@@ -133,7 +127,7 @@ def _calibrated(losses: Losses, split: str, layout: Layout) -> list[Finding]:
         )
         found = (
             f"off by {max(worst, interval) * 100:.1f} points (below…up to {shares}; outer interval"
-            f" holds {strict:.3f}…{closed:.3f}); at most {CALIBRATION_LIMIT * 100:g} are allowed"
+            f" has {strict:.3f}…{closed:.3f}); expected at most {CALIBRATION_LIMIT * 100:g}"
         )
         findings.append(Finding(what, found, holds=max(worst, interval) <= CALIBRATION_LIMIT))
     return findings
@@ -144,7 +138,7 @@ def _exported(comparison: Comparison | None) -> Finding:
     if comparison is None:
         return Finding(what, "was not compared", holds=False)
     found = (
-        f"{comparison.forecast:.2e} apart after {comparison.steps} steps; at most {LIMIT:g} is"
-        " allowed"
+        f"difference {comparison.forecast:.2e} after {comparison.steps} steps; expected at most"
+        f" {LIMIT:g}"
     )
     return Finding(what, found, holds=comparison.holds and comparison.steps >= STEPS)

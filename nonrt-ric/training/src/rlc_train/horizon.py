@@ -1,4 +1,4 @@
-"""What is forecast: quantities, points in time, quantiles."""
+"""Axes of forecasts: quantities, points in time, quantiles."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ DEFAULT_QUANTILES: Final = (0.1, 0.5, 0.9)
 def first_point_us(t_rd_us: float, t_m_us: float, t_rc_us: float, period_us: int) -> int:
     """Offset of the first label, ``T_RD + T_m + T_RC`` (stolidis2024 §IV-C), on the sample grid.
 
-    Rounded up: a forecast for an instant that has passed when it arrives is of no use.
+    Rounded up: a forecast must arrive before its first point.
 
     Args:
         t_rd_us: DU to Near-RT RIC, µs.
-        t_m_us: Inference, measured, µs.
+        t_m_us: Measured inference, µs.
         t_rc_us: Near-RT RIC to CU, µs.
-        period_us: Distance of samples, µs.
+        period_us: Sample period, µs.
 
     Raises:
-        TrainError: A delay is negative or no number, or the period is not positive.
+        TrainError: A delay is negative or not finite, or the period is not positive.
     """
     for name, value in (("t_rd_us", t_rd_us), ("t_m_us", t_m_us), ("t_rc_us", t_rc_us)):
         if not (np.isfinite(value) and value >= 0):
@@ -42,12 +42,12 @@ class Layout:
     """The axes of forecasts.
 
     Attributes:
-        quantities: What is forecast; each is also a feature.
+        quantities: Forecast quantities; each is also a feature.
         start_us: From the newest sample to the first point, µs.
         step_us: Between points (T_w), µs.
         points: Number of points M.
-        quantiles: Growing, within (0, 1).
-        period_us: Distance of samples (T_r), µs.
+        quantiles: Increasing, within (0, 1).
+        period_us: Sample period (T_r), µs.
     """
 
     quantities: tuple[Quantity, ...] = field(default_factory=lambda: tuple(Quantity))
@@ -72,16 +72,16 @@ class Layout:
             )
         levels = self.quantiles
         if not levels or list(levels) != sorted(set(levels)) or not 0 < levels[0] <= levels[-1] < 1:
-            raise TrainError("layout.quantiles", f"{levels} must grow strictly within (0, 1)")
+            raise TrainError("layout.quantiles", f"{levels} must increase strictly within (0, 1)")
 
     @property
     def columns(self) -> list[int]:
-        """Feature column of each quantity: the last value that a server knows."""
+        """Feature column of each quantity."""
         return [FEATURES.index(q.value) for q in self.quantities]
 
     @property
     def target_columns(self) -> list[int]:
-        """Column of each quantity among a series' targets."""
+        """Target column of each quantity."""
         return [list(Quantity).index(q) for q in self.quantities]
 
     @property
@@ -101,17 +101,17 @@ class Layout:
         return len(self.quantities), self.points, len(self.quantiles)
 
     def point_at(self, horizon_us: int) -> int:
-        """The point at a distance from the newest sample.
+        """The point at a horizon.
 
         Raises:
-            TrainError: There is none.
+            TrainError: There is no such point.
         """
         point, rest = divmod(horizon_us - self.start_us, self.step_us)
         if rest or not 0 <= point < self.points:
             last = self.start_us + (self.points - 1) * self.step_us
             raise TrainError(
                 "horizon",
-                f"{horizon_us} µs is no point; expected {self.start_us}…{last} µs by"
-                f" {self.step_us} µs",
+                f"{horizon_us} µs is not a point; expected {self.start_us}…{last} µs in"
+                f" steps of {self.step_us} µs",
             )
         return int(point)

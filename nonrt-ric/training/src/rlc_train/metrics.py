@@ -1,8 +1,7 @@
 """Pinball loss, absolute error, coverage, and confidence intervals of the skill.
 
-Adjacent samples are correlated, so losses are summed over blocks of consecutive samples and whole
-blocks are drawn (Künsch 1989, non-overlapping as Carlstein 1986). With many series, a block is a
-whole series: effects common to a run, such as its channel, are then drawn together.
+Adjacent samples are correlated, so losses are summed over blocks of consecutive samples, and the
+bootstrap draws whole blocks (Künsch 1989; non-overlapping: Carlstein 1986).
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ def pinball(
 
 
 def in_order(forecast: NDArray[np.float32]) -> NDArray[np.float32]:
-    """What is served of a forecast: quantiles in order, nothing negative.
+    """The forecast as served: quantiles sorted and clipped at 0.
 
     Sorting never raises the pinball loss (Chernozhukov, Fernández-Val and Galichon 2010).
     """
@@ -43,14 +42,13 @@ def in_order(forecast: NDArray[np.float32]) -> NDArray[np.float32]:
 class Calibration:
     """Shares of actual values under each quantile.
 
-    A queue is empty for much of the time: where forecast and value are the same, "below" says
-    nothing. Both shares are kept, and a quantile τ is right when it lies between them; for values
-    without such ties they are one.
+    Queues are often empty, so that value and quantile are equal. A quantile τ is calibrated if it
+    lies between the share of values below it and the share at or below it.
 
     Attributes:
         levels: ``(K,)``.
         below: ``(…, K)`` share of values strictly below the quantile.
-        up_to: ``(…, K)`` share of values below or at it.
+        up_to: ``(…, K)`` share of values at or below the quantile.
     """
 
     levels: NDArray[np.float32]
@@ -58,7 +56,7 @@ class Calibration:
     up_to: NDArray[np.float64]
 
     def deviation(self) -> NDArray[np.float64]:
-        """``(…, K)`` distance of the nominal level from what was seen; 0 is calibrated."""
+        """``(…, K)`` distance of the nominal level from the observed shares; 0 is calibrated."""
         low = np.maximum(self.below - self.levels, 0)
         high = np.maximum(self.levels - self.up_to, 0)
         return low + high
@@ -70,7 +68,7 @@ class Calibration:
         return strict, closed
 
     def interval_deviation(self) -> NDArray[np.float64]:
-        """Distance of the nominal share of the outer interval from what was seen."""
+        """Distance of the nominal share of the outer interval from the observed shares."""
         nominal = float(self.levels[-1] - self.levels[0])
         strict, closed = self.interval()
         return np.maximum(strict - nominal, 0) + np.maximum(nominal - closed, 0)
@@ -97,16 +95,16 @@ def skill_interval(
 
     Args:
         loss: ``(blocks,)`` sums of the model's loss per block.
-        reference: ``(blocks,)`` those of what it is compared with.
-        seed: Of the draws.
-        draws: Number of them.
+        reference: ``(blocks,)`` sums of the reference's loss per block.
+        seed: Seed of the draws.
+        draws: Number of draws.
         confidence: Share of the draws inside the interval (percentile method).
 
     Returns:
-        NaN throughout when the reference never errs: there is no skill to speak of.
+        All NaN if the reference has no loss.
 
     Raises:
-        TrainError: Fewer than two blocks, from which nothing can be drawn.
+        TrainError: Fewer than two blocks.
     """
     if loss.shape != reference.shape or loss.ndim != 1:
         raise TrainError("bootstrap", f"shapes {loss.shape} and {reference.shape} differ")

@@ -1,7 +1,7 @@
-"""Online conformal calibration in a back-test, as the forecaster serves it.
+"""Online conformal calibration in a back-test, identical to the forecaster's.
 
-The rule is that of :mod:`rlc_model.calibration`, the order of checking, one point per sample in
-turn, the forecaster's. A model is judged with it because it is never served without.
+The update is that of :mod:`rlc_model.calibration`; one point per sample is checked in the
+forecaster's order.
 """
 
 from __future__ import annotations
@@ -17,29 +17,28 @@ from rlc_model.calibration import Offsets, round_length
 from rlc_train.horizon import Layout
 from rlc_train.metrics import in_order
 from rlc_train.series import Series, label_rows
-from rlc_train.splits import COMING_IN, Part
+from rlc_train.splits import SETTLING_SAMPLES, Part
 
-CONTEXT_SAMPLES: Final = COMING_IN
-"""Samples before the first origin over which states and offsets come in: several memories of each.
-A server has them from further back, which changes nothing that can be measured."""
+CONTEXT_SAMPLES: Final = SETTLING_SAMPLES
+"""Samples before the first origin over which states and offsets settle: several times their memory.
+A longer history makes no measurable difference."""
 
-
-AT_ONCE: Final = 128
-"""Series gone through side by side: a row of them costs little more than a row of one."""
+MAX_LANES: Final = 128
+"""Series processed in parallel: a row of many costs little more than a row of one."""
 
 
 def begin(origins: NDArray[np.intp]) -> int:
-    """The row from which a back-test has to run to have the state of its first origin."""
+    """The row at which a back-test must start to have the state at its first origin."""
     return max(0, int(origins[0]) - CONTEXT_SAMPLES) if len(origins) else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """One series of several that are gone through side by side.
+    """One of several series processed in parallel.
 
     Attributes:
-        series: What came.
-        origins: ``(N,)`` growing rows that are asked for; the last one ends the lane.
+        series: The series.
+        origins: ``(N,)`` increasing rows of the wanted forecasts; the last one ends the lane.
     """
 
     series: Series
@@ -47,12 +46,12 @@ class Lane:
 
     @property
     def stop(self) -> int:
-        """Rows that are gone through."""
+        """Number of rows to process."""
         return int(self.origins[-1]) + 1
 
 
-Says = Callable[[int, int], NDArray[np.float32]]
-"""What the first n lanes say at a row, ``(n, Q, M, K)``; called for each row in turn."""
+ForecastAt = Callable[[int, int], NDArray[np.float32]]
+"""``(row, n)`` to ``(n, Q, M, K)`` forecasts of the first n lanes; called for each row in order."""
 
 
 def side_by_side(
@@ -60,7 +59,7 @@ def side_by_side(
     layout: Layout,
     run: Callable[[Sequence[Lane]], list[NDArray[np.float32]]],
 ) -> list[NDArray[np.float32]]:
-    """Lets `run` go through the series of parts, from where their states come in, some at a time.
+    """Applies `run` to groups of up to :data:`MAX_LANES` series, including their settling samples.
 
     Returns:
         ``(N, Q, M, K)`` for each part and its origins.
@@ -70,18 +69,20 @@ def side_by_side(
     for index, (part, origins) in enumerate(chosen):
         if len(origins):
             first = begin(origins)
-            seen = part.series.cut(first, int(origins[-1]) + 1)
-            lanes.append((index, Lane(seen, origins - first)))
+            series = part.series.cut(first, int(origins[-1]) + 1)
+            lanes.append((index, Lane(series, origins - first)))
     lanes.sort(key=lambda pair: -pair[1].stop)
-    for at in range(0, len(lanes), AT_ONCE):
-        group = lanes[at : at + AT_ONCE]
+    for at in range(0, len(lanes), MAX_LANES):
+        group = lanes[at : at + MAX_LANES]
         for (index, _), forecast in zip(group, run([lane for _, lane in group]), strict=True):
             found[index] = forecast
     return found
 
 
-def said_all(lanes: Sequence[Lane], layout: Layout, says: Says) -> list[NDArray[np.float32]]:
-    """What is said at the origins, as it is."""
+def forecasts_at_origins(
+    lanes: Sequence[Lane], layout: Layout, forecast_at: ForecastAt
+) -> list[NDArray[np.float32]]:
+    """The forecasts at the origins, without calibration."""
     result = [np.empty((len(lane.origins), *layout.shape), np.float32) for lane in lanes]
     wanted = [
         dict(zip(lane.origins.tolist(), range(len(lane.origins)), strict=True)) for lane in lanes
@@ -90,7 +91,7 @@ def said_all(lanes: Sequence[Lane], layout: Layout, says: Says) -> list[NDArray[
     for row in range(lanes[0].stop):
         while lanes[count - 1].stop <= row:
             count -= 1
-        forecast = says(row, count)
+        forecast = forecast_at(row, count)
         for index in range(count):
             position = wanted[index].get(row)
             if position is not None:
@@ -103,51 +104,53 @@ def track(
 ) -> NDArray[np.float32]:
     """:func:`track_all` for one series and its ``(T, Q, M, K)`` forecasts from every row."""
 
-    def says(row: int, count: int) -> NDArray[np.float32]:
+    def forecast_at(row: int, count: int) -> NDArray[np.float32]:
         return forecast[row : row + count]
 
-    return track_all([Lane(series, origins)], layout, says)[0]
+    return track_all([Lane(series, origins)], layout, forecast_at)[0]
 
 
-def track_all(lanes: Sequence[Lane], layout: Layout, says: Says) -> list[NDArray[np.float32]]:
-    """Corrects forecasts in order of time, each by what came before it.
+def track_all(
+    lanes: Sequence[Lane], layout: Layout, forecast_at: ForecastAt
+) -> list[NDArray[np.float32]]:
+    """Calibrates forecasts in order of time, each by earlier outcomes of its lane.
 
     Args:
-        lanes: Longest first; none hears of another.
+        lanes: Longest first; independent of each other.
         layout: Axes of the forecasts.
-        says: The forecasts.
+        forecast_at: The forecasts.
 
     Returns:
-        Of each lane ``(N, Q, M, K)``: with the offsets known at the origin, as they are served.
+        ``(N, Q, M, K)`` for each lane, with the offsets at the origin.
     """
     count, longest = len(lanes), lanes[0].stop
-    came, due = _came(lanes, layout), _due(lanes, layout)
+    outcomes, due = _outcomes(lanes, layout), _due(lanes, layout)
     wanted = np.zeros((longest, count), np.bool_)
     for index, lane in enumerate(lanes):
         wanted[lane.origins, index] = True
     alive = np.searchsorted([-lane.stop for lane in lanes], -np.arange(longest))
     offsets = Offsets(layout.levels, count, *layout.shape[:2])
-    # What was said at each row, for the point that is checked when its time comes.
+    # Forecasts of the last rows, until their points are checked.
     depth = int(layout.ahead[-1]) + 1
-    said = np.zeros((depth, count, *layout.shape), np.float32)
+    recent = np.zeros((depth, count, *layout.shape), np.float32)
     result = [np.empty((len(lane.origins), *layout.shape), np.float32) for lane in lanes]
     position = [0] * count
     for row in range(longest):
         n = int(alive[row])
-        told = np.flatnonzero(due[row, :n, 0] >= 0)
-        if len(told):
-            then, point = due[row, told, 0] % depth, due[row, told, 1]
-            offsets.learn(told, point, came[row, told], said[then, told, :, point])
-        now = said[row % depth, :n]
-        now[:] = says(row, n)
+        checked = np.flatnonzero(due[row, :n, 0] >= 0)
+        if len(checked):
+            then, point = due[row, checked, 0] % depth, due[row, checked, 1]
+            offsets.learn(checked, point, outcomes[row, checked], recent[then, checked, :, point])
+        now = recent[row % depth, :n]
+        now[:] = forecast_at(row, n)
         for index in np.flatnonzero(wanted[row, :n]).tolist():
             result[index][position[index]] = in_order(now[index] + offsets.offset[index])
             position[index] += 1
     return result
 
 
-def _came(lanes: Sequence[Lane], layout: Layout) -> NDArray[np.float32]:
-    """``(T, B, Q)`` what came."""
+def _outcomes(lanes: Sequence[Lane], layout: Layout) -> NDArray[np.float32]:
+    """``(T, B, Q)`` targets; NaN if unknown."""
     values = np.full((lanes[0].stop, len(lanes), len(layout.quantities)), np.nan, np.float32)
     for index, lane in enumerate(lanes):
         rows = lane.series.targets[: lane.stop, layout.target_columns]
@@ -156,7 +159,7 @@ def _came(lanes: Sequence[Lane], layout: Layout) -> NDArray[np.float32]:
 
 
 def _due(lanes: Sequence[Lane], layout: Layout) -> NDArray[np.intp]:
-    """``(T, B, 2)`` the origin and point whose time has come and whose turn it is; −1 for none."""
+    """``(T, B, 2)`` origin and point to check at each row; −1 for none."""
     due = np.full((lanes[0].stop, len(lanes), 2), -1, np.intp)
     length = round_length(layout.points)
     for index, lane in enumerate(lanes):
@@ -164,7 +167,7 @@ def _due(lanes: Sequence[Lane], layout: Layout) -> NDArray[np.intp]:
         for point in range(layout.points):
             mine = known[:, point] & (rows[:, point] < lane.stop)
             mine &= rows[:, point] % length % layout.points == point
-            told = np.flatnonzero(mine)
-            due[rows[told, point], index, 0] = told
-            due[rows[told, point], index, 1] = point
+            checked = np.flatnonzero(mine)
+            due[rows[checked, point], index, 0] = checked
+            due[rows[checked, point], index, 1] = point
     return due

@@ -1,4 +1,4 @@
-"""The steps of an experiment, without command line: what each command calls."""
+"""The steps of an experiment, called by the commands."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from rlc_train.export.check import Reference, compare
 from rlc_train.export.runner import ServedForecaster, StepRunner, measure
 from rlc_train.export.steps import linear_step, lstm_step
 from rlc_train.horizon import Layout
-from rlc_train.judged import Judged
-from rlc_train.lstm.shape import INSIDE, NetworkShape, state_size
+from rlc_train.loss_cache import LossCache
+from rlc_train.lstm.shape import INPUTS, NetworkShape, state_size
 from rlc_train.series import Series, labels
 from rlc_train.settings import Settings
 from rlc_train.splits import Part, Split, split
 
 Origins = Sequence[tuple[Part, NDArray[np.intp]]]
-"""Parts, and the rows of each from which is forecast."""
+"""Parts and the origins in each."""
 
 CALIBRATION_ORIGINS = 20_000
 COMPARED = "linear-quantile"
-"""The baseline that the contract carries as it is."""
+"""The baseline that can be exported as a model."""
 
 
 def split_corpus(corpus: Sequence[Series], settings: Settings, layout: Layout) -> Split:
-    """The corpus split as the settings say."""
+    """Splits the corpus by the settings."""
     s = settings.split
     return split(
         corpus,
@@ -46,9 +46,9 @@ def split_corpus(corpus: Sequence[Series], settings: Settings, layout: Layout) -
 
 
 def measured_t_m_us(settings: Settings) -> float:
-    """T_m: as told, or the median step of a network of this shape, exported, on this machine.
+    """T_m from the settings, or the measured median step of an exported network of this shape.
 
-    Weights do not matter for time, so it is known before training and can set the labels.
+    The time does not depend on the weights, so it is known before training and sets the labels.
     """
     if settings.horizon.t_m_us is not None:
         return settings.horizon.t_m_us
@@ -57,14 +57,14 @@ def measured_t_m_us(settings: Settings) -> float:
     layout = Layout(tuple(settings.quantities), 1_000, 1_000, points, tuple(settings.quantiles))
     outputs = quantities * points * len(settings.quantiles)
     ones = MinMaxScaler.of([0.0] * len(FEATURES), [1.0] * len(FEATURES))
-    none = conformal.none(layout.shape)
-    graph = lstm_step(no_weights(shape, outputs), shape, layout, ones, none)
+    identity = conformal.identity(layout.shape)
+    graph = lstm_step(zero_weights(shape, outputs), shape, layout, ones, identity)
     return measure(StepRunner(graph, state_size(shape)), batches=(1,))[0].median_us
 
 
-def no_weights(shape: NetworkShape, outputs: int) -> dict[str, list[NDArray[np.float32]]]:
-    """Weights of zero, in the shapes of a network: enough to measure its time."""
-    weights, width = {}, INSIDE
+def zero_weights(shape: NetworkShape, outputs: int) -> dict[str, list[NDArray[np.float32]]]:
+    """Zero weights for a network, to measure its time."""
+    weights, width = {}, INPUTS
     for layer in range(shape.layers):
         weights[f"lstm_{layer}"] = [
             np.zeros((width, 4 * shape.units), np.float32),
@@ -72,7 +72,7 @@ def no_weights(shape: NetworkShape, outputs: int) -> dict[str, list[NDArray[np.f
             np.zeros(4 * shape.units, np.float32),
         ]
         width = shape.units
-    narrow = np.zeros((width + INSIDE, shape.rank), np.float32)
+    narrow = np.zeros((width + INPUTS, shape.rank), np.float32)
     head = [np.zeros((shape.rank, outputs), np.float32), np.zeros(outputs, np.float32)]
     return weights | {"narrow": [narrow], "head": head}
 
@@ -84,10 +84,10 @@ def correct(
     validation: Sequence[Part],
     layout: Layout,
 ) -> conformal.Correction:
-    """Learns the conformal correction of an exported model on the validation part."""
+    """Fits the conformal correction of an exported model on the validation part."""
     if len(layout.quantiles) < 2:
-        return conformal.none(layout.shape)
-    runner = StepRunner(make(conformal.none(layout.shape)), size)
+        return conformal.identity(layout.shape)
+    runner = StepRunner(make(conformal.identity(layout.shape)), size)
     plain = ServedForecaster("plain", runner, scaler, layout, tracked=False)
     total = sum(len(part) for part in validation)
     chosen = []
@@ -99,7 +99,7 @@ def correct(
     forecasts = plain.predict_all(chosen)
     actual = [labels(part.series, layout, origins, part.stop) for part, origins in chosen]
     if not forecasts:
-        raise TrainError("split.validation", "holds no sample to calibrate on")
+        raise TrainError("split.validation", "has no sample to calibrate on")
     return conformal.fit(np.concatenate(actual), np.concatenate(forecasts), layout.levels)
 
 
@@ -114,11 +114,11 @@ def export(
     layout: Layout,
     warm_up: int,
 ) -> Candidate:
-    """Calibrates, exports and compares a model."""
+    """Calibrates and exports a model and compares the export with it."""
     correction = correct(make, size, scaler, parts.validation, layout)
     graph = make(correction)
     runner = StepRunner(graph, size)
-    # An idle bearer would exercise nothing: the one whose queue moves most.
+    # The bearer with the largest changes of its queue.
     busiest = max(parts.train, key=lambda part: float(part.series.features[:, 0].std())).series
     comparison = compare(runner, reference(correction), scaler.transform(busiest.features))
     return Candidate(kind, graph, size, warm_up, scaler, layout, comparison, measure(runner))
@@ -133,7 +133,7 @@ def export_linear(model: LinearQuantile, parts: Split, layout: Layout) -> Candid
     def reference(correction: conformal.Correction) -> Reference:
         return linear_reference(model, layout, correction)
 
-    # The slowest mean has forgotten all but a hundredth of zero after five of its memories.
+    # The slowest mean retains below 1 % of its initial zero after five time constants.
     warm_up = round(5 / min(summary.WEIGHTS))
     return export(
         model.name,
@@ -150,7 +150,7 @@ def export_linear(model: LinearQuantile, parts: Split, layout: Layout) -> Candid
 def linear_reference(
     model: LinearQuantile, layout: Layout, correction: conformal.Correction
 ) -> Reference:
-    """The linear baseline in NumPy, with its state in the open."""
+    """The linear baseline in NumPy, with explicit state."""
     weights = np.array(summary.WEIGHTS, np.float32)[:, None]
     columns = len(FEATURES)
 
@@ -159,13 +159,13 @@ def linear_reference(
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         means = state[: weights.size * columns].reshape(weights.size, columns).copy()
         deviation = state[weights.size * columns :].copy()
-        kept = np.empty((len(samples), summary.SIZE), np.float32)
+        summaries = np.empty((len(samples), summary.SIZE), np.float32)
         for row, sample in enumerate(samples):
             means += weights * (sample - means)
             off = np.abs(sample - means[summary.DEVIATION_MEAN])
             deviation += np.float32(summary.DEVIATION_WEIGHT) * (off - deviation)
-            kept[row] = np.concatenate([sample, means.ravel(), deviation])
-        answers = (kept @ model.weights + model.bias).reshape(len(samples), *layout.shape)
+            summaries[row] = np.concatenate([sample, means.ravel(), deviation])
+        answers = (summaries @ model.weights + model.bias).reshape(len(samples), *layout.shape)
         return correction.apply(answers), np.concatenate([means.ravel(), deviation])
 
     return answer
@@ -179,23 +179,24 @@ def evaluate(
     *,
     origins: int,
     seed: int,
-    judged: Judged | None = None,
-    ticked: backtest.Ticked | None = None,
-    told: Callable[[str], None] | None = None,
+    cache: LossCache | None = None,
+    on_progress: backtest.OnProgress | None = None,
+    log: Callable[[str], None] | None = None,
 ) -> dict[str, dict[str, backtest.Losses]]:
-    """Back-tests candidates and baselines on the test part and on what was held out.
+    """Back-tests candidates and baselines on the test part and the held-out series.
 
-    A forecaster that can afford few origins is judged on those, beside persistence on the same
-    (``persistence@NAME``). What `judged` has already is not judged again; `told` hears of the rest.
+    A forecaster that is limited to few origins is evaluated on those, as are persistence
+    (``persistence@NAME``) and the candidates. Losses in `cache` are reused; `log` gets a line for
+    each of the others.
 
     Returns:
-        Split → forecaster → losses. A split without any series is left out.
+        Split → forecaster → losses. Splits without series are omitted.
     """
-    judged = judged or Judged()
+    cache = cache or LossCache()
     fitted: dict[str, Forecaster] = {}
 
     def baseline(name: str) -> Forecaster:
-        """Fitted when it is first asked to speak."""
+        """A baseline, fitted on first use."""
         if name not in fitted:
             fitted[name] = BASELINES[name]()
             fitted[name].fit(parts.train, layout, seed)
@@ -206,29 +207,29 @@ def evaluate(
         if not held:
             continue
         every = backtest.origins_of(held, layout, origins)
-        speakers: list[tuple[str, Callable[[], Forecaster], Origins]] = [
+        forecasters: list[tuple[str, Callable[[], Forecaster], Origins]] = [
             (kind, candidate.forecaster, every) for kind, candidate in candidates.items()
         ]
         for name in (name for name in names if name not in candidates):
             most = BASELINES[name]().most_origins
-            speaks: Callable[[], Forecaster] = partial(baseline, name)
+            make: Callable[[], Forecaster] = partial(baseline, name)
             if most is None or most >= sum(len(rows) for _, rows in every):
-                speakers.append((name, speaks, every))
+                forecasters.append((name, make, every))
                 continue
             few = backtest.origins_of(held, layout, most)
-            speakers.append((name, speaks, few))
-            speakers.append((f"persistence@{name}", partial(baseline, "persistence"), few))
-            speakers += [
+            forecasters.append((name, make, few))
+            forecasters.append((f"persistence@{name}", partial(baseline, "persistence"), few))
+            forecasters += [
                 (f"{kind}@{name}", candidate.forecaster, few)
                 for kind, candidate in candidates.items()
             ]
         found[where] = {}
-        for name, speaks, chosen in speakers:
-            losses = judged.get(where, name)
+        for name, make, chosen in forecasters:
+            losses = cache.get(where, name)
             if losses is None:
-                losses = backtest.run(speaks(), chosen, layout, ticked)
-                judged.keep(where, name, losses)
-                if told is not None:
-                    told(f"{where}: judged {name} on {len(chosen)} series")
+                losses = backtest.run(make(), chosen, layout, on_progress)
+                cache.put(where, name, losses)
+                if log is not None:
+                    log(f"{where}: evaluated {name} on {len(chosen)} series")
             found[where][name] = losses
     return found

@@ -1,4 +1,4 @@
-"""Progress bars on standard error, where it is a terminal; a line per stage where it is not."""
+"""Progress bars on a terminal at standard error, else a line per stage."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ CONSOLE = Console(stderr=True)
 
 
 class Bars:
-    """A bar per name, made when it is first heard of."""
+    """A progress bar per name."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
         self._tasks: dict[str, object] = {}
 
     def tick(self, name: str, done: int, total: int) -> None:
-        """Sets a bar."""
+        """Updates a bar."""
         if name not in self._tasks:
             self._tasks[name] = self._progress.add_task(name, total=total)
         self._progress.update(self._tasks[name], completed=done, total=total)  # type: ignore[arg-type]
 
-    def say(self, text: str) -> None:
+    def print(self, text: str) -> None:
         """Prints a line above the bars."""
         self._progress.console.print(text, highlight=False)
 
 
 @contextmanager
 def bars() -> Iterator[Bars]:
-    """Shows bars while inside."""
+    """Displays bars within the context."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), console=CONSOLE, transient=True) as progress:
         yield Bars(progress)

@@ -1,7 +1,7 @@
-"""The directory of an experiment: what each command leaves for the next.
+"""The directory of an experiment, with the files that the commands exchange.
 
 ``settings.json`` and ``data.json`` (train), ``checkpoint.npz`` and ``curve.json`` (train),
-``candidates/…`` (train, evaluate), ``judged/…`` and ``evaluation.json`` (evaluate),
+``candidates/…`` (train, evaluate), ``losses/…`` and ``evaluation.json`` (evaluate),
 ``verdict.json`` and ``model/`` (promote), ``report/`` (report).
 """
 
@@ -18,10 +18,10 @@ from pydantic import ValidationError
 from rlc_train.backtest import Losses
 from rlc_train.candidate import Candidate
 from rlc_train.errors import TrainError
-from rlc_train.judged import Judged
+from rlc_train.loss_cache import LossCache
 from rlc_train.settings import Settings
 
-JUDGED: Final = "judged"
+LOSSES: Final = "losses"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,20 +31,21 @@ class RunDirectory:
     path: Path
 
     def begin(self, settings: Settings, data: dict[str, Any]) -> None:
-        """Writes what the experiment is of.
+        """Writes settings and data of the experiment.
 
         Raises:
-            TrainError: The directory holds another experiment, or cannot be written.
+            TrainError: The directory has another experiment, or cannot be written.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            told = settings.model_dump(mode="json")
-            old = self._maybe("settings.json")
-            if old is not None and _but_epochs(old) != _but_epochs(told):
+            new = settings.model_dump(mode="json")
+            old = self._read_if_present("settings.json")
+            if old is not None and _comparable(old) != _comparable(new):
                 raise TrainError(
-                    str(self.path), "holds a run of other settings; expected an empty or own one"
+                    str(self.path),
+                    "has a run with other settings; expected an empty directory or a run of these",
                 )
-            self.write("settings.json", told)
+            self.write("settings.json", new)
             self.write("data.json", data)
         except OSError as error:
             raise TrainError(str(self.path), error.strerror or "cannot be written") from error
@@ -66,31 +67,32 @@ class RunDirectory:
             return json.loads((self.path / name).read_text())
         except FileNotFoundError as error:
             raise TrainError(
-                str(self.path / name), "is not there; the commands go train, evaluate, promote"
+                str(self.path / name),
+                "is missing; run the commands in the order train, evaluate, promote",
             ) from error
         except (OSError, ValueError) as error:
             raise TrainError(str(self.path / name), f"cannot be read: {error}") from error
 
-    def write(self, name: str, told: Any) -> None:
-        """A JSON file, whole or not at all."""
+    def write(self, name: str, document: Any) -> None:
+        """Writes a JSON file atomically."""
         part = self.path / f".{name}.part"
-        part.write_text(json.dumps(told, indent=2) + "\n")
+        part.write_text(json.dumps(document, indent=2) + "\n")
         part.replace(self.path / name)
 
     def candidate(self, kind: str) -> Candidate:
-        """A candidate; raises :class:`TrainError` when there is none."""
+        """A candidate; raises :class:`TrainError` if there is none."""
         return Candidate.load(self.path / "candidates" / kind)
 
     def candidates(self) -> list[str]:
-        """Kinds of the candidates there are."""
+        """Kinds of the candidates."""
         return sorted(p.parent.name for p in self.path.glob("candidates/*/candidate.json"))
 
     def save_candidate(self, candidate: Candidate) -> None:
-        """Keeps a candidate."""
+        """Writes a candidate."""
         candidate.save(self.path / "candidates" / candidate.kind)
 
-    def judged(self) -> Judged:
-        """What was judged on the run's data, split and origins, of its candidates as they are."""
+    def loss_cache(self) -> LossCache:
+        """Losses on the run's data, split and origins, of its current candidates."""
         settings, data = self.settings(), self.read("data.json")
         of = {
             "data": data["sha256"],
@@ -101,39 +103,39 @@ class RunDirectory:
             "seed": settings.seed,
         }
         graphs = {kind: self.candidate(kind).graph for kind in self.candidates()}
-        return Judged(self.path / JUDGED, of, graphs)
+        return LossCache(self.path / LOSSES, of, graphs)
 
-    def forget_judged(self) -> None:
-        """Everything is judged anew."""
-        shutil.rmtree(self.path / JUDGED, ignore_errors=True)
+    def discard_losses(self) -> None:
+        """Removes all losses, so that everything is evaluated again."""
+        shutil.rmtree(self.path / LOSSES, ignore_errors=True)
 
     def losses(self) -> dict[str, dict[str, Losses]]:
-        """The losses of the back-test, which were those of the candidates as they are now.
+        """The losses of the last evaluation.
 
         Raises:
-            TrainError: There was none, or it was of another model, data or split.
+            TrainError: A loss is missing, or is of another model, data or split.
         """
-        told, judged = self.read("evaluation.json"), self.judged()
+        evaluation, cache = self.read("evaluation.json"), self.loss_cache()
         splits: dict[str, dict[str, Losses]] = {}
-        for split, names in told.items():
+        for split, names in evaluation.items():
             splits[split] = {}
             for name in names:
-                losses = judged.get(split, name)
+                losses = cache.get(split, name)
                 if losses is None:
                     raise TrainError(
-                        str(self.path / JUDGED / split / f"{name}.npz"),
-                        "is not there, damaged, or of another model, data or split; run rlc-train"
+                        str(self.path / LOSSES / split / f"{name}.npz"),
+                        "is missing, damaged, or of another model, data or split; run rlc-train"
                         " evaluate",
                     )
                 splits[split][name] = losses
         return splits
 
-    def _maybe(self, name: str) -> Any:
+    def _read_if_present(self, name: str) -> Any:
         return self.read(name) if (self.path / name).exists() else None
 
 
-def _but_epochs(told: dict[str, Any]) -> dict[str, Any]:
-    """Settings but for those that may change between two goes."""
-    fit = {k: v for k, v in told.get("fit", {}).items() if k not in ("epochs", "patience")}
+def _comparable(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings except those that may change when a run continues."""
+    fit = {k: v for k, v in settings.get("fit", {}).items() if k not in ("epochs", "patience")}
     free = ("baselines", "origins", "gate_horizons_us", "version", "fit")
-    return {k: v for k, v in told.items() if k not in free} | {"fit": fit}
+    return {k: v for k, v in settings.items() if k not in free} | {"fit": fit}

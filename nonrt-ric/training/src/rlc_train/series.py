@@ -1,11 +1,11 @@
-"""Series: what one bearer of one run reported, in order of time."""
+"""Series: the samples of one bearer in one run."""
 
 from __future__ import annotations
 
 import hashlib
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,14 +21,14 @@ class Series:
 
     Attributes:
         name: Unique within a corpus.
-        scenario: What results are broken down by.
-        cell: The cell; whole cells are held out.
-        mobility: Pattern of movement; whole patterns are held out.
-        at_us: ``(T,)`` int64, strictly growing.
+        scenario: Key for the breakdown of results.
+        cell: The cell; a split may hold out cells.
+        mobility: Mobility pattern; a split may hold out patterns.
+        at_us: ``(T,)`` int64, strictly increasing.
         features: ``(T, F)`` float32, columns as ``rlc_model.FEATURES``.
-        fresh: ``(T,)`` bool; False where rates are unknown.
+        fresh: ``(T,)`` bool; False if rates are unknown.
         targets: ``(T, len(Quantity))`` float32, columns in the order of ``rlc_model.Quantity``:
-            what is forecast, as it was at that instant; NaN where it is not known.
+            values at that instant; NaN if unknown.
     """
 
     name: str
@@ -73,33 +73,23 @@ class Series:
 
     def cut(self, start: int, stop: int) -> Series:
         """The samples ``[start, stop)``."""
-        part = slice(start, stop)
-        return Series(
-            self.name,
-            self.scenario,
-            self.cell,
-            self.mobility,
-            self.at_us[part],
-            self.features[part],
-            self.fresh[part],
-            self.targets[part],
-        )
+        arrays = ("at_us", "features", "fresh", "targets")
+        return replace(self, **{name: getattr(self, name)[start:stop] for name in arrays})
 
 
 def label_rows(
     series: Series, layout: Layout, origins: NDArray[np.intp], stop: int | None = None
 ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Where the labels of some origins lie, found by time and not by counting rows.
+    """Rows of the labels of some origins, found by time.
 
     Args:
         series: The samples.
         layout: The points.
         origins: ``(N,)`` rows of the newest sample.
-        stop: Labels at this row or later are not to be seen (the end of a part).
+        stop: Labels at this row or later are excluded (end of a part).
 
     Returns:
-        ``(N, M)`` rows and whether a sample stands there; missing reports have no
-        label.
+        ``(N, M)`` rows, and whether there is a sample; missing reports have no label.
     """
     limit = len(series) if stop is None else min(stop, len(series))
     wanted = series.at_us[origins][:, None] + layout.ahead * layout.period_us
@@ -118,7 +108,7 @@ def label_rows(
 def labels(
     series: Series, layout: Layout, origins: NDArray[np.intp], stop: int | None = None
 ) -> NDArray[np.float32]:
-    """``(N, quantity, M)`` values to come; NaN where they are not known."""
+    """``(N, quantity, M)`` future values; NaN if unknown."""
     rows, known = label_rows(series, layout, origins, stop)
     values = series.targets[:, layout.target_columns][rows]
     values[~known] = np.nan
@@ -126,28 +116,25 @@ def labels(
 
 
 def split_at_gaps(series: Series, longest_gap_us: int = 100_000) -> list[Series]:
-    """Cuts a series where reports were missing for so long that a carried state means nothing.
-
-    The same limit as the forecaster's, so that a model is trained on what it will be served.
-    """
+    """Splits a series at gaps that invalidate a carried state; same limit as in the forecaster."""
     cuts = np.flatnonzero(np.diff(series.at_us) > longest_gap_us) + 1
     bounds = [0, *cuts.tolist(), len(series)]
     return [series.cut(a, b) for a, b in itertools.pairwise(bounds)]
 
 
 def require(series: Sequence[Series], place: str) -> Sequence[Series]:
-    """The series, or an error when there is none.
+    """The series.
 
     Raises:
-        TrainError: There is none.
+        TrainError: There is no sample.
     """
     if not any(len(one) for one in series):
-        raise TrainError(place, "holds no sample")
+        raise TrainError(place, "has no sample")
     return series
 
 
 def digest(series: Iterable[Series]) -> str:
-    """SHA-256 over names, times and features: what a manifest says the model learned from."""
+    """SHA-256 over names, times, features and targets."""
     sha = hashlib.sha256()
     for one in sorted(series, key=lambda s: s.name):
         sha.update(one.name.encode())

@@ -1,4 +1,4 @@
-"""Settings of an experiment: a YAML file, every field with a default."""
+"""Settings of an experiment: a YAML file; every field has a default."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ class _Section(BaseModel):
 
 
 class HorizonSettings(_Section):
-    """When forecasts are for (stolidis2024 §III-C): ``T_RD + T_m + T_RC`` ahead, then M points."""
+    """Horizon of forecasts (stolidis2024 §III-C): ``T_RD + T_m + T_RC`` ahead, then M points."""
 
     t_rd_us: Annotated[float, Field(ge=0, description="DU to Near-RT RIC, µs.")] = 10_000
     t_rc_us: Annotated[float, Field(ge=0, description="Near-RT RIC to CU, µs.")] = 0
     t_m_us: Annotated[
-        float | None, Field(gt=0, description="Inference, µs; measured on this machine when null.")
+        float | None, Field(gt=0, description="Inference, µs; measured on this machine if null.")
     ] = None
     step_us: Annotated[int, Field(ge=1, description="T_w, µs.")] = 1_000
     points: Annotated[int, Field(ge=1, le=1024, description="M.")] = 20
 
 
 class SplitSettings(_Section):
-    """Who may see what."""
+    """Training, validation and test parts."""
 
     train: float = 0.7
     validation: float = 0.2
@@ -57,7 +57,7 @@ class Settings(_Section):
     quantiles: list[float] = list(DEFAULT_QUANTILES)
     context_period_ms: Annotated[
         int,
-        Field(ge=1, le=100, description="How often the forecaster is told limit, MCS and TBS, ms."),
+        Field(ge=1, le=100, description="Report period of limit, MCS and TBS, ms."),
     ] = 20
     horizon: HorizonSettings = HorizonSettings()
     split: SplitSettings = SplitSettings()
@@ -83,7 +83,7 @@ class Settings(_Section):
         """The axes of forecasts, for a measured T_m.
 
         Raises:
-            TrainError: The axes make no sense, or the gate asks for a horizon they lack.
+            TrainError: The axes are invalid or lack a horizon of the gate.
         """
         period_us = 1_000
         h = self.horizon
@@ -105,14 +105,14 @@ PRESETS: Final[dict[str, dict[str, Any]]] = {
         "baselines": ["persistence", "adaptive-persistence", "mean-of-5", "linear-quantile"],
     },
 }
-"""Settings by name; ``paper`` is a command of its own, because its model is no streaming one."""
+"""Settings by name."""
 
 
 def load(path: Path | None, preset: str = "default", **changes: Any) -> Settings:
-    """Reads settings: the preset, then the file over it, then changes over both.
+    """Reads settings: the preset, overridden by the file, overridden by `changes`.
 
     Raises:
-        TrainError: Naming the field, its value and what was expected.
+        TrainError: Names the field, its value and the expectation.
     """
     if preset not in PRESETS:
         raise TrainError("preset", f"{preset!r}; expected of {list(PRESETS)}")
@@ -121,12 +121,12 @@ def load(path: Path | None, preset: str = "default", **changes: Any) -> Settings
     if path is not None:
         place = str(path)
         try:
-            told = yaml.safe_load(path.read_text())
+            loaded = yaml.safe_load(path.read_text())
         except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
             raise TrainError(place, f"cannot be read: {error}") from error
-        if not isinstance(told, dict | None):
-            raise TrainError(place, f"is {type(told).__name__}; expected a mapping")
-        document = _merged(document, told or {})
+        if not isinstance(loaded, dict | None):
+            raise TrainError(place, f"is {type(loaded).__name__}; expected a mapping")
+        document = _merged(document, loaded or {})
     document = _merged(document, changes)
     try:
         return Settings.model_validate(document)

@@ -1,6 +1,6 @@
-"""Training, validation and test parts: in order of time, with cells and mobility patterns held out.
+"""Training, validation and test parts in order of time; held-out cells and mobility patterns.
 
-The MinMax scaler is fitted on the training part alone (stolidis2024 §IV-C).
+The MinMax scaler is fitted on the training part only (stolidis2024 §IV-C).
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout
 from rlc_train.series import Series
 
-COMING_IN: Final = 3_000
-"""Samples of a held-out series before it is judged. A server warms a bearer's state up before it
-serves the model, and a new bearer's calibration begins with that of the others, of which there are
-none in a back-test."""
+SETTLING_SAMPLES: Final = 3_000
+"""Samples of a held-out series before its first origin. The forecaster warms up a bearer's state
+and starts its calibration from that of other bearers, which a back-test does not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +39,9 @@ class Shares:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Rows of a series that a part owns.
+    """Rows ``[start, stop)`` of a series.
 
-    Origins and all their labels lie in ``[start, stop)``. A state may be carried in from rows
-    before `start`: they are the past, and are never labels of this part.
+    All origins and labels lie in this range. A state may be carried in from earlier rows.
     """
 
     series: Series
@@ -59,8 +57,8 @@ class Split:
     """The parts of a corpus.
 
     Attributes:
-        train, validation, test: In order of time, of the cells and patterns that are not held out.
-        unseen: Series of the cells and patterns that are, whole but for their beginning.
+        train, validation, test: In order of time, of cells and patterns not held out.
+        unseen: Series of held-out cells and patterns, without their beginning.
     """
 
     train: list[Part] = field(default_factory=list)
@@ -79,25 +77,24 @@ def split(
 ) -> Split:
     """Splits a corpus.
 
-    Between two parts as many rows are left out as the farthest label is ahead, so that no part
-    sees a level that another one is judged by.
+    Between two parts, rows up to the farthest label are omitted, so that parts share no level.
 
     Raises:
-        TrainError: Nothing would be left to train on, a held-out name is unknown, or a series is
-            named twice.
+        TrainError: The training part is empty, a held-out name is unknown, or a series name occurs
+            twice.
     """
     shares = shares or Shares()
     names = [one.name for one in corpus]
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise TrainError("corpus", f"series {twice!r} is there twice")
+        raise TrainError("corpus", f"series {twice!r} occurs twice")
     _known("held_out_cells", held_out_cells, {one.cell for one in corpus})
     _known("held_out_mobility", held_out_mobility, {one.mobility for one in corpus})
     gap = int(layout.ahead[-1])
     parts = Split()
     for one in corpus:
         if one.cell in held_out_cells or one.mobility in held_out_mobility:
-            parts.unseen.append(Part(one, min(COMING_IN, len(one) // 3), len(one)))
+            parts.unseen.append(Part(one, min(SETTLING_SAMPLES, len(one) // 3), len(one)))
             continue
         first = int(len(one) * shares.train)
         second = int(len(one) * (shares.train + shares.validation))
@@ -112,23 +109,23 @@ def split(
     return parts
 
 
-def _known(field_name: str, wanted: Sequence[str], there: set[str]) -> None:
-    missing = sorted(set(wanted) - there)
+def _known(field_name: str, wanted: Sequence[str], available: set[str]) -> None:
+    missing = sorted(set(wanted) - available)
     if missing:
         raise TrainError(
-            f"split.{field_name}", f"{', '.join(missing)} is not there; expected of {sorted(there)}"
+            f"split.{field_name}",
+            f"{', '.join(missing)} is unknown; expected of {sorted(available)}",
         )
 
 
 def fit_scaler(parts: Sequence[Part]) -> MinMaxScaler:
-    """Bounds of each feature over the rows that the parts own.
+    """Bounds of each feature over the rows of the parts.
 
-    A feature that never changes gets a span of one unit: it says nothing, and must not divide by
-    zero. Levels of queues start at zero whatever the smallest seen, so that an empty queue never
-    leaves the range.
+    A constant feature gets a span of 1 to avoid division by zero. All ranges include 0, so that an
+    empty queue is within them.
 
     Raises:
-        TrainError: The parts hold no row.
+        TrainError: The parts have no row.
     """
     low = np.full(len(FEATURES), np.inf)
     high = np.full(len(FEATURES), -np.inf)
@@ -138,7 +135,7 @@ def fit_scaler(parts: Sequence[Part]) -> MinMaxScaler:
             low = np.minimum(low, rows.min(axis=0))
             high = np.maximum(high, rows.max(axis=0))
     if not np.isfinite(low).all():
-        raise TrainError("split.train", "holds no sample to fit a scaler on")
+        raise TrainError("split.train", "has no sample to fit a scaler on")
     low = np.minimum(low, 0)
     high = np.where(high > low, high, low + 1)
     return MinMaxScaler.of(low.tolist(), high.tolist())

@@ -1,11 +1,12 @@
-"""Runs and models in MLflow: local files and SQLite by default, a server by address.
+"""Publishes a run and its promoted model to MLflow: beside the run directory, or to a server.
 
-Everything is on disk in the run directory before a server is spoken to, so a registry that is down
-loses nothing: the error says so, and the same command publishes later.
+May be repeated: it adds to the same MLflow run and registers a promoted model once. The run
+directory has everything, so nothing is lost if the server is unavailable.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,32 +17,47 @@ from typing import Any, Final
 from rlc_train.errors import TrainError, need
 from rlc_train.rundir import RunDirectory
 
+NAME: Final = "publish"
 EXPERIMENT: Final = "sojourn-rlc"
 TIMEOUT_S: Final = "10"
 RETRIES: Final = "1"
-LEFT: Final = "mlflow.json"
-"""In the run directory: the MLflow run, so that a second publication adds to it."""
+MLFLOW_RUN: Final = "mlflow.json"
+"""File in the run directory with the MLflow run, so that a second publication adds to it."""
 
 
 class RegistryError(TrainError):
-    """The registry cannot be reached or refuses; what was to be published is on disk."""
+    """The registry is unreachable or refuses the run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """Where a run is.
+    """A published run.
 
     Attributes:
-        run_id: MLflow's.
-        version: Of the registered model; None when no model was promoted.
+        run_id: Run in MLflow.
+        version: Version of the registered model; None if no model was promoted.
     """
 
     run_id: str
     version: str | None
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments."""
+    parser.add_argument("--run", type=Path, required=True, help="directory of the experiment")
+    parser.add_argument("--uri", help="MLflow server or database; default: RUN/../mlflow.db")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Runs the command."""
+    done = publish(RunDirectory(arguments.run), arguments.uri)
+    model = f", model version {done.version}" if done.version is not None else ", no model"
+    print(f"{arguments.run}: MLflow run {done.run_id}{model}")
+    return 0
+
+
 def local_uri(root: Path) -> str:
-    """SQLite below a directory."""
+    """URI of an SQLite database in a directory."""
     return f"sqlite:///{(root / 'mlflow.db').resolve()}"
 
 
@@ -50,20 +66,20 @@ def publish(directory: RunDirectory, uri: str | None = None) -> Published:
 
     Args:
         directory: The run.
-        uri: Tracking server or database; beside the run directory when None.
+        uri: Tracking server or database; None for one beside the run directory.
 
     Raises:
         RegistryError: The server does not answer, or refuses.
-        TrainError: MLflow is absent, or the run directory lacks what train leaves.
+        TrainError: MLflow is not installed, or the run directory is incomplete.
     """
     settings, data = directory.settings(), directory.read("data.json")
     mlflow = need("mlflow", "mlflow")
     root = directory.path.parent
     where = uri or local_uri(root)
-    # Both are read when a request is made.
+    # MLflow reads both for each request.
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", TIMEOUT_S)
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", RETRIES)
-    with _asking(where, directory):
+    with _registry_errors(where, directory):
         client = mlflow.MlflowClient(tracking_uri=where, registry_uri=where)
         artifacts = None if uri else (root / "mlartifacts").resolve().as_uri()
         experiment = client.get_experiment_by_name(EXPERIMENT)
@@ -89,17 +105,17 @@ def publish(directory: RunDirectory, uri: str | None = None) -> Published:
 
 
 def _run(client: Any, experiment: str, directory: RunDirectory, where: str) -> str:
-    """The MLflow run of this directory: the one it had there, or a new one."""
-    path = directory.path / LEFT
+    """The MLflow run of this directory: the previous one, or a new one."""
+    path = directory.path / MLFLOW_RUN
     if path.exists():
-        told = directory.read(LEFT)
-        if told.get("uri") == where:
-            run_id: str = told["run_id"]
+        previous = directory.read(MLFLOW_RUN)
+        if previous.get("uri") == where:
+            run_id: str = previous["run_id"]
             client.get_run(run_id)
             return run_id
     run = client.create_run(experiment, run_name=directory.path.name)
     made: str = run.info.run_id
-    directory.write(LEFT, {"uri": where, "run_id": made})
+    directory.write(MLFLOW_RUN, {"uri": where, "run_id": made})
     return made
 
 
@@ -119,7 +135,7 @@ def _log_metrics(client: Any, run_id: str, directory: RunDirectory) -> None:
             if "@" in name or "skill" not in numbers:
                 continue
             for quantity, values in enumerate(numbers["skill"]):
-                known = [v for v in values if v == v]  # noqa: PLR0124  NaN: nothing to log
+                known = [v for v in values if v == v]  # noqa: PLR0124  NaN
                 if known:
                     client.log_metric(
                         run_id, f"{split}.{name}.skill.{quantity}", sum(known) / len(known)
@@ -127,7 +143,7 @@ def _log_metrics(client: Any, run_id: str, directory: RunDirectory) -> None:
 
 
 def _register(client: Any, run_id: str, directory: RunDirectory, name: str) -> str | None:
-    """A version of the promoted model, once."""
+    """Registers the promoted model once; returns its version."""
     model = directory.path / "model"
     if not model.exists():
         return None
@@ -152,8 +168,8 @@ def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
 
 
 @contextmanager
-def _asking(uri: str, directory: RunDirectory) -> Iterator[None]:
-    """Whatever MLflow raises becomes one error that says what is not lost."""
+def _registry_errors(uri: str, directory: RunDirectory) -> Iterator[None]:
+    """Maps exceptions of MLflow to :class:`RegistryError`."""
     exceptions = need("mlflow.exceptions", "mlflow")
     requests = need("requests", "mlflow")
     try:
@@ -162,6 +178,6 @@ def _asking(uri: str, directory: RunDirectory) -> Iterator[None]:
         first = (str(error).splitlines() or [type(error).__name__])[0]
         raise RegistryError(
             uri,
-            f"does not take the run: {first}. Nothing is lost: {directory.path} holds it, and"
-            " rlc-train publish sends it again",
+            f"does not accept the run: {first}. {directory.path} has the run; repeat rlc-train"
+            " publish later",
         ) from error

@@ -1,4 +1,4 @@
-"""Baselines: what a model has to beat, all with one interface (:class:`base.Forecaster`)."""
+"""Baseline forecasters, all with the interface :class:`base.Forecaster`."""
 
 from collections.abc import Callable
 from typing import Final
@@ -20,6 +20,6 @@ BASELINES: Final[dict[str, Callable[[], Forecaster]]] = {
     "random-forest": RandomForest,
     "lightgbm": LightGbm,
 }
-"""Constructors by name, the cheap first."""
+"""Constructors by name, in order of cost."""
 
 __all__ = ["BASELINES", "Forecaster"]

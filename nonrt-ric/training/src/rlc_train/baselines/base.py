@@ -1,4 +1,4 @@
-"""One shape for every forecaster, simple or learned: fit on parts, predict from origins."""
+"""Interface of all forecasters: fit on parts, predict from origins."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from rlc_train.splits import Part
 
 
 class Forecaster(Protocol):
-    """A constructor takes hyper-parameters only; `fit` may be called once per object."""
+    """Constructors take hyper-parameters only; `fit` may be called once per object."""
 
     @property
     def name(self) -> str:
-        """Its name in tables."""
+        """Name in tables."""
 
     @property
     def most_origins(self) -> int | None:
-        """How many origins a back-test can afford; None without limit."""
+        """Maximum number of origins in a back-test; None for no limit."""
 
     def fit(self, parts: Sequence[Part], layout: Layout, seed: int) -> None:
         """Learns from the training part.
 
         Raises:
-            TrainError: The part holds nothing to learn from.
+            TrainError: The part has no sample with a label.
         """
 
     def predict(self, part: Part, origins: NDArray[np.intp]) -> NDArray[np.float32]:
-        """``(N, quantity, M, K)`` forecasts from ``(N,)`` growing rows of the part's series.
+        """``(N, quantity, M, K)`` forecasts from ``(N,)`` increasing rows of the part's series.
 
-        What lies after an origin is not looked at for its forecast.
+        A forecast uses only samples up to its origin.
         """
 
 
 @runtime_checkable
-class AtOnce(Protocol):
-    """A forecaster that goes through many series side by side much faster than one by one."""
+class BatchForecaster(Protocol):
+    """A forecaster that processes many series in parallel faster than one by one."""
 
     def predict_all(
         self, chosen: Sequence[tuple[Part, NDArray[np.intp]]]
@@ -50,7 +50,7 @@ class AtOnce(Protocol):
 
 
 def spread_origins(part: Part, layout: Layout, count: int) -> NDArray[np.intp]:
-    """At most `count` rows of a part, evenly spread, with room for every label."""
+    """At most `count` evenly spread rows of a part whose labels are all within the part."""
     last = part.stop - int(layout.ahead[-1])
     if last <= part.start:
         return np.zeros(0, np.intp)
@@ -61,7 +61,7 @@ def spread_origins(part: Part, layout: Layout, count: int) -> NDArray[np.intp]:
 def training_rows(
     parts: Sequence[Part], layout: Layout, count: int
 ) -> list[tuple[Part, NDArray[np.intp], NDArray[np.float32]]]:
-    """About `count` origins over all parts, by length, with ``(N, Q, M)`` labels, NaN if unknown.
+    """About `count` origins over all parts, by length, with ``(N, Q, M)`` labels.
 
     Raises:
         TrainError: There is no origin with a label.
@@ -75,17 +75,14 @@ def training_rows(
         if keep.any():
             found.append((part, origins[keep], values[keep]))
     if not found:
-        raise TrainError("split.train", "holds no sample with a label")
+        raise TrainError("split.train", "has no sample with a label")
     return found
 
 
 def residual_quantiles(
     residual: NDArray[np.float32], levels: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """``(Q, M, K)`` quantiles of ``(N, Q, M)`` residuals, NaN where unknown.
-
-    A quantity that is never known, as the limit of bearers without one, has quantiles of 0.
-    """
+    """``(Q, M, K)`` quantiles of ``(N, Q, M)`` residuals; 0 for a quantity that is never known."""
     never = np.isnan(residual).all(axis=0)
     filled = np.where(never, np.float32(0), residual)
     quantiles: NDArray[np.float32] = np.nanquantile(filled, levels, axis=0).transpose(1, 2, 0)

@@ -1,7 +1,7 @@
 """Linear quantile regression (Koenker and Bassett 1978) on the summary of the past.
 
-All quantities, points and quantiles at once, by Adam on the pinball loss with an averaged tail:
-the linear program of an exact solver would have to be solved once for each of them.
+Solved for all quantities, points and quantiles at once by Adam on the pinball loss with averaging
+over the last steps; an exact solver needs a linear program for each of them.
 """
 
 from __future__ import annotations
@@ -11,13 +11,10 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from rlc_model import MinMaxScaler
 
-from rlc_train.baselines import summary
-from rlc_train.baselines.base import training_rows
-from rlc_train.errors import TrainError
+from rlc_train.baselines.summary import SummaryForecaster
 from rlc_train.horizon import Layout
-from rlc_train.splits import Part, fit_scaler
+from rlc_train.splits import Part
 
 TRAINING_ORIGINS: Final = 200_000
 STEPS: Final = 2000
@@ -26,11 +23,11 @@ AVERAGED: Final = 0.25
 """Share of the steps, at the end, over which the weights are averaged."""
 
 
-class LinearQuantile:
-    """Residual to the last value, linear in the summary.
+class LinearQuantile(SummaryForecaster):
+    """Residual linear in the summary.
 
     Attributes:
-        weights: ``(SIZE, Q·M·K)`` on scaled summaries, after `fit`; answers are scaled residuals.
+        weights: ``(SIZE, Q·M·K)`` from summaries to scaled residuals, after `fit`.
         bias: ``(Q·M·K,)``.
     """
 
@@ -38,43 +35,22 @@ class LinearQuantile:
     most_origins: int | None = None
 
     def __init__(self, learning_rate: float = 0.01, steps: int = STEPS) -> None:
+        super().__init__()
         self._learning_rate = learning_rate
         self._steps = steps
-        self._layout: Layout | None = None
-        self._scaler: MinMaxScaler | None = None
         self.weights = np.zeros((0, 0), np.float32)
         self.bias = np.zeros(0, np.float32)
 
-    @property
-    def scaler(self) -> MinMaxScaler:
-        """The scaler of its samples."""
-        if self._scaler is None:
-            raise TrainError(self.name, "is not fitted")
-        return self._scaler
-
     def fit(self, parts: Sequence[Part], layout: Layout, seed: int) -> None:
         """Learns the weights."""
-        self._layout, self._scaler = layout, fit_scaler(parts)
-        inputs, targets = [], []
-        for part, origins, values in training_rows(parts, layout, TRAINING_ORIGINS):
-            inputs.append(summary.summarise(part.series.features, self._scaler, origins))
-            last = part.series.features[origins][:, layout.columns][:, :, None]
-            targets.append((values - last) / self._scaler.span[layout.columns][:, None])
-        x = np.concatenate(inputs)
-        y = np.concatenate(targets).reshape(len(x), -1)
-        self._solve(x, y, layout, seed)
+        data = list(self.training_data(parts, layout, TRAINING_ORIGINS))
+        x, y = (np.concatenate(arrays) for arrays in zip(*data, strict=True))
+        self._solve(x, y.reshape(len(x), -1), layout, seed)
 
-    def predict(self, part: Part, origins: NDArray[np.intp]) -> NDArray[np.float32]:
-        """The last value plus the linear residual."""
-        layout, scaler = self._layout, self.scaler
-        if layout is None:
-            raise TrainError(self.name, "is not fitted")
-        x = summary.summarise(part.series.features, scaler, origins)
-        residual = (x @ self.weights + self.bias).reshape(len(origins), *layout.shape)
-        last = part.series.features[origins][:, layout.columns]
-        span = scaler.span[layout.columns][:, None, None]
-        forecast: NDArray[np.float32] = last[:, :, None, None] + residual * span
-        return forecast
+    def residual(self, x: NDArray[np.float32], layout: Layout) -> NDArray[np.float32]:
+        """The linear function."""
+        forecast = x @ self.weights + self.bias
+        return np.asarray(forecast.reshape(len(x), *layout.shape))
 
     def _solve(
         self,
@@ -83,7 +59,7 @@ class LinearQuantile:
         layout: Layout,
         seed: int,
     ) -> None:
-        """Adam (Kingma and Ba 2015) on standardised columns, folded back at the end."""
+        """Adam (Kingma and Ba 2015) on standardised columns, rescaled at the end."""
         centre, width = x.mean(axis=0), x.std(axis=0)
         width = np.where(width > 0, width, 1).astype(np.float32)
         known = ~np.isnan(y)

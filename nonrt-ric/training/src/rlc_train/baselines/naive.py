@@ -1,6 +1,6 @@
-"""Naive forecasts, widened by the quantiles of their errors: last value, season, mean.
+"""Naive forecasts with the quantiles of their errors: last value, season, mean.
 
-`AdaptivePersistence` is what the forecaster falls back to, and what a model must beat.
+`AdaptivePersistence` is the forecaster's fallback.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from rlc_train.splits import Part
 TRAINING_ORIGINS = 50_000
 
 
-class Widened(ABC):
-    """A point forecast, widened by the quantiles of its errors in the training part."""
+class PointForecaster(ABC):
+    """A point forecast plus the quantiles of its errors in the training part."""
 
     name = ""
     most_origins: int | None = None
@@ -35,11 +35,11 @@ class Widened(ABC):
         """``(N, quantity, M)`` point forecasts."""
 
     def prepare(self, parts: Sequence[Part], layout: Layout) -> None:
-        """Looks at the training part before its errors are measured; most need not."""
+        """Fits the point forecast; most have no parameters."""
         del parts, layout
 
     def fit(self, parts: Sequence[Part], layout: Layout, seed: int) -> None:
-        """Measures the errors' quantiles."""
+        """Fits the point forecast and the quantiles of its errors."""
         del seed
         self.prepare(parts, layout)
         residual = [
@@ -59,7 +59,7 @@ class Widened(ABC):
         return forecast
 
 
-class Persistence(Widened):
+class Persistence(PointForecaster):
     """The last value."""
 
     name = "persistence"
@@ -70,7 +70,7 @@ class Persistence(Widened):
         return np.repeat(last[:, :, None], layout.points, axis=2)
 
 
-class MeanOfK(Widened):
+class MeanOfK(PointForecaster):
     """The mean of the last `k` values."""
 
     def __init__(self, k: int = 5) -> None:
@@ -89,11 +89,11 @@ class MeanOfK(Widened):
         return np.repeat(mean.astype(np.float32)[:, :, None], layout.points, axis=2)
 
 
-class SeasonalNaive(Widened):
-    """The value one season before the forecast instant, or as many seasons as make it known.
+class SeasonalNaive(PointForecaster):
+    """The newest known value a whole number of seasons before the forecast instant.
 
-    The season of each quantity is the lag of the strongest autocorrelation of its differences in
-    the training part: a TDD pattern or a video's frames show there.
+    The season of each quantity is the lag with the strongest autocorrelation of its differences in
+    the training part, due to a TDD pattern or video frames.
     """
 
     name = "seasonal-naive"
@@ -109,7 +109,7 @@ class SeasonalNaive(Widened):
         for part in parts:
             levels = part.series.features[part.start : part.stop, layout.columns]
             total += _autocorrelation(np.diff(levels, axis=0), self._longest)
-        # Lag 1 is smoothness, not a season.
+        # Lags 0 and 1 are not seasons.
         self.seasons = tuple(int(lag) + 2 for lag in np.argmax(total[:, 2:], axis=1))
 
     def point(self, part: Part, layout: Layout, origins: NDArray[np.intp]) -> NDArray[np.float32]:
@@ -123,7 +123,7 @@ class SeasonalNaive(Widened):
 
 
 def _autocorrelation(values: NDArray[np.float32], longest: int) -> NDArray[np.float64]:
-    """``(C, longest + 1)`` autocorrelation of each column, weighted by the rows it rests on."""
+    """``(C, longest + 1)`` autocorrelation of each column, weighted by the number of rows."""
     rows, columns = values.shape
     if rows <= longest:
         return np.zeros((columns, longest + 1))
@@ -137,7 +137,7 @@ def _autocorrelation(values: NDArray[np.float32], longest: int) -> NDArray[np.fl
 
 
 class AdaptivePersistence:
-    """The last value, plus quantiles of the errors that the bearer has shown."""
+    """The last value plus online quantiles of the bearer's errors."""
 
     name = "adaptive-persistence"
     most_origins: int | None = None
@@ -146,18 +146,18 @@ class AdaptivePersistence:
         self._layout: Layout | None = None
 
     def fit(self, parts: Sequence[Part], layout: Layout, seed: int) -> None:
-        """Nothing is learned before the series is seen."""
+        """Learns only online."""
         del parts, seed
         self._layout = layout
 
     def predict(self, part: Part, origins: NDArray[np.intp]) -> NDArray[np.float32]:
-        """Runs over the series up to the last origin, as a server would have."""
+        """Runs over the series up to the last origin."""
         return self.predict_all([(part, origins)])[0]
 
     def predict_all(
         self, chosen: Sequence[tuple[Part, NDArray[np.intp]]]
     ) -> list[NDArray[np.float32]]:
-        """Runs over all series side by side."""
+        """Runs over all series in parallel."""
         layout = self._layout
         if layout is None:
             raise TrainError(self.name, "is not fitted")
@@ -167,10 +167,10 @@ class AdaptivePersistence:
             for index, lane in enumerate(lanes):
                 levels[: lane.stop, index] = lane.series.features[: lane.stop, layout.columns]
 
-            def says(row: int, count: int) -> NDArray[np.float32]:
+            def forecast_at(row: int, count: int) -> NDArray[np.float32]:
                 last = levels[row, :count, :, None, None]
                 return np.broadcast_to(last, (count, *layout.shape))
 
-            return track_all(lanes, layout, says)
+            return track_all(lanes, layout, forecast_at)
 
         return side_by_side(chosen, layout, run)

@@ -1,8 +1,8 @@
-"""SARIMA (Box and Jenkins), one model per bearer and quantity, as stolidis2024 §IV-C tried it.
+"""SARIMA (Box and Jenkins), one model per bearer and quantity, as in stolidis2024 §IV-C.
 
-The coefficients are estimated once per series on what lies before its part; at each origin the
-Kalman filter runs over the recent past and forecasts a normal distribution. A back-test can afford
-few origins: an origin costs tens of milliseconds.
+The coefficients are estimated once per series on the samples before its first origin; at each
+origin the Kalman filter runs over the recent past and forecasts a normal distribution. An origin
+takes tens of milliseconds.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class Sarima:
         seasonal: tuple[int, int, int, int] = (1, 0, 0, 10),
         most_origins: int = 24,
     ) -> None:
-        """The season of 10 samples is that of a TDD pattern of 5 or 10 ms."""
+        """A season of 10 samples matches TDD patterns of 5 and 10 ms."""
         self._order, self._seasonal = order, seasonal
         self.most_origins: int | None = most_origins
         self._layout: Layout | None = None
 
     def fit(self, parts: Sequence[Part], layout: Layout, seed: int) -> None:
-        """Coefficients belong to a series and are estimated when it is seen."""
+        """Coefficients are estimated per series in `predict`."""
         del parts, seed
         need("statsmodels", "baselines")
         self._layout = layout
@@ -74,12 +74,12 @@ class Sarima:
         )
 
     def _estimate(self, past: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """The coefficients; None where the past is too short or constant to have any, or the search
-        comes to a model whose covariance cannot be solved for."""
+        """The coefficients; None if the past is too short or constant, or the covariance of the
+        model has no solution."""
         if len(past) < 10 * self._seasonal[3] or np.ptp(past) == 0:
             return None
         with warnings.catch_warnings():
-            # A search that stops at its limit has coefficients all the same; the back-test judges.
+            # Coefficients are used even if the search stops at its limit.
             warnings.simplefilter("ignore")
             try:
                 fitted = self._model(past).fit(disp=False, maxiter=30, method="lbfgs")

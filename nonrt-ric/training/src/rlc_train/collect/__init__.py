@@ -1,1 +1,1 @@
-"""From E2 indications to runs: of an E2 gateway (``rlc-train collect``) or of the lab."""
+"""``rlc-train collect``: runs from the indications of an E2 gateway or of the lab."""

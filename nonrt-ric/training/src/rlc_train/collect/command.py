@@ -1,8 +1,8 @@
-"""Records a node of an E2 gateway as runs of a data set.
+"""Records the reports of an E2 node as runs of a data set.
 
-RLC reports each millisecond, and MAC reports and TC pipeline status where the node has them, the
-same as `rlc-train dataset` records of the lab. A run is written each --segment-s; stopping the
-command writes the last one. The node's clock gives the times.
+RLC reports every millisecond; MAC reports and TC pipeline status if the node has them, as in
+`rlc-train dataset`. A run is written every --segment-s; the last one when the command is stopped.
+Times are those of the node's clock.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ric.settings import (
 )
 from rlc_dataset import Provenance
 
-from rlc_train.collect.session import Session, Wish, partition_name
+from rlc_train.collect.session import RecordingOptions, Session, partition_name
 from rlc_train.errors import TrainError
 
 NAME: Final = "collect"
@@ -45,11 +45,11 @@ class CollectSettings(ProgramSettings):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     parser.add_argument("--out", type=Path, required=True, help="directory of the data set")
-    parser.add_argument("--duration-s", type=float, required=True, help="how long to record")
-    parser.add_argument("--node", default="", help="node id (default: the first that has RLC)")
+    parser.add_argument("--duration-s", type=float, required=True, help="duration of the recording")
+    parser.add_argument("--node", default="", help="node id (default: the first with RLC reports)")
     parser.add_argument("--cell", default="", help="partition (default: the node's id)")
     parser.add_argument(
-        "--mobility", default="unknown", help="partition: how the UEs move (default: unknown)"
+        "--mobility", default="unknown", help="partition: mobility of the UEs (default: unknown)"
     )
     parser.add_argument(
         "--segment-s", type=float, default=60.0, help="length of a run (default: %(default)g)"
@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--stall-s",
         type=float,
         default=10.0,
-        help="give up after so long without a report (default: %(default)g)",
+        help="end with an error after this time without a report (default: %(default)g)",
     )
     add_settings_arguments(parser, CollectSettings)
 
@@ -66,35 +66,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Runs the command."""
     logs.configure(LogSettings(level="warning"))
-    wish = _wish(arguments)
+    options = _options(arguments)
     try:
         settings = settings_from(CollectSettings, arguments).gateway
-        session = asyncio.run(record(settings, wish))
+        session = asyncio.run(record(settings, options))
     except RicError as error:
         raise TrainError(str(error)) from error
     counts = session.recorder.counts
     print(
-        f"{wish.root}: {len(session.written)} runs of {counts.reports} RLC reports,"
-        f" {counts.missing} instants missing, {counts.twice} twice, {counts.late} late,"
-        f" {session.missed} lost on the way, {session.bad_messages} refused,"
-        f" {counts.odd_values} odd values"
+        f"{options.root}: {len(session.written)} runs of {counts.reports} RLC reports,"
+        f" {counts.missing} instants missing, {counts.repeated} repeated, {counts.late} late,"
+        f" {session.missed} lost in transit, {session.bad_messages} refused,"
+        f" {counts.invalid_values} invalid values"
     )
     return 0 if session.written else 1
 
 
 async def record(
-    settings: GatewaySettings, wish: Wish, *, link: GatewayLink | None = None
+    settings: GatewaySettings, options: RecordingOptions, *, link: GatewayLink | None = None
 ) -> Session:
-    """Records as `wish` says; a first SIGINT or SIGTERM ends it early and well.
+    """Records a node; SIGINT or SIGTERM ends the recording early and writes it.
 
-    `link` stands for the gateway in tests.
+    Tests pass a `link` in place of a gateway.
     """
     async with E2GatewayClient(settings, link=link) as gateway:
-        session = Session(gateway, wish, _tell)
+        session = Session(gateway, options, _print_written)
         recording = asyncio.create_task(session.run())
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
-            # Another platform, or not the main thread: the default handling stays.
+            # Keep the default handling on other platforms and outside the main thread.
             with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
                 loop.add_signal_handler(number, recording.cancel)
         with contextlib.suppress(asyncio.CancelledError):
@@ -102,24 +102,22 @@ async def record(
         return session
 
 
-def _wish(arguments: argparse.Namespace) -> Wish:
+def _options(arguments: argparse.Namespace) -> RecordingOptions:
     for name in ("duration_s", "segment_s", "stall_s"):
         value = getattr(arguments, name)
         if not (math.isfinite(value) and value > 0):
             flag = name.replace("_", "-")
-            raise TrainError(f"--{flag}: {value:g} is not above 0")
+            raise TrainError(f"--{flag}: {value:g}; expected a number above 0")
     for name in ("cell", "mobility"):
         value = getattr(arguments, name)
         if value and partition_name(value) != value:
-            raise TrainError(
-                f"--{name}: {value!r} is not a directory name of letters, digits, '.', '_', '-'"
-            )
+            raise TrainError(f"--{name}: {value!r}; expected letters, digits, '.', '_' and '-'")
     try:
         version = importlib.metadata.version("sojourn-training")
     except importlib.metadata.PackageNotFoundError:
-        # Run from its sources.
+        # Not installed.
         version = "unknown"
-    return Wish(
+    return RecordingOptions(
         root=arguments.out,
         cell=arguments.cell,
         mobility=arguments.mobility or "unknown",
@@ -131,5 +129,5 @@ def _wish(arguments: argparse.Namespace) -> Wish:
     )
 
 
-def _tell(written: Provenance, rows: int) -> None:
+def _print_written(written: Provenance, rows: int) -> None:
     print(f"written {written.partition}: {rows} rows", file=sys.stderr, flush=True)

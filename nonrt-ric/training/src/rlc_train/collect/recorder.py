@@ -1,8 +1,7 @@
-"""Indications in, a table of :data:`rlc_dataset.SCHEMA` out; pure, for live and simulated nodes.
+"""From indications to a table of :data:`rlc_dataset.SCHEMA`, for live and simulated nodes; no I/O.
 
-RLC reports give the rows. MAC reports and TC pipeline status join the row of their own instant:
-where a subscription is slower, the rows between have no value, and the feature extractor carries
-the last one on, as it does when a model is served.
+Rows are RLC reports. MAC reports and TC pipeline status join the row of their instant; with a
+longer period, rows in between have no value, and the feature extractor holds the last one.
 """
 
 from __future__ import annotations
@@ -32,30 +31,30 @@ _INSTANT_BITS: Final = 40
 
 @dataclass(slots=True)
 class Counts:
-    """What happened to reports, cumulative.
+    """Cumulative counts of reports.
 
     Attributes:
-        reports: RLC reports taken in.
-        late: RLC reports of an instant before the last one's: left out.
-        twice: RLC reports of the same instant as the one before: the newer replaces it.
+        reports: RLC reports received.
+        late: RLC reports of an instant before the newest one; ignored.
+        repeated: RLC reports of the newest instant; they replace the previous one.
         missing: Instants without RLC report.
-        odd_values: Numbers no node should say: a mean sojourn that is none counts as 0, an MCS
-            or block size out of range as not told.
+        invalid_values: A mean sojourn that is not a valid time (0 is recorded), an MCS or block
+            size out of range (null is recorded).
     """
 
     reports: int = 0
     late: int = 0
-    twice: int = 0
+    repeated: int = 0
     missing: int = 0
-    odd_values: int = 0
+    invalid_values: int = 0
 
 
 @dataclass(slots=True)
 class Recorder:
     """Collects reports until :meth:`take`.
 
-    Clocks of live nodes jitter: the time of a report is rounded to the grid of 1 ms that the
-    first report begins.
+    Clocks of live nodes jitter: report times are rounded to a grid of 1 ms that starts at the
+    first report.
     """
 
     counts: Counts = field(default_factory=Counts)
@@ -67,19 +66,19 @@ class Recorder:
 
     @property
     def instants(self) -> int:
-        """RLC reports held."""
+        """Number of RLC reports held."""
         return len(self._rlc)
 
     def on_indication(self, oid: str, message: bytes, collected_at_us: int) -> None:
-        """Takes in an indication of RLC, MAC or TC v1; leaves others.
+        """Processes an indication of RLC, MAC or TC v1; ignores others.
 
         Args:
             oid: RAN function.
             message: The service model's bytes.
-            collected_at_us: When a TC report was taken; RLC and MAC say it themselves.
+            collected_at_us: Time of a TC report; RLC and MAC reports have their own.
 
         Raises:
-            ServiceModelError: The bytes are not the model's.
+            ServiceModelError: The message is invalid.
         """
         if oid == RLC_OID:
             self._on_rlc(rlc.decode(message))
@@ -90,9 +89,9 @@ class Recorder:
             self._on_tc(tc.decode("indication", message), collected_at_us)
 
     def take(self) -> pa.Table | None:
-        """The run so far, in order of (ue, drb, time_us), and starts the next; None without rows.
+        """Ends the run and returns it in order of (ue, drb, time_us); None without rows.
 
-        The grid goes on; counters begin anew, so the first row of each bearer has no difference.
+        The next run continues the grid; the first row of each bearer has no differences.
         """
         held, self._rlc = self._rlc, []
         macs, self._mac = self._mac, []
@@ -105,28 +104,28 @@ class Recorder:
         ue, drb = records["rnti"].astype(np.int64), records["rbid"].astype(np.int64)
         order = np.lexsort((instant, drb, ue))
         instant, records, ue, drb = instant[order], records[order], ue[order], drb[order]
-        twice = np.zeros(rows, np.bool_)
-        twice[:-1] = (np.diff(ue) == 0) & (np.diff(drb) == 0) & (np.diff(instant) == 0)
-        if twice.any():
-            kept = ~twice
+        repeated = np.zeros(rows, np.bool_)
+        repeated[:-1] = (np.diff(ue) == 0) & (np.diff(drb) == 0) & (np.diff(instant) == 0)
+        if repeated.any():
+            kept = ~repeated
             instant, records, ue, drb = instant[kept], records[kept], ue[kept], drb[kept]
         sojourn = records["txsdu_avg_time_to_tx"]
-        odd = ~((sojourn >= 0) & (sojourn <= _UINT32_MAX))
-        self.counts.odd_values += int(odd.sum())
+        invalid = ~((sojourn >= 0) & (sojourn <= _UINT32_MAX))
+        self.counts.invalid_values += int(invalid.sum())
         drained, arrived = _differences(records, ue * 256 + drb, instant)
-        mcs, tbs, untold = self._joined_mac(macs, ue, instant)
+        mcs, tbs, unknown = self._joined_mac(macs, ue, instant)
         limit, unlimited = _joined_limits(limits, self._start_us, ue, drb, instant)
         columns: dict[str, Any] = {
             "time_us": self._start_us + PERIOD_US * instant,
             "ue": ue,
             "drb": drb,
             **{name: records[name] for name in RLC_FIELDS},
-            "txsdu_avg_time_to_tx": np.where(odd, 0.0, sojourn),
+            "txsdu_avg_time_to_tx": np.where(invalid, 0.0, sojourn),
             "queue_limit_bytes": pa.array(limit, mask=unlimited),
             "arrived_bytes": arrived,
             "drained_bytes": drained,
-            "mcs": pa.array(mcs, mask=untold),
-            "tbs_bytes": pa.array(tbs, mask=untold),
+            "mcs": pa.array(mcs, mask=unknown),
+            "tbs_bytes": pa.array(tbs, mask=unknown),
         }
         arrays = [pa.array(columns[f.name]).cast(f.type) for f in SCHEMA]
         return pa.Table.from_arrays(arrays, schema=SCHEMA)
@@ -140,7 +139,7 @@ class Recorder:
             self.counts.late += 1
             return
         if instant == self._last:
-            self.counts.twice += 1
+            self.counts.repeated += 1
         elif self._last >= 0:
             self.counts.missing += instant - self._last - 1
         self._last = instant
@@ -168,9 +167,9 @@ class Recorder:
         mcs = records["dl_mcs1"].astype(np.int64)
         tbs = records["dl_curr_tbs"]
         sane = (mcs <= MCS_MAX) & (tbs <= _UINT32_MAX)
-        self.counts.odd_values += int((~sane).sum())
+        self.counts.invalid_values += int((~sane).sum())
         found = _newest(_key(records["rnti"].astype(np.int64)[sane], at[sane]), _key(ue, instant))
-        return _taken(mcs[sane], found), _taken(tbs[sane].astype(np.int64), found), found < 0
+        return _at(mcs[sane], found), _at(tbs[sane].astype(np.int64), found), found < 0
 
 
 def _instant(at_us: int, start_us: int) -> int:
@@ -178,12 +177,12 @@ def _instant(at_us: int, start_us: int) -> int:
 
 
 def _key(bearer: NDArray[np.int64], instant: NDArray[np.int64]) -> NDArray[np.int64]:
-    # Reports may begin before the first of the RLC: their instants are negative.
+    # Instants before the first RLC report are negative.
     return (bearer << _INSTANT_BITS) + instant
 
 
 def _newest(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Of each wanted key the last position in `keys`, −1 when it is not there."""
+    """For each wanted key its last position in `keys`, else −1."""
     if not len(keys):
         return np.full(len(wanted), -1, np.intp)
     order = np.argsort(keys, kind="stable")
@@ -192,8 +191,8 @@ def _newest(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.in
     return np.where((position >= 0) & (keys[found] == wanted), found, -1).astype(np.intp)
 
 
-def _taken(values: NDArray[np.int64], found: NDArray[np.intp]) -> NDArray[np.int64]:
-    """The values at positions; anything where a position is −1."""
+def _at(values: NDArray[np.int64], found: NDArray[np.intp]) -> NDArray[np.int64]:
+    """The values at positions; arbitrary for position −1."""
     return values[found] if len(values) else np.zeros(len(found), np.int64)
 
 
@@ -204,26 +203,26 @@ def _joined_limits(
     drb: NDArray[np.int64],
     instant: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    told = np.array(limits, np.int64).reshape(-1, 4)
-    at = np.rint((told[:, 0] - start_us) / PERIOD_US).astype(np.int64)
-    # RNTI and DRB need 16 and 8 bits, which leaves the key positive.
-    found = _newest(_key(told[:, 1] * 256 + told[:, 2], at), _key(ue * 256 + drb, instant))
-    return _taken(told[:, 3], found), found < 0
+    reported = np.array(limits, np.int64).reshape(-1, 4)
+    at = np.rint((reported[:, 0] - start_us) / PERIOD_US).astype(np.int64)
+    # RNTI and DRB have 16 and 8 bits, so the key is positive.
+    found = _newest(_key(reported[:, 1] * 256 + reported[:, 2], at), _key(ue * 256 + drb, instant))
+    return _at(reported[:, 3], found), found < 0
 
 
 def _differences(
     records: NDArray[np.void], bearer: NDArray[np.int64], instant: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Bytes drained and arrived since the row before; 0 at a bearer's first and at a restart."""
+    """Bytes drained and arrived since the previous row; 0 at the first row and at a restart."""
     counter = records["txpdu_bytes"].astype(np.uint32)
     occupancy = records["txbuf_occ_bytes"].astype(np.int64)
     drained = np.zeros(len(records), np.int64)
     arrived = np.zeros(len(records), np.int64)
-    # Unsigned subtraction is right across one wrap of the counter.
+    # Unsigned subtraction is valid across one wrap of the counter.
     step = (counter[1:] - counter[:-1]).astype(np.int64)
     elapsed_ms = np.diff(instant) * PERIOD_US / 1000
     same = (np.diff(bearer) == 0) & (step <= MAX_RATE_BYTES_PER_MS * elapsed_ms)
     drained[1:] = np.where(same, step, 0)
-    # Headers drain without having been buffered, which can make the balance slightly negative.
+    # Headers drain without having been buffered: slightly negative at times.
     arrived[1:] = np.where(same, np.maximum(np.diff(occupancy) + step, 0), 0)
     return drained, arrived

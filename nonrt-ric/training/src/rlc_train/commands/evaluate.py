@@ -1,7 +1,7 @@
-"""Back-tests the trained model and the baselines on the test part and on what was held out.
+"""Back-tests the trained model and the baselines on the test part and the held-out series.
 
-Needs no TensorFlow: what is tested is the exported model, as it will be served. What was judged
-before on the same data, split and origins is not judged again, so that one that was killed goes on.
+Tests the exported model, without TensorFlow. Losses on the same data, split and origins are reused,
+so that an interrupted evaluation continues.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ FILE_COLUMNS: Final = 120
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     parser.add_argument("--run", type=Path, required=True, help="directory of the experiment")
-    parser.add_argument("--data", type=Path, help="default: where train found it")
+    parser.add_argument("--data", type=Path, help="data set; default: that of train")
     parser.add_argument(
         "--baselines",
-        help=f"by comma; default: the settings'. Of {', '.join(BASELINES)}",
+        help=f"comma-separated; default: those of the settings. Of {', '.join(BASELINES)}",
     )
-    parser.add_argument("--again", action="store_true", help="judge what was judged before as well")
+    parser.add_argument("--again", action="store_true", help="discard previous losses")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -55,17 +55,17 @@ def run(arguments: argparse.Namespace) -> int:
     series, sha256 = corpus.load(arguments.data or Path(data["path"]), settings.context_us)
     if sha256 != data["sha256"]:
         raise TrainError(
-            "--data", f"has SHA-256 {sha256[:12]}…; the run is of {data['sha256'][:12]}…"
+            "--data", f"has SHA-256 {sha256[:12]}…; the run has {data['sha256'][:12]}…"
         )
     layout = settings.layout(data["t_m_us"])
     parts = pipeline.split_corpus(series, settings, layout)
     candidates = {"lstm": directory.candidate("lstm")}
     if arguments.again:
-        directory.forget_judged()
+        directory.discard_losses()
     with bars() as shown:
         linear = None
         if pipeline.COMPARED in names:
-            shown.say(f"fitting and exporting {pipeline.COMPARED}")
+            shown.print(f"fitting and exporting {pipeline.COMPARED}")
             linear = LinearQuantile()
             linear.fit(parts.train, layout, settings.seed)
             exported = pipeline.export_linear(linear, parts, layout)
@@ -78,12 +78,12 @@ def run(arguments: argparse.Namespace) -> int:
             layout,
             origins=settings.origins,
             seed=settings.seed,
-            judged=directory.judged(),
-            ticked=shown.tick,
-            told=shown.say,
+            cache=directory.loss_cache(),
+            on_progress=shown.tick,
+            log=shown.print,
         )
     summary = {
-        split: {name: told(losses, by_name, name, layout) for name, losses in by_name.items()}
+        split: {name: summary_of(losses, by_name, name, layout) for name, losses in by_name.items()}
         for split, by_name in splits.items()
     }
     directory.write("evaluation.json", summary)
@@ -91,8 +91,10 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def told(losses: Losses, among: dict[str, Losses], name: str, layout: Layout) -> dict[str, Any]:
-    """Numbers of one forecaster on one split."""
+def summary_of(
+    losses: Losses, among: dict[str, Losses], name: str, layout: Layout
+) -> dict[str, Any]:
+    """Results of one forecaster on one split."""
     beside = among.get(f"persistence@{name.rpartition('@')[2]}") or among.get("persistence")
     covered = losses.calibration(layout.levels)
     strict, closed = covered.interval()
@@ -109,7 +111,7 @@ def told(losses: Losses, among: dict[str, Losses], name: str, layout: Layout) ->
 
 def show(summary: dict[str, dict[str, Any]], layout: Layout) -> None:
     """Prints skill over persistence at the first and the last point."""
-    # A file has no width; what is taken for one would cut the names.
+    # The default width for a file would truncate the names.
     console = Console(width=None if sys.stdout.isatty() else FILE_COLUMNS)
     first, last = layout.start_us, layout.start_us + (layout.points - 1) * layout.step_us
     for split, by_name in summary.items():

@@ -1,7 +1,7 @@
 """Trains and measures stolidis2024's own model: windowed LSTM(N), MSE, N 1000, M 400.
 
-Its T_m is measured on this machine and sets its labels; it is held against persistence at its own
-horizon. It is no streaming model, and the contract does not carry it: the numbers are the result.
+Its T_m is measured on this machine and sets its labels; it is compared with persistence at its own
+horizon. It is not a streaming model, so it is not exported.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ NAME = "paper"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     parser.add_argument("--data", type=Path, required=True, help="data set (rlc-train dataset)")
-    parser.add_argument("--out", type=Path, required=True, help="JSON file with what was measured")
+    parser.add_argument("--out", type=Path, required=True, help="JSON file for the results")
     parser.add_argument("--settings", type=Path, help="YAML over the preset: split, quantities")
     parser.add_argument("--preset", choices=sorted(PRESETS), default="default")
     parser.add_argument("--window", type=int, default=1000, help="N (1000)")
     parser.add_argument("--points", type=int, default=400, help="M (400)")
     parser.add_argument("--windows", type=int, default=256, help="windows per series (256)")
     parser.add_argument("--epochs", type=int, default=1)
-    parser.add_argument("--time-only", action="store_true", help="measure T_m, train nothing")
+    parser.add_argument("--time-only", action="store_true", help="measure T_m without training")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
         epochs=arguments.epochs,
     )
     timing = paper.measure(paper.build(shape), shape)
-    told: dict[str, Any] = {
+    result: dict[str, Any] = {
         "shape": shape.model_dump(),
         "t_m": asdict(timing),
         "device": backend.device(),
@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
         parts = pipeline.split_corpus(series, settings, layout)
         model = paper.PaperLstm(shape)
         with bars() as shown:
-            shown.say(f"T_m {timing.median_us / 1000:.1f} ms; training {len(parts.train)} series")
+            shown.print(f"T_m {timing.median_us / 1000:.1f} ms; training {len(parts.train)} series")
             model.fit(parts.train, layout, settings.seed)
             held = parts.unseen or parts.test
             few = backtest.origins_of(held, layout, model.most_origins or 100)
@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
         beside = BASELINES["persistence"]()
         beside.fit(parts.train, layout, settings.seed)
         versus = backtest.Versus(ours, backtest.run(beside, few, layout))
-        told |= {
+        result |= {
             "data_sha256": sha256,
             "start_us": layout.start_us,
             "split": "unseen" if parts.unseen else "test",
@@ -86,6 +86,6 @@ def run(arguments: argparse.Namespace) -> int:
             },
         }
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(json.dumps(told, indent=2) + "\n")
+    arguments.out.write_text(json.dumps(result, indent=2) + "\n")
     print(f"{arguments.out}: N {shape.window}, M {shape.points}, T_m {timing.median_us:.0f} µs")
     return 0

@@ -1,7 +1,7 @@
-"""Puts the model through the gate; writes the model directory if it passes, says why if not.
+"""Checks the promotion criteria; writes the model directory if all are met.
 
-The candidate that loses least to the pinball loss on what was held out is judged, be it the LSTM or
-a baseline that the contract carries. Exit status 1 when nothing is promoted.
+The default candidate is the one with the least pinball loss on the held-out series, the LSTM or an
+exported baseline. Exit status 1 if no model is promoted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rlc_model import write_contract
 from rlc_model.manifest import TrainingData
 
 from rlc_train.backtest import Losses
-from rlc_train.candidate import Candidate, metrics_of
+from rlc_train.candidate import metrics_of
 from rlc_train.errors import TrainError
 from rlc_train.gate import Verdict, judge
 from rlc_train.rundir import RunDirectory
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     parser.add_argument("--run", type=Path, required=True, help="directory of the experiment")
     parser.add_argument("--out", type=Path, help="model directory; default: RUN/model")
-    parser.add_argument("--candidate", help="judge this one; default: the best")
+    parser.add_argument("--candidate", help="default: the best")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
         horizons_us=settings.gate_horizons_us,
         seed=settings.seed,
     )
-    better = ahead_of(splits, kind, candidate)
+    better = better_baselines(splits, kind)
     directory.write(
         "verdict.json",
         {
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
             "better_but_not_carried": better,
         },
     )
-    _say(kind, verdict, better)
+    _print(kind, verdict, better)
     if not verdict.promoted:
         return 1
     out = arguments.out or directory.path / "model"
@@ -84,33 +84,34 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def best(splits: dict[str, dict[str, Losses]], kinds: list[str]) -> str:
-    """The candidate with the least loss where it counts most: on what was held out.
+    """The candidate with the least loss on the held-out series.
 
     Raises:
-        TrainError: There is no candidate with a back-test.
+        TrainError: No candidate was evaluated.
     """
     where = splits.get("unseen") or splits.get("test") or {}
-    judged = [kind for kind in kinds if kind in where]
-    if not judged:
-        raise TrainError("candidates", "none was evaluated; run rlc-train train and evaluate first")
-    return min(judged, key=lambda kind: relative_loss(where[kind], where.get("persistence")))
+    evaluated = [kind for kind in kinds if kind in where]
+    if not evaluated:
+        raise TrainError(
+            "candidates", "no candidate was evaluated; run rlc-train train and evaluate first"
+        )
+    return min(evaluated, key=lambda kind: relative_loss(where[kind], where.get("persistence")))
 
 
 def relative_loss(losses: Losses, reference: Losses | None) -> float:
-    """Mean over the quantities of the loss over the reference's; quantities count alike."""
+    """Mean over the quantities of the ratio of loss to reference loss."""
     ours = losses.pinball.sum((0, 2))
     if reference is None:
         return float(ours.sum())
     theirs = reference.pinball.sum((0, 2))
-    there = theirs > 0
-    return float(np.mean(ours[there] / theirs[there])) if there.any() else float(ours.sum())
+    positive = theirs > 0
+    return (
+        float(np.mean(ours[positive] / theirs[positive])) if positive.any() else float(ours.sum())
+    )
 
 
-def ahead_of(
-    splits: dict[str, dict[str, Losses]], kind: str, candidate: Candidate
-) -> dict[str, float]:
-    """Baselines that beat the candidate on the same origins of the held-out split, by how much."""
-    del candidate
+def better_baselines(splits: dict[str, dict[str, Losses]], kind: str) -> dict[str, float]:
+    """Baselines with less loss on the same origins of the held-out split, and the difference."""
     where = splits.get("unseen") or {}
     found = {}
     for name, losses in where.items():
@@ -127,7 +128,7 @@ def ahead_of(
     return found
 
 
-def _say(kind: str, verdict: Verdict, better: dict[str, float]) -> None:
+def _print(kind: str, verdict: Verdict, better: dict[str, float]) -> None:
     for finding in verdict.findings:
         mark = "holds" if finding.holds else "FAILS"
         print(f"{mark}  {finding.what}: {finding.found}")

@@ -1,4 +1,4 @@
-"""Writes the model card: Markdown, with plots as PNG and SVG, into RUN/report."""
+"""Writes the model card (Markdown, plots as PNG and SVG) to RUN/report."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ EXAMPLES = 3
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     parser.add_argument("--run", type=Path, required=True, help="directory of the experiment")
-    parser.add_argument("--data", type=Path, help="default: where train found it")
-    parser.add_argument("--candidate", help="the card of this one; default: the best")
+    parser.add_argument("--data", type=Path, help="data set; default: that of train")
+    parser.add_argument("--candidate", help="default: the best")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -32,13 +32,13 @@ def run(arguments: argparse.Namespace) -> int:
     layout = settings.layout(data["t_m_us"])
     series, _ = corpus.load(arguments.data or Path(data["path"]), settings.context_us)
     parts = pipeline.split_corpus(series, settings, layout)
-    examples = telling(parts.unseen or parts.test, layout)
+    examples = busiest_parts(parts.unseen or parts.test, layout)
     print(write(directory, kind, examples, settings.seed))
     return 0
 
 
-def telling(held: Sequence[Part], layout: Layout) -> list[Part]:
-    """The parts whose first quantity moves most, one a cell: an empty queue shows nothing."""
+def busiest_parts(held: Sequence[Part], layout: Layout) -> list[Part]:
+    """The part of each cell with the largest changes of the first quantity."""
     column = layout.columns[0]
     most: dict[str, tuple[float, Part]] = {}
     for part in held:

@@ -1,6 +1,6 @@
 """Trains the LSTM on a data set, exports it and compares the export with Keras.
 
-Goes on where it was when the run directory holds a checkpoint of the same settings and data.
+Continues from the checkpoint in the run directory, if it has the same settings and data.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run", type=Path, required=True, help="directory of the experiment")
     parser.add_argument("--settings", type=Path, help="YAML over the preset; default: none")
     parser.add_argument("--preset", choices=sorted(PRESETS), default="default")
-    parser.add_argument("--epochs", type=int, help="instead of fit.epochs")
+    parser.add_argument("--epochs", type=int, help="overrides fit.epochs")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     backend.tensorflow()
     series, sha256 = corpus.load(arguments.data, settings.context_us)
     directory = RunDirectory(arguments.run)
-    t_m_us = told_t_m_us(directory, settings)
+    t_m_us = stored_t_m_us(directory, settings)
     layout = settings.layout(t_m_us)
     parts = pipeline.split_corpus(series, settings, layout)
     directory.begin(
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
         },
     )
     with bars() as shown:
-        shown.say(
+        shown.print(
             f"{len(series)} bearers, T_m {t_m_us:.1f} µs, first point"
             f" {layout.start_us / 1000:g} ms, on {backend.device()}"
         )
@@ -90,8 +90,8 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def told_t_m_us(directory: RunDirectory, settings: Settings) -> float:
-    """T_m as this run measured it first: a second measurement must not move the labels."""
+def stored_t_m_us(directory: RunDirectory, settings: Settings) -> float:
+    """T_m of the run's first measurement: a second one must not move the labels."""
     if (directory.path / "data.json").exists():
         return float(directory.read("data.json")["t_m_us"])
     return pipeline.measured_t_m_us(settings)
@@ -130,10 +130,10 @@ def _fit(
 ) -> Trained:
     epoch = 0
 
-    def told(number: int, loss: float, validation: float) -> None:
+    def on_epoch(number: int, loss: float, validation: float) -> None:
         nonlocal epoch
         epoch = number + 1
-        shown.say(f"epoch {epoch}: loss {loss:.4f}, validation {validation:.4f}")
+        shown.print(f"epoch {epoch}: loss {loss:.4f}, validation {validation:.4f}")
 
     return fit(
         parts.train,
@@ -144,6 +144,6 @@ def _fit(
         seed=settings.seed,
         data_sha256=sha256 + repr(asdict(settings.split.shares)) + repr(settings.split),
         directory=directory.path,
-        told=told,
-        ticked=lambda done, total: shown.tick("training", done, total),
+        on_epoch=on_epoch,
+        on_batch=lambda done, total: shown.tick("training", done, total),
     )

@@ -1,9 +1,9 @@
 """Searches layers, units, dropout and learning rate; writes settings for rlc-train train.
 
 On one machine, or on several: --chief on one, --worker NAME on the others, all with the same
---data, --settings and --address. A search that was stopped goes on; one whose workers die ends
-after --deadline-s and goes on when it is started again. Share the run directory between machines
-and a later trial goes on from the checkpoint of the earlier; without, it starts at its first epoch.
+--data, --settings and --address. A stopped search continues when restarted; a search without
+workers ends after --deadline-s. If the machines share the run directory, a later trial continues
+from the checkpoint of the earlier one, else it starts at its first epoch.
 """
 
 from __future__ import annotations
@@ -30,11 +30,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run", type=Path, required=True, help="directory of the search")
     parser.add_argument("--settings", type=Path, help="YAML over the preset; default: none")
     parser.add_argument("--preset", choices=sorted(PRESETS), default="default")
-    parser.add_argument("--max-epochs", type=int, default=9, help="of the longest trial (9)")
+    parser.add_argument("--max-epochs", type=int, default=9, help="epochs of the longest trial (9)")
     role = parser.add_mutually_exclusive_group()
-    role.add_argument("--chief", action="store_true", help="hand out trials to workers")
+    role.add_argument("--chief", action="store_true", help="assign trials to workers")
     role.add_argument("--worker", metavar="NAME", help="run trials for a chief")
-    parser.add_argument("--address", default="127.0.0.1:9070", help="of the chief, HOST:PORT")
+    parser.add_argument(
+        "--address", default="127.0.0.1:9070", help="address of the chief, HOST:PORT"
+    )
     parser.add_argument(
         "--deadline-s",
         type=float,
@@ -51,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise TrainError("--deadline-s", f"{arguments.deadline_s}; expected more than 0")
     settings = load_settings(arguments.settings, arguments.preset)
     series, sha256 = corpus.load(arguments.data, settings.context_us)
-    # Time does not depend on the labels' offset by more than a grid step; trials share one.
+    # T_m differs between trials by less than a grid step; all use the same labels.
     layout = settings.layout(pipeline.measured_t_m_us(settings))
     parts = pipeline.split_corpus(series, settings, layout)
     arguments.run.mkdir(parents=True, exist_ok=True)
@@ -80,11 +82,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _write(directory: Path, settings: Settings, found: Found) -> int:
-    told = settings.model_dump(mode="json")
-    told["network"] = found.network.model_dump()
-    told["fit"]["learning_rate"] = found.learning_rate
+    document = settings.model_dump(mode="json")
+    document["network"] = found.network.model_dump()
+    document["fit"]["learning_rate"] = found.learning_rate
     path = directory / "best.yaml"
-    path.write_text(yaml.safe_dump(told, sort_keys=False))
+    path.write_text(yaml.safe_dump(document, sort_keys=False))
     print(
         f"{path}: {found.network.layers} layers of {found.network.units} units, dropout"
         f" {found.network.dropout:g}, learning rate {found.learning_rate:.2g}: validation loss"

@@ -1,1 +1,1 @@
-"""``rlc-train dataset``: plans of runs, and their simulation."""
+"""``rlc-train dataset``: planning and simulation of runs."""

@@ -1,10 +1,10 @@
 """Simulates runs and writes them as a data set.
 
 grid    stolidis2024 §III-B: UDP 1, 10, 40, 100 Mbit/s × ICMP each 1, 10, 100 ms under DRQL
-wide    several cells × mobility patterns; UEs, bearers, RLC modes, pacers and traffic drawn
-sample  three small cells: what datasets/sample holds
+wide    several cells × mobility patterns; random UEs, bearers, RLC modes, pacers and traffic
+sample  three small cells: the content of datasets/sample
 
-Runs that are there are not made again, so a stopped command goes on where it was.
+Existing runs are kept, so a stopped command can be continued.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ DURATION_S: Final = 60.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
-    parser.add_argument("preset", choices=("grid", "wide", "sample"), help="which runs to make")
+    parser.add_argument("preset", choices=("grid", "wide", "sample"), help="runs to simulate")
     parser.add_argument("--out", type=Path, required=True, help="directory of the data set")
     parser.add_argument(
         "--duration-s",
         type=float,
         help=f"virtual time of each run (default: {DURATION_S:g}, sample {SAMPLE_S:g})",
     )
-    parser.add_argument("--seed", type=int, default=1, help="of the whole set (default: 1)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the data set (default: 1)")
     parser.add_argument(
         "--repeats",
         type=int,
@@ -51,12 +51,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--jobs",
         type=int,
         default=os.cpu_count() or 1,
-        help="processes on this machine (default: one a core)",
+        help="processes on this machine (default: one per core)",
     )
     parser.add_argument(
         "--dask", default="", metavar="ADDRESS", help="Dask scheduler to use instead of processes"
     )
-    parser.add_argument("--plan", action="store_true", help="print the runs and make none")
+    parser.add_argument(
+        "--plan", action="store_true", help="print the runs without simulating them"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -69,13 +71,13 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"{plan.name}\tseed {plan.seed}\t{plan.duration_us / 1e6:g} s")
         return 0
     if arguments.jobs < 1:
-        raise TrainError(f"--jobs: {arguments.jobs} is not at least 1")
+        raise TrainError(f"--jobs: {arguments.jobs}; expected at least 1")
     began = time.monotonic()
     outcomes = _with_progress(plans, arguments)
     data = Dataset.open(arguments.out)
     made = sum(outcome.made for outcome in outcomes)
     print(
-        f"{arguments.out}: {made} runs made, {len(outcomes) - made} were there,"
+        f"{arguments.out}: {made} runs made, {len(outcomes) - made} kept,"
         f" {sum(r.rows for r in data)} rows in {len(data)} runs of {len(data.cells)} cells,"
         f" SHA-256 {data.sha256()}, {time.monotonic() - began:.1f} s"
     )
@@ -86,16 +88,16 @@ def planned(preset: str, duration_s: float | None, seed: int, *, repeats: int = 
     """The runs of a preset.
 
     Raises:
-        TrainError: A number is out of its range.
+        TrainError: A number is out of range.
     """
     if duration_s is None:
         duration_s = SAMPLE_S if preset == "sample" else DURATION_S
     if not 0.001 <= duration_s <= LONGEST_S:
-        raise TrainError(f"--duration-s: {duration_s:g} is not within 0.001 to {LONGEST_S:g}")
+        raise TrainError(f"--duration-s: {duration_s:g}; expected 0.001 to {LONGEST_S:g}")
     if seed < 0:
-        raise TrainError(f"--seed: {seed} is not 0 or more")
+        raise TrainError(f"--seed: {seed}; expected 0 or more")
     if not 1 <= repeats <= 100:
-        raise TrainError(f"--repeats: {repeats} is not within 1 to 100")
+        raise TrainError(f"--repeats: {repeats}; expected 1 to 100")
     if preset == "grid":
         return grid.plan(duration_s, seed)
     if preset == "sample":
@@ -114,9 +116,15 @@ def _with_progress(plans: list[RunPlan], arguments: argparse.Namespace) -> list[
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         task = progress.add_task("runs", total=len(plans))
 
-        def tell(outcome: Outcome) -> None:
+        def on_outcome(outcome: Outcome) -> None:
             progress.update(task, advance=1, description=outcome.plan.name)
             if not console.is_terminal and outcome.made:
                 print(f"made {outcome.plan.name}", file=sys.stderr, flush=True)
 
-        return generate(plans, arguments.out, jobs=arguments.jobs, dask=arguments.dask, tell=tell)
+        return generate(
+            plans,
+            arguments.out,
+            jobs=arguments.jobs,
+            dask=arguments.dask,
+            on_outcome=on_outcome,
+        )

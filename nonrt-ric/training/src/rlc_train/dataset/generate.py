@@ -1,4 +1,4 @@
-"""Making the runs of a plan: those that are missing, in parallel, each whole or not at all."""
+"""Simulates the missing runs of a plan in parallel; each is written atomically."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DASK_TIMEOUT_S: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a run: its provenance, and whether it was there already."""
+    """A run of the plan; `made` is False if it existed."""
 
     plan: RunPlan
     provenance: Provenance
@@ -37,23 +37,23 @@ def generate(
     *,
     jobs: int = 1,
     dask: str = "",
-    tell: Callable[[Outcome], None] = lambda _: None,
+    on_outcome: Callable[[Outcome], None] = lambda _: None,
 ) -> list[Outcome]:
-    """Makes the runs that `root` lacks.
+    """Makes the runs that are missing below `root`.
 
-    A run is there when its file says that it came from the same scenario and the same version of
-    the simulator; any other file in its place is replaced. Workers simulate and this process
-    writes, so that workers elsewhere need no shared disk.
+    An existing run is kept if it has the same scenario and version of the simulator, else it is
+    replaced. Workers simulate and this process writes, so that workers need no shared disk.
 
     Args:
-        plans: What to make; (cell, mobility, run) unique.
+        plans: The runs; (cell, mobility, run) are unique.
         root: Directory of the data set.
-        jobs: Processes on this machine, when there is no cluster.
+        jobs: Processes on this machine, without a cluster.
         dask: Address of a Dask scheduler, ``tcp://host:8786``.
-        tell: Called in this process for each run as it is done.
+        on_outcome: Called in this process for each finished run.
 
     Raises:
-        TrainError: Two plans have one place, a scenario is wrong, or the cluster is not there.
+        TrainError: Two plans have the same place, a scenario is invalid, or the cluster does not
+            answer.
         DatasetError: A run cannot be written.
     """
     _check_unique(plans)
@@ -62,20 +62,20 @@ def generate(
 
     def done(outcome: Outcome) -> None:
         outcomes.append(outcome)
-        tell(outcome)
+        on_outcome(outcome)
 
     missing: list[RunPlan] = []
     for plan in plans:
-        there = finished(plan, root, version)
-        if there is None:
+        existing = finished(plan, root, version)
+        if existing is None:
             missing.append(plan)
         else:
-            done(Outcome(plan, there, made=False))
+            done(Outcome(plan, existing, made=False))
     with _backend(dask):
         parallel = joblib.Parallel(
             n_jobs=-1 if dask else max(1, min(jobs, len(missing) or 1)),
             return_as="generator_unordered",
-            # A result is megabytes: none is to be made before one is written.
+            # Bounds the memory: a result has megabytes.
             pre_dispatch="n_jobs" if not dask else "2*n_jobs",
             batch_size=1,
         )
@@ -86,7 +86,7 @@ def generate(
 
 
 def finished(plan: RunPlan, root: Path, version: str) -> Provenance | None:
-    """The provenance of a plan's file when it is there and of the same making."""
+    """Provenance of a plan's file, if it has the same scenario and version."""
     path = root / f"cell={plan.cell}/mobility={plan.mobility}/run={plan.run}" / FILE
     if not path.exists():
         return None
@@ -106,13 +106,13 @@ def _check_unique(plans: Sequence[RunPlan]) -> None:
     seen: set[str] = set()
     for plan in plans:
         if plan.name in seen:
-            raise TrainError(f"{plan.name}: is planned twice; expected one run for each place")
+            raise TrainError(f"{plan.name}: occurs twice in the plan")
         seen.add(plan.name)
 
 
 @contextmanager
 def _backend(dask: str) -> Iterator[None]:
-    """Processes of this machine, or a Dask cluster by its scheduler's address."""
+    """Local processes, or a Dask cluster by its scheduler's address."""
     if not dask:
         yield
         return

@@ -1,12 +1,12 @@
 """The data set of stolidis2024 §III-B, on the emulated gNB.
 
-UDP at 1, 10, 40 and 100 Mbit/s beside ICMP echoes each 1, 10 and 100 ms, sampled each millisecond
-under DRQL in a monolithic gNB. §III-A: OAI on the RF simulator, two QoS flows in SDAP queues of
-their own served in turn (round robin), one RLC-AM bearer.
+UDP at 1, 10, 40 and 100 Mbit/s with ICMP echoes every 1, 10 and 100 ms, sampled every millisecond
+under DRQL in a monolithic gNB. §III-A: OAI on the RF simulator, two QoS flows in separate SDAP
+queues with round robin, one RLC-AM bearer.
 
-Where the paper is silent: the carrier is OAI's usual n78 one (106 PRB, 30 kHz, DDDDDDDMUU), the MCS
-the one with which DRQL comes to the 46 Mbit/s of its Fig. 6, an SDAP queue as deep as a Linux qdisc
-(1000 packets), and a minute for each combination.
+Assumptions where the paper has no value: OAI's n78 carrier (106 PRB, 30 kHz, DDDDDDDMUU), the MCS
+at which DRQL reaches the 46 Mbit/s of Fig. 6, SDAP queues of 1000 packets (as a Linux qdisc), and
+one minute per combination.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ICMP, UDP = 1, 17
 
 
 def drql_pipeline(mtu_bytes: int = 1500) -> dict[str, Any]:
-    """ICMP and all else in queues of their own, round robin, DRQL (stolidis2024 §III-A)."""
+    """One queue for ICMP and one for the rest, round robin, DRQL (stolidis2024 §III-A)."""
     return {
         "name": "drql",
         "classifier": {

@@ -1,4 +1,4 @@
-"""What is to be simulated: a run is a scenario and its place in the data set."""
+"""Plan of a run: a scenario and its place in the data set."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class RunPlan:
         cell: Partition.
         mobility: Partition.
         run: Partition; unique in the plan.
-        scenario: The scenario of the lab, YAML; its seed and duration stand in it.
-        seed: That seed.
+        scenario: The lab's scenario in YAML, with seed and duration.
+        seed: The scenario's seed.
         duration_us: Virtual time to simulate.
     """
 
@@ -34,7 +34,7 @@ class RunPlan:
     def of(
         cls, cell: str, mobility: str, run: str, scenario: Mapping[str, Any], seed: int
     ) -> RunPlan:
-        """A plan of a scenario's elements; seed and name are put in."""
+        """A plan from a scenario without name and seed, which are added."""
         duration_us = round(float(scenario["duration_s"]) * 1e6)
         whole = {"name": f"{cell}-{mobility}-{run}", "seed": seed, **scenario}
         text = yaml.safe_dump(whole, sort_keys=False, default_flow_style=None, width=100)
@@ -42,12 +42,12 @@ class RunPlan:
 
     @property
     def name(self) -> str:
-        """For people."""
+        """Name in output."""
         return f"{self.cell}/{self.mobility}/{self.run}"
 
 
 def seed_of(base: int, *parts: str) -> int:
-    """A seed of its own for each part of a plan: adding runs changes no other's."""
+    """Seed of a part of a plan, independent of other parts."""
     digest = hashlib.sha256("/".join([str(base), *parts]).encode()).digest()
-    # The lab's seeds are whole numbers of YAML; 53 bits survive every reader.
+    # 53 bits are exact in every YAML reader.
     return int.from_bytes(digest[:8], "big") >> 11

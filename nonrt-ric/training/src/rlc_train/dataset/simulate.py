@@ -1,4 +1,4 @@
-"""One run of the lab as a table; pure but for the simulator."""
+"""Simulates one run and returns it as a table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rlc_train.dataset.plan import RunPlan
 from rlc_train.errors import TrainError
 
 STEP_US: Final = 1_000_000
-"""Virtual time between two looks at what the lab has said; bounds the indications held."""
+"""Virtual time between two reads of indications, which bounds their number."""
 PERIOD_MS: Final = 1
 
 
@@ -23,24 +23,24 @@ def lab() -> Any:
     """The simulator's module.
 
     Raises:
-        TrainError: It is not built.
+        TrainError: It is not installed.
     """
     try:
         return importlib.import_module("gnb_lab")
     except ImportError as error:
-        raise TrainError("the module gnb_lab is not there; build it with: make setup") from error
+        raise TrainError("module gnb_lab is not installed; run: make setup") from error
 
 
 def producer() -> str:
-    """Name and version of the simulator, as provenance has them."""
+    """Name and version of the simulator, for provenance."""
     return f"gnb-lab {lab().__version__}"
 
 
 def simulate(plan: RunPlan) -> pa.Table:
-    """Runs a plan's scenario and records what its RIC was told each millisecond.
+    """Runs a plan's scenario and records its E2 reports of every millisecond.
 
     Raises:
-        TrainError: The scenario is wrong, no bearer was there, or a module is not built.
+        TrainError: The scenario is invalid or has no bearer, or a module is not installed.
     """
     gnb_lab = lab()
     recorder = Recorder()
@@ -54,8 +54,7 @@ def simulate(plan: RunPlan) -> pa.Table:
     except (gnb_lab.ScenarioError, gnb_lab.E2Error) as error:
         raise TrainError(f"{plan.name}: {error}") from error
     except ServiceModelUnavailable as error:
-        raise TrainError("the module e2sm_tc is not there; build it with: make setup") from error
-    # What is under way on E2 at the end belongs to the run as well.
+        raise TrainError("module e2sm_tc is not installed; run: make setup") from error
     for until_us in [*range(STEP_US, plan.duration_us, STEP_US), plan.duration_us]:
         for indication in world.step_until(until_us):
             recorder.on_indication(
@@ -63,7 +62,7 @@ def simulate(plan: RunPlan) -> pa.Table:
             )
     table = recorder.take()
     if table is None:
-        raise TrainError(f"{plan.name}: no bearer was there in {plan.duration_us} µs")
+        raise TrainError(f"{plan.name}: no bearer within {plan.duration_us} µs")
     return table
 
 
@@ -79,7 +78,7 @@ def status_action() -> bytes:
 
 
 def provenance(plan: RunPlan) -> dict[str, object]:
-    """Where a simulated run is from, for :func:`rlc_dataset.write_run`."""
+    """Provenance of a simulated run, for :func:`rlc_dataset.write_run`."""
     return {
         "cell": plan.cell,
         "mobility": plan.mobility,

@@ -1,8 +1,8 @@
-"""A wider data set: what forecasters meet in networks that nobody set up for a paper.
+"""A data set of varied networks: several runs of every cell with every mobility pattern.
 
-Every cell with every mobility pattern, some runs of each; within a run, UEs, bearers, RLC modes,
-pacers and traffic are drawn from the run's seed. Cells differ in bandwidth, numerology, TDD
-pattern, scheduler and link errors, so that holding out a cell holds out a way of behaving.
+UEs, bearers, RLC modes, pacers and traffic are drawn from the run's seed. Cells differ in
+bandwidth, numerology, TDD pattern, scheduler and link errors, so that a held-out cell behaves
+differently.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rlc_train.dataset.grid import drql_pipeline
 from rlc_train.dataset.plan import RunPlan, seed_of
 
 CELLS: Final[Mapping[str, Mapping[str, Any]]] = {
-    # TC-RAN's (irazabal2024): downlink-heavy, 5 ms pattern.
+    # Cell of TC-RAN (irazabal2024): downlink-heavy, 5 ms pattern.
     "n78-106prb-7-2": {
         "cell": {"rat": "nr", "n_prb": 106, "scs_khz": 30, "tdd": {"pattern": "DDDDDDDMUU"}},
         "core_delay_us": 5_000,
@@ -32,12 +32,12 @@ CELLS: Final[Mapping[str, Mapping[str, Any]]] = {
         },
         "core_delay_us": 10_000,
     },
-    # FDD: data in every slot of 1 ms.
+    # FDD, slots of 1 ms.
     "n1-52prb-fdd": {
         "cell": {"rat": "nr", "n_prb": 52, "scs_khz": 15, "scheduler": "pf"},
         "core_delay_us": 20_000,
     },
-    # Half the time uplink, and blocks fail.
+    # Half uplink, with block errors.
     "n41-162prb-4-5": {
         "cell": {
             "rat": "nr",
@@ -66,7 +66,7 @@ CELLS: Final[Mapping[str, Mapping[str, Any]]] = {
         "core_delay_us": 25_000,
     },
 }
-"""Cells by name; ``core_delay_us`` is how far the servers are."""
+"""Cells by name; ``core_delay_us`` is the delay to the servers."""
 
 MOBILITIES: Final = ("static", "pedestrian", "car", "tram", "train")
 """Patterns of irazabal2021 §V-C."""
@@ -78,8 +78,7 @@ _CHANNEL_PERIODS_MS: Final = {
     "tram": 100,
     "train": 50,
 }
-"""How often the channel changes: the paper's second is when a log was written, and faster UEs see
-faster fading."""
+"""Period of channel changes. The paper has 1 s, its log period; faster UEs have faster fading."""
 
 _CONGESTION_CONTROLS: Final = ("cubic", "reno", "bbr", "bbr3", "westwood", "vegas", "prague")
 
@@ -132,7 +131,7 @@ def _drb(rng: random.Random, drb: int, lte: bool) -> dict[str, Any]:
 
 
 def _pipeline(rng: random.Random) -> Any:
-    """DRQL for most, for its limit is what is forecast; other pacers and none for the rest."""
+    """DRQL, whose limit is forecast, for most bearers; other pacers or none for the rest."""
     kind = rng.choices(
         ("drql", "dql", "e5g_bdp", "dyn_rlc", "transparent"), weights=(10, 3, 3, 2, 2)
     )[0]
@@ -161,7 +160,7 @@ def _pipeline(rng: random.Random) -> Any:
 
 
 def _flows(rng: random.Random, rnti: int, drb: int, duration_s: float) -> list[dict[str, Any]]:
-    """What a bearer carries: one or two loads that come and go, and something that waits."""
+    """Traffic of a bearer: one or two loads and a latency-sensitive flow."""
     base = {"rnti": rnti, "drb": drb}
     kinds = rng.choices(
         ("tcp", "udp_cbr", "web", "video", "call"), weights=(6, 4, 2, 2, 1), k=rng.randint(1, 2)
@@ -182,9 +181,9 @@ def _flows(rng: random.Random, rnti: int, drb: int, duration_s: float) -> list[d
         elif kind == "udp_cbr":
             flow["rate_kbps"] = rng.choice((1_000, 5_000, 10_000, 40_000, 100_000))
         flows.append(flow)
-    waiting = rng.choice(("ping", "voip", "game"))
-    light: dict[str, Any] = {"name": f"{waiting}-{rnti}-{drb}", "kind": waiting, **base}
-    if waiting == "ping":
+    interactive = rng.choice(("ping", "voip", "game"))
+    light: dict[str, Any] = {"name": f"{interactive}-{rnti}-{drb}", "kind": interactive, **base}
+    if interactive == "ping":
         light["interval_ms"] = rng.choice((1, 10, 100))
     flows.append(light)
     return flows
@@ -195,7 +194,7 @@ SAMPLE_MOBILITIES: Final = ("pedestrian", "car")
 
 
 def sample_plan(duration_s: float, seed: int) -> list[RunPlan]:
-    """The sample that is committed, for tests and the tutorial: six runs of one UE."""
+    """The committed sample, for tests and the tutorial: six runs of one UE."""
     return [
         run_plan((cell, mobility, "00"), duration_s, seed, most_ues=1)
         for cell in SAMPLE_CELLS

@@ -1,1 +1,1 @@
-"""From a fitted forecaster to a model directory of the contract, compared before it is written."""
+"""Export of forecasters as ONNX steps, and their comparison with the original."""

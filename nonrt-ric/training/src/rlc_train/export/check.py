@@ -1,4 +1,4 @@
-"""The exported step held against the model it came from, over many steps from a used state."""
+"""Compares an exported step with its model over many steps from a non-zero state."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from rlc_train.export.runner import StepRunner
 
 STEPS: Final = 10_000
 LIMIT: Final = 1e-5
-"""Largest difference of scaled answers: a hundredth of a thousandth of a quantity's range."""
+"""Largest allowed difference of scaled forecasts, in ranges of the quantity."""
 CHUNK: Final = 250
 
 Reference = Callable[
     [NDArray[np.float32], NDArray[np.float32]], tuple[NDArray[np.float32], NDArray[np.float32]]
 ]
-"""``(L, F)`` samples and ``(S,)`` state to ``(L, Q, M, K)`` answers and the state after them."""
+"""``(L, F)`` samples and ``(S,)`` state to ``(L, Q, M, K)`` forecasts and the next state."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How far the two were apart.
+    """Differences between export and model.
 
     Attributes:
         steps: Steps compared.
-        forecast: Largest difference of scaled answers.
-        state: Largest difference of states at the ends of chunks.
+        forecast: Largest difference of scaled forecasts.
+        state: Largest difference of states at ends of chunks.
     """
 
     steps: int
@@ -39,7 +39,7 @@ class Comparison:
 
     @property
     def holds(self) -> bool:
-        """Whether the answers are within the limit; False for NaN."""
+        """Whether the forecasts are within the limit; False for NaN."""
         return self.forecast <= LIMIT
 
 
@@ -51,9 +51,9 @@ def compare(
     steps: int = STEPS,
     warm_up: int = 500,
 ) -> Comparison:
-    """Runs both over the same scaled samples; each carries its own state.
+    """Runs both over the same scaled samples, each with its own state.
 
-    The first `warm_up` samples only fill the state, which the reference then hands to both.
+    Both start from the reference's state after the first `warm_up` samples.
 
     Raises:
         TrainError: There is no sample.
@@ -66,16 +66,16 @@ def compare(
     for at in range(0, warm_up, CHUNK):
         _, state = reference(samples[at : min(at + CHUNK, warm_up)], state)
     served = state[None]
-    farthest, apart = 0.0, 0.0
+    largest, state_difference = 0.0, 0.0
     for at in range(warm_up, needed, CHUNK):
         chunk = samples[at : at + CHUNK]
         expected, state = reference(chunk, state)
         for row in range(len(chunk)):
-            answer, served = runner.step(chunk[row : row + 1], served)
-            difference = float(np.abs(answer[0] - expected[row]).max())
-            # NaN on either side must not vanish in a maximum.
-            farthest = difference if np.isnan(difference) else max(farthest, difference)
-            if np.isnan(farthest):
-                return Comparison(steps, farthest, float("nan"))
-        apart = max(apart, float(np.abs(served[0] - state).max()))
-    return Comparison(steps, farthest, apart)
+            forecast, served = runner.step(chunk[row : row + 1], served)
+            difference = float(np.abs(forecast[0] - expected[row]).max())
+            # max() would ignore NaN.
+            largest = difference if np.isnan(difference) else max(largest, difference)
+            if np.isnan(largest):
+                return Comparison(steps, largest, float("nan"))
+        state_difference = max(state_difference, float(np.abs(served[0] - state).max()))
+    return Comparison(steps, largest, state_difference)

@@ -1,7 +1,7 @@
-"""Building an ONNX step, node by node.
+"""Builds the ONNX graph of a step.
 
-``Gemm``, ``Sigmoid`` and ``Tanh`` are enough for an LSTM; names and order are ours, so that the
-graph has the contract's signature and stays the same from one framework version to the next.
+Names and order of the nodes are set here, so that the graph has the contract's signature and does
+not depend on the version of a framework.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ IR_VERSION: Final = 9
 
 
 class StepGraph:
-    """A graph in the making: inputs ``sample`` and ``state``, outputs as the contract has them."""
+    """Builder of a graph with the inputs and outputs of the model contract."""
 
     def __init__(self, layout: Layout, state_size: int) -> None:
         self._layout = layout
@@ -30,17 +30,17 @@ class StepGraph:
         self._constants: dict[str, NDArray[Any]] = {}
 
     def constant(self, name: str, values: Any, kind: type = np.float32) -> str:
-        """A tensor of the model."""
+        """Adds a constant tensor."""
         self._constants[name] = np.asarray(values, kind)
         return name
 
     def add(self, operator: str, inputs: list[str], output: str, **attributes: Any) -> str:
-        """A node with one output."""
+        """Adds a node with one output."""
         self._nodes.append(helper.make_node(operator, inputs, [output], name=output, **attributes))
         return output
 
     def split(self, source: str, sizes: list[int], names: list[str]) -> list[str]:
-        """Cuts ``(B, …)`` columns apart."""
+        """Splits the columns of a ``(B, …)`` tensor."""
         self.constant(f"{source}_sizes", sizes, np.int64)
         self._nodes.append(
             helper.make_node(
@@ -55,13 +55,13 @@ class StepGraph:
         return self.add("Reshape", [source, shape], output)
 
     def to_bytes(self, *, scaled: bool = False) -> bytes:
-        """The finished model.
+        """The model.
 
         Args:
-            scaled: Whether it has the output ``scale`` by which its forecasts are multiplied.
+            scaled: Whether it has the output ``scale``, a factor of its forecasts.
 
         Raises:
-            onnx.checker.ValidationError: The graph is not sound; a mistake of the code here.
+            onnx.checker.ValidationError: The graph is invalid, due to a bug.
         """
         real = TensorProto.FLOAT
         scale = helper.make_tensor_value_info(SCALE, real, ["batch", len(self._layout.columns)])

@@ -1,4 +1,4 @@
-"""A step graph run as the forecaster runs it: ONNX Runtime, one thread, one sample at a time."""
+"""Runs a step graph as the forecaster does: ONNX Runtime, one thread, one sample at a time."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from rlc_model.contract import SCALE
 
 from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout
-from rlc_train.online import Lane, said_all, side_by_side, track_all
+from rlc_train.online import Lane, forecasts_at_origins, side_by_side, track_all
 from rlc_train.splits import Part
 
 
 class StepRunner:
-    """A session over a step graph."""
+    """ONNX Runtime session of a step graph."""
 
     def __init__(self, graph: bytes, state_size: int) -> None:
         """Builds the session.
@@ -46,7 +46,8 @@ class StepRunner:
     def step(
         self, sample: NDArray[np.float32], state: NDArray[np.float32]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """``(B, F)`` scaled samples and ``(B, S)`` to ``(B, Q, M, K)`` scaled answers and state."""
+        """``(B, F)`` scaled samples and ``(B, S)`` to ``(B, Q, M, K)`` scaled forecasts and
+        state."""
         forecast, after, *scale = self._session.run(
             self._outputs, {"sample": sample, "state": state}
         )
@@ -56,7 +57,7 @@ class StepRunner:
 
 
 class ServedForecaster:
-    """An exported residual model in a back-test: what will be served, state and all."""
+    """An exported residual model in a back-test, as served."""
 
     most_origins: int | None = None
 
@@ -69,7 +70,7 @@ class ServedForecaster:
         *,
         tracked: bool,
     ) -> None:
-        """`tracked` is with the forecaster's online calibration, which every forecast gets."""
+        """`tracked` adds the forecaster's online calibration."""
         self.name = name
         self._runner = runner
         self._scaler = scaler
@@ -77,16 +78,16 @@ class ServedForecaster:
         self._tracked = tracked
 
     def fit(self, parts: Sequence[Part], layout: Layout, seed: int) -> None:
-        """It is trained already."""
+        """Does nothing: the model is trained."""
 
     def predict(self, part: Part, origins: NDArray[np.intp]) -> NDArray[np.float32]:
-        """Steps through the series up to the last origin."""
+        """Runs the step over the series up to the last origin."""
         return self.predict_all([(part, origins)])[0]
 
     def predict_all(
         self, chosen: Sequence[tuple[Part, NDArray[np.intp]]]
     ) -> list[NDArray[np.float32]]:
-        """Steps through all series side by side."""
+        """Runs the step over all series in parallel."""
         return side_by_side(chosen, self._layout, self._lanes)
 
     def _lanes(self, lanes: Sequence[Lane]) -> list[NDArray[np.float32]]:
@@ -98,21 +99,21 @@ class ServedForecaster:
         span = self._scaler.span[layout.columns][:, None, None]
         state = np.zeros((len(lanes), self._runner.state_size), np.float32)
 
-        def says(row: int, count: int) -> NDArray[np.float32]:
+        def forecast_at(row: int, count: int) -> NDArray[np.float32]:
             nonlocal state
-            answer, state = self._runner.step(scaled[row, :count], state[:count])
-            answer *= span
-            answer += features[row, :count][:, layout.columns][:, :, None, None]
-            return answer
+            forecast, state = self._runner.step(scaled[row, :count], state[:count])
+            forecast *= span
+            forecast += features[row, :count][:, layout.columns][:, :, None, None]
+            return forecast
 
         if self._tracked:
-            return track_all(lanes, layout, says)
-        return said_all(lanes, layout, says)
+            return track_all(lanes, layout, forecast_at)
+        return forecasts_at_origins(lanes, layout, forecast_at)
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Time of one step, by batch size, µs: T_m without the service around it."""
+    """Time of one step by batch size, µs: T_m without the service."""
 
     batch: int
     median_us: float
@@ -122,7 +123,7 @@ class Timing:
 def measure(
     runner: StepRunner, batches: Sequence[int] = (1, 32, 256, 1000), steps: int = 500
 ) -> list[Timing]:
-    """Measures T_m (stolidis2024 §IV-C takes a mean; the median does not hang on one pause)."""
+    """Measures T_m. stolidis2024 §IV-C has the mean; the median is robust against pauses."""
     rng = np.random.default_rng(0)
     timings = []
     for batch in batches:

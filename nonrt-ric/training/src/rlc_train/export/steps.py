@@ -1,4 +1,4 @@
-"""Steps as ONNX: of the LSTM, from its Keras weights, and of the linear quantile baseline."""
+"""ONNX steps of the LSTM (from Keras weights) and of the linear quantile baseline."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def lstm_step(
 ) -> bytes:
     """The ONNX model; the conformal correction is folded into the head.
 
-    Its forecasts are in typical deviations, which go out as the scale.
+    Forecasts are in typical deviations, which are the output scale.
 
-    Which columns go where is said by products with constants of a one per column, which change no
-    value: with many bearers ``Gather`` and operators that broadcast take several times as long.
+    Columns are selected by multiplication with 0/1 matrices, which is exact: with many bearers
+    ``Gather`` and broadcasting operators take several times as long.
     """
     features, columns = len(FEATURES), len(TAPPED)
     graph = StepGraph(layout, state_size(shape))
@@ -70,15 +70,15 @@ def lstm_step(
     graph.add("Add", [deviation, "least"], "size")
     _picked(graph, "size", [*[OCCUPANCY] * len(BYTES), *layout.columns], "sizes")
     graph.split("sizes", [len(BYTES), len(layout.columns)], ["bytes_size", SCALE])
-    seen = [*_views(graph, scaler), "oldest", "later"]
+    inputs = [*_views(graph, scaler), "oldest", "later"]
     _picked(graph, "relative", TAPPED, "newest", columns=features + 1)
-    flow, after = seen, [mean, deviation, "later", "newest"]
+    flow, after = inputs, [mean, deviation, "later", "newest"]
     (narrow,) = weights["narrow"]
     for layer in range(shape.layers):
         parts = weights[f"lstm_{layer}"]
-        # What the head sees of the first layer's inputs is linear in them as its gates are.
-        beside = narrow[shape.units :] if layer == 0 else None
-        hidden, cell = _cell(graph, layer, flow, weights=parts, beside=beside)
+        # The head's product with the first layer's inputs is computed with its gates.
+        extra = narrow[shape.units :] if layer == 0 else None
+        hidden, cell = _cell(graph, layer, flow, weights=parts, extra=extra)
         flow = [hidden]
         after += [hidden, cell]
     graph.constant("narrow_flow", narrow[: shape.units])
@@ -102,7 +102,7 @@ def _picked(
     columns: int = len(FEATURES),
     factors: NDArray[np.float32] | None = None,
 ) -> str:
-    """Columns of `source`, which has `columns`, each times its factor."""
+    """Selects columns of `source`, which has `columns`, each times its factor."""
     matrix = np.zeros((columns, len(picked)), np.float32)
     matrix[list(picked), range(len(picked))] = 1 if factors is None else factors
     graph.constant(f"{output}_picked", matrix)
@@ -112,7 +112,7 @@ def _picked(
 def _views(graph: StepGraph, scaler: MinMaxScaler) -> list[str]:
     """Deviations with the room below the limit, and levels with bytes in one unit.
 
-    What is done alike is done once: at one bearer a node costs its call.
+    Equal operations share a node: for one bearer the call of a node dominates.
     """
     _picked(graph, "sample", BYTES, "bytes_levels", factors=bytes_per_occupancy(scaler))
     graph.add("Div", ["bytes_levels", "bytes_size"], "bytes_ratio")
@@ -142,7 +142,7 @@ def corrected_head(
     layout: Layout,
     correction: Correction,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """A linear head that answers the corrected quantiles: ``A·(W·x + b)``."""
+    """A linear head for the corrected quantiles: ``A·(W·x + b)``."""
     mixing = correction.mixing().astype(np.float64)
     shaped = kernel.reshape(len(kernel), *layout.shape).astype(np.float64)
     mixed = np.einsum("qpkj,iqpj->iqpk", mixing, shaped)
@@ -159,24 +159,24 @@ def _cell(
     inputs: list[str],
     *,
     weights: list[NDArray[np.float32]],
-    beside: NDArray[np.float32] | None,
+    extra: NDArray[np.float32] | None,
 ) -> tuple[str, str]:
     """One LSTM layer (Keras: ``c' = σ(f)·c + σ(i)·tanh(g)``, ``h' = σ(o)·tanh(c')``).
 
     Args:
         graph: The graph.
-        layer: Which.
-        inputs: What goes in, side by side.
+        layer: Index of the layer.
+        inputs: Input tensors, concatenated.
         weights: Kernel, recurrent kernel and bias.
-        beside: ``(in, R)`` kernel whose product with the inputs goes out as ``narrow_seen``.
+        extra: ``(in, R)`` kernel whose product with the inputs is the output ``narrow_seen``.
     """
     name = f"lstm_{layer}"
     kernel, recurrent, bias = weights
     units = len(recurrent)
     sizes, parts = [units] * 4, [f"{name}_{gate}" for gate in ("i", "f", "g", "o")]
-    if beside is not None:
-        rank = beside.shape[1]
-        kernel = np.concatenate([kernel, beside], axis=1)
+    if extra is not None:
+        rank = extra.shape[1]
+        kernel = np.concatenate([kernel, extra], axis=1)
         recurrent = np.pad(recurrent, ((0, 0), (0, rank)))
         bias = np.pad(bias, (0, rank))
         sizes, parts = [*sizes, rank], [*parts, "narrow_seen"]

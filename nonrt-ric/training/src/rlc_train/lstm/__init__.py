@@ -1,1 +1,1 @@
-"""The Keras LSTM: the network, how it is trained as it is served, and stolidis2024's own."""
+"""The Keras LSTM, its training, and the model of stolidis2024."""

@@ -1,4 +1,4 @@
-"""TensorFlow and Keras, imported when first needed."""
+"""Lazy imports of TensorFlow and Keras."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rlc_train.errors import need
 
 
 def tensorflow() -> Any:
-    """The module ``tensorflow``, quiet.
+    """The module ``tensorflow`` with reduced logging.
 
     Raises:
         TrainError: It is not installed.
@@ -33,13 +33,13 @@ def keras() -> ModuleType:
 
 
 def device() -> str:
-    """What training runs on, in words; memory of a GPU is taken as it is needed."""
+    """The device of training, for output; GPU memory is allocated as needed."""
     tf = tensorflow()
     gpus = tf.config.list_physical_devices("GPU")
     for gpu in gpus:
         try:
             tf.config.experimental.set_memory_growth(gpu, enable=True)
         except RuntimeError:
-            # It is in use already, with the memory it took.
+            # The GPU is already in use.
             break
     return f"{len(gpus)} GPU" if gpus else "CPU"

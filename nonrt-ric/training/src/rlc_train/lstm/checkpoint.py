@@ -1,7 +1,7 @@
 """Checkpoints of a training: arrays and numbers in one ``.npz``, no pickles.
 
-A file holds all there is to go on as if nothing had happened: weights, the optimiser's moments, the
-counters of the random dropout, the best weights so far and the learning curve.
+A training continued from a checkpoint equals an uninterrupted one. A file has weights, the
+optimiser's moments, counters of the random dropout, the best weights and the learning curve.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from rlc_train.errors import DAMAGED, TrainError
 
 @dataclass(slots=True)
 class Progress:
-    """Where a training stands after a whole epoch.
+    """State of a training after an epoch.
 
     Attributes:
         epoch: Epochs done.
         curve: ``(training loss, validation loss)`` of each.
         best_epoch: The epoch of the best validation loss, from 0; −1 before the first.
-        best: Model weights of it.
-        seconds: Spent so far.
+        best: Model weights of that epoch.
+        seconds: Time of training.
     """
 
     epoch: int
@@ -38,11 +38,11 @@ class Progress:
 
 
 def save(path: Path, fingerprint: str, progress: Progress, model: Any, optimizer: Any) -> None:
-    """Writes a checkpoint; a reader sees the old one or the whole new one."""
+    """Writes a checkpoint atomically."""
     arrays = {f"model_{i}": np.asarray(v) for i, v in enumerate(model.variables)}
     arrays |= {f"optimizer_{i}": np.asarray(v) for i, v in enumerate(optimizer.variables)}
     arrays |= {f"best_{i}": v for i, v in enumerate(progress.best)}
-    told = {
+    state = {
         "fingerprint": fingerprint,
         "epoch": progress.epoch,
         "curve": progress.curve,
@@ -50,7 +50,7 @@ def save(path: Path, fingerprint: str, progress: Progress, model: Any, optimizer
         "best": len(progress.best),
         "seconds": progress.seconds,
     }
-    arrays["progress"] = np.frombuffer(json.dumps(told).encode(), np.uint8)
+    arrays["progress"] = np.frombuffer(json.dumps(state).encode(), np.uint8)
     part = path.with_suffix(".part")
     with part.open("wb") as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]
@@ -60,7 +60,7 @@ def save(path: Path, fingerprint: str, progress: Progress, model: Any, optimizer
 
 
 def load(path: Path, fingerprint: str, model: Any, optimizer: Any) -> Progress | None:
-    """Puts a checkpoint into model and optimiser; None when there is none.
+    """Restores model and optimiser from a checkpoint; None if there is none.
 
     Raises:
         TrainError: It is damaged, or of another training.
@@ -69,19 +69,19 @@ def load(path: Path, fingerprint: str, model: Any, optimizer: Any) -> Progress |
         return None
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            told = json.loads(arrays["progress"].tobytes())
-            if told["fingerprint"] != fingerprint:
+            state = json.loads(arrays["progress"].tobytes())
+            if state["fingerprint"] != fingerprint:
                 raise TrainError(
                     str(path),
-                    "is of other settings or data; expected an empty or own run directory",
+                    "is of other settings or data; expected an empty run directory or one of these",
                 )
             for kind, variables in (("model", model.variables), ("optimizer", optimizer.variables)):
                 for i, variable in enumerate(variables):
                     variable.assign(arrays[f"{kind}_{i}"])
-            best = [arrays[f"best_{i}"] for i in range(told["best"])]
+            best = [arrays[f"best_{i}"] for i in range(state["best"])]
     except DAMAGED as error:
         raise TrainError(
-            str(path), f"is no checkpoint ({error}); remove it to start anew"
+            str(path), f"is not a checkpoint ({error}); remove it to start again"
         ) from error
-    curve = [(float(a), float(b)) for a, b in told["curve"]]
-    return Progress(told["epoch"], curve, told["best_epoch"], best, told["seconds"])
+    curve = [(float(a), float(b)) for a, b in state["curve"]]
+    return Progress(state["epoch"], curve, state["best_epoch"], best, state["seconds"])

@@ -1,7 +1,7 @@
-"""Training as served: the state is carried from batch to batch, gradients are cut at its bounds.
+"""Training with carried state: it flows from batch to batch, gradients end at batch boundaries.
 
-Every epoch draws its order from (seed, epoch) alone, so that a training that was killed and goes on
-from its checkpoint ends with the same weights as one that was not.
+The order of an epoch depends only on (seed, epoch), so that a training continued from a checkpoint
+ends with the same weights as an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -31,12 +31,13 @@ from rlc_train.splits import Part, fit_scaler
 CHECKPOINT = "checkpoint.npz"
 UNIT_ORIGINS = 50_000
 LEAST_RATE = 0.02
-"""Share of the learning rate that is left in the end."""
+"""Final learning rate, as a share of the initial one."""
 
 EpochCallback = Callable[[int, float, float], None]
-"""Hears of every epoch: its number from 0, training and validation loss. It may raise to stop."""
-Ticked = Callable[[int, int], None]
-"""Hears of every batch: its number within the epoch, and of how many."""
+"""Called after every epoch with its number from 0, training and validation loss; may raise to
+stop."""
+BatchCallback = Callable[[int, int], None]
+"""Called after every batch with its number within the epoch and the number of batches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +47,10 @@ class Trained:
     Attributes:
         model: The Keras model with the best weights.
         shape: Its layers.
-        scaler: Of samples.
-        unit: ``(Q,)`` mean residual of each quantity, in spans; answers times this are spans.
+        scaler: Scaler of samples.
+        unit: ``(Q,)`` mean residual of each quantity, in spans.
         curve: ``(training loss, validation loss)`` of each epoch.
-        best_epoch: The epoch the weights are of.
+        best_epoch: The epoch of the weights.
         seconds: Time of training.
     """
 
@@ -72,14 +73,14 @@ def fit(
     seed: int,
     data_sha256: str = "",
     directory: Path | None = None,
-    told: EpochCallback | None = None,
-    ticked: Ticked | None = None,
+    on_epoch: EpochCallback | None = None,
+    on_batch: BatchCallback | None = None,
 ) -> Trained:
-    """Trains a network; goes on from the checkpoint in `directory` if there is one.
+    """Trains a network; continues from the checkpoint in `directory` if there is one.
 
     Raises:
-        TrainError: TensorFlow is absent, the parts are too short, the checkpoint is of another
-            training, or the loss is no number.
+        TrainError: TensorFlow is not installed, the parts are too short, the checkpoint is of
+            another training, or the loss is not finite.
     """
     scaler = fit_scaler(train)
     unit, quantiles = _residuals(train, layout, scaler)
@@ -88,8 +89,8 @@ def fit(
     optimizer = keras().optimizers.Adam(settings.learning_rate, clipnorm=settings.gradient_norm)
     optimizer.build(model.trainable_variables)
     lanes = Lanes(train, layout, scaler, unit, settings)
-    judged = Lanes(validation, layout, scaler, unit, settings)
-    learn, judge = _steps(model, optimizer, layout, settings, unit)
+    held_out = Lanes(validation, layout, scaler, unit, settings)
+    learn, evaluate = _steps(model, optimizer, layout, settings, unit)
     fingerprint = _fingerprint(layout, shape, settings, seed, data_sha256)
     path = directory / CHECKPOINT if directory is not None else None
     progress = checkpoint.load(path, fingerprint, model, optimizer) if path is not None else None
@@ -104,26 +105,26 @@ def fit(
         batches = list(lanes.plan(rng))
         if settings.batches_per_epoch is not None:
             batches = batches[: settings.batches_per_epoch]
-        loss = _run(learn, ahead(lanes.batch, batches), zero, ticked, len(batches))
-        held = list(judged.plan(None))
-        against = _run(judge, ahead(judged.batch, held), zero, None, len(held))
-        if not (np.isfinite(loss) and np.isfinite(against)):
+        loss = _run(learn, ahead(lanes.batch, batches), zero, on_batch, len(batches))
+        held = list(held_out.plan(None))
+        validation_loss = _run(evaluate, ahead(held_out.batch, held), zero, None, len(held))
+        if not (np.isfinite(loss) and np.isfinite(validation_loss)):
             raise TrainError(
                 "train",
-                f"loss {loss}, validation {against} in epoch {progress.epoch}; expected"
+                f"loss {loss}, validation {validation_loss} in epoch {progress.epoch}; expected"
                 " numbers: lower learning_rate",
             )
         best = min((v for _, v in progress.curve), default=np.inf)
-        if against < best:
+        if validation_loss < best:
             progress.best = [np.array(w) for w in model.get_weights()]
             progress.best_epoch = progress.epoch
-        progress.curve.append((loss, against))
+        progress.curve.append((loss, validation_loss))
         progress.epoch += 1
         progress.seconds += time.monotonic() - began
         if path is not None:
             checkpoint.save(path, fingerprint, progress, model, optimizer)
-        if told is not None:
-            told(progress.epoch - 1, loss, against)
+        if on_epoch is not None:
+            on_epoch(progress.epoch - 1, loss, validation_loss)
     model.set_weights(progress.best)
     return Trained(
         model, shape, scaler, unit, progress.curve, progress.best_epoch, progress.seconds
@@ -139,7 +140,7 @@ def _learning_rate(settings: FitSettings, epoch: int) -> float:
 def _steps(
     model: Any, optimizer: Any, layout: Layout, settings: FitSettings, unit: NDArray[np.float32]
 ) -> tuple[Any, Any]:
-    """Compiled functions of a batch: one that learns from it and one that only judges."""
+    """Compiled functions of a batch: a training step and an evaluation."""
     tf = tensorflow()
     measure = network.pinball_loss if settings.loss == "pinball" else network.squared_loss
     per_unit = tf.constant(1 / unit[:, None, None])
@@ -161,31 +162,31 @@ def _steps(
         optimizer.apply(tape.gradient(loss, variables), variables)
         return loss, tf.reduce_sum(known), after
 
-    def judge(batch: tuple[Any, ...], state: Any) -> Any:
+    def evaluate(batch: tuple[Any, ...], state: Any) -> Any:
         samples, actual, known, size, keep = batch
         forecast, after = forward(samples, state, keep, training=False)
         return measure(actual, known, forecast, size, layout), tf.reduce_sum(known), after
 
-    # Compiled by XLA the step takes half the time on two cores: mostly small operations.
+    # XLA halves the time on two cores, because most operations are small.
     options = {"jit_compile": True, "autograph": False}
-    return tf.function(learn, **options), tf.function(judge, **options)
+    return tf.function(learn, **options), tf.function(evaluate, **options)
 
 
 def ahead(make: Callable[[Chunks], Batch], plan: Sequence[Chunks]) -> Generator[Batch, None, None]:
-    """Batches in the order of the plan, each made while the one before is used."""
-    with ThreadPoolExecutor(1) as beside:
-        coming = [beside.submit(make, chunks) for chunks in plan[:1]]
+    """Batches in the order of the plan; the next one is made while the current one is used."""
+    with ThreadPoolExecutor(1) as executor:
+        coming = [executor.submit(make, chunks) for chunks in plan[:1]]
         for chunks in [*plan[1:], None]:
             batch = coming.pop().result()
             if chunks is not None:
-                coming.append(beside.submit(make, chunks))
+                coming.append(executor.submit(make, chunks))
             yield batch
 
 
 def _run(
-    step: Any, batches: Any, zero: NDArray[np.float32], ticked: Ticked | None, count: int
+    step: Any, batches: Any, zero: NDArray[np.float32], on_batch: BatchCallback | None, count: int
 ) -> float:
-    """Mean loss over batches, each weighted by the labels in it; the state flows through."""
+    """Mean loss over batches, weighted by their labels; the state is carried."""
     state: Any = zero
     total, weight = 0.0, 0.0
     batch: Batch
@@ -194,8 +195,8 @@ def _run(
         loss, known, state = step(arrays, state)
         total += float(loss) * float(known)
         weight += float(known)
-        if ticked is not None:
-            ticked(number + 1, count)
+        if on_batch is not None:
+            on_batch(number + 1, count)
     return total / weight if weight else float("nan")
 
 
@@ -220,7 +221,7 @@ def _residuals(
 def _fingerprint(
     layout: Layout, shape: NetworkShape, settings: FitSettings, seed: int, data: str
 ) -> str:
-    """What must be the same for a checkpoint to be gone on from."""
-    told = settings.model_dump(exclude={"patience"})
-    text = json.dumps([repr(layout), shape.model_dump(), told, seed, data], sort_keys=True)
+    """Digest of the inputs that a continued training must share."""
+    fixed = settings.model_dump(exclude={"patience"})
+    text = json.dumps([repr(layout), shape.model_dump(), fixed, seed, data], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -1,7 +1,7 @@
-"""Batches for training as served: lanes side by side, in each of them time goes forward.
+"""Batches for training with carried state: parallel lanes, each in order of time.
 
-A lane is a run of pieces of series, one after the other. Where a piece begins, the lane's state
-starts from zero; within it the state of one batch goes into the next.
+A lane is a sequence of pieces of series. Its state starts from zero at the beginning of a piece and
+is carried from batch to batch within it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rlc_train.series import labels
 from rlc_train.splits import Part
 
 SCALE_SAMPLES = 256
-"""Window of the bearer's own scale, which weighs the loss."""
+"""Window of the bearer's scale, which weights the loss."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +30,10 @@ class Batch:
     Attributes:
         samples: ``(B, L, F)`` scaled.
         actual: ``(B, N, Q, M)`` residuals to the last value, in mean residuals of the quantity;
-            0 where unknown.
-        known: ``(B, N, Q, M)`` 1 where there is a label that counts.
-        size: ``(B, N, Q)`` the bearer's own scale, in mean residuals of the quantity.
-        keep: ``(B, 1)`` 0 where the lane's state starts from zero.
+            0 if unknown.
+        known: ``(B, N, Q, M)`` 1 for a known label after warm-up.
+        size: ``(B, N, Q)`` the bearer's scale, in mean residuals of the quantity.
+        keep: ``(B, 1)`` 0 if the lane's state starts from zero.
     """
 
     samples: NDArray[np.float32]
@@ -49,11 +49,11 @@ class _Piece:
     start: int
     stop: int
     cold: int
-    """Rows from `start` that do not count."""
+    """Warm-up rows from `start`."""
 
 
 Chunks = list[tuple[_Piece, int] | None]
-"""For each lane a piece and the row to go on from; None for a lane that has no more."""
+"""For each lane a piece and the row of its next chunk; None for a finished lane."""
 
 
 class Lanes:
@@ -77,7 +77,7 @@ class Lanes:
         self._scaler = scaler
         self._unit = unit
         self._settings = settings
-        self._scale = [_own_scale(part, layout, scaler) for part in parts]
+        self._scale = [_scale_of(part, layout, scaler) for part in parts]
         shortest = settings.warm_up_samples + int(layout.ahead[-1])
         if all(len(part) <= shortest for part in parts):
             raise TrainError(
@@ -86,9 +86,9 @@ class Lanes:
             )
 
     def plan(self, rng: np.random.Generator | None) -> Iterator[Chunks]:
-        """What is in each batch of an epoch.
+        """The chunks of each batch of an epoch.
 
-        Pieces are in another order and cut elsewhere for every `rng`; None is always the same.
+        `rng` shuffles pieces and moves their boundaries; None has a fixed order.
         """
         steps = self._settings.steps
         lanes: list[list[_Piece]] = [[] for _ in range(self._settings.lanes)]
@@ -108,13 +108,13 @@ class Lanes:
         longest, warm_up = self._settings.piece_samples, self._settings.warm_up_samples
         pieces = []
         for index, part in enumerate(self._parts):
-            # What comes before a part may warm the state up, if it is there.
+            # Rows before the part may be used for warm-up.
             start = max(part.start - warm_up, 0)
             offset = int(rng.integers(0, longest)) if rng is not None else 0
             ends = [*range(start + longest - offset, part.stop, longest), part.stop]
             begin = start
             for end in ends:
-                # A later piece reads the end of the one before to warm up.
+                # Warm-up on the end of the previous piece.
                 first = max(begin - warm_up, start)
                 if end - first > warm_up:
                     pieces.append(_Piece(index, first, end, warm_up))
@@ -148,10 +148,10 @@ class Lanes:
             span = self._scaler.span[layout.columns]
             residual = (values - features[:, layout.columns][:, :, None]) / span[:, None]
             residual /= self._unit[:, None]
-            counts = ~np.isnan(residual) & (rows >= piece.start + piece.cold)[:, None, None]
-            counts &= part.series.fresh[rows][:, None, None]
-            batch.known[lane, :n] = counts
-            batch.actual[lane, :n] = np.where(counts, residual, 0)
+            valid = ~np.isnan(residual) & (rows >= piece.start + piece.cold)[:, None, None]
+            valid &= part.series.fresh[rows][:, None, None]
+            batch.known[lane, :n] = valid
+            batch.actual[lane, :n] = np.where(valid, residual, 0)
             batch.size[lane, :n] = (
                 self._scale[piece.part][np.maximum(rows - part.start, 0)] / self._unit
             )
@@ -165,10 +165,10 @@ def _chunks(lane: list[_Piece], steps: int) -> Iterator[tuple[_Piece, int]]:
             yield piece, start
 
 
-def _own_scale(part: Part, layout: Layout, scaler: MinMaxScaler) -> NDArray[np.float32]:
+def _scale_of(part: Part, layout: Layout, scaler: MinMaxScaler) -> NDArray[np.float32]:
     """``(rows, Q)`` mean absolute change over the first horizon, in spans, around each row.
 
-    Rows before `part.start` are read for warm-up with negative indices and never count.
+    Rows before `part.start` are only warm-up; they use the first value.
     """
     rows = part.series.features[part.start : part.stop, layout.columns].astype(np.float64)
     ahead = int(layout.ahead[0])

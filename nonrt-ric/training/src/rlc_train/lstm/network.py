@@ -1,11 +1,10 @@
 """The streaming network: samples and state in, forecasts and state out.
 
-Each feature is seen as a level within its range, on a logarithmic scale, and as a deviation from
-its own moving mean in units of its own mean deviation, which means the same on a busy and on a
-quiet bearer; those of queue, drain and arrivals of the last milliseconds as well. All that is
-counted in bytes is also seen in one unit, the deviation of the occupancy, so that it can be added
-up on a bearer of any size. The forecast residual is in units of the deviation too. Between them
-stand LSTM layers (Hochreiter and Schmidhuber 1997, with forget gate).
+Inputs of the LSTM layers (Hochreiter and Schmidhuber 1997, with forget gate): each feature as a
+level within its range on a logarithmic scale, and as a deviation from its moving mean in units of
+its mean deviation, which is comparable between busy and quiet bearers; the deviations of queue,
+drain and arrivals of the last samples; and features in bytes in units of the occupancy's deviation,
+so that they can be added. Forecast residuals are in units of the deviation as well.
 """
 
 from __future__ import annotations
@@ -39,8 +38,8 @@ from rlc_train.lstm.shape import (
 def build(shape: NetworkShape, layout: Layout, scaler: MinMaxScaler, seed: int) -> Any:
     """A Keras model ``[(B, L, F) samples, (B, S) state] → [(B, L, Q, M, K), (B, S)]``.
 
-    Samples are scaled to [0, 1]; answers are residuals to the last value in spans of the quantity.
-    L is free: chunks in training, 1 when served.
+    Samples are scaled to [0, 1]; forecasts are residuals to the last value in spans of the
+    quantity. L is variable: chunks in training, 1 in the forecaster.
     """
     k = keras()
     k.utils.set_random_seed(seed)
@@ -59,8 +58,8 @@ def build(shape: NetworkShape, layout: Layout, scaler: MinMaxScaler, seed: int) 
     levels = ops.concatenate([sample * LEVEL_GAIN, ratio], axis=-1)
     levels = ops.log(ops.maximum(levels + 1.0, 1.0)) * float(1 / np.log1p(LEVEL_GAIN))
     earlier, kept = _taps(ops, relative, state[:, 2 * features : 2 * features + taps])
-    inside = ops.concatenate([relative, levels, earlier], axis=-1)
-    flow = inside
+    inputs = ops.concatenate([relative, levels, earlier], axis=-1)
+    flow = inputs
     states = [mean[:, -1], deviation[:, -1], kept]
     at = 2 * features + taps
     for layer in range(shape.layers):
@@ -76,15 +75,15 @@ def build(shape: NetworkShape, layout: Layout, scaler: MinMaxScaler, seed: int) 
     head = k.layers.Dense(int(np.prod(layout.shape)), name="head", kernel_initializer="zeros")
     quantities, points, quantiles = layout.shape
     axes = k.layers.Reshape((-1, quantities, points, quantiles), name="axes")
-    answer = axes(head(narrow(ops.concatenate([flow, inside], axis=-1))))
+    residual = axes(head(narrow(ops.concatenate([flow, inputs], axis=-1))))
     unit = ops.take(size, layout.columns, axis=-1)
-    forecast = answer * ops.expand_dims(unit, (-2, -1))
+    forecast = residual * ops.expand_dims(unit, (-2, -1))
     return k.Model([sample, state], [forecast, ops.concatenate(states, axis=-1)], name="step")
 
 
 def before_head(model: Any) -> Any:
-    """The model without its head: ``[samples, state] → [(B, L, ·) seen by the head, (B, L, F)
-    deviations, (B, S)]``. Training forecasts from some samples only."""
+    """The model without its head: ``[samples, state] → [(B, L, ·) head inputs, (B, L, F)
+    deviations, (B, S)]``. In training only some samples have forecasts."""
     k = keras()
     seen = model.get_layer("narrow").input
     _, deviation = model.get_layer("moments").output
@@ -92,7 +91,7 @@ def before_head(model: Any) -> Any:
 
 
 def at_head(model: Any, layout: Layout, seen: Any, deviation: Any) -> Any:
-    """``(B, N, Q, M, K)`` forecasts from what :func:`before_head` gives, or from parts of it."""
+    """``(B, N, Q, M, K)`` forecasts from outputs of :func:`before_head` or parts of them."""
     ops = keras().ops
     for layer in ("narrow", "head", "axes"):
         seen = model.get_layer(layer)(seen)
@@ -101,13 +100,13 @@ def at_head(model: Any, layout: Layout, seen: Any, deviation: Any) -> Any:
 
 
 def _in_one_unit(ops: Any, sample: Any, size: Any, scaler: MinMaxScaler) -> Any:
-    """``(B, L, len(BYTES))`` what is counted in bytes, in deviations of the occupancy."""
+    """``(B, L, len(BYTES))`` features in bytes, in deviations of the occupancy."""
     unit = size[..., OCCUPANCY : OCCUPANCY + 1]
     return ops.take(sample, BYTES, axis=-1) * bytes_per_occupancy(scaler) / unit
 
 
 def _taps(ops: Any, relative: Any, before: Any) -> tuple[Any, Any]:
-    """``(B, L, TAPS·C)`` what was seen before each sample, oldest first, and what is carried on."""
+    """``(B, L, TAPS·C)`` deviations before each sample, oldest first, and the next state."""
     columns = len(TAPPED)
     newest = ops.take(relative, TAPPED, axis=-1)
     line = ops.concatenate([ops.reshape(before, (-1, TAPS, columns)), newest], axis=1)
@@ -116,7 +115,7 @@ def _taps(ops: Any, relative: Any, before: Any) -> tuple[Any, Any]:
 
 
 def _moments_layer() -> Any:
-    """The class of a layer: moving mean and mean deviation of each feature, state carried."""
+    """Layer class: moving mean and mean deviation of each feature, with carried state."""
     k = keras()
     ops = k.ops
 
@@ -124,9 +123,8 @@ def _moments_layer() -> Any:
     class Moments(k.layers.Layer):  # type: ignore[name-defined, misc]
         """``m ← m + w·(x − m)`` and ``d ← d + w·(|x − m| − d)``, sample by sample.
 
-        A product with powers of 1 − w would be one operation instead of a loop, but rounds
-        otherwise than the exported step: where a feature hardly moves, deviations in units of
-        almost nothing show that. There is nothing to learn here, so no gradient goes through.
+        A loop, because a product with powers of 1 − w rounds differently from the exported step,
+        which is visible for nearly constant features. Has no gradient, as it has no weights.
         """
 
         def call(self, values: Any, mean: Any, deviation: Any) -> Any:
@@ -153,10 +151,10 @@ def _moments_layer() -> Any:
 
 
 def start_at(model: Any, quantiles: NDArray[np.float32]) -> None:
-    """Sets the head's bias, so that the untrained model is persistence, widened.
+    """Sets the head's bias, so that the untrained model is persistence with quantiles.
 
     Args:
-        model: As :func:`build` makes it.
+        model: From :func:`build`.
         quantiles: ``(Q, M, K)`` of the residuals in units of the deviation.
     """
     head = model.get_layer("head")
@@ -165,17 +163,17 @@ def start_at(model: Any, quantiles: NDArray[np.float32]) -> None:
 
 
 def pinball_loss(actual: Any, known: Any, forecast: Any, size: Any, layout: Layout) -> Any:
-    """Mean pinball loss of a batch, two ways, equally.
+    """Mean of two pinball losses of a batch.
 
-    In spans of the quantity over the quantity's mean residual, so that quantities count alike; and
-    in units of the bearer's own deviation, so that quiet bearers count too.
+    One in mean residuals of the quantity, so that quantities have equal weight; one in units of the
+    bearer's scale, so that quiet bearers have weight.
 
     Args:
-        actual: ``(B, L, Q, M)`` residuals in spans; anything where not known.
+        actual: ``(B, L, Q, M)`` residuals in mean residuals of the quantity; ignored if unknown.
         known: ``(B, L, Q, M)`` 1 or 0.
         forecast: ``(B, L, Q, M, K)``.
-        size: ``(B, L, Q)`` the bearer's own scale, in mean residuals of the quantity.
-        layout: The quantiles.
+        size: ``(B, L, Q)`` the bearer's scale, in mean residuals of the quantity.
+        layout: Has the quantiles.
     """
     ops = keras().ops
     levels = ops.convert_to_tensor(layout.levels)
@@ -186,7 +184,7 @@ def pinball_loss(actual: Any, known: Any, forecast: Any, size: Any, layout: Layo
 
 
 def squared_loss(actual: Any, known: Any, forecast: Any, size: Any, layout: Layout) -> Any:
-    """Mean squared error (stolidis2024 §IV-C), against which the pinball loss is compared."""
+    """Mean squared error (stolidis2024 §IV-C)."""
     del size, layout
     ops = keras().ops
     loss = ops.mean(ops.square(actual[..., None] - forecast), axis=-1) * known
@@ -194,7 +192,7 @@ def squared_loss(actual: Any, known: Any, forecast: Any, size: Any, layout: Layo
 
 
 def layer_weights(model: Any) -> dict[str, list[NDArray[np.float32]]]:
-    """Weights of the LSTM layers and of the two of the head, by name."""
+    """Weights of the LSTM layers and the two layers of the head, by name."""
     names = [layer.name for layer in model.layers]
     return {
         name: [np.asarray(w) for w in model.get_layer(name).get_weights()]
@@ -204,7 +202,7 @@ def layer_weights(model: Any) -> dict[str, list[NDArray[np.float32]]]:
 
 
 def reference(model: Any, correction: Correction) -> Reference:
-    """The Keras model over chunks of one bearer's samples, corrected as the export is."""
+    """The Keras model over chunks of one bearer's samples, with the conformal correction."""
     tf = tensorflow()
 
     def forward(samples: Any, state: Any) -> Any:
@@ -215,7 +213,7 @@ def reference(model: Any, correction: Correction) -> Reference:
     def answer(
         samples: NDArray[np.float32], state: NDArray[np.float32]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        # A GPU adds and multiplies in one rounding; the exported step will not run on one.
+        # On the CPU as the exported step: a GPU fuses multiplication and addition.
         with tf.device("/CPU:0"):
             forecast, after = run(tf.constant(samples[None]), tf.constant(state[None]))
         return correction.apply(np.asarray(forecast)[0]), np.asarray(after)[0]

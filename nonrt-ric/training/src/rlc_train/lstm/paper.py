@@ -1,9 +1,9 @@
-"""stolidis2024's own model: a windowed LSTM, measured beside ours (§IV-C, §IV-D).
+"""The model of stolidis2024, a windowed LSTM (§IV-C, §IV-D), for comparison.
 
-An LSTM layer of N nodes over the N last samples of one quantity, dropout, a dense layer of M
-values; MSE, Adam, MinMax scaling; no shuffling. The window is computed anew for every forecast, and
-one forecast takes T_m, of which M·T_w must be the length for the CU never to be without. The paper
-has one model for the queue's size and one for its limit; N = 1000, M = 400.
+An LSTM layer of N nodes over the last N samples of one quantity, dropout, a dense layer of M
+values; MSE, Adam, MinMax scaling; no shuffling. Every forecast processes the whole window, which
+takes T_m; M·T_w must be at least T_m, so that the CU always has a forecast. The paper has one model
+for the queue's size and one for its limit; N = 1000, M = 400.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class PaperShape(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    window: int = Field(default=1000, ge=2, description="N, samples, and nodes of the LSTM.")
-    points: int = Field(default=400, ge=1, description="M, values forecast.")
+    window: int = Field(default=1000, ge=2, description="N: samples, and nodes of the LSTM.")
+    points: int = Field(default=400, ge=1, description="M: forecast values.")
     dropout: float = Field(default=0.2, ge=0, le=0.5)
     learning_rate: float = Field(default=1e-3, gt=0, le=1)
     epochs: int = Field(default=1, ge=1)
@@ -59,14 +59,14 @@ def build(shape: PaperShape) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class PaperTiming:
-    """T_m of the windowed model: median and 99 % of one prediction, µs."""
+    """T_m of the windowed model: median and 99th percentile of one prediction, µs."""
 
     median_us: float
     p99_us: float
 
 
 def measure(model: Any, shape: PaperShape, predictions: int = 10) -> PaperTiming:
-    """Measures one prediction at a time, as ``model.predict`` in the paper's loop."""
+    """Measures single predictions, as in the paper's loop."""
     window = np.random.default_rng(0).random((1, shape.window, 1), np.float32)
     run = predictor(model)
     run(window)
@@ -94,10 +94,11 @@ def predictor(model: Any) -> Callable[[NDArray[np.float32]], NDArray[np.float32]
 
 
 class PaperLstm:
-    """The paper's model in a back-test: its first label is T_RD + T_m + T_RC ahead, T_m its own.
+    """The paper's model in a back-test; its first label is T_RD + T_m + T_RC ahead with its own
+    T_m.
 
-    A point forecast; its quantiles are those of its errors on the training part, so that it can be
-    held against quantile forecasters.
+    A point forecast plus the quantiles of its errors on the training part, for comparison with
+    quantile forecasters.
     """
 
     name = "paper"
@@ -115,8 +116,8 @@ class PaperLstm:
         """Trains one model per quantity.
 
         Raises:
-            TrainError: TensorFlow is absent, the layout has not M points, or no series is as long
-                as a window and its labels.
+            TrainError: TensorFlow is not installed, the layout does not have M points, or all
+                series are shorter than a window and its labels.
         """
         if layout.points != self.shape.points:
             raise TrainError(
@@ -127,7 +128,7 @@ class PaperLstm:
         chosen = [(part, self._origins(part, layout)) for part in parts]
         if not any(len(origins) for _, origins in chosen):
             needed = self.shape.window + int(layout.ahead[-1])
-            raise TrainError("paper", f"no series of training has {needed} samples")
+            raise TrainError("paper", f"no training series has {needed} samples")
         self._models = []
         residuals = []
         for q, column in enumerate(layout.columns):
@@ -136,22 +137,22 @@ class PaperLstm:
                 [labels(part.series, layout, o, part.stop)[:, q] for part, o in chosen if len(o)]
             )
             scaled = (actual - self._scaler.minimum[column]) / self._scaler.span[column]
-            there = ~np.isnan(scaled).any(axis=1)
+            known = ~np.isnan(scaled).any(axis=1)
             model = build(self.shape)
-            if there.any():
-                told = model.fit(
-                    x[there],
-                    scaled[there],
+            if known.any():
+                history = model.fit(
+                    x[known],
+                    scaled[known],
                     epochs=self.shape.epochs,
                     batch_size=self.shape.batch,
                     # "preserving causality by refraining from data shuffling" (§IV-C)
                     shuffle=False,
                     verbose=0,
                 )
-                self.curves.append([float(v) for v in told.history["loss"]])
+                self.curves.append([float(v) for v in history.history["loss"]])
             self._models.append(model)
-            kept = x[:: max(1, len(x) // 64)]
-            errors = actual[:: max(1, len(x) // 64)] - self._values(model, kept, column)
+            sampled = x[:: max(1, len(x) // 64)]
+            errors = actual[:: max(1, len(x) // 64)] - self._values(model, sampled, column)
             residuals.append(errors)
         self._offset = residual_quantiles(np.stack(residuals, axis=1), layout.levels)
 
@@ -173,7 +174,7 @@ class PaperLstm:
         return np.arange(first, max(last, first), stride, dtype=np.intp)
 
     def _windows(self, part: Part, origins: NDArray[np.intp], column: int) -> NDArray[np.float32]:
-        """``(N, window, 1)``; before a series' first sample, that sample."""
+        """``(N, window, 1)``; the first sample is repeated before the series."""
         if self._scaler is None:
             raise TrainError(self.name, "is not fitted")
         rows = origins[:, None] + np.arange(1 - self.shape.window, 1)
@@ -201,6 +202,6 @@ def layout_of(
     t_rd_us: float,
     t_rc_us: float,
 ) -> Layout:
-    """M points from ``T_RD + T_m + T_RC`` on, T_w = T_r = 1 ms (§IV-C)."""
+    """M points from ``T_RD + T_m + T_RC``, T_w = T_r = 1 ms (§IV-C)."""
     start = first_point_us(t_rd_us, t_m_us, t_rc_us, 1_000)
     return Layout(quantities, start, 1_000, shape.points, quantiles)

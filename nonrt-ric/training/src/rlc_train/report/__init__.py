@@ -1,1 +1,1 @@
-"""The model card: what a model is, how good, where not, and how fast."""
+"""The model card: description, evaluation and timing of a model."""

@@ -43,7 +43,7 @@ def write(directory: RunDirectory, kind: str, examples: list[Part], seed: int) -
         *_verdict(directory),
         "## Skill by horizon",
         "",
-        "Pinball loss against persistence widened by its errors: 1 is perfect, 0 is no better.",
+        "Skill is 1 − loss / loss of persistence with quantiles of its errors (pinball loss).",
         "95 % intervals by bootstrap over blocks of one second.",
         "",
     ]
@@ -60,14 +60,14 @@ def write(directory: RunDirectory, kind: str, examples: list[Part], seed: int) -
         text += [f"![{split}]({plots.save(figure, out, f'reliability-{split}')})", ""]
     text += _examples(candidate, examples, out)
     if kind == "lstm" and (directory.path / "curve.json").exists():
-        told = directory.read("curve.json")
-        figure = plots.learning_curve(told["curve"], told["best_epoch"])
+        curve = directory.read("curve.json")
+        figure = plots.learning_curve(curve["curve"], curve["best_epoch"])
         text += [
             "## Learning curve",
             "",
             f"![curve]({plots.save(figure, out, 'curve')})",
             "",
-            f"{len(told['curve'])} epochs in {told['seconds']:.0f} s on {told['device']}.",
+            f"{len(curve['curve'])} epochs in {curve['seconds']:.0f} s on {curve['device']}.",
             "",
         ]
     text += [*_timing(candidate), ""]
@@ -90,7 +90,7 @@ def _data_line(data: dict[str, Any], candidate: Candidate) -> str:
 
 def _verdict(directory: RunDirectory) -> list[str]:
     if not (directory.path / "verdict.json").exists():
-        return ["Not judged yet.", ""]
+        return ["Not checked for promotion yet.", ""]
     verdict = directory.read("verdict.json")
     lines = [
         f"**{'Promoted' if verdict['promoted'] else 'Refused'}**: {verdict['candidate']}.",
@@ -148,10 +148,10 @@ def _scenarios(
 
 def _examples(candidate: Candidate, examples: list[Part], out: Path) -> list[str]:
     layout = candidate.layout
-    text = ["## Examples", "", "The first point of the forecasts, for the instant it was made for."]
+    text = ["## Examples", "", "The first point of the forecasts, at its target time."]
     served = candidate.forecaster()
     for number, part in enumerate(examples):
-        origins = _liveliest(part, layout.columns[0])
+        origins = _busiest_rows(part, layout.columns[0])
         forecast = in_order(served.predict(part, origins))
         actual = labels(part.series, layout, origins, part.stop)
         at_ms = (part.series.at_us[origins] - part.series.at_us[0] + layout.start_us) / 1000
@@ -163,8 +163,8 @@ def _examples(candidate: Candidate, examples: list[Part], out: Path) -> list[str
     return [*text, ""]
 
 
-def _liveliest(part: Part, column: int) -> NDArray[np.intp]:
-    """The stretch of a part in which a feature moves most."""
+def _busiest_rows(part: Part, column: int) -> NDArray[np.intp]:
+    """The section of a part with the largest changes of a feature."""
     levels = part.series.features[part.start : part.stop, column]
     starts = range(0, max(1, len(levels) - EXAMPLE_SAMPLES), EXAMPLE_SAMPLES // 2)
     first = max(starts, key=lambda start: float(levels[start : start + EXAMPLE_SAMPLES].std()))
@@ -186,5 +186,5 @@ def _timing(candidate: Candidate) -> list[str]:
         for timing in candidate.timings
     ]
     c = candidate.comparison
-    apart = f"Export: {c.forecast:.1e} from the model over {c.steps} steps; {len(candidate.graph)}"
-    return [*lines, "", f"{apart} bytes."]
+    export = f"Export: difference {c.forecast:.1e} from the model over {c.steps} steps"
+    return [*lines, "", f"{export}; {len(candidate.graph)} bytes."]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rlc_train.backtest import Losses, Versus
 from rlc_train.horizon import Layout
 
-# The same run draws the same file.
+# Equal runs give equal files.
 mpl.rcParams["svg.hashsalt"] = "rlc-train"
 
 
@@ -45,7 +45,7 @@ def skill_by_horizon(split: dict[str, Losses], layout: Layout, title: str) -> Fi
         panel.set_ylabel("skill over persistence")
         panel.axhline(0, color="0.6", linewidth=0.8)
         panel.set_ylim(-1, 1)
-    # Below the panels: in one of them it would hide a line.
+    # Outside the panels, where it hides no line.
     named = panels[0].get_legend_handles_labels()
     figure.legend(*named, loc="outside lower center", ncols=len(named[1]), fontsize=7)
     return figure
@@ -56,12 +56,7 @@ def reliability(split: dict[str, Losses], kind: str, layout: Layout, title: str)
     figure = Figure(layout="constrained", figsize=(4.2, 3.8))
     panel = figure.subplots()
     losses = split[kind]
-    pooled = Losses(
-        *(
-            getattr(losses, name).sum(2, keepdims=True)
-            for name in ("pinball", "absolute", "below", "up_to", "count")
-        )
-    ).calibration(layout.levels)
+    pooled = losses.pooled().calibration(layout.levels)
     for q, quantity in enumerate(layout.quantities):
         low, high = pooled.below[q, 0], pooled.up_to[q, 0]
         middle = (low + high) / 2
@@ -98,10 +93,10 @@ def example(
     title: str,
     unit: str,
 ) -> Figure:
-    """A stretch of a series with the forecasts made for each instant: ``(T,)`` and ``(T, K)``."""
+    """A section of a series and the forecasts for each instant: ``(T,)`` and ``(T, K)``."""
     figure = Figure(layout="constrained", figsize=(8.4, 3.0))
     panel = figure.subplots()
-    panel.plot(at_ms, actual, color="black", linewidth=1, label="what came")
+    panel.plot(at_ms, actual, color="black", linewidth=1, label="actual")
     panel.fill_between(
         at_ms, forecast[:, 0], forecast[:, -1], alpha=0.3, label="outer quantiles", linewidth=0
     )

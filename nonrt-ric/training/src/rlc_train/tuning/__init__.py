@@ -1,1 +1,1 @@
-"""Search of hyper-parameters with KerasTuner's Hyperband, on one machine or on several."""
+"""Search of hyper-parameters with KerasTuner's Hyperband, on one or several machines."""

@@ -1,8 +1,8 @@
-"""Chief and workers: KerasTuner's own protocol over several machines, with deadlines.
+"""Chief and workers: KerasTuner's protocol over several machines, with deadlines.
 
-KerasTuner's chief waits for ever when its workers die, and its workers wait an hour for a chief
-that is gone. Here a trial whose worker is silent is given to another, and a chief without any
-worker ends with what it has; started again, it goes on.
+KerasTuner's chief waits forever for dead workers, and its workers wait an hour for a dead chief.
+Here a trial of a silent worker is reassigned, and a chief without workers ends; when restarted, it
+continues.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import grpc
 from rlc_train.errors import TrainError, need
 from rlc_train.tuning.search import Found, Task, best, oracle, tuner
 
-LOOK_S = 0.2
+POLL_S = 0.2
 
-Said = Callable[[str], None]
+Log = Callable[[str], None]
 Clock = Callable[[], float]
 
 
-def _place(address: str) -> tuple[str, str]:
+def _host_port(address: str) -> tuple[str, str]:
     host, separator, port = address.rpartition(":")
     if not separator or not host or not port.isdigit() or not 0 < int(port) < 65536:
         raise TrainError("--address", f"{address!r}; expected HOST:PORT")
@@ -32,34 +32,34 @@ def _place(address: str) -> tuple[str, str]:
 
 
 def _environment(address: str, tuner_id: str) -> None:
-    """Where KerasTuner looks for its part in a cluster."""
-    host, port = _place(address)
+    """Sets the environment variables of KerasTuner's role in a cluster."""
+    host, port = _host_port(address)
     os.environ["KERASTUNER_ORACLE_IP"] = host
     os.environ["KERASTUNER_ORACLE_PORT"] = port
     os.environ["KERASTUNER_TUNER_ID"] = tuner_id
 
 
 def chief(
-    task: Task, address: str, deadline_s: float, said: Said, clock: Clock = time.monotonic
+    task: Task, address: str, deadline_s: float, log: Log, clock: Clock = time.monotonic
 ) -> Found:
-    """Hands out trials until the search is done.
+    """Assigns trials to workers until the search is done.
 
     Args:
-        task: Its data is not looked at: workers train.
-        address: Where to listen, HOST:PORT; plain text, so a loopback or a network of one's own.
-        deadline_s: Silence after which a worker is lost; and, without any worker, the search.
-        said: Hears of lost workers.
-        clock: Seconds that never go back, by which silence is measured.
+        task: The search; its data is not used here.
+        address: HOST:PORT to listen on, without encryption: use loopback or a private network.
+        deadline_s: Silence after which a worker is lost, or the search ends without any worker.
+        log: Called with a line for lost workers.
+        clock: Monotonic clock, s.
 
     Raises:
-        TrainError: The address cannot be listened on, or no worker spoke for the deadline.
+        TrainError: The address cannot be listened on, or all workers were silent for the deadline.
     """
     _environment(address, "chief")
     decider = oracle(task.max_epochs, task.seed)
-    # Sets the project's directory, and goes on with a search that was stopped.
+    # Sets the project's directory and loads a stopped search.
     runner = tuner(task, decider)
     runner.save()
-    # The workers of an earlier chief are gone with it.
+    # Workers of an earlier chief have stopped.
     _requeue(decider, list(decider.ongoing_trials.values()))
     servicer = _Servicer(decider, clock)
     protos = need("keras_tuner.src.protos", "tensorflow").get_service_grpc()
@@ -74,25 +74,27 @@ def chief(
     server.start()
     try:
         while not (servicer.stopped and not decider.ongoing_trials):
-            time.sleep(LOOK_S)
+            time.sleep(POLL_S)
             now = clock()
             lost = [
                 trial
                 for trial in list(decider.ongoing_trials.values())
-                if now - servicer.heard.get(trial.trial_id, servicer.heard_any) > deadline_s
+                if now
+                - servicer.last_request_by_trial_s.get(trial.trial_id, servicer.last_request_s)
+                > deadline_s
             ]
             if lost:
-                said(f"trials {', '.join(t.trial_id for t in lost)} lost with their workers")
+                log(f"trials {', '.join(t.trial_id for t in lost)} lost with their workers")
                 _requeue(decider, lost)
-            if now - servicer.heard_any > deadline_s:
+            if now - servicer.last_request_s > deadline_s:
                 done = sum(t.status == "COMPLETED" for t in decider.trials.values())
                 runner.save()
                 raise TrainError(
                     "tune",
-                    f"no worker spoke for {deadline_s:g} s; {done} trials are done and kept: start"
-                    " chief and workers again to go on",
+                    f"no worker was active for {deadline_s:g} s; {done} trials are complete;"
+                    " restart chief and workers to continue",
                 )
-        # Those who still ask learn that it is over.
+        # Time for workers to learn that the search is over.
         time.sleep(min(2.0, deadline_s))
     finally:
         server.stop(grace=None)
@@ -107,10 +109,12 @@ def worker(task: Task, address: str, name: str, deadline_s: float) -> None:
     """Runs trials until the chief has no more.
 
     Raises:
-        TrainError: The chief was silent for the deadline.
+        TrainError: The chief did not answer within the deadline.
     """
     if "chief" in name:
-        raise TrainError("--worker", f"{name!r} holds 'chief', by which KerasTuner knows the chief")
+        raise TrainError(
+            "--worker", f"{name!r} contains 'chief', which KerasTuner reserves for the chief"
+        )
     _environment(address, name)
     client = need("keras_tuner.src.distribute.oracle_client", "tensorflow")
     client.TIMEOUT = deadline_s
@@ -135,14 +139,14 @@ def _requeue(decider: Any, trials: list[Any]) -> None:
 
 
 class _Servicer:
-    """KerasTuner's service, which remembers when it heard of whom."""
+    """KerasTuner's service with the times of the last requests."""
 
     def __init__(self, decider: Any, clock: Clock) -> None:
         inside = need("keras_tuner.src.distribute.oracle_chief", "tensorflow")
         self._service = inside.OracleServicer(decider)
-        self.heard: dict[str, float] = {}
+        self.last_request_by_trial_s: dict[str, float] = {}
         self._clock = clock
-        self.heard_any = clock()
+        self.last_request_s = clock()
 
     @property
     def stopped(self) -> bool:
@@ -152,18 +156,18 @@ class _Servicer:
     def __getattr__(self, name: str) -> Any:
         answer = getattr(self._service, name)
 
-        def hear(request: Any, context: Any) -> Any:
+        def timed(request: Any, context: Any) -> Any:
             now = self._clock()
-            self.heard_any = now
+            self.last_request_s = now
             trial = getattr(request, "trial_id", "") or getattr(
                 getattr(request, "trial", None), "trial_id", ""
             )
             if trial:
-                self.heard[trial] = now
+                self.last_request_by_trial_s[trial] = now
             response = answer(request, context)
-            given = getattr(getattr(response, "trial", None), "trial_id", "")
-            if given:
-                self.heard[given] = self._clock()
+            assigned = getattr(getattr(response, "trial", None), "trial_id", "")
+            if assigned:
+                self.last_request_by_trial_s[assigned] = self._clock()
             return response
 
-        return hear
+        return timed

@@ -1,8 +1,8 @@
 """Hyperband (Li et al. 2018) over layers, units, dropout and learning rate.
 
-Each trial is a training of ours in a directory of its own, with its checkpoint: a trial of a later
-bracket goes on from the checkpoint of the one it continues, and a search that was killed goes on
-with the trial it was at, from its last epoch.
+Each trial is a training in its own directory with a checkpoint: a trial of a later bracket
+continues from the checkpoint of its predecessor, and an interrupted search continues with its last
+trial and epoch.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rlc_train.splits import Part
 OBJECTIVE = "validation_loss"
 PROJECT = "hyperband"
 RETRIES = 2
-"""How often a trial that was lost with its worker is tried again."""
+"""Retries of a trial that was lost with its worker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Found:
         network: Layers of the best trial.
         learning_rate: Of the best trial.
         validation_loss: Of the best trial.
-        trials: Trials that were completed.
+        trials: Number of completed trials.
     """
 
     network: NetworkShape
@@ -45,16 +45,16 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What every trial trains on.
+    """Inputs of every trial.
 
     Attributes:
         train, validation: The parts.
         layout: Axes of forecasts.
-        settings: How to train; epochs and learning rate are the trial's.
-        max_epochs: Of the longest trial.
-        seed: Of search and trainings.
-        data_sha256: Of the data.
-        directory: Where search and trials are kept.
+        settings: Training parameters; epochs and learning rate are those of the trial.
+        max_epochs: Epochs of the longest trial.
+        seed: Seed of search and trainings.
+        data_sha256: Digest of the data.
+        directory: Directory of search and trials.
     """
 
     train: Sequence[Part]
@@ -68,7 +68,7 @@ class Task:
 
 
 def space() -> Any:
-    """The ranges that are searched (stolidis2024 §IV-C for the dropout)."""
+    """The search space (dropout: stolidis2024 §IV-C)."""
     hp = need("keras_tuner", "tensorflow").HyperParameters()
     hp.Int("layers", 1, 2)
     hp.Choice("units", [16, 32, 64, 128])
@@ -78,7 +78,7 @@ def space() -> Any:
 
 
 def oracle(max_epochs: int, seed: int) -> Any:
-    """What decides on the trials."""
+    """The Hyperband oracle."""
     tuner = need("keras_tuner", "tensorflow")
     return tuner.oracles.HyperbandOracle(
         tuner.Objective(OBJECTIVE, "min"),
@@ -93,13 +93,13 @@ def oracle(max_epochs: int, seed: int) -> Any:
 
 
 def tuner(task: Task, decider: Any) -> Any:
-    """A KerasTuner tuner whose trials are our trainings.
+    """A KerasTuner tuner that runs :func:`run_trial`.
 
     Raises:
-        TrainError: KerasTuner, TensorBoard or TensorFlow is absent.
+        TrainError: KerasTuner, TensorBoard or TensorFlow is not installed.
     """
     tensorflow()
-    # Every trial fails without it, and no package asks for it.
+    # Every trial needs it, but no package depends on it.
     need("tensorboard", "tensorflow")
     base = need("keras_tuner", "tensorflow").engine.base_tuner.BaseTuner
 
@@ -111,17 +111,17 @@ def tuner(task: Task, decider: Any) -> Any:
             return run_trial(task, self, trial)
 
         def save_model(self, trial_id: str, model: Any, step: int = 0) -> None:
-            """Checkpoints are kept by the training."""
+            """Does nothing: the training writes checkpoints."""
 
         def load_model(self, trial: Any) -> Any:
-            """Models are not loaded from trials: the best is trained anew, to its end."""
-            raise TrainError("trial", f"{trial.trial_id}: holds a checkpoint, no model to load")
+            """Not supported: the best model is trained again."""
+            raise TrainError("trial", f"{trial.trial_id}: has a checkpoint, not a model")
 
     return Tuner(oracle=decider, directory=str(task.directory), project_name=PROJECT)
 
 
 def run_trial(task: Task, runner: Any, trial: Any) -> float:
-    """Trains one trial; tells the chief after every epoch that it is alive."""
+    """Trains one trial; contacts the chief after every epoch."""
     values = trial.hyperparameters.values
     directory = task.directory / "trials" / str(trial.trial_id)
     directory.mkdir(parents=True, exist_ok=True)
@@ -133,7 +133,7 @@ def run_trial(task: Task, runner: Any, trial: Any) -> float:
     epochs = int(values.get("tuner/epochs") or task.max_epochs)
     shape, learning_rate = hyperparameters(values)
     settings = task.settings.model_copy(
-        # Hyperband stops what is not worth its epochs; patience is not asked here.
+        # Hyperband ends bad trials, so patience is disabled.
         update={"learning_rate": learning_rate, "epochs": epochs, "patience": epochs}
     )
     trained = fit(
@@ -145,14 +145,14 @@ def run_trial(task: Task, runner: Any, trial: Any) -> float:
         seed=task.seed,
         data_sha256=task.data_sha256,
         directory=directory,
-        told=lambda *_: runner.oracle.get_trial(trial.trial_id),
+        on_epoch=lambda *_: runner.oracle.get_trial(trial.trial_id),
     )
     keras().backend.clear_session()
     return min(validation for _, validation in trained.curve)
 
 
 def hyperparameters(values: dict[str, Any]) -> tuple[NetworkShape, float]:
-    """Of a trial's values."""
+    """Network shape and learning rate of a trial's values."""
     shape = NetworkShape(
         layers=int(values["layers"]),
         units=int(values["units"]),
@@ -162,7 +162,7 @@ def hyperparameters(values: dict[str, Any]) -> tuple[NetworkShape, float]:
 
 
 def best(decider: Any) -> Found | None:
-    """The best of the completed trials; None when there is none."""
+    """The best completed trial; None if there is none."""
     trials = [trial for trial in decider.trials.values() if trial.status == "COMPLETED"]
     if not trials:
         return None
@@ -172,7 +172,7 @@ def best(decider: Any) -> Found | None:
 
 
 def search(task: Task) -> Found | None:
-    """Runs a whole search on this machine; goes on with one that was stopped."""
+    """Runs a search on this machine; continues a stopped one."""
     decider = oracle(task.max_epochs, task.seed)
     runner = tuner(task, decider)
     runner.search()

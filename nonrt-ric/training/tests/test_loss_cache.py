@@ -1,4 +1,4 @@
-"""A back-test that was killed goes on; what it goes on with is of the same experiment."""
+"""An interrupted back-test continues, only with losses of the same experiment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rlc_train.backtest import SUMS, Losses
 from rlc_train.commands.evaluate import show
 from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout
-from rlc_train.judged import Judged
+from rlc_train.loss_cache import LossCache
 from rlc_train.splits import split
 
 AXES = layout()
@@ -23,9 +23,9 @@ NAMES = ["persistence", "mean-of-5", "seasonal-naive"]
 PARTS = split(corpus(3_000), AXES, held_out_cells=["c"])
 
 
-def evaluate(judged: Judged, said: list[str] | None = None) -> dict[str, dict[str, Losses]]:
-    told = None if said is None else said.append
-    return pipeline.evaluate({}, NAMES, PARTS, AXES, origins=400, seed=1, judged=judged, told=told)
+def evaluate(cache: LossCache, lines: list[str] | None = None) -> dict[str, dict[str, Losses]]:
+    log = None if lines is None else lines.append
+    return pipeline.evaluate({}, NAMES, PARTS, AXES, origins=400, seed=1, cache=cache, log=log)
 
 
 def same(one: dict[str, dict[str, Losses]], other: dict[str, dict[str, Losses]]) -> bool:
@@ -40,11 +40,11 @@ def same(one: dict[str, dict[str, Losses]], other: dict[str, dict[str, Losses]])
 
 
 @pytest.mark.parametrize("before", range(6))
-def test_one_that_was_killed_ends_as_one_that_was_not(
+def test_an_interrupted_back_test_ends_as_an_uninterrupted_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: int
 ) -> None:
-    expected = evaluate(Judged())
-    judged, run, runs = Judged(tmp_path, {"data": "d"}), backtest.run, 0
+    expected = evaluate(LossCache())
+    cache, run, runs = LossCache(tmp_path, {"data": "d"}), backtest.run, 0
 
     def killed(*words: Any) -> Losses:
         nonlocal runs
@@ -55,26 +55,26 @@ def test_one_that_was_killed_ends_as_one_that_was_not(
 
     monkeypatch.setattr(backtest, "run", killed)
     with pytest.raises(KeyboardInterrupt):
-        evaluate(judged)
+        evaluate(cache)
     monkeypatch.setattr(backtest, "run", run)
-    said: list[str] = []
-    assert same(evaluate(judged, said), expected)
-    assert len(said) == 6 - before
-    assert said[-1].startswith("unseen: judged seasonal-naive on ")
-    said.clear()
-    assert same(evaluate(judged, said), expected)
-    assert not said
+    lines: list[str] = []
+    assert same(evaluate(cache, lines), expected)
+    assert len(lines) == 6 - before
+    assert lines[-1].startswith("unseen: evaluated seasonal-naive on ")
+    lines.clear()
+    assert same(evaluate(cache, lines), expected)
+    assert not lines
 
 
-def test_what_is_of_something_else_or_damaged_is_judged_again(tmp_path: Path) -> None:
-    judged = Judged(tmp_path, {"data": "d", "origins": 400}, {"lstm": b"graph"})
-    losses = evaluate(judged)["test"]["persistence"]
+def test_damaged_losses_and_losses_of_other_inputs_are_ignored(tmp_path: Path) -> None:
+    cache = LossCache(tmp_path, {"data": "d", "origins": 400}, {"lstm": b"graph"})
+    losses = evaluate(cache)["test"]["persistence"]
     for name in ("lstm", "lstm@sarima"):
-        judged.keep("test", name, losses)
-    retrained = replace(judged, graphs={"lstm": b"another graph"})
-    elsewhere = replace(judged, of={"data": "e", "origins": 400})
+        cache.put("test", name, losses)
+    retrained = replace(cache, graphs={"lstm": b"another graph"})
+    elsewhere = replace(cache, of={"data": "e", "origins": 400})
     found = {
-        name: [one.get("test", name) is not None for one in (judged, retrained, elsewhere)]
+        name: [one.get("test", name) is not None for one in (cache, retrained, elsewhere)]
         for name in ("persistence", "lstm", "lstm@sarima")
     }
     assert found == {
@@ -88,18 +88,18 @@ def test_what_is_of_something_else_or_damaged_is_judged_again(tmp_path: Path) ->
     flipped = whole.replace(whole[middle : middle + 40], bytes(40))
     for damaged in (b"", b"no archive", whole[:middle], flipped):
         path.write_bytes(damaged)
-        assert judged.get("test", "persistence") is None
+        assert cache.get("test", "persistence") is None
     path.unlink()
-    assert judged.get("test", "persistence") is None
+    assert cache.get("test", "persistence") is None
 
 
-def test_what_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "test").write_text("in the way")
     with pytest.raises(TrainError, match=r"test/persistence\.npz: (File exists|Not a directory)"):
-        evaluate(Judged(tmp_path))
+        evaluate(LossCache(tmp_path))
 
 
-def test_a_table_in_a_file_keeps_its_names(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_in_a_file_has_full_names(capsys: pytest.CaptureFixture[str]) -> None:
     everything = Layout(tuple(Quantity), 11_000, 1_000, 20, (0.1, 0.5, 0.9))
     numbers = {"skill": [[0.25] * 20] * 3}
     show({"unseen": {"adaptive-persistence": numbers, "lstm@sarima": numbers}}, everything)

@@ -1,4 +1,4 @@
-"""Losses of a back-test kept as soon as they are known, so that one that was killed goes on."""
+"""Cache of back-test losses, from which an interrupted evaluation continues."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from rlc_train.errors import DAMAGED, TrainError
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """``SPLIT/FORECASTER.npz`` below a directory, each with what it is of.
+class LossCache:
+    """Files ``SPLIT/FORECASTER.npz`` below a directory, each with a digest of its inputs.
 
     Attributes:
-        directory: Where; None keeps nothing.
-        of: What all losses depend on: data, split, origins, layout.
-        graphs: What those of an exported model depend on as well, by its kind.
+        directory: The directory; None disables the cache.
+        of: Inputs of all losses: data, split, origins, layout.
+        graphs: Graphs of exported models by kind, inputs of their losses.
     """
 
     directory: Path | None = None
@@ -29,7 +29,7 @@ class Judged:
     graphs: dict[str, bytes] = field(default_factory=dict)
 
     def get(self, split: str, name: str) -> Losses | None:
-        """Losses that were kept; None where there are none, or of something else, or damaged."""
+        """Cached losses; None if missing, damaged or of other inputs."""
         if self.directory is None:
             return None
         try:
@@ -37,20 +37,20 @@ class Judged:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
                 if str(arrays["of"]) != self._digest(name):
                     return None
-                sums = {what: arrays[what] for what in SUMS}
+                sums = {key: arrays[key] for key in SUMS}
                 return Losses(**sums, scenario=[str(s) for s in arrays["scenario"]])
         except DAMAGED:
             return None
 
-    def keep(self, split: str, name: str, losses: Losses) -> None:
-        """Keeps them, whole or not at all.
+    def put(self, split: str, name: str, losses: Losses) -> None:
+        """Stores losses atomically.
 
         Raises:
-            TrainError: They cannot be written.
+            TrainError: The file cannot be written.
         """
         if self.directory is None:
             return
-        arrays: dict[str, Any] = {what: getattr(losses, what) for what in SUMS}
+        arrays: dict[str, Any] = {key: getattr(losses, key) for key in SUMS}
         arrays |= {"scenario": np.array(losses.scenario), "of": np.array(self._digest(name))}
         path = self._path(self.directory, split, name)
         part = path.with_name(f".{name}.part")
@@ -64,8 +64,8 @@ class Judged:
 
     def _digest(self, name: str) -> str:
         graph = self.graphs.get(name.partition("@")[0], b"")
-        told = json.dumps(self.of, sort_keys=True, default=str).encode()
-        return hashlib.sha256(told + hashlib.sha256(graph).digest()).hexdigest()
+        inputs = json.dumps(self.of, sort_keys=True, default=str).encode()
+        return hashlib.sha256(inputs + hashlib.sha256(graph).digest()).hexdigest()
 
     @staticmethod
     def _path(directory: Path, split: str, name: str) -> Path:
