@@ -38,7 +38,7 @@ pub use cell::{
 };
 pub use channel::{
     AtEnd, Channel, CqiSeries, CqiToMcs, GaussMarkov, MahimahiTrace, McsChain, McsSeries, Missing,
-    MobilityModel, MobilityPattern, RateSeries, TraceError, UccColumn, UccError, UccTrace,
+    MobilityModel, MobilityPattern, RateSeries, TraceError, UccColumn, UccTrace,
 };
 pub use config::{BearerConfig, CellConfig, UeConfig};
 pub use error::ConfigError;

@@ -1,73 +1,28 @@
 //! Mahimahi's packet delivery traces: a line is the millisecond of one opportunity to deliver 1500
 //! bytes, and the file repeats when it ends (Netravali et al., USENIX ATC 2015, `mm-link`).
 //!
-//! The 1500 bytes are one datagram of the recording's sender. Whether the headers of PDCP, RLC and MAC
-//! come out of them or are carried on top is for the user to say:
-//! [`with_opportunity_bytes`](MahimahiTrace::with_opportunity_bytes).
+//! The 1500 bytes are one datagram of the recording's sender. To carry the headers of PDCP, RLC and
+//! MAC on top of them, use [`with_opportunity_bytes`](MahimahiTrace::with_opportunity_bytes).
 
 use std::io::{BufRead, Read};
 use std::sync::Arc;
 
-/// Bytes of one opportunity, unless said otherwise.
+use super::TraceError;
+
+/// Default transport block bytes of one opportunity.
 pub const OPPORTUNITY_BYTES: u32 = 1500;
 
-/// Lines accepted: an hour at 67 Mbit/s.
+/// Most lines accepted: an hour at 67 Mbit/s.
 pub const MAX_LINES: usize = 20_000_000;
 
-/// A line longer than this is no number of milliseconds.
+/// Most bytes read of a line; a longer one is not a number of milliseconds.
 const MAX_LINE_BYTES: u64 = 32;
-
-/// Why a text is no trace.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum TraceError {
-    /// A line that is no number.
-    #[error("line {line}: '{text}'; expected a whole number of milliseconds up to 4294967295")]
-    NotANumber {
-        /// Its number, from 1.
-        line: usize,
-        /// Its beginning.
-        text: String,
-    },
-    /// Time runs backwards.
-    #[error("line {line}: {ms} ms after {before_ms} ms; expected times that never decrease")]
-    Backwards {
-        /// Its number, from 1.
-        line: usize,
-        /// Its time.
-        ms: u32,
-        /// The time of the line before.
-        before_ms: u32,
-    },
-    /// No opportunity at all.
-    #[error("empty trace; expected at least one line")]
-    Empty,
-    /// The last opportunity is at 0, so that the trace has no length to repeat with.
-    #[error("line {line}: the trace ends at 0 ms; expected a last time above 0")]
-    NoLength {
-        /// Number of the last line.
-        line: usize,
-    },
-    /// More lines than accepted.
-    #[error("more than {limit} lines; expected a shorter trace")]
-    TooLong {
-        /// The most accepted.
-        limit: usize,
-    },
-    /// The reader failed.
-    #[error("line {line}: cannot read: {message}")]
-    Read {
-        /// The line that could not be read.
-        line: usize,
-        /// What the reader said.
-        message: String,
-    },
-}
 
 /// A trace, shared between clones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MahimahiTrace {
     times_ms: Arc<[u32]>,
-    /// Opportunities at the very end, which coincide with the beginning of the repetition.
+    /// Opportunities in the last millisecond, which is also the first of the next round.
     at_end: u64,
     opportunity_bytes: u32,
 }
@@ -81,7 +36,7 @@ impl MahimahiTrace {
         Self::read(text.as_bytes())
     }
 
-    /// Reads a trace, line by line and no more than [`MAX_LINES`].
+    /// Reads a trace of at most [`MAX_LINES`] lines.
     ///
     /// # Errors
     /// [`TraceError`] naming the line.
@@ -96,37 +51,38 @@ impl MahimahiTrace {
             let line = times_ms.len() + 1;
             bytes.clear();
             let read = (&mut reader).take(MAX_LINE_BYTES).read_until(b'\n', &mut bytes);
-            match read {
-                Ok(0) => break,
-                Ok(_) if times_ms.len() == max_lines => {
-                    return Err(TraceError::TooLong { limit: max_lines });
-                }
-                Ok(_) => {}
-                Err(error) => {
-                    return Err(TraceError::Read { line, message: error.to_string() });
-                }
+            if read.map_err(|error| TraceError::read(line, &error))? == 0 {
+                break;
+            }
+            if times_ms.len() == max_lines {
+                let found = format!("more than {max_lines} lines");
+                return Err(TraceError::invalid(found, "a shorter trace"));
             }
             let text = String::from_utf8_lossy(&bytes);
             let text = text.trim();
             let Ok(ms) = text.parse::<u32>() else {
-                return Err(TraceError::NotANumber { line, text: text.to_owned() });
+                let expected = format!("a whole number of milliseconds up to {}", u32::MAX);
+                return Err(TraceError::invalid(format!("line {line}: '{text}'"), expected));
             };
-            if let Some(&before_ms) = times_ms.last().filter(|before| **before > ms) {
-                return Err(TraceError::Backwards { line, ms, before_ms });
+            if let Some(before_ms) = times_ms.last().filter(|before| **before > ms) {
+                let found = format!("line {line}: {ms} ms after {before_ms} ms");
+                return Err(TraceError::invalid(found, "times that never decrease"));
             }
             times_ms.push(ms);
         }
-        let Some(&last_ms) = times_ms.last() else {
-            return Err(TraceError::Empty);
-        };
+        let last_ms = times_ms.last().copied();
+        let last_ms =
+            last_ms.ok_or_else(|| TraceError::invalid("empty trace", "at least one line"))?;
         if last_ms == 0 {
-            return Err(TraceError::NoLength { line: times_ms.len() });
+            // Such a trace has no period to repeat with.
+            let found = format!("line {}: the trace ends at 0 ms", times_ms.len());
+            return Err(TraceError::invalid(found, "a last time above 0"));
         }
         let at_end = times_ms.iter().rev().take_while(|ms| **ms == last_ms).count() as u64;
         Ok(Self { times_ms: times_ms.into(), at_end, opportunity_bytes: OPPORTUNITY_BYTES })
     }
 
-    /// The same with so many bytes of transport block an opportunity.
+    /// The trace with this many transport block bytes in each opportunity.
     #[must_use]
     pub fn with_opportunity_bytes(self, opportunity_bytes: u32) -> Self {
         Self { opportunity_bytes, ..self }
@@ -162,7 +118,7 @@ impl MahimahiTrace {
         let (round, rest_ms) = (at_ms / period_ms, at_ms % period_ms);
         let in_round = self.times_ms.partition_point(|ms| u64::from(*ms) < rest_ms) as u64;
         let whole = round * self.times_ms.len() as u64 + in_round;
-        // At the seam the last opportunities of the round before are at `at_ms`, not earlier.
+        // The last opportunities of the previous round are at `at_ms`, not earlier.
         if rest_ms == 0 && round > 0 { whole - self.at_end } else { whole }
     }
 }
@@ -197,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_line() {
+    fn errors_name_the_line_and_the_value() {
         for (text, expected) in [
             ("", "empty trace; expected at least one line"),
             ("0\n0\n", "line 2: the trace ends at 0 ms; expected a last time above 0"),
@@ -214,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_huge_file_or_line_is_refused_without_being_held() {
+    fn a_huge_file_or_line_is_refused_without_being_buffered() {
         let endless = std::io::BufReader::new(std::io::repeat(b'1'));
         let error = MahimahiTrace::read(endless).unwrap_err().to_string();
         assert!(error.starts_with("line 1: '1111"), "{error}");

@@ -1,4 +1,4 @@
-//! How much a UE's radio carries, slot by slot.
+//! Channels: how many bytes a UE's radio carries, slot by slot.
 
 pub mod gauss_markov;
 pub mod mahimahi;
@@ -9,31 +9,31 @@ mod tuned;
 pub mod ucc;
 
 pub use gauss_markov::GaussMarkov;
-pub use mahimahi::{MahimahiTrace, TraceError};
+pub use mahimahi::MahimahiTrace;
 pub use mobility::{McsChain, MobilityModel, MobilityPattern};
 pub use rate::RateSeries;
 pub use series::{AtEnd, CqiSeries, CqiToMcs, McsSeries};
 pub(crate) use tuned::Tuned;
-pub use ucc::{Missing, UccColumn, UccError, UccTrace};
+pub use ucc::{Missing, UccColumn, UccTrace};
 
 use crate::error::ConfigError;
 
 /// The channel of one UE.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Channel {
-    /// Always the same MCS.
+    /// A constant MCS.
     FixedMcs(u8),
     /// An MCS that changes with time.
     McsSeries(McsSeries),
     /// A CQI that changes with time.
     CqiSeries(CqiSeries),
-    /// A bit rate that changes with time: what a download was measured to get.
+    /// A bit rate that changes with time, as measured by a download.
     Rate(RateSeries),
     /// Delivery opportunities recorded from a cellular link.
     Mahimahi(MahimahiTrace),
-    /// An SNR that is an autoregressive process, drawn from the cell's seed.
+    /// An SNR drawn from the cell's seed by an autoregressive process.
     GaussMarkov(GaussMarkov),
-    /// An MCS that is a Markov chain, drawn from the cell's seed.
+    /// An MCS drawn from the cell's seed by a Markov chain.
     Mobility(McsChain),
 }
 
@@ -46,6 +46,37 @@ pub(crate) enum Radio {
     Bytes(u32),
     /// CQI 0: nothing can be sent.
     OutOfRange,
+}
+
+/// Why a recorded trace cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TraceError {
+    /// A value out of its range or out of order, or a trace without values.
+    #[error("{found}; expected {expected}")]
+    Invalid {
+        /// Line, column and value.
+        found: String,
+        /// What would have been accepted.
+        expected: String,
+    },
+    /// The reader failed.
+    #[error("line {line}: cannot read: {message}")]
+    Read {
+        /// Number of the line, from 1.
+        line: usize,
+        /// Error of the reader.
+        message: String,
+    },
+}
+
+impl TraceError {
+    fn invalid(found: impl Into<String>, expected: impl Into<String>) -> Self {
+        Self::Invalid { found: found.into(), expected: expected.into() }
+    }
+
+    fn read(line: usize, error: &dyn std::fmt::Display) -> Self {
+        Self::Read { line, message: error.to_string() }
+    }
 }
 
 impl Channel {

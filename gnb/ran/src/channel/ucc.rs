@@ -1,21 +1,23 @@
-//! The CSV of UCC's 5G data set (Raca et al., MMSys 2020): a row a second, more or less, of what a
-//! phone saw. Which columns there are is told by the first line.
+//! The CSV of UCC's 5G data set (Raca et al., MMSys 2020): about a row per second of what a phone
+//! measured. The first line names the columns.
 
 use std::collections::HashMap;
 use std::io::{BufRead, Read};
 use std::sync::Arc;
 
+use super::TraceError;
 use super::rate::MAX_RATE_KBPS;
 
-/// Seconds a trace may span: a day.
+/// Longest trace accepted: a day.
 pub const MAX_SECONDS: usize = 86_400;
 
-/// A line longer than this is no row of these.
+/// Longest line accepted.
 const MAX_LINE_BYTES: u64 = 4096;
 
 const TIMESTAMP: &str = "Timestamp";
+const TIMESTAMP_FORMAT: &str = "a time like 2019.12.16_12.27.05";
 
-/// What is read from each row.
+/// A column that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum UccColumn {
     /// Channel quality indicator, 0 to 15.
@@ -27,7 +29,7 @@ pub enum UccColumn {
 }
 
 impl UccColumn {
-    /// Its name in the first line.
+    /// Name in the first line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Cqi => "CQI",
@@ -55,77 +57,13 @@ impl UccColumn {
     }
 }
 
-/// Why a text is no trace.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum UccError {
-    /// No line at all.
-    #[error("empty; expected a line that names the columns")]
-    Empty,
-    /// The first line lacks a column.
-    #[error("line 1: no column '{column}'; expected it among the names")]
-    NoColumn {
-        /// The column asked for.
-        column: &'static str,
-    },
-    /// A row with more or fewer fields than names.
-    #[error("line {line}: {found} fields; expected {expected}, as many as line 1 names")]
-    Fields {
-        /// Its number, from 1.
-        line: usize,
-        /// Fields it has.
-        found: usize,
-        /// Columns named.
-        expected: usize,
-    },
-    /// A field that cannot be read.
-    #[error("line {line}, column '{column}': '{text}'; expected {expected}")]
-    Value {
-        /// Its number, from 1.
-        line: usize,
-        /// The column.
-        column: &'static str,
-        /// Its beginning.
-        text: String,
-        /// What would have been accepted.
-        expected: &'static str,
-    },
-    /// Time runs backwards.
-    #[error("line {line}, column 'Timestamp': {text} is before the line above; expected an order")]
-    Backwards {
-        /// Its number, from 1.
-        line: usize,
-        /// Its time.
-        text: String,
-    },
-    /// No row has a value.
-    #[error("no value in column '{column}'; expected at least one row with one")]
-    NoValue {
-        /// The column.
-        column: &'static str,
-    },
-    /// The rows span more than accepted.
-    #[error("line {line}: more than {MAX_SECONDS} s after the first; expected a shorter trace")]
-    TooLong {
-        /// The first line beyond.
-        line: usize,
-    },
-    /// The reader failed.
-    #[error("line {line}: cannot read: {message}")]
-    Read {
-        /// The line that could not be read.
-        line: usize,
-        /// What the reader said.
-        message: String,
-    },
-}
-
-/// What stands for a `-`: the phone had no such value, as when it was on another network.
+/// How a `-` is replaced: the phone reported no value, for example on another network.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Missing {
-    /// The value before, or at the beginning the first there is.
+    /// By the previous value, or at the beginning by the first one.
     #[default]
     Hold,
-    /// Nothing can be sent.
+    /// By an outage: nothing can be sent.
     Outage,
 }
 
@@ -137,19 +75,25 @@ pub struct UccTrace {
 }
 
 impl UccTrace {
-    /// Reads `column`. Of several rows of a second the last counts; seconds without a row are as the
-    /// one before.
+    /// Reads `column`. The last row of a second counts; a second without a row repeats the previous
+    /// one.
     ///
     /// # Errors
-    /// [`UccError`] naming line and column.
-    pub fn read(reader: impl BufRead, column: UccColumn) -> Result<Self, UccError> {
+    /// [`TraceError`] naming line and column.
+    pub fn read(reader: impl BufRead, column: UccColumn) -> Result<Self, TraceError> {
         let mut lines = Lines { reader, line: 0, bytes: Vec::new() };
-        let header = lines.next()?.ok_or(UccError::Empty)?;
+        let header = lines
+            .next()?
+            .ok_or_else(|| TraceError::invalid("empty", "a line that names the columns"))?;
         let names: Vec<String> = header.split(',').map(|name| name.trim().to_owned()).collect();
         let places: HashMap<&str, usize> =
             names.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
-        let place =
-            |column: &'static str| places.get(column).copied().ok_or(UccError::NoColumn { column });
+        let place = |column: &str| {
+            places.get(column).copied().ok_or_else(|| {
+                let found = format!("line 1: no column '{column}'");
+                TraceError::invalid(found, "it among the names")
+            })
+        };
         let (time_at, value_at) = (place(TIMESTAMP)?, place(column.name())?);
         let mut seconds: Vec<Option<f64>> = Vec::new();
         let mut first_s = None;
@@ -160,8 +104,9 @@ impl UccTrace {
             let fields: Vec<&str> = row.split(',').map(str::trim).collect();
             let line = lines.line;
             if fields.len() != names.len() {
-                let (found, expected) = (fields.len(), names.len());
-                return Err(UccError::Fields { line, found, expected });
+                let found = format!("line {line}: {} fields", fields.len());
+                let expected = format!("{}, as many as line 1 names", names.len());
+                return Err(TraceError::invalid(found, expected));
             }
             let at_s = timestamp_s(fields[time_at])
                 .ok_or_else(|| wrong(line, TIMESTAMP, fields[time_at], TIMESTAMP_FORMAT))?;
@@ -170,20 +115,21 @@ impl UccTrace {
             let since_s = at_s - *first_s.get_or_insert(at_s);
             let at = usize::try_from(since_s).ok().filter(|at| *at + 1 >= seconds.len());
             let Some(at) = at else {
-                return Err(UccError::Backwards { line, text: fields[time_at].to_owned() });
+                let (column, time) = (TIMESTAMP, fields[time_at]);
+                let found =
+                    format!("line {line}, column '{column}': {time} is before the line above");
+                return Err(TraceError::invalid(found, "an order"));
             };
             if at >= MAX_SECONDS {
-                return Err(UccError::TooLong { line });
+                let found = format!("line {line}: more than {MAX_SECONDS} s after the first");
+                return Err(TraceError::invalid(found, "a shorter trace"));
             }
-            let before = seconds.last().copied().flatten();
-            while seconds.len() < at {
-                seconds.push(before);
-            }
-            seconds.truncate(at);
+            seconds.resize(at, seconds.last().copied().flatten());
             seconds.push(value);
         }
         if seconds.iter().all(Option::is_none) {
-            return Err(UccError::NoValue { column: column.name() });
+            let found = format!("no value in column '{}'", column.name());
+            return Err(TraceError::invalid(found, "at least one row with one"));
         }
         Ok(Self { column, seconds: seconds.into() })
     }
@@ -193,12 +139,12 @@ impl UccTrace {
         self.column
     }
 
-    /// Its values, second by second; `None` where the phone had none.
+    /// The values, second by second; `None` where the phone reported none.
     pub fn seconds(&self) -> &[Option<f64>] {
         &self.seconds
     }
 
-    /// Its values with what is missing put in: `None` only where `missing` says outage.
+    /// The values with the missing ones replaced: `None` only for [`Missing::Outage`].
     pub fn filled(&self, missing: Missing) -> Vec<Option<f64>> {
         match missing {
             Missing::Outage => self.seconds.to_vec(),
@@ -214,12 +160,12 @@ impl UccTrace {
     }
 }
 
-fn wrong(line: usize, column: &'static str, text: &str, expected: &'static str) -> UccError {
-    let text = text.chars().take(40).collect();
-    UccError::Value { line, column, text, expected }
+fn wrong(line: usize, column: &str, text: &str, expected: &str) -> TraceError {
+    let text: String = text.chars().take(40).collect();
+    TraceError::invalid(format!("line {line}, column '{column}': '{text}'"), expected)
 }
 
-/// `-` is a value that is not there; anything else must be one, NaN is none.
+/// `Some(None)` for `-`, a missing value; `None` for anything else that is not a value.
 fn parse(text: &str, column: UccColumn) -> Option<Option<f64>> {
     if text == "-" {
         return Some(None);
@@ -227,8 +173,6 @@ fn parse(text: &str, column: UccColumn) -> Option<Option<f64>> {
     let value: f64 = text.parse().ok()?;
     column.accepts(value).then_some(Some(value))
 }
-
-const TIMESTAMP_FORMAT: &str = "a time like 2019.12.16_12.27.05";
 
 /// Seconds since 1970 of `YYYY.MM.DD_hh.mm.ss`.
 fn timestamp_s(text: &str) -> Option<i64> {
@@ -270,7 +214,7 @@ struct Lines<R> {
 }
 
 impl<R: BufRead> Lines<R> {
-    fn next(&mut self) -> Result<Option<String>, UccError> {
+    fn next(&mut self) -> Result<Option<String>, TraceError> {
         self.line += 1;
         self.bytes.clear();
         let read = (&mut self.reader).take(MAX_LINE_BYTES).read_until(b'\n', &mut self.bytes);
@@ -278,10 +222,10 @@ impl<R: BufRead> Lines<R> {
             Ok(0) => Ok(None),
             Ok(read) if read as u64 == MAX_LINE_BYTES && self.bytes.last() != Some(&b'\n') => {
                 let message = format!("longer than {MAX_LINE_BYTES} bytes");
-                Err(UccError::Read { line: self.line, message })
+                Err(TraceError::read(self.line, &message))
             }
             Ok(_) => Ok(Some(String::from_utf8_lossy(&self.bytes).into_owned())),
-            Err(error) => Err(UccError::Read { line: self.line, message: error.to_string() }),
+            Err(error) => Err(TraceError::read(self.line, &error)),
         }
     }
 }
@@ -298,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_row_of_a_second_counts_and_gaps_are_bridged() {
+    fn the_last_row_of_a_second_counts_and_gaps_are_filled() {
         let rows = "2019.12.31_23.59.58,5.0,12,30\n\
                     2019.12.31_23.59.58,-3.5,11,2\n\
                     2019.12.31_23.59.59,-,-,7\n\
@@ -313,14 +257,14 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_that_begins_with_nothing_holds_the_first_there_is() {
+    fn a_trace_that_begins_without_a_value_holds_the_first_one() {
         let rows = "2020.02.28_00.00.00,1,-,1\n2020.02.28_00.00.01,1,6,1\n";
         let cqi = read(rows, UccColumn::Cqi).unwrap();
         assert_eq!(cqi.filled(Missing::Hold), [Some(6.0), Some(6.0)]);
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_line_and_column() {
+    fn errors_name_line_column_and_value() {
         let good = "2020.02.14_13.21.26,5.0,12,30\n";
         for (rows, column, expected) in [
             (
@@ -362,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_another_kind_is_refused() {
+    fn a_file_of_another_format_is_refused() {
         let error =
             |text: &str| UccTrace::read(text.as_bytes(), UccColumn::Cqi).unwrap_err().to_string();
         assert_eq!(error(""), "empty; expected a line that names the columns");

@@ -1,6 +1,6 @@
 //! LTE transport block size, 36.213 §7.1.7.
 
-use super::lte_table::TBS_BITS;
+use super::tables::LTE_TBS_BITS;
 
 /// Carriers of up to 5 MHz.
 pub const MAX_N_PRB: usize = 25;
@@ -22,7 +22,7 @@ fn i_tbs(mcs: u8) -> Option<usize> {
 /// Transport block size in bits; `None` for a reserved MCS or more than [`MAX_N_PRB`] PRBs, and 0
 /// for no PRB.
 pub fn tbs_bits(mcs: u8, n_prb: u16) -> Option<u32> {
-    let row = &TBS_BITS[i_tbs(mcs)?];
+    let row = &LTE_TBS_BITS[i_tbs(mcs)?];
     match usize::from(n_prb) {
         0 => Some(0),
         n => row.get(n - 1).map(|bits| u32::from(*bits)),
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn the_25_prb_column_is_the_published_one() {
-        let column = TBS_BITS.map(|row| row[24]);
+        let column = LTE_TBS_BITS.map(|row| row[24]);
         let published = [
             680, 904, 1096, 1416, 1800, 2216, 2600, 3112, 3496, 4008, 4392, 4968, 5736, 6456, 7224,
             7736, 7992, 9144, 9912, 10680, 11448, 12576, 13536, 14112, 15264, 15840, 18336,

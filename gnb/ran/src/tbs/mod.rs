@@ -1,9 +1,8 @@
 //! From MCS and PRBs to the bytes of a transport block.
 
 pub mod lte;
-mod lte_table;
 pub mod nr;
-mod nr_tables;
+mod tables;
 
 use std::sync::Arc;
 

@@ -1,10 +1,10 @@
 //! NR transport block size, 38.214 §5.1.3.
 
-use super::nr_tables::{MCS_QAM64, MCS_QAM256, TBS_UP_TO_3824};
+use super::tables::{MCS_QAM64, MCS_QAM256, NR_TBS_UP_TO_3824};
 use crate::error::ConfigError;
 use crate::numerology::SYMBOLS_PER_SLOT;
 
-pub use super::nr_tables::McsEntry;
+pub use super::tables::McsEntry;
 
 /// Which table an MCS index is looked up in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -119,8 +119,8 @@ fn small_tbs(n_info_x2048: u64) -> u32 {
     let n_info = (n_info_x2048 / 2048) as u32;
     let n = n_info.max(1).ilog2().saturating_sub(6).max(3);
     let quantised = ((n_info >> n) << n).max(24);
-    let at = TBS_UP_TO_3824.partition_point(|tbs| u32::from(*tbs) < quantised);
-    TBS_UP_TO_3824.get(at).map_or(3824, |tbs| u32::from(*tbs))
+    let at = NR_TBS_UP_TO_3824.partition_point(|tbs| u32::from(*tbs) < quantised);
+    NR_TBS_UP_TO_3824.get(at).map_or(3824, |tbs| u32::from(*tbs))
 }
 
 /// Step 4: quantise to nearest (ties up), then a multiple of 8 bits in equal code blocks.
