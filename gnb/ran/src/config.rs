@@ -1,4 +1,4 @@
-//! What a cell, a UE and a bearer are made of, and what a bad value is answered with.
+//! Configuration of cells, UEs and bearers.
 
 use crate::channel::Channel;
 use crate::error::ConfigError;
@@ -11,19 +11,19 @@ use crate::tbs::nr::{McsTable, NrOverhead};
 use crate::tbs::{TbsConfig, TbsTables};
 use crate::uplink::UplinkConfig;
 
-/// PRBs that common channels take from user data in some slots of a period.
+/// PRBs reserved for common channels in some slots of a period.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReservedPrb {
     /// Slots after which the reservation repeats.
     pub period_slots: u16,
-    /// The slots of the period concerned, from 0.
+    /// Slots of the period concerned, from 0.
     pub slots: Vec<u16>,
-    /// PRBs not available there; at least the cell's `n_prb` leaves none for user data.
+    /// PRBs not available to user data there; the cell's `n_prb` or more reserves the whole slot.
     pub n_prb: u16,
 }
 
 impl ReservedPrb {
-    /// PRBs taken in slot number `slot`.
+    /// PRBs reserved in slot number `slot`.
     pub fn in_slot(&self, slot: u64) -> u16 {
         let at = (slot % u64::from(self.period_slots)) as u16;
         if self.slots.contains(&at) { self.n_prb } else { 0 }
@@ -39,20 +39,20 @@ pub struct CellConfig {
     pub numerology: Numerology,
     /// FDD, or the TDD pattern.
     pub duplexing: Duplexing,
-    /// How MCS and PRBs become bytes.
+    /// Transport block sizes.
     pub tbs: TbsConfig,
-    /// Who gets the PRBs of a slot.
+    /// MAC scheduler.
     pub scheduler: SchedulerConfig,
-    /// PRBs are given out in groups of this many (resource allocation type 0, sizes in
-    /// [`rbg`](crate::mac::rbg)); 1 for type 1.
+    /// PRBs of a resource block group (allocation type 0, sizes in [`rbg`](crate::mac::rbg)); 1 for
+    /// type 1.
     pub rbg_size_prb: u16,
-    /// UEs that can get a transport block in one slot: what fits the PDCCH.
+    /// UEs that can be scheduled in one slot, limited by the PDCCH.
     pub max_ues_per_slot: u16,
-    /// PRBs that common channels take.
+    /// PRBs reserved for common channels.
     pub reserved: Option<ReservedPrb>,
-    /// Delay and errors below the MAC.
+    /// PHY delay, block errors and HARQ.
     pub harq: HarqConfig,
-    /// Where all randomness of this cell comes from.
+    /// Seed of all random numbers of the cell.
     pub seed: u64,
 }
 
@@ -98,8 +98,8 @@ impl CellConfig {
     /// nothing for the UE; the paper does not say why (the PUCCH format 0 of that time acknowledges
     /// two transport blocks an uplink occasion, and there are three in a period). Hence slots 2 and
     /// 5 are reserved: five D slots and the six symbols of M carry 41.8 Mbit/s of transport blocks
-    /// at MCS 10, less headers 40.2 of TCP payload. At no time is downlink further away than the
-    /// 1.5 ms the paper names.
+    /// at MCS 10, less headers 40.2 of TCP payload. Downlink is never further away than the 1.5 ms
+    /// of the paper.
     pub fn nr_n78_106prb() -> Self {
         let pattern =
             [SlotKind::Down; 7].into_iter().chain([SlotKind::Mixed, SlotKind::Up, SlotKind::Up]);
@@ -124,7 +124,7 @@ impl CellConfig {
     /// Checks every field.
     ///
     /// # Errors
-    /// [`ConfigError`] with the path of the first field that is wrong.
+    /// [`ConfigError`] with the path of the first invalid field.
     pub fn validate(&self) -> Result<(), ConfigError> {
         if !(1..=275).contains(&self.n_prb) {
             return Err(ConfigError::new("n_prb", self.n_prb, "1 to 275 PRB"));
@@ -150,13 +150,13 @@ impl CellConfig {
         self.harq.validate()
     }
 
-    /// Transport block sizes; the configuration is valid.
+    /// Transport block sizes of a valid configuration.
     pub fn tbs_tables(&self) -> TbsTables {
         TbsTables::new(&self.tbs, self.n_prb, &self.duplexing)
     }
 
-    /// The uplink access of a bearer that does not say: requests in the first uplink slot of a TDD pattern, each
-    /// pattern; else as in the presets.
+    /// Default uplink access: a scheduling request in the first uplink slot of each TDD pattern;
+    /// without TDD, that of the presets.
     pub fn uplink_config(&self) -> UplinkConfig {
         match (&self.tbs, &self.duplexing) {
             (TbsConfig::Lte, _) => UplinkConfig::lte_fdd(),
@@ -176,19 +176,18 @@ impl CellConfig {
     }
 }
 
-/// A UE in the cell.
+/// A UE.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UeConfig {
-    /// Its C-RNTI.
+    /// C-RNTI.
     pub rnti: u16,
-    /// What its radio carries.
+    /// Downlink channel.
     pub channel: Channel,
-    /// The slice it belongs to; must be one of the scheduler's where it has slices, and is ignored
-    /// where it has none.
+    /// Its slice: one of the scheduler's, ignored by schedulers without slices.
     pub slice: u8,
-    /// How often its transport blocks fail; none is as the cell has it.
+    /// Block errors; the cell's if `None`.
     pub errors: Option<BlockErrors>,
-    /// Its uplink access; none is [`CellConfig::uplink_config`].
+    /// Uplink access; [`CellConfig::uplink_config`] if `None`.
     pub uplink: Option<UplinkConfig>,
 }
 
@@ -201,16 +200,16 @@ pub struct BearerConfig {
     pub mode: RlcMode,
     /// Header sizes above the RLC, and in-order delivery at the UE.
     pub pdcp: PdcpConfig,
-    /// The RLC drops an SDU that would be more than this many in its buffer.
+    /// Most SDUs in the RLC buffer; further ones are dropped.
     pub limit_packets: u32,
-    /// The RLC drops an SDU that would make its buffer longer than this.
+    /// Most bytes in the RLC buffer; an SDU beyond is dropped.
     pub limit_bytes: u32,
-    /// Logical channel priority; a smaller number is served first (38.331, 1 to 16).
+    /// Logical channel priority (38.331), 1 to 16; smaller is served first.
     pub priority: u8,
 }
 
 impl BearerConfig {
-    /// A UM bearer with the deep buffer of the prototypes (OAI's RLC takes 10 MB).
+    /// A UM bearer with the RLC buffer of OAI, 10 MB.
     pub fn um(drb: u8) -> Self {
         Self {
             drb,
@@ -222,7 +221,7 @@ impl BearerConfig {
         }
     }
 
-    /// An AM bearer with the same buffer and PDCP.
+    /// An AM bearer with the buffer and PDCP of [`um`](Self::um).
     pub fn am(drb: u8, config: AmConfig) -> Self {
         Self { mode: RlcMode::Am(config), ..Self::um(drb) }
     }
@@ -230,7 +229,7 @@ impl BearerConfig {
     /// Checks every field.
     ///
     /// # Errors
-    /// [`ConfigError`] with the path of the first field that is wrong.
+    /// [`ConfigError`] with the path of the first invalid field.
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.mode.validate()?;
         if !(1..=32).contains(&self.drb) {

@@ -1,6 +1,6 @@
-//! Why a configuration cannot be used.
+//! Errors of configurations.
 
-/// A value that cannot be used, with its place and what was expected.
+/// An invalid configuration value, with its path and what was expected.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ConfigError {
     /// A value out of its range.
@@ -8,22 +8,22 @@ pub enum ConfigError {
     Value {
         /// Dotted path of the field, as in a scenario file.
         path: String,
-        /// What was given.
+        /// The value given.
         value: String,
         /// What would have been accepted.
         expected: String,
     },
-    /// A TDD pattern with a letter that is none.
+    /// A TDD pattern with an invalid letter.
     #[error("duplexing.tdd.pattern: '{pattern}' has '{letter}' at {}; expected D, M or U", .at + 1)]
     TddLetter {
         /// The pattern as given.
         pattern: String,
         /// The letter.
         letter: char,
-        /// Its place, from 0.
+        /// Its index, from 0.
         at: usize,
     },
-    /// A UE or a bearer that is there already.
+    /// A UE or a bearer that exists already.
     #[error("{what} {id} exists already")]
     Duplicate {
         /// `rnti` or `drb`.
@@ -31,7 +31,7 @@ pub enum ConfigError {
         /// Its number.
         id: u32,
     },
-    /// A UE that is not there.
+    /// No UE of this RNTI.
     #[error("rnti {rnti:#06x}: no such UE in the cell")]
     NoSuchUe {
         /// The RNTI asked for.

@@ -1,11 +1,11 @@
-//! Slots, frames, and which of them carry downlink (38.211 §4.2–4.3).
+//! Slots, frames, FDD and TDD patterns (38.211 §4.2–4.3).
 
 use crate::error::ConfigError;
 
 /// OFDM symbols of a slot with normal cyclic prefix (38.211 table 4.3.2-1).
 pub const SYMBOLS_PER_SLOT: u8 = 14;
 
-/// Subcarrier spacing 15 kHz · 2^µ; µ = 0 is also the subframe of LTE.
+/// Subcarrier spacing 15 kHz · 2^µ; a slot of µ = 0 is also the subframe of LTE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Numerology(u8);
 
@@ -15,7 +15,7 @@ impl Numerology {
     /// 30 kHz, 0.5 ms: the usual choice in band n78.
     pub const NR_30_KHZ: Self = Self(1);
 
-    /// Accepts µ of 0 to 4 (38.211 table 4.2-1).
+    /// From µ, 0 to 4 (38.211 table 4.2-1).
     ///
     /// # Errors
     /// [`ConfigError`] for any other µ.
@@ -51,8 +51,8 @@ impl Numerology {
         10 << self.0
     }
 
-    /// When slot number `slot` begins. At µ = 4 a slot is 62.5 µs and every second start is rounded
-    /// down, so that the grid never drifts.
+    /// Start of slot number `slot`. At µ = 4 a slot lasts 62.5 µs and every second start is rounded
+    /// down, so the grid never drifts.
     pub fn slot_start_us(self, slot: u64) -> u64 {
         (slot * 1000) >> self.0
     }
@@ -89,7 +89,7 @@ impl TddPattern {
     /// Parses `pattern`; a mixed slot has `mixed_dl_symbols` down and `mixed_ul_symbols` up.
     ///
     /// # Errors
-    /// [`ConfigError`] naming the character and where it stands, the length, or the symbols.
+    /// [`ConfigError`] naming the letter and its position, the length, or the symbols.
     pub fn parse(
         pattern: &str,
         mixed_dl_symbols: u8,
@@ -127,7 +127,7 @@ impl TddPattern {
         Ok(Self { slots, mixed_dl_symbols, mixed_ul_symbols })
     }
 
-    /// A pattern that is known to be well formed.
+    /// A pattern known to be valid.
     pub(crate) fn of(slots: impl Iterator<Item = SlotKind>, down: u8, up: u8) -> Self {
         Self { slots: slots.collect(), mixed_dl_symbols: down, mixed_ul_symbols: up }
     }
@@ -156,9 +156,9 @@ impl TddPattern {
 /// How downlink and uplink share the carrier.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Duplexing {
-    /// A carrier each: every slot is downlink, and every slot is uplink.
+    /// Two carriers: every slot is a downlink and an uplink slot.
     Fdd,
-    /// One carrier, taking turns.
+    /// One carrier, shared in time.
     Tdd(TddPattern),
 }
 
@@ -171,8 +171,8 @@ impl Duplexing {
         }
     }
 
-    /// Whether a UE can send a transport block in slot number `slot`. A mixed slot's few uplink
-    /// symbols carry control and sounding, not data.
+    /// Whether a UE can send data in slot number `slot`. The few uplink symbols of a mixed slot
+    /// carry control and sounding only.
     pub fn carries_uplink(&self, slot: u64) -> bool {
         match self {
             Self::Fdd => true,
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_letter_is_named_with_its_place() {
+    fn an_invalid_letter_is_named_with_its_position() {
         let error = TddPattern::parse("DDXU", 6, 4).unwrap_err();
         assert_eq!(
             error.to_string(),
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_without_downlink_or_without_end_is_refused() {
+    fn a_pattern_without_downlink_or_too_long_is_refused() {
         for pattern in ["", "U", "UU"] {
             let error = TddPattern::parse(pattern, 6, 4).unwrap_err().to_string();
             assert!(error.contains("at least one D or M"), "{error}");

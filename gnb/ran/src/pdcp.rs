@@ -1,4 +1,4 @@
-//! What PDCP and SDAP add to a packet, and in-order delivery at the UE (38.323 §5.2.2.2).
+//! PDCP and SDAP: header sizes, and in-order delivery at the UE (38.323 §5.2.2.2).
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,9 @@ use crate::rlc::um::Payload;
 /// Length of the PDCP sequence number (`pdcp-SN-SizeDL`, 38.331).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PdcpSnSize {
-    /// 12 bits: header of two bytes (38.323 §6.2.2.2).
+    /// 12 bits: a header of 2 bytes (38.323 §6.2.2.2).
     Bits12,
-    /// 18 bits: header of three bytes (38.323 §6.2.2.3).
+    /// 18 bits: a header of 3 bytes (38.323 §6.2.2.3).
     Bits18,
 }
 
@@ -18,22 +18,22 @@ pub enum PdcpSnSize {
 pub struct PdcpConfig {
     /// Length of the sequence number.
     pub sn_size: PdcpSnSize,
-    /// Whether SDAP puts its byte in front (`sdap-HeaderDL`, 37.324 §6.2.2.2).
+    /// Whether SDAP adds its header byte (`sdap-HeaderDL`, 37.324 §6.2.2.2).
     pub sdap_header: bool,
-    /// How long the UE holds packets back for one that is missing; 0 delivers out of order, and
-    /// `u32::MAX` stands for ever (more than an hour): 38.331 has infinity.
+    /// How long the UE waits for a missing packet (`t-Reordering`); 0 delivers out of order,
+    /// `u32::MAX` stands for infinity (38.331).
     pub t_reordering_us: u32,
 }
 
 impl Default for PdcpConfig {
-    /// As OAI configures a DRB in UM: 12 bits, no SDAP header downlink, 100 ms.
+    /// OAI's configuration of a DRB in UM: 12 bits, no SDAP header downlink, 100 ms.
     fn default() -> Self {
         Self { sn_size: PdcpSnSize::Bits12, sdap_header: false, t_reordering_us: 100_000 }
     }
 }
 
 impl PdcpConfig {
-    /// Bytes added to every packet.
+    /// Header bytes of every packet.
     pub fn header_bytes(&self) -> u32 {
         let pdcp = match self.sn_size {
             PdcpSnSize::Bits12 => 2,
@@ -43,18 +43,18 @@ impl PdcpConfig {
     }
 }
 
-/// The UE's PDCP: what HARQ brought out of order goes up in order.
+/// The UE's PDCP, which restores the order that HARQ has changed.
 ///
-/// Packets that the RLC drops at its limit leave no hole: they get no number, as in a gNB that
-/// asks the RLC for room before it ciphers.
+/// Packets that the RLC drops at its limit leave no gap: they get no COUNT, as in a gNB that checks
+/// the RLC's free space before ciphering.
 #[derive(Debug, Clone)]
 pub struct Reordering<P> {
     t_reordering_us: u64,
-    /// RX_DELIV
+    /// RX_DELIV: the next COUNT to deliver.
     deliver_next: u64,
-    /// RX_NEXT
+    /// RX_NEXT: one above the highest COUNT received.
     next: u64,
-    /// RX_REORD
+    /// RX_REORD: RX_NEXT when t-Reordering was started.
     reorder: u64,
     expires_us: Option<u64>,
     held: BTreeMap<u64, Payload<P>>,
@@ -62,7 +62,7 @@ pub struct Reordering<P> {
 }
 
 impl<P> Reordering<P> {
-    /// An empty one.
+    /// An entity without packets.
     pub fn new(config: PdcpConfig) -> Self {
         Self {
             t_reordering_us: u64::from(config.t_reordering_us),
@@ -80,17 +80,17 @@ impl<P> Reordering<P> {
         self.expires_us
     }
 
-    /// Packets held back.
+    /// Packets waiting for an earlier one.
     pub fn held_packets(&self) -> usize {
         self.held.len()
     }
 
-    /// Packets that came after t-Reordering had given them up.
+    /// Packets discarded because they came after t-Reordering had expired for them.
     pub fn discarded_packets(&self) -> u64 {
         self.discarded
     }
 
-    /// Takes a packet from the RLC; hands what may go up to `deliver` with its time.
+    /// Takes a packet from the RLC; passes deliverable packets to `deliver` with their time.
     pub fn receive(
         &mut self,
         count: u64,
@@ -104,7 +104,7 @@ impl<P> Reordering<P> {
             return;
         }
         if count < self.deliver_next {
-            // The timer has given this one up; §5.2.2.2 discards it.
+            // t-Reordering has expired for this one: discarded (§5.2.2.2).
             self.discarded += 1;
             return;
         }
@@ -122,7 +122,7 @@ impl<P> Reordering<P> {
         self.start_if_missing(now_us);
     }
 
-    /// Lets t-Reordering expire if its time has come.
+    /// Expires t-Reordering if it is due by `now_us`.
     pub fn expire(&mut self, now_us: u64, mut deliver: impl FnMut(Payload<P>, u64)) {
         while let Some(at_us) = self.expires_us.filter(|at| *at <= now_us) {
             self.expires_us = None;
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_that_comes_after_it_was_given_up_is_counted_not_delivered() {
+    fn a_packet_that_comes_after_t_reordering_is_counted_not_delivered() {
         let mut pdcp = Reordering::new(PdcpConfig::default());
         let mut delivered = 0;
         for (count, at_us) in [(1, 0), (0, 100_000)] {

@@ -1,4 +1,4 @@
-//! The one source of randomness: SplitMix64, small, seedable, the same on every machine.
+//! The random number generator: SplitMix64, seedable and identical on every machine.
 
 /// A stream of pseudo-random numbers (Steele, Lea, Flood: "Fast splittable pseudorandom number
 /// generators", 2014).
@@ -8,7 +8,7 @@ pub(crate) struct SplitMix64 {
 }
 
 impl SplitMix64 {
-    /// One stream of its own for each (`seed`, `stream`).
+    /// An independent stream for each (`seed`, `stream`).
     pub(crate) fn new(seed: u64, stream: u64) -> Self {
         let mut mixer = Self { state: seed };
         let base = mixer.next_u64();
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn chance_comes_true_as_often_as_asked() {
+    fn chance_is_true_with_its_probability() {
         let mut rng = SplitMix64::new(1, 1);
         let hits = (0..100_000).filter(|_| rng.chance(0.1)).count();
         assert!((9_500..10_500).contains(&hits), "{hits}");

@@ -1,6 +1,6 @@
-//! How long a packet of the UE takes to the gNB: scheduling request, grant, uplink slot.
+//! Uplink delay of a packet: scheduling request, grant, uplink slot.
 //!
-//! Sending is a pure function of the packets before it, so the delivery time is known at once.
+//! The delay depends on earlier packets only, so the delivery time is known when a packet is sent.
 
 use std::collections::VecDeque;
 
@@ -14,20 +14,20 @@ pub struct UplinkConfig {
     pub sr_period_us: u32,
     /// First opportunity after the start of a period.
     pub sr_offset_us: u32,
-    /// From a scheduling request to the earliest PUSCH it can be granted: decoding, scheduling,
-    /// PDCCH and K2.
+    /// From a scheduling request to the earliest PUSCH granted for it: decoding, scheduling, PDCCH
+    /// and K2.
     pub sr_to_pusch_us: u32,
-    /// From a PUSCH with a buffer status report to the earliest PUSCH that can be granted for it.
+    /// From a PUSCH with a buffer status report to the earliest PUSCH granted for it.
     pub bsr_to_pusch_us: u32,
-    /// Bytes of packets a PUSCH carries.
+    /// Packet bytes of a PUSCH.
     pub tbs_bytes: u32,
     /// From the end of the PUSCH until the packet leaves the gNB's PDCP.
     pub decode_us: u32,
 }
 
 impl UplinkConfig {
-    /// For the cell of irazabal2024, whose delay without load is about 10 ms. A request goes in
-    /// the first U slot of the pattern, each 5 ms, and is granted in the next pattern.
+    /// The cell of irazabal2024, whose delay without load is about 10 ms: requests in the first U
+    /// slot of each pattern of 5 ms, grants in the next pattern.
     pub fn nr_n78() -> Self {
         Self {
             sr_period_us: 5000,
@@ -39,8 +39,8 @@ impl UplinkConfig {
         }
     }
 
-    /// For the cell of irazabal2021, whose RTT is 20 ms at the least. Requests each 10 ms; grant
-    /// and PUSCH follow 4 ms after each other (36.213 §8.0), and decoding takes 3 ms.
+    /// The cell of irazabal2021, whose minimum RTT is 20 ms: requests every 10 ms, 4 ms each to
+    /// grant and PUSCH (36.213 §8.0), 3 ms of decoding.
     pub fn lte_fdd() -> Self {
         Self {
             sr_period_us: 10_000,
@@ -60,7 +60,7 @@ impl UplinkConfig {
             let expected = format!("less than sr_period_us = {}", self.sr_period_us);
             return Err(ConfigError::new("uplink.sr_offset_us", self.sr_offset_us, expected));
         }
-        // Less than a PDCP header and a checksum's worth would never carry an acknowledgement.
+        // A smaller block cannot carry an acknowledgement.
         if self.tbs_bytes < 32 {
             return Err(ConfigError::new("uplink.tbs_bytes", self.tbs_bytes, "32 or more"));
         }
@@ -72,18 +72,18 @@ impl UplinkConfig {
     }
 }
 
-/// A place for RLC control in a PUSCH.
+/// Room for RLC control in a PUSCH.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ControlGrant {
-    /// When the PUSCH begins; what is sent is made up then.
+    /// When the PUSCH begins, which is when the UE builds its content.
     pub start_us: u64,
-    /// When the gNB's RLC has it.
+    /// When the gNB's RLC receives it.
     pub arrives_us: u64,
-    /// What the transport block holds, MAC subheader included.
+    /// Bytes of the transport block, MAC subheader included.
     pub most_bytes: u32,
 }
 
-/// The uplink of one UE: a FIFO served a transport block at a time, with RLC control going first.
+/// The uplink of one UE: a FIFO served one transport block at a time, RLC control first.
 #[derive(Debug, Clone)]
 pub struct Uplink {
     config: UplinkConfig,
@@ -91,19 +91,19 @@ pub struct Uplink {
     duplexing: Duplexing,
     /// First granted slot since the UE's buffer was last empty.
     busy_from: u64,
-    /// The slot the last byte goes in, and the room left there.
+    /// Slot of the last queued byte, and the room left there.
     tail: Option<(u64, u32)>,
-    /// Slots granted that have not begun when last looked at, in order.
+    /// Granted slots that have not begun, in order.
     granted: VecDeque<u64>,
-    /// Bytes of control sent in blocks that were full of data: the data moves on to the next.
-    debt_bytes: u32,
+    /// Data bytes that control has displaced to a later block.
+    displaced_bytes: u32,
 }
 
 impl Uplink {
-    /// An idle uplink in a cell of this duplexing.
+    /// An idle uplink.
     ///
     /// # Errors
-    /// [`ConfigError`] with the path of the first field that is wrong.
+    /// [`ConfigError`] with the path of the first invalid field.
     pub fn new(
         config: UplinkConfig,
         numerology: Numerology,
@@ -117,17 +117,17 @@ impl Uplink {
             busy_from: 0,
             tail: None,
             granted: VecDeque::new(),
-            debt_bytes: 0,
+            displaced_bytes: 0,
         })
     }
 
-    /// A packet of `len_bytes` comes from the UE's IP layer at `now_us`; answers when it leaves
-    /// the gNB. Time never runs backwards between calls.
+    /// Sends a packet of `len_bytes` of the UE's IP layer at `now_us`; returns when it leaves the
+    /// gNB. `now_us` must not decrease between calls.
     pub fn send(&mut self, len_bytes: u32, now_us: u64) -> u64 {
         let waiting = self.tail.filter(|(slot, _)| self.start_us(*slot) > now_us);
         let (mut slot, mut room) = match waiting {
-            // The UE is sending already: the rest of the last grant is free for all, and the
-            // next PUSCH tells the gNB of more.
+            // The UE is already sending: the rest of the last grant is free, and the buffer status
+            // report in the next PUSCH requests more.
             Some((tail_slot, room)) if room > 0 => (tail_slot, room),
             Some((tail_slot, _)) => self.open(self.next_granted(tail_slot, now_us), now_us),
             None => self.request(now_us),
@@ -141,11 +141,11 @@ impl Uplink {
         self.start_us(slot + 1) + u64::from(self.config.decode_us)
     }
 
-    /// A place for RLC control that the UE wants to send at `now_us`: it goes before data (38.321
-    /// §5.4.3.1.3), so in the first PUSCH that is granted already, whatever it was granted for; a
-    /// scheduling request is sent only when there is none. Time never runs backwards between calls.
+    /// Room for RLC control requested at `now_us`. Control precedes data (38.321 §5.4.3.1.3), so it
+    /// takes the first PUSCH already granted; without one, the UE sends a scheduling request.
+    /// `now_us` must not decrease between calls.
     pub fn grant_control(&mut self, now_us: u64) -> ControlGrant {
-        self.forget_begun(now_us);
+        self.drop_begun_grants(now_us);
         let slot = match self.granted.front() {
             Some(slot) => *slot,
             None => {
@@ -161,44 +161,44 @@ impl Uplink {
         }
     }
 
-    /// Control took `bytes` that data will not have. What is queued moves on by as much: the room
-    /// is taken where the queue ends, which is what it comes to when the last byte has left.
-    pub fn debit(&mut self, bytes: u32) {
-        self.debt_bytes = self.debt_bytes.saturating_add(bytes);
+    /// Control takes `bytes` from data. Room is taken at the end of the queue, which has the same
+    /// effect once the last byte has left.
+    pub fn displace_data(&mut self, bytes: u32) {
+        self.displaced_bytes = self.displaced_bytes.saturating_add(bytes);
         if let Some((_, room)) = &mut self.tail {
-            let paid = self.debt_bytes.min(*room);
+            let paid = self.displaced_bytes.min(*room);
             *room -= paid;
-            self.debt_bytes -= paid;
+            self.displaced_bytes -= paid;
         }
     }
 
-    /// Asks for a grant: the slot it is for, and the room there.
+    /// Requests a grant by SR; returns its slot and the room there.
     fn request(&mut self, now_us: u64) -> (u64, u32) {
         let period_us = u64::from(self.config.sr_period_us);
         let offset_us = u64::from(self.config.sr_offset_us);
         let sr_us = offset_us + now_us.saturating_sub(offset_us).div_ceil(period_us) * period_us;
         let from_us = sr_us + u64::from(self.config.sr_to_pusch_us);
         self.busy_from = self.first_uplink_at(from_us);
-        self.debt_bytes = 0;
+        self.displaced_bytes = 0;
         self.open(self.busy_from, now_us)
     }
 
-    /// A newly granted slot and the room in it.
+    /// Records a granted slot; returns it with the room there.
     fn open(&mut self, slot: u64, now_us: u64) -> (u64, u32) {
-        self.forget_begun(now_us);
+        self.drop_begun_grants(now_us);
         self.granted.push_back(slot);
-        let paid = self.debt_bytes.min(self.config.tbs_bytes - 1);
-        self.debt_bytes -= paid;
+        let paid = self.displaced_bytes.min(self.config.tbs_bytes - 1);
+        self.displaced_bytes -= paid;
         (slot, self.config.tbs_bytes - paid)
     }
 
-    fn forget_begun(&mut self, now_us: u64) {
+    fn drop_begun_grants(&mut self, now_us: u64) {
         while self.granted.front().is_some_and(|slot| self.start_us(*slot) <= now_us) {
             self.granted.pop_front();
         }
     }
 
-    /// The PUSCH after that in `tail`, for data that came at `now_us`.
+    /// The PUSCH after slot `tail`, for data that arrived at `now_us`.
     fn next_granted(&self, tail: u64, now_us: u64) -> u64 {
         let report = self.first_uplink_at(now_us).max(self.busy_from);
         let from_us = self.start_us(report) + u64::from(self.config.bsr_to_pusch_us);
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_packet_waits_for_request_grant_and_slot() {
+    fn a_single_packet_waits_for_request_grant_and_slot() {
         // Request in slot 8 at 4 ms, PUSCH from 8 ms on: slot 18 at 9 ms, over at 9.5 ms.
         assert_eq!(nr().send(64, 0), 10_000);
         assert_eq!(nr().send(64, 4_000), 10_000);
@@ -265,7 +265,7 @@ mod tests {
         let mut uplink = nr();
         assert_eq!(uplink.send(1500, 0), 10_000);
         assert_eq!(uplink.send(500, 10), 10_000);
-        // The block of slot 18 is full, so this rides on the grant its report brings.
+        // The block of slot 18 is full, so this uses the grant for its buffer status report.
         let third = uplink.send(500, 20);
         assert!(third > 10_000);
         assert_eq!(uplink.send(5000, 30) - third, 5_000, "three blocks further");
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_without_uplink_and_bad_numbers_are_refused() {
+    fn a_pattern_without_uplink_and_invalid_values_are_refused() {
         let cell = CellConfig::nr_n78_106prb();
         let down = Duplexing::Tdd(crate::numerology::TddPattern::parse("D", 0, 0).unwrap());
         let config = UplinkConfig::nr_n78();

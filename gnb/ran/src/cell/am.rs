@@ -132,7 +132,7 @@ impl<P> AmEntity<P> {
         let room = grant.most_bytes.saturating_sub(mac_subheader_bytes(grant.most_bytes));
         let bytes_now = self.rx.status_bytes().min(room);
         let Some(status) = self.rx.make_status(room) else { return };
-        uplink.debit(bytes_now + mac_subheader_bytes(bytes_now));
+        uplink.displace_data(bytes_now + mac_subheader_bytes(bytes_now));
         self.prohibit_until_us = grant.start_us + self.t_status_prohibit_us;
         self.reports.push_back((grant.arrives_us, status, bytes_now));
     }

@@ -1,7 +1,7 @@
 //! One UE at the MAC.
 
 use super::BearerIndex;
-use crate::channel::{Channel, Tuned};
+use crate::channel::{Channel, ChannelState};
 use crate::config::{CellConfig, UeConfig};
 use crate::mac::harq::{BlockErrors, Processes};
 use crate::mac::pf::Average;
@@ -13,7 +13,7 @@ use crate::uplink::Uplink;
 #[derive(Debug, Clone)]
 pub(super) struct Ue {
     pub(super) rnti: u16,
-    pub(super) channel: Tuned,
+    pub(super) channel: ChannelState,
     /// Channels it has had.
     channels: u64,
     /// Index of its slice.
@@ -50,7 +50,7 @@ impl Ue {
         let random = channel_stream(cell.seed, config.rnti, 0);
         Self {
             rnti: config.rnti,
-            channel: Tuned::new(config.channel, &cell.tbs, random, now_us),
+            channel: ChannelState::new(config.channel, &cell.tbs, random, now_us),
             channels: 1,
             slice,
             bearers: Vec::new(),
@@ -67,9 +67,15 @@ impl Ue {
     }
 
     /// Gives it another channel from `now_us` on.
-    pub(super) fn retune(&mut self, channel: Channel, tbs: &TbsConfig, seed: u64, now_us: u64) {
+    pub(super) fn set_channel(
+        &mut self,
+        channel: Channel,
+        tbs: &TbsConfig,
+        seed: u64,
+        now_us: u64,
+    ) {
         let random = channel_stream(seed, self.rnti, self.channels);
-        self.channel = Tuned::new(channel, tbs, random, now_us);
+        self.channel = ChannelState::new(channel, tbs, random, now_us);
         self.channels += 1;
     }
 

@@ -1,5 +1,5 @@
-//! A Gauss–Markov channel: the SNR in dB is an autoregressive process of first order, from it
-//! follow CQI and MCS.
+//! A Gauss–Markov channel: the SNR in dB is a first-order autoregressive process, which determines
+//! CQI and MCS.
 
 use crate::error::ConfigError;
 use crate::rng::SplitMix64;
@@ -11,7 +11,7 @@ pub struct GaussMarkov {
     pub mean_snr_db: f64,
     /// Standard deviation of the SNR in dB.
     pub std_dev_db: f64,
-    /// Time after which the correlation has fallen to 1/e.
+    /// Time after which the correlation is 1/e.
     pub coherence_us: u64,
     /// Time between two values.
     pub period_us: u64,
@@ -36,26 +36,26 @@ impl GaussMarkov {
         Ok(())
     }
 
-    /// Correlation of one value with the next.
+    /// Correlation of consecutive values.
     fn correlation(&self) -> f64 {
         libm::exp(-(self.period_us as f64) / self.coherence_us as f64)
     }
 }
 
-/// The process at work.
+/// State of the process.
 #[derive(Debug, Clone)]
 pub(super) struct Process {
     mean_db: f64,
-    /// Present distance from the mean.
+    /// Current deviation from the mean.
     off_db: f64,
     correlation: f64,
-    /// Standard deviation of what a step adds, so that the variance stays what it is.
+    /// Standard deviation of the innovation that keeps the variance constant.
     step_db: f64,
     normal: Normal,
 }
 
 impl Process {
-    /// Begins in the stationary distribution.
+    /// Starts in the stationary distribution.
     pub(super) fn new(config: &GaussMarkov, rng: &mut SplitMix64) -> Self {
         let correlation = config.correlation();
         let mut normal = Normal::default();
@@ -77,8 +77,8 @@ impl Process {
     }
 }
 
-/// Standard normal numbers by Marsaglia's polar method, with a logarithm that is the same on every
-/// machine.
+/// Standard normal numbers by Marsaglia's polar method, with `libm`'s logarithm, which gives the same
+/// result on every machine.
 #[derive(Debug, Clone, Default)]
 struct Normal {
     spare: Option<f64>,
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn mean_deviation_and_correlation_are_those_asked_for() {
+    fn mean_deviation_and_correlation_are_as_configured() {
         let mut rng = SplitMix64::new(5, 1);
         let mut process = Process::new(&config(), &mut rng);
         let n = 400_000;
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deviation_of_nothing_is_a_constant() {
+    fn a_deviation_of_zero_is_a_constant() {
         let still = GaussMarkov { std_dev_db: 0.0, ..config() };
         let mut rng = SplitMix64::new(5, 1);
         let mut process = Process::new(&still, &mut rng);
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn invalid_parameters_are_refused() {
         let good = config();
         assert_eq!(good.validate(), Ok(()));
         for (wrong, expected) in [

@@ -1,19 +1,18 @@
-//! MCS by mobility pattern: a Markov chain whose stationary mean is what was measured.
+//! MCS by mobility pattern: a Markov chain with the measured stationary mean.
 //!
-//! irazabal2021 §V-C sets the MCS each second from the CQI that LTE UEs of five mobility patterns
-//! reported to two Irish operators (Raca et al., MMSys 2018). Those series are not at hand; what the
-//! paper says about them is the mean MCS of its two minutes, 11.02 for the pedestrian and 14.48 for
-//! the train (§VI-B4), and that the train's changes more abruptly (§VI-A3). So the series is drawn
-//! from a chain with that mean.
+//! irazabal2021 §V-C sets the MCS each second from the CQI of LTE UEs of five mobility patterns (Raca
+//! et al., MMSys 2018). Those series are not available. The paper gives the mean MCS, 11.02 for the
+//! pedestrian and 14.48 for the train (§VI-B4), and that the train's changes more abruptly (§VI-A3),
+//! so the series is drawn from a chain with that mean.
 //!
 //! **The chain.** A birth–death chain on MCS 0 to n with Moran's rates
 //! `up(k) = ν (n − k)(a + k)` and `down(k) = ν k (b + n − k)`. They balance in detail for the
 //! beta-binomial distribution with parameters a and b, so its mean is `n·a/(a + b)` exactly and its
 //! variance `n·p·(1 − p)·(n + A)/(1 + A)` with `A = a + b` and `p = a/A`. The drift is
 //! `ν (n·a − k·A)`, linear in k, so the correlation falls exponentially, like that of a
-//! Gauss–Markov process that cannot leave the table. Mean, standard deviation and coherence time
-//! give a, b and ν in closed form. A step of the series is 2^s steps of the chain, as many as keep
-//! its rates below 1/2: the transition matrix is squared s times.
+//! Gauss–Markov process limited to the table. Mean, standard deviation and coherence time give a, b
+//! and ν in closed form. A step of the series is 2^s steps of the chain, with the smallest s that
+//! keeps its rates below 1/2: the transition matrix is squared s times.
 //!
 //! **The parameters.**
 //!
@@ -25,10 +24,9 @@
 //! | tram | 12.75 | 6.1 | 3 s | halfway between pedestrian and train, assumed |
 //! | train | 14.48 | 6.1 | 2 s | mean: the paper; deviation: below; coherence: assumed |
 //!
-//! The train's deviation follows from the throughput that the paper reports for it with every RB
-//! used, 6.20 Mbit/s: transport blocks grow faster than linearly with the MCS, so at a mean of 14.48
-//! the mean block, and with it the throughput, tells the variance (a test computes it). 6.1 is also
-//! what the drives of UCC's data set have.
+//! The train's deviation follows from its throughput with every RB used, 6.20 Mbit/s: transport
+//! blocks grow faster than linearly with the MCS, so at a mean of 14.48 the throughput determines the
+//! variance (a test computes it). The drives of UCC's data set have 6.1 as well.
 
 use std::sync::Arc;
 
@@ -64,29 +62,29 @@ impl MobilityPattern {
     }
 }
 
-/// What the chain should be like.
+/// Parameters of a chain.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MobilityModel {
     /// Mean of the stationary distribution.
     pub mean_mcs: f64,
     /// Standard deviation of the stationary distribution.
     pub std_dev_mcs: f64,
-    /// Time after which the correlation has fallen to 1/e.
+    /// Time after which the correlation is 1/e.
     pub coherence_us: u64,
     /// Time between two values.
     pub period_us: u64,
 }
 
-/// Values further apart than this many coherence times are as good as independent.
+/// Longest period in coherence times; values further apart are practically independent.
 const MOST_PERIODS_OF_COHERENCE: u64 = 50;
 
 impl MobilityModel {
     /// The chain on MCS 0 to `max_mcs`, the highest of the cell's table.
     ///
     /// # Errors
-    /// [`ConfigError`] when no such chain exists: the mean is not within the table, the deviation is
-    /// not above that of independent steps or not below that of the extremes alone, or a time is 0
-    /// or out of proportion.
+    /// [`ConfigError`] when no such chain exists: the mean is outside the table, the deviation is not
+    /// between that of a binomial distribution and that of the two extremes, or a time is out of
+    /// range.
     pub fn chain(&self, max_mcs: u8) -> Result<McsChain, ConfigError> {
         let n = f64::from(max_mcs);
         if !(self.mean_mcs > 0.0 && self.mean_mcs < n) {
@@ -173,49 +171,49 @@ impl McsChain {
         self.period_us
     }
 
-    /// Chances of each MCS to come after `mcs`; empty when there is no such MCS.
+    /// Probabilities of the MCS after `mcs`; empty if `mcs` is not in the table.
     pub fn row(&self, mcs: u8) -> &[f64] {
         let from = usize::from(mcs) * self.states;
         self.transitions.get(from..from + self.states).unwrap_or_default()
     }
 
-    /// Chances of each MCS in the long run.
+    /// Stationary probabilities.
     pub fn stationary(&self) -> &[f64] {
         &self.stationary
     }
 
-    /// Mean MCS in the long run.
+    /// Mean of the stationary distribution.
     pub fn mean_mcs(&self) -> f64 {
         self.stationary.iter().zip(0u8..).map(|(chance, mcs)| chance * f64::from(mcs)).sum()
     }
 
-    /// An MCS of the stationary distribution.
+    /// Draws an MCS from the stationary distribution.
     pub(super) fn begin(&self, rng: &mut SplitMix64) -> u8 {
         draw(&self.stationary, rng)
     }
 
-    /// The MCS after `mcs`.
+    /// Draws the MCS after `mcs`.
     pub(super) fn next(&self, mcs: u8, rng: &mut SplitMix64) -> u8 {
         draw(self.row(mcs), rng)
     }
 }
 
-/// 2^32 steps of a chain in one of the series are more than any parameters accepted need.
+/// More than any accepted parameters need.
 const MOST_SQUARINGS: u32 = 32;
 
-fn draw(chances: &[f64], rng: &mut SplitMix64) -> u8 {
+fn draw(probabilities: &[f64], rng: &mut SplitMix64) -> u8 {
     let mut left = rng.uniform();
-    for (mcs, chance) in (0u8..).zip(chances) {
+    for (mcs, chance) in (0u8..).zip(probabilities) {
         left -= chance;
         if left < 0.0 {
             return mcs;
         }
     }
-    // What rounding leaves of 1 belongs to the last that can be.
-    chances.iter().rposition(|chance| *chance > 0.0).unwrap_or(0) as u8
+    // Rounding may leave a rest, which belongs to the last possible value.
+    probabilities.iter().rposition(|chance| *chance > 0.0).unwrap_or(0) as u8
 }
 
-/// The matrix times itself, its rows scaled to sum to 1 so that rounding does not add up.
+/// The matrix squared; rows are normalised so that rounding errors do not accumulate.
 fn squared(matrix: &[f64], states: usize) -> Vec<f64> {
     let mut product = vec![0.0; states * states];
     for (row, of) in product.chunks_exact_mut(states).zip(matrix.chunks_exact(states)) {
@@ -230,18 +228,18 @@ fn squared(matrix: &[f64], states: usize) -> Vec<f64> {
     product
 }
 
-/// Chances of 0 to `n`, from the ratio of each to the one before.
+/// Probabilities of 0 to `n`, from the ratios of consecutive ones.
 fn beta_binomial(n: u8, a: f64, b: f64) -> Vec<f64> {
     let top = f64::from(n);
-    let mut chances = vec![1.0];
+    let mut probabilities = vec![1.0];
     let mut chance = 1.0;
     for k in (0..n).map(f64::from) {
         chance *= (top - k) * (a + k) / ((k + 1.0) * (b + top - k - 1.0));
-        chances.push(chance);
+        probabilities.push(chance);
     }
-    let sum: f64 = chances.iter().sum();
-    chances.iter_mut().for_each(|chance| *chance /= sum);
-    chances
+    let sum: f64 = probabilities.iter().sum();
+    probabilities.iter_mut().for_each(|chance| *chance /= sum);
+    probabilities
 }
 
 #[cfg(test)]
@@ -266,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn the_distribution_is_stationary_with_mean_and_deviation_as_asked() {
+    fn the_distribution_is_stationary_with_the_configured_mean_and_deviation() {
         for pattern in PATTERNS {
             for max_mcs in [27, 28] {
                 let model = pattern.model();
@@ -335,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_that_cannot_be_is_refused() {
+    fn impossible_parameters_are_refused() {
         let good = MobilityPattern::Train.model();
         for (wrong, expected) in [
             (MobilityModel { mean_mcs: 0.0, ..good }, "channel.mean_mcs: 0; expected above 0"),
@@ -356,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn the_extremes_that_are_accepted_give_proper_chains() {
+    fn extreme_accepted_parameters_give_valid_chains() {
         for (std_dev_mcs, coherence_us) in [(2.7, 20_000), (13.9, 20_000), (6.0, u64::MAX)] {
             let model =
                 MobilityModel { std_dev_mcs, coherence_us, ..MobilityPattern::Train.model() };

@@ -5,7 +5,7 @@ pub mod mahimahi;
 pub mod mobility;
 pub mod rate;
 pub mod series;
-mod tuned;
+mod state;
 pub mod ucc;
 
 pub use gauss_markov::GaussMarkov;
@@ -13,7 +13,7 @@ pub use mahimahi::MahimahiTrace;
 pub use mobility::{McsChain, MobilityModel, MobilityPattern};
 pub use rate::RateSeries;
 pub use series::{AtEnd, CqiSeries, CqiToMcs, McsSeries};
-pub(crate) use tuned::Tuned;
+pub(crate) use state::ChannelState;
 pub use ucc::{Missing, UccColumn, UccTrace};
 
 use crate::error::ConfigError;

@@ -1,4 +1,4 @@
-//! A bit rate per period of time, as a measured download saw it.
+//! A bit rate per period, as measured by a download.
 
 use std::sync::Arc;
 
@@ -21,8 +21,8 @@ impl RateSeries {
     /// A series of rates in kbit/s.
     ///
     /// # Errors
-    /// [`ConfigError`] when there is no value, one is above [`MAX_RATE_KBPS`], or the period is 0 or
-    /// longer than a day.
+    /// [`ConfigError`] for an empty list, a rate above [`MAX_RATE_KBPS`], or a period of 0 or above
+    /// a day.
     pub fn new(period_us: u64, rates_kbps: &[u32], at_end: AtEnd) -> Result<Self, ConfigError> {
         check(period_us, rates_kbps.len(), "rate")?;
         if period_us > 86_400_000_000 {
@@ -40,8 +40,8 @@ impl RateSeries {
         Ok(Self { period_us, at_end, sums_kbps: std::iter::once(0).chain(sums).collect() })
     }
 
-    /// Bytes that can be sent from `since_us` until before `until_us`; what they lack to a whole
-    /// byte is not lost but counts later.
+    /// Bytes that can be sent from `since_us` until before `until_us`; fractions of a byte carry
+    /// over to the next call.
     pub fn bytes_between(&self, since_us: u64, until_us: u64) -> u32 {
         let bytes = self.bytes_before(until_us).saturating_sub(self.bytes_before(since_us));
         u32::try_from(bytes).unwrap_or(u32::MAX)
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_follow_the_rate_and_none_is_lost_to_rounding() {
+    fn bytes_follow_the_rate_without_rounding_loss() {
         let series = RateSeries::new(1_000_000, &[8, 0, 16], AtEnd::Loop).unwrap();
         let second = |n: u64| series.bytes_between(n * 1_000_000, (n + 1) * 1_000_000);
         assert_eq!([0, 1, 2, 3, 4, 5].map(second), [1000, 0, 2000, 1000, 0, 2000]);
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn invalid_series_are_refused() {
         for (period_us, rates, expected) in [
             (0, vec![1], "channel.period_us: 0; expected 1 or more"),
             (1, vec![], "channel.values: an empty list; expected at least one rate"),

@@ -1,10 +1,10 @@
-//! A value per period of time: MCS or CQI.
+//! An MCS or CQI per period.
 
 use std::sync::Arc;
 
 use crate::error::ConfigError;
 
-/// What follows the last value.
+/// Value after the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AtEnd {
     /// The first value again.
@@ -14,8 +14,7 @@ pub enum AtEnd {
 }
 
 impl AtEnd {
-    /// Index of the value in force at `now_us` of `len` values that hold `period_us` each; neither
-    /// is 0.
+    /// Index of the value at `now_us` among `len` values of `period_us` each; neither is 0.
     pub(super) fn index(self, now_us: u64, period_us: u64, len: usize) -> usize {
         let period = now_us / period_us;
         let len = len as u64;
@@ -27,7 +26,7 @@ impl AtEnd {
     }
 }
 
-/// Refuses what has no value or no period.
+/// Refuses an empty series and a period of 0.
 pub(super) fn check(period_us: u64, len: usize, what: &str) -> Result<(), ConfigError> {
     if period_us == 0 {
         return Err(ConfigError::new("channel.period_us", 0, "1 or more"));
@@ -48,10 +47,10 @@ pub struct McsSeries {
 }
 
 impl McsSeries {
-    /// A series; the cell checks the values against its MCS table.
+    /// A series; [`Cell`](crate::Cell) checks the values against its MCS table.
     ///
     /// # Errors
-    /// [`ConfigError`] when there is no value or the period is 0.
+    /// [`ConfigError`] for an empty list or a period of 0.
     pub fn new(
         period_us: u64,
         values: impl Into<Arc<[u8]>>,
@@ -73,7 +72,7 @@ impl McsSeries {
     }
 }
 
-/// MCS of each CQI of 1 to 15, in place of what the tables say.
+/// MCS of each CQI of 1 to 15, in place of the standard's.
 pub type CqiToMcs = [u8; 15];
 
 /// CQI values, each for one period: what a UE reported (36.213 §7.2.3, 38.214 §5.2.2.1).
@@ -86,11 +85,11 @@ pub struct CqiSeries {
 }
 
 impl CqiSeries {
-    /// A series of CQI 0 (out of range: nothing can be sent) to 15; `cqi_to_mcs` is the scheduler's
-    /// own mapping, or else that of [`mcs_of_cqi`](crate::mac::cqi::mcs_of_cqi).
+    /// A series of CQI 0 (out of range: nothing can be sent) to 15; without `cqi_to_mcs` the mapping
+    /// is [`mcs_of_cqi`](crate::mac::cqi::mcs_of_cqi).
     ///
     /// # Errors
-    /// [`ConfigError`] when there is no value, one is above 15, or the period is 0.
+    /// [`ConfigError`] for an empty list, a CQI above 15 or a period of 0.
     pub fn new(
         period_us: u64,
         values: impl Into<Arc<[u8]>>,
@@ -111,7 +110,7 @@ impl CqiSeries {
         &self.values
     }
 
-    /// The scheduler's own mapping, if it has one.
+    /// The scheduler's own mapping.
     pub fn cqi_to_mcs(&self) -> Option<&CqiToMcs> {
         self.cqi_to_mcs.as_ref()
     }
@@ -136,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_series_and_a_period_of_nothing_are_refused() {
+    fn an_empty_series_and_a_period_of_zero_are_refused() {
         let empty = McsSeries::new(1000, [], AtEnd::Loop).unwrap_err().to_string();
         assert_eq!(empty, "channel.values: an empty list; expected at least one MCS");
         let still = McsSeries::new(0, [1], AtEnd::Loop).unwrap_err().to_string();

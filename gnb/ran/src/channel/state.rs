@@ -1,4 +1,4 @@
-//! A channel at work in a cell: what it offers now.
+//! State of a UE's channel in a cell.
 
 use super::gauss_markov::Process;
 use super::mobility::McsChain;
@@ -7,16 +7,16 @@ use crate::mac::cqi;
 use crate::rng::SplitMix64;
 use crate::tbs::TbsConfig;
 
-/// A channel with the state it needs and the cell's tables.
+/// A channel with its state and the cell's tables.
 #[derive(Debug, Clone)]
-pub(crate) struct Tuned {
+pub(crate) struct ChannelState {
     channel: Channel,
-    /// What each CQI offers.
+    /// Indexed by CQI.
     by_cqi: [Radio; 16],
     random: Option<Random>,
 }
 
-/// A channel that is drawn from the seed, step by step.
+/// A channel drawn from the seed, step by step.
 #[derive(Debug, Clone)]
 struct Random {
     kind: Kind,
@@ -32,8 +32,8 @@ enum Kind {
     Mobility { chain: McsChain, mcs: u8 },
 }
 
-impl Tuned {
-    /// A channel that has been validated, from `now_us` on.
+impl ChannelState {
+    /// A valid channel, from `now_us` on.
     pub(crate) fn new(channel: Channel, tbs: &TbsConfig, mut rng: SplitMix64, now_us: u64) -> Self {
         let mut by_cqi = [Radio::OutOfRange; 16];
         for cqi in 1..=15u8 {
@@ -63,27 +63,27 @@ impl Tuned {
         };
         let random = kind.map(|(kind, period_us)| {
             let now = kind.radio(&by_cqi);
-            // Values change at whole multiples of the period, whenever the UE came.
+            // Values change at multiples of the period, whenever the UE was added.
             let next_us = (now_us / period_us).saturating_add(1).saturating_mul(period_us);
             Random { kind, rng, period_us, next_us, now }
         });
         Self { channel, by_cqi, random }
     }
 
-    /// Whether [`advance`](Self::advance) has something to do.
+    /// Whether [`advance`](Self::advance) has an effect.
     pub(crate) fn is_random(&self) -> bool {
         self.random.is_some()
     }
 
-    /// Lets a random channel run up to `now_us`.
+    /// Advances a random channel to `now_us`.
     pub(crate) fn advance(&mut self, now_us: u64) {
         if let Some(random) = &mut self.random {
             random.advance(now_us, &self.by_cqi);
         }
     }
 
-    /// As [`radio`](Self::radio), for a slot that has not begun: what a random channel will have come
-    /// to then, which the MAC knows when it schedules the slot.
+    /// As [`radio`](Self::radio), for a slot that has not begun: a random channel is advanced on a
+    /// copy.
     pub(crate) fn radio_ahead(&self, now_us: u64, since_us: u64, until_us: u64) -> Radio {
         match &self.random {
             Some(random) if random.next_us <= now_us => {
@@ -95,8 +95,8 @@ impl Tuned {
         }
     }
 
-    /// What a slot that begins at `now_us` offers; opportunities count from `since_us`, the end of
-    /// the last downlink slot, until `until_us`, the end of this one.
+    /// Capacity of a slot that begins at `now_us`; a trace counts from `since_us`, the end of the last
+    /// downlink slot, to `until_us`, the end of this one.
     pub(crate) fn radio(&self, now_us: u64, since_us: u64, until_us: u64) -> Radio {
         match (&self.random, &self.channel) {
             (Some(random), _) => random.now,
@@ -111,7 +111,7 @@ impl Tuned {
         }
     }
 
-    /// Whether it is a record of what was delivered, on which nothing fails.
+    /// Whether it is a record of delivered bytes, on which no block fails.
     pub(crate) fn is_trace(&self) -> bool {
         matches!(self.channel, Channel::Mahimahi(_) | Channel::Rate(_))
     }
@@ -156,7 +156,7 @@ mod tests {
     use crate::channel::GaussMarkov;
 
     #[test]
-    fn a_slot_ahead_is_what_it_will_be_and_changes_nothing() {
+    fn radio_ahead_predicts_the_slot_and_draws_nothing() {
         let config = GaussMarkov {
             mean_snr_db: 12.0,
             std_dev_db: 5.0,
@@ -164,11 +164,11 @@ mod tests {
             period_us: 10_000,
         };
         let channel = Channel::GaussMarkov(config);
-        let mut tuned = Tuned::new(channel, &TbsConfig::Lte, SplitMix64::new(3, 1), 0);
+        let mut tuned = ChannelState::new(channel, &TbsConfig::Lte, SplitMix64::new(3, 1), 0);
         let (mut last, mut changes) = (tuned.radio(0, 0, 0), 0u32);
         for now_us in (1_000..2_000_000).step_by(1_000) {
             let ahead = tuned.radio_ahead(now_us, 0, 0);
-            assert_eq!(tuned.radio(now_us, 0, 0), last, "asking ahead draws nothing");
+            assert_eq!(tuned.radio(now_us, 0, 0), last, "radio_ahead draws nothing");
             tuned.advance(now_us);
             let now = tuned.radio(now_us, 0, 0);
             assert_eq!(ahead, now, "at {now_us} µs");
