@@ -182,7 +182,7 @@ impl<P: Sdu> Cell<P> {
             let before = bearer.demand_bytes();
             let reported = bearer.begin_slot(*index, now_us, &mut ue.uplink, out);
             if reported.pdus > 0 {
-                ue.counters.count_control(reported.block_bytes, reported.bytes, reported.pdus);
+                ue.counters.count_uplink(reported.block_bytes, reported.bytes, reported.pdus);
             }
             self.totals.radio_link_failures += reported.failures;
             if bearer.demand_bytes() != before {

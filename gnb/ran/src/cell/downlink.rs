@@ -9,8 +9,8 @@ use super::{BearerIndex, Cell, Delivery};
 use crate::Sdu;
 use crate::channel::Radio;
 use crate::mac::cqi;
-use crate::mac::deal::Grant;
 use crate::mac::harq::PendingBlock;
+use crate::mac::round_robin::Grant;
 use crate::numerology::SlotKind;
 use crate::rlc::RlcPdu;
 
@@ -100,7 +100,7 @@ impl<P: Sdu> Cell<P> {
     ) {
         let harq = self.config.harq;
         let Some(ue) = self.ues[block.ue].as_mut() else { return };
-        let failed = ue.rng.chance(ue.errors.chance(block.transmissions));
+        let failed = ue.rng.chance(ue.errors.probability(block.transmissions));
         ue.counters.count_round(block.transmissions, failed, slot.start_us);
         ue.counters.aggr_retx_prb += u64::from(block.n_prb);
         block.transmissions += 1;
@@ -110,7 +110,7 @@ impl<P: Sdu> Cell<P> {
             self.pending.push_back(block);
             return;
         }
-        ue.processes.settled(free_us);
+        ue.processes.retransmitted_last(free_us);
         if failed {
             self.give_up(block);
         } else {
@@ -124,7 +124,7 @@ impl<P: Sdu> Cell<P> {
     /// The block never arrives.
     fn give_up(&mut self, block: PendingBlock<P>) {
         if let Some(ue) = self.ues[block.ue].as_mut() {
-            ue.counters.given_up += 1;
+            ue.counters.failed_blocks += 1;
         }
         let lost = block.pdus.iter().filter(|(_, pdu)| pdu.carries_payload()).count();
         self.totals.lost_sdus += lost as u64;

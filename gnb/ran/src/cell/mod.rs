@@ -377,7 +377,7 @@ impl<P: Sdu> Cell<P> {
         let bearer = self.bearers.get_mut(index)?.as_mut()?;
         let ue = self.ues[bearer.ue].as_mut()?;
         let tbs_bytes = bearer.count_uplink(len_bytes);
-        ue.counters.count_uplink(tbs_bytes, len_bytes);
+        ue.counters.count_uplink(tbs_bytes.into(), len_bytes.into(), 1);
         Some(ue.uplink.send(len_bytes, now_us))
     }
 

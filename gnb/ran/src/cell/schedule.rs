@@ -6,9 +6,9 @@ use super::link::Slot;
 use super::ue::Ue;
 use super::upper_layer::{Ends, SMALLEST_BLOCK_BYTES};
 use crate::Sdu;
-use crate::mac::deal::{Grant, deal};
 use crate::mac::eqp::{Eqp, PacketSize, Queue};
 use crate::mac::pf::{self, Candidate, PfConfig};
+use crate::mac::round_robin::{Grant, split_equally};
 use crate::mac::scheduler::UeScheduler;
 
 /// Lists kept between slots to spare allocations.
@@ -45,7 +45,7 @@ impl<P: Sdu> Cell<P> {
         let mut grants = std::mem::take(&mut self.scratch.grants);
         grants.clear();
         self.longest_waiting(slot, slice, budget_prb, &mut grants);
-        deal(budget_prb, self.config.rbg_size_prb, &mut grants);
+        split_equally(budget_prb, self.config.rbg_size_prb, &mut grants);
         for grant in &grants {
             if grant.prb > 0 {
                 self.transmit_block(slot, grant, ends);
@@ -238,13 +238,13 @@ impl<P: Sdu> Cell<P> {
             let mut sum_bytes = 0;
             for block_bytes in bearers.flat_map(|bearer| bearer.block_bytes_of_sdus()) {
                 sum_bytes += u64::from(block_bytes);
-                let seems_bytes = (sum_bytes as f64 * factor).ceil() as u64;
-                let Some(seems_prb) = link.prb_that_carry(seems_bytes, total_prb) else { break };
+                let scaled_bytes = (sum_bytes as f64 * factor).ceil() as u64;
+                let Some(scaled_prb) = link.prb_that_carry(scaled_bytes, total_prb) else { break };
                 let prb = link.prb_for(sum_bytes, total_prb);
                 if !eqp.allows(queue.slice, prb) {
                     break;
                 }
-                packets.push(PacketSize { prb, seems_prb });
+                packets.push(PacketSize { prb, scaled_prb });
             }
         }
         queue.packets_end = packets.len();
@@ -258,7 +258,7 @@ impl<P: Sdu> Cell<P> {
         queues: &[Queue],
         turn: &mut usize,
     ) -> Option<usize> {
-        let open = |queue: &Queue| queue.slice == slice && queue.wants();
+        let open = |queue: &Queue| queue.slice == slice && queue.needs_more();
         let Some(weight) = self.weight_of(slice) else {
             // Round robin: the next after the one that had the last turn.
             let next = (0..queues.len()).map(|step| (*turn + step) % queues.len());

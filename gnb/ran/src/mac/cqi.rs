@@ -1,4 +1,4 @@
-//! CQI: what a UE reports for its SNR, what MCS follows from it, and back.
+//! CQI: from SNR to CQI, from CQI to MCS and back.
 
 use crate::tbs::TbsConfig;
 use crate::tbs::nr::McsTable;
@@ -10,7 +10,7 @@ const QAM64: [f64; 15] = [
     4.5234, 5.1152, 5.5547,
 ];
 
-/// The same with up to 256QAM (38.214 table 5.2.2.1-3).
+/// With up to 256QAM (38.214 table 5.2.2.1-3).
 const QAM256: [f64; 15] = [
     0.1523, 0.3770, 0.8770, 1.4766, 1.9141, 2.4063, 2.7305, 3.3223, 3.9023, 4.5234, 5.1152, 5.5547,
     6.2266, 6.9141, 7.4063,
@@ -19,8 +19,8 @@ const QAM256: [f64; 15] = [
 /// The highest CQI.
 pub const MAX_CQI: u8 = 15;
 
-/// The tables print four decimals of the same code rates.
-const PRINTED: f64 = 0.0001;
+/// Rounding of the tables, which print four decimals.
+const ROUNDING: f64 = 0.0001;
 
 fn table(tbs: &TbsConfig) -> &'static [f64; 15] {
     match tbs {
@@ -29,24 +29,24 @@ fn table(tbs: &TbsConfig) -> &'static [f64; 15] {
     }
 }
 
-/// The highest CQI whose efficiency `mcs` reaches; 1 below that.
+/// The highest CQI whose efficiency `mcs` reaches, at least 1.
 pub fn wideband_cqi(tbs: &TbsConfig, mcs: u8) -> u8 {
     let efficiency = tbs.efficiency(mcs).unwrap_or(0.0);
-    let reached = table(tbs).partition_point(|cqi| *cqi <= efficiency + PRINTED);
+    let reached = table(tbs).partition_point(|cqi| *cqi <= efficiency + ROUNDING);
     reached.max(1) as u8
 }
 
-/// The MCS for a reported CQI: the highest that needs no more than the UE said it can decode with a
-/// block error rate of 10 % (36.213 §7.2.3, 38.214 §5.2.2.1), MCS 0 below that, and the highest of
-/// all for CQI 15, as in irazabal2021 §V-C where a UE that always reports the highest CQI has MCS
-/// 28. `None` for CQI 0, out of range, and above 15.
+/// The MCS for a reported CQI: the highest whose efficiency the UE decodes with a block error rate
+/// of 10 % (36.213 §7.2.3, 38.214 §5.2.2.1), at least 0. CQI 15 maps to the highest MCS, as in
+/// irazabal2021 §V-C where a UE that always reports it has MCS 28. `None` for CQI 0 (out of range)
+/// and above 15.
 ///
-/// The paper uses the function of OAI, whose table is its own; a series can bring such a table with
-/// it ([`CqiSeries`](crate::channel::CqiSeries)).
+/// OAI's own table, which the paper uses, can be given to a
+/// [`CqiSeries`](crate::channel::CqiSeries).
 pub fn mcs_of_cqi(tbs: &TbsConfig, cqi: u8) -> Option<u8> {
     match cqi {
         1..MAX_CQI => {
-            let most = table(tbs)[usize::from(cqi) - 1] + PRINTED;
+            let most = table(tbs)[usize::from(cqi) - 1] + ROUNDING;
             let fits = |mcs: &u8| tbs.efficiency(*mcs).is_some_and(|need| need <= most);
             Some((0..=tbs.max_mcs()).rev().find(fits).unwrap_or(0))
         }
@@ -55,15 +55,14 @@ pub fn mcs_of_cqi(tbs: &TbsConfig, cqi: u8) -> Option<u8> {
     }
 }
 
-/// Part of Shannon's bound that a link reaches: `efficiency = 0.75 · log2(1 + SNR)`.
+/// Fraction of Shannon's bound that a link reaches: `efficiency = 0.75 · log2(1 + SNR)`.
 ///
-/// 36.942 §A.2 models a link by such an attenuated bound, with 0.6. 0.75 puts CQI 15 of the 64QAM
-/// table at 22.3 dB, where link simulations of single-antenna LTE have it (22.7 dB; Kawser et al.,
-/// "Downlink SNR to CQI mapping for different multiple antenna techniques in LTE", 2012), and with
-/// one formula the 256QAM table has its thresholds too.
+/// 36.942 §A.2 uses this model with 0.6. 0.75 puts CQI 15 of the 64QAM table at 22.3 dB; link
+/// simulations of single-antenna LTE have 22.7 dB (Kawser et al., "Downlink SNR to CQI mapping for
+/// different multiple antenna techniques in LTE", 2012).
 const ATTENUATION: f64 = 0.75;
 
-/// The SNR in dB from which on each CQI of 1 to 15 is reported.
+/// Lowest SNR in dB at which each CQI of 1 to 15 is reported.
 pub fn snr_thresholds_db(tbs: &TbsConfig) -> [f64; 15] {
     table(tbs).map(|efficiency| 10.0 * libm::log10(libm::exp2(efficiency / ATTENUATION) - 1.0))
 }
@@ -108,7 +107,7 @@ mod tests {
         let all: Vec<u8> = (1..=15).map(|cqi| mcs_of_cqi(&lte, cqi).unwrap()).collect();
         assert_eq!(all, [0, 0, 2, 4, 6, 8, 11, 13, 14, 18, 20, 22, 24, 26, 28]);
         assert_eq!((mcs_of_cqi(&lte, 0), mcs_of_cqi(&lte, 16)), (None, None));
-        // What the MCS asks for, the UE has reported.
+        // No MCS needs more than the UE has reported.
         for cqi in 1..15 {
             assert!(wideband_cqi(&lte, all[usize::from(cqi) - 1]) <= cqi);
         }

@@ -1,4 +1,4 @@
-//! What happens below the MAC: a fixed delay, errors and retransmissions.
+//! PHY delay, block errors and HARQ retransmissions.
 
 use std::collections::VecDeque;
 
@@ -6,34 +6,34 @@ use crate::error::ConfigError;
 use crate::numerology::SlotKind;
 use crate::rlc::RlcPdu;
 
-/// Transmissions of a transport block at most, and rounds the MAC report has room for.
+/// Most transmissions of a transport block, and HARQ rounds in the MAC report.
 pub const MAX_TRANSMISSIONS: u8 = 4;
 
-/// HARQ processes of a UE at most (38.214 §5.1).
+/// Most HARQ processes of a UE (38.214 §5.1).
 pub const MAX_PROCESSES: u8 = 16;
 
-/// How often transport blocks fail.
+/// Error probabilities of transport blocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BlockErrors {
-    /// Chance that a first transmission fails: the BLER that link adaptation aims at. Trace
-    /// channels never fail: a trace records what was delivered.
+    /// Probability that a first transmission fails: the target BLER of link adaptation. Blocks on
+    /// trace channels never fail, since a trace records delivered bytes.
     pub bler: f64,
-    /// What the UE gains by combining: each retransmission fails this much less often than the
-    /// transmission before it. 1 is no gain, 0 makes the second transmission succeed.
+    /// Factor of the error probability from one transmission to the next by soft combining: 1 is no
+    /// gain, 0 makes the second transmission succeed.
     pub combining_gain: f64,
 }
 
 impl Default for BlockErrors {
-    /// No errors. Once there are some, combining takes each further transmission's to a tenth:
-    /// twice the energy is 3 dB, and a turbo or LDPC code falls by a decade in less.
+    /// No errors; a combining gain of 0.1: twice the energy is 3 dB, and the error rate of a turbo or
+    /// LDPC code falls by a decade in less.
     fn default() -> Self {
         Self { bler: 0.0, combining_gain: 0.1 }
     }
 }
 
 impl BlockErrors {
-    /// Chance that transmission number `number` fails, counted from 0.
-    pub fn chance(&self, number: u8) -> f64 {
+    /// Probability that transmission number `number` fails, counted from 0.
+    pub fn probability(&self, number: u8) -> f64 {
         self.bler * self.combining_gain.powi(i32::from(number))
     }
 
@@ -51,22 +51,21 @@ impl BlockErrors {
 /// PHY and HARQ of a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HarqConfig {
-    /// From the start of a slot until the UE's RLC has the transport block.
+    /// From the start of a slot until the UE's RLC receives the transport block.
     pub phy_delay_us: u32,
-    /// Errors of UEs that have none of their own.
+    /// Errors of UEs without their own.
     pub errors: BlockErrors,
-    /// From a transmission until its process can be used again: for the block that failed, or for
-    /// a new one.
+    /// From a transmission until its process can be used again.
     pub rtt_us: u32,
-    /// Transport blocks of a UE under way at a time; 1 to 16.
+    /// HARQ processes of a UE, 1 to 16.
     pub processes: u8,
-    /// Transmissions of a block, the first included, before it is given up; 1 to 4.
+    /// Most transmissions of a block, the first included, 1 to 4.
     pub max_transmissions: u8,
 }
 
 impl Default for HarqConfig {
-    /// One slot of 0.5 ms and as much again for decoding and the way up; no errors; 16 processes
-    /// (38.331 `nrofHARQ-ProcessesForPDSCH`).
+    /// A slot of 0.5 ms and 1 ms for decoding; no errors; 16 processes (38.331
+    /// `nrofHARQ-ProcessesForPDSCH`).
     fn default() -> Self {
         Self {
             phy_delay_us: 1500,
@@ -98,9 +97,9 @@ impl HarqConfig {
 /// The HARQ processes of a UE.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Processes {
-    /// Blocks that wait to be sent again.
+    /// Blocks that wait for a retransmission.
     failed: u8,
-    /// When each of the other processes in use becomes free, in order.
+    /// When the other processes in use become free, in order.
     free_us: VecDeque<u64>,
 }
 
@@ -111,8 +110,7 @@ impl Processes {
         self.free_us.len() - over + usize::from(self.failed) < usize::from(processes)
     }
 
-    /// A block is sent at `now_us` that will be in its process until `until_us`, or longer if it
-    /// failed.
+    /// A block sent at `now_us` occupies its process until `until_us`, or longer if it failed.
     pub(crate) fn transmitted(&mut self, failed: bool, now_us: u64, until_us: u64) {
         while self.free_us.front().is_some_and(|at_us| *at_us <= now_us) {
             self.free_us.pop_front();
@@ -124,14 +122,14 @@ impl Processes {
         }
     }
 
-    /// A failed block was sent again for the last time; its process is free from `until_us` on.
-    pub(crate) fn settled(&mut self, until_us: u64) {
+    /// The last retransmission of a failed block; its process is free from `until_us` on.
+    pub(crate) fn retransmitted_last(&mut self, until_us: u64) {
         self.failed = self.failed.saturating_sub(1);
         self.free_us.push_back(until_us);
     }
 }
 
-/// A transport block that waits to be sent again.
+/// A transport block that waits for its retransmission.
 #[derive(Debug, Clone)]
 pub(crate) struct PendingBlock<P> {
     pub(crate) ue: usize,
@@ -140,11 +138,11 @@ pub(crate) struct PendingBlock<P> {
     /// The kind of slot it was sized for.
     pub(crate) kind: SlotKind,
     pub(crate) transmissions: u8,
-    /// PDUs with the bearer each belongs to.
+    /// PDUs with their bearer.
     pub(crate) pdus: Vec<(usize, RlcPdu<P>)>,
 }
 
-/// All blocks of a cell that wait to be sent again, in the order they are due.
+/// Pending retransmissions of a cell, in the order they are due.
 pub(crate) type PendingBlocks<P> = VecDeque<PendingBlock<P>>;
 
 #[cfg(test)]
@@ -154,9 +152,9 @@ mod tests {
     #[test]
     fn combining_makes_each_transmission_fail_less() {
         let errors = BlockErrors { bler: 0.2, combining_gain: 0.5 };
-        assert_eq!([0, 1, 2].map(|number| errors.chance(number)), [0.2, 0.1, 0.05]);
+        assert_eq!([0, 1, 2].map(|number| errors.probability(number)), [0.2, 0.1, 0.05]);
         let perfect = BlockErrors { bler: 0.2, combining_gain: 0.0 };
-        assert_eq!((perfect.chance(0), perfect.chance(1)), (0.2, 0.0));
+        assert_eq!((perfect.probability(0), perfect.probability(1)), (0.2, 0.0));
     }
 
     #[test]
@@ -168,7 +166,7 @@ mod tests {
         assert!(processes.is_free(2, 8_000));
         processes.transmitted(false, 8_000, 16_000);
         assert!(!processes.is_free(2, 15_000), "the failed block is still in its process");
-        processes.settled(17_000);
+        processes.retransmitted_last(17_000);
         assert!(processes.is_free(2, 16_000));
         assert!(!processes.is_free(1, 16_999));
         assert!(processes.is_free(1, 17_000));

@@ -1,12 +1,12 @@
-//! Medium access control: who gets the PRBs of a slot, and what becomes of a transport block.
+//! Medium access control: scheduling, HARQ and the MAC report.
 
 pub mod cqi;
-pub mod deal;
 pub mod eqp;
 pub mod harq;
 pub mod pf;
 pub mod rbg;
 pub mod report;
+pub mod round_robin;
 pub mod scheduler;
 
 pub use harq::{BlockErrors, HarqConfig};

@@ -1,32 +1,32 @@
-//! Proportional fair sharing of a slot (Kelly 1997; Jalali, Padovani and Pankaj, VTC 2000): whoever
-//! could get most now, measured by what it has been getting.
+//! Proportional fair sharing of a slot (Kelly 1997; Jalali, Padovani and Pankaj, VTC 2000): UEs are
+//! served by their current rate over their average rate.
 
-use super::deal::Grant;
 use super::rbg;
+use super::round_robin::Grant;
 use crate::error::ConfigError;
 
-/// At what grain a slot is shared.
+/// Granularity of scheduling decisions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum PfGranularity {
-    /// One decision a slot: the first takes what it needs, the next what is left.
+    /// One decision per slot: the first UE takes what it needs, the next what is left.
     #[default]
     Wideband,
-    /// A decision per resource block group, each counting what the UE has already got in the slot.
-    /// The channel is flat over the carrier, so it is the count that spreads a slot over UEs.
+    /// One decision per resource block group, which counts the bytes already given to the UE in the
+    /// slot. The channel is flat over the carrier, so this count alone spreads a slot over UEs.
     PerRbg,
 }
 
 /// Parameters of proportional fair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PfConfig {
-    /// Time constant of the average of what a UE gets, over downlink slots.
+    /// Time constant of a UE's average rate, over downlink slots.
     pub time_constant_us: u32,
-    /// At what grain a slot is shared.
+    /// Granularity of decisions.
     pub granularity: PfGranularity,
 }
 
 impl Default for PfConfig {
-    /// 100 ms: a hundred subframes of LTE, long against fading and short against a download.
+    /// 100 ms: long against fading, short against a download.
     fn default() -> Self {
         Self { time_constant_us: 100_000, granularity: PfGranularity::default() }
     }
@@ -41,22 +41,22 @@ impl PfConfig {
         Ok(())
     }
 
-    /// Weight of one slot in the average; 1 where the slot is longer than the time constant.
+    /// Weight of one slot in the average, at most 1.
     pub(crate) fn weight(self, slot_us: u32) -> f64 {
         (f64::from(slot_us) / f64::from(self.time_constant_us.max(1))).min(1.0)
     }
 }
 
-/// Exponentially weighted average of the bytes a UE gets in a slot.
+/// Exponentially weighted average of a UE's bytes per slot.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Average {
     bytes: f64,
-    /// Downlink slots of the cell up to which it counts.
+    /// Number of the downlink slot before which `bytes` is valid.
     slot: u64,
 }
 
 impl Average {
-    /// Bytes a slot before downlink slot number `slot`, those since the last grant being empty.
+    /// Bytes per slot before downlink slot number `slot`; slots since the last grant count as empty.
     pub fn at(self, slot: u64, weight: f64) -> f64 {
         self.bytes * power(1.0 - weight, slot.saturating_sub(self.slot))
     }
@@ -68,7 +68,7 @@ impl Average {
     }
 }
 
-/// `base` to the `exponent`, by multiplication alone: the same on every machine.
+/// `base` to the `exponent` by multiplications, whose result is the same on every machine.
 fn power(mut base: f64, mut exponent: u64) -> f64 {
     let mut result = 1.0;
     while exponent > 0 {
@@ -81,30 +81,29 @@ fn power(mut base: f64, mut exponent: u64) -> f64 {
     result
 }
 
-/// A UE that could be served.
+/// A UE that can be scheduled.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Candidate {
-    /// What it needs and gets.
+    /// PRBs needed and given.
     pub grant: Grant,
-    /// Bytes it would get if the whole budget were its own.
+    /// Bytes of the whole budget.
     pub rate_bytes: u32,
-    /// Bytes a slot it has been getting.
+    /// Average bytes per slot.
     pub average_bytes: f64,
 }
 
-/// A UE that has had nothing counts as one that had this: the metric stays finite, and of several
-/// such the one with the best channel is first.
+/// Lower bound of the average: keeps the metric finite, and orders UEs not served yet by channel.
 const LEAST_AVERAGE_BYTES: f64 = 1e-6;
 
 impl Candidate {
-    /// Rate over average, when the slot adds `bytes` with `weight`.
+    /// Rate over average after adding `bytes` of this slot with `weight`.
     pub fn metric(&self, weight: f64, bytes: u32) -> f64 {
         let average = (1.0 - weight) * self.average_bytes + weight * f64::from(bytes);
         f64::from(self.rate_bytes) / average.max(LEAST_AVERAGE_BYTES)
     }
 }
 
-/// Keeps the `most` with the highest metric, highest first; of equals those that came first.
+/// Keeps the `most` candidates with the highest metric, in descending order; stable for equals.
 pub fn best(candidates: &mut Vec<Candidate>, most: usize, weight: f64) {
     let mut order: Vec<(f64, usize)> =
         candidates.iter().enumerate().map(|(at, c)| (c.metric(weight, 0), at)).collect();
@@ -118,8 +117,8 @@ pub fn best(candidates: &mut Vec<Candidate>, most: usize, weight: f64) {
     *candidates = order.iter().map(|(_, at)| candidates[*at]).collect();
 }
 
-/// Shares `budget_prb` in groups of `rbg_prb` among `candidates`, which come
-/// [best](fn@best) first; `bytes` says what a UE gets from so many PRBs.
+/// Shares `budget_prb` in groups of `rbg_prb` among `candidates`, sorted by [`best`](fn@best);
+/// `bytes` returns the bytes of a UE index and a number of PRBs.
 pub fn share(
     budget_prb: u16,
     rbg_prb: u16,
@@ -172,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn an_average_forgets_with_its_time_constant() {
+    fn an_average_decays_with_its_time_constant() {
         let weight = PfConfig { time_constant_us: 10_000, ..PfConfig::default() }.weight(1000);
         let mut average = Average::default();
         for slot in 0..200 {
@@ -206,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn newcomers_are_ranked_by_their_channel() {
+    fn ues_not_served_yet_are_ranked_by_their_channel() {
         let mut all = vec![candidate(0, 100, 0.0, 5), candidate(1, 200, 0.0, 5)];
         best(&mut all, 8, 0.1);
         assert_eq!(all[0].grant.ue, 1);
@@ -215,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_constant_of_nothing_is_refused() {
+    fn a_time_constant_of_zero_is_refused() {
         let config = PfConfig { time_constant_us: 0, ..PfConfig::default() };
         let error = config.validate("scheduler").unwrap_err().to_string();
         assert_eq!(error, "scheduler.time_constant_us: 0; expected 1000 to 100000000 µs");

@@ -1,7 +1,6 @@
-//! Resource block groups: the smallest part of a carrier that resource allocation type 0 gives to
-//! a UE.
+//! Resource block groups: the units of resource allocation type 0.
 
-/// Which of the two nominal RBG sizes RRC has chosen (38.331 `rbg-Size` in PDSCH-Config).
+/// RBG size configuration (38.331 `rbg-Size` in PDSCH-Config).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RbgConfiguration {
     /// Configuration 1: small groups.
@@ -10,8 +9,7 @@ pub enum RbgConfiguration {
     Two,
 }
 
-/// RBG size P in PRBs of an LTE carrier of `n_prb` (36.213 table 7.1.6.1-1); `None` outside of
-/// 1 to 110 PRBs.
+/// RBG size P of an LTE carrier of `n_prb` (36.213 table 7.1.6.1-1); `None` outside 1 to 110 PRBs.
 pub fn lte_rbg_size_prb(n_prb: u16) -> Option<u16> {
     match n_prb {
         1..=10 => Some(1),
@@ -22,8 +20,8 @@ pub fn lte_rbg_size_prb(n_prb: u16) -> Option<u16> {
     }
 }
 
-/// Nominal RBG size P in PRBs of an NR bandwidth part of `n_prb` (38.214 table 5.1.2.2.1-1);
-/// `None` outside of 1 to 275 PRBs.
+/// Nominal RBG size P of an NR bandwidth part of `n_prb` (38.214 table 5.1.2.2.1-1); `None` outside
+/// 1 to 275 PRBs.
 pub fn nr_rbg_size_prb(n_prb: u16, configuration: RbgConfiguration) -> Option<u16> {
     let sizes = match n_prb {
         1..=36 => (2, 4),
@@ -38,14 +36,14 @@ pub fn nr_rbg_size_prb(n_prb: u16, configuration: RbgConfiguration) -> Option<u1
     })
 }
 
-/// Groups of a bandwidth part that begins on a group boundary; the last may be a smaller one
-/// (38.214 §5.1.2.2.1).
+/// Groups of a bandwidth part that begins on a group boundary; the last may be smaller (38.214
+/// §5.1.2.2.1).
 pub fn groups(n_prb: u16, rbg_prb: u16) -> u16 {
     n_prb.div_ceil(rbg_prb.max(1))
 }
 
-/// PRBs that a UE gets which wants `want_prb` of the `left_prb` at the end of the carrier: whole
-/// groups, of which the very last may be a smaller one.
+/// PRBs of the whole groups that cover `want_prb`, of the `left_prb` at the end of the carrier; the
+/// last group may be smaller.
 pub fn take(left_prb: u16, want_prb: u16, rbg_prb: u16) -> u16 {
     let whole = u32::from(groups(want_prb, rbg_prb)) * u32::from(rbg_prb.max(1));
     whole.min(u32::from(left_prb)) as u16
@@ -69,25 +67,18 @@ mod tests {
             let of = |configuration| nr_rbg_size_prb(n_prb, configuration);
             (of(RbgConfiguration::One), of(RbgConfiguration::Two))
         };
-        for (n_prb, one, two) in [
-            (1, 2, 4),
-            (36, 2, 4),
-            (37, 4, 8),
-            (72, 4, 8),
-            (73, 8, 16),
-            (106, 8, 16),
-            (144, 8, 16),
-            (145, 16, 16),
-            (273, 16, 16),
-            (275, 16, 16),
-        ] {
-            assert_eq!(at(n_prb), (Some(one), Some(two)), "{n_prb}");
+        for (range, one, two) in
+            [(1..=36, 2, 4), (37..=72, 4, 8), (73..=144, 8, 16), (145..=275, 16, 16)]
+        {
+            for n_prb in range {
+                assert_eq!(at(n_prb), (Some(one), Some(two)), "{n_prb}");
+            }
         }
         assert_eq!((at(0), at(276)), ((None, None), (None, None)));
     }
 
     #[test]
-    fn the_last_group_may_be_a_smaller_one() {
+    fn the_last_group_may_be_smaller() {
         assert_eq!(groups(25, 2), 13);
         assert_eq!((take(25, 3, 2), take(25, 25, 2), take(1, 1, 2), take(0, 5, 2)), (4, 25, 1, 0));
     }

@@ -1,4 +1,4 @@
-//! The MAC report of one UE, field by field FlexRIC's with the meaning an OAI gNB gives them.
+//! The MAC report of one UE: FlexRIC's fields with OAI's meaning.
 
 use serde::Serialize;
 
@@ -7,13 +7,11 @@ use super::harq::MAX_TRANSMISSIONS;
 /// OAI filters the BLER over windows of ten frames.
 const BLER_WINDOW_US: u64 = 100_000;
 
-/// One UE's record of FlexRIC's MAC service model. `tbs` fields are bytes, as in OAI.
-///
-/// The uplink is known by what it carried, not by its PRBs: `ul_sched_rb`, `ul_aggr_prb`,
-/// `ul_mcs*`, `ul_bler`, SNR, `phr` and `bsr` are 0.
+/// One UE's record of FlexRIC's MAC service model. `tbs` fields are bytes, as in OAI. Uplink PRBs
+/// are not modelled, nor is what follows from them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct MacReport {
-    /// Bytes of all downlink transport blocks, retransmissions not counted again.
+    /// Bytes of all downlink transport blocks, without retransmissions.
     pub dl_aggr_tbs: u64,
     /// Bytes of all uplink transport blocks.
     pub ul_aggr_tbs: u64,
@@ -21,11 +19,11 @@ pub struct MacReport {
     pub dl_aggr_bytes_sdus: u64,
     /// Bytes of MAC SDUs in uplink transport blocks.
     pub ul_aggr_bytes_sdus: u64,
-    /// Bytes of the downlink transport block of the last slot; 0 when there was none.
+    /// Bytes of the downlink transport block of the last slot; 0 without one.
     pub dl_curr_tbs: u64,
     /// Bytes of the last uplink transport block.
     pub ul_curr_tbs: u64,
-    /// PRBs of the last slot given to this UE.
+    /// PRBs of this UE in the last slot.
     pub dl_sched_rb: u64,
     /// Not modelled: 0.
     pub ul_sched_rb: u64,
@@ -33,11 +31,11 @@ pub struct MacReport {
     pub pusch_snr: f32,
     /// Not modelled: 0.
     pub pucch_snr: f32,
-    /// Part of first transmissions that failed, filtered over windows of 100 ms.
+    /// Error rate of first transmissions, filtered over windows of 100 ms.
     pub dl_bler: f32,
     /// Not modelled: 0.
     pub ul_bler: f32,
-    /// Transport blocks sent in HARQ round 0 to 3; the fifth counts those given up.
+    /// Transport blocks sent in HARQ round 0 to 3; the fifth counts blocks that failed in all.
     pub dl_harq: [u32; 5],
     /// Not modelled: 0.
     pub ul_harq: [u32; 5],
@@ -79,7 +77,7 @@ pub struct MacReport {
     pub phr: i8,
 }
 
-/// What the MAC counts of one UE.
+/// MAC counters of one UE.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MacCounters {
     pub(crate) aggr_tbs: u64,
@@ -96,8 +94,7 @@ pub(crate) struct MacCounters {
     pub(crate) last_tbs: u64,
     pub(crate) last_prb: u64,
     pub(crate) rounds: [u64; MAX_TRANSMISSIONS as usize],
-    pub(crate) given_up: u64,
-    pub(crate) mcs: u8,
+    pub(crate) failed_blocks: u64,
     bler: f64,
     window_end_us: u64,
     window_sent: u32,
@@ -105,7 +102,7 @@ pub(crate) struct MacCounters {
 }
 
 impl MacCounters {
-    /// A transmission in HARQ round `round` at `now_us`.
+    /// Counts a transmission in HARQ round `round` at `now_us`.
     pub(crate) fn count_round(&mut self, round: u8, failed: bool, now_us: u64) {
         if let Some(count) = self.rounds.get_mut(usize::from(round)) {
             *count += 1;
@@ -125,20 +122,12 @@ impl MacCounters {
         self.window_failed += u32::from(failed);
     }
 
-    /// A packet of the UE in `tbs_bytes` of transport block.
-    pub(crate) fn count_uplink(&mut self, tbs_bytes: u32, len_bytes: u32) {
-        self.ul_aggr_tbs += u64::from(tbs_bytes);
-        self.ul_curr_tbs = u64::from(tbs_bytes);
-        self.ul_aggr_bytes_sdus += u64::from(len_bytes);
-        self.ul_aggr_sdus += 1;
-    }
-
-    /// RLC control of the UE.
-    pub(crate) fn count_control(&mut self, tbs_bytes: u64, bytes: u64, pdus: u64) {
+    /// Counts `sdus` MAC SDUs of `bytes` in `tbs_bytes` of uplink transport blocks.
+    pub(crate) fn count_uplink(&mut self, tbs_bytes: u64, bytes: u64, sdus: u64) {
         self.ul_aggr_tbs += tbs_bytes;
         self.ul_curr_tbs = tbs_bytes;
         self.ul_aggr_bytes_sdus += bytes;
-        self.ul_aggr_sdus += pdus;
+        self.ul_aggr_sdus += sdus;
     }
 
     /// The report; `last_slot` is the number of the slot before now.
@@ -148,7 +137,7 @@ impl MacCounters {
         for (to, from) in dl_harq.iter_mut().zip(self.rounds) {
             *to = from as u32;
         }
-        dl_harq[4] = self.given_up as u32;
+        dl_harq[4] = self.failed_blocks as u32;
         MacReport {
             dl_aggr_tbs: self.aggr_tbs,
             ul_aggr_tbs: self.ul_aggr_tbs,
@@ -166,7 +155,6 @@ impl MacCounters {
             dl_aggr_sdus: self.aggr_sdus as u32,
             ul_aggr_sdus: self.ul_aggr_sdus as u32,
             dl_aggr_retx_prb: self.aggr_retx_prb as u32,
-            dl_mcs1: self.mcs,
             ..MacReport::default()
         }
     }

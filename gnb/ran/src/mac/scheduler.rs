@@ -1,75 +1,73 @@
-//! Which scheduler a cell has, and whose turn it is.
+//! Scheduler configuration and the state of slices.
 
 use std::collections::VecDeque;
 
 use super::pf::PfConfig;
 use crate::error::ConfigError;
 
-/// How the UEs of a slice, or of a cell without slices, share what it has.
+/// How the UEs of a slice, or of a cell without slices, share its PRBs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum UeScheduler {
     /// Equal parts, in turn.
     #[default]
     RoundRobin,
-    /// By what each could get now over what it has been getting.
+    /// By current rate over average rate.
     ProportionalFair(PfConfig),
 }
 
-/// Part of the carrier that a slice owns.
+/// Share of the carrier that a slice owns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SliceShare {
     /// Identity of the slice, as in [`crate::UeConfig::slice`].
     pub slice: u8,
     /// Per cent of the PRBs of a slot, rounded down (irazabal2021 §V: 25 % of 25 PRB are 6).
     pub percent: u8,
-    /// How its UEs share them.
+    /// Scheduler of its UEs.
     pub ues: UeScheduler,
 }
 
 impl SliceShare {
-    /// A slice whose UEs take turns.
+    /// A slice with round robin among its UEs.
     pub fn new(slice: u8, percent: u8) -> Self {
         Self { slice, percent, ues: UeScheduler::RoundRobin }
     }
 }
 
-/// Slices that lend each other PRBs: EQP (irazabal2021 §IV-B).
+/// Elastic Quantum Partition: slices that lend each other PRBs (irazabal2021 §IV-B).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EqpConfig {
     /// The slices.
     pub slices: Vec<SliceShare>,
-    /// PRBs a slice may owe the others at most; the paper's default is 100, tried were 25 to 500
-    /// (§V-E).
+    /// Most PRBs a slice may owe the others; 100 in the paper, which tests 25 to 500 (§V-E).
     pub quantum_limit_prb: u16,
 }
 
 impl EqpConfig {
-    /// Slices with the paper's limit.
+    /// Slices with the paper's quantum limit.
     pub fn new(slices: Vec<SliceShare>) -> Self {
         Self { slices, quantum_limit_prb: 100 }
     }
 }
 
-/// The most a slice may owe: some 40 slots of the widest carrier.
+/// Highest quantum limit accepted: about 40 slots of the widest carrier.
 pub const MAX_QUANTUM_LIMIT_PRB: u16 = 10_000;
 
-/// Who gets the PRBs of a slot.
+/// MAC scheduler of a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SchedulerConfig {
-    /// All UEs with data in turn: the PRBs of a slot are split equally among as many as fit the
-    /// PDCCH, in whole RBGs, no UE gets more than its buffers hold, and the next slot begins with
-    /// the UE that has waited longest.
+    /// The PRBs of a slot are split equally, in whole RBGs, among as many UEs as fit the PDCCH; no UE
+    /// gets more than its buffers hold, and the next slot begins with the UE that has waited longest.
     RoundRobin,
-    /// The UEs that could get most now over what they have been getting.
+    /// UEs by current rate over average rate.
     ProportionalFair(PfConfig),
-    /// The FP of irazabal2021: a slice owns its share of every slot, used or not.
+    /// FP of irazabal2021: a slice owns its share of every slot, used or not.
     FixedPartition(Vec<SliceShare>),
-    /// The EQP of irazabal2021: slices own shares, and lend or borrow PRBs to send packets whole.
+    /// EQP of irazabal2021: slices own shares, and lend or borrow PRBs to send packets whole.
     ElasticQuantumPartition(EqpConfig),
 }
 
 impl SchedulerConfig {
-    /// The slices, if there are any.
+    /// The slices, if the scheduler has any.
     pub fn slices(&self) -> Option<&[SliceShare]> {
         match self {
             Self::RoundRobin | Self::ProportionalFair(_) => None,
@@ -109,7 +107,7 @@ fn validate_shares(shares: &[SliceShare], n_prb: u16) -> Result<(), ConfigError>
         if shares[..at].iter().any(|earlier| earlier.slice == share.slice) {
             return Err(ConfigError::new(format!("{path}.slice"), share.slice, "each slice once"));
         }
-        // A slice whose share rounds down to no PRB could never send.
+        // A slice whose share rounds down to no PRB can never send.
         let least = 100u32.div_ceil(u32::from(n_prb.max(1)));
         if u32::from(share.percent) < least {
             let expected = format!("{least} or more, which of {n_prb} PRB is one");
@@ -127,7 +125,7 @@ fn validate_shares(shares: &[SliceShare], n_prb: u16) -> Result<(), ConfigError>
     Ok(())
 }
 
-/// One slice at work: its share and the UEs with data, longest wait first.
+/// State of a slice: its share and the UEs with data, longest wait first.
 #[derive(Debug, Clone)]
 pub(crate) struct Slice {
     id: Option<u8>,
@@ -137,7 +135,7 @@ pub(crate) struct Slice {
 }
 
 impl Slice {
-    /// The slices of a valid configuration; a cell without is one slice that owns everything.
+    /// The slices of a valid configuration; a cell without slices is one slice with all PRBs.
     pub(crate) fn of(config: &SchedulerConfig) -> Vec<Self> {
         let slice = |id, percent: u8, ues| Self {
             id,
@@ -157,7 +155,7 @@ impl Slice {
         }
     }
 
-    /// The slice of a UE.
+    /// Index of the slice of a UE.
     pub(crate) fn find(slices: &[Self], id: u8) -> Option<usize> {
         slices.iter().position(|slice| slice.id.is_none_or(|own| own == id))
     }
@@ -182,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_shares_name_their_place() {
+    fn invalid_shares_name_their_path() {
         let share = SliceShare::new;
         let slow = PfConfig { time_constant_us: u32::MAX, ..PfConfig::default() };
         let pf = SliceShare { ues: UeScheduler::ProportionalFair(slow), ..share(2, 50) };
@@ -216,11 +214,13 @@ mod tests {
     }
 
     #[test]
-    fn a_quantum_limit_of_nothing_is_refused() {
-        for (quantum_limit_prb, said) in [(0, "0"), (10_001, "10001")] {
+    fn a_quantum_limit_out_of_range_is_refused() {
+        for quantum_limit_prb in [0, 10_001] {
             let eqp = EqpConfig { slices: vec![SliceShare::new(1, 50)], quantum_limit_prb };
             let error = SchedulerConfig::ElasticQuantumPartition(eqp).validate(25).unwrap_err();
-            let expected = format!("scheduler.quantum_limit_prb: {said}; expected 1 to 10000 PRB");
+            let expected = format!(
+                "scheduler.quantum_limit_prb: {quantum_limit_prb}; expected 1 to 10000 PRB"
+            );
             assert_eq!(error.to_string(), expected);
         }
     }

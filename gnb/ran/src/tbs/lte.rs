@@ -1,11 +1,11 @@
-//! LTE transport block size, 36.213 §7.1.7.
+//! LTE transport block sizes, 36.213 §7.1.7.
 
 use super::tables::LTE_TBS_BITS;
 
-/// Carriers of up to 5 MHz.
+/// PRBs of the widest carrier supported, 5 MHz.
 pub const MAX_N_PRB: usize = 25;
 
-/// MCS 29 to 31 are reserved for retransmissions.
+/// The highest MCS; 29 to 31 are reserved for retransmissions.
 pub const MAX_MCS: u8 = 28;
 
 /// I_TBS of an MCS index (36.213 table 7.1.7.1-1): the last index of a modulation and the first of
@@ -19,8 +19,7 @@ fn i_tbs(mcs: u8) -> Option<usize> {
     }
 }
 
-/// Transport block size in bits; `None` for a reserved MCS or more than [`MAX_N_PRB`] PRBs, and 0
-/// for no PRB.
+/// Transport block size in bits; `None` for a reserved MCS or more than [`MAX_N_PRB`] PRBs.
 pub fn tbs_bits(mcs: u8, n_prb: u16) -> Option<u32> {
     let row = &LTE_TBS_BITS[i_tbs(mcs)?];
     match usize::from(n_prb) {
@@ -29,8 +28,8 @@ pub fn tbs_bits(mcs: u8, n_prb: u16) -> Option<u32> {
     }
 }
 
-/// Information bits per resource element, as the CQI of 36.213 table 7.2.3-1 counts them: three
-/// symbols of control and two antenna ports of reference signals leave 120 in a pair of PRBs.
+/// Information bits per resource element, counted as in 36.213 table 7.2.3-1: three control symbols
+/// and two antenna ports of reference signals leave 120 in a pair of PRBs.
 pub fn efficiency(mcs: u8) -> Option<f64> {
     let data_re = 120.0 * MAX_N_PRB as f64;
     tbs_bits(mcs, MAX_N_PRB as u16).map(|bits| f64::from(bits) / data_re)

@@ -1,4 +1,4 @@
-//! From MCS and PRBs to the bytes of a transport block.
+//! Transport block sizes by MCS and PRBs.
 
 pub mod lte;
 pub mod nr;
@@ -27,7 +27,7 @@ pub enum TbsConfig {
 }
 
 impl TbsConfig {
-    /// For a carrier of `n_prb` PRBs.
+    /// Checks every field for a carrier of `n_prb` PRBs.
     pub(crate) fn validate(
         &self,
         n_prb: u16,
@@ -86,10 +86,10 @@ impl TbsConfig {
     }
 }
 
-/// Every transport block size of a cell, worked out once: `[slot kind][MCS][PRBs]` in bytes.
+/// Precomputed transport block sizes of a cell in bytes: `[slot kind][MCS][PRBs]`.
 #[derive(Debug, Clone)]
 pub struct TbsTables {
-    // Shared between clones of a cell: a forked world does not copy it.
+    // Shared between clones of a cell, so that a fork does not copy it.
     bytes: Arc<[u32]>,
     n_prb: usize,
     n_mcs: usize,
@@ -97,7 +97,7 @@ pub struct TbsTables {
 }
 
 impl TbsTables {
-    /// Of a carrier of `n_prb` PRBs; the configuration is valid.
+    /// Sizes of a carrier of `n_prb` PRBs with a valid configuration.
     pub fn new(config: &TbsConfig, n_prb: u16, duplexing: &Duplexing) -> Self {
         let max_mcs = config.max_mcs();
         let mixed_symbols = match duplexing {
@@ -116,8 +116,7 @@ impl TbsTables {
         Self { bytes: bytes.into(), n_prb: usize::from(n_prb) + 1, n_mcs, max_mcs }
     }
 
-    /// Bytes of a transport block by number of PRBs (index 0 is 0) at `mcs`; an MCS above the
-    /// table counts as its highest.
+    /// Bytes of a transport block by number of PRBs at `mcs`, limited to the highest of the table.
     pub fn row(&self, kind: SlotKind, mcs: u8) -> &[u32] {
         let block = usize::from(kind == SlotKind::Mixed);
         let row = block * self.n_mcs + usize::from(mcs.min(self.max_mcs));
@@ -175,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn more_prbs_never_carry_less() {
+    fn sizes_never_decrease_with_prbs() {
         for config in [CellConfig::lte_5mhz(), CellConfig::nr_n78_106prb()] {
             let tables = config.tbs_tables();
             for kind in [SlotKind::Down, SlotKind::Mixed] {

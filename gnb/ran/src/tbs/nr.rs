@@ -1,4 +1,4 @@
-//! NR transport block size, 38.214 §5.1.3.
+//! NR transport block sizes, 38.214 §5.1.3.
 
 use super::tables::{MCS_QAM64, MCS_QAM256, NR_TBS_UP_TO_3824};
 use crate::error::ConfigError;
@@ -6,7 +6,7 @@ use crate::numerology::SYMBOLS_PER_SLOT;
 
 pub use super::tables::McsEntry;
 
-/// Which table an MCS index is looked up in.
+/// MCS table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum McsTable {
     /// 38.214 table 5.1.3.1-1.
@@ -43,10 +43,10 @@ pub struct NrOverhead {
     pub dmrs_symbols: u8,
     /// DMRS symbols of a PDSCH in a mixed slot.
     pub mixed_dmrs_symbols: u8,
-    /// Resource elements of a PRB lost in a DMRS symbol: 12 when no data is multiplexed there
-    /// (configuration type 1 with two CDM groups without data), 6 with one CDM group.
+    /// Resource elements of a PRB without data in a DMRS symbol: 12 with two CDM groups without data
+    /// (configuration type 1), 6 with one.
     pub dmrs_re: u8,
-    /// `xOverhead` of PDSCH-ServingCellConfig: 0, 6, 12 or 18 resource elements a PRB.
+    /// `xOverhead` of PDSCH-ServingCellConfig: 0, 6, 12 or 18 resource elements per PRB.
     pub x_overhead: u8,
 }
 
@@ -192,10 +192,10 @@ mod tests {
         }
     }
 
-    /// §5.1.3.2 worked through with exact fractions, apart from this code: table, MCS, layers, PRBs,
-    /// N'_RE and the size. Rates up to and above 1/4, N_info on both sides of 3824 and 8424.
+    /// Sizes computed independently from §5.1.3.2 with exact fractions, by table, MCS, layers, PRBs
+    /// and N'_RE: rates up to and above 1/4, N_info on both sides of 3824 and 8424.
     #[test]
-    fn sizes_are_those_of_the_clause_worked_through() {
+    fn sizes_are_those_of_an_independent_computation() {
         for (table, mcs, layers, n_prb, re, tbs) in [
             (McsTable::Qam64, 0, 1, 273, 156, 9984),
             (McsTable::Qam64, 3, 4, 273, 156, 84064),
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_overhead_names_its_field() {
+    fn invalid_overhead_names_its_field() {
         let bad = [
             (NrOverhead { pdcch_symbols: 4, ..NrOverhead::default() }, "pdcch_symbols: 4"),
             (NrOverhead { dmrs_symbols: 0, ..NrOverhead::default() }, "dmrs_symbols: 0"),

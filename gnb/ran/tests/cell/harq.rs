@@ -21,7 +21,7 @@ fn goodput_and_loss_are_those_of_the_geometric_law() {
         saturate(&mut cell, &bearers, seconds * SECOND_US);
         // Transmission n happens when all before it failed.
         let reached: Vec<f64> =
-            (0..=most).map(|n| (0..n).map(|k| errors.chance(k)).product()).collect();
+            (0..=most).map(|n| (0..n).map(|k| errors.probability(k)).product()).collect();
         let per_block: f64 = reached[..usize::from(most)].iter().sum();
         let rounds = cell.mac_report(1, 0).unwrap().dl_harq;
         let first = f64::from(rounds[0]);

@@ -1,40 +1,40 @@
 //! EQP's segmentation avoidance (irazabal2021 Algorithm 5): which packets to send whole.
 //!
-//! The paper's recursion asks at each packet whether to take it or to jump to the next queue, and
-//! remembers what it found by queue, packet and remaining capacity. What is best from there on
-//! does not depend on what was taken before, so the same table is filled here from the last packet
-//! to the first: O(N·C) steps for N packets and a capacity of C, and no call stack as deep as N.
+//! The paper's recursion decides at each packet whether to take it or to go on with the next queue,
+//! and memoises results by queue, packet and remaining capacity. They do not depend on earlier
+//! decisions, so the same table is filled here from the last packet to the first: O(N·C) steps for N
+//! packets and a capacity of C, without recursion.
 
 use std::ops::Range;
 
 /// Packets of one queue, in the order they must leave.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Queue {
-    /// Where its packets are in the list of [`SegAvoid::solve`].
+    /// Its packets in the list of [`SegAvoid::solve`].
     pub packets: Range<usize>,
-    /// Quantum of its slice in RBs, what the slice has lent.
+    /// Quantum of its slice: the RBs it has lent.
     pub quantum_prb: i64,
 }
 
-/// RBs that all packets of a queue up to and including one take, without rounding to RBGs:
+/// RBs of all packets of a queue up to and including one, without rounding to RBGs:
 /// `⌈(1500 + 500)/88⌉ = 23` for the second packet of the paper's example (§IV-B).
 pub type PrbSum = u16;
 
-/// What the algorithm wants more of, in this order (lines 26 and 28).
+/// Objective, in lexicographic order (lines 26 and 28).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Value {
     packets: u32,
     quantum_prb: i64,
 }
 
-/// The table, kept between calls to spare allocations.
+/// The table, reused to avoid allocations.
 #[derive(Debug, Clone, Default)]
 pub struct SegAvoid {
     best: Vec<Value>,
     columns: usize,
 }
 
-/// The RBs to share: groups of `rbg_prb`, of which the last may be a smaller one.
+/// The RBs to share: groups of `rbg_prb`, of which the last may be smaller.
 #[derive(Debug, Clone, Copy)]
 struct Capacity {
     rbg_prb: u32,
@@ -42,18 +42,18 @@ struct Capacity {
     missing_prb: u32,
 }
 
-/// What one packet asks for.
+/// Groups needed by a packet.
 #[derive(Debug, Clone, Copy)]
 struct Need {
-    /// Groups it takes beyond those of its queue's packets before.
+    /// Groups beyond those of the previous packets of its queue.
     groups: usize,
-    /// Groups that must be left for it: one more where the last would be the smaller one.
+    /// Groups that must be left: one more if the smaller last group does not suffice.
     least: usize,
 }
 
 impl Capacity {
-    /// `adjust_rbgs` of line 11: what a queue whose packets before took `before` RBs needs for one
-    /// that makes it `sum`. RBs that rounding to groups has left with the queue come first.
+    /// `adjust_rbgs` of line 11: the need of a packet that takes its queue from `before` to `sum`
+    /// RBs. RBs left over by rounding to groups are used first.
     fn need(self, before: PrbSum, sum: PrbSum) -> Need {
         let own_prb = u32::from(before).div_ceil(self.rbg_prb) * self.rbg_prb;
         let more_prb = u32::from(sum).saturating_sub(own_prb);
@@ -65,10 +65,10 @@ impl Capacity {
 }
 
 impl SegAvoid {
-    /// Selects packets that can be sent whole in `total_prb` RBs given in groups of `rbg_prb`:
-    /// as many as possible, and of such selections the one whose slices have lent most. Writes to
-    /// `taken` how many of each queue, from its head. `sums` has the [`PrbSum`] of each packet and
-    /// never falls within a queue.
+    /// Selects packets to send whole in `total_prb` RBs in groups of `rbg_prb`: as many as possible,
+    /// and of such selections the one whose slices have lent most. `taken` gets the number of packets
+    /// of each queue, from its head. `sums` has the [`PrbSum`] of each packet, ascending within a
+    /// queue.
     pub fn solve(
         &mut self,
         total_prb: u16,
@@ -83,8 +83,8 @@ impl SegAvoid {
         self.columns = groups as usize + 1;
         self.best.clear();
         self.best.resize((sums.len() + 1) * self.columns, Value::default());
-        // The row of a queue that has no packets is that of the next one with packets; the last
-        // row, of no packets at all, stays zero (lines 4–6), as does a capacity of none (1–3).
+        // An empty queue shares the row of the next queue with packets; the last row, without
+        // packets, stays zero (lines 4–6), as does a capacity of 0 (1–3).
         for queue in queues.iter().rev() {
             for packet in queue.packets.clone().rev() {
                 let need = capacity.need(before(queue, packet, sums), sums[packet]);
@@ -110,29 +110,29 @@ impl SegAvoid {
         }
     }
 
-    /// Lines 10–30 for one packet and the groups left: the best from here on, and whether the
-    /// packet is taken for it.
+    /// Lines 10–30 for one packet and the groups left: the best value, and whether it includes the
+    /// packet.
     fn choose(&self, queue: &Queue, packet: usize, groups: usize, need: Need) -> (Value, bool) {
         if groups == 0 {
             return (Value::default(), false);
         }
-        // Line 24, and lines 12–16 for what does not fit: the next queue with what is left.
+        // Line 24, and lines 12–16 for a packet that does not fit: the next queue.
         let dont_take = self.best[queue.packets.end * self.columns + groups];
         if groups < need.least {
             return (dont_take, false);
         }
-        // Lines 17–23: the next packet, which after the last one is the next queue's first.
+        // Lines 17–23: the next packet; after the last one, the first of the next queue.
         let rest = self.best[(packet + 1) * self.columns + groups - need.groups];
         let take = Value {
             packets: rest.packets + 1,
             quantum_prb: rest.quantum_prb.saturating_add(queue.quantum_prb),
         };
-        // Lines 25–30: more packets, or as many with more quantum; on a tie the later queues.
+        // Lines 25–30: more packets, or as many with more quantum; ties go to the later queues.
         if take > dont_take { (take, true) } else { (dont_take, false) }
     }
 }
 
-/// RBs of the packets of a queue before one of them.
+/// RBs of the packets of a queue before `packet`.
 fn before(queue: &Queue, packet: usize, sums: &[PrbSum]) -> PrbSum {
     if packet > queue.packets.start { sums[packet - 1] } else { 0 }
 }
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Queues from the sums of each.
+    /// Queues and sums as [`SegAvoid::solve`] takes them.
     fn lay_out(queues: &[(i64, Vec<PrbSum>)]) -> (Vec<Queue>, Vec<PrbSum>) {
         let mut sums = Vec::new();
         let laid = queues.iter().map(|(quantum_prb, own)| {
@@ -206,14 +206,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_give_or_to_send_is_no_selection() {
+    fn without_rbs_or_packets_nothing_is_selected() {
         assert_eq!(solve(0, 2, &[(0, vec![1])]), [0]);
         assert_eq!(solve(25, 2, &[]), Vec::<usize>::new());
         assert_eq!(solve(25, 2, &[(0, vec![]), (0, vec![1]), (0, vec![])]), [0, 1, 0]);
     }
 
-    /// Whether a selection can be sent: packet by packet in whole groups, of which the last of the
-    /// carrier may be smaller, and none once there is no capacity (lines 1–3).
+    /// Whether a selection can be sent, packet by packet in whole groups; no packet is sent without
+    /// capacity (lines 1–3).
     fn fits(total: u16, rbg: u16, queues: &[(i64, Vec<PrbSum>)], taken: &[usize]) -> bool {
         let mut left = total;
         for ((_, sums), count) in queues.iter().zip(taken) {
@@ -230,7 +230,7 @@ mod tests {
         true
     }
 
-    /// Every selection of prefixes, by counting up.
+    /// Enumerates every selection of prefixes.
     fn brute_force(total: u16, rbg: u16, queues: &[(i64, Vec<PrbSum>)]) -> (usize, i64) {
         let mut best = (0, i64::MIN);
         let mut taken = vec![0; queues.len()];
