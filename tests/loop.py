@@ -32,6 +32,13 @@ SCENARIO = {
 }
 
 
+def policy(lease_ms: int = 1_000) -> str:
+    """A policy file for all bearers."""
+    enforce, ladder = {"lease_ms": lease_ms}, [{"template": "fq_codel"}]
+    rules = [{"name": "all", "enforce": enforce, "ladder": ladder}]
+    return yaml.safe_dump({"version": 1, "rules": rules})
+
+
 class Loop:
     """The programs of a closed loop."""
 
@@ -39,9 +46,7 @@ class Loop:
         self.folder = folder
         self._start = programs.start
         (folder / "scenario.yaml").write_text(yaml.safe_dump(SCENARIO))
-        enforce, ladder = {"lease_ms": lease_ms}, [{"template": "fq_codel"}]
-        policy = {"version": 1, "rules": [{"name": "all", "enforce": enforce, "ladder": ladder}]}
-        (folder / "policy.yaml").write_text(yaml.safe_dump(policy))
+        (folder / "policy.yaml").write_text(policy(lease_ms))
 
     async def gnb(self, *arguments: str, listen: str = ANY_PORT) -> Program:
         scenario = str(self.folder / "scenario.yaml")

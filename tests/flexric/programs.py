@@ -6,9 +6,8 @@ import re
 import sys
 from pathlib import Path
 
-import yaml
 from flexric_processes import Site, shim
-from loop import POLICY
+from loop import policy as policy_file
 from sojourn_demo.programs import Program
 
 ANY_PORT = "127.0.0.1:0"
@@ -46,7 +45,7 @@ def start_bridge(site: Site, *arguments: str) -> Program:
 
 def start_controller(site: Site, gateway: str) -> Program:
     policy = site.directory / "policy.yaml"
-    policy.write_text(yaml.safe_dump(POLICY))
+    policy.write_text(policy_file())
     return start(
         "tc_controller.cli",
         site.directory / "controller.err",
