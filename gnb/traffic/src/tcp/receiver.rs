@@ -191,7 +191,7 @@ impl TcpReceiver {
     }
 
     fn sack(&mut self) -> SackBlocks {
-        let mut sack = SackBlocks::EMPTY;
+        let mut sack = SackBlocks::default();
         if let Some((start, end)) = self.duplicate.take() {
             // RFC 2883 §4: the duplicate comes before all other blocks.
             sack.push(start, end);
@@ -223,7 +223,7 @@ impl TcpReceiver {
             sack,
             accecn,
             ece: self.echo_ce,
-            ..TcpSegment::empty()
+            ..TcpSegment::default()
         };
         self.last_ack_sent = self.rcv_next;
         self.unacked_segments = 0;

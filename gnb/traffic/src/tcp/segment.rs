@@ -16,7 +16,7 @@ pub(super) const MAX_SACK_BLOCKS_WITH_ACCECN: usize = 1;
 pub const MAX_SACK_BLOCKS: usize = 3;
 
 /// A segment of data, or a pure acknowledgement when `payload_bytes` is 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TcpSegment {
     /// First byte of the payload, as an offset into the stream. On the wire: modulo 2³².
     pub seq: u64,
@@ -67,24 +67,6 @@ pub struct AccEcnOption {
 }
 
 impl TcpSegment {
-    /// A segment with all fields zero or unset.
-    pub(crate) const fn empty() -> Self {
-        Self {
-            seq: 0,
-            ack: 0,
-            payload_bytes: 0,
-            window_bytes: 0,
-            ts_val: 0,
-            ts_ecr: 0,
-            sack: SackBlocks::EMPTY,
-            ece: false,
-            cwr: false,
-            message: None,
-            age_us: 0,
-            accecn: None,
-        }
-    }
-
     /// First byte after the payload.
     pub fn end(&self) -> u64 {
         self.seq.saturating_add(u64::from(self.payload_bytes))
@@ -110,9 +92,6 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// No block.
-    pub const EMPTY: Self = Self { edges: [(0, 0); MAX_SACK_BLOCKS], len: 0 };
-
     /// Adds `[start, end)`, unless the option is full; says whether it fitted.
     pub fn push(&mut self, start: u64, end: u64) -> bool {
         match self.edges.get_mut(usize::from(self.len)) {
@@ -158,7 +137,7 @@ mod tests {
     #[test]
     fn sack_edges_survive_the_wrap_of_the_sequence_space() {
         let near = (1 << 32) - 100;
-        let mut sack = SackBlocks::EMPTY;
+        let mut sack = SackBlocks::default();
         assert!(sack.push(near - 50, near));
         assert!(sack.push(near + 90, near + 300));
         assert!(sack.push(near + 400, near + 500));
@@ -169,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_full_segment_makes_a_1500_byte_datagram() {
-        let mut segment = TcpSegment { payload_bytes: 1448, ..TcpSegment::empty() };
+        let mut segment = TcpSegment { payload_bytes: 1448, ..TcpSegment::default() };
         assert_eq!(segment.datagram_bytes(), 1500);
         segment.payload_bytes = 0;
         assert_eq!(segment.datagram_bytes(), 52);

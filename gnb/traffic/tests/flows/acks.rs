@@ -34,7 +34,7 @@ fn an_odd_last_segment_is_acknowledged_after_40_ms() {
 #[test]
 fn a_gap_is_reported_at_each_arrival() {
     let mut pair = Pair::tcp(download(100), 50_000_000, 20_000, 10_000);
-    pair.down.judge = |_, n, _| if n == 40 { LinkAction::Drop } else { LinkAction::Deliver };
+    pair.down.judge = |_, n, _| LinkAction::Drop.when(n == 40);
     pair.run_until(10_000_000);
     let stats = pair.tcp_stats();
     assert!(pair.is_finished());

@@ -52,8 +52,7 @@ fn a_reduction_taken_back_releases_no_burst() {
     for congestion in ALL {
         let config = TcpConfig { receive_window_bytes: 400_000, ..with(congestion) };
         let mut pair = Pair::tcp(config, 50_000_000, 40_000, 10_000);
-        pair.down.judge =
-            |_, n, _| if n == 5_000 { LinkAction::Late(60_000) } else { LinkAction::Deliver };
+        pair.down.judge = |_, n, _| LinkAction::Late(60_000).when(n == 5_000);
         while pair.tcp_stats().fast_recoveries == 0 {
             assert!(pair.step());
         }

@@ -45,8 +45,8 @@ fn vegas_under_random_loss_does_as_reno_does() {
         pair.goodput_bps(5_000_000, 120_000_000)
     };
     let losses: [Judge; 2] = [
-        |_, n, _| if coin(n, 2_000) { LinkAction::Drop } else { LinkAction::Deliver },
-        |_, n, _| if coin(n, 20_000) { LinkAction::Drop } else { LinkAction::Deliver },
+        |_, n, _| LinkAction::Drop.when(coin(n, 2_000)),
+        |_, n, _| LinkAction::Drop.when(coin(n, 20_000)),
     ];
     for loss in losses {
         let ratio = run(CongestionControl::Vegas, loss) / run(CongestionControl::Reno, loss);
@@ -59,8 +59,7 @@ fn vegas_under_random_loss_does_as_reno_does() {
 fn westwood_beats_reno_where_losses_are_random() {
     let run = |congestion, delay_us| {
         let mut pair = Pair::tcp(with(congestion), RATE_BPS, delay_us, 1_000);
-        pair.down.judge =
-            |_, n, _| if coin(n, 5_000) { LinkAction::Drop } else { LinkAction::Deliver };
+        pair.down.judge = |_, n, _| LinkAction::Drop.when(coin(n, 5_000));
         pair.run_until(120_000_000);
         pair.goodput_bps(5_000_000, 120_000_000) / FULL_BPS
     };

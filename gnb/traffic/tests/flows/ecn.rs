@@ -16,8 +16,7 @@ fn reno() -> TcpConfig {
 #[test]
 fn a_burst_of_marks_halves_the_window_once() {
     let mut pair = Pair::tcp(reno(), 1_000_000_000, 100_000, 100_000);
-    pair.down.judge =
-        |_, n, _| if (300..340).contains(&n) { LinkAction::Mark } else { LinkAction::Deliver };
+    pair.down.judge = |_, n, _| LinkAction::Mark.when((300..340).contains(&n));
     let mut peak = 0;
     while pair.now_us < 2_000_000 && pair.step() {
         let stats = pair.tcp_stats();
@@ -35,8 +34,7 @@ fn a_burst_of_marks_halves_the_window_once() {
 #[test]
 fn marks_on_everything_reduce_once_a_round_trip_at_most() {
     let mut pair = Pair::tcp(reno(), 1_000_000_000, 100_000, 100_000);
-    pair.down.judge =
-        |_, _, now_us| if now_us > 500_000 { LinkAction::Mark } else { LinkAction::Deliver };
+    pair.down.judge = |_, _, now_us| LinkAction::Mark.when(now_us > 500_000);
     pair.run_until(3_500_000);
     let reductions = pair.tcp_stats().ecn_reductions;
     assert!((15..=30).contains(&reductions), "{reductions} in 30 round trips");
@@ -51,8 +49,7 @@ fn periodic_marks_give_the_goodput_of_periodic_losses_without_a_loss() {
         let mut pair =
             Pair::tcp(TcpConfig { ecn: Some(ecn), ..reno() }, 1_000_000_000, 50_000, 2_000);
         // On a packet that is not ECN-capable a mark is a drop.
-        pair.down.judge =
-            |_, n, _| if n % 1_000 == 999 { LinkAction::Mark } else { LinkAction::Deliver };
+        pair.down.judge = |_, n, _| LinkAction::Mark.when(n % 1_000 == 999);
         pair.run_until(60_000_000);
         (pair.tcp_stats(), pair.goodput_bps(5_000_000, 60_000_000))
     };
@@ -73,13 +70,8 @@ fn without_ecn_no_packet_claims_to_be_capable_of_it() {
             1_000,
         );
         // A mark on a packet that is not ECN-capable is a drop.
-        pair.down.judge = |packet, n, _| {
-            if n == 50 && packet.ecn == Ecn::NotEct {
-                LinkAction::Drop
-            } else {
-                LinkAction::Deliver
-            }
-        };
+        pair.down.judge =
+            |packet, n, _| LinkAction::Drop.when(n == 50 && packet.ecn == Ecn::NotEct);
         pair.run_until(500_000);
         pair.tcp_stats().retransmitted_packets == 0
     };
@@ -98,10 +90,8 @@ fn accurate_feedback_counts_each_mark() {
             ..TcpConfig::default()
         };
         let mut pair = Pair::tcp(config, 50_000_000, 40_000, 2_000);
-        pair.down.judge =
-            |_, n, _| if n % 50 == 7 { LinkAction::Mark } else { LinkAction::Deliver };
-        pair.up.judge =
-            |_, n, _| if coin(n, 200_000) { LinkAction::Drop } else { LinkAction::Deliver };
+        pair.down.judge = |_, n, _| LinkAction::Mark.when(n % 50 == 7);
+        pair.up.judge = |_, n, _| LinkAction::Drop.when(coin(n, 200_000));
         while !pair.is_finished() {
             assert!(pair.step());
         }
@@ -117,8 +107,7 @@ fn accurate_feedback_changes_nothing_for_reno() {
     let run = |accecn| {
         let mut pair =
             Pair::tcp(TcpConfig { accecn: Some(accecn), ..reno() }, 1_000_000_000, 50_000, 2_000);
-        pair.down.judge =
-            |_, n, _| if n % 1_000 == 999 { LinkAction::Mark } else { LinkAction::Deliver };
+        pair.down.judge = |_, n, _| LinkAction::Mark.when(n % 1_000 == 999);
         pair.run_until(60_000_000);
         pair.goodput_bps(5_000_000, 60_000_000)
     };

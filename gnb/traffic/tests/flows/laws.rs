@@ -14,8 +14,8 @@ fn config(congestion: CongestionControl) -> TcpConfig {
 #[test]
 fn reno_obeys_the_square_root_law() {
     let cases: [(u64, Judge); 2] = [
-        (300, |_, n, _| if coin(n, 300) { LinkAction::Drop } else { LinkAction::Deliver }),
-        (3_000, |_, n, _| if coin(n, 3_000) { LinkAction::Drop } else { LinkAction::Deliver }),
+        (300, |_, n, _| LinkAction::Drop.when(coin(n, 300))),
+        (3_000, |_, n, _| LinkAction::Drop.when(coin(n, 3_000))),
     ];
     for (per_million, judge) in cases {
         let mut pair = Pair::tcp(config(CongestionControl::Reno), 1_000_000_000, 100_000, 100_000);
@@ -34,8 +34,7 @@ fn reno_obeys_the_square_root_law() {
 #[test]
 fn cubic_obeys_its_response_function() {
     let mut pair = Pair::tcp(config(CongestionControl::Cubic), 1_000_000_000, 100_000, 100_000);
-    pair.down.judge =
-        |_, n, _| if n % 10_000 == 9_999 { LinkAction::Drop } else { LinkAction::Deliver };
+    pair.down.judge = |_, n, _| LinkAction::Drop.when(n % 10_000 == 9_999);
     pair.run_until(400_000_000);
     let window = 1.054 * (0.1_f64 / 1e-4).powf(0.75);
     let ratio = pair.goodput_bps(50_000_000, 400_000_000) / (window * MSS_BITS / 0.1);
@@ -47,8 +46,7 @@ fn cubic_obeys_its_response_function() {
 fn cubic_matches_reno_on_a_short_path() {
     let goodput = |congestion| {
         let mut pair = Pair::tcp(config(congestion), 1_000_000_000, 10_000, 100_000);
-        pair.down.judge =
-            |_, n, _| if n % 1_000 == 999 { LinkAction::Drop } else { LinkAction::Deliver };
+        pair.down.judge = |_, n, _| LinkAction::Drop.when(n % 1_000 == 999);
         pair.run_until(60_000_000);
         pair.goodput_bps(5_000_000, 60_000_000)
     };

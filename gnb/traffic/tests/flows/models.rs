@@ -77,8 +77,7 @@ fn probe_rtt_comes_in_time_and_is_left_again() {
 fn one_per_cent_of_random_loss_does_not_hold_bbr_back() {
     let run = |congestion| {
         let mut pair = deep(congestion);
-        pair.down.judge =
-            |_, n, _| if coin(n, 10_000) { LinkAction::Drop } else { LinkAction::Deliver };
+        pair.down.judge = |_, n, _| LinkAction::Drop.when(coin(n, 10_000));
         watch(&mut pair, 5_000_000, 60_000_000).utilisation
     };
     let bbr = run(CongestionControl::Bbr);

@@ -11,9 +11,7 @@ fn download(segments: u64) -> TcpConfig {
 #[test]
 fn many_losses_in_one_round_trip_are_repaired_without_a_time_out() {
     let mut pair = Pair::tcp(download(2_000), 50_000_000, 40_000, 10_000);
-    pair.down.judge = |_, n, _| {
-        if (100..140).contains(&n) && n % 3 != 0 { LinkAction::Drop } else { LinkAction::Deliver }
-    };
+    pair.down.judge = |_, n, _| LinkAction::Drop.when((100..140).contains(&n) && n % 3 != 0);
     pair.run_until(20_000_000);
     let stats = pair.tcp_stats();
     assert!(pair.is_finished());
@@ -30,7 +28,7 @@ fn a_lost_retransmission_is_found_without_a_time_out() {
         let traffic::Body::Tcp(segment) = &packet.body else { return LinkAction::Deliver };
         // The first two transmissions of this segment.
         let first = segment.seq == 200 * 1448 && n < 700;
-        if first && now_us < 250_000 { LinkAction::Drop } else { LinkAction::Deliver }
+        LinkAction::Drop.when(first && now_us < 250_000)
     };
     pair.run_until(20_000_000);
     let stats = pair.tcp_stats();
@@ -43,9 +41,7 @@ fn a_lost_retransmission_is_found_without_a_time_out() {
 fn a_lost_tail_is_repaired_by_a_probe() {
     for lost in [1, 3] {
         let mut pair = Pair::tcp(download(60), 50_000_000, 40_000, 10_000);
-        pair.down.script = (0..60)
-            .map(|n| if n >= 60 - lost { LinkAction::Drop } else { LinkAction::Deliver })
-            .collect();
+        pair.down.script = (0..60).map(|n| LinkAction::Drop.when(n >= 60 - lost)).collect();
         let mut end_us = 0;
         while !pair.is_finished() {
             assert!(pair.step());
@@ -63,8 +59,7 @@ fn a_lost_tail_is_repaired_by_a_probe() {
 fn two_packets_of_reordering_retransmit_nothing() {
     let mut pair = Pair::tcp(download(5_000), 50_000_000, 40_000, 10_000);
     // A packet takes 240 µs; two overtake.
-    pair.down.judge =
-        |_, n, _| if n % 50 == 25 { LinkAction::Late(600) } else { LinkAction::Deliver };
+    pair.down.judge = |_, n, _| LinkAction::Late(600).when(n % 50 == 25);
     pair.run_until(20_000_000);
     let stats = pair.tcp_stats();
     assert!(pair.is_finished());
@@ -74,8 +69,7 @@ fn two_packets_of_reordering_retransmit_nothing() {
 #[test]
 fn reordering_within_a_quarter_rtt_is_learnt_and_its_one_reduction_taken_back() {
     let mut pair = Pair::tcp(download(20_000), 50_000_000, 40_000, 10_000);
-    pair.down.judge =
-        |_, n, _| if n % 50 == 25 { LinkAction::Late(8_000) } else { LinkAction::Deliver };
+    pair.down.judge = |_, n, _| LinkAction::Late(8_000).when(n % 50 == 25);
     pair.run_until(30_000_000);
     let stats = pair.tcp_stats();
     assert!(pair.is_finished());
@@ -103,13 +97,8 @@ fn a_stalled_link_causes_a_time_out_whose_reduction_is_taken_back() {
 #[test]
 fn after_a_blackout_the_flow_comes_back() {
     let mut pair = Pair::tcp(TcpConfig::default(), 20_000_000, 40_000, 200);
-    pair.down.judge = |_, _, now_us| {
-        if (5_000_000..9_000_000).contains(&now_us) {
-            LinkAction::Drop
-        } else {
-            LinkAction::Deliver
-        }
-    };
+    pair.down.judge =
+        |_, _, now_us| LinkAction::Drop.when((5_000_000..9_000_000).contains(&now_us));
     pair.run_until(30_000_000);
     // The timer backs off to 0.24 · 2ⁿ s: at worst it fires as long after the end as it lasted.
     let rate_bps = pair.goodput_bps(15_000_000, 30_000_000);
@@ -126,7 +115,7 @@ fn ten_seconds_without_service_are_survived_by_all() {
             if dropped {
                 pair.down.judge = |_, _, now_us| {
                     let out = (5_000_000..15_000_000).contains(&now_us);
-                    if out { LinkAction::Drop } else { LinkAction::Deliver }
+                    LinkAction::Drop.when(out)
                 };
             } else {
                 pair.down.stall_us = (5_000_000, 15_000_000);
@@ -144,7 +133,7 @@ fn ten_seconds_without_service_are_survived_by_all() {
 #[test]
 fn lost_acknowledgements_do_little_harm() {
     let mut pair = Pair::tcp(TcpConfig::default(), 20_000_000, 40_000, 200);
-    pair.up.judge = |_, n, _| if coin(n, 300_000) { LinkAction::Drop } else { LinkAction::Deliver };
+    pair.up.judge = |_, n, _| LinkAction::Drop.when(coin(n, 300_000));
     pair.run_until(20_000_000);
     let rate_bps = pair.goodput_bps(2_000_000, 20_000_000);
     assert!(rate_bps > 0.95 * 20e6 * 1448.0 / 1500.0, "{rate_bps}");
@@ -163,11 +152,7 @@ fn a_time_out_in_the_middle_of_reno_recovery_does_not_reduce_twice() {
         let traffic::Body::Tcp(segment) = &packet.body else { return LinkAction::Deliver };
         let hole = segment.seq == 100 * 1448 && now_us < 500_000;
         // Everything is lost for a while after the hole was found.
-        if hole || (200_000..500_000).contains(&now_us) {
-            LinkAction::Drop
-        } else {
-            LinkAction::Deliver
-        }
+        LinkAction::Drop.when(hole || (200_000..500_000).contains(&now_us))
     };
     let mut window_before = 0;
     let mut ssthresh = Vec::new();

@@ -115,22 +115,26 @@ fn a_probe_that_repaired_a_loss_reduces_the_window() {
         let mut out = Vec::new();
         sender.poll(0, &mut out);
         assert_eq!(out.len(), 10, "the receive window is full");
-        sender.on_packet(&ack(10, 9 * MSS, 0, SackBlocks::EMPTY), 40_000, &mut out);
+        sender.on_packet(&ack(10, 9 * MSS, 0, SackBlocks::default()), 40_000, &mut out);
         // The receive window moved by nine, and the tenth is still unanswered with the new nine.
-        sender.on_packet(&ack(10, 9 * MSS, 0, SackBlocks::EMPTY), 41_000, &mut out);
+        sender.on_packet(&ack(10, 9 * MSS, 0, SackBlocks::default()), 41_000, &mut out);
         out.clear();
         let now_us = sender.next_deadline_us().unwrap();
         sender.poll(now_us, &mut out);
         assert_eq!(out.iter().map(seq).collect::<Vec<_>>(), [18], "the tail once more");
         out.clear();
-        let mut sack = SackBlocks::EMPTY;
+        let mut sack = SackBlocks::default();
         if duplicate {
             sack.push(18 * MSS, 19 * MSS);
         }
         let now_us = now_us + 40_000;
         sender.on_packet(&ack(10, 19 * MSS, now_us as u32, sack), now_us, &mut out);
         let now_us = now_us + 40_000;
-        sender.on_packet(&ack(10, 21 * MSS, now_us as u32, SackBlocks::EMPTY), now_us, &mut out);
+        sender.on_packet(
+            &ack(10, 21 * MSS, now_us as u32, SackBlocks::default()),
+            now_us,
+            &mut out,
+        );
         assert_eq!(sender.stats().ssthresh_bytes, Some(reductions), "duplicate: {duplicate}");
     }
 }
@@ -141,7 +145,7 @@ fn an_acknowledgement_of_what_was_never_sent_is_ignored() {
     let mut out = Vec::new();
     sender.poll(0, &mut out);
     let before = sender.stats();
-    sender.on_packet(&ack(100, 11 * MSS, 0, SackBlocks::EMPTY), 40_000, &mut out);
+    sender.on_packet(&ack(100, 11 * MSS, 0, SackBlocks::default()), 40_000, &mut out);
     assert_eq!(sender.stats(), before);
 }
 
@@ -153,14 +157,14 @@ fn nonsense_in_sack_blocks_does_not_upset_the_count() {
     for (start, end) in
         [(5 * MSS, 4 * MSS), (3 * MSS, 3 * MSS), (50 * MSS, 60 * MSS), (10, 90), (MSS + 1, 3 * MSS)]
     {
-        let mut sack = SackBlocks::EMPTY;
+        let mut sack = SackBlocks::default();
         sack.push(start, end);
         sender.on_packet(&ack(100, 0, 0, sack), 40_000, &mut out);
     }
     // Of all these only the last covers a whole segment, the third.
     assert_eq!(sender.stats().in_flight_bytes, 10 * MSS);
     assert_eq!(out.len(), 11, "which lets one more go");
-    sender.on_packet(&ack(100, 11 * MSS, 0, SackBlocks::EMPTY), 80_000, &mut out);
+    sender.on_packet(&ack(100, 11 * MSS, 0, SackBlocks::default()), 80_000, &mut out);
     assert_eq!(sender.stats().in_flight_bytes, 10 * MSS);
     assert_eq!(sender.stats().acked_bytes, 11 * MSS);
 }
@@ -171,7 +175,7 @@ fn the_time_out_doubles_until_something_is_acknowledged() {
     let mut sender = sender(1, 100, None);
     let mut out = Vec::new();
     sender.poll(0, &mut out);
-    sender.on_packet(&ack(100, MSS, 0, SackBlocks::EMPTY), 100_000, &mut out);
+    sender.on_packet(&ack(100, MSS, 0, SackBlocks::default()), 100_000, &mut out);
     let mut times = Vec::new();
     for _ in 0..6 {
         let now_us = sender.next_deadline_us().unwrap();
@@ -184,7 +188,7 @@ fn the_time_out_doubles_until_something_is_acknowledged() {
     assert_eq!(gaps, [300_000, 600_000, 1_200_000, 2_400_000, 4_800_000]);
     let now_us = times[5] + 100_000;
     sender.on_packet(
-        &ack(100, 2 * MSS, now_us as u32 - 100_000, SackBlocks::EMPTY),
+        &ack(100, 2 * MSS, now_us as u32 - 100_000, SackBlocks::default()),
         now_us,
         &mut out,
     );
@@ -217,7 +221,7 @@ proptest! {
                 sender.poll(at_us, &mut out);
                 prop_assert!(sender.next_deadline_us().is_none_or(|next| next > at_us));
             }
-            let mut sack = SackBlocks::EMPTY;
+            let mut sack = SackBlocks::default();
             for (start, end) in blocks {
                 sack.push(start, end);
             }

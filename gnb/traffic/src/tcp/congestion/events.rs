@@ -1,7 +1,7 @@
 //! Events reported to a congestion control.
 
 /// An acknowledgement of new data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AckEvent {
     /// Now.
     pub now_us: u64,
@@ -42,7 +42,7 @@ pub enum SenderPhase {
 
 /// The delivery rate over the flight that ended with an acknowledgement
 /// (draft-ietf-ccwg-bbr-02 §4.5.2.3.1.3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RateSample {
     /// Payload delivered per time, bit/s; `None` if the interval is shorter than the minimum RTT.
     pub delivery_rate_bps: Option<u64>,
@@ -62,7 +62,7 @@ pub struct RateSample {
 
 /// An acknowledgement with new information, in any phase, and the state of the connection after
 /// it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DeliveryEvent {
     /// Now.
     pub now_us: u64,
@@ -95,7 +95,7 @@ pub struct DeliveryEvent {
 }
 
 /// A segment that was marked lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LossEvent {
     /// Now.
     pub now_us: u64,
@@ -114,7 +114,7 @@ pub struct LossEvent {
 }
 
 /// Sending starts again while nothing is outstanding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RestartEvent {
     /// Now.
     pub now_us: u64,

@@ -290,7 +290,7 @@ impl TcpSender {
             ts_val: now_us as u32,
             ts_ecr: self.ts_recent,
             cwr,
-            ..TcpSegment::empty()
+            ..TcpSegment::default()
         };
         if let State::Reducing(prr) | State::Recovery(prr) = &mut self.state {
             prr.on_sent(u64::from(len));
