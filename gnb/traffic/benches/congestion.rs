@@ -1,13 +1,12 @@
-//! What an acknowledgement costs each congestion control: the controller alone, fed with the
-//! acknowledgements of a path of 50 Mbit/s and 40 ms, two segments each, a mark on each hundredth
-//! and a loss on each ten-thousandth.
+//! Cost of an acknowledgement in each congestion control: the controller alone, with acknowledgements of
+//! two segments on a path of 50 Mbit/s and 40 ms, a mark on every hundredth and a loss on every
+//! ten-thousandth.
 
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use traffic::tcp::congestion::{
     self, AckEvent, CongestionController, CongestionSignal, DeliveryEvent, LossEvent, RateSample,
-    SenderPhase,
 };
 use traffic::{CongestionControl, TcpConfig};
 
@@ -18,7 +17,7 @@ const RATE_BPS: u64 = 50_000_000;
 const ACK_US: u64 = 463;
 const ACKS: u64 = 100_000;
 
-/// Feeds `ACKS` acknowledgements; gives the window they led to.
+/// Processes `ACKS` acknowledgements; returns the window.
 fn feed(controller: &mut dyn CongestionController) -> u64 {
     let mut delivered = 0;
     for n in 0..ACKS {
@@ -33,12 +32,12 @@ fn feed(controller: &mut dyn CongestionController) -> u64 {
                 len_bytes: MSS,
                 in_flight_at_send_bytes: in_flight,
                 lost_since_send_bytes: MSS,
-                is_app_limited: false,
                 total_delivered_bytes: delivered,
+                ..LossEvent::default()
             });
             controller.on_congestion_event(now_us, CongestionSignal::Loss);
         }
-        // The queue swings by 10 ms.
+        // The queueing delay varies by 10 ms.
         let rtt_us = RTT_US + (n * 37) % 10_000;
         controller.on_delivery(&DeliveryEvent {
             now_us,
@@ -55,14 +54,12 @@ fn feed(controller: &mut dyn CongestionController) -> u64 {
                 delivered_bytes: in_flight,
                 prior_delivered_bytes: delivered.saturating_sub(in_flight),
                 in_flight_at_send_bytes: in_flight,
-                lost_bytes: 0,
-                ce_bytes: 0,
-                is_app_limited: false,
+                ..RateSample::default()
             }),
             is_window_limited: true,
-            phase: SenderPhase::Open,
             una: delivered,
             next: delivered + in_flight,
+            ..DeliveryEvent::default()
         });
         controller.on_ack(&AckEvent {
             now_us,
@@ -80,16 +77,17 @@ fn feed(controller: &mut dyn CongestionController) -> u64 {
 fn per_ack(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("congestion_per_ack");
     group.throughput(Throughput::Elements(ACKS)).sample_size(10);
-    for (name, congestion) in [
-        ("reno", CongestionControl::Reno),
-        ("cubic", CongestionControl::Cubic),
-        ("westwood", CongestionControl::Westwood),
-        ("vegas", CongestionControl::Vegas),
-        ("bbr", CongestionControl::Bbr),
-        ("bbr3", CongestionControl::Bbr3),
-        ("prague", CongestionControl::Prague),
-        ("c2tcp", CongestionControl::C2tcp),
+    for congestion in [
+        CongestionControl::Reno,
+        CongestionControl::Cubic,
+        CongestionControl::Westwood,
+        CongestionControl::Vegas,
+        CongestionControl::Bbr,
+        CongestionControl::Bbr3,
+        CongestionControl::Prague,
+        CongestionControl::C2tcp,
     ] {
+        let name = format!("{congestion:?}").to_lowercase();
         let config =
             TcpConfig { congestion_control: congestion, ecn: Some(true), ..TcpConfig::default() };
         group.bench_function(BenchmarkId::from_parameter(name), |bencher| {

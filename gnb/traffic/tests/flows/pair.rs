@@ -1,4 +1,4 @@
-//! Two ends of a flow joined by virtual links, after quinn-proto's `Pair`.
+//! Both ends of a flow, connected by virtual links, after quinn-proto's `Pair`.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
@@ -9,19 +9,26 @@ use traffic::{
     UeSide,
 };
 
-/// What a link does with a packet.
+/// Action of a link on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LinkAction {
     Deliver,
     Drop,
     Mark,
-    /// Arrives this much later than it would; others overtake it.
+    /// Delivers this much later; other packets overtake it.
     Late(u64),
-    /// Arrives twice, the second time this much later.
+    /// Delivers, and this much later once more.
     Twice(u64),
 }
 
-/// Decides by the packet, its number on this link (from 0) and the time.
+impl LinkAction {
+    /// This action if `condition` holds, else delivery.
+    pub(crate) fn when(self, condition: bool) -> Self {
+        if condition { self } else { Self::Deliver }
+    }
+}
+
+/// Action by packet, its number on this link (from 0) and time.
 pub(crate) type Judge = fn(&Packet, u64, u64) -> LinkAction;
 
 /// A serialising link with a drop-tail buffer and a propagation delay.
@@ -31,11 +38,11 @@ pub(crate) struct Link {
     pub(crate) delay_us: u64,
     pub(crate) buffer_packets: usize,
     pub(crate) judge: Judge,
-    /// Fates by packet number, before `judge` is asked.
+    /// Actions by packet number; `judge` decides on later packets.
     pub(crate) script: Vec<LinkAction>,
     /// Nothing leaves within `[from, to)`.
     pub(crate) stall_us: (u64, u64),
-    /// Marks what waits longer than this, where it is ECN-capable.
+    /// Marks ECN-capable packets that wait longer than this.
     pub(crate) mark_above_us: Option<u64>,
     pub(crate) tail_drops: u64,
     /// Packets marked and delivered.
@@ -63,21 +70,19 @@ impl Link {
         }
     }
 
-    /// How long a packet that came now would wait.
+    /// Queueing delay of a packet that arrives now.
     pub(crate) fn wait_us(&self, now_us: u64) -> u64 {
         self.busy_until_ns.saturating_sub(now_us * 1_000) / 1_000
     }
 
-    /// When the packet reaches the far end, if it does, and when it does so again.
+    /// Arrival time of the packet and of its duplicate; `None` if dropped.
     pub(crate) fn carry(&mut self, packet: &mut Packet, now_us: u64) -> Option<(u64, Option<u64>)> {
         let number = self.offered;
         self.offered += 1;
-        let fate = match self.script.get(number as usize) {
-            Some(&fate) => fate,
-            None => (self.judge)(packet, number, now_us),
-        };
+        let scripted = self.script.get(number as usize).copied();
+        let action = scripted.unwrap_or_else(|| (self.judge)(packet, number, now_us));
         let (mut extra_us, mut again_us) = (0, None);
-        match fate {
+        match action {
             LinkAction::Drop => return None,
             LinkAction::Mark if packet.ecn == Ecn::NotEct => return None,
             LinkAction::Mark => packet.ecn = Ecn::Ce,
@@ -145,16 +150,16 @@ pub(crate) struct Pair {
     on_the_way: BinaryHeap<Reverse<Arrival>>,
     order: u64,
     outbox: Vec<Packet>,
-    /// FNV-1a over everything that was sent: when, which way, how long, what about.
+    /// FNV-1a over time, direction and length of every packet sent.
     pub(crate) fingerprint: u64,
-    /// Downlink packets sent at the present instant.
+    /// Time and number of the downlink packets sent at the latest instant.
     burst: (u64, u64),
-    /// Most of them at one instant, since it was last set to 0.
+    /// Largest number of downlink packets sent at one instant since last set to 0.
     pub(crate) largest_burst: u64,
 }
 
 impl Pair {
-    /// A flow of `app` from time 0 on.
+    /// A flow of `app` that starts at time 0.
     pub(crate) fn new(app: AppConfig, down: Link, up: Link) -> Self {
         Self::with_config(&FlowConfig::new(app), down, up)
     }
@@ -174,7 +179,7 @@ impl Pair {
         }
     }
 
-    /// A TCP download over a symmetric path of this rate, RTT and downlink buffer.
+    /// A TCP download; the uplink is not limited.
     pub(crate) fn tcp(
         config: TcpConfig,
         rate_bps: u64,
@@ -222,7 +227,7 @@ impl Pair {
         .min()
     }
 
-    /// One step of virtual time; `false` when nothing will ever happen again.
+    /// Runs the next event; `false` without one.
     pub(crate) fn step(&mut self) -> bool {
         let Some(next_us) = self.next_us() else { return false };
         self.now_us = self.now_us.max(next_us);
@@ -243,7 +248,7 @@ impl Pair {
                 end.poll(now_us, &mut self.outbox);
                 assert!(
                     end.next_deadline_us().is_none_or(|at_us| at_us > now_us),
-                    "a deadline that poll does not clear would stop time at {now_us}"
+                    "poll did not clear the deadline at {now_us}"
                 );
             }
             self.send(to_ue);
@@ -275,14 +280,14 @@ impl Pair {
         self.outbox = outbox;
     }
 
-    /// Runs until `end_us` or until nothing happens any more.
+    /// Runs until `end_us` or the last event.
     pub(crate) fn run_until(&mut self, end_us: u64) {
         while self.next_us().is_some_and(|at_us| at_us <= end_us) && self.step() {}
         self.now_us = self.now_us.max(end_us);
     }
 }
 
-/// Every congestion control there is.
+/// All congestion controls.
 pub(crate) const ALL: [CongestionControl; 8] = [
     CongestionControl::Cubic,
     CongestionControl::Reno,
@@ -299,7 +304,7 @@ pub(crate) fn with(congestion: CongestionControl) -> TcpConfig {
     TcpConfig { congestion_control: congestion, ..TcpConfig::default() }
 }
 
-/// A fair coin of probability `per_million`, by packet number: the same on every run.
+/// True with probability `per_million`, deterministic by packet number.
 pub(crate) fn coin(number: u64, per_million: u64) -> bool {
     let mut z = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

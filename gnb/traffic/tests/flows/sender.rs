@@ -1,7 +1,7 @@
 //! A sender alone, answered by hand.
 
 use proptest::prelude::*;
-use traffic::tcp::congestion::{AckEvent, CongestionController, CongestionSignal};
+use traffic::tcp::congestion::{CongestionController, CongestionSignal};
 use traffic::tcp::{SackBlocks, TcpSegment, TcpSender};
 use traffic::{Body, Ecn, Endpoint, Packet, TcpConfig};
 
@@ -16,18 +16,12 @@ fn ack(window_segments: u32, bytes: u64, ts_ecr: u32, sack: SackBlocks) -> Packe
         ecn: Ecn::NotEct,
         dscp: 0,
         body: Body::Tcp(TcpSegment {
-            seq: 0,
             ack: bytes,
-            payload_bytes: 0,
             window_bytes: window_segments * MSS as u32,
             ts_val: 1,
             ts_ecr,
             sack,
-            ece: false,
-            cwr: false,
-            accecn: None,
-            message: None,
-            age_us: 0,
+            ..TcpSegment::default()
         }),
     }
 }
@@ -48,7 +42,6 @@ struct Fixed {
 }
 
 impl CongestionController for Fixed {
-    fn on_ack(&mut self, _ack: &AckEvent) {}
     fn on_congestion_event(&mut self, _now_us: u64, _signal: CongestionSignal) {
         self.reductions += 1;
     }
@@ -61,9 +54,6 @@ impl CongestionController for Fixed {
     }
     fn pacing_rate_bps(&self) -> Option<u64> {
         self.rate_bps
-    }
-    fn clone_box(&self) -> Box<dyn CongestionController> {
-        Box::new(self.clone())
     }
 }
 

@@ -1,21 +1,17 @@
 //! BBR version 1, draft-cardwell-iccrg-bbr-congestion-control-00.
 //!
-//! With `bbr_ack_aggregation` its window grows by what is acknowledged at once, as in Linux since 5.1
-//! ("tcp_bbr: adapt cwnd based on ack aggregation estimation"); the draft does not have that. Without,
-//! the window is two BDPs at the minimum RTT p plus three quanta Q. On a path whose usual unloaded RTT R
-//! exceeds 2p (TDD, slots, aggregated acknowledgements), that holds the rate r at r·R = 2·r·p + Q, below
-//! the bottleneck's rate.
+//! `bbr_ack_aggregation` adds aggregated acknowledgements to the window, as Linux does since 5.1
+//! ("tcp_bbr: adapt cwnd based on ack aggregation estimation") and the draft does not. Without it the
+//! window is two BDPs at the minimum RTT p plus three quanta Q. On a path whose usual unloaded RTT R
+//! exceeds 2p (TDD, aggregated acknowledgements) the rate r then settles at r·R = 2·r·p + Q, below the
+//! bottleneck's rate.
 //!
-//! Left out: long-term bandwidth sampling, which is for token-bucket policers and is in Linux but
-//! not in the draft. A host without segmentation offload is assumed: the send quantum (§4.2.2)
-//! counts in the window as the draft has it, but datagrams leave one by one.
+//! Not implemented: long-term bandwidth sampling, which Linux has for token-bucket policers and the
+//! draft has not. The host has no segmentation offload: the send quantum (§4.2.2) counts in the window
+//! as in the draft, but datagrams leave one by one.
 
-use super::aggregation::AckAggregation;
-use super::filter::WindowedMax;
-use super::path::{self, Sizes};
-use super::{
-    AckEvent, CongestionController, CongestionSignal, DeliveryEvent, RestartEvent, SenderPhase,
-};
+use super::path::{self, AckAggregation, MaxBandwidth, PacingRate, Rounds, Sizes, Window};
+use super::{CongestionController, CongestionSignal, DeliveryEvent, RestartEvent};
 use crate::rng::SplitMix64;
 use crate::tcp::config::TcpConfig;
 
@@ -33,14 +29,13 @@ const RT_PROP_FILTER_US: u64 = 10_000_000;
 const PROBE_RTT_DURATION_US: u64 = 200_000;
 /// §4.2.3.3, BBRMinPipeCwnd: segments.
 const MIN_PIPE_SEGMENTS: u64 = 4;
-/// §4.3.2.2: growth by less than a quarter …
+/// §4.3.2.2: the pipe is full if the bandwidth grows by less than a quarter …
 const FULL_BW_GROWTH: f64 = 1.25;
-/// … in so many rounds means the pipe is full.
+/// … in this many rounds.
 const FULL_BW_ROUNDS: u32 = 3;
-
-/// Linux, `bbr_extra_acked_win_rtts`: two windows of five rounds, of which the larger maximum counts.
+/// Linux, `bbr_extra_acked_win_rtts`: the larger maximum of two windows of five rounds.
 const EXTRA_ACKED_ROUNDS: u64 = 10;
-/// Linux, `bbr_extra_acked_max_us`: the excess counts up to what the bandwidth carries in this time.
+/// Linux, `bbr_extra_acked_max_us`: bound of the excess, as a time at the bandwidth.
 const EXTRA_ACKED_MAX_US: u64 = 100_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +46,7 @@ enum Mode {
     ProbeRtt,
 }
 
-/// Paces at the bottleneck's bandwidth, with about one BDP in flight.
+/// BBR v1.
 #[derive(Debug, Clone)]
 pub struct Bbr {
     sizes: Sizes,
@@ -60,15 +55,11 @@ pub struct Bbr {
     pacing_gain: f64,
     cwnd_gain: f64,
 
-    btl_bw_filter: WindowedMax,
-    btl_bw_bps: u64,
+    btl_bw: MaxBandwidth,
     rt_prop_us: Option<u64>,
     rt_prop_stamp_us: u64,
     rt_prop_expired: bool,
-
-    round_count: u64,
-    round_start: bool,
-    next_round_delivered: u64,
+    rounds: Rounds,
 
     filled_pipe: bool,
     full_bw_bps: u64,
@@ -77,42 +68,33 @@ pub struct Bbr {
     cycle_index: usize,
     cycle_stamp_us: u64,
 
-    /// Absent where it is not to count.
+    /// `None` without `bbr_ack_aggregation`.
     aggregation: Option<AckAggregation>,
 
     probe_rtt_done_us: Option<u64>,
     probe_rtt_round_done: bool,
     idle_restart: bool,
 
-    cwnd_bytes: u64,
-    prior_cwnd_bytes: u64,
+    cwnd: Window,
     packet_conservation: bool,
-    phase: SenderPhase,
-    /// Payload, bit/s.
-    pacing_rate_bps: u64,
-    has_seen_rtt: bool,
+    pacing: PacingRate,
 }
 
 impl Bbr {
     /// BBRInit, §4.3.1.
     pub fn new(config: &TcpConfig, seed: u64) -> Self {
         let sizes = Sizes::new(config);
-        // §4.2.1: the round trip is taken for 1 ms until there is a sample.
-        let nominal_bps = path::rate_bps(sizes.initial_window_bytes, 1_000);
         Self {
             sizes,
             random: SplitMix64::new(seed),
             mode: Mode::Startup,
             pacing_gain: HIGH_GAIN,
             cwnd_gain: HIGH_GAIN,
-            btl_bw_filter: WindowedMax::default(),
-            btl_bw_bps: 0,
+            btl_bw: MaxBandwidth::default(),
             rt_prop_us: None,
             rt_prop_stamp_us: 0,
             rt_prop_expired: false,
-            round_count: 0,
-            round_start: false,
-            next_round_delivered: 0,
+            rounds: Rounds::default(),
             filled_pipe: false,
             full_bw_bps: 0,
             full_bw_count: 0,
@@ -122,34 +104,9 @@ impl Bbr {
             probe_rtt_done_us: None,
             probe_rtt_round_done: false,
             idle_restart: false,
-            cwnd_bytes: sizes.initial_window_bytes,
-            prior_cwnd_bytes: 0,
+            cwnd: Window::new(sizes),
             packet_conservation: false,
-            phase: SenderPhase::Open,
-            pacing_rate_bps: path::scaled(nominal_bps, HIGH_GAIN),
-            has_seen_rtt: false,
-        }
-    }
-
-    /// §4.1.1.3.
-    fn update_round(&mut self, event: &DeliveryEvent) {
-        self.round_start =
-            event.rate.is_some_and(|it| it.prior_delivered_bytes >= self.next_round_delivered);
-        if self.round_start {
-            self.next_round_delivered = event.total_delivered_bytes;
-            self.round_count += 1;
-            // §4.2.3.4: conservation lasts for the first round of recovery.
-            self.packet_conservation = false;
-        }
-    }
-
-    /// §4.1.1.5.
-    fn update_btl_bw(&mut self, event: &DeliveryEvent) {
-        let Some(sample) = &event.rate else { return };
-        let Some(rate_bps) = sample.delivery_rate_bps else { return };
-        if rate_bps >= self.btl_bw_bps || !sample.is_app_limited {
-            self.btl_bw_bps =
-                self.btl_bw_filter.update(self.round_count, rate_bps, BTL_BW_FILTER_ROUNDS);
+            pacing: PacingRate::new(&sizes, HIGH_GAIN),
         }
     }
 
@@ -181,7 +138,7 @@ impl Bbr {
         self.pacing_gain = PACING_GAIN_CYCLE[self.cycle_index];
     }
 
-    /// §4.3.4.3: begins anywhere in the cycle but in the phase that drains.
+    /// §4.3.4.3: starts in any phase of the cycle but the draining one.
     fn enter_probe_bw(&mut self, now_us: u64) {
         self.mode = Mode::ProbeBw;
         self.pacing_gain = 1.0;
@@ -190,20 +147,14 @@ impl Bbr {
         self.advance_cycle_phase(now_us);
     }
 
-    fn enter_startup(&mut self) {
-        self.mode = Mode::Startup;
-        self.pacing_gain = HIGH_GAIN;
-        self.cwnd_gain = HIGH_GAIN;
-    }
-
     /// §4.3.2.2.
     fn check_full_pipe(&mut self, event: &DeliveryEvent) {
         let app_limited = event.rate.is_none_or(|sample| sample.is_app_limited);
-        if self.filled_pipe || !self.round_start || app_limited {
+        if self.filled_pipe || !self.rounds.is_start || app_limited {
             return;
         }
-        if self.btl_bw_bps as f64 >= self.full_bw_bps as f64 * FULL_BW_GROWTH {
-            self.full_bw_bps = self.btl_bw_bps;
+        if self.btl_bw.bps as f64 >= self.full_bw_bps as f64 * FULL_BW_GROWTH {
+            self.full_bw_bps = self.btl_bw.bps;
             self.full_bw_count = 0;
             return;
         }
@@ -239,7 +190,7 @@ impl Bbr {
             self.mode = Mode::ProbeRtt;
             self.pacing_gain = 1.0;
             self.cwnd_gain = 1.0;
-            self.save_cwnd();
+            self.cwnd.save(true);
             self.probe_rtt_done_us = None;
         }
         if self.mode == Mode::ProbeRtt {
@@ -249,49 +200,36 @@ impl Bbr {
     }
 
     fn handle_probe_rtt(&mut self, event: &DeliveryEvent) {
-        match self.probe_rtt_done_us {
-            None => {
-                if event.in_flight_bytes <= self.min_pipe_bytes() {
-                    self.probe_rtt_done_us = Some(event.now_us + PROBE_RTT_DURATION_US);
-                    self.probe_rtt_round_done = false;
-                    self.next_round_delivered = event.total_delivered_bytes;
-                }
+        let Some(done_us) = self.probe_rtt_done_us else {
+            if event.in_flight_bytes <= self.min_pipe_bytes() {
+                self.probe_rtt_done_us = Some(event.now_us + PROBE_RTT_DURATION_US);
+                self.probe_rtt_round_done = false;
+                self.rounds.next_delivered_bytes = event.total_delivered_bytes;
             }
-            Some(done_us) => {
-                self.probe_rtt_round_done |= self.round_start;
-                if self.probe_rtt_round_done && event.now_us > done_us {
-                    self.rt_prop_stamp_us = event.now_us;
-                    self.restore_cwnd();
-                    if self.filled_pipe {
-                        self.enter_probe_bw(event.now_us);
-                    } else {
-                        self.enter_startup();
-                    }
-                }
+            return;
+        };
+        self.probe_rtt_round_done |= self.rounds.is_start;
+        if self.probe_rtt_round_done && event.now_us > done_us {
+            self.rt_prop_stamp_us = event.now_us;
+            self.cwnd.restore();
+            if self.filled_pipe {
+                self.enter_probe_bw(event.now_us);
+            } else {
+                self.mode = Mode::Startup;
+                self.pacing_gain = HIGH_GAIN;
+                self.cwnd_gain = HIGH_GAIN;
             }
         }
     }
 
     /// §4.2.1.
     fn set_pacing_rate(&mut self, gain: f64) {
-        let rate_bps = path::scaled(self.btl_bw_bps, gain);
-        if self.filled_pipe || rate_bps > self.pacing_rate_bps {
-            self.pacing_rate_bps = rate_bps;
-        }
-    }
-
-    /// §4.2.1: the first RTT takes the place of the millisecond that was assumed.
-    fn init_pacing_rate(&mut self, event: &DeliveryEvent) {
-        if !self.has_seen_rtt && event.srtt_us > 0 {
-            self.has_seen_rtt = true;
-            let nominal_bps = path::rate_bps(self.sizes.initial_window_bytes, event.srtt_us);
-            self.pacing_rate_bps = path::scaled(nominal_bps, HIGH_GAIN);
-        }
+        self.pacing.set(path::scaled(self.btl_bw.bps, gain), self.filled_pipe);
     }
 
     /// §4.2.2.
     fn send_quantum_bytes(&self) -> u64 {
-        match self.pacing_rate_bps {
+        match self.pacing.bps {
             ..1_200_000 => self.sizes.mss_bytes,
             1_200_000..24_000_000 => 2 * self.sizes.mss_bytes,
             rate_bps => path::bytes_in(rate_bps, 1_000).min(64 << 10),
@@ -301,7 +239,7 @@ impl Bbr {
     /// §4.2.3.2.
     fn inflight_bytes(&self, gain: f64) -> u64 {
         let Some(rt_prop_us) = self.rt_prop_us else { return self.sizes.initial_window_bytes };
-        let bdp = path::bytes_in(self.btl_bw_bps, rt_prop_us);
+        let bdp = path::bytes_in(self.btl_bw.bps, rt_prop_us);
         path::scaled(bdp, gain) + 3 * self.send_quantum_bytes()
     }
 
@@ -309,40 +247,23 @@ impl Bbr {
         MIN_PIPE_SEGMENTS * self.sizes.mss_bytes
     }
 
-    /// §4.2.3.4: the last window known to be good.
-    fn save_cwnd(&mut self) {
-        let in_recovery = matches!(self.phase, SenderPhase::Recovery | SenderPhase::Loss);
-        if in_recovery || self.mode == Mode::ProbeRtt {
-            self.prior_cwnd_bytes = self.prior_cwnd_bytes.max(self.cwnd_bytes);
-        } else {
-            self.prior_cwnd_bytes = self.cwnd_bytes;
-        }
-    }
-
-    fn restore_cwnd(&mut self) {
-        self.cwnd_bytes = self.cwnd_bytes.max(self.prior_cwnd_bytes);
-    }
-
-    /// §4.2.3.4: what changes with the sender's phase.
-    fn follow_phase(&mut self, event: &DeliveryEvent) {
-        let before = std::mem::replace(&mut self.phase, event.phase);
-        let in_recovery = |phase| matches!(phase, SenderPhase::Recovery | SenderPhase::Loss);
-        if event.phase == SenderPhase::Recovery && before != SenderPhase::Recovery {
+    /// §4.2.3.4.
+    fn update_phase(&mut self, event: &DeliveryEvent) {
+        if self.cwnd.set_phase(event.phase) {
             self.packet_conservation = true;
-            self.next_round_delivered = event.total_delivered_bytes;
-            self.cwnd_bytes =
+            self.rounds.next_delivered_bytes = event.total_delivered_bytes;
+            self.cwnd.bytes =
                 event.in_flight_bytes + event.newly_delivered_bytes.max(self.sizes.mss_bytes);
-        } else if in_recovery(before) && !in_recovery(event.phase) {
+        } else if !event.phase.is_loss_recovery() {
             self.packet_conservation = false;
-            self.restore_cwnd();
         }
     }
 
     /// Linux, `bbr_update_ack_aggregation`.
     fn update_aggregation(&mut self, event: &DeliveryEvent) {
-        let rounds = (self.round_count, EXTRA_ACKED_ROUNDS);
+        let rounds = (self.rounds.count, EXTRA_ACKED_ROUNDS);
         if let Some(aggregation) = &mut self.aggregation {
-            aggregation.update(event, self.btl_bw_bps, self.cwnd_bytes, rounds);
+            aggregation.update(event, self.btl_bw.bps, self.cwnd.bytes, rounds);
         }
     }
 
@@ -350,7 +271,7 @@ impl Bbr {
     fn aggregated_bytes(&self) -> u64 {
         match &self.aggregation {
             Some(aggregation) if self.filled_pipe => {
-                aggregation.extra_bytes().min(path::bytes_in(self.btl_bw_bps, EXTRA_ACKED_MAX_US))
+                aggregation.extra_bytes.min(path::bytes_in(self.btl_bw.bps, EXTRA_ACKED_MAX_US))
             }
             _ => 0,
         }
@@ -359,70 +280,62 @@ impl Bbr {
     /// §4.2.3.6.
     fn set_cwnd(&mut self, event: &DeliveryEvent) {
         let target = self.inflight_bytes(self.cwnd_gain) + self.aggregated_bytes();
-        let delivered = event.newly_delivered_bytes;
+        let min_pipe = self.min_pipe_bytes();
         // §4.2.3.4.
         if event.newly_lost_bytes > 0 {
-            self.cwnd_bytes =
-                self.cwnd_bytes.saturating_sub(event.newly_lost_bytes).max(self.sizes.mss_bytes);
+            self.cwnd.bytes =
+                self.cwnd.bytes.saturating_sub(event.newly_lost_bytes).max(self.sizes.mss_bytes);
         }
         if self.packet_conservation {
-            // Without the floor of §4.2.3.3, which does not hold right after losses.
-            self.cwnd_bytes = self.cwnd_bytes.max(event.in_flight_bytes + delivered);
+            // The minimum of §4.2.3.3 does not apply right after losses.
+            let conserved = event.in_flight_bytes + event.newly_delivered_bytes;
+            self.cwnd.bytes = self.cwnd.bytes.max(conserved);
         } else {
-            if self.filled_pipe {
-                self.cwnd_bytes = (self.cwnd_bytes + delivered).min(target);
-            } else if self.cwnd_bytes < target
-                || event.total_delivered_bytes < self.sizes.initial_window_bytes
-            {
-                self.cwnd_bytes += delivered;
-            }
-            self.cwnd_bytes = self.cwnd_bytes.max(self.min_pipe_bytes());
+            self.cwnd.grow(event, target, self.filled_pipe);
+            self.cwnd.bytes = self.cwnd.bytes.max(min_pipe);
         }
         // §4.2.3.5.
         if self.mode == Mode::ProbeRtt {
-            self.cwnd_bytes = self.cwnd_bytes.min(self.min_pipe_bytes());
+            self.cwnd.bytes = self.cwnd.bytes.min(min_pipe);
         }
     }
 }
 
 impl CongestionController for Bbr {
-    fn on_ack(&mut self, _ack: &AckEvent) {}
-
     /// BBRUpdateOnACK, §3.5.2.
     fn on_delivery(&mut self, event: &DeliveryEvent) {
-        self.update_round(event);
-        self.update_btl_bw(event);
+        self.rounds.update(event);
+        // §4.2.3.4: conservation lasts for the first round of recovery.
+        self.packet_conservation &= !self.rounds.is_start;
+        self.btl_bw.update(event, self.rounds.count, BTL_BW_FILTER_ROUNDS);
         self.update_aggregation(event);
-        self.follow_phase(event);
+        self.update_phase(event);
         self.check_cycle_phase(event);
         self.check_full_pipe(event);
         self.check_drain(event);
         self.update_rt_prop(event);
         self.check_probe_rtt(event);
-        self.init_pacing_rate(event);
+        self.pacing.on_rtt(event.srtt_us);
         self.set_pacing_rate(self.pacing_gain);
         self.set_cwnd(event);
     }
 
     fn on_congestion_event(&mut self, _now_us: u64, _signal: CongestionSignal) {
-        self.save_cwnd();
+        self.cwnd.save(self.mode == Mode::ProbeRtt);
     }
 
     /// §4.2.3.4.
     fn on_retransmission_timeout(&mut self, _now_us: u64) {
-        self.save_cwnd();
-        self.phase = SenderPhase::Loss;
+        self.cwnd.on_retransmission_timeout(self.mode == Mode::ProbeRtt);
         self.packet_conservation = false;
-        self.cwnd_bytes = self.sizes.mss_bytes;
     }
 
-    /// §4.3.4.4: paces at the bottleneck's bandwidth and does not take the pause for a chance to
-    /// measure.
+    /// §4.3.4.4: resumes at the bottleneck's bandwidth; an idle period does not replace ProbeRTT.
     fn on_restart(&mut self, event: &RestartEvent) {
         if event.is_app_limited {
             self.idle_restart = true;
             if let Some(aggregation) = &mut self.aggregation {
-                aggregation.begin_epoch(event.now_us);
+                aggregation.start_epoch(event.now_us);
             }
             if self.mode == Mode::ProbeBw {
                 self.set_pacing_rate(1.0);
@@ -431,22 +344,18 @@ impl CongestionController for Bbr {
     }
 
     fn window_bytes(&self) -> u64 {
-        self.cwnd_bytes
-    }
-
-    fn ssthresh_bytes(&self) -> Option<u64> {
-        None
+        self.cwnd.bytes
     }
 
     fn pacing_rate_bps(&self) -> Option<u64> {
-        Some(self.sizes.on_the_wire(self.pacing_rate_bps).max(1))
+        Some(self.sizes.with_headers(self.pacing.bps).max(1))
     }
 
     fn owns_window(&self) -> bool {
         true
     }
 
-    fn restrains_itself(&self) -> bool {
+    fn limits_itself(&self) -> bool {
         self.mode == Mode::ProbeRtt
     }
 
@@ -458,15 +367,11 @@ impl CongestionController for Bbr {
             Mode::ProbeRtt => "PROBE_RTT",
         }
     }
-
-    fn clone_box(&self) -> Box<dyn CongestionController> {
-        Box::new(self.clone())
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::RateSample;
+    use super::super::{RateSample, SenderPhase};
     use super::*;
 
     const MSS: u64 = 1448;
@@ -476,13 +381,11 @@ mod tests {
         Bbr::new(&TcpConfig::default(), 7)
     }
 
-    /// One acknowledgement a round of a path with this rate.
+    /// Round `number` as one acknowledgement.
     fn round(bbr: &mut Bbr, number: u64, rate_bps: u64, in_flight_bytes: u64) {
         bbr.on_delivery(&DeliveryEvent {
             now_us: number * RTT_US,
             newly_delivered_bytes: 20 * MSS,
-            newly_lost_bytes: 0,
-            newly_ce_bytes: 0,
             total_delivered_bytes: (number + 1) * 20 * MSS,
             prior_in_flight_bytes: in_flight_bytes,
             in_flight_bytes,
@@ -493,14 +396,10 @@ mod tests {
                 delivered_bytes: 20 * MSS,
                 prior_delivered_bytes: number * 20 * MSS,
                 in_flight_at_send_bytes: in_flight_bytes,
-                lost_bytes: 0,
-                ce_bytes: 0,
-                is_app_limited: false,
+                ..RateSample::default()
             }),
             is_window_limited: true,
-            phase: SenderPhase::Open,
-            una: 0,
-            next: 0,
+            ..DeliveryEvent::default()
         });
     }
 
@@ -513,7 +412,7 @@ mod tests {
         }
         round(&mut bbr, 5, 21_000_000, 1 << 20);
         assert_eq!(bbr.state_name(), "DRAIN");
-        // BDP: 21 Mbit/s × 40 ms = 105 kB; 3 quanta of two segments beside it.
+        // BDP: 21 Mbit/s × 40 ms = 105 kB, plus 3 quanta of two segments.
         round(&mut bbr, 6, 21_000_000, 113_700);
         assert_eq!(bbr.state_name(), "DRAIN");
         round(&mut bbr, 7, 21_000_000, 113_600);
@@ -521,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn the_gain_cycle_never_begins_with_the_drain() {
+    fn the_gain_cycle_never_starts_with_the_draining_phase() {
         for seed in 0..50 {
             let mut bbr = Bbr::new(&TcpConfig::default(), seed);
             bbr.enter_probe_bw(0);
@@ -536,36 +435,32 @@ mod tests {
         for number in 1..10 {
             round(&mut bbr, number, 10_000_000, 1 << 20);
         }
-        assert_eq!(bbr.btl_bw_bps, 50_000_000);
+        assert_eq!(bbr.btl_bw.bps, 50_000_000);
         round(&mut bbr, 10, 10_000_000, 1 << 20);
-        assert_eq!(bbr.btl_bw_bps, 10_000_000);
+        assert_eq!(bbr.btl_bw.bps, 10_000_000);
     }
 
-    /// §4.2.3.4 and §4.2.3.6: four segments are the least window, but not while what leaves is what was
-    /// delivered.
+    /// §4.2.3.4 and §4.2.3.6: the minimum window of four segments does not apply under packet
+    /// conservation.
     #[test]
-    fn the_first_round_of_a_recovery_sends_what_is_delivered_and_no_more() {
+    fn the_first_round_of_recovery_conserves_packets() {
         let mut bbr = bbr();
         (0..4).for_each(|number| round(&mut bbr, number, 1_000_000, 8 * MSS));
         let event = DeliveryEvent {
             now_us: 5 * RTT_US,
             newly_delivered_bytes: MSS,
             newly_lost_bytes: 2 * MSS,
-            newly_ce_bytes: 0,
             total_delivered_bytes: 80 * MSS,
             prior_in_flight_bytes: 4 * MSS,
             in_flight_bytes: MSS,
-            rtt_us: None,
             srtt_us: RTT_US,
-            rate: None,
             is_window_limited: true,
             phase: SenderPhase::Recovery,
-            una: 0,
-            next: 0,
+            ..DeliveryEvent::default()
         };
         bbr.on_congestion_event(event.now_us, CongestionSignal::Loss);
         bbr.on_delivery(&event);
-        assert_eq!(bbr.window_bytes(), 2 * MSS, "what is in flight and what was delivered");
+        assert_eq!(bbr.window_bytes(), 2 * MSS, "in flight and delivered");
         bbr.on_delivery(&DeliveryEvent { newly_lost_bytes: 0, phase: SenderPhase::Open, ..event });
         assert!(bbr.window_bytes() >= MIN_PIPE_SEGMENTS * MSS);
     }
@@ -573,9 +468,9 @@ mod tests {
     #[test]
     fn the_initial_rate_follows_the_first_round_trip() {
         let mut bbr = bbr();
-        let before = bbr.pacing_rate_bps;
+        let before = bbr.pacing.bps;
         round(&mut bbr, 0, 1, 10 * MSS);
         // 10 segments in 40 ms, times 2.885; before, in 1 ms.
-        assert!(before.abs_diff(40 * bbr.pacing_rate_bps) < 1_000);
+        assert!(before.abs_diff(40 * bbr.pacing.bps) < 1_000);
     }
 }

@@ -1,23 +1,23 @@
 //! C2TCP: Abbasloo, Xu, Chao, "C2TCP: A Flexible Cellular TCP to Meet Stringent Delay Requirements"
 //! (IEEE JSAC 37, 2019), and its first form, Abbasloo, Li, Xu, Chao, "Cellular Controlled Delay TCP"
-//! (IFIP Networking 2018). Like CoDel at the sender: it looks for RTTs that stay above a setpoint.
+//! (IFIP Networking 2018). Applies CoDel at the sender to RTTs that stay above a setpoint.
 //!
-//! On top of Cubic. With `c2tcp_setpoint_ms` given, the setpoint is that, as in IFIP 2018; without,
-//! it is α · RTTmin, and a tuner moves α so that the average RTT meets `c2tcp_target_ms`, as in
-//! JSAC 2019.
+//! Extends Cubic. `c2tcp_setpoint_ms` fixes the setpoint, as in IFIP 2018. If unset, the setpoint is
+//! α · RTTmin, and a tuner moves α so that the average RTT meets `c2tcp_target_ms`, as in JSAC 2019.
 
-use super::SenderPhase;
 use super::cubic::Cubic;
-use super::{AckEvent, CongestionController, CongestionSignal, DeliveryEvent, RestartEvent};
+use super::{
+    AckEvent, CongestionController, CongestionSignal, DeliveryEvent, RestartEvent, SenderPhase,
+};
 use crate::tcp::config::TcpConfig;
 
-/// JSAC 2019, tuner: α at the start, and its bounds.
+/// JSAC 2019, tuner: initial α and its bounds.
 const ALPHA_INITIAL: f64 = 1.5;
 const ALPHA_MIN: f64 = 1.0;
 const ALPHA_MAX: f64 = 10.0;
-/// Average RTT that an application asks for unless configured (the example of JSAC 2019).
+/// Default target of the average RTT (the example of JSAC 2019).
 const DEFAULT_TARGET_MS: u32 = 50;
-/// How often the tuner looks at the average RTT: the report period of the authors' code.
+/// Period of the tuner: the report period of the authors' code.
 const TUNER_PERIOD_US: u64 = 5_000_000;
 
 /// Cubic with a condition detector.
@@ -27,14 +27,14 @@ pub struct C2Tcp {
     fixed_setpoint_us: Option<u64>,
     fixed_interval_us: Option<u64>,
     min_rtt_us: Option<u64>,
-    /// When a stay above the setpoint becomes a bad condition; none while below.
+    /// When an RTT above the setpoint becomes a bad condition; `None` below it.
     bad_at_us: Option<u64>,
-    /// num_backoffs: bad conditions in a row, and one.
+    /// num_backoffs: consecutive bad conditions plus one.
     backoffs: u32,
     tuner: Tuner,
 }
 
-/// Moves α towards the application's target.
+/// Adapts α to the target of the average RTT.
 #[derive(Debug, Clone)]
 struct Tuner {
     target_us: u64,
@@ -53,7 +53,7 @@ impl Tuner {
             return;
         }
         let (average, target) = (self.sum_us as f64 / self.samples as f64, self.target_us as f64);
-        // Twice the relative excess off, half the relative slack on.
+        // Decreases by twice the relative excess, increases by half the relative slack.
         let change = if target < average {
             -2.0 * (average - target) / average
         } else {
@@ -98,7 +98,7 @@ impl C2Tcp {
         let setpoint_us = self.setpoint_us(min_rtt_us);
         let interval_us = self.fixed_interval_us.unwrap_or(setpoint_us);
         if rtt_us <= setpoint_us {
-            // Good condition: beyond Cubic, Setpoint/RTT segments a window.
+            // Good condition: Setpoint/RTT segments per window in addition to Cubic.
             self.bad_at_us = None;
             self.backoffs = 1;
             self.cubic.add_per_window(setpoint_us as f64 / rtt_us as f64);
@@ -128,7 +128,7 @@ impl CongestionController for C2Tcp {
     fn on_delivery(&mut self, event: &DeliveryEvent) {
         let Some(rtt_us) = event.rtt_us.map(|it| it.max(1)) else { return };
         self.tuner.on_rtt(rtt_us, event.now_us);
-        // A loss is Cubic's to answer; two answers to one queue would be one too many.
+        // Cubic responds to the loss; a second reduction for the same queue would be too much.
         if matches!(event.phase, SenderPhase::Open) {
             self.detect(rtt_us, event.now_us);
         } else {
@@ -164,10 +164,6 @@ impl CongestionController for C2Tcp {
     fn ssthresh_bytes(&self) -> Option<u64> {
         self.cubic.ssthresh_bytes()
     }
-
-    fn clone_box(&self) -> Box<dyn CongestionController> {
-        Box::new(self.clone())
-    }
 }
 
 #[cfg(test)]
@@ -184,7 +180,7 @@ mod tests {
         })
     }
 
-    /// Bad conditions come after an interval, then at 1/√n of it, as CoDel's drops do.
+    /// Bad conditions follow after an interval, then after interval/√n, as the drops of CoDel.
     #[test]
     fn bad_conditions_follow_the_control_law_of_codel() {
         let mut c2tcp = c2tcp();
@@ -197,19 +193,19 @@ mod tests {
                 assert_eq!(c2tcp.window_bytes(), MSS);
             }
         }
-        // 100, then after 100/√1, 100/√2, 100/√3, 100/√4, each noticed at the next millisecond.
+        // 100, then after 100/√1, 100/√2, 100/√3, 100/√4, each detected at the next millisecond.
         assert_eq!(backoffs, [101, 202, 273, 331, 382, 427, 468]);
     }
 
     #[test]
-    fn one_rtt_below_the_setpoint_is_a_good_condition_and_starts_anew() {
+    fn one_rtt_below_the_setpoint_is_a_good_condition_and_restarts_the_interval() {
         let mut c2tcp = c2tcp();
         for ms in 0..100 {
             c2tcp.detect(150_000, ms * 1_000);
         }
         let window = c2tcp.window_bytes();
         c2tcp.detect(50_000, 100_000);
-        // Setpoint / RTT = 2 segments a window, so 2/100 of one.
+        // Setpoint / RTT = 2 segments per window of 100.
         assert!((c2tcp.window_bytes() - window).abs_diff(2 * MSS / 100) <= 1);
         for ms in 101..=201 {
             c2tcp.detect(150_000, ms * 1_000);
@@ -218,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tuner_moves_alpha_against_the_error() {
+    fn the_tuner_moves_alpha_towards_the_target() {
         let mut tuner = C2Tcp::new(&TcpConfig::default()).tuner;
         let target_us = tuner.target_us;
         let feed = |tuner: &mut Tuner, rtt_us, from_ms: u64| {

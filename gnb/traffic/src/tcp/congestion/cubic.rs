@@ -1,6 +1,6 @@
 //! CUBIC, RFC 9438.
 
-use super::hystart::{Growth, HyStart};
+use super::hystart::{Growth, HyStart, growth};
 use super::{
     AckEvent, CongestionController, CongestionSignal, MIN_SSTHRESH_SEGMENTS, RestartEvent,
     slow_start_limit_segments,
@@ -9,14 +9,14 @@ use crate::tcp::config::TcpConfig;
 
 /// Aggressiveness, segments per second cubed (RFC 9438 §5: 0.4).
 const C: f64 = 0.4;
-/// Multiplicative decrease, for losses and for marks alike (RFC 9438 §4.6: 0.7; the 0.85 of RFC 8511
-/// for marks is experimental and not in Linux).
+/// Multiplicative decrease for losses and marks (RFC 9438 §4.6; the 0.85 of RFC 8511 for marks is
+/// experimental and not in Linux).
 const BETA: f64 = 0.7;
 /// α of the Reno-friendly estimate: 3 (1 − β) / (1 + β), RFC 9438 §4.3.
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
-/// Growth as a cubic function of the time since the last reduction. Windows are kept in segments,
-/// as the RFC's formulas are.
+/// Growth as a cubic function of the time since the last reduction. Windows are in segments, as in the
+/// formulas of the RFC.
 #[derive(Debug, Clone)]
 pub struct Cubic {
     mss_bytes: u64,
@@ -25,22 +25,22 @@ pub struct Cubic {
     cwnd: f64,
     ssthresh: Option<f64>,
     w_max: f64,
-    /// The window before the last reduction; above it the estimate grows as fast as Reno.
+    /// The window before the last reduction; above it `w_est` grows as fast as Reno.
     cwnd_prior: f64,
-    /// The present stage of congestion avoidance; none until its first acknowledgement.
+    /// `None` until the first acknowledgement in congestion avoidance.
     epoch: Option<Epoch>,
     hystart: Option<HyStart>,
 }
 
-/// One stage of congestion avoidance, between reductions.
+/// Congestion avoidance between two reductions.
 #[derive(Debug, Clone)]
 struct Epoch {
     start_us: u64,
-    /// Up to when the time counts, see [`Cubic::on_underuse`].
+    /// End of the time that counts, see [`Cubic::on_underuse`].
     used_until_us: u64,
-    /// Seconds until the curve is back at `w_max`.
+    /// Seconds until the curve reaches `w_max`.
     k_s: f64,
-    /// What Reno would have.
+    /// Window of Reno in the same conditions.
     w_est: f64,
 }
 
@@ -60,7 +60,7 @@ impl Cubic {
         }
     }
 
-    /// Grows by `segments` per window acknowledged, once an acknowledgement.
+    /// Growth for one acknowledgement, of `segments` per window acknowledged.
     pub(super) fn add_per_window(&mut self, segments: f64) {
         self.cwnd += segments / self.cwnd;
     }
@@ -70,20 +70,14 @@ impl Cubic {
         self.cwnd = 1.0;
     }
 
-    /// Grows by slow start; the acknowledged segments left for congestion avoidance.
+    /// Slow start; returns the acknowledged segments left for congestion avoidance.
     fn slow_start(&mut self, ack: &AckEvent, acked: f64) -> f64 {
-        // RFC 9406 §4.2: only the initial slow start, before ssthresh is known.
-        let divisor = match (&mut self.hystart, self.ssthresh) {
-            (Some(hystart), None) => match hystart.on_ack(ack.rtt_us, ack.una, ack.next) {
-                Growth::DividedBy(divisor) => divisor as f64,
-                Growth::Exit => {
-                    self.ssthresh = Some(self.cwnd);
-                    return acked;
-                }
-            },
-            _ => 1.0,
+        let is_initial = self.ssthresh.is_none();
+        let Growth::DividedBy(divisor) = growth(&mut self.hystart, is_initial, ack) else {
+            self.ssthresh = Some(self.cwnd);
+            return acked;
         };
-        let growth = acked.min(self.slow_start_limit) / divisor;
+        let growth = acked.min(self.slow_start_limit) / divisor as f64;
         match self.ssthresh {
             Some(ssthresh) if self.cwnd + growth >= ssthresh => {
                 let left = acked - (ssthresh - self.cwnd);
@@ -99,8 +93,8 @@ impl Cubic {
 
     fn congestion_avoidance(&mut self, ack: &AckEvent, acked: f64) {
         let epoch = self.epoch.get_or_insert_with(|| {
-            // §4.2. Without a reduction before it (slow start ended by HyStart or after a
-            // time-out, §4.8) the curve starts at its plateau: K = 0, W_max = cwnd.
+            // §4.2. Without a preceding reduction (slow start ended by HyStart or after a time-out,
+            // §4.8) the curve starts at its plateau: K = 0, W_max = cwnd.
             self.w_max = self.w_max.max(self.cwnd);
             Epoch {
                 start_us: ack.now_us,
@@ -115,12 +109,12 @@ impl Cubic {
             let d = t_s - epoch.k_s;
             C * d * d * d + self.w_max
         };
-        // §4.3: the estimate grows like Reno would with this β, and like Reno itself once it is
-        // back where the last reduction started.
+        // §4.3: the estimate grows as Reno with this β, and as Reno itself above the window of the
+        // last reduction.
         let alpha = if epoch.w_est >= self.cwnd_prior { 1.0 } else { ALPHA };
         let w_est = epoch.w_est + alpha * acked / self.cwnd;
         let now = w_cubic(t_s);
-        // §4.2: what the curve will be one RTT on, at least the window, at most half more.
+        // §4.2: the curve one RTT later, between the window and 1.5 times the window.
         let target = w_cubic(t_s + ack.srtt_us as f64 * 1e-6).clamp(self.cwnd, 1.5 * self.cwnd);
         epoch.w_est = w_est;
         if now < w_est {
@@ -143,11 +137,11 @@ impl CongestionController for Cubic {
     }
 
     fn on_congestion_event(&mut self, _now_us: u64, _signal: CongestionSignal) {
-        // §4.7, fast convergence: a window that did not get back to W_max makes room for others.
+        // §4.7, fast convergence: a window below W_max releases bandwidth to other flows.
         self.w_max =
             if self.cwnd < self.w_max { self.cwnd * (1.0 + BETA) / 2.0 } else { self.cwnd };
         self.cwnd_prior = self.cwnd;
-        // §4.6. Whole segments, as Linux has them.
+        // §4.6. Whole segments, as in Linux.
         let ssthresh = (self.cwnd * BETA).floor().max(MIN_SSTHRESH_SEGMENTS as f64);
         self.ssthresh = Some(ssthresh);
         self.cwnd = ssthresh;
@@ -161,7 +155,7 @@ impl CongestionController for Cubic {
         self.epoch = None;
     }
 
-    /// §5.8: time during which the application, not the window, held the flow back does not count.
+    /// §5.8: time during which the application limits the flow does not count.
     fn on_underuse(&mut self, now_us: u64) {
         if let Some(epoch) = &mut self.epoch {
             epoch.start_us += now_us.saturating_sub(epoch.used_until_us);
@@ -169,11 +163,11 @@ impl CongestionController for Cubic {
         }
     }
 
-    /// §5.8 and RFC 5681 §4.1: after a time-out's worth of silence the window is the restart window.
+    /// §5.8, and RFC 5681 §4.1: after an RTO without sending the window is the restart window.
     fn on_restart(&mut self, event: &RestartEvent) {
         self.on_underuse(event.now_us);
         if event.idle_us > event.rto_us && self.cwnd > self.initial_window {
-            // RFC 7661 §4.4.3: what had been in use before is remembered in ssthresh.
+            // RFC 7661 §4.4.3: ssthresh stores the part of the window that was used.
             self.ssthresh = self.ssthresh.map(|it| it.max(0.75 * self.cwnd));
             self.cwnd = self.initial_window;
         }
@@ -194,21 +188,15 @@ impl CongestionController for Cubic {
     fn ssthresh_bytes(&self) -> Option<u64> {
         self.ssthresh.map(|ssthresh| (ssthresh * self.mss_bytes as f64) as u64)
     }
-
-    fn clone_box(&self) -> Box<dyn CongestionController> {
-        Box::new(self.clone())
-    }
 }
 
-/// Cube root of a non-negative number by Newton's iteration.
-///
-/// The standard library's comes from the platform's libm and may differ in the last bit between
-/// machines; a run has to give the same bytes on all of them.
+/// Cube root of a non-negative number by Newton's iteration. `f64::cbrt` uses the platform's libm, whose
+/// last bit may differ between machines; runs must be byte-identical on all of them.
 fn cube_root(x: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
     }
-    // From above the iteration falls monotonically; max(x, 1) is above the root.
+    // The iteration falls monotonically from max(x, 1), which is above the root.
     let mut root = x.max(1.0);
     loop {
         let next = (2.0 * root + x / (root * root)) / 3.0;
@@ -227,7 +215,7 @@ mod tests {
     const MSS: u64 = 1448;
 
     fn ack(now_us: u64, segments: u64, srtt_us: u64) -> AckEvent {
-        AckEvent { now_us, delivered_bytes: segments * MSS, rtt_us: None, srtt_us, una: 0, next: 0 }
+        AckEvent { now_us, delivered_bytes: segments * MSS, srtt_us, ..AckEvent::default() }
     }
 
     fn cubic(window: u32) -> Cubic {
@@ -239,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn cube_roots_are_right() {
+    fn the_cube_root_inverts_the_cube() {
         for x in [0.0, 1e-9, 0.001, 0.5, 1.0, 2.0, 27.0, 1e3, 1e9] {
             let root = cube_root(x);
             assert!((root * root * root - x).abs() <= 1e-12 * x.max(1e-9), "{x}: {root}");
@@ -247,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_is_back_at_w_max_after_k_seconds() {
+    fn the_window_reaches_w_max_after_k_seconds() {
         let mut cubic = cubic(1_000);
         cubic.on_congestion_event(0, CongestionSignal::Loss);
         assert_eq!(cubic.window_bytes(), 700 * MSS);
@@ -263,7 +251,7 @@ mod tests {
 
     #[test]
     fn a_small_bdp_grows_like_reno() {
-        // At 10 ms and ten segments the cubic curve is far below what Reno would do (§5.1).
+        // At 10 ms and ten segments the cubic curve is far below Reno (§5.1).
         let mut cubic = cubic(10);
         cubic.on_congestion_event(0, CongestionSignal::Loss);
         let before = cubic.cwnd;
@@ -271,7 +259,7 @@ mod tests {
             cubic.on_ack(&ack(round * 10_000, 7, 10_000));
         }
         let growth = cubic.cwnd - before;
-        // 7 segments acknowledged of a window of 7..11 gives a little less than α per round.
+        // 7 segments acknowledged of a window of 7..11 give a little less than α per round.
         assert!(growth > 8.0 * ALPHA * 0.75 && growth < 8.0 * ALPHA, "{growth}");
     }
 
@@ -303,7 +291,7 @@ mod tests {
 
     /// RFC 9438 §5.8.
     #[test]
-    fn a_minute_without_need_for_the_window_does_not_move_the_curve() {
+    fn a_minute_of_underuse_does_not_move_the_curve() {
         let run = |pause_us: u64| {
             let mut cubic = cubic(1_000);
             cubic.on_congestion_event(0, CongestionSignal::Loss);
@@ -325,7 +313,7 @@ mod tests {
 
     /// RFC 5681 §4.1.
     #[test]
-    fn after_a_silence_of_a_time_out_the_window_is_the_restart_window() {
+    fn after_an_rto_without_sending_the_window_is_the_restart_window() {
         let mut cubic = cubic(10);
         cubic.cwnd = 100.0;
         cubic.ssthresh = Some(50.0);
@@ -342,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limited_window_comes_back_by_slow_start() {
+    fn a_limited_window_grows_back_by_slow_start() {
         let mut cubic = cubic(100);
         cubic.on_congestion_event(0, CongestionSignal::Loss);
         cubic.limit_window(20 * MSS);
@@ -352,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_grows_by_half_a_round_at_most() {
+    fn a_window_grows_by_at_most_half_per_round() {
         let mut cubic = cubic(10);
         cubic.on_congestion_event(0, CongestionSignal::Loss);
         cubic.on_ack(&ack(0, 1, 100_000));

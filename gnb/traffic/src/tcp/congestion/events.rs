@@ -7,7 +7,7 @@ pub struct AckEvent {
     pub now_us: u64,
     /// Bytes newly known to be delivered, cumulatively or by SACK.
     pub delivered_bytes: u64,
-    /// RTT of the latest segment that it acknowledges, if that was sent once.
+    /// RTT of the latest acknowledged segment that was sent once.
     pub rtt_us: Option<u64>,
     /// Smoothed RTT.
     pub srtt_us: u64,
@@ -27,12 +27,12 @@ pub enum CongestionSignal {
 }
 
 /// State of the sender, in Linux's terms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SenderPhase {
     /// No loss known; there may be SACKed data below the reordering threshold.
     #[default]
     Open,
-    /// Reducing after a congestion mark; nothing is known to be missing.
+    /// Reducing after a congestion mark, without known loss.
     Reducing,
     /// Fast recovery.
     Recovery,
@@ -40,7 +40,14 @@ pub enum SenderPhase {
     Loss,
 }
 
-/// The delivery rate over the flight that ended with an acknowledgement
+impl SenderPhase {
+    /// Fast recovery or after a time-out.
+    pub(super) fn is_loss_recovery(self) -> bool {
+        matches!(self, Self::Recovery | Self::Loss)
+    }
+}
+
+/// Delivery rate over the flight that an acknowledgement ends
 /// (draft-ietf-ccwg-bbr-02 §4.5.2.3.1.3).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RateSample {
@@ -54,14 +61,13 @@ pub struct RateSample {
     pub in_flight_at_send_bytes: u64,
     /// Bytes marked lost since the segment was sent: rs.lost.
     pub lost_bytes: u64,
-    /// Bytes reported to carry congestion marks since the segment was sent.
+    /// Bytes reported as CE-marked since the segment was sent.
     pub ce_bytes: u64,
     /// The application had run out of data.
     pub is_app_limited: bool,
 }
 
-/// An acknowledgement with new information, in any phase, and the state of the connection after
-/// it.
+/// An acknowledgement that delivers data or reports losses or marks, and the connection after it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DeliveryEvent {
     /// Now.
@@ -70,7 +76,7 @@ pub struct DeliveryEvent {
     pub newly_delivered_bytes: u64,
     /// Bytes newly marked lost: rs.newly_lost.
     pub newly_lost_bytes: u64,
-    /// Bytes newly reported to have been marked with congestion experienced.
+    /// Bytes newly reported as CE-marked.
     pub newly_ce_bytes: u64,
     /// Bytes delivered since the connection began: C.delivered.
     pub total_delivered_bytes: u64,
@@ -78,13 +84,13 @@ pub struct DeliveryEvent {
     pub prior_in_flight_bytes: u64,
     /// Bytes in flight: C.pipe.
     pub in_flight_bytes: u64,
-    /// RTT of the latest segment that it acknowledges, if that was sent once.
+    /// RTT of the latest acknowledged segment that was sent once.
     pub rtt_us: Option<u64>,
     /// Smoothed RTT; 0 before the first sample.
     pub srtt_us: u64,
-    /// Rate sample, if something was delivered.
+    /// Rate sample, if data was delivered.
     pub rate: Option<RateSample>,
-    /// The window was what limited the sender.
+    /// The window limited the sender.
     pub is_window_limited: bool,
     /// State of the sender.
     pub phase: SenderPhase,
@@ -113,15 +119,15 @@ pub struct LossEvent {
     pub total_delivered_bytes: u64,
 }
 
-/// Sending starts again while nothing is outstanding.
+/// Sending resumes with nothing outstanding.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RestartEvent {
     /// Now.
     pub now_us: u64,
-    /// Since when nothing was sent.
+    /// Time since the latest transmission.
     pub idle_us: u64,
     /// Retransmission time-out.
     pub rto_us: u64,
-    /// It was the application that had nothing to send.
+    /// The application had nothing to send.
     pub is_app_limited: bool,
 }

@@ -1,28 +1,34 @@
 //! HyStart++ (RFC 9406): leaving slow start before the first loss.
 //!
-//! A radio scheduler delivers in TDD periods of 5 to 10 ms, so single RTT samples jump by that
-//! much. What is compared here are the *minima* of rounds, and an exit that proves hasty (the RTT
-//! falls again) is taken back from conservative slow start; the original HyStart had neither.
+//! A radio scheduler delivers in TDD periods of 5 to 10 ms, so single RTT samples vary by that much.
+//! HyStart++ compares the *minima* of rounds, and conservative slow start reverts a premature exit when
+//! the RTT falls again; the original HyStart does neither.
 
-/// RFC 9406 §4.3.
+use super::AckEvent;
+
+// Values of RFC 9406 §4.3.
 const MIN_RTT_THRESH_US: u64 = 4_000;
-/// RFC 9406 §4.3.
 const MAX_RTT_THRESH_US: u64 = 16_000;
-/// RFC 9406 §4.3.
 const MIN_RTT_DIVISOR: u64 = 8;
-/// RFC 9406 §4.3.
 const N_RTT_SAMPLE: u32 = 8;
-/// RFC 9406 §4.3.
 const CSS_GROWTH_DIVISOR: u64 = 4;
-/// RFC 9406 §4.3.
 const CSS_ROUNDS: u32 = 5;
 
-/// What slow start should do with an acknowledgement.
+/// Growth of the window for an acknowledgement in slow start, by `hystart` only in the initial one,
+/// before ssthresh is known (RFC 9406 §4.2).
+pub(super) fn growth(hystart: &mut Option<HyStart>, is_initial: bool, ack: &AckEvent) -> Growth {
+    match hystart {
+        Some(hystart) if is_initial => hystart.on_ack(ack.rtt_us, ack.una, ack.next),
+        _ => Growth::DividedBy(1),
+    }
+}
+
+/// Growth of the window in slow start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Growth {
-    /// Grow by what was acknowledged, divided by this.
+    /// The acknowledged bytes divided by this.
     DividedBy(u64),
-    /// Set ssthresh to the window and go on in congestion avoidance.
+    /// ssthresh becomes the window; congestion avoidance follows.
     Exit,
 }
 
@@ -33,7 +39,7 @@ pub(super) struct HyStart {
     last_round_min_us: u64,
     current_round_min_us: u64,
     samples: u32,
-    /// In conservative slow start: the baseline RTT and the rounds it has lasted.
+    /// Conservative slow start.
     css: Option<Css>,
 }
 
@@ -54,8 +60,8 @@ impl HyStart {
         }
     }
 
-    /// An acknowledgement up to `una` in initial slow start, while `next` was the next new byte.
-    pub(super) fn on_ack(&mut self, rtt_us: Option<u64>, una: u64, next: u64) -> Growth {
+    /// `una` and `next`: first byte not acknowledged and never sent.
+    fn on_ack(&mut self, rtt_us: Option<u64>, una: u64, next: u64) -> Growth {
         if una > self.window_end {
             // §4.2: a round is one flight long.
             self.window_end = next;
@@ -74,15 +80,15 @@ impl HyStart {
             self.samples += 1;
         }
         if self.samples >= N_RTT_SAMPLE {
-            self.judge();
+            self.update_css();
         }
         Growth::DividedBy(if self.css.is_some() { CSS_GROWTH_DIVISOR } else { 1 })
     }
 
-    fn judge(&mut self) {
+    fn update_css(&mut self) {
         match self.css {
             Some(css) if self.current_round_min_us < css.baseline_min_us => {
-                // "If the RTT shrinks, the exit was spurious": back to slow start.
+                // §4.2: the exit was spurious; slow start resumes.
                 self.css = None;
             }
             Some(_) => {}
@@ -102,7 +108,7 @@ impl HyStart {
 mod tests {
     use super::*;
 
-    /// One round of ten acknowledgements with these RTTs; the answer to the last.
+    /// One round of ten acknowledgements; returns the growth of the last.
     fn round(hystart: &mut HyStart, number: u64, rtts_us: [u64; 10]) -> Growth {
         let mut growth = Growth::DividedBy(1);
         for (i, rtt_us) in rtts_us.into_iter().enumerate() {
@@ -126,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn tdd_jitter_of_ten_milliseconds_does_not_end_slow_start() {
+    fn ten_milliseconds_of_tdd_jitter_do_not_end_slow_start() {
         let mut hystart = HyStart::new();
         let jitter = [20, 30, 25, 22, 30, 30, 21, 28, 20, 29].map(|ms| ms * 1_000);
         for number in 0..20 {

@@ -1,45 +1,46 @@
 //! Prague: draft-briscoe-iccrg-prague-congestion-control-03, the sender of L4S (RFC 9330, RFC 9331).
 //!
-//! Needs AccECN (RFC 9768), which says how much was marked. There is no fall-back on detecting a
-//! classic ECN bottleneck, which the draft leaves to research: it answers marks as L4S marks, so it is
-//! for bottlenecks that isolate or know L4S.
+//! Needs AccECN (RFC 9768), which reports the number of marks. Does not detect classic ECN bottlenecks,
+//! which the draft leaves to research: every mark counts as an L4S mark, so the bottleneck must isolate
+//! or support L4S.
 
 use super::path::{self, Sizes};
 use super::{
-    AckEvent, CongestionController, CongestionSignal, DeliveryEvent, MIN_SSTHRESH_SEGMENTS,
-    RestartEvent, SenderPhase,
+    CongestionController, CongestionSignal, DeliveryEvent, MIN_SSTHRESH_SEGMENTS, RestartEvent,
+    SenderPhase,
 };
 use crate::tcp::config::TcpConfig;
 
 /// §2.3.2: gain of the moving average, as in DCTCP (RFC 8257 §3.3).
 const ALPHA_GAIN: f64 = 1.0 / 16.0;
-/// §2.4.4: below this round trip a flow behaves as if it had this one.
+/// §2.4.4: minimum virtual RTT.
 const RTT_VIRT_MIN_US: u64 = 25_000;
-/// Rounds after slow start until RTT independence sets in, so that short flows start unhindered:
-/// the reference implementation's value.
+/// Rounds after slow start until RTT independence applies, so that it does not slow short flows: the
+/// value of the reference implementation.
 const RTT_TRANSITION_ROUNDS: u32 = 4;
-/// §2.4.1: the answer to a loss is Reno's.
+/// §2.4.1: multiplicative decrease after a loss, as Reno.
 const LOSS_BETA: f64 = 0.5;
 
-/// Reduces by half the fraction marked, once a round; grows by a segment a round whatever the marks.
+/// Reduces by half the fraction marked once per round; grows by one segment per round.
 #[derive(Debug, Clone)]
 pub struct Prague {
     sizes: Sizes,
-    /// Segments, with their fraction: at small windows that matters.
+    /// Segments, fractional because that matters at small windows.
     cwnd: f64,
     ssthresh: Option<f64>,
+    /// Moving average of the fraction marked.
     alpha: f64,
-    /// The period over which the marking fraction is taken.
+    /// Period of the marking fraction.
     period_start_us: u64,
     period_end_seq: u64,
     period_delivered_bytes: u64,
     period_ce_bytes: u64,
-    /// A mark was seen: there is an AQM on the path, and α means something.
+    /// A mark was received: the path has an AQM, so α is meaningful.
     saw_ce: bool,
     /// Rounds since slow start ended.
     rounds: u32,
     round_end: u64,
-    /// The window was reduced because of marks; not again before this time and this byte.
+    /// After a reduction: time and acknowledged byte before which marks do not reduce again.
     reduced: Option<(u64, u64)>,
     srtt_us: u64,
 }
@@ -64,22 +65,14 @@ impl Prague {
         }
     }
 
-    /// The moving average of the fraction marked.
-    pub fn alpha(&self) -> f64 {
-        self.alpha
-    }
-
     fn is_in_slow_start(&self) -> bool {
         self.ssthresh.is_none_or(|ssthresh| self.cwnd < ssthresh)
     }
 
-    fn is_rtt_independent(&self) -> bool {
-        self.rounds >= RTT_TRANSITION_ROUNDS
-    }
-
-    /// The round trip that the flow behaves as if it had.
+    /// Virtual RTT, §2.4.4.
     fn rtt_virt_us(&self) -> u64 {
-        if self.is_rtt_independent() { self.srtt_us.max(RTT_VIRT_MIN_US) } else { self.srtt_us }
+        let is_rtt_independent = self.rounds >= RTT_TRANSITION_ROUNDS;
+        if is_rtt_independent { self.srtt_us.max(RTT_VIRT_MIN_US) } else { self.srtt_us }
     }
 
     fn segments(&self, bytes: u64) -> f64 {
@@ -95,7 +88,7 @@ impl Prague {
         }
     }
 
-    /// §2.3.2: α moves once per virtual round trip, and not within a real one.
+    /// §2.3.2: α changes once per virtual round trip and at most once per real one.
     fn update_alpha(&mut self, event: &DeliveryEvent) {
         self.period_delivered_bytes += event.newly_delivered_bytes;
         self.period_ce_bytes += event.newly_ce_bytes;
@@ -104,7 +97,7 @@ impl Prague {
         if event.una < self.period_end_seq || elapsed_us < self.rtt_virt_us() {
             return;
         }
-        // Until the first mark α stays at 1, or a long slow start would wear it down.
+        // α stays 1 until the first mark, else a long slow start would decay it.
         if self.saw_ce && self.period_delivered_bytes > 0 {
             let fraction =
                 (self.period_ce_bytes as f64 / self.period_delivered_bytes as f64).min(1.0);
@@ -117,7 +110,7 @@ impl Prague {
     }
 
     /// §2.4.2: reduces by α/2 with the first mark, and at most once per virtual round trip.
-    fn answer_marks(&mut self, event: &DeliveryEvent) {
+    fn reduce_for_marks(&mut self, event: &DeliveryEvent) {
         if self.reduced.is_some_and(|(at_us, seq)| event.now_us >= at_us && event.una >= seq) {
             self.reduced = None;
         }
@@ -129,8 +122,8 @@ impl Prague {
         self.reduced = Some((event.now_us + self.rtt_virt_us(), event.next));
     }
 
-    /// §2.4.3 and §2.4.4: a segment per virtual round trip squared, on what was not marked, also in
-    /// the round of a reduction.
+    /// §2.4.3 and §2.4.4: one segment per virtual round trip squared, by unmarked data, also in the round
+    /// of a reduction.
     fn grow(&mut self, event: &DeliveryEvent) {
         let unmarked = event.newly_delivered_bytes.saturating_sub(event.newly_ce_bytes);
         let mut acked = self.segments(unmarked);
@@ -148,8 +141,6 @@ impl Prague {
 }
 
 impl CongestionController for Prague {
-    fn on_ack(&mut self, _ack: &AckEvent) {}
-
     fn on_delivery(&mut self, event: &DeliveryEvent) {
         self.srtt_us = event.srtt_us;
         self.count_rounds(event);
@@ -157,17 +148,17 @@ impl CongestionController for Prague {
         if matches!(event.phase, SenderPhase::Recovery) {
             return;
         }
-        self.answer_marks(event);
+        self.reduce_for_marks(event);
         if event.is_window_limited {
             self.grow(event);
         }
     }
 
-    /// A loss; marks are answered in [`Prague::on_delivery`].
+    /// A loss; [`Prague::on_delivery`] handles marks.
     fn on_congestion_event(&mut self, now_us: u64, _signal: CongestionSignal) {
         self.cwnd = (self.cwnd * LOSS_BETA).max(MIN_SSTHRESH_SEGMENTS as f64);
         self.ssthresh = Some(self.cwnd);
-        // Marks of the same round trip are of the same congestion.
+        // Marks of the same round trip signal the same congestion.
         self.reduced = Some((now_us + self.rtt_virt_us(), self.round_end));
     }
 
@@ -200,22 +191,18 @@ impl CongestionController for Prague {
         self.ssthresh.map(|it| (it * self.sizes.mss_bytes as f64) as u64)
     }
 
-    /// §2.5.1: at the window's own rate; twice that in slow start, which doubles in a round.
+    /// §2.5.1: the window per smoothed RTT; twice that in slow start, which doubles per round.
     fn pacing_rate_bps(&self) -> Option<u64> {
         if self.srtt_us == 0 {
             return None;
         }
         let rate_bps = path::rate_bps(self.window_bytes(), self.srtt_us);
         let gain = if self.ssthresh.is_none_or(|it| self.cwnd < it / 2.0) { 2.0 } else { 1.0 };
-        Some(self.sizes.on_the_wire(path::scaled(rate_bps, gain)).max(1))
+        Some(self.sizes.with_headers(path::scaled(rate_bps, gain)).max(1))
     }
 
-    fn answers_marks(&self) -> bool {
+    fn handles_ecn(&self) -> bool {
         true
-    }
-
-    fn clone_box(&self) -> Box<dyn CongestionController> {
-        Box::new(self.clone())
     }
 }
 
@@ -225,90 +212,90 @@ mod tests {
 
     const MSS: u64 = 1448;
 
-    /// A connection that acknowledges segment after segment, with marks where `marked` says so.
-    struct Drive {
+    /// A connection of constant RTT.
+    struct Connection {
         prague: Prague,
         now_us: u64,
         rtt_us: u64,
         delivered: u64,
     }
 
-    impl Drive {
+    impl Connection {
         fn new(rtt_us: u64) -> Self {
             Self { prague: Prague::new(&TcpConfig::default()), now_us: 0, rtt_us, delivered: 0 }
         }
 
-        fn ack(&mut self, segments: u64, ce_segments: u64) {
-            self.delivered += segments * MSS;
+        /// Acknowledges one segment, with a mark if `ce`.
+        fn ack(&mut self, ce: bool) {
+            self.delivered += MSS;
             let window = self.prague.window_bytes();
             self.prague.on_delivery(&DeliveryEvent {
                 now_us: self.now_us,
-                newly_delivered_bytes: segments * MSS,
-                newly_lost_bytes: 0,
-                newly_ce_bytes: ce_segments * MSS,
-                total_delivered_bytes: self.delivered,
-                prior_in_flight_bytes: window,
-                in_flight_bytes: window,
+                newly_delivered_bytes: MSS,
+                newly_ce_bytes: u64::from(ce) * MSS,
                 rtt_us: Some(self.rtt_us),
                 srtt_us: self.rtt_us,
-                rate: None,
                 is_window_limited: true,
-                phase: SenderPhase::Open,
                 una: self.delivered,
                 next: self.delivered + window,
+                ..DeliveryEvent::default()
             });
-            self.now_us += self.rtt_us * segments * MSS / window.max(1);
+            self.now_us += self.rtt_us * MSS / window.max(1);
         }
     }
 
     #[test]
     fn alpha_converges_to_the_fraction_marked() {
         for every in [1, 2, 4, 10] {
-            let mut drive = Drive::new(40_000);
+            let mut connection = Connection::new(40_000);
             for n in 0..200_000 {
-                drive.ack(1, u64::from(n % every == 0));
+                connection.ack(n % every == 0);
             }
-            let alpha = drive.prague.alpha();
+            let alpha = connection.prague.alpha;
             let expected = 1.0 / every as f64;
             assert!((alpha - expected).abs() < 0.1 * expected, "1/{every}: {alpha}");
         }
     }
 
     #[test]
-    fn the_first_mark_halves_and_ends_slow_start() {
-        let mut drive = Drive::new(40_000);
+    fn the_first_mark_halves_the_window_and_ends_slow_start() {
+        let mut connection = Connection::new(40_000);
         for _ in 0..30 {
-            drive.ack(1, 0);
+            connection.ack(false);
         }
-        assert!((drive.prague.cwnd - 40.0).abs() < 1e-9);
-        drive.ack(1, 1);
-        assert!(drive.prague.cwnd >= 20.0 && drive.prague.cwnd < 22.0, "{}", drive.prague.cwnd);
-        assert!(drive.prague.ssthresh.is_some());
+        assert!((connection.prague.cwnd - 40.0).abs() < 1e-9);
+        connection.ack(true);
+        assert!(
+            connection.prague.cwnd >= 20.0 && connection.prague.cwnd < 22.0,
+            "{}",
+            connection.prague.cwnd
+        );
+        assert!(connection.prague.ssthresh.is_some());
         // More marks in the same round change nothing.
-        let before = drive.prague.cwnd;
-        drive.ack(1, 1);
-        assert!(drive.prague.cwnd >= before);
+        let before = connection.prague.cwnd;
+        connection.ack(true);
+        assert!(connection.prague.cwnd >= before);
     }
 
     #[test]
-    fn growth_is_a_segment_a_round_above_the_virtual_rtt_and_its_square_below() {
+    fn growth_is_one_segment_per_round_above_the_minimum_virtual_rtt_and_quadratic_below() {
         for (rtt_us, expected) in [(50_000, 1.0), (25_000, 1.0), (5_000, 0.04)] {
-            let mut drive = Drive::new(rtt_us);
-            drive.prague.ssthresh = Some(100.0);
-            drive.prague.cwnd = 100.0;
-            drive.prague.rounds = RTT_TRANSITION_ROUNDS;
+            let mut connection = Connection::new(rtt_us);
+            connection.prague.ssthresh = Some(100.0);
+            connection.prague.cwnd = 100.0;
+            connection.prague.rounds = RTT_TRANSITION_ROUNDS;
             for _ in 0..10 {
                 for _ in 0..100 {
-                    drive.ack(1, 0);
+                    connection.ack(false);
                 }
             }
-            let growth = (drive.prague.cwnd - 100.0) / 10.0;
+            let growth = (connection.prague.cwnd - 100.0) / 10.0;
             assert!((growth / expected - 1.0).abs() < 0.1, "{rtt_us}: {growth}");
         }
     }
 
     #[test]
-    fn a_loss_halves() {
+    fn a_loss_halves_the_window() {
         let mut prague = Prague::new(&TcpConfig::default());
         prague.alpha = 0.1;
         prague.on_congestion_event(0, CongestionSignal::Loss);

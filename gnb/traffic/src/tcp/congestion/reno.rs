@@ -1,6 +1,6 @@
 //! NewReno: RFC 5681, with appropriate byte counting (RFC 3465).
 
-use super::hystart::{Growth, HyStart};
+use super::hystart::{Growth, HyStart, growth};
 use super::{
     AckEvent, CongestionController, CongestionSignal, MIN_SSTHRESH_SEGMENTS, RestartEvent,
     slow_start_limit_segments,
@@ -15,7 +15,7 @@ pub struct Reno {
     slow_start_limit_bytes: u64,
     cwnd_bytes: u64,
     ssthresh_bytes: Option<u64>,
-    /// Bytes acknowledged in congestion avoidance that have not yet made a segment of growth.
+    /// Bytes acknowledged in congestion avoidance since the window last grew.
     acked_bytes: u64,
     hystart: Option<HyStart>,
 }
@@ -45,7 +45,7 @@ impl Reno {
         self.ssthresh_bytes.is_none_or(|ssthresh| self.cwnd_bytes < ssthresh)
     }
 
-    /// Sets ssthresh, not below two segments, and takes the window down to it.
+    /// Sets ssthresh, at least two segments, and limits the window to it.
     pub(super) fn reduce_to(&mut self, ssthresh_bytes: u64) {
         let ssthresh = ssthresh_bytes.max(MIN_SSTHRESH_SEGMENTS * self.mss_bytes);
         self.ssthresh_bytes = Some(ssthresh);
@@ -53,24 +53,18 @@ impl Reno {
         self.acked_bytes = 0;
     }
 
-    /// Sets the window, not below two segments.
+    /// Sets the window, at least two segments.
     pub(super) fn set_window(&mut self, bytes: u64) {
         self.cwnd_bytes = bytes.max(MIN_SSTHRESH_SEGMENTS * self.mss_bytes);
     }
 
-    /// Grows by slow start; the acknowledged bytes left for congestion avoidance.
+    /// Slow start; returns the acknowledged bytes left for congestion avoidance.
     fn slow_start(&mut self, ack: &AckEvent) -> u64 {
         let acked = ack.delivered_bytes.min(self.slow_start_limit_bytes);
-        // RFC 9406 §4.2: only the initial slow start, before ssthresh is known.
-        let divisor = match (&mut self.hystart, self.ssthresh_bytes) {
-            (Some(hystart), None) => match hystart.on_ack(ack.rtt_us, ack.una, ack.next) {
-                Growth::DividedBy(divisor) => divisor,
-                Growth::Exit => {
-                    self.ssthresh_bytes = Some(self.cwnd_bytes);
-                    return ack.delivered_bytes;
-                }
-            },
-            _ => 1,
+        let is_initial = self.ssthresh_bytes.is_none();
+        let Growth::DividedBy(divisor) = growth(&mut self.hystart, is_initial, ack) else {
+            self.ssthresh_bytes = Some(self.cwnd_bytes);
+            return ack.delivered_bytes;
         };
         let room = self.ssthresh_bytes.map_or(u64::MAX, |it| it.saturating_sub(self.cwnd_bytes));
         let growth = (acked / divisor).min(room);
@@ -94,9 +88,8 @@ impl CongestionController for Reno {
     }
 
     fn on_congestion_event(&mut self, _now_us: u64, _signal: CongestionSignal) {
-        // RFC 5681 §3.1 halves the flight size so that an idle window does not count. The window
-        // only grows while it is in use, and the sender limits it to what is before it calls
-        // here, so it is the window that is halved.
+        // RFC 5681 §3.1 halves the flight size, to exclude an unused window. Here the window grows
+        // only in use, and the sender limits it to the used part before it calls.
         self.reduce_to(self.cwnd_bytes / 2);
     }
 
@@ -105,10 +98,10 @@ impl CongestionController for Reno {
         self.acked_bytes = 0;
     }
 
-    /// RFC 5681 §4.1: after a time-out's worth of silence the window is the restart window.
+    /// RFC 5681 §4.1: after an RTO without sending the window is the restart window.
     fn on_restart(&mut self, event: &RestartEvent) {
         if event.idle_us > event.rto_us && self.cwnd_bytes > self.initial_window_bytes {
-            // RFC 7661 §4.4.3: what had been in use before is remembered in ssthresh.
+            // RFC 7661 §4.4.3: ssthresh stores the part of the window that was used.
             self.ssthresh_bytes =
                 self.ssthresh_bytes.map(|it| it.max(self.cwnd_bytes - self.cwnd_bytes / 4));
             self.cwnd_bytes = self.initial_window_bytes;
@@ -132,10 +125,6 @@ impl CongestionController for Reno {
     fn ssthresh_bytes(&self) -> Option<u64> {
         self.ssthresh_bytes
     }
-
-    fn clone_box(&self) -> Box<dyn CongestionController> {
-        Box::new(self.clone())
-    }
 }
 
 #[cfg(test)]
@@ -145,18 +134,11 @@ mod tests {
     const MSS: u64 = 1448;
 
     fn ack(bytes: u64) -> AckEvent {
-        AckEvent {
-            now_us: 0,
-            delivered_bytes: bytes,
-            rtt_us: None,
-            srtt_us: 10_000,
-            una: 0,
-            next: 0,
-        }
+        AckEvent { delivered_bytes: bytes, srtt_us: 10_000, ..AckEvent::default() }
     }
 
     #[test]
-    fn slow_start_doubles_and_avoidance_adds_one_segment_a_round() {
+    fn slow_start_doubles_and_avoidance_adds_one_segment_per_round() {
         let config = TcpConfig { hystart: false, ..TcpConfig::default() };
         let mut reno = Reno::new(&config);
         for _ in 0..5 {
@@ -172,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stretch_acknowledgement_grows_slow_start_by_eight_segments_at_most() {
+    fn a_stretch_acknowledgement_grows_slow_start_by_at_most_eight_segments() {
         let config = TcpConfig { hystart: false, ..TcpConfig::default() };
         let mut reno = Reno::new(&config);
         reno.on_ack(&ack(100 * MSS));
@@ -180,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limited_window_comes_back_by_slow_start() {
+    fn a_limited_window_grows_back_by_slow_start() {
         let mut reno = Reno::new(&TcpConfig::default());
         reno.cwnd_bytes = 100 * MSS;
         reno.on_congestion_event(0, CongestionSignal::Loss);
@@ -191,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_out_restarts_from_one_segment_up_to_half() {
+    fn after_a_time_out_slow_start_grows_from_one_segment_to_half_the_window() {
         let mut reno = Reno::new(&TcpConfig::default());
         reno.on_congestion_event(0, CongestionSignal::Loss);
         reno.on_retransmission_timeout(0);

@@ -1,41 +1,40 @@
 //! Vegas: Brakmo and Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet"
 //! (IEEE JSAC 13, 1995).
 //!
-//! Its window rules, §3.2 and §3.3. Its fine-grained retransmission timers, §3.1, were for hosts
-//! with 500 ms ticks; RACK does better today. To a loss it answers by halving, as Vegas in Linux
-//! does.
+//! Implements the window rules, §3.2 and §3.3. RACK replaces the fine-grained retransmission timers of
+//! §3.1, which served hosts with 500 ms ticks. A loss halves the window, as in Linux.
 
 use super::reno::Reno;
 use super::{AckEvent, CongestionController, CongestionSignal, DeliveryEvent, RestartEvent};
 use crate::tcp::config::TcpConfig;
 
-/// §3.2: with less than this in the queue the window grows, segments.
+/// §3.2: the window grows with less than this queued, segments.
 const ALPHA_SEGMENTS: f64 = 2.0;
-/// §3.2: with more than this it shrinks.
+/// §3.2: the window shrinks with more than this queued.
 const BETA_SEGMENTS: f64 = 4.0;
-/// §3.3: with more than this slow start is over.
+/// §3.3: slow start ends with more than this queued.
 const GAMMA_SEGMENTS: f64 = 1.0;
-/// Linux's Vegas: with so few samples in a round the delayed acknowledgement of one may be all
-/// there is, and Reno's rule applies.
+/// As in Linux: with fewer samples in a round, which one delayed acknowledgement may dominate, the
+/// window follows Reno.
 const MIN_SAMPLES: u32 = 3;
 
-/// Keeps a few segments of its own in the queue.
+/// Holds a few segments of its own in the queue.
 #[derive(Debug, Clone)]
 pub struct Vegas {
     reno: Reno,
     base_rtt_us: Option<u64>,
-    /// The round under way ends when this byte is acknowledged.
+    /// The round ends when this byte is acknowledged.
     round_end: u64,
     round_min_rtt_us: Option<u64>,
     samples: u32,
-    /// Slow start grows in every other round, and compares in the one between (§3.3).
+    /// Slow start grows every other round and compares in between (§3.3).
     grows_this_round: bool,
-    /// The round before had too few samples.
-    blind: bool,
+    /// The previous round had fewer than [`MIN_SAMPLES`].
+    follows_reno: bool,
 }
 
 impl Vegas {
-    /// In slow start with the initial window. HyStart is not for it: Vegas has its own way out.
+    /// In slow start with the initial window. Vegas ends slow start itself, without HyStart.
     pub fn new(config: &TcpConfig) -> Self {
         Self {
             reno: Reno::new(&TcpConfig { hystart: false, ..config.clone() }),
@@ -44,25 +43,25 @@ impl Vegas {
             round_min_rtt_us: None,
             samples: 0,
             grows_this_round: true,
-            blind: false,
+            follows_reno: false,
         }
     }
 
-    /// A round is over and `rtt_us` was its least RTT.
+    /// At the end of a round with minimum RTT `rtt_us`.
     fn adjust(&mut self, rtt_us: u64, base_us: u64) {
         let mss_bytes = self.reno.mss_bytes();
         let window = self.reno.window_bytes() as f64 / mss_bytes as f64;
-        // §3.2: Diff = (Expected − Actual) · BaseRTT, in segments: what of the window is queued.
+        // §3.2: Diff = (Expected − Actual) · BaseRTT, the queued part of the window in segments.
         let diff = window * (1.0 - base_us as f64 / rtt_us as f64);
         if self.reno.is_in_slow_start() {
             if diff > GAMMA_SEGMENTS {
-                // Down to what the path holds, and a segment to keep the clock going.
+                // The BDP, and one segment to sustain the ACK clock.
                 let target = (window - diff) as u64 + 1;
                 self.reno.reduce_to(target.min(window as u64) * mss_bytes);
             }
             self.grows_this_round = !self.grows_this_round;
         } else if diff > BETA_SEGMENTS {
-            // ssthresh goes with it, or the next decrease would look like slow start.
+            // Lowers ssthresh too, else the connection would count as in slow start.
             self.reno.reduce_to(self.reno.window_bytes().saturating_sub(mss_bytes));
         } else if diff < ALPHA_SEGMENTS {
             self.reno.set_window(self.reno.window_bytes() + mss_bytes);
@@ -74,16 +73,16 @@ impl CongestionController for Vegas {
     fn on_ack(&mut self, ack: &AckEvent) {
         if ack.una > self.round_end {
             self.round_end = ack.next;
-            self.blind = self.samples < MIN_SAMPLES;
+            self.follows_reno = self.samples < MIN_SAMPLES;
             if let (false, Some(rtt_us), Some(base_us)) =
-                (self.blind, self.round_min_rtt_us, self.base_rtt_us)
+                (self.follows_reno, self.round_min_rtt_us, self.base_rtt_us)
             {
                 self.adjust(rtt_us, base_us);
             }
             self.round_min_rtt_us = None;
             self.samples = 0;
         }
-        if self.blind || (self.reno.is_in_slow_start() && self.grows_this_round) {
+        if self.follows_reno || (self.reno.is_in_slow_start() && self.grows_this_round) {
             self.reno.on_ack(ack);
         }
     }
@@ -118,9 +117,5 @@ impl CongestionController for Vegas {
 
     fn ssthresh_bytes(&self) -> Option<u64> {
         self.reno.ssthresh_bytes()
-    }
-
-    fn clone_box(&self) -> Box<dyn CongestionController> {
-        Box::new(self.clone())
     }
 }

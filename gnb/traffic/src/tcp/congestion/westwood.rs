@@ -6,15 +6,15 @@ use super::reno::Reno;
 use super::{AckEvent, CongestionController, CongestionSignal, DeliveryEvent, RestartEvent};
 use crate::tcp::config::TcpConfig;
 
-/// Least interval over which bandwidth is sampled: §2 of the paper takes a sample each RTT; Linux
-/// (`TCP_WESTWOOD_RTT_MIN`) at least 50 ms apart, so that bursts on short paths average out.
+/// Minimum sampling interval of the bandwidth. §2 of the paper samples once per RTT; Linux
+/// (`TCP_WESTWOOD_RTT_MIN`) at least 50 ms apart, to average out bursts on short paths.
 const MIN_INTERVAL_US: u64 = 50_000;
-/// Weight of a sample in each of the two cascaded filters: 1/8, the paper's 0.9/0.1 in Linux's
-/// powers of two.
+/// Weight of a sample in each of the two cascaded filters: 1/8, Linux's power of two for the paper's
+/// 0.9/0.1.
 const WEIGHT: u64 = 8;
 
-/// Grows like Reno; after a loss the window is what the measured bandwidth needs at the least RTT,
-/// so that a loss that is not congestion costs little.
+/// Grows like Reno; after a loss the window is the measured bandwidth times the minimum RTT, so that a
+/// loss without congestion costs little.
 #[derive(Debug, Clone)]
 pub struct Westwood {
     reno: Reno,
@@ -23,7 +23,7 @@ pub struct Westwood {
     /// Filtered twice: BWE.
     bandwidth_bps: u64,
     min_rtt_us: Option<u64>,
-    /// The sampling interval under way: when it began and what it has brought.
+    /// Start of the sampling interval and bytes delivered in it.
     interval_start_us: Option<u64>,
     interval_bytes: u64,
 }
@@ -57,7 +57,7 @@ impl Westwood {
     }
 
     /// BWE · RTTmin; `None` before both are known.
-    fn pipe_bytes(&self) -> Option<u64> {
+    fn bdp_bytes(&self) -> Option<u64> {
         self.bandwidth_once_bps?;
         Some(path::bytes_in(self.bandwidth_bps, self.min_rtt_us?))
     }
@@ -68,7 +68,7 @@ impl CongestionController for Westwood {
         self.reno.on_ack(ack);
     }
 
-    /// Counts what is acknowledged in every phase, duplicates' worth included (AckCount of §2).
+    /// Counts delivered data in every phase, by SACK included (AckCount of §2).
     fn on_delivery(&mut self, event: &DeliveryEvent) {
         if let Some(rtt_us) = event.rtt_us {
             self.min_rtt_us = Some(self.min_rtt_us.map_or(rtt_us, |it| it.min(rtt_us)).max(1));
@@ -85,8 +85,8 @@ impl CongestionController for Westwood {
 
     /// §2: ssthresh = max(2, BWE · RTTmin / segment size).
     fn on_congestion_event(&mut self, now_us: u64, signal: CongestionSignal) {
-        match self.pipe_bytes() {
-            Some(pipe_bytes) => self.reno.reduce_to(pipe_bytes),
+        match self.bdp_bytes() {
+            Some(bdp_bytes) => self.reno.reduce_to(bdp_bytes),
             None => self.reno.on_congestion_event(now_us, signal),
         }
     }
@@ -96,7 +96,7 @@ impl CongestionController for Westwood {
     }
 
     fn on_restart(&mut self, event: &RestartEvent) {
-        // A pause is no sample of the bandwidth.
+        // An idle period is not a bandwidth sample.
         self.interval_start_us = None;
         self.interval_bytes = 0;
         self.reno.on_restart(event);
@@ -113,19 +113,14 @@ impl CongestionController for Westwood {
     fn ssthresh_bytes(&self) -> Option<u64> {
         self.reno.ssthresh_bytes()
     }
-
-    fn clone_box(&self) -> Box<dyn CongestionController> {
-        Box::new(self.clone())
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tcp::congestion::SenderPhase;
 
     #[test]
-    fn a_loss_takes_the_window_to_bandwidth_times_least_rtt() {
+    fn a_loss_reduces_the_window_to_bandwidth_times_minimum_rtt() {
         let mut westwood = Westwood::new(&TcpConfig::default());
         westwood.reno.set_window(400 * 1448);
         // 10 Mbit/s, 100 ms of which half is queue: 1250 B each ms.
@@ -133,18 +128,9 @@ mod tests {
             westwood.on_delivery(&DeliveryEvent {
                 now_us: ms * 1_000,
                 newly_delivered_bytes: 1_250,
-                newly_lost_bytes: 0,
-                newly_ce_bytes: 0,
-                total_delivered_bytes: ms * 1_250,
-                prior_in_flight_bytes: 0,
-                in_flight_bytes: 0,
                 rtt_us: Some(if ms == 0 { 50_000 } else { 100_000 }),
                 srtt_us: 100_000,
-                rate: None,
-                is_window_limited: true,
-                phase: SenderPhase::Open,
-                una: 0,
-                next: 0,
+                ..DeliveryEvent::default()
             });
         }
         westwood.on_congestion_event(5_000_000, CongestionSignal::Loss);
@@ -153,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn before_a_sample_it_halves() {
+    fn without_a_bandwidth_sample_a_loss_halves_the_window() {
         let mut westwood = Westwood::new(&TcpConfig::default());
         westwood.on_congestion_event(0, CongestionSignal::Loss);
         assert_eq!(westwood.window_bytes(), 5 * 1448);

@@ -158,7 +158,7 @@ impl TcpSender {
                 self.counters.ce_packets += packets;
                 tally.ce_bytes = packets * u64::from(self.mss_bytes);
                 self.sampler.on_ce(tally.ce_bytes);
-                if packets > 0 && !self.controller.answers_marks() {
+                if packets > 0 && !self.controller.handles_ecn() {
                     self.on_congestion_mark(tally.delivered_bytes, now_us);
                 }
             }

@@ -80,7 +80,7 @@ impl TcpSender {
             una: self.board.una(),
             next: self.board.next(),
         });
-        if self.controller.restrains_itself() {
+        if self.controller.limits_itself() {
             self.sampler.mark_app_limited(self.board.in_flight_bytes());
         }
     }

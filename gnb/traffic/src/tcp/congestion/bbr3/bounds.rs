@@ -1,25 +1,25 @@
-//! The answer to congestion: bounds on bandwidth and volume, §4.5.10.
+//! Response to loss and marks: bounds on bandwidth and volume in flight, §4.5.10.
 
 use super::super::{DeliveryEvent, LossEvent, RateSample, SenderPhase};
 use super::{Bbr3, State};
 
-/// §2.7, BBRLossThresh: the loss rate per round that is too much.
+/// §2.7, BBRLossThresh: maximum tolerated loss rate per round.
 const LOSS_THRESH: f64 = 0.02;
-/// §2.7, BBRBeta: a bound is cut by no more than Cubic cuts its window.
+/// §2.7, BBRBeta: maximum cut of a bound, Cubic's multiplicative decrease.
 pub(super) const BETA: f64 = 0.7;
 /// §4.3.1.3, BBRStartupFullLossCnt: discontiguous ranges lost in one round of Startup.
 const STARTUP_FULL_LOSS_RANGES: u32 = 6;
 /// BBRv3 in Linux, `bbr_ecn_alpha_gain`: 1/16.
 const ECN_ALPHA_GAIN: f64 = 1.0 / 16.0;
-/// `bbr_ecn_factor`: the share of alpha by which the volume is cut.
+/// `bbr_ecn_factor`: share of alpha by which marks cut the volume.
 const ECN_FACTOR: f64 = 1.0 / 3.0;
-/// `bbr_ecn_thresh`: the fraction marked that is too much.
+/// `bbr_ecn_thresh`: maximum tolerated fraction marked.
 const ECN_THRESH: f64 = 0.5;
-/// `bbr_full_ecn_cnt`: rounds above it that end Startup.
+/// `bbr_full_ecn_cnt`: rounds above the threshold that end Startup.
 const STARTUP_FULL_ECN_ROUNDS: u32 = 2;
 
-/// Signals of the present round and the bounds they led to. A bound that is `None` is infinite.
-#[derive(Debug, Clone)]
+/// Congestion signals of this round and the bounds they set. `None`: unbounded.
+#[derive(Debug, Clone, Default)]
 pub(super) struct Congestion {
     loss_in_round: bool,
     loss_round_delivered: u64,
@@ -31,48 +31,24 @@ pub(super) struct Congestion {
     pub(super) inflight_shortterm: Option<u64>,
     pub(super) inflight_longterm: Option<u64>,
 
-    /// Discontiguous ranges marked lost in this round, and where the last of them ends.
+    /// Discontiguous ranges marked lost in this round and the end of the last.
     lost_ranges: u32,
     lost_end_seq: u64,
-    /// The round that ended last began in fast recovery.
+    /// The latest complete round began in fast recovery.
     began_in_recovery: bool,
 
     ce_in_round: bool,
-    ecn_alpha: f64,
+    /// EWMA of the fraction marked.
+    pub(super) ecn_alpha: f64,
     round_ce_bytes: u64,
     round_delivered_bytes: u64,
     startup_ecn_rounds: u32,
 }
 
-impl Default for Congestion {
-    fn default() -> Self {
-        Self {
-            loss_in_round: false,
-            loss_round_delivered: 0,
-            loss_round_start: false,
-            bw_latest_bps: 0,
-            inflight_latest_bytes: 0,
-            bw_shortterm_bps: None,
-            inflight_shortterm: None,
-            inflight_longterm: None,
-            lost_ranges: 0,
-            lost_end_seq: 0,
-            began_in_recovery: false,
-            ce_in_round: false,
-            // As with DCTCP and Prague: the first mark counts in full.
-            ecn_alpha: 1.0,
-            round_ce_bytes: 0,
-            round_delivered_bytes: 0,
-            startup_ecn_rounds: 0,
-        }
-    }
-}
-
 impl Congestion {
-    /// The average fraction marked.
-    #[cfg(test)]
-    pub(super) fn ecn_alpha(&self) -> f64 {
-        self.ecn_alpha
+    /// As in DCTCP and Prague the first mark counts in full.
+    pub(super) fn new() -> Self {
+        Self { ecn_alpha: 1.0, ..Self::default() }
     }
 
     /// BBRResetCongestionSignals.
@@ -106,9 +82,9 @@ impl Bbr3 {
         }
     }
 
-    /// BBRUpdateCongestionSignals, without BBRUpdateMaxBw, which has gone before.
+    /// BBRUpdateCongestionSignals, after BBRUpdateMaxBw.
     pub(super) fn update_congestion_signals(&mut self, event: &DeliveryEvent) {
-        if self.answers_marks {
+        if self.handles_ecn {
             self.update_ecn_alpha(event);
         }
         if !self.congestion.loss_round_start {
@@ -121,13 +97,13 @@ impl Bbr3 {
         self.congestion.ce_in_round = false;
     }
 
-    /// The fraction marked, averaged over rounds.
+    /// Averages the fraction marked over rounds.
     fn update_ecn_alpha(&mut self, event: &DeliveryEvent) {
         let it = &mut self.congestion;
         it.round_ce_bytes += event.newly_ce_bytes;
         it.round_delivered_bytes += event.newly_delivered_bytes;
         it.ce_in_round |= event.newly_ce_bytes > 0;
-        if !self.round_start || it.round_delivered_bytes == 0 {
+        if !self.rounds.is_start || it.round_delivered_bytes == 0 {
             return;
         }
         let fraction = (it.round_ce_bytes as f64 / it.round_delivered_bytes as f64).min(1.0);
@@ -139,7 +115,7 @@ impl Bbr3 {
 
     /// BBRAdaptLowerBoundsFromCongestion.
     fn adapt_lower_bounds(&mut self) {
-        let (cwnd_bytes, max_bw_bps) = (self.cwnd_bytes, self.max_bw_bps);
+        let (cwnd_bytes, max_bw_bps) = (self.cwnd.bytes, self.max_bw.bps);
         let it = &mut self.congestion;
         if !it.loss_in_round && !it.ce_in_round {
             return;
@@ -149,7 +125,7 @@ impl Bbr3 {
         let inflight = it.inflight_shortterm.unwrap_or(cwnd_bytes);
         let mut lower = inflight;
         if it.ce_in_round {
-            // Linux, `bbr_ecn_lower_bounds`: marks cut the volume and leave the rate.
+            // Linux, `bbr_ecn_lower_bounds`: marks cut the volume, not the rate.
             lower = (inflight as f64 * (1.0 - it.ecn_alpha * ECN_FACTOR)) as u64;
         }
         if it.loss_in_round {
@@ -169,14 +145,14 @@ impl Bbr3 {
     /// BBRBoundBWForModel.
     pub(super) fn bound_bw_for_model(&mut self) {
         let bound_bps = self.congestion.bw_shortterm_bps.unwrap_or(u64::MAX);
-        self.bw_bps = self.max_bw_bps.min(bound_bps);
+        self.bw_bps = self.max_bw.bps.min(bound_bps);
     }
 
     /// IsInflightTooHigh.
     pub(super) fn is_inflight_too_high(&self, sample: &RateSample) -> bool {
         let too_much_lost =
             sample.lost_bytes as f64 > sample.in_flight_at_send_bytes as f64 * LOSS_THRESH;
-        let too_much_marked = self.answers_marks
+        let too_much_marked = self.handles_ecn
             && sample.delivered_bytes > 0
             && sample.ce_bytes as f64 > sample.delivered_bytes as f64 * ECN_THRESH;
         too_much_lost || too_much_marked
@@ -217,7 +193,7 @@ impl Bbr3 {
         if !self.probe.samples || event.lost_since_send_bytes as f64 <= in_flight * LOSS_THRESH {
             return;
         }
-        // BBRInflightLongtermFromLostPacket: where within the segment the threshold was crossed.
+        // BBRInflightLongtermFromLostPacket: the byte of the segment that crossed the threshold.
         let len = event.len_bytes as f64;
         let inflight_prev = (in_flight - len).max(0.0);
         let lost_prev = event.lost_since_send_bytes as f64 - len;
@@ -231,8 +207,7 @@ impl Bbr3 {
         );
     }
 
-    /// §4.3.1.3, BBRCheckStartupHighLoss, and its like for marks: too much congestion for Startup
-    /// to go on.
+    /// §4.3.1.3, BBRCheckStartupHighLoss, and the same for marks: congestion ends Startup.
     pub(super) fn check_startup_congestion(&mut self, event: &DeliveryEvent) {
         let in_recovery = event.phase == SenderPhase::Recovery;
         if self.state == State::Startup && !self.full_bw_reached {

@@ -1,29 +1,23 @@
 //! BBR version 3, draft-ietf-ccwg-bbr-02.
 //!
-//! This file holds the state and the order of the steps; `model` measures bandwidth, round trip and
-//! aggregation, `probe_bw` cycles through DOWN, CRUISE, REFILL and UP, `bounds` answers to loss and
-//! marks, `control` sets rate and window.
+//! This file holds the state and the order of the steps; `model` estimates bandwidth, RTT and
+//! aggregation, `probe_bw` cycles through DOWN, CRUISE, REFILL and UP, `bounds` handles loss and marks,
+//! `control` sets pacing rate and window.
 //!
-//! The draft has no answer to ECN; the one here is that of BBRv3 in Linux as presented to the IETF
-//! (Cardwell et al., IETF 104 and 117): an EWMA of the fraction marked, which scales the lower bound
-//! of the volume in flight, and a fraction above one half that counts as too much in flight. Linux
-//! restricts it to paths with a round trip below 5 ms, which excludes every radio; here it is used
-//! wherever the flow's configuration says so.
+//! The draft does not define ECN. This follows BBRv3 in Linux as presented to the IETF (Cardwell et
+//! al., IETF 104 and 117): an EWMA of the fraction marked scales the lower bound of the data in flight,
+//! and a fraction above one half counts as too much in flight. Linux enables it below 5 ms RTT only,
+//! which excludes every radio; here the flow's configuration enables it.
 //!
-//! A host without segmentation offload is assumed, as in [`super::Bbr`].
+//! The host has no segmentation offload, as in [`super::Bbr`].
 
 mod bounds;
 mod control;
 mod model;
 mod probe_bw;
 
-use super::aggregation::AckAggregation;
-use super::filter::WindowedMax;
-use super::path::{self, Sizes};
-use super::{
-    AckEvent, CongestionController, CongestionSignal, DeliveryEvent, LossEvent, RestartEvent,
-    SenderPhase,
-};
+use super::path::{self, AckAggregation, MaxBandwidth, PacingRate, Rounds, Sizes, Window};
+use super::{CongestionController, CongestionSignal, DeliveryEvent, LossEvent, RestartEvent};
 use crate::rng::SplitMix64;
 use crate::tcp::config::{EcnMode, TcpConfig};
 use bounds::Congestion;
@@ -74,22 +68,18 @@ impl State {
     }
 }
 
-/// BBR with bounds on the volume in flight that loss and marks teach it.
+/// BBR v3.
 #[derive(Debug, Clone)]
 pub struct Bbr3 {
     sizes: Sizes,
     random: SplitMix64,
-    answers_marks: bool,
+    handles_ecn: bool,
     state: State,
 
-    round_count: u64,
-    round_start: bool,
-    next_round_delivered: u64,
-
-    max_bw_filter: WindowedMax,
-    /// BBR.cycle_count: the clock of the filter.
+    rounds: Rounds,
+    max_bw: MaxBandwidth,
+    /// BBR.cycle_count: the clock of the bandwidth filter.
     cycle_count: u64,
-    max_bw_bps: u64,
     /// BBR.bw: `max_bw` within the short-term bound.
     bw_bps: u64,
 
@@ -108,35 +98,24 @@ pub struct Bbr3 {
     full_bw_reached: bool,
 
     aggregation: AckAggregation,
-
     congestion: Congestion,
     probe: Probe,
-
-    cwnd_bytes: u64,
-    prior_cwnd_bytes: u64,
-    phase: SenderPhase,
-    /// Payload, bit/s.
-    pacing_rate_bps: u64,
-    has_seen_rtt: bool,
+    cwnd: Window,
+    pacing: PacingRate,
 }
 
 impl Bbr3 {
     /// BBROnInit, §4.2.1.
     pub fn new(config: &TcpConfig, seed: u64) -> Self {
         let sizes = Sizes::new(config);
-        // §4.6.2: the round trip is taken for 1 ms until there is a sample.
-        let nominal_bps = path::rate_bps(sizes.initial_window_bytes, 1_000);
         Self {
             sizes,
             random: SplitMix64::new(seed),
-            answers_marks: config.ecn_mode() != EcnMode::Off,
+            handles_ecn: config.ecn_mode() != EcnMode::Off,
             state: State::Startup,
-            round_count: 0,
-            round_start: false,
-            next_round_delivered: 0,
-            max_bw_filter: WindowedMax::default(),
+            rounds: Rounds::default(),
+            max_bw: MaxBandwidth::default(),
             cycle_count: 0,
-            max_bw_bps: 0,
             bw_bps: 0,
             min_rtt_us: None,
             min_rtt_stamp_us: 0,
@@ -151,32 +130,19 @@ impl Bbr3 {
             full_bw_now: false,
             full_bw_reached: false,
             aggregation: AckAggregation::default(),
-            congestion: Congestion::default(),
+            congestion: Congestion::new(),
             probe: Probe::default(),
-            cwnd_bytes: sizes.initial_window_bytes,
-            prior_cwnd_bytes: 0,
-            phase: SenderPhase::Open,
-            pacing_rate_bps: path::scaled(nominal_bps, STARTUP_PACING_GAIN),
-            has_seen_rtt: false,
-        }
-    }
-
-    /// What changes with the sender's phase, §4.6.4.4.
-    fn follow_phase(&mut self, event: &DeliveryEvent) {
-        let in_recovery = |phase| matches!(phase, SenderPhase::Recovery | SenderPhase::Loss);
-        let before = std::mem::replace(&mut self.phase, event.phase);
-        if in_recovery(before) && !in_recovery(event.phase) {
-            self.restore_cwnd();
+            cwnd: Window::new(sizes),
+            pacing: PacingRate::new(&sizes, STARTUP_PACING_GAIN),
         }
     }
 }
 
 impl CongestionController for Bbr3 {
-    fn on_ack(&mut self, _ack: &AckEvent) {}
-
     /// BBRUpdateOnACK, §4.2.3.
     fn on_delivery(&mut self, event: &DeliveryEvent) {
-        self.follow_phase(event);
+        // §4.6.4.4.
+        self.cwnd.set_phase(event.phase);
         self.update_latest_delivery_signals(event);
         self.update_max_bw(event);
         self.update_congestion_signals(event);
@@ -199,15 +165,12 @@ impl CongestionController for Bbr3 {
     }
 
     fn on_congestion_event(&mut self, _now_us: u64, _signal: CongestionSignal) {
-        self.save_cwnd();
+        self.cwnd.save(self.state == State::ProbeRtt);
     }
 
-    /// §4.6.4.4, BBROnEnterRTO. What is still in flight the sender counts itself; it may send the
-    /// one retransmission in any case.
+    /// §4.6.4.4, BBROnEnterRTO.
     fn on_retransmission_timeout(&mut self, _now_us: u64) {
-        self.save_cwnd();
-        self.phase = SenderPhase::Loss;
-        self.cwnd_bytes = self.sizes.mss_bytes;
+        self.cwnd.on_retransmission_timeout(self.state == State::ProbeRtt);
     }
 
     /// §4.4.1, BBRHandleRestartFromIdle.
@@ -225,26 +188,22 @@ impl CongestionController for Bbr3 {
     }
 
     fn window_bytes(&self) -> u64 {
-        self.cwnd_bytes
-    }
-
-    fn ssthresh_bytes(&self) -> Option<u64> {
-        None
+        self.cwnd.bytes
     }
 
     fn pacing_rate_bps(&self) -> Option<u64> {
-        Some(self.sizes.on_the_wire(self.pacing_rate_bps).max(1))
+        Some(self.sizes.with_headers(self.pacing.bps).max(1))
     }
 
     fn owns_window(&self) -> bool {
         true
     }
 
-    fn answers_marks(&self) -> bool {
-        self.answers_marks
+    fn handles_ecn(&self) -> bool {
+        self.handles_ecn
     }
 
-    fn restrains_itself(&self) -> bool {
+    fn limits_itself(&self) -> bool {
         self.state == State::ProbeRtt
     }
 
@@ -258,10 +217,6 @@ impl CongestionController for Bbr3 {
             State::ProbeBwUp => "PROBE_BW_UP",
             State::ProbeRtt => "PROBE_RTT",
         }
-    }
-
-    fn clone_box(&self) -> Box<dyn CongestionController> {
-        Box::new(self.clone())
     }
 }
 

@@ -1,4 +1,4 @@
-//! The model of the path: rounds, bandwidth, round-trip time, aggregation, a full pipe.
+//! The model of the path: rounds, bandwidth, RTT, aggregation, full pipe.
 
 use super::super::DeliveryEvent;
 use super::probe_bw::AckPhase;
@@ -14,37 +14,22 @@ const PROBE_RTT_INTERVAL_US: u64 = 5_000_000;
 const PROBE_RTT_DURATION_US: u64 = 200_000;
 /// §4.5.9, BBRExtraAckedFilterLen: round trips.
 const EXTRA_ACKED_FILTER_ROUNDS: u64 = 10;
-/// §4.3.1.2: growth by less than a quarter …
+/// §4.3.1.2: the pipe is full if the bandwidth grows by less than a quarter …
 const FULL_BW_GROWTH: f64 = 1.25;
-/// … in so many rounds means the pipe is full.
+/// … in this many rounds.
 const FULL_BW_ROUNDS: u32 = 3;
 
 impl Bbr3 {
     /// §4.5.1, BBRStartRound.
     pub(super) fn start_round(&mut self, total_delivered_bytes: u64) {
-        self.next_round_delivered = total_delivered_bytes;
+        self.rounds.next_delivered_bytes = total_delivered_bytes;
     }
 
     /// §4.5.1, BBRUpdateRound, and §4.5.5, BBRUpdateMaxBw.
     pub(super) fn update_max_bw(&mut self, event: &DeliveryEvent) {
-        self.round_start =
-            event.rate.is_some_and(|it| it.prior_delivered_bytes >= self.next_round_delivered);
-        if self.round_start {
-            self.start_round(event.total_delivered_bytes);
-            self.round_count += 1;
-            self.probe.rounds_since += 1;
-        }
-        let Some(sample) = &event.rate else { return };
-        let Some(rate_bps) = sample.delivery_rate_bps else { return };
-        if rate_bps >= self.max_bw_bps || !sample.is_app_limited {
-            self.max_bw_bps =
-                self.max_bw_filter.update(self.cycle_count, rate_bps, MAX_BW_FILTER_CYCLES);
-        }
-    }
-
-    /// §4.5.6, BBRAdvanceMaxBwFilter.
-    pub(super) fn advance_max_bw_filter(&mut self) {
-        self.cycle_count += 1;
+        self.rounds.update(event);
+        self.probe.rounds_since += u64::from(self.rounds.is_start);
+        self.max_bw.update(event, self.cycle_count, MAX_BW_FILTER_CYCLES);
     }
 
     /// §4.3.1.2, BBRResetFullBW.
@@ -57,7 +42,7 @@ impl Bbr3 {
     /// §4.3.1.2, BBRCheckFullBWReached.
     pub(super) fn check_full_bw_reached(&mut self, event: &DeliveryEvent) {
         let Some(sample) = &event.rate else { return };
-        if self.full_bw_now || !self.round_start || sample.is_app_limited {
+        if self.full_bw_now || !self.rounds.is_start || sample.is_app_limited {
             return;
         }
         let rate_bps = sample.delivery_rate_bps.unwrap_or(0);
@@ -91,8 +76,8 @@ impl Bbr3 {
     /// §4.5.9, BBRUpdateACKAggregation.
     pub(super) fn update_ack_aggregation(&mut self, event: &DeliveryEvent) {
         let window = if self.full_bw_reached { EXTRA_ACKED_FILTER_ROUNDS } else { 1 };
-        let rounds = (self.round_count, window);
-        self.aggregation.update(event, self.bw_bps, self.cwnd_bytes, rounds);
+        let rounds = (self.rounds.count, window);
+        self.aggregation.update(event, self.bw_bps, self.cwnd.bytes, rounds);
     }
 
     /// §4.3.4.4, BBRUpdateMinRTT.
@@ -115,7 +100,7 @@ impl Bbr3 {
     /// §4.3.4.4, BBRCheckProbeRTT.
     pub(super) fn check_probe_rtt(&mut self, event: &DeliveryEvent) {
         if self.state != State::ProbeRtt && self.probe_rtt_expired && !self.idle_restart {
-            self.save_cwnd();
+            self.cwnd.save(false);
             self.state = State::ProbeRtt;
             self.probe_rtt_done_us = None;
             self.probe.ack_phase = AckPhase::ProbeStopping;
@@ -138,7 +123,7 @@ impl Bbr3 {
             }
             return;
         }
-        self.probe_rtt_round_done |= self.round_start;
+        self.probe_rtt_round_done |= self.rounds.is_start;
         if self.probe_rtt_round_done {
             self.check_probe_rtt_done(event.now_us, event.total_delivered_bytes);
         }
@@ -150,10 +135,13 @@ impl Bbr3 {
             return;
         }
         self.probe_rtt_min_stamp_us = now_us;
-        self.restore_cwnd();
+        self.cwnd.restore();
         self.reset_lower_bounds();
         if self.full_bw_reached {
-            self.start_probe_bw_down(now_us, total_delivered_bytes.max(self.next_round_delivered));
+            self.start_probe_bw_down(
+                now_us,
+                total_delivered_bytes.max(self.rounds.next_delivered_bytes),
+            );
             self.state = State::ProbeBwCruise;
         } else {
             self.state = State::Startup;

@@ -3,16 +3,16 @@
 use super::super::DeliveryEvent;
 use super::{Bbr3, State};
 
-/// §2.7, BBRHeadroom: left free for others.
+/// §2.7, BBRHeadroom: share of the volume left to other flows.
 const HEADROOM: f64 = 0.15;
-/// §4.3.3.5: at least so long between two probes, for the sake of Reno and Cubic …
+/// §4.3.3.5: minimum time between two probes, for coexistence with Reno and Cubic …
 const PROBE_WAIT_US: u64 = 2_000_000;
-/// … and up to so much longer.
+/// … and its random extension.
 const PROBE_WAIT_JITTER_US: u64 = 1_000_000;
-/// §4.3.3.5.3: at most so many round trips between two probes.
+/// §4.3.3.5.3: maximum round trips between two probes.
 const RENO_ROUNDS: u64 = 63;
 
-/// What acknowledgements belong to.
+/// BBR.ack_phase: the part of the cycle in which the acknowledged data was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum AckPhase {
     #[default]
@@ -23,7 +23,7 @@ pub(super) enum AckPhase {
     ProbeStopping,
 }
 
-/// Where the probing stands.
+/// State of the bandwidth probing.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Probe {
     pub(super) ack_phase: AckPhase,
@@ -34,7 +34,7 @@ pub(super) struct Probe {
     cycle_stamp_us: u64,
     up_rounds: u32,
     up_acked_bytes: u64,
-    /// BBR.probe_up_cnt: bytes to be acknowledged for each byte of growth; none: no growth.
+    /// BBR.probe_up_cnt: bytes acknowledged per byte of growth; `None`: no growth.
     up_count: Option<u64>,
 }
 
@@ -90,7 +90,7 @@ impl Bbr3 {
                 }
             }
             State::ProbeBwRefill => {
-                if self.round_start {
+                if self.rounds.is_start {
                     self.start_probe_bw_up(event);
                 }
             }
@@ -105,7 +105,7 @@ impl Bbr3 {
 
     /// BBRIsTimeToProbeBW.
     fn is_time_to_probe(&self, now_us: u64) -> bool {
-        // BBRIsRenoCoexistenceProbeTime: a round for each segment of the window Reno would have.
+        // BBRIsRenoCoexistenceProbeTime: one round per segment of Reno's window.
         let reno_rounds = self.target_inflight_bytes() / self.sizes.mss_bytes.max(1);
         now_us > self.probe.cycle_stamp_us + self.probe.wait_us
             || self.probe.rounds_since >= reno_rounds.min(RENO_ROUNDS)
@@ -120,9 +120,9 @@ impl Bbr3 {
     /// BBRIsTimeToGoDown.
     fn is_time_to_go_down(&mut self, event: &DeliveryEvent) -> bool {
         let at_the_limit =
-            self.congestion.inflight_longterm.is_some_and(|it| self.cwnd_bytes >= it);
+            self.congestion.inflight_longterm.is_some_and(|it| self.cwnd.bytes >= it);
         if event.is_window_limited && at_the_limit {
-            // The volume holds the bandwidth down: no verdict on the bandwidth is possible.
+            // The bound on the volume limits the bandwidth, so the samples do not show a full pipe.
             self.reset_full_bw();
             self.full_bw_bps = event.rate.and_then(|it| it.delivery_rate_bps).unwrap_or(0);
             return false;
@@ -130,7 +130,7 @@ impl Bbr3 {
         self.full_bw_now
     }
 
-    /// BBRInflightWithHeadroom; none: no limit.
+    /// BBRInflightWithHeadroom; `None`: no limit.
     pub(super) fn inflight_with_headroom(&self) -> Option<u64> {
         self.congestion.inflight_longterm.map(|limit| {
             let headroom = ((limit as f64 * HEADROOM) as u64).max(self.sizes.mss_bytes);
@@ -142,13 +142,13 @@ impl Bbr3 {
     fn raise_slope(&mut self) {
         let growth = self.sizes.mss_bytes << self.probe.up_rounds;
         self.probe.up_rounds = (self.probe.up_rounds + 1).min(30);
-        self.probe.up_count = Some((self.cwnd_bytes / growth.max(1)).max(1));
+        self.probe.up_count = Some((self.cwnd.bytes / growth.max(1)).max(1));
     }
 
     /// BBRProbeInflightLongtermUpward.
     fn probe_upward(&mut self, event: &DeliveryEvent) {
         let Some(limit) = self.congestion.inflight_longterm else { return };
-        if !event.is_window_limited || self.cwnd_bytes < limit {
+        if !event.is_window_limited || self.cwnd.bytes < limit {
             return;
         }
         if let Some(count) = self.probe.up_count {
@@ -157,27 +157,27 @@ impl Bbr3 {
             self.probe.up_acked_bytes -= growth * count;
             self.congestion.inflight_longterm = Some(limit.saturating_add(growth));
         }
-        if self.round_start {
+        if self.rounds.is_start {
             self.raise_slope();
         }
     }
 
     /// BBRAdaptUpperBounds.
     fn adapt_upper_bounds(&mut self, event: &DeliveryEvent) {
-        if self.round_start {
+        if self.rounds.is_start {
             match self.probe.ack_phase {
                 AckPhase::ProbeStarting => self.probe.ack_phase = AckPhase::ProbeFeedback,
                 AckPhase::ProbeStopping => {
                     self.probe.samples = false;
-                    // The draft leaves the phase as it is; it has to end here, as in Linux, or the
-                    // filter would advance each round instead of each cycle. But in Linux it ends
-                    // without advancing when the samples were limited by the application, which they
-                    // are after each PROBE_RTT: where a queue makes cycles longer than the time
-                    // between those, a bandwidth that is gone would never be forgotten. So the phase
-                    // waits, as in the draft, for the first samples that count.
+                    // The draft never leaves this phase, so the filter would advance per round, not
+                    // per cycle. Linux leaves it without advancing after app-limited samples, as after
+                    // each PROBE_RTT: if queueing makes cycles longer than the PROBE_RTT interval, an
+                    // obsolete bandwidth would never expire. Hence: wait for the first sample that is
+                    // not app-limited.
                     if self.state.is_probe_bw() && event.rate.is_some_and(|it| !it.is_app_limited) {
                         self.probe.ack_phase = AckPhase::Init;
-                        self.advance_max_bw_filter();
+                        // §4.5.6, BBRAdvanceMaxBwFilter.
+                        self.cycle_count += 1;
                     }
                 }
                 AckPhase::Init | AckPhase::Refilling | AckPhase::ProbeFeedback => {}
