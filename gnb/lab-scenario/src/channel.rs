@@ -1,16 +1,15 @@
-//! What the radio of a UE carries, in a scenario.
+//! The radio channel of a UE, in a scenario.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-use super::Violation;
-use super::rules::{Check, within};
+use super::rules::{Check, ensure, within, within_if_set};
 
-/// What the radio carries.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// The radio channel of a UE.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Channel {
-    /// One MCS for ever: 0 to the highest of the cell's table (NR 27 or 28, LTE 28).
+    /// A constant MCS: 0 to the highest of the cell's table (NR 27 or 28, LTE 28).
     FixedMcs(#[schemars(range(max = 28))] u8),
     /// A series of MCS.
     McsSeries(McsSeries),
@@ -28,19 +27,19 @@ pub enum Channel {
     Mobility(Mobility),
 }
 
-/// What follows the last value.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Behaviour after the last value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AtEnd {
-    /// The first again.
+    /// Starts again with the first.
     #[default]
     Loop,
-    /// The last for ever.
+    /// Keeps the last.
     Hold,
 }
 
 /// A series of MCS.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct McsSeries {
     /// How long each value holds, 1..=3600000 ms.
@@ -49,13 +48,13 @@ pub struct McsSeries {
     /// MCS indices, 0..=28, at least one.
     #[schemars(length(min = 1))]
     pub values: Vec<u8>,
-    /// What follows the last.
+    /// Behaviour after the last value.
     #[serde(default)]
     pub at_end: AtEnd,
 }
 
 /// A series of CQI.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CqiSeries {
     /// How long each value holds, 1..=3600000 ms.
@@ -64,16 +63,16 @@ pub struct CqiSeries {
     /// CQI, 0..=15, at least one.
     #[schemars(length(min = 1))]
     pub values: Vec<u8>,
-    /// What follows the last.
+    /// Behaviour after the last value.
     #[serde(default)]
     pub at_end: AtEnd,
-    /// MCS of CQI 1 to 15; when absent, the highest whose efficiency the CQI names.
+    /// MCS of CQI 1 to 15; if unset, the highest whose efficiency the CQI names.
     #[serde(default)]
     pub cqi_to_mcs: Option<[u8; 15]>,
 }
 
 /// Column of UCC's data set.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum UccColumn {
     /// `CQI`.
@@ -81,34 +80,34 @@ pub enum UccColumn {
     Cqi,
     /// `SNR`, from which a CQI follows.
     Snr,
-    /// `DL_bitrate`: what the download got. Holds for a link that the download filled.
+    /// `DL_bitrate`: goodput of the download; the capacity only where the download filled the link.
     DlBitrate,
 }
 
-/// What stands for a value that the phone did not have.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Replacement of a missing value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Missing {
     /// The value before.
     #[default]
     Hold,
-    /// Nothing can be sent.
+    /// An outage: nothing can be sent.
     Outage,
 }
 
 /// A file of UCC's 5G data set: a row a second.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UccCsv {
     /// File, relative to the scenario file; `.xz` and `.gz` are decompressed.
     pub path: String,
-    /// What is read from it.
+    /// Column that is used.
     #[serde(default)]
     pub column: UccColumn,
-    /// What stands for a `-`.
+    /// Replacement of a `-`.
     #[serde(default)]
     pub missing: Missing,
-    /// What follows the last second.
+    /// Behaviour after the last second.
     #[serde(default)]
     pub at_end: AtEnd,
     /// MCS of CQI 1 to 15; not for `dl_bitrate`.
@@ -117,7 +116,7 @@ pub struct UccCsv {
 }
 
 /// A series of bit rates of transport blocks, each spread evenly over its time.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RateSeries {
     /// How long each value holds, 1..=3600000 ms.
@@ -126,26 +125,26 @@ pub struct RateSeries {
     /// Rates in kbit/s, 0..=100000000, at least one.
     #[schemars(length(min = 1))]
     pub values_kbps: Vec<u32>,
-    /// What follows the last.
+    /// Behaviour after the last value.
     #[serde(default)]
     pub at_end: AtEnd,
 }
 
 /// A Mahimahi trace: one integer a line, the millisecond of an opportunity.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Mahimahi {
     /// File, relative to the scenario file; `.xz` and `.gz` are decompressed.
     pub path: String,
-    /// Transport block of one opportunity, 100..=65535 bytes; 1500 when absent. With 1506 a datagram
+    /// Transport block of one opportunity, 100..=65535 bytes; 1500 if unset. With 1506 a datagram
     /// of 1500 bytes fits whole with its headers of PDCP, RLC and MAC, as in `mm-link`.
     #[serde(default)]
     #[schemars(range(min = 100, max = 65_535))]
     pub opportunity_bytes: Option<u32>,
 }
 
-/// An autoregressive process of first order in dB; from the SNR follow CQI and MCS.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// An autoregressive process of first order in dB; CQI and MCS follow from the SNR.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GaussMarkov {
     /// Mean SNR, -50..=80 dB.
@@ -167,11 +166,11 @@ fn ten() -> u32 {
     10
 }
 
-/// How a UE moves (irazabal2021 §V-C).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Movement of a UE (irazabal2021 §V-C).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MobilityPattern {
-    /// Not at all: mean MCS 18.0.
+    /// No movement: mean MCS 18.0.
     Static,
     /// On foot: mean MCS 11.02.
     Pedestrian,
@@ -184,7 +183,7 @@ pub enum MobilityPattern {
 }
 
 /// A Markov chain of MCS with the mean, deviation and coherence time of a pattern.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Mobility {
     /// The pattern.
@@ -199,15 +198,15 @@ pub struct Mobility {
     #[serde(default)]
     #[schemars(range(min = 1, max = 3_600_000))]
     pub coherence_ms: Option<u32>,
-    /// Time between two values, 1..=3600000 ms; 1000 when absent, as in the paper.
+    /// Time between two values, 1..=3600000 ms; 1000 if unset, as in the paper.
     #[serde(default)]
     #[schemars(range(min = 1, max = 3_600_000))]
     pub period_ms: Option<u32>,
 }
 
-const MOST_MS: u32 = 3_600_000;
-/// What the channel of `ran` takes: 100 Gbit/s.
-const MOST_KBPS: u32 = ran::channel::rate::MAX_RATE_KBPS;
+const MAX_MS: u32 = 3_600_000;
+/// Limit of the channels of `ran`: 100 Gbit/s.
+const MAX_KBPS: u32 = ran::channel::rate::MAX_RATE_KBPS;
 
 pub(super) fn check(channel: &Channel, max_mcs: u8, path: &str) -> Check {
     match channel {
@@ -224,55 +223,52 @@ pub(super) fn check(channel: &Channel, max_mcs: u8, path: &str) -> Check {
         Channel::UccCsv(csv) => {
             let path = format!("{path}.ucc_csv");
             file(&csv.path, &path)?;
-            if csv.column == UccColumn::DlBitrate && csv.cqi_to_mcs.is_some() {
-                let path = format!("{path}.cqi_to_mcs");
-                return Err(Violation::new(path, "is for column cqi and snr alone"));
-            }
+            let is_used = csv.column != UccColumn::DlBitrate || csv.cqi_to_mcs.is_none();
+            let message = "is for column cqi and snr alone";
+            ensure(is_used, format_args!("{path}.cqi_to_mcs"), message)?;
             mapping(csv.cqi_to_mcs.as_ref(), max_mcs, &path)
         }
         Channel::RateSeries(RateSeries { period_ms, values_kbps, .. }) => {
             let path = format!("{path}.rate_series");
-            series(*period_ms, values_kbps, (MOST_KBPS, "rate"), (&path, "values_kbps"))
+            series(*period_ms, values_kbps, (MAX_KBPS, "rate"), (&path, "values_kbps"))
         }
         Channel::Mahimahi(trace) => {
             let path = format!("{path}.mahimahi");
-            let bytes = trace.opportunity_bytes.unwrap_or(1500);
-            within(format_args!("{path}.opportunity_bytes"), bytes, 100..=65_535)?;
+            let bytes = trace.opportunity_bytes;
+            within_if_set(format_args!("{path}.opportunity_bytes"), bytes, 100..=65_535)?;
             file(&trace.path, &path)
         }
         Channel::GaussMarkov(process) => {
             let path = format!("{path}.gauss_markov");
             within(format_args!("{path}.mean_snr_db"), process.mean_snr_db, -50.0..=80.0)?;
             within(format_args!("{path}.std_dev_db"), process.std_dev_db, 0.0..=40.0)?;
-            within(format_args!("{path}.coherence_ms"), process.coherence_ms, 1..=MOST_MS)?;
-            within(format_args!("{path}.period_ms"), process.period_ms, 1..=MOST_MS)
+            within(format_args!("{path}.coherence_ms"), process.coherence_ms, 1..=MAX_MS)?;
+            within(format_args!("{path}.period_ms"), process.period_ms, 1..=MAX_MS)
         }
         Channel::Mobility(mobility) => {
             let path = format!("{path}.mobility");
-            let coherence_ms = mobility.coherence_ms.unwrap_or(1);
-            within(format_args!("{path}.coherence_ms"), coherence_ms, 1..=MOST_MS)?;
-            within(format_args!("{path}.period_ms"), mobility.period_ms.unwrap_or(1), 1..=MOST_MS)
+            let Mobility { coherence_ms, period_ms, .. } = *mobility;
+            within_if_set(format_args!("{path}.coherence_ms"), coherence_ms, 1..=MAX_MS)?;
+            within_if_set(format_args!("{path}.period_ms"), period_ms, 1..=MAX_MS)
         }
     }
 }
 
-/// `most` is the highest value and what the values are; `place` the path of the series and the key of
-/// the values.
+/// Checks a series: `max` is the highest value and the quantity, `place` the path of the series and the
+/// key of its values.
 fn series<T: Copy + Default + PartialOrd + std::fmt::Display>(
     period_ms: u32,
     values: &[T],
-    most: (T, &str),
+    max: (T, &str),
     place: (&str, &str),
 ) -> Check {
     let (path, key) = place;
-    within(format_args!("{path}.period_ms"), period_ms, 1..=MOST_MS)?;
-    if values.is_empty() {
-        let message = format!("empty; expected at least one {}", most.1);
-        return Err(Violation::new(format!("{path}.{key}"), message));
-    }
+    within(format_args!("{path}.period_ms"), period_ms, 1..=MAX_MS)?;
+    let message = format_args!("empty; expected at least one {}", max.1);
+    ensure(!values.is_empty(), format_args!("{path}.{key}"), message)?;
     let mut values = values.iter().enumerate();
     values.try_for_each(|(at, value)| {
-        within(format!("{path}.{key}[{at}]"), *value, T::default()..=most.0)
+        within(format!("{path}.{key}[{at}]"), *value, T::default()..=max.0)
     })
 }
 
@@ -282,8 +278,5 @@ fn mapping(cqi_to_mcs: Option<&[u8; 15]>, max_mcs: u8, path: &str) -> Check {
 }
 
 fn file(name: &str, path: &str) -> Check {
-    if name.is_empty() {
-        return Err(Violation::new(format!("{path}.path"), "empty; expected a file"));
-    }
-    Ok(())
+    ensure(!name.is_empty(), format_args!("{path}.path"), "empty; expected a file")
 }

@@ -1,4 +1,4 @@
-//! What serde cannot say: ranges, and elements that must fit one another.
+//! Checks beyond the types: ranges, and elements that must agree with each other.
 
 mod flow;
 mod link;
@@ -7,7 +7,7 @@ mod scheduler;
 use std::collections::HashSet;
 
 use super::model::{Cell, Drb, McsTable, Rat, ResourceAllocation, Scenario, Split, Tdd, Ue};
-use super::rules::{Bearers, Check, MAX_DELAY_US, span, time, within};
+use super::rules::{Bearers, Check, MAX_DELAY_US, ensure, span, time, within};
 use super::{Violation, channel};
 
 const MAX_UES: usize = 8192;
@@ -15,10 +15,8 @@ const MAX_RNTI: u16 = 65_519;
 
 pub(super) fn check(scenario: &Scenario) -> Check {
     time("duration_s", scenario.duration_s)?;
-    if scenario.duration_s < 0.001 {
-        let message = format!("{} is below 0.001", scenario.duration_s);
-        return Err(Violation::new("duration_s", message));
-    }
+    let duration_s = scenario.duration_s;
+    ensure(duration_s >= 0.001, "duration_s", format_args!("{duration_s} is below 0.001"))?;
     cell(&scenario.cell)?;
     split(&scenario.split)?;
     let bearers = ues(scenario)?;
@@ -30,26 +28,17 @@ fn cell(cell: &Cell) -> Check {
     within("cell.n_prb", cell.n_prb, 1..=275)?;
     within("cell.layers", cell.layers, 1..=4)?;
     within("cell.max_ues_per_slot", cell.max_ues_per_slot, 1..=256)?;
-    if ![15, 30, 60, 120].contains(&cell.scs_khz) {
-        let message = format!("{}; expected 15, 30, 60 or 120", cell.scs_khz);
-        return Err(Violation::new("cell.scs_khz", message));
-    }
+    let Cell { scs_khz, n_prb, .. } = *cell;
+    let message = format_args!("{scs_khz}; expected 15, 30, 60 or 120");
+    ensure([15, 30, 60, 120].contains(&scs_khz), "cell.scs_khz", message)?;
     if cell.rat == Rat::Lte {
-        if cell.scs_khz != 15 {
-            let message = format!("{}; LTE has 15", cell.scs_khz);
-            return Err(Violation::new("cell.scs_khz", message));
-        }
-        if ![6, 15, 25].contains(&cell.n_prb) {
-            let message = format!("{}; LTE has 6, 15 or 25 here", cell.n_prb);
-            return Err(Violation::new("cell.n_prb", message));
-        }
-        if cell.tdd.is_some() {
-            return Err(Violation::new("cell.tdd", "is for rat nr alone; LTE is FDD here"));
-        }
-        if cell.resource_allocation != ResourceAllocation::default() {
-            let message = "is for rat nr alone; LTE has type 0";
-            return Err(Violation::new("cell.resource_allocation", message));
-        }
+        ensure(scs_khz == 15, "cell.scs_khz", format_args!("{scs_khz}; LTE has 15"))?;
+        let message = format_args!("{n_prb}; LTE has 6, 15 or 25 here");
+        ensure([6, 15, 25].contains(&n_prb), "cell.n_prb", message)?;
+        ensure(cell.tdd.is_none(), "cell.tdd", "is for rat nr alone; LTE is FDD here")?;
+        let is_default = cell.resource_allocation == ResourceAllocation::default();
+        let message = "is for rat nr alone; LTE has type 0";
+        ensure(is_default, "cell.resource_allocation", message)?;
     }
     if let Some(reserved) = &cell.reserved {
         within("cell.reserved.period_slots", reserved.period_slots, 1..=10_240)?;
@@ -70,10 +59,9 @@ fn tdd(tdd: &Tdd) -> Check {
         let message = format!("'{pattern}' has '{wrong}' at {at}; expected D, M or U");
         return Err(Violation::new("cell.tdd.pattern", message));
     }
-    if !pattern.contains('D') || !pattern.contains('U') || pattern.len() > 320 {
-        let message = "needs at least one D and one U in at most 320 slots";
-        return Err(Violation::new("cell.tdd.pattern", message));
-    }
+    let is_complete = pattern.contains('D') && pattern.contains('U') && pattern.len() <= 320;
+    let message = "needs at least one D and one U in at most 320 slots";
+    ensure(is_complete, "cell.tdd.pattern", message)?;
     within("cell.tdd.mixed_dl_symbols", tdd.mixed_dl_symbols, 0..=14)?;
     within("cell.tdd.mixed_ul_symbols", tdd.mixed_ul_symbols, 0..=14 - tdd.mixed_dl_symbols)
 }
@@ -94,25 +82,20 @@ fn split(split: &Split) -> Check {
 }
 
 fn ues(scenario: &Scenario) -> Result<Bearers, Violation> {
-    if scenario.ues.is_empty() {
-        return Err(Violation::new("ues", "empty; expected at least one UE"));
-    }
+    ensure(!scenario.ues.is_empty(), "ues", "empty; expected at least one UE")?;
     let mut bearers = Bearers::new();
     for (index, ue) in scenario.ues.iter().enumerate() {
         let path = format!("ues[{index}]");
-        ue_alone(ue, max_mcs(&scenario.cell), &path)?;
+        check_ue(ue, max_mcs(&scenario.cell), &path)?;
         for offset in 0..ue.count {
             let rnti = ue.rnti + offset;
             let drbs = ue.drbs.iter().map(|drb| drb.id).collect();
-            if bearers.insert(rnti, drbs).is_some() {
-                let message = format!("{rnti} is taken by an earlier UE");
-                return Err(Violation::new(format!("{path}.rnti"), message));
-            }
+            let is_free = bearers.insert(rnti, drbs).is_none();
+            let message = format_args!("{rnti} is taken by an earlier UE");
+            ensure(is_free, format_args!("{path}.rnti"), message)?;
         }
-        if bearers.len() > MAX_UES {
-            let message = format!("more than {MAX_UES} UEs in all");
-            return Err(Violation::new(format!("{path}.count"), message));
-        }
+        let message = format_args!("more than {MAX_UES} UEs in all");
+        ensure(bearers.len() <= MAX_UES, format_args!("{path}.count"), message)?;
     }
     Ok(bearers)
 }
@@ -124,32 +107,27 @@ fn max_mcs(cell: &Cell) -> u8 {
     }
 }
 
-fn ue_alone(ue: &Ue, max_mcs: u8, path: &str) -> Check {
+fn check_ue(ue: &Ue, max_mcs: u8, path: &str) -> Check {
     within(format_args!("{path}.rnti"), ue.rnti, 1..=MAX_RNTI)?;
     within(format_args!("{path}.count"), ue.count, 1..=4096)?;
-    if MAX_RNTI - ue.rnti < ue.count - 1 {
-        let message = format!("{} UEs from RNTI {} on exceed {MAX_RNTI}", ue.count, ue.rnti);
-        return Err(Violation::new(format!("{path}.count"), message));
-    }
+    let message = format_args!("{} UEs from RNTI {} on exceed {MAX_RNTI}", ue.count, ue.rnti);
+    ensure(MAX_RNTI - ue.rnti >= ue.count - 1, format_args!("{path}.count"), message)?;
     span(path, ("join_at_s", ue.join_at_s), ("leave_at_s", ue.leave_at_s))?;
     channel::check(&ue.channel, max_mcs, &format!("{path}.channel"))?;
     link::ue_harq(ue.harq.as_ref(), &format!("{path}.harq"))?;
-    if ue.drbs.is_empty() {
-        return Err(Violation::new(format!("{path}.drbs"), "empty; expected at least one DRB"));
-    }
+    let message = "empty; expected at least one DRB";
+    ensure(!ue.drbs.is_empty(), format_args!("{path}.drbs"), message)?;
     let mut ids = HashSet::new();
     for (index, drb) in ue.drbs.iter().enumerate() {
         let path = format!("{path}.drbs[{index}]");
-        drb_alone(drb, &path)?;
-        if !ids.insert(drb.id) {
-            let message = format!("{} is taken by an earlier DRB", drb.id);
-            return Err(Violation::new(format!("{path}.id"), message));
-        }
+        check_drb(drb, &path)?;
+        let message = format_args!("{} is taken by an earlier DRB", drb.id);
+        ensure(ids.insert(drb.id), format_args!("{path}.id"), message)?;
     }
     Ok(())
 }
 
-fn drb_alone(drb: &Drb, path: &str) -> Check {
+fn check_drb(drb: &Drb, path: &str) -> Check {
     within(format_args!("{path}.id"), drb.id, 1..=32)?;
     within(format_args!("{path}.priority"), drb.priority.unwrap_or(1), 1..=16)?;
     link::rlc(&drb.rlc, &format!("{path}.rlc"))

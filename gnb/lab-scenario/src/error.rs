@@ -1,18 +1,18 @@
-//! What can be wrong with a scenario.
+//! Errors of a scenario.
 
 use std::fmt;
 
-/// A scenario that cannot be run: where it is wrong, what is there and what was expected.
+/// An invalid scenario: place, value found and value expected.
 ///
 /// Displays as one line, `FILE: PATH: MESSAGE`, e.g.
 /// `scenario.yaml: cell.tdd.pattern: 'DDXU' has 'X' at 3; expected D, M or U`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioError {
-    /// The file, or what stands for it.
+    /// The file or other origin.
     pub file: String,
     /// Path of the element within the file, e.g. `flows[1].kind`; empty for the whole file.
     pub path: String,
-    /// What is wrong and what was expected.
+    /// Value found and value expected.
     pub message: String,
 }
 
@@ -35,17 +35,17 @@ impl fmt::Display for ScenarioError {
 
 impl std::error::Error for ScenarioError {}
 
-/// An element that is out of its range or does not fit the others, before the file is known.
+/// An element that is out of its range or contradicts others, without the name of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// Path of the element within the file.
     pub path: String,
-    /// What is wrong and what was expected.
+    /// Value found and value expected.
     pub message: String,
 }
 
 impl Violation {
-    /// What serde found wrong, in the words of the other messages.
+    /// An error of serde, in the wording of the other messages.
     pub(crate) fn from_serde(path: &serde_path_to_error::Path, error: &impl fmt::Display) -> Self {
         let path = path.to_string();
         let message = error

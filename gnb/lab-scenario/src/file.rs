@@ -1,4 +1,4 @@
-//! Reading files that may be huge, compressed, or not there.
+//! Bounded reading of files, compressed or not.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -9,8 +9,8 @@ pub const MAX_SCENARIO_BYTES: u64 = 1 << 20;
 /// Largest trace, after decompression: a day of Mahimahi opportunities at 100 Mbit/s is smaller.
 pub const MAX_TRACE_BYTES: u64 = 64 << 20;
 
-/// Reads a file of at most `limit` bytes; `.gz` and `.xz` are decompressed, and the limit holds for
-/// what comes out.
+/// Reads a file of at most `limit` bytes; `.gz` and `.xz` are decompressed, and the limit applies to
+/// the decompressed bytes.
 ///
 /// # Errors
 /// A sentence that says what is wrong and what was expected.

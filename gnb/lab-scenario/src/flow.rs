@@ -7,7 +7,7 @@ use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 use traffic::{AppConfig, Ecn, FlowConfig, IpVersion};
 
-/// Start jitter if unset: flows then are in phase neither with each other nor with the slots.
+/// Start jitter if unset: flows are not in phase with each other or with the slots.
 const START_JITTER_MS: u32 = 20;
 
 /// A flow between a server and a UE.
@@ -34,11 +34,11 @@ pub struct FlowKeys {
     #[serde(default)]
     #[schemars(range(min = 1, max = 32))]
     pub drb: Option<u8>,
-    /// Start.
+    /// Start time.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 86400.0))]
     pub start_s: f64,
-    /// End; that of the scenario if unset.
+    /// End time; that of the scenario if unset.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 86400.0))]
     pub stop_s: Option<f64>,

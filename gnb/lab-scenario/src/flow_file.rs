@@ -21,7 +21,7 @@ use super::flow::{Flow, FlowKeys};
 const KINDS: [&str; 10] =
     ["tcp", "udp_cbr", "voip", "ping", "game", "call", "web", "video", "sprout", "vivace"];
 
-/// Beside the section of a kind that has all its keys there.
+/// For kinds that have all their keys in their section.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NoKeys {}
@@ -60,7 +60,7 @@ impl Flow {
     }
 }
 
-/// The application of this kind, from the keys that are its own.
+/// The application of this kind, from its own keys.
 fn app(kind: &str, mut own: Map<String, Value>) -> Result<AppConfig, Violation> {
     Ok(match kind {
         "tcp" => AppConfig::Tcp(direct(kind, &[], own)?),
@@ -85,7 +85,7 @@ fn app(kind: &str, mut own: Map<String, Value>) -> Result<AppConfig, Violation> 
     })
 }
 
-/// The section with the name of the kind; an empty one if it is not there.
+/// The section with the name of the kind; defaults if it is missing.
 fn section<T: DeserializeOwned>(kind: &str, own: &mut Map<String, Value>) -> Result<T, Violation> {
     let value = own.remove(kind).unwrap_or_else(|| json!({}));
     serde_path_to_error::deserialize(value).map_err(|error| {
@@ -96,7 +96,7 @@ fn section<T: DeserializeOwned>(kind: &str, own: &mut Map<String, Value>) -> Res
     })
 }
 
-/// Keys that stand directly in the mapping of the flow; `sections` are others that may.
+/// The keys directly in the mapping of the flow; `sections` are allowed beside them.
 fn direct<T: DeserializeOwned + JsonSchema>(
     kind: &str,
     sections: &[&str],

@@ -29,14 +29,14 @@ pub use channel::{
 pub use error::{ScenarioError, Violation};
 pub use file::{MAX_SCENARIO_BYTES, MAX_TRACE_BYTES, read_bounded};
 pub use flow::{Flow, FlowKeys, FlowUe};
-pub use link::{F1, Harq, RlcStatusTold, UeHarq, UplinkAccess};
+pub use link::{F1, Harq, RlcStatusReporting, UeHarq, UplinkAccess};
 pub use model::{Cell, Drb, McsTable, Rat, Reserved, ResourceAllocation, Scenario, Split, Tdd, Ue};
 pub use overrides::Override;
 pub use pipeline::{PipelineSpec, TRANSPARENT};
 pub use rlc::{Rlc, RlcAqm, RlcBode, RlcCodel, RlcMode, RlcPie};
 pub use scheduler::{MacScheduler, PfGranularity, SchedulerKind, SliceSpec, UeScheduler};
 
-/// A scenario that has been checked, with what its relative paths are relative to.
+/// A checked scenario with the directory that relative paths refer to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadedScenario {
     /// The model.
@@ -65,7 +65,7 @@ impl LoadedScenario {
         Self::from_yaml(&text, &file, &directory, overrides)
     }
 
-    /// Parses YAML text; `file` is what errors call it, `directory` what paths are relative to.
+    /// Parses YAML text; `file` is its name in errors, relative paths refer to `directory`.
     ///
     /// # Errors
     /// As [`from_file`](Self::from_file).
@@ -91,7 +91,7 @@ impl LoadedScenario {
         Self::from_value(value, file, directory, overrides)
     }
 
-    /// Takes a scenario that is a tree of values already.
+    /// Checks a scenario that is already a tree of values.
     ///
     /// # Errors
     /// As [`from_file`](Self::from_file).
@@ -121,7 +121,7 @@ impl LoadedScenario {
     }
 }
 
-/// The place within a flow, where serde's path of an error ends: a flow reads its own mapping.
+/// The error within a flow: a flow reads its own mapping, so serde's path ends at the flow.
 fn wrong_flow(path: &serde_path_to_error::Path, scenario: &Value) -> Option<Violation> {
     let segments: Vec<_> = path.iter().collect();
     let [Segment::Map { key }, Segment::Seq { index }] = segments[..] else { return None };

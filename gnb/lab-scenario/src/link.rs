@@ -1,50 +1,50 @@
-//! Around the RLC: F1-U above it, HARQ with its errors below, and how UEs come to send.
+//! F1-U, HARQ and uplink access in a scenario.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 /// HARQ of the cell.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Harq {
-    /// Chance that a first transmission fails, 0..=1: the BLER that link adaptation aims at.
+    /// Probability that a first transmission fails, 0..=1: the target BLER of link adaptation.
     /// Recorded channels (`mahimahi`) never fail: a trace records what was delivered.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub bler: f64,
     /// Each retransmission fails this much less often than the transmission before it, 0..=1;
-    /// 0.1 when absent.
+    /// 0.1 if unset.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub combining_gain: Option<f64>,
-    /// Slots from a transmission until its process can be used again, 1..=160; when absent, 8 in
+    /// Slots between two transmissions of a HARQ process, 1..=160; if unset, 8 in
     /// LTE (36.213 §7.3), in NR 10 and no more than 5 ms.
     #[schemars(range(min = 1, max = 160))]
     pub rtt_slots: Option<u16>,
-    /// Transport blocks of a UE under way at a time, 1..=16; when absent, 8 in LTE and 16 in NR.
+    /// HARQ processes of a UE, 1..=16; if unset, 8 in LTE and 16 in NR.
     #[schemars(range(min = 1, max = 16))]
     pub processes: Option<u8>,
-    /// Transmissions of a block, the first included, before it is lost to the RLC, 1..=4; 4 when
-    /// absent.
+    /// Transmissions of a block, the first included, before it is lost to the RLC, 1..=4; 4 if
+    /// unset.
     #[schemars(range(min = 1, max = 4))]
     pub max_transmissions: Option<u8>,
 }
 
 /// Errors of one UE's transport blocks, in place of the cell's.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UeHarq {
-    /// Chance that a first transmission fails, 0..=1.
+    /// Probability that a first transmission fails, 0..=1.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub bler: f64,
-    /// As in `cell.harq`, which it is taken from when absent.
+    /// As in `cell.harq`; the value from there if unset.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub combining_gain: Option<f64>,
 }
 
-/// How a UE comes to send: scheduling request, grant, PUSCH. Each value is of the radio access
-/// technology when absent (LTE: requests each 10 ms, PUSCH 8 ms after a request; NR: requests in
-/// the first uplink slot of the pattern, PUSCH 4 ms after).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Uplink access of a UE: scheduling request, grant, PUSCH. Values that are unset depend on the radio
+/// access technology (LTE: requests each 10 ms, PUSCH 8 ms after a request; NR: requests in the first
+/// uplink slot of the pattern, PUSCH 4 ms after).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct UplinkAccess {
     /// Period of the scheduling request opportunities, 1..=1000000 µs.
@@ -53,7 +53,7 @@ pub struct UplinkAccess {
     /// First opportunity after the start of a period; less than the period.
     #[schemars(range(max = 999_999))]
     pub sr_offset_us: Option<u32>,
-    /// From a scheduling request to the earliest PUSCH it can be granted.
+    /// From a scheduling request to the earliest PUSCH granted for it.
     #[schemars(range(max = 1_000_000))]
     pub sr_to_pusch_us: Option<u32>,
     /// From a PUSCH with a buffer status report to the earliest PUSCH granted for it.
@@ -67,39 +67,39 @@ pub struct UplinkAccess {
     pub decode_us: Option<u32>,
 }
 
-/// F1-U beyond its delay (38.425). Each bearer has a tunnel of its own in each direction.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// F1-U beyond its delay (38.425). Each bearer has one tunnel per direction.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct F1 {
-    /// A frame takes up to this much longer, uniformly distributed, at most 1 s.
+    /// Additional delay of a frame, uniform from 0 to this; at most 1 s.
     #[schemars(range(max = 1_000_000))]
     pub jitter_us: u32,
-    /// Chance that a frame is lost, 0..=0.9; packets of both directions and delivery status alike.
+    /// Probability that a frame is lost, 0..=0.9, for packets of both directions and delivery status.
     #[schemars(range(min = 0.0, max = 0.9))]
     pub loss: f64,
-    /// Whether frames of a tunnel keep their order; without, jitter reorders them.
+    /// Whether a tunnel preserves the order of frames; otherwise jitter reorders them.
     pub keep_order: bool,
-    /// Period of the downlink data delivery status (38.425 §5.4.2), 500..=1000000 µs; a frame is
-    /// sent at once when packets are found lost. The CU then knows of the RLC what these frames
-    /// say. When absent it is told the state of the RLC itself.
+    /// Period of the downlink data delivery status (38.425 §5.4.2), 500..=1000000 µs; detected loss
+    /// of packets triggers one at once. The CU derives the state of the RLC from it. If unset, the
+    /// DU reports the state of the RLC as `rlc_status` says.
     #[schemars(range(min = 500, max = 1_000_000))]
     pub delivery_status_us: Option<u32>,
-    /// When the CU is told the state of the RLC; `each_slot` with `delivery_status_us`. Without a
-    /// way between CU and DU the CU knows it.
-    pub rlc_status: RlcStatusTold,
+    /// When the DU reports the state of the RLC; `each_slot` with `delivery_status_us`. A monolithic
+    /// gNB reads it directly.
+    pub rlc_status: RlcStatusReporting,
 }
 
-/// When a DU apart tells its CU the state of the RLC.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// When a DU reports the state of the RLC to its CU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum RlcStatusTold {
+pub enum RlcStatusReporting {
     /// After each slot.
     #[default]
     EachSlot,
-    /// When the CU asks, which it does before each packet (stolidis2024 §III-B); `f1_delay_us` is
-    /// at least 100 then, or 0 with nothing else on the way.
+    /// On request of the CU before each packet (stolidis2024 §III-B); needs an `f1_delay_us` of at
+    /// least 100, or a monolithic gNB.
     OnRequest,
-    /// Never: pacers live on forecasts (stolidis2024's third set: "the DU is not involved").
+    /// Never: pacers use forecasts (stolidis2024's third set: "the DU is not involved").
     Never,
 }
 
@@ -110,7 +110,7 @@ impl Default for F1 {
             loss: 0.0,
             keep_order: true,
             delivery_status_us: None,
-            rlc_status: RlcStatusTold::default(),
+            rlc_status: RlcStatusReporting::default(),
         }
     }
 }

@@ -3,14 +3,14 @@
 //! Units are in the keys. Times in `_s` are seconds of virtual time, delays in `_us` microseconds.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::channel::Channel;
 use super::flow::Flow;
 use super::link::{F1, Harq, UeHarq, UplinkAccess};
 use super::pipeline::PipelineSpec;
 use super::rlc::Rlc;
-use super::scheduler::MacScheduler;
+use super::scheduler::{self, MacScheduler};
 
 /// One cell, its UEs and the traffic towards them.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
@@ -19,7 +19,7 @@ pub struct Scenario {
     /// Name, for reports.
     #[serde(default)]
     pub name: String,
-    /// What the scenario shows, for people.
+    /// Purpose of the scenario, for reports.
     #[serde(default)]
     pub description: String,
     /// Seed of every random stream.
@@ -30,7 +30,7 @@ pub struct Scenario {
     pub duration_s: f64,
     /// The cell.
     pub cell: Cell,
-    /// Where CU, DU, RIC and servers are.
+    /// Delays between CU, DU, RIC and servers.
     #[serde(default)]
     pub split: Split,
     /// The UEs with their bearers; at least one.
@@ -42,7 +42,7 @@ pub struct Scenario {
 }
 
 /// Radio access technology.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Rat {
     /// 5G NR: slots of the subcarrier spacing, TBS of 38.214 §5.1.3.2.
@@ -52,7 +52,7 @@ pub enum Rat {
 }
 
 /// The cell.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Cell {
     /// Radio access technology.
@@ -63,16 +63,17 @@ pub struct Cell {
     /// Subcarrier spacing in kHz: 15, 30, 60 or 120; LTE has 15.
     #[serde(default = "fifteen")]
     pub scs_khz: u16,
-    /// TDD pattern; FDD when absent.
+    /// TDD pattern; FDD if unset.
     #[serde(default)]
     pub tdd: Option<Tdd>,
-    /// MAC scheduler; round robin when absent.
-    #[serde(default)]
+    /// MAC scheduler; round robin if unset.
+    #[serde(default, deserialize_with = "scheduler::name_or_mapping")]
+    #[schemars(schema_with = "scheduler::schema")]
     pub scheduler: MacScheduler,
-    /// In which portions PRBs are given out (NR; LTE has type 0 with the RBG sizes of 36.213).
+    /// Resource allocation type (NR; LTE has type 0 with the RBG sizes of 36.213).
     #[serde(default)]
     pub resource_allocation: ResourceAllocation,
-    /// UEs that can get a transport block in one slot, 1..=256: what fits the PDCCH.
+    /// UEs that can get a transport block in one slot, 1..=256: the capacity of the PDCCH.
     #[serde(default = "eight")]
     #[schemars(range(min = 1, max = 256))]
     pub max_ues_per_slot: u16,
@@ -83,20 +84,20 @@ pub struct Cell {
     /// MCS table (NR).
     #[serde(default)]
     pub mcs_table: McsTable,
-    /// PRBs that common channels take; when absent, none in NR and in LTE those of
-    /// synchronisation signals and PBCH.
+    /// PRBs of common channels; if unset, none in NR and those of synchronisation signals and PBCH in
+    /// LTE.
     #[serde(default)]
     pub reserved: Option<Reserved>,
     /// HARQ and errors of transport blocks.
     #[serde(default)]
     pub harq: Harq,
-    /// Uplink access of the UEs; what is absent follows from duplexing and radio access technology.
+    /// Uplink access of the UEs; unset values follow from duplexing and radio access technology.
     #[serde(default)]
     pub uplink: UplinkAccess,
 }
 
 /// Downlink resource allocation of NR (38.214 §5.1.2.2).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ResourceAllocation {
     /// Type 1: single PRBs.
@@ -109,7 +110,7 @@ pub enum ResourceAllocation {
 }
 
 /// Modulation and coding table.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum McsTable {
     /// 38.214 table 5.1.3.1-1, MCS 0..=28.
@@ -120,7 +121,7 @@ pub enum McsTable {
 }
 
 /// PRBs not available to user data in some slots of a period.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reserved {
     /// Slots after which the reservation repeats, 1..=10240.
@@ -134,7 +135,7 @@ pub struct Reserved {
 }
 
 /// Time division duplex.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tdd {
     /// One letter a slot: D downlink, M mixed, U uplink; 2..=320 slots.
@@ -151,13 +152,13 @@ pub struct Tdd {
 }
 
 /// One-way delays between the parts, at most 1 s each.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Split {
     /// F1-U, CU to DU and back; 0 is a monolithic gNB.
     #[schemars(range(max = 1_000_000))]
     pub f1_delay_us: u32,
-    /// What else F1-U does to frames, and how the DU tells the CU what became of them.
+    /// Jitter, loss and status reporting of F1-U.
     pub f1: F1,
     /// E2, from report to RIC (T_RD of stolidis2024).
     #[schemars(range(max = 1_000_000))]
@@ -168,17 +169,16 @@ pub struct Split {
     /// Server to CU and back: core network and internet.
     #[schemars(range(max = 1_000_000))]
     pub core_delay_us: u32,
-    /// Each packet from a server takes up to this much longer, uniformly distributed, in order
-    /// within its flow: the timers of servers do not run in step with the slots of a cell.
+    /// Additional delay of each packet from a server, uniform from 0 to this, in order within a flow:
+    /// the timers of servers are not synchronous to the slots of a cell.
     #[schemars(range(max = 1_000_000))]
     pub core_jitter_us: u32,
-    /// The SDAP scheduler is a thread that sleeps this long between two looks at its queues
-    /// (irazabal2021 §V-A: 200 µs), in no step with the slots; at most 10000. At 0 it acts at once
-    /// when a packet or a status arrives.
+    /// Sleep of the SDAP scheduler's thread between two runs (irazabal2021 §V-A: 200 µs), not
+    /// synchronous to the slots; at most 10000. At 0 it runs when a packet or a status arrives.
     #[schemars(range(max = 10_000))]
     pub sdap_poll_us: u32,
-    /// Whether a pacer that takes over from none gets back the SDUs that the RLC has not begun to
-    /// send (38.322 §5.4, over F1-U 38.425 §5.4.1); without it the old backlog drains first.
+    /// Whether enabling a pacer recalls the SDUs that the RLC has not begun to send (38.322 §5.4,
+    /// over F1-U 38.425 §5.4.1); otherwise the old backlog drains first.
     pub recall: bool,
 }
 
@@ -197,8 +197,8 @@ impl Default for Split {
     }
 }
 
-/// A UE, or `count` of them alike.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// A UE, or `count` equal UEs.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ue {
     /// C-RNTI, 1..=65519 (38.321 table 7.1-1).
@@ -218,14 +218,14 @@ pub struct Ue {
     #[serde(default)]
     #[schemars(range(min = 1, max = 100))]
     pub prb_share_percent: Option<u8>,
-    /// Errors of its transport blocks; as the cell has them when absent.
+    /// Errors of its transport blocks; those of the cell if unset.
     #[serde(default)]
     pub harq: Option<UeHarq>,
     /// When the UE attaches.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 86400.0))]
     pub join_at_s: f64,
-    /// When the UE is released; never when absent.
+    /// When the UE is released; never if unset.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 86400.0))]
     pub leave_at_s: Option<f64>,
@@ -235,23 +235,23 @@ pub struct Ue {
 }
 
 /// A data radio bearer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Drb {
     /// DRB identity, 1..=32 (38.331).
     #[schemars(range(min = 1, max = 32))]
     pub id: u8,
-    /// Logical channel priority, 1 (first) to 16 (38.331); 9 when absent. Equals take turns.
+    /// Logical channel priority, 1 (first) to 16 (38.331); 9 if unset. Equals take turns.
     #[serde(default)]
     #[schemars(range(min = 1, max = 16))]
     pub priority: Option<u8>,
     /// RLC entity.
     #[serde(default)]
     pub rlc: Rlc,
-    /// Traffic-control pipeline in force at the start.
+    /// Initial traffic-control pipeline.
     #[serde(default)]
     pub pipeline: PipelineSpec,
-    /// Pipeline that returns when a lease ends.
+    /// Pipeline that is installed when a lease ends.
     #[serde(default)]
     pub safe_pipeline: PipelineSpec,
 }

@@ -19,10 +19,10 @@ enum Step {
 }
 
 impl Override {
-    /// Replaces what stands at `path`.
+    /// Replaces the element at `path`.
     ///
     /// # Errors
-    /// A sentence when `path` is none.
+    /// A message if `path` is malformed.
     pub fn new(path: &str, value: Value) -> Result<Self, String> {
         let steps = parse_path(path).ok_or_else(|| {
             format!("'{path}': expected a path such as cell.n_prb or flows[0].start_s")
@@ -35,10 +35,10 @@ impl Override {
         &self.path
     }
 
-    /// Puts the value in its place; mappings on the way are made, list elements must be there.
+    /// Sets the value; missing mappings on the path are created, list elements must exist.
     ///
     /// # Errors
-    /// A sentence that names the step which is not there.
+    /// A message that names the step that does not exist.
     pub fn apply(&self, root: &mut Value) -> Result<(), String> {
         let mut place = root;
         for step in &self.steps {
@@ -104,7 +104,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn replaces_a_nested_element() {
+    fn nested_elements_are_replaced() {
         let mut root = json!({"flows": [{"start_s": 0}], "cell": {"n_prb": 106}});
         for text in ["flows[0].start_s=2.5", "cell.n_prb=51", "split.f1_delay_us=10000"] {
             text.parse::<Override>().unwrap().apply(&mut root).unwrap();
@@ -118,14 +118,14 @@ mod tests {
     }
 
     #[test]
-    fn names_a_list_element_that_is_not_there() {
+    fn a_missing_list_element_is_named() {
         let mut root = json!({"flows": []});
         let error = "flows[3].name=x".parse::<Override>().unwrap().apply(&mut root).unwrap_err();
         assert_eq!(error, "[3] is not there; the list has 0");
     }
 
     #[test]
-    fn refuses_what_is_no_path() {
+    fn malformed_paths_are_refused() {
         for text in ["cell", "=3", "[0]=1", "a[x]=1", "a..b=1", "a[0=1"] {
             assert!(text.parse::<Override>().is_err(), "{text}");
         }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use e2sm_tc::v1::Pipeline;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 /// A pipeline: the name of a template, or all six stages in the shape of E2SM-TC v1.
@@ -13,11 +13,11 @@ use serde_json::Value;
 pub enum PipelineSpec {
     /// A named composition of tc-rf.
     Template(String),
-    /// The stages themselves.
+    /// All stages.
     Full(Box<Pipeline>),
 }
 
-/// Name of the pipeline that leaves traffic as it is.
+/// Name of the pipeline that forwards packets unchanged.
 pub const TRANSPARENT: &str = "transparent";
 
 impl Default for PipelineSpec {
@@ -41,13 +41,13 @@ impl<'de> Deserialize<'de> for PipelineSpec {
     }
 }
 
-/// The wire model ignores keys it does not know; a scenario must not, or a typo goes unseen.
+/// Refuses unknown keys, which the wire model ignores: they would hide typos.
 fn strict_pipeline(value: Value) -> Result<Pipeline, String> {
     let mut unknown = None;
-    let mut note = |path: serde_ignored::Path<'_>| {
+    let mut record = |path: serde_ignored::Path<'_>| {
         unknown.get_or_insert_with(|| path.to_string());
     };
-    let ignoring = serde_ignored::Deserializer::new(value, &mut note);
+    let ignoring = serde_ignored::Deserializer::new(value, &mut record);
     let pipeline = serde_path_to_error::deserialize(ignoring)
         .map_err(|error| format!("{}: {}", error.path(), error.inner()))?;
     match unknown {
@@ -64,15 +64,6 @@ fn kind_of(value: &Value) -> &'static str {
         Value::String(_) => "a string",
         Value::Array(_) => "a list",
         Value::Object(_) => "a mapping",
-    }
-}
-
-impl Serialize for PipelineSpec {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Template(name) => name.serialize(serializer),
-            Self::Full(pipeline) => pipeline.serialize(serializer),
-        }
     }
 }
 

@@ -1,10 +1,10 @@
 //! The RLC entity of a bearer.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 /// RLC mode.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RlcMode {
     /// Unacknowledged mode (38.322 §5.2.2).
@@ -27,9 +27,9 @@ impl RlcMode {
 /// RLC entity.
 ///
 /// `t_poll_retransmit_us`, `poll_pdu`, `poll_byte`, `max_retx_threshold`, `t_status_prohibit_us` and
-/// `in_order` belong to mode `am`; what is absent is what OAI's gNB configures, in LTE the default
-/// bearer of kumar2018.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// `in_order` belong to mode `am`. Defaults are those of OAI's gNB, in LTE those of the default bearer
+/// of kumar2018.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Rlc {
     /// Mode.
@@ -44,33 +44,33 @@ pub struct Rlc {
     pub limit_packets: u32,
     /// Queue management inside the RLC, in place of its FIFO.
     pub aqm: Option<RlcAqm>,
-    /// Whether the RLC keeps DRQL's limit itself and drops what arrives beyond it (stolidis2024
-    /// §IV-A), for a CU that does not know that limit but forecasts it.
+    /// Whether the RLC computes DRQL's limit itself and drops SDUs beyond it (stolidis2024 §IV-A), for
+    /// a CU that forecasts that limit.
     pub drql_limit: bool,
-    /// t-Reassembly: how long the receiver waits for what is missing; 15000 when absent, 35000 in
+    /// t-Reassembly: how long the receiver waits for missing segments; 15000 if unset, 35000 in
     /// `am` of LTE (its t-Reordering).
     #[schemars(range(max = 10_000_000))]
     pub t_reassembly_us: Option<u32>,
-    /// t-Reordering of the UE's PDCP; 0 hands packets up as they come. 100000 when absent.
+    /// t-Reordering of the UE's PDCP; 0 delivers packets in order of arrival. 100000 if unset.
     #[schemars(range(max = 10_000_000))]
     pub t_reordering_us: Option<u32>,
-    /// t-PollRetransmit: an unanswered poll is repeated after this long; 45000 when absent.
+    /// t-PollRetransmit: time after which an unanswered poll is repeated; 45000 if unset.
     #[schemars(range(min = 1, max = 10_000_000))]
     pub t_poll_retransmit_us: Option<u32>,
-    /// pollPDU: a poll in every so many PDUs, 0 for infinity; 64 when absent, 16 in LTE.
+    /// pollPDU: a poll in every so many PDUs, 0 for infinity; 64 if unset, 16 in LTE.
     pub poll_pdu: Option<u32>,
-    /// pollByte: a poll in every so many bytes, 0 for infinity; 500000 when absent, 0 in LTE.
+    /// pollByte: a poll in every so many bytes, 0 for infinity; 500000 if unset, 0 in LTE.
     pub poll_byte: Option<u32>,
-    /// maxRetxThreshold: radio link failure when an SDU has been sent again this often, 1..=32; 32
-    /// when absent, 4 in LTE.
+    /// maxRetxThreshold: retransmissions of an SDU that cause radio link failure, 1..=32; 32
+    /// if unset, 4 in LTE.
     #[schemars(range(min = 1, max = 32))]
     pub max_retx_threshold: Option<u8>,
-    /// t-StatusProhibit: least time between two status reports; 15000 when absent, 25000 in LTE
+    /// t-StatusProhibit: least time between two status reports; 15000 if unset, 25000 in LTE
     /// (kumar2018 §IV).
     #[schemars(range(max = 10_000_000))]
     pub t_status_prohibit_us: Option<u32>,
-    /// Whether the receiver keeps order (36.322) or leaves that to PDCP (38.322); when absent, as
-    /// the radio access technology has it.
+    /// Whether the receiver delivers in order (36.322) or leaves that to PDCP (38.322); if unset,
+    /// according to the radio access technology.
     pub in_order: Option<bool>,
 }
 
@@ -97,10 +97,10 @@ impl Default for Rlc {
 
 /// Queue management in place of the RLC's FIFO (irazabal2021 §V-D, abbasloo2019 §VI): the MAC draws
 /// from the managed queue what its grant needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum RlcAqm {
-    /// A FIFO that gives up its head when it is full.
+    /// A FIFO that drops its head when it is full.
     HeadDrop,
     /// CoDel (RFC 8289).
     Codel(RlcCodel),
@@ -111,7 +111,7 @@ pub enum RlcAqm {
 }
 
 /// CoDel of the RLC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RlcCodel {
     /// Acceptable standing sojourn time.
@@ -129,7 +129,7 @@ impl Default for RlcCodel {
 }
 
 /// PIE of the RLC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RlcPie {
     /// Reference delay.
@@ -154,7 +154,7 @@ impl Default for RlcPie {
 }
 
 /// BoDe of the RLC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RlcBode {
     /// `BoundedDelay`.

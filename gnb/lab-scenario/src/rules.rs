@@ -1,4 +1,4 @@
-//! What every check of a scenario is made of: ranges, spans of time, and the error they give.
+//! Conditions and ranges that checks of a scenario use, and the error they give.
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -15,16 +15,27 @@ pub(super) const MAX_DELAY_US: u32 = 1_000_000;
 /// The bearers of each RNTI.
 pub(super) type Bearers = HashMap<u16, Vec<u8>>;
 
+/// An error at `path` unless the condition holds.
+pub(super) fn ensure(condition: bool, path: impl Display, message: impl Display) -> Check {
+    if condition { Ok(()) } else { Err(Violation::new(path.to_string(), message.to_string())) }
+}
+
 pub(super) fn within<T: PartialOrd + Display>(
     path: impl Display,
     value: T,
     range: RangeInclusive<T>,
 ) -> Check {
-    if range.contains(&value) {
-        return Ok(());
-    }
-    let message = format!("{value} is outside {}..={}", range.start(), range.end());
-    Err(Violation::new(path.to_string(), message))
+    let (low, high) = (range.start(), range.end());
+    ensure(range.contains(&value), path, format_args!("{value} is outside {low}..={high}"))
+}
+
+/// As [`within`], for a value that may be unset.
+pub(super) fn within_if_set<T: PartialOrd + Display>(
+    path: impl Display,
+    value: Option<T>,
+    range: RangeInclusive<T>,
+) -> Check {
+    value.map_or(Ok(()), |value| within(path, value, range))
 }
 
 pub(super) fn time(path: impl Display, seconds: f64) -> Check {
@@ -35,9 +46,6 @@ pub(super) fn span(path: &str, from: (&str, f64), to: (&str, Option<f64>)) -> Ch
     time(format_args!("{path}.{}", from.0), from.1)?;
     let Some(end) = to.1 else { return Ok(()) };
     time(format_args!("{path}.{}", to.0), end)?;
-    if end <= from.1 {
-        let message = format!("{end} is not after {} ({})", from.0, from.1);
-        return Err(Violation::new(format!("{path}.{}", to.0), message));
-    }
-    Ok(())
+    let message = format_args!("{end} is not after {} ({})", from.0, from.1);
+    ensure(end > from.1, format_args!("{path}.{}", to.0), message)
 }

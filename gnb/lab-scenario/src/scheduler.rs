@@ -1,4 +1,4 @@
-//! The MAC scheduler in a scenario: its name alone, or its name with parameters and slices.
+//! The MAC scheduler in a scenario: the name of a kind, or a kind with parameters and slices.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,23 +6,23 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer};
 
-/// Who gets the PRBs of a slot.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Allocation of the PRBs of a slot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SchedulerKind {
-    /// UEs with data share each slot in turn.
+    /// Round robin over the UEs with data.
     #[default]
     #[serde(alias = "round_robin")]
     Rr,
-    /// Whoever could get most now, over what it has been getting.
+    /// Proportional fair: the highest ratio of instantaneous to averaged rate.
     #[serde(alias = "proportional_fair")]
     Pf,
     /// Slices own shares, used or not (irazabal2021 §VI-B, FP).
     #[serde(alias = "fixed_partition")]
     Fp,
-    /// Slices own shares and lend one another PRBs, so that packets leave whole (irazabal2021
+    /// Slices own shares and lend PRBs to each other, so that packets are sent whole (irazabal2021
     /// §IV-B).
     #[serde(alias = "elastic_quantum_partition")]
     Eqp,
@@ -62,19 +62,19 @@ impl JsonSchema for SchedulerKind {
     }
 }
 
-/// How the UEs of a slice share what it has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Scheduling of the UEs of a slice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum UeScheduler {
-    /// In turn.
+    /// Round robin.
     #[default]
     Rr,
     /// Proportional fair.
     Pf,
 }
 
-/// At what grain proportional fair shares a slot.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Granularity of proportional fair.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PfGranularity {
     /// One decision a slot.
@@ -85,111 +85,77 @@ pub enum PfGranularity {
 }
 
 /// A slice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SliceSpec {
-    /// What UEs call it.
+    /// Its number, which UEs refer to.
     pub id: u8,
     /// Share of the PRBs of each slot, rounded down to whole PRBs; all of them at most 100.
     #[schemars(range(min = 1, max = 100))]
     pub percent: u8,
-    /// How its UEs share them.
+    /// Scheduling of its UEs.
     #[serde(default)]
     pub ue_scheduler: UeScheduler,
 }
 
-/// The MAC scheduler: a kind, with parameters of its own.
+/// The MAC scheduler: a kind, with parameters of its own. In the file also the name of a kind alone.
 ///
 /// `slices` belong to `fp` and `eqp`; without, each entry of `ues` is a slice with its
 /// `prb_share_percent`. `quantum_limit_prb` belongs to `eqp`; `time_constant_ms` and `granularity`
 /// to `pf` and to slices that use it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Spelled {
-    /// Who gets the PRBs.
-    kind: SchedulerKind,
+pub struct MacScheduler {
+    /// Allocation of PRBs to UEs or slices.
+    pub kind: SchedulerKind,
     /// The slices.
     #[serde(default)]
     #[schemars(length(max = 256))]
-    slices: Vec<SliceSpec>,
-    /// PRBs a slice may owe the others, 1..=10000; 100 when absent (irazabal2021 §V-E).
+    pub slices: Vec<SliceSpec>,
+    /// PRBs a slice may owe the others under EQP, 1..=10000; 100 if unset (irazabal2021 §V-E).
     #[serde(default)]
     #[schemars(range(min = 1, max = 10_000))]
-    quantum_limit_prb: Option<u16>,
-    /// Time constant of the average of what a UE gets, 1..=100000 ms; 100 when absent.
+    pub quantum_limit_prb: Option<u16>,
+    /// Time constant of the averaged throughput of a UE, 1..=100000 ms; 100 if unset.
     #[serde(default)]
     #[schemars(range(min = 1, max = 100_000))]
-    time_constant_ms: Option<u32>,
-    /// At what grain a slot is shared.
-    #[serde(default)]
-    granularity: Option<PfGranularity>,
-}
-
-/// The MAC scheduler.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct MacScheduler {
-    /// Who gets the PRBs.
-    pub kind: SchedulerKind,
-    /// The slices; empty where each entry of the scenario's UEs is one.
-    pub slices: Vec<SliceSpec>,
-    /// PRBs a slice may owe the others under EQP.
-    pub quantum_limit_prb: Option<u16>,
-    /// Time constant of proportional fair.
     pub time_constant_ms: Option<u32>,
     /// Granularity of proportional fair.
+    #[serde(default)]
     pub granularity: Option<PfGranularity>,
 }
 
-impl From<Spelled> for MacScheduler {
-    fn from(spelled: Spelled) -> Self {
-        let Spelled { kind, slices, quantum_limit_prb, time_constant_ms, granularity } = spelled;
-        Self { kind, slices, quantum_limit_prb, time_constant_ms, granularity }
-    }
-}
+/// Reads a mapping, or the name of a kind.
+pub(super) fn name_or_mapping<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<MacScheduler, D::Error> {
+    struct NameOrMapping;
+    impl<'de> Visitor<'de> for NameOrMapping {
+        type Value = MacScheduler;
 
-impl<'de> Deserialize<'de> for MacScheduler {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct NameOrMapping;
-        impl<'de> Visitor<'de> for NameOrMapping {
-            type Value = Spelled;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("rr, pf, fp or eqp, or a mapping with such a 'kind'")
-            }
-
-            fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Spelled, E> {
-                let kind = SchedulerKind::deserialize(StrDeserializer::new(name))?;
-                Ok(Spelled { kind, ..Spelled::default() })
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Spelled, A::Error> {
-                Spelled::deserialize(MapAccessDeserializer::new(map))
-            }
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("rr, pf, fp or eqp, or a mapping with such a 'kind'")
         }
-        deserializer.deserialize_any(NameOrMapping).map(Self::from)
+
+        fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<MacScheduler, E> {
+            let kind = SchedulerKind::deserialize(StrDeserializer::new(name))?;
+            Ok(MacScheduler { kind, ..MacScheduler::default() })
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<MacScheduler, A::Error> {
+            MacScheduler::deserialize(MapAccessDeserializer::new(map))
+        }
     }
+    deserializer.deserialize_any(NameOrMapping)
 }
 
-impl Serialize for MacScheduler {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { kind, slices, quantum_limit_prb, time_constant_ms, granularity } = self.clone();
-        Spelled { kind, slices, quantum_limit_prb, time_constant_ms, granularity }
-            .serialize(serializer)
-    }
-}
-
-impl JsonSchema for MacScheduler {
-    fn schema_name() -> Cow<'static, str> {
-        "MacScheduler".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "A kind by its name, or with parameters.",
-            "oneOf": [
-                generator.subschema_for::<SchedulerKind>(),
-                generator.subschema_for::<Spelled>()
-            ]
-        })
-    }
+/// JSON schema of a mapping or the name of a kind.
+pub(super) fn schema(generator: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "description": "A kind by its name, or with parameters.",
+        "oneOf": [
+            generator.subschema_for::<SchedulerKind>(),
+            generator.subschema_for::<MacScheduler>()
+        ]
+    })
 }

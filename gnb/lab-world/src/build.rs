@@ -160,7 +160,8 @@ impl Builder<'_> {
         let f1_seed = stream_seed(scenario.seed, STREAM_F1, 0);
         let f1 = F1Bearer::new(&scenario.split, f1_seed, u64::from(number))
             .map_err(|error| Violation::new("split.f1", error.to_string()))?;
-        let on_request = scenario.split.f1.rlc_status == lab_scenario::RlcStatusTold::OnRequest;
+        let on_request =
+            scenario.split.f1.rlc_status == lab_scenario::RlcStatusReporting::OnRequest;
         let rlc_query = (f1.is_some() && on_request).then(RlcQuery::default);
         Ok(Bearer {
             rnti,

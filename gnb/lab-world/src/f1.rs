@@ -10,7 +10,7 @@ use ran::{
 use tc_rf::{RlcStatus, SduDelays};
 
 use super::packet::GnbPacket;
-use lab_scenario::{RlcStatusTold, Split};
+use lab_scenario::{RlcStatusReporting, Split};
 
 /// What a DU sends to its CU about a bearer.
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ pub(crate) struct F1Bearer {
     down_us: u64,
     /// None where the CU is told the state of the RLC itself.
     period_us: Option<u64>,
-    told: RlcStatusTold,
+    told: RlcStatusReporting,
     /// The state of the RLC after the last slot, with what the slots had since the last answer.
     latest: Option<RlcStatus>,
     tracker: DeliveryTracker,
@@ -64,7 +64,7 @@ impl F1Bearer {
         };
         if config == F1Config::default()
             && f1.delivery_status_us.is_none()
-            && f1.rlc_status != RlcStatusTold::Never
+            && f1.rlc_status != RlcStatusReporting::Never
         {
             return Ok(None);
         }
@@ -139,12 +139,14 @@ impl F1Bearer {
         let now_us = status.at_us;
         let Some(period_us) = self.period_us else {
             return match self.told {
-                RlcStatusTold::EachSlot => Some((self.up.transit(now_us)?, FromDu::Rlc(*status))),
-                RlcStatusTold::OnRequest => {
+                RlcStatusReporting::EachSlot => {
+                    Some((self.up.transit(now_us)?, FromDu::Rlc(*status)))
+                }
+                RlcStatusReporting::OnRequest => {
                     self.keep(status);
                     None
                 }
-                RlcStatusTold::Never => None,
+                RlcStatusReporting::Never => None,
             };
         };
         self.dl_opportunity |= status.dl_opportunity;

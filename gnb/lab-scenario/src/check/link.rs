@@ -1,69 +1,58 @@
 //! Ranges of RLC, HARQ and uplink access.
 
-use crate::rules::{Check, MAX_DELAY_US, within};
-use crate::{F1, Harq, Rlc, RlcAqm, RlcMode, RlcStatusTold, UeHarq, UplinkAccess, Violation};
+use crate::rules::{Check, MAX_DELAY_US, ensure, within, within_if_set};
+use crate::{F1, Harq, Rlc, RlcAqm, RlcMode, RlcStatusReporting, UeHarq, UplinkAccess};
 
 const MAX_TIMER_US: u32 = 10_000_000;
 
-/// An optional value in its range.
-fn maybe<T: PartialOrd + std::fmt::Display>(
-    path: impl std::fmt::Display,
-    value: Option<T>,
-    range: std::ops::RangeInclusive<T>,
-) -> Check {
-    value.map_or(Ok(()), |value| within(path, value, range))
-}
-
-/// Shortest way on which a CU can ask about each packet: it asks again as soon as it hears no.
-const MIN_ASKED_DELAY_US: u32 = 100;
+/// Minimum F1 delay with `on_request`: the CU repeats a request as soon as it is answered.
+const MIN_REQUEST_DELAY_US: u32 = 100;
 
 pub(super) fn f1(f1: &F1, delay_us: u32) -> Check {
     within("split.f1.jitter_us", f1.jitter_us, 0..=MAX_DELAY_US)?;
     within("split.f1.loss", f1.loss, 0.0..=0.9)?;
-    maybe("split.f1.delivery_status_us", f1.delivery_status_us, 500..=MAX_DELAY_US)?;
-    if f1.delivery_status_us.is_some() && f1.rlc_status != RlcStatusTold::EachSlot {
-        let message = "is for a CU without delivery_status_us, which tells what it knows";
-        return Err(Violation::new("split.f1.rlc_status", message));
-    }
-    let is_one = delay_us == 0 && f1.jitter_us == 0 && f1.loss == 0.0;
-    if f1.rlc_status == RlcStatusTold::OnRequest && !is_one && delay_us < MIN_ASKED_DELAY_US {
-        let message = format!("on_request needs split.f1_delay_us of {MIN_ASKED_DELAY_US} or more");
-        return Err(Violation::new("split.f1.rlc_status", message));
-    }
-    Ok(())
+    within_if_set("split.f1.delivery_status_us", f1.delivery_status_us, 500..=MAX_DELAY_US)?;
+    let is_default = f1.rlc_status == RlcStatusReporting::EachSlot;
+    let message = "is for a CU without delivery_status_us, which replaces it";
+    ensure(f1.delivery_status_us.is_none() || is_default, "split.f1.rlc_status", message)?;
+    let is_monolithic = delay_us == 0 && f1.jitter_us == 0 && f1.loss == 0.0;
+    let is_possible = f1.rlc_status != RlcStatusReporting::OnRequest
+        || is_monolithic
+        || delay_us >= MIN_REQUEST_DELAY_US;
+    let message =
+        format_args!("on_request needs split.f1_delay_us of {MIN_REQUEST_DELAY_US} or more");
+    ensure(is_possible, "split.f1.rlc_status", message)
 }
 
 pub(super) fn harq(harq: &Harq) -> Check {
     within("cell.harq.bler", harq.bler, 0.0..=1.0)?;
-    maybe("cell.harq.combining_gain", harq.combining_gain, 0.0..=1.0)?;
-    maybe("cell.harq.rtt_slots", harq.rtt_slots, 1..=160)?;
-    maybe("cell.harq.processes", harq.processes, 1..=16)?;
-    maybe("cell.harq.max_transmissions", harq.max_transmissions, 1..=4)
+    within_if_set("cell.harq.combining_gain", harq.combining_gain, 0.0..=1.0)?;
+    within_if_set("cell.harq.rtt_slots", harq.rtt_slots, 1..=160)?;
+    within_if_set("cell.harq.processes", harq.processes, 1..=16)?;
+    within_if_set("cell.harq.max_transmissions", harq.max_transmissions, 1..=4)
 }
 
 pub(super) fn ue_harq(harq: Option<&UeHarq>, path: &str) -> Check {
     let Some(harq) = harq else { return Ok(()) };
     within(format_args!("{path}.bler"), harq.bler, 0.0..=1.0)?;
-    maybe(format_args!("{path}.combining_gain"), harq.combining_gain, 0.0..=1.0)
+    within_if_set(format_args!("{path}.combining_gain"), harq.combining_gain, 0.0..=1.0)
 }
 
 pub(super) fn uplink(uplink: &UplinkAccess) -> Check {
-    maybe("cell.uplink.sr_period_us", uplink.sr_period_us, 1..=1_000_000)?;
-    maybe("cell.uplink.sr_offset_us", uplink.sr_offset_us, 0..=999_999)?;
-    if let (Some(offset), Some(period)) = (uplink.sr_offset_us, uplink.sr_period_us)
-        && offset >= period
-    {
-        let message = format!("{offset} is not below sr_period_us ({period})");
-        return Err(Violation::new("cell.uplink.sr_offset_us", message));
+    within_if_set("cell.uplink.sr_period_us", uplink.sr_period_us, 1..=1_000_000)?;
+    within_if_set("cell.uplink.sr_offset_us", uplink.sr_offset_us, 0..=999_999)?;
+    if let (Some(offset), Some(period)) = (uplink.sr_offset_us, uplink.sr_period_us) {
+        let message = format_args!("{offset} is not below sr_period_us ({period})");
+        ensure(offset < period, "cell.uplink.sr_offset_us", message)?;
     }
-    maybe("cell.uplink.tbs_bytes", uplink.tbs_bytes, 32..=1_000_000)?;
+    within_if_set("cell.uplink.tbs_bytes", uplink.tbs_bytes, 32..=1_000_000)?;
     let delays = [
         ("sr_to_pusch_us", uplink.sr_to_pusch_us),
         ("bsr_to_pusch_us", uplink.bsr_to_pusch_us),
         ("decode_us", uplink.decode_us),
     ];
     for (key, delay_us) in delays {
-        maybe(format_args!("cell.uplink.{key}"), delay_us, 0..=MAX_DELAY_US)?;
+        within_if_set(format_args!("cell.uplink.{key}"), delay_us, 0..=MAX_DELAY_US)?;
     }
     Ok(())
 }
@@ -73,13 +62,11 @@ pub(super) fn rlc(rlc: &Rlc, path: &str) -> Check {
         RlcMode::Um => ([6, 12], "6 or 12 in mode um"),
         RlcMode::Am => ([12, 18], "12 or 18 in mode am"),
     };
-    if !lengths.contains(&rlc.sn_bits) {
-        let message = format!("{}; expected {expected}", rlc.sn_bits);
-        return Err(Violation::new(format!("{path}.sn_bits"), message));
-    }
+    let message = format_args!("{}; expected {expected}", rlc.sn_bits);
+    ensure(lengths.contains(&rlc.sn_bits), format_args!("{path}.sn_bits"), message)?;
     within(format_args!("{path}.limit_bytes"), rlc.limit_bytes, 1500..=1_000_000_000)?;
     within(format_args!("{path}.limit_packets"), rlc.limit_packets, 1..=10_000_000)?;
-    let belongs = [
+    let am_only = [
         ("t_poll_retransmit_us", rlc.t_poll_retransmit_us.is_some()),
         ("poll_pdu", rlc.poll_pdu.is_some()),
         ("poll_byte", rlc.poll_byte.is_some()),
@@ -87,15 +74,23 @@ pub(super) fn rlc(rlc: &Rlc, path: &str) -> Check {
         ("t_status_prohibit_us", rlc.t_status_prohibit_us.is_some()),
         ("in_order", rlc.in_order.is_some()),
     ];
-    if let Some((key, _)) = belongs.iter().find(|(_, given)| *given && rlc.mode != RlcMode::Am) {
-        let message = format!("is for mode am alone, this is {}", rlc.mode.name());
-        return Err(Violation::new(format!("{path}.{key}"), message));
+    for (key, is_set) in am_only {
+        let message = format_args!("is for mode am alone, this is {}", rlc.mode.name());
+        ensure(rlc.mode == RlcMode::Am || !is_set, format_args!("{path}.{key}"), message)?;
     }
-    maybe(format_args!("{path}.t_reassembly_us"), rlc.t_reassembly_us, 0..=MAX_TIMER_US)?;
-    maybe(format_args!("{path}.t_reordering_us"), rlc.t_reordering_us, 0..=MAX_TIMER_US)?;
-    maybe(format_args!("{path}.t_poll_retransmit_us"), rlc.t_poll_retransmit_us, 1..=MAX_TIMER_US)?;
-    maybe(format_args!("{path}.max_retx_threshold"), rlc.max_retx_threshold, 1..=32)?;
-    maybe(format_args!("{path}.t_status_prohibit_us"), rlc.t_status_prohibit_us, 0..=MAX_TIMER_US)?;
+    within_if_set(format_args!("{path}.t_reassembly_us"), rlc.t_reassembly_us, 0..=MAX_TIMER_US)?;
+    within_if_set(format_args!("{path}.t_reordering_us"), rlc.t_reordering_us, 0..=MAX_TIMER_US)?;
+    within_if_set(
+        format_args!("{path}.t_poll_retransmit_us"),
+        rlc.t_poll_retransmit_us,
+        1..=MAX_TIMER_US,
+    )?;
+    within_if_set(format_args!("{path}.max_retx_threshold"), rlc.max_retx_threshold, 1..=32)?;
+    within_if_set(
+        format_args!("{path}.t_status_prohibit_us"),
+        rlc.t_status_prohibit_us,
+        0..=MAX_TIMER_US,
+    )?;
     rlc.aqm.map_or(Ok(()), |aqm| rlc_aqm(aqm, &format!("{path}.aqm")))
 }
 

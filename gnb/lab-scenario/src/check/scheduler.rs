@@ -1,15 +1,13 @@
-//! The MAC scheduler of a cell, and where the UEs are in its slices.
+//! The MAC scheduler of a cell, and the assignment of the UEs to its slices.
 
 use std::collections::HashSet;
 
-use crate::error::Violation;
 use crate::model::{Cell, Ue};
-use crate::rules::{Check, within};
+use crate::rules::{Check, ensure, within, within_if_set};
 use crate::scheduler::{SchedulerKind, SliceSpec, UeScheduler};
 
 const MAX_SLICES: usize = 256;
 
-/// Checks the scheduler and where the UEs are in its slices.
 pub(super) fn check(cell: &Cell, ues: &[Ue]) -> Check {
     let scheduler = &cell.scheduler;
     let uses_pf = scheduler.kind == SchedulerKind::Pf
@@ -22,15 +20,12 @@ pub(super) fn check(cell: &Cell, ues: &[Ue]) -> Check {
         ("granularity", scheduler.granularity.is_some(), uses_pf, "pf"),
     ];
     for (key, given, fits, kinds) in belongs {
-        if given && !fits {
-            let message = format!("is for kind {kinds} alone, this is {}", scheduler.kind.name());
-            return Err(Violation::new(format!("cell.scheduler.{key}"), message));
-        }
+        let message = format_args!("is for kind {kinds} alone, this is {}", scheduler.kind.name());
+        ensure(fits || !given, format_args!("cell.scheduler.{key}"), message)?;
     }
-    let limit_prb = scheduler.quantum_limit_prb.unwrap_or(1);
-    within("cell.scheduler.quantum_limit_prb", limit_prb, 1..=10_000)?;
-    let constant_ms = scheduler.time_constant_ms.unwrap_or(1);
-    within("cell.scheduler.time_constant_ms", constant_ms, 1..=100_000)?;
+    let (limit_prb, constant_ms) = (scheduler.quantum_limit_prb, scheduler.time_constant_ms);
+    within_if_set("cell.scheduler.quantum_limit_prb", limit_prb, 1..=10_000)?;
+    within_if_set("cell.scheduler.time_constant_ms", constant_ms, 1..=100_000)?;
     let mut shares = Shares { n_prb: cell.n_prb, sum: 0 };
     if scheduler.slices.is_empty() {
         by_ue(scheduler.kind, ues, &mut shares)
@@ -40,58 +35,44 @@ pub(super) fn check(cell: &Cell, ues: &[Ue]) -> Check {
 }
 
 fn by_slice(slices: &[SliceSpec], ues: &[Ue], shares: &mut Shares) -> Check {
-    if slices.len() > MAX_SLICES {
-        let message = format!("{} slices; expected at most {MAX_SLICES}", slices.len());
-        return Err(Violation::new("cell.scheduler.slices", message));
-    }
+    let message = format_args!("{} slices; expected at most {MAX_SLICES}", slices.len());
+    ensure(slices.len() <= MAX_SLICES, "cell.scheduler.slices", message)?;
     let mut ids = HashSet::new();
     for (index, slice) in slices.iter().enumerate() {
         let path = format!("cell.scheduler.slices[{index}]");
-        if !ids.insert(slice.id) {
-            let message = format!("{} is taken by an earlier slice", slice.id);
-            return Err(Violation::new(format!("{path}.id"), message));
-        }
+        let message = format_args!("{} is taken by an earlier slice", slice.id);
+        ensure(ids.insert(slice.id), format_args!("{path}.id"), message)?;
         shares.add(slice.percent, format!("{path}.percent"))?;
     }
     for (index, ue) in ues.iter().enumerate() {
-        let path = format!("ues[{index}]");
-        if ue.prb_share_percent.is_some() {
-            let path = format!("{path}.prb_share_percent");
-            return Err(Violation::new(path, "is for a scheduler without cell.scheduler.slices"));
-        }
-        let Some(slice) = ue.slice else {
-            let message = "missing; there are cell.scheduler.slices";
-            return Err(Violation::new(format!("{path}.slice"), message));
-        };
-        if !ids.contains(&slice) {
-            let message = format!("{slice} is none of cell.scheduler.slices");
-            return Err(Violation::new(format!("{path}.slice"), message));
+        let path = format_args!("ues[{index}].prb_share_percent");
+        let message = "is for a scheduler without cell.scheduler.slices";
+        ensure(ue.prb_share_percent.is_none(), path, message)?;
+        let path = format_args!("ues[{index}].slice");
+        ensure(ue.slice.is_some(), path, "missing; there are cell.scheduler.slices")?;
+        if let Some(slice) = ue.slice {
+            let message = format_args!("{slice} is none of cell.scheduler.slices");
+            ensure(ids.contains(&slice), path, message)?;
         }
     }
     Ok(())
 }
 
 fn by_ue(kind: SchedulerKind, ues: &[Ue], shares: &mut Shares) -> Check {
-    if kind.has_slices() && ues.len() > MAX_SLICES {
-        let message = format!("{} entries; {} has {MAX_SLICES}", ues.len(), kind.name());
-        return Err(Violation::new("ues", message));
-    }
+    let message = format_args!("{} entries; {} has {MAX_SLICES}", ues.len(), kind.name());
+    ensure(!kind.has_slices() || ues.len() <= MAX_SLICES, "ues", message)?;
     for (index, ue) in ues.iter().enumerate() {
-        if ue.slice.is_some() {
-            let path = format!("ues[{index}].slice");
-            return Err(Violation::new(path, "is for a scheduler with cell.scheduler.slices"));
+        let message = "is for a scheduler with cell.scheduler.slices";
+        ensure(ue.slice.is_none(), format_args!("ues[{index}].slice"), message)?;
+        let (share, path) = (ue.prb_share_percent, format!("ues[{index}].prb_share_percent"));
+        if !kind.has_slices() {
+            ensure(share.is_none(), path, "is for cell.scheduler fp and eqp alone")?;
+            continue;
         }
-        let path = format!("ues[{index}].prb_share_percent");
-        match (kind.has_slices(), ue.prb_share_percent) {
-            (false, None) => {}
-            (false, Some(_)) => {
-                return Err(Violation::new(path, "is for cell.scheduler fp and eqp alone"));
-            }
-            (true, None) => {
-                let message = format!("missing; cell.scheduler {} needs it", kind.name());
-                return Err(Violation::new(path, message));
-            }
-            (true, Some(percent)) => shares.add(percent, path)?,
+        let message = format_args!("missing; cell.scheduler {} needs it", kind.name());
+        ensure(share.is_some(), &path, message)?;
+        if let Some(percent) = share {
+            shares.add(percent, path)?;
         }
     }
     Ok(())
@@ -106,15 +87,11 @@ struct Shares {
 impl Shares {
     fn add(&mut self, percent: u8, path: String) -> Check {
         within(&path, percent, 1..=100)?;
-        if u32::from(percent) * u32::from(self.n_prb) < 100 {
-            let message = format!("{percent} % of {} PRBs is not one", self.n_prb);
-            return Err(Violation::new(path, message));
-        }
+        let is_one_prb = u32::from(percent) * u32::from(self.n_prb) >= 100;
+        let message = format_args!("{percent} % of {} PRBs is not one", self.n_prb);
+        ensure(is_one_prb, &path, message)?;
         self.sum += u32::from(percent);
-        if self.sum > 100 {
-            let message = format!("the shares sum to {} %; expected at most 100", self.sum);
-            return Err(Violation::new(path, message));
-        }
-        Ok(())
+        let message = format_args!("the shares sum to {} %; expected at most 100", self.sum);
+        ensure(self.sum <= 100, path, message)
     }
 }
