@@ -1,4 +1,4 @@
-//! What can be wrong with a message, and where.
+//! Errors of encoding, decoding and validation, with the path of the element.
 
 use std::fmt;
 
@@ -35,7 +35,7 @@ pub enum Problem {
         /// Bits left in the message.
         remaining_bits: usize,
     },
-    /// The message goes on after its last element.
+    /// Bytes after the last element.
     #[error("expected the end of the message, but {bytes} more bytes follow")]
     TrailingBytes {
         /// Bytes left over.
@@ -69,18 +69,18 @@ pub enum Problem {
         /// Most that fit.
         most: usize,
     },
-    /// A kind this version does not know.
+    /// A kind that this version does not have.
     #[error("expected {expected}, found {value}")]
     UnknownKind {
         /// The number on the wire.
         value: u64,
-        /// The kinds known.
+        /// The kinds of this version.
         expected: &'static str,
     },
     /// An alternative or value added by a later version.
     #[error("comes from a later version of the service model; this one knows {expected}")]
     LaterVersion {
-        /// The kinds known.
+        /// The kinds of this version.
         expected: &'static str,
     },
     /// A character outside printable ASCII.
@@ -89,13 +89,13 @@ pub enum Problem {
         /// Code of the first such character.
         code: u32,
     },
-    /// Bytes that are no UTF-8.
+    /// Bytes that are not UTF-8.
     #[error("expected UTF-8, found an invalid byte at {at} of the string")]
     Utf8 {
         /// Offset in the string.
         at: usize,
     },
-    /// An encoding that is legal in form but not the one the rules prescribe.
+    /// A well-formed encoding other than the canonical one.
     #[error("expected {expected}")]
     NotCanonical {
         /// What the rules prescribe.
@@ -103,7 +103,7 @@ pub enum Problem {
     },
 }
 
-/// What a value violates beyond the constraints of its ASN.1 types.
+/// A violation of a rule beyond the constraints of the ASN.1 types.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Violation {
     pub(crate) element: String,
@@ -153,16 +153,6 @@ impl Violation {
     ) -> Self {
         Self::new(ViolationKind::DuplicateId, element, expected, found)
     }
-
-    pub(crate) fn within(mut self, component: &str) -> Self {
-        prepend(&mut self.element, component);
-        self
-    }
-
-    pub(crate) fn at_index(mut self, index: usize) -> Self {
-        prepend(&mut self.element, &format!("[{index}]"));
-        self
-    }
 }
 
 /// Checks that a component is at least as large as another.
@@ -178,8 +168,8 @@ pub(crate) fn at_least(
     Err(Violation::out_of_range(element, format!("at least {least}"), value))
 }
 
-/// Puts a step before an element path: a component name, an index, or nothing for a component
-/// whose own components stand in its place.
+/// Prepends a step to an element path: a component name, an index, or nothing for a flattened
+/// component.
 pub(crate) fn prepend(path: &mut String, step: &str) {
     if step.is_empty() {
         return;
@@ -194,33 +184,36 @@ impl DecodeError {
     pub(crate) fn new(bit_offset: usize, problem: Problem) -> Self {
         Self { element: String::new(), bit_offset, problem }
     }
-
-    pub(crate) fn within(mut self, component: &str) -> Self {
-        prepend(&mut self.element, component);
-        self
-    }
-
-    pub(crate) fn at_index(mut self, index: usize) -> Self {
-        prepend(&mut self.element, &format!("[{index}]"));
-        self
-    }
 }
 
 impl EncodeError {
     pub(crate) fn new(problem: Problem) -> Self {
         Self { element: String::new(), problem }
     }
-
-    pub(crate) fn within(mut self, component: &str) -> Self {
-        prepend(&mut self.element, component);
-        self
-    }
-
-    pub(crate) fn at_index(mut self, index: usize) -> Self {
-        prepend(&mut self.element, &format!("[{index}]"));
-        self
-    }
 }
+
+/// Errors whose `element` is extended by the components and lists that contain it.
+macro_rules! element_path {
+    ($($error:ty),*) => {
+        $(
+            impl $error {
+                pub(crate) fn within(mut self, component: &str) -> Self {
+                    $crate::error::prepend(&mut self.element, component);
+                    self
+                }
+
+                pub(crate) fn at_index(mut self, index: usize) -> Self {
+                    $crate::error::prepend(&mut self.element, &format!("[{index}]"));
+                    self
+                }
+            }
+        )*
+    };
+}
+
+pub(crate) use element_path;
+
+element_path!(DecodeError, EncodeError, Violation);
 
 fn element_or_message(element: &str) -> &str {
     if element.is_empty() { "message" } else { element }

@@ -1,4 +1,4 @@
-//! Messages by the name of their kind, as JSON: what the CLI and the Python module speak.
+//! Messages by the name of their kind, as JSON, for the CLI and the Python module.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use crate::error::{DecodeError, EncodeError};
 use crate::v1::Validate;
 use crate::{v0, v1};
 
-/// Which encoding of the service model.
+/// Encoding of the service model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Encoding {
     /// FlexRIC's plain layout.
@@ -19,7 +19,7 @@ pub enum Encoding {
     V1,
 }
 
-/// Which message. [`Encoding::V0`] has no action definition, RAN function definition or stored
+/// Kind of message. [`Encoding::V0`] has no action definition, RAN function definition or stored
 /// pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
@@ -39,7 +39,7 @@ pub enum Kind {
     Indication,
     /// RAN function definition.
     RanFunctionDefinition,
-    /// A pipeline on its own, as tools store it.
+    /// A pipeline alone, as tools store it.
     Pipeline,
 }
 
@@ -63,16 +63,16 @@ impl Kind {
     ];
 }
 
-/// What can be wrong between bytes, JSON and a message.
+/// Why bytes or JSON are not a valid message.
 #[derive(Debug, thiserror::Error)]
 pub enum CodecError {
-    /// The bytes are no such message.
+    /// The bytes do not decode.
     #[error("{0}")]
     Decode(#[from] DecodeError),
     /// The value does not fit the encoding.
     #[error("{0}")]
     Encode(#[from] EncodeError),
-    /// The JSON has not the shape of the message; the path leads to the offending element.
+    /// The JSON does not have the shape of the message.
     #[error("{path}: {reason}")]
     Json {
         /// Path of the offending element.
@@ -80,7 +80,7 @@ pub enum CodecError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The value has the shape of the message but makes no sense.
+    /// The value has the shape of the message but fails validation.
     #[error("{0}")]
     Invalid(#[from] v1::Invalid),
     /// The encoding has no message of that kind.
@@ -91,12 +91,12 @@ pub enum CodecError {
         /// The kind.
         kind: Kind,
     },
-    /// No encoding or kind of that name.
+    /// Unknown name of an encoding or kind.
     #[error("expected {what} as one of {expected}, found {found:?}")]
     UnknownName {
         /// Encoding or kind.
         what: &'static str,
-        /// The names there are.
+        /// The known names.
         expected: String,
         /// The name given.
         found: String,
@@ -155,11 +155,11 @@ pub fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, CodecError> {
         };
         CodecError::Json { path, reason: reason(&error.into_inner()) }
     })?;
-    deserializer.end().map_err(|error| misfit(&error))?;
+    deserializer.end().map_err(|error| whole_value_error(&error))?;
     Ok(value)
 }
 
-/// What serde_json says without the place in the text, which the path says better.
+/// serde_json's message without its position in the text; the path replaces it.
 fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rfind(" at line ") {
@@ -168,98 +168,56 @@ fn reason(error: &serde_json::Error) -> String {
     }
 }
 
-fn misfit(error: &serde_json::Error) -> CodecError {
+fn whole_value_error(error: &serde_json::Error) -> CodecError {
     CodecError::Json { path: "value".to_owned(), reason: reason(error) }
 }
 
 /// Writes a message as JSON.
 ///
 /// # Errors
-/// None for the messages of this crate.
+/// Never for the messages of this crate.
 pub fn to_json<T: Serialize>(value: &T) -> Result<String, CodecError> {
-    serde_json::to_string(value).map_err(|error| misfit(&error))
+    serde_json::to_string(value).map_err(|error| whole_value_error(&error))
 }
 
-/// Runs `$body` with `$message` standing for the v1 type of a kind.
+/// Runs `$body` with `$message` as the type of a kind's message.
+macro_rules! with_message {
+    ($version:ident { $($known:ident: $type:ident),* $(,)? } $(else $missing:pat => $refused:expr)?;
+        $kind:expr, $message:ident => $body:expr
+    ) => {
+        match $kind {
+            $(Kind::$known => {
+                type $message = $version::$type;
+                $body
+            })*
+            $($missing => $refused,)?
+        }
+    };
+}
+
 macro_rules! with_v1_message {
     ($kind:expr, $message:ident => $body:expr) => {
-        match $kind {
-            Kind::Control => {
-                type $message = v1::ControlMessage;
-                $body
-            }
-            Kind::ControlHeader => {
-                type $message = v1::ControlHeader;
-                $body
-            }
-            Kind::ControlOutcome => {
-                type $message = v1::ControlOutcome;
-                $body
-            }
-            Kind::EventTrigger => {
-                type $message = v1::EventTrigger;
-                $body
-            }
-            Kind::ActionDefinition => {
-                type $message = v1::ActionDefinition;
-                $body
-            }
-            Kind::IndicationHeader => {
-                type $message = v1::IndicationHeader;
-                $body
-            }
-            Kind::Indication => {
-                type $message = v1::IndicationMessage;
-                $body
-            }
-            Kind::RanFunctionDefinition => {
-                type $message = v1::RanFunctionDefinition;
-                $body
-            }
-            Kind::Pipeline => {
-                type $message = v1::Pipeline;
-                $body
-            }
-        }
+        with_message!(v1 {
+            Control: ControlMessage, ControlHeader: ControlHeader, ControlOutcome: ControlOutcome,
+            EventTrigger: EventTrigger, ActionDefinition: ActionDefinition,
+            IndicationHeader: IndicationHeader, Indication: IndicationMessage,
+            RanFunctionDefinition: RanFunctionDefinition, Pipeline: Pipeline,
+        }; $kind, $message => $body)
     };
 }
 
-/// The same for v0, which lacks some kinds.
 macro_rules! with_v0_message {
     ($kind:expr, $message:ident => $body:expr) => {
-        match $kind {
-            Kind::Control => {
-                type $message = v0::ControlMessage;
-                $body
-            }
-            Kind::ControlHeader => {
-                type $message = v0::ControlHeader;
-                $body
-            }
-            Kind::ControlOutcome => {
-                type $message = v0::ControlOutcome;
-                $body
-            }
-            Kind::EventTrigger => {
-                type $message = v0::EventTrigger;
-                $body
-            }
-            Kind::IndicationHeader => {
-                type $message = v0::IndicationHeader;
-                $body
-            }
-            Kind::Indication => {
-                type $message = v0::IndicationMessage;
-                $body
-            }
-            kind @ (Kind::ActionDefinition | Kind::RanFunctionDefinition | Kind::Pipeline) => {
-                Err(CodecError::NoSuchMessage { encoding: Encoding::V0, kind })
-            }
-        }
+        with_message!(v0 {
+            Control: ControlMessage, ControlHeader: ControlHeader, ControlOutcome: ControlOutcome,
+            EventTrigger: EventTrigger, IndicationHeader: IndicationHeader,
+            Indication: IndicationMessage,
+        } else kind => Err(CodecError::NoSuchMessage { encoding: Encoding::V0, kind });
+        $kind, $message => $body)
     };
 }
 
-/// Decodes a message and answers its JSON.
+/// Decodes a message to JSON.
 ///
 /// # Errors
 /// [`CodecError::Decode`], or [`CodecError::NoSuchMessage`].
@@ -281,11 +239,11 @@ pub fn encode(encoding: Encoding, kind: Kind, json: &str) -> Result<Vec<u8>, Cod
     }
 }
 
-/// Checks that the v1 message that the JSON describes makes sense; see [`v1::Validate`].
+/// Validates the v1 message that the JSON describes; see [`v1::Validate`].
 ///
 /// # Errors
-/// [`CodecError::Json`], [`CodecError::Invalid`], or [`CodecError::Encode`] for the messages that
-/// constraints say everything of.
+/// [`CodecError::Json`], [`CodecError::Invalid`], or [`CodecError::Encode`] for messages without
+/// rules beyond their ASN.1 constraints.
 pub fn validate(kind: Kind, json: &str) -> Result<(), CodecError> {
     match kind {
         Kind::Pipeline => Ok(from_json::<v1::Pipeline>(json)?.validate()?),

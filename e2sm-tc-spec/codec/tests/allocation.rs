@@ -1,6 +1,6 @@
 //! Decoding allocates no more than the message warrants, however much it announces.
 
-#![allow(clippy::unwrap_used, reason = "a test says what is expected")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use e2sm_tc::json::{self, Encoding, Kind};
 use peak_alloc::PeakAlloc;

@@ -1,6 +1,6 @@
 //! The command-line tool as a process.
 
-#![allow(clippy::unwrap_used, reason = "a test says what is expected")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

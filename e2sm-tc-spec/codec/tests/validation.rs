@@ -1,7 +1,8 @@
-//! Each rule of validation refuses what it is there for, with the element and the cause.
+//! Each validation rule refuses with element and cause.
 
-#![allow(clippy::unwrap_used, reason = "a test says what is expected")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
+use e2sm_tc::v1::Cause::{Capacity, DuplicateId, Inconsistent, OutOfRange};
 use e2sm_tc::v1::*;
 
 fn codel() -> Codel {
@@ -43,250 +44,241 @@ fn filter(id: FilterId, rule: FlowMatch) -> Filter {
     Filter { id, rule, target: target(10, 1) }
 }
 
-fn refused(change: impl FnOnce(&mut Pipeline)) -> (String, Cause) {
+/// Checks that the valid pipeline, changed, is refused at the element with the cause.
+#[track_caller]
+fn refused(change: impl FnOnce(&mut Pipeline), element: &str, cause: Cause) {
     let mut pipeline = valid();
     change(&mut pipeline);
-    let invalid = pipeline.validate().unwrap_err();
-    (invalid.element, invalid.cause)
+    assert_refused(&pipeline, element, cause);
 }
 
-fn at(element: &str, cause: Cause) -> (String, Cause) {
-    (element.to_owned(), cause)
+#[track_caller]
+fn assert_refused(value: &impl Validate, element: &str, cause: Cause) {
+    let invalid = value.validate().unwrap_err();
+    assert_eq!((invalid.element.as_str(), invalid.cause), (element, cause));
+}
+
+fn dyn_rlc(interval_us: u32, status_gap_beta_milli: Option<u32>) -> Pacer {
+    Pacer::DynRlc {
+        interval_us,
+        target_us: 1_000,
+        min_sdus: 1,
+        max_sdus: 1,
+        alpha_milli: 1,
+        metric: DelayMetric::IntervalAverage,
+        status_gap_beta_milli,
+    }
 }
 
 #[test]
-fn a_pipeline_that_makes_sense_is_valid() {
+fn the_pipeline_that_the_cases_change_is_valid() {
     valid().validate().unwrap();
 }
 
 #[test]
 fn queues_are_disjoint_numbered_and_not_too_many() {
-    assert_eq!(refused(|p| p.queues.push(set(3, 1))), at("queues[2].first", Cause::DuplicateId));
-    assert_eq!(
-        refused(|p| p.queues.push(set(65_535, 2))),
-        at("queues[2].count", Cause::OutOfRange)
-    );
-    assert_eq!(refused(|p| p.queues.push(set(100, 4_096))), at("queues", Cause::Capacity));
-    assert_eq!(refused(|p| p.queues[0].count = 0), at("queues[0].count", Cause::OutOfRange));
-    assert_eq!(refused(|p| p.queues.clear()), at("queues", Cause::OutOfRange));
+    refused(|p| p.queues.push(set(3, 1)), "queues[2].first", DuplicateId);
+    refused(|p| p.queues.push(set(65_535, 2)), "queues[2].count", OutOfRange);
+    refused(|p| p.queues.push(set(100, 4_096)), "queues", Capacity);
+    refused(|p| p.queues[0].count = 0, "queues[0].count", OutOfRange);
+    refused(|p| p.queues.clear(), "queues", OutOfRange);
 }
 
 #[test]
 fn targets_exist() {
-    assert_eq!(
-        refused(|p| p.classifier = Classifier::RoundRobin(target(0, 5))),
-        at("classifier.round_robin", Cause::Inconsistent)
+    refused(
+        |p| p.classifier = Classifier::RoundRobin(target(0, 5)),
+        "classifier.round_robin",
+        Inconsistent,
     );
-    assert_eq!(
-        refused(|p| {
-            p.classifier =
-                Classifier::Osi(OsiClassifier { filters: vec![], default: target(9, 1) });
-        }),
-        at("classifier.osi.default", Cause::Inconsistent)
+    refused(
+        |p| {
+            p.classifier = Classifier::Osi(OsiClassifier { filters: vec![], default: target(9, 1) })
+        },
+        "classifier.osi.default",
+        Inconsistent,
     );
-    assert_eq!(
-        refused(|p| p.queues.truncate(1)),
-        at("classifier.osi.filters[0].target", Cause::Inconsistent)
-    );
-    assert_eq!(
-        refused(|p| {
+    refused(|p| p.queues.truncate(1), "classifier.osi.filters[0].target", Inconsistent);
+    refused(
+        |p| {
             p.scheduler = Scheduler::EarliestDeadlineFirst {
                 budgets: vec![QueueBudget { target: target(4, 1), budget_us: 1 }],
-            };
-        }),
-        at("scheduler.earliest_deadline_first.budgets[0].target", Cause::Inconsistent)
+            }
+        },
+        "scheduler.earliest_deadline_first.budgets[0].target",
+        Inconsistent,
     );
-    assert_eq!(
-        refused(|p| {
+    refused(
+        |p| {
             p.scheduler =
-                Scheduler::ConditionalPriority { l4s: 11, classic: 0, time_shift_us: 50_000 };
-        }),
-        at("scheduler.conditional_priority.l4s", Cause::Inconsistent)
+                Scheduler::ConditionalPriority { l4s: 11, classic: 0, time_shift_us: 50_000 }
+        },
+        "scheduler.conditional_priority.l4s",
+        Inconsistent,
     );
 }
 
 #[test]
 fn targets_of_a_scheduler_are_listed_once() {
-    assert_eq!(
-        refused(|p| {
-            p.scheduler = Scheduler::StrictPriority {
-                order: vec![target(10, 1), target(0, 2), target(1, 1)],
-            };
-        }),
-        at("scheduler.strict_priority.order[2].first", Cause::DuplicateId)
+    refused(
+        |p| {
+            p.scheduler =
+                Scheduler::StrictPriority { order: vec![target(10, 1), target(0, 2), target(1, 1)] }
+        },
+        "scheduler.strict_priority.order[2].first",
+        DuplicateId,
     );
 }
 
 #[test]
-fn filters_make_sense() {
-    let with = |rule: FlowMatch| {
-        refused(|p| {
-            p.classifier = Classifier::Osi(OsiClassifier {
-                filters: vec![filter(1, FlowMatch::default()), filter(2, rule)],
-                default: target(0, 1),
-            });
-        })
+fn filters_are_consistent() {
+    let with = |rule: FlowMatch, element, cause| {
+        let filters = vec![filter(1, FlowMatch::default()), filter(2, rule)];
+        let default = target(0, 1);
+        let change = |p: &mut Pipeline| {
+            p.classifier = Classifier::Osi(OsiClassifier { filters, default });
+        };
+        refused(change, &format!("classifier.osi.filters[1].{element}"), cause);
     };
-    assert_eq!(
-        with(FlowMatch {
+    with(
+        FlowMatch {
             destination_port: Some(PortRange { low: 443, high: 80 }),
             ..FlowMatch::default()
-        }),
-        at("classifier.osi.filters[1].match.destination_port.high", Cause::OutOfRange)
+        },
+        "match.destination_port.high",
+        OutOfRange,
     );
-    assert_eq!(
-        with(FlowMatch {
+    with(
+        FlowMatch {
             source: Some(Prefix::V4 { address: [10, 0, 0, 0].into(), length: 8 }),
             destination: Some(Prefix::V6 { address: 1u128.into(), length: 128 }),
             ..FlowMatch::default()
-        }),
-        at("classifier.osi.filters[1].match.destination", Cause::Inconsistent)
+        },
+        "match.destination",
+        Inconsistent,
     );
-    assert_eq!(
-        with(FlowMatch {
+    with(
+        FlowMatch {
             source: Some(Prefix::V4 { address: [10, 0, 0, 0].into(), length: 33 }),
             ..FlowMatch::default()
-        }),
-        at("classifier.osi.filters[1].match.source.v4.length", Cause::OutOfRange)
+        },
+        "match.source.v4.length",
+        OutOfRange,
     );
-    assert_eq!(
-        with(FlowMatch { dscp: Some(64), ..FlowMatch::default() }),
-        at("classifier.osi.filters[1].match.dscp", Cause::OutOfRange)
-    );
-    assert_eq!(
-        refused(|p| {
+    with(FlowMatch { dscp: Some(64), ..FlowMatch::default() }, "match.dscp", OutOfRange);
+    refused(
+        |p| {
             let filters = vec![filter(1, FlowMatch::default()); 2];
             p.classifier = Classifier::Osi(OsiClassifier { filters, default: target(0, 1) });
-        }),
-        at("classifier.osi.filters[1].id", Cause::DuplicateId)
+        },
+        "classifier.osi.filters[1].id",
+        DuplicateId,
     );
 }
 
 #[test]
 fn ways_divide_the_queues_hashed_into() {
-    assert_eq!(
-        refused(|p| {
+    refused(
+        |p| {
             p.classifier = Classifier::StochasticHash(StochasticHash {
                 target: target(0, 4),
                 perturbation: None,
                 ways: 3,
-            });
-        }),
-        at("classifier.stochastic_hash.ways", Cause::Inconsistent)
+            })
+        },
+        "classifier.stochastic_hash.ways",
+        Inconsistent,
     );
 }
 
 #[test]
-fn disciplines_have_sensible_parameters() {
-    let with = |discipline| refused(|p| p.queues[1].discipline = discipline);
-    assert_eq!(
-        with(QueueDiscipline::Codel(Codel { interval_us: 4_999, ..codel() })),
-        at("queues[1].discipline.codel.interval_us", Cause::OutOfRange)
+fn parameters_of_disciplines_are_bounded_and_ordered() {
+    let with = |discipline, element, cause| {
+        refused(|p| p.queues[1].discipline = discipline, element, cause);
+    };
+    with(
+        QueueDiscipline::Codel(Codel { interval_us: 4_999, ..codel() }),
+        "queues[1].discipline.codel.interval_us",
+        OutOfRange,
     );
-    assert_eq!(
-        with(QueueDiscipline::Cobalt(Codel { target_us: 0, ..codel() })),
-        at("queues[1].discipline.cobalt.target_us", Cause::OutOfRange)
+    with(
+        QueueDiscipline::Cobalt(Codel { target_us: 0, ..codel() }),
+        "queues[1].discipline.cobalt.target_us",
+        OutOfRange,
     );
-    assert_eq!(
-        with(QueueDiscipline::Codel(Codel { l4s: true, ..codel() })),
-        at("queues[1].discipline.codel.ce_threshold_us", Cause::Inconsistent)
+    with(
+        QueueDiscipline::Codel(Codel { l4s: true, ..codel() }),
+        "queues[1].discipline.codel.ce_threshold_us",
+        Inconsistent,
     );
-    assert_eq!(
-        with(QueueDiscipline::Red {
-            min_bytes: 10,
-            max_bytes: 10,
-            max_probability_milli: 1,
-            ecn: false
-        }),
-        at("queues[1].discipline.red.max_bytes", Cause::OutOfRange)
+    with(
+        QueueDiscipline::Red { min_bytes: 10, max_bytes: 10, max_probability_milli: 1, ecn: false },
+        "queues[1].discipline.red.max_bytes",
+        OutOfRange,
     );
-    assert_eq!(
-        with(QueueDiscipline::L4sMarking { threshold_us: 1_000, ramp_us: 999 }),
-        at("queues[1].discipline.l4s_marking.ramp_us", Cause::OutOfRange)
+    with(
+        QueueDiscipline::L4sMarking { threshold_us: 1_000, ramp_us: 999 },
+        "queues[1].discipline.l4s_marking.ramp_us",
+        OutOfRange,
     );
-    assert_eq!(
-        with(QueueDiscipline::DualPi2 { target_us: 15_000, update_us: 16_000, coupling_milli: 2 }),
-        at("queues[1].count", Cause::Inconsistent)
+    with(
+        QueueDiscipline::DualPi2 { target_us: 15_000, update_us: 16_000, coupling_milli: 2 },
+        "queues[1].count",
+        Inconsistent,
     );
 }
 
 #[test]
-fn policers_and_shapers_let_something_through() {
+fn policers_and_shapers_have_rates_groups_and_targets() {
     let policer = |exceed| Some(Policer { rate_kbps: 1, burst_bytes: 1, exceed });
     let shaper = |rate_kbps, group| Some(Shaper { rate_kbps, burst_bytes: 1, group });
-    assert_eq!(
-        refused(|p| p.queues[1].shaper = shaper(0, None)),
-        at("queues[1].shaper.rate_kbps", Cause::OutOfRange)
-    );
-    assert_eq!(
-        refused(|p| {
+    refused(|p| p.queues[1].shaper = shaper(0, None), "queues[1].shaper.rate_kbps", OutOfRange);
+    refused(
+        |p| {
             p.queues[0].shaper = shaper(1, Some(5));
             p.queues[1].shaper = shaper(2, Some(5));
-        }),
-        at("queues[1].shaper", Cause::Inconsistent)
+        },
+        "queues[1].shaper",
+        Inconsistent,
     );
-    assert_eq!(
-        refused(|p| p.queues[0].policer = policer(ExceedAction::Deviate { queue: 3 })),
-        at("queues[0].policer.exceed.deviate.queue", Cause::Inconsistent)
+    refused(
+        |p| p.queues[0].policer = policer(ExceedAction::Deviate { queue: 3 }),
+        "queues[0].policer.exceed.deviate.queue",
+        Inconsistent,
     );
-    assert_eq!(
-        refused(|p| p.queues[0].policer = policer(ExceedAction::Deviate { queue: 4 })),
-        at("queues[0].policer.exceed.deviate.queue", Cause::Inconsistent)
+    refused(
+        |p| p.queues[0].policer = policer(ExceedAction::Deviate { queue: 4 }),
+        "queues[0].policer.exceed.deviate.queue",
+        Inconsistent,
     );
-    assert_eq!(
-        refused(|p| p.queues[0].policer = policer(ExceedAction::Remark { dscp: 64 })),
-        at("queues[0].policer.exceed.remark.dscp", Cause::OutOfRange)
+    refused(
+        |p| p.queues[0].policer = policer(ExceedAction::Remark { dscp: 64 }),
+        "queues[0].policer.exceed.remark.dscp",
+        OutOfRange,
     );
-    assert_eq!(
-        refused(|p| p.queues[0].limit_packets = Some(0)),
-        at("queues[0].limit_packets", Cause::OutOfRange)
-    );
+    refused(|p| p.queues[0].limit_packets = Some(0), "queues[0].limit_packets", OutOfRange);
 }
 
 #[test]
-fn pacers_and_the_buffer_have_sensible_limits() {
-    assert_eq!(
-        refused(|p| p.pacer = Pacer::Dql { min_bytes: 2, max_bytes: 1 }),
-        at("pacer.dql.max_bytes", Cause::OutOfRange)
+fn pacers_and_the_buffer_have_bounded_limits() {
+    refused(
+        |p| p.pacer = Pacer::Dql { min_bytes: 2, max_bytes: 1 },
+        "pacer.dql.max_bytes",
+        OutOfRange,
     );
-    assert_eq!(
-        refused(|p| p.pacer = Pacer::Drql { mtu_bytes: 0 }),
-        at("pacer.drql.mtu_bytes", Cause::OutOfRange)
+    refused(|p| p.pacer = Pacer::Drql { mtu_bytes: 0 }, "pacer.drql.mtu_bytes", OutOfRange);
+    refused(|p| p.pacer = dyn_rlc(0, None), "pacer.dyn_rlc.interval_us", OutOfRange);
+    refused(
+        |p| p.pacer = dyn_rlc(1_000, Some(0)),
+        "pacer.dyn_rlc.status_gap_beta_milli",
+        OutOfRange,
     );
-    assert_eq!(
-        refused(|p| {
-            p.pacer = Pacer::DynRlc {
-                interval_us: 0,
-                target_us: 1,
-                min_sdus: 1,
-                max_sdus: 1,
-                alpha_milli: 1,
-                metric: DelayMetric::Ewma,
-                status_gap_beta_milli: None,
-            };
-        }),
-        at("pacer.dyn_rlc.interval_us", Cause::OutOfRange)
-    );
-    assert_eq!(
-        refused(|p| {
-            p.pacer = Pacer::DynRlc {
-                interval_us: 1_000,
-                target_us: 1_000,
-                min_sdus: 1,
-                max_sdus: 1,
-                alpha_milli: 1,
-                metric: DelayMetric::IntervalAverage,
-                status_gap_beta_milli: Some(0),
-            };
-        }),
-        at("pacer.dyn_rlc.status_gap_beta_milli", Cause::OutOfRange)
-    );
-    assert_eq!(refused(|p| p.buffer.bytes = 0), at("buffer.bytes", Cause::OutOfRange));
+    refused(|p| p.buffer.bytes = 0, "buffer.bytes", OutOfRange);
 }
 
 #[test]
 fn paths_of_a_transaction_start_at_the_pipeline_or_at_the_edit() {
-    let with = |change| {
+    let with = |change, element, cause| {
         let transaction = Transaction {
             bearer: BearerId { ue: UeId::Rnti(1), drb: 1 },
             expected_revision: None,
@@ -294,21 +286,17 @@ fn paths_of_a_transaction_start_at_the_pipeline_or_at_the_edit() {
             dry_run: false,
             change,
         };
-        let invalid = transaction.validate().unwrap_err();
-        (invalid.element, invalid.cause)
+        assert_refused(&transaction, element, cause);
     };
     let nameless = Pipeline { name: String::new(), ..valid() };
-    assert_eq!(with(PipelineChange::Replace(nameless)), at("name", Cause::OutOfRange));
+    with(PipelineChange::Replace(nameless), "name", OutOfRange);
     let edits = vec![PipelineEdit::SetPacer(Pacer::None), PipelineEdit::AddQueues(set(65_535, 9))];
-    assert_eq!(
-        with(PipelineChange::Delta(edits)),
-        at("delta[1].add_queues.count", Cause::OutOfRange)
-    );
-    assert_eq!(with(PipelineChange::Delta(vec![])), at("change.delta", Cause::OutOfRange));
+    with(PipelineChange::Delta(edits), "delta[1].add_queues.count", OutOfRange);
+    with(PipelineChange::Delta(vec![]), "change.delta", OutOfRange);
 }
 
 #[test]
-fn a_forecast_has_as_many_points_of_everything_and_names_a_bearer_once() {
+fn forecasts_have_equally_many_points_and_one_entry_per_bearer() {
     let forecast = BearerForecast {
         bearer: BearerId { ue: UeId::Rnti(1), drb: 1 },
         origin_us: 0,
@@ -318,20 +306,17 @@ fn a_forecast_has_as_many_points_of_everything_and_names_a_bearer_once() {
         limit_bytes: vec![],
         drain_bytes: vec![3],
     };
-    let invalid = ForecastFeed { bearers: vec![forecast.clone()] }.validate().unwrap_err();
-    assert_eq!(invalid.element, "bearers[0].drain_bytes");
+    let feed = ForecastFeed { bearers: vec![forecast.clone()] };
+    assert_refused(&feed, "bearers[0].drain_bytes", Inconsistent);
     let whole = BearerForecast { drain_bytes: vec![3, 4], ..forecast };
-    let invalid = ForecastFeed { bearers: vec![whole.clone(), whole] }.validate().unwrap_err();
-    assert_eq!(
-        (invalid.element.as_str(), invalid.cause),
-        ("bearers[1].bearer", Cause::DuplicateId)
-    );
+    let feed = ForecastFeed { bearers: vec![whole.clone(), whole] };
+    assert_refused(&feed, "bearers[1].bearer", DuplicateId);
 }
 
 #[test]
-fn a_refusal_of_any_length_can_be_sent() {
+fn refusals_are_clipped_to_the_encodable_length() {
     let long = "µ".repeat(5_000);
-    let outcome = ControlOutcome::refused(Cause::Inconsistent, &long, &long, Some(1));
+    let outcome = ControlOutcome::refused(Inconsistent, &long, &long, Some(1));
     let sent = encode(&outcome).unwrap();
     assert_eq!(decode::<ControlOutcome>(&sent).unwrap(), outcome);
 }

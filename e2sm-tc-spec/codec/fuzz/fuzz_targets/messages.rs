@@ -1,11 +1,11 @@
-//! What must hold of any bytes. Run with `cargo +nightly fuzz run messages` in `codec/`. The first
-//! byte chooses the message; `vectors/` makes good seeds.
+//! Any bytes are refused or decode to a message. Run with `cargo +nightly fuzz run messages` in
+//! `codec/`. The first byte selects the message; `vectors/` has seeds.
 
 #![no_main]
 
 use std::fmt::Debug;
 
-use e2sm_tc::{testing, v0, v1};
+use e2sm_tc::{v0, v1};
 
 type Check = fn(&[u8]);
 
@@ -33,9 +33,9 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// v1: bytes are refused, or they are the one encoding of a message.
+/// v1: bytes are refused, or are the one encoding of a message.
 fn check_v1<M: v1::Message + PartialEq + Debug>(bytes: &[u8]) {
-    let Ok((message, extended)) = testing::decode_noting_extensions::<M>(bytes) else {
+    let Ok((message, extended)) = v1::decode_with_extensions::<M>(bytes) else {
         return;
     };
     let encoded = v1::encode(&message).expect("what was decoded can be encoded");
@@ -47,7 +47,7 @@ fn check_v1<M: v1::Message + PartialEq + Debug>(bytes: &[u8]) {
     }
 }
 
-/// v0: bytes are refused, or they are a message's, but for the holes of filters.
+/// v0: bytes are refused, or are the encoding of a message, except for the padding of filters.
 fn check_v0<M: v0::Message>(bytes: &[u8]) {
     let Ok(message) = v0::decode::<M>(bytes) else {
         return;

@@ -3,182 +3,214 @@
 use serde::{Deserialize, Serialize};
 
 use super::QueueType;
+use super::plain::{Cursor, Hole, Plain};
+use crate::error::{DecodeError, EncodeError, Problem};
 
-/// RIC indication header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IndicationHeader {
-    /// Without meaning.
-    pub dummy: u32,
-}
+plain! {
+    /// RIC indication header.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct IndicationHeader {
+        /// Unused.
+        dummy: u32,
+    }
 
-/// RIC indication message: the state of the one pipeline.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct IndicationMessage {
+    /// RIC indication message: the state of the one pipeline.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct IndicationMessage {
+        /// Stage 4.
+        sch: SchedulerStatus,
+        /// Stage 6.
+        pcr: PacerStatus,
+        /// Stage 1.
+        cls: ClassifierStatus,
+        /// Stages 5, 2 and 3 of each queue.
+        q: Vec<QueueStatus>,
+        /// Wall clock, µs.
+        tstamp: i64,
+    }
+
     /// Stage 4.
-    pub sch: SchedulerStatus,
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum SchedulerStatus tagged "type" {
+        /// Round robin.
+        0 "RR" => RoundRobin,
+        /// Strict priority.
+        1 "PRIO" => Priority {
+            /// Queue ids from highest to lowest priority.
+            q_prio: Vec<u32>,
+        },
+    }
+
     /// Stage 6.
-    pub pcr: PacerStatus,
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct PacerStatus {
+        /// Its kind.
+        #[serde(rename = "type")]
+        kind: PacerType,
+        /// Its id.
+        id: u32,
+        /// Measured bandwidth.
+        mtr: Meter,
+    }
+
+    /// Kind of a pacer.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum PacerType {
+        /// None.
+        0 "DUMMY" => Dummy,
+        /// 5G-BDP.
+        1 "5G_BDP" => Bdp5g,
+    }
+
+    /// A measured bandwidth.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct Meter {
+        /// Bandwidth; the unit is not stated.
+        #[serde(with = "float")]
+        bnd_flt: f32,
+        /// Measuring window.
+        time_window_ms: u32,
+    }
+
     /// Stage 1.
-    pub cls: ClassifierStatus,
-    /// Stages 5, 2 and 3 of each queue.
-    pub q: Vec<QueueStatus>,
-    /// Wall clock, µs.
-    pub tstamp: i64,
-}
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum ClassifierStatus tagged "type" {
+        /// Round robin.
+        0 "RR" => RoundRobin {
+            /// Unused.
+            dummy: u32,
+        },
+        /// Filters.
+        1 "OSI" => Osi {
+            /// In order of precedence.
+            flt: Vec<Filter>,
+        },
+        /// Stochastic hash.
+        2 "STO" => Stochastic {
+            /// Unused.
+            dummy: u32,
+        },
+    }
 
-/// Stage 4.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type")]
-pub enum SchedulerStatus {
-    /// Round robin.
-    #[serde(rename = "RR")]
-    RoundRobin,
-    /// Strict priority.
-    #[serde(rename = "PRIO")]
-    Priority {
-        /// Queue ids from highest to lowest priority.
-        q_prio: Vec<u32>,
-    },
-}
+    /// A filter of the OSI classifier; −1 matches everything. On the wire as the compiler lays it
+    /// out: 48 bytes with padding after the id and at the end.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Filter {
+        /// Its id.
+        id: u32 => Hole,
+        /// Source IPv4 address.
+        src_addr: i64,
+        /// Destination IPv4 address.
+        dst_addr: i64,
+        /// Source port.
+        src_port: i32,
+        /// Destination port.
+        dst_port: i32,
+        /// IP protocol number.
+        protocol: i32,
+        /// Layer 7; the values are not stated.
+        l7: u32,
+        /// Queue of matching packets.
+        dst_queue: i32 => Hole,
+    }
 
-/// Stage 6.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PacerStatus {
-    /// Its kind.
-    #[serde(rename = "type")]
-    pub kind: PacerType,
-    /// Its id.
-    pub id: u32,
-    /// Bandwidth it sees.
-    pub mtr: Meter,
-}
+    /// A queue with its shaper and policer.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct QueueStatus {
+        /// Stage 5.
+        shp: Shaper,
+        /// Stage 2.
+        plc: Policer,
+        /// Stage 3.
+        queue: Queue,
+    }
 
-/// Kind of a pacer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum PacerType {
-    /// None.
-    #[serde(rename = "DUMMY")]
-    Dummy,
-    /// 5G-BDP.
-    #[serde(rename = "5G_BDP")]
-    Bdp5g,
-}
+    /// Stage 5 of a queue.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct Shaper {
+        /// Its id.
+        id: u32,
+        /// 1 if enabled, else 0.
+        active: u32,
+        /// Rate.
+        max_rate_kbps: u32,
+        /// Measured bandwidth.
+        mtr: Meter,
+    }
 
-/// A measured bandwidth.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Meter {
-    /// Bandwidth; the unit is not stated.
-    #[serde(with = "float")]
-    pub bnd_flt: f32,
-    /// Measuring window.
-    pub time_window_ms: u32,
-}
+    /// Stage 2 of a queue.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct Policer {
+        /// Its id.
+        id: u32,
+        /// Measured bandwidth.
+        mtr: Meter,
+        /// Packets dropped, cumulative.
+        dropped_pkts: u32,
+        /// Packets marked, cumulative.
+        marked_pkts: u32,
+        /// Rate.
+        #[serde(with = "float")]
+        max_rate_kbps: f32,
+        /// 1 if enabled, else 0.
+        active: u32,
+        /// Queue of packets within the rate.
+        dst_id: u32,
+        /// Queue of packets above it.
+        dev_id: u32,
+    }
 
-/// Stage 1.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type")]
-pub enum ClassifierStatus {
-    /// Round robin.
-    #[serde(rename = "RR")]
-    RoundRobin {
-        /// Without meaning.
-        dummy: u32,
-    },
-    /// Filters.
-    #[serde(rename = "OSI")]
-    Osi {
-        /// In order of precedence.
-        flt: Vec<Filter>,
-    },
-    /// Stochastic hash.
-    #[serde(rename = "STO")]
-    Stochastic {
-        /// Without meaning.
-        dummy: u32,
-    },
-}
+    /// Stage 3 of a queue. Its id is not on the wire: the `id_not_on_wire` that published vectors
+    /// carry is ignored when encoding and absent after decoding.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    pub enum Queue tagged "type" {
+        /// First in, first out.
+        0 "FIFO" => Fifo(DroppingQueue),
+        /// CoDel (RFC 8289).
+        1 "CODEL" => Codel(DroppingQueue),
+        /// CoDel that marks.
+        2 "ECN_CODEL" => EcnCodel(MarkingQueue),
+    }
 
-/// A filter of the OSI classifier. −1 matches everything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Filter {
-    /// Its id.
-    pub id: u32,
-    /// Source IPv4 address.
-    pub src_addr: i64,
-    /// Destination IPv4 address.
-    pub dst_addr: i64,
-    /// Source port.
-    pub src_port: i32,
-    /// Destination port.
-    pub dst_port: i32,
-    /// IP protocol number.
-    pub protocol: i32,
-    /// Layer 7; the values are not stated.
-    pub l7: u32,
-    /// Queue of what matches.
-    pub dst_queue: i32,
-}
+    /// Counters of a queue that drops.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct DroppingQueue {
+        /// Bytes queued.
+        bytes: u32,
+        /// Packets queued.
+        pkts: u32,
+        /// Bytes forwarded, cumulative.
+        bytes_fwd: u32,
+        /// Packets forwarded, cumulative.
+        pkts_fwd: u32,
+        /// Packets dropped, cumulative.
+        dropped_pkts: u32,
+        /// Mean sojourn; the unit is not stated.
+        #[serde(with = "float")]
+        avg_sojourn_time: f32,
+        /// Sojourn of the last packet; the unit is not stated.
+        last_sojourn_time: i64,
+    }
 
-/// A queue with its shaper and policer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct QueueStatus {
-    /// Stage 5.
-    pub shp: Shaper,
-    /// Stage 2.
-    pub plc: Policer,
-    /// Stage 3.
-    pub queue: Queue,
-}
-
-/// Stage 5 of a queue.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Shaper {
-    /// Its id.
-    pub id: u32,
-    /// Whether it works, 0 or 1.
-    pub active: u32,
-    /// Rate.
-    pub max_rate_kbps: u32,
-    /// Bandwidth it sees.
-    pub mtr: Meter,
-}
-
-/// Stage 2 of a queue.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Policer {
-    /// Its id.
-    pub id: u32,
-    /// Bandwidth it sees.
-    pub mtr: Meter,
-    /// Packets dropped, cumulative.
-    pub dropped_pkts: u32,
-    /// Packets marked, cumulative.
-    pub marked_pkts: u32,
-    /// Rate.
-    #[serde(with = "float")]
-    pub max_rate_kbps: f32,
-    /// Whether it works, 0 or 1.
-    pub active: u32,
-    /// Queue of packets within the rate.
-    pub dst_id: u32,
-    /// Queue of packets above it.
-    pub dev_id: u32,
-}
-
-/// Stage 3 of a queue. Its id is not on the wire: the `id_not_on_wire` that published vectors
-/// carry is ignored when encoding and never made up when decoding.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type")]
-pub enum Queue {
-    /// First in, first out.
-    #[serde(rename = "FIFO")]
-    Fifo(DroppingQueue),
-    /// CoDel (RFC 8289).
-    #[serde(rename = "CODEL")]
-    Codel(DroppingQueue),
-    /// CoDel that marks.
-    #[serde(rename = "ECN_CODEL")]
-    EcnCodel(MarkingQueue),
+    /// Counters of a queue that marks.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct MarkingQueue {
+        /// Bytes queued.
+        bytes: u32,
+        /// Packets queued.
+        pkts: u32,
+        /// Bytes forwarded, cumulative.
+        bytes_fwd: u32,
+        /// Packets forwarded, cumulative.
+        pkts_fwd: u32,
+        /// Packets marked, cumulative.
+        marked_pkts: u32,
+        /// Mean sojourn; the unit is not stated.
+        #[serde(with = "float")]
+        avg_sojourn_time: f32,
+        /// Sojourn of the last packet; the unit is not stated.
+        last_sojourn_time: i64,
+    }
 }
 
 impl Queue {
@@ -191,46 +223,6 @@ impl Queue {
             Self::EcnCodel(_) => QueueType::EcnCodel,
         }
     }
-}
-
-/// Counters of a queue that drops.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct DroppingQueue {
-    /// Bytes queued.
-    pub bytes: u32,
-    /// Packets queued.
-    pub pkts: u32,
-    /// Bytes forwarded, cumulative.
-    pub bytes_fwd: u32,
-    /// Packets forwarded, cumulative.
-    pub pkts_fwd: u32,
-    /// Packets dropped, cumulative.
-    pub dropped_pkts: u32,
-    /// Mean sojourn; the unit is not stated.
-    #[serde(with = "float")]
-    pub avg_sojourn_time: f32,
-    /// Sojourn of the last packet; the unit is not stated.
-    pub last_sojourn_time: i64,
-}
-
-/// Counters of a queue that marks.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct MarkingQueue {
-    /// Bytes queued.
-    pub bytes: u32,
-    /// Packets queued.
-    pub pkts: u32,
-    /// Bytes forwarded, cumulative.
-    pub bytes_fwd: u32,
-    /// Packets forwarded, cumulative.
-    pub pkts_fwd: u32,
-    /// Packets marked, cumulative.
-    pub marked_pkts: u32,
-    /// Mean sojourn; the unit is not stated.
-    #[serde(with = "float")]
-    pub avg_sojourn_time: f32,
-    /// Sojourn of the last packet; the unit is not stated.
-    pub last_sojourn_time: i64,
 }
 
 /// Floats in JSON, which has no number for `NaN` and the infinities: those are strings.

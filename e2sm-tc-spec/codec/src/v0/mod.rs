@@ -1,14 +1,13 @@
 //! E2SM-TC v0: FlexRIC's plain layout (RAN function 146), byte for byte.
 //!
 //! Little-endian, unaligned, enumerations as 32-bit numbers, counts before lists. The layout has
-//! no UE, no DRB, no queue id in indications and no cause in outcomes; nothing here makes them up.
+//! no UE, no DRB, no queue id in indications and no cause in outcomes.
 //! The types serialise to the JSON of the published vectors, keys in the order of the wire.
 
-mod control;
-mod indication;
 #[macro_use]
 mod plain;
-mod wire;
+mod control;
+mod indication;
 
 pub use control::*;
 pub use indication::*;

@@ -1,5 +1,5 @@
-//! The plain layout: a checked cursor, numbers, lists, and what turns one description of a struct
-//! or tagged union into encoder, decoder and, for tests, a generator of values.
+//! The plain layout: a checked cursor, numbers, lists, and [`plain!`], which makes a type with its
+//! JSON, encoder, decoder and, for tests, value generator from one declaration.
 
 use crate::error::{DecodeError, EncodeError, Problem};
 
@@ -46,7 +46,7 @@ impl<'a> Cursor<'a> {
 
 /// A type of the plain layout.
 pub(crate) trait Plain: Sized {
-    /// Fewest bytes a value takes; bounds what a list may announce.
+    /// Fewest bytes of a value; bounds the announced length of a list.
     const LEAST_BYTES: usize;
 
     fn put(&self, bytes: &mut Vec<u8>) -> Result<(), EncodeError>;
@@ -81,7 +81,7 @@ macro_rules! number {
 number!(u32, 4, proptest::num::u32::ANY);
 number!(i32, 4, proptest::num::i32::ANY);
 number!(i64, 8, proptest::num::i64::ANY);
-// A NaN is not equal to itself; everything else a float can be.
+// All floats but NaN, which is not equal to itself.
 number!(f32, 4, {
     use proptest::num::f32::{INFINITE, NEGATIVE, NORMAL, POSITIVE, SUBNORMAL, ZERO};
     POSITIVE | NEGATIVE | NORMAL | SUBNORMAL | ZERO | INFINITE
@@ -104,7 +104,7 @@ impl<T: Plain + std::fmt::Debug + 'static> Plain for Vec<T> {
 
     fn get(cursor: &mut Cursor<'_>) -> Result<Self, DecodeError> {
         let count = u32::get(cursor)? as usize;
-        // Nothing is allocated for members the message cannot hold.
+        // Checked before allocation: the message cannot hold more members.
         let most = cursor.bytes.len() / T::LEAST_BYTES;
         if count > most {
             return Err(cursor.error(Problem::MoreThanFits { count, most }));
@@ -122,8 +122,28 @@ impl<T: Plain + std::fmt::Debug + 'static> Plain for Vec<T> {
     }
 }
 
-/// The key of a component in JSON and in paths; none where its own keys stand beside its
-/// neighbours'.
+/// Four bytes of padding: zero when written, ignored when read.
+#[derive(Clone, Debug)]
+pub(crate) struct Hole;
+
+impl Plain for Hole {
+    const LEAST_BYTES: usize = 4;
+
+    fn put(&self, bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
+        0u32.put(bytes)
+    }
+
+    fn get(cursor: &mut Cursor<'_>) -> Result<Self, DecodeError> {
+        cursor.take::<4>().map(|_| Self)
+    }
+
+    #[cfg(feature = "testing")]
+    fn strategy() -> proptest::strategy::BoxedStrategy<Self> {
+        proptest::strategy::Strategy::boxed(proptest::strategy::Just(Self))
+    }
+}
+
+/// The key of a component in JSON and in paths; empty for a flattened component.
 macro_rules! key {
     (parameters) => {
         ""
@@ -145,21 +165,84 @@ macro_rules! plain_strategies {
     };
 }
 
-/// The pattern that takes those pairs apart.
+/// The pattern that destructures those pairs.
 #[cfg(feature = "testing")]
 macro_rules! plain_pattern {
     () => { () };
     ($field:ident $(, $rest:ident)*) => { ($field, plain_pattern!($($rest),*)) };
 }
 
-/// A struct: its components one after the other.
-macro_rules! plain_struct {
-    ($name:ident { $($field:ident: $type:ty),* $(,)? }) => {
+macro_rules! body_pattern {
+    ($variant:ident, [], $inner:ident) => { Self::$variant };
+    ($variant:ident, [($type:ty)], $inner:ident) => { Self::$variant($inner) };
+    ($variant:ident, [{ $($field:ident: $type:ty),* }], $inner:ident) => {
+        Self::$variant { $($field),* }
+    };
+}
+
+macro_rules! put_body {
+    ($bytes:ident, [], $inner:ident) => {};
+    ($bytes:ident, [($type:ty)], $inner:ident) => { $inner.put($bytes)? };
+    ($bytes:ident, [{ $($field:ident: $type:ty),* }], $inner:ident) => {{
+        $($field.put($bytes).map_err(|error| error.within(key!($field)))?;)*
+    }};
+}
+
+macro_rules! get_body {
+    ($cursor:ident, $variant:ident, []) => { Self::$variant };
+    ($cursor:ident, $variant:ident, [($type:ty)]) => {
+        Self::$variant(<$type as Plain>::get($cursor)?)
+    };
+    ($cursor:ident, $variant:ident, [{ $($field:ident: $type:ty),* }]) => {{
+        $(
+            let $field = <$type as Plain>::get($cursor)
+                .map_err(|error| error.within(key!($field)))?;
+        )*
+        Self::$variant { $($field),* }
+    }};
+}
+
+#[cfg(feature = "testing")]
+macro_rules! body_strategy {
+    ($variant:ident, []) => { proptest::strategy::Just(Self::$variant).boxed() };
+    ($variant:ident, [($type:ty)]) => {
+        <$type as Plain>::strategy().prop_map(Self::$variant).boxed()
+    };
+    ($variant:ident, [{ $($field:ident: $type:ty),* }]) => {
+        plain_strategies!($($type),*)
+            .prop_map(|plain_pattern!($($field),*)| Self::$variant { $($field),* })
+            .boxed()
+    };
+}
+
+/// Declares types of the layout with their [`Plain`]. A declaration is the Rust type with these
+/// additions:
+/// - `field: Type => Hole` is followed by padding.
+/// - Alternatives of an enum start with their 32-bit number and their name in JSON.
+/// - `tagged "key"` is the JSON key beside which an alternative's own keys stand.
+macro_rules! plain {
+    () => {};
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident {
+            $($(#[$field_meta:meta])* $field:ident: $type:ty $(=> $hole:ident)?,)*
+        }
+        $($rest:tt)*
+    ) => {
+        $(#[$meta])*
+        pub struct $name {
+            $($(#[$field_meta])* pub $field: $type,)*
+        }
+
         impl Plain for $name {
-            const LEAST_BYTES: usize = 0 $(+ <$type as Plain>::LEAST_BYTES)*;
+            const LEAST_BYTES: usize =
+                0 $(+ <$type as Plain>::LEAST_BYTES $(+ <$hole as Plain>::LEAST_BYTES)?)*;
 
             fn put(&self, bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
-                $(self.$field.put(bytes).map_err(|error| error.within(key!($field)))?;)*
+                $(
+                    self.$field.put(bytes).map_err(|error| error.within(key!($field)))?;
+                    $($hole.put(bytes)?;)?
+                )*
                 Ok(())
             }
 
@@ -167,6 +250,7 @@ macro_rules! plain_struct {
                 $(
                     let $field = <$type as Plain>::get(cursor)
                         .map_err(|error| error.within(key!($field)))?;
+                    $(<$hole as Plain>::get(cursor)?;)?
                 )*
                 Ok(Self { $($field),* })
             }
@@ -179,56 +263,38 @@ macro_rules! plain_struct {
                     .boxed()
             }
         }
-    };
-}
 
-macro_rules! body_pattern {
-    ($variant:ident, (), $inner:ident) => { Self::$variant };
-    ($variant:ident, ($type:ty), $inner:ident) => { Self::$variant($inner) };
-    ($variant:ident, { $($field:ident: $type:ty),* $(,)? }, $inner:ident) => {
-        Self::$variant { $($field),* }
+        plain! { $($rest)* }
     };
-}
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident $(tagged $tag:literal)? {
+            $(
+                $(#[$alternative_meta:meta])*
+                $number:literal $label:literal => $variant:ident
+                $(($inner:ty))?
+                $({ $($(#[$field_meta:meta])* $field:ident: $type:ty,)* })?,
+            )*
+        }
+        $($rest:tt)*
+    ) => {
+        $(#[$meta])*
+        $(#[serde(tag = $tag)])?
+        pub enum $name {
+            $(
+                $(#[$alternative_meta])*
+                #[serde(rename = $label)]
+                $variant $(($inner))? $({ $($(#[$field_meta])* $field: $type,)* })?,
+            )*
+        }
 
-macro_rules! put_body {
-    ($bytes:ident, (), $inner:ident) => {};
-    ($bytes:ident, ($type:ty), $inner:ident) => { $inner.put($bytes)? };
-    ($bytes:ident, { $($field:ident: $type:ty),* $(,)? }, $inner:ident) => {{
-        $($field.put($bytes).map_err(|error| error.within(key!($field)))?;)*
-    }};
-}
-
-macro_rules! get_body {
-    ($cursor:ident, $variant:ident, ()) => { Self::$variant };
-    ($cursor:ident, $variant:ident, ($type:ty)) => {
-        Self::$variant(<$type as Plain>::get($cursor)?)
+        plain!(@impl $name, concat!("" $(, $tag)?), {
+            $($number $label => $variant [$(($inner))? $({ $($field: $type),* })?]),*
+        });
+        plain! { $($rest)* }
     };
-    ($cursor:ident, $variant:ident, { $($field:ident: $type:ty),* $(,)? }) => {{
-        $(
-            let $field = <$type as Plain>::get($cursor)
-                .map_err(|error| error.within(key!($field)))?;
-        )*
-        Self::$variant { $($field),* }
-    }};
-}
-
-#[cfg(feature = "testing")]
-macro_rules! body_strategy {
-    ($variant:ident, ()) => { proptest::strategy::Just(Self::$variant).boxed() };
-    ($variant:ident, ($type:ty)) => {
-        <$type as Plain>::strategy().prop_map(Self::$variant).boxed()
-    };
-    ($variant:ident, { $($field:ident: $type:ty),* $(,)? }) => {
-        plain_strategies!($($type),*)
-            .prop_map(|plain_pattern!($($field),*)| Self::$variant { $($field),* })
-            .boxed()
-    };
-}
-
-/// A union behind a 32-bit number, which JSON calls `$tag`.
-macro_rules! plain_union {
-    ($name:ident, $tag:literal
-        { $($number:literal $label:literal => $variant:ident $body:tt),* $(,)? }
+    (@impl $name:ident, $tag:expr,
+        { $($number:literal $label:literal => $variant:ident $body:tt),* }
     ) => {
         impl Plain for $name {
             // The number alone: alternatives differ in size.

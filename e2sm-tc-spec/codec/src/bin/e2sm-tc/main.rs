@@ -1,9 +1,8 @@
 //! `e2sm-tc`: encodes and decodes messages of the E2SM-TC service model, line by line.
 
-mod lines;
 mod vectors;
 
-use std::io::{self, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::process::ExitCode;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -62,18 +61,47 @@ fn kinds() -> impl TypedValueParser<Value = Kind> {
 fn main() -> ExitCode {
     let (input, output) = (io::stdin().lock(), io::stdout().lock());
     let done = match Cli::parse().command {
-        Command::Decode(message) => lines::answer(input, output, |line| decode(&message, line)),
-        Command::Encode(message) => lines::answer(input, output, |line| encode(&message, line)),
+        Command::Decode(message) => answer_lines(input, output, |line| decode(&message, line)),
+        Command::Encode(message) => answer_lines(input, output, |line| encode(&message, line)),
         Command::Vectors { encoding } => vectors::write(encoding, output),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        // The reader has seen enough.
+        // The reader closed the pipe.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
-            // Nothing is left to do if that fails too.
+            // A failure to report the error cannot be reported.
             let _ = writeln!(io::stderr(), "e2sm-tc: {error}");
             ExitCode::FAILURE
+        }
+    }
+}
+
+/// Answers every line of `input`, errors included. Flushes before a read that may block, because a
+/// peer may wait for an answer before it sends the next line.
+fn answer_lines(
+    input: impl Read,
+    output: impl Write,
+    answer: impl Fn(&str) -> Result<String, String>,
+) -> io::Result<()> {
+    let mut input = BufReader::new(input);
+    let mut output = BufWriter::new(output);
+    let mut line = Vec::new();
+    loop {
+        if input.buffer().is_empty() {
+            output.flush()?;
+        }
+        line.clear();
+        if input.read_until(b'\n', &mut line)? == 0 {
+            return output.flush();
+        }
+        let text = line.strip_suffix(b"\n").unwrap_or(&line);
+        let answered = std::str::from_utf8(text)
+            .map_err(|error| format!("line: expected UTF-8, found byte {}", error.valid_up_to()))
+            .and_then(&answer);
+        match answered {
+            Ok(answer) => writeln!(output, "{answer}")?,
+            Err(error) => writeln!(output, "{}", serde_json::json!({ "error": error }))?,
         }
     }
 }
@@ -90,7 +118,7 @@ fn encode(message: &Message, line: &str) -> Result<String, String> {
         #[serde(borrow)]
         value: &'a RawValue,
     }
-    // No message has a component `value`, so one that is there holds the message.
+    // No message has a component `value`, so this key always wraps the message.
     let wrapped: Result<Wrapped<'_>, _> = serde_json::from_str(line);
     let value = wrapped.as_ref().map_or(line, |wrapped| wrapped.value.get());
     let bytes: Result<Vec<u8>, CodecError> = json::encode(message.encoding, message.kind, value);

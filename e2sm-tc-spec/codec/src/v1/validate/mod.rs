@@ -15,7 +15,7 @@ use super::model::{
     LeaseRenewal, PipelineChange, PipelineEdit, Transaction,
 };
 use super::per::{Type, Writer};
-use crate::error::{Violation, ViolationKind, prepend};
+use crate::error::{Violation, ViolationKind, element_path};
 use runs::QueueIds;
 
 /// An invalid element.
@@ -51,17 +51,9 @@ impl Invalid {
             found: found.to_string(),
         }
     }
-
-    fn within(mut self, component: &str) -> Self {
-        prepend(&mut self.element, component);
-        self
-    }
-
-    fn at_index(mut self, index: usize) -> Self {
-        prepend(&mut self.element, &format!("[{index}]"));
-        self
-    }
 }
+
+element_path!(Invalid);
 
 impl From<Violation> for Invalid {
     fn from(violation: Violation) -> Self {

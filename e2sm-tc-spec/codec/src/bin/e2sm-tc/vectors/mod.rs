@@ -6,12 +6,13 @@ mod v1;
 
 use std::io::{self, Write};
 
+use e2sm_tc::EncodeError;
 use e2sm_tc::json::{Encoding, Kind, to_json};
 use serde::Serialize;
 
 use crate::to_hex;
 
-/// Names, encodes and writes out messages.
+/// Writes messages as vectors.
 pub(crate) struct Vectors<W> {
     output: W,
 }
@@ -31,8 +32,7 @@ impl<W: Write> Vectors<W> {
         name: &str,
         message: &M,
     ) -> io::Result<()> {
-        let bytes = e2sm_tc::v0::encode(message).map_err(io::Error::other)?;
-        self.line(kind, name, &bytes, message)
+        self.line(kind, name, e2sm_tc::v0::encode(message), message)
     }
 
     fn v1<M: e2sm_tc::v1::Message + Serialize>(
@@ -41,18 +41,18 @@ impl<W: Write> Vectors<W> {
         name: &str,
         message: &M,
     ) -> io::Result<()> {
-        let bytes = e2sm_tc::v1::encode(message).map_err(io::Error::other)?;
-        self.line(kind, name, &bytes, message)
+        self.line(kind, name, e2sm_tc::v1::encode(message), message)
     }
 
     fn line<M: Serialize>(
         &mut self,
         kind: Kind,
         name: &str,
-        bytes: &[u8],
+        encoded: Result<Vec<u8>, EncodeError>,
         message: &M,
     ) -> io::Result<()> {
-        let (hex, value) = (to_hex(bytes), to_json(message).map_err(io::Error::other)?);
+        let hex = to_hex(&encoded.map_err(io::Error::other)?);
+        let value = to_json(message).map_err(io::Error::other)?;
         writeln!(
             self.output,
             "{{\"name\": \"{name}\", \"kind\": \"{kind}\", \"hex\": \"{hex}\", \"value\": {value}}}"
