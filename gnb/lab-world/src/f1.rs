@@ -113,19 +113,19 @@ impl F1Bearer {
     /// The RLC took a packet.
     pub(super) fn taken(&mut self, number: u64, count: u64) {
         if self.period_us.is_some() {
-            self.receiver.taken(number, count);
+            self.receiver.enqueued(number, count);
         }
     }
 
     /// The DU discarded packets that it had not begun to send.
     pub(super) fn discarded(&mut self, next_count: u64) {
-        self.receiver.taken_back(next_count);
+        self.receiver.recalled(next_count);
     }
 
     /// A discarded packet is in the CU's queue again.
     pub(super) fn recalled(&mut self, number: u64) {
         if self.period_us.is_some() {
-            self.tracker.taken_back(number);
+            self.tracker.recalled(number);
         }
     }
 
@@ -212,7 +212,7 @@ impl F1Bearer {
             FromDu::Rlc(status) => *status,
             FromDu::Delivery { made_us, frame, dl_opportunity, tti_us } => {
                 let frame = DeliveryStatus::decode(frame).ok()?;
-                let known = self.tracker.hear(&frame, is_am, *made_us, self.down_us);
+                let known = self.tracker.on_delivery_status(&frame, is_am, *made_us, self.down_us);
                 if is_am && frame.highest_delivered != self.delivered.0 {
                     self.delivered = (frame.highest_delivered, Some(*made_us));
                 }

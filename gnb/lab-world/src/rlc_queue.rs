@@ -14,7 +14,7 @@ use e2sm_tc::v1::{
     QueueTarget, Scheduler,
 };
 use ran::RlcReport;
-use ran::rlc::sojourn::SojournWindow;
+use ran::rlc::delays::SojournWindow;
 use tc_rf::queueing::Queues;
 use tc_rf::{DropReason, EventSink, PipelineError};
 

@@ -115,7 +115,7 @@ impl<P> AmEntity<P> {
         if let Some(grant) = self.grant.take_if(|grant| grant.start_us <= now_us) {
             self.send_report(grant, uplink);
         }
-        let wanted = self.rx.status_wanted_since_us().is_some_and(|at_us| at_us <= now_us);
+        let wanted = self.rx.status_triggered_since_us().is_some_and(|at_us| at_us <= now_us);
         if wanted && self.grant.is_none() && now_us >= self.prohibit_until_us {
             self.grant = Some(uplink.grant_control(now_us));
         }
@@ -163,7 +163,7 @@ impl<P> AmEntity<P> {
             rx.receive(
                 pdu,
                 at_us,
-                |seq| tx.hand_over(seq),
+                |seq| tx.take_received(seq),
                 |count, payload| deliver(count, payload, at_us),
             );
         }

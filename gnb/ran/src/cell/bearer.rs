@@ -7,9 +7,8 @@ use super::{BearerIndex, Delivery};
 use crate::Sdu;
 use crate::config::BearerConfig;
 use crate::pdcp::Reordering;
-use crate::rlc::counters::RlcCounters;
-use crate::rlc::report::RlcReport;
-use crate::rlc::sojourn::SojournWindow;
+use crate::rlc::delays::SojournWindow;
+use crate::rlc::report::{RlcReport, count};
 use crate::rlc::um::pdu::mac_subheader_bytes;
 use crate::rlc::um::{Payload, UmReceiver, UmTransmitter};
 use crate::rlc::{RlcMode, RlcPdu, SduDelays, am, um};
@@ -30,7 +29,8 @@ pub(super) struct Bearer<P> {
     pub(super) config: BearerConfig,
     entity: Entity<P>,
     pdcp: Reordering<P>,
-    counters: RlcCounters,
+    /// Cumulative fields only.
+    counters: RlcReport,
     sojourn: SojournWindow,
     /// Whether it is in the cell's list of running timers.
     pub(super) is_waiting: bool,
@@ -70,7 +70,7 @@ impl<P: Sdu> Bearer<P> {
             rnti,
             entity,
             pdcp: Reordering::new(config.pdcp),
-            counters: RlcCounters::default(),
+            counters: RlcReport::default(),
             sojourn: SojournWindow::default(),
             is_waiting: false,
             above_bytes: 0,
@@ -167,18 +167,23 @@ impl<P: Sdu> Bearer<P> {
         }
     }
 
-    pub(super) fn enqueue(&mut self, count: Option<u64>, sdu: P, now_us: u64) -> Result<(), P> {
+    pub(super) fn enqueue(
+        &mut self,
+        pdcp_count: Option<u64>,
+        sdu: P,
+        now_us: u64,
+    ) -> Result<(), P> {
         let bytes = sdu.len_bytes().saturating_add(self.config.pdcp.header_bytes());
-        self.counters.rxsdu_pkts += 1;
+        count(&mut self.counters.rxsdu_pkts, 1u32);
         self.counters.rxsdu_bytes += u64::from(bytes);
-        let count = count.unwrap_or_else(|| self.next_count());
-        let taken = match &mut self.entity {
-            Entity::Um { tx, .. } => tx.enqueue_as(count, sdu, bytes, now_us),
-            Entity::Am(am) => am.tx.enqueue_as(count, sdu, bytes, now_us),
+        let pdcp_count = pdcp_count.unwrap_or_else(|| self.next_count());
+        let enqueued = match &mut self.entity {
+            Entity::Um { tx, .. } => tx.enqueue_as(pdcp_count, sdu, bytes, now_us),
+            Entity::Am(am) => am.tx.enqueue_as(pdcp_count, sdu, bytes, now_us),
         };
-        taken.inspect_err(|_| {
-            self.counters.rxsdu_dd_pkts += 1;
-            self.counters.rxsdu_dd_bytes += u64::from(bytes);
+        enqueued.inspect_err(|_| {
+            count(&mut self.counters.rxsdu_dd_pkts, 1u32);
+            count(&mut self.counters.rxsdu_dd_bytes, bytes);
         })
     }
 
@@ -190,9 +195,9 @@ impl<P: Sdu> Bearer<P> {
             RlcMode::Am(am) => am::pdu::header_bytes(am.sn_length, true),
         };
         let pdu_bytes = sdu_bytes.saturating_add(header_bytes);
-        self.counters.rxpdu_pkts += 1;
-        self.counters.rxpdu_bytes += u64::from(pdu_bytes);
-        self.counters.txsdu_pkts += 1;
+        count(&mut self.counters.rxpdu_pkts, 1u32);
+        count(&mut self.counters.rxpdu_bytes, pdu_bytes);
+        count(&mut self.counters.txsdu_pkts, 1u32);
         self.counters.txsdu_bytes += u64::from(sdu_bytes);
         pdu_bytes.saturating_add(mac_subheader_bytes(pdu_bytes))
     }
@@ -213,7 +218,7 @@ impl<P: Sdu> Bearer<P> {
                 pulled.used = tx.pull(grant_bytes, now_us, waited, |pdu, pdu_bytes| {
                     pulled.pdus += 1;
                     pulled.pdu_bytes += u64::from(pdu_bytes);
-                    counters.txpdu_segmented += u64::from(!pdu.last);
+                    count(&mut counters.txpdu_segmented, !pdu.last);
                     match block {
                         Block::Failed { kept } => kept.push((index, RlcPdu::Um(pdu))),
                         Block::Decoded { at_us, out } => {
@@ -231,7 +236,7 @@ impl<P: Sdu> Bearer<P> {
                 pulled.used = am.tx.pull(grant_bytes, now_us, waited, |pdu, pdu_bytes| {
                     pulled.pdus += 1;
                     pulled.pdu_bytes += u64::from(pdu_bytes);
-                    counters.txpdu_segmented += u64::from(!pdu.last);
+                    count(&mut counters.txpdu_segmented, !pdu.last);
                     made.push(pdu);
                 });
                 for pdu in made.drain(..) {
@@ -242,12 +247,12 @@ impl<P: Sdu> Bearer<P> {
                 }
                 am.made = made;
                 let after = am.tx.retransmitted();
-                counters.txpdu_retx_pkts += after.0 - before.0;
-                counters.txpdu_retx_bytes += after.1 - before.1;
+                count(&mut counters.txpdu_retx_pkts, after.0 - before.0);
+                count(&mut counters.txpdu_retx_bytes, after.1 - before.1);
             }
         }
-        counters.txpdu_pkts += pulled.pdus;
-        counters.txpdu_bytes += pulled.pdu_bytes;
+        count(&mut counters.txpdu_pkts, pulled.pdus);
+        count(&mut counters.txpdu_bytes, pulled.pdu_bytes);
         pulled
     }
 
@@ -309,10 +314,10 @@ impl<P: Sdu> Bearer<P> {
         let reported = am.begin_slot(now_us, uplink, |count, payload| {
             to_pdcp(pdcp, index, count, payload, now_us, out);
         });
-        counters.rxpdu_pkts += reported.pdus;
-        counters.rxpdu_bytes += reported.bytes;
-        counters.rxpdu_status_pkts += reported.pdus;
-        counters.rxpdu_status_bytes += reported.bytes;
+        count(&mut counters.rxpdu_pkts, reported.pdus);
+        count(&mut counters.rxpdu_bytes, reported.bytes);
+        count(&mut counters.rxpdu_status_pkts, reported.pdus);
+        count(&mut counters.rxpdu_status_bytes, reported.bytes);
         reported
     }
 
@@ -371,7 +376,7 @@ impl<P: Sdu> Bearer<P> {
             rnti: u32::from(self.rnti),
             mode: self.config.mode.report_code(),
             rbid: self.config.drb,
-            ..RlcReport::of_counters(&self.counters)
+            ..self.counters
         }
     }
 }

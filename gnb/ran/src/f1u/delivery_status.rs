@@ -6,34 +6,33 @@ const PDU_TYPE: u8 = 1;
 /// NR-U and NR PDCP sequence numbers have 24 bits in the frame.
 const SN_MASK: u64 = (1 << 24) - 1;
 
-/// Ranges that one frame can report (8 bits).
+/// Most ranges of one frame (8 bits).
 pub const MAX_LOST_RANGES: usize = 255;
 
-/// What the DU says about one bearer.
+/// The DU's report about one bearer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeliveryStatus {
-    /// Highest NR PDCP sequence number of which everything went to the MAC.
+    /// Highest transmitted NR PDCP sequence number.
     pub highest_transmitted: Option<u32>,
-    /// In RLC-AM, highest number up to which all was delivered to the UE in sequence.
+    /// In RLC-AM, highest NR PDCP sequence number delivered to the UE in sequence.
     pub highest_delivered: Option<u32>,
-    /// The last frame of the bearer.
+    /// Whether this is the last frame of the bearer.
     pub is_final: bool,
-    /// Bytes the DU wants of this bearer: beyond the highest delivered in AM, beyond the highest
-    /// transmitted in UM.
+    /// Desired buffer size: beyond the highest delivered in AM, the highest transmitted in UM.
     pub desired_buffer_bytes: u32,
-    /// Bytes a second the DU wants.
+    /// Desired data rate.
     pub desired_rate_bytes_per_s: Option<u32>,
-    /// First and last of each range of NR-U sequence numbers that did not arrive.
+    /// First and last of each range of lost NR-U sequence numbers.
     pub lost: Vec<(u32, u32)>,
 }
 
-/// Why bytes are no such frame.
+/// Why a frame cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// Fewer bytes than the flags call for.
+    /// Fewer bytes than the flags require.
     #[error("delivery status ends after {len} bytes within a field")]
     Truncated {
-        /// Bytes there are.
+        /// Length of the frame.
         len: usize,
     },
     /// Another PDU type.
@@ -44,12 +43,12 @@ pub enum FrameError {
     },
 }
 
-/// What is in a frame of 24 bits of an ever growing number.
+/// The 24 bits of a number in a frame.
 pub fn sn24(number: u64) -> u32 {
     (number & SN_MASK) as u32
 }
 
-/// The number whose 24 bits are `sn` that is closest to `near`.
+/// The number with 24 bits `sn` that is closest to `near`.
 pub fn unwrap_sn24(sn: u32, near: u64) -> u64 {
     let modulus = SN_MASK + 1;
     let base = near - near % modulus + u64::from(sn) % modulus;
@@ -64,13 +63,12 @@ pub fn unwrap_sn24(sn: u32, near: u64) -> u64 {
 }
 
 impl DeliveryStatus {
-    /// Bytes of the frame, padding included: 4n − 2 of them (§5.5.2.2, padding).
+    /// Bytes of the frame with its padding to 4n − 2 (§5.5.2.2).
     pub fn len_bytes(&self) -> u32 {
         self.encode().len() as u32
     }
 
-    /// The frame as it goes into the GTP-U extension header. No more than [`MAX_LOST_RANGES`]
-    /// ranges fit; more are left out.
+    /// The frame for the GTP-U extension header, with at most [`MAX_LOST_RANGES`] ranges.
     pub fn encode(&self) -> Vec<u8> {
         let flag = |set: bool, bit: u8| u8::from(set) << bit;
         let ranges = &self.lost[..self.lost.len().min(MAX_LOST_RANGES)];
@@ -100,10 +98,10 @@ impl DeliveryStatus {
         out
     }
 
-    /// Reads a frame; fields this DU does not send are skipped, padding is ignored.
+    /// Decodes a frame, ignoring padding.
     ///
     /// # Errors
-    /// [`FrameError`] when the bytes end too early or are another frame.
+    /// [`FrameError`] for a truncated frame or another PDU type.
     pub fn decode(bytes: &[u8]) -> Result<Self, FrameError> {
         let mut input = Input { bytes, at: 0 };
         let (flags, more) = (input.take(1)?, input.take(1)?);
@@ -153,7 +151,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn fields_stand_where_figure_5_5_2_2_1_has_them() {
+    fn the_layout_is_that_of_figure_5_5_2_2_1() {
         let empty = DeliveryStatus { desired_buffer_bytes: 0x0102_0304, ..Default::default() };
         assert_eq!(empty.encode(), [0x10, 0, 1, 2, 3, 4]);
         let full = DeliveryStatus {
@@ -184,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_24_bits_are_those_closest() {
+    fn unwrapping_returns_the_closest_number() {
         let modulus = 1 << 24;
         for (number, near) in [
             (5, 5),
@@ -200,7 +198,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_encoded_comes_back(
+        fn decoding_inverts_encoding(
             sns in prop::array::uniform2(prop::option::of(0u32..1 << 24)),
             is_final in any::<bool>(),
             desired_buffer_bytes in any::<u32>(),
@@ -222,7 +220,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+        fn any_bytes_are_decoded_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
             let _ = DeliveryStatus::decode(&bytes);
         }
     }

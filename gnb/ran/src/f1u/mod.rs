@@ -1,11 +1,5 @@
-//! F1-U, the link between CU and DU (38.425, 38.470): user data down and up, delivery status up.
-//!
-//! | file | what it holds |
-//! |---|---|
-//! | [`path`] | one direction: delay, jitter, loss |
-//! | [`receiver`] | the DU's end: NR-U sequence numbers, what is lost, which COUNT a packet gets |
-//! | [`delivery_status`] | the DL DATA DELIVERY STATUS frame, bit by bit |
-//! | [`tracker`] | the CU's end: what delivery status says about the packets sent |
+//! F1-U, the link between CU and DU (38.425, 38.470): [`path`] is one direction, [`receiver`] the
+//! DU's end, [`tracker`] the CU's end, [`delivery_status`] the DL DATA DELIVERY STATUS frame.
 
 pub mod delivery_status;
 pub mod path;

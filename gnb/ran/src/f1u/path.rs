@@ -1,23 +1,23 @@
-//! One direction of F1-U: every frame takes the delay, some take longer, some are lost.
+//! One direction of F1-U: delay, jitter and loss.
 
 use crate::error::ConfigError;
 use crate::rng::SplitMix64;
 
-/// What a direction does to its frames.
+/// Delay, jitter and loss of one direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct F1Config {
-    /// What every frame takes.
+    /// Minimum delay.
     pub delay_us: u32,
-    /// A frame takes up to this much longer, uniformly distributed.
+    /// Maximum additional delay, uniformly distributed.
     pub jitter_us: u32,
-    /// Chance that a frame is lost.
+    /// Probability that a frame is lost.
     pub loss: f64,
-    /// A frame does not overtake another: one queue all the way. Else jitter reorders.
+    /// Whether frames keep their order, as in one queue; otherwise jitter reorders them.
     pub keep_order: bool,
 }
 
 impl Default for F1Config {
-    /// CU and DU in one place.
+    /// Co-located CU and DU.
     fn default() -> Self {
         Self { delay_us: 0, jitter_us: 0, loss: 0.0, keep_order: true }
     }
@@ -27,9 +27,9 @@ impl F1Config {
     /// Checks every field.
     ///
     /// # Errors
-    /// [`ConfigError`] with the path of the first field that is wrong.
+    /// [`ConfigError`] with the path of the first invalid field.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        // A link that loses everything carries nothing, and no queue above it ever drains.
+        // With a loss of 1 no queue above ever drains.
         if !(0.0..1.0).contains(&self.loss) {
             return Err(ConfigError::new("f1.loss", self.loss, "0 to below 1"));
         }
@@ -37,7 +37,7 @@ impl F1Config {
     }
 }
 
-/// One direction at work.
+/// State of one direction.
 #[derive(Debug, Clone)]
 pub struct F1Path {
     config: F1Config,
@@ -50,18 +50,18 @@ impl F1Path {
     /// An empty link; directions of one `seed` differ by `stream`.
     ///
     /// # Errors
-    /// [`ConfigError`] with the path of the first field that is wrong.
+    /// [`ConfigError`] with the path of the first invalid field.
     pub fn new(config: F1Config, seed: u64, stream: u64) -> Result<Self, ConfigError> {
         config.validate()?;
         let rng = SplitMix64::new(seed, stream);
         Ok(Self { config, last_us: 0, lost_frames: 0, rng })
     }
 
-    /// A frame enters at `now_us`; when it comes out, or `None` when it does not. Frames that come
-    /// out at the same time keep their order. Time never runs backwards between calls.
+    /// Arrival time of a frame sent at `now_us`, or `None` if it is lost. Frames that arrive at the
+    /// same time keep their order. `now_us` must not decrease between calls.
     pub fn transit(&mut self, now_us: u64) -> Option<u64> {
         let F1Config { delay_us, jitter_us, loss, keep_order } = self.config;
-        // Nothing is drawn where nothing is left to chance.
+        // Without loss or jitter nothing is drawn.
         if loss > 0.0 && self.rng.chance(loss) {
             self.lost_frames += 1;
             return None;
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn loss_is_as_frequent_as_asked_and_counted_and_comes_from_the_seed() {
+    fn loss_has_its_probability_is_counted_and_depends_on_the_seed() {
         let config = F1Config { loss: 0.1, ..F1Config::default() };
         let run = |stream| {
             let mut path = F1Path::new(config, 7, stream).unwrap();
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_that_is_none_is_refused() {
+    fn an_invalid_loss_is_refused() {
         for loss in [-0.1, 1.0, f64::NAN] {
             let config = F1Config { loss, ..F1Config::default() };
             let error = F1Path::new(config, 1, 1).unwrap_err().to_string();

@@ -1,23 +1,20 @@
-//! The DU's end of a bearer on F1-U: what is missing of the CU's numbering, and where a packet
-//! stands in what the UE's PDCP counts.
+//! The DU's end of a bearer on F1-U: lost packets, and the COUNT of each packet.
 //!
-//! The CU numbers what it sends (NR-U sequence number, 38.425 §5.5.3.9; here it counts without
-//! wrapping, and is also the NR PDCP sequence number that delivery status speaks of). The COUNT
-//! that goes on the air is given here, so that packets the CU takes back or a full RLC refuses
-//! leave no hole: PDCP gives it to those that follow. What F1-U lost does leave one, and the UE's
-//! PDCP waits for it until t-Reordering.
+//! The CU numbers packets (NR-U sequence number, 38.425 §5.5.3.9, here without wrapping; it is also the
+//! NR PDCP sequence number of delivery status). COUNT is assigned here, so that packets recalled by the
+//! CU or refused by a full RLC leave no gap. A packet lost on F1-U leaves one, for which the UE's PDCP
+//! waits until t-Reordering expires.
 
 use std::collections::VecDeque;
 
-/// Most missing numbers kept: half of what 24 bits tell apart would be the end of it, and this is
-/// far more than a link loses within a report period.
+/// Most missing numbers kept: far more than a link loses within a report period.
 const MAX_MISSING: usize = 65_536;
 
-/// A number that has not come though a later one has.
+/// A number that has not arrived although a later one has.
 #[derive(Debug, Clone, Copy)]
 struct Missing {
     number: u64,
-    /// The COUNT kept for it; none once it may have been given to another.
+    /// The COUNT reserved for it; `None` once it may have been assigned to another packet.
     count: Option<u64>,
     since_us: u64,
     is_reported: bool,
@@ -26,7 +23,7 @@ struct Missing {
 /// The DU's end of one bearer.
 #[derive(Debug, Clone)]
 pub struct NrUReceiver {
-    /// How late a frame may be that is not lost.
+    /// A frame this much later than its successor is lost.
     reordering_us: u64,
     expected: u64,
     missing: VecDeque<Missing>,
@@ -38,7 +35,7 @@ pub struct NrUReceiver {
 }
 
 impl NrUReceiver {
-    /// Nothing has come yet. A frame that is `reordering_us` later than its successor is lost.
+    /// A receiver without packets. A frame that is `reordering_us` later than its successor is lost.
     pub fn new(reordering_us: u32) -> Self {
         Self {
             reordering_us: u64::from(reordering_us),
@@ -51,7 +48,7 @@ impl NrUReceiver {
         }
     }
 
-    /// Packet `number` arrives; the COUNT it has on the air, when the RLC would give `next_count`.
+    /// Receives packet `number`; returns its COUNT, where `next_count` is the next one of the RLC.
     pub fn receive(&mut self, number: u64, next_count: u64, now_us: u64) -> u64 {
         if number < self.expected {
             let at = self.missing.iter().position(|missing| missing.number == number);
@@ -77,21 +74,21 @@ impl NrUReceiver {
         count
     }
 
-    /// The RLC took packet `number` with `count`: delivery status will tell of it.
-    pub fn taken(&mut self, number: u64, count: u64) {
+    /// Records that the RLC has enqueued packet `number` with `count`.
+    pub fn enqueued(&mut self, number: u64, count: u64) {
         self.in_rlc.push_back((count, number));
     }
 
-    /// The CU took packets back, and the RLC goes on with `next_count`.
-    pub fn taken_back(&mut self, next_count: u64) {
+    /// Records a recall by the CU, after which the RLC continues with `next_count`.
+    pub fn recalled(&mut self, next_count: u64) {
         self.in_rlc.retain(|(count, _)| *count < next_count);
         for missing in &mut self.missing {
             missing.count = missing.count.filter(|count| *count < next_count);
         }
     }
 
-    /// What the RLC says of its progress: highest COUNT sent in full and, in AM, COUNT below which
-    /// all is acknowledged.
+    /// Records the RLC's progress: the highest COUNT sent in full and, in AM, the COUNT below which
+    /// all SDUs are acknowledged.
     pub fn progress(&mut self, sent: Option<u64>, acknowledged: Option<u64>) {
         let Some(sent) = sent else { return };
         let is_am = acknowledged.is_some();
@@ -112,26 +109,26 @@ impl NrUReceiver {
         }
     }
 
-    /// Highest number sent over the air in full, and, in AM, delivered to the UE.
+    /// Highest number sent in full and, in AM, delivered to the UE.
     pub fn highest(&self) -> (Option<u64>, Option<u64>) {
         (self.highest_transmitted, self.highest_delivered)
     }
 
-    /// Whether something is lost that no report has told of.
+    /// Whether a loss has not been reported.
     pub fn has_unreported_loss(&self, now_us: u64) -> bool {
-        self.missing.iter().any(|missing| self.is_news(missing, now_us))
+        self.missing.iter().any(|missing| self.is_newly_lost(missing, now_us))
     }
 
-    fn is_news(&self, missing: &Missing, now_us: u64) -> bool {
+    fn is_newly_lost(&self, missing: &Missing, now_us: u64) -> bool {
         !missing.is_reported && missing.since_us.saturating_add(self.reordering_us) <= now_us
     }
 
-    /// Ranges of numbers (first and last) found lost since the last call, at most `most`.
+    /// Ranges of numbers (first and last) found lost since the previous call, at most `most`.
     pub fn take_lost(&mut self, now_us: u64, most: usize) -> Vec<(u64, u64)> {
         let mut ranges: Vec<(u64, u64)> = Vec::new();
         for at in 0..self.missing.len() {
             let missing = self.missing[at];
-            if !self.is_news(&missing, now_us) {
+            if !self.is_newly_lost(&missing, now_us) {
                 continue;
             }
             let number = missing.number;
@@ -144,14 +141,14 @@ impl NrUReceiver {
             self.missing[at].is_reported = true;
             self.lost += 1;
         }
-        // What has been told of and is later than any jitter will hardly come; a few are kept.
+        // Reported packets may still arrive late; the last 1024 are kept for that.
         while self.missing.len() > 1024 && self.missing.front().is_some_and(|m| m.is_reported) {
             self.missing.pop_front();
         }
         ranges
     }
 
-    /// Packets reported lost so far, less those that came after all.
+    /// Packets reported lost, without those that arrived later.
     pub fn lost_packets(&self) -> u64 {
         self.lost
     }
@@ -162,11 +159,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn in_order_and_without_loss_counts_are_the_rlcs_own() {
+    fn in_order_and_without_loss_counts_are_the_next_ones_of_the_rlc() {
         let mut receiver = NrUReceiver::new(0);
         for number in 0..10 {
             assert_eq!(receiver.receive(number, number, number), number);
-            receiver.taken(number, number);
+            receiver.enqueued(number, number);
         }
         // The RLC refused 10; PDCP gives its COUNT to 11.
         assert_eq!(receiver.receive(10, 10, 10), 10);
@@ -175,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_leaves_a_hole_and_is_reported_once() {
+    fn a_lost_packet_leaves_a_gap_and_is_reported_once() {
         let mut receiver = NrUReceiver::new(0);
         receiver.receive(0, 0, 0);
         assert_eq!(receiver.receive(3, 1, 10), 3, "COUNTs 1 and 2 stay open");
@@ -186,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_late_takes_its_place_and_is_not_lost() {
+    fn a_late_packet_gets_its_count_and_is_not_lost() {
         let mut receiver = NrUReceiver::new(500);
         receiver.receive(0, 0, 0);
         receiver.receive(2, 1, 100);
@@ -203,16 +200,16 @@ mod tests {
         let mut receiver = NrUReceiver::new(0);
         for number in 0..6 {
             let count = receiver.receive(number, number, 0);
-            receiver.taken(number, count);
+            receiver.enqueued(number, count);
         }
         receiver.progress(Some(1), None);
         assert_eq!(receiver.highest(), (Some(1), None));
         // 3, 4 and 5 go back to the CU, which sends other packets as 6 and 7.
-        receiver.taken_back(3);
+        receiver.recalled(3);
         for (number, next_count) in [(6, 3), (7, 4)] {
             let count = receiver.receive(number, next_count, 0);
-            assert_eq!(count, next_count, "no hole");
-            receiver.taken(number, count);
+            assert_eq!(count, next_count, "no gap");
+            receiver.enqueued(number, count);
         }
         receiver.progress(Some(3), None);
         assert_eq!(receiver.highest(), (Some(6), None));
@@ -223,7 +220,7 @@ mod tests {
         let mut receiver = NrUReceiver::new(0);
         for number in 0..6 {
             let count = receiver.receive(number, number, 0);
-            receiver.taken(number, count);
+            receiver.enqueued(number, count);
         }
         receiver.progress(Some(4), Some(0));
         assert_eq!(receiver.highest(), (Some(4), None));

@@ -1,12 +1,12 @@
-//! The CU's end of a bearer on F1-U: from delivery status to what is where.
+//! The CU's end of a bearer on F1-U: where its packets are, from delivery status.
 
 use std::collections::VecDeque;
 
 use super::delivery_status::{DeliveryStatus, unwrap_sn24};
 use crate::rlc::SduDelays;
 
-/// Most packets in the log: twice an RLC buffer of 10 MB in packets of 100 bytes. A sender that goes
-/// on while nothing is transmitted makes the CU forget the oldest.
+/// Most packets in the log: twice an RLC buffer of 10 MB in packets of 100 bytes. Beyond, the oldest
+/// are dropped from the log.
 const MAX_TRACKED: usize = 200_000;
 
 #[derive(Debug, Clone, Copy)]
@@ -14,30 +14,29 @@ struct Sent {
     number: u64,
     bytes: u32,
     sent_us: u64,
-    /// Taken out of the sums: transmitted (or lost, or taken back).
+    /// Transmitted, lost or recalled: no longer in the sums of untransmitted packets.
     is_transmitted: bool,
 }
 
-/// What the CU knows to be below it.
+/// Packets below the CU, as of one delivery status frame.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Outstanding {
-    /// Bytes sent that had reached the DU and were not transmitted when the frame was made.
+    /// Bytes that had reached the DU and were not transmitted.
     pub in_rlc_bytes: u64,
-    /// Those packets.
+    /// Their packets.
     pub in_rlc_packets: u32,
-    /// Bytes transmitted and not delivered: they wait for RLC-AM's status report.
+    /// Bytes transmitted and not acknowledged by an RLC-AM status report.
     pub unacknowledged_bytes: u64,
-    /// Those packets.
+    /// Their packets.
     pub unacknowledged_packets: u32,
-    /// Bytes of all packets sent so far that had reached the DU when the frame was made, those lost
-    /// on the way included.
+    /// Bytes of all packets that had reached the DU, or were lost on F1-U, since the beginning.
     pub received_bytes: u64,
-    /// Packets that have left the RLC since the frame before, and how long they were there as far
-    /// as the CU can tell: from their arrival at the DU until the frame that tells.
+    /// Delays of packets removed from the RLC since the previous frame, from their arrival at the DU
+    /// to the frame that reports them.
     pub removed: SduDelays,
 }
 
-/// Packets the CU has sent, until delivery status says that they are gone.
+/// Packets sent by the CU and not reported as removed from the RLC.
 #[derive(Debug, Clone, Default)]
 pub struct DeliveryTracker {
     log: VecDeque<Sent>,
@@ -56,7 +55,7 @@ impl DeliveryTracker {
         self.next
     }
 
-    /// A packet goes to the DU; returns its number.
+    /// Records a packet sent to the DU; returns its number.
     pub fn sent(&mut self, bytes: u32, now_us: u64) -> u64 {
         let number = self.next;
         self.next += 1;
@@ -64,53 +63,53 @@ impl DeliveryTracker {
         self.untransmitted_bytes += u64::from(bytes);
         self.untransmitted_packets += 1;
         if self.log.len() == MAX_TRACKED {
-            self.forget_oldest();
+            self.drop_oldest();
         }
         self.log.push_back(Sent { number, bytes, sent_us: now_us, is_transmitted: false });
         number
     }
 
-    fn forget_oldest(&mut self) {
-        if !self.log.is_empty() && !self.leave(0) {
+    fn drop_oldest(&mut self) {
+        if !self.log.is_empty() && !self.mark_transmitted(0) {
             self.undelivered_bytes -= u64::from(self.log[0].bytes);
             self.undelivered_packets -= u32::from(self.log[0].bytes > 0);
         }
         self.log.pop_front();
     }
 
-    /// Packets said to be lost on F1-U so far.
+    /// Packets reported lost on F1-U.
     pub fn lost_packets(&self) -> u64 {
         self.lost_packets
     }
 
-    /// Packets in the log: those not known to be transmitted or, in AM, delivered.
+    /// Packets not reported as transmitted or, in AM, delivered.
     pub fn tracked_packets(&self) -> usize {
         self.log.len()
     }
 
-    /// The CU has packet `number` back.
-    pub fn taken_back(&mut self, number: u64) {
+    /// Records that the CU has recalled packet `number`.
+    pub fn recalled(&mut self, number: u64) {
         if let Ok(at) = self.log.binary_search_by_key(&number, |sent| sent.number) {
-            self.leave(at);
+            self.mark_transmitted(at);
             self.log[at].bytes = 0;
         }
     }
 
-    /// Takes the packet out of what has still to be transmitted.
-    fn leave(&mut self, at: usize) -> bool {
+    /// Removes a packet from the sums of untransmitted ones; returns whether it was in them.
+    fn mark_transmitted(&mut self, at: usize) -> bool {
         let sent = &mut self.log[at];
-        let is_news = !sent.is_transmitted;
-        if is_news {
+        let is_first = !sent.is_transmitted;
+        if is_first {
             sent.is_transmitted = true;
             self.untransmitted_bytes -= u64::from(sent.bytes);
             self.untransmitted_packets -= 1;
         }
-        is_news
+        is_first
     }
 
-    /// A frame that the DU made at `made_us` is heard; `down_us` is what a frame takes from CU to
-    /// DU without jitter. Frames may come in any order: one that is behind changes nothing.
-    pub fn hear(
+    /// Evaluates a frame built by the DU at `made_us`; `down_us` is the delay from CU to DU without
+    /// jitter. Frames may arrive in any order; an outdated one changes nothing.
+    pub fn on_delivery_status(
         &mut self,
         status: &DeliveryStatus,
         is_am: bool,
@@ -124,8 +123,8 @@ impl DeliveryTracker {
             let to = self.log.partition_point(|sent| sent.number <= last);
             self.lost_packets += last.saturating_sub(first).saturating_add(1).min(self.next);
             for at in from..to {
-                // Later ones may have been transmitted already, and this one taken for one of them.
-                if !self.leave(at) && self.log[at].bytes > 0 {
+                // A later packet may have been reported transmitted, and this one with it.
+                if !self.mark_transmitted(at) && self.log[at].bytes > 0 {
                     self.undelivered_bytes -= u64::from(self.log[at].bytes);
                     self.undelivered_packets -= 1;
                 }
@@ -135,9 +134,9 @@ impl DeliveryTracker {
         if let Some(sn) = status.highest_transmitted {
             let highest = unwrap_sn24(sn, self.next);
             let to = self.log.partition_point(|sent| sent.number <= highest);
-            // What was transmitted before lies in front, so the way is no longer than the news.
+            // Transmitted packets are at the front: the loop visits newly transmitted ones only.
             for at in (0..to).rev() {
-                if !self.leave(at) && self.log[at].bytes > 0 {
+                if !self.mark_transmitted(at) && self.log[at].bytes > 0 {
                     break;
                 }
                 self.undelivered_bytes += u64::from(self.log[at].bytes);
@@ -163,24 +162,24 @@ impl DeliveryTracker {
         Outstanding { removed, ..self.outstanding(made_us.checked_sub(down_us)) }
     }
 
-    /// What is in the DU of that which was sent by `sent_by_us`; the rest is on its way.
+    /// Packets in the DU; those sent after `sent_by_us` are still on F1-U.
     fn outstanding(&self, sent_by_us: Option<u64>) -> Outstanding {
-        let (mut on_way_bytes, mut on_way_packets) = (0, 0);
+        let (mut on_f1_bytes, mut on_f1_packets) = (0, 0);
         for sent in self.log.iter().rev() {
             if sent_by_us.is_some_and(|by_us| sent.sent_us <= by_us) {
                 break;
             }
             if !sent.is_transmitted {
-                on_way_bytes += u64::from(sent.bytes);
-                on_way_packets += 1;
+                on_f1_bytes += u64::from(sent.bytes);
+                on_f1_packets += 1;
             }
         }
         Outstanding {
-            in_rlc_bytes: self.untransmitted_bytes - on_way_bytes,
-            in_rlc_packets: self.untransmitted_packets - on_way_packets,
+            in_rlc_bytes: self.untransmitted_bytes - on_f1_bytes,
+            in_rlc_packets: self.untransmitted_packets - on_f1_packets,
             unacknowledged_bytes: self.undelivered_bytes,
             unacknowledged_packets: self.undelivered_packets,
-            received_bytes: self.sent_bytes - on_way_bytes,
+            received_bytes: self.sent_bytes - on_f1_bytes,
             removed: SduDelays::default(),
         }
     }
@@ -191,20 +190,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_log_is_bounded_while_nothing_is_transmitted() {
+    fn the_log_is_bounded_while_no_packet_is_transmitted() {
         let mut tracker = DeliveryTracker::default();
         (0..MAX_TRACKED as u64 + 500).for_each(|now_us| {
             tracker.sent(100, now_us);
         });
         assert_eq!(tracker.tracked_packets(), MAX_TRACKED);
-        let known = tracker.hear(&DeliveryStatus::default(), true, 1 << 40, 0);
+        let known = tracker.on_delivery_status(&DeliveryStatus::default(), true, 1 << 40, 0);
         assert_eq!(known.in_rlc_packets as usize, MAX_TRACKED);
         let last = (MAX_TRACKED + 499) as u32;
         let frame = DeliveryStatus { highest_transmitted: Some(last), ..Default::default() };
-        let known = tracker.hear(&frame, true, 1 << 40, 0);
+        let known = tracker.on_delivery_status(&frame, true, 1 << 40, 0);
         assert_eq!((known.in_rlc_bytes, known.unacknowledged_packets as usize), (0, MAX_TRACKED));
         tracker.sent(100, 0);
-        let known = tracker.hear(&frame, true, 1 << 40, 0);
+        let known = tracker.on_delivery_status(&frame, true, 1 << 40, 0);
         assert_eq!(
             (known.in_rlc_packets, known.unacknowledged_packets as usize),
             (1, MAX_TRACKED - 1)

@@ -1,13 +1,12 @@
-//! Radio link control, 38.322: the last queue before the radio.
+//! Radio link control (38.322).
 
 pub mod am;
-pub mod counters;
+pub mod delays;
 pub mod report;
-pub mod sojourn;
 pub mod um;
 
 pub use am::{AmConfig, AmSnLength};
-pub use counters::SduDelays;
+pub use delays::SduDelays;
 pub use report::RlcReport;
 pub use um::{SnLength, UmConfig};
 
@@ -15,12 +14,12 @@ use crate::error::ConfigError;
 use am::AmdPdu;
 use um::UmdPdu;
 
-/// Mode of an RLC entity and the parameters that go with it.
+/// Mode of an RLC entity with its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RlcMode {
-    /// Unacknowledged: what the air loses stays lost.
+    /// Unacknowledged.
     Um(UmConfig),
-    /// Acknowledged: what the air loses is sent again.
+    /// Acknowledged: lost PDUs are retransmitted.
     Am(AmConfig),
 }
 
@@ -31,7 +30,7 @@ impl Default for RlcMode {
 }
 
 impl RlcMode {
-    /// The number FlexRIC's RLC report has for this mode.
+    /// Code of the mode in FlexRIC's RLC report.
     pub fn report_code(self) -> u8 {
         match self {
             Self::Um(_) => 1,
@@ -57,8 +56,8 @@ pub enum RlcPdu<P> {
 }
 
 impl<P> RlcPdu<P> {
-    /// Whether an SDU goes where this PDU goes: that of UM travels with its last segment, that of
-    /// AM stays in the transmitter until it has arrived.
+    /// Whether the PDU contains an SDU: in UM the last segment does, in AM the SDU stays in the
+    /// transmitter until it is received.
     pub fn carries_payload(&self) -> bool {
         matches!(self, Self::Um(pdu) if pdu.payload.is_some())
     }

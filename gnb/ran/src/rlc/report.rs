@@ -1,22 +1,19 @@
-//! The RLC report of one bearer, field by field FlexRIC's with the meaning an OAI gNB gives them.
+//! The RLC report of one bearer: FlexRIC's fields with OAI's meaning.
 
 use serde::Serialize;
 
-use super::counters::RlcCounters;
-
 /// One bearer's record of FlexRIC's RLC service model.
 ///
-/// OAI names things from the entity's point of view: an SDU is *received* (`rxsdu`) from PDCP, so
-/// that is the downlink arriving, and *transmitted* (`txsdu`) to PDCP, so that is the uplink; a
-/// PDU is transmitted to the MAC (`txpdu`, downlink) and received from it (`rxpdu`, uplink).
-/// Counters of 32 bits are cumulative and wrap.
+/// OAI's names are relative to the entity: an SDU is *received* (`rxsdu`) from PDCP in downlink and
+/// *transmitted* (`txsdu`) to PDCP in uplink; a PDU is transmitted to the MAC (`txpdu`, downlink) and
+/// received from it (`rxpdu`, uplink). Counters of 32 bits are cumulative and wrap.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct RlcReport {
     /// Downlink PDUs handed to the MAC.
     pub txpdu_pkts: u32,
     /// Their bytes, RLC headers included.
     pub txpdu_bytes: u32,
-    /// Never set by OAI; 0.
+    /// 0: never set by OAI.
     pub txpdu_wt_ms: u32,
     /// PDUs discarded before transmission; 0 in UM.
     pub txpdu_dd_pkts: u32,
@@ -26,16 +23,16 @@ pub struct RlcReport {
     pub txpdu_retx_pkts: u32,
     /// Their bytes; 0 in UM.
     pub txpdu_retx_bytes: u32,
-    /// Cuts of an SDU to the grant.
+    /// Segmentations of an SDU to fit a grant.
     pub txpdu_segmented: u32,
-    /// Status PDUs sent. The uplink loses nothing here, so there are none: 0.
+    /// Status PDUs sent; 0, since the uplink is modelled without loss.
     pub txpdu_status_pkts: u32,
     /// Their bytes; 0.
     pub txpdu_status_bytes: u32,
-    /// Gauge: bytes of SDUs waiting for the MAC now, AM's retransmissions included; what waits for
-    /// an acknowledgement is not.
+    /// Gauge: bytes of SDUs waiting for the MAC, AM's retransmissions included, SDUs that wait for
+    /// an acknowledgement excluded.
     pub txbuf_occ_bytes: u32,
-    /// Gauge: SDUs waiting for the MAC now.
+    /// Gauge: SDUs waiting for the MAC.
     pub txbuf_occ_pkts: u32,
     /// Uplink PDUs received.
     pub rxpdu_pkts: u32,
@@ -65,12 +62,12 @@ pub struct RlcReport {
     pub txsdu_pkts: u32,
     /// Their bytes.
     pub txsdu_bytes: u64,
-    /// Mean sojourn of downlink SDUs in µs, from arrival until the first byte leaves, over what
-    /// left in the last 100 ms; 0 when nothing did.
+    /// Mean sojourn of downlink SDUs in µs, from arrival until the first byte leaves, over the last
+    /// 100 ms; 0 without any.
     pub txsdu_avg_time_to_tx: f64,
-    /// Age of the downlink SDU at the head of the queue in µs, now; 0 when the queue is empty.
+    /// Age of the downlink SDU at the head of the queue in µs; 0 when the queue is empty.
     pub txsdu_wt_us: u32,
-    /// Downlink SDUs that came from PDCP, dropped ones included.
+    /// Downlink SDUs from PDCP, dropped ones included.
     pub rxsdu_pkts: u32,
     /// Their bytes.
     pub rxsdu_bytes: u64,
@@ -86,29 +83,9 @@ pub struct RlcReport {
     pub rbid: u8,
 }
 
-impl RlcReport {
-    /// A report with the cumulative fields of `counters`; gauges and identity are 0.
-    pub(crate) fn of_counters(counters: &RlcCounters) -> Self {
-        // `as` keeps the low 32 bits: the counter wraps as the one on the wire does.
-        Self {
-            txpdu_pkts: counters.txpdu_pkts as u32,
-            txpdu_bytes: counters.txpdu_bytes as u32,
-            txpdu_segmented: counters.txpdu_segmented as u32,
-            txpdu_retx_pkts: counters.txpdu_retx_pkts as u32,
-            txpdu_retx_bytes: counters.txpdu_retx_bytes as u32,
-            rxpdu_status_pkts: counters.rxpdu_status_pkts as u32,
-            rxpdu_status_bytes: counters.rxpdu_status_bytes as u32,
-            rxpdu_pkts: counters.rxpdu_pkts as u32,
-            rxpdu_bytes: counters.rxpdu_bytes as u32,
-            txsdu_pkts: counters.txsdu_pkts as u32,
-            txsdu_bytes: counters.txsdu_bytes,
-            rxsdu_pkts: counters.rxsdu_pkts as u32,
-            rxsdu_bytes: counters.rxsdu_bytes,
-            rxsdu_dd_pkts: counters.rxsdu_dd_pkts as u32,
-            rxsdu_dd_bytes: counters.rxsdu_dd_bytes as u32,
-            ..Self::default()
-        }
-    }
+/// Adds to a 32-bit counter, which wraps as on the wire.
+pub(crate) fn count(counter: &mut u32, n: impl Into<u64>) {
+    *counter = counter.wrapping_add(n.into() as u32);
 }
 
 #[cfg(test)]
@@ -116,16 +93,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counters_wrap_at_32_bits_where_the_wire_has_32() {
-        let over = (1 << 32) + 7;
-        let counters = RlcCounters {
-            txpdu_bytes: over,
-            rxsdu_bytes: over,
-            txsdu_bytes: over,
-            ..RlcCounters::default()
-        };
-        let report = RlcReport::of_counters(&counters);
-        assert_eq!(report.txpdu_bytes, 7);
-        assert_eq!((report.rxsdu_bytes, report.txsdu_bytes), (over, over));
+    fn counters_wrap_at_32_bits() {
+        let mut counter = u32::MAX - 2;
+        count(&mut counter, 10u32);
+        assert_eq!(counter, 7);
+        count(&mut counter, (1u64 << 32) + 1);
+        assert_eq!(counter, 8);
     }
 }

@@ -116,11 +116,11 @@ impl Link {
         }
         for (_, pdu) in self.air.extract_if(.., |at| at.0 <= now_us).collect::<Vec<_>>() {
             let (tx, delivered) = (&mut self.tx, &mut self.delivered);
-            let hand_over = |seq| tx.hand_over(seq);
+            let hand_over = |seq| tx.take_received(seq);
             self.rx.receive(pdu, now_us, hand_over, |_, payload| delivered.push(payload.sdu));
         }
         self.rx.expire(now_us);
-        if self.rx.status_wanted_since_us().is_some() && now_us >= self.prohibit_until_us {
+        if self.rx.status_triggered_since_us().is_some() && now_us >= self.prohibit_until_us {
             let status = self.rx.make_status(400).unwrap();
             assert!(status.len_bytes(self.config.sn_length) <= 400);
             self.prohibit_until_us = now_us + u64::from(self.config.t_status_prohibit_us);
@@ -352,7 +352,7 @@ fn sdus_stay_in_the_buffer_and_count_for_its_limits_until_acknowledged() {
     tx.pull(1_000, 0, |_| {}, |_, _| {});
     assert_eq!((tx.occupancy_packets(), tx.unacknowledged_packets()), (0, 2));
     assert_eq!(tx.enqueue(2, 100, 0), Err(2));
-    tx.hand_over(0).unwrap();
+    tx.take_received(0).unwrap();
     let mut delays = Vec::new();
     let status = StatusPdu { ack_sn: 1, nacks: vec![] };
     tx.receive_status(&status, 30_000, |delay_us| delays.push(delay_us));

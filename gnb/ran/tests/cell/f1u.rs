@@ -1,4 +1,4 @@
-//! F1-U with a cell behind it: what the CU believes of the DU is what is there.
+//! F1-U in front of a cell: the CU's view of the DU matches the DU.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ struct Split {
     tracker: DeliveryTracker,
     receiver: NrUReceiver,
     /// By arrival; ties in the order of sending.
-    on_way: BTreeMap<(u64, u64), u64>,
+    on_f1: BTreeMap<(u64, u64), u64>,
     frames: BTreeMap<(u64, u64), (u64, Vec<u8>)>,
     sent: u64,
     at_ue: Vec<u64>,
@@ -43,7 +43,7 @@ impl Split {
             up: F1Path::new(F1Config { jitter_us: 0, loss: 0.0, ..f1 }, 3, 2).unwrap(),
             tracker: DeliveryTracker::default(),
             receiver: NrUReceiver::new(if f1.keep_order { 0 } else { f1.jitter_us }),
-            on_way: BTreeMap::new(),
+            on_f1: BTreeMap::new(),
             frames: BTreeMap::new(),
             sent: 0,
             at_ue: Vec::new(),
@@ -55,22 +55,22 @@ impl Split {
         let number = self.tracker.sent(1000, now_us);
         self.sent += 1;
         if let Some(at_us) = self.down.transit(now_us) {
-            self.on_way.insert((at_us, number), number);
+            self.on_f1.insert((at_us, number), number);
         }
     }
 
     fn arrivals(&mut self, now_us: u64) {
-        while let Some(entry) = self.on_way.first_entry().filter(|e| e.key().0 <= now_us) {
+        while let Some(entry) = self.on_f1.first_entry().filter(|e| e.key().0 <= now_us) {
             let number = entry.remove();
             let count = self.receiver.receive(number, self.cell.next_count(0).unwrap(), now_us);
             let packet = Packet { id: number, len: 1000 };
             if self.cell.enqueue_numbered(0, count, packet, now_us).is_ok() {
-                self.receiver.taken(number, count);
+                self.receiver.enqueued(number, count);
             }
         }
     }
 
-    /// A slot; the DU makes a frame each 5 ms, the CU compares it with what is there.
+    /// A slot; the DU sends a frame every 5 ms.
     fn slot(&mut self) {
         let now_us = self.cell.next_slot_us();
         self.arrivals(now_us);
@@ -94,14 +94,19 @@ impl Split {
         }
     }
 
-    fn hear(&mut self, now_us: u64) -> Option<ran::Outstanding> {
-        let mut heard = None;
+    fn receive_frames(&mut self, now_us: u64) -> Option<ran::Outstanding> {
+        let mut known = None;
         while let Some(entry) = self.frames.first_entry().filter(|e| e.key().0 <= now_us) {
             let (made_us, bytes) = entry.remove();
             let frame = DeliveryStatus::decode(&bytes).unwrap();
-            heard = Some(self.tracker.hear(&frame, self.is_am, made_us, u64::from(DOWN_US)));
+            known = Some(self.tracker.on_delivery_status(
+                &frame,
+                self.is_am,
+                made_us,
+                u64::from(DOWN_US),
+            ));
         }
-        heard
+        known
     }
 }
 
@@ -110,7 +115,7 @@ fn f1(jitter_us: u32, loss: f64, keep_order: bool) -> F1Config {
 }
 
 #[test]
-fn without_loss_the_cu_knows_what_the_du_held_when_it_said_so() {
+fn without_loss_the_cu_knows_the_buffer_of_the_du_at_the_time_of_the_frame() {
     for bearer in [BearerConfig::um(1), BearerConfig::am(1, AmConfig::lte())] {
         let mut split = Split::new(bearer, f1(0, 0.0, true), 0.0);
         let mut held = BTreeMap::new();
@@ -122,7 +127,7 @@ fn without_loss_the_cu_knows_what_the_du_held_when_it_said_so() {
             split.slot();
             let status = split.cell.bearer_status(0).unwrap();
             held.insert(now_us, status);
-            let Some(known) = split.hear(now_us) else { continue };
+            let Some(known) = split.receive_frames(now_us) else { continue };
             let then = held[&(now_us - u64::from(DOWN_US))];
             assert_eq!(known.in_rlc_packets, then.occupancy_packets, "{ms} ms");
             // The SDU at the head may have left in part.
@@ -153,11 +158,11 @@ fn every_packet_arrives_or_is_reported_lost_and_both_ends_agree() {
                 split.send(now_us);
             }
             split.slot();
-            split.hear(now_us);
+            split.receive_frames(now_us);
         }
         let lost = split.down.lost_frames();
         assert!(lost > 20);
-        // What was lost at the very end has no successor that could tell.
+        // The loss of the last packets has no successor that reveals it.
         assert!(lost - split.receiver.lost_packets() <= 2, "{f1:?}");
         assert_eq!(split.tracker.lost_packets(), split.receiver.lost_packets());
         assert!(split.tracker.tracked_packets() <= 2);
@@ -168,7 +173,7 @@ fn every_packet_arrives_or_is_reported_lost_and_both_ends_agree() {
 }
 
 #[test]
-fn a_hole_of_f1_is_waited_for_until_t_reordering_and_a_late_packet_fills_it() {
+fn pdcp_waits_for_a_packet_lost_on_f1_until_t_reordering_and_a_late_packet_fills_the_gap() {
     let mut cell = Cell::new(CellConfig::lte_5mhz()).unwrap();
     cell.add_ue(ue(1, Channel::FixedMcs(28))).unwrap();
     let bearer = cell.add_bearer(1, BearerConfig::um(1)).unwrap();
@@ -188,21 +193,21 @@ fn a_hole_of_f1_is_waited_for_until_t_reordering_and_a_late_packet_fills_it() {
 }
 
 #[test]
-fn what_is_taken_back_leaves_the_cus_books() {
+fn recalled_packets_are_no_longer_outstanding() {
     let mut tracker = DeliveryTracker::default();
     let numbers: Vec<u64> = (0..10).map(|i| tracker.sent(100, i)).collect();
-    numbers[4..8].iter().for_each(|number| tracker.taken_back(*number));
+    numbers[4..8].iter().for_each(|number| tracker.recalled(*number));
     let frame = |transmitted| DeliveryStatus {
         highest_transmitted: Some(transmitted),
         ..DeliveryStatus::default()
     };
-    let known = tracker.hear(&frame(1), false, 100, 0);
+    let known = tracker.on_delivery_status(&frame(1), false, 100, 0);
     assert_eq!((known.in_rlc_packets, known.in_rlc_bytes), (4, 400));
     assert_eq!((known.removed.count, known.removed.min_us, known.removed.max_us), (2, 99, 100));
-    let known = tracker.hear(&frame(9), false, 200, 0);
+    let known = tracker.on_delivery_status(&frame(9), false, 200, 0);
     assert_eq!((known.in_rlc_packets, known.in_rlc_bytes, known.received_bytes), (0, 0, 1_000));
     assert_eq!((known.removed.count, tracker.tracked_packets()), (4, 0));
-    // A frame that was overtaken says nothing new.
-    let late = tracker.hear(&frame(1), false, 300, 0);
+    // An outdated frame changes nothing.
+    let late = tracker.on_delivery_status(&frame(1), false, 300, 0);
     assert_eq!((late.in_rlc_packets, late.received_bytes, late.removed.count), (0, 1_000, 0));
 }

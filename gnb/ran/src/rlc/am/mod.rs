@@ -1,13 +1,5 @@
-//! RLC acknowledged mode, 38.322 §5.2.3: what the air loses is sent again.
-//!
-//! | file | what it holds |
-//! |---|---|
-//! | [`pdu`] | AMD PDUs and the sizes of their headers |
-//! | [`status`] | the STATUS PDU, bit by bit |
-//! | [`tx`] | transmission window, segmentation, retransmission |
-//! | [`poll`] | when the transmitter asks for a status report |
-//! | [`rx`] | reception window, reassembly, when a report is due and what it says |
-//! | [`ranges`] | which bytes of an SDU are there |
+//! RLC acknowledged mode (38.322 §5.2.3): [`tx`] with [`poll`] transmits, [`rx`] receives and
+//! reports; [`ranges`] are the bytes of an SDU that have arrived or are to be retransmitted.
 
 pub mod pdu;
 pub mod poll;
@@ -51,19 +43,19 @@ impl AmSnLength {
         self.modulus() / 2
     }
 
-    /// What is on the air for SDU number `seq` of the entity.
+    /// Sequence number on the air of SDU number `seq` of the entity.
     pub fn sn(self, seq: u64) -> u32 {
         (seq % self.modulus()) as u32
     }
 
-    /// The number at or above `base` that has `sn` on the air: the modulus base of 38.322 §7.1.
+    /// The number at or above `base` with `sn` on the air: the modulus base of 38.322 §7.1.
     pub fn unwrap_from(self, sn: u32, base: u64) -> u64 {
         let modulus = self.modulus();
         base + (u64::from(sn) + modulus - base % modulus) % modulus
     }
 
-    /// The number nearest to `base` that has `sn` on the air: within half the number space, which
-    /// is a window, before or after it. Below zero when none has had that number.
+    /// The number nearest to `base` with `sn` on the air: within a window before or after it, below
+    /// zero if no SDU has had it.
     pub fn unwrap_around(self, sn: u32, base: u64) -> i64 {
         let ahead = self.unwrap_from(sn, base);
         let back = if ahead - base < self.window() { 0 } else { self.modulus() as i64 };
@@ -71,31 +63,30 @@ impl AmSnLength {
     }
 }
 
-/// Parameters of an RLC-AM entity pair; the names are those of 38.331 `RLC-Config`.
+/// Parameters of an RLC-AM entity pair (38.331 `RLC-Config`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AmConfig {
     /// `sn-FieldLength`.
     pub sn_length: AmSnLength,
-    /// `t-PollRetransmit`: without an answer to a poll for this long, it is asked again.
+    /// `t-PollRetransmit`: a poll is repeated if unanswered for this long.
     pub t_poll_retransmit_us: u32,
-    /// `pollPDU`: a poll in every so many PDUs; none is infinity.
+    /// `pollPDU`: PDUs between polls; infinity if `None`.
     pub poll_pdu: Option<u32>,
-    /// `pollByte`: a poll in every so many bytes of data; none is infinity.
+    /// `pollByte`: bytes between polls; infinity if `None`.
     pub poll_byte: Option<u64>,
-    /// `maxRetxThreshold`: an SDU sent again this often means radio link failure.
+    /// `maxRetxThreshold`: retransmissions of an SDU that cause a radio link failure.
     pub max_retx_threshold: u8,
-    /// `t-Reassembly`: how long the receiver takes something missing for late.
+    /// `t-Reassembly`: how long the receiver waits for a missing segment.
     pub t_reassembly_us: u32,
-    /// `t-StatusProhibit`: least time between two status reports; 0 does not bound it.
+    /// `t-StatusProhibit`: minimum time between two status reports.
     pub t_status_prohibit_us: u32,
-    /// The receiver hands SDUs up in order, as in LTE (36.322 §5.1.3.2.3); in NR each goes up as
-    /// soon as it is whole, and PDCP sorts them.
+    /// Whether the receiver delivers SDUs in order, as in LTE (36.322 §5.1.3.2.3); in NR each is
+    /// delivered when complete, and PDCP reorders.
     pub in_order: bool,
 }
 
 impl Default for AmConfig {
-    /// What OAI's gNB configures for a DRB in AM: 18 bits, t-PollRetransmit 45 ms, a poll each 64
-    /// PDUs or 500 kB, threshold of 32, t-Reassembly 15 ms, t-StatusProhibit 15 ms.
+    /// OAI's configuration of a DRB in AM.
     fn default() -> Self {
         Self {
             sn_length: AmSnLength::Eighteen,
@@ -112,10 +103,9 @@ impl Default for AmConfig {
 
 impl AmConfig {
     /// The default bearer of kumar2018: LTE, in order, t-StatusProhibit 25 ms ("the default
-    /// configuration", §IV). The paper does not give the other values; these are of 36.331 §9.2.3,
-    /// the default configuration of RLC-AM: t-PollRetransmit 45 ms, pollPDU and pollByte infinity
-    /// (for signalling), t-Reordering 35 ms, maxRetxThreshold 4. Infinity would poll a bearer that
-    /// never runs empty only at a stalled window, so pollPDU is 16.
+    /// configuration", §IV). The values the paper does not give are the defaults of 36.331 §9.2.3,
+    /// except that pollPDU is 16: with its infinity, meant for signalling, a bearer that never runs
+    /// empty would poll only at a stalled window.
     pub fn lte() -> Self {
         Self {
             sn_length: AmSnLength::Twelve,
@@ -132,7 +122,7 @@ impl AmConfig {
     /// Checks every field.
     ///
     /// # Errors
-    /// [`ConfigError`] with the path of the first field that is wrong.
+    /// [`ConfigError`] with the path of the first invalid field.
     pub fn validate(&self) -> Result<(), ConfigError> {
         if self.t_poll_retransmit_us == 0 {
             return Err(ConfigError::new("rlc.t_poll_retransmit_us", 0, "1 or more"));
@@ -156,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_wrap_and_are_told_apart_within_a_window() {
+    fn numbers_wrap_and_are_unambiguous_within_a_window() {
         for length in [AmSnLength::Twelve, AmSnLength::Eighteen] {
             assert_eq!(length.window() * 2, length.modulus());
             for base in [0, 1, length.modulus() - 1, length.modulus(), 10 * length.modulus() + 7] {
@@ -172,29 +162,24 @@ mod tests {
     }
 
     #[test]
-    fn values_that_cannot_work_are_named() {
+    fn invalid_values_are_named() {
         let good = AmConfig::default();
         assert_eq!(good.validate(), Ok(()));
         assert_eq!(AmConfig::lte().validate(), Ok(()));
         for (config, expected) in [
             (
                 AmConfig { t_poll_retransmit_us: 0, ..good },
-                "rlc.t_poll_retransmit_us: 0; expected 1 or more",
+                "t_poll_retransmit_us: 0; expected 1 or more",
             ),
-            (
-                AmConfig { poll_pdu: Some(0), ..good },
-                "rlc.poll_pdu: 0; expected 1 or more, or none",
-            ),
-            (
-                AmConfig { poll_byte: Some(0), ..good },
-                "rlc.poll_byte: 0; expected 1 or more, or none",
-            ),
+            (AmConfig { poll_pdu: Some(0), ..good }, "poll_pdu: 0; expected 1 or more, or none"),
+            (AmConfig { poll_byte: Some(0), ..good }, "poll_byte: 0; expected 1 or more, or none"),
             (
                 AmConfig { max_retx_threshold: 33, ..good },
-                "rlc.max_retx_threshold: 33; expected 1 to 32",
+                "max_retx_threshold: 33; expected 1 to 32",
             ),
         ] {
-            assert_eq!(config.validate().unwrap_err().to_string(), expected);
+            let error = config.validate().unwrap_err().to_string();
+            assert_eq!(error.strip_prefix("rlc."), Some(expected));
         }
     }
 }

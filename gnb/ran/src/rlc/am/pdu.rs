@@ -2,30 +2,30 @@
 
 use super::AmSnLength;
 
-/// One AMD PDU: a whole SDU or a segment of one. The packet itself stays with the transmitter until
-/// its bytes are all at the receiver, so a PDU that is lost takes nothing with it.
+/// One AMD PDU: a complete SDU or a segment. The packet itself stays in the transmitter until all its
+/// bytes are received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AmdPdu {
     /// Sequence number on the air.
     pub sn: u32,
-    /// Which SDU of the entity this is, from 0 since it was established. Not on the air: the means
-    /// to notice that a PDU came so late that its number means another SDU by then.
+    /// Number of the SDU since the entity was established, from 0. Not on the air: detects a PDU so
+    /// late that its `sn` means another SDU by then.
     pub seq: u64,
-    /// How often the entity had been re-established. Not on the air: re-establishment empties the
-    /// HARQ buffers, so what was sent before never arrives.
+    /// Number of re-establishments. Not on the air: re-establishment flushes the HARQ buffers, so
+    /// earlier PDUs never arrive.
     pub incarnation: u32,
-    /// Segment offset: bytes of the SDU before this segment.
+    /// Segment offset.
     pub so: u32,
     /// Bytes of the SDU in this PDU.
     pub data_bytes: u32,
-    /// Whether the last byte of the SDU is in it.
+    /// Whether it contains the last byte of the SDU.
     pub last: bool,
-    /// P: the transmitter asks for a status report.
+    /// P: requests a status report.
     pub poll: bool,
 }
 
 impl AmdPdu {
-    /// Whether the PDU carries a whole SDU.
+    /// Whether the PDU contains a complete SDU.
     pub fn is_complete(&self) -> bool {
         self.so == 0 && self.last
     }

@@ -1,18 +1,18 @@
-//! Which bytes of an SDU are there: the receiver's, or those to be sent again.
+//! Byte ranges of an SDU: received ones, or those to be retransmitted.
 
-/// Bytes of one SDU: half-open intervals, sorted, apart from each other.
+/// Bytes of one SDU: half-open intervals, sorted, disjoint and not adjacent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ranges {
     pieces: Vec<(u32, u32)>,
 }
 
 impl Ranges {
-    /// Adds `from..to`; returns how many of these bytes are new.
+    /// Adds `from..to`; returns how many of the bytes are new.
     pub fn insert(&mut self, from: u32, to: u32) -> u32 {
         if from >= to {
             return 0;
         }
-        // The pieces that overlap or touch are those from `first` until before `beyond`.
+        // Pieces `first..beyond` overlap or touch the new one.
         let first = self.pieces.partition_point(|piece| piece.1 < from);
         let beyond = self.pieces.partition_point(|piece| piece.0 <= to);
         let mut merged = (from, to);
@@ -25,32 +25,32 @@ impl Ranges {
         to - from - known
     }
 
-    /// Whether there is nothing.
+    /// Whether there are no bytes.
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
 
-    /// Bytes that are there.
+    /// Number of bytes.
     pub fn bytes(&self) -> u32 {
         self.pieces.iter().map(|(from, to)| to - from).sum()
     }
 
-    /// Whether all of `0..to` is there.
+    /// Whether all of `0..to` is contained.
     pub fn covers(&self, to: u32) -> bool {
         self.pieces.first().is_some_and(|piece| piece.0 == 0 && piece.1 >= to)
     }
 
-    /// One behind the last byte that is there; 0 when there is nothing.
+    /// End of the last piece; 0 if empty.
     pub fn end(&self) -> u32 {
         self.pieces.last().map_or(0, |piece| piece.1)
     }
 
-    /// Whether something is missing before the last byte that is there.
+    /// Whether bytes before the end are missing.
     pub fn has_gap(&self) -> bool {
         !self.pieces.is_empty() && !self.covers(self.end())
     }
 
-    /// What is missing before the last byte that is there.
+    /// Missing ranges before the end.
     pub fn gaps(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         let starts = std::iter::once(0).chain(self.pieces.iter().map(|piece| piece.1));
         let ends = self.pieces.iter().map(|piece| piece.0);
@@ -67,7 +67,7 @@ impl Ranges {
         self.pieces.first().copied()
     }
 
-    /// Takes up to `most` bytes from the front of the first piece.
+    /// Removes up to `most` bytes from the front of the first piece.
     pub fn take_first(&mut self, most: u32) {
         let Some(piece) = self.pieces.first_mut() else { return };
         if piece.1 - piece.0 <= most {
@@ -77,7 +77,7 @@ impl Ranges {
         }
     }
 
-    /// Forgets everything.
+    /// Removes all bytes.
     pub fn clear(&mut self) {
         self.pieces.clear();
     }
@@ -118,8 +118,8 @@ mod tests {
                 }
                 prop_assert_eq!(ranges.insert(from, from + len), new);
                 prop_assert!(ranges.pieces().windows(2).all(|pair| pair[0].1 < pair[1].0));
-                let there = |byte: u32| ranges.pieces().iter().any(|p| (p.0..p.1).contains(&byte));
-                prop_assert!((0..80).all(|byte| there(byte) == set[byte as usize]));
+                let contained = |byte: u32| ranges.pieces().iter().any(|p| (p.0..p.1).contains(&byte));
+                prop_assert!((0..80).all(|byte| contained(byte) == set[byte as usize]));
                 let missing = |byte: u32| ranges.gaps().any(|p| (p.0..p.1).contains(&byte));
                 let end = ranges.end();
                 prop_assert!((0..end).all(|byte| missing(byte) != set[byte as usize]));

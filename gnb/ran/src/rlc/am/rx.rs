@@ -1,5 +1,5 @@
-//! Receiving side of RLC-AM (38.322 §5.2.3.2): a window of SDUs, t-Reassembly, and when the
-//! transmitter is to be told (§5.3.4).
+//! Receiving side of RLC-AM (38.322 §5.2.3.2): window, reassembly, and triggers of status reports
+//! (§5.3.4).
 
 mod report;
 
@@ -10,34 +10,34 @@ use super::ranges::Ranges;
 use super::{AmConfig, AmSnLength};
 use crate::rlc::um::Payload;
 
-/// What is there of one SDU of the window.
+/// Reception state of one SDU of the window.
 #[derive(Debug, Clone)]
-enum Place {
-    Nothing,
-    /// Some bytes, and whether the last of the SDU is among them: the length is known.
-    Part(Box<(Ranges, Option<u32>)>),
-    Whole,
+enum RxSdu {
+    Missing,
+    /// Received bytes, and the length of the SDU once its last byte is received.
+    Partial(Box<(Ranges, Option<u32>)>),
+    Complete,
 }
 
-impl Place {
-    fn is_whole(&self) -> bool {
-        matches!(self, Self::Whole)
+impl RxSdu {
+    fn is_complete(&self) -> bool {
+        matches!(self, Self::Complete)
     }
 
-    /// Whether a byte is missing before the last byte that came.
+    /// Whether a byte is missing before the last byte received.
     fn has_gap(&self) -> bool {
-        matches!(self, Self::Part(part) if part.0.has_gap())
+        matches!(self, Self::Partial(partial) if partial.0.has_gap())
     }
 }
 
-/// What a receiver counts.
+/// Counters of a receiver.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AmReceiverCounts {
-    /// PDUs whose bytes had all come before.
+    /// PDUs without new bytes.
     pub duplicates: u64,
     /// PDUs outside the reception window.
     pub outside: u64,
-    /// STATUS PDUs made.
+    /// STATUS PDUs sent.
     pub status_pdus: u64,
     /// Their bytes.
     pub status_bytes: u64,
@@ -50,27 +50,27 @@ pub struct AmReceiver<P> {
     t_reassembly_us: u64,
     in_order: bool,
     incarnation: u32,
-    /// RX_Next: all below is whole. The first of `window`.
+    /// RX_Next: all SDUs below are complete. The first of `window`.
     next: u64,
-    window: VecDeque<Place>,
-    /// RX_Next_Highest: one above the highest of which something came.
+    window: VecDeque<RxSdu>,
+    /// RX_Next_Highest: one above the highest SDU of which a byte was received.
     next_highest: u64,
-    /// RX_Highest_Status: reports tell about what is below.
+    /// RX_Highest_Status: reports cover the SDUs below.
     highest_status: u64,
     /// RX_Next_Status_Trigger.
     status_trigger: u64,
     expires_us: Option<u64>,
-    /// SDUs whose poll waits until reports tell about them, in order.
+    /// SDUs whose poll waits until reports cover them, in order.
     polled: VecDeque<u64>,
-    /// Since when a report is wanted.
-    wanted_since_us: Option<u64>,
-    /// Whole SDUs that wait for an earlier one, where order is kept.
+    /// Since when a report is triggered.
+    triggered_since_us: Option<u64>,
+    /// Complete SDUs that wait for an earlier one, with in-order delivery.
     waiting: BTreeMap<u64, (u64, Payload<P>)>,
     counts: AmReceiverCounts,
 }
 
 impl<P> AmReceiver<P> {
-    /// An empty one.
+    /// A new entity.
     pub fn new(config: &AmConfig) -> Self {
         Self {
             sn_length: config.sn_length,
@@ -84,23 +84,23 @@ impl<P> AmReceiver<P> {
             status_trigger: 0,
             expires_us: None,
             polled: VecDeque::new(),
-            wanted_since_us: None,
+            triggered_since_us: None,
             waiting: BTreeMap::new(),
             counts: AmReceiverCounts::default(),
         }
     }
 
-    /// What it counted so far.
+    /// Counters since the beginning.
     pub fn counts(&self) -> AmReceiverCounts {
         self.counts
     }
 
-    /// Whole SDUs that wait here for an earlier one.
+    /// Complete SDUs that wait for an earlier one.
     pub fn held_payloads(&self) -> usize {
         self.waiting.len()
     }
 
-    /// SDUs of the window about which something is known.
+    /// SDUs from RX_Next to the highest received.
     pub fn window_sdus(&self) -> usize {
         self.window.len()
     }
@@ -110,18 +110,18 @@ impl<P> AmReceiver<P> {
         self.expires_us
     }
 
-    /// Since when a status report is wanted; `None` when none is.
-    pub fn status_wanted_since_us(&self) -> Option<u64> {
-        self.wanted_since_us
+    /// Since when a status report is triggered; `None` if it is not.
+    pub fn status_triggered_since_us(&self) -> Option<u64> {
+        self.triggered_since_us
     }
 
-    /// Takes a PDU. Each SDU that is whole now is fetched from the transmitter with `hand_over`,
-    /// which answers with its COUNT, and goes to `deliver`.
+    /// Receives a PDU. An SDU that it completes is taken from the transmitter by `take_sdu`, which
+    /// returns it with its COUNT, and passed to `deliver`.
     pub fn receive(
         &mut self,
         pdu: AmdPdu,
         now_us: u64,
-        mut hand_over: impl FnMut(u64) -> Option<(u64, Payload<P>)>,
+        mut take_sdu: impl FnMut(u64) -> Option<(u64, Payload<P>)>,
         mut deliver: impl FnMut(u64, Payload<P>),
     ) {
         if pdu.incarnation != self.incarnation {
@@ -130,7 +130,7 @@ impl<P> AmReceiver<P> {
         self.expire(now_us);
         let seq = self.sn_length.unwrap_from(pdu.sn, self.next);
         let is_outside = seq != pdu.seq || seq - self.next >= self.sn_length.window();
-        let is_new = !is_outside && self.place(seq, &pdu);
+        let is_new = !is_outside && self.reassemble(seq, &pdu);
         if is_outside && pdu.seq >= self.next {
             self.counts.outside += 1;
         } else if !is_new {
@@ -138,27 +138,27 @@ impl<P> AmReceiver<P> {
         }
         if is_new {
             self.next_highest = self.next_highest.max(seq + 1);
-            if self.at(seq).is_some_and(Place::is_whole) {
-                self.whole(seq, &mut hand_over, &mut deliver);
+            if self.at(seq).is_some_and(RxSdu::is_complete) {
+                self.on_complete(seq, &mut take_sdu, &mut deliver);
             }
             self.update_timer(now_us);
         }
         if pdu.poll {
-            self.take_poll(pdu.seq, !is_new, now_us);
+            self.on_poll(pdu.seq, !is_new, now_us);
         }
         self.answer_polls(now_us);
     }
 
-    /// The place of an SDU of the window; `None` below it and above what has come.
-    fn at(&self, seq: u64) -> Option<&Place> {
+    /// State of an SDU; `None` outside the window.
+    fn at(&self, seq: u64) -> Option<&RxSdu> {
         self.window.get(usize::try_from(seq.checked_sub(self.next)?).ok()?)
     }
 
     fn is_missing(&self, seq: u64) -> bool {
-        seq >= self.next && !self.at(seq).is_some_and(Place::is_whole)
+        seq >= self.next && !self.at(seq).is_some_and(RxSdu::is_complete)
     }
 
-    /// The first SDU from `seq` on that is not whole.
+    /// The first SDU from `seq` on that is not complete.
     fn first_missing(&self, mut seq: u64) -> u64 {
         while !self.is_missing(seq) {
             seq += 1;
@@ -166,44 +166,44 @@ impl<P> AmReceiver<P> {
         seq
     }
 
-    /// Puts the bytes in their place; whether any of them is new.
-    fn place(&mut self, seq: u64, pdu: &AmdPdu) -> bool {
+    /// Adds the bytes of a PDU; returns whether any of them is new.
+    fn reassemble(&mut self, seq: u64, pdu: &AmdPdu) -> bool {
         let at = (seq - self.next) as usize;
         if self.window.len() <= at {
-            self.window.resize_with(at + 1, || Place::Nothing);
+            self.window.resize_with(at + 1, || RxSdu::Missing);
         }
-        let place = &mut self.window[at];
-        if place.is_whole() {
+        let sdu = &mut self.window[at];
+        if sdu.is_complete() {
             return false;
         }
         if pdu.is_complete() {
-            *place = Place::Whole;
+            *sdu = RxSdu::Complete;
             return true;
         }
-        if matches!(place, Place::Nothing) {
-            *place = Place::Part(Box::default());
+        if matches!(sdu, RxSdu::Missing) {
+            *sdu = RxSdu::Partial(Box::default());
         }
-        let Place::Part(part) = place else { return false };
-        let (ranges, total) = part.as_mut();
+        let RxSdu::Partial(partial) = sdu else { return false };
+        let (ranges, total) = partial.as_mut();
         let end = pdu.so + pdu.data_bytes;
         if pdu.last {
             *total = Some(end);
         }
         let is_new = ranges.insert(pdu.so, end) > 0;
         if total.is_some_and(|total| ranges.covers(total)) {
-            *place = Place::Whole;
+            *sdu = RxSdu::Complete;
         }
         is_new
     }
 
-    /// §5.2.3.2.3, an SDU has become whole.
-    fn whole(
+    /// §5.2.3.2.3, reception of an SDU is complete.
+    fn on_complete(
         &mut self,
         seq: u64,
-        hand_over: &mut impl FnMut(u64) -> Option<(u64, Payload<P>)>,
+        take_sdu: &mut impl FnMut(u64) -> Option<(u64, Payload<P>)>,
         deliver: &mut impl FnMut(u64, Payload<P>),
     ) {
-        if let Some((count, payload)) = hand_over(seq) {
+        if let Some((count, payload)) = take_sdu(seq) {
             if self.in_order && seq > self.next {
                 self.waiting.insert(seq, (count, payload));
             } else {
@@ -214,7 +214,7 @@ impl<P> AmReceiver<P> {
             self.highest_status = self.first_missing(seq);
         }
         if seq == self.next {
-            while self.window.front().is_some_and(Place::is_whole) {
+            while self.window.front().is_some_and(RxSdu::is_complete) {
                 self.window.pop_front();
                 self.next += 1;
             }
@@ -241,13 +241,13 @@ impl<P> AmReceiver<P> {
         }
     }
 
-    /// Whether something is missing from `seq` on that should have come before what came last.
+    /// Whether bytes from `seq` on are missing that precede the last byte received.
     fn is_incomplete_from(&self, seq: u64) -> bool {
         self.next_highest > seq + 1 || (self.next_highest == seq + 1 && self.has_gap(seq))
     }
 
     fn has_gap(&self, seq: u64) -> bool {
-        self.at(seq).is_some_and(Place::has_gap)
+        self.at(seq).is_some_and(RxSdu::has_gap)
     }
 
     fn start_timer(&mut self, now_us: u64) {
@@ -255,8 +255,7 @@ impl<P> AmReceiver<P> {
         self.expires_us = Some(now_us + self.t_reassembly_us);
     }
 
-    /// Lets t-Reassembly expire if its time has come (§5.2.3.2.4): what is missing is lost, and a
-    /// status report is wanted.
+    /// Expires t-Reassembly if it is due by `now_us` (§5.2.3.2.4), which triggers a status report.
     pub fn expire(&mut self, now_us: u64) {
         while let Some(at_us) = self.expires_us.filter(|at| *at <= now_us) {
             self.expires_us = None;
@@ -264,7 +263,7 @@ impl<P> AmReceiver<P> {
             if self.is_incomplete_from(self.highest_status) && self.t_reassembly_us > 0 {
                 self.start_timer(at_us);
             }
-            self.want_status(at_us);
+            self.trigger_status(at_us);
             self.answer_polls(at_us);
         }
     }

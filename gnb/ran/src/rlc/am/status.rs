@@ -1,8 +1,8 @@
-//! The STATUS PDU (38.322 §6.2.2.5): what has arrived and what is missing.
+//! The STATUS PDU (38.322 §6.2.2.5).
 
 use super::AmSnLength;
 
-/// `SOend` that stands for the last byte of the SDU (38.322 §6.2.3.16).
+/// `SOend` value for the last byte of the SDU (38.322 §6.2.3.16).
 pub const SO_END_OF_SDU: u16 = 0xffff;
 
 /// Most SDUs in one NACK range (8 bits, 38.322 §6.2.3.17).
@@ -11,20 +11,20 @@ pub const MAX_NACK_RANGE: u8 = 255;
 /// D/C and CPT, ACK_SN, E1 and reserved bits: three bytes with 12 bits of SN and with 18.
 const FIXED_BYTES: u32 = 3;
 
-/// One group of a STATUS PDU: NACK_SN with what belongs to it.
+/// One NACK of a STATUS PDU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Nack {
     /// NACK_SN: the first SDU concerned.
     pub sn: u32,
-    /// SOstart and SOend, the first and last byte missing; none when all of it is. With a range,
-    /// SOstart belongs to its first SDU and SOend to its last.
+    /// SOstart and SOend, the first and last missing byte; the complete SDU if `None`. With a range,
+    /// SOstart applies to its first SDU and SOend to its last.
     pub so: Option<(u16, u16)>,
-    /// NACK range: consecutive SDUs missing, this one included; none stands for 1.
+    /// NACK range: number of consecutive missing SDUs from `sn`; 1 if `None`.
     pub range: Option<u8>,
 }
 
 impl Nack {
-    /// Bytes of the group: NACK_SN with E1, E2 and E3, four for an SO pair, one for a range.
+    /// Bytes of the NACK: NACK_SN with E1, E2 and E3, four for an SO pair, one for a range.
     pub fn len_bytes(&self, sn_length: AmSnLength) -> u32 {
         let sn_bytes = match sn_length {
             AmSnLength::Twelve => 2,
@@ -37,28 +37,28 @@ impl Nack {
 /// A STATUS PDU.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StatusPdu {
-    /// ACK_SN: everything below it has arrived, except what is in `nacks`.
+    /// ACK_SN: all SDUs below are received, except those in `nacks`.
     pub ack_sn: u32,
-    /// What is missing, in order.
+    /// Missing SDUs and segments, in order.
     pub nacks: Vec<Nack>,
 }
 
-/// Why bytes are no STATUS PDU.
+/// Why a STATUS PDU cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum StatusError {
-    /// Fewer bytes than the flags call for.
+    /// Fewer bytes than the flags require.
     #[error("status PDU ends after {len} bytes within a field")]
     Truncated {
-        /// Bytes there are.
+        /// Length of the PDU.
         len: usize,
     },
-    /// D/C says data, or CPT is one of the reserved types.
+    /// A data PDU, or a control PDU of a reserved type.
     #[error("first byte {first:#04x}: no control PDU of type STATUS")]
     NotStatus {
         /// The first byte.
         first: u8,
     },
-    /// A NACK range of 0 names nothing.
+    /// A NACK range of 0.
     #[error("NACK range of 0 at NACK_SN {sn}; expected 1 to 255")]
     EmptyRange {
         /// Its NACK_SN.
@@ -77,7 +77,7 @@ impl StatusPdu {
         FIXED_BYTES
     }
 
-    /// The PDU as it goes on the air.
+    /// Encodes the PDU.
     pub fn encode(&self, sn_length: AmSnLength) -> Vec<u8> {
         let mut out = Bits::default();
         // D/C = 0 (control), CPT = 000 (STATUS).
@@ -102,10 +102,10 @@ impl StatusPdu {
         out.bytes
     }
 
-    /// Reads a PDU off the air; bytes behind its last group are ignored.
+    /// Decodes a PDU, ignoring bytes after the last NACK.
     ///
     /// # Errors
-    /// [`StatusError`] when the bytes end too early or are something else.
+    /// [`StatusError`] for a truncated or another PDU.
     pub fn decode(bytes: &[u8], sn_length: AmSnLength) -> Result<Self, StatusError> {
         let mut input = Reader { bytes, at: 0 };
         if input.take(4)? != 0 {
@@ -133,7 +133,7 @@ impl StatusPdu {
     }
 }
 
-/// Fields of bits, most significant first.
+/// Writer of bit fields, most significant bit first.
 #[derive(Debug, Default)]
 struct Bits {
     bytes: Vec<u8>,
@@ -158,7 +158,7 @@ impl Bits {
     }
 }
 
-/// Takes such fields apart.
+/// Reader of bit fields.
 struct Reader<'a> {
     bytes: &'a [u8],
     at: u32,
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_stand_where_figures_6_2_2_5_1_and_2_have_them() {
+    fn the_layout_is_that_of_figures_6_2_2_5_1_and_2() {
         let ack = StatusPdu { ack_sn: 0xabc, nacks: vec![] };
         // 0 000 1010 | 1011 1100 | E1=0 R R R R R R R
         assert_eq!(ack.encode(Twelve), [0x0a, 0xbc, 0x00]);
@@ -219,20 +219,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_refused() {
-        assert_eq!(
-            StatusPdu::decode(&[0x80, 0, 0], Twelve),
-            Err(StatusError::NotStatus { first: 0x80 })
-        );
-        assert_eq!(StatusPdu::decode(&[0, 5], Twelve), Err(StatusError::Truncated { len: 2 }));
-        assert_eq!(
-            StatusPdu::decode(&[0, 5, 0x80], Twelve),
-            Err(StatusError::Truncated { len: 3 })
-        );
-        assert_eq!(
-            StatusPdu::decode(&[0, 5, 0x80, 0x00, 0x32, 0], Twelve),
-            Err(StatusError::EmptyRange { sn: 3 })
-        );
+    fn invalid_pdus_are_refused() {
+        for (bytes, error) in [
+            (&[0x80u8, 0, 0][..], StatusError::NotStatus { first: 0x80 }),
+            (&[0, 5], StatusError::Truncated { len: 2 }),
+            (&[0, 5, 0x80], StatusError::Truncated { len: 3 }),
+            (&[0, 5, 0x80, 0x00, 0x32, 0], StatusError::EmptyRange { sn: 3 }),
+        ] {
+            assert_eq!(StatusPdu::decode(bytes, Twelve), Err(error));
+        }
     }
 
     fn any_status(sn_length: AmSnLength) -> impl Strategy<Value = StatusPdu> {
@@ -246,7 +241,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_encoded_comes_back_in_as_many_bytes_as_said(
+        fn decoding_inverts_encoding_in_len_bytes(
             (sn_length, status) in prop_oneof![Just(Twelve), Just(Eighteen)]
                 .prop_flat_map(|length| (Just(length), any_status(length))),
         ) {
@@ -256,7 +251,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_read_or_refused(
+        fn any_bytes_are_decoded_or_refused(
             bytes in prop::collection::vec(any::<u8>(), 0..64),
             long in any::<bool>(),
         ) {

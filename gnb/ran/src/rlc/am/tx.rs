@@ -1,8 +1,8 @@
-//! Transmitting side of RLC-AM (38.322 §5.2.3.1 and §5.3.2): a window of SDUs, each kept until a
-//! status report acknowledges it.
+//! Transmitting side of RLC-AM (38.322 §5.2.3.1 and §5.3.2): SDUs stay in the buffer until a status
+//! report acknowledges them.
 //!
-//! The buffer is one queue. Its head is TX_Next_Ack; SDUs up to `unsent` have left in full and wait
-//! for their acknowledgement, the one at `unsent` may have left in part, the others not at all.
+//! The buffer is one queue with TX_Next_Ack at its head. SDUs before `unsent` are sent in full, the one
+//! at `unsent` may be sent in part, later ones are not sent.
 
 mod feedback;
 
@@ -18,29 +18,29 @@ use crate::rlc::um::tx::MAX_SDU_BYTES;
 
 #[derive(Debug, Clone)]
 struct Held<P> {
-    /// The packet, until all its bytes are at the receiver.
+    /// The packet, until the receiver has all its bytes.
     sdu: Option<P>,
     bytes: u32,
     /// PDCP's COUNT.
     count: u64,
     enqueued_us: u64,
-    /// Bytes that have left for the first time.
+    /// Bytes sent once.
     sent: u32,
-    /// When the last of them did.
+    /// When the last of them was sent.
     sent_us: u64,
     is_acknowledged: bool,
-    /// RETX_COUNT; none before the first retransmission is due.
+    /// RETX_COUNT; `None` before the first retransmission.
     retx_count: Option<u8>,
-    /// Bytes to be sent again.
+    /// Bytes to be retransmitted.
     retx: Ranges,
 }
 
-/// What a status report did.
+/// Result of a status report.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StatusOutcome {
-    /// The report was for SDUs that are not in the window: stale or damaged, and ignored.
+    /// The report was ignored, because it acknowledges SDUs outside the window.
     pub is_ignored: bool,
-    /// An SDU has been sent again maxRetxThreshold times.
+    /// The RETX_COUNT of an SDU has reached maxRetxThreshold.
     pub max_retx_reached: bool,
 }
 
@@ -54,26 +54,26 @@ pub struct AmTransmitter<P> {
     queue: VecDeque<Held<P>>,
     /// TX_Next_Ack: number of the first SDU of the queue.
     base: u64,
-    /// Place of the first SDU that has not left in full.
+    /// Index of the first SDU not sent in full.
     unsent: usize,
-    /// Place behind the last SDU whose cost is in `new_cost`: those within the window.
+    /// End of the SDUs within the window, whose cost is in `new_cost`.
     counted: usize,
-    /// Numbers of SDUs with something to be sent again.
+    /// Numbers of SDUs with retransmissions.
     retx: BTreeSet<u64>,
     polling: Polling,
     incarnation: u32,
     /// COUNT of the next SDU from PDCP.
     next_count: u64,
-    /// SDUs not acknowledged, and their bytes: what the limits bound.
+    /// SDUs not acknowledged, and their bytes: bounded by the limits.
     held_packets: u32,
     held_bytes: u32,
-    /// Of these, bytes that have not left.
+    /// Of these, bytes not sent.
     unsent_bytes: u32,
-    /// Bytes to be sent again.
+    /// Bytes to be retransmitted.
     retx_bytes: u32,
-    /// Cost in transport blocks of what may leave for the first time, uncut.
+    /// Transport block bytes of new data within the window, without segmentation.
     new_cost: u64,
-    /// Cost of what is to be sent again, uncut.
+    /// Transport block bytes of retransmissions, without segmentation.
     retx_cost: u64,
     unacknowledged_packets: u32,
     unacknowledged_bytes: u32,
@@ -84,7 +84,7 @@ pub struct AmTransmitter<P> {
 }
 
 impl<P> AmTransmitter<P> {
-    /// An empty one.
+    /// A new entity.
     pub fn new(config: &AmConfig, limit_packets: u32, limit_bytes: u32) -> Self {
         Self {
             sn_length: config.sn_length,
@@ -114,16 +114,16 @@ impl<P> AmTransmitter<P> {
         }
     }
 
-    /// Takes an SDU of `bytes` (with PDCP and SDAP headers).
+    /// Enqueues an SDU of `bytes` (with PDCP and SDAP headers).
     ///
     /// # Errors
-    /// Gives the SDU back when it would exceed a limit of the buffer, in which SDUs stay until they
-    /// are acknowledged (kumar2018 §III), or is longer than any PDCP makes it.
+    /// Returns the SDU if it exceeds a limit of the buffer, in which SDUs stay until they are
+    /// acknowledged (kumar2018 §III), or [`MAX_SDU_BYTES`].
     pub fn enqueue(&mut self, sdu: P, bytes: u32, now_us: u64) -> Result<(), P> {
         self.enqueue_as(self.next_count, sdu, bytes, now_us)
     }
 
-    /// As [`enqueue`](Self::enqueue), for an SDU to which PDCP has given a COUNT.
+    /// As [`enqueue`](Self::enqueue), with the COUNT assigned by PDCP.
     ///
     /// # Errors
     /// As [`enqueue`](Self::enqueue).
@@ -152,23 +152,23 @@ impl<P> AmTransmitter<P> {
         Ok(())
     }
 
-    /// COUNT that the next SDU will have.
+    /// COUNT of the next SDU.
     pub fn next_count(&self) -> u64 {
         self.next_count
     }
 
-    /// Bytes the MAC has still to pull, retransmissions included.
+    /// Bytes waiting for the MAC, retransmissions included.
     pub fn occupancy_bytes(&self) -> u32 {
         self.unsent_bytes.saturating_add(self.retx_bytes)
     }
 
-    /// SDUs of which the MAC has still to pull something, retransmissions included.
+    /// SDUs waiting for the MAC, retransmissions included.
     pub fn occupancy_packets(&self) -> u32 {
         let partly = self.queue.get(self.unsent).is_some_and(|held| !held.retx.is_empty());
         (self.queue.len() - self.unsent + self.retx.len() - usize::from(partly)) as u32
     }
 
-    /// SDUs that have left in full, wait for a status report and are not to be sent again.
+    /// SDUs sent in full that only wait for a status report.
     pub fn unacknowledged_packets(&self) -> u32 {
         self.unacknowledged_packets
     }
@@ -178,46 +178,46 @@ impl<P> AmTransmitter<P> {
         self.unacknowledged_bytes
     }
 
-    /// Bytes of SDUs acknowledged so far.
+    /// Bytes of acknowledged SDUs since the beginning.
     pub fn acknowledged_bytes(&self) -> u64 {
         self.acknowledged_bytes
     }
 
-    /// SDUs in the buffer, those that wait for an acknowledgement included.
+    /// SDUs in the buffer, those waiting for an acknowledgement included.
     pub fn held_packets(&self) -> u32 {
         self.held_packets
     }
 
-    /// When the oldest SDU came of which the MAC has still to pull something.
+    /// Arrival time of the oldest SDU waiting for the MAC.
     pub fn head_enqueued_us(&self) -> Option<u64> {
         let again = self.retx.first().and_then(|seq| self.held(*seq));
         let new = self.queue.get(self.unsent);
         again.into_iter().chain(new).map(|held| held.enqueued_us).min()
     }
 
-    /// Highest COUNT of which everything has left, and COUNT below which all is acknowledged.
+    /// Highest COUNT sent in full, and the COUNT below which all SDUs are acknowledged.
     pub fn progress(&self) -> (Option<u64>, u64) {
         let acknowledged = self.queue.front().map_or(self.next_count, |held| held.count);
         (self.highest_sent_count, acknowledged)
     }
 
-    /// PDUs sent again so far, and their bytes.
+    /// Retransmitted PDUs since the beginning, and their bytes.
     pub fn retransmitted(&self) -> (u64, u64) {
         (self.retx_pdus, self.retx_pdu_bytes)
     }
 
-    /// SDUs that have left in full and are not at the receiver yet.
+    /// SDUs sent in full and not received.
     pub fn in_flight(&self) -> usize {
         self.queue.iter().take(self.unsent).filter(|held| held.sdu.is_some()).count()
     }
 
-    /// Bytes of transport block that would carry all that may be sent, in one pull.
+    /// Transport block bytes for everything that may be sent in one pull.
     pub fn demand_bytes(&self) -> u64 {
         self.new_cost + self.retx_cost
     }
 
-    /// Bytes of transport block that each piece costs when it leaves uncut, in the order they leave:
-    /// what is to be sent again, then SDUs. They sum to [`demand_bytes`](Self::demand_bytes).
+    /// Transport block bytes of each retransmission, then of each new SDU, without segmentation. They
+    /// sum to [`demand_bytes`](Self::demand_bytes).
     pub fn block_bytes_of_sdus(&self) -> impl Iterator<Item = u32> + '_ {
         let again = self.retx.iter().filter_map(|seq| self.held(*seq));
         let pieces = again.flat_map(|held| held.retx.pieces());
@@ -227,7 +227,7 @@ impl<P> AmTransmitter<P> {
         again.chain(new).map(|cost| cost as u32)
     }
 
-    /// What a PDU with `rest` bytes costs in a transport block.
+    /// Transport block bytes of a PDU with `rest` bytes of data.
     fn cost(&self, first: bool, rest: u32) -> u64 {
         let pdu = header_bytes(self.sn_length, first) + rest;
         u64::from(pdu + mac_subheader_bytes(pdu))
@@ -242,7 +242,7 @@ impl<P> AmTransmitter<P> {
         self.queue.get(usize::try_from(at).ok()?)
     }
 
-    /// Takes in the cost of SDUs that have come within the window.
+    /// Adds the cost of SDUs that are now within the window.
     fn count_window(&mut self) {
         let window = usize::try_from(self.sn_length.window()).unwrap_or(usize::MAX);
         let end = self.queue.len().min(window);
@@ -253,13 +253,13 @@ impl<P> AmTransmitter<P> {
         }
     }
 
-    /// Whether something may leave for the first time.
+    /// Whether new data may be sent.
     fn has_new(&self) -> bool {
         self.unsent < self.counted
     }
 
-    /// Gives back, oldest first, the SDUs of which no byte has left (38.322 §5.4). They leave no
-    /// gap in the sequence numbers; PDCP gives their COUNTs to the SDUs that follow.
+    /// Removes the SDUs of which no byte is sent (38.322 §5.4) and returns them, oldest first. They
+    /// leave no gap in the sequence numbers; PDCP reuses their COUNTs.
     pub fn take_unsent(&mut self) -> impl ExactSizeIterator<Item = P> + use<P> {
         let partly = self.queue.get(self.unsent).is_some_and(|held| held.sent > 0);
         let kept = (self.unsent + usize::from(partly)).min(self.queue.len());
@@ -283,14 +283,13 @@ impl<P> AmTransmitter<P> {
         sdus.into_iter()
     }
 
-    /// Every SDU that is not at the receiver, oldest first.
+    /// Every SDU that is not received, oldest first.
     pub fn into_sdus(self) -> impl Iterator<Item = P> {
         self.queue.into_iter().filter_map(|held| held.sdu)
     }
 
-    /// All bytes of SDU `seq` are at the receiver, which takes it: its COUNT and payload. `None`
-    /// when it has been taken before: a duplicate.
-    pub fn hand_over(&mut self, seq: u64) -> Option<(u64, Payload<P>)> {
+    /// Takes SDU `seq`, completely received, with its COUNT; `None` if it was taken before.
+    pub fn take_received(&mut self, seq: u64) -> Option<(u64, Payload<P>)> {
         let at = usize::try_from(seq.checked_sub(self.base)?).ok()?;
         let held = self.queue.get_mut(at)?;
         let sdu = held.sdu.take()?;
@@ -299,8 +298,8 @@ impl<P> AmTransmitter<P> {
     }
 
     /// Fills `grant_bytes` of a transport block with PDUs and their MAC subheaders, retransmissions
-    /// first (38.322 §5.2.3.1.1); hands each to `emit` with its length. Returns the bytes used.
-    /// `waited` is told how long an SDU was in the queue when its first byte leaves.
+    /// first (38.322 §5.2.3.1.1); returns the bytes used. `emit` gets each PDU with its length,
+    /// `waited` the time in the queue of each SDU whose first byte is sent.
     pub fn pull(
         &mut self,
         grant_bytes: u32,
@@ -312,13 +311,13 @@ impl<P> AmTransmitter<P> {
         loop {
             let longest = longest_pdu(grant_bytes - used);
             let made = if self.retx.is_empty() {
-                self.make_new(longest, now_us, &mut waited)
+                self.new_pdu(longest, now_us, &mut waited)
             } else {
-                self.make_again(longest)
+                self.retransmission_pdu(longest)
             };
             let Some((mut pdu, new_bytes)) = made else { break };
             let is_empty = self.retx.is_empty() && self.unsent == self.queue.len();
-            // §5.3.3.2: nothing is left, or the window is stalled.
+            // §5.3.3.2: poll if the buffer is empty or the window stalled.
             let is_stalled = self.unsent < self.queue.len() && !self.has_new();
             pdu.poll = self.polling.on_pdu(new_bytes, is_empty || is_stalled);
             if pdu.poll {
@@ -346,8 +345,8 @@ impl<P> AmTransmitter<P> {
         AmdPdu { sn, seq, incarnation, so, data_bytes, last, poll: false }
     }
 
-    /// A PDU of something that has not left yet, with the bytes of data in it.
-    fn make_new(
+    /// A PDU of new data, and the bytes of data in it.
+    fn new_pdu(
         &mut self,
         longest: u32,
         now_us: u64,
@@ -387,8 +386,8 @@ impl<P> AmTransmitter<P> {
         Some((pdu, data_bytes))
     }
 
-    /// A PDU of something that has left before, cut anew to the grant.
-    fn make_again(&mut self, longest: u32) -> Option<(AmdPdu, u32)> {
+    /// A PDU of a retransmission, segmented to the grant.
+    fn retransmission_pdu(&mut self, longest: u32) -> Option<(AmdPdu, u32)> {
         let seq = *self.retx.first()?;
         let held = self.held(seq)?;
         let (from, to) = held.retx.first()?;

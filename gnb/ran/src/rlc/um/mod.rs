@@ -42,7 +42,7 @@ pub struct UmConfig {
 }
 
 impl Default for UmConfig {
-    /// What OAI configures for a DRB in UM: 12 bits, 15 ms.
+    /// OAI's configuration of a DRB in UM: 12 bits, 15 ms.
     fn default() -> Self {
         Self { sn_length: SnLength::Twelve, t_reassembly_us: 15_000 }
     }

@@ -2,49 +2,44 @@
 
 use super::SnLength;
 
-/// The SDU itself with what the transmitter knows of it; travels with the last segment.
+/// The SDU with its times in the transmitter; contained in the last segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Payload<P> {
     /// The packet.
     pub sdu: P,
-    /// When the RLC took it.
+    /// When the RLC enqueued it.
     pub enqueued_us: u64,
-    /// When its last byte went to the MAC.
+    /// When its last byte was submitted to the MAC.
     pub dequeued_us: u64,
 }
 
-/// One UMD PDU: a whole SDU or a segment of one.
+/// One UMD PDU: a complete SDU or a segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UmdPdu<P> {
-    /// Sequence number; on the air only when this is a segment.
+    /// Sequence number; on the air in segments only.
     pub sn: u16,
-    /// Which SDU of the bearer this is, from 0. Not on the air: PDCP's COUNT and the means to
-    /// notice that segments of two SDUs met under one sequence number.
+    /// PDCP's COUNT of the SDU. Not on the air: detects segments of two SDUs with one sequence
+    /// number.
     pub count: u64,
-    /// Segment offset: bytes of the SDU before this segment.
+    /// Segment offset.
     pub so: u32,
     /// Bytes of the SDU in this PDU.
     pub data_bytes: u32,
-    /// Whether the last byte of the SDU is in it.
+    /// Whether it contains the last byte of the SDU.
     pub last: bool,
     /// Present in the last segment.
     pub payload: Option<Payload<P>>,
 }
 
 impl<P> UmdPdu<P> {
-    /// Whether the PDU carries a whole SDU.
+    /// Whether the PDU contains a complete SDU.
     pub fn is_complete(&self) -> bool {
         self.so == 0 && self.last
     }
-
-    /// Bytes of the RLC header.
-    pub fn header_bytes(&self, sn: SnLength) -> u32 {
-        header_bytes(sn, self.so == 0, self.last)
-    }
 }
 
-/// Header of a UMD PDU. A whole SDU has only SI (one byte); a segment adds the sequence number,
-/// which shares SI's byte when it has 6 bits, and all but the first segment add 16 bits of SO.
+/// Bytes of a UMD PDU header: SI (one byte); in a segment also the sequence number, which shares SI's
+/// byte if it has 6 bits; in all but the first segment also 16 bits of SO.
 pub fn header_bytes(sn: SnLength, first: bool, last: bool) -> u32 {
     let sn_byte = match sn {
         SnLength::Six => 0,
@@ -57,12 +52,12 @@ pub fn header_bytes(sn: SnLength, first: bool, last: bool) -> u32 {
     }
 }
 
-/// MAC subheader R/F/LCID/L in front of a PDU: L takes one byte up to 255, else two.
+/// Bytes of the MAC subheader R/F/LCID/L: L takes one byte up to 255, else two.
 pub fn mac_subheader_bytes(pdu_bytes: u32) -> u32 {
     if pdu_bytes < 256 { 2 } else { 3 }
 }
 
-/// The longest PDU that fits `room` together with its MAC subheader.
+/// The longest PDU that fits `room` with its MAC subheader.
 pub fn longest_pdu(room: u32) -> u32 {
     let short = room.saturating_sub(2).min(255);
     let long = room.saturating_sub(3);

@@ -3,21 +3,21 @@
 use super::pdu::{Payload, UmdPdu};
 use super::{SnLength, UmConfig};
 
-/// What has arrived of one SDU.
+/// Reception state of one SDU.
 #[derive(Debug, Clone)]
 struct Partial<P> {
     sn: u16,
     count: u64,
-    /// Bytes from the beginning without a gap.
+    /// Bytes before the first gap.
     contiguous: u32,
-    /// Pieces beyond the first gap: (from, to).
+    /// Pieces after the first gap: (from, to).
     beyond: Vec<(u32, u32)>,
-    /// Known once the last segment is here.
+    /// Length, once the last segment is received.
     total: Option<u32>,
     payload: Option<Payload<P>>,
-    /// Segments of another SDU came under the same number.
+    /// Segments of another SDU had the same number.
     mixed: bool,
-    /// Reassembled and delivered; kept while later numbers need to know.
+    /// Delivered; remembered while its number is in the window.
     delivered: bool,
 }
 
@@ -38,7 +38,7 @@ impl<P> Partial<P> {
     }
 }
 
-/// Compares sequence numbers from the lower edge of the window on (38.322 §7.1).
+/// Order of sequence numbers from the lower edge of the window (38.322 §7.1).
 #[derive(Clone, Copy)]
 struct ReceiveOrder {
     base: u16,
@@ -67,7 +67,7 @@ pub struct UmReceiver<P> {
 }
 
 impl<P> UmReceiver<P> {
-    /// An empty one.
+    /// A new entity.
     pub fn new(config: UmConfig) -> Self {
         Self {
             sn_length: config.sn_length,
@@ -83,27 +83,27 @@ impl<P> UmReceiver<P> {
         }
     }
 
-    /// PDUs thrown away because their number had been given up.
+    /// PDUs discarded because their number was below the window.
     pub fn discarded_pdus(&self) -> u64 {
         self.discarded_pdus
     }
 
-    /// SDUs of which something came but never all.
+    /// SDUs discarded incomplete.
     pub fn discarded_sdus(&self) -> u64 {
         self.discarded_sdus
     }
 
-    /// SDUs whose last segment came and which were discarded all the same.
+    /// SDUs discarded although their last segment was received.
     pub fn lost_payloads(&self) -> u64 {
         self.lost_payloads
     }
 
-    /// SDUs of which something, but not all, is here.
+    /// SDUs received in part.
     pub fn partial_sdus(&self) -> usize {
         self.partials.iter().filter(|p| !p.delivered).count()
     }
 
-    /// SDUs whose last segment waits here for an earlier one.
+    /// SDUs whose last segment waits for an earlier one.
     pub fn held_payloads(&self) -> usize {
         self.partials.iter().filter(|p| p.payload.is_some()).count()
     }
@@ -113,7 +113,7 @@ impl<P> UmReceiver<P> {
         self.timer_expires_us
     }
 
-    /// Takes a PDU; hands each SDU that is whole now to `deliver` with its count.
+    /// Receives a PDU; passes an SDU that it completes to `deliver` with its COUNT.
     pub fn receive(
         &mut self,
         pdu: UmdPdu<P>,
@@ -128,21 +128,21 @@ impl<P> UmReceiver<P> {
             return;
         }
         let sn = pdu.sn;
-        // §5.2.2.2.2: a number below RX_Next_Reassembly has been given up or delivered.
+        // §5.2.2.2.2: a number below RX_Next_Reassembly is discarded.
         if self.order(sn) < self.order(self.next_reassembly) {
             self.discarded_pdus += 1;
             self.lost_payloads += u64::from(pdu.payload.is_some());
             return;
         }
-        if let Some((count, payload)) = self.place(pdu) {
+        if let Some((count, payload)) = self.reassemble(pdu) {
             deliver(count, payload);
         }
         self.after_reception(sn);
         self.update_timer(now_us);
-        self.forget_delivered();
+        self.drop_delivered();
     }
 
-    /// Lets t-Reassembly expire if its time has come.
+    /// Expires t-Reassembly if it is due by `now_us`.
     pub fn expire(&mut self, now_us: u64) {
         while let Some(expires_us) = self.timer_expires_us.filter(|at| *at <= now_us) {
             // §5.2.2.2.4
@@ -155,7 +155,7 @@ impl<P> UmReceiver<P> {
                 self.timer_trigger = self.next_highest;
                 self.timer_expires_us = Some(expires_us + self.t_reassembly_us.max(1));
             }
-            self.forget_delivered();
+            self.drop_delivered();
         }
     }
 
@@ -169,8 +169,8 @@ impl<P> UmReceiver<P> {
         self.receive_order().of(sn)
     }
 
-    /// Puts a segment in its place; returns the SDU if that made it whole.
-    fn place(&mut self, pdu: UmdPdu<P>) -> Option<(u64, Payload<P>)> {
+    /// Adds a segment; returns the SDU if it completes it.
+    fn reassemble(&mut self, pdu: UmdPdu<P>) -> Option<(u64, Payload<P>)> {
         let at = match self.partials.iter().position(|p| p.sn == pdu.sn) {
             Some(at) => at,
             None => {
@@ -204,7 +204,7 @@ impl<P> UmReceiver<P> {
         partial.delivered = true;
         let payload = partial.payload.take()?;
         if partial.mixed {
-            // A real receiver would hand up garbage and the checksum of the packet would fail.
+            // A real receiver would deliver a damaged packet, whose checksum fails.
             self.discarded_sdus += 1;
             self.lost_payloads += 1;
             return None;
@@ -214,8 +214,7 @@ impl<P> UmReceiver<P> {
 
     /// §5.2.2.2.3, the part that moves the window.
     fn after_reception(&mut self, sn: u16) {
-        let whole = self.is_delivered(sn);
-        if whole {
+        if self.is_delivered(sn) {
             if sn == self.next_reassembly {
                 self.next_reassembly = self.first_open_from(sn);
             }
@@ -257,7 +256,7 @@ impl<P> UmReceiver<P> {
         self.next_highest == self.after_next_reassembly() && !self.has_gap(self.next_reassembly)
     }
 
-    /// Whether something is missing that only time can tell to be lost.
+    /// Whether segments are missing that precede the last one received.
     fn is_waiting(&self) -> bool {
         let after = self.after_next_reassembly();
         let head_has_gap = || self.has_gap(self.next_reassembly);
@@ -290,8 +289,8 @@ impl<P> UmReceiver<P> {
         });
     }
 
-    /// A delivered number below RX_Next_Reassembly is refused by its number alone.
-    fn forget_delivered(&mut self) {
+    /// Numbers below RX_Next_Reassembly are refused without their state.
+    fn drop_delivered(&mut self) {
         let order = self.receive_order();
         let floor = order.of(self.next_reassembly);
         self.partials.retain(|p| !p.delivered || order.of(p.sn) >= floor);

@@ -1,4 +1,4 @@
-//! Transmitting side of RLC-UM (38.322 §5.2.2.1): a drop-tail FIFO that is cut to the grant.
+//! Transmitting side of RLC-UM (38.322 §5.2.2.1): a drop-tail FIFO with segmentation.
 
 use std::collections::VecDeque;
 
@@ -24,11 +24,11 @@ pub struct UmTransmitter<P> {
     limit_packets: u32,
     limit_bytes: u32,
     queue: VecDeque<Queued<P>>,
-    /// Bytes of the first SDU that have left.
+    /// Bytes sent of the first SDU.
     sent_of_head: u32,
-    /// Bytes of SDUs still here.
+    /// Bytes not sent.
     bytes: u32,
-    /// What all queued SDUs would cost in transport blocks if none were cut.
+    /// Transport block bytes of all queued SDUs without segmentation.
     whole_cost: u64,
     next_sn: u16,
     /// COUNT of the next SDU from PDCP.
@@ -37,7 +37,7 @@ pub struct UmTransmitter<P> {
 }
 
 impl<P> UmTransmitter<P> {
-    /// An empty one.
+    /// A new entity.
     pub fn new(sn_length: SnLength, limit_packets: u32, limit_bytes: u32) -> Self {
         Self {
             sn_length,
@@ -53,16 +53,15 @@ impl<P> UmTransmitter<P> {
         }
     }
 
-    /// Takes an SDU of `bytes` (with PDCP and SDAP headers).
+    /// Enqueues an SDU of `bytes` (with PDCP and SDAP headers).
     ///
     /// # Errors
-    /// Gives the SDU back when it would exceed a limit of the buffer or is longer than any PDCP
-    /// makes it.
+    /// Returns the SDU if it exceeds a limit of the buffer or [`MAX_SDU_BYTES`].
     pub fn enqueue(&mut self, sdu: P, bytes: u32, now_us: u64) -> Result<(), P> {
         self.enqueue_as(self.next_count, sdu, bytes, now_us)
     }
 
-    /// As [`enqueue`](Self::enqueue), for an SDU to which PDCP has given a COUNT.
+    /// As [`enqueue`](Self::enqueue), with the COUNT assigned by PDCP.
     ///
     /// # Errors
     /// As [`enqueue`](Self::enqueue).
@@ -79,32 +78,32 @@ impl<P> UmTransmitter<P> {
         Ok(())
     }
 
-    /// COUNT that the next SDU will have.
+    /// COUNT of the next SDU.
     pub fn next_count(&self) -> u64 {
         self.next_count
     }
 
-    /// Highest COUNT of which everything has left.
+    /// Highest COUNT sent in full.
     pub fn highest_sent_count(&self) -> Option<u64> {
         self.highest_sent_count
     }
 
-    /// Bytes of SDUs that have not left.
+    /// Bytes waiting for the MAC.
     pub fn occupancy_bytes(&self) -> u32 {
         self.bytes
     }
 
-    /// SDUs that have not left in full.
+    /// SDUs not sent in full.
     pub fn occupancy_packets(&self) -> u32 {
         self.queue.len() as u32
     }
 
-    /// When the first SDU came.
+    /// Arrival time of the first SDU.
     pub fn head_enqueued_us(&self) -> Option<u64> {
         self.queue.front().map(|head| head.enqueued_us)
     }
 
-    /// Bytes of transport block that would empty the buffer in one pull.
+    /// Transport block bytes that empty the buffer in one pull.
     pub fn demand_bytes(&self) -> u64 {
         match self.queue.front() {
             None => 0,
@@ -119,8 +118,8 @@ impl<P> UmTransmitter<P> {
         }
     }
 
-    /// Bytes of transport block that each waiting SDU costs when it leaves whole, head first; of a
-    /// head that has begun to leave, the rest. They sum to [`demand_bytes`](Self::demand_bytes).
+    /// Transport block bytes of each SDU without segmentation, or of the rest of a head sent in part.
+    /// They sum to [`demand_bytes`](Self::demand_bytes).
     pub fn block_bytes_of_sdus(&self) -> impl Iterator<Item = u32> + '_ {
         self.queue.iter().enumerate().map(|(at, queued)| {
             let sent = if at == 0 { self.sent_of_head } else { 0 };
@@ -128,17 +127,17 @@ impl<P> UmTransmitter<P> {
         })
     }
 
-    /// What the last PDU of an SDU costs in a transport block.
+    /// Transport block bytes of the last PDU of an SDU.
     fn cost(&self, first: bool, rest: u32) -> u32 {
         let pdu = header_bytes(self.sn_length, first, true) + rest;
         pdu + mac_subheader_bytes(pdu)
     }
 
-    /// Gives back, oldest first, the SDUs of which no byte has left (38.322 §5.4: an SDU is
-    /// discarded on PDCP's word only if no segment of it was submitted to lower layers). PDCP gives
-    /// their COUNTs to the SDUs that follow.
+    /// Removes the SDUs of which no byte is sent (38.322 §5.4: PDCP can discard an SDU only if no
+    /// segment of it was submitted to lower layers) and returns them, oldest first. PDCP reuses their
+    /// COUNTs.
     pub fn take_unsent(&mut self) -> impl ExactSizeIterator<Item = P> + use<P> {
-        // Thousands of SDUs: the queue itself is handed on, and what stays is put into another.
+        // Moves the queue instead of thousands of SDUs.
         let mut unsent = std::mem::take(&mut self.queue);
         if self.sent_of_head > 0 {
             self.queue.extend(unsent.pop_front());
@@ -154,14 +153,14 @@ impl<P> UmTransmitter<P> {
         unsent.into_iter().map(|queued| queued.sdu)
     }
 
-    /// Everything still queued, oldest first; what is partly sent comes whole.
+    /// Every queued SDU, oldest first, the one sent in part included.
     pub fn into_sdus(self) -> impl Iterator<Item = P> {
         self.queue.into_iter().map(|queued| queued.sdu)
     }
 
-    /// Fills `grant_bytes` of a transport block with PDUs and their MAC subheaders; hands each to
-    /// `emit` with its length. Returns the bytes used. `waited` is told how long an SDU was in the
-    /// queue when its first byte leaves.
+    /// Fills `grant_bytes` of a transport block with PDUs and their MAC subheaders; returns the bytes
+    /// used. `emit` gets each PDU with its length, `waited` the time in the queue of each SDU whose
+    /// first byte is sent.
     pub fn pull(
         &mut self,
         grant_bytes: u32,
@@ -205,7 +204,7 @@ impl<P> UmTransmitter<P> {
                 emit(pdu, pdu_bytes);
             } else {
                 let header = header_bytes(self.sn_length, first, false);
-                // At least one byte leaves and at least one stays.
+                // At least one byte is sent and at least one stays.
                 let data_bytes = longest.saturating_sub(header).min(rest - 1);
                 if data_bytes == 0 {
                     break;
@@ -248,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_sdus_carry_no_sequence_number_and_segments_share_one() {
+    fn complete_sdus_carry_no_sequence_number_and_segments_share_one() {
         let mut tx = transmitter();
         for sdu in 0..3 {
             tx.enqueue(sdu, 1000, 0).unwrap();
@@ -266,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_begun_to_leave_stays_and_the_rest_is_given_back_in_order() {
+    fn an_sdu_sent_in_part_stays_and_the_rest_is_returned_in_order() {
         let mut tx = transmitter();
         for sdu in 0..4 {
             tx.enqueue(sdu, 1000, 0).unwrap();
@@ -296,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_too_small_for_a_byte_takes_nothing() {
+    fn a_grant_too_small_for_a_byte_is_not_used() {
         let mut tx = transmitter();
         tx.enqueue(0, 1000, 0).unwrap();
         for grant in 0..=4 {

@@ -1,40 +1,40 @@
-//! Status reporting (38.322 §5.3.4): when a report is wanted and what it says.
+//! Status reporting (38.322 §5.3.4): triggers and content of reports.
 
 use std::collections::VecDeque;
 
-use super::{AmReceiver, Place};
+use super::{AmReceiver, RxSdu};
 use crate::rlc::am::status::{MAX_NACK_RANGE, Nack, SO_END_OF_SDU, StatusPdu};
 use crate::rlc::um::Payload;
 
 impl<P> AmReceiver<P> {
-    /// A PDU asked for a report. Until t-Reassembly has settled what lies before its SDU, the
-    /// answer waits: what is late in HARQ is not reported missing.
-    pub(super) fn take_poll(&mut self, seq: u64, is_discarded: bool, now_us: u64) {
+    /// Handles a poll. The report is delayed until t-Reassembly has expired for the SDUs before the
+    /// polled one, so that PDUs late in HARQ are not reported missing.
+    pub(super) fn on_poll(&mut self, seq: u64, is_discarded: bool, now_us: u64) {
         let window = self.sn_length.window();
         if is_discarded || seq < self.highest_status || seq >= self.next + window {
-            self.want_status(now_us);
+            self.trigger_status(now_us);
         } else if self.polled.back().is_none_or(|last| *last < seq) {
             self.polled.push_back(seq);
         }
     }
 
-    /// Wants a report for polls that need not wait any more.
+    /// Triggers a report for polls that need not wait any more.
     pub(super) fn answer_polls(&mut self, now_us: u64) {
         while self.polled.front().is_some_and(|seq| *seq < self.highest_status) {
             self.polled.pop_front();
-            self.want_status(now_us);
+            self.trigger_status(now_us);
         }
     }
 
-    pub(super) fn want_status(&mut self, now_us: u64) {
-        self.wanted_since_us.get_or_insert(now_us);
+    pub(super) fn trigger_status(&mut self, now_us: u64) {
+        self.triggered_since_us.get_or_insert(now_us);
     }
 
-    /// The report as of now, in at most `most_bytes`; one that does not fit tells of less and has
-    /// its ACK_SN at the first SDU it leaves out. `None` when not even the shortest fits.
+    /// The current report in at most `most_bytes`; if it does not fit, its ACK_SN is the first SDU
+    /// left out. `None` if the shortest report does not fit.
     pub fn make_status(&mut self, most_bytes: u32) -> Option<StatusPdu> {
         let mut room = most_bytes.checked_sub(StatusPdu::shortest_bytes())?;
-        self.wanted_since_us = None;
+        self.triggered_since_us = None;
         let mut nacks = Vec::new();
         let mut ack = self.highest_status;
         let mut seq = self.next;
@@ -56,7 +56,7 @@ impl<P> AmReceiver<P> {
         Some(status)
     }
 
-    /// Bytes that the report has now.
+    /// Bytes of the current report.
     pub fn status_bytes(&self) -> u32 {
         let mut bytes = StatusPdu::shortest_bytes();
         let mut seq = self.next;
@@ -68,14 +68,14 @@ impl<P> AmReceiver<P> {
         bytes
     }
 
-    /// What is missing of SDU `seq`, or of the run of SDUs from there of which everything is; and
-    /// the SDU behind.
+    /// NACKs of SDU `seq`, or of the run of completely missing SDUs from there, and the SDU after
+    /// them.
     fn nacks_of(&self, seq: u64) -> (Vec<Nack>, u64) {
         let sn = self.sn_length.sn(seq);
         match self.at(seq) {
-            Some(Place::Whole) => (Vec::new(), seq + 1),
-            Some(Place::Part(part)) => {
-                let (ranges, total) = part.as_ref();
+            Some(RxSdu::Complete) => (Vec::new(), seq + 1),
+            Some(RxSdu::Partial(partial)) => {
+                let (ranges, total) = partial.as_ref();
                 let group = |from, end| Nack { sn, so: Some((offset(from), end)), range: None };
                 let gaps = ranges.gaps().map(|(from, to)| group(from, offset(to - 1)));
                 let tail = total.is_none().then(|| group(ranges.end(), SO_END_OF_SDU));
@@ -84,8 +84,7 @@ impl<P> AmReceiver<P> {
             }
             _ => {
                 let mut run = 1;
-                let is_absent =
-                    |seq| self.at(seq).is_none_or(|place| matches!(place, Place::Nothing));
+                let is_absent = |seq| self.at(seq).is_none_or(|sdu| matches!(sdu, RxSdu::Missing));
                 while run < MAX_NACK_RANGE
                     && seq + u64::from(run) < self.highest_status
                     && is_absent(seq + u64::from(run))
@@ -98,8 +97,8 @@ impl<P> AmReceiver<P> {
         }
     }
 
-    /// Re-establishes the entity (38.322 §5.1.2): what is here in part is discarded, what waits for
-    /// its turn goes up.
+    /// Re-establishes the entity (38.322 §5.1.2): partial SDUs are discarded, complete ones
+    /// delivered.
     pub fn reestablish(&mut self, mut deliver: impl FnMut(u64, Payload<P>)) {
         for (count, payload) in std::mem::take(&mut self.waiting).into_values() {
             deliver(count, payload);
@@ -108,7 +107,7 @@ impl<P> AmReceiver<P> {
         self.window = VecDeque::new();
         self.polled = VecDeque::new();
         (self.next, self.next_highest, self.highest_status, self.status_trigger) = (0, 0, 0, 0);
-        (self.expires_us, self.wanted_since_us) = (None, None);
+        (self.expires_us, self.triggered_since_us) = (None, None);
     }
 }
 

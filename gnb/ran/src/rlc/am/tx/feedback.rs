@@ -1,4 +1,4 @@
-//! What comes back: status reports, t-PollRetransmit, re-establishment.
+//! Status reports, t-PollRetransmit, re-establishment.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use super::{AmTransmitter, StatusOutcome};
 use crate::rlc::am::status::{Nack, SO_END_OF_SDU, StatusPdu};
 
 impl<P> AmTransmitter<P> {
-    /// Takes a status report; tells `removed` how long each SDU was in the buffer that it lets go.
+    /// Handles a status report; `removed` gets the time in the buffer of each SDU it removes.
     pub fn receive_status(
         &mut self,
         status: &StatusPdu,
@@ -20,11 +20,11 @@ impl<P> AmTransmitter<P> {
             outcome.is_ignored = true;
             return outcome;
         }
-        // What is reported missing, in order; everything in between has arrived.
+        // SDUs between NACKs are acknowledged.
         let mut from = self.base;
         for nack in &status.nacks {
-            // Numbers behind the window stay behind it: an older report that comes late may name a
-            // run of SDUs of which the first have been acknowledged meanwhile.
+            // An outdated report may name a run of SDUs of which the first are acknowledged since:
+            // numbers below the window stay below it.
             let first = self.sn_length.unwrap_around(nack.sn, self.base);
             let beyond = first + i64::from(nack.range.unwrap_or(1));
             let Ok(beyond) = u64::try_from(beyond) else { continue };
@@ -33,11 +33,11 @@ impl<P> AmTransmitter<P> {
             }
             let start = u64::try_from(first).map_or(from, |first| first.max(from));
             self.acknowledge(from, start, now_us, &mut removed);
-            outcome.max_retx_reached |= self.negative(nack, first, start..beyond);
+            outcome.max_retx_reached |= self.on_nack(nack, first, start..beyond);
             from = beyond;
         }
         self.acknowledge(from, ack, now_us, &mut removed);
-        self.polling.answered(from.max(ack));
+        self.polling.on_status(from.max(ack));
         self.advance();
         outcome
     }
@@ -47,7 +47,7 @@ impl<P> AmTransmitter<P> {
         for seq in from..to {
             let at = (seq - self.base) as usize;
             let Some(held) = self.queue.get(at) else { break };
-            // What has left in part cannot be there in full.
+            // An SDU sent in part cannot be received in full.
             if held.is_acknowledged || held.sent < held.bytes {
                 continue;
             }
@@ -71,9 +71,9 @@ impl<P> AmTransmitter<P> {
         }
     }
 
-    /// Negative acknowledgement of `missing`, the SDUs of a report from `first` on that are still in
-    /// the window; whether that is once too often.
-    fn negative(&mut self, nack: &Nack, first: i64, missing: Range<u64>) -> bool {
+    /// Negative acknowledgement of `missing`, the SDUs from `first` on that are in the window; returns
+    /// whether maxRetxThreshold is reached.
+    fn on_nack(&mut self, nack: &Nack, first: i64, missing: Range<u64>) -> bool {
         let mut max_retx_reached = false;
         let beyond = missing.end;
         for seq in missing {
@@ -88,14 +88,14 @@ impl<P> AmTransmitter<P> {
                     to = to.min(u32::from(end) + 1);
                 }
             }
-            max_retx_reached |= self.send_again(seq, from, to);
+            max_retx_reached |= self.retransmit(seq, from, to);
         }
         max_retx_reached
     }
 
-    /// Considers bytes of an SDU for retransmission (§5.3.2); whether its RETX_COUNT reaches the
-    /// threshold.
-    fn send_again(&mut self, seq: u64, from: u32, to: u32) -> bool {
+    /// Considers bytes of an SDU for retransmission (§5.3.2); returns whether its RETX_COUNT reaches
+    /// maxRetxThreshold.
+    fn retransmit(&mut self, seq: u64, from: u32, to: u32) -> bool {
         let Some(held) = self.held(seq) else { return false };
         if held.is_acknowledged || from >= to {
             return false;
@@ -136,8 +136,8 @@ impl<P> AmTransmitter<P> {
         self.polling.deadline_us()
     }
 
-    /// Lets t-PollRetransmit expire if its time has come; whether maxRetxThreshold is reached.
-    /// §5.3.3.4: with nothing to put the poll in, the SDU sent last is sent again.
+    /// Expires t-PollRetransmit if it is due by `now_us`; returns whether maxRetxThreshold is reached.
+    /// §5.3.3.4: without data to carry the poll, the last SDU sent is retransmitted.
     pub fn expire(&mut self, now_us: u64) -> bool {
         if !self.polling.expire(now_us) || !self.retx.is_empty() || self.has_new() {
             return false;
@@ -145,11 +145,11 @@ impl<P> AmTransmitter<P> {
         let mut sent = self.queue.iter().take(self.unsent).enumerate();
         let last = sent.rfind(|(_, held)| !held.is_acknowledged);
         let Some((at, bytes)) = last.map(|(at, held)| (at, held.bytes)) else { return false };
-        self.send_again(self.base + at as u64, 0, bytes)
+        self.retransmit(self.base + at as u64, 0, bytes)
     }
 
-    /// Re-establishes the entity after radio link failure (38.322 §5.1.2) and lets PDCP send again,
-    /// in order, everything that was not acknowledged (38.323 §5.1.2, §5.5).
+    /// Re-establishes the entity after radio link failure (38.322 §5.1.2); PDCP retransmits in order
+    /// everything not acknowledged (38.323 §5.1.2, §5.5).
     pub fn reestablish(&mut self) {
         self.queue.retain(|held| !held.is_acknowledged);
         for held in &mut self.queue {
