@@ -1,8 +1,7 @@
-//! RLC-AM in a cell: PDUs on their way down, status reports on their way up, and the AM bearers slot by
-//! slot.
+//! RLC-AM in a cell: PDUs in transit to the UE, and status reports in transit to the DU.
 //!
-//! PDUs wait here until the UE has received them, so that a status report made in an uplink slot
-//! covers what has arrived by then.
+//! A PDU waits here until the UE receives it, so that a status report covers the PDUs received by its
+//! uplink slot.
 
 use std::collections::VecDeque;
 
@@ -14,35 +13,35 @@ use crate::rlc::um::Payload;
 use crate::rlc::um::pdu::mac_subheader_bytes;
 use crate::uplink::{ControlGrant, Uplink};
 
-/// Both ends of an RLC-AM bearer and what is between them.
+/// Both ends of an RLC-AM bearer and the PDUs in transit.
 #[derive(Debug, Clone)]
 pub(super) struct AmEntity<P> {
     pub(super) tx: AmTransmitter<P>,
     rx: AmReceiver<P>,
     t_status_prohibit_us: u64,
-    /// PDUs that the UE has from these times on.
+    /// PDUs in transit with the time the UE receives them.
     air: VecDeque<(u64, AmdPdu)>,
-    /// PUSCH in which the next status report goes.
+    /// PUSCH of the next status report.
     grant: Option<ControlGrant>,
-    /// t-StatusProhibit runs until then.
+    /// When t-StatusProhibit expires.
     prohibit_until_us: u64,
-    /// Status reports that the DU has from these times on, with their bytes.
+    /// Status reports in transit with the time the DU receives them, and their bytes.
     reports: VecDeque<(u64, StatusPdu, u32)>,
     status_pdu_at_us: Option<u64>,
     removed: SduDelays,
     radio_link_failures: u64,
-    /// Kept to spare an allocation a slot.
+    /// Reused to avoid allocations.
     pub(super) made: Vec<AmdPdu>,
 }
 
-/// Status reports that reached the DU in a slot.
+/// Status reports received by the DU in a slot.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Reported {
     pub(super) pdus: u64,
     pub(super) bytes: u64,
     /// With MAC subheaders.
     pub(super) block_bytes: u64,
-    /// Radio link failures found.
+    /// Radio link failures.
     pub(super) failures: u64,
 }
 
@@ -63,17 +62,17 @@ impl<P> AmEntity<P> {
         }
     }
 
-    /// A PDU on its way; times never go back between calls.
+    /// Sends a PDU, which the UE receives at `at_us`; times must not decrease between calls.
     pub(super) fn send(&mut self, at_us: u64, pdu: AmdPdu) {
         self.air.push_back((at_us, pdu));
     }
 
-    /// When the last status report came.
+    /// When the DU received the last status report.
     pub(super) fn status_pdu_at_us(&self) -> Option<u64> {
         self.status_pdu_at_us
     }
 
-    /// Delays of SDUs removed since the last call.
+    /// Delays of SDUs removed since the previous call.
     pub(super) fn take_removed(&mut self) -> SduDelays {
         std::mem::take(&mut self.removed)
     }
@@ -82,13 +81,13 @@ impl<P> AmEntity<P> {
         self.radio_link_failures
     }
 
-    /// SDUs that have left and that PDCP has not got.
+    /// SDUs sent and not delivered to PDCP.
     pub(super) fn in_flight(&self) -> usize {
         self.tx.in_flight() + self.rx.held_payloads()
     }
 
-    /// The start of a slot: status reports arrive, are sent, are asked for, in this order.
-    /// `deliver` gets what a re-establishment hands up.
+    /// The start of a slot: status reports are received, sent and requested, in this order.
+    /// `deliver` gets the SDUs that a re-establishment delivers.
     pub(super) fn begin_slot(
         &mut self,
         now_us: u64,
@@ -104,19 +103,19 @@ impl<P> AmEntity<P> {
             reported.bytes += u64::from(bytes);
             reported.block_bytes += u64::from(bytes + mac_subheader_bytes(bytes));
             if outcome.max_retx_reached {
-                self.fail(&mut deliver);
+                self.fail_radio_link(&mut deliver);
                 reported.failures += 1;
             }
         }
         if self.tx.expire(now_us) {
-            self.fail(&mut deliver);
+            self.fail_radio_link(&mut deliver);
             reported.failures += 1;
         }
         if let Some(grant) = self.grant.take_if(|grant| grant.start_us <= now_us) {
             self.send_report(grant, uplink);
         }
-        let wanted = self.rx.status_triggered_since_us().is_some_and(|at_us| at_us <= now_us);
-        if wanted && self.grant.is_none() && now_us >= self.prohibit_until_us {
+        let triggered = self.rx.status_triggered_since_us().is_some_and(|at_us| at_us <= now_us);
+        if triggered && self.grant.is_none() && now_us >= self.prohibit_until_us {
             self.grant = Some(uplink.grant_control(now_us));
         }
         reported
@@ -127,7 +126,7 @@ impl<P> AmEntity<P> {
         self.reports.pop_front()
     }
 
-    /// The UE builds the report when it sends it (38.322 §5.3.4), as long as the block allows.
+    /// Builds and sends a report that fits the grant (38.322 §5.3.4).
     fn send_report(&mut self, grant: ControlGrant, uplink: &mut Uplink) {
         let room = grant.most_bytes.saturating_sub(mac_subheader_bytes(grant.most_bytes));
         let bytes_now = self.rx.status_bytes().min(room);
@@ -137,9 +136,8 @@ impl<P> AmEntity<P> {
         self.reports.push_back((grant.arrives_us, status, bytes_now));
     }
 
-    /// Radio link failure (38.331 §5.3.10.3): both ends are re-established, and what was on its
-    /// way is gone.
-    fn fail(&mut self, deliver: &mut impl FnMut(u64, Payload<P>)) {
+    /// Radio link failure (38.331 §5.3.10.3): both ends are re-established; PDUs in transit are lost.
+    fn fail_radio_link(&mut self, deliver: &mut impl FnMut(u64, Payload<P>)) {
         self.radio_link_failures += 1;
         self.tx.reestablish();
         self.rx.reestablish(deliver);
@@ -149,7 +147,7 @@ impl<P> AmEntity<P> {
         self.prohibit_until_us = 0;
     }
 
-    /// What the UE gets until `until_us`: each SDU that becomes whole goes to `deliver` with its
+    /// The UE receives PDUs until `until_us`; each completed SDU is passed to `deliver` with its
     /// COUNT and time.
     pub(super) fn receive_until(
         &mut self,
@@ -172,10 +170,10 @@ impl<P> AmEntity<P> {
 }
 
 impl<P: Sdu> Cell<P> {
-    /// At the start of a slot, before the MAC schedules: status reports arrive at the DU and are
-    /// sent by the UEs, and timers of the transmitters expire.
-    pub(super) fn begin_acknowledged(&mut self, now_us: u64, out: &mut Vec<Delivery<P>>) {
-        let mut bearers = std::mem::take(&mut self.acknowledged);
+    /// AM bearers at the start of a slot, before the MAC schedules: status reports are received by the
+    /// DU and sent by the UEs, and timers of the transmitters expire.
+    pub(super) fn begin_slot_of_am(&mut self, now_us: u64, out: &mut Vec<Delivery<P>>) {
+        let mut bearers = std::mem::take(&mut self.am_bearers);
         bearers.retain(|index| {
             let Some(bearer) = self.bearers[*index].as_mut() else { return false };
             let Some(ue) = self.ues[bearer.ue].as_mut() else { return false };
@@ -186,24 +184,24 @@ impl<P: Sdu> Cell<P> {
             }
             self.totals.radio_link_failures += reported.failures;
             if bearer.demand_bytes() != before {
-                self.backlog_changed(*index);
+                self.update_backlog(*index);
             }
             true
         });
-        self.acknowledged = bearers;
+        self.am_bearers = bearers;
     }
 
-    /// What the UEs of AM bearers get until `until_us`.
-    pub(super) fn receive_acknowledged(&mut self, until_us: u64, out: &mut Vec<Delivery<P>>) {
-        for index in &self.acknowledged {
+    /// The UEs of AM bearers receive PDUs until `until_us`.
+    pub(super) fn receive_am(&mut self, until_us: u64, out: &mut Vec<Delivery<P>>) {
+        for index in &self.am_bearers {
             if let Some(bearer) = self.bearers[*index].as_mut() {
                 bearer.receive_until(*index, until_us, out);
             }
         }
     }
 
-    /// What a bearer may send has changed by itself: its UE's backlog follows.
-    pub(super) fn backlog_changed(&mut self, index: BearerIndex) {
+    /// Updates the backlog of a UE after that of a bearer has changed.
+    pub(super) fn update_backlog(&mut self, index: BearerIndex) {
         let Some(at) = self.bearers[index].as_ref().map(|bearer| bearer.ue) else { return };
         let Some(ue) = self.ues[at].as_mut() else { return };
         let bearers = ue.bearers.iter().filter_map(|index| self.bearers[*index].as_ref());

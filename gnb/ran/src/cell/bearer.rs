@@ -1,4 +1,4 @@
-//! One bearer: transmitter in the DU, receiver and PDCP in the UE.
+//! A bearer: transmitter in the DU, receiver and PDCP in the UE.
 
 use either::Either;
 
@@ -11,10 +11,10 @@ use crate::rlc::delays::SojournWindow;
 use crate::rlc::report::{RlcReport, count};
 use crate::rlc::um::pdu::mac_subheader_bytes;
 use crate::rlc::um::{Payload, UmReceiver, UmTransmitter};
-use crate::rlc::{RlcMode, RlcPdu, SduDelays, am, um};
+use crate::rlc::{RlcMode, RlcPdu, SduDelays};
 use crate::uplink::Uplink;
 
-/// The RLC of both ends.
+/// RLC entities of both ends.
 #[derive(Debug, Clone)]
 enum Entity<P> {
     Um { tx: UmTransmitter<P>, rx: UmReceiver<P> },
@@ -33,20 +33,20 @@ pub(super) struct Bearer<P> {
     counters: RlcReport,
     sojourn: SojournWindow,
     /// Whether it is in the cell's list of running timers.
-    pub(super) is_waiting: bool,
-    /// Bytes of transport block that would carry what waited above the RLC when last asked.
-    pub(super) above_bytes: u64,
+    pub(super) in_timers: bool,
+    /// Transport block bytes for the SDUs above the RLC, when last queried.
+    pub(super) upper_bytes: u64,
 }
 
-/// Where the PDUs of a transport block go.
+/// Destination of the PDUs of a transport block.
 pub(super) enum Block<'a, P> {
-    /// To the UE, which has them at this time; what it makes whole goes into the list.
+    /// The UE, which receives them at this time; delivered SDUs go into the list.
     Decoded { at_us: u64, out: &'a mut Vec<Delivery<P>> },
-    /// Back to the HARQ process, to be sent again.
+    /// The HARQ process, for a retransmission.
     Failed { kept: &'a mut Vec<(BearerIndex, RlcPdu<P>)> },
 }
 
-/// What a bearer put into a transport block.
+/// Content of a transport block from one bearer.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Pulled {
     /// Bytes of the block.
@@ -72,8 +72,8 @@ impl<P: Sdu> Bearer<P> {
             pdcp: Reordering::new(config.pdcp),
             counters: RlcReport::default(),
             sojourn: SojournWindow::default(),
-            is_waiting: false,
-            above_bytes: 0,
+            in_timers: false,
+            upper_bytes: 0,
             config,
         }
     }
@@ -82,12 +82,12 @@ impl<P: Sdu> Bearer<P> {
         matches!(self.entity, Entity::Am(_))
     }
 
-    /// Bytes of transport block that would carry all it may send, and what waits above.
+    /// Transport block bytes for everything in the RLC and above that may be sent.
     pub(super) fn demand_bytes(&self) -> u64 {
-        self.rlc_demand_bytes() + self.above_bytes
+        self.rlc_demand_bytes() + self.upper_bytes
     }
 
-    /// Bytes of transport block that would carry all that its RLC may send.
+    /// Transport block bytes for everything in the RLC that may be sent.
     pub(super) fn rlc_demand_bytes(&self) -> u64 {
         match &self.entity {
             Entity::Um { tx, .. } => tx.demand_bytes(),
@@ -95,7 +95,7 @@ impl<P: Sdu> Bearer<P> {
         }
     }
 
-    /// Bytes of transport block that each piece to be sent costs, in the order they leave.
+    /// Transport block bytes of each retransmission and SDU, in the order of transmission.
     pub(super) fn block_bytes_of_sdus(&self) -> impl Iterator<Item = u32> + '_ {
         let (um, am) = match &self.entity {
             Entity::Um { tx, .. } => (Some(tx.block_bytes_of_sdus()), None),
@@ -104,7 +104,7 @@ impl<P: Sdu> Bearer<P> {
         um.into_iter().flatten().chain(am.into_iter().flatten())
     }
 
-    /// Bytes and SDUs the MAC has still to pull.
+    /// Bytes and SDUs waiting for the MAC.
     pub(super) fn occupancy(&self) -> (u32, u32) {
         match &self.entity {
             Entity::Um { tx, .. } => (tx.occupancy_bytes(), tx.occupancy_packets()),
@@ -112,7 +112,7 @@ impl<P: Sdu> Bearer<P> {
         }
     }
 
-    /// Bytes and SDUs that wait for nothing but a status report.
+    /// Bytes and SDUs that only wait for a status report.
     pub(super) fn unacknowledged(&self) -> (u32, u32) {
         match &self.entity {
             Entity::Um { .. } => (0, 0),
@@ -148,7 +148,7 @@ impl<P: Sdu> Bearer<P> {
         }
     }
 
-    /// COUNT that the next SDU will have.
+    /// COUNT of the next SDU.
     pub(super) fn next_count(&self) -> u64 {
         match &self.entity {
             Entity::Um { tx, .. } => tx.next_count(),
@@ -156,7 +156,7 @@ impl<P: Sdu> Bearer<P> {
         }
     }
 
-    /// Highest COUNT sent in full, and in AM the COUNT below which all is acknowledged.
+    /// Highest COUNT sent in full, and in AM the COUNT below which all SDUs are acknowledged.
     pub(super) fn progress(&self) -> (Option<u64>, Option<u64>) {
         match &self.entity {
             Entity::Um { tx, .. } => (tx.highest_sent_count(), None),
@@ -187,14 +187,10 @@ impl<P: Sdu> Bearer<P> {
         })
     }
 
-    /// Counts a packet from the UE; returns the bytes of transport block it took.
+    /// Counts a packet from the UE; returns its transport block bytes.
     pub(super) fn count_uplink(&mut self, len_bytes: u32) -> u32 {
         let sdu_bytes = len_bytes.saturating_add(self.config.pdcp.header_bytes());
-        let header_bytes = match self.config.mode {
-            RlcMode::Um(um) => um::pdu::header_bytes(um.sn_length, true, true),
-            RlcMode::Am(am) => am::pdu::header_bytes(am.sn_length, true),
-        };
-        let pdu_bytes = sdu_bytes.saturating_add(header_bytes);
+        let pdu_bytes = sdu_bytes.saturating_add(self.rlc_header_bytes());
         count(&mut self.counters.rxpdu_pkts, 1u32);
         count(&mut self.counters.rxpdu_bytes, pdu_bytes);
         count(&mut self.counters.txsdu_pkts, 1u32);
@@ -272,12 +268,12 @@ impl<P: Sdu> Bearer<P> {
                 });
             }
             (Entity::Am(am), RlcPdu::Am(pdu)) => am.send(at_us, pdu),
-            // An entity never makes the other's PDUs.
+            // Entities only send PDUs of their own mode.
             (Entity::Um { .. }, RlcPdu::Am(_)) | (Entity::Am(_), RlcPdu::Um(_)) => {}
         }
     }
 
-    /// Time at the UE of a UM bearer moves on to `at_us`.
+    /// Expires timers in the UE of a UM bearer that are due by `at_us`.
     pub(super) fn expire(&mut self, index: BearerIndex, at_us: u64, out: &mut Vec<Delivery<P>>) {
         if let Entity::Um { rx, .. } = &mut self.entity {
             rx.expire(at_us);
@@ -285,7 +281,7 @@ impl<P: Sdu> Bearer<P> {
         }
     }
 
-    /// What an AM bearer's UE gets until `until_us`.
+    /// The UE of an AM bearer receives PDUs until `until_us`.
     pub(super) fn receive_until(
         &mut self,
         index: BearerIndex,
@@ -301,7 +297,7 @@ impl<P: Sdu> Bearer<P> {
         }
     }
 
-    /// The start of a slot, for an AM bearer: status reports come and go.
+    /// The start of a slot for an AM bearer: status reports are received and sent.
     pub(super) fn begin_slot(
         &mut self,
         index: BearerIndex,
@@ -321,7 +317,7 @@ impl<P: Sdu> Bearer<P> {
         reported
     }
 
-    /// Whether a timer of a UM bearer's UE runs.
+    /// Whether a timer runs in the UE of a UM bearer.
     pub(super) fn has_running_timer(&self) -> bool {
         match &self.entity {
             Entity::Um { rx, .. } => {
@@ -331,7 +327,7 @@ impl<P: Sdu> Bearer<P> {
         }
     }
 
-    /// SDUs that reached the UE's RLC and went no further.
+    /// SDUs received by the UE and discarded.
     pub(super) fn lost_at_ue(&self) -> u64 {
         let in_rlc = match &self.entity {
             Entity::Um { rx, .. } => rx.lost_payloads(),
@@ -340,7 +336,7 @@ impl<P: Sdu> Bearer<P> {
         in_rlc + self.pdcp.discarded_packets()
     }
 
-    /// SDUs on their way to the UE's PDCP or held back there.
+    /// SDUs in transit to the UE or held back there.
     pub(super) fn held_at_ue(&self) -> usize {
         let in_rlc = match &self.entity {
             Entity::Um { rx, .. } => rx.held_payloads(),
@@ -349,7 +345,7 @@ impl<P: Sdu> Bearer<P> {
         in_rlc + self.pdcp.held_packets()
     }
 
-    /// Gives back the SDUs of which no byte has left.
+    /// Removes and returns the SDUs of which no byte is sent.
     pub(super) fn take_unsent(&mut self) -> impl ExactSizeIterator<Item = P> + use<P> {
         match &mut self.entity {
             Entity::Um { tx, .. } => Either::Left(tx.take_unsent()),
@@ -357,7 +353,7 @@ impl<P: Sdu> Bearer<P> {
         }
     }
 
-    /// Every SDU that is still in the DU.
+    /// Every SDU in the DU.
     pub(super) fn into_sdus(self) -> Vec<P> {
         match self.entity {
             Entity::Um { tx, .. } => tx.into_sdus().collect(),
@@ -381,7 +377,7 @@ impl<P: Sdu> Bearer<P> {
     }
 }
 
-/// The UE's RLC hands an SDU to PDCP, which hands up what is in order.
+/// Passes an SDU to the UE's PDCP, which delivers in order.
 fn to_pdcp<P>(
     pdcp: &mut Reordering<P>,
     bearer: BearerIndex,

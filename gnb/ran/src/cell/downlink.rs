@@ -1,10 +1,9 @@
 //! One downlink slot: retransmissions, grants, transport blocks.
 
-use super::bearer::Block;
-use super::link::Link;
-use super::link::Slot;
+use super::bearer::{Bearer, Block};
+use super::link::{Link, Slot};
 use super::ue::Ue;
-use super::upper_layer::Ends;
+use super::upper_layer::SlotIo;
 use super::{BearerIndex, Cell, Delivery};
 use crate::Sdu;
 use crate::channel::Radio;
@@ -15,54 +14,49 @@ use crate::numerology::SlotKind;
 use crate::rlc::RlcPdu;
 
 impl<P: Sdu> Cell<P> {
-    pub(super) fn downlink(&mut self, slot: &Slot, ends: &mut Ends<'_, P>) {
+    pub(super) fn downlink(&mut self, slot: &Slot, io: &mut SlotIo<'_, P>) {
         self.last_slot_downlink = true;
         self.downlink_since_us = std::mem::replace(&mut self.downlink_until_us, slot.end_us);
         if self.any_opportunity(slot) {
             self.totals.available_prb += u64::from(slot.available_prb);
         }
-        self.query_upper_layer(slot.start_us, ends.above);
+        self.query_upper_layer(slot.start_us, io.upper);
         if self.eqp.is_some() {
-            self.fill_ahead(slot, ends.above);
+            self.pull_before_scheduling(slot, io.upper);
             // Shares are of the RBs that retransmissions leave (irazabal2021 §V-E).
             let mut data_prb = slot.available_prb;
             for slice in 0..self.slices.len() {
-                data_prb -= self.retransmit(slot, slice, data_prb, ends.out);
+                data_prb -= self.retransmit(slot, slice, data_prb, io.out);
             }
-            self.elastic_partition(slot, data_prb, ends);
+            self.elastic_partition(slot, data_prb, io);
         } else {
-            self.partition(slot, ends);
+            self.partition(slot, io);
         }
         self.downlink_slots += 1;
     }
 
-    /// Each slice has its own PRBs for retransmissions and new data; a cell without slices is one.
-    fn partition(&mut self, slot: &Slot, ends: &mut Ends<'_, P>) {
+    /// Each slice has its own PRBs for retransmissions and new data.
+    fn partition(&mut self, slot: &Slot, io: &mut SlotIo<'_, P>) {
         for slice in 0..self.slices.len() {
             let mut budget_prb = self.slices[slice].budget_prb(slot.available_prb);
             if !self.pending.is_empty() {
-                budget_prb -= self.retransmit(slot, slice, budget_prb, ends.out);
+                budget_prb -= self.retransmit(slot, slice, budget_prb, io.out);
             }
             if budget_prb > 0 && !self.slices[slice].backlogged.is_empty() {
-                self.transmit_new(slot, slice, budget_prb, ends);
+                self.transmit_new(slot, slice, budget_prb, io);
             }
         }
     }
 
-    /// Whether a UE could be served: on traces without any opportunity, or out of range, nobody can.
+    /// Whether any UE can be served: not if all are out of range or on traces without opportunity.
     fn any_opportunity(&self, slot: &Slot) -> bool {
-        let mut all = true;
-        for ue in self.ues.iter().flatten() {
-            match ue.channel.radio(slot.start_us, self.downlink_since_us, slot.end_us) {
-                Radio::Mcs(_) => return true,
-                Radio::Bytes(0) | Radio::OutOfRange => all = false,
-                Radio::Bytes(_) => return true,
-            }
-        }
-        all
+        let mut ues = self.ues.iter().flatten().peekable();
+        let radio = |ue: &Ue| ue.channel.radio(slot.start_us, self.downlink_since_us, slot.end_us);
+        ues.peek().is_none()
+            || ues.any(|ue| !matches!(radio(ue), Radio::Bytes(0) | Radio::OutOfRange))
     }
 
-    /// Sends again what is due in this slice; returns the PRBs that took.
+    /// Retransmits due blocks of this slice; returns the PRBs used.
     fn retransmit(
         &mut self,
         slot: &Slot,
@@ -112,7 +106,7 @@ impl<P: Sdu> Cell<P> {
         }
         ue.processes.retransmitted_last(free_us);
         if failed {
-            self.give_up(block);
+            self.drop_block(block);
         } else {
             let at_us = slot.start_us + u64::from(harq.phy_delay_us);
             for (index, pdu) in block.pdus {
@@ -121,8 +115,8 @@ impl<P: Sdu> Cell<P> {
         }
     }
 
-    /// The block never arrives.
-    fn give_up(&mut self, block: PendingBlock<P>) {
+    /// Counts a block that failed in its last transmission.
+    fn drop_block(&mut self, block: PendingBlock<P>) {
         if let Some(ue) = self.ues[block.ue].as_mut() {
             ue.counters.failed_blocks += 1;
         }
@@ -138,7 +132,7 @@ impl<P: Sdu> Cell<P> {
         }
     }
 
-    pub(super) fn transmit_block(&mut self, slot: &Slot, grant: &Grant, ends: &mut Ends<'_, P>) {
+    pub(super) fn transmit_block(&mut self, slot: &Slot, grant: &Grant, io: &mut SlotIo<'_, P>) {
         let harq = self.config.harq;
         let Some(ue) = self.ues[grant.ue].as_ref() else { return };
         let tbs_bytes = self.link(ue, slot).bytes(grant.prb);
@@ -152,22 +146,21 @@ impl<P: Sdu> Cell<P> {
         let mut block = if failed {
             Block::Failed { kept: &mut kept }
         } else {
-            Block::Decoded { at_us, out: ends.out }
+            Block::Decoded { at_us, out: io.out }
         };
         let mut left = tbs_bytes;
         let mut backlog_bytes = 0;
         let counters = &mut ue.counters;
         for index in &ue.bearers {
             let Some(bearer) = self.bearers[*index].as_mut() else { continue };
-            bearer.fill(*index, left, next_block, slot.start_us, ends.above);
+            bearer.pull_upper_layer(*index, left, next_block, slot.start_us, io.upper);
             let pulled = bearer.pull(*index, left, slot.start_us, &mut block);
             left -= pulled.used;
             counters.aggr_sdus += pulled.pdus;
             counters.aggr_bytes_sdus += pulled.pdu_bytes;
             backlog_bytes += bearer.demand_bytes();
-            if !failed && !bearer.is_waiting && bearer.has_running_timer() {
-                bearer.is_waiting = true;
-                self.waiting.push(*index);
+            if !failed {
+                watch_timers(&mut self.timers, *index, bearer);
             }
         }
         counters.aggr_tbs += u64::from(tbs_bytes);
@@ -193,7 +186,7 @@ impl<P: Sdu> Cell<P> {
             if is_kept {
                 self.pending.push_back(block);
             } else {
-                self.give_up(block);
+                self.drop_block(block);
             }
         }
     }
@@ -207,25 +200,22 @@ impl<P: Sdu> Cell<P> {
     ) {
         let Some(bearer) = self.bearers[index].as_mut() else { return };
         bearer.receive(index, pdu, at_us, out);
-        if !bearer.is_waiting && bearer.has_running_timer() {
-            bearer.is_waiting = true;
-            self.waiting.push(index);
-        }
+        watch_timers(&mut self.timers, index, bearer);
     }
 
-    /// Lets the timers of the UEs run up to `until_us`.
+    /// Expires the timers of the UEs that are due by `until_us`.
     pub(super) fn expire_timers(&mut self, until_us: u64, out: &mut Vec<Delivery<P>>) {
         self.totals.slots += 1;
         let bearers = &mut self.bearers;
-        self.waiting.retain(|index| {
+        self.timers.retain(|index| {
             let Some(bearer) = bearers[*index].as_mut() else { return false };
             bearer.expire(*index, until_us, out);
-            bearer.is_waiting = bearer.has_running_timer();
-            bearer.is_waiting
+            bearer.in_timers = bearer.has_running_timer();
+            bearer.in_timers
         });
     }
 
-    /// Transport block over the whole carrier at the present MCS.
+    /// Transport block bytes over the whole carrier at the current MCS.
     pub(super) fn capacity_bytes(&self, ue: &Ue) -> u32 {
         match self.radio_now(ue) {
             Radio::Mcs(mcs) => self.tables.full(SlotKind::Down, mcs),
@@ -234,8 +224,7 @@ impl<P: Sdu> Cell<P> {
         }
     }
 
-    /// Transport block that the coming slot could carry, over the whole carrier: 0 where it has no
-    /// downlink.
+    /// Transport block bytes of the next slot over the whole carrier; 0 without downlink.
     pub(super) fn coming_capacity_bytes(&self, ue: &Ue) -> u32 {
         let kind = self.config.duplexing.kind(self.slot);
         let reserved = self.config.reserved.as_ref().map_or(0, |r| r.in_slot(self.slot));
@@ -250,7 +239,7 @@ impl<P: Sdu> Cell<P> {
         }
     }
 
-    /// What the last slot could have carried to a UE.
+    /// Transport block bytes that the last slot could have carried to a UE.
     pub(super) fn bytes_of_last_slot(&self, ue: &Ue) -> u32 {
         let (kind, available_prb) = self.last_slot;
         if kind == SlotKind::Up || available_prb == 0 {
@@ -263,8 +252,7 @@ impl<P: Sdu> Cell<P> {
         }
     }
 
-    /// The MCS of a UE; on a trace, the highest whose transport block the last slot could have
-    /// carried.
+    /// Current MCS of a UE; on a trace, the highest whose transport block fits the last slot.
     pub(super) fn mcs_now(&self, ue: &Ue) -> u8 {
         match self.radio_now(ue) {
             Radio::Mcs(mcs) => mcs,
@@ -273,7 +261,7 @@ impl<P: Sdu> Cell<P> {
         }
     }
 
-    /// The CQI that fits the MCS; 0 out of range.
+    /// CQI of the current MCS; 0 out of range.
     pub(super) fn cqi_now(&self, ue: &Ue) -> u8 {
         match self.radio_now(ue) {
             Radio::OutOfRange => 0,
@@ -286,5 +274,13 @@ impl<P: Sdu> Cell<P> {
     fn radio_now(&self, ue: &Ue) -> Radio {
         let start_us = self.config.numerology.slot_start_us(self.slot.saturating_sub(1));
         ue.channel.radio(start_us, self.downlink_since_us, self.downlink_until_us)
+    }
+}
+
+/// Adds a bearer to the list of running timers.
+fn watch_timers<P: Sdu>(timers: &mut Vec<BearerIndex>, index: BearerIndex, bearer: &mut Bearer<P>) {
+    if !bearer.in_timers && bearer.has_running_timer() {
+        bearer.in_timers = true;
+        timers.push(index);
     }
 }

@@ -1,4 +1,4 @@
-//! A downlink slot, and the bytes that a UE's radio carries in it by number of PRBs.
+//! A downlink slot, and the bytes that a UE receives in it by number of PRBs.
 
 use crate::numerology::SlotKind;
 
@@ -11,18 +11,13 @@ pub(super) struct Slot {
     pub(super) end_us: u64,
 }
 
-/// What a UE's radio carries in one slot.
+/// Bytes that a UE receives in one slot by number of PRBs.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Link<'a> {
     /// Transport block sizes of an MCS, index 0 for no PRB.
     Table(&'a [u32]),
-    /// This many bytes over all of the PRBs, spread evenly.
-    Even {
-        /// Bytes over all of them.
-        bytes: u32,
-        /// How many there are.
-        n_prb: u16,
-    },
+    /// This many bytes, spread evenly over all `n_prb` PRBs.
+    Even { bytes: u32, n_prb: u16 },
 }
 
 impl Link<'_> {
@@ -35,11 +30,11 @@ impl Link<'_> {
         }
     }
 
-    /// The fewest of `most_prb` PRBs that carry `bytes`; `most_prb` when none do.
+    /// The fewest of `most_prb` PRBs that carry `bytes`; `most_prb` if they do not.
     pub(super) fn prb_for(self, bytes: u64, most_prb: u16) -> u16 {
         match self {
             Self::Table(row) => {
-                // Most often a backlog takes all there is.
+                // Common case: the backlog exceeds the slot.
                 if u64::from(self.bytes(most_prb)) <= bytes {
                     return most_prb;
                 }
@@ -53,7 +48,7 @@ impl Link<'_> {
         }
     }
 
-    /// The fewest of `most_prb` PRBs that carry `bytes`; `None` when all of them do not.
+    /// The fewest of `most_prb` PRBs that carry `bytes`; `None` if they do not.
     pub(super) fn prb_that_carry(self, bytes: u64, most_prb: u16) -> Option<u16> {
         (u64::from(self.bytes(most_prb)) >= bytes).then(|| self.prb_for(bytes, most_prb))
     }

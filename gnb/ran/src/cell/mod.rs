@@ -1,4 +1,4 @@
-//! The DU: RLC and MAC of all UEs of a cell, driven by one call per slot.
+//! The DU: RLC and MAC of all UEs of a cell, advanced by one call per slot.
 
 mod am;
 mod bearer;
@@ -26,36 +26,36 @@ use bearer::Bearer;
 use schedule::Scratch;
 pub use status::{BearerStatus, CellTotals};
 use ue::Ue;
-use upper_layer::Ends;
+use upper_layer::SlotIo;
 pub use upper_layer::{BlockRoom, BufferStatus, NextBlock, UpperLayer};
 
-/// Names a bearer of a cell for as long as the cell lives; never given to another.
+/// Identifies a bearer of a cell; never reused.
 pub type BearerIndex = usize;
 
-/// An SDU at the UE.
+/// An SDU delivered at the UE.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery<P> {
     /// Its bearer.
     pub bearer: BearerIndex,
     /// The packet.
     pub sdu: P,
-    /// When the RLC took it.
+    /// When the RLC enqueued it.
     pub enqueued_us: u64,
-    /// When its last byte went to the MAC.
+    /// When its last byte was submitted to the MAC.
     pub dequeued_us: u64,
-    /// When the UE's PDCP hands it up; never earlier than the slot that reports it.
+    /// When the UE's PDCP delivers it; never before the slot that returns it.
     pub delivered_us: u64,
 }
 
-/// A cell with its UEs and bearers. A clone goes on exactly as the original would.
+/// A cell with its UEs and bearers. A clone continues exactly as the original.
 #[derive(Debug, Clone)]
 pub struct Cell<P> {
     config: CellConfig,
     tables: TbsTables,
     /// Number of the next slot.
     slot: u64,
-    /// End of the last slot that carried downlink, and of the one before: what a trace offers in
-    /// the last slot lies between.
+    /// End of the downlink slot before the last, and of the last: the interval whose trace
+    /// opportunities the last slot offers.
     downlink_since_us: u64,
     downlink_until_us: u64,
     ues: Vec<Option<Ue>>,
@@ -63,21 +63,20 @@ pub struct Cell<P> {
     bearers: Vec<Option<Box<Bearer<P>>>>,
     slices: Vec<Slice>,
     pending: PendingBlocks<P>,
-    /// Bearers whose UE waits for something lost: t-Reassembly or t-Reordering runs.
-    waiting: Vec<BearerIndex>,
-    /// Bearers in AM.
-    acknowledged: Vec<BearerIndex>,
-    /// Uplink access of UEs that have none of their own.
+    /// UM bearers with t-Reassembly or t-Reordering running.
+    timers: Vec<BearerIndex>,
+    am_bearers: Vec<BearerIndex>,
+    /// Uplink access of UEs without their own.
     uplink: UplinkConfig,
     totals: CellTotals,
     last_slot_downlink: bool,
-    /// Kind of the last slot, and PRBs it had for data.
+    /// Kind of the last slot, and its PRBs for data.
     last_slot: (SlotKind, u16),
-    /// Whether a UE has, or had, a channel that is drawn step by step.
+    /// Whether a UE has had a random channel.
     any_random_channel: bool,
     /// Downlink slots so far.
     downlink_slots: u64,
-    /// What slices have lent each other, where they do.
+    /// State of EQP, if it is the scheduler.
     eqp: Option<Eqp>,
     scratch: Scratch,
 }
@@ -86,7 +85,7 @@ impl<P: Sdu> Cell<P> {
     /// An empty cell whose first slot begins at 0.
     ///
     /// # Errors
-    /// [`ConfigError`] with the path of the first field that is wrong.
+    /// [`ConfigError`] with the path of the first invalid field.
     pub fn new(config: CellConfig) -> Result<Self, ConfigError> {
         config.validate()?;
         let uplink = config.uplink_config();
@@ -102,8 +101,8 @@ impl<P: Sdu> Cell<P> {
             bearers: Vec::new(),
             slices: Slice::of(&config.scheduler),
             pending: PendingBlocks::new(),
-            waiting: Vec::new(),
-            acknowledged: Vec::new(),
+            timers: Vec::new(),
+            am_bearers: Vec::new(),
             totals: CellTotals::default(),
             last_slot_downlink: false,
             last_slot: (SlotKind::Up, 0),
@@ -129,8 +128,7 @@ impl<P: Sdu> Cell<P> {
     /// Adds a UE without bearers.
     ///
     /// # Errors
-    /// [`ConfigError`] when the RNTI is taken, the slice unknown, the channel's MCS too high or a
-    /// chance none.
+    /// [`ConfigError`] for an RNTI in use, an unknown slice or an invalid value.
     pub fn add_ue(&mut self, config: UeConfig) -> Result<(), ConfigError> {
         if self.by_rnti.contains_key(&config.rnti) {
             return Err(ConfigError::Duplicate { what: "rnti", id: u32::from(config.rnti) });
@@ -163,7 +161,7 @@ impl<P: Sdu> Cell<P> {
     /// Adds a bearer to a UE.
     ///
     /// # Errors
-    /// [`ConfigError`] when the UE is not there, the DRB is, or a value is out of range.
+    /// [`ConfigError`] for an unknown UE, a DRB in use or an invalid value.
     pub fn add_bearer(
         &mut self,
         rnti: u16,
@@ -182,14 +180,14 @@ impl<P: Sdu> Cell<P> {
         ue.add_bearer(index, config.priority);
         let bearer = Bearer::new(at, rnti, config);
         if bearer.is_am() {
-            self.acknowledged.push(index);
+            self.am_bearers.push(index);
         }
         self.bearers.push(Some(Box::new(bearer)));
         Ok(index)
     }
 
-    /// Takes a UE out, with its bearers; gives back the SDUs that were queued. What is in the air
-    /// is lost. `None` when there is no such UE.
+    /// Removes a UE with its bearers and returns the queued SDUs; SDUs in transit are lost. `None` for
+    /// an unknown UE.
     pub fn remove_ue(&mut self, rnti: u16) -> Option<Vec<P>> {
         let at = self.by_rnti.remove(&rnti)?;
         let ue = self.ues.get_mut(at)?.take()?;
@@ -205,8 +203,8 @@ impl<P: Sdu> Cell<P> {
         Some(queued)
     }
 
-    /// Takes a bearer out; gives back the SDUs that were queued. What is in the air is lost.
-    /// `None` when there is no such bearer.
+    /// Removes a bearer and returns the queued SDUs; SDUs in transit are lost. `None` for an unknown
+    /// bearer, here and below.
     pub fn remove_bearer(&mut self, index: BearerIndex) -> Option<Vec<P>> {
         let bearer = self.bearers.get_mut(index)?.take()?;
         self.totals.lost_sdus += bearer.lost_at_ue();
@@ -224,23 +222,23 @@ impl<P: Sdu> Cell<P> {
         Some(bearer.into_sdus())
     }
 
-    /// Takes back, oldest first, the SDUs of which no byte has left; `None` for a bearer that is
-    /// not there. PDCP discards them (38.323 §5.3, in the DU on the CU's word: 38.425 §5.4.1, DL
-    /// discard) and may send them again later, so they count again when they come.
+    /// Removes the SDUs of which no byte is sent and returns them, oldest first. PDCP discards them
+    /// (38.323 §5.3, in the DU by DL discard, 38.425 §5.4.1) and may send them again later, when they
+    /// are counted again.
     pub fn take_unsent(
         &mut self,
         index: BearerIndex,
     ) -> Option<impl ExactSizeIterator<Item = P> + use<P>> {
         let bearer = self.bearers.get_mut(index)?.as_mut()?;
         let sdus = bearer.take_unsent();
-        self.backlog_changed(index);
+        self.update_backlog(index);
         Some(sdus)
     }
 
-    /// Gives a UE another channel from the next slot on.
+    /// Replaces the channel of a UE from the next slot on.
     ///
     /// # Errors
-    /// [`ConfigError`] when the UE is not there or the channel's MCS too high.
+    /// [`ConfigError`] for an unknown UE or an invalid channel.
     pub fn set_channel(&mut self, rnti: u16, channel: Channel) -> Result<(), ConfigError> {
         channel.validate(self.config.tbs.max_mcs())?;
         let now_us = self.next_slot_us();
@@ -251,16 +249,16 @@ impl<P: Sdu> Cell<P> {
         Ok(())
     }
 
-    /// Puts an SDU in the RLC queue of `index`.
+    /// Enqueues an SDU in the RLC of `index`.
     ///
     /// # Errors
-    /// Gives the SDU back when the queue is full (tail drop), or the bearer gone.
+    /// Returns the SDU if the queue is full (tail drop) or the bearer unknown.
     pub fn enqueue(&mut self, index: BearerIndex, sdu: P, now_us: u64) -> Result<(), P> {
         self.enqueue_with(index, None, sdu, now_us)
     }
 
-    /// As [`enqueue`](Self::enqueue), for an SDU to which the CU's PDCP has given `count`: numbers
-    /// that are left out have been lost on the way, and the UE's PDCP waits for them.
+    /// As [`enqueue`](Self::enqueue), with the COUNT assigned by the CU's PDCP; the UE's PDCP waits for
+    /// omitted ones.
     ///
     /// # Errors
     /// As [`enqueue`](Self::enqueue).
@@ -296,51 +294,47 @@ impl<P: Sdu> Cell<P> {
         Ok(())
     }
 
-    /// COUNT that the next SDU of a bearer gets when it comes without; `None` when there is no such
-    /// bearer.
+    /// COUNT that [`enqueue`](Self::enqueue) assigns to the next SDU of a bearer.
     pub fn next_count(&self, index: BearerIndex) -> Option<u64> {
         Some(self.bearers.get(index)?.as_ref()?.next_count())
     }
 
-    /// Highest COUNT of which everything went to the MAC and, in AM, the COUNT below which all is
-    /// acknowledged: what delivery status tells the CU (38.425 §5.4.2). `None` when there is no such
-    /// bearer.
+    /// Highest COUNT sent in full and, in AM, the COUNT below which all SDUs are acknowledged, as
+    /// reported in delivery status (38.425 §5.4.2).
     pub fn progress(&self, index: BearerIndex) -> Option<(Option<u64>, Option<u64>)> {
         Some(self.bearers.get(index)?.as_ref()?.progress())
     }
 
-    /// What the buffer of a bearer holds at most; `None` when there is no such bearer.
+    /// Most bytes in the buffer of a bearer.
     pub fn limit_bytes(&self, index: BearerIndex) -> Option<u32> {
         Some(self.bearers.get(index)?.as_ref()?.config.limit_bytes)
     }
 
-    /// Delays of SDUs removed from an AM bearer's buffer since the last call; empty for UM, where
-    /// the delivery tells. `None` when there is no such bearer.
+    /// Delays of SDUs removed from an AM bearer's buffer since the previous call; empty for UM.
     pub fn take_removed(&mut self, index: BearerIndex) -> Option<SduDelays> {
         Some(self.bearers.get_mut(index)?.as_mut()?.take_removed())
     }
 
-    /// When the next slot begins.
+    /// Start of the next slot.
     pub fn next_slot_us(&self) -> u64 {
         self.config.numerology.slot_start_us(self.slot)
     }
 
-    /// Length of a slot, which is the TTI.
+    /// Length of a slot.
     pub fn tti_us(&self) -> u32 {
         self.config.numerology.slot_us()
     }
 
-    /// Runs the next slot if it has begun by `now_us`: the MAC shares out the PRBs, pulls the RLC
-    /// queues into transport blocks, and what the UEs make whole from them is put in `out`, with
-    /// times that are not before the slot. Time in between is the caller's.
+    /// Runs the next slot if it has begun by `now_us`: the MAC schedules, fills transport blocks from
+    /// the RLC queues, and SDUs delivered at the UEs are appended to `out`.
     pub fn slot(&mut self, now_us: u64, out: &mut Vec<Delivery<P>>) {
         self.slot_from(&mut (), now_us, out);
     }
 
-    /// As [`slot`](Self::slot), with someone `above` the RLC whom the MAC asks as it schedules.
+    /// As [`slot`](Self::slot), with queues above the RLC.
     pub fn slot_from(
         &mut self,
-        above: &mut dyn UpperLayer<P>,
+        upper: &mut dyn UpperLayer<P>,
         now_us: u64,
         out: &mut Vec<Delivery<P>>,
     ) {
@@ -359,20 +353,19 @@ impl<P: Sdu> Cell<P> {
         let reserved = self.config.reserved.as_ref().map_or(0, |r| r.in_slot(slot));
         let available_prb = self.config.n_prb.saturating_sub(reserved);
         self.last_slot = (kind, available_prb);
-        self.begin_acknowledged(start_us, out);
+        self.begin_slot_of_am(start_us, out);
         if kind != SlotKind::Up && available_prb > 0 {
             let slot = link::Slot { slot, kind, available_prb, start_us, end_us };
-            self.downlink(&slot, &mut Ends { above, out });
+            self.downlink(&slot, &mut SlotIo { upper, out });
         }
-        // No later transmission arrives before this: timers up to here cannot be stopped any more.
+        // No later transmission is received before the horizon, so timers due by then expire.
         let horizon_us = end_us + u64::from(self.config.harq.phy_delay_us);
         self.expire_timers(horizon_us.saturating_sub(1), out);
-        self.receive_acknowledged(end_us.saturating_sub(1), out);
+        self.receive_am(end_us.saturating_sub(1), out);
     }
 
-    /// A packet comes from the UE's IP layer at `now_us` and goes up through `index`; answers when
-    /// it leaves the gNB's PDCP. Time never runs backwards between calls, slots included. `None`
-    /// when there is no such bearer.
+    /// Sends a packet of the UE's IP layer at `now_us` through `index`; returns when it leaves the
+    /// gNB's PDCP. `now_us` must not decrease between calls, slots included.
     pub fn send_uplink(&mut self, index: BearerIndex, len_bytes: u32, now_us: u64) -> Option<u64> {
         let bearer = self.bearers.get_mut(index)?.as_mut()?;
         let ue = self.ues[bearer.ue].as_mut()?;
@@ -381,7 +374,7 @@ impl<P: Sdu> Cell<P> {
         Some(ue.uplink.send(len_bytes, now_us))
     }
 
-    /// The RLC as the CU's pacer sees it; `None` when there is no such bearer.
+    /// RLC status of a bearer.
     pub fn bearer_status(&self, index: BearerIndex) -> Option<BearerStatus> {
         let bearer = self.bearers.get(index)?.as_ref()?;
         let ue = self.ues[bearer.ue].as_ref()?;
@@ -401,9 +394,9 @@ impl<P: Sdu> Cell<P> {
         })
     }
 
-    /// How many more bytes the RLC of a bearer could put into the coming slot, headers included and
-    /// less what bearers before it have to send (38.321 §5.4.3.1): for a queue within the RLC from
-    /// which the MAC draws as it schedules. 0 when there is no such bearer.
+    /// Bytes that the RLC of a bearer can add to the next slot, headers included, after the bearers
+    /// served before it (38.321 §5.4.3.1): for a queue in the RLC from which the MAC pulls while it
+    /// schedules. 0 for an unknown bearer.
     pub fn room_in_coming_slot_bytes(&self, index: BearerIndex) -> u32 {
         let Some(bearer) = self.bearers.get(index).and_then(Option::as_ref) else { return 0 };
         let Some(ue) = self.ues[bearer.ue].as_ref() else { return 0 };
@@ -414,13 +407,13 @@ impl<P: Sdu> Cell<P> {
         self.coming_capacity_bytes(ue).saturating_sub(demand_bytes)
     }
 
-    /// FlexRIC's RLC record of a bearer at `now_us`; `None` when there is no such bearer.
+    /// FlexRIC's RLC record of a bearer at `now_us`.
     pub fn rlc_report(&mut self, index: BearerIndex, now_us: u64) -> Option<RlcReport> {
         let bearer = self.bearers.get_mut(index)?.as_mut()?;
         Some(bearer.report(now_us))
     }
 
-    /// FlexRIC's MAC record of a UE at `now_us`; `None` when there is no such UE.
+    /// FlexRIC's MAC record of a UE at `now_us`; `None` for an unknown UE, here and below.
     pub fn mac_report(&self, rnti: u16, now_us: u64) -> Option<MacReport> {
         let ue = self.ues[*self.by_rnti.get(&rnti)?].as_ref()?;
         let now_slot = (now_us << self.config.numerology.mu()) / 1000;
@@ -433,14 +426,14 @@ impl<P: Sdu> Cell<P> {
         Some(report)
     }
 
-    /// PRBs of the whole cell so far, and SDUs lost on the air.
+    /// Totals since the first slot.
     pub fn totals(&self) -> CellTotals {
         let lost_at_ues: u64 = self.bearers.iter().flatten().map(|b| b.lost_at_ue()).sum();
         CellTotals { lost_sdus: self.totals.lost_sdus + lost_at_ues, ..self.totals }
     }
 
-    /// SDUs of a bearer between the RLC queue and what the UE's PDCP hands up: on their way, in
-    /// blocks to be sent again, or held back for others. `None` when there is no such bearer.
+    /// SDUs of a bearer that have left the RLC queue and are not delivered: in transit, in pending
+    /// retransmissions, or held back at the UE.
     pub fn sdus_in_air(&self, index: BearerIndex) -> Option<usize> {
         let bearer = self.bearers.get(index)?.as_ref()?;
         let pdus = self.pending.iter().flat_map(|block| &block.pdus);
@@ -448,37 +441,37 @@ impl<P: Sdu> Cell<P> {
         Some(blocks + bearer.held_at_ue())
     }
 
-    /// PRBs given to a UE so far, retransmissions included; `None` when there is no such UE.
+    /// PRBs given to a UE since the first slot, retransmissions included.
     pub fn used_prb(&self, rnti: u16) -> Option<u64> {
         let ue = self.ues[*self.by_rnti.get(&rnti)?].as_ref()?;
         Some(ue.counters.aggr_prb + ue.counters.aggr_retx_prb)
     }
 
-    /// Bytes that the last slot could have carried to a UE that had all of it, as a transport block
-    /// over the PRBs there were for data; 0 for an uplink slot. `None` when there is no such UE.
+    /// Transport block bytes that the last slot could have carried to a UE over all PRBs for data; 0
+    /// for an uplink slot.
     pub fn last_slot_bytes(&self, rnti: u16) -> Option<u32> {
         let ue = self.ues[*self.by_rnti.get(&rnti)?].as_ref()?;
         Some(self.bytes_of_last_slot(ue))
     }
 
-    /// PRBs a slice has lent the others, or owes them where negative; `None` without EQP, or when
-    /// there is no such slice.
+    /// PRBs a slice has lent the others, or owes them if negative; `None` without EQP or for an
+    /// unknown slice.
     pub fn quantum_prb(&self, slice: u8) -> Option<i64> {
         let slice = self.config.scheduler.slices()?.iter().position(|own| own.slice == slice)?;
         self.eqp.as_ref()?.quantum_prb(slice)
     }
 
-    /// How often an AM bearer had to be re-established; `None` when there is no such bearer.
+    /// Re-establishments of an AM bearer.
     pub fn radio_link_failures(&self, index: BearerIndex) -> Option<u64> {
         Some(self.bearers.get(index)?.as_ref()?.radio_link_failures())
     }
 
-    /// UEs of the cell by RNTI.
+    /// RNTIs of the UEs.
     pub fn rntis(&self) -> impl Iterator<Item = u16> + '_ {
         self.by_rnti.keys().copied()
     }
 
-    /// UE and DRB of a bearer; `None` when there is no such bearer.
+    /// RNTI and DRB of a bearer.
     pub fn bearer_identity(&self, index: BearerIndex) -> Option<(u16, u8)> {
         let bearer = self.bearers.get(index)?.as_ref()?;
         Some((bearer.rnti, bearer.config.drb))

@@ -1,17 +1,16 @@
-//! New transmissions of one slot: which UEs, and how many PRBs each.
+//! New transmissions of one slot: the UEs scheduled and their PRBs.
 
 use super::Cell;
-use super::link::Link;
-use super::link::Slot;
+use super::link::{Link, Slot};
 use super::ue::Ue;
-use super::upper_layer::{Ends, SMALLEST_BLOCK_BYTES};
+use super::upper_layer::{SMALLEST_BLOCK_BYTES, SlotIo};
 use crate::Sdu;
 use crate::mac::eqp::{Eqp, PacketSize, Queue};
 use crate::mac::pf::{self, Candidate, PfConfig};
 use crate::mac::round_robin::{Grant, split_equally};
 use crate::mac::scheduler::UeScheduler;
 
-/// Lists kept between slots to spare allocations.
+/// Lists reused between slots to avoid allocations.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Scratch {
     grants: Vec<Grant>,
@@ -25,34 +24,34 @@ pub(super) struct Scratch {
 }
 
 impl<P: Sdu> Cell<P> {
-    /// Shares `budget_prb` among the UEs of `slice` and sends.
+    /// Shares `budget_prb` among the UEs of `slice` and transmits.
     pub(super) fn transmit_new(
         &mut self,
         slot: &Slot,
         slice: usize,
         budget_prb: u16,
-        ends: &mut Ends<'_, P>,
+        io: &mut SlotIo<'_, P>,
     ) {
         match self.slices[slice].ues {
-            UeScheduler::RoundRobin => self.round_robin(slot, slice, budget_prb, ends),
+            UeScheduler::RoundRobin => self.round_robin(slot, slice, budget_prb, io),
             UeScheduler::ProportionalFair(pf) => {
-                self.proportional_fair(slot, slice, budget_prb, pf, ends);
+                self.proportional_fair(slot, slice, budget_prb, pf, io);
             }
         }
     }
 
-    fn round_robin(&mut self, slot: &Slot, slice: usize, budget_prb: u16, ends: &mut Ends<'_, P>) {
+    fn round_robin(&mut self, slot: &Slot, slice: usize, budget_prb: u16, io: &mut SlotIo<'_, P>) {
         let mut grants = std::mem::take(&mut self.scratch.grants);
         grants.clear();
-        self.longest_waiting(slot, slice, budget_prb, &mut grants);
+        self.select_round_robin(slot, slice, budget_prb, &mut grants);
         split_equally(budget_prb, self.config.rbg_size_prb, &mut grants);
         for grant in &grants {
             if grant.prb > 0 {
-                self.transmit_block(slot, grant, ends);
+                self.transmit_block(slot, grant, io);
             }
         }
-        // Whoever was served and has more goes to the end of the line. When all were, the first
-        // goes there alone, so that the odd PRB goes round.
+        // Served UEs with data left go to the end of the list. If all were served, the order is
+        // rotated, so that an odd PRB alternates.
         let backlogged = &mut self.slices[slice].backlogged;
         let all = grants.len() == backlogged.len();
         for _ in 0..grants.len() {
@@ -69,8 +68,8 @@ impl<P: Sdu> Cell<P> {
         self.scratch.grants = grants;
     }
 
-    /// Picks the UEs of this slot from the front of the line; they are moved to its very front.
-    fn longest_waiting(
+    /// Selects the UEs of this slot, longest wait first, and moves them to the front of the list.
+    fn select_round_robin(
         &mut self,
         slot: &Slot,
         slice: usize,
@@ -93,8 +92,8 @@ impl<P: Sdu> Cell<P> {
         }
     }
 
-    /// What a UE needs of `budget_prb`; `None` when it could not send a byte with all of them, or
-    /// has no HARQ process free.
+    /// PRBs that a UE needs of `budget_prb`; `None` if they cannot carry a byte or no HARQ process is
+    /// free.
     fn grant_for(&self, slot: &Slot, ue_at: usize, budget_prb: u16) -> Option<Grant> {
         let ue = self.ues[ue_at].as_ref()?;
         if !ue.processes.is_free(self.config.harq.processes, slot.start_us) {
@@ -113,7 +112,7 @@ impl<P: Sdu> Cell<P> {
         slice: usize,
         budget_prb: u16,
         config: PfConfig,
-        ends: &mut Ends<'_, P>,
+        io: &mut SlotIo<'_, P>,
     ) {
         let weight = config.weight(self.tti_us());
         let mut candidates = std::mem::take(&mut self.scratch.candidates);
@@ -122,17 +121,17 @@ impl<P: Sdu> Cell<P> {
         let rbg_prb = self.config.rbg_size_prb;
         pf::share(budget_prb, rbg_prb, config.granularity, weight, &mut candidates, bytes);
         for candidate in candidates.iter().filter(|candidate| candidate.grant.prb > 0) {
-            self.send_and_count(slot, &candidate.grant, Some(weight), ends);
+            self.send_and_count(slot, &candidate.grant, Some(weight), io);
         }
         let mut served = std::mem::take(&mut self.scratch.served);
         served.clear();
         served.extend(candidates.iter().map(|c| c.grant).filter(|g| g.prb > 0).map(|g| g.ue));
-        self.queue_up_again(slice, &served);
+        self.requeue_served(slice, &served);
         self.scratch.served = served;
         self.scratch.candidates = candidates;
     }
 
-    /// The UEs of a slice that fit the PDCCH, by their metric.
+    /// The UEs of a slice with the highest metric, as many as fit the PDCCH.
     fn best_by_metric(
         &self,
         slot: &Slot,
@@ -153,13 +152,13 @@ impl<P: Sdu> Cell<P> {
     }
 
     /// One slot under EQP (irazabal2021 Algorithm 4), with `data_prb` left by retransmissions.
-    pub(super) fn elastic_partition(&mut self, slot: &Slot, data_prb: u16, ends: &mut Ends<'_, P>) {
+    pub(super) fn elastic_partition(&mut self, slot: &Slot, data_prb: u16, io: &mut SlotIo<'_, P>) {
         let Some(mut eqp) = self.eqp.take() else { return };
         let mut scratch = std::mem::take(&mut self.scratch);
         // Line 1.
         let total_prb = eqp.assign_quantum(data_prb);
-        // Line 2: queues in bytes become queues in RBs. A UE has one transport block a slot, which
-        // its bearers fill by priority, so what it has to send is one queue in that order.
+        // Line 2: converts queues from bytes to RBs. The bearers of a UE share a transport block by
+        // priority, so they form one queue in that order.
         self.active_rntis(slot, total_prb, &mut scratch);
         let Scratch { queues, packets, served, turns, .. } = &mut scratch;
         packets.clear();
@@ -175,27 +174,26 @@ impl<P: Sdu> Cell<P> {
         for queue in queues.iter().filter(|queue| queue.prb > 0) {
             let grant = Grant { ue: queue.ue, prb: queue.prb, ..Grant::default() };
             let weight = self.weight_of(queue.slice);
-            self.send_and_count(slot, &grant, weight, ends);
+            self.send_and_count(slot, &grant, weight, io);
         }
         for slice in 0..self.slices.len() {
             served.clear();
-            // In reverse of the queues: in the order in which they stood in line.
+            // The queues are in reverse order of the list.
             let own = queues.iter().rev().filter(|queue| queue.prb > 0 && queue.slice == slice);
             served.extend(own.map(|queue| queue.ue));
-            self.queue_up_again(slice, served);
+            self.requeue_served(slice, served);
         }
         self.scratch = scratch;
         self.eqp = Some(eqp);
     }
 
-    /// As many UEs as fit the PDCCH, from each slice in turn the one its scheduler would serve
-    /// next. The selection prefers later queues where it does not matter otherwise (Algorithm 5,
-    /// lines 26–30), so who is to be served first comes last.
+    /// As many UEs as fit the PDCCH, in turn from each slice the one its scheduler serves next.
+    /// Algorithm 5 prefers later queues on ties (lines 26–30), so the order is reversed.
     fn active_rntis(&self, slot: &Slot, total_prb: u16, scratch: &mut Scratch) {
         let Scratch { grants, candidates, queues, ranks, .. } = scratch;
         queues.clear();
         let most = usize::from(self.config.max_ues_per_slot);
-        // What each slice offers, in ranks: first all firsts, then all seconds.
+        // By rank in the slice: first all first ones, then all second ones.
         grants.clear();
         ranks.clear();
         for (slice, state) in self.slices.iter().enumerate() {
@@ -221,8 +219,7 @@ impl<P: Sdu> Cell<P> {
         }
     }
 
-    /// The packets of a queue that could leave whole: no more than fit the slot, and than its slice
-    /// may borrow.
+    /// The packets of a queue that can be sent whole: those that fit the slot and the quantum limit.
     fn generate_rbs(
         &self,
         eqp: &Eqp,
@@ -250,7 +247,7 @@ impl<P: Sdu> Cell<P> {
         queue.packets_end = packets.len();
     }
 
-    /// Whose turn it is among the queues of a slice that want more. The queues come in reverse.
+    /// The next queue of a slice with data left. The queues are in reverse order.
     fn next_rnti(
         &self,
         slot: &Slot,
@@ -260,7 +257,7 @@ impl<P: Sdu> Cell<P> {
     ) -> Option<usize> {
         let open = |queue: &Queue| queue.slice == slice && queue.needs_more();
         let Some(weight) = self.weight_of(slice) else {
-            // Round robin: the next after the one that had the last turn.
+            // Round robin: the one after the last served.
             let next = (0..queues.len()).map(|step| (*turn + step) % queues.len());
             let found = next.map(|at| queues.len() - 1 - at).find(|at| open(&queues[*at]))?;
             *turn = queues.len() - found;
@@ -298,17 +295,17 @@ impl<P: Sdu> Cell<P> {
         slot: &Slot,
         grant: &Grant,
         weight: Option<f64>,
-        ends: &mut Ends<'_, P>,
+        io: &mut SlotIo<'_, P>,
     ) {
         let bytes = self.link_of(grant.ue, slot).map_or(0, |link| link.bytes(grant.prb));
-        self.transmit_block(slot, grant, ends);
+        self.transmit_block(slot, grant, io);
         if let (Some(weight), Some(ue)) = (weight, self.ues[grant.ue].as_mut()) {
             ue.average.served(self.downlink_slots, weight, bytes);
         }
     }
 
-    /// Whoever was served leaves the line, and joins its end with what it still has.
-    fn queue_up_again(&mut self, slice: usize, served: &[usize]) {
+    /// Moves served UEs with data left to the end of the list and removes the others.
+    fn requeue_served(&mut self, slice: usize, served: &[usize]) {
         let backlogged = &mut self.slices[slice].backlogged;
         backlogged.retain(|at| !served.contains(at));
         for at in served {

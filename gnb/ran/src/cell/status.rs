@@ -5,50 +5,49 @@ use serde::Serialize;
 /// The RLC queue of a bearer at the DU, right after the MAC pulled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct BearerStatus {
-    /// Bytes of SDUs waiting for the MAC, PDCP and SDAP headers included; in AM with those to be
-    /// sent again, without those that wait for a status report.
+    /// Bytes waiting for the MAC, with PDCP and SDAP headers; in AM with retransmissions, without
+    /// SDUs that only wait for a status report.
     pub occupancy_bytes: u32,
-    /// SDUs waiting, one that is partly sent included.
+    /// SDUs waiting, one sent in part included.
     pub occupancy_packets: u32,
-    /// In AM, bytes of SDUs that have left and wait for a status report; they stay in the buffer
-    /// and count for its limits. 0 in UM.
+    /// In AM, bytes of SDUs sent that wait for a status report; they stay in the buffer and count
+    /// for its limits. 0 in UM.
     pub unacknowledged_bytes: u32,
-    /// Those SDUs.
+    /// Their SDUs.
     pub unacknowledged_packets: u32,
-    /// In AM, when the last status report came.
+    /// In AM, when the last status report was received.
     pub status_pdu_at_us: Option<u64>,
-    /// When the SDU at the head came; `None` when the queue is empty.
+    /// Arrival time of the SDU at the head; `None` when the queue is empty.
     pub head_of_line_us: Option<u64>,
-    /// Bytes of a transport block over the whole carrier at the present MCS; on a trace, what the
-    /// last downlink slot offered.
+    /// Transport block bytes over the whole carrier at the current MCS; on a trace, those of the last
+    /// downlink slot.
     pub capacity_bytes_per_tti: u32,
     /// Length of a slot.
     pub tti_us: u32,
-    /// Whether the last slot could carry downlink to this UE: it had downlink symbols, and on a
-    /// trace an opportunity.
+    /// Whether the last slot could carry data to this UE: it had downlink symbols and, on a trace, an
+    /// opportunity.
     pub dl_opportunity: bool,
 }
 
-/// Downlink PRBs of a cell since it began.
+/// Downlink totals of a cell since its first slot.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct CellTotals {
     /// PRBs given to UEs, retransmissions included.
     pub used_prb: u64,
-    /// PRBs that could have been given: reserved ones do not count, nor do slots in which the
-    /// channels of all UEs offered nothing.
+    /// PRBs available to UEs, without reserved ones and without slots in which no UE could receive.
     pub available_prb: u64,
-    /// Of the used ones, those for retransmissions.
+    /// PRBs used for retransmissions.
     pub retx_prb: u64,
     /// Slots of any kind.
     pub slots: u64,
-    /// SDUs lost because a transport block was given up or a reassembly never finished.
+    /// SDUs lost because all transmissions of a block failed or reassembly timed out.
     pub lost_sdus: u64,
-    /// AM entities that sent an SDU maxRetxThreshold times and were re-established.
+    /// Re-establishments of AM entities after maxRetxThreshold retransmissions of an SDU.
     pub radio_link_failures: u64,
 }
 
 impl CellTotals {
-    /// Used PRBs per cent; 0 before there were any.
+    /// Used share of the available PRBs in per cent; 0 without any.
     pub fn used_prb_pct(&self) -> f64 {
         if self.available_prb == 0 {
             return 0.0;

@@ -1,4 +1,4 @@
-//! One UE at the MAC.
+//! State of a UE in the MAC.
 
 use super::BearerIndex;
 use crate::channel::{Channel, ChannelState};
@@ -14,18 +14,18 @@ use crate::uplink::Uplink;
 pub(super) struct Ue {
     pub(super) rnti: u16,
     pub(super) channel: ChannelState,
-    /// Channels it has had.
+    /// Number of channels so far, which selects the random stream.
     channels: u64,
     /// Index of its slice.
     pub(super) slice: usize,
-    /// Its bearers, the one to be served first in front.
+    /// Its bearers in the order of service.
     pub(super) bearers: Vec<BearerIndex>,
     priorities: Vec<u8>,
-    /// Bytes of transport block that would empty all its queues.
+    /// Transport block bytes that empty all its queues.
     pub(super) backlog_bytes: u64,
-    /// Whether it is in its slice's list.
+    /// Whether it is in its slice's list of backlogged UEs.
     pub(super) is_backlogged: bool,
-    /// What it has been getting, under proportional fair.
+    /// Average rate under proportional fair.
     pub(super) average: Average,
     pub(super) errors: BlockErrors,
     pub(super) processes: Processes,
@@ -34,7 +34,7 @@ pub(super) struct Ue {
     pub(super) rng: SplitMix64,
 }
 
-/// Randomness of the `number`th channel of a UE; the stream of the RNTI alone is that of HARQ.
+/// Random stream of the `number`th channel of a UE; the stream of the RNTI alone is that of HARQ.
 fn channel_stream(seed: u64, rnti: u16, number: u64) -> SplitMix64 {
     SplitMix64::new(seed, u64::from(rnti) | 1 << 16 | number << 17)
 }
@@ -66,7 +66,7 @@ impl Ue {
         }
     }
 
-    /// Gives it another channel from `now_us` on.
+    /// Replaces its channel from `now_us` on.
     pub(super) fn set_channel(
         &mut self,
         channel: Channel,
@@ -96,7 +96,7 @@ impl Ue {
         }
     }
 
-    /// Bearers of one priority take turns to be first.
+    /// Rotates the bearers of each priority.
     pub(super) fn rotate_equals(&mut self) {
         if self.bearers.len() < 2 {
             return;
