@@ -1,5 +1,6 @@
-//! RLC-AM end to end: whatever is lost, late or cut anew, every SDU arrives once.
+//! RLC-AM end to end: every SDU arrives once under loss, reordering and resegmentation.
 
+use crate::common::{Step, steps};
 use proptest::prelude::*;
 use ran::rlc::am::status::Nack;
 use ran::rlc::am::{AmReceiver, AmTransmitter, AmdPdu, StatusPdu};
@@ -7,34 +8,7 @@ use ran::rlc::{AmConfig, AmSnLength};
 
 const SLOT_US: u64 = 1_000;
 
-/// One step of the air interface.
-#[derive(Debug, Clone)]
-struct Step {
-    sdus: Vec<u32>,
-    grant: u32,
-    /// Whether the block, and a status report sent now, are lost, and how many slots late they are.
-    lost: bool,
-    late_slots: u64,
-    status_lost: bool,
-    status_late_slots: u64,
-}
-
-fn steps(loss: f64, most_late: u64) -> impl Strategy<Value = Vec<Step>> {
-    let step = (
-        prop::collection::vec(1u32..3000, 0..3),
-        prop_oneof![0u32..40, 200u32..3000],
-        prop::bool::weighted(loss),
-        0..=most_late,
-        prop::bool::weighted(loss),
-        0..=most_late,
-    );
-    let step = step.prop_map(|(sdus, grant, lost, late_slots, status_lost, status_late_slots)| {
-        Step { sdus, grant, lost, late_slots, status_lost, status_late_slots }
-    });
-    prop::collection::vec(step, 1..150)
-}
-
-/// Transmitter, receiver and what is between them.
+/// Transmitter, receiver and PDUs in transit.
 struct Link {
     config: AmConfig,
     tx: AmTransmitter<u64>,
@@ -77,7 +51,7 @@ impl Link {
         self.reports.clear();
     }
 
-    /// One slot: reports arrive, a block goes down, what is due arrives, a report is made.
+    /// One slot: reports arrive, a block is sent, due PDUs arrive, a report is sent.
     fn slot(&mut self, step: &Step) {
         let now_us = self.now_us();
         let due = |at: &mut (u64, StatusPdu)| at.0 <= now_us;
@@ -108,7 +82,7 @@ impl Link {
         );
         assert!(in_block <= used && used <= step.grant);
         if u64::from(step.grant) >= demand {
-            assert_eq!(u64::from(used), demand, "what one pull needs");
+            assert_eq!(u64::from(used), demand, "one pull uses the demand");
             assert_eq!(self.tx.demand_bytes(), 0);
         }
         if !step.lost {
@@ -116,8 +90,8 @@ impl Link {
         }
         for (_, pdu) in self.air.extract_if(.., |at| at.0 <= now_us).collect::<Vec<_>>() {
             let (tx, delivered) = (&mut self.tx, &mut self.delivered);
-            let hand_over = |seq| tx.take_received(seq);
-            self.rx.receive(pdu, now_us, hand_over, |_, payload| delivered.push(payload.sdu));
+            let take_sdu = |seq| tx.take_received(seq);
+            self.rx.receive(pdu, now_us, take_sdu, |_, payload| delivered.push(payload.sdu));
         }
         self.rx.expire(now_us);
         if self.rx.status_triggered_since_us().is_some() && now_us >= self.prohibit_until_us {
@@ -132,14 +106,11 @@ impl Link {
     }
 
     fn good_slot(&mut self, grant: u32) {
-        let (lost, status_lost) = (false, false);
-        let step =
-            Step { sdus: vec![], grant, lost, late_slots: 0, status_lost, status_late_slots: 0 };
-        self.slot(&step);
+        self.slot(&Step { grant, ..Step::default() });
     }
 }
 
-/// All steps, then good slots until nothing is left.
+/// All steps, then slots without loss until the buffer is empty.
 fn run(steps: &[Step], config: AmConfig) -> Link {
     let mut link = Link::new(config);
     let mut sent = 0;
@@ -211,23 +182,15 @@ proptest! {
 }
 
 #[test]
-fn a_lost_segment_is_named_by_its_bytes_and_sent_again_in_smaller_pieces() {
+fn a_lost_segment_is_reported_by_its_bytes_and_retransmitted_in_smaller_pieces() {
     let config = AmConfig { t_reassembly_us: 5_000, ..am(false, false) };
     let mut link = Link::new(config);
     link.tx.enqueue(0, 1_000, 0).unwrap();
     link.tx.enqueue(1, 500, 0).unwrap();
-    let step = |grant, lost| Step {
-        sdus: vec![],
-        grant,
-        lost,
-        late_slots: 0,
-        status_lost: false,
-        status_late_slots: 0,
-    };
-    // 300 B of segment in the first block: 3 of MAC, 2 of RLC; then 4 of RLC each.
-    link.slot(&step(305, false));
-    link.slot(&step(307, true));
-    link.slot(&step(2_000, false));
+    // Segments of 300 B: 3 B of MAC and 2 of RLC in the first block, then 4 of RLC.
+    link.good_slot(305);
+    link.slot(&Step { grant: 307, lost: true, ..Step::default() });
+    link.good_slot(2_000);
     assert_eq!(link.delivered, [1], "a later SDU does not wait");
     assert_eq!(link.rx.deadline_us(), Some(7_000));
     while link.reports.is_empty() {
@@ -253,15 +216,7 @@ fn the_poll_of_a_lost_last_pdu_is_repeated_by_t_poll_retransmit() {
     let config = AmConfig { t_poll_retransmit_us: 45_000, ..am(false, false) };
     let mut link = Link::new(config);
     link.tx.enqueue(7, 100, 0).unwrap();
-    let lost = Step {
-        sdus: vec![],
-        grant: 1_000,
-        lost: true,
-        late_slots: 0,
-        status_lost: false,
-        status_late_slots: 0,
-    };
-    link.slot(&lost);
+    link.slot(&Step { grant: 1_000, lost: true, ..Step::default() });
     assert_eq!(link.tx.deadline_us(), Some(45_000));
     for _ in 1..45 {
         link.good_slot(1_000);
@@ -288,9 +243,9 @@ fn a_stalled_window_polls_and_opens_again() {
     let used = link.tx.pull(1_000_000, 0, |_| {}, |pdu, _| polls.push(pdu.poll));
     assert_eq!((used, polls.len()), (2_048 * 14, 2_048));
     assert_eq!(polls.iter().filter(|poll| **poll).count(), 1);
-    assert!(polls[2_047], "the PDU that stalls the window asks");
-    assert_eq!(link.tx.demand_bytes(), 0, "a stalled bearer asks for no PRB");
-    // That block is lost, and so is the answer to the next poll.
+    assert!(polls[2_047], "the PDU that stalls the window polls");
+    assert_eq!(link.tx.demand_bytes(), 0, "a stalled bearer needs no PRB");
+    // That block is lost.
     for _ in 0..200 {
         link.good_slot(30_000);
     }
@@ -299,11 +254,11 @@ fn a_stalled_window_polls_and_opens_again() {
 }
 
 #[test]
-fn max_retx_is_told_once_the_threshold_is_reached() {
+fn max_retx_is_reported_when_the_threshold_is_reached() {
     let config = AmConfig { max_retx_threshold: 3, ..am(false, false) };
     let mut tx = AmTransmitter::new(&config, 10, 10_000);
     tx.enqueue(0u64, 100, 0).unwrap();
-    let nack = ran::rlc::am::status::Nack { sn: 0, so: None, range: None };
+    let nack = Nack { sn: 0, so: None, range: None };
     let status = StatusPdu { ack_sn: 1, nacks: vec![nack] };
     let reached: Vec<bool> = (0..4)
         .map(|_| {
@@ -316,7 +271,7 @@ fn max_retx_is_told_once_the_threshold_is_reached() {
 }
 
 #[test]
-fn a_report_about_what_was_never_sent_is_ignored() {
+fn a_report_about_sdus_never_sent_is_ignored() {
     let mut tx = AmTransmitter::new(&am(false, false), 10, 10_000);
     tx.enqueue(0u64, 100, 0).unwrap();
     tx.pull(1_000, 0, |_| {}, |_, _| {});
@@ -327,9 +282,9 @@ fn a_report_about_what_was_never_sent_is_ignored() {
     assert_eq!(tx.held_packets(), 1);
 }
 
-/// The run that the report names begins with an SDU that a newer report has acknowledged.
+/// The outdated report names a run whose first SDU a newer report has acknowledged.
 #[test]
-fn an_older_report_that_comes_late_acknowledges_nothing_it_names_as_missing() {
+fn an_outdated_report_acknowledges_no_sdu_that_it_names_as_missing() {
     let mut tx = AmTransmitter::new(&am(false, false), 10, 10_000);
     for seq in 0..3u64 {
         tx.enqueue(seq, 100, 0).unwrap();
@@ -360,7 +315,7 @@ fn sdus_stay_in_the_buffer_and_count_for_its_limits_until_acknowledged() {
 }
 
 #[test]
-fn what_has_begun_to_leave_stays_and_the_rest_is_given_back_without_a_gap() {
+fn an_sdu_sent_in_part_stays_and_the_rest_is_returned_without_a_gap() {
     let mut tx = AmTransmitter::new(&am(false, false), 100, 100_000);
     for id in 0..4u64 {
         tx.enqueue(id, 1_000, 0).unwrap();
@@ -380,7 +335,7 @@ fn what_has_begun_to_leave_stays_and_the_rest_is_given_back_without_a_gap() {
 }
 
 #[test]
-fn both_windows_are_bounded_and_failures_do_happen_on_a_hopeless_link() {
+fn both_windows_are_bounded_and_a_very_poor_link_fails() {
     let config = AmConfig { max_retx_threshold: 1, ..am(false, true) };
     let mut link = Link::new(config);
     let mut sent = 0;
@@ -391,12 +346,11 @@ fn both_windows_are_bounded_and_failures_do_happen_on_a_hopeless_link() {
         }
         // Two blocks of three are lost, and every other report.
         let step = Step {
-            sdus: vec![],
             grant: 20_000,
             lost: slot % 3 > 0,
             late_slots: slot % 5,
             status_lost: slot % 2 > 0,
-            status_late_slots: 0,
+            ..Step::default()
         };
         link.slot(&step);
         assert!(link.rx.window_sdus() <= 2_048 && link.rx.held_payloads() <= 2_048);
@@ -407,6 +361,6 @@ fn both_windows_are_bounded_and_failures_do_happen_on_a_hopeless_link() {
     let mut seen = link.delivered.clone();
     seen.sort_unstable();
     seen.dedup();
-    assert_eq!(seen.len(), link.delivered.len(), "none twice");
+    assert_eq!(seen.len(), link.delivered.len(), "no SDU twice");
     assert!(seen.len() > 2_048, "{}", seen.len());
 }

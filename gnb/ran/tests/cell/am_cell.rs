@@ -1,33 +1,23 @@
-//! An AM bearer in a cell: status reports over the uplink, errors on the air, a radio that fades.
+//! An AM bearer in a cell: status reports over the uplink, block errors, outages.
 
-use crate::common::{Packet, bytes_of, saturate, ue};
+use crate::common::{Packet, SECOND_US, bytes_of, cell_of, saturate, ue, with_errors};
 use ran::pdcp::PdcpConfig;
 use ran::{
     AmConfig, BearerConfig, BearerIndex, BlockErrors, Cell, CellConfig, Channel, Delivery,
-    HarqConfig, MahimahiTrace, UeConfig, UplinkConfig,
+    MahimahiTrace, UeConfig, UplinkConfig,
 };
 
-const SECOND_US: u64 = 1_000_000;
-
-fn cell_of(config: CellConfig, bearer: BearerConfig) -> (Cell<Packet>, BearerIndex) {
-    let mut cell = Cell::new(config).unwrap();
-    cell.add_ue(ue(1, Channel::FixedMcs(28))).unwrap();
-    let bearer = cell.add_bearer(1, bearer).unwrap();
-    (cell, bearer)
+fn lte_with(errors: BlockErrors, most: u8) -> CellConfig {
+    with_errors(CellConfig::lte_5mhz(), errors, most)
 }
 
-fn lte_with(errors: BlockErrors) -> CellConfig {
-    let harq = HarqConfig { errors, ..CellConfig::lte_5mhz().harq };
-    CellConfig { harq, ..CellConfig::lte_5mhz() }
-}
-
-/// With a PDCP that waits for what is missing as long as it takes.
+/// With infinite t-Reordering.
 fn forever(bearer: BearerConfig) -> BearerConfig {
     let pdcp = PdcpConfig { t_reordering_us: u32::MAX, ..bearer.pdcp };
     BearerConfig { pdcp, ..bearer }
 }
 
-/// Runs without new packets until nothing is held anywhere, or `slots` have passed.
+/// Runs `slots` without new packets, after which nothing is buffered.
 fn drain(
     cell: &mut Cell<Packet>,
     bearer: BearerIndex,
@@ -87,14 +77,13 @@ fn sdus_leave_the_buffer_in_blocks_as_status_reports_come() {
     assert!(gaps.iter().all(|gap_us| *gap_us >= 25_000), "never shorter: {gaps:?}");
     let mean_ms = gaps.iter().sum::<u64>() as f64 / gaps.len() as f64 / 1000.0;
     let mean_sdus = blocks.iter().map(|block| block.1).sum::<u32>() as f64 / blocks.len() as f64;
-    println!("{mean_sdus} SDUs each {mean_ms} ms");
     assert!((25.0..40.0).contains(&mean_ms), "{mean_ms} ms");
     assert!((35.0..60.0).contains(&mean_sdus), "{mean_sdus} SDUs");
 }
 
 #[test]
-fn a_status_report_rides_on_a_grant_for_data_and_asks_for_one_else() {
-    let answered_us = |with_data: bool| {
+fn a_status_report_uses_a_grant_for_data_or_requests_one() {
+    let reported_us = |with_data: bool| {
         let config = AmConfig { t_status_prohibit_us: 0, ..AmConfig::lte() };
         let (mut cell, bearer) = cell_of(CellConfig::lte_5mhz(), BearerConfig::am(1, config));
         let mut out = Vec::new();
@@ -108,14 +97,13 @@ fn a_status_report_rides_on_a_grant_for_data_and_asks_for_one_else() {
         }
         cell.bearer_status(bearer).unwrap().status_pdu_at_us.unwrap()
     };
-    // Sent at 1 ms, there at 5, wanted from 6 on: request at 10, PUSCH at 18, decoded at 22.
-    assert_eq!(answered_us(false), 22_000);
-    // The data's request goes at 10 as well; its PUSCH is the report's.
-    assert_eq!(answered_us(true), 22_000);
+    // Sent at 1 ms, received at 5, triggered at 6: request at 10, PUSCH at 18, decoded at 22.
+    assert_eq!(reported_us(false), 22_000);
+    // The request for data is sent at 10 as well; the report uses its PUSCH.
+    assert_eq!(reported_us(true), 22_000);
     let mut cell = cell_of(CellConfig::lte_5mhz(), BearerConfig::am(1, AmConfig::lte())).0;
     let (mut out, bearer) = (Vec::new(), 0);
-    // Data wants to go from 0 on: request at 0, PUSCH at 8; the report of a packet that came at 5
-    // is in it.
+    // Data from 0 on: request at 0, PUSCH at 8, which carries the report of a packet received at 5.
     cell.send_uplink(bearer, 52, 0).unwrap();
     cell.slot(0, &mut out);
     cell.enqueue(bearer, Packet { id: 0, len: 100 }, 500).unwrap();
@@ -126,15 +114,14 @@ fn a_status_report_rides_on_a_grant_for_data_and_asks_for_one_else() {
 }
 
 #[test]
-fn what_harq_gives_up_am_brings_all_the_same_and_um_does_not() {
+fn am_delivers_sdus_of_blocks_that_harq_drops_and_um_does_not() {
     let errors = BlockErrors { bler: 0.3, combining_gain: 1.0 };
     let run = |bearer| {
-        let harq = HarqConfig { max_transmissions: 2, ..lte_with(errors).harq };
-        let (mut cell, bearer) = cell_of(CellConfig { harq, ..lte_with(errors) }, bearer);
+        let (mut cell, bearer) = cell_of(lte_with(errors, 2), bearer);
         let mut out = saturate(&mut cell, &[bearer], 5 * SECOND_US);
         drain(&mut cell, bearer, 3_000, &mut out);
-        let given_up = cell.mac_report(1, 0).unwrap().dl_harq[4];
-        assert!(given_up > 100, "{given_up}");
+        let dropped = cell.mac_report(1, 0).unwrap().dl_harq[4];
+        assert!(dropped > 100, "{dropped}");
         let report = cell.rlc_report(bearer, 0).unwrap();
         (out, report, cell.totals())
     };
@@ -152,12 +139,10 @@ fn what_harq_gives_up_am_brings_all_the_same_and_um_does_not() {
 }
 
 #[test]
-fn a_hopeless_radio_is_a_counted_radio_link_failure_and_nothing_is_lost() {
+fn a_very_poor_radio_causes_counted_radio_link_failures_without_loss() {
     let errors = BlockErrors { bler: 0.9, combining_gain: 1.0 };
-    let harq = HarqConfig { max_transmissions: 1, ..lte_with(errors).harq };
     let config = AmConfig { max_retx_threshold: 1, ..AmConfig::lte() };
-    let (mut cell, bearer) =
-        cell_of(CellConfig { harq, ..lte_with(errors) }, forever(BearerConfig::am(1, config)));
+    let (mut cell, bearer) = cell_of(lte_with(errors, 1), forever(BearerConfig::am(1, config)));
     let mut out = Vec::new();
     for id in 0..200 {
         cell.enqueue(bearer, Packet { id, len: 1500 }, 0).unwrap();
@@ -171,7 +156,7 @@ fn a_hopeless_radio_is_a_counted_radio_link_failure_and_nothing_is_lost() {
 }
 
 #[test]
-fn seconds_without_radio_stall_and_then_everything_arrives() {
+fn after_seconds_without_radio_every_sdu_arrives() {
     // Ten opportunities a millisecond for a second, then none for three.
     let lines: String = (1..=1000).flat_map(|ms| vec![format!("{ms}\n"); 2]).collect();
     let trace = MahimahiTrace::parse(&format!("{lines}4000\n")).unwrap();
@@ -200,11 +185,11 @@ fn seconds_without_radio_stall_and_then_everything_arrives() {
 }
 
 #[test]
-fn the_same_calls_give_the_same_answers_and_a_clone_goes_on_alike() {
+fn runs_are_deterministic_and_a_clone_continues_alike() {
     let run = || {
         let errors = BlockErrors { bler: 0.2, combining_gain: 0.5 };
         let config = AmConfig { in_order: false, ..AmConfig::lte() };
-        cell_of(lte_with(errors), BearerConfig::am(1, config))
+        cell_of(lte_with(errors, 4), BearerConfig::am(1, config))
     };
     let (mut first, bearer) = run();
     let (mut second, _) = run();
@@ -216,7 +201,7 @@ fn the_same_calls_give_the_same_answers_and_a_clone_goes_on_alike() {
 }
 
 #[test]
-fn a_ue_has_its_own_errors_and_bad_ones_are_refused() {
+fn a_ue_has_its_own_errors_and_invalid_ones_are_refused() {
     let mut cell = Cell::new(CellConfig::nr_n78_106prb()).unwrap();
     let errors = |bler, combining_gain| Some(BlockErrors { bler, combining_gain });
     let with = |rnti, errors| UeConfig { errors, ..ue(rnti, Channel::FixedMcs(10)) };
@@ -237,7 +222,7 @@ fn a_ue_has_its_own_errors_and_bad_ones_are_refused() {
 }
 
 #[test]
-fn a_ue_of_bad_uplink_access_is_refused() {
+fn a_ue_with_invalid_uplink_access_is_refused() {
     let uplink = Some(UplinkConfig { sr_period_us: 0, ..UplinkConfig::lte_fdd() });
     let mut cell = Cell::<Packet>::new(CellConfig::lte_5mhz()).unwrap();
     let config = UeConfig { uplink, ..ue(1, Channel::FixedMcs(28)) };

@@ -1,12 +1,10 @@
-//! What an observer of a cell sees: reports, delays, errors on the air, coming and going.
+//! Cells: reports, delays, block errors, UEs and bearers added and removed.
 
-use crate::common::{Packet, bytes_of, cell_with, saturate, ue};
+use crate::common::{Packet, SECOND_US, bytes_of, cell_with, saturate, ue, with_errors};
 use proptest::prelude::*;
 use ran::{
     BearerConfig, BlockErrors, Cell, CellConfig, Channel, Delivery, HarqConfig, MahimahiTrace,
 };
-
-const SECOND_US: u64 = 1_000_000;
 
 fn lte() -> (Cell<Packet>, usize) {
     let (cell, bearers) = cell_with(CellConfig::lte_5mhz(), &[Channel::FixedMcs(28)]);
@@ -18,7 +16,7 @@ fn packet(len: u32) -> Packet {
 }
 
 #[test]
-fn head_of_line_age_is_now_and_falls_to_zero_with_the_queue() {
+fn head_of_line_age_is_current_and_0_for_an_empty_queue() {
     let (mut cell, bearer) = lte();
     let mut out = Vec::new();
     assert_eq!(cell.rlc_report(bearer, 0).unwrap().txsdu_wt_us, 0);
@@ -55,21 +53,21 @@ fn sojourn_ends_when_the_first_byte_leaves_and_delivery_with_the_last() {
 }
 
 #[test]
-fn a_millisecond_without_opportunity_is_told_as_such() {
+fn a_millisecond_without_opportunity_is_reported() {
     // Opportunities at the ends of the milliseconds 2 and 3 of every 5.
     let trace = MahimahiTrace::parse("2\n3\n5\n").unwrap();
     let (mut cell, bearers) = cell_with(CellConfig::lte_5mhz(), &[Channel::Mahimahi(trace)]);
     let mut out = Vec::new();
-    let told: Vec<(bool, bool)> = (0..10)
+    let reported: Vec<(bool, bool)> = (0..10)
         .map(|ms| {
             cell.slot(ms * 1000, &mut out);
             let status = cell.bearer_status(bearers[0]).unwrap();
             (status.dl_opportunity, status.capacity_bytes_per_tti > 0)
         })
         .collect();
-    assert!(told.iter().all(|(opportunity, capacity)| opportunity == capacity));
+    assert!(reported.iter().all(|(opportunity, capacity)| opportunity == capacity));
     // The slot at millisecond m carries what the trace had in the one that ends there.
-    let served: Vec<usize> = (0..10).filter(|ms| told[*ms].0).collect();
+    let served: Vec<usize> = (0..10).filter(|ms| reported[*ms].0).collect();
     assert_eq!(served, [2, 3, 5, 7, 8]);
 }
 
@@ -87,7 +85,7 @@ fn the_mean_sojourn_is_that_of_the_last_100_ms() {
 }
 
 #[test]
-fn reports_count_what_went_through_and_what_was_dropped() {
+fn reports_count_delivered_and_dropped_sdus() {
     let mut cell = Cell::new(CellConfig::lte_5mhz()).unwrap();
     cell.add_ue(ue(0x4601, Channel::FixedMcs(28))).unwrap();
     let config = BearerConfig { limit_packets: 3, ..BearerConfig::um(5) };
@@ -149,7 +147,7 @@ fn delay_is_wait_for_the_slot_plus_phy_and_never_in_the_past() {
 }
 
 #[test]
-fn the_urgent_bearer_goes_first_and_equals_take_turns() {
+fn the_urgent_bearer_is_served_first_and_equal_ones_alternate() {
     let mut cell = Cell::new(CellConfig::lte_5mhz()).unwrap();
     cell.add_ue(ue(1, Channel::FixedMcs(28))).unwrap();
     let bulk = |drb| BearerConfig { priority: 9, ..BearerConfig::um(drb) };
@@ -173,15 +171,13 @@ fn the_urgent_bearer_goes_first_and_equals_take_turns() {
     assert!((ratio - 1.0).abs() < 0.02, "{ratio}");
 }
 
-fn with_errors(bler: f64, combining_gain: f64) -> CellConfig {
-    let errors = BlockErrors { bler, combining_gain };
-    let harq = HarqConfig { errors, ..HarqConfig::default() };
-    CellConfig { harq, ..CellConfig::nr_n78_106prb() }
+fn nr_with(bler: f64, combining_gain: f64) -> CellConfig {
+    with_errors(CellConfig::nr_n78_106prb(), BlockErrors { bler, combining_gain }, 4)
 }
 
 #[test]
 fn retransmissions_cost_prbs_and_time_but_no_packet_and_no_order() {
-    let (mut cell, bearers) = cell_with(with_errors(0.1, 0.0), &[Channel::FixedMcs(10)]);
+    let (mut cell, bearers) = cell_with(nr_with(0.1, 0.0), &[Channel::FixedMcs(10)]);
     let out = saturate(&mut cell, &bearers, 10 * SECOND_US);
     let ids: Vec<u64> = out.iter().map(|d| d.sdu.id).collect();
     assert!(ids.windows(2).all(|pair| pair[1] == pair[0] + 1), "PDCP restores the order");
@@ -199,8 +195,8 @@ fn retransmissions_cost_prbs_and_time_but_no_packet_and_no_order() {
 }
 
 #[test]
-fn what_fails_four_times_is_lost_and_counted() {
-    let (mut cell, bearers) = cell_with(with_errors(0.5, 1.0), &[Channel::FixedMcs(10)]);
+fn a_block_that_fails_four_times_is_lost_and_counted() {
+    let (mut cell, bearers) = cell_with(nr_with(0.5, 1.0), &[Channel::FixedMcs(10)]);
     let out = saturate(&mut cell, &bearers, 5 * SECOND_US);
     let rlc = cell.rlc_report(bearers[0], 5 * SECOND_US).unwrap();
     let mac = cell.mac_report(1, 5 * SECOND_US).unwrap();
@@ -215,9 +211,10 @@ fn what_fails_four_times_is_lost_and_counted() {
 }
 
 #[test]
-fn ues_and_bearers_come_and_go_under_load() {
+fn ues_and_bearers_are_added_and_removed_under_load() {
     let channels = [Channel::FixedMcs(28), Channel::FixedMcs(28)];
-    let (mut cell, bearers) = cell_with(with_lte_errors(), &channels);
+    let errors = BlockErrors { bler: 0.1, combining_gain: 1.0 };
+    let (mut cell, bearers) = cell_with(with_errors(CellConfig::lte_5mhz(), errors, 4), &channels);
     saturate(&mut cell, &bearers, SECOND_US);
     let queued = cell.bearer_status(bearers[0]).unwrap().occupancy_packets as usize;
     assert_eq!(cell.remove_bearer(bearers[0]).unwrap().len(), queued);
@@ -241,29 +238,25 @@ fn ues_and_bearers_come_and_go_under_load() {
     assert_eq!(cell.bearer_identity(third), Some((3, 1)));
 }
 
-fn with_lte_errors() -> CellConfig {
-    let errors = BlockErrors { bler: 0.1, combining_gain: 1.0 };
-    let harq = HarqConfig { errors, ..CellConfig::lte_5mhz().harq };
-    CellConfig { harq, ..CellConfig::lte_5mhz() }
-}
-
 #[test]
-fn what_exists_is_not_added_twice() {
+fn duplicates_are_refused() {
     let (mut cell, _) = lte();
-    let error = cell.add_ue(ue(1, Channel::FixedMcs(1))).unwrap_err().to_string();
-    assert_eq!(error, "rnti 1 exists already");
-    let error = cell.add_bearer(1, BearerConfig::um(1)).unwrap_err().to_string();
-    assert_eq!(error, "drb 1 exists already");
-    let error = cell.add_bearer(9, BearerConfig::um(1)).unwrap_err().to_string();
-    assert_eq!(error, "rnti 0x0009: no such UE in the cell");
-    let error = cell.add_bearer(1, BearerConfig::um(33)).unwrap_err().to_string();
-    assert_eq!(error, "drb: 33; expected 1 to 32");
-    let error = cell.set_channel(1, Channel::FixedMcs(29)).unwrap_err().to_string();
-    assert_eq!(error, "channel.mcs: 29; expected MCS 0 to 28");
+    for (error, expected) in [
+        (cell.add_ue(ue(1, Channel::FixedMcs(1))), "rnti 1 exists already"),
+        (cell.add_bearer(1, BearerConfig::um(1)).map(|_| ()), "drb 1 exists already"),
+        (
+            cell.add_bearer(9, BearerConfig::um(1)).map(|_| ()),
+            "rnti 0x0009: no such UE in the cell",
+        ),
+        (cell.add_bearer(1, BearerConfig::um(33)).map(|_| ()), "drb: 33; expected 1 to 32"),
+        (cell.set_channel(1, Channel::FixedMcs(29)), "channel.mcs: 29; expected MCS 0 to 28"),
+    ] {
+        assert_eq!(error.unwrap_err().to_string(), expected);
+    }
 }
 
 #[test]
-fn bad_cells_name_the_field() {
+fn invalid_cells_name_the_field() {
     let good = CellConfig::lte_5mhz;
     let harq = |bler| {
         let errors = BlockErrors { bler, ..BlockErrors::default() };
@@ -325,7 +318,7 @@ fn replay(cell: &mut Cell<Packet>, arrivals: &[Arrival]) -> Vec<Delivery<Packet>
             cell.slot(cell.next_slot_us(), &mut out);
         }
         let sdu = Packet { id: id as u64, len: arrival.len };
-        // A full buffer is part of the play.
+        // The buffer may be full.
         let _dropped = cell.enqueue(arrival.bearer, sdu, at_us);
     }
     for _ in 0..500 {
@@ -337,7 +330,7 @@ fn replay(cell: &mut Cell<Packet>, arrivals: &[Arrival]) -> Vec<Delivery<Packet>
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn the_same_calls_give_the_same_answers_and_a_clone_goes_on_alike(
+    fn runs_are_deterministic_and_a_clone_continues_alike(
         arrivals in prop::collection::vec(
             (0usize..3, 1u32..1501, 0u64..2000).prop_map(|(bearer, len, after_us)| Arrival {
                 bearer,
@@ -348,7 +341,7 @@ proptest! {
         ),
         seed in any::<u64>(),
     ) {
-        let config = CellConfig { seed, ..with_errors(0.2, 0.3) };
+        let config = CellConfig { seed, ..nr_with(0.2, 0.3) };
         let trace = MahimahiTrace::parse("3\n4\n4\n9\n").unwrap();
         let channels =
             [Channel::FixedMcs(4), Channel::FixedMcs(20), Channel::Mahimahi(trace)];

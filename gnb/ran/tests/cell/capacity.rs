@@ -1,13 +1,10 @@
-//! What a cell carries: the papers' cells, traces, schedulers, and where the PRBs go.
+//! Capacity of cells: the papers' cells, traces, schedulers.
 
-use crate::common::{Packet, bytes_of, cell_with, saturate, ue};
-use ran::mac::SliceShare;
-use ran::{
-    AtEnd, BearerConfig, Cell, CellConfig, Channel, MahimahiTrace, McsSeries, SchedulerConfig,
-    UeConfig,
+use crate::common::{
+    Packet, SECOND_US, bytes_of, cell_of_slices, cell_with, recorded, saturate, ue,
 };
-
-const SECOND_US: u64 = 1_000_000;
+use ran::mac::SliceShare;
+use ran::{AtEnd, Cell, CellConfig, Channel, MahimahiTrace, McsSeries, SchedulerConfig};
 
 fn mbps(bytes: u64, us: u64) -> f64 {
     bytes as f64 * 8.0 / us as f64
@@ -36,7 +33,7 @@ fn the_nr_cell_carries_40_mbps_of_tcp_payload_at_mcs_10() {
 }
 
 #[test]
-fn a_series_changes_the_rate_when_it_says() {
+fn a_series_changes_the_rate_at_its_time() {
     let series = McsSeries::new(SECOND_US, [28, 0], AtEnd::Hold).unwrap();
     let (mut cell, bearers) = cell_with(CellConfig::lte_5mhz(), &[Channel::McsSeries(series)]);
     let first = saturate(&mut cell, &bearers, SECOND_US);
@@ -52,7 +49,7 @@ fn trace_bytes(trace: &MahimahiTrace, until_us: u64) -> u64 {
     u64::from(trace.bytes_between(0, until_us))
 }
 
-/// All but headers and the last, partly sent packet of what a trace offers goes through.
+/// A trace is used except for headers and the last packet, sent in part.
 fn assert_trace_is_filled(trace: &MahimahiTrace, config: CellConfig, until_us: u64) {
     let tail_us = 20_000;
     let channel = Channel::Mahimahi(trace.clone());
@@ -60,7 +57,7 @@ fn assert_trace_is_filled(trace: &MahimahiTrace, config: CellConfig, until_us: u
     let out = saturate(&mut cell, &bearers, until_us);
     let report = cell.mac_report(1, until_us).unwrap();
     let offered = trace_bytes(trace, until_us);
-    // Opportunities in uplink slots at the very end have not had their downlink slot yet.
+    // The last opportunities in uplink slots have no downlink slot yet.
     let sent_at_least = trace_bytes(trace, until_us - tail_us);
     assert!((sent_at_least..=offered).contains(&report.dl_aggr_tbs), "{}", report.dl_aggr_tbs);
     let carried = bytes_of(&out, bearers[0]) as f64;
@@ -72,12 +69,10 @@ fn assert_trace_is_filled(trace: &MahimahiTrace, config: CellConfig, until_us: u
 
 #[test]
 fn a_trace_carries_what_it_offers_in_fdd_and_in_tdd() {
-    let text: String = (0..5000u32).map(|i| format!("{}\n", 10 + i * i % 7 + i * 2)).collect();
-    let trace = {
-        let mut times: Vec<u32> = text.lines().map(|line| line.parse().unwrap()).collect();
-        times.sort_unstable();
-        MahimahiTrace::parse(&times.iter().map(|t| format!("{t}\n")).collect::<String>()).unwrap()
-    };
+    let mut times: Vec<u32> = (0..5000u32).map(|i| 10 + i * i % 7 + i * 2).collect();
+    times.sort_unstable();
+    let text: String = times.iter().map(|ms| format!("{ms}\n")).collect();
+    let trace = MahimahiTrace::parse(&text).unwrap();
     for config in [CellConfig::lte_5mhz(), CellConfig::nr_n78_106prb()] {
         assert_trace_is_filled(&trace, config, 25 * SECOND_US);
     }
@@ -85,23 +80,15 @@ fn a_trace_carries_what_it_offers_in_fdd_and_in_tdd() {
 
 #[test]
 fn a_recorded_trace_carries_what_it_offers() {
-    let root = std::env::var("SOJOURN_SHARED").map_or_else(
-        |_| std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
-        std::path::PathBuf::from,
-    );
-    let file = root.join("traces/mahimahi-us/Verizon-LTE-short.down");
-    let Ok(text) = std::fs::read_to_string(&file) else {
-        println!("skipped: no trace at {}", file.display());
-        return;
-    };
-    let trace = MahimahiTrace::parse(&text).unwrap();
+    let Some(file) = recorded("mahimahi-us/Verizon-LTE-short.down") else { return };
+    let trace = MahimahiTrace::read(std::io::BufReader::new(file)).unwrap();
     assert!((4.9e6..5.2e6).contains(&trace.mean_rate_bps()), "{}", trace.mean_rate_bps());
     // Longer than the file, so that it repeats.
     assert_trace_is_filled(&trace, CellConfig::nr_n78_106prb(), 200 * SECOND_US);
 }
 
 #[test]
-fn an_idle_trace_wastes_its_opportunities() {
+fn unused_opportunities_of_a_trace_are_lost() {
     let trace = MahimahiTrace::parse("1\n2\n3\n4\n").unwrap();
     let (mut cell, bearers) = cell_with(CellConfig::lte_5mhz(), &[Channel::Mahimahi(trace)]);
     let mut out = Vec::new();
@@ -132,7 +119,7 @@ fn round_robin_gives_equals_equal_shares_of_prbs() {
 }
 
 #[test]
-fn more_ues_than_fit_a_slot_all_get_their_turn() {
+fn more_ues_than_fit_a_slot_are_served_in_turn() {
     let channels = vec![Channel::FixedMcs(10); 50];
     let (mut cell, bearers) = cell_with(CellConfig::nr_n78_106prb(), &channels);
     let out = saturate(&mut cell, &bearers, 5 * SECOND_US);
@@ -142,7 +129,7 @@ fn more_ues_than_fit_a_slot_all_get_their_turn() {
 }
 
 #[test]
-fn what_one_ue_leaves_another_takes() {
+fn prbs_left_by_one_ue_go_to_another() {
     let channels = [Channel::FixedMcs(28), Channel::FixedMcs(28)];
     let (mut cell, bearers) = cell_with(CellConfig::lte_5mhz(), &channels);
     let mut out = Vec::new();
@@ -168,19 +155,11 @@ fn sliced(shares: &[(u8, u8)]) -> CellConfig {
 }
 
 fn sliced_cell(shares: &[(u8, u8)]) -> (Cell<Packet>, Vec<usize>) {
-    let mut cell = Cell::new(sliced(shares)).unwrap();
-    let mut bearers = Vec::new();
-    for (rnti, slice) in [(1, 1), (2, 2)] {
-        let config =
-            UeConfig { rnti, channel: Channel::FixedMcs(28), slice, errors: None, uplink: None };
-        cell.add_ue(config).unwrap();
-        bearers.push(cell.add_bearer(rnti, BearerConfig::um(1)).unwrap());
-    }
-    (cell, bearers)
+    cell_of_slices(sliced(shares), &[1, 2].map(|slice| (slice, Channel::FixedMcs(28))))
 }
 
 /// Table 6 of irazabal2021: FP carries 4.10, 7.65 and 11.75 Mbit/s in 25, 50 and 75 % of the
-/// carrier; floors and RBGs make it less than the share.
+/// carrier, less than the share because of rounding and RBGs.
 #[test]
 fn fixed_partition_carries_what_the_paper_measured() {
     for (percent, paper) in [(25, 4.10), (50, 7.65), (75, 11.75)] {
@@ -203,13 +182,18 @@ fn fixed_partition_leaves_unused_prbs_unused() {
 
 #[test]
 fn a_ue_of_an_unknown_slice_or_an_mcs_above_the_table_is_refused() {
-    let mut cell: Cell<Packet> = Cell::new(sliced(&[(7, 50)])).unwrap();
-    let error = cell.add_ue(ue(1, Channel::FixedMcs(28))).unwrap_err().to_string();
-    assert_eq!(error, "ue.slice: 1; expected a slice of the scheduler");
-    let mut cell: Cell<Packet> = Cell::new(CellConfig::nr_n78_106prb()).unwrap();
-    let error = cell.add_ue(ue(1, Channel::FixedMcs(28))).unwrap_err().to_string();
-    assert_eq!(error, "channel.mcs: 28; expected MCS 0 to 27");
+    let nr = CellConfig::nr_n78_106prb();
     let series = McsSeries::new(1, [1, 31], AtEnd::Loop).unwrap();
-    let error = cell.add_ue(ue(1, Channel::McsSeries(series))).unwrap_err().to_string();
-    assert_eq!(error, "channel.values[1]: 31; expected MCS 0 to 27");
+    for (config, channel, expected) in [
+        (
+            sliced(&[(7, 50)]),
+            Channel::FixedMcs(28),
+            "ue.slice: 1; expected a slice of the scheduler",
+        ),
+        (nr.clone(), Channel::FixedMcs(28), "channel.mcs: 28; expected MCS 0 to 27"),
+        (nr, Channel::McsSeries(series), "channel.values[1]: 31; expected MCS 0 to 27"),
+    ] {
+        let mut cell: Cell<Packet> = Cell::new(config).unwrap();
+        assert_eq!(cell.add_ue(ue(1, channel)).unwrap_err().to_string(), expected);
+    }
 }

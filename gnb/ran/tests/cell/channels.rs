@@ -1,15 +1,17 @@
-//! Channels at work in a cell: series, records of real radios, and random ones.
+//! Channels in a cell: series, recorded traces and random ones.
 
-use crate::common::{bytes_of, cell_with, saturate, ue};
+use crate::common::{SECOND_US, bytes_of, cell_with, recorded, saturate, ue};
 use ran::{
     AtEnd, Cell, CellConfig, Channel, CqiSeries, GaussMarkov, Missing, MobilityPattern, RateSeries,
     UccColumn, UccTrace,
 };
 
-const SECOND_US: u64 = 1_000_000;
-
 fn mobility(pattern: MobilityPattern) -> Channel {
     Channel::Mobility(pattern.model().chain(28).unwrap())
+}
+
+fn gauss_markov(mean_snr_db: f64, std_dev_db: f64, coherence_us: u64, period_us: u64) -> Channel {
+    Channel::GaussMarkov(GaussMarkov { mean_snr_db, std_dev_db, coherence_us, period_us })
 }
 
 /// MCS of UE 1 in the middle of each second.
@@ -39,7 +41,7 @@ fn a_mobility_pattern_is_drawn_from_the_seed() {
 }
 
 #[test]
-fn ues_have_streams_of_their_own_that_others_do_not_disturb() {
+fn the_random_stream_of_a_ue_does_not_depend_on_other_ues() {
     let channels = [mobility(MobilityPattern::Car), mobility(MobilityPattern::Car)];
     let series = |channels: &[Channel]| {
         let (mut cell, bearers) = cell_with(CellConfig::lte_5mhz(), channels);
@@ -58,16 +60,8 @@ fn ues_have_streams_of_their_own_that_others_do_not_disturb() {
 }
 
 #[test]
-fn a_fork_goes_on_as_the_original() {
-    for channel in [
-        mobility(MobilityPattern::Pedestrian),
-        Channel::GaussMarkov(GaussMarkov {
-            mean_snr_db: 10.0,
-            std_dev_db: 6.0,
-            coherence_us: 50_000,
-            period_us: 5_000,
-        }),
-    ] {
+fn a_fork_continues_as_the_original() {
+    for channel in [mobility(MobilityPattern::Pedestrian), gauss_markov(10.0, 6.0, 50_000, 5_000)] {
         let (mut cell, bearers) = cell_with(CellConfig::lte_5mhz(), &[channel]);
         saturate(&mut cell, &bearers, SECOND_US);
         let mut fork = cell.clone();
@@ -77,15 +71,8 @@ fn a_fork_goes_on_as_the_original() {
 }
 
 #[test]
-fn gauss_markov_moves_through_the_mcs_and_loses_range() {
-    let channel = |mean_snr_db| {
-        Channel::GaussMarkov(GaussMarkov {
-            mean_snr_db,
-            std_dev_db: 5.0,
-            coherence_us: 100_000,
-            period_us: 10_000,
-        })
-    };
+fn gauss_markov_varies_the_mcs_and_goes_out_of_range() {
+    let channel = |mean_snr_db| gauss_markov(mean_snr_db, 5.0, 100_000, 10_000);
     let carried = |mean| {
         let (mut cell, bearers) = cell_with(CellConfig::lte_5mhz(), &[channel(mean)]);
         let out = saturate(&mut cell, &bearers, 20 * SECOND_US);
@@ -93,7 +80,7 @@ fn gauss_markov_moves_through_the_mcs_and_loses_range() {
     };
     let (low, middle, high) = (carried(-5.0), carried(10.0), carried(30.0));
     assert!(low.0 * 3 < middle.0 && middle.0 * 2 < high.0, "{} {} {}", low.0, middle.0, high.0);
-    // At −5 dB a good part of the slots is below CQI 1; those are no one's fault.
+    // At −5 dB many slots are below CQI 1; those do not count as available.
     assert!(low.1.available_prb < middle.1.available_prb);
     assert_eq!(low.1.used_prb, low.1.available_prb);
     let (mut cell, bearers) = cell_with(CellConfig::lte_5mhz(), &[channel(-40.0)]);
@@ -104,7 +91,7 @@ fn gauss_markov_moves_through_the_mcs_and_loses_range() {
 }
 
 #[test]
-fn a_new_channel_starts_at_once_and_has_its_own_stream() {
+fn a_new_channel_applies_at_once_and_has_its_own_stream() {
     let (mut cell, bearers) = cell_with(CellConfig::lte_5mhz(), &[Channel::FixedMcs(3)]);
     saturate(&mut cell, &bearers, SECOND_US);
     let mut seen = Vec::new();
@@ -136,19 +123,19 @@ fn a_cqi_series_follows_the_cells_table_or_its_own() {
 }
 
 #[test]
-fn what_does_not_fit_the_cell_is_refused() {
-    let mut cell: Cell<crate::common::Packet> = Cell::new(CellConfig::nr_n78_106prb()).unwrap();
+fn invalid_channels_are_refused() {
     let mut high = [0; 15];
     high[14] = 28;
     let series = CqiSeries::new(1, [1], AtEnd::Loop, Some(high)).unwrap();
-    let error = cell.add_ue(ue(1, Channel::CqiSeries(series))).unwrap_err().to_string();
-    assert_eq!(error, "channel.cqi_to_mcs[14]: 28; expected MCS 0 to 27");
-    let error = cell.add_ue(ue(1, mobility(MobilityPattern::Tram))).unwrap_err().to_string();
-    assert_eq!(error, "channel.max_mcs: 28; expected MCS 0 to 27");
-    let wild =
-        GaussMarkov { mean_snr_db: f64::INFINITY, std_dev_db: 1.0, coherence_us: 1, period_us: 1 };
-    let error = cell.add_ue(ue(1, Channel::GaussMarkov(wild))).unwrap_err().to_string();
-    assert_eq!(error, "channel.mean_snr_db: inf; expected -50 to 80 dB");
+    let wild = gauss_markov(f64::INFINITY, 1.0, 1, 1);
+    for (channel, expected) in [
+        (Channel::CqiSeries(series), "channel.cqi_to_mcs[14]: 28; expected MCS 0 to 27"),
+        (mobility(MobilityPattern::Tram), "channel.max_mcs: 28; expected MCS 0 to 27"),
+        (wild, "channel.mean_snr_db: inf; expected -50 to 80 dB"),
+    ] {
+        let mut cell: Cell<crate::common::Packet> = Cell::new(CellConfig::nr_n78_106prb()).unwrap();
+        assert_eq!(cell.add_ue(ue(1, channel)).unwrap_err().to_string(), expected);
+    }
 }
 
 #[test]
@@ -162,7 +149,7 @@ fn a_rate_series_carries_its_rate() {
 }
 
 #[test]
-fn what_a_slot_could_carry_is_what_it_carries_when_full() {
+fn last_slot_bytes_are_those_of_a_full_slot() {
     for (config, channel) in [
         (CellConfig::lte_5mhz(), mobility(MobilityPattern::Train)),
         (CellConfig::nr_n78_106prb(), Channel::FixedMcs(12)),
@@ -185,27 +172,19 @@ fn what_a_slot_could_carry_is_what_it_carries_when_full() {
     }
 }
 
-fn recorded(name: &str, column: UccColumn) -> Option<UccTrace> {
-    let root = std::env::var("SOJOURN_SHARED").map_or_else(
-        |_| std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
-        std::path::PathBuf::from,
-    );
-    let file = root.join("traces/ucc-5g").join(name);
-    let Ok(open) = std::fs::File::open(&file) else {
-        println!("skipped: no trace at {}", file.display());
-        return None;
-    };
-    let reader = std::io::BufReader::new(flate2::read::MultiGzDecoder::new(open));
+fn ucc(name: &str, column: UccColumn) -> Option<UccTrace> {
+    let file = recorded(&format!("ucc-5g/{name}"))?;
+    let reader = std::io::BufReader::new(flate2::read::MultiGzDecoder::new(file));
     Some(UccTrace::read(reader, column).unwrap())
 }
 
 #[test]
-fn a_recorded_session_gives_the_series_that_the_phone_saw() {
-    let Some(cqi) = recorded("static-2020.02.14.csv.gz", UccColumn::Cqi) else { return };
+fn a_recorded_session_gives_the_reported_cqi_series() {
+    let Some(cqi) = ucc("static-2020.02.14.csv.gz", UccColumn::Cqi) else { return };
     // 13:21:26 to 13:39:48.
     assert_eq!(cqi.seconds().len(), 18 * 60 + 22 + 1);
     let known: Vec<f64> = cqi.seconds().iter().copied().flatten().collect();
-    assert_eq!(known.len(), cqi.seconds().len(), "this one misses nothing");
+    assert_eq!(known.len(), cqi.seconds().len(), "no value is missing");
     let mean = known.iter().sum::<f64>() / known.len() as f64;
     assert!((mean - 10.26).abs() < 0.1, "{mean}");
     let values: Vec<u8> = known.iter().map(|value| *value as u8).collect();
@@ -218,7 +197,7 @@ fn a_recorded_session_gives_the_series_that_the_phone_saw() {
 
 #[test]
 fn a_recorded_drive_has_a_part_without_cqi() {
-    let Some(cqi) = recorded("driving-2019.12.16.csv.gz", UccColumn::Cqi) else { return };
+    let Some(cqi) = ucc("driving-2019.12.16.csv.gz", UccColumn::Cqi) else { return };
     let missing = cqi.seconds().iter().filter(|second| second.is_none()).count();
     // On HSPA the phone reports none.
     assert!(missing > 250, "{missing}");
@@ -226,6 +205,6 @@ fn a_recorded_drive_has_a_part_without_cqi() {
     let outage = cqi.filled(Missing::Outage).iter().filter(|second| second.is_none()).count();
     assert_eq!(outage, missing);
     for column in [UccColumn::Snr, UccColumn::DlBitrate] {
-        assert!(recorded("driving-2020.01.16.csv.gz", column).is_some());
+        assert!(ucc("driving-2020.01.16.csv.gz", column).is_some());
     }
 }

@@ -1,16 +1,14 @@
-//! HARQ against what can be computed: throughput, rounds and residual loss.
+//! HARQ: throughput, rounds and residual loss match their computed values.
 
-use crate::common::{bytes_of, cell_with, saturate};
+use crate::common::{SECOND_US, bytes_of, cell_with, saturate};
 use ran::{BlockErrors, CellConfig, Channel, HarqConfig};
-
-const SECOND_US: u64 = 1_000_000;
 
 fn lte(harq: HarqConfig) -> CellConfig {
     CellConfig { harq, reserved: None, ..CellConfig::lte_5mhz() }
 }
 
 #[test]
-fn goodput_and_loss_are_those_of_the_geometric_law() {
+fn goodput_and_loss_follow_the_geometric_distribution() {
     for (bler, combining_gain, most) in
         [(0.1, 1.0, 4), (0.1, 0.1, 4), (0.3, 0.5, 3), (0.5, 1.0, 2), (0.2, 1.0, 1)]
     {
@@ -38,13 +36,13 @@ fn goodput_and_loss_are_those_of_the_geometric_law() {
             );
         }
         let prbs = cell.totals();
-        let again: u32 = rounds[1..4].iter().sum();
-        assert_eq!(prbs.retx_prb, u64::from(again) * 25);
+        let retransmissions: u32 = rounds[1..4].iter().sum();
+        assert_eq!(prbs.retx_prb, u64::from(retransmissions) * 25);
     }
 }
 
 #[test]
-fn few_processes_and_a_long_round_trip_bound_the_throughput() {
+fn few_processes_and_a_long_round_trip_limit_the_throughput() {
     let rate = |processes, rtt_us| {
         let harq = HarqConfig { processes, rtt_us, ..CellConfig::lte_5mhz().harq };
         let (mut cell, bearers) = cell_with(lte(harq), &[Channel::FixedMcs(28)]);
@@ -52,7 +50,7 @@ fn few_processes_and_a_long_round_trip_bound_the_throughput() {
         bytes_of(&out, bearers[0]) as f64
     };
     let full = rate(8, 8_000);
-    assert!((rate(16, 8_000) / full - 1.0).abs() < 1e-9, "more than needed change nothing");
+    assert!((rate(16, 8_000) / full - 1.0).abs() < 1e-9, "further processes change nothing");
     assert!((rate(4, 8_000) / full - 0.5).abs() < 0.01);
     assert!((rate(1, 8_000) / full - 0.125).abs() < 0.01);
     assert!((rate(8, 16_000) / full - 0.5).abs() < 0.01);

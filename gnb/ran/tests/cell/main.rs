@@ -1,6 +1,6 @@
-//! A cell on virtual time: what it carries, when, and what becomes of the rest.
+//! Cells and RLC entities on virtual time.
 
-// Clippy knows functions marked as tests; the helpers beside them may fail a test as well.
+// clippy.toml allows these in test functions; shared functions of tests need them as well.
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::panic)]
 
 mod acknowledged;

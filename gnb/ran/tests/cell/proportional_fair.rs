@@ -1,13 +1,12 @@
-//! Proportional fair over many slots, against what theory says.
+//! Proportional fair over many slots matches theory.
 
-use crate::common::{bytes_of, cell_with, saturate};
+use crate::common::{SECOND_US, bytes_of, cell_with, saturate};
 use ran::{AtEnd, CellConfig, Channel, McsSeries, PfConfig, PfGranularity, SchedulerConfig};
 
-const SECOND_US: u64 = 1_000_000;
 const SECONDS: u64 = 60;
 
 fn pf(granularity: PfGranularity) -> CellConfig {
-    // Long against the channel, which changes each slot.
+    // Long compared with the channel, which changes each slot.
     let config = PfConfig { time_constant_us: 1_000_000, granularity };
     CellConfig {
         scheduler: SchedulerConfig::ProportionalFair(config),
@@ -16,7 +15,7 @@ fn pf(granularity: PfGranularity) -> CellConfig {
     }
 }
 
-/// Each slot one of two MCS, half of the time each, independent of other UEs.
+/// One of two MCS in each slot with equal probability, independent of other UEs.
 fn two_rates(low: u8, high: u8, seed: u64) -> Channel {
     let mut state = seed;
     let values: Vec<u8> = (0..SECONDS * 1000)
@@ -35,9 +34,8 @@ fn two_rates(low: u8, high: u8, seed: u64) -> Channel {
 const MCS_6: f64 = 325.0;
 const MCS_26: f64 = 1908.0;
 
-/// Two UEs alike, each slot at `low` or `high`: the better one sends, and where both are equal each
-/// half of the time, so each gets (3·high + low)/8 a slot (opportunism), where taking turns gives
-/// (high + low)/4.
+/// Two equal UEs, each slot at `low` or `high`: the better one is served, and each half of the time if
+/// both are equal, so each gets (3·high + low)/8 per slot; round robin gives (high + low)/4.
 #[test]
 fn two_ues_of_two_rates_get_the_opportunistic_share() {
     for granularity in [PfGranularity::Wideband, PfGranularity::PerRbg] {
@@ -53,8 +51,7 @@ fn two_ues_of_two_rates_get_the_opportunistic_share() {
     }
 }
 
-/// A UE more than twice as good, with the same relative ups and downs, gains as much from being
-/// served when it is at its best: its bytes are in proportion to its rate (Kelly 1997).
+/// UEs with the same relative variation get bytes in proportion to their rates (Kelly 1997).
 #[test]
 fn a_better_channel_gets_bytes_in_proportion() {
     // MCS 14 carries 807 bytes, 5.89 times the 137 of MCS 2; MCS 26 is 5.87 times MCS 6.
@@ -68,7 +65,7 @@ fn a_better_channel_gets_bytes_in_proportion() {
     }
 }
 
-/// Channels that do not change: equal parts of the time, as round robin.
+/// Constant channels get equal parts of the time, as with round robin.
 #[test]
 fn fixed_channels_get_equal_time() {
     for granularity in [PfGranularity::Wideband, PfGranularity::PerRbg] {
@@ -85,7 +82,7 @@ fn fixed_channels_get_equal_time() {
 }
 
 #[test]
-fn more_ues_than_fit_a_slot_all_get_their_turn() {
+fn more_ues_than_fit_a_slot_are_all_served() {
     let channels = vec![Channel::FixedMcs(15); 40];
     for granularity in [PfGranularity::Wideband, PfGranularity::PerRbg] {
         let (mut cell, bearers) = cell_with(pf(granularity), &channels);
@@ -96,7 +93,7 @@ fn more_ues_than_fit_a_slot_all_get_their_turn() {
     }
 }
 
-/// Who comes back after a pause is served at once, and does not starve the others for long.
+/// A UE with data again after a pause starves others no longer than the time constant.
 #[test]
 fn a_pause_is_forgotten_after_the_time_constant() {
     let channels = [Channel::FixedMcs(20), Channel::FixedMcs(20)];

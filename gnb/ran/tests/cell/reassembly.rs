@@ -1,39 +1,18 @@
-//! RLC-UM end to end: whatever the grants and whatever is lost, no SDU is damaged or doubled.
+//! RLC-UM end to end: no SDU is damaged or duplicated, whatever the grants and losses.
 
 use std::collections::BTreeMap;
 
+use crate::common::{Step, steps};
 use proptest::prelude::*;
 use ran::rlc::um::{SnLength, UmConfig, UmReceiver, UmTransmitter, UmdPdu};
 
-/// One step of the air interface.
-#[derive(Debug, Clone)]
-struct Step {
-    /// SDUs that come before the slot, by length.
-    sdus: Vec<u32>,
-    grant: u32,
-    /// Whether the transport block is lost, and how many slots late it is.
-    lost: bool,
-    late_slots: u64,
-}
-
-fn steps(loss: f64, most_late: u64) -> impl Strategy<Value = Vec<Step>> {
-    let step = (
-        prop::collection::vec(1u32..3000, 0..3),
-        prop_oneof![0u32..40, 200u32..3000],
-        prop::bool::weighted(loss),
-        0..=most_late,
-    )
-        .prop_map(|(sdus, grant, lost, late_slots)| Step { sdus, grant, lost, late_slots });
-    prop::collection::vec(step, 1..200)
-}
-
 #[derive(Debug, Default)]
 struct Outcome {
-    /// Counts in the order of delivery.
+    /// COUNTs in the order of delivery.
     delivered: Vec<u64>,
-    /// Length of each SDU by count.
+    /// Length of each SDU by COUNT.
     sizes: Vec<u32>,
-    /// Bytes of each SDU that reached the receiver in time to be placed or not.
+    /// Bytes of each SDU that reached the receiver.
     arrived: BTreeMap<u64, u32>,
     pulled_bytes: u64,
     queued_bytes: u64,
@@ -81,7 +60,7 @@ fn run(steps: &[Step], config: UmConfig) -> Outcome {
             }
             *outcome.arrived.entry(pdu.count).or_default() += pdu.data_bytes;
             rx.receive(pdu, now_us, |count, payload| {
-                assert_eq!(payload.sdu, count, "the payload is that of its number");
+                assert_eq!(payload.sdu, count, "the payload matches its COUNT");
                 outcome.delivered.push(count);
             });
         }
@@ -127,20 +106,20 @@ proptest! {
     }
 
     #[test]
-    fn loss_damages_and_doubles_nothing(steps in steps(0.3, 0), long in any::<bool>()) {
+    fn loss_damages_and_duplicates_no_sdu(steps in steps(0.3, 0), long in any::<bool>()) {
         check(&run(&steps, um(long, 15_000)));
     }
 
     #[test]
-    fn reordering_within_t_reassembly_loses_nothing(steps in steps(0.0, 8)) {
-        // The timer is not started anew for each gap, so it has to outlast a run of them.
+    fn reordering_within_t_reassembly_loses_no_sdu(steps in steps(0.0, 8)) {
+        // The timer does not restart for each gap, so it has to outlast a run of them.
         let outcome = run(&steps, um(true, 10_000_000));
         check(&outcome);
         prop_assert_eq!(outcome.delivered.len() as u64, outcome.payloads_sent);
     }
 
     #[test]
-    fn loss_and_reordering_together_damage_nothing(
+    fn loss_and_reordering_together_damage_no_sdu(
         steps in steps(0.2, 30),
         long in any::<bool>(),
     ) {
@@ -158,7 +137,7 @@ fn segment(sn: u16, so: u32, data_bytes: u32, last: bool) -> UmdPdu<u64> {
 }
 
 #[test]
-fn a_missing_segment_is_given_up_after_t_reassembly() {
+fn a_missing_segment_is_discarded_after_t_reassembly() {
     let mut rx = UmReceiver::new(UmConfig::default());
     let mut delivered = Vec::new();
     // SDU 0 lacks its middle; SDU 1 is whole.
@@ -176,11 +155,11 @@ fn a_missing_segment_is_given_up_after_t_reassembly() {
     assert_eq!((rx.discarded_sdus(), rx.partial_sdus()), (1, 0));
     assert_eq!(rx.deadline_us(), None);
     rx.receive(segment(0, 10, 10, false), 16_001, |count, _| delivered.push(count));
-    assert_eq!((delivered, rx.discarded_pdus()), (vec![1], 1), "what comes too late is refused");
+    assert_eq!((delivered, rx.discarded_pdus()), (vec![1], 1), "a late segment is refused");
 }
 
 #[test]
-fn segments_of_two_sdus_under_one_number_are_not_taken_for_one() {
+fn segments_of_two_sdus_with_one_number_are_not_combined() {
     // 64 segmented SDUs are lost in a row, so that number 0 comes again before t-Reassembly.
     let config = UmConfig { sn_length: SnLength::Six, t_reassembly_us: 1_000_000 };
     let mut rx = UmReceiver::new(config);
@@ -193,7 +172,7 @@ fn segments_of_two_sdus_under_one_number_are_not_taken_for_one() {
 }
 
 #[test]
-fn t_reassembly_starts_again_for_what_is_still_missing() {
+fn t_reassembly_restarts_for_segments_still_missing() {
     let mut rx = UmReceiver::new(UmConfig::default());
     for (sn, at_us) in [(0, 1000), (1, 5000)] {
         rx.receive(segment(sn, 0, 10, false), at_us, |_, _| {});
@@ -206,7 +185,7 @@ fn t_reassembly_starts_again_for_what_is_still_missing() {
 }
 
 #[test]
-fn what_falls_out_of_the_window_is_discarded_at_once() {
+fn an_sdu_that_leaves_the_window_is_discarded() {
     let config = UmConfig { sn_length: SnLength::Six, t_reassembly_us: 1_000_000 };
     let mut rx = UmReceiver::new(config);
     rx.receive(segment(0, 0, 10, false), 0, |_, _| {});

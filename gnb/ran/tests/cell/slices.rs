@@ -1,23 +1,29 @@
-//! Slices over many slots: shares kept, packets whole, RBs conserved (irazabal2021 §IV-B, §VI-B).
+//! Slices over many slots: shares, whole packets, conservation of RBs (irazabal2021 §IV-B, §VI-B).
 
-use crate::common::{Packet, bytes_of, cell_of_slices, saturate};
+use crate::common::{Packet, SECOND_US, bytes_of, cell_of_slices, saturate};
 use proptest::prelude::*;
 use ran::{
     AtEnd, BearerIndex, Cell, CellConfig, Channel, EqpConfig, McsSeries, PfConfig, PfGranularity,
     SchedulerConfig, SliceShare, UeScheduler,
 };
 
-const SECOND_US: u64 = 1_000_000;
+/// Slices 1 and 2 with these percentages.
+fn shares(one: u8, two: u8) -> Vec<SliceShare> {
+    vec![SliceShare::new(1, one), SliceShare::new(2, two)]
+}
 
-fn eqp(shares: &[(u8, u8)], quantum_limit_prb: u16) -> SchedulerConfig {
-    let slices = shares.iter().map(|(slice, percent)| SliceShare::new(*slice, *percent)).collect();
+fn eqp(one: u8, two: u8, quantum_limit_prb: u16) -> SchedulerConfig {
+    let slices = shares(one, two);
     SchedulerConfig::ElasticQuantumPartition(EqpConfig { slices, quantum_limit_prb })
 }
 
-fn fp(shares: &[(u8, u8)]) -> SchedulerConfig {
-    SchedulerConfig::FixedPartition(
-        shares.iter().map(|(slice, percent)| SliceShare::new(*slice, *percent)).collect(),
-    )
+fn fp(one: u8, two: u8) -> SchedulerConfig {
+    SchedulerConfig::FixedPartition(shares(one, two))
+}
+
+/// A cell with a UE at MCS 28 in each of slices 1 and 2.
+fn two_ues(scheduler: SchedulerConfig) -> (Cell<Packet>, Vec<BearerIndex>) {
+    cell(scheduler, &[1, 2].map(|slice| (slice, Channel::FixedMcs(28))))
 }
 
 /// The paper's cell with UEs by slice and channel, RNTI from 1.
@@ -32,9 +38,7 @@ fn prbs(cell: &Cell<Packet>, rnti: u16) -> f64 {
 #[test]
 fn eqp_keeps_the_shares_of_busy_slices() {
     for (one, two) in [(25, 75), (50, 50)] {
-        let mcs = Channel::FixedMcs(28);
-        let (mut cell, bearers) =
-            cell(eqp(&[(1, one), (2, two)], 100), &[(1, mcs.clone()), (2, mcs)]);
+        let (mut cell, bearers) = two_ues(eqp(one, two, 100));
         saturate(&mut cell, &bearers, 10 * SECOND_US);
         let total = prbs(&cell, 1) + prbs(&cell, 2);
         let owned = |percent: u8| {
@@ -48,17 +52,16 @@ fn eqp_keeps_the_shares_of_busy_slices() {
     }
 }
 
-/// A packet of 1500 bytes takes 16 RBs at MCS 28: of 6 RBs a slot (25 %) it is cut in three, unless
-/// the slice may borrow.
+/// A packet of 1500 bytes takes 16 RBs at MCS 28: with 6 RBs per slot (25 %) it is sent in three
+/// segments, unless the slice may borrow.
 #[test]
-fn eqp_sends_whole_what_a_fixed_partition_cuts() {
+fn eqp_sends_packets_whole_that_a_fixed_partition_segments() {
     let delay = |scheduler| {
-        let mcs = Channel::FixedMcs(28);
-        let (mut cell, bearers) = cell(scheduler, &[(1, mcs.clone()), (2, mcs)]);
+        let (mut cell, bearers) = two_ues(scheduler);
         let mut out = Vec::new();
         for slot in 0..20_000 {
             let now_us = slot * 1000;
-            // 75 % of what the slice owns, and a neighbour that takes all it can.
+            // 75 % of the slice's share, and a saturated other slice.
             if slot % 4 == 0 {
                 cell.enqueue(bearers[0], Packet { id: slot, len: 1500 }, now_us).unwrap();
             }
@@ -75,22 +78,21 @@ fn eqp_sends_whole_what_a_fixed_partition_cuts() {
         assert!(own.len() > 4900, "{}", own.len());
         own.iter().sum::<u64>() as f64 / own.len() as f64
     };
-    let (elastic, fixed) = (delay(eqp(&[(1, 25), (2, 75)], 100)), delay(fp(&[(1, 25), (2, 75)])));
+    let (elastic, fixed) = (delay(eqp(25, 75, 100)), delay(fp(25, 75)));
     assert!(elastic < 300.0, "{elastic} µs");
     assert!(fixed >= 2000.0, "{fixed} µs");
 }
 
 #[test]
 fn eqp_lends_idle_rbs_up_to_three_quarters_of_the_limit() {
-    let mcs = Channel::FixedMcs(28);
-    let (mut cell, bearers) = cell(eqp(&[(1, 25), (2, 75)], 100), &[(1, mcs.clone()), (2, mcs)]);
+    let (mut cell, bearers) = two_ues(eqp(25, 75, 100));
     saturate(&mut cell, &bearers[..1], SECOND_US);
     let owned = 800.0 * 6.0 + 200.0 * 4.0;
     let borrowed = prbs(&cell, 1) - owned;
     assert!((75.0..=100.0).contains(&borrowed), "{borrowed}");
     assert_eq!(cell.quantum_prb(1), Some(-borrowed as i64));
     assert_eq!((cell.quantum_prb(2), cell.quantum_prb(3)), (Some(borrowed as i64), None));
-    // The lender comes back: it gets what it is owed, and all is even within the limit.
+    // The lender has data again: it gets back its RBs, and the debt is within the limit.
     saturate(&mut cell, &bearers, 2 * SECOND_US);
     assert!(cell.quantum_prb(1).unwrap().abs() <= 100, "{:?}", cell.quantum_prb(1));
     let second = prbs(&cell, 2) - (800.0 * 18.0 + 200.0 * 12.0);
@@ -101,9 +103,7 @@ fn eqp_lends_idle_rbs_up_to_three_quarters_of_the_limit() {
 fn a_larger_limit_lends_more() {
     let mut before = 0.0;
     for limit in [25, 50, 100, 250, 500] {
-        let mcs = Channel::FixedMcs(28);
-        let (mut cell, bearers) =
-            cell(eqp(&[(1, 25), (2, 75)], limit), &[(1, mcs.clone()), (2, mcs)]);
+        let (mut cell, bearers) = two_ues(eqp(25, 75, limit));
         saturate(&mut cell, &bearers[..1], SECOND_US);
         let borrowed = prbs(&cell, 1) - (800.0 * 6.0 + 200.0 * 4.0);
         assert!(borrowed >= 0.75 * f64::from(limit) && borrowed <= f64::from(limit), "{borrowed}");
@@ -113,11 +113,11 @@ fn a_larger_limit_lends_more() {
 }
 
 #[test]
-fn a_slice_keeps_its_own_whatever_others_do_under_fixed_partition() {
+fn under_fixed_partition_a_slice_keeps_its_share_whatever_others_do() {
     let bytes = |others: usize| {
         let mut ues = vec![(1, Channel::FixedMcs(20))];
         ues.extend(vec![(2, Channel::FixedMcs(28)); others]);
-        let (mut cell, bearers) = cell(fp(&[(1, 50), (2, 50)]), &ues);
+        let (mut cell, bearers) = cell(fp(50, 50), &ues);
         let out = saturate(&mut cell, &bearers, 2 * SECOND_US);
         bytes_of(&out, bearers[0])
     };
@@ -127,7 +127,7 @@ fn a_slice_keeps_its_own_whatever_others_do_under_fixed_partition() {
 }
 
 #[test]
-fn the_ues_of_a_slice_share_as_it_says() {
+fn the_ues_of_a_slice_share_by_its_scheduler() {
     let pf = UeScheduler::ProportionalFair(PfConfig::default());
     let slices = vec![SliceShare { ues: pf, ..SliceShare::new(1, 48) }, SliceShare::new(2, 52)];
     for scheduler in [
@@ -145,7 +145,7 @@ fn the_ues_of_a_slice_share_as_it_says() {
         saturate(&mut cell, &bearers, 10 * SECOND_US);
         let ratio = [(1, 2), (3, 4)].map(|(one, two)| prbs(&cell, one) / prbs(&cell, two));
         if partition {
-            // Fixed channels: proportional fair gives equal parts of the time, as turns do.
+            // Constant channels: equal parts of the time under either scheduler.
             assert!(ratio.iter().all(|ratio| (0.9..1.1).contains(ratio)), "{ratio:?}");
         } else {
             // Whole packets come first, and those of the better channel take fewer RBs.
@@ -155,15 +155,15 @@ fn the_ues_of_a_slice_share_as_it_says() {
 }
 
 #[test]
-fn a_radio_without_rate_stops_nobody_else_and_comes_back() {
+fn a_ue_without_rate_stops_no_other_and_recovers() {
     let mahimahi = |text| Channel::Mahimahi(ran::MahimahiTrace::parse(text).unwrap());
-    // A millisecond in ten seconds carries something.
+    // One opportunity in ten seconds.
     let dead = mahimahi("10000\n");
     for scheduler in [
         SchedulerConfig::RoundRobin,
         SchedulerConfig::ProportionalFair(PfConfig::default()),
-        fp(&[(1, 50), (2, 50)]),
-        eqp(&[(1, 50), (2, 50)], 100),
+        fp(50, 50),
+        eqp(50, 50, 100),
     ] {
         let ues = [(1, dead.clone()), (2, Channel::FixedMcs(0))];
         let (mut cell, bearers) = cell(scheduler, &ues);
@@ -241,8 +241,8 @@ proptest! {
             let used = now.used_prb - before.used_prb;
             prop_assert!(used <= available, "slot {slot}: {used} of {available}");
             if !slices && cell.rntis().count() <= usize::from(max_ues) {
-                // Work conserving: RBs are left only when no queue is, or when they are too few for
-                // the smallest block of whoever waits (8 bytes are 4 PRBs at MCS 0).
+                // Work conserving: RBs are left only without data, or if too few for the smallest
+                // block (8 bytes are 4 PRBs at MCS 0).
                 let left =
                     bearers.iter().any(|b| cell.bearer_status(*b).unwrap().occupancy_bytes > 0);
                 let idle = available - used;
@@ -255,7 +255,7 @@ proptest! {
             .map(|b| u64::from(cell.bearer_status(*b).unwrap().occupancy_packets))
             .sum();
         prop_assert_eq!(out.len() as u64 + waiting, sent);
-        // MCS 0 on a share that carries less than a byte's headers may leave some.
+        // A share too small for a byte at MCS 0 may leave data waiting.
         prop_assert!(slices || waiting == 0, "{waiting} of {sent} waiting");
     }
 

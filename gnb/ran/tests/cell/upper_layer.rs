@@ -1,5 +1,4 @@
-//! A MAC that asks whoever queues above the RLC: grants are those of a full RLC, and the RLC holds no
-//! more than the rest of an SDU.
+//! Queues above the RLC: grants are those of a full RLC, and the RLC holds at most the rest of an SDU.
 
 use std::collections::VecDeque;
 
@@ -15,20 +14,20 @@ const RUN_US: u64 = 2_000_000;
 struct Source {
     bearers: Vec<BearerIndex>,
     next_id: u64,
-    /// When each slot asked first.
-    asked_us: VecDeque<u64>,
+    /// Times of the first query of each slot.
+    queried_us: VecDeque<u64>,
 }
 
 impl Source {
     fn of(bearers: &[BearerIndex]) -> Self {
-        Self { bearers: bearers.to_vec(), next_id: 0, asked_us: VecDeque::new() }
+        Self { bearers: bearers.to_vec(), next_id: 0, queried_us: VecDeque::new() }
     }
 }
 
 impl UpperLayer<Packet> for Source {
     fn buffer_status(&mut self, bearer: BearerIndex, now_us: u64) -> BufferStatus {
-        if self.asked_us.back() != Some(&now_us) {
-            self.asked_us.push_back(now_us);
+        if self.queried_us.back() != Some(&now_us) {
+            self.queried_us.push_back(now_us);
         }
         if !self.bearers.contains(&bearer) {
             return BufferStatus::default();
@@ -55,13 +54,12 @@ fn run(cell: &mut Cell<Packet>, source: &mut Source) -> Vec<Delivery<Packet>> {
         cell.slot_from(source, now_us, &mut out);
         for bearer in &source.bearers {
             let occupancy_bytes = cell.bearer_status(*bearer).unwrap().occupancy_bytes;
-            assert!(occupancy_bytes < 1_503, "{occupancy_bytes} B stand in the RLC at {now_us} µs");
+            assert!(occupancy_bytes < 1_503, "{occupancy_bytes} B in the RLC at {now_us} µs");
         }
     }
     out
 }
 
-/// Channels of the cells below.
 fn channels() -> Vec<Channel> {
     [27, 11, 4].map(Channel::FixedMcs).to_vec()
 }
@@ -70,19 +68,19 @@ fn channels() -> Vec<Channel> {
 fn ues_share_the_slots_as_with_a_full_rlc() {
     let (mut full, bearers) = cell_with(CellConfig::lte_5mhz(), &channels());
     let of_full = saturate(&mut full, &bearers, RUN_US);
-    let (mut asked, bearers) = cell_with(CellConfig::lte_5mhz(), &channels());
-    let of_asked = run(&mut asked, &mut Source::of(&bearers));
-    assert_eq!(asked.totals().used_prb, full.totals().used_prb);
-    assert!(asked.totals().used_prb_pct() > 99.9);
+    let (mut pulled, bearers) = cell_with(CellConfig::lte_5mhz(), &channels());
+    let of_pulled = run(&mut pulled, &mut Source::of(&bearers));
+    assert_eq!(pulled.totals().used_prb, full.totals().used_prb);
+    assert!(pulled.totals().used_prb_pct() > 99.9);
     for bearer in bearers {
-        let (full, asked) = (bytes_of(&of_full, bearer), bytes_of(&of_asked, bearer));
-        assert!(full.abs_diff(asked) * 1_000 <= full, "{full} and {asked} B of {bearer}");
+        let (full, pulled) = (bytes_of(&of_full, bearer), bytes_of(&of_pulled, bearer));
+        assert!(full.abs_diff(pulled) * 1_000 <= full, "{full} and {pulled} B of {bearer}");
         assert!(full > 0);
     }
 }
 
 #[test]
-fn an_acknowledged_bearer_holds_no_more_either() {
+fn an_am_bearer_holds_at_most_the_rest_of_an_sdu() {
     let mut cell: Cell<Packet> = Cell::new(CellConfig::lte_5mhz()).unwrap();
     cell.add_ue(ue(1, Channel::FixedMcs(20))).unwrap();
     let bearer = cell.add_bearer(1, BearerConfig::am(1, AmConfig::lte())).unwrap();
@@ -93,18 +91,18 @@ fn an_acknowledged_bearer_holds_no_more_either() {
 }
 
 #[test]
-fn a_slot_without_data_asks_nobody() {
+fn a_slot_without_data_queries_no_buffer_status() {
     // DDDDDDDMUU, two D slots of which carry no user data.
     let config = CellConfig::nr_n78_106prb();
     let (mut cell, bearers) = cell_with(config, &channels()[..1]);
     let mut source = Source::of(&bearers);
     run(&mut cell, &mut source);
     let slots = cell.totals().slots as usize;
-    assert_eq!(source.asked_us.len(), slots / 10 * 6);
+    assert_eq!(source.queried_us.len(), slots / 10 * 6);
 }
 
 #[test]
-fn a_bearer_that_nobody_answers_for_is_served_from_its_rlc() {
+fn a_bearer_without_upper_layer_is_served_from_its_rlc() {
     let (mut cell, bearers) = cell_with(CellConfig::lte_5mhz(), &channels()[..2]);
     let mut source = Source::of(&bearers[..1]);
     cell.enqueue(bearers[1], Packet { id: 0, len: 700 }, 0).unwrap();

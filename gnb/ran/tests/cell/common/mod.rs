@@ -1,6 +1,12 @@
-//! A cell under a saturating source, for the tests of its behaviour.
+//! Cells with a saturating source, and the air interface of the RLC tests.
 
-use ran::{BearerConfig, BearerIndex, Cell, CellConfig, Channel, Delivery, Sdu, UeConfig};
+use proptest::prelude::*;
+use ran::{
+    BearerConfig, BearerIndex, BlockErrors, Cell, CellConfig, Channel, Delivery, HarqConfig, Sdu,
+    UeConfig,
+};
+
+pub(crate) const SECOND_US: u64 = 1_000_000;
 
 /// A packet of `len` bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +25,19 @@ pub(crate) fn ue(rnti: u16, channel: Channel) -> UeConfig {
     UeConfig { rnti, channel, slice: 1, errors: None, uplink: None }
 }
 
+/// The cell `base` with these errors and transmissions of blocks.
+pub(crate) fn with_errors(base: CellConfig, errors: BlockErrors, most: u8) -> CellConfig {
+    CellConfig { harq: HarqConfig { errors, max_transmissions: most, ..base.harq }, ..base }
+}
+
+/// A cell with UE 1 at MCS 28 and a bearer.
+pub(crate) fn cell_of(config: CellConfig, bearer: BearerConfig) -> (Cell<Packet>, BearerIndex) {
+    let mut cell = Cell::new(config).unwrap();
+    cell.add_ue(ue(1, Channel::FixedMcs(28))).unwrap();
+    let bearer = cell.add_bearer(1, bearer).unwrap();
+    (cell, bearer)
+}
+
 /// A cell with one UE per channel, RNTI from 1, each with DRB 1.
 pub(crate) fn cell_with(
     config: CellConfig,
@@ -28,7 +47,7 @@ pub(crate) fn cell_with(
     cell_of_slices(config, &ues)
 }
 
-/// The same with the slice of each UE.
+/// A cell with one UE per slice and channel.
 pub(crate) fn cell_of_slices(
     config: CellConfig,
     ues: &[(u8, Channel)],
@@ -66,4 +85,47 @@ pub(crate) fn saturate(
 /// Packet bytes delivered to one bearer.
 pub(crate) fn bytes_of(out: &[Delivery<Packet>], bearer: BearerIndex) -> u64 {
     out.iter().filter(|d| d.bearer == bearer).map(|d| u64::from(d.sdu.len)).sum()
+}
+
+/// A recorded trace in the shared folder; `None` where there is none.
+pub(crate) fn recorded(path: &str) -> Option<std::fs::File> {
+    let root = std::env::var("SOJOURN_SHARED").map_or_else(
+        |_| std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
+        std::path::PathBuf::from,
+    );
+    let file = root.join("traces").join(path);
+    let open = std::fs::File::open(&file).ok();
+    if open.is_none() {
+        println!("skipped: no trace at {}", file.display());
+    }
+    open
+}
+
+/// One slot of the air interface.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Step {
+    /// Lengths of SDUs that arrive before the slot.
+    pub(crate) sdus: Vec<u32>,
+    pub(crate) grant: u32,
+    /// Whether the block is lost, and how many slots late it is.
+    pub(crate) lost: bool,
+    pub(crate) late_slots: u64,
+    /// The same for a status report sent now.
+    pub(crate) status_lost: bool,
+    pub(crate) status_late_slots: u64,
+}
+
+pub(crate) fn steps(loss: f64, most_late: u64) -> impl Strategy<Value = Vec<Step>> {
+    let step = (
+        prop::collection::vec(1u32..3000, 0..3),
+        prop_oneof![0u32..40, 200u32..3000],
+        prop::bool::weighted(loss),
+        0..=most_late,
+        prop::bool::weighted(loss),
+        0..=most_late,
+    );
+    let step = step.prop_map(|(sdus, grant, lost, late_slots, status_lost, status_late_slots)| {
+        Step { sdus, grant, lost, late_slots, status_lost, status_late_slots }
+    });
+    prop::collection::vec(step, 1..150)
 }
