@@ -6,12 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from rlc_forecaster.core import Layout
+from rlc_forecaster.core import Batch, Forecaster, Layout
 from rlc_forecaster.core.model import RawForecast
 from rlc_model import FEATURES, Quantity
 
 Reports = Callable[..., NDArray[np.void]]
 """The type of the `report` fixture."""
+Floats = NDArray[np.float32]
+Change = Callable[[Floats, Floats, Floats], None]
 
 FIELDS = np.dtype(
     [
@@ -27,12 +29,19 @@ FIELDS = np.dtype(
 
 
 def rows_of(bearers: list[tuple[int, int, int]]) -> NDArray[np.void]:
-    """One row for each (RNTI, DRB, number that every counter and gauge shows)."""
+    """One row per (RNTI, DRB, value of all counters and gauges)."""
     rows = np.zeros(len(bearers), FIELDS)
     for row, (rnti, drb, number) in zip(rows, bearers, strict=True):
         row["rnti"], row["rbid"] = rnti, drb
         row["txbuf_occ_bytes"] = row["txpdu_bytes"] = row["txsdu_wt_us"] = number
     return rows
+
+
+def served(forecaster: Forecaster, rows: NDArray[np.void], at_us: int) -> Batch:
+    """The forecasts of a report that must have some."""
+    batch = forecaster.on_report(rows, at_us)
+    assert batch is not None
+    return batch
 
 
 SHORT = Layout((Quantity.OCCUPANCY,), 2_000, 1_000, 3, (0.1, 0.5, 0.9))
@@ -52,13 +61,23 @@ class OracleStepper:
 
 
 class Oracle:
-    """A model that adds `slope` per millisecond to the occupancy; its state counts its steps."""
+    """A model that adds `slope` per millisecond to the occupancy; its state counts its steps.
+
+    `change(values, state, features)` modifies values and next state of each step in place.
+    """
 
     layout = SHORT
     state_size = 1
 
-    def __init__(self, slope: float, name: str = "oracle:1", warm_up_steps: int = 10) -> None:
+    def __init__(
+        self,
+        slope: float,
+        name: str = "oracle:1",
+        warm_up_steps: int = 10,
+        change: Change | None = None,
+    ) -> None:
         self._slope = slope
+        self._change = change
         self.name = name
         self.warm_up_steps = warm_up_steps
 
@@ -77,4 +96,7 @@ class Oracle:
         level = features[:, :1] + self._slope * ahead
         shape = (len(features), len(layout.quantities), layout.points, len(layout.quantiles))
         values = np.broadcast_to(level[:, None, :, None], shape)
-        return values.astype(np.float32, order="C"), state + 1
+        values, state = values.astype(np.float32, order="C"), state + 1
+        if self._change is not None:
+            self._change(values, state, features)
+        return values, state

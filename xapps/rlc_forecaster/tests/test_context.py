@@ -18,17 +18,17 @@ NODE = "gnb-001-01-0xe00"
 AT_US = 1_700_000_000_000_000
 
 
-class Told(Forecaster):
-    """Keeps what it is told."""
+class RecordingForecaster(Forecaster):
+    """Records context updates."""
 
     def __init__(self) -> None:
         super().__init__(NODE)
-        self.told: list[Any] = []
+        self.mac: list[Any] = []
         self.limits: list[Any] = []
 
     def update_mac(self, rnti: Any, mcs: Any, tbs_bytes: Any, at_us: int) -> None:
         super().update_mac(rnti, mcs, tbs_bytes, at_us)
-        self.told.append((rnti.tolist(), list(mcs), list(tbs_bytes), at_us))
+        self.mac.append((rnti.tolist(), list(mcs), list(tbs_bytes), at_us))
 
     def update_limits(self, rnti: Any, drb: Any, limit_bytes: Any, at_us: int) -> None:
         super().update_limits(rnti, drb, limit_bytes, at_us)
@@ -39,7 +39,7 @@ class Told(Forecaster):
 async def test_mac_values_out_of_range_do_not_reach_the_engine(report: Reports) -> None:
     ric = FakeRic()
     fake = ric.add_node(NODE, ran_function(rlc.OID), ran_function(mac.OID))
-    engine, metrics = Told(), GatewayMetrics()
+    engine, metrics = RecordingForecaster(), GatewayMetrics()
     engine.on_report(report({17: (1, 0), 18: (1, 0)}), AT_US)
     records = mac.zeros(3)
     records["rnti"] = [17, 18, 19]
@@ -52,10 +52,10 @@ async def test_mac_values_out_of_range_do_not_reach_the_engine(report: Reports) 
             await asyncio.sleep(0.005)
         fake.report(mac.OID, b"garbage")
         fake.report(mac.OID, mac.encode(records, AT_US + 500))
-        while not engine.told:
+        while not engine.mac:
             await asyncio.sleep(0.005)
         task.cancel()
-    assert engine.told == [([17], [9], [400], AT_US + 500)]
+    assert engine.mac == [([17], [9], [400], AT_US + 500)]
     assert metrics.indication_stats(NODE, mac.OID).bad == 1
 
 
@@ -63,14 +63,14 @@ async def test_a_node_without_mac_or_tc_is_forecast_without_them() -> None:
     ric = FakeRic()
     fake = ric.add_node(NODE, ran_function(rlc.OID))
     async with asyncio.timeout(10), ric.client() as gateway:
-        feed = ContextFeed(gateway, GatewayMetrics(), fake.node, Told(), 10)
+        feed = ContextFeed(gateway, GatewayMetrics(), fake.node, RecordingForecaster(), 10)
         await feed.follow_mac()
         await feed.follow_limits()
     assert not ric.subscriptions
 
 
 def pipeline_status(*bearers: tuple[dict[str, int], int | None]) -> bytes:
-    """Of each bearer its UE and the limit of its pacer; all are DRB 2."""
+    """Status of bearers (UE, pacer limit) with DRB 2."""
     return tc.encode(
         "indication",
         {
@@ -104,7 +104,7 @@ def pipeline_status(*bearers: tuple[dict[str, int], int | None]) -> bytes:
 async def test_queue_limits_are_those_of_pacers_that_have_one(report: Reports) -> None:
     ric = FakeRic()
     fake = ric.add_node(NODE, ran_function(rlc.OID), ran_function(tc.V1_OID))
-    engine, metrics = Told(), GatewayMetrics()
+    engine, metrics = RecordingForecaster(), GatewayMetrics()
     engine.on_report(report({17: (1, 0), 18: (1, 0)}), AT_US)
     async with asyncio.timeout(10), ric.client() as gateway:
         feed = ContextFeed(gateway, metrics, fake.node, engine, 10)
@@ -113,8 +113,8 @@ async def test_queue_limits_are_those_of_pacers_that_have_one(report: Reports) -
             await asyncio.sleep(0.005)
         fake.report(tc.V1_OID, b"garbage")
         fake.report(tc.V1_OID, tc.encode("indication", {"events": []}))
-        told = ({"rnti": 17}, 30_000), ({"rnti": 18}, None), ({"gnb_cu_ue_f1ap_id": 17}, 1)
-        fake.report(tc.V1_OID, pipeline_status(*told))
+        bearers = ({"rnti": 17}, 30_000), ({"rnti": 18}, None), ({"gnb_cu_ue_f1ap_id": 17}, 1)
+        fake.report(tc.V1_OID, pipeline_status(*bearers))
         while not engine.limits:
             await asyncio.sleep(0.005)
         task.cancel()

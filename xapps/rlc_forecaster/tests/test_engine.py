@@ -1,4 +1,4 @@
-"""The core on virtual time: right forecasts whatever reports do."""
+"""The core on virtual time."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tiny_model
-from doubles import Oracle, Reports
-from numpy.typing import NDArray
+from doubles import Floats, Oracle, Reports, served
 from rlc_forecaster.core import Fallback, Forecaster, Layout, Source
 from rlc_forecaster.core.bearers import BearerSlots
 from rlc_forecaster.core.model import CarriedState
@@ -53,12 +52,12 @@ def test_skill_is_positive_for_an_accurate_model(report: Reports) -> None:
     assert (skill > 0.5).all()
 
 
-# Many take turns in being calibrated, so that alone a bearer is calibrated sooner.
+# Few reports: of many bearers only some are calibrated per report, unlike a single bearer.
 @pytest.mark.parametrize(("bearers", "reports"), [(1_000, 5), (60, 40)])
 def test_a_bearer_in_a_batch_is_forecast_as_if_alone(
     report: Reports, tmp_path: Path, bearers: int, reports: int
 ) -> None:
-    """A batch answers what each bearer alone would get: rows never mix."""
+    """Rows of a batch are independent."""
     model = OnnxStep.load(tiny_model.write(tmp_path))
     together = Forecaster("gnb", model)
     alone = Forecaster("gnb", model)
@@ -75,8 +74,8 @@ def test_a_bearer_in_a_batch_is_forecast_as_if_alone(
 
 
 def test_the_carried_state_is_that_of_the_model(tmp_path: Path) -> None:
-    """The graph's arithmetic over the whole series, done here in NumPy, gives the same, though the
-    bearers come in another order, or not all of them, every few reports."""
+    """Equals the graph in NumPy over the whole series, though order and number of bearers
+    change."""
     w = tiny_model.weights()
     manifest = tiny_model.manifest()
     span = np.array(manifest.scaler.maximum, np.float32)
@@ -102,29 +101,23 @@ def test_the_carried_state_is_that_of_the_model(tmp_path: Path) -> None:
 
 
 def test_no_forecast_is_nan_or_infinite() -> None:
-    class Lost(Oracle):
-        def step(
-            self, features: NDArray[np.float32], state: NDArray[np.float32]
-        ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-            values, state = super().step(features, state)
-            values[1, 0, 2, 1] = np.nan
-            return values, state
+    def change(values: Floats, state: Floats, features: Floats) -> None:
+        values[1, 0, 2, 1] = np.nan
 
-    carried = CarriedState(Lost(0.0, warm_up_steps=0))
+    carried = CarriedState(Oracle(0.0, warm_up_steps=0, change=change))
     named = np.array([(1, 1), (2, 1)], [("rnti", "<u4"), ("rbid", "u1")])
     offset = np.full((2, 1, 3, 3), 5, np.float32)
     features = np.full((2, len(FEATURES)), 100, np.float32)
-    told = carried.step(BearerSlots(10**9).rows(named, 1_000), features, offset)
-    assert told.warm.tolist() == [True, False]
-    assert (told.uncalibrated[0] == 100).all()
-    assert (told.forecasts[0] == 105).all()
-    assert np.isfinite(told.uncalibrated).all()
-    assert np.isfinite(told.forecasts).all()
+    output = carried.step(BearerSlots(10**9).rows(named, 1_000), features, offset)
+    assert output.warm.tolist() == [True, False]
+    assert (output.uncalibrated[0] == 100).all()
+    assert (output.forecasts[0] == 105).all()
+    assert np.isfinite(output.uncalibrated).all()
+    assert np.isfinite(output.forecasts).all()
 
 
 def test_scaling_outside_the_graph_equals_scaling_inside(report: Reports, tmp_path: Path) -> None:
-    """With another one for each row and quantity."""
-    inside, beside = (
+    inside, outside = (
         Forecaster("gnb", OnnxStep.load(tiny_model.write(tmp_path / str(out), scale_out=out)))
         for out in (False, True)
     )
@@ -132,7 +125,7 @@ def test_scaling_outside_the_graph_equals_scaling_inside(report: Reports, tmp_pa
     rng = np.random.default_rng(3)
     for k in range(6):
         rows = {r: (int(rng.integers(0, 90_000)), 500 * k) for r in range(5)}
-        batches = [f.on_report(report(rows), k * PERIOD_US + 1) for f in (inside, beside, plain)]
+        batches = [f.on_report(report(rows), k * PERIOD_US + 1) for f in (inside, outside, plain)]
     first, second, without = (batch.values for batch in batches if batch is not None)
     np.testing.assert_allclose(first, second, rtol=1e-5)
     assert not np.allclose(first, without, rtol=1e-2)
@@ -156,25 +149,20 @@ def test_the_queue_limit_is_forecast_where_it_is_reported(report: Reports) -> No
     forecaster = Forecaster("gnb", layout=layout)
     both = report({17: (10, 0), 18: (10, 0)})
     forecaster.on_report(both, 1_000)
-    who = np.array([18, 99]), np.array([1, 1])
-    forecaster.update_limits(*who, np.array([30_000.0, 1.0]), 1_500)
-    batch = forecaster.on_report(both, 2_000)
-    assert batch is not None
+    bearers = np.array([18, 99]), np.array([1, 1])
+    forecaster.update_limits(*bearers, np.array([30_000.0, 1.0]), 1_500)
+    batch = served(forecaster, both, 2_000)
     assert batch.limited.tolist() == [False, True]
     assert (batch.values[1, 1] == 30_000).all()
 
 
 def test_mcs_and_transport_block_reach_all_bearers_of_a_ue(report: Reports) -> None:
-    seen: list[NDArray[np.float32]] = []
+    seen: list[Floats] = []
 
-    class Watching(Oracle):
-        def step(
-            self, features: NDArray[np.float32], state: NDArray[np.float32]
-        ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-            seen.append(features[:, 7:9].copy())
-            return super().step(features, state)
+    def watch(values: Floats, state: Floats, features: Floats) -> None:
+        seen.append(features[:, 7:9].copy())
 
-    forecaster = Forecaster("gnb", Watching(0.0))
+    forecaster = Forecaster("gnb", Oracle(0.0, change=watch))
     forecaster.update_mac(np.array([17]), [1], [1], 1)
     rows = np.concatenate([report({18: (1, 0), 17: (1, 0)}), report({17: (1, 0)})])
     rows["rbid"][2] = 2

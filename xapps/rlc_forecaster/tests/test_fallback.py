@@ -1,10 +1,10 @@
-"""Persistence in place of a model that does worse, and the model back."""
+"""Fallback to persistence for a worse model, and the return to the model."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from doubles import Oracle, Reports
+from doubles import Floats, Oracle, Reports, served
 from numpy.typing import NDArray
 from rlc_forecaster.core import Fallback, Forecaster, Hysteresis, Source
 from rlc_forecaster.core.scores import Drift, Skill
@@ -12,35 +12,32 @@ from rlc_forecaster.core.scores import Drift, Skill
 PERIOD_US = 1_000
 
 
-class Seer(Oracle):
-    """Knows the series, and adds `noise` to what it knows."""
+class NoisyOracle(Oracle):
+    """Forecasts `series` plus `noise`."""
 
     def __init__(self, series: NDArray[np.int64], noise: float) -> None:
-        super().__init__(0.0)
+        super().__init__(0.0, change=self._replace)
         self.series = series
         self.noise = noise
         self.at = 0
         self._rng = np.random.default_rng(1)
 
-    def step(
-        self, features: NDArray[np.float32], state: NDArray[np.float32]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        values, state = super().step(features, state)
+    def _replace(self, values: Floats, state: Floats, features: Floats) -> None:
         for point in range(self.layout.points):
             at = self.at + self.layout.horizon_us(point) // PERIOD_US
             values[:, :, point] = self.series[at] + self.noise * self._rng.standard_normal()
-        return values, state
 
 
-def run(forecaster: Forecaster, model: Seer, report: Reports, steps: range) -> list[Fallback]:
-    said = []
+def run(
+    forecaster: Forecaster, model: NoisyOracle, report: Reports, steps: range
+) -> list[Fallback]:
+    reasons = []
     for k in steps:
         model.at = k
-        batch = forecaster.on_report(report({17: (int(model.series[k]), 0)}), k * PERIOD_US + 1)
-        assert batch is not None
-        said.append(Fallback(int(batch.fallback[0])))
-        assert (batch.source[0] == Source.MODEL) == (said[-1] is Fallback.NONE)
-    return said
+        batch = served(forecaster, report({17: (int(model.series[k]), 0)}), k * PERIOD_US + 1)
+        reasons.append(Fallback(int(batch.fallback[0])))
+        assert (batch.source[0] == Source.MODEL) == (reasons[-1] is Fallback.NONE)
+    return reasons
 
 
 def walk(steps: int) -> NDArray[np.int64]:
@@ -49,33 +46,28 @@ def walk(steps: int) -> NDArray[np.int64]:
 
 
 def test_a_bearer_falls_back_to_persistence_and_returns(report: Reports) -> None:
-    model = Seer(walk(6_000), noise=3_000.0)
+    model = NoisyOracle(walk(6_000), noise=3_000.0)
     forecaster = Forecaster("gnb", model)
-    said = run(forecaster, model, report, range(1_000))
-    assert said[-1] is Fallback.WORSE_THAN_PERSISTENCE
-    # It was given the time to show what it can do.
-    assert said.index(Fallback.WORSE_THAN_PERSISTENCE) > 200
+    reasons = run(forecaster, model, report, range(1_000))
+    assert reasons[-1] is Fallback.WORSE_THAN_PERSISTENCE
+    # Not before enough outcomes.
+    assert reasons.index(Fallback.WORSE_THAN_PERSISTENCE) > 200
     assert forecaster.run.skill.fallbacks == 1
     model.noise = 0.0
-    said = run(forecaster, model, report, range(1_000, 5_000))
-    assert said[-1] is Fallback.NONE
+    reasons = run(forecaster, model, report, range(1_000, 5_000))
+    assert reasons[-1] is Fallback.NONE
     assert forecaster.run.skill.returns == 1
-    assert not any(f is Fallback.NONE for f in said[:100])
+    assert not any(f is Fallback.NONE for f in reasons[:100])
     skill = forecaster.skill()
     assert skill is not None
     assert (skill > 0.5).all()
 
 
 def test_fallback_is_per_bearer(report: Reports) -> None:
-    class Half(Oracle):
-        def step(
-            self, features: NDArray[np.float32], state: NDArray[np.float32]
-        ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-            values, state = super().step(features, state)
-            values[1] += 5_000 * np.random.default_rng(int(state[0, 0])).standard_normal()
-            return values, state
+    def change(values: Floats, state: Floats, features: Floats) -> None:
+        values[1] += 5_000 * np.random.default_rng(int(state[0, 0])).standard_normal()
 
-    forecaster = Forecaster("gnb", Half(0.0))
+    forecaster = Forecaster("gnb", Oracle(0.0, change=change))
     rng = np.random.default_rng(4)
     levels = 50_000 + 100 * np.cumsum(rng.standard_normal((1_500, 2)), axis=0)
     for k, (a, b) in enumerate(levels.astype(int)):
@@ -85,7 +77,7 @@ def test_fallback_is_per_bearer(report: Reports) -> None:
 
 
 def test_a_model_as_good_as_persistence_does_not_oscillate() -> None:
-    """Losses that differ by chance alone seldom change who is served: a margin, and a dwell."""
+    """A margin and a least number of outcomes limit changes due to chance."""
     layout = Oracle.layout
     skill = Skill(layout, Hysteresis())
     rng = np.random.default_rng(3)
@@ -99,43 +91,30 @@ def test_a_model_as_good_as_persistence_does_not_oscillate() -> None:
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_a_state_with_nan_or_infinity_is_reset(report: Reports, bad: float) -> None:
-    class Poisoned(Oracle):
-        def step(
-            self, features: NDArray[np.float32], state: NDArray[np.float32]
-        ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-            values, state = super().step(features, state)
-            state[features[:, 0] > 90_000] = bad
-            return values, state
+    def change(values: Floats, state: Floats, features: Floats) -> None:
+        state[features[:, 0] > 90_000] = bad
 
-    forecaster = Forecaster("gnb", Poisoned(0.0))
+    forecaster = Forecaster("gnb", Oracle(0.0, change=change))
     for k in range(40):
         high = 99_000 if k == 20 else 10_000
-        batch = forecaster.on_report(report({17: (high, 0), 18: (5, 0)}), k * PERIOD_US + 1)
-        assert batch is not None
+        batch = served(forecaster, report({17: (high, 0), 18: (5, 0)}), k * PERIOD_US + 1)
         assert np.isfinite(batch.values).all()
         expected = Fallback.WARMING_UP if k < 10 else Fallback.NONE
         if 20 <= k <= 30:
             expected = Fallback.NOT_FINITE
         assert batch.fallback[0] == expected, k
-    assert batch is not None
     assert batch.source.tolist() == [Source.MODEL, Source.MODEL]
     assert forecaster.run.carried is not None
     assert forecaster.run.carried.not_finite == 1
 
 
 def test_a_model_that_is_never_finite_is_never_served(report: Reports) -> None:
-    class Broken(Oracle):
-        def step(
-            self, features: NDArray[np.float32], state: NDArray[np.float32]
-        ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-            values, state = super().step(features, state)
-            values[...] = np.nan
-            return values, state
+    def change(values: Floats, state: Floats, features: Floats) -> None:
+        values[...] = np.nan
 
-    forecaster = Forecaster("gnb", Broken(0.0))
+    forecaster = Forecaster("gnb", Oracle(0.0, change=change))
     for k in range(60):
-        batch = forecaster.on_report(report({17: (700, 0)}), k * PERIOD_US)
-        assert batch is not None
+        batch = served(forecaster, report({17: (700, 0)}), k * PERIOD_US)
         assert batch.fallback.tolist() == [Fallback.NOT_FINITE]
         assert (batch.values == 700).all()
 

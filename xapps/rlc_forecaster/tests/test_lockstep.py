@@ -1,4 +1,4 @@
-"""The engine at the end of a pipe: frames, and what becomes of what is none."""
+"""The lockstep protocol: frames, forecasts and errors."""
 
 from __future__ import annotations
 
@@ -99,27 +99,27 @@ def test_each_rlc_report_is_answered_with_the_engines_forecasts(model: Path) -> 
 
 
 def test_mac_and_limits_reach_the_features(model: Path) -> None:
-    plain, told = (Session(OnnxStep.load(model)) for _ in range(2))
+    plain, informed = (Session(OnnxStep.load(model)) for _ in range(2))
     radio = mac.zeros(1)
     radio["rnti"], radio["dl_mcs1"], radio["dl_curr_tbs"] = 17, 28, 90_000
     batches = {}
-    for name, session in (("plain", plain), ("told", told)):
+    for name, session in (("plain", plain), ("informed", informed)):
         for k in range(6):
             batches[name] = session.answer(
                 Frame(Kind.RLC, START_US + 1_000 * k, rlc_message(k, {17: 50_000}))
             )
-            if session is told and k == 1:
+            if session is informed and k == 1:
                 at_us = START_US + 1_500
                 assert session.answer(Frame(Kind.MAC, at_us, mac.encode(radio, at_us))) is None
-    assert batches["plain"] != batches["told"]
+    assert batches["plain"] != batches["informed"]
 
 
 @pytest.mark.skipif(not tc.available(), reason="the E2SM-TC codec is not installed")
 def test_a_bad_pipeline_status_is_an_error(model: Path) -> None:
-    status, out, said = lockstep(model, frames((Kind.TC_STATUS, b"\xff" * 9)), "--measure")
+    status, out, stderr = lockstep(model, frames((Kind.TC_STATUS, b"\xff" * 9)), "--measure")
     assert status == 2
     assert "frame 1, TC_STATUS" in json.loads(out[-1][1])["error"]
-    assert "Traceback" not in said
+    assert "Traceback" not in stderr
 
 
 def test_a_late_report_has_an_empty_answer(model: Path) -> None:
@@ -148,18 +148,18 @@ def test_the_hello_has_what_a_simulator_needs(model: Path) -> None:
 def test_t_m_is_measured_for_the_requested_reports_and_bearers(
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    handed: list[int] = []
+    sizes: list[int] = []
     on_report = Forecaster.on_report
 
     def counted(self: Forecaster, report: np.ndarray, at_us: int) -> Any:
-        handed.append(len(report))
+        sizes.append(len(report))
         return on_report(self, report, at_us)
 
     monkeypatch.setattr(Forecaster, "on_report", counted)
     measured = step_time(OnnxStep.load(model), bearers=5, reports=30)
     assert (measured.bearers, measured.reports) == (5, 30)
-    assert set(handed) == {5}
-    assert len(handed) > 30, "those that warm the model up do not count"
+    assert set(sizes) == {5}
+    assert len(sizes) > 30, "warm-up reports are not measured"
 
 
 def test_the_refusal_of_a_model_is_one_sentence(tmp_path: Path, model: Path) -> None:
@@ -168,18 +168,18 @@ def test_the_refusal_of_a_model_is_one_sentence(tmp_path: Path, model: Path) -> 
     for file in model.iterdir():
         (broken / file.name).write_bytes(file.read_bytes())
     (broken / "model.onnx").write_bytes(b"none")
-    for directory, why in ((broken, "model.onnx"), (tmp_path / "none", "SHA256SUMS")):
-        status, out, said = lockstep(directory, b"")
+    for directory, reason in ((broken, "model.onnx"), (tmp_path / "none", "SHA256SUMS")):
+        status, out, stderr = lockstep(directory, b"")
         assert status == 2
         ((kind, body),) = out
         assert kind == Kind.ERROR
-        assert why in json.loads(body)["error"]
-        assert "Traceback" not in said
-        assert json.loads(body)["error"] in said
+        assert reason in json.loads(body)["error"]
+        assert "Traceback" not in stderr
+        assert json.loads(body)["error"] in stderr
 
 
 @pytest.mark.parametrize(
-    ("incoming", "why"),
+    ("incoming", "reason"),
     [
         (b"hello\n", "kind 0x6f"),
         (b"\x01\x00", "2 of 5 bytes of a head"),
@@ -191,13 +191,13 @@ def test_the_refusal_of_a_model_is_one_sentence(tmp_path: Path, model: Path) -> 
     ],
 )
 def test_an_invalid_frame_ends_the_session_with_a_sentence(
-    model: Path, incoming: bytes, why: str
+    model: Path, incoming: bytes, reason: str
 ) -> None:
-    status, out, said = lockstep(model, incoming, "--measure")
+    status, out, stderr = lockstep(model, incoming, "--measure")
     assert status == 2
     assert out[-1][0] == Kind.ERROR
-    assert why in json.loads(out[-1][1])["error"]
-    assert "Traceback" not in said
+    assert reason in json.loads(out[-1][1])["error"]
+    assert "Traceback" not in stderr
 
 
 def test_frames_are_read_as_they_are_written() -> None:

@@ -1,4 +1,4 @@
-"""Models that break the contract are refused with what is wrong with them."""
+"""Invalid models are refused with the fault."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ def test_the_command_refuses_wrong_settings_in_one_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["--listen", "0.0.0.0:5000"]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("rlc-forecaster: ")
-    assert "plain text on 0.0.0.0:5000" in said
-    assert "Traceback" not in said
+    err = capsys.readouterr().err
+    assert err.startswith("rlc-forecaster: ")
+    assert "plain text on 0.0.0.0:5000" in err
+    assert "Traceback" not in err
 
 
 def test_a_model_of_another_report_period_is_refused(tmp_path: Path) -> None:

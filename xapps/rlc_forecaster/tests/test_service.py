@@ -1,4 +1,4 @@
-"""The whole xApp against a fake RIC: what a consumer gets over gRPC."""
+"""The xApp with a fake RIC and a gRPC consumer."""
 
 from __future__ import annotations
 
@@ -193,8 +193,8 @@ async def test_a_model_makes_the_forecasts_and_is_swapped_when_its_directory_cha
             models.append(batch.forecasts[0].model)
         assert models == sorted(models)
         assert models[-1] == "tiny:2"
-        told = f'node_model_info{{model="tiny:2",node="{NODE}",warming_up=""}} 1.0'
-        assert told in r.metrics()
+        info = f'node_model_info{{model="tiny:2",node="{NODE}",warming_up=""}} 1.0'
+        assert info in r.metrics()
 
 
 async def test_a_stale_model_is_reported_until_it_is_touched(tmp_path: Path) -> None:

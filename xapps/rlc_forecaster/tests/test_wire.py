@@ -1,4 +1,4 @@
-"""The bytes written column by column are what Protobuf itself would read."""
+"""Protobuf reads the messages that are encoded by columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LAYOUT = Layout(tuple(Quantity), 11_000, 2_000, 3, (0.1, 0.5, 0.9))
 
 
 def batch_of(bearers: list[tuple[int, int, bool, bool]], layout: Layout = LAYOUT) -> Batch:
-    """Of each bearer (RNTI, DRB, whether the model is served, whether the limit is known)."""
+    """A batch of bearers (RNTI, DRB, whether the model is served, whether the limit is known)."""
     n = len(bearers)
     shape = (n, len(layout.quantities), layout.points, len(layout.quantiles))
     values = np.sort(np.random.default_rng(n).random(shape), axis=-1).astype(np.float32)
@@ -71,7 +71,7 @@ def test_protobuf_reads_every_field(
         assert [s.quantity for s in forecast.series] == expected
         for series in forecast.series:
             column = [CODE_OF[q] for q in LAYOUT.quantities].index(series.quantity)
-            # Bytes per millisecond in the model, bytes per step of 2 ms at the door.
+            # Bytes per millisecond in the model, bytes per step of 2 ms in the message.
             scale = 2 if series.quantity == pb.DRAIN_BYTES else 1
             expected_values = scale * batch.values[row, column].ravel()
             np.testing.assert_array_equal(np.array(series.values, np.float32), expected_values)

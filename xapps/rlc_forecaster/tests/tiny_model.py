@@ -1,4 +1,4 @@
-"""Makes a small model that keeps the contract, by hand: a recurrent layer and a linear head."""
+"""A small valid model: a recurrent layer and a linear head."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def graph(
 ) -> bytes:
     """The ONNX step: ``h = tanh(x·w + s·u + b)``, ``forecast = reshape(h·v + c)``.
 
-    With a scale the forecasts of each quantity are to be multiplied by ``|h·k|``: outside when
-    `scale_out`, else within the graph.
+    With a scale ``|h·k|`` per quantity: an output if `scale_out`, a factor within the graph if it
+    is False.
     """
     shape = np.array([-1, len(QUANTITIES), POINTS, len(QUANTILES)], np.int64)
     nodes = [
@@ -53,7 +53,7 @@ def graph(
         helper.make_node("Tanh", ["sum"], ["next_state"]),
         helper.make_node("Gemm", ["next_state", "v", "c"], ["flat"]),
         helper.make_node(
-            "Reshape", ["flat", "shape"], ["answer" if scale_out is False else "forecast"]
+            "Reshape", ["flat", "shape"], ["unscaled" if scale_out is False else "forecast"]
         ),
     ]
     values = values | {"shape": shape}
@@ -70,7 +70,7 @@ def graph(
     elif scale_out is False:
         values["axes"] = np.array([2, 3], np.int64)
         nodes.append(helper.make_node("Unsqueeze", ["scale", "axes"], ["factor"]))
-        nodes.append(helper.make_node("Mul", ["answer", "factor"], ["forecast"]))
+        nodes.append(helper.make_node("Mul", ["unscaled", "factor"], ["forecast"]))
     made = helper.make_graph(
         nodes,
         "step",
