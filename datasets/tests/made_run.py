@@ -1,4 +1,4 @@
-"""Small runs made by hand."""
+"""Synthetic runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ START_US = 1_700_000_000_000_000
 def table(
     rows: int = 20, bearers: Sequence[tuple[int, int]] = ((17, 1),), seed: int = 1
 ) -> pa.Table:
-    """Bearers with reports each ms, the counter near its wrap."""
+    """Bearers with a report every ms and a counter near its wrap."""
     rng = np.random.default_rng(seed)
     parts = []
     for ue, drb in bearers:
@@ -37,15 +37,15 @@ def table(
             "arrived_bytes": rng.integers(0, 4_000, rows).astype(np.uint64),
             "drained_bytes": drained,
         }
-        untold = rng.random(rows) < 0.3
-        columns["mcs"] = pa.array(rng.integers(0, 28, rows), pa.uint8(), mask=untold)
-        columns["tbs_bytes"] = pa.array(rng.integers(0, 9_000, rows), pa.uint32(), mask=untold)
+        unknown = rng.random(rows) < 0.3
+        columns["mcs"] = pa.array(rng.integers(0, 28, rows), pa.uint8(), mask=unknown)
+        columns["tbs_bytes"] = pa.array(rng.integers(0, 9_000, rows), pa.uint32(), mask=unknown)
         parts.append(pa.table({k: pa.array(v) for k, v in columns.items()}).cast(SCHEMA))
     return pa.concat_tables(parts)
 
 
 def provenance(run: str = "r1", cell: str = "a", mobility: str = "static") -> dict[str, object]:
-    """Of a generated run."""
+    """Provenance of a simulated run."""
     return {
         "cell": cell,
         "mobility": mobility,

@@ -1,4 +1,4 @@
-"""Public traces in one form, and a wrong line by its number."""
+"""Loading of public traces; invalid lines are named by their number."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ def test_compressed_files_are_read(tmp_path: Path, pack: Callable[[bytes], bytes
         ("1" * 5000, "row 1: is longer than 4096 characters"),
     ],
 )
-def test_what_is_no_mahimahi_trace_is_refused(tmp_path: Path, text: str, message: str) -> None:
+def test_invalid_mahimahi_traces_are_refused(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(DatasetError, match=message):
         load_mahimahi(put(tmp_path / "t", text))
 
 
-def test_of_a_second_the_last_row_counts_and_a_dash_is_nothing(tmp_path: Path) -> None:
+def test_the_last_row_of_a_second_is_used_and_a_dash_is_not_measured(tmp_path: Path) -> None:
     text = UCC_HEADER + (
         "2019.12.16_12.27.05,0,5.0,12,30,D\n"
         "2019.12.16_12.27.05,0,6.0,13,40,D\n"
@@ -105,7 +105,7 @@ def test_of_a_second_the_last_row_counts_and_a_dash_is_nothing(tmp_path: Path) -
         ("", "has no row"),
     ],
 )
-def test_what_is_no_ucc_file_is_refused(tmp_path: Path, row: str, message: str) -> None:
+def test_invalid_ucc_files_are_refused(tmp_path: Path, row: str, message: str) -> None:
     with pytest.raises(DatasetError, match=message):
         load_ucc(put(tmp_path / "t.csv", UCC_HEADER + row + "\n"))
 
@@ -117,7 +117,7 @@ def test_a_missing_column_is_named(tmp_path: Path) -> None:
         load_colosseum(put(tmp_path / "t.csv", ""))
 
 
-def test_a_jump_of_the_clock_begins_a_session(tmp_path: Path) -> None:
+def test_a_jump_of_the_clock_starts_a_session(tmp_path: Path) -> None:
     times = [0, 250, 516, 750, 90_000, 90_250, 1_000, 1_250]
     text = COLOSSEUM_HEADER + "".join(colosseum_row(t) for t in times)
     text += colosseum_row(1_500, rnti=72)
@@ -137,7 +137,7 @@ def test_a_row_without_samples_has_no_mcs(tmp_path: Path) -> None:
     assert trace.lab_channel() == {"mcs_series": {"period_ms": 250, "values": [9, 9]}}
 
 
-def test_a_trace_without_mcs_is_no_channel(tmp_path: Path) -> None:
+def test_a_trace_without_mcs_and_cqi_has_no_lab_channel(tmp_path: Path) -> None:
     text = COLOSSEUM_HEADER + colosseum_row(0, samples=0)
     with pytest.raises(DatasetError, match="has neither MCS nor CQI"):
         load_colosseum(put(tmp_path / "t.csv", text)).lab_channel()
@@ -151,7 +151,7 @@ def test_a_trace_without_mcs_is_no_channel(tmp_path: Path) -> None:
         ("tractor", "*.csv*", load_colosseum),
     ],
 )
-def test_the_public_files_are_read(
+def test_the_public_files_are_readable(
     folder: str, pattern: str, load: Callable[[Path], ChannelTrace]
 ) -> None:
     files = sorted((TRACES / folder).glob(pattern))
@@ -165,7 +165,7 @@ def test_the_public_files_are_read(
             assert all((v[~np.isnan(v)] >= -50).all() for v in one.quantities.values())
 
 
-def test_a_mahimahi_trace_has_the_rate_that_is_known_of_it() -> None:
+def test_a_mahimahi_trace_has_its_published_rate() -> None:
     path = TRACES / "mahimahi-us/ATT-LTE-driving-2016.down"
     if not path.exists():
         pytest.skip(f"the public traces are not at {TRACES}; set SOJOURN_SHARED")

@@ -1,4 +1,4 @@
-"""A run comes back as it was written, or is refused with file, column and row."""
+"""Runs are read as written, or refused with file, column and row."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def put(row: int, value: object) -> Callable[[list[object]], None]:
     return change
 
 
-def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
+def test_a_run_is_read_as_written(tmp_path: Path) -> None:
     made = table(bearers=[(17, 1), (17, 2), (18, 1)])
     written = write_run(tmp_path, made, provenance())
     (run,) = Dataset.open(tmp_path)
@@ -40,18 +40,18 @@ def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
     assert run.provenance.scenario == "name: made\nseed: 7\n"
 
 
-def test_the_digest_is_of_the_data_and_not_of_the_file(tmp_path: Path) -> None:
+def test_the_digest_depends_on_values_and_not_on_the_file_format(tmp_path: Path) -> None:
     first = write_run(tmp_path / "1", table(), provenance())
     path = tmp_path / "2/x.parquet"
     path.parent.mkdir()
     pq.write_table(table(), path, compression="none", row_group_size=3)
     assert table_sha256(pq.read_table(path)) == first.data_sha256
-    none, zero = (table_sha256(changed("mcs", put(3, value))) for value in (None, 0))
-    assert none != zero
+    null, zero = (table_sha256(changed("mcs", put(3, value))) for value in (None, 0))
+    assert null != zero
     assert table_sha256(table(seed=2)) != first.data_sha256
 
 
-def test_a_data_sets_digest_follows_runs_and_not_their_order(tmp_path: Path) -> None:
+def test_the_digest_of_a_data_set_does_not_depend_on_the_order_of_runs(tmp_path: Path) -> None:
     for root, names in ((tmp_path / "1", ["r1", "r2"]), (tmp_path / "2", ["r2", "r1"])):
         for name in names:
             write_run(root, table(seed=int(name[1])), provenance(name))
@@ -79,11 +79,11 @@ def test_runs_are_selected_by_cell_and_mobility(tmp_path: Path) -> None:
         ),
         (
             lambda: changed("time_us", put(4, START_US + 3_000)),
-            r"column time_us, row 4: 1700000000003000 is there twice for UE 17 DRB 1",
+            r"column time_us, row 4: 1700000000003000 occurs twice for UE 17 DRB 1",
         ),
         (
             lambda: changed("time_us", put(4, START_US + 2_000)),
-            r"column time_us, row 4: .* comes after .* expected times that grow",
+            r"column time_us, row 4: .* comes after .* expected increasing times",
         ),
         (
             lambda: changed("time_us", put(19, START_US + 19_300)),
@@ -110,7 +110,7 @@ def test_runs_are_selected_by_cell_and_mobility(tmp_path: Path) -> None:
         (lambda: table().slice(0, 0), r"has no row"),
     ],
 )
-def test_what_is_no_run_is_refused_with_its_place(
+def test_invalid_runs_are_refused_with_their_place(
     made: Callable[[], pa.Table], message: str
 ) -> None:
     with pytest.raises(DatasetError, match=rf"^x.parquet.*{message}"):
@@ -135,7 +135,7 @@ def test_a_later_schema_is_refused() -> None:
         check_table(table().cast(later))
 
 
-def test_gaps_are_taken_where_they_are_expected(tmp_path: Path) -> None:
+def test_gaps_are_accepted_only_if_allowed(tmp_path: Path) -> None:
     gappy = pa.concat_tables([table().slice(0, 5), table().slice(9)])
     with pytest.raises(DatasetError, match="row 5: gap of 5000 µs"):
         write_run(tmp_path, gappy, provenance())
@@ -157,7 +157,7 @@ def test_altered_data_is_found(tmp_path: Path) -> None:
         Run.open(run.path).table()
 
 
-def test_a_cut_file_and_one_without_provenance_are_refused(tmp_path: Path) -> None:
+def test_a_truncated_file_and_one_without_provenance_are_refused(tmp_path: Path) -> None:
     write_run(tmp_path, table(), provenance())
     (run,) = Dataset.open(tmp_path)
     whole = run.path.read_bytes()
@@ -173,19 +173,19 @@ def test_a_cut_file_and_one_without_provenance_are_refused(tmp_path: Path) -> No
         Dataset.open(tmp_path)
 
 
-def test_a_run_in_a_foreign_partition_is_refused(tmp_path: Path) -> None:
+def test_a_run_in_another_partition_is_refused(tmp_path: Path) -> None:
     write_run(tmp_path, table(), provenance())
     (tmp_path / "cell=a").rename(tmp_path / "cell=b")
-    with pytest.raises(DatasetError, match=r"is a run of cell=a/.*, but stands in cell=b/"):
+    with pytest.raises(DatasetError, match=r"is a run of cell=a/.*, but is in cell=b/"):
         Dataset.open(tmp_path)
 
 
-def test_an_empty_directory_is_no_data_set(tmp_path: Path) -> None:
+def test_an_empty_directory_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="has no run"):
         Dataset.open(tmp_path)
 
 
-def test_a_writer_that_was_killed_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_files_of_a_killed_writer_are_removed(tmp_path: Path) -> None:
     left = tmp_path / "cell=a/mobility=static/run=r1/.bearers.parquet.1.part"
     left.parent.mkdir(parents=True)
     left.write_bytes(b"PAR1 half")

@@ -1,4 +1,4 @@
-"""The demo through FlexRIC: what is missing is named, and what FlexRIC needs is made."""
+"""The demo through FlexRIC: missing files are named; configuration and links are made."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from sojourn_demo import flexric, programs
+from sojourn_demo import DemoError, flexric, programs
 from sojourn_demo.cli import main
-from sojourn_demo.errors import DemoError
 from sojourn_demo.flexric import FlexRic
 
 MODELS = ("gtp", "kpm", "mac", "pdcp", "rc", "rlc", "slice", "tc")
@@ -19,7 +18,7 @@ KERNEL_WITH_SCTP = "sojourn_demo.flexric.kernel_has_sctp"
 
 @pytest.fixture
 def build(tmp_path: Path) -> Path:
-    """A build tree with what is looked for."""
+    """A build tree with the expected files."""
     tree = tmp_path / "build"
     for file in (
         "examples/ric/nearRT-RIC",
@@ -32,7 +31,7 @@ def build(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def bin_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of programs in place of this environment's, with what FlexRIC needs."""
+    """A folder of programs in place of this environment's, with those for FlexRIC."""
     folder = tmp_path / "bin"
     monkeypatch.setattr(sys, "executable", str(folder / "python"))
     library = tmp_path / "lib" / flexric.LEVEL_TRIGGERED
@@ -42,7 +41,7 @@ def bin_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_without_flexric_the_demo_says_what_it_needs(
+def test_without_flexric_the_demo_names_the_missing_variable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("FLEXRIC_BUILD", raising=False)
@@ -55,21 +54,21 @@ def test_without_flexric_the_demo_says_what_it_needs(
     )
 
 
-def test_what_is_no_build_tree_is_named(tmp_path: Path) -> None:
+def test_an_invalid_build_tree_is_named(tmp_path: Path) -> None:
     with pytest.raises(DemoError, match=r"has no examples/ric/nearRT-RIC"):
         FlexRic.found({"FLEXRIC_BUILD": str(tmp_path)})
 
 
-def test_a_kernel_without_sctp_needs_what_stands_in_and_it_must_be_there(
+def test_a_kernel_without_sctp_needs_an_emulation(
     build: Path, bin_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(KERNEL_WITH_SCTP, lambda: False)
     variables = {"FLEXRIC_BUILD": str(build)}
-    with pytest.raises(DemoError, match=r"no SCTP, .*not there; run `make flexric-bridge`"):
+    with pytest.raises(DemoError, match=r"no SCTP, .*is missing; run `make flexric-bridge`"):
         FlexRic.found(variables)
-    ours = bin_folder.parent / "lib" / flexric.SCTP_OVER_TCP
-    ours.touch()
-    assert FlexRic.found(variables).shim == ours
+    emulation = bin_folder.parent / "lib" / flexric.SCTP_OVER_TCP
+    emulation.touch()
+    assert FlexRic.found(variables).shim == emulation
     shim = bin_folder / "shim.so"
     variables["SCTP_SHIM"] = str(shim)
     with pytest.raises(DemoError, match=r"shim.so: no such file"):
@@ -105,12 +104,12 @@ def test_service_models_are_linked_into_one_folder(build: Path, tmp_path: Path) 
         ric.link_service_models(tmp_path / "again")
 
 
-def test_the_configuration_is_flexrics(tmp_path: Path) -> None:
+def test_the_configuration_has_the_address(tmp_path: Path) -> None:
     path = flexric.configuration(tmp_path, "127.64.0.1")
     assert "NEAR_RIC_IP = 127.64.0.1\n" in path.read_text()
 
 
-def test_every_process_has_a_loopback_address_of_its_own() -> None:
+def test_processes_have_different_loopback_addresses() -> None:
     addresses = [flexric.loopback_address(process) for process in range(1, 100_000)]
     assert len(set(addresses)) == len(addresses)
     for address in (addresses[0], addresses[-1], flexric.loopback_address(2**22)):
@@ -118,33 +117,33 @@ def test_every_process_has_a_loopback_address_of_its_own() -> None:
             bound.bind((address, 0))
 
 
-def test_a_door_is_seen_without_knocking() -> None:
+def test_a_listening_port_is_found_without_connecting() -> None:
     address = flexric.loopback_address(os.getpid())
-    with socket.socket() as door:
-        door.bind((address, 0))
-        port = door.getsockname()[1]
+    with socket.socket() as server:
+        server.bind((address, 0))
+        port = server.getsockname()[1]
         assert not flexric.is_open(address, port)
-        door.listen()
+        server.listen()
         assert flexric.is_open(address, port)
     assert not flexric.is_open(address, port)
 
 
-def test_sctp_endpoints_are_read_as_the_kernel_shows_them() -> None:
-    shown = [
+def test_sctp_endpoints_are_parsed() -> None:
+    lines = [
         " 0 0 2 10 37 36422 0 4711 127.64.0.1 ",
         " 0 0 2 10 38 5000 0 4712 10.0.0.9 127.0.0.1 ",
     ]
-    assert flexric.sctp_listens(shown, "127.64.0.1", 36422)
-    assert flexric.sctp_listens(shown, "127.0.0.1", 5000)
-    assert not flexric.sctp_listens(shown, "127.0.0.1", 36422)
+    assert flexric.sctp_listens(lines, "127.64.0.1", 36422)
+    assert flexric.sctp_listens(lines, "127.0.0.1", 5000)
+    assert not flexric.sctp_listens(lines, "127.0.0.1", 36422)
     assert not flexric.sctp_listens([], "127.64.0.1", 36422)
 
 
-async def test_a_foreign_program_is_ready_when_it_shows_and_prints_into_its_log(
+async def test_a_foreign_program_is_ready_by_its_effect_and_prints_to_its_log(
     tmp_path: Path,
 ) -> None:
     program = tmp_path / "ric"
-    program.write_text("#!/bin/sh\necho hello\ntouch there\nexec sleep 60\n")
+    program.write_text("#!/bin/sh\necho hello\ntouch ready\nexec sleep 60\n")
     program.chmod(0o755)
     folder = tmp_path / "scratch"
     folder.mkdir()
@@ -153,7 +152,7 @@ async def test_a_foreign_program_is_ready_when_it_shows_and_prints_into_its_log(
             program,
             environment=os.environ,
             folder=folder,
-            is_ready=(folder / "there").exists,
+            is_ready=(folder / "ready").exists,
         )
         assert started.log.read_text() == "hello\n"
     assert not started.alive

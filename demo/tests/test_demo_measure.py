@@ -1,4 +1,4 @@
-"""The summary says what a recording holds, phase by phase."""
+"""The summary has the figures of each phase of a recording."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from sojourn_demo import report
-from sojourn_demo.errors import DemoError
+from sojourn_demo import DemoError, report
 from sojourn_demo.live import read_decisions
 from sojourn_demo.measure import summarise
 from sojourn_demo.recording import read_recording
@@ -22,12 +21,12 @@ EPOCH_US = 1_700_000_000_000_000
 DECIDED_S = 10.2
 
 
-def record(folder: Path, *, cured_s: float) -> Path:
-    """A made-up run of 40 s: 800 ms round trips until `cured_s`, 12 ms after; 40 Mbit/s."""
+def record(folder: Path, *, improved_s: float) -> Path:
+    """A synthetic run of 40 s: 800 ms round trips until `improved_s`, 12 ms after; 40 Mbit/s."""
     folder.mkdir()
     time_us = np.arange(0, 40_000_000, 1_000)
     count = len(time_us)
-    after = time_us >= cured_s * 1e6
+    after = time_us >= improved_s * 1e6
     table = {
         "time_us": time_us,
         "rnti": np.full(count, 17),
@@ -41,7 +40,7 @@ def record(folder: Path, *, cured_s: float) -> Path:
     pq.write_table(pa.table(table), folder / "bearers.parquet")
     rows: list[tuple[int, str, str, str, float]] = []
     for sent_ms in range(0, 39_000, 100):
-        rtt_us = 12_000 if sent_ms / 1e3 >= cured_s else 800_000
+        rtt_us = 12_000 if sent_ms / 1e3 >= improved_s else 800_000
         rows.append((sent_ms * 1_000 + rtt_us, "ping", "ping", "rtt", rtt_us))
         rows.append((sent_ms * 1_000 + 9_000, "call", "voip", "one_way", 9_000))
     rows += [
@@ -79,11 +78,11 @@ STATS = {
 
 @pytest.fixture
 def summary(tmp_path: Path) -> dict[str, Any]:
-    recording = read_recording(record(tmp_path / "with", cured_s=10.5))
-    without = read_recording(record(tmp_path / "without", cured_s=99))
-    made = summarise(recording, without, RECORDS, STATS, let_loose_s=10.0)
-    report.write_report(tmp_path / "report.html", "A & B", recording, without, made)
-    return made
+    recording = read_recording(record(tmp_path / "with", improved_s=10.5))
+    without = read_recording(record(tmp_path / "without", improved_s=99))
+    summary = summarise(recording, without, RECORDS, STATS, control_from_s=10.0)
+    report.write_report(tmp_path / "report.html", "A & B", recording, without, summary)
+    return summary
 
 
 def test_phases_are_split_at_the_decision(summary: dict[str, Any]) -> None:
@@ -100,14 +99,14 @@ def test_phases_are_split_at_the_decision(summary: dict[str, Any]) -> None:
     assert summary["ratios"]["goodput_with_over_without_control"] == pytest.approx(1)
 
 
-def test_the_loop_and_the_decisions_are_told(summary: dict[str, Any]) -> None:
+def test_the_summary_has_loop_latency_and_decisions(summary: dict[str, Any]) -> None:
     assert summary["loop"]["indication_latency_us"] == {"p50": 210.0, "p99": 900.0}
     assert summary["loop"]["detect_to_ack_ms"] == {"p50": 1.5, "p99": 1.5}
-    (told,) = summary["decisions"]
-    assert told["template"] == "fq_codel"
-    assert told["at_s"] == pytest.approx(DECIDED_S)
-    assert told["detect_to_ack_ms"] == 1.5
-    assert told["verdict"] == "kept"
+    (decision,) = summary["decisions"]
+    assert decision["template"] == "fq_codel"
+    assert decision["at_s"] == pytest.approx(DECIDED_S)
+    assert decision["detect_to_ack_ms"] == 1.5
+    assert decision["verdict"] == "kept"
 
 
 def test_table_and_page_show_the_same_numbers(summary: dict[str, Any], tmp_path: Path) -> None:
@@ -116,25 +115,25 @@ def test_table_and_page_show_the_same_numbers(summary: dict[str, Any], tmp_path:
     assert page.count("<svg") == 1
     for row in cells(summary):
         assert all(f">{cell}<" in page for cell in row[2:])
-    # It opens offline: nothing is loaded from anywhere.
+    # No external resources.
     assert not re.search(r"""(src|href)=["']?https?:""", page)
 
 
-def test_a_run_without_a_decision_has_a_summary_too(tmp_path: Path) -> None:
-    recording = read_recording(record(tmp_path / "with", cured_s=99))
-    summary = summarise(recording, recording, [], {}, let_loose_s=10.0)
+def test_a_run_without_a_decision_has_a_summary(tmp_path: Path) -> None:
+    recording = read_recording(record(tmp_path / "with", improved_s=99))
+    summary = summarise(recording, recording, [], {}, control_from_s=10.0)
     assert summary["decisions"] == []
     assert summary["loop"]["detect_to_ack_ms"] == {"p50": None, "p99": None}
     report.write_report(tmp_path / "report.html", "none", recording, recording, summary)
     assert "made no decision" in (tmp_path / "report.html").read_text()
 
 
-def test_a_folder_that_is_no_recording_is_one_line(tmp_path: Path) -> None:
+def test_an_invalid_recording_gives_one_line(tmp_path: Path) -> None:
     with pytest.raises(DemoError, match=r"cannot be read as a recording"):
         read_recording(tmp_path)
 
 
-def test_half_a_line_of_the_log_is_left_out(tmp_path: Path) -> None:
+def test_an_incomplete_line_of_the_log_is_ignored(tmp_path: Path) -> None:
     log = tmp_path / "decisions.jsonl"
     log.write_text(json.dumps(RECORDS[0]) + "\n" + json.dumps(RECORDS[1])[:20])
     assert [r["event"] for r in read_decisions(log)] == ["decided"]

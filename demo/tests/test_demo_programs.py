@@ -1,4 +1,4 @@
-"""The demo ends with one line when a file or a program is not what it should be."""
+"""Invalid files and programs end the demo with one line."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from sojourn_demo import programs
+from sojourn_demo import DemoError, programs
 from sojourn_demo.cli import main
-from sojourn_demo.errors import DemoError
 from sojourn_demo.recording import write_scenario
 
 BASE = {"duration_s": 1, "ues": [{"rnti": 17, "channel": {"fixed_mcs": 10}}]}
@@ -29,16 +28,14 @@ def test_a_trace_becomes_the_channel_of_every_ue(tmp_path: Path) -> None:
     ("text", "message"),
     [("", "has no ues"), ("ues: []", "has no ues"), ("a: [", "while parsing"), ("7", "has no ues")],
 )
-def test_a_base_that_is_no_scenario_is_named(tmp_path: Path, text: str, message: str) -> None:
+def test_an_invalid_base_scenario_is_named(tmp_path: Path, text: str, message: str) -> None:
     base = tmp_path / "base.yaml"
     base.write_text(text)
     with pytest.raises(DemoError, match=rf"base.yaml: (.|\n)*{message}"):
         write_scenario(base, tmp_path, duration_s=1, trace=None, seed=None)
 
 
-def test_a_trace_that_is_not_there_is_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missing_trace_gives_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     base = tmp_path / "base.yaml"
     base.write_text(yaml.safe_dump(BASE))
     arguments = ["--scenario", str(base), "--trace", "no.down", "--out", str(tmp_path / "out")]
@@ -76,7 +73,7 @@ async def test_programs_are_stopped_when_the_block_is_left(bin_folder: Path) -> 
     assert not program.alive
 
 
-async def test_another_first_line_is_shown(bin_folder: Path) -> None:
+async def test_an_unexpected_first_line_is_shown(bin_folder: Path) -> None:
     script(bin_folder, "a", "echo hello; exec sleep 60")
     async with programs.Programs(bin_folder) as running:
         with pytest.raises(DemoError, match=r"a printed b'hello\\n'; expected its ready line"):

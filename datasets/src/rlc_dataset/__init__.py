@@ -1,8 +1,8 @@
-"""Data sets of RLC state: what runs look like on disk, and how they are read and written.
+"""Data sets of RLC state: their format, and how they are read and written.
 
 Start with :mod:`rlc_dataset.schema` (the columns) and :mod:`rlc_dataset.reader` (from a directory
 to arrays for training); :mod:`rlc_dataset.writer` writes runs, :mod:`rlc_dataset.channels` loads
-public traces. ``DATA_CARD.md`` says what the data is and what it is not.
+public traces. ``DATA_CARD.md`` describes the data and its limits.
 """
 
 from rlc_dataset.check import check_table

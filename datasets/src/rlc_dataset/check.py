@@ -1,4 +1,4 @@
-"""Whether a table is a run: columns, types, units, order, and no hole in time."""
+"""Checks that a table is a run: columns, types, units, order and times."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def check_schema(schema: pa.Schema, file: str = "") -> None:
     """Compares columns, types, units and version with :data:`~rlc_dataset.schema.SCHEMA`.
 
     Raises:
-        DatasetError: Naming the first column that differs.
+        DatasetError: Names the first column that differs.
     """
     version = (schema.metadata or {}).get(VERSION_KEY)
     if version is not None and version != str(SCHEMA_VERSION).encode():
-        said = version.decode("utf-8", "replace")
-        raise DatasetError(f"has schema version {said}; expected {SCHEMA_VERSION}", file=file)
+        found = version.decode("utf-8", "replace")
+        raise DatasetError(f"has schema version {found}; expected {SCHEMA_VERSION}", file=file)
     missing = [name for name in COLUMNS if name not in schema.names]
     if missing:
         raise DatasetError(f"lacks {', '.join(missing)}", file=file, column=missing[0])
@@ -43,9 +43,9 @@ def check_schema(schema: pa.Schema, file: str = "") -> None:
         unit = (found.metadata or {}).get(UNIT)
         expected_unit = field.metadata[UNIT]
         if unit != expected_unit:
-            said = "none" if unit is None else repr(unit.decode("utf-8", "replace"))
+            name = "none" if unit is None else repr(unit.decode("utf-8", "replace"))
             raise DatasetError(
-                f"has unit {said}; expected {expected_unit.decode()!r}",
+                f"has unit {name}; expected {expected_unit.decode()!r}",
                 file=file,
                 column=field.name,
             )
@@ -56,12 +56,11 @@ def check_table(table: pa.Table, file: str = "", *, allow_gaps: bool = False) ->
 
     Args:
         table: The run.
-        file: Where it is from, for errors.
-        allow_gaps: Whether reports of a bearer may be missing. What is recorded from a live
-            network has gaps, what is generated has none.
+        file: Its file, for errors.
+        allow_gaps: Whether reports of a bearer may be missing, as in recordings of live networks.
 
     Raises:
-        DatasetError: Naming file, column and row.
+        DatasetError: Names file, column and row.
     """
     check_schema(table.schema, file)
     if table.num_rows == 0:
@@ -82,7 +81,7 @@ def check_table(table: pa.Table, file: str = "", *, allow_gaps: bool = False) ->
     _first(mcs > MCS_MAX, lambda row: f"is {mcs[row]}; expected 0 to {MCS_MAX}", file, "mcs")
     _first(
         table.column("mcs").is_null().to_numpy() != table.column("tbs_bytes").is_null().to_numpy(),
-        lambda row: "is there without mcs, or mcs without it; expected both of a MAC report",
+        lambda row: "and mcs are not both null or both known; expected both from a MAC report",
         file,
         "tbs_bytes",
     )
@@ -111,7 +110,7 @@ def _check_order(table: pa.Table, file: str, *, allow_gaps: bool) -> None:
     )
     _first(
         same & (step == 0),
-        lambda row: f"{time_us[row]} is there twice for {bearer_of(row)}",
+        lambda row: f"{time_us[row]} occurs twice for {bearer_of(row)}",
         file,
         "time_us",
         offset=1,
@@ -120,7 +119,7 @@ def _check_order(table: pa.Table, file: str, *, allow_gaps: bool) -> None:
         same & (step < 0),
         lambda row: (
             f"{time_us[row + 1]} comes after {time_us[row]} for {bearer_of(row)};"
-            " expected times that grow"
+            " expected increasing times"
         ),
         file,
         "time_us",
@@ -128,7 +127,7 @@ def _check_order(table: pa.Table, file: str, *, allow_gaps: bool) -> None:
     )
     _first(
         (time_us - time_us[0]) % PERIOD_US != 0,
-        lambda row: f"{time_us[row]} is off the grid of {PERIOD_US} µs that begins at {time_us[0]}",
+        lambda row: f"{time_us[row]} is off the grid of {PERIOD_US} µs from {time_us[0]}",
         file,
         "time_us",
     )
@@ -137,7 +136,7 @@ def _check_order(table: pa.Table, file: str, *, allow_gaps: bool) -> None:
             same & (step > PERIOD_US),
             lambda row: (
                 f"gap of {step[row]} µs for {bearer_of(row)} after {time_us[row]};"
-                f" expected a report each {PERIOD_US} µs"
+                f" expected a report every {PERIOD_US} µs"
             ),
             file,
             "time_us",

@@ -2,12 +2,12 @@
 
 
 class DatasetError(ValueError):
-    """A data set, table or trace that is not what it has to be.
+    """An invalid data set, table or trace.
 
     Attributes:
-        file: Where, as given; empty for a table in memory.
-        column: Column or field, empty when it is not about one.
-        row: Row from 0 (of a text file: line from 1), None when it is not about one.
+        file: Its path; empty for a table in memory.
+        column: Column or field; empty if none.
+        row: Row from 0 (in a text file: line from 1); None if none.
     """
 
     def __init__(

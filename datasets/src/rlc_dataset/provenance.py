@@ -1,4 +1,4 @@
-"""Where a run is from: enough to make it again."""
+"""Provenance of a run, sufficient to reproduce it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from rlc_dataset.errors import DatasetError
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
-"""A partition's value: it is a directory name as well."""
+"""A partition value, which is also a directory name."""
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -20,19 +20,19 @@ def text_sha256(text: str) -> str:
 
 
 class Provenance(BaseModel):
-    """Where a run is from; stands in the metadata of its file.
+    """Provenance of a run, in the metadata of its file.
 
     Attributes:
-        cell: Partition: the cell, which splits may hold out whole.
-        mobility: Partition: how its UEs move.
+        cell: Partition: the cell; splits may hold out cells.
+        mobility: Partition: mobility pattern of the UEs.
         run: Partition: unique within the data set.
-        source: What made it: the lab, or an E2 gateway.
-        scenario: Of a generated run the scenario, YAML.
-        scenario_sha256: SHA-256 of it.
-        seed: Of a generated run, the scenario's seed.
-        producer: Program and version that made it, e.g. ``gnb-lab 0.1.0``.
+        source: The lab, or an E2 gateway.
+        scenario: Scenario of a simulated run, YAML.
+        scenario_sha256: SHA-256 of the scenario.
+        seed: The scenario's seed.
+        producer: Program and version, e.g. ``gnb-lab 0.1.0``.
         node_id: The E2 node.
-        period_us: Between two reports.
+        period_us: Report period.
         data_sha256: :func:`rlc_dataset.schema.table_sha256` of the rows.
     """
 
@@ -53,16 +53,16 @@ class Provenance(BaseModel):
     @model_validator(mode="after")
     def _whole(self) -> Self:
         if (self.scenario is None) != (self.scenario_sha256 is None):
-            raise ValueError("scenario and scenario_sha256 go together")
+            raise ValueError("expected both or neither of scenario and scenario_sha256")
         if self.scenario is not None and text_sha256(self.scenario) != self.scenario_sha256:
-            raise ValueError("scenario_sha256 is not that of the scenario")
+            raise ValueError("scenario_sha256 does not match the scenario")
         if self.source == "gnb-lab" and (self.scenario is None or self.seed is None):
-            raise ValueError("a generated run has scenario and seed")
+            raise ValueError("expected scenario and seed for a simulated run")
         return self
 
     @property
     def partition(self) -> str:
-        """Its directory within the data set."""
+        """Directory within the data set."""
         return f"cell={self.cell}/mobility={self.mobility}/run={self.run}"
 
 

@@ -24,12 +24,12 @@ from rlc_dataset.writer import FILE
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run on disk: its provenance is read, its rows are not yet.
+    """A run on disk, with its rows not yet read.
 
     Attributes:
         path: The file.
-        provenance: Where it is from.
-        rows: How many rows it has.
+        provenance: Its provenance.
+        rows: Number of rows.
     """
 
     path: Path
@@ -41,7 +41,7 @@ class Run:
         """Reads schema and provenance of a file.
 
         Raises:
-            DatasetError: It is no Parquet, or not a run of this schema.
+            DatasetError: It is not Parquet, or not a run of this schema.
         """
         try:
             metadata = pq.read_metadata(path)
@@ -49,30 +49,30 @@ class Run:
             raise DatasetError(_first_line(error), file=str(path)) from error
         schema = metadata.schema.to_arrow_schema()
         check_schema(schema, str(path))
-        said = (schema.metadata or {}).get(PROVENANCE_KEY)
-        if said is None:
+        provenance = (schema.metadata or {}).get(PROVENANCE_KEY)
+        if provenance is None:
             raise DatasetError("has no provenance in its metadata", file=str(path))
-        return cls(path, parse_provenance(said, str(path)), metadata.num_rows)
+        return cls(path, parse_provenance(provenance, str(path)), metadata.num_rows)
 
     def table(self, *, allow_gaps: bool = False, verify: bool = True) -> pa.Table:
         """Reads the rows.
 
         Args:
             allow_gaps: As :func:`~rlc_dataset.check.check_table`.
-            verify: Whether the rows must have the digest that the provenance says.
+            verify: Whether to compare the rows with the digest in the provenance.
 
         Raises:
-            DatasetError: The file is damaged or altered, or its rows are no run.
+            DatasetError: The file is damaged or altered, or its rows are not a run.
         """
         try:
-            # The path's own partitions are provenance already.
+            # Not `pq.read_table`, which adds the partitions of the path as columns.
             table = pq.ParquetFile(self.path).read()
         except (OSError, pa.ArrowException) as error:
             raise DatasetError(_first_line(error), file=str(self.path)) from error
         check_table(table, str(self.path), allow_gaps=allow_gaps)
         if verify and (found := table_sha256(table)) != self.provenance.data_sha256:
             raise DatasetError(
-                f"has data of SHA-256 {found[:12]}…; its provenance says"
+                f"has data of SHA-256 {found[:12]}…; its provenance has"
                 f" {self.provenance.data_sha256[:12]}…",
                 file=str(self.path),
             )
@@ -103,8 +103,8 @@ class Dataset:
         """Finds the runs below `root`.
 
         Raises:
-            DatasetError: There is none, one is not of this schema, or stands in a partition that
-                is not its provenance's.
+            DatasetError: There is none, or one is not of this schema or not in the partition of its
+                provenance.
         """
         paths = sorted(root.glob(f"cell=*/mobility=*/run=*/{FILE}"))
         if not paths:
@@ -112,10 +112,10 @@ class Dataset:
             raise DatasetError(f"has no run; expected {expected}", file=str(root))
         runs = tuple(Run.open(path) for path in paths)
         for run in runs:
-            stands_in = run.path.parent.relative_to(root).as_posix()
-            if stands_in != run.provenance.partition:
+            partition = run.path.parent.relative_to(root).as_posix()
+            if partition != run.provenance.partition:
                 raise DatasetError(
-                    f"is a run of {run.provenance.partition}, but stands in {stands_in}",
+                    f"is a run of {run.provenance.partition}, but is in {partition}",
                     file=str(run.path),
                 )
         return cls(root, runs)
@@ -129,7 +129,7 @@ class Dataset:
     def select(
         self, *, cells: set[str] | None = None, mobilities: set[str] | None = None
     ) -> Dataset:
-        """The runs of some cells and mobility patterns; None is all."""
+        """The runs of some cells and mobility patterns; None for all."""
         kept = tuple(
             run
             for run in self.runs
@@ -140,12 +140,12 @@ class Dataset:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """The cells there are."""
+        """All cells."""
         return tuple(sorted({run.provenance.cell for run in self.runs}))
 
     @property
     def mobilities(self) -> tuple[str, ...]:
-        """The mobility patterns there are."""
+        """All mobility patterns."""
         return tuple(sorted({run.provenance.mobility for run in self.runs}))
 
     def sha256(self) -> str:
@@ -161,7 +161,7 @@ def table_arrays(table: pa.Table, file: str = "", *, context_us: int = 1) -> Run
     `context_us` is that of :func:`rlc_model.run_arrays`.
 
     Raises:
-        DatasetError: The rows are no run.
+        DatasetError: The rows are not a run.
     """
     try:
         return run_arrays(table_series(table), period_us=PERIOD_US, context_us=context_us)

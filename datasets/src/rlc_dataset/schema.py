@@ -1,6 +1,6 @@
 """The columns of a run (one row per bearer and report, see DATA_CARD.md), and digests of rows.
 
-Units stand in the names, and again in the metadata of each field, where readers compare them.
+Names have units, and so has the metadata of each field, which readers check.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 SCHEMA_VERSION: Final = 1
 PERIOD_US: Final = 1_000
-"""Between two reports of a bearer."""
+"""Report period."""
 
 UNIT: Final = b"unit"
 VERSION_KEY: Final = b"sojourn.schema_version"
@@ -35,7 +35,7 @@ SCHEMA: Final = pa.schema(
         _field("txbuf_occ_pkts", pa.uint32(), "1"),
         _field("txpdu_bytes", pa.uint32(), "B"),
         _field("txsdu_wt_us", pa.uint32(), "us"),
-        # 64 bits in the report, but a mean of µs is no more exact than this, nor is a sample.
+        # 64 bits in the report, but features have 32 bits.
         _field("txsdu_avg_time_to_tx", pa.float32(), "us"),
         _field("queue_limit_bytes", pa.uint32(), "B", nullable=True),
         _field("arrived_bytes", pa.uint64(), "B"),
@@ -59,8 +59,7 @@ def table_sha256(table: pa.Table) -> str:
     for field in SCHEMA:
         column = table.column(field.name)
         digest.update(f"{field.name}:{field.type}:{len(column)}\n".encode())
-        there = np.packbits(column.is_valid().to_numpy())
-        digest.update(there.tobytes())
+        digest.update(np.packbits(column.is_valid().to_numpy()).tobytes())
         values = pc.fill_null(column, 0).to_numpy() if field.nullable else column.to_numpy()
         digest.update(np.ascontiguousarray(values, values.dtype.newbyteorder("<")).data)
     return digest.hexdigest()

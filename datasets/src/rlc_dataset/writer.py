@@ -1,4 +1,4 @@
-"""Writing runs, whole or not at all."""
+"""Writes runs atomically."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rlc_dataset.schema import PROVENANCE_KEY, SCHEMA, table_sha256
 
 FILE: Final = "bearers.parquet"
 ROW_GROUP_ROWS: Final = 1 << 17
-# Times and counters grow by little, which differences say in few bits.
+# Delta encoding is compact for times and counters.
 ENCODINGS: Final = {
     field.name: "BYTE_STREAM_SPLIT" if pa.types.is_floating(field.type) else "DELTA_BINARY_PACKED"
     for field in SCHEMA
@@ -28,20 +28,20 @@ def write_run(
 ) -> Provenance:
     """Checks a run and writes it into its partition below `root`.
 
-    The file appears under its name when it is whole and on disk: a process that is killed leaves a
-    ``.part`` file that readers do not see and the next writer replaces.
+    A killed process leaves at most a ``.part`` file, which readers ignore and the next writer
+    removes.
 
     Args:
         root: Directory of the data set.
         table: The rows, of :data:`~rlc_dataset.schema.SCHEMA`.
-        provenance: Fields of :class:`~rlc_dataset.provenance.Provenance` but ``data_sha256``.
+        provenance: Fields of :class:`~rlc_dataset.provenance.Provenance` except ``data_sha256``.
         allow_gaps: As :func:`~rlc_dataset.check.check_table`.
 
     Returns:
         The provenance as written.
 
     Raises:
-        DatasetError: The rows are no run, or the file cannot be written.
+        DatasetError: The rows are not a run, or the file cannot be written.
     """
     made = Provenance.model_validate({**provenance, "data_sha256": table_sha256(table)})
     path = root / made.partition / FILE

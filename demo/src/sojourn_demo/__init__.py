@@ -1,6 +1,9 @@
-"""The demo: a 5G bearer bloats, the controller notices, the delay collapses.
+"""The demo: the controller reduces the delay of a bufferbloated 5G bearer.
 
-``cli`` runs it: ``scenario`` writes what the gNB emulates, ``programs`` starts the three programs,
-``live`` shows them, ``recording`` reads what the gNB wrote, ``measure`` turns it into the summary,
-``report`` and ``table`` into something to look at.
+``cli`` runs it: ``programs`` starts the programs, ``live`` displays their metrics, ``recording``
+writes the scenario and reads the recording, ``measure`` makes the summary, ``report`` the report.
 """
+
+
+class DemoError(Exception):
+    """An error that the user can fix; the message is one line."""

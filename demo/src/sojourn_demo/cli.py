@@ -14,8 +14,7 @@ from typing import Any
 
 from rich.console import Console
 
-from sojourn_demo import report
-from sojourn_demo.errors import DemoError
+from sojourn_demo import DemoError, report
 from sojourn_demo.gateways import ANY_PORT, POLICIES, start_gateway
 from sojourn_demo.live import View, read_decisions
 from sojourn_demo.measure import summarise
@@ -27,10 +26,10 @@ INTERRUPTED = 130
 
 
 async def run(arguments: argparse.Namespace, console: Console) -> None:
-    """The whole demo.
+    """Runs the demo.
 
     Raises:
-        DemoError: Something the user can mend.
+        DemoError: A file or program is missing or invalid.
     """
     out: Path = arguments.out
     seconds = arguments.before + arguments.after
@@ -62,7 +61,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> None:
                 )
             view = View(console, gnb.ready["metrics"], log, arguments.before)
             await view.run(programs, seconds)
-            # The others end with the block, the one started last first.
+            # The other programs stop at the end of the block.
             await programs.stop(controller)
             await programs.stop(forecaster)
     await finish(arguments, console, scenario, recorded)
@@ -71,19 +70,19 @@ async def run(arguments: argparse.Namespace, console: Console) -> None:
 async def finish(
     arguments: argparse.Namespace, console: Console, scenario: Path, recorded: Path
 ) -> None:
-    """Simulates the same seconds without control, then says what came of it all."""
+    """Simulates the same seconds without control and writes summary and report."""
     out: Path = arguments.out
-    alone = out / "without_control"
+    uncontrolled = out / "without_control"
     program = Path(sys.executable).parent / "gnb-lab"
     process = await asyncio.create_subprocess_exec(
-        *(str(program), "run", str(scenario), "--out", str(alone)),
+        *(str(program), "run", str(scenario), "--out", str(uncontrolled)),
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
     )
     _, errors = await process.communicate()
     if process.returncode != 0:
         raise DemoError(f"gnb-lab run: {errors.decode(errors='replace').strip()}")
-    recording, without = read_recording(recorded), read_recording(alone)
+    recording, without = read_recording(recorded), read_recording(uncontrolled)
     summary = summarise(
         recording,
         without,
@@ -121,52 +120,54 @@ def _show(value: float | None) -> str:
     return "–" if value is None else f"{value:,.2f}"
 
 
-def parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
     """The command line."""
-    made = argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         prog="sojourn-demo",
         description="Run gNB, forecaster and controller on loopback and write a report.",
         epilog="example:\n  sojourn-demo --before 10 --after 30 --out out/demo",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    made.add_argument(
+    parser.add_argument(
         "--scenario",
         type=Path,
         default=Path("gnb/scenarios/default.yaml"),
         help="scenario of the emulated gNB (default: %(default)s)",
     )
-    made.add_argument(
+    parser.add_argument(
         "--trace", type=Path, help="Mahimahi trace as the radio of every UE; .xz and .gz too"
     )
-    made.add_argument(
+    parser.add_argument(
         "--through",
         choices=sorted(POLICIES),
         default="lab",
-        help="what is between gNB and xApps: the gNB's own E2 gateway, or a FlexRIC near-RT RIC"
-        " with agent and bridge, of FLEXRIC_BUILD (default: %(default)s)",
+        help="E2 gateway between gNB and xApps: that of the gNB, or the bridge of a FlexRIC near-RT"
+        " RIC from FLEXRIC_BUILD (default: %(default)s)",
     )
-    made.add_argument(
-        "--policy", type=Path, help="policy of the controller (default: its own, or for FlexRIC's)"
+    parser.add_argument(
+        "--policy",
+        type=Path,
+        help="policy of the controller (default: its own or flexric.yaml)",
     )
-    made.add_argument(
+    parser.add_argument(
         "--before", type=float, default=10.0, help="uncontrolled seconds (default: %(default)g)"
     )
-    made.add_argument(
-        "--after", type=float, default=30.0, help="seconds after that (default: %(default)g)"
+    parser.add_argument(
+        "--after", type=float, default=30.0, help="controlled seconds (default: %(default)g)"
     )
-    made.add_argument("--seed", type=int, help="seed of the scenario (default: the scenario's)")
-    made.add_argument(
+    parser.add_argument("--seed", type=int, help="seed of the scenario (default: the scenario's)")
+    parser.add_argument(
         "--out", type=Path, default=Path("out/demo"), help="folder to write (default: %(default)s)"
     )
-    return made
+    return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the program: 0, 2 for what the user can mend, 130 when interrupted."""
-    given = parser().parse_args(arguments)
+    """Runs the program; returns 0 on success, 2 on an error, 130 if interrupted."""
+    given = make_parser().parse_args(arguments)
     console = Console()
-    # SIGTERM ends the run the way Ctrl-C does: the block that holds the programs is left.
+    # SIGTERM stops the programs as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         given.out.mkdir(parents=True, exist_ok=True)

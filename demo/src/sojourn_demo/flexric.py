@@ -1,7 +1,7 @@
-"""An installed FlexRIC: what of it is there, and how its near-RT RIC is started.
+"""An installed FlexRIC: its files, and the environment of its programs.
 
-``FLEXRIC_BUILD`` names its build tree. Where the kernel has no SCTP, a shared object is loaded into
-FlexRIC's programs that stands in for it: `SCTP_OVER_TCP`, or the one that ``SCTP_SHIM`` names.
+``FLEXRIC_BUILD`` is its build tree. If the kernel has no SCTP, FlexRIC's programs preload a shared
+object that emulates it: `SCTP_OVER_TCP`, or the one in ``SCTP_SHIM``.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sojourn_demo.errors import DemoError
+from sojourn_demo import DemoError
 
 E2_PORT, E42_PORT = 36421, 36422
 IPPROTO_SCTP = 132
 SERVICE_MODELS = ("gtp", "kpm", "mac", "pdcp", "rc", "rlc", "slice", "tc")
 RIC_PROGRAM = Path("examples/ric/nearRT-RIC")
 LEVEL_TRIGGERED = "libflexric_level_triggered.so"
-"""Without it FlexRIC's programs leave messages unread that come while another is."""
+"""Makes FlexRIC's edge-triggered event loop level-triggered, so that no message is left unread."""
 SCTP_OVER_TCP = "libflexric_sctp_over_tcp.so"
-"""Gives SCTP to programs of one machine whose kernel has none."""
+"""Emulates SCTP between programs of one machine."""
 SETUP_DONE = "E2 SETUP RESPONSE rx"
-"""What FlexRIC's agent prints when the near-RT RIC has accepted the node."""
+"""Output of FlexRIC's agent after a successful E2 Setup."""
 
 
 @dataclass(frozen=True, slots=True)
 class FlexRic:
-    """A build tree of FlexRIC, and what its programs are started with."""
+    """A build tree of FlexRIC and the libraries that its programs preload."""
 
     build: Path
     level_triggered: Path
@@ -37,10 +37,10 @@ class FlexRic:
 
     @classmethod
     def found(cls, variables: Mapping[str, str]) -> FlexRic:
-        """What the environment names.
+        """The FlexRIC of the environment variables.
 
         Raises:
-            DemoError: Something is not there, and what makes it be there.
+            DemoError: A file is missing; the message has the command that makes it.
         """
         build = Path(variables.get("FLEXRIC_BUILD", ""))
         if not variables.get("FLEXRIC_BUILD"):
@@ -57,7 +57,7 @@ class FlexRic:
             shim = programs.parent / "lib" / SCTP_OVER_TCP
             if not shim.is_file():
                 raise DemoError(
-                    f"this kernel has no SCTP, and {shim}, which stands in for it, is not there;"
+                    f"this kernel has no SCTP, and {shim}, which emulates it, is missing;"
                     " run `make flexric-bridge` first, or load the module sctp"
                 )
         for program, target in (
@@ -73,22 +73,24 @@ class FlexRic:
 
     @property
     def ric(self) -> Path:
-        """The program of the near-RT RIC."""
+        """Path of the near-RT RIC."""
         return self.build / RIC_PROGRAM
 
     def environment(self) -> dict[str, str]:
-        """What the near-RT RIC and the node run with."""
+        """Environment of the near-RT RIC and the node."""
         preloaded = [str(self.level_triggered)]
         if self.shim is not None:
             preloaded.append(str(self.shim))
         return {**os.environ, "LD_PRELOAD": " ".join(preloaded)}
 
     def link_service_models(self, folder: Path) -> str:
-        """Links all service models of the build tree into a new `folder`; its name with the slash
-        that FlexRIC wants.
+        """Links all service models of the build tree into a new `folder`.
+
+        Returns:
+            Its name with the final slash that FlexRIC requires.
 
         Raises:
-            DemoError: The build tree lacks one.
+            DemoError: A service model is missing.
         """
         folder.mkdir(parents=True, exist_ok=True)
         for model in SERVICE_MODELS:
@@ -110,15 +112,15 @@ def configuration(folder: Path, address: str) -> Path:
 
 
 def loopback_address(process: int) -> str:
-    """A loopback address for the near-RT RIC of a process: FlexRIC's ports are fixed, so that two
-    on one address would be in each other's way."""
+    """A loopback address for the near-RT RIC of a process: FlexRIC's ports are fixed, so two
+    processes need two addresses."""
     return f"127.{64 + process // 62_500 % 64}.{process // 250 % 250}.{1 + process % 250}"
 
 
 def is_open(address: str, port: int) -> bool:
-    """Whether something listens there, over SCTP or what stands in for it.
+    """Whether a socket listens on the port, over SCTP or its emulation.
 
-    It is looked up and not tried: a connection without E2AP makes the near-RT RIC abort.
+    Reads /proc, because a connection without E2AP makes the near-RT RIC abort.
     """
     return tcp_listens(_read("/proc/net/tcp"), address, port) or sctp_listens(
         _read("/proc/net/sctp/eps"), address, port
@@ -126,7 +128,7 @@ def is_open(address: str, port: int) -> bool:
 
 
 def kernel_has_sctp() -> bool:
-    """Whether a socket of SCTP can be had."""
+    """Whether SCTP sockets are available."""
     try:
         socket.socket(socket.AF_INET, socket.SOCK_SEQPACKET, IPPROTO_SCTP).close()
     except OSError:
@@ -142,7 +144,8 @@ def _read(path: str) -> list[str]:
 
 
 def tcp_listens(lines: list[str], address: str, port: int) -> bool:
-    """Of ``/proc/net/tcp``: addresses are 32 bits of this machine's byte order, 0A is LISTEN."""
+    """Parses ``/proc/net/tcp``: addresses are 32 bits of this machine's byte order, 0A is
+    LISTEN."""
     number = int.from_bytes(socket.inet_aton(address), sys.byteorder)
     wanted = f"{number:08X}:{port:04X}"
     return any(
@@ -152,7 +155,8 @@ def tcp_listens(lines: list[str], address: str, port: int) -> bool:
 
 
 def sctp_listens(lines: list[str], address: str, port: int) -> bool:
-    """Of ``/proc/net/sctp/eps``: the local port is in column 6, addresses are from column 9 on."""
+    """Parses ``/proc/net/sctp/eps``: the local port is in column 6, addresses are from column 9
+    on."""
     return any(
         len(words) > 8 and words[5] == str(port) and address in words[8:]
         for words in map(str.split, lines)

@@ -1,4 +1,4 @@
-"""The E2 gateways the loop can go through: the gNB's own, or a FlexRIC near-RT RIC's."""
+"""The E2 gateways of the demo: that of the gNB, or the bridge of a FlexRIC near-RT RIC."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ ANY_PORT: Final = "127.0.0.1:0"
 
 POLICIES: Final[Mapping[str, Path | None]] = {
     "lab": None,
-    # FlexRIC's nodes speak E2SM-TC v0, which the default policy's templates need more than.
+    # FlexRIC's nodes have E2SM-TC v0, which does not support the templates of the default policy.
     "flexric": Path("xapps/tc_controller/policies/flexric.yaml"),
 }
-"""What is between gNB and xApps, and the policy that goes with it; the controller's own if none."""
+"""Gateways and their policies; None for the controller's default."""
 
 
 async def start_gateway(
     through: Through, programs: Programs, scenario: Path, recorded: Path, scratch: Path
 ) -> tuple[Program, str]:
-    """Starts the emulated gNB, which records to `recorded`, and what is between it and the xApps.
+    """Starts the emulated gNB, which records to `recorded`, and the E2 gateway.
 
     Args:
-        scratch: A folder of a short name for FlexRIC, which holds 127 bytes of a path.
+        scratch: A folder with a short name, because FlexRIC limits paths to 127 bytes.
 
     Returns:
         The gNB and the address of the E2 gateway.
@@ -64,7 +64,7 @@ async def _start_flexric(
         flexric.ric,
         *("-c", str(settings), "-p", models),
         environment=flexric.environment(),
-        # It logs every report into a file of its own.
+        # The RIC writes log files to its working directory.
         folder=scratch,
         is_ready=lambda: is_open(address, E2_PORT) and is_open(address, E42_PORT),
     )
@@ -72,10 +72,10 @@ async def _start_flexric(
         *("flexric-node", *served, "--ric", address, "--libraries", models),
         environment=flexric.environment(),
     )
-    # FlexRIC tells an xApp the nodes there are when it connects, so the node comes first.
+    # An xApp gets the list of nodes only when it connects, so the node is started first.
     await programs.wait_until(node, lambda: SETUP_DONE in node.log.read_text(errors="replace"))
     shim = ("--ric-preload", str(flexric.shim)) if flexric.shim else ()
-    # RIC and node have libflexric_level_triggered.so.
+    # Possible because RIC and node preload libflexric_level_triggered.so.
     together = ("--ric-controls-together", "16")
     bridge = await programs.start(
         *("flexric-bridge", "serve", "--listen", ANY_PORT, "--metrics-listen", ANY_PORT),

@@ -1,4 +1,4 @@
-"""The live view: what the metrics endpoints and the decision log say while it runs."""
+"""The live view of metrics and decision log."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Trend:
     values: deque[float] = field(default_factory=lambda: deque(maxlen=HISTORY))
 
     def add(self, value: float | None) -> None:
-        """One more, if there is one."""
+        """Adds a value, if known."""
         if value is not None:
             self.values.append(value)
 
@@ -50,13 +50,13 @@ class Trend:
 
 
 class View:
-    """Polls the endpoints and draws."""
+    """Polls the metrics endpoint and draws."""
 
-    def __init__(self, console: Console, metrics: str, log: Path, let_loose_s: float) -> None:
+    def __init__(self, console: Console, metrics: str, log: Path, control_from_s: float) -> None:
         self._console = console
         self._metrics = metrics
         self._log = log
-        self._let_loose_s = let_loose_s
+        self._control_from_s = control_from_s
         self._rtt = Trend("ping round trip", "ms")
         self._hol = Trend("RLC head of line", "ms")
         self._rlc = Trend("RLC buffer", "kB")
@@ -66,7 +66,7 @@ class View:
         self._before: tuple[float, float] | None = None
 
     async def run(self, programs: Programs, seconds: float) -> None:
-        """Shows `seconds` of the run; raises `DemoError` when a program ends on its own."""
+        """Displays `seconds` of the run; raises `DemoError` if a program ends."""
         began = time.monotonic()
         terminal = self._console.is_terminal
         with Live(console=self._console, auto_refresh=False, transient=True) as live:
@@ -108,9 +108,9 @@ class View:
         grid.add_column(style="cyan")
         for trend in self._trends():
             grid.add_row(*trend.row())
-        told = [Text(line) for line in self._decisions()]
+        decisions = [Text(line) for line in self._decisions()]
         return Panel(
-            Group(grid, Text(), *(told or [Text("no decision yet", style="dim")])),
+            Group(grid, Text(), *(decisions or [Text("no decision yet", style="dim")])),
             title=f"{elapsed_s:4.1f} of {seconds:.0f} s · {self._phase(elapsed_s)}",
             title_align="left",
         )
@@ -120,9 +120,9 @@ class View:
         return f"{elapsed_s:5.1f} s  {shown}"
 
     def _phase(self, elapsed_s: float) -> str:
-        if elapsed_s < self._let_loose_s:
-            return f"uncontrolled, let loose at {self._let_loose_s:.0f} s"
-        return "the controller is let loose"
+        if elapsed_s < self._control_from_s:
+            return f"uncontrolled, control from {self._control_from_s:.0f} s"
+        return "controlled"
 
     def _decisions(self) -> list[str]:
         lines = []
@@ -131,8 +131,8 @@ class View:
                 lines.append(f"{record['id']}  decided   {record['rung']['template']}")
             elif record["event"] == "answered":
                 took_ms = record["detect_to_ack_us"] / 1e3
-                told = ", ".join(record["outcome"])
-                lines.append(f"{record['id']}  {told}  {took_ms:.2f} ms after detection")
+                outcome = ", ".join(record["outcome"])
+                lines.append(f"{record['id']}  {outcome}  {took_ms:.2f} ms after detection")
             elif record["event"] == "verified":
                 lines.append(f"{record['id']}  verified  {record['verdict']}")
             elif record["event"] == "rolled_back":
@@ -141,7 +141,7 @@ class View:
 
 
 def read_decisions(log: Path) -> list[dict[str, Any]]:
-    """The records of a decision log that belong to a decision; a half-written line is left out."""
+    """The records of a decision log that have a decision's id; incomplete lines are ignored."""
     records = []
     try:
         lines = log.read_text().splitlines()
@@ -158,13 +158,13 @@ def read_decisions(log: Path) -> list[dict[str, Any]]:
 
 
 def _get(url: str) -> str:
-    with urllib.request.urlopen(url, timeout=1.0) as answer:  # noqa: S310 - an http address of ours
+    with urllib.request.urlopen(url, timeout=1.0) as answer:  # noqa: S310 - an http address
         body: bytes = answer.read()
     return body.decode()
 
 
 def _sums(text: str) -> dict[str, float]:
-    """Each metric summed over its labels; of delays the largest."""
+    """Sum of each metric over its labels; for delays the maximum."""
     values: dict[str, float] = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:

@@ -1,4 +1,4 @@
-"""The summary: what users felt before and after, how fast the loop was, what was decided."""
+"""The summary: delay and goodput before and after, loop latency, decisions."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 from sojourn_demo.recording import Floats, Recording
 
 WARM_UP_S = 2.0
-"""Flows start and TCP leaves slow start before the uncontrolled phase is measured."""
+"""Excluded from the uncontrolled phase: start of flows and slow start of TCP."""
 SETTLE_S = 1.0
-"""From the first decision to the controlled phase."""
+"""Time from the first decision to the controlled phase."""
 
 
 def percentiles(values: Floats) -> dict[str, float | None]:
-    """p50, p95, p99; None of nothing."""
+    """p50, p95, p99; None without values."""
     if len(values) == 0:
         return {"p50": None, "p95": None, "p99": None}
     p50, p95, p99 = np.percentile(values, (50, 95, 99)).tolist()
@@ -39,15 +39,15 @@ def phase(name: str, recording: Recording, from_s: float, to_s: float) -> dict[s
 
 
 def decisions(records: list[dict[str, Any]], epoch_us: int) -> list[dict[str, Any]]:
-    """The story of each decision, shortened, times in s of the run."""
-    stories: dict[str, dict[str, Any]] = {}
+    """Summary of each decision, with times in s of the run."""
+    found: dict[str, dict[str, Any]] = {}
     for record in records:
         identifier = record.get("id")
         if identifier is None:
             continue
         at_s = round((record["at_us"] - epoch_us) / 1e6, 4)
         if record["event"] == "decided":
-            stories[identifier] = {
+            found[identifier] = {
                 "id": identifier,
                 "at_s": at_s,
                 "bearer": record["bearer"],
@@ -55,17 +55,17 @@ def decisions(records: list[dict[str, Any]], epoch_us: int) -> list[dict[str, An
                 "template": record["rung"]["template"],
                 "reasons": record["reasons"],
             }
-        elif identifier in stories:
-            story = stories[identifier]
+        elif identifier in found:
+            decision = found[identifier]
             if record["event"] == "answered":
-                story["acknowledged_at_s"] = at_s
-                story["detect_to_ack_ms"] = record["detect_to_ack_us"] / 1e3
-                story["outcome"] = record["outcome"]
+                decision["acknowledged_at_s"] = at_s
+                decision["detect_to_ack_ms"] = record["detect_to_ack_us"] / 1e3
+                decision["outcome"] = record["outcome"]
             elif record["event"] == "verified":
-                story["verdict"] = record["verdict"]
+                decision["verdict"] = record["verdict"]
             elif record["event"] == "rolled_back":
-                story["rolled_back_to"] = record["to"]
-    return sorted(stories.values(), key=lambda story: float(story["at_s"]))
+                decision["rolled_back_to"] = record["to"]
+    return sorted(found.values(), key=lambda decision: float(decision["at_s"]))
 
 
 def summarise(
@@ -73,19 +73,19 @@ def summarise(
     without: Recording,
     records: list[dict[str, Any]],
     stats: dict[str, Any],
-    let_loose_s: float,
+    control_from_s: float,
 ) -> dict[str, Any]:
     """``summary.json``.
 
     Args:
         recording: The run.
-        without: The same seconds of the same scenario with nobody in control.
+        without: The same scenario without control.
         records: The controller's decision log.
         stats: The controller's loop latencies.
-        let_loose_s: When the controller was let loose.
+        control_from_s: Start of control.
     """
     made = decisions(records, recording.epoch_us)
-    first_s = float(made[0]["at_s"]) if made else let_loose_s
+    first_s = float(made[0]["at_s"]) if made else control_from_s
     end_s = recording.duration_s
     start_s = min(first_s + SETTLE_S, end_s)
     before = phase("uncontrolled", recording, WARM_UP_S, first_s)

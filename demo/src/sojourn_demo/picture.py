@@ -1,4 +1,4 @@
-"""``python -m sojourn_demo.picture RUN FILE.svg``: the README's picture, from a demo's folder."""
+"""``python -m sojourn_demo.picture RUN FILE.svg``: the README's picture from a demo's output."""
 
 from __future__ import annotations
 

@@ -16,10 +16,9 @@ import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self
 
-from sojourn_demo.errors import DemoError
+from sojourn_demo import DemoError
 
 START_TIMEOUT_S: Final = 60.0
 POLL_S: Final = 0.05
@@ -57,7 +56,8 @@ class Program:
                 env=environment,
                 cwd=folder,
                 bufsize=0,
-                # A group of its own: Ctrl-C reaches the parent alone, which stops them in order.
+                # A separate group: Ctrl-C reaches only the parent, which stops the programs in
+                # order.
                 process_group=0,
             )
 
@@ -135,12 +135,7 @@ class Programs:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         for program in reversed(self.started):
             await self.stop(program)
 

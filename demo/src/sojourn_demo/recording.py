@@ -1,4 +1,5 @@
-"""What the gNB recorded: the folder that ``--out`` of ``gnb-lab`` and ``flexric-node`` fills."""
+"""Scenario and recording of the gNB: the folder in ``--out`` of ``gnb-lab`` and
+``flexric-node``."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ import yaml
 from numpy.typing import NDArray
 from pyarrow import csv
 
-from sojourn_demo.errors import DemoError
+from sojourn_demo import DemoError
 
 Floats = NDArray[np.float64]
 
@@ -35,8 +36,8 @@ class Recording:
     """One run of the first bearer.
 
     Attributes:
-        epoch_us: Unix time of the run's beginning.
-        duration_s: Length.
+        epoch_us: Unix time of the start.
+        duration_s: Duration.
         rtt_ms: Ping round trips, by the time the request was sent.
         voip_ms: One-way delay of VoIP packets, by the time they were sent.
         delivered_mbps: Bulk goodput in bins of 100 ms.
@@ -64,7 +65,7 @@ def read_recording(folder: Path) -> Recording:
     """Reads a folder.
 
     Raises:
-        DemoError: A file is missing or not what it should be.
+        DemoError: A file is missing or invalid.
     """
     try:
         summary: dict[str, Any] = json.loads((folder / "summary.json").read_text())
@@ -123,19 +124,19 @@ def _bulk(flows: dict[str, NDArray[Any]], duration_s: float) -> Series:
 def _used(at_s: Floats, bearer: dict[str, NDArray[Any]], duration_s: float) -> Series:
     edges = np.arange(0, duration_s + BIN_S / 2, BIN_S)
     used = np.diff(np.interp(edges, at_s, bearer["cell_used_prb"]))
-    there = np.diff(np.interp(edges, at_s, bearer["cell_available_prb"]))
+    available = np.diff(np.interp(edges, at_s, bearer["cell_available_prb"]))
     return Series(
-        edges[:-1], np.divide(100 * used, there, out=np.zeros_like(used), where=there > 0)
+        edges[:-1], np.divide(100 * used, available, out=np.zeros_like(used), where=available > 0)
     )
 
 
 def write_scenario(
     base: Path, out: Path, *, duration_s: float, trace: Path | None, seed: int | None
 ) -> Path:
-    """Writes ``scenario.yaml`` into `out`, made from `base`.
+    """Writes ``scenario.yaml`` to `out`, derived from `base`.
 
     Raises:
-        DemoError: A file that cannot be read, or a base without a UE.
+        DemoError: A file cannot be read, or `base` has no UE.
     """
     try:
         scenario: Any = yaml.safe_load(base.read_text())

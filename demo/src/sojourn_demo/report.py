@@ -1,4 +1,4 @@
-"""``report.html``: one file with plots, the table and the decisions; opens anywhere, offline."""
+"""``report.html``: one self-contained file with plots, table and decisions."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def write_report(
         _loop(summary["loop"]),
         "<h2>Decisions</h2>",
         _decisions(summary["decisions"]),
-        "<p class=muted>Grey: the same scenario and seed with nobody in control, simulated. "
-        "The machine-readable twin of this page is <code>summary.json</code>.</p>",
+        "<p class=muted>Grey: simulation of the same scenario and seed without control. "
+        "<code>summary.json</code> has the data of this page.</p>",
     ]
     page = (
         "<!doctype html><html lang=en><meta charset=utf-8>"
@@ -65,8 +65,8 @@ def _lead(summary: dict[str, Any]) -> str:
     if not summary["decisions"] or None in (*p95, ratio):
         return "The controller made no decision in this run."
     return (
-        f"Ping p95 went from <b>{p95[0]:,.0f} ms</b> to <b>{p95[1]:,.1f} ms</b>; the bulk flow kept"
-        f" <b>{ratio:.0%}</b> of what it would have had in the same seconds."
+        f"Ping p95 went from <b>{p95[0]:,.0f} ms</b> to <b>{p95[1]:,.1f} ms</b>; the goodput of the"
+        f" bulk flow is <b>{ratio:.0%}</b> of that without control in the same seconds."
     )
 
 
@@ -77,7 +77,7 @@ def _plots(recording: Recording, without: Recording, summary: dict[str, Any]) ->
     _line(axes[0], recording.rtt_ms, BLUE, "ping round trip")
     axes[0].set_yscale("log")
     axes[0].set_ylabel("ms")
-    axes[0].set_title("Delay, by when the ping was sent", loc="left")
+    axes[0].set_title("Delay, by send time of the ping", loc="left")
     _line(axes[1], _thin(recording.rlc_mb), ORANGE, "RLC buffer")
     _line(axes[1], _thin(recording.tc_mb), BLUE, "TC pipeline")
     axes[1].set_ylabel("MB")
@@ -96,7 +96,7 @@ def _plots(recording: Recording, without: Recording, summary: dict[str, Any]) ->
         for decision in summary["decisions"]:
             axis.axvline(decision["at_s"], color="#b03050", linewidth=1, linestyle=":")
         axis.grid(alpha=0.25)
-        # Beside the title: lines go along the top of every panel.
+        # Beside the title, where it hides no line.
         axis.legend(
             loc="lower right",
             bbox_to_anchor=(1, 1),
@@ -110,7 +110,7 @@ def _plots(recording: Recording, without: Recording, summary: dict[str, Any]) ->
             decision["template"],
             (decision["at_s"], 1),
             xycoords=("data", "axes fraction"),
-            # Decisions may follow each other closely: their names go down in steps.
+            # Staggered, because decisions may be close together.
             xytext=(3, -12 - 11 * (number % 6)),
             textcoords="offset points",
             color="#b03050",
@@ -127,7 +127,7 @@ def _line(axis: Axes, series: Series, colour: str, label: str) -> None:
 
 
 def _thin(series: Series, step: int = 20) -> Series:
-    """The largest value of each `step`: what a person can see of a line of a pixel's width."""
+    """Maximum of every `step` values."""
     rows = len(series.value) // step
     return Series(
         series.at_s[: rows * step : step],
@@ -147,7 +147,7 @@ def _table(summary: dict[str, Any], before: dict[str, Any], after: dict[str, Any
     heads = (
         f"uncontrolled, {before['from_s']:.0f}–{before['to_s']:.0f} s",
         f"controlled, {after['from_s']:.0f}–{after['to_s']:.0f} s",
-        "the same seconds without control",
+        "same seconds without control",
     )
     head = "".join(f"<th class=n>{h}</th>" for h in heads)
     rows = "".join(
@@ -173,19 +173,19 @@ def _loop(loop: dict[str, Any]) -> str:
     return f"<table>{head}{rows}</table>"
 
 
-def _decisions(made: list[dict[str, Any]]) -> str:
-    if not made:
+def _decisions(decisions: list[dict[str, Any]]) -> str:
+    if not decisions:
         return "<p>None.</p>"
     rows = "".join(
         f"<tr><td class=n>{d['at_s']:.3f} s</td><td><code>{d['id']}</code></td>"
         f"<td>{d['template']}</td><td>{d['trigger']}</td>"
         f"<td class=n>{_number(d.get('detect_to_ack_ms'))}</td><td>{d.get('verdict', '–')}</td>"
         f"<td>{html.escape('; '.join(d['reasons']))}</td></tr>"
-        for d in made
+        for d in decisions
     )
     return (
         "<table><tr><th class=n>at</th><th>id</th><th>template</th><th>trigger</th>"
-        f"<th class=n>ack, ms</th><th>verdict</th><th>because</th></tr>{rows}</table>"
+        f"<th class=n>ack, ms</th><th>verdict</th><th>reason</th></tr>{rows}</table>"
     )
 
 
@@ -215,17 +215,17 @@ def cells(summary: dict[str, Any]) -> list[tuple[str, str, str, str, str]]:
 
 
 def table(summary: dict[str, Any]) -> Table:
-    """For the terminal."""
+    """The table for the terminal."""
     before, after = summary["phases"]
-    made = Table(title="Before and after", title_style="bold", title_justify="left")
-    made.add_column("")
-    made.add_column("unit")
-    made.add_column(f"uncontrolled\n{_span(before)}", justify="right")
-    made.add_column(f"controlled\n{_span(after)}", justify="right", style="bold")
-    made.add_column(f"without control\n{_span(summary['without_control'])}", justify="right")
+    table = Table(title="Before and after", title_style="bold", title_justify="left")
+    table.add_column("")
+    table.add_column("unit")
+    table.add_column(f"uncontrolled\n{_span(before)}", justify="right")
+    table.add_column(f"controlled\n{_span(after)}", justify="right", style="bold")
+    table.add_column(f"without control\n{_span(summary['without_control'])}", justify="right")
     for row in cells(summary):
-        made.add_row(*row)
-    return made
+        table.add_row(*row)
+    return table
 
 
 def _value(phase: dict[str, Any], path: tuple[str, ...]) -> float | None:

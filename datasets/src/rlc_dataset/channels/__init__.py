@@ -1,8 +1,8 @@
 """Public traces of radio channels, in one form: :class:`~rlc_dataset.channels.trace.ChannelTrace`.
 
-Each loader reads one format as it was published, `.xz` and `.gz` compressed or not. Traces are far
-coarser than a run of this data set (1 s, 250 ms) or know deliveries alone, so they are channels to
-simulate over, not runs to train on.
+Each loader reads one published format, plain or compressed (`.xz`, `.gz`). Traces are much coarser
+than runs (1 s, 250 ms) or have only deliveries, so they are channels for simulations, not training
+data.
 """
 
 from rlc_dataset.channels.colosseum import load_colosseum

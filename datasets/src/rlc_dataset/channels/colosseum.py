@@ -13,8 +13,8 @@ from rlc_dataset.errors import DatasetError
 
 PERIOD_US: Final = 250_000
 JITTER_US: Final = 125_000
-"""Rows come within a few ms of their period; a step further off than half a period is a jump of
-the clock, and begins a session."""
+"""Rows are within a few ms of their period; a step that deviates by more than half a period is a
+jump of the clock and starts a session."""
 
 _COLUMNS: Final = {
     # Column: quantity, factor, bounds.
@@ -30,9 +30,9 @@ _COLUMNS: Final = {
 def load_colosseum(path: Path) -> ChannelTrace:
     """Reads a UE's file.
 
-    Where the clock jumps, forwards or back, or the UE is given another RNTI, a session begins.
-    Within a session the times are put on the grid of 250 ms. MCS and CQI are means over the
-    samples of a row; a row without any (``dl_n_samples`` 0) has none.
+    A jump of the clock or another RNTI starts a session, within which times are rounded to a grid
+    of 250 ms. MCS and CQI are means over the samples of a row, NaN without samples
+    (``dl_n_samples`` 0).
 
     Raises:
         DatasetError: A column is missing or a value out of range.

@@ -12,18 +12,18 @@ from rlc_dataset.channels.trace import MAX_STEPS, ChannelTrace
 from rlc_dataset.errors import DatasetError
 
 OPPORTUNITY_BYTES: Final = 1500
-"""One line is a chance to deliver so many bytes."""
+"""Bytes of a delivery opportunity, which is a line."""
 
 
 def load_mahimahi(path: Path, *, period_ms: int = 1) -> ChannelTrace:
     """Reads a trace: one integer a line, the millisecond of a delivery opportunity.
 
-    ``capacity_bytes`` is what the opportunities of each period allow. The trace repeats after the
-    millisecond of its last line, which is its last.
+    ``capacity_bytes`` is the sum of the opportunities of each period. The trace repeats after the
+    millisecond of its last line.
 
     Raises:
-        DatasetError: A line is no whole number, goes back in time, or there is none; the trace
-            spans no time or more than a day.
+        DatasetError: A line is not a whole number or goes back in time, or the trace is empty or
+            longer than a day.
     """
     if period_ms < 1:
         raise DatasetError(f"period of {period_ms} ms; expected at least 1", file=str(path))
@@ -44,7 +44,7 @@ def load_mahimahi(path: Path, *, period_ms: int = 1) -> ChannelTrace:
         times.append(at_ms)
     if not times or times[-1] == 0:
         raise DatasetError("has no opportunity after 0 ms", file=str(path))
-    # An opportunity at millisecond t ends the period (t − 1, t]; one at 0 belongs to the first.
+    # An opportunity at millisecond t belongs to the period (t − 1, t]; one at 0 to the first.
     bins = (np.maximum(np.array(times), 1) - 1) // period_ms
     steps = -(-times[-1] // period_ms)
     capacity = OPPORTUNITY_BYTES * np.bincount(bins, minlength=steps).astype(np.float64)

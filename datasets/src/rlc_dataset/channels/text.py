@@ -1,4 +1,4 @@
-"""Lines and numbers of text files that others wrote."""
+"""Lines, CSV rows and numbers of text files."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from typing import Final, TextIO, cast
 from rlc_dataset.errors import DatasetError
 
 MAX_LINE_CHARACTERS: Final = 4096
-"""A longer line is no row of these formats, and none is held in memory."""
+"""Longer lines are invalid in these formats and are not read into memory."""
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
     """The lines of a text file with their numbers from 1; `.xz` and `.gz` are decompressed.
 
     Raises:
-        DatasetError: The file cannot be read, is damaged, is no text, or has an endless line.
+        DatasetError: The file cannot be read, is damaged, is not text, or has a line that is too
+        long.
     """
     number = 0
     try:
@@ -49,10 +50,10 @@ def _open(path: Path) -> TextIO:
 
 
 def rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Line numbers and rows of a CSV file with a header, of these columns alone.
+    """Line numbers and rows of a CSV file with a header, of these columns only.
 
     Raises:
-        DatasetError: As :func:`lines`; a column is missing, or a row is shorter than the header.
+        DatasetError: As :func:`lines`; a column is missing, or a row is too short.
     """
     numbered = lines(path)
     first = next(numbered, None)

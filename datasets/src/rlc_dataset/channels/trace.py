@@ -1,4 +1,4 @@
-"""The channel form: what a trace says of a downlink, on a regular grid with its sessions apart."""
+"""The common format of channel traces: quantities of a downlink on a regular grid per session."""
 
 from __future__ import annotations
 
@@ -23,13 +23,12 @@ QUANTITIES: Final[Mapping[str, str]] = {
     "requested_prb": "1",
     "granted_prb": "1",
 }
-"""What a trace may have, with units.
+"""Quantities and their units.
 
-- ``capacity_bytes``: what could have been delivered in the period, used or not.
-- ``rate_bps``: what was delivered: a lower bound of the capacity.
-- ``mcs``, ``cqi``: means over the period, so fractions are possible. The MCS of LTE traces is that
-  of 36.213.
-- ``occupancy_bytes``: what the buffer in front of the radio held.
+- ``capacity_bytes``: deliverable bytes in the period, used or not.
+- ``rate_bps``: delivered, a lower bound of the capacity.
+- ``mcs``, ``cqi``: means over the period, possibly fractional. LTE traces have the MCS of 36.213.
+- ``occupancy_bytes``: occupancy of the buffer before the radio.
 - ``requested_prb``, ``granted_prb``: sums over the period, as published.
 """
 
@@ -43,12 +42,12 @@ class ChannelTrace:
 
     Attributes:
         source: Format: ``mahimahi``, ``ucc`` or ``colosseum``.
-        file: Where it was read.
-        period_us: Between two values of a session.
-        time_us: ``(N,)`` int64 begin of each period: µs since the Unix epoch, or since the begin
-            of the trace where it has no date.
-        session: ``(N,)`` int32, growing from 0; times are regular within a session only.
-        quantities: Name of :data:`QUANTITIES` → ``(N,)`` float64, NaN where it was not measured.
+        file: Its path.
+        period_us: Period within a session.
+        time_us: ``(N,)`` int64 start of each period: µs since the Unix epoch, or since the start of
+            a trace without date.
+        session: ``(N,)`` int32, increasing from 0; times are regular only within a session.
+        quantities: Name in :data:`QUANTITIES` → ``(N,)`` float64, NaN if not measured.
     """
 
     source: str
@@ -63,11 +62,11 @@ class ChannelTrace:
 
     @property
     def sessions(self) -> int:
-        """How many sessions there are."""
+        """Number of sessions."""
         return int(self.session[-1]) + 1 if len(self) else 0
 
     def of_session(self, number: int) -> ChannelTrace:
-        """One session alone."""
+        """One session."""
         kept = self.session == number
         return ChannelTrace(
             self.source,
@@ -79,7 +78,7 @@ class ChannelTrace:
         )
 
     def table(self) -> pa.Table:
-        """As columns ``time_us``, ``session`` and the quantities; what is missing is null."""
+        """Columns ``time_us``, ``session`` and the quantities; null if not measured."""
         fields = [
             pa.field("time_us", pa.int64(), False, {UNIT: b"us"}),
             pa.field("session", pa.int32(), False, {UNIT: b"1"}),
@@ -91,10 +90,10 @@ class ChannelTrace:
         return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
     def lab_channel(self) -> dict[str, Any]:
-        """The element `channel` of a lab's scenario that plays this trace.
+        """The element `channel` of a lab scenario that plays this trace.
 
-        An MCS is rounded down, for a block of the next higher MCS would have failed; a value that
-        was not measured is the one before it. Mahimahi traces are played from their file.
+        An MCS is rounded down, because blocks with the next higher MCS would fail; values not
+        measured are those before. Mahimahi traces are played from their file.
 
         Raises:
             DatasetError: The trace has more than one session, or neither MCS nor CQI.
@@ -112,8 +111,8 @@ class ChannelTrace:
 
 
 def _held(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Values with what is missing filled by the one before, at the begin by the first."""
-    there = ~np.isnan(values)
-    last = np.maximum.accumulate(np.where(there, np.arange(len(values)), 0))
+    """Values with NaN replaced by the previous value, at the start by the first one."""
+    known = ~np.isnan(values)
+    last = np.maximum.accumulate(np.where(known, np.arange(len(values)), 0))
     filled = values[last]
-    return np.where(np.isnan(filled), values[there][0], filled)
+    return np.where(np.isnan(filled), values[known][0], filled)

@@ -1,4 +1,4 @@
-"""UCC's 5G data set (Raca et al., MMSys 2020): what a phone saw, about once a second."""
+"""UCC's 5G data set (Raca et al., MMSys 2020): measured by a phone about once per second."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rlc_dataset.errors import DatasetError
 
 PERIOD_US: Final = 1_000_000
 SESSION_GAP_S: Final = 60
-"""A longer silence than this is another drive; a shorter one is seconds not measured."""
+"""A longer gap starts a session; a shorter one has seconds not measured."""
 _MISSING: Final = "-"
 _TIME: Final = "%Y.%m.%d_%H.%M.%S"
 _COLUMNS: Final = {
@@ -28,8 +28,8 @@ _COLUMNS: Final = {
 def load_ucc(path: Path) -> ChannelTrace:
     """Reads a file of the data set: CQI, SNR and download rate for each second.
 
-    Of rows of the same second the last counts, ``-`` and a second without row are not measured.
-    The times are the phone's, which tells no time zone: taken as UTC.
+    Of rows of the same second the last is used; ``-`` and missing seconds are not measured. Times
+    have no time zone and are read as UTC.
 
     Raises:
         DatasetError: A column is missing, a value is out of range, or time goes back.
