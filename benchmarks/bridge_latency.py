@@ -1,10 +1,9 @@
-"""How fast the FlexRIC bridge is: reports of several nodes through the sidecar to one xApp.
+"""Latency and CPU time of the FlexRIC bridge: reports of several nodes to one xApp.
 
-A made-up SDK in the sidecar's own child process makes RLC each 1 ms, KPM each 100 ms and TC (v0)
-each 10 ms, for each node, and puts the time into `received_at_us` as it hands a block over. The
-xApp is another process that takes the bytes from gRPC and looks at the time. Printed: latency from
-the SDK to the xApp, what was lost, and the CPU of sidecar, child and xApp as shares of one core.
-Clocks are those of one machine.
+A synthetic SDK in the bridge's child process reports RLC every 1 ms, KPM every 100 ms and TC (v0)
+every 10 ms for each node, with the time in `received_at_us`. The xApp is another process. Prints
+the latency from SDK to xApp, lost reports, and the CPU time of bridge, child and xApp as shares of
+one core. Times are those of one machine.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from measuring import cpu_s, percentiles, write
 from ric import E2GatewayClient
 from ric.lifecycle import prompt_runner
 from ric.settings import GatewaySettings
@@ -34,7 +33,7 @@ PERIODS_MS = {RLC: 1, KPM: 100, TC: 10}
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one run measured."""
+    """Results of a run."""
 
     nodes: int
     reports_per_s: float
@@ -50,7 +49,7 @@ class Result:
 
 
 async def xapp(address: str, nodes: int, seconds: float) -> None:
-    """Reads everything; prints latencies as JSON. A process of its own."""
+    """Reads all reports and prints latencies as JSON; runs in its own process."""
     latencies: list[int] = []
     dropped: dict[tuple[str, str], int] = {}
     begin = asyncio.Event()
@@ -81,16 +80,16 @@ async def xapp(address: str, nodes: int, seconds: float) -> None:
         cpu = (time.process_time() - before) / seconds
         for task in tasks:
             task.cancel()
-    values = np.array(latencies)
-    told = {
-        "count": len(values),
-        "p50": float(np.percentile(values, 50)),
-        "p99": float(np.percentile(values, 99)),
-        "max": float(values.max()),
+    p50, p99 = percentiles(latencies)
+    measured = {
+        "count": len(latencies),
+        "p50": p50,
+        "p99": p99,
+        "max": float(max(latencies)),
         "dropped": sum(dropped.values()),
         "cpu": cpu,
     }
-    sys.stdout.write(json.dumps(told) + "\n")
+    sys.stdout.write(json.dumps(measured) + "\n")
 
 
 async def measure(nodes: int, seconds: float) -> Result:
@@ -118,12 +117,12 @@ async def _read(bridge: Program, nodes: int, seconds: float, environment: dict[s
         await asyncio.sleep(4)
         (child,) = _children(bridge.process.pid)
         pids = (bridge.process.pid, child)
-        before, began = [_cpu_s(pid) for pid in pids], time.monotonic()
+        before, began = [cpu_s(pid) for pid in pids], time.monotonic()
         await asyncio.sleep(seconds)
         spent = time.monotonic() - began
-        used = [(_cpu_s(pid) - b) / spent for pid, b in zip(pids, before, strict=True)]
+        used = [(cpu_s(pid) - b) / spent for pid, b in zip(pids, before, strict=True)]
         assert reader.stdout is not None
-        told: dict[str, Any] = json.loads((await reader.stdout.read()).splitlines()[-1])
+        measured: dict[str, Any] = json.loads((await reader.stdout.read()).splitlines()[-1])
     finally:
         if reader.returncode is None:
             reader.terminate()
@@ -132,15 +131,15 @@ async def _read(bridge: Program, nodes: int, seconds: float, environment: dict[s
     return Result(
         nodes,
         rate,
-        told["count"] / (rate * seconds),
-        told["dropped"],
-        told["p50"],
-        told["p99"],
-        told["max"],
+        measured["count"] / (rate * seconds),
+        measured["dropped"],
+        measured["p50"],
+        measured["p99"],
+        measured["max"],
         used[0],
         used[1],
-        told["cpu"],
-        used[0] * 1e6 * seconds / told["count"],
+        measured["cpu"],
+        used[0] * 1e6 * seconds / measured["count"],
     )
 
 
@@ -149,13 +148,8 @@ def _children(pid: int) -> list[int]:
     return [int(word) for word in text.split()]
 
 
-def _cpu_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def main() -> int:
-    """Runs, prints and writes `bridge_latency.json`."""
+    """Runs the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--nodes", type=int, default=NODES, choices=range(1, NODES + 1))
@@ -167,8 +161,7 @@ def main() -> int:
             runner.run(xapp(given.as_xapp, given.nodes, given.seconds))
         return 0
     result = asyncio.run(measure(given.nodes, given.seconds))
-    given.out.mkdir(parents=True, exist_ok=True)
-    (given.out / "bridge_latency.json").write_text(json.dumps(asdict(result), indent=2) + "\n")
+    write(given.out, "bridge_latency.json", asdict(result))
     for name, value in asdict(result).items():
         print(f"{name:16} {value:10.3f}" if isinstance(value, float) else f"{name:16} {value:10}")
     return 0

@@ -1,19 +1,16 @@
-"""How fast the forecaster is: T_m, and whether it keeps up end to end over gRPC.
+"""Speed of the forecaster: T_m, and latency and throughput end to end over gRPC.
 
-T_m is the time from the bytes of an RLC report to the forecasts of all its bearers, inside the
-service and on one core, learning from the report included in the run but not in T_m. Reports are
-those of the committed sample's bearers; MAC and queue limit are told each 20 ms as the service asks
-for them. Beside it, stolidis2024's windowed
-LSTM(1000). End to end: `gnb-lab serve` with 256 bearers reports each millisecond to a real
-`rlc-forecaster`, a consumer receives every forecast; its start, its memory and what it imports are
-looked at as well.
+T_m is the time from the bytes of an RLC report to the forecasts of all its bearers on one core,
+without the learning that follows each report. Reports are from the committed sample, with MAC and
+queue limit every 20 ms. For comparison: the windowed LSTM(1000) of stolidis2024. End to end:
+`gnb-lab serve` with 256 bearers reports every millisecond to `rlc-forecaster`, and a consumer
+receives every forecast; also measures start time, memory and whether TensorFlow is imported.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import subprocess
 import sys
@@ -30,7 +27,9 @@ import grpc
 import numpy as np
 import onnxruntime
 from loop_latency import serving
+from measuring import cpu_s, percentiles, write
 from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
 from ric.sm import rlc
 from rlc_dataset.reader import Dataset
 from rlc_forecaster.core import Forecaster, Source
@@ -38,7 +37,6 @@ from rlc_forecaster.onnx_step import OnnxStep
 from rlc_forecaster.settings import DEFAULT_MODEL
 from sojourn_demo.programs import Programs
 from sojourn_interfaces import forecast_pb2 as pb
-from step_models import windowed
 
 SIZES = (1, 32, 256, 1000)
 T_M = "sojourn_forecaster_step_seconds"
@@ -46,17 +44,16 @@ SUBSCRIBE = "/sojourn.forecast.v1.Forecaster/Subscribe"
 START_US = 1_700_000_000_000_000
 SAMPLE = Path(__file__).parent.parent / "datasets" / "sample"
 LATER = 29
-"""Samples between two bearers made of the same record: no multiple of a TDD pattern's period."""
+"""Offset in samples between two bearers from the same series; coprime to TDD periods."""
 WARM_UP = 600
 CONTEXT_EVERY = 20
 PARSED_EVERY = 16
-"""The consumer parses one message in so many: to parse all of them in Python would take it longer
-than forecasting takes the forecaster."""
+"""The consumer parses every 16th message: parsing all in Python takes longer than forecasting."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
-    """T_m of one size."""
+    """Results of T_m for one size."""
 
     bearers: int
     reports: int
@@ -68,7 +65,7 @@ class StepRow:
 
 @dataclass(frozen=True, slots=True)
 class EndToEnd:
-    """A forecaster at work."""
+    """Results end to end."""
 
     bearers: int
     seconds: float
@@ -86,7 +83,7 @@ class EndToEnd:
 
 
 class Recorded:
-    """The bearers of the committed sample, as many as asked for: each again, some samples later."""
+    """Reports of any number of bearers from the committed sample, reused with an offset."""
 
     def __init__(self, bearers: int) -> None:
         series = [s for run in Dataset.open(SAMPLE) for s in run.series()]
@@ -98,13 +95,13 @@ class Recorded:
     def report(self, k: int) -> bytes:
         """The RLC message of millisecond `k`."""
         rows = [s.report[f + k] for s, f in zip(self._series, self._first, strict=True)]
-        taken = np.array(rows, self._series[0].report.dtype)
-        for name in taken.dtype.names or ():
-            self._records[name] = taken[name]
+        records = np.array(rows, self._series[0].report.dtype)
+        for name in records.dtype.names or ():
+            self._records[name] = records[name]
         return rlc.encode(self._records, START_US + 1_000 * k)
 
     def context(self, k: int) -> NDArray[np.float64]:
-        """``(3, B)`` queue limit, MCS and block size told at millisecond `k`; NaN for none."""
+        """``(3, B)`` queue limit, MCS and block size at millisecond `k`; NaN if unknown."""
         columns = ("limit_bytes", "mcs", "tbs_bytes")
         return np.array(
             [
@@ -115,17 +112,17 @@ class Recorded:
 
 
 def step_row(model: OnnxStep, bearers: int, count: int) -> StepRow:
-    """T_m over `count` reports, after some of warm-up."""
+    """T_m over `count` reports after a warm-up."""
     engine, recorded = Forecaster("gnb", model), Recorded(bearers)
     t_m_us, learn_us, from_model = [], [], []
     rnti, drb = np.arange(bearers) + 1, np.ones(bearers, np.int64)
     for k in range(WARM_UP + count):
         message = recorded.report(k)
         if k % CONTEXT_EVERY == 0:
-            told_us = START_US + 1_000 * k - 500
+            reported_us = START_US + 1_000 * k - 500
             limit, mcs, tbs = recorded.context(k)
-            engine.update_mac(rnti, np.nan_to_num(mcs), np.nan_to_num(tbs), told_us)
-            engine.update_limits(rnti, drb, limit, told_us)
+            engine.update_mac(rnti, np.nan_to_num(mcs), np.nan_to_num(tbs), reported_us)
+            engine.update_limits(rnti, drb, limit, reported_us)
         began_ns = time.perf_counter_ns()
         table = rlc.decode(message)
         batch = engine.on_report(table.records, table.tstamp_us)
@@ -140,11 +137,34 @@ def step_row(model: OnnxStep, bearers: int, count: int) -> StepRow:
     return StepRow(
         bearers,
         count,
-        float(np.percentile(t_m_us, 50)),
-        float(np.percentile(t_m_us, 99)),
+        *percentiles(t_m_us),
         float(np.mean(learn_us)),
         float(np.mean(from_model)),
     )
+
+
+def windowed_lstm(units: int, window: int, points: int) -> bytes:
+    """The model of stolidis2024 (§III-B) with random weights: one LSTM layer and a dense layer."""
+    rng = np.random.default_rng(2)
+    shapes = {"w": (1, 4 * units, 1), "r": (1, 4 * units, units), "head": (units, points)}
+    weights = [
+        numpy_helper.from_array((0.05 * rng.standard_normal(shape)).astype(np.float32), name)
+        for name, shape in shapes.items()
+    ]
+    graph = helper.make_graph(
+        [
+            helper.make_node("LSTM", ["window", "w", "r"], ["", "last"], hidden_size=units),
+            helper.make_node("Squeeze", ["last", "axis"], ["hidden"]),
+            helper.make_node("MatMul", ["hidden", "head"], ["forecast"]),
+        ],
+        "step",
+        [helper.make_tensor_value_info("window", TensorProto.FLOAT, [window, 1, 1])],
+        [helper.make_tensor_value_info("forecast", TensorProto.FLOAT, [1, points])],
+        [*weights, numpy_helper.from_array(np.array([0], np.int64), "axis")],
+    )
+    opset = [helper.make_opsetid("", 18)]
+    model = helper.make_model(graph, opset_imports=opset, ir_version=9)
+    return bytes(model.SerializeToString())
 
 
 def paper_ms(runs: int = 3) -> float:
@@ -152,7 +172,7 @@ def paper_ms(runs: int = 3) -> float:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(
-        windowed(1_000, 1_000, 400), options, providers=["CPUExecutionProvider"]
+        windowed_lstm(1_000, 1_000, 400), options, providers=["CPUExecutionProvider"]
     )
     window = np.random.default_rng(3).random((1_000, 1, 1), np.float32)
     times_ms = []
@@ -190,7 +210,7 @@ async def forecaster(gateway: str, model: Path) -> AsyncIterator[Service]:
 
 
 async def end_to_end(model: Path, bearers: int, seconds: float) -> EndToEnd:
-    """A cell, a forecaster and a consumer, each a process of its own but this one, the consumer."""
+    """A cell and a forecaster in their own processes; this process is the consumer."""
     async with (
         serving(bearers) as gateway,
         forecaster(gateway, model) as service,
@@ -198,7 +218,7 @@ async def end_to_end(model: Path, bearers: int, seconds: float) -> EndToEnd:
             service.listen, options=[("grpc.max_receive_message_length", 64 * 2**20)]
         ) as channel,
     ):
-        # Bytes: what they say is looked at now and then, that they are all there by their number.
+        # Undecoded bytes: all are counted, some are parsed.
         stream: Any = channel.unary_stream(
             SUBSCRIBE, request_serializer=pb.ForecastRequest.SerializeToString
         )(pb.ForecastRequest())
@@ -213,22 +233,23 @@ async def end_to_end(model: Path, bearers: int, seconds: float) -> EndToEnd:
             if now_s < warm_s:
                 continue
             if begun is None:
-                begun_cpu_us = _cpu_us(service.pid)
+                begun_cpu_us = 1e6 * cpu_s(service.pid)
                 begun = asyncio.create_task(_metrics(service.metrics))
             received += 1
             if received % PARSED_EVERY != 1:
                 continue
             batch = pb.ForecastBatch.FromString(message)
             if origins and batch.forecasts[0].origin_us <= origins[-1]:
-                raise RuntimeError("forecasts come out of order")
+                raise RuntimeError("forecasts are out of order")
             origins.append(batch.forecasts[0].origin_us)
             latency_us.append(now_us - batch.forecasts[0].origin_us)
             from_model += batch.forecasts[0].source == pb.Forecast.MODEL
             if now_s > warm_s + seconds:
                 break
         if begun is None:
-            raise RuntimeError(f"{bearers} bearers: no forecast came")
-        metrics, cpu_us = await _metrics(service.metrics), _cpu_us(service.pid) - begun_cpu_us
+            raise RuntimeError(f"{bearers} bearers: no forecast")
+        metrics = await _metrics(service.metrics)
+        cpu_us = 1e6 * cpu_s(service.pid) - begun_cpu_us
         rss_mb = _rss_mb(service.pid)
     before = await begun
     handled, spent_s = (metrics[name] - before[name] for name in (f"{T_M}_count", f"{T_M}_sum"))
@@ -239,8 +260,7 @@ async def end_to_end(model: Path, bearers: int, seconds: float) -> EndToEnd:
         int(handled),
         received,
         from_model / len(origins),
-        float(np.percentile(latency_us, 50)),
-        float(np.percentile(latency_us, 99)),
+        *percentiles(latency_us),
         spent_s / handled * 1e6,
         cpu_us / handled,
         service.start_s,
@@ -268,13 +288,6 @@ async def _metrics(address: str) -> dict[str, float]:
     return {name: float(value) for name, value in pairs}
 
 
-def _cpu_us(pid: int) -> float:
-    """Time a process has had a core for."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    ticks = int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK") * 1e6
-
-
 def _rss_mb(pid: int) -> float:
     status = Path(f"/proc/{pid}/status").read_text()
     line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
@@ -282,7 +295,7 @@ def _rss_mb(pid: int) -> float:
 
 
 def show(rows: list[StepRow], paper: float, whole: list[EndToEnd]) -> None:
-    """The tables."""
+    """Prints the tables."""
     print(
         f"{'bearers':>8} {'T_m p50 µs':>11} {'p99 µs':>8} {'per bearer':>11} {'learn mean':>10}"
         f" {'from the model':>14}"
@@ -307,15 +320,13 @@ def show(rows: list[StepRow], paper: float, whole: list[EndToEnd]) -> None:
 
 
 def main() -> int:
-    """Measures everything."""
+    """Runs the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--model", type=Path, help="model directory; the forecaster's own by default"
-    )
+    parser.add_argument("--model", type=Path, help="model directory; default: the forecaster's")
     parser.add_argument("--bearers", type=int, nargs="+", default=SIZES)
-    parser.add_argument("--reports", type=int, default=2_000, help="measured, of each size")
+    parser.add_argument("--reports", type=int, default=2_000, help="measured reports per size")
     parser.add_argument("--end-to-end", type=int, nargs="*", default=[256], metavar="BEARERS")
-    parser.add_argument("--seconds", type=float, default=8.0, help="measured time of each")
+    parser.add_argument("--seconds", type=float, default=8.0, help="duration of end-to-end runs")
     parser.add_argument("--out", type=Path, help="folder for forecaster.json")
     arguments = parser.parse_args()
     cores = os.sched_getaffinity(0)
@@ -327,15 +338,12 @@ def main() -> int:
     os.sched_setaffinity(0, cores)
     whole = [asyncio.run(end_to_end(directory, n, arguments.seconds)) for n in arguments.end_to_end]
     show(rows, paper, whole)
-    if arguments.out:
-        arguments.out.mkdir(parents=True, exist_ok=True)
-        measured = {
-            "t_m": [asdict(row) for row in rows],
-            "paper_ms": paper,
-            "end_to_end": [asdict(row) for row in whole],
-        }
-        path = arguments.out / "forecaster.json"
-        path.write_text(json.dumps(measured, indent=2) + "\n")
+    measured = {
+        "t_m": [asdict(row) for row in rows],
+        "paper_ms": paper,
+        "end_to_end": [asdict(row) for row in whole],
+    }
+    write(arguments.out, "forecaster.json", measured)
     return 0
 
 

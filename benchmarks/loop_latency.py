@@ -1,14 +1,13 @@
-"""How fast the loop is, and where it saturates: RLC at 1 ms for 1, 32, 256 and 1000 bearers.
+"""Latency and saturation of the loop: RLC reports every 1 ms for 1, 32, 256 and 1000 bearers.
 
-Starts `gnb-lab serve` for each size, reads its RLC indications as an xApp does, sends TC controls
-while it reads, and prints what a handler saw. Clocks are those of one machine.
+Starts `gnb-lab serve` for each size, reads its RLC indications as an xApp does while sending TC
+controls, and prints the latencies. Times are those of one machine.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import sys
 import tempfile
 from collections.abc import AsyncIterator
@@ -19,6 +18,7 @@ from pathlib import Path
 import e2sm_tc
 import numpy as np
 import yaml
+from measuring import percentiles, write
 from ric import E2GatewayClient
 from ric.settings import GatewaySettings
 from ric.sm import TC_V1_OID, rlc
@@ -30,7 +30,7 @@ CONTROL_PERIOD_S = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One size."""
+    """Results of one size."""
 
     bearers: int
     message_bytes: int
@@ -44,23 +44,16 @@ class Row:
 
 
 def scenario(bearers: int) -> str:
-    """The default cell with a light constant flow on each bearer."""
+    """The default cell with a VoIP flow per bearer."""
     return yaml.safe_dump(
         {
             "name": f"{bearers} bearers",
             "duration_s": 3600,
             "cell": {"rat": "nr", "n_prb": 106, "scs_khz": 30, "tdd": {"pattern": "DDDDDDDMUU"}},
             "ues": [
-                {
-                    "rnti": 1,
-                    "count": bearers,
-                    "channel": {"fixed_mcs": 10},
-                    "drbs": [{"id": 1}],
-                }
+                {"rnti": 1, "count": bearers, "channel": {"fixed_mcs": 10}, "drbs": [{"id": 1}]}
             ],
-            "flows": [
-                {"name": "voip", "kind": "voip", "rnti": "each"},
-            ],
+            "flows": [{"name": "voip", "kind": "voip", "rnti": "each"}],
         }
     )
 
@@ -77,7 +70,7 @@ async def serving(bearers: int) -> AsyncIterator[str]:
 
 
 async def control_forever(client: E2GatewayClient, node: str, times_us: list[float]) -> None:
-    """Dry-run transactions, one after the other."""
+    """Sends dry-run transactions one after the other."""
     header = e2sm_tc.encode("control-header", {"style": 1, "correlation_id": 0})
     message = e2sm_tc.encode(
         "control",
@@ -98,7 +91,7 @@ async def control_forever(client: E2GatewayClient, node: str, times_us: list[flo
 
 
 async def measure(bearers: int, seconds: float) -> Row:
-    """One size."""
+    """Measures one size."""
     async with (
         serving(bearers) as address,
         E2GatewayClient(GatewaySettings(address=address)) as client,
@@ -115,7 +108,7 @@ async def measure(bearers: int, seconds: float) -> Row:
             until = warm + seconds
             async for indication in stream:
                 table = rlc.decode(indication.message)
-                # What every xApp reads of each report: one pass over a column.
+                # One pass over a column, as in every xApp.
                 table.records["txsdu_wt_us"].max(initial=0)
                 if loop.time() < warm:
                     continue
@@ -130,16 +123,14 @@ async def measure(bearers: int, seconds: float) -> Row:
         size,
         len(latency_us),
         missed,
-        float(np.percentile(latency_us, 50)),
-        float(np.percentile(latency_us, 99)),
+        *percentiles(latency_us),
         float(np.mean(np.array(latency_us) > 1_000)),
-        float(np.percentile(control_us, 50)),
-        float(np.percentile(control_us, 99)),
+        *percentiles(control_us),
     )
 
 
 def show(rows: list[Row]) -> None:
-    """The table."""
+    """Prints the table."""
     print(
         f"{'bearers':>8} {'bytes':>8} {'reports':>8} {'missed':>7} {'p50 µs':>8} {'p99 µs':>9}"
         f" {'> 1 ms':>7} {'control p50 µs':>15} {'p99 µs':>8}"
@@ -150,27 +141,24 @@ def show(rows: list[Row]) -> None:
             f" {r.latency_p50_us:>8.0f} {r.latency_p99_us:>9.0f} {r.late_share:>7.1%}"
             f" {r.control_p50_us:>15.0f} {r.control_p99_us:>8.0f}"
         )
-    kept = [r.bearers for r in rows if r.missed == 0 and r.latency_p50_us < 1_000]
+    sustained = [r.bearers for r in rows if r.missed == 0 and r.latency_p50_us < 1_000]
     print(
-        f"keeps up at 1 ms with {max(kept)} bearers"
-        if kept
+        f"keeps up at 1 ms with {max(sustained)} bearers"
+        if sustained
         else "does not keep up at 1 ms with any of these sizes"
     )
 
 
 def main() -> int:
-    """Measures every size."""
+    """Runs the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=8.0, help="measured time of each size")
+    parser.add_argument("--seconds", type=float, default=8.0, help="duration per size")
     parser.add_argument("--bearers", type=int, nargs="+", default=SIZES)
     parser.add_argument("--out", type=Path, help="folder for loop_latency.json")
     arguments = parser.parse_args()
     rows = [asyncio.run(measure(n, arguments.seconds)) for n in arguments.bearers]
     show(rows)
-    if arguments.out:
-        arguments.out.mkdir(parents=True, exist_ok=True)
-        path = arguments.out / "loop_latency.json"
-        path.write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n")
+    write(arguments.out, "loop_latency.json", [asdict(row) for row in rows])
     return 0
 
 

@@ -1,7 +1,7 @@
-"""What each pacer drains against no pacer, and the mean time in the RLC.
+"""Throughput of each pacer relative to no pacer, and the mean sojourn time in the RLC.
 
-Runs `gnb-lab run` with 80 Mbit/s of UDP into the one bearer of the default scenario, no queue
-management, for each pacer, radio and deployment, and prints a table.
+Runs `gnb-lab run` with 80 Mbit/s of UDP on the bearer of the default scenario, without queue
+management, for each pacer and radio, and prints a table.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 SCENARIO = ROOT / "gnb" / "scenarios" / "default.yaml"
-#: One way over F1-U.
 SPLIT_DELAY_US = 10_000
+"""One-way delay of F1-U."""
 
 
 def dyn_rlc(interval_us: int, target_us: int, min_sdus: int, max_sdus: int) -> dict[str, Any]:
-    """DynRLC by the average over its interval."""
+    """DynRLC with averages over `interval_us`."""
     return {
         "dyn_rlc": {
             "interval_us": interval_us,
@@ -61,7 +61,7 @@ class Result:
 
 
 def run(program: str, pacer: object, radio: Path | None, split: bool, duration_s: float) -> Result:
-    """Saturates the bearer."""
+    """Runs with a saturated bearer."""
     pipeline = {
         "name": "paced",
         "classifier": {"round_robin": {"first": 0, "count": 1}},
@@ -89,7 +89,7 @@ def run(program: str, pacer: object, radio: Path | None, split: bool, duration_s
 
 
 def column(program: str, radio: Path | None, split: bool, duration_s: float) -> dict[str, str]:
-    """Each pacer on one radio."""
+    """Results of each pacer on one radio."""
     unpaced = run(program, "none", radio, split, duration_s).drained_packets
     if unpaced == 0:
         raise SystemExit(f"nothing drains in {duration_s} s: {radio or 'default cell'}")
@@ -104,8 +104,10 @@ def column(program: str, radio: Path | None, split: bool, duration_s: float) -> 
 def main() -> int:
     """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trace", type=Path, help="a Mahimahi trace, beside the default cell")
-    parser.add_argument("--split", action="store_true", help="CU and DU 10 ms apart")
+    parser.add_argument(
+        "--trace", type=Path, help="Mahimahi trace, in addition to the default cell"
+    )
+    parser.add_argument("--split", action="store_true", help="10 ms between CU and DU")
     parser.add_argument("--duration", type=float, default=40.0, metavar="S", help="virtual seconds")
     parser.add_argument("--gnb-lab", default=shutil.which("gnb-lab"), metavar="FILE")
     arguments = parser.parse_args()

@@ -1,4 +1,4 @@
-"""An SDK that reports by the clock, for `bridge_latency.py`; made in the bridge's child process."""
+"""An SDK with periodic reports, for `bridge_latency.py`; runs in the bridge's child process."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MEASUREMENT = "DRB.UEThpDl"
 
 
 class SteadySdk:
-    """Reports by the clock; made in the child process."""
+    """Sends reports of every subscription with its period."""
 
     def __init__(self) -> None:
         self._subscriptions: dict[int, tuple[int, float, bytes]] = {}
