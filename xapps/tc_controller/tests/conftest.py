@@ -1,6 +1,13 @@
-"""Makes the helpers beside the tests importable."""
+"""The fixture of `tc_ric.in_lab`."""
 
-import sys
+from __future__ import annotations
+
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+import pytest
+from tc_ric import Lab
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    return Lab(tmp_path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from prometheus_client import CollectorRegistry
 from ric.e2 import ControlAnswer
 from ric.lifecycle import XApp
 from ric.sm import MAC_OID, RLC_OID, TC_V1_OID, mac, rlc, tc
-from ric.testing import FakeNode, FakeRic, run_virtual
+from ric.testing import FakeNode, FakeRic, on_virtual_time
+from ric.testing.virtual_time import EPOCH_US
 from tc_controller.app import ControllerApp
 from tc_controller.settings import ControllerSettings
 from tc_world import DRB, NODE, RNTI, NodeModel, bulk, ping
@@ -26,7 +28,7 @@ class Lab:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.ric = FakeRic()
-        self.model = NodeModel(bulk(), ping(), start_us=self.ric.clock.now_us())
+        self.model = NodeModel(bulk(), ping(), start_us=EPOCH_US)
         self.fake: FakeNode | None = None
         self.running: asyncio.Task[None] | None = None
         self.app: ControllerApp | None = None
@@ -147,16 +149,13 @@ class Lab:
         return {"node": NODE, "rnti": RNTI, "drb": DRB}
 
 
-def in_lab(directory: Path, scenario: Callable[[Lab], Awaitable[None]]) -> Lab:
-    """Run a scenario on virtual time; the controller is stopped at its end."""
-    made: list[Lab] = []
+def in_lab(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    """Decorator of a test on virtual time; the controller is stopped at its end."""
 
-    async def whole() -> None:
-        lab = Lab(directory)
-        made.append(lab)
-        await scenario(lab)
+    @wraps(test)
+    async def run(lab: Lab, **fixtures: Any) -> None:
+        await test(lab, **fixtures)
         if lab.running is not None and not lab.running.done():
             await lab.stop()
 
-    run_virtual(whole())
-    return made[0]
+    return on_virtual_time(run)

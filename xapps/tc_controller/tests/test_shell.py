@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import signal
-from pathlib import Path
 
 import pytest
 from ric.sm import RLC_OID, TC_V1_OID
@@ -14,13 +13,12 @@ from tc_ric import POLICY, Lab, in_lab
 from tc_world import NODE
 
 
-def test_watches_decides_acts_and_verifies(tmp_path: Path) -> None:
-    async def scenario(lab: Lab) -> None:
-        lab.add_node()
-        lab.start()
-        await asyncio.sleep(3)
-
-    lab = in_lab(tmp_path, scenario)
+@in_lab
+async def test_watches_decides_acts_and_verifies(lab: Lab) -> None:
+    lab.add_node()
+    lab.start()
+    await asyncio.sleep(3)
+    await lab.stop()
     events = [record["event"] for record in lab.records()]
     assert events == ["decided", "answered", "verified", "stats"]
     assert lab.model.tc.names() == ["fq_codel"]
@@ -33,240 +31,208 @@ def test_watches_decides_acts_and_verifies(tmp_path: Path) -> None:
     assert lab.metric("bearers_gone_total") == 0
 
 
-def test_readiness_is_announced_by_one_json_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@in_lab
+async def test_readiness_is_announced_by_one_json_line(
+    lab: Lab, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def scenario(lab: Lab) -> None:
-        lab.start()
-        await asyncio.sleep(0.1)
-
-    in_lab(tmp_path, scenario)
+    lab.start()
+    await asyncio.sleep(0.1)
     (line,) = [x for x in capsys.readouterr().out.splitlines() if '"event"' in x and "ready" in x]
     assert json.loads(line) == {"event": "ready", "metrics": ""}
 
 
-def test_a_gateway_that_connects_late_and_reconnects(tmp_path: Path) -> None:
-    async def scenario(lab: Lab) -> None:
-        lab.ric.down()
-        lab.add_node()
-        lab.start()
-        await asyncio.sleep(2)
-        lab.ric.up()
-        await asyncio.sleep(8)
-        assert lab.model.tc.names() == ["fq_codel"]
-        lab.ric.down()
-        await asyncio.sleep(10)
-        assert lab.model.tc.names() == ["fq_codel", "safe"], "the lease ended in the meantime"
-        lab.ric.up()
-        await asyncio.sleep(8)
-        assert lab.model.tc.names() == ["fq_codel", "safe", "fq_codel"]
-
-    in_lab(tmp_path, scenario)
+@in_lab
+async def test_a_gateway_that_connects_late_and_reconnects(lab: Lab) -> None:
+    lab.ric.down()
+    lab.add_node()
+    lab.start()
+    await asyncio.sleep(2)
+    lab.ric.up()
+    await asyncio.sleep(8)
+    assert lab.model.tc.names() == ["fq_codel"]
+    lab.ric.down()
+    await asyncio.sleep(10)
+    assert lab.model.tc.names() == ["fq_codel", "safe"], "the lease ended in the meantime"
+    lab.ric.up()
+    await asyncio.sleep(8)
+    assert lab.model.tc.names() == ["fq_codel", "safe", "fq_codel"]
 
 
-def test_a_restarted_node_gets_its_pipeline_again(tmp_path: Path) -> None:
-    async def scenario(lab: Lab) -> None:
-        lab.add_node()
-        lab.start()
-        await asyncio.sleep(3)
-        lab.restart_node()
-        await asyncio.sleep(3)
-
-    lab = in_lab(tmp_path, scenario)
+@in_lab
+async def test_a_restarted_node_gets_its_pipeline_again(lab: Lab) -> None:
+    lab.add_node()
+    lab.start()
+    await asyncio.sleep(3)
+    lab.restart_node()
+    await asyncio.sleep(3)
     assert lab.model.tc.names() == ["fq_codel"]
     assert len(lab.records("reapplied")) == 1
 
 
-def test_a_killed_controller_adopts_its_pipeline_after_a_restart(tmp_path: Path) -> None:
-    async def scenario(lab: Lab) -> None:
-        lab.add_node()
-        lab.start(state=tmp_path / "state.json")
-        await asyncio.sleep(3)
-        await lab.kill()
-        await asyncio.sleep(2)
-        lab.start(state=tmp_path / "state.json")
-        await asyncio.sleep(10)
-
-    lab = in_lab(tmp_path, scenario)
+@in_lab
+async def test_a_killed_controller_adopts_its_pipeline_after_a_restart(lab: Lab) -> None:
+    lab.add_node()
+    lab.start(state=lab.directory / "state.json")
+    await asyncio.sleep(3)
+    await lab.kill()
+    await asyncio.sleep(2)
+    lab.start(state=lab.directory / "state.json")
+    await asyncio.sleep(10)
     assert lab.model.tc.names() == ["fq_codel"], "never lost: the lease was renewed in time"
     assert lab.records("adopted")[0]["in_force"] == "fq_codel"
 
 
-def test_a_node_returns_to_safe_after_its_controller_is_killed(tmp_path: Path) -> None:
-    async def scenario(lab: Lab) -> None:
-        lab.add_node()
-        lab.start()
-        await asyncio.sleep(3)
-        await lab.kill()
-        await asyncio.sleep(8)
-
-    assert in_lab(tmp_path, scenario).model.tc.names() == ["fq_codel", "safe"]
+@in_lab
+async def test_a_node_returns_to_safe_after_its_controller_is_killed(lab: Lab) -> None:
+    lab.add_node()
+    lab.start()
+    await asyncio.sleep(3)
+    await lab.kill()
+    await asyncio.sleep(8)
+    assert lab.model.tc.names() == ["fq_codel", "safe"]
 
 
 @pytest.mark.parametrize(
     ("on_stop", "expected"), [("release", ["fq_codel", "safe"]), ("leave", ["fq_codel"])]
 )
-def test_graceful_stop_releases_or_leaves(
-    tmp_path: Path, on_stop: str, expected: list[str]
+@in_lab
+async def test_graceful_stop_releases_or_leaves(
+    lab: Lab, on_stop: str, expected: list[str]
 ) -> None:
-    async def scenario(lab: Lab) -> None:
-        lab.add_node()
-        lab.start(on_stop=on_stop)
-        await asyncio.sleep(3)
-        await lab.stop()
-
-    assert in_lab(tmp_path, scenario).model.tc.names() == expected
+    lab.add_node()
+    lab.start(on_stop=on_stop)
+    await asyncio.sleep(3)
+    await lab.stop()
+    assert lab.model.tc.names() == expected
 
 
-def test_only_observes_for_the_configured_time(tmp_path: Path) -> None:
-    async def scenario(lab: Lab) -> None:
-        lab.add_node()
-        lab.start(observe_for_s=2)
-        await asyncio.sleep(1.9)
-        assert not lab.changes()
-        assert lab.metric("violations_total", rule="r") == 1
-        await asyncio.sleep(0.3)
-        assert lab.model.tc.names() == ["fq_codel"]
-
-    in_lab(tmp_path, scenario)
+@in_lab
+async def test_only_observes_for_the_configured_time(lab: Lab) -> None:
+    lab.add_node()
+    lab.start(observe_for_s=2)
+    await asyncio.sleep(1.9)
+    assert not lab.changes()
+    assert lab.metric("violations_total", rule="r") == 1
+    await asyncio.sleep(0.3)
+    assert lab.model.tc.names() == ["fq_codel"]
 
 
-def test_a_signal_ends_the_observation(tmp_path: Path) -> None:
-    async def scenario(lab: Lab) -> None:
-        lab.add_node()
-        lab.start(observe_for_s=3600)
-        await asyncio.sleep(1)
-        assert lab.metric("acting") == 0
-        os.kill(os.getpid(), signal.SIGUSR1)
-        await asyncio.sleep(0.5)
-        assert lab.model.tc.names() == ["fq_codel"]
-
-    in_lab(tmp_path, scenario)
+@in_lab
+async def test_a_signal_ends_the_observation(lab: Lab) -> None:
+    lab.add_node()
+    lab.start(observe_for_s=3600)
+    await asyncio.sleep(1)
+    assert lab.metric("acting") == 0
+    os.kill(os.getpid(), signal.SIGUSR1)
+    await asyncio.sleep(0.5)
+    assert lab.model.tc.names() == ["fq_codel"]
 
 
-def test_dry_run_setting_overrides_the_policy(tmp_path: Path) -> None:
-    async def scenario(lab: Lab) -> None:
-        lab.add_node()
-        lab.start(dry_run=True)
-        await asyncio.sleep(2)
-
-    lab = in_lab(tmp_path, scenario)
+@in_lab
+async def test_dry_run_setting_overrides_the_policy(lab: Lab) -> None:
+    lab.add_node()
+    lab.start(dry_run=True)
+    await asyncio.sleep(2)
     assert not lab.ric.controls
     assert lab.records("decided")[0]["dry_run"] is True
 
 
-def test_policy_reload_good_and_bad(tmp_path: Path) -> None:
-    async def scenario(lab: Lab) -> None:
-        lab.write_policy(POLICY.replace("fq_codel}]", "fq_codel}], objective: {bound_ms: 60000}"))
-        lab.add_node()
-        lab.start()
-        await asyncio.sleep(3)
-        lab.write_policy("version: 1\nrules: 7\n")
-        await asyncio.sleep(2)
-        assert lab.metric("policy_reloads_total", result="refused") == 1
-        assert not lab.changes(), "the old policy holds"
-        lab.write_policy(POLICY)
-        await asyncio.sleep(2)
-        assert lab.metric("policy_reloads_total", result="loaded") == 1
-        assert lab.model.tc.names() == ["fq_codel"]
-
-    in_lab(tmp_path, scenario)
+@in_lab
+async def test_policy_reload_good_and_bad(lab: Lab) -> None:
+    lab.write_policy(POLICY.replace("fq_codel}]", "fq_codel}], objective: {bound_ms: 60000}"))
+    lab.add_node()
+    lab.start()
+    await asyncio.sleep(3)
+    lab.write_policy("version: 1\nrules: 7\n")
+    await asyncio.sleep(2)
+    assert lab.metric("policy_reloads_total", result="refused") == 1
+    assert not lab.changes(), "the old policy holds"
+    lab.write_policy(POLICY)
+    await asyncio.sleep(2)
+    assert lab.metric("policy_reloads_total", result="loaded") == 1
+    assert lab.model.tc.names() == ["fq_codel"]
 
 
-def test_reload_of_report_periods_subscribes_anew(tmp_path: Path) -> None:
-    async def scenario(lab: Lab) -> None:
-        lab.add_node()
-        lab.start()
-        await asyncio.sleep(1)
-        lab.write_policy("reports: {rlc_period_ms: 5}\n" + POLICY)
-        await asyncio.sleep(3)
-        triggers = {
-            s.request.event_trigger for s in lab.ric.subscriptions if s.request.oid == RLC_OID
-        }
-        assert triggers == {(5).to_bytes(4, "little")}
-
-    in_lab(tmp_path, scenario)
+@in_lab
+async def test_reload_of_report_periods_subscribes_anew(lab: Lab) -> None:
+    lab.add_node()
+    lab.start()
+    await asyncio.sleep(1)
+    lab.write_policy("reports: {rlc_period_ms: 5}\n" + POLICY)
+    await asyncio.sleep(3)
+    triggers = {s.request.event_trigger for s in lab.ric.subscriptions if s.request.oid == RLC_OID}
+    assert triggers == {(5).to_bytes(4, "little")}
 
 
-def test_the_controller_works_without_refused_subscriptions(tmp_path: Path) -> None:
-    async def scenario(lab: Lab) -> None:
-        lab.add_node()
-        assert lab.fake is not None
-        lab.fake.refuse_subscriptions("0.0.0.0.0.0.0.0.1.142.0", "no MAC reports here")
-        lab.start()
-        await asyncio.sleep(3)
-
-    lab = in_lab(tmp_path, scenario)
+@in_lab
+async def test_the_controller_works_without_refused_subscriptions(lab: Lab) -> None:
+    lab.add_node()
+    assert lab.fake is not None
+    lab.fake.refuse_subscriptions("0.0.0.0.0.0.0.0.1.142.0", "no MAC reports here")
+    lab.start()
+    await asyncio.sleep(3)
     assert lab.records("verified")[0]["before"]["ue_prb_per_s"] is None
     assert lab.records("verified")[0]["verdict"] == "satisfied"
 
 
-def test_node_without_tc_function_is_watched_only(tmp_path: Path) -> None:
-    async def scenario(lab: Lab) -> None:
-        lab.add_node(RLC_OID)
-        lab.start()
-        await asyncio.sleep(2)
-        assert lab.metric("violations_total", rule="r") == 1
-        assert lab.metric("bearers_watched", node=NODE) == 1
+@in_lab
+async def test_node_without_tc_function_is_watched_only(lab: Lab) -> None:
+    lab.add_node(RLC_OID)
+    lab.start()
+    await asyncio.sleep(2)
+    assert lab.metric("violations_total", rule="r") == 1
+    assert lab.metric("bearers_watched", node=NODE) == 1
+    assert not lab.ric.controls
 
-    assert not in_lab(tmp_path, scenario).ric.controls
 
-
-def test_a_dry_run_control_is_sent_once_after_each_start_of_a_node(tmp_path: Path) -> None:
-    async def scenario(lab: Lab) -> None:
-        lab.model.sources = []
-        lab.add_node()
-        lab.start()
-        await asyncio.sleep(2)
-        lab.restart_node()
-        await asyncio.sleep(2)
-
-    lab = in_lab(tmp_path, scenario)
+@in_lab
+async def test_a_dry_run_control_is_sent_once_after_each_start_of_a_node(lab: Lab) -> None:
+    lab.model.sources = []
+    lab.add_node()
+    lab.start()
+    await asyncio.sleep(2)
+    lab.restart_node()
+    await asyncio.sleep(2)
     assert len(lab.ric.controls) == 2, "one after each start of the node"
     assert not lab.changes()
     assert lab.model.tc.revision == 1
 
 
-def test_bad_messages_are_counted_and_survived(tmp_path: Path) -> None:
-    async def scenario(lab: Lab) -> None:
-        lab.add_node()
-        lab.start()
-        await asyncio.sleep(0.5)
-        assert lab.fake is not None
-        assert lab.xapp is not None
-        for garbage in (b"", b"\xff" * 7, os.urandom(400)):
-            lab.fake.report(RLC_OID, garbage)
-            lab.fake.report(TC_V1_OID, garbage)
-        await asyncio.sleep(2)
-        bad = lab.xapp.metrics.indication_stats(NODE, RLC_OID).bad
-        assert bad >= 2
+@in_lab
+async def test_bad_messages_are_counted_and_survived(lab: Lab) -> None:
+    lab.add_node()
+    lab.start()
+    await asyncio.sleep(0.5)
+    assert lab.fake is not None
+    assert lab.xapp is not None
+    for garbage in (b"", b"\xff" * 7, os.urandom(400)):
+        lab.fake.report(RLC_OID, garbage)
+        lab.fake.report(TC_V1_OID, garbage)
+    await asyncio.sleep(2)
+    bad = lab.xapp.metrics.indication_stats(NODE, RLC_OID).bad
+    assert bad >= 2
+    assert lab.model.tc.names() == ["fq_codel"]
 
-    assert in_lab(tmp_path, scenario).model.tc.names() == ["fq_codel"]
 
-
-def test_an_unusable_state_file_is_moved_aside(tmp_path: Path) -> None:
-    state = tmp_path / "state.json"
+@in_lab
+async def test_an_unusable_state_file_is_moved_aside(lab: Lab) -> None:
+    state = lab.directory / "state.json"
     state.write_text('{"version": 1, "desired": [{"node": 3}]}')
-
-    async def scenario(lab: Lab) -> None:
-        lab.add_node()
-        lab.start(state=state)
-        await asyncio.sleep(3)
-
-    lab = in_lab(tmp_path, scenario)
-    assert (tmp_path / "state.json.unusable").exists()
+    lab.add_node()
+    lab.start(state=state)
+    await asyncio.sleep(3)
+    assert (lab.directory / "state.json.unusable").exists()
     assert json.loads(state.read_text())["desired"][0]["template"] == "fq_codel"
     assert lab.model.tc.names() == ["fq_codel"]
 
 
-def test_latencies_are_in_the_stats_file_and_the_log(tmp_path: Path) -> None:
-    async def scenario(lab: Lab) -> None:
-        lab.add_node()
-        lab.start(stats=tmp_path / "stats.json")
-        await asyncio.sleep(3)
-
-    lab = in_lab(tmp_path, scenario)
-    stats = json.loads((tmp_path / "stats.json").read_text())
+@in_lab
+async def test_latencies_are_in_the_stats_file_and_the_log(lab: Lab) -> None:
+    lab.add_node()
+    lab.start(stats=lab.directory / "stats.json")
+    await asyncio.sleep(3)
+    await lab.stop()
+    stats = json.loads((lab.directory / "stats.json").read_text())
     assert stats["detect_to_ack_us"]["count"] == 1
     assert stats["indication_latency_us"]["count"] > 2_900
     # Reports do not wait for percentiles and a disk. Without a state file nothing else is kept.
