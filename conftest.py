@@ -1,4 +1,4 @@
-"""What holds for every Python test, and what tests of several distributions share."""
+"""Settings of all Python tests, and fixtures of several distributions."""
 
 import random
 import subprocess
@@ -6,16 +6,25 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from ric.settings import GatewaySettings
 
-# How long an example takes is the machine's affair; no test asserts on time.
+# Without a deadline for an example: no test asserts on time.
 settings.register_profile("sojourn", deadline=None)
 settings.load_profile("sojourn")
 
 
 @pytest.fixture(autouse=True)
 def _same_jitter() -> None:
-    """Back-off delays are the same in every run: a test that fails, fails again."""
+    """The same back-off delays in every run, so that failures repeat."""
     random.seed(20)
+
+
+@pytest.fixture
+def fast_gateway() -> GatewaySettings:
+    """Settings with short delays, for tests with a real network."""
+    return GatewaySettings(
+        backoff_initial_s=0.01, backoff_max_s=0.05, reconcile_s=0.2, connect_timeout_s=1.0
+    )
 
 
 @pytest.fixture(scope="session")

@@ -9,18 +9,52 @@ import json
 import struct
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+import asn1tools
 from flexric_bridge.frames import node_to_json
+from flexric_bridge.kpm_definition import ASN1, TYPE
 from flexric_bridge.sdk import RECORD_HEAD, E2Node, RanFunction, SdkError
-from kpm_definitions import encode
 from ric.sm import KPM_OID, MAC_OID, RLC_OID, TC_V0_OID, rlc
 
 KPM, MAC, RLC, TC = 2, 142, 143, 146
-KPM_DEFINITION = encode(("DRB.UEThpDl", "RRU.PrbTotDl", "DRB.PdcpSduVolumeDL"))
 _OIDS = {KPM: KPM_OID, MAC: MAC_OID, RLC: RLC_OID, TC: TC_V0_OID}
+
+
+def kpm_definition(measurements: Iterable[str], styles: Iterable[int] = (4,)) -> bytes:
+    """A RAN function definition with these measurements under each of these report styles."""
+    formats = {style: (style, min(style, 4), 2 if style == 1 else 3) for style in styles}
+    fields = {
+        "ranFunction-Name": {
+            "ranFunction-ShortName": "ORAN-E2SM-KPM",
+            "ranFunction-E2SM-OID": "1.3.6.1.4.1.53148.1.2.2.2",
+            "ranFunction-Description": "KPM Monitor",
+        },
+        "ric-EventTriggerStyle-List": [
+            {
+                "ric-EventTriggerStyle-Type": 1,
+                "ric-EventTriggerStyle-Name": "Periodic Report",
+                "ric-EventTriggerFormat-Type": 1,
+            }
+        ],
+        "ric-ReportStyle-List": [
+            {
+                "ric-ReportStyle-Type": number,
+                "ric-ReportStyle-Name": f"Style {number}",
+                "ric-ActionFormat-Type": action,
+                "measInfo-Action-List": [{"measName": name} for name in measurements],
+                "ric-IndicationHeaderFormat-Type": 1,
+                "ric-IndicationMessageFormat-Type": message,
+            }
+            for number, action, message in formats.values()
+        ],
+    }
+    return bytes(asn1tools.compile_string(ASN1, "per").encode(TYPE, fields))
+
+
+KPM_DEFINITION = kpm_definition(("DRB.UEThpDl", "RRU.PrbTotDl", "DRB.PdcpSduVolumeDL"))
 
 
 def node(

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from fake_flexric import KPM, node
+from fake_flexric import KPM, kpm_definition, node
 from flexric_bridge.kpm_definition import MAX_BYTES, KpmDefinitionError, decode, offered
 from flexric_bridge.kpm_units import KpmUnits, KpmUnitSet
 from flexric_bridge.nodes import NodeRegistry
 from flexric_bridge.sdk import RanFunction
 from hypothesis import given
 from hypothesis import strategies as st
-from kpm_definitions import encode
 from ric.sm import KPM_OID
 
 NAMES = ("DRB.UEThpDl", "RRU.PrbTotDl")
@@ -25,14 +24,14 @@ names = st.text(
 
 def test_only_measurements_of_the_per_ue_style_are_available() -> None:
     asked = (*NAMES, "DRB.Nonsense")
-    assert offered(encode(NAMES), asked) == (NAMES, ("DRB.Nonsense",))
-    assert offered(encode(("DRB.UEThpUl",)), asked) == ((), asked)
+    assert offered(kpm_definition(NAMES), asked) == (NAMES, ("DRB.Nonsense",))
+    assert offered(kpm_definition(("DRB.UEThpUl",)), asked) == ((), asked)
 
 
 @pytest.mark.parametrize("styles", [(1,), (2, 3, 5)])
 def test_a_node_without_the_per_ue_style_is_refused(styles: tuple[int, ...]) -> None:
     with pytest.raises(KpmDefinitionError, match=rf"report styles {styles[0]}.*expected style 4"):
-        offered(encode(NAMES, styles), NAMES)
+        offered(kpm_definition(NAMES, styles), NAMES)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +39,7 @@ def test_a_node_without_the_per_ue_style_is_refused(styles: tuple[int, ...]) -> 
     [
         (b"", "empty; expected aligned PER"),
         (bytes(MAX_BYTES + 1), f"{MAX_BYTES + 1} bytes; expected at most {MAX_BYTES}"),
-        (encode(NAMES)[:-4], "KPM RAN function definition: "),
+        (kpm_definition(NAMES)[:-4], "KPM RAN function definition: "),
         (b"\xff" * 100, "KPM RAN function definition: "),
     ],
 )
@@ -51,7 +50,7 @@ def test_a_definition_that_does_not_decode_is_refused(definition: bytes, words: 
 
 @given(st.sets(names, min_size=1, max_size=30), st.sets(st.integers(1, 5), min_size=1))
 def test_definitions_decode_to_what_was_encoded(names: set[str], styles: set[int]) -> None:
-    read = decode(encode(sorted(names), sorted(styles)))
+    read = decode(kpm_definition(sorted(names), sorted(styles)))
     assert read.periodic
     assert {style.number for style in read.styles} == styles
     assert all(style.measurements == names for style in read.styles)
@@ -68,7 +67,7 @@ def test_any_bytes_decode_or_are_refused(definition: bytes) -> None:
 
 @given(st.data())
 def test_a_damaged_definition_decodes_or_is_refused(data: st.DataObject) -> None:
-    damaged = bytearray(encode(NAMES))
+    damaged = bytearray(kpm_definition(NAMES))
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(damaged) - 1))
         damaged[at] = data.draw(st.integers(0, 255))
@@ -132,5 +131,5 @@ def test_units_are_unknown_again_after_a_node_changed() -> None:
     book, one = NodeRegistry(None), node(0xE00)
     before = book.connected(one).units
     assert book.connected(one).units is before
-    newer = replace(one, functions=(RanFunction(KPM, KPM_OID, 3, encode(NAMES)),))
+    newer = replace(one, functions=(RanFunction(KPM, KPM_OID, 3, kpm_definition(NAMES)),))
     assert book.connected(newer).units is not before

@@ -7,10 +7,9 @@ from dataclasses import replace
 
 import pytest
 from bridge_world import ONE, BridgeWorld, kill_child, some
-from fake_flexric import KPM, kpm_message
+from fake_flexric import KPM, kpm_definition, kpm_message
 from flexric_bridge.hub import MAX_SLICES
 from flexric_bridge.sdk import RanFunction
-from kpm_definitions import encode
 from ric.e2 import SNssai
 from ric.errors import SubscriptionRefused
 from ric.sm import KPM_OID, RLC_OID, kpm
@@ -143,7 +142,7 @@ async def test_a_changed_node_gets_only_measurements_that_it_announces_now(
         known = bridge.nodes.known[ONE.id]
         assert known.units.era is not None
         units = known.units
-        less = replace(ONE, functions=(RanFunction(KPM, KPM_OID, 2, encode(names[:1])),))
+        less = replace(ONE, functions=(RanFunction(KPM, KPM_OID, 2, kpm_definition(names[:1])),))
         world.ric.nodes[ONE.id] = less
         starts = bridge.session.starts
         kill_child(bridge)
@@ -159,7 +158,7 @@ async def test_a_changed_node_gets_only_measurements_that_it_announces_now(
 async def test_a_node_without_per_ue_reports_gets_no_kpm_subscription(world: BridgeWorld) -> None:
     lacking = replace(
         ONE,
-        functions=(RanFunction(KPM, KPM_OID, 2, encode(("DRB.UEThpDl",), styles=(1, 3))),),
+        functions=(RanFunction(KPM, KPM_OID, 2, kpm_definition(("DRB.UEThpDl",), styles=(1, 3))),),
     )
     world.ric.add(lacking)
     await world.start()

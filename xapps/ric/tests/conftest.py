@@ -9,17 +9,8 @@ from typing import Any
 
 import pytest
 import ric
-from ric.settings import GatewaySettings
 
 _ROOT = Path(__file__).resolve().parents[3]
-
-
-@pytest.fixture
-def fast_gateway() -> GatewaySettings:
-    """Settings whose delays do not hold up a test that uses the real network."""
-    return GatewaySettings(
-        backoff_initial_s=0.01, backoff_max_s=0.05, reconcile_s=0.2, connect_timeout_s=1.0
-    )
 
 
 @pytest.fixture

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
@@ -12,6 +15,7 @@ from typing import Any
 import grpc
 import grpc.aio
 import pytest
+from ric._grpc import VARIABLE
 from ric.clock import SystemClock
 from ric.e2 import ControlAnswer, KpmReport, KpmUe, Node, NodeType, RanFunction, SubscriptionRequest
 from ric.errors import (
@@ -414,3 +418,40 @@ def test_the_error_names_a_certificate_that_cannot_be_used(
     settings = GatewaySettings(tls=TlsSettings(enabled=True, ca_file=path))
     with pytest.raises(SettingsError, match=r"gateway\.tls\.ca_file: .*ca\.pem: .*; expected"):
         open_channel(settings)
+
+
+# ---------------------------------------------------------------------- how gRPC is loaded
+
+
+PROGRAM = f"""
+import os
+import ric, grpc
+print(repr(os.environ.get({VARIABLE!r})))
+grpc.insecure_channel("127.0.0.1:1").close()
+"""
+_UNKNOWN = "Unknown experiment"
+
+
+def loaded(given: str | None) -> tuple[str, str]:
+    """The variable in the environment afterwards, and the output on stderr."""
+    environment = {name: value for name, value in os.environ.items() if name != VARIABLE}
+    if given is not None:
+        environment[VARIABLE] = given
+    command = [sys.executable, "-c", PROGRAM]
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=60, check=True
+    )
+    return done.stdout.strip(), done.stderr
+
+
+def test_the_core_gets_its_option_and_child_processes_do_not() -> None:
+    left, printed = loaded(None)
+    assert left == "None"
+    assert _UNKNOWN not in printed
+
+
+@pytest.mark.parametrize("given", ["", "-no_such_thing"])
+def test_the_environment_takes_precedence(given: str) -> None:
+    left, printed = loaded(given)
+    assert left == repr(given)
+    assert (_UNKNOWN in printed) == bool(given)

@@ -1,4 +1,4 @@
-"""SCTP over TCP for kernels without SCTP: sockets as FlexRIC uses them."""
+"""The libraries preloaded into FlexRIC's programs: SCTP over TCP, level-triggered sockets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,45 @@ from typing import Any
 
 import pytest
 
-SOURCE = Path(__file__).parent.parent / "preload/sctp_over_tcp.c"
+SOURCES = Path(__file__).parent.parent / "preload"
+
+
+def compiled(source: str, folder: Path) -> str:
+    compiler = shutil.which("cc")
+    assert compiler is not None
+    library = folder / f"{source}.so"
+    flags = ("-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-pthread")
+    command = [compiler, *flags, str(SOURCES / f"{source}.c"), "-ldl", "-o", str(library)]
+    subprocess.run(command, check=True)
+    return str(library)
+
+
+@pytest.fixture(scope="module")
+def level_triggered(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return compiled("level_triggered", tmp_path_factory.mktemp("preload"))
+
+
+@pytest.fixture(scope="module")
+def sctp_over_tcp(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return compiled("sctp_over_tcp", tmp_path_factory.mktemp("preload"))
+
+
+def output_of(preload: str, program: str, *arguments: str) -> Any:
+    """The JSON that a program prints with this library preloaded."""
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        env={**os.environ, "LD_PRELOAD": preload},
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+    return json.loads(done.stdout)
+
+
+# ---- SCTP over TCP for kernels without SCTP: sockets as FlexRIC uses them
 
 LIBRARY = """
 import ctypes, json, os, select, socket, struct, sys, threading, time
@@ -72,34 +110,11 @@ def show(**facts):
 """
 
 
-@pytest.fixture(scope="module")
-def preload(tmp_path_factory: pytest.TempPathFactory) -> str:
-    compiler = shutil.which("cc")
-    assert compiler is not None
-    library = tmp_path_factory.mktemp("preload") / "sctp_over_tcp.so"
-    flags = ("-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-pthread")
-    subprocess.run([compiler, *flags, str(SOURCE), "-ldl", "-o", str(library)], check=True)
-    return str(library)
-
-
-def output_of(preload: str, program: str) -> dict[str, Any]:
-    done = subprocess.run(
-        [sys.executable, "-c", LIBRARY + program],
-        env={**os.environ, "LD_PRELOAD": preload},
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stderr
-    facts: dict[str, Any] = json.loads(done.stdout)
-    return facts
-
-
-def test_messages_keep_their_boundaries_order_and_sender(preload: str) -> None:
+def test_messages_keep_their_boundaries_order_and_sender(sctp_over_tcp: str) -> None:
     facts = output_of(
-        preload,
-        """
+        sctp_over_tcp,
+        LIBRARY
+        + """
 server, clients = endpoint(PORT), [endpoint() for _ in range(3)]
 sizes = [1, 7, 32 * 1024, 100_000, 2]
 def send_all(number):
@@ -134,11 +149,12 @@ show(in_order=all(got == sizes * 20 for got in received.values()), back=back,
 
 
 def test_a_message_longer_than_the_buffer_is_truncated_and_the_next_is_whole(
-    preload: str,
+    sctp_over_tcp: str,
 ) -> None:
     facts = output_of(
-        preload,
-        """
+        sctp_over_tcp,
+        LIBRARY
+        + """
 server, client = endpoint(PORT), endpoint()
 send(client, address(PORT), b"x" * 50_000)
 send(client, address(PORT), b"next")
@@ -149,10 +165,11 @@ show(cut=len(cut), truncated=flags == TRUNC, next=receive(server, 1000)[0].decod
     assert facts == {"cut": 1000, "truncated": True, "next": "next"}
 
 
-def test_association_events_are_delivered_when_enabled(preload: str) -> None:
+def test_association_events_are_delivered_when_enabled(sctp_over_tcp: str) -> None:
     facts = output_of(
-        preload,
-        """
+        sctp_over_tcp,
+        LIBRARY
+        + """
 server, client = endpoint(PORT, association=1, shutdown=1), endpoint()
 send(client, address(PORT), b"hello")
 time.sleep(0.1)  # both are there before either is taken
@@ -178,11 +195,12 @@ show(took=took, more=readable(server, 0.05))
 
 
 def test_without_events_an_end_is_silent_and_loses_no_message(
-    preload: str,
+    sctp_over_tcp: str,
 ) -> None:
     facts = output_of(
-        preload,
-        """
+        sctp_over_tcp,
+        LIBRARY
+        + """
 server, client, other = endpoint(PORT), endpoint(), endpoint()
 send(client, address(PORT), b"last words")
 libc.close(client)
@@ -196,10 +214,11 @@ show(first=first, words=words, idle=idle, other=receive(server)[0].decode())
     assert facts == {"first": True, "words": "last words", "idle": False, "other": "still here"}
 
 
-def test_a_send_to_an_absent_peer_succeeds_and_fails_later(preload: str) -> None:
+def test_a_send_to_an_absent_peer_succeeds_and_fails_later(sctp_over_tcp: str) -> None:
     facts = output_of(
-        preload,
-        """
+        sctp_over_tcp,
+        LIBRARY
+        + """
 server = endpoint(PORT, failure=1)
 sent = send(server, address(9), b"gone")
 message, peer, flags, _, _ = receive(server)
@@ -210,10 +229,11 @@ show(sent=sent, kind=struct.unpack_from("=H", message)[0], notified=bool(flags &
     assert facts == {"sent": 4, "kind": 0x8003, "notified": True, "to": True}
 
 
-def test_a_client_without_a_server_is_refused(preload: str) -> None:
+def test_a_client_without_a_server_is_refused(sctp_over_tcp: str) -> None:
     facts = output_of(
-        preload,
-        """
+        sctp_over_tcp,
+        LIBRARY
+        + """
 sent = send(endpoint(), address(PORT), b"hello")
 show(sent=sent, why=os.strerror(ctypes.get_errno()))
 """,
@@ -221,10 +241,11 @@ show(sent=sent, why=os.strerror(ctypes.get_errno()))
     assert facts == {"sent": -1, "why": "Connection refused"}
 
 
-def test_only_sctp_sockets_are_affected(preload: str) -> None:
+def test_only_sctp_sockets_are_affected(sctp_over_tcp: str) -> None:
     facts = output_of(
-        preload,
-        """
+        sctp_over_tcp,
+        LIBRARY
+        + """
 def kind(fd):
     value, size = ctypes.c_int(0), ctypes.c_int(4)
     name = socket.SO_TYPE
@@ -237,3 +258,44 @@ show(sctp=kind(endpoint()) == socket.SOCK_SEQPACKET, tcp=kind(ours.fileno()) == 
 """,
     )
     assert facts == {"sctp": True, "tcp": True, "plain": "plain"}
+
+
+# ---- level-triggered sockets: a second message is not left unread
+
+ONE_PER_EVENT = """
+import json, select, socket, sys
+
+ours, theirs = socket.socketpair(socket.AF_UNIX, getattr(socket, sys.argv[1]))
+waiting = select.epoll()
+waiting.register(ours, select.EPOLLIN | select.EPOLLET)
+for message in (b"1", b"2", b"3"):
+    theirs.send(message)
+read = []
+while waiting.poll(0.2):
+    read.append(ours.recv(1).decode())
+waiting.modify(ours, select.EPOLLIN | select.EPOLLET)
+theirs.send(b"4")
+while waiting.poll(0.2):
+    read.append(ours.recv(1).decode())
+print(json.dumps(read))
+"""
+
+
+def read_one_per_event(kind: str, preload: str) -> Any:
+    """What a program reads that waits edge-triggered and reads one message for each event."""
+    return output_of(preload, ONE_PER_EVENT, kind)
+
+
+def test_messages_that_come_together_are_all_read(level_triggered: str) -> None:
+    assert read_one_per_event("SOCK_SEQPACKET", level_triggered) == ["1", "2", "3", "4"]
+
+
+def test_without_it_the_last_ones_stay_unread() -> None:
+    # Without the library: one message is read per event, further ones stay.
+    assert read_one_per_event("SOCK_SEQPACKET", "") == ["1", "2"]
+
+
+def test_other_sockets_stay_edge_triggered(level_triggered: str) -> None:
+    assert read_one_per_event("SOCK_STREAM", level_triggered) == read_one_per_event(
+        "SOCK_STREAM", ""
+    )
