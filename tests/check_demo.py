@@ -30,11 +30,7 @@ def main() -> int:
     for name, value, relation, bound in checks:
         kept = (
             value is not None
-            and {
-                ">": value > bound,
-                "<=": value <= bound,
-                ">=": value >= bound,
-            }[relation]
+            and {">": value > bound, "<=": value <= bound, ">=": value >= bound}[relation]
         )
         good &= kept
         print(f"{'kept  ' if kept else 'BROKEN'} {name}: {value} {relation} {bound}")

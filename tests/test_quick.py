@@ -63,10 +63,6 @@ def test_pytest_runs_changed_tests_or_the_distribution(paths: list[str], tests: 
 
 def test_a_changed_module_is_linted_typed_and_held_to_the_import_contracts() -> None:
     listed = commands("tests/quick.py")
-    assert listed[:3] == [
-        "check tests/quick.py",
-        "format --check tests/quick.py",
-        "tests/quick.py",
-    ]
+    assert listed[:3] == ["check tests/quick.py", "format --check tests/quick.py", "tests/quick.py"]
     steps = quick.plan(["xapps/ric/src/ric/__init__.py"], WORKSPACE, FOLDERS)
     assert "lint-imports" in [PurePosixPath(step.command[0]).name for step in steps]

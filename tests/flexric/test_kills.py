@@ -22,13 +22,7 @@ import pytest
 import yaml
 from flexric_processes import LAB, Network, make_site
 from loop import SCENARIO
-from programs import (
-    indications,
-    sdk_process,
-    start_bridge,
-    start_controller,
-    start_forecaster,
-)
+from programs import indications, sdk_process, start_bridge, start_controller, start_forecaster
 from ric.sm import TC_V0_OID
 from sojourn_demo.programs import Program
 from sojourn_interfaces.e2_gateway_pb2 import ControlRequest, ControlResponse

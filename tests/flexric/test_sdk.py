@@ -25,10 +25,7 @@ from sdk_session import Report, Session, connection, reports_of
 from sojourn_demo.programs import Program
 
 GNB, DU = "gnb-505-01-0x1", "gnb-505-01-0x2-du-0x16"
-OTHERS = {
-    "gnb_cu": ("gnb-505-01-0x2-cu", "gnb-cu"),
-    "enb": ("enb-208-94-0x4", "enb"),
-}
+OTHERS = {"gnb_cu": ("gnb-505-01-0x2-cu", "gnb-cu"), "enb": ("enb-208-94-0x4", "enb")}
 """Emulated nodes that not every FlexRIC has running: id and type."""
 KPM, MAC, RLC, TC = 2, 142, 143, 146
 NAMES = ("DRB.UEThpDl", "RRU.PrbTotDl")
@@ -55,10 +52,7 @@ def refused(session: Session, name: str, *arguments: object) -> SdkError:
 
 def test_nodes_have_readable_ids_and_their_ran_functions(session: Session) -> None:
     nodes = session.nodes()
-    assert {name: node.type for name, node in nodes.items()} == {
-        GNB: "gnb",
-        DU: "gnb-du",
-    }
+    assert {name: node.type for name, node in nodes.items()} == {GNB: "gnb", DU: "gnb-du"}
     assert (nodes[DU].mcc, nodes[DU].mnc, nodes[DU].mnc_digits) == (505, 1, 2)
     assert (nodes[DU].nb_id, nodes[DU].cu_du_id, nodes[GNB].cu_du_id) == (2, 0x16, None)
     for node in nodes.values():
@@ -233,8 +227,7 @@ def test_controls_under_load_are_all_acknowledged(session: Session) -> None:
     for node in (GNB, DU):
         session.subscribe(node, RLC, 1)
     session.call(
-        "exec",
-        f"for _ in range(1000): sdk.control({GNB!r}, 146, bytes(4), {RR!r})\nresult = None",
+        "exec", f"for _ in range(1000): sdk.control({GNB!r}, 146, bytes(4), {RR!r})\nresult = None"
     )
     assert all(report.lost == 0 for report in session.collect(0.1))
 

@@ -12,11 +12,7 @@ import pytest
 from e2_gateway_server import SERVICE, Backend, ProcedureError
 from e2_gateway_server.control_call import MAX_PENDING, ControlCall
 from ric.e2 import ControlAnswer
-from ric.errors import (
-    ControlTimeout,
-    GatewayProtocolError,
-    GatewayUnavailable,
-)
+from ric.errors import ControlTimeout, GatewayProtocolError, GatewayUnavailable
 from ric.gateway import GrpcLink
 from ric.settings import GatewaySettings
 from ric.sm import TC_V1_OID

@@ -66,13 +66,7 @@ def test_a_time_is_encoded_as_any_varint(value: int) -> None:
 
 @pytest.mark.parametrize(
     ("value", "encoded"),
-    [
-        (0, "00"),
-        (127, "7f"),
-        (128, "8001"),
-        (300, "ac02"),
-        (2**64 - 1, "ffffffffffffffffff01"),
-    ],
+    [(0, "00"), (127, "7f"), (128, "8001"), (300, "ac02"), (2**64 - 1, "ffffffffffffffffff01")],
 )
 def test_varints_are_those_of_protobuf(value: int, encoded: str) -> None:
     assert varint(value).hex() == encoded

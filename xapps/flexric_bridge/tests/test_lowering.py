@@ -14,13 +14,7 @@ from flexric_bridge.tc.transition import after
 from flexric_bridge.tc.warm_up import warm_up
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pipelines import (
-    hashed,
-    match,
-    segregated,
-    supported_in_v0,
-    target,
-)
+from pipelines import hashed, match, segregated, supported_in_v0, target
 
 SCENARIO = {
     "name": "one bearer",

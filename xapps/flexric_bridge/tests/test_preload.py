@@ -188,15 +188,10 @@ take(), take()
 show(took=took, more=readable(server, 0.05))
 """,
     )
-    assert facts == {
-        "took": [[0x8001, 0], "hello", [0x8001, 3], [0x8005]],
-        "more": False,
-    }
+    assert facts == {"took": [[0x8001, 0], "hello", [0x8001, 3], [0x8005]], "more": False}
 
 
-def test_without_events_an_end_is_silent_and_loses_no_message(
-    sctp_over_tcp: str,
-) -> None:
+def test_without_events_an_end_is_silent_and_loses_no_message(sctp_over_tcp: str) -> None:
     facts = output_of(
         sctp_over_tcp,
         LIBRARY

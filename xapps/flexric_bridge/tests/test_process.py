@@ -53,9 +53,7 @@ async def test_a_killed_sidecar_leaves_no_subscription_behind(world: BridgeWorld
     assert world.ric.requests["unsubscribe"] == 1
 
 
-async def test_a_missing_module_is_reported_and_retried_with_back_off(
-    world: BridgeWorld,
-) -> None:
+async def test_a_missing_module_is_reported_and_retried_with_back_off(world: BridgeWorld) -> None:
     process = await start("--ric-backoff-initial-s", "0.05", sdk="fake_sdk:broken")
     assert process.stderr is not None
     waits: list[float] = []
@@ -71,9 +69,7 @@ async def test_a_missing_module_is_reported_and_retried_with_back_off(
     assert waits[3] > waits[0]
 
 
-async def test_a_gateway_on_a_port_of_the_ric_suggests_another(
-    world: BridgeWorld,
-) -> None:
+async def test_a_gateway_on_a_port_of_the_ric_suggests_another(world: BridgeWorld) -> None:
     try:
         taken = socket.create_server(("127.0.0.1", 36422))
     except OSError:

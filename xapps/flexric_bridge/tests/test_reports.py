@@ -7,11 +7,7 @@ from collections.abc import Iterable
 import pytest
 from fake_flexric import kpm_message, record
 from flexric_bridge.readers import Thinning
-from flexric_bridge.records import (
-    BlockError,
-    kpm_report,
-    records,
-)
+from flexric_bridge.records import BlockError, kpm_report, records
 from flexric_bridge.report_timing import MissingReports, ReportLag
 from flexric_bridge.sdk import RECORD_HEAD
 from hypothesis import given

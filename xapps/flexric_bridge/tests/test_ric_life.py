@@ -105,9 +105,7 @@ async def test_a_silent_node_is_disconnected_until_it_reports_again(world: Bridg
     assert len(world.ric.on(ONE.id, RLC)) <= 1
 
 
-async def test_a_control_waits_for_the_report_of_a_node_that_is_overdue(
-    world: BridgeWorld,
-) -> None:
+async def test_a_control_waits_for_the_report_of_a_node_that_is_overdue(world: BridgeWorld) -> None:
     # The node may have just died, and the RIC would abort on the control.
     world.ric.add(ONE)
     await world.start(nodes={"stale_after_s": 240})

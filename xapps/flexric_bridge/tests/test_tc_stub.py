@@ -188,9 +188,7 @@ async def test_a_stub_is_not_used(world: BridgeWorld) -> None:
     bridge = await world.start()
     world.reporting(gnb.id, RLC, rlc_message)
     world.reporting(
-        gnb.id,
-        TC,
-        lambda: e2sm_tc.encode("indication", made_up(rng, time.time_ns() // 1000), "v0"),
+        gnb.id, TC, lambda: e2sm_tc.encode("indication", made_up(rng, time.time_ns() // 1000), "v0")
     )
     async with world.client(gnb.id) as client:
         tc = Tc(client, gnb.id, timeout_s=PATIENCE_S)
@@ -236,9 +234,7 @@ async def test_a_verdict_before_the_subscription_is_complete_ends_it(
     assert bridge.traffic.served == {}
 
 
-async def test_a_control_that_waits_for_a_first_report_gets_the_verdict(
-    world: BridgeWorld,
-) -> None:
+async def test_a_control_that_waits_for_a_first_report_gets_the_verdict(world: BridgeWorld) -> None:
     gnb, rng = node(0xE00, functions=(RLC, TC)), random.Random(1)
     world.ric.add(gnb)
     await world.start()

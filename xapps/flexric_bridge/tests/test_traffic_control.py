@@ -154,9 +154,7 @@ async def test_transactions_statuses_and_revisions(world: BridgeWorld) -> None:
         assert (await status(tc, 4))["safe"]
 
 
-async def test_the_end_of_a_lease_restores_the_safe_pipeline(
-    world: BridgeWorld,
-) -> None:
+async def test_the_end_of_a_lease_restores_the_safe_pipeline(world: BridgeWorld) -> None:
     lab = LabNode(world.ric)
     await world.start()
     world.spawn(lab.run())
@@ -353,9 +351,7 @@ async def test_a_forecast_feed_is_refused_with_a_way_out(world: BridgeWorld) -> 
     assert not world.ric.controls
 
 
-async def test_the_bearer_is_the_only_one_or_that_of_the_settings(
-    world: BridgeWorld,
-) -> None:
+async def test_the_bearer_is_the_only_one_or_that_of_the_settings(world: BridgeWorld) -> None:
     gnb = node(0xE00, functions=(RLC, TC))
     world.ric.add(gnb)
     plain = e2sm_tc.encode("indication", PLAIN, "v0")

@@ -517,10 +517,7 @@ async def test_a_control_is_answered_and_timed(ric: FakeRic) -> None:
         assert (good.acknowledged, good.outcome) == (True, b"outcome:h")
         assert (bad.acknowledged, bad.detail) == (False, "because")
         assert good.answered_at_us - good.sent_at_us == 2000
-        assert [(c.header, c.message) for c in ric.controls] == [
-            (b"h", b"good"),
-            (b"h", b"bad"),
-        ]
+        assert [(c.header, c.message) for c in ric.controls] == [(b"h", b"good"), (b"h", b"bad")]
         assert gateway.metrics.controls == {
             ("gnb-1", TC_V1_OID, "acknowledged"): 1,
             ("gnb-1", TC_V1_OID, "failed"): 1,

@@ -337,9 +337,7 @@ async def test_garbage_and_unexpected_codes_are_typed_errors(
         await server.stop(None)
 
 
-async def test_a_gateway_that_sends_garbage_is_retried(
-    fast_gateway: GatewaySettings,
-) -> None:
+async def test_a_gateway_that_sends_garbage_is_retried(fast_gateway: GatewaySettings) -> None:
     indication = pb.Indication(sequence=1, message=b"sense")
     answers: dict[str, Any] = {
         "ListNodes": GOOD_LIST,

@@ -7,13 +7,7 @@ from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
-from ric.state_file import (
-    StateError,
-    StateFile,
-    read_document,
-    require_version,
-    write_document,
-)
+from ric.state_file import StateError, StateFile, read_document, require_version, write_document
 
 
 @pytest.fixture

@@ -286,10 +286,7 @@ def test_flexrics_id_under_another_oid() -> None:
 def test_another_revision_is_a_note() -> None:
     functions = (RanFunction(143, RLC_OID, 2), *ALL[:2], *ALL[3:])
     finding = only(with_nodes(replace(NODE, ran_functions=functions)))
-    assert (finding.level, finding.what) == (
-        Level.NOTE,
-        "rlc has revision 2; expected 1",
-    )
+    assert (finding.level, finding.what) == (Level.NOTE, "rlc has revision 2; expected 1")
     functions = (RanFunction(2, KPM_OID, 2), *ALL[1:])
     assert not troubles(with_nodes(replace(NODE, ran_functions=functions)))
     functions = (RanFunction(2, KPM_OID, 3), *ALL[1:])
@@ -586,11 +583,7 @@ def test_each_result_of_a_dry_run_has_its_finding(
             Level.NOTE,
             "no_model 100 %",
         ),
-        (
-            {"by_model": 0, "fallbacks": {"MODEL_STALE": 3_000}},
-            Level.WARN,
-            "model_stale 100 %",
-        ),
+        ({"by_model": 0, "fallbacks": {"MODEL_STALE": 3_000}}, Level.WARN, "model_stale 100 %"),
         ({"nodes": ("gnb-7",)}, Level.WARN, "no forecast of gnb-1"),
     ],
 )

@@ -641,11 +641,7 @@ async def test_the_program_prints_and_exits(
 
 @pytest.mark.parametrize(
     "arguments",
-    [
-        ["--gateway", "10.0.0.1:1"],
-        ["--forecaster", "10.0.0.1:1"],
-        ["--forecaster", "nonsense"],
-    ],
+    [["--gateway", "10.0.0.1:1"], ["--forecaster", "10.0.0.1:1"], ["--forecaster", "nonsense"]],
 )
 def test_invalid_settings_are_reported_in_one_line(
     arguments: list[str], capsys: pytest.CaptureFixture[str]

@@ -285,11 +285,7 @@ def test_after_a_refused_rung_the_next_is_tried_at_once() -> None:
 
     def refuse(message: dict[str, object]) -> dict[str, object] | None:
         if "osi" in str(message):
-            return {
-                "cause": "unsupported",
-                "element": "classifier",
-                "detail": "no OSI classifier",
-            }
+            return {"cause": "unsupported", "element": "classifier", "detail": "no OSI classifier"}
         return None
 
     world = World(controller(ladder), bulk(), ping())

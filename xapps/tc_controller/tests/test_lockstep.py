@@ -137,8 +137,7 @@ def test_a_rung_that_starves_the_radio_is_rolled_back_and_the_next_one_helps() -
 
 
 @pytest.mark.parametrize(
-    "trace",
-    ["nyc-2019/trace-3201037-timessquare.xz", "mahimahi-us/TMobile-LTE-driving.down.xz"],
+    "trace", ["nyc-2019/trace-3201037-timessquare.xz", "mahimahi-us/TMobile-LTE-driving.down.xz"]
 )
 def test_on_recorded_radios_the_delay_is_a_tenth_and_most_of_the_goodput_stays(trace: str) -> None:
     shared = Path(os.environ.get("SOJOURN_SHARED", ROOT.parent / "shared"))

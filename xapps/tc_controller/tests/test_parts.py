@@ -50,8 +50,7 @@ def mac(at_us: int, **prbs: int) -> MacReport:
 
 
 @given(
-    start=st.integers(0, 2**32 - 1),
-    steps=st.lists(st.integers(0, 10**6), min_size=2, max_size=30),
+    start=st.integers(0, 2**32 - 1), steps=st.lists(st.integers(0, 10**6), min_size=2, max_size=30)
 )
 def test_prb_rate_is_per_ue_and_cell_over_wraps(start: int, steps: list[int]) -> None:
     window = PrbWindow(10_000_000)

@@ -178,9 +178,7 @@ def test_inventory_is_read_from_the_information_element() -> None:
         "queue": 3,
     }
     view = read_inventory(
-        1,
-        {"bearer": {}, "active_flows": 1, "window_ms": 1000, "flows": [record]},
-        GreedyFlows(),
+        1, {"bearer": {}, "active_flows": 1, "window_ms": 1000, "flows": [record]}, GreedyFlows()
     )
     assert view.ect1
     assert view.qfis() == {9}

@@ -252,10 +252,7 @@ class Bridge(Service[BridgeSettings]):
                 "up": ("1 while there is a session with the RIC.", lambda: float(session.up)),
                 "nodes": ("E2 nodes connected.", lambda: float(len(nodes.messages()))),
                 "subscriptions": ("RIC subscriptions.", lambda: float(self.hub.subscriptions)),
-                "controls_waiting": (
-                    "Controls in the queue.",
-                    lambda: float(lane.length),
-                ),
+                "controls_waiting": ("Controls in the queue.", lambda: float(lane.length)),
             },
             {
                 "restarts": (

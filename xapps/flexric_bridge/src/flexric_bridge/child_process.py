@@ -159,11 +159,7 @@ class ChildProcess:
         return bytes_of(outcome)
 
     async def controls(
-        self,
-        node_id: str,
-        function_id: int,
-        header: bytes,
-        runs: Sequence[Sequence[bytes]],
+        self, node_id: str, function_id: int, header: bytes, runs: Sequence[Sequence[bytes]]
     ) -> tuple[list[bool], SdkError | None]:
         """Runs of controls, those of a run in flight at once, until one is not acknowledged.
         Returns which of those sent were acknowledged, and the error of the first that was not."""

@@ -213,9 +213,7 @@ class BridgeCollector(Collector):
 
     def _controls(self) -> Iterator[Metric]:
         controls = CounterMetricFamily(
-            "sojourn_flexric_controls",
-            "Controls to a node by outcome.",
-            labels=("node", "outcome"),
+            "sojourn_flexric_controls", "Controls to a node by outcome.", labels=("node", "outcome")
         )
         for key, count in self._metrics.controls.items():
             controls.add_metric(key, count)

@@ -39,12 +39,7 @@ class SharedSubscription:
     """One subscription and its readers."""
 
     def __init__(
-        self,
-        known: KnownNode,
-        function_id: int,
-        oid: str,
-        flow: Flow,
-        kpm_slice: SNssai | None,
+        self, known: KnownNode, function_id: int, oid: str, flow: Flow, kpm_slice: SNssai | None
     ) -> None:
         self.known = known
         self.function_id = function_id

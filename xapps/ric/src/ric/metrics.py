@@ -234,8 +234,6 @@ class GatewayCollector(Collector):
         )
         for (node, oid), histogram in self._metrics.control_time.items():
             times.add_metric(
-                (node, ran_function_name(oid)),
-                histogram.buckets_seconds(),
-                histogram.sum_us / 1e6,
+                (node, ran_function_name(oid)), histogram.buckets_seconds(), histogram.sum_us / 1e6
             )
         yield from (controls, times)

@@ -108,8 +108,7 @@ class GatewaySettings(Section):
     )
     tls: TlsSettings = Field(default_factory=TlsSettings, description="TLS towards the gateway.")
     token: SecretStr | None = Field(
-        default=None,
-        description="Bearer token sent with each call. Needs TLS.",
+        default=None, description="Bearer token sent with each call. Needs TLS."
     )
     backoff_initial_s: PositiveSeconds = Field(
         default=0.05,
@@ -128,8 +127,7 @@ class GatewaySettings(Section):
         default=3.0, description="Timeout of connecting and of requests that read state, s."
     )
     control_timeout_s: PositiveSeconds = Field(
-        default=1.0,
-        description="Timeout of a RIC control, s. FlexRIC gives up after 3 s.",
+        default=1.0, description="Timeout of a RIC control, s. FlexRIC gives up after 3 s."
     )
     reconcile_s: PositiveSeconds = Field(
         default=10.0,
@@ -177,8 +175,7 @@ class HttpSettings(Section):
         'takes a free one; "" disables them.',
     )
     fresh_within_s: Annotated[PositiveSeconds, Flag("fresh-within-s")] = Field(
-        default=3.0,
-        description="Age of the newest indication up to which /readyz is 200, s.",
+        default=3.0, description="Age of the newest indication up to which /readyz is 200, s."
     )
 
     @field_validator("listen")
@@ -205,9 +202,7 @@ class ServiceSettings(ProgramSettings):
     """What every long-running program needs."""
 
     http: HttpSettings = Field(
-        default_factory=HttpSettings,
-        title="Metrics and health",
-        description="Metrics and health.",
+        default_factory=HttpSettings, title="Metrics and health", description="Metrics and health."
     )
     log: LogSettings = Field(default_factory=LogSettings, title="Logging", description="Logging.")
     stop_timeout_s: PositiveSeconds = Field(

@@ -21,13 +21,7 @@ from ric.state_file import StateFile, write_document
 
 from tc_controller.actuator import Actuator, ControlSender, OffLoop, RecordWriter, StateWriter
 from tc_controller.core.controller import TICK_US, Controller
-from tc_controller.core.inputs import (
-    ForecastReport,
-    NodeEvent,
-    NodeUp,
-    Outcome,
-    PipelineReport,
-)
+from tc_controller.core.inputs import ForecastReport, NodeEvent, NodeUp, Outcome, PipelineReport
 from tc_controller.core.policy import Policy
 from tc_controller.decision_log import DecisionLog
 from tc_controller.forecasts import follow_forecasts
@@ -76,10 +70,7 @@ class ControllerApp:
             StateWriter(state, xapp.clock, off_loop),
         )
         self._nodes = NodeWatcher(
-            xapp.gateway,
-            lambda: self.controller.policy.reports,
-            self._node_event,
-            self._indication,
+            xapp.gateway, lambda: self.controller.policy.reports, self._node_event, self._indication
         )
         records = self._actuator.records
         ControllerCollector(

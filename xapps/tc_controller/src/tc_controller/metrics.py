@@ -140,10 +140,7 @@ class ControllerCollector(Collector):
 
 
 def _counter(
-    name: str,
-    text: str,
-    labels: tuple[str, ...],
-    values: Mapping[Any, int],
+    name: str, text: str, labels: tuple[str, ...], values: Mapping[Any, int]
 ) -> CounterMetricFamily:
     family = CounterMetricFamily(f"sojourn_controller_{name}", text, labels=labels)
     for key, count in values.items():

@@ -74,10 +74,7 @@ def capabilities(node: Node) -> Ie | None:
 
 
 async def subscribe_all(
-    gateway: E2Gateway,
-    node: Node,
-    reports: Reports,
-    handle: Callable[[Indication], None],
+    gateway: E2Gateway, node: Node, reports: Reports, handle: Callable[[Indication], None]
 ) -> None:
     """Call ``handle`` with every indication of the node, until cancelled.
 

@@ -32,13 +32,7 @@ from ric.settings import (
 from ric.sm import KPM_OID, MAC_OID, RLC_OID, TC_V0_OID, TC_V1_OID, mac, ran_function_name, rlc, tc
 from ric.sm.plain import event_trigger
 
-_OIDS = {
-    "rlc": RLC_OID,
-    "mac": MAC_OID,
-    "kpm": KPM_OID,
-    "tc_v0": TC_V0_OID,
-    "tc_v1": TC_V1_OID,
-}
+_OIDS = {"rlc": RLC_OID, "mac": MAC_OID, "kpm": KPM_OID, "tc_v0": TC_V0_OID, "tc_v1": TC_V1_OID}
 
 
 COMMANDS: Final = "ric.commands"

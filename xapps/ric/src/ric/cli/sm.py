@@ -49,15 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def codec(model: str, kind: tc.Kind, encoding: tc.Encoding) -> tuple[Decode, Encode]:
     """Decoder to JSON values and encoder from them for a service model."""
     if model == "rlc":
-        return (
-            lambda data: rlc.to_json(rlc.decode(data)),
-            lambda value: _encode_table(rlc, value),
-        )
+        return (lambda data: rlc.to_json(rlc.decode(data)), lambda value: _encode_table(rlc, value))
     if model == "mac":
-        return (
-            lambda data: mac.to_json(mac.decode(data)),
-            lambda value: _encode_table(mac, value),
-        )
+        return (lambda data: mac.to_json(mac.decode(data)), lambda value: _encode_table(mac, value))
     return (
         lambda data: tc.decode(kind, data, encoding),
         lambda value: tc.encode(kind, value, encoding),

@@ -83,10 +83,7 @@ class NodeTable:
 
     async def _watch_until_lost(self) -> None:
         # The watch opens first: a change while the list is in flight is seen twice, not missed.
-        tasks = [
-            asyncio.create_task(self._follow_events()),
-            asyncio.create_task(self._reconcile()),
-        ]
+        tasks = [asyncio.create_task(self._follow_events()), asyncio.create_task(self._reconcile())]
         try:
             # Not a TaskGroup: that of Python 3.11 loses a cancellation that arrives while it ends
             # with an error, and closing the client would then hang.

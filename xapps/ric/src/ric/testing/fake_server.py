@@ -40,11 +40,7 @@ class FakeGatewayServer:
     """
 
     def __init__(
-        self,
-        ric: FakeRic,
-        *,
-        port: int = 0,
-        credentials: grpc.ServerCredentials | None = None,
+        self, ric: FakeRic, *, port: int = 0, credentials: grpc.ServerCredentials | None = None
     ) -> None:
         self.ric = ric
         self.port = port

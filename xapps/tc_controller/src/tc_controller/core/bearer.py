@@ -119,8 +119,7 @@ class BearerControl(BearerEffects):
     def lease_expired(self, revision: int, now_us: int, out: list[Action]) -> None:
         """The RAN function returned to the safe pipeline at this revision."""
         self._fire(
-            Event.LEASE_EXPIRED,
-            Occurrence(now_us, out, revision=revision, reason="lease_expired"),
+            Event.LEASE_EXPIRED, Occurrence(now_us, out, revision=revision, reason="lease_expired")
         )
 
     def tick(self, view: BearerView | None, now_us: int, out: list[Action]) -> None:

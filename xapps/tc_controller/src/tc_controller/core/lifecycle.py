@@ -124,10 +124,7 @@ _LOST: Final[tuple[_Row, ...]] = (
     (None, _B.give_way, State.UNCONTROLLED),
 )
 _RELEASE: Final[_Row] = (None, _B.release_bearer, State.AWAITING_ANSWER)
-_RENEWAL: Final[tuple[_Row, ...]] = (
-    (_B.renewal_due, _B.renew, None),
-    (None, _B.nothing, None),
-)
+_RENEWAL: Final[tuple[_Row, ...]] = ((_B.renewal_due, _B.renew, None), (None, _B.nothing, None))
 
 TRANSITIONS: Final[tuple[Transition, ...]] = (
     # Decide.
@@ -172,11 +169,7 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
         _RUNG,
         (None, _B.back_off, State.HOLDING),
     ),
-    *_on(
-        (State.VERIFYING,),
-        (Event.WORSE,),
-        (None, _B.roll_back, State.AWAITING_ANSWER),
-    ),
+    *_on((State.VERIFYING,), (Event.WORSE,), (None, _B.roll_back, State.AWAITING_ANSWER)),
     *_ignore(
         (State.UNCONTROLLED, State.UNCONFIRMED, State.HOLDING, *_AWAITING),
         _VERDICTS,
@@ -184,12 +177,7 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
     ),
     # Reconcile.
     *_on((State.UNCONTROLLED,), (Event.STATUS,), (None, _B.record_revision, None)),
-    *_on(
-        (State.UNCONFIRMED,),
-        (Event.STATUS,),
-        (_B.matches, _B.adopt, State.HOLDING),
-        *_LOST,
-    ),
+    *_on((State.UNCONFIRMED,), (Event.STATUS,), (_B.matches, _B.adopt, State.HOLDING), *_LOST),
     *_on(
         (State.HOLDING, State.VERIFYING),
         (Event.STATUS,),
@@ -252,11 +240,7 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
     ),
     *_ignore((State.UNCONTROLLED,), (Event.RELEASE,), "the safe pipeline is in force"),
     *_on((State.UNCONTROLLED,), (Event.REMOVED,), (None, _B.forget, State.GONE)),
-    *_on(
-        (*_OWN, *_AWAITING),
-        (Event.REMOVED,),
-        (None, _B.forget_and_log, State.GONE),
-    ),
+    *_on((*_OWN, *_AWAITING), (Event.REMOVED,), (None, _B.forget_and_log, State.GONE)),
 )
 
 

@@ -119,8 +119,7 @@ class Verification(Strict):
     )
     window_ms: WindowMs = Field(default=500, description="Observation after settling, ms.")
     max_window_ms: Ms = Field(
-        default=3_000,
-        description="Longest observation when reports are missing, ms.",
+        default=3_000, description="Longest observation when reports are missing, ms."
     )
 
     @model_validator(mode="after")
