@@ -4,7 +4,7 @@
 
 Modules:
 
-- `app`, `cli`, `settings`, `metrics`: the program.
+- `app`, `cli`, `settings`, `metrics`, `collector`: the program.
 - `gateway`: the gRPC service; `readers`, `records`: the indications it sends.
 - `nodes`, `discovery`: nodes that connect and disconnect.
 - `hub`, `subscription`, `freshness`: shared subscriptions, and whether nodes report in time.

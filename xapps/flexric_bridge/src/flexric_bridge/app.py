@@ -16,13 +16,13 @@ from ric.lifecycle import Service
 from ric.state_file import StateFile, require_version
 
 from flexric_bridge.budget import Budget
+from flexric_bridge.collector import BridgeCollector
 from flexric_bridge.controls import ControlQueue, Rate
 from flexric_bridge.discovery import Discovery
 from flexric_bridge.gateway import Gateway, GatewayServer
 from flexric_bridge.hub import Hub
-from flexric_bridge.metrics import BridgeCollector, BridgeState, Metrics
+from flexric_bridge.metrics import Metrics
 from flexric_bridge.nodes import NodeRegistry
-from flexric_bridge.ric_state import RicState
 from flexric_bridge.sdk import E2Node
 from flexric_bridge.session import Session
 from flexric_bridge.settings import BridgeSettings
@@ -115,7 +115,18 @@ class Bridge(Service[BridgeSettings]):
         """Address of the gateway, once running."""
         self._dirty = False
         self._file = StateFile(settings.state, self.registry)
-        BridgeCollector(self.metrics, self._state(), self.clock, self.registry)
+        self.registry.register(
+            BridgeCollector(
+                self.budget,
+                self.session,
+                self.nodes,
+                self.hub,
+                self.lane,
+                self.traffic,
+                self.metrics,
+                self.clock,
+            )
+        )
 
     # --------------------------------------------------------------------------- life
 
@@ -241,65 +252,6 @@ class Bridge(Service[BridgeSettings]):
     def _reports_condition(self) -> Condition:
         silent = self.hub.freshness.silent()
         return Condition(not silent, f"{len(silent)} nodes are silent")
-
-    # ------------------------------------------------------------------------ metrics
-
-    def _state(self) -> BridgeState:
-        metrics, nodes, session, lane = self.metrics, self.nodes, self.session, self.lane
-        return BridgeState(
-            self.budget,
-            {
-                "up": ("1 while there is a session with the RIC.", lambda: float(session.up)),
-                "nodes": ("E2 nodes connected.", lambda: float(len(nodes.messages()))),
-                "subscriptions": ("RIC subscriptions.", lambda: float(self.hub.subscriptions)),
-                "controls_waiting": ("Controls in the queue.", lambda: float(lane.length)),
-            },
-            {
-                "restarts": (
-                    "New sessions after one was lost, or for new nodes.",
-                    "reason",
-                    lambda: dict(session.restarts),
-                ),
-                "node_queries": (
-                    "Short sessions that ask the RIC for its nodes.",
-                    "outcome",
-                    lambda: metrics.node_queries,
-                ),
-                "controls_superseded": (
-                    "Controls that a later one replaced.",
-                    "stage",
-                    lambda: {"waiting": lane.superseded},
-                ),
-                "undone": (
-                    "Transactions that the node refused in part and that were undone.",
-                    "node",
-                    lambda: {
-                        node_id: served.function.undone
-                        for node_id, served in self.traffic.served.items()
-                    },
-                ),
-            },
-            {
-                "ric_state": ("1 for the current state.", ("state",), self._ric_states),
-                "tc_stub": (
-                    "1 for a node whose TC function is a stub and is not used.",
-                    ("node",),
-                    lambda: {(k.id,): 1.0 for k in nodes.known.values() if k.no_tc},
-                ),
-                "build_info": (
-                    "The FlexRIC that the native module was built for.",
-                    ("e2ap", "kpm", "s_nssai"),
-                    self._build_info,
-                ),
-            },
-        )
-
-    def _ric_states(self) -> dict[tuple[str, ...], float]:
-        return {(state.value,): float(state is self.session.state) for state in RicState}
-
-    def _build_info(self) -> dict[tuple[str, ...], float]:
-        versions = self.session.versions
-        return {} if versions is None else {(versions.e2ap, versions.kpm, versions.s_nssai): 1.0}
 
 
 def _nothing() -> Answer:

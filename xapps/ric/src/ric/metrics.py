@@ -26,8 +26,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import (
@@ -78,6 +78,40 @@ class Histogram:
             buckets.append((repr(bound_us / 1e6), float(cumulative)))
         buckets.append(("+Inf", float(cumulative + self._counts[-1])))
         return buckets
+
+
+def counter(
+    name: str, text: str, labels: Sequence[str], values: Mapping[Any, float]
+) -> CounterMetricFamily:
+    """A family of counters; keys are label values, a bare string for one label."""
+    family = CounterMetricFamily(name, text, labels=labels)
+    for key, value in values.items():
+        family.add_metric(_labels(key), value)
+    return family
+
+
+def gauge(
+    name: str, text: str, labels: Sequence[str], values: Mapping[Any, float]
+) -> GaugeMetricFamily:
+    """A family of gauges; see `counter`."""
+    family = GaugeMetricFamily(name, text, labels=labels)
+    for key, value in values.items():
+        family.add_metric(_labels(key), value)
+    return family
+
+
+def histogram(
+    name: str, text: str, labels: Sequence[str], values: Mapping[Any, Histogram]
+) -> HistogramMetricFamily:
+    """A family of histograms in s; see `counter`."""
+    family = HistogramMetricFamily(name, text, labels=labels)
+    for key, value in values.items():
+        family.add_metric(_labels(key), value.buckets_seconds(), value.sum_us / 1e6)
+    return family
+
+
+def _labels(key: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (key,) if isinstance(key, str) else key
 
 
 class IndicationStats:
@@ -167,73 +201,73 @@ class GatewayCollector(Collector):
             "sojourn_e2_gateway_losses", "Times the E2 gateway was lost.", m.losses
         )
         yield GaugeMetricFamily("sojourn_e2_nodes", "E2 nodes known.", m.nodes)
-        subscriptions = CounterMetricFamily(
+        yield counter(
             "sojourn_e2_subscriptions",
-            "RIC subscriptions by what became of them.",
-            labels=("node", "ran_function", "outcome"),
+            "RIC subscriptions by outcome.",
+            ("node", "ran_function", "outcome"),
+            {
+                (node, ran_function_name(oid), end): n
+                for (node, oid, end), n in m.subscriptions.items()
+            },
         )
-        for (node, oid, outcome), count in m.subscriptions.items():
-            subscriptions.add_metric((node, ran_function_name(oid), outcome), count)
-        yield subscriptions
 
     def _indications(self) -> Iterator[Metric]:
         labels = ("node", "ran_function")
-        received = CounterMetricFamily(
-            "sojourn_e2_indications", "Indications handed to a handler.", labels=labels
+        flows = {
+            (node, ran_function_name(oid)): stats
+            for (node, oid), stats in self._metrics.indications.items()
+        }
+        yield counter(
+            "sojourn_e2_indications",
+            "Indications handed to a handler.",
+            labels,
+            {key: stats.received for key, stats in flows.items()},
         )
-        missed = CounterMetricFamily(
+        missed = {(*key, "gateway"): stats.missed_at_gateway for key, stats in flows.items()}
+        missed |= {(*key, "slow_handler"): s.missed_by_slow_handler for key, s in flows.items()}
+        yield counter(
             "sojourn_e2_indications_missed",
             "Indications that never reached a handler.",
-            labels=(*labels, "reason"),
+            (*labels, "reason"),
+            missed,
         )
-        bad = CounterMetricFamily(
+        yield counter(
             "sojourn_e2_indications_bad",
             "Indications whose message the service model refused.",
-            labels=labels,
+            labels,
+            {key: stats.bad for key, stats in flows.items()},
         )
-        last = GaugeMetricFamily(
+        yield gauge(
             "sojourn_e2_indication_last_seconds",
             "Unix time of the newest indication handled.",
-            labels=labels,
+            labels,
+            {key: stats.last_handled_at_us / 1e6 for key, stats in flows.items()},
         )
-        latency = HistogramMetricFamily(
+        legs = ("node_to_gateway", "gateway_to_handler", "node_to_handler")
+        yield histogram(
             "sojourn_e2_indication_latency_seconds",
             "Age of an indication along its way.",
-            labels=(*labels, "leg"),
+            (*labels, "leg"),
+            {(*key, leg): getattr(stats, leg) for key, stats in flows.items() for leg in legs},
         )
-        handling = HistogramMetricFamily(
+        yield histogram(
             "sojourn_e2_indication_handling_seconds",
             "Time from passing an indication to the handler to its request for the next.",
-            labels=labels,
+            labels,
+            {key: stats.handling for key, stats in flows.items()},
         )
-        for (node, oid), stats in self._metrics.indications.items():
-            key = (node, ran_function_name(oid))
-            received.add_metric(key, stats.received)
-            missed.add_metric((*key, "gateway"), stats.missed_at_gateway)
-            missed.add_metric((*key, "slow_handler"), stats.missed_by_slow_handler)
-            bad.add_metric(key, stats.bad)
-            last.add_metric(key, stats.last_handled_at_us / 1e6)
-            for leg in ("node_to_gateway", "gateway_to_handler", "node_to_handler"):
-                histogram: Histogram = getattr(stats, leg)
-                latency.add_metric((*key, leg), histogram.buckets_seconds(), histogram.sum_us / 1e6)
-            handling.add_metric(key, stats.handling.buckets_seconds(), stats.handling.sum_us / 1e6)
-        yield from (received, missed, bad, last, latency, handling)
 
     def _controls(self) -> Iterator[Metric]:
-        controls = CounterMetricFamily(
+        m = self._metrics
+        yield counter(
             "sojourn_e2_controls",
             "RIC controls by outcome.",
-            labels=("node", "ran_function", "outcome"),
+            ("node", "ran_function", "outcome"),
+            {(node, ran_function_name(oid), end): n for (node, oid, end), n in m.controls.items()},
         )
-        for (node, oid, outcome), count in self._metrics.controls.items():
-            controls.add_metric((node, ran_function_name(oid), outcome), count)
-        times = HistogramMetricFamily(
+        yield histogram(
             "sojourn_e2_control_seconds",
             "From sending a RIC control to its outcome.",
-            labels=("node", "ran_function"),
+            ("node", "ran_function"),
+            {(node, ran_function_name(oid)): time for (node, oid), time in m.control_time.items()},
         )
-        for (node, oid), histogram in self._metrics.control_time.items():
-            times.add_metric(
-                (node, ran_function_name(oid)), histogram.buckets_seconds(), histogram.sum_us / 1e6
-            )
-        yield from (controls, times)

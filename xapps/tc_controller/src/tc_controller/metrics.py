@@ -24,21 +24,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-    Metric,
-)
+from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
+from ric.metrics import counter, gauge, histogram
 
 from tc_controller.core.controller import Controller
 from tc_controller.latency import LoopLatencies
 from tc_controller.policy_source import PolicySource
+
+_P = "sojourn_controller_"
 
 
 class ControllerCollector(Collector):
@@ -74,53 +71,58 @@ class ControllerCollector(Collector):
         rollbacks = sum(
             count for (purpose, _), count in counters.controls.items() if purpose == "roll_back"
         )
-        yield _counter("violations", "Violations that began.", ("rule",), counters.violations)
-        yield _counter(
-            "decisions",
-            "Decisions by result.",
-            ("trigger", "template", "result"),
-            counters.decisions,
-        )
-        yield _counter("verdicts", "Verifications by verdict.", ("verdict",), counters.verdicts)
-        yield _counter("rollbacks", "Rollbacks, answered or not.", (), {(): rollbacks})
-        yield _counter("controls", "Controls by outcome.", ("purpose", "result"), counters.controls)
-        yield _counter("lease_renewals", "Lease renewals by outcome.", ("result",), renewals)
-        yield _counter(
-            "reconciliations",
-            "Pipelines in force that were not the desired ones.",
-            ("kind",),
-            counters.reconciliations,
-        )
-        yield _counter(
-            "ignored", "Reports and answers that were not used.", ("reason",), counters.ignored
-        )
-        yield _counter(
-            "bearers_gone", "Bearers that were removed.", (), {(): counters.bearers_gone}
-        )
-        yield _counter("policy_reloads", "Reads of the policy.", ("result",), self._policy.reloads)
-        yield _counter(
-            "log_records_lost", "Decision records not written.", (), {(): self._records_lost()}
-        )
+        decision, control = ("trigger", "template", "result"), ("purpose", "result")
+        lost, gone = {(): self._records_lost()}, {(): counters.bearers_gone}
+        for name, text, labels, values in (
+            ("violations", "Violations that began.", ("rule",), counters.violations),
+            ("decisions", "Decisions by result.", decision, counters.decisions),
+            ("verdicts", "Verifications by verdict.", ("verdict",), counters.verdicts),
+            ("rollbacks", "Rollbacks, answered or not.", (), {(): rollbacks}),
+            ("controls", "Controls by outcome.", control, counters.controls),
+            ("lease_renewals", "Lease renewals by outcome.", ("result",), renewals),
+            (
+                "reconciliations",
+                "Pipelines in force that were not the desired ones.",
+                ("kind",),
+                counters.reconciliations,
+            ),
+            ("ignored", "Reports and answers that were not used.", ("reason",), counters.ignored),
+            ("bearers_gone", "Bearers that were removed.", (), gone),
+            ("policy_reloads", "Reads of the policy.", ("result",), self._policy.reloads),
+            ("log_records_lost", "Decision records not written.", (), lost),
+        ):
+            yield counter(_P + name, text, labels, values)
 
     def _gauges(self) -> Iterator[Metric]:
-        watched = _gauge("bearers_watched", "Bearers matched by a rule.", ("node",))
-        controlled = _gauge(
-            "bearers_controlled", "Bearers with a pipeline of this controller.", ("node",)
-        )
-        violating = _gauge("bearers_violating", "Bearers above their bound.", ("node",))
-        for node_id, node in list(self._controller.nodes.items()):
-            bearers = list(node.bearers.values())
-            watched.add_metric((node_id,), node.watched())
-            controlled.add_metric((node_id,), sum(bearer.desired is not None for bearer in bearers))
-            violating.add_metric((node_id,), int(node.detector.violating.sum()))
-        yield from (watched, controlled, violating)
-        acting = _gauge("acting", "1: acts on violations; 0: only observes.")
-        acting.add_metric((), float(self._controller.acting))
-        in_flight = _gauge("controls_in_flight", "Controls not answered yet.")
-        in_flight.add_metric((), self._controller.controls_in_flight)
-        loaded = _gauge("policy_loaded_seconds", "Unix time at which the policy in force was read.")
-        loaded.add_metric((), self._policy.loaded_at_us / 1e6)
-        yield from (acting, in_flight, loaded)
+        nodes = list(self._controller.nodes.items())
+        for name, text, counts in (
+            ("watched", "Bearers matched by a rule.", {i: node.watched() for i, node in nodes}),
+            (
+                "controlled",
+                "Bearers with a pipeline of this controller.",
+                {i: sum(b.desired is not None for b in n.bearers.values()) for i, n in nodes},
+            ),
+            (
+                "violating",
+                "Bearers above their bound.",
+                {i: int(node.detector.violating.sum()) for i, node in nodes},
+            ),
+        ):
+            yield gauge(f"{_P}bearers_{name}", text, ("node",), counts)
+        for name, text, value in (
+            ("acting", "1: acts on violations; 0: only observes.", float(self._controller.acting)),
+            (
+                "controls_in_flight",
+                "Controls not answered yet.",
+                self._controller.controls_in_flight,
+            ),
+            (
+                "policy_loaded_seconds",
+                "Unix time at which the policy in force was read.",
+                self._policy.loaded_at_us / 1e6,
+            ),
+        ):
+            yield gauge(_P + name, text, (), {(): value})
 
     def _histograms(self) -> Iterator[Metric]:
         latencies = self._latencies
@@ -133,20 +135,4 @@ class ControllerCollector(Collector):
             ("indication_latency", "RLC report: node to xApp.", latencies.indication),
             ("handling", "Handling of one RLC report.", latencies.handling),
         ):
-            family = HistogramMetricFamily(f"sojourn_controller_{name}_seconds", text)
-            histogram = recent.histogram
-            family.add_metric((), histogram.buckets_seconds(), histogram.sum_us / 1e6)
-            yield family
-
-
-def _counter(
-    name: str, text: str, labels: tuple[str, ...], values: Mapping[Any, int]
-) -> CounterMetricFamily:
-    family = CounterMetricFamily(f"sojourn_controller_{name}", text, labels=labels)
-    for key, count in values.items():
-        family.add_metric((key,) if isinstance(key, str) else key, count)
-    return family
-
-
-def _gauge(name: str, text: str, labels: tuple[str, ...] = ()) -> GaugeMetricFamily:
-    return GaugeMetricFamily(f"sojourn_controller_{name}", text, labels=labels)
+            yield histogram(f"{_P}{name}_seconds", text, (), {(): recent.histogram})

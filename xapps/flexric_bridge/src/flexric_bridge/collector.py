@@ -1,0 +1,122 @@
+"""Reads the parts of the bridge when the registry is scraped; `metrics` describes the families."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
+from ric.clock import Clock
+from ric.metrics import counter, gauge, histogram
+
+from flexric_bridge.budget import Budget
+from flexric_bridge.controls import ControlQueue
+from flexric_bridge.hub import Hub
+from flexric_bridge.metrics import Metrics
+from flexric_bridge.nodes import NodeRegistry
+from flexric_bridge.ric_state import RicState
+from flexric_bridge.session import Session
+from flexric_bridge.traffic_control import TrafficControl
+
+_P = "sojourn_flexric_"
+
+
+@dataclass(eq=False, slots=True)
+class BridgeCollector(Collector):
+    """All families with their current values."""
+
+    budget: Budget
+    session: Session
+    nodes: NodeRegistry
+    hub: Hub
+    queue: ControlQueue[Any]
+    traffic: TrafficControl
+    metrics: Metrics
+    clock: Clock
+
+    def collect(self) -> Iterator[Metric]:
+        """See the class."""
+        yield from self._bridge()
+        yield from self._ric()
+        yield from self._reports()
+        yield from self._controls()
+
+    def _bridge(self) -> Iterator[Metric]:
+        session, nodes = self.session, self.nodes
+        for name, text, value in (
+            ("up", "1 while there is a session with the RIC.", float(session.up)),
+            ("nodes", "E2 nodes connected.", len(nodes.messages())),
+            ("subscriptions", "RIC subscriptions.", self.hub.subscriptions),
+            ("controls_waiting", "Controls in the queue.", self.queue.length),
+        ):
+            yield gauge(_P + name, text, (), {(): value})
+        states = {state.value: float(state is session.state) for state in RicState}
+        yield gauge(f"{_P}ric_state", "1 for the current state.", ("state",), states)
+        text = "1 for a node whose TC function is a stub and is not used."
+        stubs = {known.id: 1.0 for known in nodes.known.values() if known.no_tc}
+        yield gauge(f"{_P}tc_stub", text, ("node",), stubs)
+        text = "The FlexRIC that the native module was built for."
+        v = session.versions
+        built = {} if v is None else {(v.e2ap, v.kpm, v.s_nssai): 1.0}
+        yield gauge(f"{_P}build_info", text, ("e2ap", "kpm", "s_nssai"), built)
+        text = "New sessions after one was lost, or for new nodes."
+        yield counter(f"{_P}restarts", text, ("reason",), session.restarts)
+        text = "Short sessions that ask the RIC for its nodes."
+        yield counter(f"{_P}node_queries", text, ("outcome",), self.metrics.node_queries)
+        text = "Controls that a later one replaced."
+        superseded = {"waiting": self.queue.superseded}
+        yield counter(f"{_P}controls_superseded", text, ("stage",), superseded)
+        text = "Transactions that the node refused in part and that were undone."
+        undone = {node_id: s.function.undone for node_id, s in self.traffic.served.items()}
+        yield counter(f"{_P}undone", text, ("node",), undone)
+
+    def _ric(self) -> Iterator[Metric]:
+        budget, metrics = self.budget, self.metrics
+        spent = {use.value: count for use, count in budget.spent.items()}
+        yield counter(f"{_P}requests", "Requests sent to the RIC.", ("use",), spent)
+        for make, name, text, value in (
+            (gauge, "request_budget", "Requests that the RIC can number.", budget.total),
+            (gauge, "request_budget_left", "Requests left until the RIC restarts.", budget.left),
+            (gauge, "sessions", "SDK sessions since the RIC's start.", budget.sessions),
+            (gauge, "readers", "Open Subscribe streams.", metrics.readers),
+        ):
+            yield make(_P + name, text, (), {(): value})
+        text = "Indications dropped because an xApp was slow."
+        yield counter(f"{_P}indications_dropped", text, (), {(): metrics.dropped})
+        text = "Reports without a subscription: it is not known yet, or was ended."
+        yield counter(f"{_P}reports_unknown", text, (), {(): metrics.unknown_reports})
+
+    def _reports(self) -> Iterator[Metric]:
+        labels, flows = ("node", "ran_function"), self.metrics.flows
+        for name, text, counts in (
+            ("reports", "Reports of a node.", {k: f.reports for k, f in flows.items()}),
+            (
+                "reports_lost",
+                "Reports dropped in the SDK before the bridge read them.",
+                {k: f.lost for k, f in flows.items()},
+            ),
+            (
+                "reports_missing",
+                "Periods of a node without a report.",
+                {k: f.missing.count for k, f in flows.items()},
+            ),
+            ("reports_bad", "Reports that do not decode.", {k: f.bad for k, f in flows.items()}),
+        ):
+            yield counter(_P + name, text, labels, counts)
+        now_ns = self.clock.monotonic_ns()
+        ages = {k: (now_ns - f.last_ns) / 1e9 for k, f in flows.items() if f.last_ns}
+        yield gauge(f"{_P}report_age_seconds", "Time since the newest report.", labels, ages)
+        delays = {k: f.delay for k, f in flows.items()}
+        text = "Time from the node to the SDK."
+        yield histogram(f"{_P}report_delay_seconds", text, labels, delays)
+        text = "Excess of the delay over the smallest one."
+        lags = {k: f.lag.us / 1e6 for k, f in flows.items()}
+        yield gauge(f"{_P}report_lag_seconds", text, labels, lags)
+
+    def _controls(self) -> Iterator[Metric]:
+        text, labels = "Controls to a node by outcome.", ("node", "outcome")
+        yield counter(f"{_P}controls", text, labels, self.metrics.controls)
+        times = self.metrics.control_time
+        yield histogram(f"{_P}control_seconds", "Round trip of a control.", ("node",), times)
