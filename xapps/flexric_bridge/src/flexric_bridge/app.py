@@ -100,7 +100,7 @@ class Bridge(Service[BridgeSettings]):
         self.nodes.on_disconnected = self.traffic.node_gone
         self.gateway = Gateway(
             session=self.session,
-            nodes=self.nodes,
+            registry=self.nodes,
             hub=self.hub,
             traffic=self.traffic,
             lane=self.lane,

@@ -16,6 +16,7 @@ What a query finds:
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass, field
 from typing import Final
 
 import structlog
@@ -40,50 +41,39 @@ MAX_SESSIONS: Final = 60_000
 CHECK_S: Final = 0.25
 
 
+@dataclass(eq=False, kw_only=True)
 class Discovery:
     """See the module. `watch` and `query_regularly` must be running."""
 
-    def __init__(
-        self,
-        *,
-        session: Session,
-        nodes: NodeRegistry,
-        hub: Hub,
-        metrics: Metrics,
-        clock: Clock,
-        settings: NodeSettings,
-        budget: Budget,
-        nodes_come_within_s: float,
-    ) -> None:
-        self._session = session
-        self._nodes = nodes
-        self._hub = hub
-        self._metrics = metrics
-        self._clock = clock
-        self._settings = settings
-        self._budget = budget
-        self._nodes_come_within_s = nodes_come_within_s
-        self._wake = asyncio.Event()
-        self._absences = Absences()
-        self._known_missing: frozenset[str] = frozenset()
-        self._query_child: ChildProcess | None = None
-        self._abandoning: asyncio.Task[None] | None = None
-        self._last_warning = ""
+    session: Session
+    nodes: NodeRegistry
+    hub: Hub
+    metrics: Metrics
+    clock: Clock
+    settings: NodeSettings
+    budget: Budget
+    nodes_come_within_s: float
+    _wake: asyncio.Event = field(default_factory=asyncio.Event)
+    _absences: Absences = field(default_factory=Absences)
+    _known_missing: frozenset[str] = frozenset()
+    _query_child: ChildProcess | None = None
+    _abandoning: asyncio.Task[None] | None = None
+    _last_warning: str = ""
 
     # ------------------------------------------------------------------------ silence
 
     async def watch(self) -> None:
         """Detect silent nodes, for ever."""
         while True:
-            await self._clock.sleep(CHECK_S)
-            if self._session.up:
+            await self.clock.sleep(CHECK_S)
+            if self.session.up:
                 self.check()
 
     def check(self) -> None:
         """Treat nodes that have been silent for too long as disconnected."""
-        silent = self._hub.freshness.silent()
+        silent = self.hub.freshness.silent()
         for known, seconds in silent.items():
-            self._hub.node_disconnected(known, f"no report for {seconds:.1f} s although subscribed")
+            self.hub.node_disconnected(known, f"no report for {seconds:.1f} s although subscribed")
         self._update_presence()
         missing = self._missing()
         if missing - self._known_missing:
@@ -101,7 +91,7 @@ class Discovery:
                 await self._wake.wait()
                 continue
             waiting = [
-                asyncio.ensure_future(self._clock.sleep(delay_s)),
+                asyncio.ensure_future(self.clock.sleep(delay_s)),
                 asyncio.ensure_future(self._wake.wait()),
             ]
             try:
@@ -111,49 +101,49 @@ class Discovery:
                     task.cancel()
             if not waiting[0].done() or (for_absent and not self._missing()):
                 continue
-            if self._session.up and self._query_is_safe():
+            if self.session.up and self._query_is_safe():
                 await self.query()
 
     def _next_query_s(self) -> float | None:
-        if self._session.up:
+        if self.session.up:
             # Without a session all nodes are away, but that is not their absence.
             self._update_presence()
-        period_s = self._settings.query_period_s or None
-        delay_s = self._absences.next_query_s(self._clock.monotonic_ns())
+        period_s = self.settings.query_period_s or None
+        delay_s = self._absences.next_query_s(self.clock.monotonic_ns())
         if delay_s is None:
             return period_s
         if period_s is not None:
             delay_s = min(delay_s, period_s)
-        if not self._nodes.messages():
+        if not self.nodes.messages():
             # A RIC without nodes aborts on a query.
-            delay_s = max(delay_s, self._nodes_come_within_s)
+            delay_s = max(delay_s, self.nodes_come_within_s)
         return delay_s
 
     def _update_presence(self) -> None:
-        now_ns = self._clock.monotonic_ns()
-        for known in self._nodes.known.values():
-            last_report_ns = self._hub.last_report_ns(known)
+        now_ns = self.clock.monotonic_ns()
+        for known in self.nodes.known.values():
+            last_report_ns = self.hub.last_report_ns(known)
             self._absences.update(
                 known.id, present=known.present, now_ns=now_ns, last_report_ns=last_report_ns
             )
 
     def _missing(self) -> frozenset[str]:
         """The nodes that are away while there is a session."""
-        known = self._nodes.known.values() if self._session.up else ()
+        known = self.nodes.known.values() if self.session.up else ()
         return frozenset(node.id for node in known if not node.present)
 
     def _query_is_safe(self) -> bool:
         """Whether the RIC survives another query."""
-        known = list(self._nodes.known.values())
+        known = list(self.nodes.known.values())
         total = sum(node.setup_bytes for node in known)
         room = total + max((node.setup_bytes for node in known), default=0)
         why = ""
-        if len(known) >= self._settings.max_nodes:
+        if len(known) >= self.settings.max_nodes:
             why = f"{len(known)} nodes are known; nodes.max_nodes allows no more"
         elif room > ANSWER_BYTES:
             why = f"the RIC's list has about {total} bytes; one more node may exceed 32 KiB"
-        elif self._budget.sessions >= MAX_SESSIONS:
-            why = f"{self._budget.sessions} sessions since the RIC started; it numbers no more"
+        elif self.budget.sessions >= MAX_SESSIONS:
+            why = f"{self.budget.sessions} sessions since the RIC started; it numbers no more"
         if why and why != self._last_warning:
             _log.warning("no node queries", why=why)
         self._last_warning = why
@@ -164,20 +154,20 @@ class Discovery:
         try:
             nodes = await self._list_nodes()
         except (ChildLost, SdkError, OSError) as error:
-            self._metrics.node_queries["failed"] += 1
+            self.metrics.node_queries["failed"] += 1
             _log.warning("node query failed", error=str(error))
             if isinstance(error, SdkError) and error.kind in {"timeout", "absent"}:
-                self._session.give_up_session("the RIC does not answer a second session")
+                self.session.give_up_session("the RIC does not answer a second session")
             return
-        self._metrics.node_queries["answered"] += 1
-        if self._session.up:
+        self.metrics.node_queries["answered"] += 1
+        if self.session.up:
             await self._apply(nodes)
 
     async def _list_nodes(self) -> list[E2Node]:
-        child = self._query_child = self._session.new_child(_ignore, lambda: None)
+        child = self._query_child = self.session.new_child(_ignore, lambda: None)
         try:
             await child.start()
-            await self._session.open_child(child)
+            await self.session.open_child(child)
             return await child.nodes()
         except SdkError as error:
             if error.kind == "no-nodes":
@@ -195,16 +185,16 @@ class Discovery:
 
     async def _apply(self, nodes: list[E2Node]) -> None:
         listed = {node.id: node for node in nodes}
-        for known in list(self._nodes.known.values()):
+        for known in list(self.nodes.known.values()):
             if known.present and known.id not in listed:
-                self._hub.node_disconnected(known, "not in the RIC's list")
+                self.hub.node_disconnected(known, "not in the RIC's list")
             elif not known.present and known.id in listed:
                 _log.info("node reconnected", node=known.id)
-                self._hub.node_restarted(known, listed[known.id])
-        new = [node_id for node_id in listed if node_id not in self._nodes.known]
+                self.hub.node_restarted(known, listed[known.id])
+        new = [node_id for node_id in listed if node_id not in self.nodes.known]
         if not new:
             return
-        if left := self._hub.undeletable():
+        if left := self.hub.undeletable():
             _log.warning(
                 "new nodes have to wait: a node with subscriptions is away or the RIC is behind,"
                 " and it would abort on a new session",
@@ -213,7 +203,7 @@ class Discovery:
             )
             return
         _log.info("new nodes: opening another session", new=new)
-        await self._session.reopen()
+        await self.session.reopen()
 
 
 def _ignore(_block: bytes) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from typing import Final
 
 import grpc
@@ -53,42 +54,31 @@ _KINDS: Final = struct.Struct("<II")
 _MODIFY: Final = 2
 
 
+@dataclass(eq=False, kw_only=True)
 class Gateway:
     """An `e2_gateway_server.Backend`."""
 
-    def __init__(
-        self,
-        *,
-        session: Session,
-        nodes: NodeRegistry,
-        hub: Hub,
-        traffic: TrafficControl,
-        lane: ControlQueue[Answer],
-        rate: Rate,
-        metrics: Metrics,
-        clock: Clock,
-    ) -> None:
-        self._session = session
-        self._nodes = nodes
-        self._hub = hub
-        self._traffic = traffic
-        self._lane = lane
-        self._rate = rate
-        self._metrics = metrics
-        self._clock = clock
+    session: Session
+    registry: NodeRegistry
+    hub: Hub
+    traffic: TrafficControl
+    lane: ControlQueue[Answer]
+    rate: Rate
+    metrics: Metrics
+    clock: Clock
 
     def nodes(self) -> list[pb.Node]:
         """See `Backend.nodes`; empty without a session with the RIC."""
-        return self._nodes.messages()
+        return self.registry.messages()
 
     async def watch_nodes(self) -> AsyncGenerator[pb.NodeEvent]:
         """See `Backend.watch_nodes`."""
-        queue = self._nodes.watch()
+        queue = self.registry.watch()
         try:
             while True:
                 yield await queue.get()
         finally:
-            self._nodes.leave(queue)
+            self.registry.leave(queue)
 
     # ----------------------------------------------------------------- subscriptions
 
@@ -105,7 +95,7 @@ class Gateway:
             if known.no_tc and oid == TC_V1_OID:
                 detail = f"{known.id}: {known.no_tc}"
             raise ProcedureError(_CODE.NOT_FOUND, detail)
-        self._metrics.readers += 1
+        self.metrics.readers += 1
         try:
             with _procedure_errors():
                 kpm_slice = _kpm_slice(subscription)
@@ -116,8 +106,8 @@ class Gateway:
                 ):
                     yield
         finally:
-            self._metrics.readers -= 1
-            self._metrics.dropped += outbox.dropped
+            self.metrics.readers -= 1
+            self.metrics.dropped += outbox.dropped
 
     @asynccontextmanager
     async def _read_tc(
@@ -126,11 +116,11 @@ class Gateway:
         """E2SM-TC v1 reports, translated from v0."""
         asked = wanted(subscription.event_trigger, subscription.action_definitions)
         reader = Reader(outbox, asked.period_ms or 1)
-        await self._traffic.subscribe(known, asked, reader)
+        await self.traffic.subscribe(known, asked, reader)
         try:
             yield
         finally:
-            self._traffic.leave(known, reader)
+            self.traffic.leave(known, reader)
 
     @asynccontextmanager
     async def _read(
@@ -163,10 +153,10 @@ class Gateway:
             unsupported = encode_kpm(pb.KpmReport(unsupported=lacking)) if lacking else b""
             reader = Reader(outbox, period_ms, unsupported, own)
         try:
-            await self._hub.read(known, oid, period_ms, names, reader, kpm_slice=kpm_slice)
+            await self.hub.read(known, oid, period_ms, names, reader, kpm_slice=kpm_slice)
             yield
         finally:
-            self._hub.leave(known, oid, reader, kpm_slice)
+            self.hub.leave(known, oid, reader, kpm_slice)
 
     # ---------------------------------------------------------------------- controls
 
@@ -178,7 +168,7 @@ class Gateway:
         if oid not in (TC_V0_OID, TC_V1_OID) or not _offers(known, oid):
             detail = f"{known.id}: RAN function {oid} takes no controls; only E2SM-TC does"
             raise ProcedureError(_CODE.NOT_FOUND, detail)
-        began_ns = self._clock.monotonic_ns()
+        began_ns = self.clock.monotonic_ns()
         outcome = "cancelled"
         try:
             with _procedure_errors():
@@ -188,8 +178,8 @@ class Gateway:
             outcome = error.__cause__.kind if isinstance(error.__cause__, SdkError) else "gone"
             raise
         finally:
-            took_us = (self._clock.monotonic_ns() - began_ns) / 1000
-            self._metrics.count_control(known.id, outcome, took_us)
+            took_us = (self.clock.monotonic_ns() - began_ns) / 1000
+            self.metrics.count_control(known.id, outcome, took_us)
         status = pb.ControlAnswer.ACKNOWLEDGED if answer.accepted else pb.ControlAnswer.FAILED
         return pb.ControlAnswer(status=status, outcome=answer.outcome, detail=answer.detail)
 
@@ -198,12 +188,12 @@ class Gateway:
     ) -> Answer:
         if oid == TC_V0_OID:
             key = _element(message)
-            return await self._lane.run(
+            return await self.lane.run(
                 None if key is None else (known.id, oid, key),
                 lambda: self._control_v0(known, header, message),
                 lambda: Answer(False, b"", _SUPERSEDED),
             )
-        served = self._traffic.of(known)
+        served = self.traffic.of(known)
         await served.listen()
         await served.first_report()
         if known.no_tc:
@@ -212,7 +202,7 @@ class Gateway:
         asked = function.receive(header, message)
         if isinstance(asked, Answer):
             return asked
-        return await self._lane.run(
+        return await self.lane.run(
             None if asked.element is None else (known.id, oid, asked.element),
             lambda: function.transact(asked),
             function.superseded,
@@ -221,13 +211,13 @@ class Gateway:
     async def _control_v0(self, known: KnownNode, header: bytes, message: bytes) -> Answer:
         """A v0 control, unchanged. A refusal by the RIC or the node is an answer."""
         try:
-            self._session.budget.refuse(Use.CONTROL)
-            await self._rate.take(1)
-            if suspect_reason := await self._hub.freshness.await_recent_report(known):
+            self.session.budget.refuse(Use.CONTROL)
+            await self.rate.take(1)
+            if suspect_reason := await self.hub.freshness.await_recent_report(known):
                 raise NodeGone(suspect_reason)
             function_id = known.functions[TC_V0_OID].id
-            self._traffic.controlled(known)
-            outcome = await self._session.control(known.id, function_id, header, message)
+            self.traffic.controlled(known)
+            outcome = await self.session.control(known.id, function_id, header, message)
         except (RateExceeded, BudgetSpent) as error:
             return Answer(False, b"", str(error))
         except SdkError as error:
@@ -237,7 +227,7 @@ class Gateway:
         return Answer(True, outcome)
 
     def _present(self, node_id: str) -> KnownNode:
-        known = self._nodes.present(node_id)
+        known = self.registry.present(node_id)
         if known is None:
             raise ProcedureError(_CODE.NOT_FOUND, f"no node {node_id} is connected")
         return known

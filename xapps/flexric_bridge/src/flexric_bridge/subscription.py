@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass, field
 from typing import Final
 
 import grpc
@@ -35,27 +36,28 @@ class NodeGone(ProcedureError):  # noqa: N818 - says what happened
         super().__init__(grpc.StatusCode.UNAVAILABLE, detail)
 
 
+@dataclass(eq=False, slots=True)
 class SharedSubscription:
     """One subscription and its readers."""
 
-    def __init__(
-        self, known: KnownNode, function_id: int, oid: str, flow: Flow, kpm_slice: SNssai | None
-    ) -> None:
-        self.known = known
-        self.function_id = function_id
-        self.kpm_slice = kpm_slice
-        self.oid = oid
-        self.flow = flow
-        self.source = encode_source(known.id, function_id, oid)
-        self.period_ms = 0
-        self.names: tuple[str, ...] = ()
-        self.handle = 0
-        """0 while not subscribed."""
-        self.readers: list[Reader] = []
-        self.taps: list[Tap] = []
-        self.since_ns = 0
-        self.one_change = asyncio.Lock()
-        self.lingering: asyncio.TimerHandle | None = None
+    known: KnownNode
+    function_id: int
+    oid: str
+    flow: Flow
+    kpm_slice: SNssai | None
+    source: bytes = field(init=False)
+    period_ms: int = 0
+    names: tuple[str, ...] = ()
+    handle: int = 0
+    """0 while not subscribed."""
+    readers: list[Reader] = field(default_factory=list)
+    taps: list[Tap] = field(default_factory=list)
+    since_ns: int = 0
+    one_change: asyncio.Lock = field(default_factory=asyncio.Lock)
+    lingering: asyncio.TimerHandle | None = None
+
+    def __post_init__(self) -> None:
+        self.source = encode_source(self.known.id, self.function_id, self.oid)
 
     @property
     def read(self) -> bool:

@@ -232,33 +232,21 @@ class ServedNode:
                 self._put_status(item, now_us, now_us)
 
 
+@dataclass(eq=False, kw_only=True)
 class TrafficControl:
     """The RAN functions of all nodes with E2SM-TC v0."""
 
-    def __init__(
-        self,
-        *,
-        session: Session,
-        nodes: NodeRegistry,
-        hub: Hub,
-        metrics: Metrics,
-        clock: Clock,
-        budget: Budget,
-        rate: Rate,
-        settings: TcSettings,
-        on_change: Callable[[], None],
-    ) -> None:
-        self.session = session
-        self.nodes = nodes
-        self.hub = hub
-        self.metrics = metrics
-        self.clock = clock
-        self.budget = budget
-        self.rate = rate
-        self.settings = settings
-        self.on_change = on_change
-        self.served: dict[str, ServedNode] = {}
-        self._remembered: dict[str, Any] = {}
+    session: Session
+    nodes: NodeRegistry
+    hub: Hub
+    metrics: Metrics
+    clock: Clock
+    budget: Budget
+    rate: Rate
+    settings: TcSettings
+    on_change: Callable[[], None]
+    served: dict[str, ServedNode] = field(default_factory=dict)
+    _remembered: dict[str, Any] = field(default_factory=dict)
 
     def of(self, known: KnownNode) -> ServedNode:
         """A node with its RAN function, created on first use."""

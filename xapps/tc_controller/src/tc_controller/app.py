@@ -73,8 +73,8 @@ class ControllerApp:
             xapp.gateway, lambda: self.controller.policy.reports, self._node_event, self._indication
         )
         records = self._actuator.records
-        ControllerCollector(
-            self.controller, self._policy, self.latencies, lambda: records.lost, xapp.registry
+        xapp.registry.register(
+            ControllerCollector(self.controller, self._policy, self.latencies, lambda: records.lost)
         )
 
     def _restored(self, policy: Policy, state: StateFile) -> Controller:

@@ -25,8 +25,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
-from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 from ric.metrics import counter, gauge, histogram
@@ -38,22 +38,14 @@ from tc_controller.policy_source import PolicySource
 _P = "sojourn_controller_"
 
 
+@dataclass(eq=False, slots=True)
 class ControllerCollector(Collector):
     """Reads the controller when the registry is scraped."""
 
-    def __init__(
-        self,
-        controller: Controller,
-        policy: PolicySource,
-        latencies: LoopLatencies,
-        records_lost: Callable[[], int],
-        registry: CollectorRegistry,
-    ) -> None:
-        self._controller = controller
-        self._policy = policy
-        self._latencies = latencies
-        self._records_lost = records_lost
-        registry.register(self)
+    controller: Controller
+    policy: PolicySource
+    latencies: LoopLatencies
+    records_lost: Callable[[], int]
 
     def collect(self) -> Iterator[Metric]:
         """All metric families with their present values."""
@@ -62,7 +54,7 @@ class ControllerCollector(Collector):
         yield from self._histograms()
 
     def _counters(self) -> Iterator[Metric]:
-        counters = self._controller.counters
+        counters = self.controller.counters
         renewals = {
             (result,): count
             for (purpose, result), count in counters.controls.items()
@@ -72,7 +64,7 @@ class ControllerCollector(Collector):
             count for (purpose, _), count in counters.controls.items() if purpose == "roll_back"
         )
         decision, control = ("trigger", "template", "result"), ("purpose", "result")
-        lost, gone = {(): self._records_lost()}, {(): counters.bearers_gone}
+        lost, gone = {(): self.records_lost()}, {(): counters.bearers_gone}
         for name, text, labels, values in (
             ("violations", "Violations that began.", ("rule",), counters.violations),
             ("decisions", "Decisions by result.", decision, counters.decisions),
@@ -88,13 +80,13 @@ class ControllerCollector(Collector):
             ),
             ("ignored", "Reports and answers that were not used.", ("reason",), counters.ignored),
             ("bearers_gone", "Bearers that were removed.", (), gone),
-            ("policy_reloads", "Reads of the policy.", ("result",), self._policy.reloads),
+            ("policy_reloads", "Reads of the policy.", ("result",), self.policy.reloads),
             ("log_records_lost", "Decision records not written.", (), lost),
         ):
             yield counter(_P + name, text, labels, values)
 
     def _gauges(self) -> Iterator[Metric]:
-        nodes = list(self._controller.nodes.items())
+        nodes = list(self.controller.nodes.items())
         for name, text, counts in (
             ("watched", "Bearers matched by a rule.", {i: node.watched() for i, node in nodes}),
             (
@@ -110,22 +102,22 @@ class ControllerCollector(Collector):
         ):
             yield gauge(f"{_P}bearers_{name}", text, ("node",), counts)
         for name, text, value in (
-            ("acting", "1: acts on violations; 0: only observes.", float(self._controller.acting)),
+            ("acting", "1: acts on violations; 0: only observes.", float(self.controller.acting)),
             (
                 "controls_in_flight",
                 "Controls not answered yet.",
-                self._controller.controls_in_flight,
+                self.controller.controls_in_flight,
             ),
             (
                 "policy_loaded_seconds",
                 "Unix time at which the policy in force was read.",
-                self._policy.loaded_at_us / 1e6,
+                self.policy.loaded_at_us / 1e6,
             ),
         ):
             yield gauge(_P + name, text, (), {(): value})
 
     def _histograms(self) -> Iterator[Metric]:
-        latencies = self._latencies
+        latencies = self.latencies
         for name, text, recent in (
             (
                 "detect_to_ack",

@@ -58,24 +58,17 @@ class NodeFacts:
     definitions: list[Definition] = field(default_factory=list)
 
 
+@dataclass(eq=False)
 class NodeProbe:
     """Observes one node."""
 
-    def __init__(
-        self,
-        link: GatewayLink,
-        clock: Clock,
-        node: Node,
-        periods: Periods,
-        control_timeout_s: float,
-    ) -> None:
-        self._link = link
-        self._clock = clock
-        self._node = node
-        self._periods = periods
-        self._control_timeout_s = control_timeout_s
-        self._records: dict[str, StreamRecord] = {}
-        self._status_came = asyncio.Event()
+    link: GatewayLink
+    clock: Clock
+    node: Node
+    periods: Periods
+    control_timeout_s: float
+    _records: dict[str, StreamRecord] = field(default_factory=dict)
+    _status_came: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def listen(self, seconds: float) -> NodeFacts:
         """All subscriptions are closed when this returns."""
@@ -83,8 +76,8 @@ class NodeProbe:
         wanted = [self._request(oid, style) for oid, style in self._reports()]
         async with asyncio.TaskGroup() as tasks:
             streams = [tasks.create_task(self._stream(*one, seconds)) for one in wanted]
-            if self._node.ran_function(TC_V1_OID) is not None:
-                facts.definitions.append(definition(self._node))
+            if self.node.ran_function(TC_V1_OID) is not None:
+                facts.definitions.append(definition(self.node))
                 tried = tasks.create_task(self._try(seconds * _STATUS_WAIT))
                 facts.dry_runs.append(await tried)
         facts.streams.extend(stream.result() for stream in streams)
@@ -95,10 +88,10 @@ class NodeProbe:
         known = [(RLC_OID, ""), (MAC_OID, ""), (KPM_OID, "")]
         if tc.available():
             known += [(TC_V0_OID, ""), (TC_V1_OID, STATUS), (TC_V1_OID, INVENTORY)]
-        return [one for one in known if self._node.ran_function(one[0]) is not None]
+        return [one for one in known if self.node.ran_function(one[0]) is not None]
 
     def _request(self, oid: str, style: str) -> tuple[SubscriptionRequest, int, str]:
-        p = self._periods
+        p = self.periods
         period_ms = {RLC_OID: p.rlc_ms, MAC_OID: p.mac_ms, KPM_OID: p.kpm_ms}.get(oid, p.tc_ms)
         if oid == TC_V1_OID:
             action = {"style": style, "bearers": [], "top_flows": 1}
@@ -108,20 +101,20 @@ class NodeProbe:
             trigger, actions = event_trigger(period_ms), ()
         measurements = (KPM_MEASUREMENT,) if oid == KPM_OID else ()
         request = SubscriptionRequest(
-            self._node.id, oid, trigger, actions, measurements, _QUEUE_DEPTH
+            self.node.id, oid, trigger, actions, measurements, _QUEUE_DEPTH
         )
         return request, period_ms, style
 
     async def _stream(
         self, request: SubscriptionRequest, period_ms: int, style: str, seconds: float
     ) -> Stream:
-        now_us = self._clock.now_us
+        now_us = self.clock.now_us
         record = StreamRecord(request.node_id, request.oid, period_ms, now_us(), style)
         ended = detail = ""
         try:
             async with (
                 asyncio.timeout(seconds),
-                aclosing(self._link.indications(request)) as indications,
+                aclosing(self.link.indications(request)) as indications,
             ):
                 async for indication in indications:
                     record.add(indication, now_us())
@@ -146,7 +139,7 @@ class NodeProbe:
             record = self._records.get(TC_V1_OID)
             status = record.status[0] if record is not None and record.status else None
             tried = await dry_run(
-                self._link, self._clock, self._node.id, status, self._control_timeout_s
+                self.link, self.clock, self.node.id, status, self.control_timeout_s
             )
             if tried.cause != "stale_revision":
                 break
