@@ -19,7 +19,6 @@
 #include "deadline.h"
 #include "loop.h"
 #include "original.h"
-#include "requests.h"
 #include "session.h"
 #include "xApp/msg_handler_xapp.h"
 

@@ -15,7 +15,6 @@
 #include "exchange.h"
 #include "outlet.h"
 #include "session.h"
-#include "spacing.h"
 
 enum {
     /* Longest wait for a message: for so long the end of the session may go unnoticed. */

@@ -36,4 +36,20 @@ bool fx_outlet_waits(fx_outlet_t *outlet);
 /* Writes all queued reports, however long that takes, and the end mark. */
 void fx_outlet_finish(fx_outlet_t *outlet);
 
+/* Limits the rate of blocks by a token bucket over a monotonic clock: sending a block costs more than a
+ * report in it. */
+typedef struct {
+    int64_t between_ns;
+    int64_t next_ns; /* when the next is due; may be in the past */
+} fx_spacing_t;
+
+/* Blocks that may follow one another at once after a pause. */
+enum { FX_AT_ONCE = 4 };
+
+/* `per_s` above 0, in the long run. */
+void fx_spacing_open(fx_spacing_t *spacing, double per_s);
+
+/* A block was sent. */
+void fx_spacing_take(fx_spacing_t *spacing, int64_t now_ns);
+
 #endif

@@ -12,14 +12,13 @@
 #include <sys/socket.h>
 
 #include "exchange.h"
-#include "requests.h"
 #include "session.h"
 #include "xApp/msg_generator_xapp.h"
 #include "xApp/msg_handler_xapp.h"
 
 /* Sending on a one-to-many socket sets up an association where there is none (RFC 6458 section 3.1.3).
- * To a RIC that was restarted before its restart was detected, that would be a request from an unknown xApp,
- * which aborts it. */
+ * To a RIC whose restart was not detected yet, that would be a request from an unknown xApp, which
+ * aborts it. */
 bool fx_associated(int fd)
 {
     int protocol = 0;

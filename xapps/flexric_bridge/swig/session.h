@@ -46,6 +46,9 @@ extern e42_xapp_t *fx_xapp;
 void fx_session_joined(void);
 bool fx_joined(void);
 
+/* Whether the socket has an association; true where a substitute for SCTP does not report it. */
+bool fx_associated(int fd);
+
 /* The association with the RIC has ended and will not come back in this process. */
 void fx_session_lost(const char *why);
 

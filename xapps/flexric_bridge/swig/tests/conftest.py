@@ -12,7 +12,7 @@ import pytest
 from c_parts import Fence
 
 SOURCES = (
-    *("error.c", "tc_v0.c", "reports.c", "ring.c", "outlet.c", "spacing.c", "exchange.c"),
+    *("error.c", "tc_v0.c", "reports.c", "ring.c", "outlet.c", "exchange.c"),
     "libraries.c",
 )
 WARNINGS = ("-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O1", "-g")
