@@ -1,6 +1,6 @@
-"""Holds the summary of `make demo` on the default cell against what the README shows.
+"""Checks the summary of `make demo` on the default cell against the README's claims.
 
-Latencies are printed, not judged: they belong to the machine.
+Latencies are printed without a verdict: they depend on the machine.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ GOODPUT_RATIO = 0.95
 
 
 def main() -> int:
-    """0 when the summary keeps every promise."""
+    """0 when the summary meets every claim."""
     path = Path(sys.argv[1])
     summary = json.loads(path.read_text())
     before, after = summary["phases"]

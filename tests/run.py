@@ -3,8 +3,8 @@
 The pure crates run with overflow checks and debug assertions; the lab runs optimised, because
 its tests simulate minutes of traffic and share the build that `make setup` made.
 
-With the word `training` it runs what was skipped for want of TensorFlow and its like, and adds that
-to the count.
+With the argument `training` it runs the tests that were skipped without TensorFlow and the like, and
+adds them to the count.
 """
 
 from __future__ import annotations
@@ -59,21 +59,12 @@ PYTEST = re.compile(r"(?P<number>\d+) (?P<kind>passed|failed|errors?|skipped)")
 SUITES = (
     Suite(
         "Rust, checked",
-        (
-            "cargo",
-            "test",
-            "--locked",
-            "--no-fail-fast",
-            *(a for c in PURE_CRATES for a in ("-p", c)),
-        ),
+        (*CARGO_TEST, *(a for c in PURE_CRATES for a in ("-p", c))),
         CARGO,
     ),
     Suite(
         "Rust, lab",
-        (
-            *("cargo", "test", "--release", "--locked", "--no-fail-fast"),
-            *(a for c in LAB_CRATES for a in ("-p", c)),
-        ),
+        (*CARGO_TEST, "--release", *(a for c in LAB_CRATES for a in ("-p", c))),
         CARGO,
     ),
     Suite("Python", (sys.executable, "-m", "pytest", "-q"), PYTEST),
@@ -100,7 +91,7 @@ def count_line(suite: Suite, line: str, count: Count) -> None:
 
 
 def run(suite: Suite, total: Count) -> bool:
-    """Runs a suite, echoing its output; whether it ended well."""
+    """Runs a suite and prints its output; returns whether it passed."""
     started = time.monotonic()
     print(f"== {suite.name}: {' '.join(suite.command)}", flush=True)
     count = Count()
@@ -112,7 +103,7 @@ def run(suite: Suite, total: Count) -> bool:
             sys.stdout.write(line)
             count_line(suite, line, count)
     if process.returncode != 0 and count.failed == 0:
-        # A build that broke or a crashed runner is a failure even where no test was counted.
+        # A failed build or a crashed runner is a failure even if no test was counted.
         count.failed = 1
     print(
         f"== {suite.name}: {count.passed} passed, {count.failed} failed, {count.skipped} skipped"
@@ -126,7 +117,7 @@ def run(suite: Suite, total: Count) -> bool:
 
 
 def before() -> Count:
-    """What an earlier run counted, less what it skipped for want of what is there now."""
+    """The counts of an earlier run, less the tests that it skipped and that run now."""
     match = re.match(r"(\d+) passed, (\d+) failed, (\d+) skipped", COUNT_FILE.read_text())
     if match is None:
         sys.exit(f"{COUNT_FILE}: has no counts of tests; expected the output of make test")
@@ -138,8 +129,8 @@ def before() -> Count:
 
 def main() -> int:
     """Runs all suites; 0 only if every one of them passed."""
-    # A shell that starts this in the background has it ignore SIGINT, and so would all that the
-    # tests start to see how Ctrl-C is taken.
+    # A shell that starts this in the background makes it ignore SIGINT, which the programs under
+    # test would inherit.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     training = sys.argv[1:] == ["training"]
     total = before() if training else Count()

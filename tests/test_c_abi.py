@@ -121,7 +121,7 @@ def test_a_forecast_reaches_the_bearer_it_is_for(example: Path) -> None:
     assert outcome_of(output) == {"accepted": {"revision": 2, "lease_ms": None}}
 
 
-def test_the_gnb_is_told_when_the_pacer_goes_by_forecasts_and_when_no_longer(example: Path) -> None:
+def test_the_gnb_is_notified_when_the_pacer_starts_and_stops_using_forecasts(example: Path) -> None:
     bearer = {"ue": {"rnti": 0x4601}, "drb": 1}
     paced = {
         "transaction": {

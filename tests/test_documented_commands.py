@@ -78,6 +78,6 @@ def test_a_documented_flag_exists(page: str, called: str, flag: str) -> None:
     assert re.search(rf"{flag}\b(?!-)", usage(called)), f"{page}: {called} has no {flag}"
 
 
-def test_what_ci_runs_is_what_the_readme_shows() -> None:
+def test_ci_runs_the_commands_of_the_readme() -> None:
     ci = (ROOT / ".ci" / "run").read_text()
     assert all(command in ci for command in RUN_BY_CI)

@@ -16,7 +16,7 @@ def name(monkeypatch: pytest.MonkeyPatch, sources: list[Path], builds: list[Path
         monkeypatch.setenv(variable, os.pathsep.join(map(str, paths)))
 
 
-def test_trees_go_together_in_pairs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_source_and_build_trees_are_paired(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     trees = [tmp_path / each for each in ("a", "a-build", "b", "b-build")]
     for tree in trees:
         tree.mkdir()
@@ -43,7 +43,7 @@ def test_without_flexric_there_is_nothing_to_test(monkeypatch: pytest.MonkeyPatc
     assert installations() == []
 
 
-def test_a_row_says_what_was_run_and_what_came_of_it(tmp_path: Path) -> None:
+def test_a_row_has_the_runs_and_their_outcomes(tmp_path: Path) -> None:
     row = Row("340c36bc of 2026-03-03")
     row.outcomes["build"]["passed"] += 1
     (tmp_path / "results.json").write_text(

@@ -45,7 +45,7 @@ def a_second() -> list[Frame]:
     return [Frame(KINDS[i.ran_function_oid], i.collected_at_us, i.message) for i in indications]
 
 
-def test_what_comes_through_the_pipe_is_what_the_engine_says(model: Path) -> None:
+def test_the_pipe_carries_the_forecasts_of_the_engine(model: Path) -> None:
     frames = a_second()
     assert {kind: sum(f.kind is kind for f in frames) for kind in KINDS.values()} == {
         Kind.RLC: 1_000,
@@ -117,7 +117,7 @@ def test_rows_of_a_model_are_computed_and_the_same_again(model: Path, tmp_path: 
     assert again == rows
 
 
-def test_a_model_that_is_refused_ends_it_with_a_sentence(tmp_path: Path) -> None:
+def test_a_refused_model_ends_the_program_with_an_error(tmp_path: Path) -> None:
     for forecaster, why in (("rlc-forecaster", "SHA256SUMS"), ("no-such-program", "No such file")):
         done = subprocess.run(
             [BIN / "gnb-lab", "reproduce", "stolidis2024", "--model", tmp_path / "none"],

@@ -37,7 +37,7 @@ def test_a_crate_without_circles(tmp_path: Path) -> None:
         "pub(crate) use crate::{b::deep};",
     ],
 )
-def test_a_circle_is_told_with_what_ties_it(
+def test_a_circle_is_reported_with_its_imports(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], use: str
 ) -> None:
     crate(tmp_path, **{"c.rs": f"{use}\npub struct C(B);\n"})
@@ -61,5 +61,5 @@ def test_comments_tests_and_other_crates_do_not_count(tmp_path: Path, text: str)
     assert rust_circles.examine(crate(tmp_path, **{"c.rs": text}) / "src") == []
 
 
-def test_there_is_none_here() -> None:
+def test_this_repository_has_no_circle() -> None:
     assert rust_circles.main([]) == 0

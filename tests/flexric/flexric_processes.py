@@ -39,7 +39,7 @@ def has_sctp() -> bool:
 
 
 def missing(installation: Installation) -> str | None:
-    """What keeps tests with a FlexRIC from running, or None."""
+    """Why tests with this FlexRIC cannot run, or None."""
     if not (installation.build / RIC).is_file():
         return f"there is no {installation.build / RIC}: build FlexRIC's target {RIC.name}"
     if "SCTP_SHIM" in os.environ and not Path(shim()).is_file():
@@ -48,14 +48,14 @@ def missing(installation: Installation) -> str | None:
 
 
 def missing_sctp() -> str | None:
-    """What keeps programs from speaking SCTP, or None."""
+    """Why programs cannot use SCTP, or None."""
     if shim() and not Path(shim()).is_file():
         return "the kernel has no SCTP: `make flexric-bridge` builds a substitute"
     return None
 
 
 def shim() -> str:
-    """What gives SCTP to a process whose kernel has none; empty where the kernel has it."""
+    """The library that substitutes SCTP for a kernel without it; empty otherwise."""
     named = os.environ.get("SCTP_SHIM", "")
     return named or ("" if has_sctp() else str(SCTP_OVER_TCP))
 
@@ -73,7 +73,7 @@ class Process:
         ours, theirs = pty.openpty()
         self.log = log
         self._lines: list[str] = []
-        self._said = threading.Condition()
+        self._printed = threading.Condition()
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -90,22 +90,22 @@ class Process:
             try:
                 for line in output:
                     log.write(line)
-                    with self._said:
+                    with self._printed:
                         self._lines.append(line)
-                        self._said.notify_all()
-            except OSError:  # a terminal whose other end is gone
+                        self._printed.notify_all()
+            except OSError:  # the program ended
                 return
 
     def wait_for(self, text: str, at: Process | None = None) -> bool:
         """Wait for a line with this text; false if the program ended without it."""
         deadline = time.monotonic() + PATIENCE_S
-        with self._said:
+        with self._printed:
             while not any(text in line for line in self._lines):
                 left = deadline - time.monotonic()
                 if at is not None and not at.alive:
                     return False
                 assert left > 0 and self.alive, f"no {text!r} in {self.log}"
-                self._said.wait(min(left, 0.2))
+                self._printed.wait(min(left, 0.2))
         return True
 
     @property
@@ -120,14 +120,14 @@ class Process:
         self._process.send_signal(number)
 
     def kill(self) -> None:
-        """SIGKILL: it gets no word in."""
+        """SIGKILL, without a graceful end."""
         self._process.kill()
         self._process.wait(PATIENCE_S)
 
 
 @dataclass(frozen=True)
 class Site:
-    """One RIC's place: an address of its own, so that several can run side by side."""
+    """Directory and address of one RIC, so that several can run concurrently."""
 
     directory: Path
     address: str
@@ -179,7 +179,7 @@ class Network:
         return Process(command, self.site.directory / f"{name}.log")
 
     def repair(self) -> bool:
-        """Start again what is not running, as a supervisor does; whether there was anything.
+        """Restart what is not running, as a supervisor does; returns whether anything was down.
 
         Nodes are stopped with the RIC: two that reconnect at once would make the next one abort.
         """
@@ -191,7 +191,7 @@ class Network:
         return broken
 
     def repair_ric(self) -> bool:
-        """Start the RIC alone again, if it is not running; whether it was not."""
+        """Restart the RIC alone, if it is down; returns whether it was."""
         if self.ric.alive:
             return False
         for agent in self.agents.values():
@@ -201,7 +201,7 @@ class Network:
         return True
 
     def add(self, kind: str) -> None:
-        """An emulated E2 node (gnb, gnb_cu, gnb_du, enb); returns when the RIC has taken it.
+        """An emulated E2 node (gnb, gnb_cu, gnb_du, enb); returns once the RIC has accepted it.
 
         Skips the test where this FlexRIC has no such program.
         """
@@ -212,7 +212,7 @@ class Network:
         assert there, self.ric.log
 
     def add_lab(self, nb_id: int, scenario: Path) -> str:
-        """The lab as an E2 node; returns its id once the RIC has taken it."""
+        """The lab as an E2 node; returns its id once the RIC has accepted its E2 setup."""
         name = f"gnb-001-01-{nb_id:#x}"
         command = [
             *(str(LAB), str(scenario), "--ric", self.site.address, "--nb-id", str(nb_id)),
@@ -223,10 +223,10 @@ class Network:
         return name
 
     def _add(self, name: str, start: Callable[[], Process]) -> bool:
-        """Whether the RIC has taken it; false if the RIC is gone."""
+        """Whether the RIC has accepted its E2 setup; false if the RIC ended."""
         self._starts[name] = start
         self.agents[name] = start()
-        # The RIC ends over two set-ups at a time.
+        # The RIC aborts on two concurrent E2 setups.
         return self.agents[name].wait_for("E2 SETUP RESPONSE rx", at=self.ric)
 
     def stop(self) -> None:

@@ -171,7 +171,7 @@ def test_the_ric(chain: Chain) -> None:
 
 
 @pytest.mark.timeout(600)
-def test_five_deaths_of_the_ric_in_a_row(chain: Chain) -> None:
+def test_five_consecutive_crashes_of_the_ric(chain: Chain) -> None:
     """The delay does not grow with their number."""
     began = time.monotonic()
     for _ in range(4):

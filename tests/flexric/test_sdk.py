@@ -73,7 +73,7 @@ def check_times(report: Report) -> None:
 
 
 @pytest.mark.shows("RLC")
-def test_rlc_of_several_nodes_is_told_apart_and_parses(session: Session) -> None:
+def test_rlc_reports_of_several_nodes_are_distinguished_and_parse(session: Session) -> None:
     every_ms = [session.subscribe(node, RLC, 1) for node in (GNB, DU)]
     seldom = session.subscribe(GNB, MAC, 500)
     reports = session.collect_until(each_has(3, *every_ms, seldom))
@@ -144,7 +144,7 @@ def kpm_values(message: bytes) -> tuple[int, list[tuple[int, dict[str, float]]]]
 
 
 @pytest.mark.shows("KPM")
-def test_kpm_has_the_values_that_were_asked_for(session: Session) -> None:
+def test_kpm_has_the_requested_values(session: Session) -> None:
     handle = session.subscribe(GNB, KPM, 100, NAMES)
     reports = session.collect_until(each_has(5, handle))[handle]
     for report in reports:
@@ -194,7 +194,7 @@ async def test_what_a_node_does_not_announce_never_reaches_it(own_network: Netwo
 
 
 @pytest.mark.shows("TC")
-async def test_the_tc_function_of_flexrics_emulator_is_found_out(own_network: Network) -> None:
+async def test_the_tc_stub_of_flexrics_emulator_is_detected(own_network: Network) -> None:
     """It acknowledges everything and reports random numbers."""
     own_network.add("gnb")
     bridge = start_bridge(own_network.site)
@@ -241,7 +241,7 @@ def test_controls_on_the_way_at_once_are_all_acknowledged(session: Session) -> N
     assert session.control(GNB, RR) in (b"", bytes(4))
 
 
-def test_of_controls_at_once_none_leaves_if_one_would_end_the_node(
+def test_if_one_of_several_controls_would_abort_the_node_none_is_sent(
     session: Session, network: Network
 ) -> None:
     for messages in ((RR, RR[:-4]), (RR,) * 17, ()):
@@ -254,7 +254,9 @@ def test_of_controls_at_once_none_leaves_if_one_would_end_the_node(
     assert network.agents["gnb"].alive
 
 
-def test_a_control_that_would_end_the_node_never_leaves(session: Session, network: Network) -> None:
+def test_a_control_that_would_abort_the_node_is_not_sent(
+    session: Session, network: Network
+) -> None:
     for message in (RR[:-4], RR + b"\0", b"", bytes.fromhex("09000000")):
         error = refused(session, "control", GNB, TC, bytes(4), message)
         assert error.kind == "bad-message"
@@ -370,7 +372,7 @@ result = dict(seen)
 """
 
 
-def test_it_lives_beside_flexrics_own_module(session: Session) -> None:
+def test_it_works_in_one_process_with_flexrics_own_module(session: Session) -> None:
     stock = stock_module()
     if stock is None:
         pytest.skip("FlexRIC's xapp_sdk was not built")
@@ -437,7 +439,7 @@ def test_without_a_ric_open_gives_up(
     assert time.monotonic() - started < 60
 
 
-def test_a_ric_without_nodes_is_told_from_one_that_is_not_there(
+def test_a_ric_without_nodes_is_distinguished_from_an_absent_one(
     own_network: Network, sessions: Callable[..., Session]
 ) -> None:
     """FlexRIC of 2023 aborts on it; later ones answer and stay available."""
@@ -470,7 +472,9 @@ def state_of(bridge: Program, *among: str) -> str:
         time.sleep(0.1)
 
 
-def test_the_bridge_tells_an_absent_ric_from_one_without_nodes(own_network: Network) -> None:
+def test_the_bridge_distinguishes_an_absent_ric_from_one_without_nodes(
+    own_network: Network,
+) -> None:
     own_network.ric.kill()
     bridge = start_bridge(own_network.site)
     try:
@@ -512,7 +516,7 @@ def test_a_bridge_that_waits_for_the_ric_can_be_ended(
 
 @pytest.mark.shows("kills")
 @pytest.mark.parametrize("call", ["collect", "control", "subscribe", "nodes"])
-def test_when_the_ric_dies_every_call_says_so(
+def test_every_call_fails_once_the_ric_has_died(
     own_network: Network, sessions: Callable[..., Session], call: str
 ) -> None:
     own_network.add("gnb")
@@ -536,7 +540,7 @@ def test_when_the_ric_dies_every_call_says_so(
 
 
 @pytest.mark.shows("kills")
-def test_whoever_reads_reports_is_told_when_the_ric_dies(
+def test_readers_of_reports_get_the_end_mark_when_the_ric_dies(
     own_network: Network, sessions: Callable[..., Session]
 ) -> None:
     own_network.add("gnb")

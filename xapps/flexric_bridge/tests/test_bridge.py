@@ -283,7 +283,7 @@ async def test_a_graceful_stop_ends_subscriptions_and_the_session(world: BridgeW
     assert world.ric.closed == 1
 
 
-async def test_a_graceful_stop_tells_readers_why(world: BridgeWorld) -> None:
+async def test_a_graceful_stop_ends_readers_with_the_reason(world: BridgeWorld) -> None:
     world.ric.add(ONE)
     bridge = await world.start()
     world.reporting(ONE.id, RLC, rlc_message)

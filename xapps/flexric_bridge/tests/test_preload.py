@@ -285,7 +285,7 @@ def test_messages_that_come_together_are_all_read(level_triggered: str) -> None:
     assert read_one_per_event("SOCK_SEQPACKET", level_triggered) == ["1", "2", "3", "4"]
 
 
-def test_without_it_the_last_ones_stay_unread() -> None:
+def test_without_the_library_further_messages_stay_unread() -> None:
     # Without the library: one message is read per event, further ones stay.
     assert read_one_per_event("SOCK_SEQPACKET", "") == ["1", "2"]
 

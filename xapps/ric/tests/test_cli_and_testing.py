@@ -83,7 +83,7 @@ def test_flexric_vectors_through_the_program(rlc_vectors: list[dict[str, Any]]) 
 
 
 @pytest.mark.skipif(not tc.available(), reason="the module e2sm_tc is not built")
-def test_ric_sm_speaks_tc(
+def test_ric_sm_converts_tc(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["decode", "--sm", "tc", "--type", "event-trigger", "--encoding", "v0"]

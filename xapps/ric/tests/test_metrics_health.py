@@ -164,7 +164,7 @@ def get(path: str, *headers: str) -> bytes:
     return "\r\n".join(lines).encode()
 
 
-async def test_metrics_in_the_format_asked_for(address: str) -> None:
+async def test_metrics_in_the_requested_format(address: str) -> None:
     status, head, body = await ask(address, get("/metrics"))
     assert (status, b"sojourn_e2_gateway_connected 0.0" in body) == (200, True)
     assert "text/plain" in head

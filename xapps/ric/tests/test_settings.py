@@ -190,7 +190,7 @@ def test_a_group_overwritten_in_the_file_by_a_value(file: Path) -> None:
     ]
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_an_absent_file(tmp_path: Path) -> None:
     missing = tmp_path / "none.yaml"
     assert problems(file=missing) == [
         f"{missing}: No such file or directory; expected a readable file"

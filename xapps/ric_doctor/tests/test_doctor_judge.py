@@ -756,7 +756,7 @@ def test_limits_of_v0_are_no_failure_of_a_node_behind_a_translating_gateway() ->
     assert only(replace(facts, nodes=HEALTHY.nodes)).level is Level.WARN
 
 
-def test_a_tc_function_that_only_pretends() -> None:
+def test_a_stub_of_a_tc_function() -> None:
     samples: tuple[Sample, ...] = (("sojourn_flexric_tc_stub", (("node", "gnb-1"),), 1.0),)
     finding = only(replace(HEALTHY, metrics=(Metrics("http://h/metrics", after=samples),)))
     assert finding.level is Level.FAIL

@@ -62,7 +62,7 @@ def test_reports_that_overtook_one_another() -> None:
     assert (seen.late, seen.disordered, seen.distinct) == (2, 0, 4)
 
 
-def test_nothing_came() -> None:
+def test_no_report_was_received() -> None:
     seen = recorded(RLC_OID).facts(T0 + 10, "gone", "left")
     assert (seen.received, seen.ended, seen.detail, seen.offsets) == (0, "gone", "left", None)
 
@@ -112,7 +112,7 @@ def test_other_models_are_read_too() -> None:
 
 
 @pytest.mark.skipif(not tc.available(), reason="the module e2sm_tc is not built")
-def test_another_style_than_asked_for_is_an_error() -> None:
+def test_another_style_than_requested_is_an_error() -> None:
     events = tc.encode("indication", {"events": []})
     seen = recorded(TC_V1_OID, indication(1, T0, events), indication(2, T0, b"\xff" * 9))
     assert seen.facts(T0).undecodable == 2

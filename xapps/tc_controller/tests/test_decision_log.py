@@ -30,7 +30,7 @@ def test_rotation_bounds_the_log_and_keeps_the_newest(tmp_path: Path) -> None:
     assert numbers == list(range(numbers[0], 1_000))
 
 
-def test_half_a_line_of_a_killed_writer_spoils_nothing(tmp_path: Path) -> None:
+def test_a_truncated_last_line_does_not_affect_later_records(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     path.write_text('{"event":"a"}\n{"event":"b","x"')
     with DecisionLog(path) as log:
@@ -94,7 +94,7 @@ def test_list_has_one_line_per_decision(log: Path, capsys: pytest.CaptureFixture
     assert second.split()[4:] == ["fq_codel", "satisfied"]
 
 
-def test_explain_tells_what_was_seen_decided_sent_answered_and_found(
+def test_explain_shows_inputs_decision_control_answer_and_verdict(
     log: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["explain", "t-1", "--log", str(log)]) == 0
@@ -114,7 +114,7 @@ def test_explain_tells_what_was_seen_decided_sent_answered_and_found(
         assert part in story
 
 
-def test_explain_says_what_it_does_not_have(
+def test_explain_names_a_missing_decision(
     log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["explain", "t-99", "--log", str(log)]) == 1

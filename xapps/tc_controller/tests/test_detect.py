@@ -101,7 +101,7 @@ def test_a_late_or_duplicate_report_changes_nothing() -> None:
     assert not bench.detector.violating.any()
 
 
-def test_bearers_are_told_apart_when_they_come_go_and_change_places() -> None:
+def test_bearers_are_identified_when_they_appear_vanish_and_change_rows() -> None:
     bench = Bench(bound_ms=10, confirm_ms=2)
     bench.report((1, 0, 0), (2, 0, 0))
     bench.report((2, 20, 0), (1, 0, 0))
@@ -242,7 +242,7 @@ _HOL_MS = st.one_of(st.just(0.0), st.floats(0, 30))
         max_size=12,
     )
 )
-def test_a_bearer_is_judged_alone_as_among_others(
+def test_the_verdict_of_a_bearer_does_not_depend_on_others(
     series: list[tuple[int, tuple[float, float, float], bool]],
 ) -> None:
     """Whether the others are quiet or not, there or not."""

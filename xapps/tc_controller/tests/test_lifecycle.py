@@ -38,7 +38,7 @@ def test_every_state_is_reached_and_left_and_only_gone_is_final() -> None:
     assert {row.state for row in TRANSITIONS if row.target is not row.state} == set(LIVE)
 
 
-def test_ignored_events_change_nothing_and_say_why() -> None:
+def test_ignored_events_change_nothing_and_have_a_reason() -> None:
     for row in TRANSITIONS:
         if row.ignored:
             assert row.target is row.state

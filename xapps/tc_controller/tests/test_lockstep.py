@@ -84,7 +84,7 @@ def policy(ladder: str, rule: str = "") -> Controller:
     return Controller(parse_policy(f"version: 1\nrules: [{{name: r, ladder: {ladder}{rule}}}]"))
 
 
-def test_bloat_is_seen_decided_on_and_gone() -> None:
+def test_bloat_is_detected_and_removed() -> None:
     controller = Controller(load_policy(DEFAULT), acting=False)
     lab = Lockstep(controller)
     lab.run(6)

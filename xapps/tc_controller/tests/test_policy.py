@@ -96,7 +96,7 @@ def test_bad_rungs_name_the_rung(ladder: str, expected: str) -> None:
     assert problem.startswith(f"p.yaml: {expected}")
 
 
-def test_every_problem_is_told_and_the_list_is_bounded() -> None:
+def test_every_problem_is_reported_up_to_a_limit() -> None:
     text = "version: 1\nrules:\n" + "- {ladder: []}\n" * 50
     found = problems(text)
     assert len(found) == 50

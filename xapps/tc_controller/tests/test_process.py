@@ -24,7 +24,7 @@ from tc_controller.core.inputs import ForecastReport
 from tc_controller.forecasts import follow_forecasts
 
 
-def test_program_starts_without_a_gateway_says_so_and_stops_cleanly(tmp_path: Path) -> None:
+def test_the_program_starts_without_a_gateway_and_stops_cleanly(tmp_path: Path) -> None:
     """It waits for the gateway; readiness is false, metrics are served."""
     log = tmp_path / "decisions.jsonl"
     command = [

@@ -108,7 +108,7 @@ def test_renewals_and_releases_survive_the_codec() -> None:
     assert tc.decode("control", tc.encode("control", release.message)) == release.message
 
 
-def test_the_shaper_of_a_slice_leaves_the_share_that_was_asked_for() -> None:
+def test_the_shaper_of_a_slice_leaves_the_requested_share() -> None:
     (rung,) = rungs({"template": "flow_slicing", "greedy_share": 0.25})
     ungreedy, greedy = compose(rung, [flow(1, 1)], 40_000.0)["queues"]
     assert ungreedy["shaper"] is None
@@ -117,7 +117,7 @@ def test_the_shaper_of_a_slice_leaves_the_share_that_was_asked_for() -> None:
 
 
 @pytest.mark.parametrize("template", ["segregate_greedy", "flow_slicing"])
-def test_nothing_is_set_apart_without_greedy_flows(template: str) -> None:
+def test_nothing_is_segregated_without_greedy_flows(template: str) -> None:
     (rung,) = rungs({"template": template, **TEMPLATES[template]})
     with pytest.raises(ValueError, match="greedy flow"):
         compose(rung)
@@ -192,7 +192,7 @@ def view(*flows: Flow, ect1: bool = False) -> FlowView:
     return FlowView(0, len(flows), flows, greedy_flows(flows, GreedyFlows()), ect1=ect1)
 
 
-def test_conditions_pass_rungs_over_and_say_why() -> None:
+def test_conditions_skip_rungs_with_a_reason() -> None:
     ladder = rungs(
         {"template": "bdp_only", "when": {"max_active_flows": 1}},
         {"template": "fq_l4s"},
@@ -228,7 +228,7 @@ def test_without_inventory_nothing_is_assumed_of_flows() -> None:
     ]
 
 
-def test_setting_apart_every_flow_protects_nobody() -> None:
+def test_segregating_every_flow_is_skipped() -> None:
     (rung,) = rungs({"template": "segregate_greedy"})
     choice = choose([rung], None, None, set(), Facts(view(flow(1, 40_000)), 1.0, None))
     assert choice.skipped[0].reason.startswith("every flow is greedy")

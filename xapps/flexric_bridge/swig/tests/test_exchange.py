@@ -81,7 +81,7 @@ def test_an_answer_that_comes_too_late_changes_nothing(exchange: Exchange) -> No
     assert exchange.await_ms(60_000) == FAILED
 
 
-def test_whoever_waits_is_woken(exchange: Exchange) -> None:
+def test_an_answer_wakes_the_waiting_thread(exchange: Exchange) -> None:
     exchange.expect(5)
     threading.Timer(0.02, exchange.answer, (5,)).start()
     assert exchange.await_ms(60_000) == ACKNOWLEDGED

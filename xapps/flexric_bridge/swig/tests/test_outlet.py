@@ -67,7 +67,7 @@ def next_block(source: socket.socket) -> list[Record] | None:
     return None if length == NO_MORE else records_of(exactly(source, length))
 
 
-def test_what_waits_leaves_as_one_block(outlet: Outlet) -> None:
+def test_queued_reports_leave_as_one_block(outlet: Outlet) -> None:
     assert not outlet.waits
     outlet.ring.push(1, b"first")
     outlet.ring.push(2, b"second")
