@@ -3,7 +3,7 @@
 The pure crates run with overflow checks and debug assertions; the lab runs optimised, because
 its tests simulate minutes of traffic and share the build that `make setup` made.
 
-With the argument `training` it runs the tests that were skipped without TensorFlow and the like, and
+With the argument `training` it runs the tests that were skipped without TensorFlow and the like and
 adds them to the count.
 """
 
