@@ -45,11 +45,11 @@ REQUIRED: Final = {
 }
 """Settings of FlexRIC's build that the layouts of reports depend on."""
 REPLACED: Final = re.compile(r"^FX_REPLACES [\w ]+?\**(\w+)\(", re.MULTILINE)
-"""A function of ours that stands in place of FlexRIC's of the same name."""
+"""A function that replaces FlexRIC's of the same name."""
 
 
 class MissingError(Exception):
-    """Something that the build needs is not there; the text says what, and what to do."""
+    """A prerequisite of the build is missing; the text names it and the remedy."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Flexric:
     kpm: str
     """KPM version as a macro of its C code, a key of `KPM`."""
     unsupplied: frozenset[str] = frozenset()
-    """Symbols that the library lacks and does not say from where they come."""
+    """Undefined symbols of the library that none of its dependencies has."""
     supply: Path | None = None
     """The static library of FlexRIC's build tree that has them."""
 
@@ -95,7 +95,7 @@ def cmake_settings(build: Path) -> dict[str, str]:
 
 
 def find_flexric() -> Flexric:
-    """The FlexRIC that FLEXRIC_SRC and FLEXRIC_BUILD name, if this module can stand in it."""
+    """The FlexRIC that FLEXRIC_SRC and FLEXRIC_BUILD name, if this module supports it."""
     source = directory("FLEXRIC_SRC", "FlexRIC's source tree")
     build = directory("FLEXRIC_BUILD", "FlexRIC's build tree")
     if not (source / "src/xApp/e42_xapp_api.h").is_file():
@@ -123,17 +123,17 @@ def find_flexric() -> Flexric:
 
 
 def check_replaced(library: Path) -> None:
-    """That FlexRIC's library still has each function that this module stands in for."""
+    """Checks that FlexRIC's library has each function that this module replaces."""
     ours = {name for source in HERE.glob("*.c") for name in REPLACED.findall(source.read_text())}
     if lacking := sorted(ours - elf.exported(library)):
         raise MissingError(
             f"{library} has no {', '.join(lacking)}, which this module replaces: "
-            "this FlexRIC is not one that it knows"
+            "this FlexRIC is not supported"
         )
 
 
 def find_supply(library: Path, build: Path) -> tuple[frozenset[str], Path | None]:
-    """What FlexRIC's library lacks, and what of its build tree has it."""
+    """The undefined symbols of FlexRIC's library, and a static library of its build tree with them."""
     flags = shlex.split(os.environ.get("LDFLAGS", ""))
     lacking = elf.unsupplied(library, find_compiler(), flags)
     supply = elf.archive_with(lacking, build) if lacking else None
@@ -314,7 +314,7 @@ def build() -> str:
     put_in_place(made, package)
     lines = [f"{package}: for E2AP {E2AP[flexric.e2ap]}, KPM {KPM[flexric.kpm]}, {flexric.library}"]
     if flexric.supply is not None:
-        lines.append(f"{flexric.supply}: what FlexRIC's library lacks, linked in")
+        lines.append(f"{flexric.supply}: linked in for symbols that FlexRIC's library lacks")
     lines += [f"{preloaded(source)}: {purpose}" for source, purpose in PRELOADS.items()]
     return "\n".join(lines)
 

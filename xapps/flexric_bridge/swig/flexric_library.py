@@ -1,4 +1,4 @@
-"""What the xApp library of an installed FlexRIC says of itself: asked of the file with binutils."""
+"""Properties of the xApp library of an installed FlexRIC, read with binutils."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 LINKED_BESIDE: Final = ("-Wl,--no-as-needed", "-lsctp")
-"""FlexRIC's library needs libsctp and does not say so."""
+"""Undeclared dependency of FlexRIC's library."""
 
 _DIE: Final = re.compile(r"^ <1><([0-9a-f]+)>: .*\((DW_TAG_\w+)\)")
 _NAME: Final = re.compile(r"DW_AT_name\s*:.*?(\S+)\s*$")
@@ -29,7 +29,7 @@ def unsupplied(library: Path, compiler: list[str], flags: list[str]) -> frozense
     with tempfile.TemporaryDirectory() as folder:
         main = Path(folder) / "main.c"
         main.write_text("int main(void) { return 0; }\n")
-        # A library that nothing asks for is left out, and what it lacks with it.
+        # The linker omits a library that nothing references, and its undefined symbols.
         command = [*compiler, str(main), "-Wl,--no-as-needed", str(library), *flags, *LINKED_BESIDE]
         errors = _run([*command, "-pthread", "-ldl", "-lm", "-o", str(main.with_suffix(""))]).stderr
     return frozenset(_UNDEFINED.findall(errors))
@@ -46,7 +46,7 @@ def archive_with(symbols: frozenset[str], build: Path) -> Path | None:
 def struct_bytes(library: Path, names: frozenset[str]) -> dict[str, int]:
     """Sizes of structures by the names of their types, from the library's debug information.
 
-    Those that it does not tell are left out, all of them where it was stripped.
+    Types without debug information are left out; all of them if it was stripped.
     """
     sizes: dict[str, int] = {}
     named: dict[str, str] = {}
