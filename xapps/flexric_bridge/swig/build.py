@@ -133,7 +133,7 @@ def check_replaced(library: Path) -> None:
 
 
 def find_supply(library: Path, build: Path) -> tuple[frozenset[str], Path | None]:
-    """The undefined symbols of FlexRIC's library, and a static library of its build tree with them."""
+    """Undefined symbols of FlexRIC's library, and a static library of its build tree with them."""
     flags = shlex.split(os.environ.get("LDFLAGS", ""))
     lacking = elf.unsupplied(library, find_compiler(), flags)
     supply = elf.archive_with(lacking, build) if lacking else None
