@@ -1,4 +1,4 @@
-# Sojourn. `make demo` and `make test` set up all they need: Python 3.11+, Rust and a C compiler.
+# Sojourn. `make demo` and `make test` install their dependencies; they need Python 3.11+, Rust and a C compiler.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
@@ -24,7 +24,7 @@ MODULES := e2sm-tc-spec/codec/python interfaces/model_contract/native/python gnb
 STEP := @.ci/step
 
 .PHONY: help
-help: ## Say what can be made
+help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 $(VENV)/.tools: constraints.txt requirements-dev.txt
@@ -40,7 +40,7 @@ $(VENV)/.packages: $(VENV)/.tools $(PACKAGE_FILES) $(wildcard interfaces/proto/*
 .PHONY: native
 native: $(VENV)/.tools
 	$(STEP) 2/5 'Rust release build' cargo build --release --locked -p gnb-lab -p e2sm-tc
-# Apart: what writes its header asks more of syn, and the tests of the lab would be built on another one.
+# A separate build: the header generator enables features of syn that would rebuild the lab's tests.
 	$(STEP) 3/5 'C library of the TC function' cargo build --release --locked -p tc-rf-c
 	@install -m 755 $(addprefix target/release/,$(CLI)) $(BIN)/
 	@install -m 644 -D -t $(VENV)/include target/release/tc_rf.h
@@ -53,7 +53,7 @@ setup: native $(VENV)/.packages ## Build everything; every command-line tool is 
 	@echo "Ready: the command-line tools are in $(BIN)"
 
 .PHONY: setup-training
-setup-training: setup ## What training needs besides: TensorFlow, LightGBM, MLflow, Dask
+setup-training: setup ## Dependencies of training: TensorFlow, LightGBM, MLflow, Dask
 	$(BIN)/python -m pip install -q -c nonrt-ric/training/constraints.txt -e 'nonrt-ric/training[tensorflow,baselines,mlflow,dask]' --no-build-isolation
 
 .PHONY: flexric-node
@@ -62,7 +62,7 @@ flexric-node: $(VENV)/.tools ## The lab as an E2 node of FlexRIC (FLEXRIC_SRC, F
 	install -m 755 target/release/flexric-node $(BIN)/
 
 .PHONY: demo
-demo: setup ## The loop closes: 40 s on loopback, report in out/demo (TRACE=file for a Mahimahi trace)
+demo: setup ## Run the control loop for 40 s on loopback; report in out/demo (TRACE=file for a Mahimahi trace)
 	$(BIN)/sojourn-demo --out $(OUT)/demo $(if $(TRACE),--trace $(TRACE))
 
 .PHONY: demo-flexric
@@ -82,11 +82,11 @@ test-training: setup-training ## The tests and the tutorial that need TensorFlow
 	$(BIN)/python tests/run.py training
 
 .PHONY: flexric-bridge
-flexric-bridge: setup ## The bridge's door to FlexRIC; needs FLEXRIC_SRC, FLEXRIC_BUILD and swig
+flexric-bridge: setup ## The bridge's FlexRIC SDK module; needs FLEXRIC_SRC, FLEXRIC_BUILD and swig
 	$(BIN)/python xapps/flexric_bridge/swig/build.py
 
 .PHONY: test-flexric
-test-flexric: setup ## Tests with FlexRIC, several at will: FLEXRIC_SRC=a:b FLEXRIC_BUILD=a/build:b/build
+test-flexric: setup ## Tests with one or more FlexRIC versions: FLEXRIC_SRC=a:b FLEXRIC_BUILD=a/build:b/build
 	$(BIN)/python tests/flexric/with_flexric.py
 
 .PHONY: default-model

@@ -13,7 +13,7 @@ from mkdocs.structure.files import File, Files
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Tells mkdocstrings where the Python sources are."""
+    """Sets the Python source folders of mkdocstrings."""
     options = config.plugins["mkdocstrings"].config["handlers"]["python"]
     options["paths"] = [str(folder / "src") for folder in doc_references.distributions()]
     return config
@@ -48,6 +48,6 @@ def on_post_build(config: MkDocsConfig) -> None:
     """
     if not doc_references.RUST_DOCS.is_dir():
         raise PluginError(
-            f"{doc_references.RUST_DOCS}: not there; run cargo doc --workspace --no-deps first"
+            f"{doc_references.RUST_DOCS}: missing; run cargo doc --workspace --no-deps first"
         )
     shutil.copytree(doc_references.RUST_DOCS, Path(config.site_dir) / "rust", dirs_exist_ok=True)

@@ -1,7 +1,6 @@
 """Checks the committed Markdown: relative links, anchors, and repository paths in backticks.
 
-``python docs/site/doc_links.py`` prints each broken one as ``page:line: what is wrong`` and exits
-with 1. Anchors follow GitHub's rule, which the site uses as well.
+``python docs/site/doc_links.py`` prints each broken one as ``page:line: problem`` and exits with 1. Anchors follow GitHub's rule, which the site uses as well.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PARSER = MarkdownIt("commonmark").enable("table")
 EXTERNAL = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 PATH = re.compile(r"[A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.*-]+)+/?")
-"""What may be a path of the repository: no spaces, no placeholders such as ``<crate>``."""
+"""Possible repository paths: no spaces, no placeholders such as ``<crate>``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +96,7 @@ def check(page: str, root: Path = ROOT) -> Iterator[Problem]:
         elif anchor and found.suffix == ".md" and anchor not in anchors(found):
             yield Problem(page, line, f"link to {target}: {found.name} has no such heading")
     if page == "CHANGELOG.md":
-        return  # names what is gone
+        return  # names removed paths
     folders = {entry.name for entry in root.iterdir() if entry.is_dir()} - {"out", "target"}
     for line, token in inline_tokens(text):
         words = token.content.split() if token.type == "code_inline" else []

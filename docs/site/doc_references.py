@@ -1,6 +1,6 @@
 """Reference pages generated from the programs: schemas, settings, commands, interfaces, API.
 
-Each function returns the Markdown of a page; `PAGES` says which page is made by which.
+Each function returns the Markdown of a page; `PAGES` maps pages to functions.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Schema = Mapping[str, Any]
 
 
 def run(*command: str) -> str:
-    """What a program of the environment prints on standard output."""
+    """Standard output of a program of the environment."""
     done = subprocess.run(
         [str(BIN / command[0]), *command[1:]],
         capture_output=True,
@@ -88,8 +88,8 @@ def _definition(name: str, schema: Schema) -> Iterator[str]:
 
 
 def _variant(schema: Schema) -> str:
-    told = f": {_cell(schema['description'])}" if schema.get("description") else ""
-    return _type(schema) + told
+    meaning = f": {_cell(schema['description'])}" if schema.get("description") else ""
+    return _type(schema) + meaning
 
 
 def _table(schema: Schema) -> str:
@@ -206,7 +206,7 @@ def _setting(setting: Setting) -> str:
 
 def commands() -> str:
     """The help of every program and of its commands."""
-    parts = ["# Commands", "What `--help` says of every program. `make setup` installs them."]
+    parts = ["# Commands", "The output of `--help` of every program. `make setup` installs them."]
     for program in PROGRAMS:
         text = run(program, "--help")
         parts += [f"## {program}", _block(text)]
@@ -254,7 +254,7 @@ def metrics() -> str:
 
 
 def _scrape_lab() -> str:
-    """What a world of the default scenario serves at /metrics.
+    """The /metrics page of the default scenario.
 
     Raises:
         RuntimeError: The program did not start.

@@ -1,4 +1,4 @@
-"""The ASN.1 module through an independent compiler (asn1tools), and the vectors."""
+"""Fixtures: the ASN.1 module compiled by an independent compiler (asn1tools), and the vectors."""
 
 import ipaddress
 import json
@@ -33,9 +33,9 @@ Node = dict[str, Any]
 class Asn1Module:
     """Encodes and decodes by the ASN.1 file, with values in the JSON shape of the service model.
 
-    The JSON shape follows from the ASN.1 types alone: hyphens become underscores (but not in the
-    codepoints of ``Ecn``), a CHOICE is an object of one key or, for NULL, a bare name, what is
-    absent is null, and octet strings are IP addresses.
+    The JSON shape follows from the ASN.1 types: hyphens become underscores (except in the
+    codepoints of ``Ecn``), a CHOICE is an object of one key or, for NULL, a bare name, absent
+    elements are null, and octet strings are IP addresses.
     """
 
     def __init__(self, text: str) -> None:
@@ -98,7 +98,7 @@ class Asn1Module:
                 yield name, value.replace("_", "-")
 
     def _resolve(self, node: Node) -> tuple[str, Node]:
-        """The type a reference leads to, under the name nearest to it."""
+        """The type behind a reference, with its last name."""
         name = node["type"]
         while node["type"] in self._types:
             name, node = node["type"], self._types[node["type"]]
@@ -217,7 +217,7 @@ def _choice(name: str, member: Node, inner: Any) -> Any:
 
 
 def _alternative(node: Node, value: Any) -> tuple[Node, Any]:
-    """The other way."""
+    """The alternative of a CHOICE and its value, from JSON: the inverse of `_choice`."""
     if isinstance(value, dict):
         ((label, inner),) = value.items()
     elif any(member["type"] == "Ipv4Address" for member in _members(node)):
@@ -260,7 +260,7 @@ def v0_vectors() -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="session")
 def observed_v0_vectors() -> list[dict[str, Any]]:
-    """Vectors of v0 taken from FlexRIC itself, which are kept outside the project."""
+    """Vectors of v0 recorded from FlexRIC, stored outside the repository."""
     shared = Path(os.environ.get("SOJOURN_SHARED", SPEC.parents[1] / "shared"))
     path = shared / "facts" / "tc_v0_vectors.jsonl"
     if not path.exists():

@@ -1,6 +1,6 @@
-"""An independent ASN.1 compiler agrees with the codec on every vector and on values at random."""
+"""An independent ASN.1 compiler agrees with the codec on every vector and on random values."""
 
-from typing import Any
+from typing import Any, get_args
 
 import asn1tools
 import e2sm_tc
@@ -8,17 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-KINDS: tuple[e2sm_tc.Kind, ...] = (
-    "control",
-    "control-header",
-    "control-outcome",
-    "event-trigger",
-    "action-definition",
-    "indication-header",
-    "indication",
-    "ran-function-definition",
-    "pipeline",
-)
+KINDS: tuple[e2sm_tc.Kind, ...] = get_args(e2sm_tc.Kind)
 
 
 def test_the_compiler_decodes_every_vector_to_its_value(asn1, v1_vectors):
@@ -48,14 +38,14 @@ def test_vectors_use_every_alternative_of_every_choice(asn1, v1_vectors):
     assert asn1.alternatives() - used == set()
 
 
-def test_vectors_are_named_once(v1_vectors, v0_vectors):
+def test_names_of_vectors_are_unique(v1_vectors, v0_vectors):
     for vectors in (v1_vectors, v0_vectors):
         names = [vector["name"] for vector in vectors]
         assert len(set(names)) == len(names)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_values_at_random_are_the_same_bytes_to_both(asn1, kind):
+def test_random_values_have_one_encoding(asn1, kind):
     @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
     @given(asn1.values(kind))
     def same(value: Any) -> None:
@@ -84,7 +74,7 @@ def test_damaged_bytes_that_the_codec_accepts_decode_alike_by_the_compiler(asn1,
         try:
             read = asn1.decode(kind, bytes(damaged))
         except asn1tools.Error:
-            # asn1tools cannot pass over components of versions it does not know.
+            # asn1tools cannot skip components of later versions.
             assert e2sm_tc.encode(kind, value) != bytes(damaged)
         else:
             assert asn1.encode(kind, read) == asn1.encode(kind, value)
@@ -112,7 +102,7 @@ def test_components_of_a_later_version_are_skipped(compile_asn1, asn1_text):
     assert e2sm_tc.decode("pipeline", data) == _pipeline_with({"codel": codel})
 
 
-def test_an_alternative_of_a_later_version_is_named_as_such(compile_asn1, asn1_text):
+def test_an_alternative_of_a_later_version_is_refused_as_such(compile_asn1, asn1_text):
     later = compile_asn1(
         asn1_text.replace(
             "    just-in-time          NULL,\n    ...\n",

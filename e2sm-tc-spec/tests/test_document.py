@@ -1,4 +1,4 @@
-"""The document and the ASN.1 module speak of the same elements."""
+"""The document describes every element of the ASN.1 module."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ SPEC = Path(__file__).resolve().parents[1]
 
 
 def names(node: dict) -> set[str]:
-    """Components, alternatives and values of a type and of what is inlined in it."""
+    """Components, alternatives and values of a type, including inlined types."""
     found: set[str] = set()
     for member in filter(None, node.get("members", [])):
         found |= {member["name"]} | names(member)

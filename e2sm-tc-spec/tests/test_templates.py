@@ -1,4 +1,4 @@
-"""Annex A of the document, its vectors and the Python module speak of the same templates."""
+"""Annex A of the document, its vectors and the Python module have the same templates."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def parameters(path: str, schema: dict[str, Any]) -> Iterator[tuple[str, dict[st
 
 
 def row(path: str, schema: dict[str, Any]) -> str:
-    """As the annex has it: default, range and meaning are those of the implementation."""
+    """A row of the annex with default, range and meaning of the implementation."""
     default = schema.get("default")
     shown = default if isinstance(default, str) else json.dumps(default)
     allowed = ""
@@ -36,12 +36,12 @@ def row(path: str, schema: dict[str, Any]) -> str:
     elif path == "scheduler":
         allowed = ", ".join(f"`{value['const']}`" for value in schema["oneOf"])
     meaning = " ".join(schema["description"].split())
-    told = "absent" if default is None else f"`{shown}`"
-    return f"| `{path}` | {told} | {allowed} | {meaning} |"
+    default = "absent" if default is None else f"`{shown}`"
+    return f"| `{path}` | {default} | {allowed} | {meaning} |"
 
 
 @pytest.mark.parametrize("template", e2sm_tc.TEMPLATES)
-def test_the_annex_tells_what_each_template_takes(template: str) -> None:
+def test_the_annex_lists_the_parameters_of_each_template(template: str) -> None:
     number = e2sm_tc.TEMPLATES.index(template) + 1
     section = ANNEX.partition(f"### A.{number} `{template}`\n")[2].partition("\n### ")[0]
     schema = e2sm_tc.template_schema(template)
@@ -55,8 +55,7 @@ def test_the_annex_has_no_other_template() -> None:
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["template"])
-def test_templates_are_the_same_bytes_from_python(vector: dict[str, Any]) -> None:
-    """As from Rust, where the vectors come from."""
+def test_templates_have_the_bytes_of_the_rust_vectors(vector: dict[str, Any]) -> None:
     pipeline = e2sm_tc.pipeline(vector["template"], vector["parameters"])
     assert pipeline == vector["pipeline"]
     assert e2sm_tc.encode("pipeline", pipeline).hex() == vector["hex"]
@@ -68,21 +67,23 @@ def test_every_template_has_a_vector() -> None:
 
 
 def test_unknown_templates_and_bad_parameters_are_refused_by_name() -> None:
-    with pytest.raises(e2sm_tc.TemplateError, match="'cake'; expected one of transparent, ") as no:
+    with pytest.raises(
+        e2sm_tc.TemplateError, match="'cake'; expected one of transparent, "
+    ) as error:
         e2sm_tc.pipeline("cake")
-    assert no.value.parameter == "template"
-    with pytest.raises(e2sm_tc.TemplateError, match="expected 1 to 4096") as no:
+    assert error.value.parameter == "template"
+    with pytest.raises(e2sm_tc.TemplateError, match="expected 1 to 4096") as error:
         e2sm_tc.pipeline("fq_codel", {"queues": 0})
-    assert (no.value.parameter, no.value.detail) == ("queues", "0; expected 1 to 4096")
+    assert (error.value.parameter, error.value.detail) == ("queues", "0; expected 1 to 4096")
 
 
-def test_a_change_is_made_or_refused_with_its_cause() -> None:
+def test_a_transaction_is_applied_or_refused_with_its_cause() -> None:
     safe, fair = e2sm_tc.pipeline("transparent"), e2sm_tc.pipeline("fq_codel")
     assert e2sm_tc.candidate(fair, safe, "safe", {}) == safe
     named = e2sm_tc.candidate(fair, safe, {"delta": [{"set_name": "x"}]}, {})
     assert named == {**fair, "name": "x"}
-    with pytest.raises(e2sm_tc.PipelineError) as no:
+    with pytest.raises(e2sm_tc.PipelineError) as error:
         e2sm_tc.candidate(safe, safe, {"replace": fair}, {"queues": ["fifo"]})
-    assert (no.value.cause, no.value.element) == ("unsupported", "queues[0].discipline.codel")
+    assert (error.value.cause, error.value.element) == ("unsupported", "queues[0].discipline.codel")
     with pytest.raises(e2sm_tc.CodecError, match="change: "):
         e2sm_tc.candidate(safe, safe, {"delta": 7}, {})

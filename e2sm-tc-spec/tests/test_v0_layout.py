@@ -1,4 +1,4 @@
-"""The plain layout, laid out a second time with `struct` from its description."""
+"""The plain layout, implemented independently with `struct`."""
 
 import struct
 from typing import Any
@@ -109,7 +109,7 @@ def indication(value: dict[str, Any]) -> bytes:
     return data + u32(len(value["q"])) + queues + struct.pack("<q", value["tstamp"])
 
 
-def laid_out(kind: str, value: dict[str, Any]) -> bytes:
+def encoded(kind: str, value: dict[str, Any]) -> bytes:
     match kind:
         case "control":
             return control(value)
@@ -121,7 +121,7 @@ def laid_out(kind: str, value: dict[str, Any]) -> bytes:
 
 
 def on_wire(value: Any) -> Any:
-    """What of an observed value the wire carries: all but the ids of queues."""
+    """The part of an observed value that is encoded: all but queue ids."""
     match value:
         case dict():
             return {k: on_wire(v) for k, v in value.items() if k != "id_not_on_wire"}
@@ -130,9 +130,9 @@ def on_wire(value: Any) -> Any:
     return value
 
 
-def test_every_vector_is_laid_out_as_described(v0_vectors):
+def test_every_vector_has_the_documented_layout(v0_vectors):
     for vector in v0_vectors:
-        data = laid_out(vector["kind"], vector["value"])
+        data = encoded(vector["kind"], vector["value"])
         assert data.hex() == vector["hex"], vector["name"]
 
 
@@ -155,7 +155,7 @@ def test_vectors_hold_every_stage_action_and_kind(v0_vectors):
     )
 
 
-def test_the_codec_agrees_with_what_was_observed(observed_v0_vectors):
+def test_the_codec_agrees_with_recorded_messages(observed_v0_vectors):
     assert observed_v0_vectors
     for vector in observed_v0_vectors:
         kind = KIND_OF_OBSERVED[vector["kind"]]
@@ -165,7 +165,7 @@ def test_the_codec_agrees_with_what_was_observed(observed_v0_vectors):
         # Keys keep the order of the wire.
         assert str(decoded) == str(on_wire(vector["value"])), vector["name"]
         assert e2sm_tc.encode(kind, vector["value"], "v0") == data, vector["name"]
-        assert laid_out(kind, vector["value"]) == data, vector["name"]
+        assert encoded(kind, vector["value"]) == data, vector["name"]
 
 
 def test_padding_of_filters_is_ignored(v0_vectors):
@@ -192,7 +192,7 @@ def _meter(bandwidth: Any) -> dict[str, Any]:
     return {"bnd_flt": bandwidth, "time_window_ms": 50}
 
 
-def test_an_unknown_outcome_is_refused_rather_than_guessed():
+def test_an_unknown_outcome_is_refused():
     with pytest.raises(
         e2sm_tc.CodecError, match=r"out at byte 0: expected one of 0 \(OK\), found 1"
     ):

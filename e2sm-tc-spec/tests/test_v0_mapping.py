@@ -1,4 +1,4 @@
-"""The vectors of annex B from Python, and what the bindings add to the mapping."""
+"""The vectors of annex B from Python, and the bindings of the mapping."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def lowered(pipeline: dict[str, Any] | None) -> v0.State:
 
 
 @of_kind("lower")
-def test_pipelines_are_lowered_as_the_vectors_have_it(vector: dict[str, Any]) -> None:
+def test_pipelines_are_lowered_as_in_the_vectors(vector: dict[str, Any]) -> None:
     if "refused" in vector:
         with pytest.raises(v0.UnsupportedInV0) as refused:
             lowered(vector["pipeline"])
@@ -42,7 +42,7 @@ def test_pipelines_are_lowered_as_the_vectors_have_it(vector: dict[str, Any]) ->
 
 
 @of_kind("lift")
-def test_reports_are_lifted_as_the_vectors_have_it(vector: dict[str, Any]) -> None:
+def test_reports_are_lifted_as_in_the_vectors(vector: dict[str, Any]) -> None:
     indications = [bytes.fromhex(indication) for indication in vector["indications"]]
     if "refused" in vector:
         with pytest.raises(e2sm_tc.CodecError) as refused:
@@ -60,7 +60,7 @@ def test_reports_are_lifted_as_the_vectors_have_it(vector: dict[str, Any]) -> No
     e2sm_tc.encode("indication", {"pipeline_status": [status]})
 
 
-def test_states_are_compared_by_content_and_with_reports_by_what_these_tell() -> None:
+def test_states_are_compared_by_content_and_with_reports_by_reported_content() -> None:
     greedy = next(v for v in VECTORS if v["kind"] == "lower" and v["name"] == "all that v0 has")
     state, before = lowered(greedy["pipeline"]), lowered(greedy["before"])
     assert state == lowered(greedy["pipeline"])
@@ -78,7 +78,7 @@ def test_states_are_compared_by_content_and_with_reports_by_what_these_tell() ->
     )
 
 
-def test_what_is_no_message_or_no_control_for_the_state_is_an_error() -> None:
+def test_invalid_messages_and_controls_are_errors() -> None:
     safe, delete = v0.State.safe(), {"type": "QUEUE", "act": "DEL", "id": 7, "queue_type": "FIFO"}
     with pytest.raises(v0.ControlError, match="queue 7"):
         safe.after(e2sm_tc.encode("control", delete, "v0"))

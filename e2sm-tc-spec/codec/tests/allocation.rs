@@ -1,4 +1,4 @@
-//! Decoding allocates no more than the message warrants, however much it announces.
+//! Memory for decoding is bounded by the length of the message, whatever counts it announces.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
@@ -8,10 +8,10 @@ use peak_alloc::PeakAlloc;
 #[global_allocator]
 static HEAP: PeakAlloc = PeakAlloc;
 
-/// Bytes of memory a byte of message may cost: the largest element in memory over its smallest
+/// Maximum bytes of memory per byte of message: the largest element in memory over its smallest
 /// encoding, a pipeline edit.
 const MEMORY_PER_BYTE: usize = 256;
-/// Texts of errors.
+/// Error texts.
 const FIXED: usize = 4096;
 
 fn peak_of(decode: impl FnOnce()) -> usize {
@@ -22,7 +22,7 @@ fn peak_of(decode: impl FnOnce()) -> usize {
 }
 
 fn decode(encoding: Encoding, kind: Kind, bytes: &[u8]) {
-    // Without the JSON, which is longer than the value.
+    // Without JSON, which is longer than the value.
     match (encoding, kind) {
         (Encoding::V0, Kind::Control) => drop(e2sm_tc::v0::decode_control(bytes)),
         (Encoding::V0, Kind::Indication) => drop(e2sm_tc::v0::decode_indication(bytes)),
@@ -36,7 +36,7 @@ fn decode(encoding: Encoding, kind: Kind, bytes: &[u8]) {
     }
 }
 
-/// One test: the allocator counts for the whole process.
+/// A single test, because the allocator counts for the whole process.
 #[test]
 fn memory_is_bounded_by_the_length_of_the_message() {
     let mut worst: f64 = 0.0;
@@ -46,33 +46,34 @@ fn memory_is_bounded_by_the_length_of_the_message() {
         (Encoding::V1, Kind::Control),
         (Encoding::V1, Kind::Indication),
     ] {
-        for bytes in liars() {
+        for bytes in oversized_counts() {
             let peak = peak_of(|| decode(encoding, kind, &bytes));
             let most = MEMORY_PER_BYTE * bytes.len() + FIXED;
             assert!(peak <= most, "{encoding} {kind}: {peak} bytes for {} of message", bytes.len());
             worst = worst.max(peak as f64 / bytes.len().max(1) as f64);
         }
     }
-    assert!(worst > 1.0, "nothing was decoded at all");
+    assert!(worst > 1.0, "nothing was decoded");
 }
 
-/// Messages whose counts promise more than follows.
-fn liars() -> Vec<Vec<u8>> {
-    let mut liars = Vec::new();
+/// Messages that announce more members than follow.
+fn oversized_counts() -> Vec<Vec<u8>> {
+    let mut oversized_counts = Vec::new();
     for length in [0, 1, 7, 40, 400, 10_000] {
         for fill in [0x00, 0x01, 0x10, 0x20, 0x40, 0x55, 0x7f, 0x80, 0xff] {
-            liars.push(vec![fill; length]);
+            oversized_counts.push(vec![fill; length]);
         }
     }
-    // v0 indication: round robin, no pacer, filters without end.
+    // v0 indication: round robin, no pacer, 2³² − 1 filters.
     let mut filters = vec![0; 4 + 16];
     filters.extend([1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]);
-    liars.push(filters.clone());
+    oversized_counts.push(filters.clone());
     filters.extend([0; 480]);
-    liars.push(filters);
-    // v0 control: a priority list without end.
-    liars.push([3u32, 2, 1, u32::MAX, 5].iter().flat_map(|word| word.to_le_bytes()).collect());
-    // v1 control: a delta of 256 edits, of which nothing follows, and of which all do.
+    oversized_counts.push(filters);
+    // v0 control: a priority list of 2³² − 1 queues.
+    oversized_counts
+        .push([3u32, 2, 1, u32::MAX, 5].iter().flat_map(|word| word.to_le_bytes()).collect());
+    // v1 control: a delta of 256 edits, cut at several lengths and complete.
     let delta = e2sm_tc::v1::ControlMessage::Transaction(e2sm_tc::v1::Transaction {
         bearer: e2sm_tc::v1::BearerId { ue: e2sm_tc::v1::UeId::Rnti(1), drb: 1 },
         expected_revision: None,
@@ -87,7 +88,7 @@ fn liars() -> Vec<Vec<u8>> {
     });
     let whole = e2sm_tc::v1::encode(&delta).unwrap();
     for keep in [8, 9, 20, whole.len() / 2, whole.len()] {
-        liars.push(whole[..keep].to_vec());
+        oversized_counts.push(whole[..keep].to_vec());
     }
-    liars
+    oversized_counts
 }

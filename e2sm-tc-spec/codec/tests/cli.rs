@@ -42,7 +42,7 @@ fn published_vectors_are_what_the_tool_prints() {
 }
 
 #[test]
-fn every_vector_survives_decode_and_encode() {
+fn every_vector_round_trips() {
     for encoding in ["v0", "v1"] {
         for line in published(encoding).lines() {
             let vector: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -51,7 +51,7 @@ fn every_vector_survives_decode_and_encode() {
             let decoded = run(&[&["decode"], &flags[..]].concat(), hex.as_bytes());
             assert_eq!(answers(&decoded), [serde_json::json!({ "value": vector["value"] })]);
             let bare = vector["value"].to_string();
-            // The answer of decode, the bare value, and the whole vector all hold the value.
+            // Accepted inputs: the answer of decode, the bare value, the whole vector.
             let input = [&decoded.stdout[..], bare.as_bytes(), b"\n", line.as_bytes()].concat();
             let encoded = answers(&run(&[&["encode"], &flags[..]].concat(), &input));
             assert_eq!(encoded, vec![serde_json::json!({ "hex": hex }); 3]);
@@ -60,7 +60,7 @@ fn every_vector_survives_decode_and_encode() {
 }
 
 #[test]
-fn a_bad_line_is_answered_and_does_not_stop_the_others() {
+fn a_bad_line_gets_an_error_and_later_lines_are_processed() {
     let flags = ["--encoding", "v0", "--type", "control-header"];
     let input = b"2a000000\r\n\nxyz\n2a0000\n\xff\xfe\n2A000000";
     let decoded = answers(&run(&[&["decode"], &flags[..]].concat(), input));
@@ -86,7 +86,7 @@ fn a_bad_line_is_answered_and_does_not_stop_the_others() {
 }
 
 #[test]
-fn a_peer_gets_its_answer_before_it_sends_the_next_line() {
+fn each_line_is_answered_before_the_next_arrives() {
     let mut child = tool(&["encode", "--type", "event-trigger"]).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     let mut output = BufReader::new(child.stdout.take().unwrap());
@@ -101,7 +101,7 @@ fn a_peer_gets_its_answer_before_it_sends_the_next_line() {
 }
 
 #[test]
-fn a_reader_that_goes_away_ends_it_quietly() {
+fn a_closed_output_pipe_is_success_without_error_text() {
     let mut child = tool(&["decode", "--type", "control-header"]).spawn().unwrap();
     drop(child.stdout.take());
     let mut input = child.stdin.take().unwrap();
@@ -115,7 +115,7 @@ fn a_reader_that_goes_away_ends_it_quietly() {
 }
 
 #[test]
-fn help_names_the_messages_and_wrong_flags_are_refused_with_them() {
+fn help_and_errors_list_the_message_types() {
     let help = run(&["decode", "--help"], b"");
     assert!(String::from_utf8(help.stdout).unwrap().contains("ran-function-definition"));
     let refused = run(&["decode", "--type", "controls"], b"");

@@ -1,10 +1,10 @@
-//! Python module `e2sm_tc._native`: the codec and what pipelines mean, with JSON in between.
-//! `py/e2sm_tc` is the public face.
+//! Python module `e2sm_tc._native`: codec, templates and transactions, with values as JSON.
+//! `py/e2sm_tc` is the public module.
 
 mod pipelines;
 mod v0;
 
-use e2sm_tc::json::{self, CodecError as Refusal};
+use e2sm_tc::json::{self, CodecError as JsonCodecError};
 use e2sm_tc::v1::{self, IndicationMessage, UeId};
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
@@ -15,31 +15,32 @@ create_exception!(
     e2sm_tc,
     CodecError,
     PyValueError,
-    "A message or value that does not fit the service model. `element` is the path of what does \
-     not fit, empty for the whole."
+    "Bytes or a value that the service model does not allow. `element` is the path of the \
+     offending element, empty for the whole."
 );
 
 create_exception!(
     e2sm_tc,
     ValidationError,
     CodecError,
-    "A value that has the shape of the message but makes no sense. `cause` is what a RAN function \
-     refuses it with."
+    "A value that has the shape of the message but is invalid. `cause` is that of a RAN \
+     function's refusal."
 );
 
-fn refuse(py: Python<'_>, refusal: &Refusal) -> PyErr {
-    let element = match refusal {
-        Refusal::Decode(error) => error.element.as_str(),
-        Refusal::Encode(error) => error.element.as_str(),
-        Refusal::Json { path, .. } => path.as_str(),
-        Refusal::Invalid(invalid) => {
-            let error = ValidationError::new_err(refusal.to_string());
+fn to_py_err(py: Python<'_>, error: &JsonCodecError) -> PyErr {
+    let message = error.to_string();
+    let element = match error {
+        JsonCodecError::Decode(error) => error.element.as_str(),
+        JsonCodecError::Encode(error) => error.element.as_str(),
+        JsonCodecError::Json { path, .. } => path.as_str(),
+        JsonCodecError::Invalid(invalid) => {
+            let error = ValidationError::new_err(message);
             let error = with_attribute(py, error, "cause", invalid.cause.kind());
             return with_attribute(py, error, "element", &invalid.element);
         }
-        Refusal::NoSuchMessage { .. } | Refusal::UnknownName { .. } => "",
+        JsonCodecError::NoSuchMessage { .. } | JsonCodecError::UnknownName { .. } => "",
     };
-    codec_error(py, &refusal.to_string(), element)
+    codec_error(py, &message, element)
 }
 
 fn codec_error(py: Python<'_>, message: &str, element: &str) -> PyErr {
@@ -53,7 +54,7 @@ fn with_attribute(py: Python<'_>, error: PyErr, name: &str, value: &str) -> PyEr
     }
 }
 
-/// Encodes the message of a kind that JSON describes.
+/// Encodes the message of a kind from JSON.
 #[pyfunction]
 fn encode<'py>(
     py: Python<'py>,
@@ -62,28 +63,28 @@ fn encode<'py>(
     value: &str,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let encoded = || json::encode(encoding.parse()?, kind.parse()?, value);
-    encoded().map(|bytes| PyBytes::new(py, &bytes)).map_err(|refusal| refuse(py, &refusal))
+    encoded().map(|bytes| PyBytes::new(py, &bytes)).map_err(|error| to_py_err(py, &error))
 }
 
 /// Decodes a message of a kind to JSON.
 #[pyfunction]
 fn decode(py: Python<'_>, encoding: &str, kind: &str, data: &[u8]) -> PyResult<String> {
     let decoded = || json::decode(encoding.parse()?, kind.parse()?, data);
-    decoded().map_err(|refusal| refuse(py, &refusal))
+    decoded().map_err(|error| to_py_err(py, &error))
 }
 
-/// Checks that the message of a kind that JSON describes makes sense.
+/// Validates the message of a kind that JSON describes.
 #[pyfunction]
 fn validate(py: Python<'_>, kind: &str, value: &str) -> PyResult<()> {
     let validated = || json::validate(kind.parse()?, value);
-    validated().map_err(|refusal| refuse(py, &refusal))
+    validated().map_err(|error| to_py_err(py, &error))
 }
 
 /// RNTI, DRB and limit of each bearer of a pipeline status whose pacer has one, as columns.
 #[pyfunction]
 fn pacer_limits(py: Python<'_>, data: &[u8]) -> PyResult<(Vec<u16>, Vec<u16>, Vec<u32>)> {
     let message: IndicationMessage =
-        v1::decode(data).map_err(|error| refuse(py, &Refusal::Decode(error)))?;
+        v1::decode(data).map_err(|error| to_py_err(py, &JsonCodecError::Decode(error)))?;
     let IndicationMessage::PipelineStatus(bearers) = message else {
         return Ok(Default::default());
     };
@@ -99,7 +100,7 @@ fn pacer_limits(py: Python<'_>, data: &[u8]) -> PyResult<(Vec<u16>, Vec<u16>, Ve
     Ok(columns)
 }
 
-/// A `CodecError` about an element, not raised.
+/// Creates a `CodecError` without raising it.
 #[pyfunction(name = "codec_error")]
 fn new_codec_error<'py>(py: Python<'py>, message: &str, element: &str) -> Bound<'py, PyAny> {
     codec_error(py, message, element).into_value(py).into_bound(py).into_any()

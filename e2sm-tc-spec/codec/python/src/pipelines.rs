@@ -1,4 +1,4 @@
-//! Templates, changes and limits: `tc_pipelines` with JSON in between.
+//! Templates, transactions and limits: `tc_pipelines` with values as JSON.
 
 use e2sm_tc::v1::{Capabilities, Pipeline, PipelineChange};
 use pyo3::create_exception;
@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tc_pipelines::templates::{self, Template, TemplateError as Unmade};
-use tc_pipelines::{PipelineError as Refused, candidate, limits};
+use tc_pipelines::templates::{self, Template, TemplateError as InvalidTemplate};
+use tc_pipelines::{PipelineError as InvalidPipeline, candidate, limits};
 
 use crate::{codec_error, with_attribute};
 
@@ -16,22 +16,23 @@ create_exception!(
     e2sm_tc,
     TemplateError,
     PyValueError,
-    "No template of that name, or none with these parameters. `parameter` is the path of what it \
-     does not take, `detail` says what was expected."
+    "Unknown template or invalid parameters. `parameter` is the path of the first invalid one, \
+     `detail` says what was expected."
 );
 
 create_exception!(
     e2sm_tc,
     PipelineError,
     PyValueError,
-    "A pipeline, or a change to one, that a node does not accept. `cause` is what a RAN function \
-     refuses it with, `element` the path of what is at fault, `detail` says what was expected."
+    "A pipeline or transaction that a node does not accept. `cause` is that of the RAN \
+     function's refusal, `element` the path of the offending element, `detail` says what was \
+     expected."
 );
 
-fn unmade(py: Python<'_>, error: &Unmade) -> PyErr {
+fn template_error(py: Python<'_>, error: &InvalidTemplate) -> PyErr {
     let (parameter, detail) = match error {
-        Unmade::UnknownName { .. } => ("template", error.to_string()),
-        Unmade::Parameter(of) => (of.parameter.as_str(), of.detail.clone()),
+        InvalidTemplate::UnknownName { .. } => ("template", error.to_string()),
+        InvalidTemplate::Parameter(of) => (of.parameter.as_str(), of.detail.clone()),
     };
     let detail = detail.strip_prefix("template: ").unwrap_or(&detail);
     let raised = TemplateError::new_err(error.to_string());
@@ -39,30 +40,38 @@ fn unmade(py: Python<'_>, error: &Unmade) -> PyErr {
     with_attribute(py, raised, "detail", detail)
 }
 
-fn refused(py: Python<'_>, error: &Refused) -> PyErr {
-    describe(py, PipelineError::new_err(error.to_string()), error)
+fn pipeline_error(py: Python<'_>, error: &InvalidPipeline) -> PyErr {
+    with_pipeline_attributes(py, PipelineError::new_err(error.to_string()), error)
 }
 
 /// Sets the attributes of a `PipelineError`.
-pub(crate) fn describe(py: Python<'_>, raised: PyErr, error: &Refused) -> PyErr {
+pub(crate) fn with_pipeline_attributes(
+    py: Python<'_>,
+    raised: PyErr,
+    error: &InvalidPipeline,
+) -> PyErr {
     let raised = with_attribute(py, raised, "cause", error.cause.kind());
     let raised = with_attribute(py, raised, "element", &error.element);
     with_attribute(py, raised, "detail", &error.detail)
 }
 
-pub(crate) fn read<T: DeserializeOwned>(py: Python<'_>, what: &str, json: &str) -> PyResult<T> {
+pub(crate) fn from_json<T: DeserializeOwned>(
+    py: Python<'_>,
+    what: &str,
+    json: &str,
+) -> PyResult<T> {
     serde_json::from_str(json).map_err(|error| codec_error(py, &format!("{what}: {error}"), what))
 }
 
-pub(crate) fn written<T: Serialize>(py: Python<'_>, value: &T) -> PyResult<String> {
+pub(crate) fn to_json<T: Serialize>(py: Python<'_>, value: &T) -> PyResult<String> {
     serde_json::to_string(value).map_err(|error| codec_error(py, &error.to_string(), ""))
 }
 
-/// What a node declares; nothing is known to be missing of what it leaves out.
-fn declared(py: Python<'_>, json: &str) -> PyResult<Capabilities> {
+/// Declared capabilities; omitted ones count as fully supported.
+fn capabilities_from_json(py: Python<'_>, json: &str) -> PyResult<Capabilities> {
     let mut all = serde_json::to_value(limits::everything())
         .map_err(|error| codec_error(py, &error.to_string(), "capabilities"))?;
-    let given: Value = read(py, "capabilities", json)?;
+    let given: Value = from_json(py, "capabilities", json)?;
     if let (Some(all), Value::Object(given)) = (all.as_object_mut(), given) {
         all.extend(given);
     }
@@ -74,17 +83,17 @@ fn declared(py: Python<'_>, json: &str) -> PyResult<Capabilities> {
 #[pyfunction]
 fn template_schema(py: Python<'_>, name: &str) -> PyResult<String> {
     match templates::schema(name) {
-        Some(schema) => written(py, &schema),
-        None => Err(unmade(py, &Unmade::UnknownName { name: name.to_owned() })),
+        Some(schema) => to_json(py, &schema),
+        None => Err(template_error(py, &InvalidTemplate::UnknownName { name: name.to_owned() })),
     }
 }
 
 /// The pipeline of a template with parameters.
 #[pyfunction]
 fn pipeline(py: Python<'_>, template: &str, parameters: &str) -> PyResult<String> {
-    let made = Template::parse(template, read(py, "parameters", parameters)?)
-        .and_then(|template| template.pipeline().map_err(Unmade::from));
-    written(py, &made.map_err(|error| unmade(py, &error))?)
+    let made = Template::parse(template, from_json(py, "parameters", parameters)?)
+        .and_then(|template| template.pipeline().map_err(InvalidTemplate::from));
+    to_json(py, &made.map_err(|error| template_error(py, &error))?)
 }
 
 /// The pipeline after a transaction's change, checked as a whole.
@@ -96,21 +105,21 @@ fn changed(
     change: &str,
     capabilities: &str,
 ) -> PyResult<String> {
-    let current: Pipeline = read(py, "current", current)?;
-    let safe: Pipeline = read(py, "safe", safe)?;
-    let change: PipelineChange = read(py, "change", change)?;
-    let capabilities = declared(py, capabilities)?;
+    let current: Pipeline = from_json(py, "current", current)?;
+    let safe: Pipeline = from_json(py, "safe", safe)?;
+    let change: PipelineChange = from_json(py, "change", change)?;
+    let capabilities = capabilities_from_json(py, capabilities)?;
     let after = candidate(&current, &safe, &change, &capabilities)
         .and_then(|after| limits::check(&after, &capabilities).map(|()| after));
-    written(py, &after.map_err(|error| refused(py, &error))?)
+    to_json(py, &after.map_err(|error| pipeline_error(py, &error))?)
 }
 
-/// Whether a node of these capabilities takes a pipeline.
+/// Checks a pipeline against a node's capabilities.
 #[pyfunction]
 fn check_pipeline(py: Python<'_>, pipeline: &str, capabilities: &str) -> PyResult<()> {
-    let pipeline: Pipeline = read(py, "pipeline", pipeline)?;
-    let capabilities = declared(py, capabilities)?;
-    limits::check(&pipeline, &capabilities).map_err(|error| refused(py, &error))
+    let pipeline: Pipeline = from_json(py, "pipeline", pipeline)?;
+    let capabilities = capabilities_from_json(py, capabilities)?;
+    limits::check(&pipeline, &capabilities).map_err(|error| pipeline_error(py, &error))
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -1,9 +1,9 @@
-//! E2SM-TC v0 in terms of v1: `tc_pipelines::v0`. A state stays in Rust, for it is compared with each
-//! report; controls are bytes, pipelines and status JSON.
+//! E2SM-TC v0 translated to v1: `tc_pipelines::v0`. A state stays in Rust, because it is compared
+//! with each report; controls are bytes, pipelines and status are JSON.
 
 use std::fmt::Display;
 
-use e2sm_tc::json::CodecError as Refusal;
+use e2sm_tc::json::CodecError as JsonCodecError;
 use e2sm_tc::v0::{self, ControlMessage, IndicationMessage, Message};
 use e2sm_tc::v1::Pipeline;
 use pyo3::create_exception;
@@ -12,25 +12,25 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use tc_pipelines::v0::{self as mapping, BearerContext, Counters, NodeState};
 
-use crate::pipelines::{PipelineError, describe, read, written};
-use crate::{codec_error, refuse};
+use crate::pipelines::{PipelineError, from_json, to_json, with_pipeline_attributes};
+use crate::{codec_error, to_py_err};
 
 create_exception!(
     e2sm_tc,
     UnsupportedInV0,
     PipelineError,
-    "A pipeline that E2SM-TC v0 cannot express, or for which the node has no room."
+    "A pipeline that E2SM-TC v0 cannot express or that exceeds the node's limits."
 );
 
 create_exception!(
     e2sm_tc,
     V0ControlError,
     PyValueError,
-    "A control that a v0 node in this state could only refuse."
+    "A control that a v0 node in this state refuses."
 );
 
 fn message<M: Message>(py: Python<'_>, data: &[u8]) -> PyResult<M> {
-    v0::decode(data).map_err(|error| refuse(py, &Refusal::Decode(error)))
+    v0::decode(data).map_err(|error| to_py_err(py, &JsonCodecError::Decode(error)))
 }
 
 fn control_error(error: impl Display) -> PyErr {
@@ -74,7 +74,7 @@ impl State {
     }
 
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
-        written(py, &self.0)
+        to_json(py, &self.0)
     }
 
     fn agrees_with(&self, seen: &Self) -> bool {
@@ -87,8 +87,8 @@ impl State {
         target: &Self,
     ) -> PyResult<Vec<Vec<Bound<'py, PyBytes>>>> {
         let encoded = |control: ControlMessage| {
-            let bytes =
-                v0::encode(&control).map_err(|error| refuse(py, &Refusal::Encode(error)))?;
+            let bytes = v0::encode(&control)
+                .map_err(|error| to_py_err(py, &JsonCodecError::Encode(error)))?;
             Ok(PyBytes::new(py, &bytes))
         };
         mapping::plan(&self.0, &target.0)
@@ -104,7 +104,7 @@ impl State {
     }
 }
 
-/// The v0 pipeline that does what a v1 pipeline describes.
+/// The v0 state equivalent to a v1 pipeline.
 #[pyfunction]
 fn lower(
     py: Python<'_>,
@@ -113,16 +113,18 @@ fn lower(
     max_queues: u16,
     max_filters: u16,
 ) -> PyResult<State> {
-    let pipeline: Pipeline = read(py, "pipeline", pipeline)?;
+    let pipeline: Pipeline = from_json(py, "pipeline", pipeline)?;
     mapping::lower(&pipeline, base, &mapping::capabilities(max_queues, max_filters))
         .map(State)
-        .map_err(|error| describe(py, UnsupportedInV0::new_err(error.to_string()), &error.0))
+        .map_err(|error| {
+            with_pipeline_attributes(py, UnsupportedInV0::new_err(error.to_string()), &error.0)
+        })
 }
 
-/// What v0 has of the capabilities of v1.
+/// The v1 capabilities that v0 supports.
 #[pyfunction]
 fn v0_capabilities(py: Python<'_>, max_queues: u16, max_filters: u16) -> PyResult<String> {
-    written(py, &mapping::capabilities(max_queues, max_filters))
+    to_json(py, &mapping::capabilities(max_queues, max_filters))
 }
 
 /// The ids of a report's queues.
@@ -154,10 +156,10 @@ impl Reports {
     }
 
     fn status(&self, py: Python<'_>, state: &State, context: &str) -> PyResult<Option<String>> {
-        let context: BearerContext = read(py, "context", context)?;
+        let context: BearerContext = from_json(py, "context", context)?;
         let newest = self.newest.as_ref();
         let lifted = newest.map(|report| mapping::lift(report, &self.counters, &state.0, &context));
-        lifted.map(|status| written(py, &status)).transpose()
+        lifted.map(|status| to_json(py, &status)).transpose()
     }
 }
 

@@ -1,4 +1,4 @@
-"""What the Python module adds to the codec: types, exceptions, validation."""
+"""The Python module: types, exceptions, validation."""
 
 import copy
 import json
@@ -47,7 +47,7 @@ def changed(path: tuple[str | int, ...], value: Any) -> dict[str, Any]:
     return pipeline
 
 
-def test_object_identifiers_tell_the_versions_apart():
+def test_object_identifiers_of_both_versions():
     assert e2sm_tc.OID_V0 == "0.0.0.0.0.0.0.0.1.146.0"
     assert e2sm_tc.OID_V1 == "0.0.0.0.0.0.0.0.1.146.1"
 
@@ -63,7 +63,7 @@ def test_any_bytes_like_object_is_decoded(wrapper):
     assert e2sm_tc.decode("pipeline", wrapper(data)) == FQ_CODEL
 
 
-def test_truncated_bytes_name_the_element_and_the_place():
+def test_truncated_bytes_are_refused_with_element_and_position():
     data = e2sm_tc.encode("pipeline", FQ_CODEL)
     with pytest.raises(e2sm_tc.CodecError, match=r"buffer\.bytes at byte \d+") as refused:
         e2sm_tc.decode("pipeline", data[:-3])
@@ -92,7 +92,7 @@ def test_trailing_bytes_are_refused():
         (("pacer",), "warp", "pacer"),
     ],
 )
-def test_a_value_that_does_not_fit_names_its_path(path, value, element):
+def test_a_value_of_the_wrong_shape_is_refused_with_its_path(path, value, element):
     with pytest.raises(e2sm_tc.CodecError) as refused:
         e2sm_tc.encode("pipeline", changed(path, value))
     assert refused.value.element == element
@@ -100,12 +100,12 @@ def test_a_value_that_does_not_fit_names_its_path(path, value, element):
 
 
 @pytest.mark.parametrize("value", [{"a": object()}, {"a": float("nan")}])
-def test_a_value_that_is_no_json_is_refused_like_any_other(value):
+def test_values_that_are_not_json_are_refused(value):
     with pytest.raises(e2sm_tc.CodecError, match="value"):
         e2sm_tc.encode("pipeline", value)
 
 
-def test_unknown_names_are_refused_with_those_there_are():
+def test_unknown_names_are_refused_with_the_known_ones():
     with pytest.raises(e2sm_tc.CodecError, match="one of control, control-header"):
         e2sm_tc.decode("controls", b"")  # type: ignore[arg-type]
     with pytest.raises(e2sm_tc.CodecError, match="one of v0, v1"):
@@ -114,7 +114,7 @@ def test_unknown_names_are_refused_with_those_there_are():
         e2sm_tc.encode("pipeline", FQ_CODEL, "v0")
 
 
-def test_a_pipeline_that_makes_sense_is_valid():
+def test_a_consistent_pipeline_is_valid():
     e2sm_tc.validate_pipeline(FQ_CODEL)
 
 
@@ -132,7 +132,7 @@ def test_a_pipeline_that_makes_sense_is_valid():
         (("queues",), FQ_CODEL["queues"] * 2, "queues[1].first", "duplicate_id"),
     ],
 )
-def test_a_pipeline_that_makes_no_sense_says_where_and_why(path, value, element, cause):
+def test_an_invalid_pipeline_is_refused_with_element_and_cause(path, value, element, cause):
     with pytest.raises(e2sm_tc.ValidationError) as refused:
         e2sm_tc.validate_pipeline(changed(path, value))
     assert refused.value.cause == cause
@@ -141,16 +141,9 @@ def test_a_pipeline_that_makes_no_sense_says_where_and_why(path, value, element,
 
 def test_other_messages_are_validated_too():
     e2sm_tc.validate("event-trigger", "on_change")
-    trigger = {
-        "threshold": {
-            "quantity": "drops",
-            "above": 1,
-            "hysteresis": 2,
-            "min_interval_ms": 0,
-        }
-    }
+    threshold = {"quantity": "drops", "above": 1, "hysteresis": 2, "min_interval_ms": 0}
     with pytest.raises(e2sm_tc.ValidationError) as refused:
-        e2sm_tc.validate("event-trigger", trigger)
+        e2sm_tc.validate("event-trigger", {"threshold": threshold})
     assert refused.value.element == "threshold.above"
     with pytest.raises(e2sm_tc.CodecError, match="style"):
         e2sm_tc.validate("control-header", {"style": 0, "correlation_id": 1})

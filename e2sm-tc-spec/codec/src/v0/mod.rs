@@ -2,7 +2,7 @@
 //!
 //! Little-endian, unaligned, enumerations as 32-bit numbers, counts before lists. The layout has
 //! no UE, no DRB, no queue id in indications and no cause in outcomes.
-//! The types serialise to the JSON of the published vectors, keys in the order of the wire.
+//! The JSON of the types is that of the published vectors, with keys in wire order.
 
 #[macro_use]
 mod plain;
@@ -63,7 +63,7 @@ messages!(
 /// Encodes a message in the plain layout.
 ///
 /// # Errors
-/// A list of more members than its 32-bit count can say.
+/// A list with more members than a 32-bit count can hold.
 pub fn encode<M: Message>(message: &M) -> Result<Vec<u8>, EncodeError> {
     let mut bytes = Vec::new();
     message.put(&mut bytes)?;
@@ -73,8 +73,8 @@ pub fn encode<M: Message>(message: &M) -> Result<Vec<u8>, EncodeError> {
 /// Decodes a message in the plain layout.
 ///
 /// # Errors
-/// Bytes that are no such message: truncated, trailing, or of an unknown kind. Never panics, and
-/// never allocates for list members that the bytes cannot hold.
+/// Bytes that are truncated, trailing or of an unknown kind. Never panics, and never allocates for
+/// list members that the bytes cannot hold.
 pub fn decode<M: Message>(bytes: &[u8]) -> Result<M, DecodeError> {
     let mut cursor = Cursor::new(bytes);
     let message = M::get(&mut cursor)?;

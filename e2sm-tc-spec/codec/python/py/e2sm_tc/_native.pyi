@@ -33,8 +33,7 @@ class UnsupportedInV0(PipelineError): ...  # noqa: N818 - a property of the pipe
 class V0ControlError(ValueError): ...
 
 class V0State:
-    """The pipeline of a v0 node: as lowered, as its acknowledged controls left it, or as seen in a
-    report. Immutable."""
+    """The pipeline of a v0 node: lowered, after acknowledged controls, or reported. Immutable."""
 
     @staticmethod
     def safe(queue: int = 0) -> V0State:
@@ -42,38 +41,38 @@ class V0State:
 
     @staticmethod
     def observed(indication: bytes) -> V0State:
-        """The pipeline that a v0 indication shows. Raises ``CodecError`` for bytes that are no
-        indication, and for one without queues."""
+        """The pipeline of a v0 indication. Raises ``CodecError`` for bytes that do not decode and
+        for an indication without queues."""
 
     @property
     def base(self) -> int:
-        """The lowest queue, which gets the packets that no filter matches."""
+        """The lowest queue, the target of packets that match no filter."""
 
     @property
     def name(self) -> str:
-        """Of the v1 pipeline; ``foreign`` for an observed one that is not the safe pipeline."""
+        """Name of the v1 pipeline; ``foreign`` for a reported one that is not the safe pipeline."""
 
     @property
     def is_safe(self) -> bool:
-        """Whether it is the safe pipeline, as far as reports tell."""
+        """Whether it is the safe pipeline, as far as v0 reports it."""
 
     def agrees_with(self, seen: V0State) -> bool:
-        """Whether a pipeline seen in a report may be this one, as far as reports tell."""
+        """Whether a reported pipeline may be this one, as far as v0 reports it."""
 
     def controls_to(self, target: V0State) -> list[list[bytes]]:
-        """The v0 controls that lead to ``target``, in order, in groups that may be in flight at
-        once. Raises ``V0ControlError`` where v0 cannot number the target's queues."""
+        """The v0 controls that lead to ``target``, in order, in groups of independent controls.
+        Raises ``V0ControlError`` if v0 cannot number the target's queues."""
 
     def after(self, control: bytes) -> V0State:
         """The state after an acknowledged control. Raises ``V0ControlError`` for one that a node in
-        this state could only refuse, ``CodecError`` for bytes that are no control."""
+        this state refuses, ``CodecError`` for bytes that do not decode."""
 
     def to_json(self) -> str:
-        """``pipeline`` in terms of v1, the parts of it that are ``unknown`` because reports do not
-        tell them, and the ``v1_ids`` of its queues."""
+        """``pipeline`` in v1, its parts that are ``unknown`` because v0 does not report them, and
+        the ``v1_ids`` of its queues."""
 
 class V0Reports:
-    """The reports of a v0 node: the newest, and counters extended beyond 32 bits."""
+    """The newest report of a v0 node, and counters extended beyond 32 bits."""
 
     def __init__(self) -> None: ...
     def take(self, indication: bytes) -> None:

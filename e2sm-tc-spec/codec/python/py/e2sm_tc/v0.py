@@ -1,7 +1,7 @@
-"""E2SM-TC version 0 in terms of version 1, for a gateway in front of a node that has v0 alone.
+"""E2SM-TC v0 translated to v1, for a gateway in front of a node with v0 only.
 
-Annex B of the document has the mapping. A v1 pipeline is lowered to a :class:`State`, a state leads
-to another by controls, and :class:`Reports` are lifted to v1 status.
+The mapping is annex B of the document. A v1 pipeline is lowered to a :class:`State`, controls lead
+from one state to another, and :class:`Reports` are lifted to v1 status.
 """
 
 import json
@@ -28,32 +28,32 @@ __all__ = [
 
 
 def capabilities(max_queues: int, max_filters: int) -> dict[str, Any]:
-    """What v0 has of the v1 ``Capabilities``, for a node with this much room."""
+    """The v1 ``Capabilities`` of a v0 node with these limits."""
     declared: dict[str, Any] = json.loads(_native.v0_capabilities(max_queues, max_filters))
     return declared
 
 
 def lower(pipeline: Mapping[str, Any], base: int, max_queues: int, max_filters: int) -> State:
-    """The state of a v0 node that does what a v1 pipeline describes, queues numbered from ``base``.
+    """The v0 state equivalent to a v1 pipeline, with queues numbered from ``base``.
 
     Raises:
-        UnsupportedInV0: the pipeline is invalid, there is no room for it, or v0 cannot express it;
-            ``cause``, ``element`` and ``detail`` as of a ``PipelineError``.
+        UnsupportedInV0: the pipeline is invalid, exceeds the limits, or v0 cannot express it;
+            ``cause``, ``element`` and ``detail`` as in ``PipelineError``.
         CodecError: the value does not have the shape of a pipeline.
     """
     return _native.lower(json.dumps(pipeline), base, max_queues, max_filters)
 
 
 def pipeline(state: State) -> dict[str, Any]:
-    """The pipeline of a state in v1, with the node's queue ids and its own buffer limit."""
-    made: dict[str, Any] = json.loads(state.to_json())["pipeline"]
-    return made
+    """The v1 pipeline of a state, with the node's queue ids and buffer limit."""
+    result: dict[str, Any] = json.loads(state.to_json())["pipeline"]
+    return result
 
 
 def lift(reports: Reports, state: State, context: Mapping[str, Any]) -> dict[str, Any] | None:
     """The v1 ``PipelineStatus`` of the newest report with all queues; ``None`` before the first.
 
-    ``context`` has what v0 does not tell: ``bearer``, ``revision``, ``lease_left_ms`` and
+    ``context`` has what v0 does not report: ``bearer``, ``revision``, ``lease_left_ms`` and
     ``rlc_occupancy_bytes``.
 
     Raises:
@@ -64,6 +64,6 @@ def lift(reports: Reports, state: State, context: Mapping[str, Any]) -> dict[str
 
 
 def queue_numbers(indication: Mapping[str, Any]) -> list[int]:
-    """The queue ids of a decoded v0 indication, in its order. v0 reports have none: those of the
-    shapers stand for them, or the order where these are not distinct."""
+    """The queue ids of a decoded v0 indication, in its order. v0 does not report them: shaper ids
+    are used, or positions if these are not distinct."""
     return _native.queue_numbers([queue["shp"]["id"] for queue in indication["q"]])

@@ -18,7 +18,7 @@ use serde_json::value::RawValue;
     after_help = "Examples:\n  \
         echo 2a000000 | e2sm-tc decode --encoding v0 --type control-header\n  \
         echo '{\"periodic\": {\"period_ms\": 10}}' | e2sm-tc encode --type event-trigger\n\n\
-        A line that does not fit is answered with {\"error\": …} and does not stop the others."
+        An invalid line is answered with {\"error\": …}; later lines are processed."
 )]
 struct Cli {
     #[command(subcommand)]

@@ -1,4 +1,4 @@
-//! Which bearer a message is about.
+//! Identifiers of UEs and bearers.
 
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -9,7 +9,7 @@ use crate::error::{DecodeError, EncodeError, Problem, Violation};
 use crate::v1::per::*;
 
 choice! {
-    /// How an E2 node names a UE.
+    /// Identifier of a UE.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case", deny_unknown_fields)]
     pub enum UeId { ...
@@ -21,7 +21,7 @@ choice! {
 }
 
 sequence! {
-    /// One data radio bearer of one UE: what a pipeline belongs to.
+    /// One data radio bearer of one UE; it has one pipeline.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct BearerId {
@@ -32,7 +32,7 @@ sequence! {
     }
 }
 
-/// Refuses a bearer that is named twice, with its position.
+/// Refuses a repeated bearer, with its position.
 pub(super) fn each_once(bearers: impl Iterator<Item = BearerId>) -> Result<(), (usize, Violation)> {
     let mut seen = HashSet::new();
     for (index, bearer) in bearers.enumerate() {

@@ -1,4 +1,4 @@
-//! Stage 1: classifiers, filters and what they match.
+//! Stage 1: classifiers and filters.
 
 use std::collections::HashSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -11,23 +11,23 @@ use crate::v1::per::*;
 use super::{FilterId, QueueId};
 
 sequence! {
-    /// Where a classifier sends a packet: one queue, or a run of queues chosen by flow hash.
+    /// Target of a classifier: one queue, or consecutive queues selected by the flow hash.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct QueueTarget {
         /// First queue id.
         first: QueueId,
-        /// Number of consecutive ids, 1..=4096; with more than 1, the 5-tuple hash picks one.
+        /// Number of consecutive ids, 1..=4096; the 5-tuple hash selects one of several.
         count: u16 as Int<1, 4096>,
     }
 }
 
 choice! {
-    /// Stage 1: which queue.
+    /// Stage 1: selects the queue.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case", deny_unknown_fields)]
     pub enum Classifier { ...
-        /// Packets in turn over the target's queues.
+        /// Packet by packet over the target's queues.
         0 round_robin => RoundRobin(QueueTarget),
         /// Stochastic hash of the 5-tuple (SFQ).
         1 stochastic_hash => StochasticHash(StochasticHash),
@@ -47,11 +47,11 @@ sequence! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct StochasticHash { ...
-        /// Queues hashed into.
+        /// Queues of the hash.
         target: QueueTarget,
-        /// Hash key; the RAN function derives one when absent.
+        /// Hash key; derived by the RAN function if absent.
         perturbation: Option<u32>,
-        /// Ways of a set-associative hash, 1 for a plain hash; queues of a host's share.
+        /// Ways of a set-associative hash, 1 for a plain hash; or queues of a host's share.
         ways: u8 as Int<1, 64>,
     }
     check whole_sets
@@ -72,7 +72,7 @@ sequence! {
     pub struct OsiClassifier { ...
         /// At most 256 filters; the first that matches wins.
         filters: Vec<Filter> as ListOf<Filter, 0, 256>,
-        /// For packets no filter matches.
+        /// Target of packets that match no filter.
         default: QueueTarget,
     }
     check filter_ids_once
@@ -111,13 +111,13 @@ sequence! {
         /// What to match.
         #[serde(rename = "match")]
         rule: FlowMatch,
-        /// Where matching packets go.
+        /// Target of matching packets.
         target: QueueTarget,
     }
 }
 
 sequence! {
-    /// Fields of a packet to match; all given ones must.
+    /// Packet fields to match; all given fields must match.
     #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct FlowMatch { ...

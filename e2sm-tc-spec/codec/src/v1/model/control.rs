@@ -28,17 +28,17 @@ choice! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case", deny_unknown_fields)]
     pub enum ControlMessage { ...
-        /// Style 1: all of it or nothing of it.
+        /// Style 1: an atomic change.
         0 transaction => Transaction(Transaction),
-        /// Style 2: keep the current pipeline.
+        /// Style 2: extends the lease of the current pipeline.
         1 lease_renewal => LeaseRenewal(LeaseRenewal),
-        /// Style 3: what the RLC will be.
+        /// Style 3: forecasts of the RLC.
         2 forecast_feed => ForecastFeed(ForecastFeed),
     }
 }
 
 impl ControlMessage {
-    /// The control style the message belongs to, which its header must name.
+    /// The control style of the message, which its header must name.
     #[must_use]
     pub fn style(&self) -> u8 {
         match self {
@@ -54,13 +54,13 @@ sequence! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct Transaction { ...
-        /// Whose pipeline.
+        /// The bearer.
         bearer: BearerId,
-        /// Refused with `stale_revision` unless this is the current one; unchecked when absent.
+        /// Refused with `stale_revision` unless it is the current one; unchecked if absent.
         expected_revision: Option<u32>,
-        /// After this long without renewal the safe pipeline returns; for ever when absent.
+        /// The safe pipeline returns after this time without renewal; never if absent.
         lease_ms: Option<u32> as Option<Int<1, 0xffff_ffff>>,
-        /// Check and answer, change nothing.
+        /// Check and answer without a change.
         dry_run: bool,
         /// The change.
         change: PipelineChange,
@@ -68,7 +68,7 @@ sequence! {
 }
 
 choice! {
-    /// What a transaction does.
+    /// Change made by a transaction.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case", deny_unknown_fields)]
     pub enum PipelineChange { ...
@@ -101,7 +101,7 @@ choice! {
         3 add_queues => AddQueues(QueueSet),
         /// Change discipline, limits, policer and shaper of existing queues; packets stay.
         4 modify_queues => ModifyQueues(QueueSet),
-        /// Remove queues; their packets move, in order, to what the classifier now says.
+        /// Remove queues; their packets are classified again, in order.
         5 remove_queues => RemoveQueues(QueueTarget),
         /// Replace stage 4.
         6 set_scheduler => SetScheduler(Scheduler),
@@ -115,11 +115,11 @@ choice! {
 }
 
 sequence! {
-    /// Keeps a leased pipeline.
+    /// Extends the lease of a pipeline.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct LeaseRenewal { ...
-        /// Whose pipeline.
+        /// The bearer.
         bearer: BearerId,
         /// Must be the current revision.
         revision: u32,
@@ -129,7 +129,7 @@ sequence! {
 }
 
 sequence! {
-    /// Forecasts of RLC state, for pacers ahead of the DU.
+    /// Forecasts of RLC state for the pacers of a CU.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct ForecastFeed { ...
@@ -151,17 +151,17 @@ sequence! {
     pub struct BearerForecast { ...
         /// The bearer.
         bearer: BearerId,
-        /// Time of the newest sample it rests on, µs since the Unix epoch.
+        /// Time of the newest sample used, µs since the Unix epoch.
         origin_us: u64,
-        /// From origin to the first point.
+        /// Time from the origin to the first point.
         horizon_start_us: u32,
-        /// Between points.
+        /// Time between points.
         step_us: u32 where POSITIVE,
         /// RLC occupancy in bytes, 1..=64 points.
         occupancy_bytes: Vec<u32> as ListOf<u32, 1, 64>,
-        /// Queue limit in bytes; empty or as many points.
+        /// Queue limit in bytes; as many points, or empty.
         limit_bytes: Vec<u32> as ListOf<u32, 0, 64>,
-        /// Bytes drained per step; empty or as many points.
+        /// Bytes drained per step; as many points, or empty.
         drain_bytes: Vec<u32> as ListOf<u32, 0, 64>,
     }
     check as_many_points
@@ -184,30 +184,30 @@ choice! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case", deny_unknown_fields)]
     pub enum ControlOutcome { ...
-        /// Done (or, in a dry run, would be).
+        /// Applied; in a dry run: would be applied.
         0 accepted => Accepted {
             /// Revision now in force.
             revision: u32,
-            /// Lease in force, ms from now; for ever when absent.
+            /// Remaining lease, ms; without limit if absent.
             lease_ms: Option<u32> as Option<Int<1, 0xffff_ffff>>,
         },
-        /// Nothing changed.
+        /// Refused; nothing changed.
         1 refused => Refused {
-            /// Why.
+            /// Cause.
             cause: Cause,
             /// The offending element, as a path such as `queues[2].shaper.rate_kbps`.
             element: String as Utf8<255>,
-            /// What was expected, for people.
+            /// Description for operators.
             detail: String as Utf8<1023>,
-            /// Revision in force; absent when the bearer is unknown.
+            /// Revision in force; absent if the bearer is unknown.
             revision: Option<u32>,
         },
     }
 }
 
 impl ControlOutcome {
-    /// A refusal whose texts are clipped to what the wire carries: 255 characters of element,
-    /// 1023 of detail.
+    /// A refusal with texts clipped to the encodable length: 255 characters of element, 1023 of
+    /// detail.
     #[must_use]
     pub fn refused(
         cause: Cause,
@@ -230,7 +230,7 @@ enumerated! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case", deny_unknown_fields)]
     pub enum Cause { ...
-        /// No such UE or DRB (any more).
+        /// No such UE or DRB.
         0 "unknown_bearer" => UnknownBearer,
         /// `expected_revision` is not the current revision.
         1 "stale_revision" => StaleRevision,
@@ -242,11 +242,11 @@ enumerated! {
         4 "duplicate_id" => DuplicateId,
         /// A value outside its range.
         5 "out_of_range" => OutOfRange,
-        /// Stages that do not fit together, e.g. a target without queue.
+        /// Inconsistent elements, e.g. a target without queue.
         6 "inconsistent" => Inconsistent,
-        /// A kind this RAN function does not have.
+        /// A kind that the RAN function does not support.
         7 "unsupported" => Unsupported,
-        /// More queues, filters or bearers than this RAN function holds.
+        /// More queues, filters or bearers than the RAN function supports.
         8 "capacity" => Capacity,
         /// The message could not be decoded.
         9 "malformed" => Malformed,

@@ -1,7 +1,7 @@
 //! E2SM-TC v1: the information elements as Rust types.
 //!
 //! Names follow the ASN.1 module `asn1/E2SM-TC-v1.asn`; units are in the names.
-//! Serde names (snake_case) are the JSON shape of the CLI and of the Python module.
+//! Serde names (snake_case) are the JSON of the CLI and of the Python module.
 
 mod addressing;
 mod classifier;

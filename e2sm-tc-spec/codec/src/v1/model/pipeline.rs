@@ -1,4 +1,4 @@
-//! The pipeline of a bearer, stage by stage.
+//! The pipeline of a bearer.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,16 +11,15 @@ use super::{Classifier, Pacer, QueueSet, Scheduler};
 pub type QueueId = u16;
 /// Filter identifier, unique within a classifier.
 pub type FilterId = u16;
-/// `PipelineName`.
 pub(super) type PipelineName = Visible<1, 64>;
 
 sequence! {
     /// The whole six-stage pipeline of a bearer: classifier → policer → queue → scheduler → shaper →
-    /// pacer (irazabal2024 §IV-A). Policers and shapers live with their queue (1:1).
+    /// pacer (irazabal2024 §IV-A). Each queue has its own policer and shaper.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct Pipeline { ...
-        /// Operator-visible name of the composition, e.g. `fq_codel`; at most 64 printable characters.
+        /// Name for operators, e.g. `fq_codel`; at most 64 printable characters.
         name: String as PipelineName,
         /// Stage 1.
         classifier: Classifier,
@@ -44,7 +43,7 @@ sequence! {
         packets: u32 where POSITIVE,
         /// Bytes.
         bytes: u32 where POSITIVE,
-        /// Who pays at the limit.
+        /// What is dropped at the limit.
         overflow: Overflow,
     }
 }

@@ -13,11 +13,11 @@ use super::QueueId;
 const DELAY_US: RangeInclusive<u64> = 1..=10_000_000;
 /// Update periods: up to a second.
 const UPDATE_US: RangeInclusive<u64> = 1..=1_000_000;
-/// Gains of PIE: up to 1000/s, far above what any link needs (RFC 8033 §4.2: 0.125 and 1.25). The
-/// target enters PIE through α alone, so α is positive.
+/// Gains of PIE: up to 1000/s (RFC 8033 §4.2: 0.125 and 1.25). α is positive, because only α
+/// applies the target.
 const ALPHA_MILLI: RangeInclusive<u64> = 1..=1_000_000;
 const BETA_MILLI: RangeInclusive<u64> = 0..=1_000_000;
-/// Coupling factors: up to 100 (RFC 9332 §2.1: 2). With 0 the L queue would take the whole link.
+/// Coupling factors: up to 100 (RFC 9332 §2.1: 2). With 0 the L queue would starve C.
 const COUPLING_MILLI: RangeInclusive<u64> = 1..=100_000;
 
 sequence! {
@@ -31,9 +31,9 @@ sequence! {
         count: u16 as Int<1, 4096>,
         /// Stage 3.
         discipline: QueueDiscipline,
-        /// Limit per queue in packets; the buffer limit alone when absent.
+        /// Limit per queue in packets; if absent, only the buffer limit applies.
         limit_packets: Option<u32> where POSITIVE,
-        /// Limit per queue in bytes; the buffer limit alone when absent.
+        /// Limit per queue in bytes; if absent, only the buffer limit applies.
         limit_bytes: Option<u32> where POSITIVE,
         /// Stage 2, per queue.
         policer: Option<Policer>,
@@ -56,7 +56,7 @@ choice! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case", deny_unknown_fields)]
     pub enum QueueDiscipline { ...
-        /// First in, first out; which end loses a packet when full.
+        /// First in, first out.
         0 fifo => Fifo {
             /// Drop policy at the limit.
             drop: FifoDrop,
@@ -78,9 +78,9 @@ choice! {
         },
         /// RED (Floyd and Jacobson 1993), thresholds in bytes.
         3 red => Red {
-            /// No drops below.
+            /// No drops below this average.
             min_bytes: u32,
-            /// All dropped above.
+            /// All packets are dropped above this average.
             max_bytes: u32,
             /// Drop probability at `max_bytes`, in thousandths.
             max_probability_milli: u16 as Int<0, 1000>,
@@ -96,9 +96,9 @@ choice! {
         },
         /// L4S immediate marking (RFC 9332 §2.4), step at `threshold_us` or ramp up to `ramp_us`.
         6 l4s_marking => L4sMarking {
-            /// Marking starts here.
+            /// No marks below this sojourn time.
             threshold_us: u32 where 0..=10_000_000,
-            /// Marking is certain here; equal to the threshold for a step.
+            /// All packets are marked at this sojourn time; equal to the threshold for a step.
             ramp_us: u32 where 0..=10_000_000,
         },
         /// Coupled DualPI2 (RFC 9332); the set must hold two queues, L then C.
@@ -127,7 +127,7 @@ fn thresholds_ordered(discipline: &QueueDiscipline) -> Result<(), Violation> {
 }
 
 enumerated! {
-    /// Which packet a full FIFO gives up.
+    /// Packet that a full FIFO drops.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case", deny_unknown_fields)]
     pub enum FifoDrop { ...
@@ -176,13 +176,13 @@ sequence! {
         rate_kbps: u32 where POSITIVE,
         /// Bucket depth.
         burst_bytes: u32 where POSITIVE,
-        /// What happens to excess packets.
+        /// Action on excess packets.
         exceed: ExceedAction,
     }
 }
 
 choice! {
-    /// What a policer does with a packet above the rate.
+    /// Action on a packet above the policer's rate.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case", deny_unknown_fields)]
     pub enum ExceedAction { ...

@@ -6,7 +6,7 @@ use crate::error::{DecodeError, EncodeError, Violation};
 use crate::v1::per::*;
 
 sequence! {
-    /// RAN function definition: what this RAN function is and can do.
+    /// RAN function definition.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct RanFunctionDefinition { ...
@@ -14,9 +14,9 @@ sequence! {
         short_name: String as Visible<1, 32>,
         /// Object identifier of the service model.
         oid: String as Visible<1, 128>,
-        /// For people.
+        /// Description for operators.
         description: String as Utf8<255>,
-        /// What it can do.
+        /// Declared capabilities.
         capabilities: Capabilities,
     }
 }
@@ -34,15 +34,15 @@ sequence! {
         schedulers: Vec<String> as ListOf<Visible<1, 64>, 0, 64>,
         /// Pacer kinds.
         pacers: Vec<String> as ListOf<Visible<1, 64>, 0, 64>,
-        /// Whether policers work.
+        /// Whether policers are supported.
         policer: bool,
-        /// Whether shapers work.
+        /// Whether shapers are supported.
         shaper: bool,
-        /// Most queues per pipeline.
+        /// Maximum queues per pipeline.
         max_queues: u16,
-        /// Most filters per classifier.
+        /// Maximum filters per classifier.
         max_filters: u16,
-        /// Most bearers.
+        /// Maximum bearers.
         max_bearers: u32,
         /// Shortest report period.
         min_period_ms: u32,

@@ -13,7 +13,7 @@ choice! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case", deny_unknown_fields)]
     pub enum EventTrigger { ...
-        /// Every `period_ms`.
+        /// One report per period.
         0 periodic => Periodic {
             /// Period, 1..=60000.
             period_ms: u32 as Int<1, 60_000>,
@@ -22,11 +22,11 @@ choice! {
         1 threshold => Threshold {
             /// Quantity.
             quantity: Quantity,
-            /// Fires when above.
+            /// Fires above this value.
             above: u32,
-            /// Re-arms when below `above − hysteresis`.
+            /// Re-arms below `above − hysteresis`.
             hysteresis: u32,
-            /// Least time between two reports.
+            /// Minimum time between two reports.
             min_interval_ms: u32,
         },
         /// When a pipeline, a lease or a revision changes.
@@ -45,7 +45,7 @@ fn rearms_above_zero(trigger: &EventTrigger) -> Result<(), Violation> {
 }
 
 enumerated! {
-    /// A quantity a threshold can watch.
+    /// Quantity of a threshold trigger.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case", deny_unknown_fields)]
     pub enum Quantity { ...
@@ -67,7 +67,7 @@ sequence! {
     pub struct ActionDefinition { ...
         /// Report style.
         style: ReportStyle,
-        /// Bearers; all when empty.
+        /// Bearers; all if empty.
         bearers: Vec<BearerId> as ListOf<BearerId, 0, 4096>,
         /// Flow inventory: flows per bearer, 1..=256.
         top_flows: u16 as Int<1, 256>,
@@ -99,7 +99,7 @@ sequence! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct IndicationHeader { ...
-        /// When the report was taken, µs since the Unix epoch.
+        /// Time of collection, µs since the Unix epoch.
         collected_at_us: u64,
     }
 }
@@ -131,9 +131,9 @@ sequence! {
         name: String as PipelineName,
         /// Whether it is the safe pipeline.
         safe: bool,
-        /// Lease left, ms; absent without lease.
+        /// Remaining lease, ms; absent without lease.
         lease_left_ms: Option<u32>,
-        /// Age of the oldest packet, µs; 0 when empty.
+        /// Age of the oldest packet, µs; 0 if empty.
         head_of_line_age_us: u32,
         /// Queues with a backlog or traffic since the last report, at most 256, by backlog.
         queues: Vec<QueueStatus> as ListOf<QueueStatus, 0, 256>,
@@ -173,7 +173,7 @@ sequence! {
         mean_sojourn_us: u32,
         /// Sojourn of the last packet, µs.
         last_sojourn_us: u32,
-        /// Whether the shaper holds the queue back now.
+        /// Whether the shaper blocks the queue now.
         shaped: bool,
     }
 }
@@ -183,15 +183,15 @@ sequence! {
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct PacerStatus { ...
-        /// Drain rate of the RLC as the pacer sees it, kbit/s.
+        /// Drain rate of the RLC measured by the pacer, kbit/s.
         drain_kbps: u32,
-        /// RLC occupancy as last told, bytes.
+        /// Last reported RLC occupancy, bytes.
         rlc_occupancy_bytes: u32,
         /// Bytes handed to the RLC, cumulative.
         forwarded_bytes: u64,
-        /// Bytes it lets stand in the RLC buffer now; absent without a limit.
+        /// Current limit on the RLC buffer; absent for pacers without limit.
         limit_bytes: Option<u32>,
-        /// Whether it goes by a forecast now; absent for a pacer that takes none.
+        /// Whether a forecast is used now; absent for pacers that do not use forecasts.
         by_forecast: Option<bool>,
     }
 }
@@ -255,15 +255,15 @@ sequence! {
 }
 
 sequence! {
-    /// Something that happened.
+    /// An event.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct Event { ...
         /// The bearer.
         bearer: BearerId,
-        /// When, µs since the Unix epoch.
+        /// Time, µs since the Unix epoch.
         at_us: u64,
-        /// What.
+        /// Kind.
         kind: EventKind,
     }
 }
@@ -285,20 +285,20 @@ choice! {
             /// New revision.
             revision: u32,
         },
-        /// A watched quantity crossed its threshold.
+        /// A quantity exceeded the threshold of a trigger.
         2 threshold_crossed => ThresholdCrossed {
             /// Quantity.
             quantity: Quantity,
             /// Its value.
             value: u32,
         },
-        /// A bearer came.
+        /// A bearer was set up.
         3 bearer_added => BearerAdded,
-        /// A bearer went.
+        /// A bearer was released.
         4 bearer_removed => BearerRemoved,
-        /// The pacer goes by a forecast, or fell back on what it measures itself.
+        /// The pacer now uses forecasts, or its own measurements again.
         5 pacing_changed => PacingChanged {
-            /// Whether by a forecast.
+            /// Whether it uses forecasts.
             by_forecast: bool,
         },
     }

@@ -25,18 +25,18 @@ const BETA_MILLI: RangeInclusive<u64> = 1_000..=100_000;
 const STALE_US: RangeInclusive<u64> = 1_000..=60_000_000;
 
 choice! {
-    /// Stage 4: which queue next.
+    /// Stage 4: selects the next queue.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case", deny_unknown_fields)]
     pub enum Scheduler { ...
-        /// Packet by packet in turn.
+        /// Packet by packet.
         0 round_robin => RoundRobin,
         /// Deficit round robin with new and old lists (RFC 8290 §4).
         1 deficit_round_robin => DeficitRoundRobin {
             /// Bytes a queue may send per turn.
             quantum_bytes: u32 where QUANTUM_BYTES,
         },
-        /// Strict priority; queues not listed come last, by id.
+        /// Strict priority; unlisted queues come last, by id.
         2 strict_priority => StrictPriority {
             /// Targets from highest to lowest priority.
             order: Vec<QueueTarget> as ListOf<QueueTarget, 0, 256>,
@@ -45,11 +45,11 @@ choice! {
         3 weighted => Weighted {
             /// Bytes per unit of weight and turn.
             quantum_bytes: u32 where QUANTUM_BYTES,
-            /// Weights, 1..=255; queues not listed weigh 1.
+            /// Weights, 1..=255; unlisted queues have weight 1.
             weights: Vec<QueueWeight> as ListOf<QueueWeight, 0, 256>,
         },
-        /// The L queue first, unless C has waited `time_shift_us` longer (RFC 9332 §4.2.2); queues
-        /// that are neither come after both.
+        /// The L queue first, unless C has waited `time_shift_us` longer (RFC 9332 §4.2.2); other
+        /// queues come last.
         4 conditional_priority => ConditionalPriority {
             /// L queue.
             l4s: QueueId,
@@ -58,7 +58,7 @@ choice! {
             /// Time shift.
             time_shift_us: u32,
         },
-        /// Earliest deadline first: arrival time plus the queue's budget; queues not listed come last.
+        /// Earliest deadline first: arrival time plus the queue's budget; unlisted queues come last.
         5 earliest_deadline_first => EarliestDeadlineFirst {
             /// Delay budget of the queues of each target.
             budgets: Vec<QueueBudget> as ListOf<QueueBudget, 0, 256>,
@@ -68,7 +68,7 @@ choice! {
 }
 
 impl Scheduler {
-    /// The queues that it names, each with its path; each must exist and be named once.
+    /// The listed queues with their paths; each must exist and be listed once.
     pub(crate) fn targets(&self) -> Vec<(String, QueueTarget)> {
         fn listed(
             name: &str,
@@ -114,8 +114,7 @@ sequence! {
         target: QueueTarget,
         /// Share relative to 1.
         weight: u8 as Int<1, 255>,
-        /// The queues share one turn of this weight, in turn among themselves; otherwise each has a
-        /// turn of this weight.
+        /// The queues share one turn of this weight by round robin; otherwise each has such a turn.
         shared: bool,
     }
 }
@@ -133,17 +132,17 @@ sequence! {
 }
 
 choice! {
-    /// Stage 6: how much the RLC buffer is given.
+    /// Stage 6: limits the bytes in the RLC buffer.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case", deny_unknown_fields)]
     pub enum Pacer { ...
-        /// Everything at once.
+        /// No pacing.
         0 none => None,
-        /// 5G-BDP (reference 24 of irazabal2021, constants of irazabal2024's prototype, its faults mended).
+        /// 5G-BDP (reference 24 of irazabal2021; constants of irazabal2024's prototype, without its bias).
         1 bdp5g => Bdp5g,
         /// e5G-BDP (irazabal2021, Algorithms 1–3).
         2 e5g_bdp => E5gBdp,
-        /// DRQL: keep about one MTU in the RLC after each TTI (irazabal2021 §V-D, stolidis2024 §II).
+        /// DRQL: about one MTU remains in the RLC after each TTI (irazabal2021 §V-D, stolidis2024 §II).
         3 drql => Drql {
             /// MTU in bytes.
             mtu_bytes: u16 where MTU_BYTES,
@@ -167,11 +166,11 @@ choice! {
             max_sdus: u16,
             /// α in thousandths.
             alpha_milli: u16 where ALPHA_MILLI,
-            /// What is compared with the delay target.
+            /// Delay that is compared with the target.
             #[serde(default)]
             metric: DelayMetric,
             /// β in thousandths: the target is β times the mean gap between status PDUs, and
-            /// `target_us` until the first gap; `target_us` throughout when absent.
+            /// `target_us` before the first gap; always `target_us` if absent.
             #[serde(default)]
             status_gap_beta_milli: Option<u32> where BETA_MILLI,
         },
@@ -182,14 +181,14 @@ choice! {
         },
         /// Pacing between UPF and SDAP.
         7 upf_sdap => UpfSdap,
-        /// By forecast occupancy, limit and drain, minus what is in flight on F1.
+        /// Forecasts of occupancy, limit and drain, less the bytes in flight on F1-U.
         8 forecast => Forecast {
-            /// With a forecast that rests on samples older than this, persistence is used.
+            /// Maximum age of a forecast's newest sample; persistence is used beyond.
             stale_us: u32 where STALE_US,
         },
-        /// 5G-BDP as published in irazabal2024's prototype, bias and all.
+        /// 5G-BDP as published in irazabal2024's prototype, with its bias.
         9 bdp5g_prototype => Bdp5gPrototype,
-        /// In step with the MAC: packets enter the RLC as each transport block is built.
+        /// Packets enter the RLC when the MAC builds a transport block.
         10 just_in_time => JustInTime,
     }
     check limits_ordered

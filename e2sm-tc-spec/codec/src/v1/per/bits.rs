@@ -12,7 +12,7 @@ fn bits_of(span: u64) -> u32 {
     64 - span.leading_zeros()
 }
 
-/// Fewest bits a constrained whole number of 0..=`span` takes on the wire, alignment left out.
+/// Fewest bits of an encoded whole number of 0..=`span`, without alignment.
 pub(crate) const fn least_bits(span: u64) -> usize {
     match span {
         0 => 0,
@@ -24,12 +24,12 @@ pub(crate) const fn least_bits(span: u64) -> usize {
     }
 }
 
-/// The last of the indexes of a CHOICE.
+/// The last index of a CHOICE.
 pub(crate) const fn last(indexes: &[u64]) -> u64 {
     indexes.len() as u64 - 1
 }
 
-/// The smallest of some sizes; 0 of none.
+/// The smallest size; 0 for an empty list.
 pub(crate) const fn smallest(sizes: &[usize]) -> usize {
     let mut least = usize::MAX;
     let mut index = 0;
@@ -42,7 +42,7 @@ pub(crate) const fn smallest(sizes: &[usize]) -> usize {
     if least == usize::MAX { 0 } else { least }
 }
 
-/// Appends to an encoding.
+/// Writes an encoding.
 #[derive(Debug, Default)]
 pub(crate) struct Writer {
     bytes: Vec<u8>,
@@ -107,7 +107,7 @@ impl Writer {
                 self.align();
                 self.bits(value, 16);
             }
-            // §11.5.7.4: as few aligned octets as hold it, after their number.
+            // §11.5.7.4: number of octets, then the fewest aligned octets.
             _ => {
                 let octets = octets_of(value);
                 self.in_span(u64::from(octets) - 1, u64::from(octets_of(span)) - 1);
@@ -136,7 +136,7 @@ impl Writer {
     }
 }
 
-/// Reads an encoding; refuses what the rules do not prescribe.
+/// Reads an encoding; refuses non-canonical forms.
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
@@ -258,7 +258,7 @@ impl<'a> Reader<'a> {
         Ok(length)
     }
 
-    /// Passes over the extension additions of a SEQUENCE (X.691 §19.7–9): a later version's.
+    /// Skips the extension additions of a SEQUENCE (X.691 §19.7–9), from a later version.
     pub(crate) fn skip_extensions(&mut self) -> Result<(), DecodeError> {
         self.skipped_extensions = true;
         // A normally small length: bit 0 and six bits of n − 1 (X.691 §11.9.3.4).
@@ -276,8 +276,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Nothing but the padding of the last octet may be left. Answers whether components of a
-    /// later version were passed over.
+    /// Checks that only padding of the last octet is left. Returns whether components of a later
+    /// version were skipped.
     pub(crate) fn finish(mut self) -> Result<bool, DecodeError> {
         self.align()?;
         match self.remaining_bits() / 8 {
@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     #[allow(clippy::unusual_byte_groupings, reason = "grouped as the fields are")]
-    fn constrained_numbers_take_the_form_their_range_prescribes() {
+    fn constrained_numbers_are_encoded_by_the_form_of_their_range() {
         assert_eq!(written(5, 1, 32), [0b1_00100_00]);
         assert_eq!(written(0xab, 0, 255), [0x80, 0xab]);
         assert_eq!(written(0xab, 0, 256), [0x80, 0x00, 0xab]);

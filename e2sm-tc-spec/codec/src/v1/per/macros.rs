@@ -1,15 +1,15 @@
-//! One declaration of a SEQUENCE, CHOICE or ENUMERATED makes the Rust type, its JSON, encoder, decoder,
-//! checks, names and generator.
+//! The declaration of a SEQUENCE, CHOICE or ENUMERATED generates the Rust type, its JSON, encoder,
+//! decoder, checks, names and test values.
 //!
 //! A declaration is the Rust type with these additions:
 //! - `...` after the opening brace makes the ASN.1 type extensible.
-//! - `field: Type as Constraint` gives the ASN.1 type of [`super::types`] where it is not the Rust
+//! - `field: Type as Constraint` gives the ASN.1 type of [`super::types`] if it is not the Rust
 //!   type's own: `count: u16 as Int<1, 4096>`.
 //! - `field: Type where 1..=1000` bounds a number more narrowly than the encoding does.
 //! - Alternatives of a CHOICE start with their index and name: `2 pie => Pie { .. }`.
 //! - `check function` after the closing brace adds a rule that relates components.
 
-/// The bit of an extensible type that says whether a later version's part follows.
+/// Number of extension bits: 1 for an extensible type.
 macro_rules! extension_bits {
     (...) => {
         1
@@ -19,7 +19,7 @@ macro_rules! extension_bits {
     };
 }
 
-/// The ASN.1 type of a component: the one after `as`, else the Rust type's own.
+/// The ASN.1 type of a component: after `as`, else the Rust type's own.
 macro_rules! wire_type {
     ($type:ty) => {
         $type
@@ -39,7 +39,7 @@ macro_rules! component_name {
     };
 }
 
-/// Encodes components given as references: the preamble of optional ones, then the values.
+/// Encodes referenced components: presence bits, then values.
 macro_rules! put_components {
     ($writer:ident, { $($field:ident = $value:expr => $codec:ty),* }) => {{
         $(
@@ -57,7 +57,7 @@ macro_rules! put_components {
 /// Decodes components into the struct or variant at `$path`.
 macro_rules! get_components {
     ($reader:ident, $extended:ident, $path:path, { $($field:ident: $codec:ty),* }) => {{
-        // Each name stands for the presence of its component, then for its value.
+        // Each name is first bound to the presence bit of its component, then to its value.
         $(let $field = if <$codec as Shape>::OPTIONAL { $reader.bit()? } else { true };)*
         $(
             let $field = <$codec as Type<_>>::get_if($field, $reader)
@@ -79,14 +79,14 @@ macro_rules! nested_strategies {
     };
 }
 
-/// The pattern that takes those pairs apart.
+/// The pattern that destructures those pairs.
 #[cfg(feature = "testing")]
 macro_rules! nested_pattern {
     () => { () };
     ($field:ident $(, $rest:ident)*) => { ($field, nested_pattern!($($rest),*)) };
 }
 
-/// Checks components given as references: what they contain, then their ranges.
+/// Checks referenced components: their content, then their ranges.
 macro_rules! check_components {
     ({ $($field:ident = $value:expr => $codec:ty [$($range:expr)?]),* }) => {{
         $(
@@ -223,7 +223,7 @@ macro_rules! alternative_strategy {
     };
 }
 
-/// `CHOICE`. Also gives the Rust type the names of its alternatives.
+/// `CHOICE`, with the names of its alternatives.
 macro_rules! choice {
     ($(#[$meta:meta])* pub enum $name:ident { ... $($body:tt)* } $(check $rule:path)?) => {
         choice!(@type [$(#[$meta])*] $name (...) { $($body)* } [$($rule)?]);
@@ -356,7 +356,7 @@ macro_rules! choice {
     };
 }
 
-/// `ENUMERATED`. Also gives the Rust type the names of its values.
+/// `ENUMERATED`, with the names of its values.
 macro_rules! enumerated {
     ($(#[$meta:meta])* pub enum $name:ident { ... $($body:tt)* }) => {
         enumerated!(@type [$(#[$meta])*] $name (...) { $($body)* });

@@ -1,4 +1,4 @@
-//! Aligned PER (ITU-T X.691), as far as the module `asn1/E2SM-TC-v1.asn` needs it.
+//! The part of aligned PER (ITU-T X.691) that `asn1/E2SM-TC-v1.asn` uses.
 //!
 //! [`bits`] holds the bit-level rules, [`types`] the ASN.1 types, [`macros`] the declarations
 //! of SEQUENCE, CHOICE and ENUMERATED.

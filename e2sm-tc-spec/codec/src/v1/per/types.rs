@@ -1,4 +1,4 @@
-//! The ASN.1 types the module uses, each with its constraint.
+//! The ASN.1 types of the module, each with its constraint.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
@@ -6,24 +6,24 @@ use std::ops::RangeInclusive;
 use super::bits::{Reader, Writer, least_bits};
 use crate::error::{DecodeError, EncodeError, Problem, Violation};
 
-/// What is known of an ASN.1 type whatever the Rust type of its values.
+/// Properties of an ASN.1 type that do not depend on the Rust type of its values.
 pub(crate) trait Shape {
-    /// Fewest bits a value takes; bounds what a list may announce.
+    /// Fewest bits of a value; bounds the announced length of a list.
     const LEAST_BITS: usize;
-    /// Whether the preamble of the SEQUENCE it is a component of says if it is there.
+    /// Whether a bit in the preamble of the SEQUENCE says that the component is present.
     const OPTIONAL: bool = false;
     /// Index of the last alternative of a CHOICE or value of an ENUMERATED.
     const LAST_INDEX: u64 = 0;
 }
 
-/// How a Rust value of type `T` travels: an ASN.1 type with its constraint.
+/// Encoding of a Rust value of type `T`: an ASN.1 type with its constraint.
 ///
-/// A SEQUENCE, CHOICE or ENUMERATED of the module is itself a Rust type and travels as itself.
+/// A SEQUENCE, CHOICE or ENUMERATED of the module is a Rust type and implements its own encoding.
 pub(crate) trait Type<T: Sized>: Shape {
     fn put(value: &T, writer: &mut Writer) -> Result<(), EncodeError>;
     fn get(reader: &mut Reader<'_>) -> Result<T, DecodeError>;
 
-    /// The component's bit in the preamble of a SEQUENCE; none when it is mandatory.
+    /// The component's bit in the preamble of a SEQUENCE; `None` for mandatory components.
     fn presence(_value: &T) -> Option<bool> {
         None
     }
@@ -32,12 +32,12 @@ pub(crate) trait Type<T: Sized>: Shape {
         Self::get(reader)
     }
 
-    /// Checks what the encoding does not: narrower ranges, and rules that relate components.
+    /// Checks narrower ranges than the encoding's and relations between components.
     fn check(_value: &T) -> Result<(), Violation> {
         Ok(())
     }
 
-    /// Values within the constraint, its edges among them.
+    /// Values within the constraint, including its limits.
     #[cfg(feature = "testing")]
     fn strategy() -> proptest::strategy::BoxedStrategy<T>;
 }
@@ -70,7 +70,7 @@ where
             1 => Just(LOW),
             1 => Just(HIGH),
             3 => LOW..=HIGH,
-            // Numbers of every size, for the octet counts of wide ranges.
+            // All octet counts of wide ranges.
             3 => (0u32..64, LOW..=HIGH).prop_map(|(shift, n)| LOW + ((n - LOW) >> shift)),
         ]
         .prop_filter_map("fits the Rust type", |n| T::try_from(n).ok())
@@ -171,7 +171,7 @@ where
     }
 }
 
-/// A number that a `where` of a declaration bounds; absent optional numbers are within any range.
+/// A number bounded by `where` in a declaration; absent optional numbers are in range.
 pub(crate) trait Bounded {
     fn number(&self) -> Option<u64>;
 }
@@ -182,7 +182,7 @@ impl<T: Bounded> Bounded for Option<T> {
     }
 }
 
-/// 32-bit numbers of which 0 has no meaning.
+/// 32-bit numbers except 0.
 pub(crate) const POSITIVE: RangeInclusive<u64> = 1..=0xffff_ffff;
 
 pub(crate) fn within(value: &impl Bounded, range: &RangeInclusive<u64>) -> Result<(), Violation> {
@@ -221,7 +221,7 @@ where
 
     fn get(reader: &mut Reader<'_>) -> Result<Vec<T>, DecodeError> {
         let count = reader.constrained(LOW as u64, HIGH as u64)? as usize;
-        // Nothing is allocated for members the message cannot hold.
+        // Checked before allocation: the message cannot hold more members.
         let most = reader.remaining_bits() / C::LEAST_BITS.max(1);
         if count > most {
             return Err(reader.error(Problem::MoreThanFits { count, most }));
@@ -267,8 +267,8 @@ impl<const LOW: usize, const HIGH: usize> Shape for Visible<LOW, HIGH> {
 }
 
 impl<const LOW: usize, const HIGH: usize> Type<String> for Visible<LOW, HIGH> {
-    // 95 characters take seven bits, which aligned PER makes eight; strings of more than 16 bits
-    // at most are aligned (X.691 §30.5).
+    // 95 characters need seven bits, eight in aligned PER; strings whose maximum exceeds 16 bits
+    // are aligned (X.691 §30.5).
     fn put(text: &String, writer: &mut Writer) -> Result<(), EncodeError> {
         Self::check(text).map_err(EncodeError::new)?;
         writer.constrained(text.len() as u64, LOW as u64, HIGH as u64)?;
@@ -298,7 +298,7 @@ impl<const LOW: usize, const HIGH: usize> Type<String> for Visible<LOW, HIGH> {
     }
 }
 
-/// `UTF8String (SIZE (0..HIGH))`; the size counts characters and is not visible to PER.
+/// `UTF8String (SIZE (0..HIGH))`; the size counts characters and is not PER-visible.
 pub(crate) struct Utf8<const HIGH: usize>;
 
 impl<const HIGH: usize> Utf8<HIGH> {
@@ -346,7 +346,7 @@ impl<const HIGH: usize> Type<String> for Utf8<HIGH> {
 
 macro_rules! address {
     ($address:ty, $octets:literal) => {
-        /// `OCTET STRING` of an address's fixed size, in network order.
+        /// `OCTET STRING` of fixed size, in network byte order.
         impl Shape for $address {
             const LEAST_BITS: usize = 8 * $octets;
         }

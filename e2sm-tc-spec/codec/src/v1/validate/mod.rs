@@ -1,6 +1,6 @@
-//! Validation beyond the constraints of the ASN.1 types: narrower ranges and rules that relate
-//! elements. Rules within one type stand with its declaration; here is what relates the stages of a
-//! pipeline.
+//! Validation beyond the constraints of the ASN.1 types: narrower ranges and relations between
+//! elements. Rules within one type are part of its declaration; relations between the stages of a
+//! pipeline are here.
 //!
 //! Decoding does not validate, so that a RAN function can answer a message that decodes but is invalid
 //! with the cause and the offending element.
@@ -25,7 +25,7 @@ pub struct Invalid {
     /// Path of the element from the value that was validated, such as
     /// `queues[2].shaper.rate_kbps`.
     pub element: String,
-    /// The cause to answer a control with.
+    /// The cause for the control outcome.
     pub cause: Cause,
     /// What was expected.
     pub expected: String,
@@ -33,7 +33,7 @@ pub struct Invalid {
     pub found: String,
 }
 
-/// A value that can be validated by itself.
+/// Values that can be validated.
 pub trait Validate {
     /// Checks every range and every relation between elements.
     ///
@@ -67,8 +67,8 @@ impl From<Violation> for Invalid {
     }
 }
 
-/// Checks the constraints of the ASN.1 types, for values that never were on the wire, and the rules
-/// that stand with their declarations.
+/// Checks the constraints of the ASN.1 types, for values that were not decoded, and the rules of
+/// their declarations.
 fn declared<T: Type<T>>(value: &T) -> Result<(), Invalid> {
     T::put(value, &mut Writer::default()).map_err(|error| Invalid {
         element: error.element,
@@ -108,7 +108,7 @@ impl Validate for ControlMessage {
 impl Validate for Transaction {
     fn validate(&self) -> Result<(), Invalid> {
         match &self.change {
-            // First, for the shorter path.
+            // Before `declared`, whose path is longer.
             PipelineChange::Replace(pipeline) => pipeline.validate()?,
             PipelineChange::Delta(edits) => {
                 for (index, edit) in edits.iter().enumerate() {
@@ -121,7 +121,7 @@ impl Validate for Transaction {
     }
 }
 
-/// What can be checked of an edit without the pipeline it is applied to.
+/// Checks that do not need the pipeline to which the edit is applied.
 impl Validate for PipelineEdit {
     fn validate(&self) -> Result<(), Invalid> {
         if let Self::AddQueues(set) | Self::ModifyQueues(set) = self {

@@ -1,4 +1,4 @@
-//! The stages of a pipeline together.
+//! Relations between the stages of a pipeline.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use crate::v1::model::{
     Cause, Classifier, ExceedAction, Pipeline, Policer, QueueSet, QueueTarget, Scheduler, Shaper,
 };
 
-/// Most queues a pipeline may have, `maxQueues` of the module.
+/// Maximum queues of a pipeline, `maxQueues` of the ASN.1 module.
 const MAX_QUEUES: u32 = 4096;
 
 impl Validate for Pipeline {

@@ -1,4 +1,4 @@
-//! Runs of consecutive queue ids: whether they overlap and what they cover.
+//! Runs of consecutive queue ids: overlap and coverage.
 
 use crate::v1::model::{Cause, QueueId, QueueTarget};
 
@@ -12,14 +12,14 @@ pub(super) fn run(first: QueueId, count: u16) -> Run {
     (first, first + u32::from(count.max(1)) - 1)
 }
 
-/// Queue ids in use, as disjoint runs in order.
+/// Used queue ids, as disjoint runs in order.
 #[derive(Debug, Default)]
 pub(super) struct QueueIds {
     runs: Vec<Run>,
 }
 
 impl QueueIds {
-    /// Adds a run whose ids must be free and exist.
+    /// Adds a run; its ids must be unused and in range.
     pub(super) fn add(&mut self, first: QueueId, count: u16) -> Result<(), Invalid> {
         let (low, high) = run(first, count);
         if high > u32::from(QueueId::MAX) {
@@ -42,12 +42,12 @@ impl QueueIds {
         }
     }
 
-    /// How many ids there are.
+    /// Number of ids.
     pub(super) fn len(&self) -> u32 {
         self.runs.iter().map(|(low, high)| high - low + 1).sum()
     }
 
-    /// Refuses a target some queue of which does not exist.
+    /// Refuses a target with a queue that does not exist.
     pub(super) fn must_cover(&self, target: QueueTarget) -> Result<(), Invalid> {
         let (mut low, high) = run(target.first, target.count);
         let at = self.runs.partition_point(|known| known.1 < low);

@@ -1,4 +1,4 @@
-//! The published vectors: every message and every alternative of every choice at least once.
+//! The published vectors: every message and every alternative at least once.
 
 mod pipelines;
 mod v0;

@@ -1,4 +1,4 @@
-//! Pipelines, one for each alternative of each stage.
+//! A pipeline for each alternative of each stage.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -91,7 +91,7 @@ fn ipv6_filter() -> Filter {
     }
 }
 
-/// Every pipeline with the name of what it is there to show.
+/// Each pipeline with the name of the alternative it covers.
 pub(super) fn all() -> Vec<(String, Pipeline)> {
     let mut all = vec![("fq_codel".to_owned(), fq_codel())];
     for classifier in classifiers() {
