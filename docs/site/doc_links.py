@@ -1,6 +1,7 @@
 """Checks the committed Markdown: relative links, anchors, and repository paths in backticks.
 
-``python docs/site/doc_links.py`` prints each broken one as ``page:line: problem`` and exits with 1. Anchors follow GitHub's rule, which the site uses as well.
+``python docs/site/doc_links.py`` prints each broken one as ``page:line: problem`` and exits with 1.
+Anchors follow GitHub's rule, which the site uses as well.
 """
 
 from __future__ import annotations
