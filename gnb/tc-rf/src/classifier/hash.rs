@@ -2,9 +2,10 @@
 
 use e2sm_tc::v1;
 
+use super::Arrival;
 use super::set_associative::{Claim, SetAssociative};
-use super::{Arrival, Target};
 use crate::hash::mix;
+use crate::queue::Target;
 use crate::scheduler::Heads;
 
 /// Hash classifier.

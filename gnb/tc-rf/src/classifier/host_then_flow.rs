@@ -9,11 +9,12 @@
 
 use e2sm_tc::v1;
 
+use super::Arrival;
 use super::hash::perturbation;
 use super::set_associative::{Claim, SetAssociative};
-use super::{Arrival, Target};
 use crate::Packet;
 use crate::hash::mix;
+use crate::queue::Target;
 use crate::scheduler::Heads;
 
 /// Host-then-flow classifier.

@@ -6,7 +6,8 @@
 //! flow that is marked upstream stays in order, and so does one that this bearer marked itself and
 //! whose packets come back from the RLC.
 
-use super::{Arrival, Target};
+use super::Arrival;
+use crate::queue::Target;
 use crate::{Ecn, Packet};
 
 /// L4S classifier.

@@ -10,6 +10,7 @@ mod set_associative;
 use e2sm_tc::v1::{self, QueueTarget};
 
 use crate::hash::HashKey;
+use crate::queue::Target;
 use crate::scheduler::Heads;
 use crate::{Ecn, Packet};
 use hash::StochasticHash;
@@ -17,25 +18,6 @@ use host_then_flow::HostThenFlow;
 use l4s::L4sEcn;
 use osi::Osi;
 use round_robin::RoundRobin;
-
-/// A run of queues by index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Target {
-    pub(crate) first: u32,
-    pub(crate) count: u32,
-}
-
-impl Target {
-    /// The indices of the run.
-    pub(crate) fn range(self) -> std::ops::Range<usize> {
-        self.first as usize..(self.first + self.count) as usize
-    }
-
-    /// The queue of this run that a flow hash picks.
-    fn pick(self, hash: u64) -> u32 {
-        self.first + crate::hash::scale(hash, self.count)
-    }
-}
 
 /// The fields of the IP header that the pipeline itself may rewrite, as they were when the packet
 /// arrived. A packet is classified by these whenever it is: a mark or a remark must not tear it

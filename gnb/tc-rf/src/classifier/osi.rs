@@ -4,7 +4,8 @@ use std::net::IpAddr;
 
 use e2sm_tc::v1::{Ecn, FlowMatch, OsiClassifier, PortRange, Prefix, QueueTarget};
 
-use super::{Arrival, Target};
+use super::Arrival;
+use crate::queue::Target;
 use crate::{FiveTuple, Packet};
 
 /// OSI classifier.

@@ -1,7 +1,6 @@
 //! Packets in turn over the queues of a target.
 
-use super::Target;
-
+use crate::queue::Target;
 /// Round robin over queues. With more than one queue the packets of a flow spread over them, so
 /// their order holds per queue only.
 #[derive(Clone, Debug)]

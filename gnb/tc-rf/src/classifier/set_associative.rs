@@ -13,9 +13,8 @@
 //! there until they are gone. A flow therefore has packets in one queue at a time.
 
 use crate::hash::scale;
+use crate::queue::Target;
 use crate::scheduler::Heads;
-
-use super::Target;
 
 /// One queue of a set.
 #[derive(Clone, Copy, Debug, Default)]

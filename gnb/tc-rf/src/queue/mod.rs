@@ -10,6 +10,7 @@ mod fifo;
 mod l4s;
 mod pie;
 mod red;
+mod target;
 mod timer;
 
 pub use aqm::StateValue;
@@ -22,6 +23,7 @@ pub(crate) use fifo::{Room, make_room};
 pub use l4s::{RampParams, Recur};
 pub use pie::{MARK_ECNTH, MAX_BURST_US, Pie, PieParams};
 pub use red::{RED_WEIGHT, Red, RedParams};
+pub(crate) use target::{Target, index_of};
 
 use e2sm_tc::v1::{self, FifoDrop};
 

@@ -6,8 +6,8 @@
 //! delays C by no more than the shift over its own delay: starvation costs L delay, not C
 //! throughput ("Sacrifice L4S Throughput or Delay?").
 
-use super::Heads;
 use super::list::{Link, List, Place};
+use super::{Algorithm, Heads};
 
 /// Time-shifted FIFO over two queues. Queues that are neither come after both, packet by packet
 /// in turn.
@@ -27,21 +27,23 @@ impl ConditionalPriority {
     fn is_other(&self, queue: u32) -> bool {
         queue != self.l4s && queue != self.classic
     }
+}
 
-    pub(crate) fn activate(&mut self, links: &mut [Link], queue: u32) {
+impl Algorithm for ConditionalPriority {
+    fn activate(&mut self, links: &mut [Link], queue: u32) {
         links[queue as usize].place = Place::New;
         if self.is_other(queue) {
             self.others.push_back(links, queue);
         }
     }
 
-    pub(crate) fn candidate(&self, links: &[Link], heads: &impl Heads) -> Option<u32> {
+    fn candidate(&mut self, links: &mut [Link], heads: &impl Heads) -> Option<u32> {
         let waits = |queue: u32| {
             links.get(queue as usize).is_some_and(|link| link.place == Place::New).then_some(queue)
         };
         match (waits(self.l4s), waits(self.classic)) {
             (Some(l4s), Some(classic)) => {
-                // One that turns out empty is asked for, so that it leaves.
+                // An empty queue is returned, so that it leaves.
                 let Some(l4s_head) = heads.head(l4s) else { return Some(l4s) };
                 let Some(classic_head) = heads.head(classic) else { return Some(classic) };
                 let shifted_us = classic_head.arrived_us.saturating_add(self.time_shift_us);
@@ -52,14 +54,14 @@ impl ConditionalPriority {
         }
     }
 
-    pub(crate) fn served(&mut self, links: &mut [Link], queue: u32) {
+    fn served(&mut self, links: &mut [Link], queue: u32, _: u32) {
         if self.is_other(queue) && self.others.pop_front(links).is_some() {
             self.others.push_back(links, queue);
         }
     }
 
-    /// The caller says where it is now: L and C are on no list.
-    pub(crate) fn remove_candidate(&mut self, links: &mut [Link], queue: u32) {
+    /// L and C are on no list.
+    fn remove_candidate(&mut self, links: &mut [Link], queue: u32) {
         if self.is_other(queue) {
             self.others.pop_front(links);
         }

@@ -1,6 +1,7 @@
 //! Deficit round robin with lists of new and old queues: the scheduler of RFC 8290 §4.
 
 use super::list::{Link, List, Place};
+use super::{Algorithm, Heads};
 
 /// DRR++ of FQ-CoDel, with a weight per queue where there are any.
 #[derive(Clone, Debug)]
@@ -27,25 +28,27 @@ impl Drr {
         let weight = self.weights.get(queue as usize).map_or(1, |&weight| i64::from(weight.max(1)));
         self.quantum * weight
     }
+}
 
+impl Algorithm for Drr {
     /// RFC 8290 §4.1: a queue that is not active "is added to the end of the list of new queues,
     /// and its number of credits is initiated to the configured quantum".
-    pub(crate) fn activate(&mut self, links: &mut [Link], queue: u32) {
+    fn activate(&mut self, links: &mut [Link], queue: u32) {
         let link = &mut links[queue as usize];
         link.place = Place::New;
         link.deficit = self.quantum_of(queue);
         self.new.push_back(links, queue);
     }
 
-    /// A queue its shaper held back goes on with the credits it had.
-    pub(crate) fn resume(&mut self, links: &mut [Link], queue: u32) {
+    /// A queue that was parked continues with its credits.
+    fn resume(&mut self, links: &mut [Link], queue: u32) {
         links[queue as usize].place = Place::Old;
         self.old.push_back(links, queue);
     }
 
     /// RFC 8290 §4.2, first part: new queues before old ones; a queue that "has already dequeued
     /// at least a quantum of bytes" gets another quantum and goes to the end of the old ones.
-    pub(crate) fn candidate(&mut self, links: &mut [Link]) -> Option<u32> {
+    fn candidate(&mut self, links: &mut [Link], _: &impl Heads) -> Option<u32> {
         loop {
             let queue = self.new.first().or_else(|| self.old.first())?;
             let link = &mut links[queue as usize];
@@ -53,21 +56,21 @@ impl Drr {
                 return Some(queue);
             }
             link.deficit += self.quantum_of(queue);
-            self.remove_candidate(links);
+            self.remove_candidate(links, queue);
             self.resume(links, queue);
         }
     }
 
-    pub(crate) fn served(&mut self, links: &mut [Link], queue: u32, len_bytes: u32) {
+    fn served(&mut self, links: &mut [Link], queue: u32, len_bytes: u32) {
         links[queue as usize].deficit -= i64::from(len_bytes);
     }
 
     /// RFC 8290 §4.2: the queue gave no packet. One of the new list "is moved to the end of the
     /// list of old queues", so that it cannot come back as new at once and starve them; one of
     /// the old list "is removed from the list".
-    pub(crate) fn emptied(&mut self, links: &mut [Link], queue: u32) {
+    fn emptied(&mut self, links: &mut [Link], queue: u32) {
         let was_new = links[queue as usize].place == Place::New;
-        self.remove_candidate(links);
+        self.remove_candidate(links, queue);
         if was_new {
             self.resume(links, queue);
         } else {
@@ -75,7 +78,7 @@ impl Drr {
         }
     }
 
-    pub(crate) fn remove_candidate(&mut self, links: &mut [Link]) {
+    fn remove_candidate(&mut self, links: &mut [Link], _: u32) {
         if self.new.pop_front(links).is_none() {
             self.old.pop_front(links);
         }

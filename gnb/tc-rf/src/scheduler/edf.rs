@@ -9,8 +9,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
+use e2sm_tc::v1::QueueBudget;
+
 use super::list::{Link, Place};
-use super::{HeadOfLine, Heads};
+use super::{Algorithm, HeadOfLine, Heads};
+use crate::queue::{QueueConfig, Target};
 
 /// Order of service. Queues without a budget come after all that have one, oldest packet first;
 /// equal deadlines are served in order of arrival.
@@ -43,16 +46,18 @@ impl EarliestDeadlineFirst {
             sequence: head.sequence,
         }
     }
+}
 
-    pub(crate) fn activate(&mut self, links: &mut [Link], queue: u32) {
+impl Algorithm for EarliestDeadlineFirst {
+    fn activate(&mut self, links: &mut [Link], queue: u32) {
         links[queue as usize].place = Place::New;
         self.waiting.push(Reverse((Key::default(), queue)));
     }
 
-    pub(crate) fn candidate(&mut self, heads: &impl Heads) -> Option<u32> {
+    fn candidate(&mut self, _: &mut [Link], heads: &impl Heads) -> Option<u32> {
         loop {
             let Reverse((key, queue)) = *self.waiting.peek()?;
-            // One that turns out empty is asked for, so that it leaves.
+            // An empty queue is returned, so that it leaves.
             let Some(head) = heads.head(queue) else { return Some(queue) };
             let actual = self.key(queue, head);
             if actual <= key {
@@ -64,18 +69,31 @@ impl EarliestDeadlineFirst {
         }
     }
 
-    pub(crate) fn remove_candidate(&mut self) {
+    /// The deadline of the next head is read when it comes up.
+    fn served(&mut self, _: &mut [Link], _: u32, _: u32) {}
+
+    fn remove_candidate(&mut self, _: &mut [Link], _: u32) {
         if let Some(top) = self.waiting.peek_mut() {
             PeekMut::pop(top);
         }
     }
 
-    /// Heads may have become older: no key is to be trusted.
-    pub(crate) fn heads_replaced(&mut self) {
+    /// Heads may be older than their keys: all keys are renewed.
+    fn heads_replaced(&mut self) {
         let queues = self.waiting.drain().map(|Reverse((_, queue))| queue);
         let renewed: Vec<_> = queues.map(|queue| Reverse((Key::default(), queue))).collect();
         self.waiting.extend(renewed);
     }
+}
+
+/// Delay budget of each queue.
+pub(super) fn budgets(budgets: &[QueueBudget], queues: &[QueueConfig]) -> Option<Vec<Option<u32>>> {
+    let mut budget_us = vec![None; queues.len()];
+    for budget in budgets {
+        let target = Target::resolve(&budget.target, queues)?;
+        budget_us.get_mut(target.range())?.fill(Some(budget.budget_us));
+    }
+    Some(budget_us)
 }
 
 #[cfg(test)]
@@ -98,11 +116,11 @@ mod tests {
         edf.activate(&mut links, 0);
         edf.activate(&mut links, 1);
         // Deadlines 150 and 120.
-        assert_eq!(edf.candidate(&Arrivals([100, 110])), Some(1));
+        assert_eq!(edf.candidate(&mut links, &Arrivals([100, 110])), Some(1));
         // Queue 0 gets older packets: deadlines 60 and 120.
         edf.heads_replaced();
-        assert_eq!(edf.candidate(&Arrivals([10, 110])), Some(0));
-        edf.remove_candidate();
-        assert_eq!(edf.candidate(&Arrivals([10, 110])), Some(1));
+        assert_eq!(edf.candidate(&mut links, &Arrivals([10, 110])), Some(0));
+        edf.remove_candidate(&mut links, 0);
+        assert_eq!(edf.candidate(&mut links, &Arrivals([10, 110])), Some(1));
     }
 }

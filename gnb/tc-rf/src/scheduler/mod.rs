@@ -1,7 +1,8 @@
-//! Stage 4: which queue next, one algorithm per file.
+//! Stage 4: the scheduler over the queues, one algorithm per file. An algorithm implements
+//! [`Algorithm`] and is named in `Kind` and `dispatch!`.
 //!
-//! A scheduler only ever holds queues that may send: one whose shaper says "not yet" is taken off
-//! the lists until it may, so it cannot block the others.
+//! A scheduler only holds queues that may send: a queue without shaper tokens is taken off its lists
+//! until it has them, so it cannot block the others.
 
 mod conditional_priority;
 mod drr;
@@ -11,6 +12,9 @@ mod round_robin;
 mod shared;
 mod strict_priority;
 
+use e2sm_tc::v1::{self, Pipeline};
+
+use crate::queue::{QueueConfig, index_of};
 use conditional_priority::ConditionalPriority;
 use drr::Drr;
 use edf::EarliestDeadlineFirst;
@@ -31,8 +35,61 @@ pub(crate) struct HeadOfLine {
 
 /// The queues of a stage by index.
 pub(crate) trait Heads {
-    /// The head of a queue; absent when it is empty.
+    /// The head of a queue; `None` if it is empty.
     fn head(&self, queue: u32) -> Option<HeadOfLine>;
+}
+
+/// A scheduling algorithm over queues that have packets. `links` has the state of each queue.
+pub(crate) trait Algorithm {
+    /// An inactive queue received a packet.
+    fn activate(&mut self, links: &mut [Link], queue: u32);
+
+    /// A parked queue may send again.
+    fn resume(&mut self, links: &mut [Link], queue: u32) {
+        self.activate(links, queue);
+    }
+
+    /// The queue to serve next. An empty queue may be returned; [`emptied`](Self::emptied) follows.
+    fn candidate(&mut self, links: &mut [Link], heads: &impl Heads) -> Option<u32>;
+
+    /// The candidate sent a packet.
+    fn served(&mut self, links: &mut [Link], queue: u32, len_bytes: u32);
+
+    /// Takes the candidate off its list; the caller sets its place.
+    fn remove_candidate(&mut self, links: &mut [Link], queue: u32);
+
+    /// The candidate had no packet.
+    fn emptied(&mut self, links: &mut [Link], queue: u32) {
+        self.remove_candidate(links, queue);
+        links[queue as usize].place = Place::Inactive;
+    }
+
+    /// Older packets were inserted at the heads of queues.
+    fn heads_replaced(&mut self) {}
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    RoundRobin(RoundRobin),
+    Drr(Drr),
+    SharedDrr(SharedDrr),
+    StrictPriority(StrictPriority),
+    ConditionalPriority(ConditionalPriority),
+    EarliestDeadlineFirst(EarliestDeadlineFirst),
+}
+
+/// Calls the algorithm in force.
+macro_rules! dispatch {
+    ($scheduler:expr, $algorithm:ident => $call:expr) => {
+        match &mut $scheduler.kind {
+            Kind::RoundRobin($algorithm) => $call,
+            Kind::Drr($algorithm) => $call,
+            Kind::SharedDrr($algorithm) => $call,
+            Kind::StrictPriority($algorithm) => $call,
+            Kind::ConditionalPriority($algorithm) => $call,
+            Kind::EarliestDeadlineFirst($algorithm) => $call,
+        }
+    };
 }
 
 /// Which scheduler, with its parameters, as compiled from the service model.
@@ -83,21 +140,42 @@ pub enum SchedulerConfig {
     },
 }
 
+impl SchedulerConfig {
+    /// Stage 4 of a pipeline over these queues. `None` only for a target without queues, which
+    /// validation refuses.
+    pub(crate) fn compile(pipeline: &Pipeline, queues: &[QueueConfig]) -> Option<Self> {
+        use v1::Scheduler as Model;
+        let classifier = &pipeline.classifier;
+        Some(match &pipeline.scheduler {
+            Model::RoundRobin => Self::RoundRobin,
+            Model::DeficitRoundRobin { quantum_bytes } => {
+                shared::compile(*quantum_bytes, &[], classifier, queues)?
+            }
+            Model::Weighted { quantum_bytes, weights } => {
+                shared::compile(*quantum_bytes, weights, classifier, queues)?
+            }
+            Model::StrictPriority { order } => {
+                Self::StrictPriority { level_of_queue: strict_priority::levels(order, queues)? }
+            }
+            Model::ConditionalPriority { l4s, classic, time_shift_us } => {
+                Self::ConditionalPriority {
+                    l4s: index_of(*l4s, queues)?,
+                    classic: index_of(*classic, queues)?,
+                    time_shift_us: *time_shift_us,
+                }
+            }
+            Model::EarliestDeadlineFirst { budgets } => {
+                Self::EarliestDeadlineFirst { budget_us: edf::budgets(budgets, queues)? }
+            }
+        })
+    }
+}
+
 /// A scheduler in force over queues `0..n`.
 #[derive(Clone, Debug)]
 pub(crate) struct Scheduler {
     links: Vec<Link>,
     kind: Kind,
-}
-
-#[derive(Clone, Debug)]
-enum Kind {
-    RoundRobin(RoundRobin),
-    Drr(Drr),
-    Shared(SharedDrr),
-    StrictPriority(StrictPriority),
-    ConditionalPriority(ConditionalPriority),
-    EarliestDeadlineFirst(EarliestDeadlineFirst),
 }
 
 impl Kind {
@@ -114,7 +192,7 @@ impl Kind {
                 let mut shares = share_of_queue.clone();
                 let next = shares.iter().max().map_or(0, |&share| share + 1);
                 shares.extend((next..).take(queues.saturating_sub(shares.len())));
-                Self::Shared(SharedDrr::new(*quantum_bytes, shares, weight_of_share.clone()))
+                Self::SharedDrr(SharedDrr::new(*quantum_bytes, shares, weight_of_share.clone()))
             }
             SchedulerConfig::StrictPriority { level_of_queue } => {
                 let mut levels = level_of_queue.clone();
@@ -148,96 +226,44 @@ impl Scheduler {
     }
 
     /// A packet was queued.
+    #[inline]
     pub(crate) fn activate(&mut self, queue: u32) {
-        let links = &mut self.links;
-        if links[queue as usize].place != Place::Inactive {
-            return;
-        }
-        match &mut self.kind {
-            Kind::RoundRobin(s) => s.activate(links, queue),
-            Kind::Drr(s) => s.activate(links, queue),
-            Kind::Shared(s) => s.activate(links, queue),
-            Kind::StrictPriority(s) => s.activate(links, queue),
-            Kind::ConditionalPriority(s) => s.activate(links, queue),
-            Kind::EarliestDeadlineFirst(s) => s.activate(links, queue),
+        if self.links[queue as usize].place == Place::Inactive {
+            dispatch!(self, algorithm => algorithm.activate(&mut self.links, queue));
         }
     }
 
     /// The queue to serve next. The calls below refer to the queue this returned last, while no
     /// packet has been queued since.
+    #[inline]
     pub(crate) fn candidate(&mut self, heads: &impl Heads) -> Option<u32> {
-        match &mut self.kind {
-            Kind::RoundRobin(s) => s.candidate(),
-            Kind::Drr(s) => s.candidate(&mut self.links),
-            Kind::Shared(s) => s.candidate(&mut self.links),
-            Kind::StrictPriority(s) => s.candidate(),
-            Kind::ConditionalPriority(s) => s.candidate(&self.links, heads),
-            Kind::EarliestDeadlineFirst(s) => s.candidate(heads),
-        }
+        dispatch!(self, algorithm => algorithm.candidate(&mut self.links, heads))
     }
 
-    /// The candidate sent a packet.
+    /// See [`Algorithm::served`].
+    #[inline]
     pub(crate) fn served(&mut self, queue: u32, len_bytes: u32) {
-        let links = &mut self.links;
-        match &mut self.kind {
-            Kind::RoundRobin(s) => s.served(links),
-            Kind::Drr(s) => s.served(links, queue, len_bytes),
-            Kind::Shared(s) => s.served(links, queue, len_bytes),
-            Kind::StrictPriority(s) => s.served(links),
-            Kind::ConditionalPriority(s) => s.served(links, queue),
-            // The deadline of the next head is read when it comes up.
-            Kind::EarliestDeadlineFirst(_) => {}
-        }
+        dispatch!(self, algorithm => algorithm.served(&mut self.links, queue, len_bytes));
     }
 
-    /// The candidate had no packet.
+    /// See [`Algorithm::emptied`].
     pub(crate) fn emptied(&mut self, queue: u32) {
-        let links = &mut self.links;
-        match &mut self.kind {
-            Kind::Drr(s) => s.emptied(links, queue),
-            Kind::Shared(s) => s.emptied(links, queue),
-            _ => {
-                self.remove_candidate(queue);
-                self.links[queue as usize].place = Place::Inactive;
-            }
-        }
+        dispatch!(self, algorithm => algorithm.emptied(&mut self.links, queue));
     }
 
-    /// The candidate's shaper holds it back: it waits aside.
+    /// The candidate's shaper has no tokens.
     pub(crate) fn park(&mut self, queue: u32) {
-        self.remove_candidate(queue);
+        dispatch!(self, algorithm => algorithm.remove_candidate(&mut self.links, queue));
         self.links[queue as usize].place = Place::Parked;
     }
 
-    fn remove_candidate(&mut self, queue: u32) {
-        let links = &mut self.links;
-        match &mut self.kind {
-            Kind::RoundRobin(s) => s.remove_candidate(links),
-            Kind::Drr(s) => s.remove_candidate(links),
-            Kind::Shared(s) => s.remove_candidate(links, queue),
-            Kind::StrictPriority(s) => s.remove_candidate(links),
-            Kind::ConditionalPriority(s) => s.remove_candidate(links, queue),
-            Kind::EarliestDeadlineFirst(s) => s.remove_candidate(),
-        }
-    }
-
-    /// A parked queue may send again.
+    /// See [`Algorithm::resume`].
     pub(crate) fn resume(&mut self, queue: u32) {
-        let links = &mut self.links;
-        match &mut self.kind {
-            Kind::RoundRobin(s) => s.activate(links, queue),
-            Kind::Drr(s) => s.resume(links, queue),
-            Kind::Shared(s) => s.resume(links, queue),
-            Kind::StrictPriority(s) => s.activate(links, queue),
-            Kind::ConditionalPriority(s) => s.activate(links, queue),
-            Kind::EarliestDeadlineFirst(s) => s.activate(links, queue),
-        }
+        dispatch!(self, algorithm => algorithm.resume(&mut self.links, queue));
     }
 
-    /// Packets were put in front of those that wait: heads are older than they were.
+    /// See [`Algorithm::heads_replaced`].
     pub(crate) fn heads_replaced(&mut self) {
-        if let Kind::EarliestDeadlineFirst(s) = &mut self.kind {
-            s.heads_replaced();
-        }
+        dispatch!(self, algorithm => algorithm.heads_replaced());
     }
 }

@@ -1,6 +1,7 @@
 //! Packet by packet in turn.
 
 use super::list::{Link, List, Place};
+use super::{Algorithm, Heads};
 
 /// Round robin over the queues with a backlog.
 #[derive(Clone, Debug, Default)]
@@ -8,23 +9,23 @@ pub(crate) struct RoundRobin {
     active: List,
 }
 
-impl RoundRobin {
-    pub(crate) fn activate(&mut self, links: &mut [Link], queue: u32) {
+impl Algorithm for RoundRobin {
+    fn activate(&mut self, links: &mut [Link], queue: u32) {
         links[queue as usize].place = Place::New;
         self.active.push_back(links, queue);
     }
 
-    pub(crate) fn candidate(&self) -> Option<u32> {
+    fn candidate(&mut self, _: &mut [Link], _: &impl Heads) -> Option<u32> {
         self.active.first()
     }
 
-    pub(crate) fn served(&mut self, links: &mut [Link]) {
+    fn served(&mut self, links: &mut [Link], _: u32, _: u32) {
         if let Some(queue) = self.active.pop_front(links) {
             self.active.push_back(links, queue);
         }
     }
 
-    pub(crate) fn remove_candidate(&mut self, links: &mut [Link]) {
+    fn remove_candidate(&mut self, links: &mut [Link], _: u32) {
         self.active.pop_front(links);
     }
 }

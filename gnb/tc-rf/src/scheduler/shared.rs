@@ -6,8 +6,14 @@
 //! levels cost O(1) per packet however many flows a share has, and are what CAKE does for its
 //! DiffServ tins (§III-C).
 
+use std::collections::BTreeMap;
+
+use e2sm_tc::v1::{Classifier, QueueWeight};
+
 use super::drr::Drr;
 use super::list::{Link, Place};
+use super::{Algorithm, Heads, SchedulerConfig};
+use crate::queue::{QueueConfig, Target};
 
 /// Shares of queues.
 #[derive(Clone, Debug)]
@@ -36,8 +42,10 @@ impl SharedDrr {
     fn share_of(&self, queue: u32) -> u32 {
         self.share_of_queue[queue as usize]
     }
+}
 
-    pub(crate) fn activate(&mut self, links: &mut [Link], queue: u32) {
+impl Algorithm for SharedDrr {
+    fn activate(&mut self, links: &mut [Link], queue: u32) {
         let share = self.share_of(queue);
         self.queues[share as usize].activate(links, queue);
         if self.share_links[share as usize].place == Place::Inactive {
@@ -45,8 +53,8 @@ impl SharedDrr {
         }
     }
 
-    /// A share all queues of which were held back goes on with the credits it had.
-    pub(crate) fn resume(&mut self, links: &mut [Link], queue: u32) {
+    /// A share whose queues were all parked continues with its credits.
+    fn resume(&mut self, links: &mut [Link], queue: u32) {
         let share = self.share_of(queue);
         self.queues[share as usize].resume(links, queue);
         if self.share_links[share as usize].place == Place::Inactive {
@@ -54,29 +62,94 @@ impl SharedDrr {
         }
     }
 
-    pub(crate) fn candidate(&mut self, links: &mut [Link]) -> Option<u32> {
+    fn candidate(&mut self, links: &mut [Link], heads: &impl Heads) -> Option<u32> {
         loop {
-            let share = self.shares.candidate(&mut self.share_links)?;
-            if let Some(queue) = self.queues[share as usize].candidate(links) {
+            let share = self.shares.candidate(&mut self.share_links, heads)?;
+            if let Some(queue) = self.queues[share as usize].candidate(links, heads) {
                 return Some(queue);
             }
             self.shares.emptied(&mut self.share_links, share);
         }
     }
 
-    pub(crate) fn served(&mut self, links: &mut [Link], queue: u32, len_bytes: u32) {
+    fn served(&mut self, links: &mut [Link], queue: u32, len_bytes: u32) {
         let share = self.share_of(queue);
         self.queues[share as usize].served(links, queue, len_bytes);
         self.shares.served(&mut self.share_links, share, len_bytes);
     }
 
-    pub(crate) fn emptied(&mut self, links: &mut [Link], queue: u32) {
+    fn emptied(&mut self, links: &mut [Link], queue: u32) {
         let share = self.share_of(queue);
         self.queues[share as usize].emptied(links, queue);
     }
 
-    pub(crate) fn remove_candidate(&mut self, links: &mut [Link], queue: u32) {
+    fn remove_candidate(&mut self, links: &mut [Link], queue: u32) {
         let share = self.share_of(queue);
-        self.queues[share as usize].remove_candidate(links);
+        self.queues[share as usize].remove_candidate(links, queue);
     }
+}
+
+/// The turn that a queue is served in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Share {
+    /// Its own.
+    Own(u32),
+    /// That of a host.
+    Host(u32),
+    /// That of a target of the list.
+    Listed(u32),
+}
+
+/// Deficit round robin by weight. Queues of a host share a turn unless they are listed, and so do
+/// queues of a target that is listed as shared.
+pub(super) fn compile(
+    quantum_bytes: u32,
+    weights: &[QueueWeight],
+    classifier: &Classifier,
+    queues: &[QueueConfig],
+) -> Option<SchedulerConfig> {
+    let hosts = match classifier {
+        Classifier::HostThenFlow(hash) if hash.ways > 1 => {
+            Some((hash.target, u32::from(hash.ways)))
+        }
+        _ if weights.is_empty() => {
+            return Some(SchedulerConfig::DeficitRoundRobin { quantum_bytes });
+        }
+        _ => None,
+    };
+    let count = queues.len() as u32;
+    // Each queue is a share of its own until it joins one.
+    let mut share: Vec<Share> = (0..count).map(Share::Own).collect();
+    let mut weight = vec![1; queues.len()];
+    if let Some((target, ways)) = hosts {
+        let target = Target::resolve(&target, queues)?;
+        for offset in 0..target.count {
+            share[(target.first + offset) as usize] = Share::Host(offset / ways);
+        }
+    }
+    for (listed, position) in weights.iter().zip(0..) {
+        let target = Target::resolve(&listed.target, queues)?;
+        for index in target.first..target.first + target.count {
+            share[index as usize] =
+                if listed.shared { Share::Listed(position) } else { Share::Own(index) };
+            weight[index as usize] = listed.weight;
+        }
+    }
+    if share.iter().all(|share| matches!(share, Share::Own(_))) {
+        let weight_of_queue = weight;
+        return Some(SchedulerConfig::Weighted { quantum_bytes, weight_of_queue });
+    }
+    let mut numbers = BTreeMap::new();
+    let mut weight_of_share = Vec::new();
+    let share_of_queue = share
+        .iter()
+        .zip(&weight)
+        .map(|(share, &weight)| {
+            *numbers.entry(*share).or_insert_with(|| {
+                weight_of_share.push(weight);
+                weight_of_share.len() as u32 - 1
+            })
+        })
+        .collect();
+    Some(SchedulerConfig::Shared { quantum_bytes, share_of_queue, weight_of_share })
 }

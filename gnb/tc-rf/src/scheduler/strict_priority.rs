@@ -1,6 +1,10 @@
 //! Strict priority: the highest level with a backlog; queues of one level in turn.
 
+use e2sm_tc::v1::QueueTarget;
+
 use super::list::{Link, List, Place};
+use super::{Algorithm, Heads};
+use crate::queue::{QueueConfig, Target};
 
 /// Strict priority over levels, 0 the highest.
 #[derive(Clone, Debug)]
@@ -22,23 +26,25 @@ impl StrictPriority {
         }
     }
 
-    pub(crate) fn activate(&mut self, links: &mut [Link], queue: u32) {
+    fn top(&self) -> Option<usize> {
+        let word = self.occupied.iter().position(|&bits| bits != 0)?;
+        Some(word * 64 + self.occupied[word].trailing_zeros() as usize)
+    }
+}
+
+impl Algorithm for StrictPriority {
+    fn activate(&mut self, links: &mut [Link], queue: u32) {
         links[queue as usize].place = Place::New;
         let level = self.level_of_queue[queue as usize] as usize;
         self.levels[level].push_back(links, queue);
         self.occupied[level / 64] |= 1 << (level % 64);
     }
 
-    fn top(&self) -> Option<usize> {
-        let word = self.occupied.iter().position(|&bits| bits != 0)?;
-        Some(word * 64 + self.occupied[word].trailing_zeros() as usize)
-    }
-
-    pub(crate) fn candidate(&self) -> Option<u32> {
+    fn candidate(&mut self, _: &mut [Link], _: &impl Heads) -> Option<u32> {
         self.levels[self.top()?].first()
     }
 
-    pub(crate) fn served(&mut self, links: &mut [Link]) {
+    fn served(&mut self, links: &mut [Link], _: u32, _: u32) {
         if let Some(level) = self.top()
             && let Some(queue) = self.levels[level].pop_front(links)
         {
@@ -46,7 +52,7 @@ impl StrictPriority {
         }
     }
 
-    pub(crate) fn remove_candidate(&mut self, links: &mut [Link]) {
+    fn remove_candidate(&mut self, links: &mut [Link], _: u32) {
         if let Some(level) = self.top() {
             self.levels[level].pop_front(links);
             if self.levels[level].first().is_none() {
@@ -54,4 +60,19 @@ impl StrictPriority {
             }
         }
     }
+}
+
+/// Level of each queue: the position of its target; queues without a target follow, one by one, by id.
+pub(super) fn levels(order: &[QueueTarget], queues: &[QueueConfig]) -> Option<Vec<u32>> {
+    let mut levels = vec![None; queues.len()];
+    for (level, target) in (0..).zip(order) {
+        let target = Target::resolve(target, queues)?;
+        levels.get_mut(target.range())?.fill(Some(level));
+    }
+    let mut next = order.len() as u32;
+    let mut last = || {
+        next += 1;
+        next - 1
+    };
+    Some(levels.into_iter().map(|level| level.unwrap_or_else(&mut last)).collect())
 }

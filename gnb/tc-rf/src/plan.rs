@@ -1,18 +1,14 @@
 //! Compiles a pipeline for the data path: checks it against the capabilities and turns queue ids into
 //! indices.
 
-mod schedule;
-
 use std::sync::LazyLock;
 
-use e2sm_tc::v1::{
-    BufferLimit, Capabilities, Cause, ExceedAction, Pipeline, QueueId, QueueSet, QueueTarget,
-};
+use e2sm_tc::v1::{BufferLimit, Capabilities, Cause, ExceedAction, Pipeline, QueueSet};
 
 use crate::PipelineError;
-use crate::classifier::{Classifier, Target};
+use crate::classifier::Classifier;
 use crate::policer::Policer;
-use crate::queue::{Discipline, QueueConfig, QueueRules};
+use crate::queue::{Discipline, QueueConfig, QueueRules, Target, index_of};
 use crate::scheduler::SchedulerConfig;
 use crate::shaper::Shapers;
 use tc_pipelines::limits::{self, Result, everything};
@@ -75,25 +71,16 @@ impl Plan {
         } else {
             Vec::new()
         };
-        let classifier = Classifier::compile(&pipeline.classifier, |t| resolve(t, &queues))
+        let classifier = Classifier::compile(&pipeline.classifier, |t| Target::resolve(t, &queues))
             .ok_or_else(|| unsupported("classifier"))?;
         let scheduler =
-            schedule::compile(pipeline, &queues).ok_or_else(|| unsupported("scheduler"))?;
+            SchedulerConfig::compile(pipeline, &queues).ok_or_else(|| unsupported("scheduler"))?;
         Ok(Self { classifier, policers, queues, scheduler, shapers, buffer: pipeline.buffer })
     }
 }
 
 fn unsupported(stage: &str) -> PipelineError {
     PipelineError::new(Cause::Unsupported, stage, "a kind this RAN function does not have")
-}
-
-fn index_of(id: QueueId, queues: &[QueueConfig]) -> Option<u32> {
-    queues.binary_search_by_key(&id, |queue| queue.id).ok().map(|index| index as u32)
-}
-
-/// Ids that follow each other and are all there have indices that follow each other.
-fn resolve(target: &QueueTarget, queues: &[QueueConfig]) -> Option<Target> {
-    Some(Target { first: index_of(target.first, queues)?, count: u32::from(target.count) })
 }
 
 fn policer(set: &QueueSet, queues: &[QueueConfig], now_us: u64) -> Option<Policer> {
