@@ -44,18 +44,18 @@ impl<P: Packet> Stage<P> {
         now_us: u64,
         sink: &mut impl StageSink<P>,
     ) -> Option<DropReason> {
-        let discipline = self.discipline(index);
+        let queue = &mut self.queues[index as usize];
+        let discipline = &self.rules[usize::from(queue.rules)].discipline;
         if let Discipline::DualPi2(..) = discipline {
             self.advance(index, now_us);
             return None;
         }
-        let queue = &mut self.queues[index as usize];
         let arrival = Arrival {
             backlog_bytes: queue.backlog.bytes,
             len_bytes: queued.len_bytes,
             ecn: queued.packet.ecn(),
         };
-        match queue.aqm.arrives(&discipline, &arrival, now_us) {
+        match queue.aqm.arrives(discipline, &arrival, now_us) {
             Verdict::Pass => None,
             Verdict::Drop(reason) => Some(reason),
             Verdict::Mark => {
@@ -106,10 +106,12 @@ impl<P: Packet> Stage<P> {
         now_us: u64,
         sink: &mut impl StageSink<P>,
     ) -> Option<Queued<P>> {
-        match self.discipline(index) {
+        let discipline = &self.rules(&self.queues[index as usize]).discipline;
+        match discipline {
             Discipline::Fifo { .. } => self.pop(index),
             Discipline::DualPi2(..) => self.coupled_departure(index, now_us, sink),
-            discipline => {
+            _ => {
+                let discipline = *discipline;
                 discipline.dequeue(now_us, &mut View { stage: self, index, now_us, sink })
             }
         }
