@@ -78,7 +78,7 @@ pub enum Problem {
         expected: &'static str,
     },
     /// An alternative or value added by a later version.
-    #[error("comes from a later version of the service model; this one knows {expected}")]
+    #[error("added by a later version of the service model; expected {expected}")]
     LaterVersion {
         /// The kinds of this version.
         expected: &'static str,
@@ -119,39 +119,15 @@ pub(crate) enum ViolationKind {
     DuplicateId,
 }
 
-impl Violation {
-    fn new(
-        kind: ViolationKind,
+impl ViolationKind {
+    pub(crate) fn at(
+        self,
         element: &str,
         expected: impl fmt::Display,
         found: impl fmt::Display,
-    ) -> Self {
+    ) -> Violation {
         let (expected, found) = (expected.to_string(), found.to_string());
-        Self { element: element.to_owned(), kind, expected, found }
-    }
-
-    pub(crate) fn out_of_range(
-        element: &str,
-        expected: impl fmt::Display,
-        found: impl fmt::Display,
-    ) -> Self {
-        Self::new(ViolationKind::OutOfRange, element, expected, found)
-    }
-
-    pub(crate) fn inconsistent(
-        element: &str,
-        expected: impl fmt::Display,
-        found: impl fmt::Display,
-    ) -> Self {
-        Self::new(ViolationKind::Inconsistent, element, expected, found)
-    }
-
-    pub(crate) fn duplicate_id(
-        element: &str,
-        expected: impl fmt::Display,
-        found: impl fmt::Display,
-    ) -> Self {
-        Self::new(ViolationKind::DuplicateId, element, expected, found)
+        Violation { element: element.to_owned(), kind: self, expected, found }
     }
 }
 
@@ -165,7 +141,7 @@ pub(crate) fn at_least(
     if value >= least {
         return Ok(());
     }
-    Err(Violation::out_of_range(element, format!("at least {least}"), value))
+    Err(ViolationKind::OutOfRange.at(element, format!("at least {least}"), value))
 }
 
 /// Prepends a step to an element path: a component name, an index, or nothing for a flattened

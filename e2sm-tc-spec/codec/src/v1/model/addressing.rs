@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{DecodeError, EncodeError, Problem, Violation};
+use crate::error::{DecodeError, EncodeError, Problem, Violation, ViolationKind};
 use crate::v1::per::*;
 
 choice! {
@@ -38,7 +38,7 @@ pub(super) fn each_once(bearers: impl Iterator<Item = BearerId>) -> Result<(), (
     for (index, bearer) in bearers.enumerate() {
         if !seen.insert(bearer) {
             let found = format!("{bearer:?} again");
-            return Err((index, Violation::duplicate_id("", "each bearer once", found)));
+            return Err((index, ViolationKind::DuplicateId.at("", "each bearer once", found)));
         }
     }
     Ok(())

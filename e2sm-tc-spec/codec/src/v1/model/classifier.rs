@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{DecodeError, EncodeError, Problem, Violation, at_least};
+use crate::error::{DecodeError, EncodeError, Problem, Violation, ViolationKind, at_least};
 use crate::v1::per::*;
 
 use super::{FilterId, QueueId};
@@ -62,7 +62,7 @@ fn whole_sets(hash: &StochasticHash) -> Result<(), Violation> {
         return Ok(());
     }
     let expected = format!("a divisor of the {} queues hashed into", hash.target.count);
-    Err(Violation::inconsistent("ways", expected, hash.ways))
+    Err(ViolationKind::Inconsistent.at("ways", expected, hash.ways))
 }
 
 sequence! {
@@ -82,7 +82,8 @@ fn filter_ids_once(classifier: &OsiClassifier) -> Result<(), Violation> {
     let mut ids = HashSet::new();
     for (index, filter) in classifier.filters.iter().enumerate() {
         if !ids.insert(filter.id) {
-            let violation = Violation::duplicate_id("id", "an id no other filter has", filter.id);
+            let violation =
+                ViolationKind::DuplicateId.at("id", "an id no other filter has", filter.id);
             return Err(violation.at_index(index).within("filters"));
         }
     }
@@ -144,11 +145,8 @@ sequence! {
 fn one_ip_version(rule: &FlowMatch) -> Result<(), Violation> {
     match (rule.source, rule.destination) {
         (Some(Prefix::V4 { .. }), Some(Prefix::V6 { .. }))
-        | (Some(Prefix::V6 { .. }), Some(Prefix::V4 { .. })) => Err(Violation::inconsistent(
-            "destination",
-            "a prefix of the source's IP version",
-            "one of the other",
-        )),
+        | (Some(Prefix::V6 { .. }), Some(Prefix::V4 { .. })) => Err(ViolationKind::Inconsistent
+            .at("destination", "a prefix of the source's IP version", "one of the other")),
         _ => Ok(()),
     }
 }

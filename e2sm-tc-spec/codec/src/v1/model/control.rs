@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{DecodeError, EncodeError, Problem, Violation};
+use crate::error::{DecodeError, EncodeError, Problem, Violation, ViolationKind};
 use crate::v1::per::*;
 
 use super::addressing::each_once;
@@ -173,7 +173,7 @@ fn as_many_points(forecast: &BearerForecast) -> Result<(), Violation> {
     for (component, values) in lists {
         if !values.is_empty() && values.len() != count {
             let expected = format!("no points, or {count} as of the occupancy");
-            return Err(Violation::inconsistent(component, expected, values.len()));
+            return Err(ViolationKind::Inconsistent.at(component, expected, values.len()));
         }
     }
     Ok(())

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{DecodeError, EncodeError, Problem, Violation, at_least};
+use crate::error::{DecodeError, EncodeError, Problem, Violation, ViolationKind, at_least};
 use crate::v1::per::*;
 
 use super::QueueId;
@@ -46,7 +46,7 @@ sequence! {
 fn paired(set: &QueueSet) -> Result<(), Violation> {
     if matches!(set.discipline, QueueDiscipline::DualPi2 { .. }) && set.count != 2 {
         let expected = "two queues, L then C, for dual_pi2";
-        return Err(Violation::inconsistent("count", expected, set.count));
+        return Err(ViolationKind::Inconsistent.at("count", expected, set.count));
     }
     Ok(())
 }
@@ -162,7 +162,7 @@ fn codel_parameters(codel: &Codel) -> Result<(), Violation> {
     at_least("interval_us", codel.interval_us, codel.target_us)?;
     if codel.l4s && codel.ce_threshold_us.is_none() {
         let expected = "a threshold, by which l4s marks";
-        return Err(Violation::inconsistent("ce_threshold_us", expected, "none"));
+        return Err(ViolationKind::Inconsistent.at("ce_threshold_us", expected, "none"));
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{DecodeError, EncodeError, Problem, Violation, at_least};
+use crate::error::{DecodeError, EncodeError, Problem, Violation, ViolationKind, at_least};
 use crate::v1::per::*;
 
 use super::{QueueId, QueueTarget};
@@ -99,7 +99,7 @@ fn distinct_queues(scheduler: &Scheduler) -> Result<(), Violation> {
     match scheduler {
         Scheduler::ConditionalPriority { l4s, classic, .. } if l4s == classic => {
             let element = "conditional_priority.classic";
-            Err(Violation::inconsistent(element, "another queue than l4s", classic))
+            Err(ViolationKind::Inconsistent.at(element, "another queue than l4s", classic))
         }
         _ => Ok(()),
     }

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
 
 use super::bits::{Reader, Writer, least_bits};
-use crate::error::{DecodeError, EncodeError, Problem, Violation};
+use crate::error::{DecodeError, EncodeError, Problem, Violation, ViolationKind};
 
 /// Properties of an ASN.1 type that do not depend on the Rust type of its values.
 pub(crate) trait Shape {
@@ -189,7 +189,7 @@ pub(crate) fn within(value: &impl Bounded, range: &RangeInclusive<u64>) -> Resul
     match value.number() {
         Some(number) if !range.contains(&number) => {
             let expected = format!("{}..={}", range.start(), range.end());
-            Err(Violation::out_of_range("", expected, number))
+            Err(ViolationKind::OutOfRange.at("", expected, number))
         }
         _ => Ok(()),
     }
