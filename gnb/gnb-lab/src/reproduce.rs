@@ -153,8 +153,8 @@ fn reproduce_paper(
         eprint!("\r{:60}\r", "");
     }
     let reproduction = result.map_err(failure)?;
-    for note in &reproduction.notes {
-        tracing::warn!("{note}");
+    for warning in &reproduction.warnings {
+        tracing::warn!("{warning}");
     }
     if reproduction.resumed > 0 {
         tracing::info!(runs = reproduction.resumed, "finished runs were reused");

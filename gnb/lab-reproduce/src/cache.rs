@@ -1,8 +1,8 @@
-//! Results of finished runs on disk, so that an interrupted reproduction goes on where it stopped.
+//! Results of finished runs on disk, from which an interrupted reproduction resumes.
 //!
-//! A file is named after the digest of all that decides its contents: the program, the scenario
-//! with its seed, the files it reads, the window, and what was taken of the run. A result of
-//! another build or another trace is never used.
+//! A file is named after the digest of everything its content depends on: the program, the scenario
+//! with its seed, the files it reads, the window, and the metrics. A result of another build or
+//! another trace is never used.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{Experiment, FloorOf, Forecasts, Observed, ReproduceError, Watch, XApp};
 
-/// What is kept of a run.
+/// Metrics and curves of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Measured {
     pub(super) metrics: BTreeMap<String, Option<f64>>,
@@ -39,9 +39,9 @@ impl Measured {
     }
 }
 
-/// A file of the cache.
+/// Content of a cache file.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct CachedRun {
     digest: String,
     experiment: String,
     scheme: String,
@@ -49,13 +49,11 @@ struct Kept {
     measured: Measured,
 }
 
-/// What a file of the cache says.
-pub(super) enum Found {
-    /// The result.
-    Result(Measured),
-    /// There is none.
-    Nothing,
-    /// There is a file, but it is no result: why not.
+/// Result of a cache lookup.
+pub(super) enum Lookup {
+    Hit(Measured),
+    Miss,
+    /// The file is not a valid result, for this reason.
     Corrupt(String),
 }
 
@@ -66,7 +64,7 @@ pub(super) struct Cache {
     program: String,
 }
 
-/// What is run, beside the experiment it belongs to.
+/// A run, except for its experiment.
 pub(super) struct Identity<'a> {
     pub(super) scheme: &'a str,
     pub(super) seed: u64,
@@ -77,7 +75,7 @@ pub(super) struct Identity<'a> {
     pub(super) floor: Option<FloorOf>,
 }
 
-/// Names one run.
+/// Identifies one run.
 pub(super) struct Key<'a> {
     pub(super) experiment: &'a Experiment,
     pub(super) scheme: &'a str,
@@ -86,10 +84,10 @@ pub(super) struct Key<'a> {
 }
 
 impl Cache {
-    /// Makes the folder if need be.
+    /// Creates the folder if it does not exist.
     ///
     /// # Errors
-    /// [`ReproduceError::Io`] when it cannot be made, or this program cannot be read.
+    /// [`ReproduceError::Io`] if it cannot be created or this program cannot be read.
     pub(super) fn open(folder: PathBuf) -> Result<Self, ReproduceError> {
         fs::create_dir_all(&folder).map_err(ReproduceError::io(&folder))?;
         let this = std::env::current_exe()
@@ -101,7 +99,7 @@ impl Cache {
     /// The key of a run.
     ///
     /// # Errors
-    /// [`ReproduceError::Io`] when a file that the scenario reads cannot be read.
+    /// [`ReproduceError::Io`] if an input file of the scenario cannot be read.
     pub(super) fn key<'a>(
         &self,
         experiment: &'a Experiment,
@@ -145,28 +143,28 @@ impl Cache {
         self.folder.join(format!("{}.json", key.digest))
     }
 
-    pub(super) fn find(&self, key: &Key<'_>) -> Found {
+    pub(super) fn lookup(&self, key: &Key<'_>) -> Lookup {
         let path = self.path(key);
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Found::Nothing,
-            Err(error) => return Found::Corrupt(format!("{}: {error}", path.display())),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Lookup::Miss,
+            Err(error) => return Lookup::Corrupt(format!("{}: {error}", path.display())),
         };
-        let why = match serde_json::from_str::<Kept>(&text) {
+        let why = match serde_json::from_str::<CachedRun>(&text) {
             Ok(kept) if kept.digest == key.digest && kept.measured.fits(key.experiment) => {
-                return Found::Result(kept.measured);
+                return Lookup::Hit(kept.measured);
             }
             Ok(_) => "is of another run".to_owned(),
             Err(error) => error.to_string(),
         };
-        Found::Corrupt(format!("{}: not the result of a run ({why})", path.display()))
+        Lookup::Corrupt(format!("{}: not the result of a run ({why})", path.display()))
     }
 
-    /// Keeps a result; whoever reads the folder sees the whole file or none.
+    /// Stores a result atomically.
     ///
     /// # Errors
-    /// [`ReproduceError::Io`] when it cannot be written.
-    pub(super) fn keep(&self, key: &Key<'_>, measured: &Measured) -> Result<(), ReproduceError> {
+    /// [`ReproduceError::Io`] if it cannot be written.
+    pub(super) fn store(&self, key: &Key<'_>, measured: &Measured) -> Result<(), ReproduceError> {
         let kept = json!({
             "digest": key.digest,
             "experiment": key.experiment.name,
@@ -181,7 +179,7 @@ impl Cache {
     }
 }
 
-/// Values of all keys named `path`: the files a scenario reads.
+/// Values of all keys named `path`: the input files of a scenario.
 fn collect_paths<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
     match value {
         Value::Object(map) => {
@@ -224,26 +222,29 @@ mod tests {
         }
     }
 
-    #[test]
-    fn what_was_kept_is_found_bit_for_bit() {
+    fn cache() -> (tempfile::TempDir, Cache) {
         let folder = tempfile::tempdir().unwrap();
-        let cache = Cache::open(folder.path().to_owned()).unwrap();
-        let experiment = experiment();
-        let nothing = json!({});
-        let key = cache.key(&experiment, identity(1, &nothing, WATCH), Path::new("")).unwrap();
-        assert!(matches!(cache.find(&key), Found::Nothing));
+        let cache = Cache::open(folder.path().join("runs")).unwrap();
+        (folder, cache)
+    }
+
+    #[test]
+    fn a_stored_result_is_found_bit_for_bit() {
+        let (_folder, cache) = cache();
+        let (experiment, scenario) = (experiment(), json!({}));
+        let key = cache.key(&experiment, identity(1, &scenario, WATCH), Path::new("")).unwrap();
+        assert!(matches!(cache.lookup(&key), Lookup::Miss));
         let value = 0.1 + 0.2;
         let mut measured = Measured::default();
         measured.metrics.insert("goodput".to_owned(), Some(value));
-        cache.keep(&key, &measured).unwrap();
-        let Found::Result(found) = cache.find(&key) else { panic!("not found") };
+        cache.store(&key, &measured).unwrap();
+        let Lookup::Hit(found) = cache.lookup(&key) else { panic!("not found") };
         assert_eq!(found.metrics["goodput"].map(f64::to_bits), Some(value.to_bits()));
     }
 
     #[test]
-    fn all_that_decides_a_result_is_in_its_digest() {
-        let folder = tempfile::tempdir().unwrap();
-        let cache = Cache::open(folder.path().join("cells")).unwrap();
+    fn everything_that_determines_a_result_is_in_its_digest() {
+        let (folder, cache) = cache();
         let trace = folder.path().join("trace");
         let experiment = experiment();
         let digest = |seed, scenario: Value, watch| {
@@ -276,17 +277,15 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_file_is_told_from_a_result() {
-        let folder = tempfile::tempdir().unwrap();
-        let cache = Cache::open(folder.path().to_owned()).unwrap();
-        let experiment = experiment();
-        let nothing = json!({});
-        let key = cache.key(&experiment, identity(1, &nothing, WATCH), Path::new("")).unwrap();
-        cache.keep(&key, &Measured::default()).unwrap();
-        let Found::Corrupt(other) = cache.find(&key) else { panic!("lacks its metric") };
+    fn a_damaged_file_is_not_a_result() {
+        let (_folder, cache) = cache();
+        let (experiment, scenario) = (experiment(), json!({}));
+        let key = cache.key(&experiment, identity(1, &scenario, WATCH), Path::new("")).unwrap();
+        cache.store(&key, &Measured::default()).unwrap();
+        let Lookup::Corrupt(other) = cache.lookup(&key) else { panic!("lacks its metric") };
         assert!(other.contains("of another run"), "{other}");
         fs::write(cache.path(&key), "{\"digest\": ").unwrap();
-        let Found::Corrupt(why) = cache.find(&key) else { panic!("half a file") };
+        let Lookup::Corrupt(why) = cache.lookup(&key) else { panic!("half a file") };
         assert!(why.contains(&key.digest) && why.contains("not the result of a run"), "{why}");
     }
 }

@@ -1,4 +1,4 @@
-//! Why a reproduction did not come to its end.
+//! Errors of a reproduction.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,15 +7,15 @@ use thiserror::Error;
 
 use lab_scenario::ScenarioError;
 
-/// Why a reproduction did not come to its end.
+/// Why a reproduction did not finish.
 #[derive(Debug, Error)]
 pub enum ReproduceError {
     /// No such paper.
     #[error("no paper '{name}'; there are {known}")]
     UnknownPaper {
-        /// As asked for.
+        /// Name given.
         name: String,
-        /// What there is.
+        /// Known papers.
         known: String,
     },
     /// No such experiment.
@@ -23,47 +23,47 @@ pub enum ReproduceError {
     UnknownExperiment {
         /// Paper.
         paper: &'static str,
-        /// As asked for.
+        /// Name given.
         name: String,
-        /// What there is.
+        /// Its experiments.
         known: String,
     },
-    /// Runs are to end before anything of them counts.
+    /// Runs end before their observation window.
     #[error("{experiment}, {scheme}: ends at {to_s} s; it counts from {from_s} s on")]
     TooShort {
         /// Experiment.
         experiment: &'static str,
         /// Scheme.
         scheme: String,
-        /// When it is to end, virtual s.
+        /// End of the run, virtual s.
         to_s: f64,
-        /// From when on it counts, virtual s.
+        /// Start of the window, virtual s.
         from_s: f64,
     },
-    /// A scenario of a cell cannot be built.
+    /// The scenario of a cell is invalid.
     #[error("{experiment}, {scheme}: {source}")]
     Scenario {
         /// Experiment.
         experiment: String,
         /// Scheme.
         scheme: String,
-        /// Why.
+        /// Its error.
         source: ScenarioError,
     },
-    /// A file or folder.
+    /// A file or folder cannot be read or written.
     #[error("{}: {source}", path.display())]
     Io {
-        /// Which.
+        /// Its path.
         path: PathBuf,
-        /// Why.
+        /// Its error.
         source: io::Error,
     },
-    /// Told to stop.
+    /// Interrupted.
     #[error("interrupted with {finished} of {total} runs finished; {}", kept_in(kept.as_deref()))]
     Interrupted {
-        /// Runs whose results are there.
+        /// Finished runs.
         finished: usize,
-        /// Runs wanted.
+        /// All runs.
         total: usize,
         /// Folder with their results.
         kept: Option<PathBuf>,
@@ -72,8 +72,8 @@ pub enum ReproduceError {
 
 fn kept_in(kept: Option<&Path>) -> String {
     match kept {
-        Some(folder) => format!("the same command goes on from {}", folder.display()),
-        None => "--out DIR would have kept them".to_owned(),
+        Some(folder) => format!("the same command resumes from {}", folder.display()),
+        None => "use --out DIR to keep them".to_owned(),
     }
 }
 

@@ -1,5 +1,5 @@
-//! The floor beside the schemes: what a clairvoyant would have made of the same arrivals on the same
-//! radio, with all of its resource blocks used.
+//! The delay floor: the delays of a clairvoyant scheduler for the same arrivals on the same radio, with
+//! all resource blocks used.
 
 use serde::Serialize;
 
@@ -8,22 +8,22 @@ use lab_scenario::{LoadedScenario, ScenarioError};
 use lab_world::World;
 use lab_world::clairvoyant::{self, Arrival, Queueing, Rules};
 
-/// Longest IP packet of bulk in the scenarios.
+/// Longest IP packet of bulk flows.
 const BULK_PACKET_BYTES: u32 = 1_500;
 
-/// Whose floor, and what the clairvoyant may do.
+/// Flows of a floor, and the queueing of the clairvoyant scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct FloorOf {
-    /// Kind of the flows that are served first, all of one UE.
+    /// Kind of the flows served first, all of one UE.
     pub kind: &'static str,
-    /// Whether they share the RLC with bulk, so that a packet of bulk that has begun is finished
-    /// first; else they have a bearer of their own.
+    /// Whether they share the RLC with bulk, so that a bulk packet sent in part is finished first;
+    /// otherwise they have their own bearer.
     pub shared: bool,
 }
 
-/// Puts the delays of the floor in place of those that were run, for the flows that it is of. Of what
-/// depends on the senders of other flows nothing is left.
-pub(super) fn lower(
+/// Replaces the delays of the flows by their floor, and removes what depends on the senders of other
+/// flows.
+pub(super) fn apply(
     run: &mut Observed,
     of: FloorOf,
     loaded: &LoadedScenario,
@@ -35,7 +35,7 @@ pub(super) fn lower(
     };
     let slots = World::capacity_series(loaded, rnti, run.watch.to_us)?;
     let slots: Vec<_> = slots.into_iter().filter(|s| s.time_us >= run.watch.from_us).collect();
-    // Place in the run of each arrival.
+    // Arrival time, flow and packet.
     let mut order: Vec<(u64, usize, usize)> = Vec::new();
     for (index, flow) in run.flows.iter().enumerate().filter(|(_, flow)| served(flow)) {
         let arrived = flow.left_us.iter().zip(&flow.sojourn_us);
@@ -74,7 +74,7 @@ pub(super) fn lower(
         least[*flow][*packet] = *delay_us;
     }
     for (flow, least) in run.flows.iter_mut().zip(least) {
-        sooner(flow, &least);
+        set_delays(flow, &least);
     }
     run.occupancy.clear();
     run.summary.flows.clear();
@@ -82,9 +82,9 @@ pub(super) fn lower(
     Ok(())
 }
 
-/// Sets the delays of a flow; what was measured end to end is shorter by as much. Packets that the
-/// slots end before are left out.
-fn sooner(flow: &mut FlowObserved, least_us: &[Option<u64>]) {
+/// Sets the delays of a flow and shortens its end-to-end delays accordingly. Packets not served by the
+/// end of the slots are left out.
+fn set_delays(flow: &mut FlowObserved, least_us: &[Option<u64>]) {
     let saved_us: Vec<u64> = flow
         .sojourn_us
         .iter()

@@ -1,4 +1,4 @@
-//! What a RIC forecasts during a run.
+//! Forecasts by a RIC during a run.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -18,19 +18,19 @@ use lab_world::{DEFAULT_EPOCH_US, World};
 /// A forecaster with its times.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Forecasts {
-    /// What forecasts.
+    /// Forecaster.
     pub forecaster: ForecasterKind,
-    /// How long what takes.
+    /// Delays and horizon.
     pub timing: Timing,
-    /// What the CU is told.
+    /// Quantities sent to the CU.
     pub tells: Tells,
 }
 
-/// What forecasts.
+/// A forecaster.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ForecasterKind {
-    /// [`Perfect`] about this scenario, run before with the same seed.
+    /// [`Perfect`], from a previous run of this scenario with the same seed.
     Perfect(Box<Value>),
     /// [`Late`].
     Late,
@@ -40,31 +40,31 @@ pub enum ForecasterKind {
     Trained(Box<Trained>),
 }
 
-/// A trained model and what serves it.
+/// A trained model and the program that serves it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Trained {
-    /// What is started for each run. Where it lies decides nothing.
+    /// Program started for each run; its path does not affect results.
     #[serde(skip)]
     pub program: Program,
-    /// What it said when it was asked once.
+    /// Its description of the model.
     pub hello: Hello,
-    /// T_m in place of the one measured, µs; what is applied is in [`Timing`].
+    /// T_m in place of the measured one, µs; the value applied is in [`Timing`].
     #[serde(skip)]
     pub t_m_us: Option<u32>,
 }
 
 impl Trained {
-    /// T_m for so many bearers at a time, whole µs: as given, or as measured and rounded up.
+    /// T_m for a number of bearers, µs: as given, or as measured and rounded up.
     pub fn t_m_us(&self, bearers: u32) -> Option<u32> {
         self.t_m_us.or_else(|| self.hello.t_m_us(bearers))
     }
 }
 
 impl Forecasts {
-    /// The RIC for a run of `loaded`; none when told to stop.
+    /// The RIC for a run of `loaded`; `None` if stopped.
     ///
     /// # Errors
-    /// [`ScenarioError`] of the scenario that is to be known in advance.
+    /// [`ScenarioError`] of the scenario recorded for [`ForecasterKind::Perfect`].
     pub(super) fn ric(
         &self,
         loaded: &LoadedScenario,
@@ -99,7 +99,7 @@ impl Forecasts {
 
 type Recorded = HashMap<(u16, u8), Arc<[RlcSample]>>;
 
-/// Samples of each bearer of a scenario; none when told to stop.
+/// Samples of each bearer of a scenario; `None` if stopped.
 fn record(
     scenario: Value,
     to_us: u64,
@@ -117,7 +117,7 @@ fn record(
         world.step_until(at_us, &mut |_| {});
         let limits = world.bearer_samples();
         for mut sample in world.rlc_samples() {
-            // Here DRQL runs in the CU, and its limit is the one that holds.
+            // DRQL runs in the CU here, so its limit applies.
             let at_cu =
                 limits.iter().find(|at_cu| (at_cu.rnti, at_cu.drb) == (sample.rnti, sample.drb));
             if let Some(limit_bytes) = at_cu.and_then(|at_cu| at_cu.pacer_limit_bytes) {

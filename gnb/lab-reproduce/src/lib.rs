@@ -1,13 +1,13 @@
-//! `gnb-lab reproduce`: a paper's experiments, paper beside here.
+//! `gnb-lab reproduce`: the experiments of papers, with the paper's values and ours side by side.
 //!
-//! A [`Paper`] is a file under [`papers`]: the assumptions it leaves open, said once, and its
-//! [`Experiment`]s. An experiment is a grid of [`Cell`]s (a scheme, a scenario, what to observe),
-//! its [`Metric`]s, and the figures the paper reports. [`reproduce`] runs each cell once per seed
-//! on all cores and virtual time, keeps what is finished when told to stop, and makes
-//! [`Row`]s of it; `report` writes them down.
+//! A [`Paper`] is a module of [`papers`] with its assumptions and [`Experiment`]s. An experiment is a
+//! grid of [`Cell`]s (a scheme, a scenario, what to observe), its [`Metric`]s, and the values the paper
+//! reports. [`reproduce`] runs each cell once per seed on all cores, stores finished runs, and makes
+//! [`Row`]s; `report` writes them.
 //!
-//! To add a paper, write `papers/NAME.rs` and name it in [`papers::ALL`].
+//! To add a paper, write `papers/NAME.rs` and add it to [`papers::ALL`].
 
+mod builder;
 mod cache;
 mod error;
 mod floor;
@@ -20,10 +20,9 @@ mod plan;
 mod report;
 mod rows;
 mod run;
-mod sketch;
-mod table;
 mod xapp;
 
+pub use builder::ScenarioBuilder;
 pub use error::ReproduceError;
 pub use floor::FloorOf;
 pub use forecasts::{ForecasterKind, Forecasts, Trained};
@@ -33,5 +32,4 @@ pub use plan::{At, Cell, Comparison, Experiment, Figure, Inputs, Paper, Watch, W
 pub use report::{text, write_json, write_report};
 pub use rows::{Row, Table};
 pub use run::{Options, Progress, Reproduction, reproduce};
-pub use sketch::Sketch;
 pub use xapp::{Deploys, XApp};

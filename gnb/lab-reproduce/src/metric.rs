@@ -1,14 +1,14 @@
-//! What is taken of a run: one number, or a curve.
+//! Metrics and curves of a run.
 
 use std::fmt;
 use std::sync::Arc;
 
 use super::{FlowObserved, Observed};
 
-/// Points of a distribution curve.
+/// Most points of a distribution curve.
 const CDF_POINTS: usize = 200;
 
-/// Which flows a metric speaks of; all when nothing is said.
+/// Selection of flows; all by default.
 #[derive(Clone, Debug, Default)]
 pub struct Flows {
     kind: Option<&'static str>,
@@ -22,12 +22,12 @@ impl Flows {
         Self { kind: Some(kind), ..Self::default() }
     }
 
-    /// The flow of a name.
+    /// The flow with a name.
     pub fn name(name: &'static str) -> Self {
         Self { name: Some(name), ..Self::default() }
     }
 
-    /// Those of one UE alone.
+    /// Restricts the selection to one UE.
     #[must_use]
     pub fn of_ue(mut self, rnti: u16) -> Self {
         self.rnti = Some(rnti);
@@ -40,12 +40,12 @@ impl Flows {
             && self.name.is_none_or(|name| name == flow.name)
     }
 
-    /// The flows of a run that are meant.
+    /// The selected flows of a run.
     pub fn of<'a>(&'a self, run: &'a Observed) -> impl Iterator<Item = &'a FlowObserved> {
         run.flows.iter().filter(|flow| self.includes(flow))
     }
 
-    /// Samples of all of them, sorted.
+    /// Samples of all selected flows, sorted.
     fn sorted(&self, run: &Observed, pick: Pick) -> Vec<u32> {
         let mut all: Vec<u32> = self.of(run).flat_map(|flow| pick(flow).iter().copied()).collect();
         all.sort_unstable();
@@ -85,7 +85,7 @@ impl fmt::Debug for Metric {
 }
 
 impl Metric {
-    /// Any number; `None` where the run does not have it.
+    /// A metric by a function that returns `None` if the run has no value.
     pub fn new(
         name: &'static str,
         unit: &'static str,
@@ -94,7 +94,7 @@ impl Metric {
         Self { name, unit, of: Arc::new(of) }
     }
 
-    /// The number of a run; never infinite or NaN.
+    /// Value of a run; never infinite or NaN.
     pub fn of(&self, run: &Observed) -> Option<f64> {
         (self.of)(run).filter(|value| value.is_finite())
     }
@@ -125,14 +125,14 @@ impl Metric {
         Self::new(name, "ms", move |run| mean_ms(&flows.sorted(run, ONE_WAY)))
     }
 
-    /// A quantile of the delay from the first time a packet is sent to its arrival at the UE.
+    /// A quantile of the delay from the first transmission of a packet to its arrival at the UE.
     pub fn overall_quantile(name: &'static str, flows: Flows, quantile: f64) -> Self {
         Self::new(name, "ms", move |run| {
             quantile_of(&flows.sorted(run, OVERALL), quantile).map(|us| f64::from(us) / 1e3)
         })
     }
 
-    /// Share of retransmissions in what TCP senders sent since the start of the run.
+    /// Share of retransmissions in the packets of TCP senders since the start of the run.
     pub fn retransmitted(name: &'static str, flows: Flows) -> Self {
         Self::new(name, "%", move |run| {
             let sum = |pick: fn(&FlowObserved) -> u64| flows.of(run).map(pick).sum::<u64>();
@@ -142,7 +142,7 @@ impl Metric {
         })
     }
 
-    /// Mean round trip of flows that measure it.
+    /// Mean round trip.
     pub fn rtt_mean(name: &'static str, flows: Flows) -> Self {
         Self::new(name, "ms", move |run| {
             let all = flows.sorted_rtt_us(run);
@@ -151,14 +151,14 @@ impl Metric {
         })
     }
 
-    /// A quantile of their round trips.
+    /// A quantile of the round trips.
     pub fn rtt_quantile(name: &'static str, flows: Flows, quantile: f64) -> Self {
         Self::new(name, "ms", move |run| {
             quantile_of(&flows.sorted_rtt_us(run), quantile).map(|us| us as f64 / 1e3)
         })
     }
 
-    /// Payload handed to the applications, together.
+    /// Sum of the goodputs.
     pub fn goodput(name: &'static str, flows: Flows) -> Self {
         Self::new(name, "Mbit/s", move |run| {
             let mut flows = flows.of(run).peekable();
@@ -167,7 +167,7 @@ impl Metric {
         })
     }
 
-    /// Share of the cell's resource blocks that carried data.
+    /// Share of the cell's resource blocks used.
     pub fn used_rb(name: &'static str) -> Self {
         Self::new(name, "%", |run| {
             (run.available_prb > 0).then(|| run.used_prb as f64 * 100.0 / run.available_prb as f64)
@@ -190,7 +190,7 @@ impl fmt::Debug for Curve {
 }
 
 impl Curve {
-    /// Any points.
+    /// A curve by a function.
     pub fn new(
         name: &'static str,
         of: impl Fn(&Observed) -> Vec<(f64, f64)> + Send + Sync + 'static,
@@ -212,7 +212,7 @@ impl Curve {
         })
     }
 
-    /// Distribution of the delay from the first time a packet is sent to its arrival: ms, share.
+    /// Distribution of the delay from the first transmission of a packet to its arrival: ms, share.
     pub fn overall_cdf(name: &'static str, flows: Flows) -> Self {
         Self::new(name, move |run| {
             let all = flows.sorted(run, OVERALL);
@@ -228,7 +228,7 @@ impl Curve {
         })
     }
 
-    /// RLC occupancy over time: s, bytes. The cell must watch it.
+    /// RLC occupancy over time: s, bytes. The cell must record it.
     pub fn occupancy(name: &'static str) -> Self {
         Self::new(name, |run| run.occupancy.clone())
     }
@@ -239,7 +239,7 @@ fn mean_ms(us: &[u32]) -> Option<f64> {
     (!us.is_empty()).then(|| sum as f64 / us.len() as f64 / 1e3)
 }
 
-/// The smallest sample that a fraction of all samples do not exceed.
+/// Nearest-rank quantile.
 fn quantile_of<T: Copy>(sorted: &[T], quantile: f64) -> Option<T> {
     let rank = (quantile * sorted.len() as f64).ceil() as usize;
     sorted.get(rank.saturating_sub(1)).copied()

@@ -1,16 +1,16 @@
-//! One run of a cell: step the world to the end of the window, note what happens within it.
+//! One run of a cell: steps the world to the end of the window and records what happens in it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::xapp::{Pilot, XApp};
+use super::xapp::{XApp, XAppRunner};
 use super::{Forecasts, Watch};
 use lab_forecast::{Ric, Said};
 use lab_scenario::{LoadedScenario, ScenarioError};
 use lab_world::{BearerSample, Removals, Summary, World};
 
-/// Virtual time between two looks at whether to stop.
+/// Virtual time between checks for a stop.
 const CHUNK_US: u64 = 1_000_000;
-/// Width of a bin of the occupancy over time.
+/// Bin width of the occupancy over time.
 const BIN_US: u64 = 100_000;
 
 /// A flow within the window.
@@ -26,29 +26,29 @@ pub struct FlowObserved {
     pub drb: u8,
     /// SDAP and RLC sojourn of each packet, to the last byte at the MAC, µs.
     pub sojourn_us: Vec<u32>,
-    /// The part of it before the RLC.
+    /// The part before the RLC, µs.
     pub sdap_us: Vec<u32>,
-    /// Server to UE, each packet, µs.
+    /// Delay from server to UE of each packet, µs.
     pub one_way_us: Vec<u32>,
-    /// The same from the first time its payload was sent.
+    /// Delay from the first transmission of its payload, µs.
     pub overall_us: Vec<u32>,
     /// Length of each packet.
     pub len_bytes: Vec<u32>,
     /// When each packet left the RLC, µs.
     pub left_us: Vec<u64>,
-    /// Round trips, where the flow measures them: when it ended and how long it took, µs.
+    /// End time and duration of measured round trips, µs.
     pub rtt_us: Vec<(u64, u64)>,
     /// Packets sent since the start of the run, retransmissions included.
     pub sent_packets: u64,
-    /// Retransmissions of TCP among them.
+    /// TCP retransmissions among them.
     pub retransmitted_packets: u64,
-    /// Payload handed to the application.
+    /// Mean payload rate.
     pub goodput_bps: f64,
-    /// Payload over time: middle of a bin in s, Mbit/s.
+    /// Payload rate over time: middle of a bin in s, Mbit/s.
     pub goodput_mbps_over_s: Vec<(f64, f64)>,
 }
 
-/// What happened in the window.
+/// Observation of the window.
 #[derive(Clone, Debug)]
 pub struct Observed {
     /// The window, virtual µs.
@@ -57,11 +57,11 @@ pub struct Observed {
     pub flows: Vec<FlowObserved>,
     /// PRBs that carried data.
     pub used_prb: u64,
-    /// PRBs there were for data.
+    /// PRBs available for data.
     pub available_prb: u64,
-    /// Mean RLC occupancy of a bin, all bearers together: seconds since the window began, bytes.
+    /// Mean RLC occupancy of all bearers by bin: seconds since the window began, bytes.
     pub occupancy: Vec<(f64, f64)>,
-    /// SDUs removed from each RLC buffer, in the order of the bearers.
+    /// SDUs removed from each RLC buffer, by bearer.
     pub removals: Vec<Removals>,
     /// Totals since the start of the run.
     pub summary: Summary,
@@ -69,47 +69,47 @@ pub struct Observed {
     pub forecasts: Option<Said>,
 }
 
-/// What works on a run from the RIC.
+/// Inputs of a run from the RIC.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Beside<'a> {
+pub(super) struct RicInputs<'a> {
     pub(super) xapp: Option<&'a XApp>,
     pub(super) forecasts: Option<&'a Forecasts>,
 }
 
-/// Steps a world with what is beside it.
+/// Steps a world with its RIC and xApp.
 struct Stepper<'a> {
-    pilot: Pilot<'a>,
+    runner: XAppRunner<'a>,
     ric: Option<Ric>,
 }
 
 impl Stepper<'_> {
     fn step_until(&mut self, world: &mut World, to_us: u64) -> Result<(), ScenarioError> {
-        let Self { pilot, ric } = self;
+        let Self { runner, ric } = self;
         match ric {
-            None => pilot.step_until(world, to_us, &mut |_| {}),
+            None => runner.step_until(world, to_us, &mut |_| {}),
             Some(ric) => {
-                ric.step_until(world, to_us, |world, us, sink| pilot.step_until(world, us, sink))
+                ric.step_until(world, to_us, |world, us, sink| runner.step_until(world, us, sink))
             }
         }
     }
 }
 
-/// Runs a scenario; `None` when told to stop.
+/// Runs a scenario; `None` if stopped.
 pub(super) fn observe(
     loaded: &LoadedScenario,
     watch: Watch,
-    beside: Beside<'_>,
+    ric_inputs: RicInputs<'_>,
     stop: &AtomicBool,
 ) -> Result<Option<Observed>, ScenarioError> {
     let mut world = World::new(loaded)?;
-    let ric = match beside.forecasts {
+    let ric = match ric_inputs.forecasts {
         None => None,
         Some(forecasts) => match forecasts.ric(loaded, watch.to_us, stop)? {
             None => return Ok(None),
             ric => ric,
         },
     };
-    let mut stepper = Stepper { pilot: Pilot::new(beside.xapp, loaded), ric };
+    let mut stepper = Stepper { runner: XAppRunner::new(ric_inputs.xapp, loaded), ric };
     if !advance(&mut world, watch.from_us, &mut stepper, stop, |_| {})? {
         return Ok(None);
     }
@@ -141,7 +141,7 @@ pub(super) fn observe(
                 flow.len_bytes.push(packet.len_bytes);
             }
         }
-        occupancy.note(&world.take_series(), watch.from_us);
+        occupancy.add(&world.take_series(), watch.from_us);
     })?;
     if !done {
         return Ok(None);
@@ -182,20 +182,20 @@ pub(super) fn observe(
     }))
 }
 
-/// Steps in chunks; answers whether the end was reached.
+/// Steps in chunks; returns whether the end was reached.
 fn advance(
     world: &mut World,
     to_us: u64,
     stepper: &mut Stepper<'_>,
     stop: &AtomicBool,
-    mut note: impl FnMut(&mut World),
+    mut after_chunk: impl FnMut(&mut World),
 ) -> Result<bool, ScenarioError> {
     while world.now_us() < to_us {
         if stop.load(Ordering::Relaxed) {
             return Ok(false);
         }
         stepper.step_until(world, (world.now_us() + CHUNK_US).min(to_us))?;
-        note(world);
+        after_chunk(world);
     }
     Ok(true)
 }
@@ -212,7 +212,7 @@ struct Occupancy {
 }
 
 impl Occupancy {
-    fn note(&mut self, rows: &[BearerSample], from_us: u64) {
+    fn add(&mut self, rows: &[BearerSample], from_us: u64) {
         for row in rows {
             let bin = (row.time_us.saturating_sub(from_us) / BIN_US) as usize;
             if bin >= self.sums.len() {

@@ -1,14 +1,13 @@
-//! `report.html` of a reproduction: rows and plots, nothing fetched.
+//! `report.html` of a reproduction: rows and plots in one file.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::table::{number, range};
 use super::{Figure, Reproduction, Table};
 use lab_recording::plots::{self, Axes, Bar, GroupedBar, Line};
 use lab_recording::{STYLE, escape};
 
-/// An SVG by its name: experiment and number of the figure.
+/// Names (experiment and number of the figure) and SVGs of all plots.
 pub(super) fn plots(reproduction: &Reproduction) -> Vec<(String, String)> {
     let mut all = Vec::new();
     for table in &reproduction.tables {
@@ -172,14 +171,11 @@ fn rows(page: &mut String, table: &Table) {
     for row in &table.rows {
         let _ = write!(
             page,
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
             escape(&row.metric),
             escape(&row.scheme),
             escape(&row.unit),
-            number(row.paper),
-            number(row.here),
-            row.ratio().map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.2}")),
-            range(row),
+            row.values().join("</td><td>"),
         );
     }
     page.push_str("</table>");

@@ -1,4 +1,4 @@
-//! What a paper's experiments are made of.
+//! Papers, experiments, cells and figures.
 
 use std::path::PathBuf;
 
@@ -9,22 +9,22 @@ use super::{Curve, FloorOf, Forecasts, Metric, ReproduceError, Trained, XApp};
 /// A paper with its experiments.
 #[derive(Clone, Copy, Debug)]
 pub struct Paper {
-    /// Short name, as on the command line.
+    /// Name on the command line.
     pub name: &'static str,
-    /// Authors, title and where it appeared.
+    /// Authors, title and venue.
     pub citation: &'static str,
-    /// What the paper leaves open and what is assumed here, the same for every row.
+    /// Assumptions where the paper is not explicit, the same for every row.
     pub assumptions: &'static [&'static str],
-    /// Whether a trained forecaster has rows in them.
+    /// Whether experiments have rows for a trained forecaster.
     pub takes_model: bool,
     /// Its experiments, in the paper's order.
     pub experiments: fn(&Inputs) -> Result<Vec<Experiment>, ReproduceError>,
 }
 
-/// What experiments need that does not come with the program.
+/// External inputs of experiments.
 #[derive(Clone, Debug, Default)]
 pub struct Inputs {
-    /// Folder with recorded radios.
+    /// Folder with recorded traces.
     pub traces: Option<PathBuf>,
     /// A trained forecaster.
     pub trained: Option<Trained>,
@@ -33,30 +33,30 @@ pub struct Inputs {
 /// One table or figure of a paper.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// Short name, as on the command line.
+    /// Name on the command line.
     pub name: &'static str,
-    /// Where the paper reports it.
+    /// Section, table or figure of the paper.
     pub source: &'static str,
     /// What it shows.
     pub title: &'static str,
-    /// Seeds per cell unless the caller wants another number.
+    /// Default number of seeds per cell.
     pub repeats: u32,
-    /// What is taken of each run.
+    /// Metrics of each run.
     pub metrics: Vec<Metric>,
-    /// Distributions and series taken of each run, for the figures.
+    /// Distributions and series of each run, for the figures.
     pub curves: Vec<Curve>,
-    /// What is run. Cells of one scheme are one row: the mean over them and the seeds.
+    /// Runs. Cells of one scheme are one row: the mean over them and the seeds.
     pub cells: Vec<Cell>,
-    /// Rows that set two schemes in relation.
+    /// Rows that compare two schemes.
     pub comparisons: Vec<Comparison>,
-    /// What the paper reports: scheme, metric, value.
+    /// Values of the paper: scheme, metric, value.
     pub reported: Vec<(String, String, f64)>,
     /// Plots.
     pub figures: Vec<Figure>,
 }
 
 impl Experiment {
-    /// An experiment with nothing in it yet.
+    /// An empty experiment.
     pub fn new(name: &'static str, source: &'static str, title: &'static str) -> Self {
         Self {
             name,
@@ -72,7 +72,7 @@ impl Experiment {
         }
     }
 
-    /// Adds what the paper reports of one metric.
+    /// Adds the paper's values of one metric.
     #[must_use]
     pub fn reports<'a>(
         mut self,
@@ -84,7 +84,7 @@ impl Experiment {
         self
     }
 
-    /// What the paper says.
+    /// The paper's value.
     pub fn paper_value(&self, scheme: &str, metric: &str) -> Option<f64> {
         self.reported.iter().find(|(s, m, _)| s == scheme && m == metric).map(|(_, _, v)| *v)
     }
@@ -97,9 +97,9 @@ pub struct Comparison {
     pub row: String,
     /// Metric compared.
     pub metric: &'static str,
-    /// Scheme above the line.
+    /// Scheme in the numerator.
     pub of: String,
-    /// Scheme below it.
+    /// Scheme in the denominator.
     pub over: String,
 }
 
@@ -108,51 +108,49 @@ pub struct Comparison {
 pub struct Cell {
     /// Name of the row.
     pub scheme: String,
-    /// What is run.
+    /// Its run.
     pub work: Work,
-    /// Where it lies in a sweep; none outside sweeps.
+    /// Its point in a sweep.
     pub at: Option<At>,
 }
 
-/// What is run for a cell.
+/// Run of a cell.
 #[derive(Clone, Debug)]
 pub enum Work {
     /// A scenario; its seed is that of the repeat.
     Run {
-        /// The scenario as a tree of values.
+        /// The scenario as JSON.
         scenario: Box<Value>,
-        /// What its relative paths are relative to.
-        directory: PathBuf,
-        /// What is observed.
+        /// Observation window.
         watch: Watch,
-        /// What an xApp does meanwhile.
+        /// xApp.
         xapp: Option<Box<XApp>>,
-        /// What a RIC forecasts meanwhile.
+        /// Forecasts of a RIC.
         forecasts: Option<Box<Forecasts>>,
-        /// Whose floor is wanted in place of what was run.
+        /// Flows whose delay floor replaces their measured delays.
         floor: Option<FloorOf>,
     },
-    /// What the cell needs is not there; the sentence says what.
+    /// An input is missing, described by the text.
     Missing(String),
 }
 
-/// The part of a run that counts.
+/// Observation window of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Watch {
-    /// From here, virtual µs.
+    /// Start, virtual µs.
     pub from_us: u64,
-    /// Until here, where the run ends.
+    /// End of window and run, virtual µs.
     pub to_us: u64,
-    /// Whether the bearers' occupancy over time is wanted as well.
+    /// Whether the RLC occupancy over time is recorded.
     pub occupancy: bool,
 }
 
 /// A point of a sweep.
 #[derive(Clone, Debug, PartialEq)]
 pub struct At {
-    /// The line it belongs to.
+    /// Line of the plot.
     pub series: String,
-    /// Its abscissa.
+    /// Abscissa.
     pub x: f64,
 }
 
@@ -169,7 +167,7 @@ pub enum Figure {
         x: &'static str,
         /// Ordinate with unit.
         y: &'static str,
-        /// Decades on the abscissa.
+        /// Logarithmic abscissa.
         log_x: bool,
         /// End of the abscissa.
         x_max: Option<f64>,
@@ -181,17 +179,17 @@ pub enum Figure {
         /// Title.
         title: &'static str,
     },
-    /// A metric of schemes named `GROUP, MEMBER`: a bar per member, side by side in each group. A
-    /// scheme without a group is one of a group without a name.
+    /// A metric of schemes named `GROUP, MEMBER`: a bar per member, side by side in each group.
+    /// Schemes without a group form an unnamed one.
     Groups {
         /// Name of the metric.
         metric: &'static str,
         /// Title.
         title: &'static str,
-        /// The rows by the name that follows the group, `{}` being the member: `{}` for the schemes
+        /// Pattern of row names after the group, with `{}` for the member: `{}` for the schemes
         /// themselves, `{} over A` for the comparisons with A.
         rows: &'static str,
-        /// Decades on the ordinate.
+        /// Logarithmic ordinate.
         log_y: bool,
     },
     /// A metric over the sweep, a line per series.
@@ -203,4 +201,49 @@ pub enum Figure {
         /// Abscissa with unit.
         x: &'static str,
     },
+}
+
+impl Figure {
+    /// A curve of every cell on linear axes.
+    pub fn curves(
+        curve: &'static str,
+        title: &'static str,
+        x: &'static str,
+        y: &'static str,
+    ) -> Self {
+        Self::Curves { curve, title, x, y, log_x: false, x_max: None }
+    }
+
+    /// A metric of every cell beside the paper's value.
+    pub fn bars(metric: &'static str, title: &'static str) -> Self {
+        Self::Bars { metric, title }
+    }
+
+    /// A metric by group and member on a linear ordinate.
+    pub fn groups(metric: &'static str, title: &'static str, rows: &'static str) -> Self {
+        Self::Groups { metric, title, rows, log_y: false }
+    }
+
+    /// A metric over the sweep.
+    pub fn sweep(metric: &'static str, title: &'static str, x: &'static str) -> Self {
+        Self::Sweep { metric, title, x }
+    }
+
+    /// Makes the abscissa of curves logarithmic.
+    #[must_use]
+    pub fn log_x(mut self) -> Self {
+        if let Self::Curves { log_x, .. } = &mut self {
+            *log_x = true;
+        }
+        self
+    }
+
+    /// Makes the ordinate of groups logarithmic.
+    #[must_use]
+    pub fn log_y(mut self) -> Self {
+        if let Self::Groups { log_y, .. } = &mut self {
+            *log_y = true;
+        }
+        self
+    }
 }

@@ -1,10 +1,13 @@
-//! A reproduction written down: text, JSON rows, and a page with plots.
+//! Output of a reproduction: text, JSON rows, and a page with plots.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use super::{ReproduceError, Reproduction, Row, page, table};
+use comfy_table::presets::ASCII_MARKDOWN;
+use comfy_table::{CellAlignment, Table as TextTable};
+
+use super::{ReproduceError, Reproduction, Row, Table, page};
 
 /// Tables for a terminal, with seed and command line.
 pub fn text(reproduction: &Reproduction, command: &str) -> String {
@@ -19,7 +22,7 @@ pub fn text(reproduction: &Reproduction, command: &str) -> String {
             experiment.name,
             experiment.source,
             experiment.title,
-            table::of(done),
+            text_table(done),
         );
         for missing in &done.missing {
             let _ = writeln!(out, "not run: {missing}");
@@ -37,7 +40,21 @@ pub fn text(reproduction: &Reproduction, command: &str) -> String {
     out
 }
 
-/// All rows as a JSON array, a row a line.
+fn text_table(table: &Table) -> String {
+    let mut text = TextTable::new();
+    let columns = ["metric", "scheme", "unit", "paper", "here", "ratio", "least … greatest"];
+    text.load_style(ASCII_MARKDOWN).set_header(columns);
+    for row in &table.rows {
+        let labels = [&row.metric, &row.scheme, &row.unit].map(String::clone);
+        text.add_row(labels.into_iter().chain(row.values()));
+    }
+    for column in text.column_iter_mut().skip(3) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    text.to_string()
+}
+
+/// Writes all rows as a JSON array, one row per line.
 ///
 /// # Errors
 /// [`ReproduceError::Io`].
@@ -65,7 +82,7 @@ fn line(reproduction: &Reproduction, row: &Row) -> String {
     value.to_string()
 }
 
-/// `rows.json`, `report.html` and a file per plot in the folder.
+/// Writes `rows.json`, `report.html` and a file per plot to the folder.
 ///
 /// # Errors
 /// [`ReproduceError::Io`].

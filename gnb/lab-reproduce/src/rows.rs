@@ -1,11 +1,11 @@
-//! From runs to rows: the mean over the seeds beside what the paper says.
+//! From runs to rows: means over the seeds beside the paper's values.
 
 use serde::Serialize;
 
 use super::cache::Measured;
 use super::{Experiment, Work};
 
-/// One figure of an experiment, paper beside here.
+/// One value of an experiment: the paper's and ours.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
     /// Name of the experiment.
@@ -16,11 +16,11 @@ pub struct Row {
     pub metric: String,
     /// Its unit.
     pub unit: String,
-    /// What the paper reports, where it does.
+    /// The paper's value, if it reports one.
     pub paper: Option<f64>,
-    /// Mean over the seeds here; absent where nothing was run or measured.
+    /// Our mean over the seeds; `None` if nothing was run or measured.
     pub here: Option<f64>,
-    /// Seeds that gave a value.
+    /// Seeds with a value.
     pub repeats: u32,
     /// Least over the seeds.
     pub min: Option<f64>,
@@ -29,12 +29,35 @@ pub struct Row {
 }
 
 impl Row {
-    /// Here over paper; none where either is missing or the paper says zero.
+    /// Our value over the paper's; `None` if either is missing or the paper's is zero.
     pub fn ratio(&self) -> Option<f64> {
         self.here
             .zip(self.paper)
             .filter(|(_, paper)| *paper != 0.0)
             .map(|(here, paper)| here / paper)
+    }
+
+    /// Paper, here, ratio and range as text; a dash for a missing value.
+    pub(super) fn values(&self) -> [String; 4] {
+        let ratio = self.ratio().map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.2}"));
+        let range = match (self.min, self.max) {
+            (Some(min), Some(max)) if self.repeats > 1 => {
+                format!("{} … {}", number(Some(min)), number(Some(max)))
+            }
+            _ => String::new(),
+        };
+        [number(self.paper), number(self.here), ratio, range]
+    }
+}
+
+/// Significant digits: enough to tell schemes apart.
+fn number(value: Option<f64>) -> String {
+    match value {
+        None => "–".to_owned(),
+        Some(0.0) => "0".to_owned(),
+        Some(value) if value.abs() >= 100.0 => format!("{value:.1}"),
+        Some(value) if value.abs() >= 1.0 => format!("{value:.2}"),
+        Some(value) => format!("{value:.3}"),
     }
 }
 
@@ -45,16 +68,16 @@ pub struct Table {
     pub experiment: Experiment,
     /// Seeds per cell.
     pub repeats: u32,
-    /// Rows: metric by metric, the cells in the experiment's order.
+    /// Rows by metric, then by cell in the experiment's order.
     pub rows: Vec<Row>,
-    /// Runs of the first seed, a place per cell.
+    /// Run of the first seed by cell.
     pub(super) first: Vec<Option<Measured>>,
-    /// What was not run and why, in sentences.
+    /// Cells not run, with the reason.
     pub missing: Vec<String>,
 }
 
 impl Table {
-    /// `runs` has a list per cell.
+    /// `runs` has the runs of each cell.
     pub(super) fn of(experiment: &Experiment, repeats: u32, runs: Vec<Vec<Measured>>) -> Self {
         let mut rows = Vec::new();
         let values = |scheme: &str, metric: &str| -> Vec<Option<f64>> {
@@ -100,7 +123,7 @@ impl Table {
         }
     }
 
-    /// What was measured here.
+    /// Our value.
     pub fn here(&self, scheme: &str, metric: &str) -> Option<f64> {
         self.rows.iter().find(|row| row.scheme == scheme && row.metric == metric)?.here
     }

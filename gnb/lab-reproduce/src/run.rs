@@ -1,4 +1,4 @@
-//! All cells of the experiments wanted, on all cores.
+//! Runs all cells of the selected experiments on all cores.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -7,44 +7,44 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 
-use super::cache::{Cache, Found, Identity, Measured};
+use super::cache::{Cache, Identity, Lookup, Measured};
 use super::floor;
-use super::observe::{Beside, observe};
+use super::observe::{RicInputs, observe};
 use super::rows::Table;
 use super::{Cell, Experiment, Inputs, Paper, ReproduceError, Work};
 use lab_scenario::LoadedScenario;
 
 const WITHOUT_MODEL: &str = "without --model DIR the rows of the trained model are left out";
 
-/// How to reproduce.
+/// Options of a reproduction.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// One experiment alone.
+    /// Name of a single experiment.
     pub experiment: Option<String>,
-    /// Seeds per cell, in place of the experiment's own number.
+    /// Seeds per cell; the experiment's default if `None`.
     pub repeats: Option<u32>,
-    /// Runs at a time; as many as there are cores when absent.
+    /// Concurrent runs; the number of cores if `None`.
     pub jobs: Option<NonZeroUsize>,
     /// First seed; repeats take the ones after it.
     pub seed: u64,
-    /// When runs end, virtual µs; at the end of their scenarios when absent.
+    /// End of runs, virtual µs; the end of their scenarios if `None`.
     pub duration_us: Option<u64>,
-    /// Folder for the results of finished runs, which a later call goes on from.
+    /// Folder of results of finished runs, from which a later call resumes.
     pub cache: Option<PathBuf>,
-    /// What does not come with the program.
+    /// External inputs.
     pub inputs: Inputs,
 }
 
-/// How far it has come.
+/// Progress of a reproduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Runs finished, those found finished included.
+    /// Finished runs, those resumed included.
     pub finished: usize,
-    /// Runs wanted.
+    /// All runs.
     pub total: usize,
 }
 
-/// What came of it.
+/// Result of a reproduction.
 #[derive(Clone, Debug)]
 pub struct Reproduction {
     /// The paper.
@@ -53,10 +53,10 @@ pub struct Reproduction {
     pub seed: u64,
     /// A table per experiment.
     pub tables: Vec<Table>,
-    /// Runs whose results were found finished.
+    /// Runs resumed from the cache.
     pub resumed: usize,
-    /// What else there is to say, in sentences.
-    pub notes: Vec<String>,
+    /// Warnings: damaged cache files, rows left out.
+    pub warnings: Vec<String>,
 }
 
 /// One run: experiment, cell and repeat.
@@ -67,9 +67,9 @@ struct Task<'a> {
     seed: u64,
 }
 
-/// Runs the experiments of a paper. `stop` ends it early; `progress` hears of each finished run.
+/// Runs the experiments of a paper. `stop` interrupts it; `progress` is called after each run.
 ///
-/// The result depends on paper, options and seed alone, not on the number of jobs.
+/// The result does not depend on the number of jobs.
 ///
 /// # Errors
 /// [`ReproduceError`].
@@ -106,8 +106,8 @@ pub fn reproduce(
         next: AtomicUsize::new(0),
         finished: AtomicUsize::new(0),
         resumed: AtomicUsize::new(0),
-        results: Mutex::new(vec![Place::Open; tasks.len()]),
-        notes: Mutex::new(Vec::new()),
+        results: Mutex::new(vec![TaskState::Pending; tasks.len()]),
+        warnings: Mutex::new(Vec::new()),
         failed: Mutex::new(None),
     };
     let jobs = options.jobs.or_else(|| std::thread::available_parallelism().ok());
@@ -116,18 +116,18 @@ pub fn reproduce(
             scope.spawn(|| pool.work());
         }
     });
-    if let Some((_, error)) = unlocked(pool.failed) {
+    if let Some((_, error)) = into_inner(pool.failed) {
         return Err(error);
     }
-    let results = unlocked(pool.results);
-    let finished = results.iter().filter(|place| !matches!(place, Place::Open)).count();
+    let results = into_inner(pool.results);
+    let finished = results.iter().filter(|state| !matches!(state, TaskState::Pending)).count();
     if finished < tasks.len() {
         let (total, kept) = (tasks.len(), options.cache.clone());
         return Err(ReproduceError::Interrupted { finished, total, kept });
     }
-    let mut results = results.into_iter().map(|place| match place {
-        Place::Done(measured) => Some(measured),
-        Place::Open | Place::Missing => None,
+    let mut results = results.into_iter().map(|state| match state {
+        TaskState::Done(measured) => Some(measured),
+        TaskState::Pending | TaskState::Missing => None,
     });
     let tables = experiments
         .iter()
@@ -138,17 +138,17 @@ pub fn reproduce(
             Table::of(experiment, repeats(experiment), runs.collect())
         })
         .collect();
-    let mut notes = unlocked(pool.notes);
-    notes.sort();
+    let mut warnings = into_inner(pool.warnings);
+    warnings.sort();
     if paper.takes_model && options.inputs.trained.is_none() {
-        notes.push((tasks.len(), WITHOUT_MODEL.to_owned()));
+        warnings.push((tasks.len(), WITHOUT_MODEL.to_owned()));
     }
     Ok(Reproduction {
         paper: *paper,
         seed: options.seed,
         tables,
         resumed: pool.resumed.into_inner(),
-        notes: notes.into_iter().map(|(_, note)| note).collect(),
+        warnings: warnings.into_iter().map(|(_, warning)| warning).collect(),
     })
 }
 
@@ -165,7 +165,7 @@ fn chosen(paper: &Paper, options: &Options) -> Result<Vec<Experiment>, Reproduce
     Ok(experiments)
 }
 
-/// Ends every run at `to_us`, unless it ends before.
+/// Ends every run at `to_us` or earlier.
 fn shorten(experiments: &mut [Experiment], to_us: u64) -> Result<(), ReproduceError> {
     for experiment in experiments {
         for cell in &mut experiment.cells {
@@ -184,16 +184,16 @@ fn shorten(experiments: &mut [Experiment], to_us: u64) -> Result<(), ReproduceEr
     Ok(())
 }
 
-/// What is known of a task.
+/// State of a task.
 #[derive(Clone)]
-enum Place {
-    Open,
+enum TaskState {
+    Pending,
     /// Its cell cannot be run.
     Missing,
     Done(Measured),
 }
 
-/// What workers share.
+/// State shared by workers.
 struct Pool<'a> {
     tasks: &'a [Task<'a>],
     cache: Option<&'a Cache>,
@@ -202,27 +202,28 @@ struct Pool<'a> {
     next: AtomicUsize,
     finished: AtomicUsize,
     resumed: AtomicUsize,
-    /// A place per task.
-    results: Mutex<Vec<Place>>,
-    notes: Mutex<Vec<(usize, String)>>,
-    /// The failure of the first task in order that failed.
+    /// By task.
+    results: Mutex<Vec<TaskState>>,
+    warnings: Mutex<Vec<(usize, String)>>,
+    /// Error of the first failed task in order.
     failed: Mutex<Option<(usize, ReproduceError)>>,
 }
 
 impl Pool<'_> {
     fn work(&self) {
-        while !self.stop.load(Ordering::Relaxed) && locked(&self.failed).is_none() {
+        while !self.stop.load(Ordering::Relaxed) && lock(&self.failed).is_none() {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(task) = self.tasks.get(number) else { return };
             match self.run(number, task) {
                 Ok(Outcome::Stopped) => return,
                 Ok(Outcome::Done(measured)) => {
-                    locked(&self.results)[number] = measured.map_or(Place::Missing, Place::Done);
+                    lock(&self.results)[number] =
+                        measured.map_or(TaskState::Missing, TaskState::Done);
                     let finished = self.finished.fetch_add(1, Ordering::Relaxed) + 1;
                     (self.progress)(Progress { finished, total: self.tasks.len() });
                 }
                 Err(error) => {
-                    let mut failed = locked(&self.failed);
+                    let mut failed = lock(&self.failed);
                     if failed.as_ref().is_none_or(|(first, _)| number < *first) {
                         *failed = Some((number, error));
                     }
@@ -233,13 +234,15 @@ impl Pool<'_> {
 
     fn run(&self, number: usize, task: &Task<'_>) -> Result<Outcome, ReproduceError> {
         let Task { experiment, cell, seed } = *task;
-        let (scenario, directory, watch, xapp, forecasts, floor) = match &cell.work {
-            Work::Run { scenario, directory, watch, xapp, forecasts, floor } => {
-                (scenario, directory, *watch, xapp.as_deref(), forecasts.as_deref(), *floor)
+        let (scenario, watch, xapp, forecasts, floor) = match &cell.work {
+            Work::Run { scenario, watch, xapp, forecasts, floor } => {
+                (scenario, *watch, xapp.as_deref(), forecasts.as_deref(), *floor)
             }
             Work::Missing(_) => return Ok(Outcome::Done(None)),
         };
         let scenario = with_seed(scenario, seed);
+        // Paths of traces are absolute.
+        let directory = Path::new("");
         let key = self
             .cache
             .map(|cache| {
@@ -250,14 +253,14 @@ impl Pool<'_> {
             })
             .transpose()?;
         if let Some((cache, key)) = &key {
-            match cache.find(key) {
-                Found::Result(measured) => {
+            match cache.lookup(key) {
+                Lookup::Hit(measured) => {
                     self.resumed.fetch_add(1, Ordering::Relaxed);
                     return Ok(Outcome::Done(Some(measured)));
                 }
-                Found::Nothing => {}
-                Found::Corrupt(why) => {
-                    locked(&self.notes).push((number, format!("{why}; it was run again")));
+                Lookup::Miss => {}
+                Lookup::Corrupt(why) => {
+                    lock(&self.warnings).push((number, format!("{why}; it was run again")));
                 }
             }
         }
@@ -267,16 +270,16 @@ impl Pool<'_> {
             source,
         };
         let loaded = load(&scenario, directory, &cell.scheme).map_err(refused)?;
-        let beside = Beside { xapp, forecasts };
-        let Some(mut run) = observe(&loaded, watch, beside, self.stop).map_err(refused)? else {
+        let ric_inputs = RicInputs { xapp, forecasts };
+        let Some(mut run) = observe(&loaded, watch, ric_inputs, self.stop).map_err(refused)? else {
             return Ok(Outcome::Stopped);
         };
         if let Some(floor) = floor {
-            floor::lower(&mut run, floor, &loaded).map_err(refused)?;
+            floor::apply(&mut run, floor, &loaded).map_err(refused)?;
         }
         let measured = Measured::of(experiment, &run);
         if let Some((cache, key)) = &key {
-            cache.keep(key, &measured)?;
+            cache.store(key, &measured)?;
         }
         Ok(Outcome::Done(Some(measured)))
     }
@@ -303,11 +306,11 @@ fn load(
     LoadedScenario::from_value(scenario.clone(), &format!("scenario of {scheme}"), directory, &[])
 }
 
-/// A worker that panicked leaves results that are whole.
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+/// Results stay valid when a worker panics.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn unlocked<T>(mutex: Mutex<T>) -> T {
+fn into_inner<T>(mutex: Mutex<T>) -> T {
     mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
 }

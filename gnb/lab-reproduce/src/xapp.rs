@@ -1,4 +1,4 @@
-//! An xApp beside a run: when its condition holds, it deploys a pipeline over E2, once.
+//! An xApp of a run: it deploys a pipeline over E2 once its condition holds.
 
 use e2sm_tc::v1::{
     self, BearerId, ControlHeader, ControlMessage, Pipeline, PipelineChange, Transaction, UeId,
@@ -15,9 +15,9 @@ pub struct XApp {
     pub rnti: u16,
     /// Its DRB.
     pub drb: u8,
-    /// When it deploys.
+    /// Condition.
     pub when: Deploys,
-    /// What it deploys.
+    /// Pipeline to deploy.
     pub pipeline: Pipeline,
 }
 
@@ -27,25 +27,24 @@ pub struct XApp {
 pub enum Deploys {
     /// At a time, virtual µs.
     At(u64),
-    /// When the RLC's mean sojourn of the last 100 ms, as the RLC service model has it, goes above
-    /// this many µs.
+    /// When the mean sojourn of the last 100 ms in the RLC report exceeds this many µs.
     RlcSojournAbove(u32),
 }
 
-/// Period of the RLC reports an xApp takes (irazabal2024 §V-A: 1 ms).
+/// Period of the RLC reports (irazabal2024 §V-A).
 const REPORT_US: u64 = 1_000;
 
 /// Steps a world with its xApp.
-pub(super) struct Pilot<'a> {
+pub(super) struct XAppRunner<'a> {
     xapp: Option<&'a XApp>,
     file: &'a str,
     report_delay_us: u64,
     control_delay_us: u64,
-    /// When the control arrives; none before the condition held.
+    /// When the control arrives; `None` before the condition holds.
     arrives_us: Option<u64>,
 }
 
-impl<'a> Pilot<'a> {
+impl<'a> XAppRunner<'a> {
     pub(super) fn new(xapp: Option<&'a XApp>, loaded: &'a LoadedScenario) -> Self {
         let split = &loaded.scenario.split;
         let arrives_us = xapp.and_then(|xapp| match xapp.when {
@@ -61,10 +60,10 @@ impl<'a> Pilot<'a> {
         }
     }
 
-    /// Steps to `to_us` and deploys on the way; what comes out of the world goes to `sink`.
+    /// Steps to `to_us`, deploying the pipeline when due; outputs of the world go to `sink`.
     ///
     /// # Errors
-    /// [`ScenarioError`] when the RAN function refuses the pipeline.
+    /// [`ScenarioError`] if the RAN function refuses the pipeline.
     pub(super) fn step_until(
         &mut self,
         world: &mut World,
@@ -77,10 +76,11 @@ impl<'a> Pilot<'a> {
                 if now_us >= to_us {
                     return Ok(());
                 }
-                let look_us = (now_us / REPORT_US + 1) * REPORT_US;
-                world.step_until(look_us.min(to_us), sink);
-                if look_us <= to_us && holds(xapp, world) {
-                    self.arrives_us = Some(look_us + self.report_delay_us + self.control_delay_us);
+                let report_us = (now_us / REPORT_US + 1) * REPORT_US;
+                world.step_until(report_us.min(to_us), sink);
+                if report_us <= to_us && holds(xapp, world) {
+                    self.arrives_us =
+                        Some(report_us + self.report_delay_us + self.control_delay_us);
                 }
                 continue;
             };
@@ -142,8 +142,8 @@ mod tests {
 
     fn pipeline_at(xapp: &XApp, loaded: &LoadedScenario, us: u64) -> String {
         let mut world = World::new(loaded).unwrap();
-        let mut pilot = Pilot::new(Some(xapp), loaded);
-        pilot.step_until(&mut world, us, &mut |_| {}).unwrap();
+        let mut runner = XAppRunner::new(Some(xapp), loaded);
+        runner.step_until(&mut world, us, &mut |_| {}).unwrap();
         assert_eq!(world.now_us(), us);
         world.summary().bearers[0].pipeline.clone()
     }
@@ -170,8 +170,8 @@ mod tests {
         let loaded = loaded("");
         let mut world = World::new(&loaded).unwrap();
         let xapp = XApp { drb: 2, ..xapp(Deploys::At(1_000)) };
-        let mut pilot = Pilot::new(Some(&xapp), &loaded);
-        let refused = pilot.step_until(&mut world, 2_000, &mut |_| {}).unwrap_err();
+        let mut runner = XAppRunner::new(Some(&xapp), &loaded);
+        let refused = runner.step_until(&mut world, 2_000, &mut |_| {}).unwrap_err();
         assert!(refused.to_string().contains("DRB 2"), "{refused}");
     }
 }

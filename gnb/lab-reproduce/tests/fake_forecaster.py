@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Stands for `rlc-forecaster lockstep`: the last part of its model's path says what it does."""
+"""Fake of `rlc-forecaster lockstep`; the last part of the model's path selects its behaviour."""
 
 import json
 import os
@@ -41,29 +41,29 @@ def batch(at_us, rnti, median):
     forecast = part(1, number(1, rnti) + number(2, 1)) + number(2, at_us)
     forecast += number(3, HORIZON["start_us"]) + number(4, HORIZON["step_us"])
     forecast += series(1, 0.0) + series(2, median) + series(3, DRAIN)
-    # Each tenth is what a forecaster falls back to.
+    # One forecast in ten is from the fallback.
     forecast += number(6, 2 if at_us % 10_000 == 0 else 1)
     return part(3, struct.pack("<3f", 0.1, 0.5, 0.9)) + part(4, forecast)
 
 
-what = Path(sys.argv[sys.argv.index("--model") + 1]).name
+behaviour = Path(sys.argv[sys.argv.index("--model") + 1]).name
 measured = [int(n) for n in sys.argv[sys.argv.index("--measure") + 1 :]]
 hello = {
-    "protocol": 2 if what == "newer" else 1,
+    "protocol": 2 if behaviour == "newer" else 1,
     "model": "fake:1",
-    # Another one each time it is started.
-    "model_sha256": str(os.getpid()) if what == "changes" else "m",
+    # Differs between starts.
+    "model_sha256": str(os.getpid()) if behaviour == "changes" else "m",
     "program_sha256": "p",
     "horizon": HORIZON,
-    "quantiles": [0.1, 0.9] if what == "without-median" else [0.1, 0.5, 0.9],
+    "quantiles": [0.1, 0.9] if behaviour == "without-median" else [0.1, 0.5, 0.9],
     "quantities": ["OCCUPANCY_BYTES", "LIMIT_BYTES", "DRAIN_BYTES"],
     "warm_up_steps": 0,
     "t_m": [{"bearers": n, "reports": 1, "median_us": 60.2 + n} for n in measured],
 }
-if what == "refuses":
+if behaviour == "refuses":
     send(0x8F, json.dumps({"error": "manifest.json: no model"}).encode())
     sys.exit(2)
-if what == "prints":
+if behaviour == "prints":
     print("Welcome to the forecaster!")
     sys.exit(0)
 send(0x81, json.dumps(hello).encode())
@@ -74,10 +74,10 @@ while head := sys.stdin.buffer.read(5):
     if kind != 1:
         continue
     count += 1
-    if count == 100 and what == "dies":
+    if count == 100 and behaviour == "dies":
         print("first line\nout of luck", file=sys.stderr)
         sys.exit(3)
     (at_us,) = struct.unpack_from("<q", body, len(body) - 8)
     (rnti,) = struct.unpack_from("<I", body, 8 + 4 + 144)
-    answer = batch(at_us, rnti, float("nan") if what == "says-nan" else LIMIT)
-    send(0x82, answer[: len(answer) // 2] if what == "says-half" else answer)
+    answer = batch(at_us, rnti, float("nan") if behaviour == "says-nan" else LIMIT)
+    send(0x82, answer[: len(answer) // 2] if behaviour == "says-half" else answer)

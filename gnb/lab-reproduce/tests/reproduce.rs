@@ -1,6 +1,6 @@
 //! Published orders hold, and a reproduction can be interrupted, resumed and repeated.
 
-// clippy.toml allows these in test functions; functions that tests share are tests as well.
+// clippy.toml allows these in test functions; shared functions of tests need them as well.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
@@ -32,13 +32,13 @@ fn only(reproduction: Reproduction) -> Table {
     reproduction.tables.into_iter().next().unwrap()
 }
 
-/// The schemes that the paper reports of a metric stand in its order here, too, `but` some.
-fn assert_order(table: &Table, metric: &str, but: &[&str]) {
+/// Schemes have the paper's order in a metric, except some.
+fn assert_order(table: &Table, metric: &str, except: &[&str]) {
     let mut rows: Vec<_> = table
         .rows
         .iter()
         .filter(|row| row.metric == metric && row.paper.is_some() && row.here.is_some())
-        .filter(|row| !but.contains(&row.scheme.as_str()))
+        .filter(|row| !except.contains(&row.scheme.as_str()))
         .collect();
     assert!(rows.len() > 2, "{metric}: {} rows", rows.len());
     rows.sort_by(|a, b| a.paper.unwrap().total_cmp(&b.paper.unwrap()));
@@ -55,16 +55,16 @@ fn assert_order(table: &Table, metric: &str, but: &[&str]) {
 }
 
 #[test]
-fn the_schemes_of_irazabal2021_stand_in_the_order_of_table_2() {
+fn the_schemes_of_irazabal2021_have_the_order_of_table_2() {
     let table = only(run("irazabal2021", &experiment("static", 5)).unwrap());
     for metric in ["voip_below_1ms", "tcp_goodput", "used_rb"] {
-        // DynRLC keeps to its target of 3 ms here, which the paper's stays far below.
+        // DynRLC stays at its target of 3 ms here, far below it in the paper.
         assert_order(&table, metric, &["DynRLC"]);
     }
 }
 
 #[test]
-fn the_delays_of_train_and_pedestrian_stand_in_the_order_of_table_3() {
+fn the_delays_of_train_and_pedestrian_have_the_order_of_table_3() {
     for name in ["train", "pedestrian"] {
         let table = only(run("irazabal2021", &experiment(name, 2)).unwrap());
         assert_order(&table, "voip_mean", &[]);
@@ -72,12 +72,12 @@ fn the_delays_of_train_and_pedestrian_stand_in_the_order_of_table_3() {
 }
 
 #[test]
-fn our_own_template_is_ahead_of_the_best_scheme_of_irazabal2021_and_near_the_floor() {
+fn the_sojourn_template_beats_the_best_scheme_of_irazabal2021_and_is_near_the_floor() {
     for name in ["static", "train", "pedestrian"] {
         let table = only(run("irazabal2021", &experiment(name, 3)).unwrap());
         let here = |scheme, metric| table.here(scheme, metric).unwrap();
         assert!(here("Sojourn", "used_rb") >= here("e5G-BDP", "used_rb").max(99.5), "{name}");
-        // Blocks that are not filled to the last byte cost less than the other's idle blocks.
+        // Partly filled blocks cost less than the idle blocks of e5G-BDP.
         let goodput = here("e5G-BDP", "tcp_goodput");
         assert!(here("Sojourn", "tcp_goodput") >= 0.995 * goodput, "{name}");
         if name == "static" {
@@ -97,7 +97,7 @@ fn our_own_template_is_ahead_of_the_best_scheme_of_irazabal2021_and_near_the_flo
 }
 
 #[test]
-fn the_pings_of_irazabal2024_are_at_their_floor_above_our_own_template() {
+fn the_pings_of_irazabal2024_are_at_their_floor_with_the_sojourn_template() {
     let table = only(run("irazabal2024", &experiment("dynamic_mcs", 1)).unwrap());
     let here = |scheme, metric| table.here(scheme, metric).unwrap();
     assert!(here("Sojourn", "used_rb") >= 90.0);
@@ -107,7 +107,7 @@ fn the_pings_of_irazabal2024_are_at_their_floor_above_our_own_template() {
 }
 
 #[test]
-fn the_elastic_partition_gets_calls_through_sooner_than_the_fixed_one() {
+fn the_elastic_partition_delays_calls_less_than_the_fixed_one() {
     let table = only(run("irazabal2021", &experiment("table6", 3)).unwrap());
     for share in [25, 50, 75] {
         let below_1ms =
@@ -127,7 +127,7 @@ fn by_value<'a>(table: &'a Table, metric: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn flows_of_irazabal2024_share_as_its_pipelines_say() {
+fn flows_of_irazabal2024_share_by_their_pipelines() {
     for (name, scheme, own, others) in
         [("slicing", "50-50 %", 20.0, 20.0), ("shaper", "15 Mbit/s", 15.0, 25.0)]
     {
@@ -142,7 +142,7 @@ fn flows_of_irazabal2024_share_as_its_pipelines_say() {
 }
 
 #[test]
-fn codel_and_5g_bdp_take_the_delay_of_irazabal2024_and_no_throughput() {
+fn codel_and_5g_bdp_reduce_the_delay_of_irazabal2024_without_throughput_loss() {
     let table = only(run("irazabal2024", &experiment("low_latency", 1)).unwrap());
     let here = |scheme, metric| table.here(scheme, metric).unwrap();
     assert!(here("Vanilla", "rlc_peak") > 1.5 && here("Vanilla", "ping_max") > 300.0);
@@ -201,7 +201,7 @@ fn dyn_rlc_keeps_the_delay_when_another_ue_takes_half_the_cell() {
     assert!((0.8..1.25).contains(&ratio), "{ratio}");
 }
 
-/// An experiment over recordings; none where they are not.
+/// An experiment over recorded traces; `None` without them.
 #[allow(clippy::print_stdout)]
 fn over_traces(name: &str) -> Option<Table> {
     let root = std::env::var("SOJOURN_SHARED").map_or_else(
@@ -282,7 +282,7 @@ fn json_rows_have_the_agreed_shape() {
         }
         assert!(row["paper"].is_number() || row["paper"].is_null(), "{row}");
         if row["here"].is_null() {
-            // A floor has no sender whose rate could be told.
+            // A floor has no sender, so no rate.
             assert!(row["scheme"].as_str().unwrap().starts_with("Floor"), "{row}");
             continue;
         }
@@ -297,7 +297,7 @@ fn json_rows_have_the_agreed_shape() {
     assert!(rows.iter().any(|row| row["scheme"] == "e5G-BDP" && row["paper"] == 95.0));
 }
 
-/// Stops after so many finished runs.
+/// Stops after a number of finished runs.
 fn interrupted(paper: &Paper, options: &Options, after: usize) -> ReproduceError {
     let stop = AtomicBool::new(false);
     let progress = |at: Progress| {
@@ -316,7 +316,7 @@ fn files(folder: &Path) -> Vec<std::path::PathBuf> {
 }
 
 #[test]
-fn an_interrupted_reproduction_goes_on_where_it_stopped() {
+fn an_interrupted_reproduction_resumes() {
     let folder = tempfile::tempdir().unwrap();
     let cache = folder.path().join("runs");
     let jobs = NonZeroUsize::new(1);
@@ -336,7 +336,7 @@ fn an_interrupted_reproduction_goes_on_where_it_stopped() {
 }
 
 #[test]
-fn a_damaged_result_is_said_and_run_again() {
+fn a_damaged_result_is_reported_and_run_again() {
     let folder = tempfile::tempdir().unwrap();
     let options = Options { cache: Some(folder.path().to_owned()), ..experiment("static", 1) };
     let before = run("irazabal2021", &options).unwrap();
@@ -344,15 +344,15 @@ fn a_damaged_result_is_said_and_run_again() {
     let whole = fs::read(victim).unwrap();
     fs::write(victim, &whole[..whole.len() / 2]).unwrap();
     let after = run("irazabal2021", &options).unwrap();
-    assert_eq!(after.notes.len(), 1, "{:?}", after.notes);
-    assert!(after.notes[0].contains(&*victim.display().to_string()), "{}", after.notes[0]);
-    assert!(after.notes[0].ends_with("it was run again"), "{}", after.notes[0]);
+    assert_eq!(after.warnings.len(), 1, "{:?}", after.warnings);
+    assert!(after.warnings[0].contains(&*victim.display().to_string()), "{}", after.warnings[0]);
+    assert!(after.warnings[0].ends_with("it was run again"), "{}", after.warnings[0]);
     assert_eq!(fs::read(victim).unwrap(), whole, "it is whole again");
     assert_eq!(only(before).rows, only(after).rows);
 }
 
 #[test]
-fn the_sets_of_stolidis2024_differ_as_its_figures_say() {
+fn the_sets_of_stolidis2024_differ_as_in_its_figures() {
     let table = only(run("stolidis2024", &experiment("sets", 1)).unwrap());
     let here = |scheme, metric| table.here(scheme, metric).unwrap();
     let monolithic = here("DRQL, monolithic", "throughput");
@@ -360,8 +360,8 @@ fn the_sets_of_stolidis2024_differ_as_its_figures_say() {
         assert!(here(original, "rtt_linearity") > 0.99 && here(original, "rtt_growth") > 50.0);
         assert!((here(original, "throughput") / monolithic - 1.0).abs() < 0.02);
     }
-    let asking = "DRQL, disaggregated, asking the DU";
-    assert!(here(asking, "throughput") < 0.05 * monolithic);
+    let querying = "DRQL, disaggregated, asking the DU";
+    assert!(here(querying, "throughput") < 0.05 * monolithic);
     // "The additional 20 ms of the average RTT in the disaggregated environment occurs due to the
     // additional T_c" (§IV-E2), and nothing else where the forecast makes no error.
     let perfect = "DRQL with forecast, perfect";
@@ -376,7 +376,7 @@ fn the_sets_of_stolidis2024_differ_as_its_figures_say() {
 }
 
 #[test]
-fn sdus_of_kumar2018_leave_in_blocks_a_status_pdu_apart() {
+fn sdus_of_kumar2018_leave_in_one_block_per_status_pdu() {
     let table = only(run("kumar2018", &experiment("blocks", 1)).unwrap());
     let here = |scheme, metric| table.here(scheme, metric).unwrap();
     let scheme = "γ 25 ms, DLT 40 ms";

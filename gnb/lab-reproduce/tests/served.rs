@@ -1,7 +1,7 @@
-//! A trained model at the end of a pipe, here a script that says what it is told to.
+//! A trained model served over a pipe by a script.
 
 #![cfg(unix)]
-// clippy.toml allows these in test functions; helpers of tests are tests as well.
+// clippy.toml allows these in test functions; shared functions of tests need them as well.
 #![allow(clippy::unwrap_used)]
 
 #[path = "../../lab-world/tests/worlds/common.rs"]
@@ -21,20 +21,20 @@ use lab_world::{DEFAULT_EPOCH_US, Output, RlcSample, Summary, World};
 const END_US: u64 = 4_000_000;
 const PACED: &str = "ues[0].drbs[0].pipeline.pacer={forecast: {stale_us: 1000000}}";
 
-fn program(does: &str) -> Program {
+fn program(behaviour: &str) -> Program {
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fake_forecaster.py");
-    Program { command: script, model: PathBuf::from("models").join(does) }
+    Program { command: script, model: PathBuf::from("models").join(behaviour) }
 }
 
-/// As the fake has its points.
+/// Points of the fake forecaster.
 fn timing(t_c_us: u32) -> Timing {
     Timing { inference_us: 70, first_point_us: 11_000, points: 20, ..Timing::stolidis2024(t_c_us) }
 }
 
-fn summary(ric: &mut Ric, t_c_us: u32, told: &str) -> Result<Summary, ScenarioError> {
+fn summary(ric: &mut Ric, t_c_us: u32, rlc_status: &str) -> Result<Summary, ScenarioError> {
     let delay = format!("split.f1_delay_us={t_c_us}");
-    let told = format!("split.f1.rlc_status={told}");
-    let overrides = [delay.as_str(), told.as_str(), PACED];
+    let status = format!("split.f1.rlc_status={rlc_status}");
+    let overrides = [delay.as_str(), status.as_str(), PACED];
     let mut world = World::new(&scenario("stolidis2024/drql.yaml", &overrides)).unwrap();
     let step = |world: &mut World, us, sink: &mut dyn FnMut(Output)| -> Result<(), ScenarioError> {
         world.step_until(us, sink);
@@ -44,14 +44,14 @@ fn summary(ric: &mut Ric, t_c_us: u32, told: &str) -> Result<Summary, ScenarioEr
     Ok(world.summary())
 }
 
-fn served(does: &str, tells: Tells) -> Result<(Summary, Said), String> {
-    let program = program(does);
+fn served(behaviour: &str, tells: Tells) -> Result<(Summary, Said), String> {
+    let program = program(behaviour);
     let hello = Served::probe(&program, &[]).map_err(|error| error.to_string())?;
     let served =
         Served::start(&program, &hello, DEFAULT_EPOCH_US).map_err(|error| error.to_string())?;
     let mut ric = Ric::of_node(timing(10_000), Box::new(served)).telling(tells);
-    let told = if tells == Tells::Drain { "each_slot" } else { "never" };
-    let summary = summary(&mut ric, 10_000, told).map_err(|error| error.to_string())?;
+    let rlc_status = if tells == Tells::Drain { "each_slot" } else { "never" };
+    let summary = summary(&mut ric, 10_000, rlc_status).map_err(|error| error.to_string())?;
     Ok((summary, ric.said().unwrap()))
 }
 
@@ -60,13 +60,13 @@ fn downlink(summary: &Summary) -> u64 {
 }
 
 #[test]
-fn the_median_of_what_is_forecast_reaches_the_pacer() {
+fn the_median_forecast_reaches_the_pacer() {
     let (summary, said) = served("well", Tells::Limit).unwrap();
     // An empty buffer as forecast, up to 3000 bytes: two packets in each of 2000 TTIs.
     let all = downlink(&summary);
     assert!((3_950..=4_100).contains(&all), "{all}");
-    assert_eq!(said.forecasts, 3_989, "each ms, but for what is under way at either end");
-    assert_eq!(said.by_model, 3_591, "the tenth is the fall-back's");
+    assert_eq!(said.forecasts, 3_989, "one per ms, except at either end");
+    assert_eq!(said.by_model, 3_591, "one in ten is from the fallback");
 }
 
 #[test]
@@ -74,12 +74,12 @@ fn the_same_seed_gives_the_same_run() {
     let (first, _) = served("well", Tells::Drain).unwrap();
     let (second, _) = served("well", Tells::Drain).unwrap();
     assert_eq!(serde_json::to_string(&first).unwrap(), serde_json::to_string(&second).unwrap());
-    assert!(downlink(&first) > 3 * 2_000, "and the drain is of use: {}", downlink(&first));
+    assert!(downlink(&first) > 3 * 2_000, "the drain forecast helps: {}", downlink(&first));
 }
 
 #[test]
-fn a_program_that_fails_is_told_with_its_own_words() {
-    for (does, words) in [
+fn errors_of_a_program_contain_its_output() {
+    for (behaviour, words) in [
         ("refuses", &["lockstep --model models/refuses", "manifest.json: no model"] as &[&str]),
         ("prints", &["the head of a frame", "Welco"]),
         ("newer", &["frames of version 2; expected 1"]),
@@ -89,9 +89,9 @@ fn a_program_that_fails_is_told_with_its_own_words() {
         ("says-half", &["no ForecastBatch"]),
         ("changes", &["another digest"]),
     ] {
-        let error = served(does, Tells::Limit).unwrap_err();
-        assert!(words.iter().all(|word| error.contains(word)), "{does}: {error}");
-        assert_eq!(error.lines().count(), 1, "{does}: {error}");
+        let error = served(behaviour, Tells::Limit).unwrap_err();
+        assert!(words.iter().all(|word| error.contains(word)), "{behaviour}: {error}");
+        assert_eq!(error.lines().count(), 1, "{behaviour}: {error}");
     }
     let nowhere = Program { command: "/no/where".into(), ..program("well") };
     let error = Served::probe(&nowhere, &[]).unwrap_err();
@@ -102,13 +102,13 @@ fn a_program_that_fails_is_told_with_its_own_words() {
 }
 
 #[test]
-fn t_m_is_rounded_up_and_asked_for_once() {
+fn t_m_is_rounded_up() {
     let hello = Served::probe(&program("well"), &[1, 4]).unwrap();
     assert_eq!((hello.t_m_us(1), hello.t_m_us(4), hello.t_m_us(2)), (Some(62), Some(65), None));
     assert!(hello.forecasts("DRAIN_BYTES") && !hello.forecasts("QUANTITY_UNSPECIFIED"));
 }
 
-/// Says one thing of the first point, another of the last, a third of those between.
+/// Forecasts different limits for the first point, the last one and those between.
 struct Ends {
     first: u32,
     between: u32,
@@ -129,7 +129,7 @@ impl Forecaster for Ends {
 }
 
 #[test]
-fn before_the_first_point_and_after_the_last_the_nearest_holds() {
+fn before_the_first_point_and_after_the_last_the_nearest_applies() {
     // Points from 11 to 30 ms after the sample; it is used at once, and 40 to 41 ms after it.
     for (t_c_us, first, last) in [(0, 4_500, 1_500), (40_000, 1_500, 4_500)] {
         let mut ric =
@@ -152,23 +152,27 @@ fn sets(trained: Option<Trained>, duration_us: u64) -> Reproduction {
 }
 
 #[test]
-fn rows_of_the_trained_model_are_there_with_one_and_named_without() {
+fn without_a_trained_model_its_rows_are_omitted_with_a_warning() {
     let without = sets(None, 2_100_000);
     let trained_rows = |reproduction: &Reproduction| {
         let rows = reproduction.tables[0].rows.iter();
         rows.filter(|row| row.scheme.contains("trained")).cloned().collect::<Vec<_>>()
     };
     assert!(trained_rows(&without).is_empty());
-    assert_eq!(without.notes.iter().filter(|note| note.contains("--model DIR")).count(), 1);
+    assert_eq!(
+        without.warnings.iter().filter(|warning| warning.contains("--model DIR")).count(),
+        1
+    );
 
     let program = program("well");
     let hello = Served::probe(&program, &[1, 4]).unwrap();
     let trained = |t_m_us| Trained { program: program.clone(), hello: hello.clone(), t_m_us };
     let with = sets(Some(trained(None)), 3_000_000);
-    assert!(with.notes.is_empty(), "{:?}", with.notes);
+    assert!(with.warnings.is_empty(), "{:?}", with.warnings);
     let rows = trained_rows(&with);
     assert!(rows.iter().all(|row| !row.unit.is_empty()));
-    for scheme in ["DRQL with forecast, trained model", "told, drain forecast, trained model"] {
+    for scheme in ["DRQL with forecast, trained model", "status and drain forecast, trained model"]
+    {
         let row = rows.iter().find(|row| row.scheme == scheme && row.metric == "throughput");
         assert!(row.unwrap().here.unwrap() > 20.0, "{row:?}");
     }
@@ -186,6 +190,6 @@ fn a_model_that_lacks_a_quantity_has_no_rows_where_it_is_needed() {
         panic!("{:?}", done.tables[0].missing)
     };
     assert!(missing.contains("expected OCCUPANCY_BYTES and LIMIT_BYTES"), "{missing}");
-    let told = done.tables[0].here("told, drain forecast, trained model", "throughput");
-    assert!(told.is_some());
+    let status = done.tables[0].here("status and drain forecast, trained model", "throughput");
+    assert!(status.is_some());
 }

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::super::{
-    Cell, Curve, Experiment, Figure, Flows, Inputs, Metric, Paper, ReproduceError, Sketch,
+    Cell, Curve, Experiment, Figure, Flows, Inputs, Metric, Paper, ReproduceError, ScenarioBuilder,
 };
 
 /// The paper.
@@ -39,23 +39,23 @@ fn experiments(_: &Inputs) -> Result<Vec<Experiment>, ReproduceError> {
     Ok(vec![buffer()?, delay_metric()?, blocks()?, beta_gamma()?, second_ue()?])
 }
 
-fn sketch(file: &'static str, yaml: &str) -> Result<Sketch, ReproduceError> {
-    Ok(Sketch::of(file, yaml)?.observed_from_s(SETTLED_S))
+fn builder(file: &'static str, yaml: &str) -> Result<ScenarioBuilder, ReproduceError> {
+    Ok(ScenarioBuilder::from_yaml(file, yaml)?.observed_from_s(SETTLED_S))
 }
 
-fn rlc_only() -> Result<Sketch, ReproduceError> {
-    sketch("rlc_only.yaml", include_str!("../../../scenarios/kumar2018/rlc_only.yaml"))
+fn rlc_only() -> Result<ScenarioBuilder, ReproduceError> {
+    builder("rlc_only.yaml", include_str!("../../../scenarios/kumar2018/rlc_only.yaml"))
 }
 
-fn dyn_rlc(pacer: &[(&str, Value)]) -> Result<Sketch, ReproduceError> {
+fn dyn_rlc(pacer: &[(&str, Value)]) -> Result<ScenarioBuilder, ReproduceError> {
     let yaml = include_str!("../../../scenarios/kumar2018/dyn_rlc.yaml");
-    pacer.iter().try_fold(sketch("dyn_rlc.yaml", yaml)?, |sketch, (key, value)| {
-        sketch.set(&format!("{PACER}.{key}"), value.clone())
+    pacer.iter().try_fold(builder("dyn_rlc.yaml", yaml)?, |builder, (key, value)| {
+        builder.set(&format!("{PACER}.{key}"), value.clone())
     })
 }
 
 /// DLT from the gaps of status PDUs, for t-StatusProhibit γ.
-fn by_status_gaps(beta_milli: u32, gamma_ms: u32) -> Result<Sketch, ReproduceError> {
+fn by_status_gaps(beta_milli: u32, gamma_ms: u32) -> Result<ScenarioBuilder, ReproduceError> {
     dyn_rlc(&[
         ("status_gap_beta_milli", json!(beta_milli)),
         ("target_us", json!((gamma_ms + SR_PERIOD_MS) * beta_milli)),
@@ -99,8 +99,8 @@ fn buffer() -> Result<Experiment, ReproduceError> {
     Ok(Experiment {
         cells,
         figures: vec![
-            Figure::Sweep { metric: "tcp_goodput", title: "TCP throughput (Fig. 2)", x: "SDUs" },
-            Figure::Sweep { metric: "ping_rtt", title: "PING RTT (Fig. 2)", x: "SDUs" },
+            Figure::sweep("tcp_goodput", "TCP throughput (Fig. 2)", "SDUs"),
+            Figure::sweep("ping_rtt", "PING RTT (Fig. 2)", "SDUs"),
         ],
         ..experiment("buffer", "§II, Fig. 2", "fixed sizes of the RLC buffer")
     }
@@ -132,12 +132,8 @@ fn delay_metric() -> Result<Experiment, ReproduceError> {
         cells,
         curves: vec![Curve::rtt_cdf("rtt", Flows::kind("ping"))],
         figures: vec![
-            Figure::Sweep {
-                metric: "tcp_goodput",
-                title: "TCP throughput (Fig. 3a)",
-                x: "DLT, ms",
-            },
-            Figure::Sweep { metric: "ping_rtt", title: "PING RTT (Fig. 3b)", x: "DLT, ms" },
+            Figure::sweep("tcp_goodput", "TCP throughput (Fig. 3a)", "DLT, ms"),
+            Figure::sweep("ping_rtt", "PING RTT (Fig. 3b)", "DLT, ms"),
         ],
         ..experiment("metric", "§III, Fig. 3", "four delay metrics, thresholds from 30 to 60 ms")
     }
@@ -151,10 +147,10 @@ fn blocks() -> Result<Experiment, ReproduceError> {
     let mut cells = Vec::new();
     for gamma_ms in [10, 25] {
         // DLT fixed, so that the pattern is of RLC-AM alone.
-        let sketch =
+        let builder =
             dyn_rlc(&[("target_us", json!(40_000)), ("status_gap_beta_milli", Value::Null)])?
                 .set("ues[0].drbs[0].rlc.t_status_prohibit_us", gamma_ms * 1000)?;
-        cells.push(sketch.cell(format!("γ {gamma_ms} ms, DLT 40 ms")));
+        cells.push(builder.cell(format!("γ {gamma_ms} ms, DLT 40 ms")));
     }
     let mut experiment =
         experiment("blocks", "§IV, Fig. 5", "SDUs leave the RLC-AM buffer in blocks");
@@ -188,8 +184,8 @@ fn beta_gamma() -> Result<Experiment, ReproduceError> {
     Ok(Experiment {
         cells,
         figures: vec![
-            Figure::Sweep { metric: "tcp_goodput", title: "TCP throughput (Fig. 6)", x: "β" },
-            Figure::Sweep { metric: "ping_rtt", title: "PING RTT (Fig. 6)", x: "β" },
+            Figure::sweep("tcp_goodput", "TCP throughput (Fig. 6)", "β"),
+            Figure::sweep("ping_rtt", "PING RTT (Fig. 6)", "β"),
         ],
         ..experiment(
             "beta-gamma",
@@ -206,22 +202,22 @@ fn second_ue() -> Result<Experiment, ReproduceError> {
     let mut cells: Vec<Cell> = Vec::new();
     for (gamma_ms, beta_milli) in [(10, 1750), (25, 1250)] {
         for mbps in (0..=12_u32).step_by(2) {
-            let mut sketch = by_status_gaps(beta_milli, gamma_ms)?;
+            let mut builder = by_status_gaps(beta_milli, gamma_ms)?;
             let mut other = rlc_only()?.get("/ues/0");
             other["rnti"] = 17_922.into();
-            sketch = sketch.push("/ues", other)?;
+            builder = builder.push("/ues", other)?;
             for flow in 0..2 {
-                sketch = sketch.set(&format!("flows[{flow}].rnti"), 17_921)?;
+                builder = builder.set(&format!("flows[{flow}].rnti"), 17_921)?;
             }
             if mbps > 0 {
                 let udp = json!({
                     "name": "udp", "kind": "udp_cbr", "rnti": 17_922, "rate_kbps": mbps * 1000,
                 });
-                sketch = sketch.push("/flows", udp)?;
+                builder = builder.push("/flows", udp)?;
             }
             let series = format!("γ {gamma_ms} ms");
             let name = format!("{series}, {mbps} Mbit/s");
-            cells.push(sketch.cell_at(name, series, f64::from(mbps)));
+            cells.push(builder.cell_at(name, series, f64::from(mbps)));
         }
     }
     let mut experiment =
@@ -235,16 +231,12 @@ fn second_ue() -> Result<Experiment, ReproduceError> {
     Ok(Experiment {
         cells,
         figures: vec![
-            Figure::Sweep {
-                metric: "tcp_goodput",
-                title: "TCP throughput (Fig. 7a)",
-                x: "UDP of the second UE, Mbit/s",
-            },
-            Figure::Sweep {
-                metric: "ping_rtt",
-                title: "PING RTT (Fig. 7b)",
-                x: "UDP of the second UE, Mbit/s",
-            },
+            Figure::sweep(
+                "tcp_goodput",
+                "TCP throughput (Fig. 7a)",
+                "UDP of the second UE, Mbit/s",
+            ),
+            Figure::sweep("ping_rtt", "PING RTT (Fig. 7b)", "UDP of the second UE, Mbit/s"),
         ],
         ..experiment
     })

@@ -1,4 +1,4 @@
-//! The papers, a file each.
+//! The papers, one module each.
 
 pub mod abbasloo2019;
 pub mod irazabal2021;
@@ -8,7 +8,7 @@ pub mod stolidis2024;
 
 use super::{Paper, ReproduceError};
 
-/// Every paper there is.
+/// All papers.
 pub const ALL: [Paper; 5] = [
     abbasloo2019::PAPER,
     irazabal2021::PAPER,
@@ -17,10 +17,10 @@ pub const ALL: [Paper; 5] = [
     stolidis2024::PAPER,
 ];
 
-/// The paper of a name.
+/// Finds a paper by name.
 ///
 /// # Errors
-/// [`ReproduceError::UnknownPaper`] with the names there are.
+/// [`ReproduceError::UnknownPaper`] with the known names.
 pub fn by_name(name: &str) -> Result<Paper, ReproduceError> {
     ALL.into_iter().find(|paper| paper.name == name).ok_or_else(|| ReproduceError::UnknownPaper {
         name: name.to_owned(),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::super::{Curve, Experiment, Flows, Inputs, Metric, ReproduceError};
-use super::{T_MOBILE, cdf, cell, over};
+use super::{T_MOBILE, cdf, cell, with_link};
 
 /// Bounds of the two upper classes.
 const BOUNDS_US: [u32; 2] = [50_000, 100_000];
@@ -34,8 +34,8 @@ pub(super) fn experiment(inputs: &Inputs) -> Result<Experiment, ReproduceError> 
     ]);
     let mut cells = Vec::new();
     for (scheme, drbs) in schemes {
-        cells.push(cell(scheme, over(&T_MOBILE, inputs)?, |sketch| {
-            sketch.set("flows", flows.clone())?.set("ues[0].drbs", drbs)
+        cells.push(cell(scheme, with_link(&T_MOBILE, inputs)?, |builder| {
+            builder.set("flows", flows.clone())?.set("ues[0].drbs", drbs)
         })?);
     }
     let (first, second, third) =

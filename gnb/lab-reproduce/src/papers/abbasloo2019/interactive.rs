@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::super::{Curve, Experiment, Figure, Inputs, Metric, ReproduceError};
 use super::{
-    INTERACTIVE_US, LINKS, Link, NAMES, P99, THROUGHPUT, TIMES_SQUARE, cdf, cells, figure_of_app,
+    INTERACTIVE_US, LINKS, Link, NAMES, P99, THROUGHPUT, TIMES_SQUARE, app_metric, cdf, cells,
     flow, p99, queues, quotient, throughput,
 };
 
@@ -30,8 +30,8 @@ fn calls(
             Metric::sojourn_quantile("p95_queuing_delay", flow(), 0.95),
             p99(),
             throughput(),
-            figure_of_app("p95_frame_delay", "ms", "frame_delay_p95_ms"),
-            figure_of_app("frozen", "s", "frozen_s"),
+            app_metric("p95_frame_delay", "ms", "frame_delay_p95_ms"),
+            app_metric("frozen", "s", "frozen_s"),
         ],
         cells: all,
         ..experiment
@@ -47,8 +47,7 @@ pub(super) fn experiment(inputs: &Inputs) -> Result<Experiment, ReproduceError> 
          its second best queue, CoDel, has more than four times BoDe's delay and about twice its rate",
     );
     let compare = |metric| NAMES.map(|queue| quotient(None, metric, queue, "BoDe"));
-    let figure =
-        |metric, title| Figure::Groups { metric, title, rows: "{} over BoDe", log_y: false };
+    let figure = |metric, title| Figure::groups(metric, title, "{} over BoDe");
     let experiment = Experiment {
         repeats: 3,
         comparisons: [P99, THROUGHPUT].into_iter().flat_map(compare).collect(),
@@ -74,7 +73,7 @@ pub(super) fn times_square(inputs: &Inputs) -> Result<Experiment, ReproduceError
         curves: vec![Curve::sojourn_cdf("cdf", flow())],
         figures: vec![
             cdf("cdf", "Queuing delay over Times Square (Fig. 4c)"),
-            Figure::Bars { metric: P99, title: "99th percentile of queuing delay" },
+            Figure::bars(P99, "99th percentile of queuing delay"),
         ],
         ..calls(experiment, &[TIMES_SQUARE], inputs)?
     };

@@ -1,13 +1,11 @@
 //! abbasloo2019 (BoDe): applications over recorded cellular links whose queue is managed.
 //!
-//! `senders` is §VI-C (Figs. 7 and 8), `retransmissions` its Fig. 9, `interactive` §VI-A (Fig. 4)
-//! with `times_square` (Fig. 4c), `video` the ABR tests of §VI-B (Fig. 6), `step` §IV-A (Fig. 1) and
-//! `diffserv` §VII-C (Fig. 11). `own` is not of the paper.
+//! `senders` is §VI-C (Figs. 7 to 9), `interactive` §VI-A (Fig. 4), `video` the ABR tests of §VI-B
+//! (Fig. 6), `step` §IV-A (Fig. 1) and `diffserv` §VII-C (Fig. 11). `own` is not in the paper.
 
 mod diffserv;
 mod interactive;
 mod own;
-mod retransmissions;
 mod senders;
 mod step;
 mod video;
@@ -17,8 +15,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::super::{
-    Cell, Comparison, Experiment, Figure, Flows, Inputs, Metric, Paper, ReproduceError, Sketch,
-    Work,
+    Cell, Comparison, Experiment, Figure, Flows, Inputs, Metric, Paper, ReproduceError,
+    ScenarioBuilder, Work,
 };
 
 /// The paper.
@@ -53,7 +51,7 @@ pub const PAPER: Paper = Paper {
 const YAML: &str = include_str!("../../../../scenarios/abbasloo2019/link.yaml");
 const FILE: &str = "abbasloo2019/link.yaml";
 
-/// Place of the channel, and of the queue, in the scenario.
+/// Paths of channel, queue and flow in the scenario.
 const CHANNEL: &str = "ues[0].channel";
 const AQM: &str = "ues[0].drbs[0].rlc.aqm";
 const FLOW: &str = "flows[0]";
@@ -76,11 +74,11 @@ const ATT: Link = LINKS[0];
 const T_MOBILE: Link = ("T-Mobile", "mahimahi-us/TMobile-LTE-driving.down.xz");
 const TIMES_SQUARE: Link = ("Times Square", "nyc-2019/trace-3201037-timessquare.xz");
 
-/// Tolerable delay of interactive applications, and of all others (§VI, Schemes' Parameters).
+/// Tolerable delay of interactive and of other applications (§VI, Schemes' Parameters).
 const INTERACTIVE_US: u32 = 100_000;
 const OTHERS_US: u32 = 20_000;
 
-/// Names of the queues. One beside itself, as in the paper's plots, is 1.
+/// Names of the queues.
 const NAMES: [&str; 5] = ["TailDrop", "HeadDrop", "CoDel", "PIE", "BoDe"];
 
 /// Table I: the queues for a tolerable delay of `d_us`; the round trip is 10 ms.
@@ -102,14 +100,17 @@ fn experiments(inputs: &Inputs) -> Result<Vec<Experiment>, ReproduceError> {
         interactive::experiment(inputs)?,
         video::experiment(inputs)?,
         senders::experiment(inputs)?,
-        retransmissions::experiment(inputs)?,
+        senders::retransmissions(inputs)?,
         diffserv::experiment(inputs)?,
         own::experiment(inputs)?,
     ])
 }
 
-/// The base with a recorded link, or what is missing.
-fn over(link: &Link, inputs: &Inputs) -> Result<Result<Sketch, String>, ReproduceError> {
+/// The base scenario with a recorded link, or what is missing.
+fn with_link(
+    link: &Link,
+    inputs: &Inputs,
+) -> Result<Result<ScenarioBuilder, String>, ReproduceError> {
     let (name, file) = link;
     let Some(folder) = &inputs.traces else {
         return Ok(Err(format!("the recording of {name}, {file}; name its folder with --traces")));
@@ -118,24 +119,24 @@ fn over(link: &Link, inputs: &Inputs) -> Result<Result<Sketch, String>, Reproduc
     if !path.is_file() {
         return Ok(Err(format!("{} is not there", path.display())));
     }
-    // Relative to where the command runs, not to the scenario's folder.
+    // Relative to the working directory, not to the scenario's folder.
     let path = std::path::absolute(&path).map_err(ReproduceError::io(&path))?;
     let channel = json!({ "mahimahi": { "path": path, "opportunity_bytes": OPPORTUNITY_BYTES } });
-    Sketch::of(FILE, YAML)?.set(CHANNEL, channel).map(Ok)
+    ScenarioBuilder::from_yaml(FILE, YAML)?.set(CHANNEL, channel).map(Ok)
 }
 
 fn cell(
     scheme: &str,
-    sketch: Result<Sketch, String>,
-    change: impl FnOnce(Sketch) -> Result<Sketch, ReproduceError>,
+    builder: Result<ScenarioBuilder, String>,
+    change: impl FnOnce(ScenarioBuilder) -> Result<ScenarioBuilder, ReproduceError>,
 ) -> Result<Cell, ReproduceError> {
-    match sketch {
-        Ok(sketch) => Ok(change(sketch)?.cell(scheme)),
+    match builder {
+        Ok(builder) => Ok(change(builder)?.cell(scheme)),
         Err(why) => Ok(Cell { scheme: scheme.to_owned(), work: Work::Missing(why), at: None }),
     }
 }
 
-/// A flow through a queue, over each of some links.
+/// A flow through a queue, over each of the links.
 fn cells(
     scheme: &str,
     links: &[Link],
@@ -143,12 +144,12 @@ fn cells(
     flow: &Value,
     aqm: &Value,
 ) -> Result<Vec<Cell>, ReproduceError> {
-    let over_one = |link| {
-        cell(scheme, over(link, inputs)?, |sketch| {
-            sketch.set(FLOW, flow.clone())?.set(AQM, aqm.clone())
+    let cell_of = |link| {
+        cell(scheme, with_link(link, inputs)?, |builder| {
+            builder.set(FLOW, flow.clone())?.set(AQM, aqm.clone())
         })
     };
-    links.iter().map(over_one).collect()
+    links.iter().map(cell_of).collect()
 }
 
 /// The only flow.
@@ -176,15 +177,14 @@ fn power() -> Metric {
     })
 }
 
-/// What the application says of itself.
-fn figure_of_app(name: &'static str, unit: &'static str, figure: &'static str) -> Metric {
+/// A metric reported by the application.
+fn app_metric(name: &'static str, unit: &'static str, figure: &'static str) -> Metric {
     Metric::new(name, unit, move |run| {
         run.summary.flows.iter().find(|flow| flow.name == "flow")?.app.get(figure)
     })
 }
 
-/// One queue's metric over another's, for a group of schemes; without a group the queues are the
-/// schemes.
+/// One queue's metric over another's in a group of schemes; without a group the queues are the schemes.
 fn quotient(group: Option<&str>, metric: &'static str, of: &str, over: &str) -> Comparison {
     let named = |what: &str| match group {
         Some(group) => format!("{group}, {what}"),
@@ -199,5 +199,5 @@ fn quotient(group: Option<&str>, metric: &'static str, of: &str, over: &str) -> 
 }
 
 fn cdf(curve: &'static str, title: &'static str) -> Figure {
-    Figure::Curves { curve, title, x: "ms", y: "share of packets", log_x: true, x_max: None }
+    Figure::curves(curve, title, "ms", "share of packets").log_x()
 }

@@ -1,15 +1,15 @@
-//! Our own answer on the paper's links: the template `sojourn` with a bound on bulk.
+//! Not in the paper: the template `sojourn` with a bound on bulk.
 
 use serde_json::json;
 use tc_rf::templates::Sojourn;
 
 use super::super::super::{Experiment, Figure, Inputs, ReproduceError};
 use super::{
-    FLOW, LINKS, OTHERS_US, P99, THROUGHPUT, cell, cells, over, p99, power, queues, quotient,
-    throughput,
+    FLOW, LINKS, OTHERS_US, P99, THROUGHPUT, cell, cells, p99, power, queues, quotient, throughput,
+    with_link,
 };
 
-/// Place of the pipeline in the scenario.
+/// Path of the pipeline in the scenario.
 const PIPELINE: &str = "ues[0].drbs[0].pipeline";
 
 /// Bounds on bulk, ms: the paper's, and longer ones.
@@ -34,8 +34,8 @@ pub(super) fn experiment(inputs: &Inputs) -> Result<Experiment, ReproduceError> 
             let template = Sojourn { bulk_bound_us, ..Sojourn::default() };
             let scheme = format!("{sender}, Sojourn {bound_ms} ms");
             for link in &LINKS {
-                all.push(cell(&scheme, over(link, inputs)?, |sketch| {
-                    sketch.set(FLOW, flow.clone())?.set_as(PIPELINE, &template.pipeline())
+                all.push(cell(&scheme, with_link(link, inputs)?, |builder| {
+                    builder.set(FLOW, flow.clone())?.set_as(PIPELINE, &template.pipeline())
                 })?);
             }
             let own = format!("Sojourn {bound_ms} ms");
@@ -49,18 +49,8 @@ pub(super) fn experiment(inputs: &Inputs) -> Result<Experiment, ReproduceError> 
         cells: all,
         comparisons,
         figures: vec![
-            Figure::Groups {
-                metric: P99,
-                title: "99th percentile of queuing delay, mean over the links",
-                rows: "{}",
-                log_y: false,
-            },
-            Figure::Groups {
-                metric: THROUGHPUT,
-                title: "Throughput, mean over the links",
-                rows: "{}",
-                log_y: false,
-            },
+            Figure::groups(P99, "99th percentile of queuing delay, mean over the links", "{}"),
+            Figure::groups(THROUGHPUT, "Throughput, mean over the links", "{}"),
         ],
         ..Experiment::new(
             "own",

@@ -1,13 +1,14 @@
-//! §VI-C: senders over queues (Figs. 7 and 8).
+//! §VI-C: senders over queues (Figs. 7 and 8), and delay with retransmissions (Fig. 9).
 
 use serde_json::{Value, json};
 
-use super::super::super::{Experiment, Figure, Inputs, ReproduceError};
+use super::super::super::{Curve, Experiment, Figure, Inputs, Metric, ReproduceError};
 use super::{
-    LINKS, NAMES, OTHERS_US, P99, THROUGHPUT, cells, p99, power, queues, quotient, throughput,
+    ATT, LINKS, NAMES, OTHERS_US, P99, THROUGHPUT, cdf, cells, flow, p99, power, queues, quotient,
+    throughput,
 };
 
-/// What the paper's senders are here.
+/// The paper's senders.
 fn senders() -> [(&'static str, Value); 6] {
     let tcp = |name: &str| json!({ "name": "flow", "kind": "tcp", "congestion_control": name });
     let udp = |kind: &str| json!({ "name": "flow", "kind": kind });
@@ -47,30 +48,20 @@ pub(super) fn experiment(inputs: &Inputs) -> Result<Experiment, ReproduceError> 
         cells: all,
         comparisons,
         figures: vec![
-            Figure::Groups {
-                metric: P99,
-                title: "99th percentile of queuing delay: TailDrop's over the queue's (Fig. 7, left)",
-                rows: "TailDrop over {}",
-                log_y: true,
-            },
-            Figure::Groups {
-                metric: THROUGHPUT,
-                title: "Delivery rate over TailDrop's (Fig. 7, right)",
-                rows: "{} over TailDrop",
-                log_y: false,
-            },
-            Figure::Groups {
-                metric: "power",
-                title: "Power over TailDrop's (Fig. 8)",
-                rows: "{} over TailDrop",
-                log_y: true,
-            },
-            Figure::Groups {
-                metric: P99,
-                title: "99th percentile of queuing delay, mean over the links",
-                rows: "{}",
-                log_y: true,
-            },
+            Figure::groups(
+                P99,
+                "99th percentile of queuing delay: TailDrop's over the queue's (Fig. 7, left)",
+                "TailDrop over {}",
+            )
+            .log_y(),
+            Figure::groups(
+                THROUGHPUT,
+                "Delivery rate over TailDrop's (Fig. 7, right)",
+                "{} over TailDrop",
+            ),
+            Figure::groups("power", "Power over TailDrop's (Fig. 8)", "{} over TailDrop").log_y(),
+            Figure::groups(P99, "99th percentile of queuing delay, mean over the links", "{}")
+                .log_y(),
         ],
         ..Experiment::new(
             "senders",
@@ -93,4 +84,35 @@ pub(super) fn experiment(inputs: &Inputs) -> Result<Experiment, ReproduceError> 
             ("Vivace, PIE over BoDe", 20.0),
         ],
     ))
+}
+
+/// §VI-C1, Fig. 9.
+pub(super) fn retransmissions(inputs: &Inputs) -> Result<Experiment, ReproduceError> {
+    let sender = json!({ "name": "flow", "kind": "tcp", "congestion_control": "c2tcp" });
+    let mut all = Vec::new();
+    for (queue, aqm) in queues(OTHERS_US) {
+        all.extend(cells(queue, &[ATT], inputs, &sender, &aqm)?);
+    }
+    let quantile = |name, of| Metric::overall_quantile(name, flow(), of);
+    Ok(Experiment {
+        metrics: vec![
+            quantile("p50_overall_delay", 0.5),
+            quantile("p95_overall_delay", 0.95),
+            quantile("p99_overall_delay", 0.99),
+            Metric::retransmitted("retransmitted", flow()),
+            throughput(),
+        ],
+        curves: vec![Curve::overall_cdf("cdf", flow())],
+        cells: all,
+        figures: vec![
+            cdf("cdf", "Delay with the time of retransmissions (Fig. 9, left)"),
+            Figure::bars("retransmitted", "Retransmitted (Fig. 9, right)"),
+        ],
+        ..Experiment::new(
+            "retransmissions",
+            "§VI-C1, Fig. 9",
+            "C2TCP over AT&T, five queues, D = 20 ms: from the first time a packet is sent to its \
+             arrival",
+        )
+    })
 }

@@ -2,7 +2,9 @@
 
 use serde_json::json;
 
-use super::super::super::{Curve, Experiment, Figure, Metric, Observed, ReproduceError, Sketch};
+use super::super::super::{
+    Curve, Experiment, Figure, Metric, Observed, ReproduceError, ScenarioBuilder,
+};
 use super::interactive::call;
 use super::{AQM, CHANNEL, FILE, FLOW, INTERACTIVE_US, YAML, flow, queues};
 
@@ -19,7 +21,7 @@ pub(super) fn experiment() -> Result<Experiment, ReproduceError> {
     let channel = json!({
         "rate_series": { "period_ms": 1000, "values_kbps": values_kbps, "at_end": "hold" },
     });
-    let base = Sketch::of(FILE, YAML)?
+    let base = ScenarioBuilder::from_yaml(FILE, YAML)?
         .set(CHANNEL, channel)?
         .set(FLOW, call())?
         .set("duration_s", END_S)?
@@ -88,5 +90,5 @@ fn rate(name: &'static str, from_s: f64, to_s: f64) -> Metric {
 }
 
 fn over_time(curve: &'static str, title: &'static str, y: &'static str) -> Figure {
-    Figure::Curves { curve, title, x: "s", y, log_x: false, x_max: None }
+    Figure::curves(curve, title, "s", y)
 }

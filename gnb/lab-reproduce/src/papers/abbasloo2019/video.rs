@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::super::super::{Experiment, Figure, Inputs, ReproduceError};
 use super::{
-    LINKS, NAMES, OTHERS_US, P99, cell, figure_of_app, over, p99, queues, quotient, throughput,
+    LINKS, NAMES, OTHERS_US, P99, app_metric, cell, p99, queues, quotient, throughput, with_link,
 };
 
 /// 48 chunks of 4 s, and time for stalls.
@@ -23,12 +23,16 @@ pub(super) fn experiment(inputs: &Inputs) -> Result<Experiment, ReproduceError> 
             json!({ "name": "flow", "kind": "video", "video": { "controller": controller } });
         for (queue, aqm) in queues(OTHERS_US) {
             for link in &LINKS {
-                cells.push(cell(&format!("{name}, {queue}"), over(link, inputs)?, |sketch| {
-                    sketch
-                        .set("duration_s", RUN_S)?
-                        .set(super::FLOW, flow.clone())?
-                        .set(super::AQM, aqm.clone())
-                })?);
+                cells.push(cell(
+                    &format!("{name}, {queue}"),
+                    with_link(link, inputs)?,
+                    |builder| {
+                        builder
+                            .set("duration_s", RUN_S)?
+                            .set(super::FLOW, flow.clone())?
+                            .set(super::AQM, aqm.clone())
+                    },
+                )?);
             }
         }
         for queue in NAMES {
@@ -38,10 +42,10 @@ pub(super) fn experiment(inputs: &Inputs) -> Result<Experiment, ReproduceError> 
     }
     let metrics = vec![
         p99(),
-        figure_of_app(QOE, "QoE", QOE),
-        figure_of_app("bitrate", "kbit/s", "bitrate_mean_kbps"),
-        figure_of_app("stalled", "s", "stalled_s"),
-        figure_of_app("startup", "s", "startup_s"),
+        app_metric(QOE, "QoE", QOE),
+        app_metric("bitrate", "kbit/s", "bitrate_mean_kbps"),
+        app_metric("stalled", "s", "stalled_s"),
+        app_metric("startup", "s", "startup_s"),
         throughput(),
     ];
     let experiment = Experiment {
@@ -50,24 +54,14 @@ pub(super) fn experiment(inputs: &Inputs) -> Result<Experiment, ReproduceError> 
         cells,
         comparisons,
         figures: vec![
-            Figure::Groups {
-                metric: P99,
-                title: "99th percentile of queuing delay: TailDrop's over the queue's (Fig. 6)",
-                rows: "TailDrop over {}",
-                log_y: true,
-            },
-            Figure::Groups {
-                metric: QOE,
-                title: "QoE over TailDrop's (Fig. 6)",
-                rows: "{} over TailDrop",
-                log_y: false,
-            },
-            Figure::Groups {
-                metric: QOE,
-                title: "QoE, mean of a chunk and over the links",
-                rows: "{}",
-                log_y: false,
-            },
+            Figure::groups(
+                P99,
+                "99th percentile of queuing delay: TailDrop's over the queue's (Fig. 6)",
+                "TailDrop over {}",
+            )
+            .log_y(),
+            Figure::groups(QOE, "QoE over TailDrop's (Fig. 6)", "{} over TailDrop"),
+            Figure::groups(QOE, "QoE, mean of a chunk and over the links", "{}"),
         ],
         ..Experiment::new(
             "video",

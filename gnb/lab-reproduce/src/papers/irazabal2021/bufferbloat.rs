@@ -1,4 +1,4 @@
-//! §VI-A: what a download does to calls on the same bearer, scheme by scheme.
+//! §VI-A: calls beside a download on the same bearer.
 
 use super::super::super::{Curve, Experiment, Figure, Metric, ReproduceError};
 use super::{SCHEMES, SOJOURN, Scheme, call, calls, downloads, floors, mobility, sojourn_cdf};
@@ -36,14 +36,14 @@ fn row(values: [f64; 6]) -> impl Iterator<Item = (&'static str, f64)> {
 }
 
 fn occupancy(title: &'static str) -> Figure {
-    Figure::Curves { curve: "occupancy", title, x: "s", y: "bytes", log_x: false, x_max: None }
+    Figure::curves("occupancy", title, "s", "bytes")
 }
 
 /// Table 2 with Figs. 7 to 10.
 fn static_mcs() -> Result<Experiment, ReproduceError> {
-    let cell = |scheme: Scheme| Ok(scheme.sketch()?.with_occupancy().cell(scheme.name));
+    let cell = |scheme: Scheme| Ok(scheme.builder()?.with_occupancy().cell(scheme.name));
     let mut cells: Vec<_> = SCHEMES.into_iter().map(cell).collect::<Result<_, _>>()?;
-    cells.extend(floors(&SOJOURN.sketch()?.with_occupancy()));
+    cells.extend(floors(&SOJOURN.builder()?.with_occupancy()));
     let experiment = Experiment {
         metrics: vec![
             Metric::sojourn_below("voip_below_1ms", calls(), 1.0),
@@ -61,15 +61,9 @@ fn static_mcs() -> Result<Experiment, ReproduceError> {
         figures: vec![
             sojourn_cdf("SDAP and RLC sojourn of VoIP packets (Fig. 9)", Some(5.0)),
             occupancy("RLC buffer (Fig. 7)"),
-            Figure::Curves {
-                curve: "rtt",
-                title: "Round trip of the VoIP flow (Fig. 8)",
-                x: "ms",
-                y: "share of packets",
-                log_x: true,
-                x_max: None,
-            },
-            Figure::Bars { metric: "tcp_goodput", title: "Throughput of iperf3 (Fig. 10)" },
+            Figure::curves("rtt", "Round trip of the VoIP flow (Fig. 8)", "ms", "share of packets")
+                .log_x(),
+            Figure::bars("tcp_goodput", "Throughput of iperf3 (Fig. 10)"),
         ],
         ..Experiment::new("static", "§VI-A1, Table 2", "static MCS 28, one call beside a download")
     };
@@ -88,12 +82,12 @@ fn scalability() -> Result<Experiment, ReproduceError> {
     let mut cells = Vec::new();
     for scheme in SCHEMES {
         for n in CALLS {
-            let mut sketch = scheme.sketch()?;
+            let mut builder = scheme.builder()?;
             for extra in 2..=n {
-                sketch = sketch.push("/flows", call(format!("voip-{extra}"), 17_921))?;
+                builder = builder.push("/flows", call(format!("voip-{extra}"), 17_921))?;
             }
             let name = format!("{}, {n} {}", scheme.name, if n == 1 { "call" } else { "calls" });
-            cells.push(sketch.cell_at(name, scheme.name, f64::from(n)));
+            cells.push(builder.cell_at(name, scheme.name, f64::from(n)));
         }
     }
     Ok(Experiment {
@@ -108,14 +102,14 @@ fn scalability() -> Result<Experiment, ReproduceError> {
         cells,
         figures: vec![
             sojourn_cdf("SDAP and RLC sojourn of VoIP packets (Fig. 11)", Some(5.0)),
-            Figure::Sweep { metric: "voip_below_1ms", title: "Below 1 ms", x: "calls" },
-            Figure::Sweep { metric: "used_rb", title: "Used resource blocks", x: "calls" },
+            Figure::sweep("voip_below_1ms", "Below 1 ms", "calls"),
+            Figure::sweep("used_rb", "Used resource blocks", "calls"),
         ],
         ..Experiment::new("scalability", "§VI-A2, Fig. 11", "1, 2, 4 and 8 calls beside a download")
     })
 }
 
-/// What Tables 3 to 5 and Fig. 15 say of a mobility pattern.
+/// Values of Tables 3 to 5 and Fig. 15 for a mobility pattern.
 struct Moving {
     name: &'static str,
     source: &'static str,
@@ -129,11 +123,11 @@ struct Moving {
 /// §VI-A3.
 fn moving(pattern: &Moving) -> Result<Experiment, ReproduceError> {
     let cell = |scheme: Scheme| {
-        let sketch = scheme.sketch()?.set("ues[0].channel", mobility(pattern.name))?;
-        Ok(sketch.with_occupancy().cell(scheme.name))
+        let builder = scheme.builder()?.set("ues[0].channel", mobility(pattern.name))?;
+        Ok(builder.with_occupancy().cell(scheme.name))
     };
     let mut cells: Vec<_> = SCHEMES.into_iter().map(cell).collect::<Result<_, _>>()?;
-    let own = SOJOURN.sketch()?.set("ues[0].channel", mobility(pattern.name))?;
+    let own = SOJOURN.builder()?.set("ues[0].channel", mobility(pattern.name))?;
     cells.extend(floors(&own.with_occupancy()));
     let experiment = Experiment {
         metrics: vec![
@@ -147,7 +141,7 @@ fn moving(pattern: &Moving) -> Result<Experiment, ReproduceError> {
         figures: vec![
             sojourn_cdf("SDAP and RLC sojourn of VoIP packets (Fig. 14)", Some(20.0)),
             occupancy("RLC buffer (Fig. 13)"),
-            Figure::Bars { metric: "tcp_goodput", title: "Throughput of iperf3 (Fig. 15)" },
+            Figure::bars("tcp_goodput", "Throughput of iperf3 (Fig. 15)"),
         ],
         ..Experiment::new(pattern.name, pattern.source, pattern.title)
     };

@@ -10,7 +10,7 @@ mod slices;
 use serde_json::{Value, json};
 
 use super::super::{
-    Cell, Experiment, Figure, FloorOf, Flows, Inputs, Paper, ReproduceError, Sketch,
+    Cell, Experiment, Figure, FloorOf, Flows, Inputs, Paper, ReproduceError, ScenarioBuilder,
 };
 
 /// The paper.
@@ -50,7 +50,7 @@ pub const PAPER: Paper = Paper {
     experiments,
 };
 
-/// When the calls begin, and with it what is measured (§V-F).
+/// Start of the calls and of the observation window (§V-F).
 const CALLS_BEGIN_S: f64 = 5.0;
 
 /// A scheme of Table 1.
@@ -80,13 +80,13 @@ const BBR: Scheme = scheme!("BBR", "bbr.yaml");
 const DYN_RLC: Scheme = scheme!("DynRLC", "dyn_rlc.yaml");
 const E5G_BDP: Scheme = scheme!("e5G-BDP", "e5g_bdp.yaml");
 const DRQL: Scheme = scheme!("DRQL", "drql.yaml");
-/// Ours, not the paper's.
+/// Not in the paper.
 const SOJOURN: Scheme = scheme!("Sojourn", "sojourn.yaml");
 
 impl Scheme {
     /// The static scenario, measured from when the calls begin.
-    fn sketch(&self) -> Result<Sketch, ReproduceError> {
-        Ok(Sketch::of(self.file, self.yaml)?.observed_from_s(CALLS_BEGIN_S))
+    fn builder(&self) -> Result<ScenarioBuilder, ReproduceError> {
+        Ok(ScenarioBuilder::from_yaml(self.file, self.yaml)?.observed_from_s(CALLS_BEGIN_S))
     }
 }
 
@@ -94,11 +94,11 @@ fn experiments(_: &Inputs) -> Result<Vec<Experiment>, ReproduceError> {
     Ok([bufferbloat::experiments()?, slices::experiments()?, sensitivity::experiments()?].concat())
 }
 
-/// The floors of the calls' delay on the arrivals and the radio of a scenario, beside the schemes: in a
-/// bearer of their own, and in the RLC that they share with the download.
-fn floors(sketch: &Sketch) -> [Cell; 2] {
+/// Delay floors of the calls in a scenario: in their own bearer, and in the RLC shared with the
+/// download.
+fn floors(builder: &ScenarioBuilder) -> [Cell; 2] {
     [("Floor", false), ("Floor, shared RLC", true)]
-        .map(|(name, shared)| sketch.clone().floor_of(FloorOf { kind: "voip", shared }).cell(name))
+        .map(|(name, shared)| builder.clone().floor_of(FloorOf { kind: "voip", shared }).cell(name))
 }
 
 fn calls() -> Flows {
@@ -117,7 +117,7 @@ fn call(name: String, rnti: u16) -> Value {
     })
 }
 
-/// An MCS each second, as a mobility pattern has it (§V-C).
+/// The channel of a mobility pattern (§V-C).
 fn mobility(pattern: &str) -> Value {
     json!({ "mobility": { "pattern": pattern } })
 }

@@ -1,4 +1,4 @@
-//! Not of the paper: how much its figures depend on what it leaves open.
+//! Not in the paper: sensitivity of its figures to our assumptions.
 
 use super::super::super::{Experiment, Figure, Metric, ReproduceError};
 use super::{BBR, CODEL, DRQL, E5G_BDP, calls, downloads};
@@ -7,14 +7,14 @@ pub(super) fn experiments() -> Result<Vec<Experiment>, ReproduceError> {
     Ok(vec![arrival_phase()?, round_trip()?])
 }
 
-/// Over how much of a TTI a call's packets arrive.
+/// Spread of a call's packets within a TTI.
 fn arrival_phase() -> Result<Experiment, ReproduceError> {
     let mut cells = Vec::new();
     for scheme in [E5G_BDP, DRQL] {
         for spread_us in [100_u32, 250, 500, 750, 1000] {
-            let sketch = scheme.sketch()?.set("split.core_jitter_us", spread_us)?;
+            let builder = scheme.builder()?.set("split.core_jitter_us", spread_us)?;
             let name = format!("{}, {spread_us} µs", scheme.name);
-            cells.push(sketch.cell_at(name, scheme.name, f64::from(spread_us)));
+            cells.push(builder.cell_at(name, scheme.name, f64::from(spread_us)));
         }
     }
     Ok(Experiment {
@@ -23,11 +23,11 @@ fn arrival_phase() -> Result<Experiment, ReproduceError> {
             Metric::sojourn_mean("voip_mean", calls()),
         ],
         cells,
-        figures: vec![Figure::Sweep {
-            metric: "voip_below_1ms",
-            title: "VoIP packets below 1 ms",
-            x: "spread of their arrival after a TTI, µs",
-        }],
+        figures: vec![Figure::sweep(
+            "voip_below_1ms",
+            "VoIP packets below 1 ms",
+            "spread of their arrival after a TTI, µs",
+        )],
         ..Experiment::new(
             "phase",
             "not in the paper",
@@ -36,14 +36,14 @@ fn arrival_phase() -> Result<Experiment, ReproduceError> {
     })
 }
 
-/// How far away the download's server is, one way.
+/// One-way delay to the download's server.
 fn round_trip() -> Result<Experiment, ReproduceError> {
     let mut cells = Vec::new();
     for scheme in [CODEL, BBR] {
         for delay_ms in [1_u32, 10, 20, 30, 50, 100] {
-            let sketch = scheme.sketch()?.set("flows[0].core_delay_us", delay_ms * 1000)?;
+            let builder = scheme.builder()?.set("flows[0].core_delay_us", delay_ms * 1000)?;
             let name = format!("{}, {delay_ms} ms", scheme.name);
-            cells.push(sketch.cell_at(name, scheme.name, f64::from(delay_ms)));
+            cells.push(builder.cell_at(name, scheme.name, f64::from(delay_ms)));
         }
     }
     Ok(Experiment {
@@ -55,16 +55,16 @@ fn round_trip() -> Result<Experiment, ReproduceError> {
         ],
         cells,
         figures: vec![
-            Figure::Sweep {
-                metric: "used_rb",
-                title: "Used resource blocks",
-                x: "one-way delay to the download's server, ms",
-            },
-            Figure::Sweep {
-                metric: "voip_below_50ms",
-                title: "VoIP packets below 50 ms",
-                x: "one-way delay to the download's server, ms",
-            },
+            Figure::sweep(
+                "used_rb",
+                "Used resource blocks",
+                "one-way delay to the download's server, ms",
+            ),
+            Figure::sweep(
+                "voip_below_50ms",
+                "VoIP packets below 50 ms",
+                "one-way delay to the download's server, ms",
+            ),
         ],
         ..Experiment::new(
             "round-trip",

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::super::super::{Curve, Experiment, Figure, Metric, ReproduceError, Sketch};
+use super::super::super::{Curve, Experiment, Figure, Metric, ReproduceError, ScenarioBuilder};
 use super::{E5G_BDP, call, calls, downloads, mobility, sojourn_cdf};
 
-/// The UE that is looked at, and the other.
+/// The UE observed, and the other one.
 const OWN: u16 = 17_921;
 const OTHER: u16 = 17_922;
 
@@ -27,9 +27,9 @@ fn two_slices(
     scheduler: Value,
     shares: [u8; 2],
     n_calls: [u16; 2],
-) -> Result<Sketch, ReproduceError> {
-    let mut sketch = E5G_BDP.sketch()?;
-    let (ue, download) = (sketch.get("/ues/0"), sketch.get("/flows/0"));
+) -> Result<ScenarioBuilder, ReproduceError> {
+    let mut builder = E5G_BDP.builder()?;
+    let (ue, download) = (builder.get("/ues/0"), builder.get("/flows/0"));
     let mut ues = Vec::new();
     let mut flows = Vec::new();
     for ((rnti, share), n) in [OWN, OTHER].into_iter().zip(shares).zip(n_calls) {
@@ -43,8 +43,8 @@ fn two_slices(
         flows.push(download);
         flows.extend((1..=n).map(|number| call(format!("voip-{rnti}-{number}"), rnti)));
     }
-    sketch = sketch.set("ues", ues)?.set("flows", flows)?;
-    sketch.set("cell.scheduler", scheduler)
+    builder = builder.set("ues", ues)?.set("flows", flows)?;
+    builder.set("cell.scheduler", scheduler)
 }
 
 /// Table 6 with Figs. 17 and 18.
@@ -52,8 +52,8 @@ fn table_6() -> Result<Experiment, ReproduceError> {
     let mut cells = Vec::new();
     for (name, scheduler) in schedulers() {
         for share in [25, 50, 75] {
-            let sketch = two_slices(scheduler.clone(), [share, 100 - share], [1, 1])?;
-            cells.push(sketch.cell(format!("{share} % {name}")));
+            let builder = two_slices(scheduler.clone(), [share, 100 - share], [1, 1])?;
+            cells.push(builder.cell(format!("{share} % {name}")));
         }
     }
     let experiment = Experiment {
@@ -67,7 +67,7 @@ fn table_6() -> Result<Experiment, ReproduceError> {
         cells,
         figures: vec![
             sojourn_cdf("SDAP and RLC sojourn of VoIP packets (Fig. 17)", Some(6.0)),
-            Figure::Bars { metric: "tcp_goodput", title: "Throughput of iperf3 (Fig. 18)" },
+            Figure::bars("tcp_goodput", "Throughput of iperf3 (Fig. 18)"),
         ],
         ..Experiment::new("table6", "§VI-B1, Table 6", "a slice with 25, 50 and 75 % of the RBs")
     };
@@ -113,9 +113,9 @@ fn scalability() -> Result<Experiment, ReproduceError> {
     let mut cells = Vec::new();
     for (name, scheduler) in schedulers() {
         for n in [1, 2, 4, 8] {
-            let sketch = two_slices(scheduler.clone(), [25, 75], [n, 0])?;
+            let builder = two_slices(scheduler.clone(), [25, 75], [n, 0])?;
             let calls = if n == 1 { "call" } else { "calls" };
-            cells.push(sketch.cell_at(format!("{name}, {n} {calls}"), name, f64::from(n)));
+            cells.push(builder.cell_at(format!("{name}, {n} {calls}"), name, f64::from(n)));
         }
     }
     let experiment = Experiment {
@@ -129,7 +129,7 @@ fn scalability() -> Result<Experiment, ReproduceError> {
         cells,
         figures: vec![
             sojourn_cdf("SDAP and RLC sojourn of VoIP packets (Fig. 19)", Some(8.0)),
-            Figure::Sweep { metric: "voip_below_2ms", title: "Within 2 ms", x: "calls" },
+            Figure::sweep("voip_below_2ms", "Within 2 ms", "calls"),
         ],
         ..Experiment::new("slice-calls", "§VI-B2, Fig. 19", "1, 2, 4 and 8 calls in a 25 % slice")
     };
@@ -158,8 +158,8 @@ fn scalability() -> Result<Experiment, ReproduceError> {
 fn quantum_limit() -> Result<Experiment, ReproduceError> {
     let mut cells = Vec::new();
     for limit in [25, 50, 100, 250, 500] {
-        let sketch = two_slices(elastic(limit), [25, 75], [8, 0])?;
-        cells.push(sketch.cell_at(format!("EQP, {limit} RBs"), "EQP", f64::from(limit)));
+        let builder = two_slices(elastic(limit), [25, 75], [8, 0])?;
+        cells.push(builder.cell_at(format!("EQP, {limit} RBs"), "EQP", f64::from(limit)));
     }
     cells.push(two_slices(json!("fp"), [25, 75], [8, 0])?.cell("FP"));
     let experiment = Experiment {
@@ -172,11 +172,7 @@ fn quantum_limit() -> Result<Experiment, ReproduceError> {
         cells,
         figures: vec![
             sojourn_cdf("SDAP and RLC sojourn of VoIP packets (Fig. 20)", Some(8.0)),
-            Figure::Sweep {
-                metric: "voip_below_2ms",
-                title: "Within 2 ms",
-                x: "quantum limit, RBs",
-            },
+            Figure::sweep("voip_below_2ms", "Within 2 ms", "quantum limit, RBs"),
         ],
         ..Experiment::new(
             "quantum-limit",
@@ -192,10 +188,10 @@ fn dynamic() -> Result<Experiment, ReproduceError> {
     let mut cells = Vec::new();
     for (name, scheduler) in schedulers() {
         for (own, other) in [("pedestrian", "train"), ("train", "pedestrian")] {
-            let sketch = two_slices(scheduler.clone(), [50, 50], [1, 1])?
+            let builder = two_slices(scheduler.clone(), [50, 50], [1, 1])?
                 .set("ues[0].channel", mobility(own))?
                 .set("ues[1].channel", mobility(other))?;
-            cells.push(sketch.cell(format!("{own}, {name}")));
+            cells.push(builder.cell(format!("{own}, {name}")));
         }
     }
     let experiment = Experiment {

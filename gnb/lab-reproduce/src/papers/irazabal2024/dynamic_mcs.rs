@@ -1,9 +1,9 @@
-//! §V-D: who follows a channel that gets better (Table III, Figs. 13 to 15).
+//! §V-D: senders and pipelines on an improving channel (Table III, Figs. 13 to 15).
 
 use e2sm_tc::v1::{Pacer, Pipeline};
 
 use super::super::super::{
-    Cell, Curve, Experiment, Figure, Flows, Metric, Observed, ReproduceError, Sketch,
+    Cell, Curve, Experiment, Figure, Flows, Metric, Observed, ReproduceError, ScenarioBuilder,
 };
 use super::{DYNAMIC_MCS, FLOOR, OWN, PACER, PIPELINE, own, pings, pipelines};
 
@@ -30,26 +30,13 @@ pub(super) fn experiment() -> Result<Experiment, ReproduceError> {
             cell("Prague, mended", "prague", Some(pipelines::one_codel(true, Pacer::Bdp5g)))?,
             cell("FQ-CoDel, mended", "cubic", Some(pipelines::fq_codel(Pacer::Bdp5g)))?,
             cell(OWN, "cubic", Some(own()))?,
-            sketch("cubic", Some(own()))?.floor_of(FLOOR).cell("Floor"),
+            builder("cubic", Some(own()))?.floor_of(FLOOR).cell("Floor"),
         ],
         figures: vec![
-            Figure::Curves {
-                curve: "occupancy",
-                title: "RLC buffer (Figs. 13 and 14)",
-                x: "s",
-                y: "bytes",
-                log_x: false,
-                x_max: None,
-            },
-            Figure::Curves {
-                curve: "rtt",
-                title: "Round trip of the ping (Fig. 15b)",
-                x: "ms",
-                y: "share of pings",
-                log_x: true,
-                x_max: None,
-            },
-            Figure::Bars { metric: "used_rb", title: "Used resource blocks (Fig. 15a)" },
+            Figure::curves("occupancy", "RLC buffer (Figs. 13 and 14)", "s", "bytes"),
+            Figure::curves("rtt", "Round trip of the ping (Fig. 15b)", "ms", "share of pings")
+                .log_x(),
+            Figure::bars("used_rb", "Used resource blocks (Fig. 15a)"),
         ],
         ..Experiment::new("dynamic_mcs", "§V-D, Table III, Fig. 15", "MCS 6 to 18 within 60 s")
     };
@@ -70,16 +57,19 @@ fn cell(
     congestion_control: &str,
     pipeline: Option<Pipeline>,
 ) -> Result<Cell, ReproduceError> {
-    Ok(sketch(congestion_control, pipeline)?.cell(scheme))
+    Ok(builder(congestion_control, pipeline)?.cell(scheme))
 }
 
-fn sketch(congestion_control: &str, pipeline: Option<Pipeline>) -> Result<Sketch, ReproduceError> {
-    let mut sketch = DYNAMIC_MCS.sketch()?.with_occupancy();
-    sketch = sketch.set("flows[0].congestion_control", congestion_control)?;
+fn builder(
+    congestion_control: &str,
+    pipeline: Option<Pipeline>,
+) -> Result<ScenarioBuilder, ReproduceError> {
+    let mut builder = DYNAMIC_MCS.builder()?.with_occupancy();
+    builder = builder.set("flows[0].congestion_control", congestion_control)?;
     if let Some(pipeline) = pipeline {
-        sketch = sketch.set_as(PIPELINE, &pipeline)?;
+        builder = builder.set_as(PIPELINE, &pipeline)?;
     }
-    Ok(sketch)
+    Ok(builder)
 }
 
 fn rate_of_all_rb(run: &Observed) -> Option<f64> {

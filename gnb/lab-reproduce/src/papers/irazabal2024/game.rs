@@ -45,29 +45,16 @@ pub(super) fn experiment() -> Result<Experiment, ReproduceError> {
         ],
         curves: vec![Curve::occupancy("occupancy"), Curve::rtt_cdf("rtt", pings())],
         cells: vec![
-            GAME.sketch()?.with_occupancy().cell("Vanilla"),
+            GAME.builder()?.with_occupancy().cell("Vanilla"),
             segregated(PACER)?.cell("xApp"),
             segregated(Pacer::Bdp5g)?.cell("xApp, 5G-BDP mended"),
             ours()?.cell(OWN),
             ours()?.floor_of(FLOOR).cell("Floor"),
         ],
         figures: vec![
-            Figure::Curves {
-                curve: "occupancy",
-                title: "RLC buffer (Fig. 10)",
-                x: "s",
-                y: "bytes",
-                log_x: false,
-                x_max: None,
-            },
-            Figure::Curves {
-                curve: "rtt",
-                title: "Round trip of the ping (Fig. 9c)",
-                x: "ms",
-                y: "share of pings",
-                log_x: true,
-                x_max: None,
-            },
+            Figure::curves("occupancy", "RLC buffer (Fig. 10)", "s", "bytes"),
+            Figure::curves("rtt", "Round trip of the ping (Fig. 9c)", "ms", "share of pings")
+                .log_x(),
         ],
         ..Experiment::new("game", "§V-C, Figs. 9 and 10", "a game beside a download on a phone")
     };

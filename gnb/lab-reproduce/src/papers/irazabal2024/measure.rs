@@ -1,4 +1,4 @@
-//! What counts after an xApp has acted: parts of a run, seconds since it began.
+//! Metrics over part of a run, in seconds since it began.
 
 use super::super::super::{Curve, FlowObserved, Flows, Metric, Observed};
 
@@ -39,7 +39,7 @@ pub(super) fn goodput_mean(
     })
 }
 
-/// The same over time.
+/// Payload of some flows together over time.
 pub(super) fn goodput_series(name: &'static str, names: &'static [&'static str]) -> Curve {
     Curve::new(name, move |run| together(run, names))
 }
@@ -67,7 +67,7 @@ pub(super) fn rtt_mean(name: &'static str, flows: Flows, from_s: f64) -> Metric 
     })
 }
 
-/// Most bytes in the RLC buffer, over means of 100 ms. The cell must watch the occupancy.
+/// Maximum RLC occupancy over means of 100 ms. The cell must record the occupancy.
 pub(super) fn rlc_peak(name: &'static str, from_s: f64) -> Metric {
     Metric::new(name, "MB", move |run| {
         let after = run.occupancy.iter().filter(|(at_s, _)| *at_s >= from_s);
@@ -75,7 +75,7 @@ pub(super) fn rlc_peak(name: &'static str, from_s: f64) -> Metric {
     })
 }
 
-/// Longest stay of a packet in the RLC.
+/// Longest sojourn of a packet in the RLC.
 pub(super) fn rlc_sojourn_max(name: &'static str, from_s: f64) -> Metric {
     Metric::new(name, "ms", move |run| {
         let from_us = since(run, from_s);

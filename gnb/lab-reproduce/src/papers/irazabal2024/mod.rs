@@ -1,4 +1,4 @@
-//! irazabal2024 (TC-RAN): NR n78, 30 kHz, 106 PRB, TDD 7/2/1; what xApps deploy above the RLC.
+//! irazabal2024 (TC-RAN): NR n78, 30 kHz, 106 PRB, TDD 7/2/1; pipelines deployed by xApps.
 //!
 //! `validation` is §V-B (Figs. 5 to 7), `game` §V-C (Figs. 8 to 10), `dynamic_mcs` §V-D (Figs. 11
 //! to 15, Table III).
@@ -13,7 +13,7 @@ use e2sm_tc::v1::{Pacer, Pipeline};
 use tc_rf::templates;
 
 use super::super::{
-    Deploys, Experiment, FloorOf, Flows, Inputs, Paper, ReproduceError, Sketch, XApp,
+    Deploys, Experiment, FloorOf, Flows, Inputs, Paper, ReproduceError, ScenarioBuilder, XApp,
 };
 
 /// The paper.
@@ -51,16 +51,16 @@ pub const PAPER: Paper = Paper {
     experiments,
 };
 
-/// The pacer of all rows but those that say otherwise.
+/// Pacer of all rows that do not name another.
 const PACER: Pacer = Pacer::Bdp5gPrototype;
 /// The row of this project's template.
 const OWN: &str = "Sojourn";
-/// What the ping could have had at best, on its arrivals beside a full radio.
+/// Delay floor of the ping on a fully used radio.
 const FLOOR: FloorOf = FloorOf { kind: "ping", shared: false };
 /// The UE and its bearer.
 const RNTI: u16 = 17_921;
 const DRB: u8 = 1;
-/// The pipeline's place in a scenario.
+/// Path of the pipeline in a scenario.
 const PIPELINE: &str = "ues[0].drbs[0].pipeline";
 
 /// A committed scenario.
@@ -83,8 +83,8 @@ const GAME: Base = base!("game.yaml");
 const DYNAMIC_MCS: Base = base!("dynamic_mcs.yaml");
 
 impl Base {
-    fn sketch(&self) -> Result<Sketch, ReproduceError> {
-        Sketch::of(self.file, self.yaml)
+    fn builder(&self) -> Result<ScenarioBuilder, ReproduceError> {
+        ScenarioBuilder::from_yaml(self.file, self.yaml)
     }
 }
 
@@ -96,8 +96,12 @@ fn experiments(_: &Inputs) -> Result<Vec<Experiment>, ReproduceError> {
 }
 
 /// A scenario in which an xApp deploys a pipeline.
-fn deployed(base: &Base, when: Deploys, pipeline: Pipeline) -> Result<Sketch, ReproduceError> {
-    Ok(base.sketch()?.with_xapp(XApp { rnti: RNTI, drb: DRB, when, pipeline }))
+fn deployed(
+    base: &Base,
+    when: Deploys,
+    pipeline: Pipeline,
+) -> Result<ScenarioBuilder, ReproduceError> {
+    Ok(base.builder()?.with_xapp(XApp { rnti: RNTI, drb: DRB, when, pipeline }))
 }
 
 fn own() -> Pipeline {

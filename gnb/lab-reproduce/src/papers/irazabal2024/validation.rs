@@ -23,7 +23,7 @@ fn slicing() -> Result<Experiment, ReproduceError> {
     let experiment = Experiment {
         metrics: sharing(one, others, deploy_s),
         curves: shares(one, others),
-        cells: vec![VANILLA.sketch()?.cell("Vanilla"), cell.cell("50-50 %")],
+        cells: vec![VANILLA.builder()?.cell("Vanilla"), cell.cell("50-50 %")],
         figures: share_figures(),
         ..Experiment::new(
             "slicing",
@@ -44,7 +44,7 @@ fn shaper() -> Result<Experiment, ReproduceError> {
     let experiment = Experiment {
         metrics: sharing(three, fourth, deploy_s),
         curves: shares(three, fourth),
-        cells: vec![VANILLA.sketch()?.cell("Vanilla"), cell.cell("15 Mbit/s")],
+        cells: vec![VANILLA.builder()?.cell("Vanilla"), cell.cell("15 Mbit/s")],
         figures: share_figures(),
         ..Experiment::new("shaper", "§V-B1, Fig. 6b", "flows 1 to 3 held to 15 Mbit/s from 10 s on")
     };
@@ -77,14 +77,7 @@ fn shares(own: &'static [&'static str], others: &'static [&'static str]) -> Vec<
 }
 
 fn share_figures() -> Vec<Figure> {
-    let figure = |curve, title| Figure::Curves {
-        curve,
-        title,
-        x: "s",
-        y: "Mbit/s",
-        log_x: false,
-        x_max: None,
-    };
+    let figure = |curve, title| Figure::curves(curve, title, "s", "Mbit/s");
     vec![
         figure("own", "The first group of flows (Fig. 6)"),
         figure("others", "The other group (Fig. 6)"),
@@ -109,21 +102,14 @@ fn low_latency() -> Result<Experiment, ReproduceError> {
         ],
         curves: vec![Curve::occupancy("occupancy"), goodput_series("goodput", &FLOWS)],
         cells: vec![
-            VANILLA.sketch()?.with_occupancy().cell("Vanilla"),
+            VANILLA.builder()?.with_occupancy().cell("Vanilla"),
             codel(at(deploy_s), PACER)?.with_occupancy().cell("CoDel + 5G-BDP"),
             codel(at_300ms, PACER)?.with_occupancy().cell("CoDel + 5G-BDP at 300 ms"),
             codel(at(deploy_s), Pacer::Bdp5g)?.with_occupancy().cell("CoDel + 5G-BDP, mended"),
             ours()?.cell(OWN),
             ours()?.floor_of(FLOOR).cell("Floor"),
         ],
-        figures: vec![Figure::Curves {
-            curve: "occupancy",
-            title: "RLC buffer (Fig. 7d)",
-            x: "s",
-            y: "bytes",
-            log_x: false,
-            x_max: None,
-        }],
+        figures: vec![Figure::curves("occupancy", "RLC buffer (Fig. 7d)", "s", "bytes")],
         ..Experiment::new("low_latency", "§V-B2, Fig. 7", "CoDel above the RLC from 31 s on")
     };
     // "Beyond 1.5 MBs", "above 300 ms": what the paper's Vanilla at least comes to.

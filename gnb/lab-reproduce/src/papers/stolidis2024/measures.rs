@@ -1,8 +1,8 @@
-//! What is taken of a run.
+//! Measures of a run.
 
 use super::super::super::{FlowObserved, Observed};
 
-/// Throughput of the bulk over time, a point a second; all such flows together.
+/// Throughput of all bulk flows over time, one point per second.
 pub(super) fn by_second(run: &Observed) -> Vec<(f64, f64)> {
     let mut seconds: Vec<(f64, u32)> = Vec::new();
     for (index, flow) in bulk_of(run).enumerate() {
@@ -46,9 +46,8 @@ pub(super) fn rtts(run: &Observed) -> Vec<(f64, f64)> {
     all
 }
 
-/// Least squares line through points: slope, and the share of the variance it explains; none for
-/// fewer than three points or no spread.
-pub(super) fn line(points: &[(f64, f64)]) -> Option<(f64, f64)> {
+/// Least squares line: slope and R²; `None` for fewer than three points or no spread.
+pub(super) fn linear_fit(points: &[(f64, f64)]) -> Option<(f64, f64)> {
     if points.len() < 3 {
         return None;
     }

@@ -1,4 +1,4 @@
-//! stolidis2024: CU and DU apart, DRQL's measure of the RLC 10 ms away; asked for, or forecast.
+//! stolidis2024: disaggregated CU and DU, with DRQL's RLC state 10 ms away, queried or forecast.
 
 mod measures;
 mod schemes;
@@ -7,9 +7,9 @@ use serde_json::json;
 
 use super::super::{
     Cell, Comparison, Curve, Experiment, Figure, Flows, Inputs, Metric, Paper, ReproduceError,
-    Sketch, Trained,
+    ScenarioBuilder, Trained,
 };
-use measures::{by_second, line, median, rtts};
+use measures::{by_second, linear_fit, median, rtts};
 use schemes::{Named, Schemes};
 
 /// The paper.
@@ -56,7 +56,7 @@ const BULK: &str = "bulk";
 
 /// The four UEs of [`several_ues`].
 const UES: u32 = 4;
-/// Numbers of bearers that are forecast at a time, of which a model's T_m has to be known.
+/// Numbers of bearers forecast at a time, for which a model's T_m is measured.
 pub const BEARERS: [u32; 2] = [1, UES];
 
 fn experiments(inputs: &Inputs) -> Result<Vec<Experiment>, ReproduceError> {
@@ -88,7 +88,7 @@ fn experiment(name: &'static str, source: &'static str, title: &'static str) -> 
                 (sent > 0).then(|| sent.saturating_sub(back) as f64 * 100.0 / sent as f64)
             }),
             Metric::used_rb("used_rb"),
-            // The rest is the persistence that the forecaster falls back to.
+            // The rest is from the forecaster's fallback, persistence.
             Metric::new("by_model", "%", |run| {
                 let said = run.forecasts?;
                 (said.forecasts > 0).then(|| said.by_model as f64 * 100.0 / said.forecasts as f64)
@@ -100,27 +100,27 @@ fn experiment(name: &'static str, source: &'static str, title: &'static str) -> 
 
 const ORIGINAL: [&str; 2] = ["original, monolithic", "original, disaggregated"];
 const MONOLITHIC: &str = "DRQL, monolithic";
-const ASKING: &str = "DRQL, disaggregated, asking the DU";
+const QUERYING: &str = "DRQL, disaggregated, asking the DU";
 
-/// §IV-D, Figs. 6 and 7, and what a CU makes of forecasts that is told as well.
+/// §IV-D, Figs. 6 and 7, and a CU with RLC status besides forecasts.
 fn sets(trained: Option<&Trained>) -> Result<Experiment, ReproduceError> {
-    let apart = Schemes::of_paper(trained);
-    let together = apart.monolithic();
+    let disaggregated = Schemes::of_paper(trained);
+    let monolithic = disaggregated.monolithic();
     let mut cells = vec![
-        together.original()?.cell(ORIGINAL[0]),
-        apart.original()?.cell(ORIGINAL[1]),
-        together.drql("each_slot")?.cell(MONOLITHIC),
-        apart.drql("on_request")?.cell(ASKING),
+        monolithic.original()?.cell(ORIGINAL[0]),
+        disaggregated.original()?.cell(ORIGINAL[1]),
+        monolithic.drql("each_slot")?.cell(MONOLITHIC),
+        disaggregated.drql("on_request")?.cell(QUERYING),
     ];
     let mut forecast_names = Vec::new();
-    for (name, scheme) in apart.forecast_alone()? {
+    for (name, scheme) in disaggregated.forecast_alone()? {
         let name = format!("DRQL with forecast, {name}");
         cells.push(scheme.cell(&name));
         forecast_names.push(name);
     }
-    cells.push(apart.told()?.cell("told each TTI"));
-    for (name, scheme) in apart.told_and_drain()? {
-        cells.push(scheme.cell(format!("told, drain forecast, {name}")));
+    cells.push(disaggregated.with_status()?.cell("status each TTI"));
+    for (name, scheme) in disaggregated.with_status_and_drain()? {
+        cells.push(scheme.cell(format!("status and drain forecast, {name}")));
     }
     let base = experiment(
         "sets",
@@ -133,47 +133,33 @@ fn sets(trained: Option<&Trained>) -> Result<Experiment, ReproduceError> {
         let all = bearer.rlc_dropped_packets + bearer.drained_packets;
         (all > 0).then(|| bearer.rlc_dropped_packets as f64 * 100.0 / all as f64)
     }));
-    metrics.push(Metric::new("rtt_growth", "ms/s", |run| Some(line(&rtts(run))?.0)));
-    metrics.push(Metric::new("rtt_linearity", "R²", |run| Some(line(&rtts(run))?.1)));
+    metrics.push(Metric::new("rtt_growth", "ms/s", |run| Some(linear_fit(&rtts(run))?.0)));
+    metrics.push(Metric::new("rtt_linearity", "R²", |run| Some(linear_fit(&rtts(run))?.1)));
     let of_forecast = |value: f64| forecast_names.iter().map(move |name| (name.as_str(), value));
-    let apart_names = cells.iter().skip(4).map(|cell| cell.scheme.clone());
+    let disaggregated_names = cells.iter().skip(4).map(|cell| cell.scheme.clone());
     Ok(Experiment {
-        comparisons: apart_names.map(over_monolithic).collect(),
+        comparisons: disaggregated_names.map(over_monolithic).collect(),
         cells,
         metrics,
         curves: vec![Curve::new("throughput", by_second), Curve::new("rtt", rtts)],
         figures: vec![
-            Figure::Curves {
-                curve: "throughput",
-                title: "Downlink throughput (Fig. 6)",
-                x: "s",
-                y: "Mbit/s",
-                log_x: false,
-                x_max: None,
-            },
-            Figure::Curves {
-                curve: "rtt",
-                title: "RTT (Fig. 7, there over a logarithmic scale)",
-                x: "s",
-                y: "ms",
-                log_x: false,
-                x_max: None,
-            },
-            Figure::Bars { metric: "throughput", title: "Throughput (Fig. 6)" },
-            Figure::Bars { metric: "ping_rtt", title: "Mean RTT (Fig. 7)" },
+            Figure::curves("throughput", "Downlink throughput (Fig. 6)", "s", "Mbit/s"),
+            Figure::curves("rtt", "RTT (Fig. 7, there over a logarithmic scale)", "s", "ms"),
+            Figure::bars("throughput", "Throughput (Fig. 6)"),
+            Figure::bars("ping_rtt", "Mean RTT (Fig. 7)"),
         ],
         ..base
     }
     .reports("throughput", ORIGINAL.map(|name| (name, 41.2)))
-    .reports("throughput", [(MONOLITHIC, 46.0), (ASKING, 1.0)])
+    .reports("throughput", [(MONOLITHIC, 46.0), (QUERYING, 1.0)])
     .reports("throughput", of_forecast(37.0))
-    .reports("ping_rtt", [(MONOLITHIC, 84.0), (ASKING, 30.0)])
+    .reports("ping_rtt", [(MONOLITHIC, 84.0), (QUERYING, 30.0)])
     .reports("ping_rtt", of_forecast(114.0))
     // "This imbalance results in a linear increase in RTT over time" (§IV-E2).
     .reports("rtt_linearity", ORIGINAL.map(|name| (name, 1.0))))
 }
 
-/// Throughput of a scheme over that of DRQL where CU and DU are one.
+/// Throughput of a scheme over that of monolithic DRQL.
 fn over_monolithic(scheme: String) -> Comparison {
     Comparison {
         row: format!("{scheme} over {MONOLITHIC}"),
@@ -183,14 +169,14 @@ fn over_monolithic(scheme: String) -> Comparison {
     }
 }
 
-/// Of our own: T_c from 0 to 40 ms.
+/// Not in the paper: T_c from 0 to 40 ms.
 fn sweep(trained: Option<&Trained>, tcp: bool) -> Result<Experiment, ReproduceError> {
     let mut cells: Vec<Cell> = Vec::new();
     for t_c_ms in SWEEP_MS {
         let t_c_us = t_c_ms * 1_000;
         let change = if tcp { with_tcp } else { Ok };
         let schemes = Schemes { t_c_us, change, ..Schemes::of_paper(trained) };
-        for (series, scheme) in schemes.ways()? {
+        for (series, scheme) in schemes.all()? {
             let name = format!("{series}, T_c {t_c_ms} ms");
             cells.push(scheme.cell_at(name, series, f64::from(t_c_ms)));
         }
@@ -204,58 +190,58 @@ fn sweep(trained: Option<&Trained>, tcp: bool) -> Result<Experiment, ReproduceEr
         repeats: 1,
         cells,
         figures: vec![
-            Figure::Sweep { metric: "throughput", title: "Throughput", x: "T_c, ms" },
-            Figure::Sweep { metric: "ping_rtt", title: "Mean RTT", x: "T_c, ms" },
+            Figure::sweep("throughput", "Throughput", "T_c, ms"),
+            Figure::sweep("ping_rtt", "Mean RTT", "T_c, ms"),
         ],
         ..experiment(name, "not in the paper", title)
     })
 }
 
-fn with_tcp(sketch: Sketch) -> Result<Sketch, ReproduceError> {
+fn with_tcp(builder: ScenarioBuilder) -> Result<ScenarioBuilder, ReproduceError> {
     let bulk =
         json!({ "name": BULK, "kind": "tcp", "congestion_control": "cubic", "start_s": START_S });
-    sketch.set("flows[0]", bulk)
+    builder.set("flows[0]", bulk)
 }
 
-fn with_several_ues(mut sketch: Sketch) -> Result<Sketch, ReproduceError> {
+fn with_several_ues(mut builder: ScenarioBuilder) -> Result<ScenarioBuilder, ReproduceError> {
     for further in 1..UES {
-        let mut ue = sketch.get("/ues/0");
+        let mut ue = builder.get("/ues/0");
         ue["rnti"] = (17_921 + further).into();
-        sketch = sketch.push("/ues", ue)?;
+        builder = builder.push("/ues", ue)?;
     }
-    let rate = sketch.get("/flows/0/rate_kbps").as_u64().unwrap_or_default() / u64::from(UES);
-    sketch
+    let rate = builder.get("/flows/0/rate_kbps").as_u64().unwrap_or_default() / u64::from(UES);
+    builder
         .set("flows[0].rate_kbps", rate)?
         .set("flows[0].rnti", "each")?
         .set("flows[1].rnti", "each")
 }
 
-/// Of our own: the same load to several UEs; "evaluated under real-life scenarios using traffic
+/// Not in the paper: the same load to several UEs; "evaluated under real-life scenarios using traffic
 /// generated by multiple users" is the paper's future work (§V).
 fn several_ues(trained: Option<&Trained>) -> Result<Experiment, ReproduceError> {
     let schemes = Schemes { bearers: UES, change: with_several_ues, ..Schemes::of_paper(trained) };
     Ok(Experiment {
         cells: with_monolithic(schemes)?,
         figures: vec![
-            Figure::Bars { metric: "throughput", title: "Throughput of all UEs" },
-            Figure::Bars { metric: "ping_rtt", title: "Mean RTT" },
+            Figure::bars("throughput", "Throughput of all UEs"),
+            Figure::bars("ping_rtt", "Mean RTT"),
         ],
         ..experiment("several-ues", "not in the paper", "four UEs with a quarter of the load each")
     })
 }
 
-fn with_pedestrian(sketch: Sketch) -> Result<Sketch, ReproduceError> {
-    sketch.set("ues[0].channel", json!({ "mobility": { "pattern": "pedestrian" } }))
+fn with_pedestrian(builder: ScenarioBuilder) -> Result<ScenarioBuilder, ReproduceError> {
+    builder.set("ues[0].channel", json!({ "mobility": { "pattern": "pedestrian" } }))
 }
 
-/// Of our own: a channel that changes.
+/// Not in the paper: a variable channel.
 fn moving(trained: Option<&Trained>) -> Result<Experiment, ReproduceError> {
     let schemes = Schemes { change: with_pedestrian, ..Schemes::of_paper(trained) };
     Ok(Experiment {
         cells: with_monolithic(schemes)?,
         figures: vec![
-            Figure::Bars { metric: "throughput", title: "Throughput" },
-            Figure::Bars { metric: "ping_rtt", title: "Mean RTT" },
+            Figure::bars("throughput", "Throughput"),
+            Figure::bars("ping_rtt", "Mean RTT"),
         ],
         ..experiment("moving", "not in the paper", "a pedestrian's channel, T_c 10 ms")
     })
@@ -263,6 +249,6 @@ fn moving(trained: Option<&Trained>) -> Result<Experiment, ReproduceError> {
 
 fn with_monolithic(schemes: Schemes<'_>) -> Result<Vec<Cell>, ReproduceError> {
     let monolithic = schemes.monolithic().drql("each_slot")?.cell(MONOLITHIC);
-    let ways = schemes.ways()?.into_iter().map(|(name, scheme): Named| scheme.cell(name));
-    Ok([monolithic].into_iter().chain(ways).collect())
+    let others = schemes.all()?.into_iter().map(|(name, scheme): Named| scheme.cell(name));
+    Ok([monolithic].into_iter().chain(others).collect())
 }

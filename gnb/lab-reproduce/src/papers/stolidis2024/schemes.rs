@@ -1,40 +1,40 @@
-//! Ways of knowing the RLC, each a scenario with a RIC beside it.
+//! Schemes: how the CU learns the state of the RLC, each a scenario with an optional RIC.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tc_rf::templates::{CodelParameters, DrqlForecast};
 
 use super::super::super::{
-    At, Cell, ForecasterKind, Forecasts, ReproduceError, Sketch, Trained, Work,
+    At, Cell, ForecasterKind, Forecasts, ReproduceError, ScenarioBuilder, Trained, Work,
 };
 use super::{START_S, T_C_US};
 use lab_forecast::{Tells, Timing};
 
-/// Without a newer forecast for this long the CU paces by itself. At the paper's times the newest
-/// sample of a forecast in use is up to 810 ms old.
+/// Age after which the CU ignores a forecast. At the paper's delays the newest sample of a forecast in
+/// use is up to 810 ms old.
 const STALE_US: u32 = 1_000_000;
 
-/// A change to every scenario of an experiment, the monolithic one that is forecast included.
-type Change = fn(Sketch) -> Result<Sketch, ReproduceError>;
+/// A change to every scenario of an experiment, the recorded monolithic one included.
+type Change = fn(ScenarioBuilder) -> Result<ScenarioBuilder, ReproduceError>;
 
-/// What forecasts.
+/// A forecaster.
 #[derive(Clone, Copy)]
-enum Knows<'a> {
-    Future,
-    LongAgo,
-    Now,
+enum Source<'a> {
+    Perfect,
+    Late,
+    Persistence,
     Trained(&'a Trained),
 }
 
-/// A scheme: a scenario, or why there is none.
+/// A scheme: a scenario, or why it cannot be run.
 pub(super) enum Scheme {
-    Run(Box<Sketch>),
+    Run(Box<ScenarioBuilder>),
     Missing(String),
 }
 
 impl Scheme {
     pub(super) fn cell(self, name: impl Into<String>) -> Cell {
         match self {
-            Self::Run(sketch) => sketch.cell(name),
+            Self::Run(builder) => builder.cell(name),
             Self::Missing(why) => Cell { scheme: name.into(), work: Work::Missing(why), at: None },
         }
     }
@@ -53,7 +53,7 @@ pub(super) type Named = (String, Scheme);
 pub(super) struct Schemes<'a> {
     pub(super) trained: Option<&'a Trained>,
     pub(super) t_c_us: u32,
-    /// How many bearers are forecast at a time.
+    /// Number of bearers forecast at a time.
     pub(super) bearers: u32,
     pub(super) change: Change,
 }
@@ -70,120 +70,115 @@ impl<'a> Schemes<'a> {
 
     pub(super) fn original(self) -> Result<Scheme, ReproduceError> {
         let yaml = include_str!("../../../../scenarios/stolidis2024/original.yaml");
-        let sketch = Sketch::of("original.yaml", yaml)?.set("split.f1_delay_us", self.t_c_us)?;
-        Ok(Scheme::Run(Box::new((self.change)(sketch)?.observed_from_s(START_S))))
+        let builder = ScenarioBuilder::from_yaml("original.yaml", yaml)?
+            .set("split.f1_delay_us", self.t_c_us)?;
+        Ok(Scheme::Run(Box::new((self.change)(builder)?.observed_from_s(START_S))))
     }
 
-    /// DRQL, with the DU telling the CU `each_slot`, `on_request` or `never`.
-    pub(super) fn drql(self, told: &str) -> Result<Scheme, ReproduceError> {
-        Ok(Scheme::Run(Box::new(self.drql_sketch(told)?)))
+    /// DRQL, with RLC status from the DU `each_slot`, `on_request` or `never`.
+    pub(super) fn drql(self, rlc_status: &str) -> Result<Scheme, ReproduceError> {
+        Ok(Scheme::Run(Box::new(self.drql_builder(rlc_status)?)))
     }
 
-    fn drql_sketch(self, told: &str) -> Result<Sketch, ReproduceError> {
+    fn drql_builder(self, rlc_status: &str) -> Result<ScenarioBuilder, ReproduceError> {
         let yaml = include_str!("../../../../scenarios/stolidis2024/drql.yaml");
-        let sketch = Sketch::of("drql.yaml", yaml)?
+        let builder = ScenarioBuilder::from_yaml("drql.yaml", yaml)?
             .set("split.f1_delay_us", self.t_c_us)?
-            .set("split.f1.rlc_status", told)?;
-        Ok((self.change)(sketch)?.observed_from_s(START_S))
+            .set("split.f1.rlc_status", rlc_status)?;
+        Ok((self.change)(builder)?.observed_from_s(START_S))
     }
 
-    /// What there is to forecast with, and its names.
-    fn forecasters(self) -> Vec<(&'static str, Knows<'a>)> {
+    /// Forecasters by name.
+    fn forecasters(self) -> Vec<(&'static str, Source<'a>)> {
         let mut all = vec![
-            ("perfect", Knows::Future),
-            ("400 ms late", Knows::LongAgo),
-            ("persistence", Knows::Now),
+            ("perfect", Source::Perfect),
+            ("400 ms late", Source::Late),
+            ("persistence", Source::Persistence),
         ];
-        all.extend(self.trained.map(|trained| ("trained model", Knows::Trained(trained))));
+        all.extend(self.trained.map(|trained| ("trained model", Source::Trained(trained))));
         all
     }
 
-    /// The third set, "the DU is not involved", by each forecaster: the CU knows limit and occupancy
+    /// The third set, "the DU is not involved", by each forecaster: the CU source limit and occupancy
     /// as forecast, the RLC drops what comes beyond its limit.
     pub(super) fn forecast_alone(self) -> Result<Vec<Named>, ReproduceError> {
-        let sketch = self.paced_by_forecast("never")?;
-        let mut ues = sketch.get("/ues");
-        for ue in ues.as_array_mut().into_iter().flatten() {
-            ue["drbs"][0]["rlc"]["drql_limit"] = true.into();
-        }
-        let sketch = sketch.set("ues", ues)?;
-        self.with_each(&sketch, Tells::Limit)
+        let builder = self.paced_by_forecast("never")?;
+        let builder = each_drb(builder, |drb| drb["rlc"]["drql_limit"] = true.into())?;
+        self.with_each(&builder, Tells::Limit)
     }
 
-    /// The paper's queues above a pacer that lives on forecasts.
-    fn paced_by_forecast(self, told: &str) -> Result<Sketch, ReproduceError> {
-        let sketch = self.drql_sketch(told)?;
-        let mut ues = sketch.get("/ues");
-        for ue in ues.as_array_mut().into_iter().flatten() {
-            let pipeline = &mut ue["drbs"][0]["pipeline"];
+    /// The paper's queues above a forecast pacer.
+    fn paced_by_forecast(self, rlc_status: &str) -> Result<ScenarioBuilder, ReproduceError> {
+        each_drb(self.drql_builder(rlc_status)?, |drb| {
+            let pipeline = &mut drb["pipeline"];
             pipeline["name"] = "forecast".into();
             pipeline["pacer"] = json!({ "forecast": { "stale_us": STALE_US } });
-        }
-        sketch.set("ues", ues)
+        })
     }
 
-    /// As [`told`](Self::told), with the paper's queues: what the queues are to answer for.
-    fn told_with_fifos(self) -> Result<Scheme, ReproduceError> {
+    /// As [`with_status`](Self::with_status), with the paper's queues.
+    fn with_status_and_fifos(self) -> Result<Scheme, ReproduceError> {
         Ok(Scheme::Run(Box::new(self.paced_by_forecast("each_slot")?)))
     }
 
-    /// The CU is told of the RLC each TTI and counts what is on F1-U; no forecast.
-    pub(super) fn told(self) -> Result<Scheme, ReproduceError> {
-        Ok(Scheme::Run(Box::new(self.told_sketch()?)))
+    /// The CU receives RLC status each TTI and counts the packets on F1-U; no forecast.
+    pub(super) fn with_status(self) -> Result<Scheme, ReproduceError> {
+        Ok(Scheme::Run(Box::new(self.with_status_builder()?)))
     }
 
-    /// The same with the drain forecast, by each forecaster.
-    pub(super) fn told_and_drain(self) -> Result<Vec<Named>, ReproduceError> {
-        self.with_each(&self.told_sketch()?, Tells::Drain)
+    /// With RLC status and a drain forecast, by each forecaster.
+    pub(super) fn with_status_and_drain(self) -> Result<Vec<Named>, ReproduceError> {
+        self.with_each(&self.with_status_builder()?, Tells::Drain)
     }
 
-    /// The same with limit and occupancy forecast without error.
-    pub(super) fn told_and_limit(self) -> Result<Scheme, ReproduceError> {
-        self.with(&self.told_sketch()?, Knows::Future, Tells::Limit)
+    /// With RLC status and perfect forecasts of limit and occupancy.
+    pub(super) fn with_status_and_limit(self) -> Result<Scheme, ReproduceError> {
+        self.with(&self.with_status_builder()?, Source::Perfect, Tells::Limit)
     }
 
-    /// Queues and scheduler are those of the template `drql_forecast`, for this T_c.
-    fn told_sketch(self) -> Result<Sketch, ReproduceError> {
+    /// RLC status each TTI, with queues and scheduler of the template `drql_forecast` for this T_c.
+    fn with_status_builder(self) -> Result<ScenarioBuilder, ReproduceError> {
         let codel = CodelParameters::default().across_f1(self.t_c_us);
         let template = DrqlForecast { stale_us: STALE_US, codel, ..DrqlForecast::default() };
         let pipeline = json!(template.pipeline());
-        let sketch = self.drql_sketch("each_slot")?;
-        let mut ues = sketch.get("/ues");
-        for ue in ues.as_array_mut().into_iter().flatten() {
-            ue["drbs"][0]["pipeline"] = pipeline.clone();
-        }
-        sketch.set("ues", ues)
+        let builder = self.drql_builder("each_slot")?;
+        each_drb(builder, |drb| drb["pipeline"] = pipeline.clone())
     }
 
-    fn with_each(self, sketch: &Sketch, tells: Tells) -> Result<Vec<Named>, ReproduceError> {
+    fn with_each(
+        self,
+        builder: &ScenarioBuilder,
+        tells: Tells,
+    ) -> Result<Vec<Named>, ReproduceError> {
         let each = self.forecasters().into_iter();
-        each.map(|(name, knows)| Ok((name.to_owned(), self.with(sketch, knows, tells)?))).collect()
+        each.map(|(name, source)| Ok((name.to_owned(), self.with(builder, source, tells)?)))
+            .collect()
     }
 
     fn with(
         self,
-        sketch: &Sketch,
-        knows: Knows<'_>,
+        builder: &ScenarioBuilder,
+        source: Source<'_>,
         tells: Tells,
     ) -> Result<Scheme, ReproduceError> {
-        let (forecaster, timing) = match knows {
-            Knows::Future => {
-                let recorded = self.monolithic().drql_sketch("each_slot")?.scenario();
+        let (forecaster, timing) = match source {
+            Source::Perfect => {
+                let recorded = self.monolithic().drql_builder("each_slot")?.scenario();
                 let perfect = ForecasterKind::Perfect(Box::new(recorded));
                 (perfect, Timing::stolidis2024(self.t_c_us))
             }
-            Knows::LongAgo => (ForecasterKind::Late, Timing::stolidis2024(self.t_c_us)),
-            Knows::Now => (ForecasterKind::Persistence, Timing::at_once(self.t_c_us)),
-            Knows::Trained(trained) => match self.trained_timing(trained, tells) {
+            Source::Late => (ForecasterKind::Late, Timing::stolidis2024(self.t_c_us)),
+            Source::Persistence => (ForecasterKind::Persistence, Timing::at_once(self.t_c_us)),
+            Source::Trained(trained) => match self.trained_timing(trained, tells) {
                 Ok(timing) => (ForecasterKind::Trained(Box::new(trained.clone())), timing),
                 Err(why) => return Ok(Scheme::Missing(why)),
             },
         };
         let forecasts = Forecasts { forecaster, timing, tells };
-        Ok(Scheme::Run(Box::new(sketch.clone().with_forecasts(forecasts))))
+        Ok(Scheme::Run(Box::new(builder.clone().with_forecasts(forecasts))))
     }
 
-    /// T_m as measured, points as the model has them; or why it cannot be used.
+    /// T_m as measured and the model's points, or why it cannot be used.
     fn trained_timing(self, trained: &Trained, tells: Tells) -> Result<Timing, String> {
         let hello = &trained.hello;
         let quantity = match tells {
@@ -209,19 +204,31 @@ impl<'a> Schemes<'a> {
         })
     }
 
-    /// What T_c does to each way of knowing the RLC; names of series.
-    pub(super) fn ways(self) -> Result<Vec<Named>, ReproduceError> {
+    /// All schemes, by name of the series.
+    pub(super) fn all(self) -> Result<Vec<Named>, ReproduceError> {
         let mut all = vec![
             ("original".to_owned(), self.original()?),
             ("DRQL, asking the DU".to_owned(), self.drql("on_request")?),
-            ("DRQL, told each TTI".to_owned(), self.drql("each_slot")?),
+            ("DRQL, status each TTI".to_owned(), self.drql("each_slot")?),
         ];
         let named = |what: &'static str| move |(name, scheme)| (format!("{what}, {name}"), scheme);
         all.extend(self.forecast_alone()?.into_iter().map(named("forecast")));
-        all.push(("told each TTI, FIFOs".to_owned(), self.told_with_fifos()?));
-        all.push(("told each TTI".to_owned(), self.told()?));
-        all.push(("told, limit forecast, perfect".to_owned(), self.told_and_limit()?));
-        all.extend(self.told_and_drain()?.into_iter().map(named("told, drain forecast")));
+        all.push(("status each TTI, FIFOs".to_owned(), self.with_status_and_fifos()?));
+        all.push(("status each TTI".to_owned(), self.with_status()?));
+        all.push(("status and limit forecast, perfect".to_owned(), self.with_status_and_limit()?));
+        all.extend(
+            self.with_status_and_drain()?.into_iter().map(named("status and drain forecast")),
+        );
         Ok(all)
     }
+}
+
+/// Changes the DRB of each UE.
+fn each_drb(
+    builder: ScenarioBuilder,
+    change: impl Fn(&mut Value),
+) -> Result<ScenarioBuilder, ReproduceError> {
+    let mut ues = builder.get("/ues");
+    ues.as_array_mut().into_iter().flatten().for_each(|ue| change(&mut ue["drbs"][0]));
+    builder.set("ues", ues)
 }

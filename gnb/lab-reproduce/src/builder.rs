@@ -1,6 +1,4 @@
-//! From a committed scenario to a cell: elements replaced one by one.
-
-use std::path::PathBuf;
+//! From a committed scenario to a cell, by replacing elements.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -8,13 +6,12 @@ use serde_json::Value;
 use super::{At, Cell, FloorOf, Forecasts, ReproduceError, Watch, Work, XApp};
 use lab_scenario::{Override, ScenarioError};
 
-/// A scenario being adapted. Nothing is checked before the cell runs, so that elements may be
-/// replaced in any order.
+/// A scenario being adapted. It is checked when the cell runs, so elements may be replaced in any
+/// order.
 #[derive(Clone, Debug)]
-pub struct Sketch {
+pub struct ScenarioBuilder {
     file: &'static str,
     value: Value,
-    directory: PathBuf,
     from_us: u64,
     occupancy: bool,
     xapp: Option<Box<XApp>>,
@@ -22,22 +19,20 @@ pub struct Sketch {
     floor: Option<FloorOf>,
 }
 
-impl Sketch {
-    /// Begins with the YAML text of a committed scenario; `file` is what errors call it.
+impl ScenarioBuilder {
+    /// Starts from the YAML text of a committed scenario; `file` is its name in errors.
     ///
     /// # Errors
-    /// [`ReproduceError::Scenario`] when it is not YAML.
-    pub fn of(file: &'static str, yaml: &str) -> Result<Self, ReproduceError> {
+    /// [`ReproduceError::Scenario`] for invalid YAML.
+    pub fn from_yaml(file: &'static str, yaml: &str) -> Result<Self, ReproduceError> {
         let value = serde_saphyr::from_str(yaml).map_err(|error| {
             let message = error.to_string();
             let first_line = message.lines().next().unwrap_or_default();
             refused(file, ScenarioError::new(file, "", format!("not YAML: {first_line}")))
         })?;
-        let directory = PathBuf::new();
         Ok(Self {
             file,
             value,
-            directory,
             from_us: 0,
             occupancy: false,
             xapp: None,
@@ -49,7 +44,7 @@ impl Sketch {
     /// Replaces the element at a path such as `cell.n_prb` or `flows[0].start_s`.
     ///
     /// # Errors
-    /// [`ReproduceError::Scenario`] when there is no such place.
+    /// [`ReproduceError::Scenario`] if the path does not exist.
     pub fn set(mut self, path: &str, value: impl Into<Value>) -> Result<Self, ReproduceError> {
         let place = |message| refused(self.file, ScenarioError::new(self.file, path, message));
         Override::new(path, value.into())
@@ -58,10 +53,10 @@ impl Sketch {
         Ok(self)
     }
 
-    /// Replaces the element at a path by what a value is in JSON.
+    /// Replaces the element at a path by the JSON form of a value.
     ///
     /// # Errors
-    /// [`ReproduceError::Scenario`] when there is no such place, or the value is none of JSON.
+    /// [`ReproduceError::Scenario`] if the path does not exist or the value has no JSON form.
     pub fn set_as(self, path: &str, value: &impl Serialize) -> Result<Self, ReproduceError> {
         let value = serde_json::to_value(value).map_err(|error| {
             refused(self.file, ScenarioError::new(self.file, path, error.to_string()))
@@ -69,8 +64,7 @@ impl Sketch {
         self.set(path, value)
     }
 
-    /// A copy of the element at a JSON pointer (RFC 6901) such as `/flows/0`; null when there is
-    /// none.
+    /// A copy of the element at a JSON pointer (RFC 6901) such as `/flows/0`; null if absent.
     pub fn get(&self, pointer: &str) -> Value {
         self.value.pointer(pointer).cloned().unwrap_or_default()
     }
@@ -78,66 +72,57 @@ impl Sketch {
     /// Appends to the list at a JSON pointer.
     ///
     /// # Errors
-    /// [`ReproduceError::Scenario`] when there is no list.
+    /// [`ReproduceError::Scenario`] if there is no list.
     pub fn push(mut self, pointer: &str, element: Value) -> Result<Self, ReproduceError> {
-        match self.value.pointer_mut(pointer) {
-            Some(Value::Array(list)) => list.push(element),
-            _ => {
-                let source = ScenarioError::new(self.file, pointer, "no list");
-                return Err(refused(self.file, source));
-            }
-        }
+        let Some(Value::Array(list)) = self.value.pointer_mut(pointer) else {
+            let source = ScenarioError::new(self.file, pointer, "no list");
+            return Err(refused(self.file, source));
+        };
+        list.push(element);
         Ok(self)
     }
 
-    /// Counts what happens from here on, not from the start.
+    /// Starts the observation window at `from_s`.
     #[must_use]
     pub fn observed_from_s(mut self, from_s: f64) -> Self {
         self.from_us = (from_s * 1e6).round() as u64;
         self
     }
 
-    /// Wants the bearers' occupancy over time as well.
+    /// Also records the RLC occupancy over time.
     #[must_use]
     pub fn with_occupancy(mut self) -> Self {
         self.occupancy = true;
         self
     }
 
-    /// Has an xApp act while it runs.
+    /// Runs an xApp.
     #[must_use]
     pub fn with_xapp(mut self, xapp: XApp) -> Self {
         self.xapp = Some(Box::new(xapp));
         self
     }
 
-    /// Has a RIC forecast while it runs.
+    /// Runs a RIC that forecasts.
     #[must_use]
     pub fn with_forecasts(mut self, forecasts: Forecasts) -> Self {
         self.forecasts = Some(Box::new(forecasts));
         self
     }
 
-    /// The scenario as it is now.
+    /// The current scenario.
     pub fn scenario(&self) -> Value {
         self.value.clone()
     }
 
-    /// Wants the floor of some flows in place of what is run.
+    /// Reports the delay floor of some flows in place of their measured delays.
     #[must_use]
     pub fn floor_of(mut self, floor: FloorOf) -> Self {
         self.floor = Some(floor);
         self
     }
 
-    /// Relative paths in the scenario are relative to this.
-    #[must_use]
-    pub fn in_directory(mut self, directory: PathBuf) -> Self {
-        self.directory = directory;
-        self
-    }
-
-    /// The cell of a scheme; it runs to the scenario's end.
+    /// The cell of a scheme; it runs to the end of the scenario.
     pub fn cell(self, scheme: impl Into<String>) -> Cell {
         let end_s = self.value.get("duration_s").and_then(Value::as_f64).unwrap_or(0.0);
         let watch = Watch {
@@ -147,7 +132,6 @@ impl Sketch {
         };
         let work = Work::Run {
             scenario: Box::new(self.value),
-            directory: self.directory,
             watch,
             xapp: self.xapp,
             forecasts: self.forecasts,
