@@ -107,7 +107,9 @@ def reproduce(model: Path, rows: Path, *more: str) -> tuple[list[dict[str, Any]]
 def test_rows_of_a_model_are_computed_and_the_same_again(model: Path, tmp_path: Path) -> None:
     rows, table, output = reproduce(model, tmp_path / "a.json", "--t-m-us", "60")
     assert "trained model tiny:1, T_m 60 µs as given" in output
-    ours = {r["metric"]: r for r in rows if r["scheme"] == "status and drain forecast, trained model"}
+    ours = {
+        r["metric"]: r for r in rows if r["scheme"] == "status and drain forecast, trained model"
+    }
     assert ours["throughput"]["unit"] == "Mbit/s"
     assert ours["throughput"]["here"] > 30
     assert 0 <= ours["by_model"]["here"] <= 100
