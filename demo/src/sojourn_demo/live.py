@@ -24,6 +24,17 @@ PERIOD_S = 0.25
 BARS = " ▁▂▃▄▅▆▇█"
 HISTORY = 60
 SHOWN_DECISIONS = 6
+GOODPUT = "goodput"
+"""Computed from a counter, bytes/s."""
+TRENDS = (
+    ("ping round trip", "ms", "sojourn_flow_rtt_seconds", 1e3),
+    ("RLC head of line", "ms", "sojourn_rlc_hol_seconds", 1e3),
+    ("RLC buffer", "kB", "sojourn_rlc_occupancy_bytes", 1e-3),
+    ("TC pipeline", "kB", "sojourn_tc_backlog_bytes", 1e-3),
+    ("bulk goodput", "Mbit/s", GOODPUT, 8e-6),
+    ("used RBs", "%", "sojourn_prb_used_ratio", 1e2),
+)
+"""Name, unit, metric, factor."""
 
 
 @dataclass(slots=True)
@@ -33,11 +44,6 @@ class Trend:
     name: str
     unit: str
     values: deque[float] = field(default_factory=lambda: deque(maxlen=HISTORY))
-
-    def add(self, value: float | None) -> None:
-        """Adds a value, if known."""
-        if value is not None:
-            self.values.append(value)
 
     def row(self) -> tuple[str, str, str]:
         """Name, value with unit, sparkline."""
@@ -57,12 +63,7 @@ class View:
         self._metrics = metrics
         self._log = log
         self._control_from_s = control_from_s
-        self._rtt = Trend("ping round trip", "ms")
-        self._hol = Trend("RLC head of line", "ms")
-        self._rlc = Trend("RLC buffer", "kB")
-        self._tc = Trend("TC pipeline", "kB")
-        self._goodput = Trend("bulk goodput", "Mbit/s")
-        self._used = Trend("used RBs", "%")
+        self._trends = [Trend(name, unit) for name, unit, *_ in TRENDS]
         self._before: tuple[float, float] | None = None
 
     async def run(self, programs: Programs, seconds: float) -> None:
@@ -87,26 +88,20 @@ class View:
         except OSError:
             return
         values = _sums(text)
-        self._hol.add(_scaled(values.get("sojourn_rlc_hol_seconds"), 1e3))
-        self._rlc.add(_scaled(values.get("sojourn_rlc_occupancy_bytes"), 1e-3))
-        self._tc.add(_scaled(values.get("sojourn_tc_backlog_bytes"), 1e-3))
-        self._used.add(_scaled(values.get("sojourn_prb_used_ratio"), 1e2))
-        self._rtt.add(_scaled(values.get("sojourn_flow_rtt_seconds"), 1e3))
         now = (time.monotonic(), values.get("sojourn_flow_goodput_bytes_total", 0.0))
         if self._before is not None and now[0] > self._before[0]:
-            rate = (now[1] - self._before[1]) * 8 / (now[0] - self._before[0])
-            self._goodput.add(rate / 1e6)
+            values[GOODPUT] = (now[1] - self._before[1]) / (now[0] - self._before[0])
         self._before = now
-
-    def _trends(self) -> tuple[Trend, ...]:
-        return (self._rtt, self._hol, self._rlc, self._tc, self._goodput, self._used)
+        for trend, (_, _, metric, factor) in zip(self._trends, TRENDS, strict=True):
+            if metric in values:
+                trend.values.append(factor * values[metric])
 
     def _draw(self, elapsed_s: float, seconds: float) -> Panel:
         grid = Table.grid(padding=(0, 2))
         grid.add_column()
         grid.add_column(justify="right", min_width=16)
         grid.add_column(style="cyan")
-        for trend in self._trends():
+        for trend in self._trends:
             grid.add_row(*trend.row())
         decisions = [Text(line) for line in self._decisions()]
         return Panel(
@@ -116,7 +111,7 @@ class View:
         )
 
     def _line(self, elapsed_s: float) -> str:
-        shown = "  ".join(f"{name} {value}" for name, value, _ in map(Trend.row, self._trends()))
+        shown = "  ".join(f"{name} {value}" for name, value, _ in map(Trend.row, self._trends))
         return f"{elapsed_s:5.1f} s  {shown}"
 
     def _phase(self, elapsed_s: float) -> str:
@@ -173,7 +168,3 @@ def _sums(text: str) -> dict[str, float]:
             else:
                 values[sample.name] = values.get(sample.name, 0.0) + sample.value
     return values
-
-
-def _scaled(value: float | None, factor: float) -> float | None:
-    return None if value is None else value * factor

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import rlc_native
 
-FIELDS = rlc_native.Fields(
-    record=24,
-    occupancy_bytes=0,
-    occupancy_packets=4,
-    pdu_bytes=8,
-    head_of_line_age=12,
-    mean_sojourn=16,
-)
+OFFSETS = {
+    "occupancy_bytes": 0,
+    "occupancy_packets": 4,
+    "pdu_bytes": 8,
+    "head_of_line_age": 12,
+    "mean_sojourn": 16,
+}
+FIELDS = rlc_native.Fields(record=24, **OFFSETS)
 
 
 def ones(*shape: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
@@ -49,13 +49,6 @@ def test_mismatched_lengths_are_named() -> None:
 
 
 def test_a_field_beyond_its_record_is_refused() -> None:
-    short = rlc_native.Fields(
-        record=20,
-        occupancy_bytes=0,
-        occupancy_packets=4,
-        pdu_bytes=8,
-        head_of_line_age=12,
-        mean_sojourn=16,
-    )
+    short = rlc_native.Fields(record=20, **OFFSETS)
     with pytest.raises(ValueError, match=r"^record has length 20"):
         rlc_native.samples(np.zeros(20, np.uint8), short, np.zeros((1, 2), np.int64), 1.0, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,40 +14,65 @@ from onnx import numpy_helper
 from rlc_forecaster.cli import main
 from rlc_forecaster.model_source import ModelSource
 from rlc_forecaster.onnx_step import OnnxStep
-from rlc_model import ContractError, write_contract
+from rlc_model import FEATURES, ContractError, write_contract
 from rlc_model.manifest import Horizon
 
 
-def test_a_file_that_is_not_a_graph_is_refused(tmp_path: Path) -> None:
-    write_contract(tmp_path, tiny_model.manifest(), b"nothing of the kind")
-    with pytest.raises(ContractError, match=r"^model.onnx: is not an ONNX model"):
-        OnnxStep.load(tmp_path)
+def changed_weights(**values: np.ndarray) -> bytes:
+    return tiny_model.graph(tiny_model.weights() | values, features=len(values.get("w", FEATURES)))
 
 
-def test_a_graph_with_other_features_is_refused(tmp_path: Path) -> None:
-    values = tiny_model.weights()
-    values["w"] = np.zeros((7, tiny_model.STATE), np.float32)
-    write_contract(tmp_path, tiny_model.manifest(), tiny_model.graph(values, features=7))
-    with pytest.raises(ContractError, match=r"input sample: is tensor\(float\) \(None, 7\)"):
-        OnnxStep.load(tmp_path)
+def with_nan() -> bytes:
+    values = tiny_model.weights()["c"]
+    values[3] = np.nan
+    return changed_weights(c=values)
 
 
-def test_weights_with_nan_are_refused(tmp_path: Path) -> None:
-    values = tiny_model.weights()
-    values["c"][3] = np.nan
-    write_contract(tmp_path, tiny_model.manifest(), tiny_model.graph(values))
-    with pytest.raises(ContractError, match=r"weight c: is NaN or infinite at element 3"):
-        OnnxStep.load(tmp_path)
-
-
-def test_a_graph_with_another_output_shape_than_declared_is_refused(tmp_path: Path) -> None:
+def with_swapped_axes() -> bytes:
+    """Quantities and points exchanged."""
     model = onnx.load_from_string(tiny_model.graph(tiny_model.weights()))
     (shape,) = (one for one in model.graph.initializer if one.name == "shape")
-    # As many numbers, quantities and points exchanged.
     swapped = numpy_helper.to_array(shape)[[0, 2, 1, 3]]
     shape.CopyFrom(numpy_helper.from_array(swapped, "shape"))
-    write_contract(tmp_path, tiny_model.manifest(), model.SerializeToString())
-    with pytest.raises(ContractError, match=r"^model.onnx: .*\bforecast\b"):
+    return model.SerializeToString()
+
+
+@pytest.mark.parametrize(
+    ("graph", "changes", "message"),
+    [
+        (lambda: b"nothing of the kind", {}, r"^model.onnx: is not an ONNX model"),
+        (
+            lambda: changed_weights(w=np.zeros((7, tiny_model.STATE), np.float32)),
+            {},
+            r"input sample: is tensor\(float\) \(None, 7\)",
+        ),
+        (with_nan, {}, r"weight c: is NaN or infinite at element 3"),
+        (with_swapped_axes, {}, r"^model.onnx: .*\bforecast\b"),
+        (
+            changed_weights,
+            {"horizon": Horizon(start_us=1_500, step_us=1_000, points=5)},
+            r"horizon.startUs: 1500 is not a multiple",
+        ),
+        (
+            changed_weights,
+            {"horizon": Horizon(start_us=2_000, step_us=700, points=5)},
+            r"horizon.stepUs: 700 is not a multiple",
+        ),
+        (
+            changed_weights,
+            {"horizon": Horizon(start_us=60_000_000, step_us=1_000, points=5)},
+            r"needs 1800\d+ numbers per bearer",
+        ),
+        # Refused before the graph is loaded.
+        (lambda: b"never read", {"state_size": 900_000}, "a state of 900000"),
+    ],
+    ids=["no graph", "features", "NaN", "axes", "start", "step", "far horizon", "huge state"],
+)
+def test_an_invalid_model_is_refused(
+    tmp_path: Path, graph: Callable[[], bytes], changes: dict[str, object], message: str
+) -> None:
+    write_contract(tmp_path, tiny_model.manifest().model_copy(update=changes), graph())
+    with pytest.raises(ContractError, match=message):
         OnnxStep.load(tmp_path)
 
 
@@ -65,33 +91,6 @@ def test_a_model_of_another_report_period_is_refused(tmp_path: Path) -> None:
     OnnxStep.load(tmp_path, 1_000)
     with pytest.raises(ContractError, match=r"samplePeriodUs: is 1000; reports come every 10000"):
         OnnxStep.load(tmp_path, 10_000)
-
-
-@pytest.mark.parametrize(
-    ("horizon", "message"),
-    [
-        (Horizon(start_us=1_500, step_us=1_000, points=5), r"horizon.startUs: 1500 is no multiple"),
-        (Horizon(start_us=2_000, step_us=700, points=5), r"horizon.stepUs: 700 is no multiple"),
-        (
-            Horizon(start_us=60_000_000, step_us=1_000, points=5),
-            r"needs 1800\d+ numbers per bearer",
-        ),
-    ],
-)
-def test_a_horizon_that_cannot_be_served_is_refused(
-    tmp_path: Path, horizon: Horizon, message: str
-) -> None:
-    manifest = tiny_model.manifest().model_copy(update={"horizon": horizon})
-    write_contract(tmp_path, manifest, tiny_model.graph(tiny_model.weights()))
-    with pytest.raises(ContractError, match=message):
-        OnnxStep.load(tmp_path)
-
-
-def test_a_model_with_a_huge_state_is_refused_before_it_is_loaded(tmp_path: Path) -> None:
-    manifest = tiny_model.manifest().model_copy(update={"state_size": 900_000})
-    write_contract(tmp_path, manifest, b"never read")
-    with pytest.raises(ContractError, match="a state of 900000"):
-        OnnxStep.load(tmp_path)
 
 
 def test_altered_bytes_are_refused(tmp_path: Path) -> None:

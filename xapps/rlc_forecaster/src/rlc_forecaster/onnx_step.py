@@ -225,7 +225,7 @@ def _check_size(manifest: Manifest, period_us: int) -> None:
         if value % period_us:
             raise ContractError(
                 f"{MANIFEST}: horizon.{name}",
-                f"{value} is no multiple of the report period, {period_us} µs",
+                f"{value} is not a multiple of the report period, {period_us} µs",
             )
     depth = (horizon.start_us + horizon.points * horizon.step_us) // period_us + 2
     answer = len(manifest.quantities) * horizon.points * len(manifest.quantiles)

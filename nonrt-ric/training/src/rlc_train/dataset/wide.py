@@ -14,57 +14,28 @@ from typing import Any, Final
 from rlc_train.dataset.grid import drql_pipeline
 from rlc_train.dataset.plan import RunPlan, seed_of
 
+
+def _cell(core_delay_us: int, n_prb: int, rat: str = "nr", **parts: Any) -> Mapping[str, Any]:
+    if "tdd" in parts:
+        parts["tdd"] = {"pattern": parts["tdd"]}
+    if "bler" in parts:
+        parts["harq"] = {"bler": parts.pop("bler")}
+    return {"cell": {"rat": rat, "n_prb": n_prb, **parts}, "core_delay_us": core_delay_us}
+
+
 CELLS: Final[Mapping[str, Mapping[str, Any]]] = {
     # Cell of TC-RAN (irazabal2024): downlink-heavy, 5 ms pattern.
-    "n78-106prb-7-2": {
-        "cell": {"rat": "nr", "n_prb": 106, "scs_khz": 30, "tdd": {"pattern": "DDDDDDDMUU"}},
-        "core_delay_us": 5_000,
-    },
+    "n78-106prb-7-2": _cell(5_000, 106, scs_khz=30, tdd="DDDDDDDMUU"),
     # A short pattern, proportional fair, link adaptation at 10 % BLER.
-    "n78-51prb-3-1": {
-        "cell": {
-            "rat": "nr",
-            "n_prb": 51,
-            "scs_khz": 30,
-            "tdd": {"pattern": "DDDMU"},
-            "scheduler": "pf",
-            "harq": {"bler": 0.1},
-        },
-        "core_delay_us": 10_000,
-    },
+    "n78-51prb-3-1": _cell(10_000, 51, scs_khz=30, tdd="DDDMU", scheduler="pf", bler=0.1),
     # FDD, slots of 1 ms.
-    "n1-52prb-fdd": {
-        "cell": {"rat": "nr", "n_prb": 52, "scs_khz": 15, "scheduler": "pf"},
-        "core_delay_us": 20_000,
-    },
+    "n1-52prb-fdd": _cell(20_000, 52, scs_khz=15, scheduler="pf"),
     # Half uplink, with block errors.
-    "n41-162prb-4-5": {
-        "cell": {
-            "rat": "nr",
-            "n_prb": 162,
-            "scs_khz": 30,
-            "tdd": {"pattern": "DDDDMUUUUU"},
-            "harq": {"bler": 0.05},
-        },
-        "core_delay_us": 15_000,
-    },
+    "n41-162prb-4-5": _cell(15_000, 162, scs_khz=30, tdd="DDDDMUUUUU", bler=0.05),
     # Millimetre waves: slots of 125 µs, two layers.
-    "n257-66prb-3-1": {
-        "cell": {
-            "rat": "nr",
-            "n_prb": 66,
-            "scs_khz": 120,
-            "layers": 2,
-            "tdd": {"pattern": "DDDMU"},
-            "harq": {"bler": 0.1},
-        },
-        "core_delay_us": 4_000,
-    },
-    # irazabal2021's LTE cell.
-    "b7-25rb-lte": {
-        "cell": {"rat": "lte", "n_prb": 25, "harq": {"bler": 0.1}},
-        "core_delay_us": 25_000,
-    },
+    "n257-66prb-3-1": _cell(4_000, 66, scs_khz=120, layers=2, tdd="DDDMU", bler=0.1),
+    # LTE cell of irazabal2021.
+    "b7-25rb-lte": _cell(25_000, 25, "lte", bler=0.1),
 }
 """Cells by name; ``core_delay_us`` is the delay to the servers."""
 
