@@ -107,14 +107,14 @@ def grpc_stub(file: Any) -> Iterator[str]:
             context = f"grpc.aio.ServicerContext[{request}, {response}]"
             result = f"AsyncIterator[{response}]" if method.server_streaming else response
             keyword = "def" if method.server_streaming else "async def"
-            asked = f"request: {request}"
+            argument = f"request: {request}"
             if method.client_streaming:
-                asked = f"request_iterator: AsyncIterator[{request}]"
+                argument = f"request_iterator: AsyncIterator[{request}]"
                 # Or it reads and writes through `context`.
                 result += " | Awaitable[None]"
             yield (
                 f"    {keyword} {method.name}(\n"
-                f"        self, {asked}, context: {context}\n"
+                f"        self, {argument}, context: {context}\n"
                 f"    ) -> {result}: ...\n"
             )
         yield (

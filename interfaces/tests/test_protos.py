@@ -64,10 +64,10 @@ def numbers_of(file: FileDescriptor) -> dict[str, Any]:
         found[enum.full_name] = values_of(enum)
     for service in file.services_by_name.values():
         for method in service.methods:
-            asks = "stream " if method.client_streaming else ""
-            answers = "stream " if method.server_streaming else ""
+            sent = "stream " if method.client_streaming else ""
+            returned = "stream " if method.server_streaming else ""
             found[f"{service.full_name}/{method.name}"] = (
-                f"{asks}{method.input_type.full_name} -> {answers}{method.output_type.full_name}"
+                f"{sent}{method.input_type.full_name} -> {returned}{method.output_type.full_name}"
             )
     return found
 

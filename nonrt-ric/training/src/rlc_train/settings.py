@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from pathlib import Path
 from typing import Annotated, Any, Final, Self
@@ -106,6 +107,13 @@ PRESETS: Final[dict[str, dict[str, Any]]] = {
     },
 }
 """Settings by name."""
+
+
+def add_experiment_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments for data set and settings."""
+    parser.add_argument("--data", type=Path, required=True, help="data set (rlc-train dataset)")
+    parser.add_argument("--settings", type=Path, help="YAML that overrides the preset")
+    parser.add_argument("--preset", choices=sorted(PRESETS), default="default")
 
 
 def load(path: Path | None, preset: str = "default", **changes: Any) -> Settings:

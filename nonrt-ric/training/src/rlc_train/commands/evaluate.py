@@ -95,7 +95,7 @@ def summary_of(
     losses: Losses, among: dict[str, Losses], name: str, layout: Layout
 ) -> dict[str, Any]:
     """Results of one forecaster on one split."""
-    beside = among.get(f"persistence@{name.rpartition('@')[2]}") or among.get("persistence")
+    reference = among.get(f"persistence@{name.rpartition('@')[2]}") or among.get("persistence")
     covered = losses.calibration(layout.levels)
     strict, closed = covered.interval()
     result: dict[str, Any] = {
@@ -104,8 +104,8 @@ def summary_of(
         "interval_share": [strict.tolist(), closed.tolist()],
         "values": int(losses.count.sum()),
     }
-    if beside is not None and beside.pinball.shape == losses.pinball.shape:
-        result["skill"] = Versus(losses, beside).skill_by_point().tolist()
+    if reference is not None and reference.pinball.shape == losses.pinball.shape:
+        result["skill"] = Versus(losses, reference).skill_by_point().tolist()
     return result
 
 

@@ -18,7 +18,7 @@ from rlc_train import backtest, corpus, pipeline
 from rlc_train.baselines import BASELINES
 from rlc_train.lstm import backend, paper
 from rlc_train.progress import bars
-from rlc_train.settings import PRESETS
+from rlc_train.settings import add_experiment_arguments
 from rlc_train.settings import load as load_settings
 
 NAME = "paper"
@@ -26,10 +26,8 @@ NAME = "paper"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
-    parser.add_argument("--data", type=Path, required=True, help="data set (rlc-train dataset)")
+    add_experiment_arguments(parser)
     parser.add_argument("--out", type=Path, required=True, help="JSON file for the results")
-    parser.add_argument("--settings", type=Path, help="YAML over the preset: split, quantities")
-    parser.add_argument("--preset", choices=sorted(PRESETS), default="default")
     parser.add_argument("--window", type=int, default=1000, help="N (1000)")
     parser.add_argument("--points", type=int, default=400, help="M (400)")
     parser.add_argument("--windows", type=int, default=256, help="windows per series (256)")
@@ -71,9 +69,9 @@ def run(arguments: argparse.Namespace) -> int:
             held = parts.unseen or parts.test
             few = backtest.origins_of(held, layout, model.most_origins or 100)
             ours = backtest.run(model, few, layout, shown.tick)
-        beside = BASELINES["persistence"]()
-        beside.fit(parts.train, layout, settings.seed)
-        versus = backtest.Versus(ours, backtest.run(beside, few, layout))
+        persistence = BASELINES["persistence"]()
+        persistence.fit(parts.train, layout, settings.seed)
+        versus = backtest.Versus(ours, backtest.run(persistence, few, layout))
         result |= {
             "data_sha256": sha256,
             "start_us": layout.start_us,

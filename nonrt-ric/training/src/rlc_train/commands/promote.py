@@ -117,12 +117,12 @@ def better_baselines(splits: dict[str, dict[str, Losses]], kind: str) -> dict[st
     for name, losses in where.items():
         if "@" in name or name == kind:
             continue
-        ours, beside = where.get(f"{kind}@{name}"), where.get(f"persistence@{name}")
+        ours, reference = where.get(f"{kind}@{name}"), where.get(f"persistence@{name}")
         ours = ours or where.get(kind)
-        beside = beside or where.get("persistence")
+        reference = reference or where.get("persistence")
         if ours is None or ours.pinball.shape != losses.pinball.shape:
             continue
-        margin = relative_loss(ours, beside) - relative_loss(losses, beside)
+        margin = relative_loss(ours, reference) - relative_loss(losses, reference)
         if margin > 0:
             found[name] = margin
     return found

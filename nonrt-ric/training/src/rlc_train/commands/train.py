@@ -21,7 +21,7 @@ from rlc_train.lstm.network import reference as keras_reference
 from rlc_train.lstm.shape import state_size
 from rlc_train.progress import Bars, bars
 from rlc_train.rundir import RunDirectory
-from rlc_train.settings import PRESETS, Settings
+from rlc_train.settings import Settings, add_experiment_arguments
 from rlc_train.settings import load as load_settings
 from rlc_train.splits import Split
 
@@ -30,10 +30,8 @@ NAME = "train"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
-    parser.add_argument("--data", type=Path, required=True, help="data set (rlc-train dataset)")
+    add_experiment_arguments(parser)
     parser.add_argument("--run", type=Path, required=True, help="directory of the experiment")
-    parser.add_argument("--settings", type=Path, help="YAML over the preset; default: none")
-    parser.add_argument("--preset", choices=sorted(PRESETS), default="default")
     parser.add_argument("--epochs", type=int, help="overrides fit.epochs")
 
 

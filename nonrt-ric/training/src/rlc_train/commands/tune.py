@@ -16,7 +16,7 @@ import yaml
 from rlc_train import corpus, pipeline
 from rlc_train.errors import TrainError
 from rlc_train.progress import CONSOLE
-from rlc_train.settings import PRESETS, Settings
+from rlc_train.settings import Settings, add_experiment_arguments
 from rlc_train.settings import load as load_settings
 from rlc_train.tuning import cluster
 from rlc_train.tuning.search import Found, Task, search
@@ -26,10 +26,8 @@ NAME = "tune"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
-    parser.add_argument("--data", type=Path, required=True, help="data set (rlc-train dataset)")
+    add_experiment_arguments(parser)
     parser.add_argument("--run", type=Path, required=True, help="directory of the search")
-    parser.add_argument("--settings", type=Path, help="YAML over the preset; default: none")
-    parser.add_argument("--preset", choices=sorted(PRESETS), default="default")
     parser.add_argument("--max-epochs", type=int, default=9, help="epochs of the longest trial (9)")
     role = parser.add_mutually_exclusive_group()
     role.add_argument("--chief", action="store_true", help="assign trials to workers")

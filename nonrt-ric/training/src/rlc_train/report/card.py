@@ -114,10 +114,10 @@ def _baselines(by_name: dict[str, Losses], kind: str, candidate: Candidate, seed
     for name, losses in by_name.items():
         if "@" in name:
             continue
-        beside = by_name.get(f"persistence@{name}", reference)
+        same_origins = by_name.get(f"persistence@{name}", reference)
         cells = []
         for q in range(len(layout.quantities)):
-            skill = Versus(losses, beside).skill(q, None, seed)
+            skill = Versus(losses, same_origins).skill(q, None, seed)
             cells.append(
                 "–"
                 if np.isnan(skill.value)
