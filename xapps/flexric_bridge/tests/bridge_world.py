@@ -65,8 +65,9 @@ class BridgeWorld:
         self._running: asyncio.Task[None] | None = None
         self._tasks: list[asyncio.Task[Any]] = []
 
-    async def start(self, **settings: Any) -> Bridge:
-        """A bridge, listening; the session may still be opening."""
+    async def start(self, *nodes: E2Node, **settings: Any) -> Bridge:
+        """A bridge, listening, whose RIC has these nodes; the session may still be opening."""
+        self.ric.add(*nodes)
         bridge = self.bridge = Bridge(BridgeSettings.model_validate(merged(QUICK, settings)))
         ready = asyncio.Event()
         self._running = asyncio.create_task(bridge.run(lambda _bridge: ready.set()))

@@ -24,8 +24,7 @@ from sojourn_interfaces.e2_gateway_pb2_grpc import E2GatewayStub
 
 
 async def test_reports_of_several_nodes_reach_their_readers_unchanged(world: BridgeWorld) -> None:
-    world.ric.add(ONE, TWO)
-    await world.start()
+    await world.start(ONE, TWO)
     async with world.client() as client:
         known = await client.wait_for_node(ONE.id)
         assert {f.oid for f in known.ran_functions} == {
@@ -44,8 +43,7 @@ async def test_reports_of_several_nodes_reach_their_readers_unchanged(world: Bri
 
 
 async def test_one_subscription_serves_all_at_the_shortest_period(world: BridgeWorld) -> None:
-    world.ric.add(ONE)
-    bridge = await world.start()
+    bridge = await world.start(ONE)
     world.reporting(ONE.id, RLC, rlc_message)
     async with world.client() as client, world.client() as other:
         await client.wait_for_node(ONE.id)
@@ -70,8 +68,7 @@ async def test_one_subscription_serves_all_at_the_shortest_period(world: BridgeW
 
 
 async def test_a_slow_reader_loses_the_oldest_and_sees_how_many(world: BridgeWorld) -> None:
-    world.ric.add(ONE)
-    bridge = await world.start()
+    bridge = await world.start(ONE)
     async with world.client(ONE.id) as client:
         stream = client.subscribe(ONE.id, RLC_OID, rlc.event_trigger(1), queue_depth=4)
         async with aclosing(stream) as indications:
@@ -91,8 +88,7 @@ async def test_a_slow_reader_loses_the_oldest_and_sees_how_many(world: BridgeWor
 
 
 async def test_reports_of_a_block_share_a_message(world: BridgeWorld) -> None:
-    world.ric.add(ONE)
-    bridge = await world.start()
+    bridge = await world.start(ONE)
     async with (
         world.client() as client,
         grpc.aio.insecure_channel(bridge.address) as channel,
@@ -117,8 +113,7 @@ async def test_reports_of_a_block_share_a_message(world: BridgeWorld) -> None:
 async def test_lost_reports_and_reports_without_subscription_are_counted(
     world: BridgeWorld,
 ) -> None:
-    world.ric.add(ONE)
-    bridge = await world.start()
+    bridge = await world.start(ONE)
     async with world.client(ONE.id) as client:
         stream = client.subscribe(ONE.id, RLC_OID, rlc.event_trigger(1))
         asking = asyncio.ensure_future(some(stream, 1))
@@ -134,8 +129,7 @@ async def test_lost_reports_and_reports_without_subscription_are_counted(
 
 
 async def test_periods_for_which_a_node_sent_nothing_are_counted(world: BridgeWorld) -> None:
-    world.ric.add(ONE)
-    bridge = await world.start()
+    bridge = await world.start(ONE)
     flow = bridge.metrics.flow(ONE.id, RLC_OID)
     now_us = time.time_ns() // 1000
 
@@ -163,8 +157,7 @@ async def test_periods_for_which_a_node_sent_nothing_are_counted(world: BridgeWo
 async def test_bad_triggers_are_refused_before_they_reach_the_ric(
     world: BridgeWorld, trigger: bytes, problem: str
 ) -> None:
-    world.ric.add(ONE)
-    await world.start()
+    await world.start(ONE)
     async with world.client(ONE.id) as client:
         with pytest.raises(SubscriptionRefused, match=problem):
             await some(client.subscribe(ONE.id, MAC_OID, trigger), 1)
@@ -198,8 +191,7 @@ async def test_refusals_have_the_status_codes_of_the_proto(world: BridgeWorld) -
 async def test_the_budget_refuses_before_the_ric_runs_out_and_keeps_a_reserve(
     world: BridgeWorld,
 ) -> None:
-    world.ric.add(ONE)
-    bridge = await world.start(budget={"requests": 20, "reserve": 5})
+    bridge = await world.start(ONE, budget={"requests": 20, "reserve": 5})
     world.reporting(ONE.id, RLC, rlc_message)
     message = tc.encode(
         "control", {"type": "PCR", "act": "MOD", "pcr_type": "DUMMY", "dummy": 0}, "v0"
@@ -217,8 +209,7 @@ async def test_the_budget_refuses_before_the_ric_runs_out_and_keeps_a_reserve(
 async def test_controls_that_wait_for_one_element_are_superseded_by_the_last(
     world: BridgeWorld,
 ) -> None:
-    world.ric.add(ONE)
-    await world.start()
+    await world.start(ONE)
     go = asyncio.Event()
 
     async def wait(_node_id: str, _message: bytes) -> None:
@@ -256,8 +247,7 @@ async def _queued(world: BridgeWorld, count: int) -> None:
 
 
 async def test_a_control_that_the_node_refuses_is_an_answer(world: BridgeWorld) -> None:
-    world.ric.add(ONE)
-    await world.start()
+    await world.start(ONE)
 
     async def refuse(_node_id: str, _message: bytes) -> None:
         raise SdkError("bad-message", "queue.id: 7; expected a queue")
@@ -270,8 +260,7 @@ async def test_a_control_that_the_node_refuses_is_an_answer(world: BridgeWorld) 
 
 
 async def test_a_graceful_stop_ends_subscriptions_and_the_session(world: BridgeWorld) -> None:
-    world.ric.add(ONE)
-    await world.start(subscriptions={"linger_s": 60})
+    await world.start(ONE, subscriptions={"linger_s": 60})
     world.reporting(ONE.id, RLC, rlc_message)
     world.reporting(ONE.id, TC, bytes)
     async with world.client(ONE.id) as client:
@@ -284,8 +273,7 @@ async def test_a_graceful_stop_ends_subscriptions_and_the_session(world: BridgeW
 
 
 async def test_a_graceful_stop_ends_readers_with_the_reason(world: BridgeWorld) -> None:
-    world.ric.add(ONE)
-    bridge = await world.start()
+    bridge = await world.start(ONE)
     world.reporting(ONE.id, RLC, rlc_message)
     async with world.client(ONE.id):
         pass

@@ -18,8 +18,7 @@ from ric.sm import KPM_OID, RLC_OID, kpm
 async def test_kpm_is_typed_and_unknown_measurements_are_not_sent_to_the_gnb(
     world: BridgeWorld,
 ) -> None:
-    world.ric.add(ONE)
-    await world.start()
+    await world.start(ONE)
     values = {"DRB.UEThpDl": 1234.5, "RRU.PrbTotDl": 10.0}
     world.reporting(ONE.id, KPM, lambda: kpm_message(100, values))
     async with world.client(ONE.id) as client:
@@ -38,8 +37,7 @@ async def test_kpm_is_typed_and_unknown_measurements_are_not_sent_to_the_gnb(
 
 async def test_each_kpm_reader_gets_its_own_measurements(world: BridgeWorld) -> None:
     """Without those of other readers, and without the throughput that decides the units."""
-    world.ric.add(ONE)
-    await world.start()
+    await world.start(ONE)
     values = {"DRB.UEThpDl": 40_000.0, "RRU.PrbTotDl": 1060.0, "DRB.PdcpSduVolumeDL": 4000.0}
     world.reporting(ONE.id, KPM, lambda: kpm_message(100, values))
     prb, volume = ("RRU.PrbTotDl",), ("DRB.PdcpSduVolumeDL",)
@@ -60,8 +58,7 @@ async def test_each_kpm_reader_gets_its_own_measurements(world: BridgeWorld) -> 
 
 
 async def test_kpm_of_a_slice_has_its_own_subscription(world: BridgeWorld) -> None:
-    world.ric.add(ONE)
-    bridge = await world.start()
+    bridge = await world.start(ONE)
     world.reporting(ONE.id, KPM, lambda: kpm_message(100, {"DRB.UEThpDl": 40_000.0}))
     trigger, names = kpm.event_trigger(100), ("DRB.UEThpDl",)
     slices = (None, SNssai(2), SNssai(2, 0), SNssai(2, 0x10203), SNssai(2, 0x10203))
@@ -91,8 +88,7 @@ async def test_kpm_of_a_slice_has_its_own_subscription(world: BridgeWorld) -> No
 async def test_an_invalid_slice_is_refused_before_it_reaches_the_ric(
     world: BridgeWorld, oid: str, asked: SNssai, problem: str
 ) -> None:
-    world.ric.add(ONE)
-    await world.start()
+    await world.start(ONE)
     async with world.client(ONE.id) as client:
         with pytest.raises(SubscriptionRefused, match=problem):
             stream = client.subscribe(
@@ -103,8 +99,7 @@ async def test_an_invalid_slice_is_refused_before_it_reaches_the_ric(
 
 
 async def test_slices_of_a_node_are_limited(world: BridgeWorld) -> None:
-    world.ric.add(ONE)
-    await world.start(subscriptions={"linger_s": 60})
+    await world.start(ONE, subscriptions={"linger_s": 60})
     world.reporting(ONE.id, KPM, lambda: kpm_message(100, {"DRB.UEThpDl": 1.0}))
     trigger, names = kpm.event_trigger(100), ("DRB.UEThpDl",)
     async with world.client(ONE.id) as client:
@@ -118,8 +113,7 @@ async def test_slices_of_a_node_are_limited(world: BridgeWorld) -> None:
 
 
 async def test_an_unused_slice_is_released_for_another(world: BridgeWorld) -> None:
-    world.ric.add(ONE)
-    await world.start(subscriptions={"linger_s": 0.0})
+    await world.start(ONE, subscriptions={"linger_s": 0.0})
     world.reporting(ONE.id, KPM, lambda: kpm_message(100, {"DRB.UEThpDl": 1.0}))
     trigger, names = kpm.event_trigger(100), ("DRB.UEThpDl",)
     async with world.client(ONE.id) as client:
@@ -132,8 +126,7 @@ async def test_an_unused_slice_is_released_for_another(world: BridgeWorld) -> No
 async def test_a_changed_node_gets_only_measurements_that_it_announces_now(
     world: BridgeWorld,
 ) -> None:
-    world.ric.add(ONE)
-    bridge = await world.start()
+    bridge = await world.start(ONE)
     values = {"DRB.UEThpDl": 40_000.0, "RRU.PrbTotDl": 1060.0}
     world.reporting(ONE.id, KPM, lambda: kpm_message(100, values))
     async with world.client(ONE.id) as client:
@@ -160,8 +153,7 @@ async def test_a_node_without_per_ue_reports_gets_no_kpm_subscription(world: Bri
         ONE,
         functions=(RanFunction(KPM, KPM_OID, 2, kpm_definition(("DRB.UEThpDl",), styles=(1, 3))),),
     )
-    world.ric.add(lacking)
-    await world.start()
+    await world.start(lacking)
     async with world.client(ONE.id) as client:
         trigger = kpm.event_trigger(100)
         with pytest.raises(SubscriptionRefused, match="report styles 1, 3; expected style 4"):

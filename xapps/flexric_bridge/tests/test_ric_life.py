@@ -30,8 +30,7 @@ from ric.sm import RLC_OID, TC_V0_OID, rlc
 
 
 async def test_a_crash_of_the_child_disconnects_and_reconnects_nodes(world: BridgeWorld) -> None:
-    world.ric.add(ONE)
-    bridge = await world.start()
+    bridge = await world.start(ONE)
     world.reporting(ONE.id, RLC, rlc_message)
     async with world.client(ONE.id) as client:
         stream = client.subscribe(ONE.id, RLC_OID, rlc.event_trigger(10))
@@ -52,8 +51,7 @@ async def test_a_crash_of_the_child_disconnects_and_reconnects_nodes(world: Brid
 
 
 async def test_a_child_that_hangs_is_killed_with_a_reason(world: BridgeWorld) -> None:
-    world.ric.add(ONE)
-    bridge = await world.start(ric={"command_timeout_s": 2})
+    bridge = await world.start(ONE, ric={"command_timeout_s": 2})
     async with world.client(ONE.id) as client:
         world.ric.answer["control"] = lambda _request: HANG
         pid = bridge.session._child.pid if bridge.session._child else 0
@@ -66,8 +64,7 @@ async def test_a_child_that_hangs_is_killed_with_a_reason(world: BridgeWorld) ->
 
 
 async def test_a_restarted_ric_has_a_new_budget(world: BridgeWorld) -> None:
-    world.ric.add(ONE)
-    bridge = await world.start()
+    bridge = await world.start(ONE)
     world.reporting(ONE.id, RLC, rlc_message)
     async with world.reading() as (_, indications):
         assert bridge.budget.used == 1
@@ -83,8 +80,7 @@ async def test_a_restarted_ric_has_a_new_budget(world: BridgeWorld) -> None:
 
 
 async def test_a_silent_node_is_disconnected_until_it_reports_again(world: BridgeWorld) -> None:
-    world.ric.add(ONE, TWO)
-    bridge = await world.start(nodes=QUICKLY_STALE)
+    bridge = await world.start(ONE, TWO, nodes=QUICKLY_STALE)
     talking = world.reporting(ONE.id, RLC, rlc_message)
     world.reporting(TWO.id, RLC, rlc_message)
     trigger = rlc.event_trigger(10)
@@ -107,8 +103,7 @@ async def test_a_silent_node_is_disconnected_until_it_reports_again(world: Bridg
 
 async def test_a_control_waits_for_the_report_of_a_node_that_is_overdue(world: BridgeWorld) -> None:
     # The node may have just died, and the RIC would abort on the control.
-    world.ric.add(ONE)
-    await world.start(nodes={"stale_after_s": 240})
+    await world.start(ONE, nodes={"stale_after_s": 240})
     talking = world.reporting(ONE.id, RLC, rlc_message)
     async with world.reading() as (client, _):
         talking.cancel()
@@ -125,8 +120,7 @@ async def test_a_control_waits_for_the_report_of_a_node_that_is_overdue(world: B
 
 async def test_a_ric_that_is_behind_gets_no_requests(world: BridgeWorld) -> None:
     # It aborts on an answer that takes 3 s, and answers queue behind reports.
-    world.ric.add(ONE, TWO)
-    await world.start()
+    await world.start(ONE, TWO)
     world.reporting(ONE.id, RLC, rlc_message)
     world.reporting(TWO.id, RLC, rlc_message)
     trigger = rlc.event_trigger(10)
@@ -151,8 +145,7 @@ async def test_a_ric_that_is_behind_gets_no_requests(world: BridgeWorld) -> None
 async def test_unread_subscriptions_end_once_the_ric_is_no_longer_behind(
     world: BridgeWorld,
 ) -> None:
-    world.ric.add(ONE)
-    bridge = await world.start(subscriptions={"linger_s": 0})
+    bridge = await world.start(ONE, subscriptions={"linger_s": 0})
     world.reporting(ONE.id, RLC, rlc_message)
     async with world.reading():
         world.ric.behind_us = 1_500_000
@@ -168,8 +161,7 @@ async def test_a_restarted_node_is_found_by_a_query_and_subscribed_again(
     world: BridgeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("flexric_bridge.absence.SHORTEST_S", 0.1)
-    world.ric.add(ONE, TWO)
-    bridge = await world.start(nodes={**QUICKLY_STALE, "query_period_s": 1})
+    bridge = await world.start(ONE, TWO, nodes={**QUICKLY_STALE, "query_period_s": 1})
     world.reporting(ONE.id, RLC, rlc_message)
     world.reporting(TWO.id, RLC, rlc_message)
     async with world.reading() as (_, indications):
@@ -188,8 +180,7 @@ async def test_a_node_that_had_returned_is_queried_for_at_once_again(
 ) -> None:
     # So that every absence but a new one has the longest delay.
     monkeypatch.setattr("flexric_bridge.absence.SHARE", 1e6)
-    world.ric.add(ONE)
-    bridge = await world.start()
+    bridge = await world.start(ONE)
     world.reporting(ONE.id, RLC, rlc_message)
     discovery, absences = bridge.discovery, bridge.discovery._absences
     async with world.reading():
@@ -207,8 +198,7 @@ async def test_a_node_that_had_returned_is_queried_for_at_once_again(
 
 
 async def test_a_node_that_joins_late_is_found_without_ending_streams(world: BridgeWorld) -> None:
-    world.ric.add(ONE)
-    bridge = await world.start(nodes={"query_period_s": 0.2})
+    bridge = await world.start(ONE, nodes={"query_period_s": 0.2})
     world.reporting(ONE.id, RLC, rlc_message)
     world.reporting(TWO.id, RLC, rlc_message)
     async with world.reading() as (client, indications):
@@ -243,8 +233,7 @@ async def test_definitions_near_the_rics_limit_stop_queries(world: BridgeWorld) 
 async def test_a_ric_that_ends_the_association_is_noticed_without_a_request(
     world: BridgeWorld,
 ) -> None:
-    world.ric.add(ONE)
-    bridge = await world.start(ric={"backoff_initial_s": 20, "backoff_max_s": 20})
+    bridge = await world.start(ONE, ric={"backoff_initial_s": 20, "backoff_max_s": 20})
     await world.until(lambda: bridge.session.up)
     await world.ric.stop()
     await world.until(lambda: not bridge.session.up)
@@ -404,8 +393,7 @@ async def test_a_query_to_a_ric_without_nodes_is_an_answer(world: BridgeWorld) -
 
 
 async def test_the_end_of_a_session_does_not_count_as_absence_of_nodes(world: BridgeWorld) -> None:
-    world.ric.add(ONE)
-    bridge = await world.start(nodes={"query_period_s": 0})
+    bridge = await world.start(ONE, nodes={"query_period_s": 0})
     await world.until(lambda: bridge.session.up)
     for number in range(2, 5):
         kill_child(bridge)
@@ -422,8 +410,7 @@ async def test_a_node_missing_in_a_new_session_is_queried_for_at_once(
     world: BridgeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("flexric_bridge.absence.SHORTEST_S", 0.1)
-    world.ric.add(ONE, TWO)
-    bridge = await world.start(nodes={"query_period_s": 0})
+    bridge = await world.start(ONE, TWO, nodes={"query_period_s": 0})
     await world.until(lambda: bridge.nodes.present(TWO.id) is not None)
     del world.ric.nodes[TWO.id]
     kill_child(bridge)

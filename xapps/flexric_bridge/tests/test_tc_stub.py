@@ -184,8 +184,7 @@ def test_a_real_tc_function_under_load_is_no_stub() -> None:
 
 async def test_a_stub_is_not_used(world: BridgeWorld) -> None:
     gnb, rng = node(0xE00, functions=(RLC, TC)), random.Random(1)
-    world.ric.add(gnb)
-    bridge = await world.start()
+    bridge = await world.start(gnb)
     world.reporting(gnb.id, RLC, rlc_message)
     world.reporting(
         gnb.id, TC, lambda: e2sm_tc.encode("indication", made_up(rng, time.time_ns() // 1000), "v0")
@@ -211,8 +210,7 @@ async def test_a_verdict_before_the_subscription_is_complete_ends_it(
     world: BridgeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gnb, rng = node(0xE00, functions=(RLC, TC)), random.Random(1)
-    world.ric.add(gnb)
-    bridge = await world.start()
+    bridge = await world.start(gnb)
     hub = bridge.traffic.hub
     subscribed = hub.read
 
@@ -236,8 +234,7 @@ async def test_a_verdict_before_the_subscription_is_complete_ends_it(
 
 async def test_a_control_that_waits_for_a_first_report_gets_the_verdict(world: BridgeWorld) -> None:
     gnb, rng = node(0xE00, functions=(RLC, TC)), random.Random(1)
-    world.ric.add(gnb)
-    await world.start()
+    await world.start(gnb)
     async with world.client(gnb.id) as client:
         change = asyncio.ensure_future(Tc(client, gnb.id).change({"replace": hashed(2)}))
         await world.until(lambda: len(world.ric.on(gnb.id, RLC)) == 1)
@@ -260,8 +257,7 @@ async def test_a_node_that_acknowledges_and_never_reports_a_pipeline_is_not_used
     world: BridgeWorld,
 ) -> None:
     gnb = node(0xE00, functions=(RLC, TC))
-    world.ric.add(gnb)
-    bridge = await world.start()
+    bridge = await world.start(gnb)
     world.reporting(gnb.id, RLC, rlc_message)
     world.reporting(
         gnb.id,

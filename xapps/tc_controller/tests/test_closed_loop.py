@@ -19,6 +19,15 @@ def controller(ladder: str, rule: str = "", top: str = "", **options: object) ->
 
 
 FQ = "[{template: fq_codel}]"
+
+
+def verified() -> World:
+    """A world in which the first decision was verified."""
+    world = World(controller(FQ), bulk(), ping())
+    world.run_until("verified")
+    return world
+
+
 BAD_FIRST = "[{template: flow_slicing, greedy_rate_kbps: 2000}, {template: fq_codel}]"
 
 
@@ -233,8 +242,7 @@ def test_lost_answers_of_renewals_do_not_lose_the_lease() -> None:
 
 
 def test_the_pipeline_is_applied_again_after_the_lease_ended() -> None:
-    world = World(controller(FQ), bulk(), ping())
-    world.run_until("verified")
+    world = verified()
     world.tc.install(None, world.now_us)
     reapplied = world.run_until("reapplied", 200)
     world.run(50)
@@ -334,8 +342,7 @@ def test_a_bearer_removed_while_a_control_is_in_flight() -> None:
 
 
 def test_the_desired_pipeline_is_applied_again_after_a_node_restart() -> None:
-    world = World(controller(FQ), bulk(), ping())
-    world.run_until("verified")
+    world = verified()
     world.restart_node()
     world.run(30)
     assert world.tc.names() == ["fq_codel"]
@@ -343,8 +350,7 @@ def test_the_desired_pipeline_is_applied_again_after_a_node_restart() -> None:
 
 
 def test_a_restarted_controller_adopts_the_pipeline_in_force() -> None:
-    world = World(controller(FQ), bulk(), ping())
-    world.run_until("verified")
+    world = verified()
     world.controller = controller(FQ, state=world.saved)
     world.controller.on_node_event(world.now_us, NodeUp("gnb-1", {}))
     world.run(10_000)
@@ -354,8 +360,7 @@ def test_a_restarted_controller_adopts_the_pipeline_in_force() -> None:
 
 def test_the_lease_is_renewed_while_no_pipeline_report_arrives() -> None:
     """After a disconnect each subscription is renewed at its own time."""
-    world = World(controller(FQ), bulk(), ping())
-    world.run_until("verified")
+    world = verified()
     world.reports_pipelines = False
     world.do(world.controller.on_node_event(world.now_us, NodeUp("gnb-1", {})))
     world.run(10_000)
@@ -366,8 +371,7 @@ def test_the_lease_is_renewed_while_no_pipeline_report_arrives() -> None:
 
 
 def test_release_returns_every_bearer_to_its_safe_pipeline() -> None:
-    world = World(controller(FQ), bulk(), ping())
-    world.run_until("verified")
+    world = verified()
     world.do(world.controller.release_all(world.now_us))
     world.step()
     assert world.tc.names() == ["fq_codel", "safe"]
@@ -383,8 +387,7 @@ def test_an_idle_bearer_is_released_after_the_time_of_the_policy() -> None:
 
 
 def test_a_rule_that_ends_releases_its_bearers() -> None:
-    world = World(controller(FQ), bulk(), ping())
-    world.run_until("verified")
+    world = verified()
     other = parse_policy("version: 1\nrules: [{name: o, match: {drbs: [9]}, ladder: []}]")
     world.do(world.controller.set_policy(world.now_us, other))
     world.run(5)

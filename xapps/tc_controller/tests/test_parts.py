@@ -301,10 +301,16 @@ def event(kind: object) -> EventReport:
     return EventReport(NODE, 0, [{"bearer": bearer, "at_us": 0, "kind": kind}])
 
 
-def test_the_pipeline_is_applied_again_at_the_lease_expired_event() -> None:
+def verified() -> World:
+    """A world in which the first decision was verified."""
     policy = parse_policy("version: 1\nrules: [{name: r, ladder: [{template: fq_codel}]}]")
     world = World(Controller(policy), bulk(), ping())
     world.run_until("verified")
+    return world
+
+
+def test_the_pipeline_is_applied_again_at_the_lease_expired_event() -> None:
+    world = verified()
     world.tc.install(None, world.now_us)
     expired = event({"lease_expired": {"revision": world.tc.revision}})
     world.do(world.controller.on_indication(world.now_us, expired))
@@ -312,9 +318,7 @@ def test_the_pipeline_is_applied_again_at_the_lease_expired_event() -> None:
 
 
 def test_a_removed_bearer_is_dropped_at_the_event() -> None:
-    policy = parse_policy("version: 1\nrules: [{name: r, ladder: [{template: fq_codel}]}]")
-    world = World(Controller(policy), bulk(), ping())
-    world.run_until("verified")
+    world = verified()
     world.do(world.controller.on_indication(world.now_us, event("bearer_removed")))
     assert len(world.controller.desired) == 0
     assert len(world.events("bearer_gone")) == 1
