@@ -17,7 +17,9 @@ PACKAGES := interfaces interfaces/model_contract xapps/e2_gateway_server xapps/r
             xapps/tc_controller \
             xapps/rlc_forecaster xapps/flexric_bridge datasets nonrt-ric/training demo
 PACKAGE_FILES := $(addsuffix /pyproject.toml,$(PACKAGES))
-PYTHON_SOURCES := $(addsuffix /src,$(PACKAGES)) $(wildcard xapps/flexric_bridge/swig/*.py) benchmarks tests docs/site
+TYPED_TESTS := $(patsubst %,xapps/%/tests,ric ric_doctor e2_gateway_server tc_controller flexric_bridge)
+PYTHON_SOURCES := $(addsuffix /src,$(PACKAGES)) $(wildcard xapps/flexric_bridge/swig/*.py) \
+                  $(TYPED_TESTS) benchmarks tests docs/site
 CLI := gnb-lab e2sm-tc
 # Crates that are Python modules.
 MODULES := e2sm-tc-spec/codec/python interfaces/model_contract/native/python gnb/lab-python

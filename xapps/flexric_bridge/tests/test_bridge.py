@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import time
 from contextlib import aclosing
+from typing import Any
 
 import grpc.aio
 import pytest
@@ -95,7 +96,7 @@ async def test_reports_of_a_block_share_a_message(world: BridgeWorld) -> None:
         asyncio.timeout(PATIENCE_S),
     ):
         await client.wait_for_node(ONE.id)
-        call = E2GatewayStub(channel).Subscribe()
+        call: Any = E2GatewayStub(channel).Subscribe()
         subscription = pb.Subscription(
             node_id=ONE.id, ran_function_oid=RLC_OID, event_trigger=rlc.event_trigger(1)
         )

@@ -173,7 +173,8 @@ def test_a_cancelled_caller_leaves_the_queue() -> None:
 
 def queries_s(away_for_s: float) -> list[float]:
     """When the RIC is queried for a node that is away from 0 on, s."""
-    absences, at_s, queries = Absences(), 0.0, []
+    absences, at_s = Absences(), 0.0
+    queries: list[float] = []
     while True:
         absences.update("gnb", present=False, now_ns=int(at_s * 1e9))
         delay_s = absences.next_query_s(int(at_s * 1e9))

@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import time
 from contextlib import aclosing
+from functools import partial
 
 import pytest
 from bridge_world import (
@@ -19,6 +20,7 @@ from bridge_world import (
     some,
 )
 from fake_flexric import ABORT, DEFAULT, HANG, RLC, node, rlc_message
+from flexric_bridge.app import Bridge
 from flexric_bridge.budget import Use
 from flexric_bridge.discovery import CHECK_S
 from flexric_bridge.ric_state import RicState
@@ -392,6 +394,10 @@ async def test_a_query_to_a_ric_without_nodes_is_an_answer(world: BridgeWorld) -
     assert not bridge.metrics.node_queries["failed"]
 
 
+def _has_started(bridge: Bridge, sessions: int) -> bool:
+    return bridge.session.starts == sessions
+
+
 async def test_the_end_of_a_session_does_not_count_as_absence_of_nodes(world: BridgeWorld) -> None:
     bridge = await world.start(ONE, nodes={"query_period_s": 0})
     await world.until(lambda: bridge.session.up)
@@ -399,7 +405,7 @@ async def test_the_end_of_a_session_does_not_count_as_absence_of_nodes(world: Br
         kill_child(bridge)
         await world.until(lambda: not bridge.session.up)
         assert bridge.discovery._next_query_s() is None
-        await world.until(lambda number=number: bridge.session.starts == number, "another")
+        await world.until(partial(_has_started, bridge, number), "another")
         await world.until(lambda: bridge.session.up)
     await asyncio.sleep(2 * CHECK_S)
     assert bridge.discovery._next_query_s() is None

@@ -58,7 +58,7 @@ async def settled() -> None:
 
 @asynccontextmanager
 async def subscribed(
-    ric: FakeRic, **options: int
+    ric: FakeRic, **options: Any
 ) -> AsyncIterator[tuple[FakeNode, E2GatewayClient, AsyncGenerator[Indication]]]:
     """A node, a client, and RLC reports of which the first was received."""
     node = ric.add_node("gnb-1", RLC_OID)
@@ -598,7 +598,7 @@ async def test_a_stream_that_keeps_breaking_is_retried_with_growing_delays(ric: 
         node.break_streams()
         return subscription
 
-    ric.open_subscription = breaking  # type: ignore[method-assign]
+    ric.open_subscription = breaking  # type: ignore[assignment, method-assign]
     async with ric.client() as gateway:
         waiting: asyncio.Task[Indication] = asyncio.create_task(
             gateway.subscribe("gnb-1", RLC_OID, TRIGGER).__anext__()

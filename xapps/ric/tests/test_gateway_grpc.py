@@ -289,7 +289,7 @@ def raw_server(answers: dict[str, Any]) -> grpc.aio.Server:
         return unary, stream
 
     server = grpc.aio.server()
-    handlers = {
+    handlers: dict[str, Any] = {
         "ListNodes": grpc.unary_unary_rpc_method_handler(methods("ListNodes")[0]),
         "WatchNodes": grpc.unary_stream_rpc_method_handler(methods("WatchNodes")[1]),
         "Subscribe": grpc.stream_stream_rpc_method_handler(methods("Subscribe")[1]),

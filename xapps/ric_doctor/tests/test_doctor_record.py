@@ -89,13 +89,13 @@ def test_a_bearer_twice_in_a_report() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reports", "unknown"), [([{}], True), ([{}, {"RRU.PrbTotDl": "%"}], False)]
+    ("newer_units", "unknown"), [([{}], True), ([{}, {"RRU.PrbTotDl": "%"}], False)]
 )
-def test_a_unit_may_become_known_later(reports: list[dict[str, str]], unknown: bool) -> None:
+def test_a_unit_may_become_known_later(newer_units: list[dict[str, str]], unknown: bool) -> None:
     ue = KpmUe(17, {"RRU.PrbTotDl": 40.0})
     reports = [
         indication(number, T0 + number, kpm=KpmReport(100, (ue,), units=units))
-        for number, units in enumerate(reports, 1)
+        for number, units in enumerate(newer_units, 1)
     ]
     assert recorded(KPM_OID, *reports).facts(T0 + 10).without_unit is unknown
 

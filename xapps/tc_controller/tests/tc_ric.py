@@ -12,11 +12,12 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 from ric.e2 import ControlAnswer
 from ric.lifecycle import XApp
+from ric.settings import HttpSettings
 from ric.sm import MAC_OID, RLC_OID, TC_V1_OID, mac, rlc, tc
 from ric.testing import FakeNode, FakeRic, on_virtual_time
 from ric.testing.virtual_time import EPOCH_US
 from tc_controller.app import ControllerApp
-from tc_controller.settings import ControllerSettings
+from tc_controller.settings import ControllerSettings, DecisionLogSettings
 from tc_world import DRB, NODE, RNTI, NodeModel, bulk, ping
 
 POLICY = "version: 1\nrules: [{name: r, ladder: [{template: fq_codel}]}]\n"
@@ -92,8 +93,8 @@ class Lab:
     def start(self, **options: Any) -> None:
         settings = ControllerSettings(
             policy=self.directory / "policy.yaml",
-            decision_log={"path": self.log},
-            http={"listen": ""},
+            decision_log=DecisionLogSettings(path=self.log),
+            http=HttpSettings(listen=""),
             **options,
         )
         self.registry = CollectorRegistry()

@@ -77,7 +77,7 @@ class Lockstep:
         return float(np.percentile(chosen, 95)) / 1000
 
     def goodput_bytes(self) -> int:
-        return next(f["goodput_bytes"] for f in self.world.flows() if f["name"] == "bulk")
+        return next(int(f["goodput_bytes"]) for f in self.world.flows() if f["name"] == "bulk")
 
 
 def policy(ladder: str, rule: str = "") -> Controller:
