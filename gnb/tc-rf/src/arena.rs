@@ -1,6 +1,6 @@
 //! Storage of queued packets: one slab for all queues of a bearer, linked lists through it.
 //!
-//! The slab grows to the largest backlog seen and its slots are reused, so a packet costs no
+//! The slab grows to the largest backlog and its slots are reused, so a packet costs no
 //! allocation in steady state, and moving a packet to another queue moves an index.
 
 use crate::classifier::Header;
@@ -8,12 +8,12 @@ use crate::classifier::Header;
 /// End of a list.
 const NIL: u32 = u32::MAX;
 
-/// A packet in a queue with what was known when it arrived.
+/// A packet in a queue with its properties on arrival.
 #[derive(Clone, Debug)]
 pub(crate) struct Queued<P> {
     pub(crate) packet: P,
     pub(crate) len_bytes: u32,
-    /// When it entered the pipeline; kept when it changes queue, so its sojourn goes on.
+    /// When it entered the pipeline; unchanged when it changes queue, so its sojourn continues.
     pub(crate) arrived_us: u64,
     /// Position among all packets that ever entered this pipeline.
     pub(crate) sequence: u64,

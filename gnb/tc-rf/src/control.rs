@@ -1,4 +1,4 @@
-//! RIC control procedures as bytes: what comes in, what is answered.
+//! RIC control procedures as bytes: decoding and outcomes.
 
 use e2sm_tc::DecodeError;
 use e2sm_tc::v1::{
@@ -6,7 +6,7 @@ use e2sm_tc::v1::{
     Validate,
 };
 
-/// Reads a RIC control of E2SM-TC v1. The error is the outcome to answer with: malformed, or a
+/// Reads a RIC control of E2SM-TC v1. The error is the outcome to return: malformed, or a
 /// header whose style is not that of its message.
 ///
 /// # Errors
@@ -22,7 +22,7 @@ pub fn read(header: &[u8], message: &[u8]) -> Result<ControlMessage, ControlOutc
     Ok(message)
 }
 
-/// Hands each forecast of a feed to `give`, which answers with the revision of its bearer or with a
+/// Passes each forecast of a feed to `give`, which returns the revision of its bearer or with a
 /// refusal. Bearers that are unknown are passed over, unless all of them are (E2SM-TC v1 §8).
 ///
 /// `epoch_us` is time 0 of the bearers' clock in the clock of the feed.

@@ -38,7 +38,7 @@ pub trait EventSink<P> {
     fn marked(&mut self, packet: &P, now_us: u64) {
         let _ = (packet, now_us);
     }
-    /// The pipeline changed, its lease ended, or its pacer goes by a forecast or no longer does.
+    /// The pipeline changed, its lease ended, or its pacer starts or stops using a forecast.
     fn pipeline(&mut self, kind: EventKind) {
         let _ = kind;
     }

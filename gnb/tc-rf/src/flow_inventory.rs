@@ -18,12 +18,12 @@ const SLOT_US: u64 = 125_000;
 /// Most flows in one report.
 const MAX_TOP: usize = 256;
 
-/// A flow's entry, for packets to find it again; it goes stale when the entry is given to another
+/// A flow's entry, for packets to find it again; it becomes stale when the entry is reused for another
 /// flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FlowRef {
     index: u32,
-    /// 0 refers to nothing.
+    /// 0: no entry.
     generation: u32,
 }
 
@@ -76,7 +76,7 @@ impl Entry {
 /// The table.
 #[derive(Clone, Debug)]
 pub(crate) struct Inventory {
-    /// Hash of each entry's flow, apart so that a search reads one cache line.
+    /// Hash of each entry's flow, separate so that a search reads one cache line.
     hashes: Vec<u64>,
     entries: Vec<Option<Entry>>,
     generation: u32,
@@ -118,7 +118,7 @@ impl Inventory {
         FlowRef { index: index as u32, generation: entry.generation }
     }
 
-    /// The flow's entry; a free or the least one if it has none.
+    /// The flow's entry; otherwise a free one or the least.
     fn find(&mut self, packet: &impl Packet, hash: u64, slot: u64) -> usize {
         // The low bits choose the set: the classifier uses the high ones.
         let set = (hash as usize % SETS) * WAYS;

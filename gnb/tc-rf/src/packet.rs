@@ -3,7 +3,7 @@
 pub use e2sm_tc::v1::{Ecn, FiveTuple};
 
 /// A packet as it crosses the pipeline. The pipeline owns it from ingress until it is forwarded or
-/// dropped and never looks at its payload.
+/// dropped and never reads its payload.
 pub trait Packet {
     /// Length in bytes, IP header included.
     fn len_bytes(&self) -> u32;
@@ -15,9 +15,9 @@ pub trait Packet {
     fn qfi(&self) -> Option<u8>;
     /// ECN codepoint (RFC 3168 §5).
     fn ecn(&self) -> Ecn;
-    /// Sets the ECN codepoint to CE; the implementation keeps the IPv4 header checksum right.
+    /// Sets the ECN codepoint to CE; the implementation updates the IPv4 header checksum.
     /// Called only while the codepoint is ECT(0) or ECT(1), so at most once.
     fn set_ce(&mut self);
-    /// Rewrites the DSCP; the implementation keeps the IPv4 header checksum right.
+    /// Rewrites the DSCP; the implementation updates the IPv4 header checksum.
     fn set_dscp(&mut self, dscp: u8);
 }

@@ -312,7 +312,7 @@ impl<P: Packet> TrafficControl<P> {
         self.inventory.report(self.bearer, top, now_us)
     }
 
-    /// Age of the oldest packet of all queues; 0 when there is none.
+    /// Age of the oldest packet of all queues; 0 when they are empty.
     pub fn head_of_line_age_us(&self, now_us: u64) -> u64 {
         self.stage.head_of_line_age_us(now_us)
     }

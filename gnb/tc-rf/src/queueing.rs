@@ -1,5 +1,5 @@
 //! Stages 3 and 4 by themselves: queues under a scheduler, one dequeue at a time. For conformance
-//! runs against other implementations, where nothing but the queueing matters.
+//! runs against other implementations, which compare queueing alone.
 
 use e2sm_tc::v1::{self, BufferLimit, QueueId};
 
@@ -53,7 +53,7 @@ pub struct QueueState {
     pub backlog_bytes: u64,
     /// Credits left (RFC 8290 §4.1), bytes.
     pub deficit: i64,
-    /// Where it stands with the scheduler.
+    /// Its place in the scheduler.
     pub place: Place,
     /// CoDel's state, untouched for other disciplines.
     pub codel: Codel,
@@ -80,7 +80,7 @@ impl<P: Packet> Queues<P> {
         Self { stage, sequence: 0 }
     }
 
-    /// Stages 3 to 5 of a pipeline in the service model's words, queues in the order of their ids.
+    /// Stages 3 to 5 of a pipeline of the service model, queues in the order of their ids.
     /// Classifier, policers and pacer are checked and then left out.
     ///
     /// # Errors
@@ -106,13 +106,13 @@ impl<P: Packet> Queues<P> {
         self.stage.queues.binary_search_by_key(&id, |queue| queue.id).ok()
     }
 
-    /// Makes up for the updates of all disciplines that fell due, as the next packet would.
+    /// Performs the updates of all disciplines that fell due, as the next packet would.
     pub fn advance(&mut self, now_us: u64) {
         self.stage.advance_all(now_us);
     }
 
-    /// Queues a packet, or drops it or others by the limits. A packet for a queue that is not
-    /// there is given back.
+    /// Queues a packet, or drops it or others by the limits. A packet for an unknown queue is
+    /// returned.
     ///
     /// # Errors
     /// The packet, when there is no queue `queue`.
@@ -140,7 +140,7 @@ impl<P: Packet> Queues<P> {
         Ok(())
     }
 
-    /// Takes the next packet; nothing when all queues are empty or held back by their shapers.
+    /// Takes the next packet; `None` when all queues are empty or parked.
     pub fn dequeue(&mut self, now_us: u64, events: &mut impl EventSink<P>) -> Option<Dequeued<P>> {
         loop {
             let index = self.stage.select(now_us)?;
@@ -181,7 +181,7 @@ impl<P: Packet> Queues<P> {
     }
 }
 
-/// Passes what happens on to a public sink.
+/// Forwards events to a public sink.
 struct Forward<'a, S>(&'a mut S);
 
 impl<P, S: EventSink<P>> StageSink<P> for Forward<'_, S> {

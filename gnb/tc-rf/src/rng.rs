@@ -25,7 +25,7 @@ impl Rng {
         (self.next_u64() >> 32) as u32
     }
 
-    /// Uniform in [0, 1), on the 2⁵³ values a double tells apart there.
+    /// Uniform in [0, 1), in steps of 2⁻⁵³.
     pub(crate) fn uniform(&mut self) -> f64 {
         const SCALE: f64 = 1.0 / (1u64 << 53) as f64;
         (self.next_u64() >> 11) as f64 * SCALE

@@ -4,8 +4,8 @@
 //! With CoDel queues and [`SchedulerConfig::DeficitRoundRobin`] this is FQ-CoDel (RFC 8290). All
 //! operations are O(1) per packet, with three exceptions: earliest deadline first costs O(log n) in the
 //! queues that wait; the search of the fattest queue when the buffer overflows is paid once for up
-//! to [`DROP_BATCH_PACKETS`] drops; and a shaper that lets go asks all queues that shapers hold
-//! back, for the scheduler has to choose among those of a group.
+//! to [`DROP_BATCH_PACKETS`] drops; and when a shaper has tokens again, all parked queues
+//! are checked, as the scheduler chooses among the queues of a group.
 
 mod discipline;
 mod pairs;
@@ -57,9 +57,9 @@ pub(crate) struct Stage<P> {
     seed: u64,
     pub(crate) scheduler: Scheduler,
     pub(crate) shapers: Shapers,
-    /// Queues their shaper holds back.
+    /// Queues whose shaper has no tokens.
     parked: Vec<u32>,
-    /// When the first of them may go.
+    /// When the first of them may send.
     parked_until_us: u64,
     buffer: BufferLimit,
     pub(crate) packets: u32,
@@ -139,7 +139,7 @@ impl<P: Packet> Stage<P> {
         self.arena.reserve(packets);
     }
 
-    /// Appends a packet without looking at limits.
+    /// Appends a packet; limits are not checked.
     pub(crate) fn push(&mut self, index: u32, queued: Queued<P>) {
         self.packets += 1;
         self.bytes += u64::from(queued.len_bytes);
@@ -213,13 +213,13 @@ impl<P: Packet> Stage<P> {
         }
     }
 
-    /// What stands at the heads of the queues.
+    /// The heads of the queues.
     pub(crate) fn heads(&self) -> QueueHeads<'_, P> {
         QueueHeads { arena: &self.arena, queues: &self.queues }
     }
 
-    /// The queue that may send next. Queues that turn out empty leave the scheduler, queues
-    /// whose shaper says "not yet" wait aside. Asking again changes nothing.
+    /// The queue that may send next. Empty queues leave the scheduler; queues whose shaper has no
+    /// tokens are parked. Idempotent.
     pub(crate) fn select(&mut self, now_us: u64) -> Option<u32> {
         self.resume_parked(now_us);
         loop {
@@ -261,12 +261,12 @@ impl<P: Packet> Stage<P> {
         });
     }
 
-    /// When the first shaped queue may go, if one is held back.
+    /// When the first parked queue may send.
     pub(crate) fn parked_until_us(&self) -> Option<u64> {
         (self.parked_until_us != u64::MAX).then_some(self.parked_until_us)
     }
 
-    /// What waits in queues that no shaper holds back.
+    /// The backlog of queues that are not parked.
     pub(crate) fn unshaped_backlog(&self) -> BufferStatus {
         let parked = self.parked.iter().map(|&index| &self.queues[index as usize].backlog);
         parked.fold(BufferStatus { bytes: self.bytes, packets: self.packets }, |all, backlog| {
@@ -282,9 +282,8 @@ impl<P: Packet> Stage<P> {
         self.arena.head(&self.queues[index as usize].backlog).map_or(0, |head| head.len_bytes)
     }
 
-    /// Takes a packet from the queue that [`select`](Self::select) returned. Nothing comes when
-    /// its discipline dropped all that was left, or a packet after which the scheduler is asked
-    /// anew.
+    /// Takes a packet from the queue that [`select`](Self::select) returned. `None` when
+    /// its discipline dropped all packets, or one after which the scheduler selects again.
     pub(crate) fn dequeue(
         &mut self,
         index: u32,

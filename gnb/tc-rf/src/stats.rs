@@ -80,7 +80,7 @@ mod tests {
         window.record(9_000, 150_000);
         assert_eq!(window.mean_us(199_999), 2_000);
         assert_eq!(window.mean_us(200_000), 9_000);
-        assert_eq!(window.mean_us(300_000), 0, "nothing was forwarded since");
+        assert_eq!(window.mean_us(300_000), 0, "no packet since");
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub(crate) fn clamp(value: u64) -> u32 {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReportCursor {
     /// Packets counted for each queue that had any, by id.
-    told: Vec<(QueueId, u64)>,
+    reported: Vec<(QueueId, u64)>,
 }
 
 /// Queues with a backlog or traffic since `cursor`, largest backlog first. The cursor moves on.
@@ -28,17 +28,17 @@ pub(crate) fn queues<P: Packet>(
     now_us: u64,
 ) -> Vec<QueueStatus> {
     let mut reported = Vec::new();
-    let mut now = Vec::with_capacity(cursor.told.len());
-    let mut before = cursor.told.iter().peekable();
+    let mut now = Vec::with_capacity(cursor.reported.len());
+    let mut before = cursor.reported.iter().peekable();
     for (index, (queue, stats)) in stage.queues.iter().zip(&stage.stats).enumerate() {
         let packets = stats.packets();
         // Both are sorted by id.
         while before.next_if(|(id, _)| *id < queue.id).is_some() {}
-        let told = before.next_if(|(id, _)| *id == queue.id).map_or(0, |(_, packets)| *packets);
+        let previous = before.next_if(|(id, _)| *id == queue.id).map_or(0, |(_, packets)| *packets);
         if packets > 0 {
             now.push((queue.id, packets));
         }
-        if packets == told && queue.backlog.is_empty() {
+        if packets == previous && queue.backlog.is_empty() {
             continue;
         }
         reported.push(QueueStatus {
@@ -55,7 +55,7 @@ pub(crate) fn queues<P: Packet>(
             shaped: stage.is_parked(index as u32),
         });
     }
-    cursor.told = now;
+    cursor.reported = now;
     reported.sort_by_key(|queue| (std::cmp::Reverse(queue.backlog_bytes), queue.id));
     reported.truncate(MAX_REPORTED_QUEUES);
     reported

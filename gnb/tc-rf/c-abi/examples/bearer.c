@@ -1,6 +1,6 @@
-/* One bearer of a make-believe gNB, first without traffic control, then under FQ-CoDel.
+/* One bearer of a simulated gNB, first without traffic control, then under FQ-CoDel.
  *
- * A greedy flow keeps 400 packets of 1400 bytes in the air; a sparse flow sends 60 bytes each
+ * A greedy flow has 400 packets of 1400 bytes in flight; a sparse flow sends 60 bytes each
  * 20 ms. The MAC pulls 2500 bytes per slot of 500 µs from an RLC queue, except in two uplink
  * slots of ten (TDD 7/2/1). What is printed: how long the sparse flow's packets took, and that
  * every packet was handed on exactly once.
@@ -66,7 +66,7 @@ static void forward(void *context, tc_rf_bearer_t bearer, void *data)
     g->tail = packet;
     g->rlc_bytes += packet->left_bytes;
     g->rlc_packets++;
-    /* A callback must not call back; the library says so instead of misbehaving. */
+    /* A call from a callback is refused. */
     g->reentered = tc_rf_egress(g->tc, bearer, g->now_us);
 }
 

@@ -18,7 +18,7 @@ enum { BEARERS = 4, PACKETS = 20000, CHANGES = 200 };
 typedef struct {
     tc_rf_t *tc;
     tc_rf_bearer_t bearer;
-    /* All threads of a bearer go by one clock, which goes on with its packets. */
+    /* All threads of a bearer share one clock, which advances with its packets. */
     atomic_uint_fast64_t now_us;
     atomic_uint_fast64_t forwarded, dropped;
     atomic_bool done;
@@ -97,8 +97,8 @@ static void *e2_agent(void *argument)
         if (report.length == 0)
             failures++;
         /* This error is this thread's; no other one reads it. */
-        const tc_rf_bearer_t nobody = {.rnti = 1, .drb = 1};
-        if (tc_rf_egress(tc, nobody, 0) != TC_RF_RESULT_UNKNOWN_BEARER ||
+        const tc_rf_bearer_t unknown = {.rnti = 1, .drb = 1};
+        if (tc_rf_egress(tc, unknown, 0) != TC_RF_RESULT_UNKNOWN_BEARER ||
             strcmp(tc_rf_last_error(tc), "no DRB 1 of RNTI 1 here") != 0)
             failures++;
     }

@@ -13,7 +13,7 @@ use crate::types::{TcRfBearer, TcRfDrop, TcRfEvent};
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct TcRfCallbacks {
-    /// First argument of each callback; never looked at.
+    /// First argument of each callback; never dereferenced.
     pub context: *mut c_void,
     /// Hand this packet to PDCP now. Must be set.
     pub forward: Option<extern "C" fn(context: *mut c_void, bearer: TcRfBearer, sdu: *mut c_void)>,
@@ -29,7 +29,7 @@ pub struct TcRfCallbacks {
     >,
     /// This packet was marked CE; it is still queued. May be null.
     pub marked: Option<extern "C" fn(context: *mut c_void, bearer: TcRfBearer, sdu: *mut c_void)>,
-    /// Something happened to a pipeline. May be null.
+    /// An event of a pipeline. May be null.
     pub event: Option<extern "C" fn(context: *mut c_void, bearer: TcRfBearer, event: TcRfEvent)>,
 }
 
@@ -52,9 +52,9 @@ impl Sink<'_> {
         }
     }
 
-    pub(crate) fn tell(&self, event: TcRfEvent) {
-        if let Some(tell) = self.callbacks.event {
-            tell(self.callbacks.context, self.bearer, event);
+    pub(crate) fn event(&self, event: TcRfEvent) {
+        if let Some(event_callback) = self.callbacks.event {
+            event_callback(self.callbacks.context, self.bearer, event);
         }
     }
 }
@@ -77,7 +77,7 @@ impl EventSink<CPacket> for Sink<'_> {
     }
 
     fn pipeline(&mut self, kind: EventKind) {
-        self.tell(match kind {
+        self.event(match kind {
             EventKind::PipelineChanged { .. } => TcRfEvent::PipelineChanged,
             EventKind::LeaseExpired { .. } => TcRfEvent::LeaseExpired,
             EventKind::PacingChanged { by_forecast: true } => TcRfEvent::PacedByForecast,

@@ -56,7 +56,7 @@ pub unsafe extern "C" fn tc_rf_create(
 /// be used again, unless the result is `TC_RF_RESULT_BUSY`: then it still is.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tc_rf_destroy(handle: *mut TcRf) -> TcRfResult {
-    // SAFETY: null or from `tc_rf_create`, says the caller.
+    // SAFETY: the caller passes null or a handle from `tc_rf_create`.
     let Some(reference) = (unsafe { handle.as_ref() }) else { return TcRfResult::Ok };
     let result = reference.call(|function| {
         function.remove_all();
@@ -76,7 +76,7 @@ pub unsafe extern "C" fn tc_rf_destroy(handle: *mut TcRf) -> TcRfResult {
 /// `handle` must be null or live.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tc_rf_last_error(handle: *const TcRf) -> *const c_char {
-    // SAFETY: null or live, says the caller.
+    // SAFETY: the caller passes null or a live handle.
     unsafe { handle.as_ref() }.map_or(c"handle is null".as_ptr(), |_| handle::last_error())
 }
 
@@ -86,7 +86,7 @@ pub unsafe extern "C" fn tc_rf_last_error(handle: *const TcRf) -> *const c_char 
 /// `handle` must be null or live.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tc_rf_add_bearer(handle: *mut TcRf, bearer: TcRfBearer) -> TcRfResult {
-    // SAFETY: as the caller says.
+    // SAFETY: as documented under Safety.
     unsafe { call(handle, |function| function.add(bearer)) }
 }
 
@@ -100,7 +100,7 @@ pub unsafe extern "C" fn tc_rf_remove_bearer(
     bearer: TcRfBearer,
     now_us: u64,
 ) -> TcRfResult {
-    // SAFETY: as the caller says.
+    // SAFETY: as documented under Safety.
     unsafe { call(handle, |function| function.remove(bearer, now_us)) }
 }
 
@@ -109,7 +109,7 @@ pub unsafe extern "C" fn tc_rf_remove_bearer(
 ///
 /// # Safety
 /// `handle` must be null or live, `packet` null or valid to read; what `packet.ip` points at must
-/// be as its description says.
+/// be as documented there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tc_rf_ingress(
     handle: *mut TcRf,
@@ -117,7 +117,7 @@ pub unsafe extern "C" fn tc_rf_ingress(
     packet: *const TcRfPacket,
     now_us: u64,
 ) -> TcRfResult {
-    // SAFETY: as the caller says, here and below.
+    // SAFETY: as documented under Safety, here and below.
     unsafe {
         call(handle, |function| {
             let packet = packet.as_ref().ok_or_else(|| null("packet"))?;
@@ -144,7 +144,7 @@ pub unsafe extern "C" fn tc_rf_recall_unsent(
     count: usize,
     now_us: u64,
 ) -> TcRfResult {
-    // SAFETY: as the caller says, here and below.
+    // SAFETY: as documented under Safety, here and below.
     unsafe {
         call(handle, |function| {
             if count == 0 {
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn tc_rf_rlc_status(
     status: *const TcRfRlcStatus,
     now_us: u64,
 ) -> TcRfResult {
-    // SAFETY: as the caller says, here and below.
+    // SAFETY: as documented under Safety, here and below.
     unsafe {
         call(handle, |function| {
             let status = status.as_ref().ok_or_else(|| null("status"))?;
@@ -217,7 +217,7 @@ pub unsafe extern "C" fn tc_rf_egress(
     bearer: TcRfBearer,
     now_us: u64,
 ) -> TcRfResult {
-    // SAFETY: as the caller says.
+    // SAFETY: as documented under Safety.
     unsafe { call(handle, |function| function.egress(bearer, now_us)) }
 }
 
@@ -234,7 +234,7 @@ pub unsafe extern "C" fn tc_rf_buffer_status(
     bytes: *mut u64,
     packets: *mut u32,
 ) -> TcRfResult {
-    // SAFETY: as the caller says, here and below.
+    // SAFETY: as documented under Safety, here and below.
     unsafe {
         call(handle, |function| {
             let waiting = function.buffer_status(bearer, now_us)?;
@@ -263,7 +263,7 @@ pub unsafe extern "C" fn tc_rf_pull(
     now_us: u64,
     pulled: *mut bool,
 ) -> TcRfResult {
-    // SAFETY: as the caller says, here and below.
+    // SAFETY: as documented under Safety, here and below.
     unsafe {
         call(handle, |function| {
             let room = room.as_ref().ok_or_else(|| null("room"))?;
@@ -288,7 +288,7 @@ pub unsafe extern "C" fn tc_rf_next_deadline(
     now_us: u64,
     out: *mut u64,
 ) -> TcRfResult {
-    // SAFETY: as the caller says, here and below.
+    // SAFETY: as documented under Safety, here and below.
     unsafe {
         call(handle, |function| {
             let out = out.as_mut().ok_or_else(|| null("out"))?;
@@ -311,7 +311,7 @@ pub unsafe extern "C" fn tc_rf_backlog(
     bytes: *mut u64,
     packets: *mut u32,
 ) -> TcRfResult {
-    // SAFETY: as the caller says, here and below.
+    // SAFETY: as documented under Safety, here and below.
     unsafe {
         call(handle, |function| {
             let (held_bytes, held_packets) = function
@@ -338,7 +338,7 @@ pub unsafe extern "C" fn tc_rf_apply_template(
     template_name: *const c_char,
     now_us: u64,
 ) -> TcRfResult {
-    // SAFETY: as the caller says, here and below.
+    // SAFETY: as documented under Safety, here and below.
     unsafe {
         call(handle, |function| {
             if template_name.is_null() {
@@ -364,7 +364,7 @@ pub unsafe extern "C" fn tc_rf_control(
     now_us: u64,
     outcome: *mut TcRfBytes,
 ) -> TcRfResult {
-    // SAFETY: as the caller says, here and below.
+    // SAFETY: as documented under Safety, here and below.
     unsafe {
         call_for_bytes(handle, outcome, |function| {
             Ok(function.control(bytes_of(&header)?, bytes_of(&message)?, now_us))
@@ -383,7 +383,7 @@ pub unsafe extern "C" fn tc_rf_status_report(
     now_us: u64,
     out: *mut TcRfBytes,
 ) -> TcRfResult {
-    // SAFETY: as the caller says.
+    // SAFETY: as documented under Safety.
     unsafe { call_for_bytes(handle, out, |function| function.status(bearer, now_us)) }
 }
 
@@ -399,7 +399,7 @@ pub unsafe extern "C" fn tc_rf_flow_report(
     now_us: u64,
     out: *mut TcRfBytes,
 ) -> TcRfResult {
-    // SAFETY: as the caller says.
+    // SAFETY: as documented under Safety.
     unsafe { call_for_bytes(handle, out, |function| function.flows(bearer, top, now_us)) }
 }
 
@@ -412,7 +412,7 @@ pub unsafe extern "C" fn tc_rf_ran_function_definition(
     handle: *mut TcRf,
     out: *mut TcRfBytes,
 ) -> TcRfResult {
-    // SAFETY: as the caller says.
+    // SAFETY: as documented under Safety.
     unsafe { call_for_bytes(handle, out, |_| Function::definition()) }
 }
 
@@ -422,7 +422,7 @@ unsafe fn call(
     handle: *mut TcRf,
     call: impl FnOnce(&Function) -> Result<(), Failure>,
 ) -> TcRfResult {
-    // SAFETY: as the caller says.
+    // SAFETY: as documented under Safety.
     unsafe { handle.as_ref() }.map_or(TcRfResult::NullPointer, |handle| handle.call(call))
 }
 
@@ -433,7 +433,7 @@ unsafe fn call_for_bytes(
     out: *mut TcRfBytes,
     call: impl FnOnce(&Function) -> Result<Vec<u8>, Failure>,
 ) -> TcRfResult {
-    // SAFETY: as the caller says.
+    // SAFETY: as documented under Safety.
     unsafe {
         handle.as_ref().map_or(TcRfResult::NullPointer, |handle| handle.call_for_bytes(out, call))
     }

@@ -181,14 +181,14 @@ impl Function {
             }),
             // The feed's clock is that of the samples it rests on: the gNB's.
             ControlMessage::ForecastFeed(feed) => Ok(control::feed(feed, 0, |forecast| {
-                let given = named(&forecast.bearer).and_then(|bearer| {
+                let revision = named(&forecast.bearer).and_then(|bearer| {
                     self.with(bearer, |control, _| {
                         let revision = control.revision();
                         let fed = control.feed_forecast(forecast, now_us);
                         fed.map(|()| revision).map_err(|error| error.into_outcome(revision))
                     })
                 });
-                given.unwrap_or_else(|(_, detail)| {
+                revision.unwrap_or_else(|(_, detail)| {
                     Err(refused(Cause::UnknownBearer, "bearer", detail))
                 })
             })),
@@ -206,7 +206,7 @@ impl Function {
             let unpaced = control.pipeline().pacer == Pacer::None;
             let outcome = control.apply(transaction, now_us, sink);
             if unpaced && control.pipeline().pacer != Pacer::None {
-                sink.tell(TcRfEvent::RecallUnsent);
+                sink.event(TcRfEvent::RecallUnsent);
             }
             outcome
         })

@@ -49,7 +49,7 @@ impl TcRf {
             thread.error.replace(error);
             result
         };
-        // A thread that is about to end has nowhere to keep an error.
+        // A thread that ends has no storage for an error.
         THREAD.try_with(guarded).unwrap_or(TcRfResult::Busy)
     }
 

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use e2sm_tc::v1::{Ecn, FiveTuple};
 use etherparse::{LaxNetSlice, LaxSlicedPacket, TransportSlice};
 
-/// What a pipeline needs to know of a packet.
+/// The fields of a packet that a pipeline reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Headers {
     pub(crate) flow: FiveTuple,

@@ -2,12 +2,12 @@
 //!
 //! One handle is the RAN function of one gNB (or CU-UP): it holds a pipeline per (UE, DRB) and
 //! takes the bytes of E2SM-TC v1. The gNB owns its packets; between ingress and the callback that
-//! hands a packet on, the library holds its pointers. `README.md` says where a gNB calls what.
+//! hands a packet on, the library holds its pointers. `README.md` lists which call belongs where in a gNB.
 //!
 //! Nothing here panics across the border: a defect inside becomes [`TcRfResult::Internal`]. Any
 //! thread may call: calls for one bearer wait for each other, calls for different bearers do not.
 //! Calls from callbacks are refused ([`TcRfResult::Busy`]).
-#![allow(unsafe_code, reason = "pointers from C; each use says why it is sound")]
+#![allow(unsafe_code, reason = "pointers from C; each use states why it is sound")]
 
 mod callbacks;
 mod calls;

@@ -1,8 +1,8 @@
 //! Hash of the destination host, then of the 5-tuple within the host's share.
 //!
 //! The queues fall into shares of `ways` queues each. The destination's hash picks the share, so
-//! that a host with many flows crowds no other host's queues; within the share flows are told
-//! apart as in a set-associative hash. Under deficit round robin and weighted, each share gets one
+//! that a host with many flows uses no other host's queues; within the share flows are
+//! separated as in a set-associative hash. Under deficit round robin and weighted, each share gets one
 //! quantum per turn (the dual-host isolation of CAKE, Høiland-Jørgensen et al. 2018 §III-B, on the
 //! side of the destinations: downlink packets of a bearer come from anywhere, and go to the UE and
 //! the hosts behind it).

@@ -1,7 +1,7 @@
 //! L4S by ECN codepoint: ECT(1) and CE to the L target, the rest to the classic one (RFC 9331
 //! §5.1).
 //!
-//! §5.3 makes one exception for those who know flows: "if all the ECT packets in a flow have been
+//! §5.3 makes one exception for nodes with per-flow state: "if all the ECT packets in a flow have been
 //! ECT(0)", its CE packets may be classified as classic. It is used, for two reasons: a classic
 //! flow that is marked upstream stays in order, and so does one that this bearer marked itself and
 //! whose packets come back from the RLC.

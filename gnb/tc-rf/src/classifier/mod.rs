@@ -1,4 +1,4 @@
-//! Stage 1: which queue. Compiled from the service model's words to queue indices.
+//! Stage 1: the queue of a packet. Targets of the service model are compiled to queue indices.
 
 mod hash;
 mod host_then_flow;
@@ -20,7 +20,7 @@ use osi::Osi;
 use round_robin::RoundRobin;
 
 /// The fields of the IP header that the pipeline itself may rewrite, as they were when the packet
-/// arrived. A packet is classified by these whenever it is: a mark or a remark must not tear it
+/// arrived. Packets are classified by these, so that a mark or a remark does not separate a packet
 /// from its flow when the pipeline changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {

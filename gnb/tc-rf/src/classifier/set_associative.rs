@@ -7,7 +7,7 @@
 //!    whoever had it before;
 //! 3. else the home queue, which the flow shares as a guest.
 //!
-//! CAKE gives the home queue of step 3 to the newcomer, and its former flow then looks for another
+//! CAKE gives the home queue of step 3 to the newcomer, and its former flow then searches another
 //! queue while its packets still wait in this one: both flows may be reordered. Here a queue with
 //! packets stays with its flow, and a flow that may have packets in its home queue as a guest stays
 //! there until they are gone. A flow therefore has packets in one queue at a time.
@@ -39,7 +39,7 @@ pub(super) struct SetAssociative {
 pub(super) struct Claim {
     /// Hash that picks the set.
     pub(super) set_hash: u64,
-    /// Hash that picks the home queue and tells flows apart.
+    /// Hash that selects the home queue and identifies the flow.
     pub(super) flow_hash: u64,
     /// The packet's position among all packets.
     pub(super) sequence: u64,

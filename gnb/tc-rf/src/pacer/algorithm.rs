@@ -6,8 +6,8 @@ use super::feed::Feed;
 use super::flight::{Flight, InFlight};
 use super::rlc_status::{BlockRoom, RlcStatus};
 
-/// Without an RLC status for this long a pacer lets everything pass: a bearer whose feedback broke
-/// falls back to what the gNB does without traffic control instead of stalling.
+/// Without an RLC status for this long a pacer forwards everything: a bearer without feedback falls
+/// back to a gNB without traffic control instead of stalling.
 pub(crate) const STATUS_STALE_US: u64 = 100_000;
 
 /// A pacing algorithm. The default methods are those of an algorithm that forwards packets ahead of
@@ -31,7 +31,7 @@ pub(super) trait Algorithm: std::fmt::Debug + DynClone + Send + Sync {
         0
     }
 
-    /// Bytes that the algorithm lets stand in the RLC buffer for a whole TTI.
+    /// Bytes that the algorithm allows in the RLC buffer for a whole TTI.
     fn limit_bytes(&self) -> u64;
 
     /// A packet entered the pipeline.

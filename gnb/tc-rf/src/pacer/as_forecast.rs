@@ -20,7 +20,7 @@ impl AsForecast {
         if feed.point_before_us(now_us) == self.point_us { self.sent_bytes } else { 0 }
     }
 
-    /// Whether a packet of this length fits; `None` when the feed does not say.
+    /// Whether a packet of this length fits; `None` without forecast.
     pub(super) fn may_send(&self, feed: &Feed, len_bytes: u64, now_us: u64) -> Option<bool> {
         let (occupancy, limit) = (feed.occupancy_bytes(now_us)?, feed.limit_bytes(now_us)?);
         let held = occupancy + self.sent_since_point(feed, now_us) as f64;
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_is_given_what_is_left_below_the_limit() {
+    fn a_step_releases_what_fits_below_the_limit() {
         let (feed, mut state) = (feed(), AsForecast::default());
         let mut sent = Vec::new();
         for at_us in (10_000..13_000).step_by(100) {
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_feed_without_a_limit_says_nothing() {
+    fn a_feed_without_a_limit_gives_no_decision() {
         assert_eq!(AsForecast::default().may_send(&Feed::default(), 1, 0), None);
     }
 }

@@ -7,11 +7,11 @@
 //! - Its weights of the last four samples sum to 1.117, which makes every estimate 11.7 % too
 //!   high. Here the sum is divided by that.
 //! - Its millisecond is a millisecond of downlink: uplink slots of TDD do not count.
-//! - It expects a uniform bandwidth (irazabal2021 §IV-A) and knows a floor and a cap per
+//! - It expects a uniform bandwidth (irazabal2021 §IV-A) and has a floor and a cap per
 //!   millisecond instead of what a TTI can pull. Where a TTI pulls more than rate, floor and cap
 //!   give, the buffer ran empty with packets waiting above. Here what one TTI has lately been able
 //!   to pull ([`Burst`]) may always stand in the buffer.
-//! - It is of a monolithic gNB. Where the CU is apart, what is on F1-U counts as not yet drained, and
+//! - It assumes a monolithic gNB. With a separate CU, what is on F1-U counts as not yet drained, and
 //!   what radio frames have lately been able to drain in the round trip over F1-U, mean + 4 deviations,
 //!   may be on F1-U and in the buffer as well.
 
@@ -28,7 +28,7 @@ pub(super) struct Bdp5g {
     burst: Burst,
     /// In the RLC buffer or on F1-U at the last TTI plus what was handed down since.
     held_bytes: u64,
-    /// Whether a packet was kept back since.
+    /// Whether a packet was held back since.
     limited: bool,
     /// CU to DU and back.
     round_trip_us: u64,
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bloated_rlc_buffer_is_given_nothing() {
+    fn a_bloated_rlc_buffer_receives_no_packet() {
         let mut pacer = Bdp5g::new(Some(&received(0, 1_500_000)));
         assert!(!pacer.may_send(40, 1_000));
     }

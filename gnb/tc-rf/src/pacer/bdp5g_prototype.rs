@@ -1,10 +1,10 @@
-//! 5G-BDP as published in the prototype of irazabal2024, with what is wrong in its arithmetic kept:
-//! - an SDAP scheduler that looks each 200 µs and hands down at those times alone;
+//! 5G-BDP as published in the prototype of irazabal2024, including its arithmetic errors:
+//! - an SDAP scheduler that runs every 200 µs and forwards only then;
 //! - the RLC occupancy polled each millisecond, uplink slots of TDD or not;
 //! - the weights of the last four samples sum to 1.117, a bias of 11.7 %;
 //! - no more than 40 000 B per update: 320 Mbit/s at most.
 //!
-//! What stopped the prototype altogether (asserts on control and overflow) is not kept. `bdp5g.rs`
+//! Its asserts on control and overflow are not reproduced. `bdp5g.rs`
 //! is the form to use.
 
 use super::bdp_rate::{BdpRate, UPDATE_US};
@@ -16,24 +16,24 @@ const EGRESS_US: u64 = 200;
 #[derive(Clone, Debug)]
 pub(super) struct Bdp5gPrototype {
     rate: BdpRate,
-    /// When the scheduler looked last.
-    looked_us: Option<u64>,
+    /// Last run of the scheduler.
+    scheduled_us: Option<u64>,
 }
 
 impl Bdp5gPrototype {
     pub(super) fn new(received: Option<&ReceivedStatus>) -> Self {
-        Self { rate: BdpRate::biased(received), looked_us: None }
+        Self { rate: BdpRate::biased(received), scheduled_us: None }
     }
 
-    /// Whether the scheduler looks now: once per period, for as long as that takes.
-    fn looks(&mut self, now_us: u64) -> bool {
-        let before = self.looked_us.replace(now_us);
-        let looks =
+    /// Whether the scheduler runs now: once per period, for the duration of one pass.
+    fn is_scheduled(&mut self, now_us: u64) -> bool {
+        let before = self.scheduled_us.replace(now_us);
+        let scheduled =
             before.is_none_or(|at_us| at_us == now_us || at_us / EGRESS_US != now_us / EGRESS_US);
-        if !looks {
-            self.looked_us = before;
+        if !scheduled {
+            self.scheduled_us = before;
         }
-        looks
+        scheduled
     }
 }
 
@@ -52,7 +52,7 @@ impl Algorithm for Bdp5gPrototype {
     }
 
     fn may_send(&mut self, len_bytes: u64, now_us: u64) -> bool {
-        self.looks(now_us) && self.rate.fits(len_bytes, now_us, 0.0)
+        self.is_scheduled(now_us) && self.rate.fits(len_bytes, now_us, 0.0)
     }
 
     fn grows_until_us(&self) -> u64 {

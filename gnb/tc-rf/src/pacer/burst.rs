@@ -1,9 +1,9 @@
 //! How much one TTI may pull from the RLC buffer, where that varies from TTI to TTI.
 //!
-//! A mean rate does not tell it. On a radio whose capacity comes in bursts (fading, resources shared
+//! A mean rate is not enough. On a radio whose capacity comes in bursts (fading, resources shared
 //! with others, recorded opportunities) a buffer that holds the mean runs empty in each TTI that
-//! could have carried more, and that is lost for good. So this keeps the mean and the mean
-//! deviation of what TTIs pulled, and answers mean + 4 deviations, the estimator and the gains of
+//! could have carried more, and that is lost for good. So this tracks the mean and the mean
+//! deviation of what TTIs pulled, and returns mean + 4 deviations, the estimator and the gains of
 //! TCP's retransmission timer (RFC 6298 §2): close to the largest recent one, back to the mean soon
 //! after the radio is steady.
 //!
@@ -53,7 +53,7 @@ impl Burst {
         *mean += MEAN_GAIN * (sample - *mean);
     }
 
-    /// Bytes; 0 before anything is known.
+    /// Bytes; 0 before the first sample.
     pub(super) fn bytes(&self) -> u64 {
         self.mean.map_or(0, |mean| (mean + DEVIATIONS * self.deviation) as u64)
     }

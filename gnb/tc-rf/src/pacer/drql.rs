@@ -17,7 +17,7 @@ pub(super) struct Drql {
     limit_bytes: u64,
     /// In the RLC buffer at the last downlink TTI plus what was handed down since.
     held_bytes: u64,
-    /// Whether the limit kept a packet back since.
+    /// Whether the limit held a packet back since.
     limited: bool,
 }
 
@@ -94,7 +94,7 @@ mod tests {
         let mut rlc = 0;
         run(&mut pacer, &mut rlc, 20, 6000);
         let (drained, left) = run(&mut pacer, &mut rlc, 1000, 6000);
-        assert_eq!(drained, 6_000_000, "nothing is lost once it has settled");
+        assert_eq!(drained, 6_000_000, "the full capacity after convergence");
         assert!(left <= 3000, "{left} bytes left");
     }
 

@@ -8,7 +8,7 @@
 //! - Both moving averages (of the delays, of the status PDU gaps) have a weight of 1/8. Samples
 //!   that one status reports together count as so many of their mean.
 //! - The EWMA of the gaps begins with the value that gives the configured threshold ("at least as
-//!   large as γ + SRP"). A gap in which the RLC was empty is none of an "active connection" and no
+//!   large as γ + SRP"). A gap in which the RLC was empty belongs to no "active connection" and is no
 //!   sample.
 //! - The removal of SDUs and the clock are the DU's; what is on F1-U counts as in the buffer, since
 //!   it cannot be recalled.
@@ -52,7 +52,7 @@ pub(super) struct DynRlc {
     gaps: Option<StatusGaps>,
     /// SDUs in the buffer at the last status plus those handed down since.
     held_packets: u64,
-    /// Bytes likewise, to say the limit in bytes.
+    /// The same in bytes, for the limit in bytes.
     held_bytes: u64,
 }
 
@@ -98,10 +98,10 @@ impl DynRlc {
         let Some(mean_us) = removed.mean_us() else { return };
         // Lines 4–5.
         self.samples.merge(removed);
-        let kept = weight_left(removed.count);
+        let weight = weight_left(removed.count);
         let before_us = self.mean_delay_us.unwrap_or(mean_us);
-        self.mean_delay_us = Some(mean_us + kept * (before_us - mean_us));
-        // Line 6. A clock that went back starts the interval anew.
+        self.mean_delay_us = Some(mean_us + weight * (before_us - mean_us));
+        // Line 6. A clock that went back restarts the interval.
         let previous_us = *self.previous_us.get_or_insert(now_us);
         if now_us < previous_us {
             self.previous_us = Some(now_us);
@@ -310,6 +310,6 @@ mod tests {
         let mut pacer = kumar2018(DelayMetric::IntervalAverage, None);
         assert_eq!(after(&mut pacer, 10_000_000, &[90]), 60.0);
         assert_eq!(after(&mut pacer, 1, &[90]), 60.0);
-        assert_eq!(after(&mut pacer, 202, &[90]), 35.0, "the interval began anew");
+        assert_eq!(after(&mut pacer, 202, &[90]), 35.0, "the interval restarted");
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! What the paper leaves open, decided here:
 //! - The weight of the newest sample in the EWMA is 1/4: one TTI with HARQ or with the resources
-//!   given to another UE moves the estimate by a quarter, and a new rate is learnt within about
+//!   given to another UE moves the estimate by a quarter, and a new rate is estimated within about
 //!   ten TTIs. The first sample is taken as it is.
 //! - `reduce_const` is 0.5. It must be below 1/1.33, else Algorithm 1 line 9 alone, which does not
 //!   look at the RLC buffer, would hand down more than drains.

@@ -7,8 +7,8 @@
 //! What that leaves open, decided here:
 //! - The bandwidth is estimated by Little's law: SDUs that stay τ̄ on average in a buffer that holds
 //!   N of them leave at N/τ̄. The limit that makes them stay the target time is N · target/τ̄.
-//! - N is what was allowed, the limit; a limit that kept nothing back is not raised.
-//! - The limit is set anew when as many SDUs have left as it allows, so that those that tell of
+//! - N is what was allowed, the limit; a limit that held no SDU back is not raised.
+//! - The limit is updated when as many SDUs have left as it allows, so that those that tell of
 //!   it came in under it, and no sooner than after the target time. It at most doubles, and at most
 //!   halves.
 //! - It begins with 10 SDUs (the most that irazabal2021 §V-D allows DynRLC) and stays within 1 to
@@ -17,7 +17,7 @@
 
 use super::{Algorithm, ReceivedStatus, SduDelays};
 
-/// The limit before anything is known, SDUs.
+/// Initial limit, SDUs.
 const INITIAL_SDUS: f64 = 10.0;
 const MIN_SDUS: f64 = 1.0;
 const MAX_SDUS: f64 = 65_535.0;
@@ -35,7 +35,7 @@ pub(super) struct Ebb {
     /// SDUs in the buffer at the last status plus those handed down since.
     held_packets: u64,
     held_bytes: u64,
-    /// Whether the limit kept an SDU back since it was set.
+    /// Whether the limit held an SDU back since it was set.
     limited: bool,
 }
 

@@ -6,7 +6,7 @@
 
 use e2sm_tc::v1::BearerForecast;
 
-/// Most points that are kept; E2SM-TC has no more.
+/// Most points stored; the limit of E2SM-TC.
 const MAX_POINTS: usize = 64;
 
 #[derive(Clone, Debug, Default)]
@@ -59,7 +59,7 @@ impl Feed {
         self.has_drain
     }
 
-    /// Occupancy at `at_us`; absent where the feed has none.
+    /// Occupancy at `at_us`; `None` outside the feed.
     pub(super) fn occupancy_bytes(&self, at_us: u64) -> Option<f64> {
         interpolate(&self.occupancy_bytes, self.position(at_us))
     }
@@ -82,7 +82,7 @@ impl Feed {
         self.step_us
     }
 
-    /// Limit at `at_us`; absent where the feed has none.
+    /// Limit at `at_us`; `None` outside the feed.
     pub(super) fn limit_bytes(&self, at_us: u64) -> Option<f64> {
         interpolate(&self.limit_bytes, self.position(at_us))
     }
@@ -97,7 +97,7 @@ impl Feed {
         }
     }
 
-    /// Bytes drained from one time to a later one; absent where the feed does not say.
+    /// Bytes drained from one time to a later one; `None` without drain in the feed.
     pub(super) fn drained_bytes(&self, from_us: u64, to_us: u64) -> Option<f64> {
         if self.drain_bytes.is_empty() {
             return None;

@@ -26,7 +26,7 @@ pub(super) struct Sent {
     pub(super) total: InFlight,
 }
 
-/// Packets forwarded and not known to have been received, oldest first.
+/// Packets forwarded and not reported as received, oldest first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Flight {
     sent: VecDeque<Sent>,

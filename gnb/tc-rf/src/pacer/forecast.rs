@@ -291,7 +291,7 @@ impl Drain {
 #[derive(Clone, Debug)]
 struct Correction {
     bytes: f64,
-    /// When a packet was last kept back.
+    /// When a packet was last held back.
     limited_us: Option<u64>,
     /// When it was last raised; what the MAC finds for a round trip after is of before.
     raised_us: u64,

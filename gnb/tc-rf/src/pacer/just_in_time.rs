@@ -1,4 +1,4 @@
-//! Just-in-time pacer, this project's own: in a gNB whose CU and DU are one, nothing has to stand in
+//! Just-in-time pacer, this project's own: in a monolithic gNB, nothing has to wait in
 //! the RLC.
 //!
 //! The MAC calls an RLC entity twice per slot: for its buffer status, before it schedules the slot,

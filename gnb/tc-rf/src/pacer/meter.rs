@@ -1,4 +1,4 @@
-//! Drain rate of the RLC buffer as seen from above: what was handed down minus what is left.
+//! Drain rate of the RLC buffer as measured by the CU: bytes forwarded minus bytes left.
 
 use super::RlcStatus;
 

@@ -1,4 +1,4 @@
-//! Stage 6: how much the RLC buffer is given, one algorithm per file.
+//! Stage 6: how much is forwarded to the RLC buffer, one algorithm per file.
 //!
 //! A pacer decides one thing: may a packet of this length be forwarded now? Its input is
 //! [`RlcStatus`]. A TTI without downlink (an uplink slot of TDD) drains nothing and is no sample of
@@ -46,7 +46,7 @@ pub use rlc_status::{BlockRoom, BufferStatus, NextBlock, RlcStatus, SduDelays};
 const POLL_PERIOD_US: u64 = 200;
 
 /// Consecutive TTIs that found nothing to send although a packet was held back, after which one is
-/// forwarded whatever the algorithm says.
+/// forwarded regardless of the algorithm.
 const EMPTY_TTIS: u32 = 4;
 
 /// The algorithm of a validated pipeline; `None` where everything passes.
@@ -96,7 +96,7 @@ pub(crate) struct Pacer {
     /// When the last status or forecast arrived, or the pacer was installed.
     fed_us: u64,
     flight: Flight,
-    /// The newest forecast; kept for a forecast pacer that is installed later.
+    /// The newest forecast, also for a forecast pacer that is installed later.
     feed: Option<Box<Feed>>,
     meter: DrainMeter,
     /// Whether a packet was held back since the last status.

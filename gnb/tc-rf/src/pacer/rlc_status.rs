@@ -3,7 +3,7 @@
 /// State of the bearer's RLC buffer as the DU took it, right after the MAC pulled for a TTI.
 ///
 /// The first six fields are what every pacer needs. The others serve some of the pacers and stay
-/// at their defaults where a DU does not have them; what a pacer does then is said at the pacer.
+/// at their defaults where a DU does not have them; each pacer documents its behaviour then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RlcStatus {
     /// When the DU took it.
@@ -33,7 +33,7 @@ pub struct RlcStatus {
     /// Bytes of all SDUs of the bearer, from its first, up to the newest that reached the DU.
     /// Counted as the CU counts packets it forwards; those lost on F1-U before the newest (the "lost
     /// NR-U sequence numbers" of 38.425 §5.4.2.1) and those refused by a full RLC are counted too.
-    /// What the CU forwarded beyond is still on F1-U. Absent where the DU does not tell.
+    /// What the CU forwarded beyond is still on F1-U. Absent if the DU does not report it.
     pub received_bytes: Option<u64>,
 }
 
@@ -46,7 +46,7 @@ pub struct SduDelays {
     pub count: u32,
     /// Sum of their delays.
     pub sum_us: u64,
-    /// Shortest delay; without meaning when there was none.
+    /// Shortest delay; undefined without samples.
     pub min_us: u32,
     /// Longest delay.
     pub max_us: u32,
@@ -87,7 +87,7 @@ pub struct BlockRoom {
     /// The longest IP packet that would leave whole in it, in bytes; headers of PDCP, RLC and MAC are
     /// taken off.
     pub bytes: u32,
-    /// The block after it, as far as it is known.
+    /// The block after it, if known.
     pub next_block: Option<NextBlock>,
 }
 

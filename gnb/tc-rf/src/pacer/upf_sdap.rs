@@ -4,7 +4,7 @@
 //! layer, and in turn, the SDAP layer communicates with the RLC layer" (stolidis2024 §II).
 //!
 //! What that leaves open, decided here:
-//! - The queues above the pacer stand for the UPF's; between them and SDAP there is no delay that
+//! - The queues above the pacer model the UPF's; between them and SDAP there is no delay that
 //!   would have to be filled.
 //! - The RLC reports its drain. Packets leave at that rate, evenly in time, not in a block
 //!   after each TTI. It is measured over 10 ms (a radio frame), uplink slots of TDD included.
@@ -31,7 +31,7 @@ pub(super) struct UpfSdap {
     /// What may go now, bytes; below zero after a packet larger than what there was.
     tokens: f64,
     earned_us: u64,
-    /// Whether a packet was kept back since the last TTI.
+    /// Whether a packet was held back since the last TTI.
     limited: bool,
     /// Whether the last TTI emptied the buffer while packets waited.
     starved: bool,
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn an_empty_buffer_is_filled_at_once() {
         let mut pacer = UpfSdap::new(Some(&received(0, 0)));
-        assert!(!pacer.may_send(1_500, 10), "nothing is known and nothing was earned");
+        assert!(!pacer.may_send(1_500, 10), "no estimate and no tokens");
         pacer.status(&received(1_000, 0));
         assert!(pacer.may_send(1_500, 1_000), "the TTI found it empty");
         pacer.sent(1_500, 1_000);
@@ -170,6 +170,6 @@ mod tests {
         pacer.earn(60_000_000);
         assert!((pacer.tokens - 10_000.0).abs() < 1e-6, "10 B/µs in a TTI of 1 ms");
         pacer.earn(0);
-        assert!((pacer.tokens - 10_000.0).abs() < 1e-6, "a clock that goes back earns nothing");
+        assert!((pacer.tokens - 10_000.0).abs() < 1e-6, "a clock that goes back earns no tokens");
     }
 }

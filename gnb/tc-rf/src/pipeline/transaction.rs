@@ -36,7 +36,7 @@ impl Lease {
 }
 
 impl<P: Packet> TrafficControl<P> {
-    /// Applies a transaction: all of it or nothing of it. No queued packet is lost, and the
+    /// Applies a transaction: all of it or none. No queued packet is lost, and the
     /// packets of a flow stay in order.
     pub fn apply(
         &mut self,
@@ -99,7 +99,7 @@ impl<P: Packet> TrafficControl<P> {
     }
 
     /// Puts a pipeline in force. Queued packets keep their arrival time. Where the classifier or
-    /// the set of queues changed they are classified anew in the order in which they arrived, so
+    /// the set of queues changed they are classified again in the order in which they arrived, so
     /// a flow's packets are all where its next ones will go; else they stay where they are. The
     /// limits of the new pipeline are for packets to come.
     fn install(&mut self, pipeline: Pipeline, mut plan: Plan, now_us: u64) {

@@ -1,7 +1,7 @@
 //! BoDe, bounded delay (abbasloo2019 §V-C).
 //!
 //! Arrival times are stamped at ingress by the pipeline (step 1). Two places where the paper can be
-//! read in two ways, settled by what else it says:
+//! read in two ways, decided by its other statements:
 //! - Step 2 serves a packet whose sojourn is "smaller than" the bound and promises that none served
 //!   "experiences queuing delay more than" it; a sojourn that equals the bound is served.
 //! - Step 3 spares a packet when the queue is "smaller than 3 packets"; as BoDe "always transmits

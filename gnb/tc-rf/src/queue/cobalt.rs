@@ -1,8 +1,8 @@
 //! COBALT: CoDel and BLUE side by side, the AQM of CAKE (Høiland-Jørgensen et al. 2018 §III).
 //!
 //! The paper leaves the algorithm to its implementation; this has the behaviour of Linux's
-//! `sch_cake` as read, in our own words:
-//! - CoDel has one mechanism for the first drop and for those that follow. `count` is not forgotten
+//! `sch_cake`, reimplemented:
+//! - CoDel has one mechanism for the first drop and for those that follow. `count` is not reset
 //!   when the delay falls below target: it counts down at the pace at which it counted up.
 //! - BLUE raises a drop probability when the queue overflows and lowers it when the queue is found
 //!   empty, each at most once per target time. It never marks, as it is for senders that do not
@@ -10,7 +10,7 @@
 //! - The last packet of a queue is never dropped.
 //!
 //! Of the service model's parameters, `ce_threshold` and `l4s` hold as for CoDel; packets of L4S are
-//! subject to BLUE as all others, for nothing else would stop those that do not respond. CAKE's
+//! subject to BLUE as all others, the only limit on senders that do not respond. CAKE's
 //! bounds by the transmission time of a packet need a configured rate, which a bearer has not.
 
 use crate::rng::Rng;
@@ -96,8 +96,8 @@ impl Cobalt {
         self.count > 0 && now_us >= self.drop_next_us
     }
 
-    /// `drop_next` also says when the queue was last active, so that old debts lapse.
-    fn note_activity(&mut self, params: &CodelParams, late: bool, dropped: bool, now_us: u64) {
+    /// `drop_next` also records the last activity, so that overdue signals expire.
+    fn record_activity(&mut self, params: &CodelParams, late: bool, dropped: bool, now_us: u64) {
         if self.count == 0 {
             self.drop_next_us = now_us.saturating_add(params.interval_us);
         } else if late && !dropped {
@@ -171,7 +171,7 @@ impl Aqm for Cobalt {
             let (signal, late) = self.signal(params, queue.sojourn_us(&item), now_us);
             let blue = self.blue_drops();
             let drop = blue || (signal && !markable);
-            self.note_activity(params, late, drop, now_us);
+            self.record_activity(params, late, drop, now_us);
             if drop && !is_last {
                 queue.drop(item, if blue { BLUE } else { DROP });
                 continue;

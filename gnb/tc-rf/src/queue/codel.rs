@@ -30,7 +30,7 @@ pub struct CodelParams {
     pub interval_us: u64,
     /// Mark ECN-capable packets instead of dropping them.
     pub ecn: bool,
-    /// Mark ECN-capable packets whose sojourn is above this, whatever CoDel says.
+    /// Mark ECN-capable packets whose sojourn is above this, independent of CoDel.
     pub ce_threshold_us: Option<u64>,
     /// ECT(1) and CE packets belong to L4S (RFC 9331 §5.1): they are marked by `ce_threshold_us`
     /// alone and CoDel neither drops them nor learns from them; other packets are then not marked
@@ -256,7 +256,7 @@ pub(super) fn step_mark<Q: AqmQueue>(
 /// What `dodequeue` found at the head.
 enum Head<T> {
     Empty,
-    /// Not CoDel's business.
+    /// Exempt from CoDel.
     L4s(T),
     /// `ok_to_drop` is false.
     BelowTarget(T),

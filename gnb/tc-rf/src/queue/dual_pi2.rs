@@ -7,13 +7,13 @@
 //! Where the RFC leaves a choice:
 //! - `RTT_max` is 100 ms and the native ramp runs from 800 to 1200 µs, the defaults of appendix A;
 //!   the service model has no parameters for them. `alpha` and `beta` follow from `RTT_max`.
-//! - The base AQM sees the greater of the two queues' delays, as Linux's DualPI2 does, so that L4S
+//! - The base AQM uses the greater of the two queues' delays, as Linux's DualPI2 does, so that L4S
 //!   traffic that fills the link alone drives p' as well.
 //! - "One packet queued" (`Th_len`) counts the packet being served.
 //! - Under overload the L queue keeps one sum for drops and one for marks, so that neither takes
 //!   from the other.
 //! - Packets a classifier put into the queue for which their ECN field is not meant are treated as
-//!   §2.5.1.1 asks. In L, Not-ECT is dropped and ECT(0) marked with the likelihood that is to L's
+//!   §2.5.1.1 requires. In L, Not-ECT is dropped and ECT(0) marked with the likelihood that is to L's
 //!   own as p_C is to p_CL: (p_L / k)². In C, ECT(1) is marked with p_CL.
 
 use crate::{DropReason, Ecn};
@@ -119,7 +119,7 @@ impl DualPi2 {
         ]
     }
 
-    /// Updates that fell due; `heads_us` says when the oldest packets of L and C arrived.
+    /// Updates that fell due; `heads_us`: arrival of the oldest packets of L and C.
     pub(crate) fn advance(
         &mut self,
         params: &DualPi2Params,

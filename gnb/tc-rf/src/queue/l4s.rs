@@ -29,7 +29,7 @@ impl RampParams {
     }
 }
 
-/// `recur` of RFC 9332 appendix A.1: signals recur as often as their likelihood says, evenly rather
+/// `recur` of RFC 9332 appendix A.1: signals recur at their likelihood, evenly rather
 /// than at random. The sum reaches 1 here where it exceeds 1 there, so that a likelihood of 1 marks
 /// every packet from the first one on.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

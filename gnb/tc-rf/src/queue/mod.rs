@@ -61,7 +61,7 @@ macro_rules! disciplines {
         }
 
         impl Discipline {
-            /// See [`Aqm::dequeue`]. The discipline is matched before its state is lent, so that each
+            /// See [`Aqm::dequeue`]. The discipline is matched before its state is taken, so that each
             /// kind has code of its own.
             #[inline]
             pub(crate) fn dequeue<Q: StateQueue>(

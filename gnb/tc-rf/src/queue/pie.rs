@@ -71,7 +71,7 @@ impl Pie {
         self.drop_prob
     }
 
-    /// Delay as it is known now.
+    /// Current delay estimate.
     pub fn qdelay_us(&self) -> u64 {
         self.current_qdelay_us
     }

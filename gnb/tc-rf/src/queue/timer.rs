@@ -18,7 +18,7 @@ pub(crate) struct UpdateTimer {
 
 impl UpdateTimer {
     /// Calls `update` with the time of each expiry up to `now_us`. The first period begins with
-    /// the first call; a clock that went back by more than a period starts the period anew.
+    /// the first call; a clock that went back by more than a period restarts the period.
     pub(crate) fn run(&mut self, now_us: u64, period_us: u64, mut update: impl FnMut(u64)) {
         let period_us = period_us.max(1);
         let latest_us = now_us.saturating_add(period_us);

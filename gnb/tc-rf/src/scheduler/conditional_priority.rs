@@ -2,7 +2,7 @@
 //! §4.2.2.
 //!
 //! The L queue goes first unless the head of C has waited longer than that of L by more than the
-//! time shift. So L sees next to no queue of C's making, and an L queue that is overloaded
+//! time shift. So C adds next to no delay to L, and an L queue that is overloaded
 //! delays C by no more than the shift over its own delay: starvation costs L delay, not C
 //! throughput ("Sacrifice L4S Throughput or Delay?").
 

@@ -3,7 +3,7 @@
 /// End of a list.
 pub(crate) const NIL: u32 = u32::MAX;
 
-/// Where a queue stands with the scheduler.
+/// Place of a queue in the scheduler.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Place {
     /// On no list: it has had no packet since it was last found empty.

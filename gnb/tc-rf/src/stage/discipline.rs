@@ -12,7 +12,7 @@ impl<P: Packet> Stage<P> {
     }
 
     /// Performs the periodic updates of a queue's discipline that fell due. Called before anything
-    /// happens to the queue, so each update sees what a timer would have seen.
+    /// happens to the queue, so each update reads the state at its due time.
     pub(super) fn advance(&mut self, index: u32, now_us: u64) {
         let discipline = self.discipline(index);
         let Self { arena, queues, pairs, .. } = self;
@@ -99,7 +99,7 @@ impl<P: Packet> Stage<P> {
         self.queues[index as usize].aqm.found_empty(&discipline, now_us);
     }
 
-    /// The packet that the discipline lets out.
+    /// The packet that the discipline dequeues.
     pub(super) fn departure(
         &mut self,
         index: u32,
@@ -117,8 +117,8 @@ impl<P: Packet> Stage<P> {
         }
     }
 
-    /// One turn of `dualpi2_dequeue` (RFC 9332 appendix A): after a drop nothing comes and the
-    /// scheduler is asked again, as by `continue` there.
+    /// One turn of `dualpi2_dequeue` (RFC 9332 appendix A): `None` after a drop, and the
+    /// scheduler selects again, as by `continue` there.
     fn coupled_departure(
         &mut self,
         index: u32,
@@ -145,7 +145,7 @@ impl<P: Packet> Stage<P> {
         })
     }
 
-    /// Lends a queue's state and the queue to its discipline.
+    /// Runs a discipline on a queue; its state is taken out meanwhile.
     #[inline]
     fn with_aqm<S: StageSink<P>, T>(
         &mut self,
@@ -182,7 +182,7 @@ impl<P: Packet> Stage<P> {
     }
 }
 
-/// One queue of the stage as its discipline sees it.
+/// One queue of the stage, as the interface of its discipline.
 struct View<'a, P, S> {
     stage: &'a mut Stage<P>,
     index: u32,

@@ -1,4 +1,4 @@
-//! Changes of the queues while packets wait in them; none is lost.
+//! Changes of the queues while packets are queued; no packet is lost.
 
 use e2sm_tc::v1::BufferLimit;
 
@@ -45,7 +45,7 @@ impl<P: Packet> Stage<P> {
         packets
     }
 
-    /// Other queues, while no packet is queued. A queue that is there before and after keeps its
+    /// Other queues, while no packet is queued. A queue that remains keeps its
     /// counters and, if its discipline stays of one kind, the discipline's state.
     pub(crate) fn rebuild(
         &mut self,
@@ -88,7 +88,7 @@ impl<P: Packet> Stage<P> {
         self.pairs = pairs;
         self.buffer = buffer;
         self.shapers = shapers;
-        // Queues that waited for the old shapers are asked anew.
+        // Parked queues are checked against the new shapers.
         self.parked_until_us = u64::MAX;
         for index in self.parked.drain(..) {
             self.scheduler.resume(index);
