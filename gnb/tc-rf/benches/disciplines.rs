@@ -5,7 +5,6 @@
 
 use std::error::Error;
 use std::hint::black_box;
-use std::net::{IpAddr, Ipv4Addr};
 use std::time::Instant;
 
 use e2sm_tc::v1::{
@@ -14,64 +13,18 @@ use e2sm_tc::v1::{
 };
 use tc_rf::queueing::Queues;
 use tc_rf::templates::FqCodel;
-use tc_rf::{Ecn, FiveTuple, Packet, TrafficControl};
+use tc_rf::{Ecn, TrafficControl};
 
-const QUEUES: u16 = 1024;
-/// Packets that stand in the queues all the time.
-const STANDING: u64 = 2048;
+mod packet;
+use packet::{BenchPacket, QUEUES, STANDING, spread};
+
 /// Packets per measured round.
 const ROUND: u64 = 1 << 14;
 /// Each figure is the best of so many rounds: the others were disturbed.
 const ROUNDS: usize = 50;
 
-/// About what a packet of the emulator is.
-#[derive(Clone, Debug)]
-struct BenchPacket {
-    flow: FiveTuple,
-    ecn: Ecn,
-    _handle: [u64; 6],
-}
-
-impl Packet for BenchPacket {
-    fn len_bytes(&self) -> u32 {
-        1500
-    }
-    fn flow(&self) -> FiveTuple {
-        self.flow
-    }
-    fn dscp(&self) -> u8 {
-        0
-    }
-    fn qfi(&self) -> Option<u8> {
-        None
-    }
-    fn ecn(&self) -> Ecn {
-        self.ecn
-    }
-    fn set_ce(&mut self) {
-        self.ecn = Ecn::Ce;
-    }
-    fn set_dscp(&mut self, _dscp: u8) {}
-}
-
-/// 10 bits of a number, spread.
-fn spread(n: u64) -> u64 {
-    n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54
-}
-
 fn packet(n: u64) -> BenchPacket {
-    let host = spread(n) as u16;
-    BenchPacket {
-        flow: FiveTuple {
-            source: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)),
-            destination: IpAddr::V4(Ipv4Addr::new(10, 0, (host >> 8) as u8, host as u8)),
-            source_port: 443,
-            destination_port: 50_000,
-            protocol: 6,
-        },
-        ecn: if n.is_multiple_of(2) { Ecn::Ect1 } else { Ecn::NotEct },
-        _handle: [n; 6],
-    }
+    packet::packet(n, if n.is_multiple_of(2) { Ecn::Ect1 } else { Ecn::NotEct })
 }
 
 fn disciplines() -> Vec<(&'static str, QueueDiscipline)> {

@@ -2,7 +2,6 @@
 //! pipeline from ingress to egress.
 
 use std::hint::black_box;
-use std::net::{IpAddr, Ipv4Addr};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use e2sm_tc::v1::{BearerId, BufferLimit, Overflow, Pacer, UeId};
@@ -10,55 +9,16 @@ use tc_rf::queueing::{
     CodelParams, Discipline, MTU_BYTES, QueueConfig, QueueRules, Queues, SchedulerConfig,
 };
 use tc_rf::templates::FqCodel;
-use tc_rf::{Ecn, FiveTuple, Packet, TrafficControl};
+use tc_rf::{Ecn, TrafficControl};
 
-const QUEUES: u16 = 1024;
+mod packet;
+use packet::{BenchPacket, QUEUES, STANDING, spread};
+
 /// Packets per measured round.
 const ROUND: u64 = 4096;
-/// Packets that stand in the queues all the time.
-const STANDING: u64 = 2048;
-
-/// About what a packet of the emulator is.
-#[derive(Clone, Debug)]
-struct BenchPacket {
-    flow: FiveTuple,
-    len_bytes: u32,
-    _handle: [u64; 6],
-}
-
-impl Packet for BenchPacket {
-    fn len_bytes(&self) -> u32 {
-        self.len_bytes
-    }
-    fn flow(&self) -> FiveTuple {
-        self.flow
-    }
-    fn dscp(&self) -> u8 {
-        0
-    }
-    fn qfi(&self) -> Option<u8> {
-        None
-    }
-    fn ecn(&self) -> Ecn {
-        Ecn::NotEct
-    }
-    fn set_ce(&mut self) {}
-    fn set_dscp(&mut self, _dscp: u8) {}
-}
 
 fn packet(n: u64) -> BenchPacket {
-    let host = (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as u16;
-    BenchPacket {
-        flow: FiveTuple {
-            source: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)),
-            destination: IpAddr::V4(Ipv4Addr::new(10, 0, (host >> 8) as u8, host as u8)),
-            source_port: 443,
-            destination_port: 50_000,
-            protocol: 6,
-        },
-        len_bytes: 1500,
-        _handle: [n; 6],
-    }
+    packet::packet(n, Ecn::NotEct)
 }
 
 fn queues() -> Queues<BenchPacket> {
@@ -92,8 +52,7 @@ fn queueing(criterion: &mut Criterion) {
     group.bench_function("enqueue_dequeue_1024_queues", |bencher| {
         let mut queues = queues();
         let packets: Vec<BenchPacket> = (0..ROUND).map(packet).collect();
-        let queue_of: Vec<usize> =
-            (0..ROUND).map(|n| (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize).collect();
+        let queue_of: Vec<usize> = (0..ROUND).map(|n| spread(n) as usize).collect();
         let mut now_us = 0;
         for n in 0..STANDING {
             let _ = queues.enqueue(queue_of[n as usize], packet(n), now_us, &mut ());

@@ -2,7 +2,8 @@
 //!
 //! One handle is the RAN function of one gNB (or CU-UP): it holds a pipeline per (UE, DRB) and
 //! takes the bytes of E2SM-TC v1. The gNB owns its packets; between ingress and the callback that
-//! hands a packet on, the library holds its pointers. `README.md` lists which call belongs where in a gNB.
+//! hands a packet on, the library holds its pointers. `README.md` lists where in a gNB each call
+//! belongs.
 //!
 //! Nothing here panics across the border: a defect inside becomes [`TcRfResult::Internal`]. Any
 //! thread may call: calls for one bearer wait for each other, calls for different bearers do not.

@@ -1,0 +1,60 @@
+//! Packets and sizes common to the benchmarks.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use tc_rf::{Ecn, FiveTuple, Packet};
+
+pub(crate) const QUEUES: u16 = 1024;
+/// Packets that are queued all the time.
+pub(crate) const STANDING: u64 = 2048;
+
+/// About the size of a packet of the emulator.
+#[derive(Clone, Debug)]
+pub(crate) struct BenchPacket {
+    flow: FiveTuple,
+    ecn: Ecn,
+    _handle: [u64; 6],
+}
+
+impl Packet for BenchPacket {
+    fn len_bytes(&self) -> u32 {
+        1500
+    }
+    fn flow(&self) -> FiveTuple {
+        self.flow
+    }
+    fn dscp(&self) -> u8 {
+        0
+    }
+    fn qfi(&self) -> Option<u8> {
+        None
+    }
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+    fn set_ce(&mut self) {
+        self.ecn = Ecn::Ce;
+    }
+    fn set_dscp(&mut self, _dscp: u8) {}
+}
+
+/// A multiplicative hash of 10 bits.
+pub(crate) fn spread(n: u64) -> u64 {
+    n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54
+}
+
+/// A packet of flow `n`.
+pub(crate) fn packet(n: u64, ecn: Ecn) -> BenchPacket {
+    let host = spread(n) as u16;
+    BenchPacket {
+        flow: FiveTuple {
+            source: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)),
+            destination: IpAddr::V4(Ipv4Addr::new(10, 0, (host >> 8) as u8, host as u8)),
+            source_port: 443,
+            destination_port: 50_000,
+            protocol: 6,
+        },
+        ecn,
+        _handle: [n; 6],
+    }
+}
