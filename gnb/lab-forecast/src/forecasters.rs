@@ -1,25 +1,23 @@
-//! Forecasters without a model: what a model has to beat, and what it cannot.
+//! Baseline forecasters without a model: an upper bound and two lower bounds for models.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::{Forecaster, Horizon, Points, RlcSample, Timing};
 
-/// The newest sample that is not later than a time; the first one for a time before all.
+/// The newest sample not later than `time_us`, else the first.
 fn at(samples: &[RlcSample], time_us: u64) -> Option<&RlcSample> {
     let later = samples.partition_point(|sample| sample.time_us <= time_us);
     samples.get(later.saturating_sub(1))
 }
 
-/// Knows the future: limit and occupancy at each time as a DRQL that does without forecasts had
-/// them in a run that was recorded before.
+/// Upper bound: returns limit and occupancy of a recorded run with DRQL and without forecasts.
 ///
-/// stolidis2024's models learn what happens "in a monolithic network deployment, ensuring the
-/// specified, proper DRQL operation" (§III-B); this is the model that makes no error at it. It does
-/// not know what the forecasts themselves will bring about.
+/// stolidis2024's models learn from "a monolithic network deployment, ensuring the specified, proper
+/// DRQL operation" (§III-B); this is such a model without error. The effect of the forecasts on the
+/// run is not included.
 #[derive(Clone, Debug)]
 pub struct Perfect {
-    /// In order of time.
     recorded: Arc<[RlcSample]>,
 }
 
@@ -44,19 +42,18 @@ impl Forecaster for Perfect {
     }
 }
 
-/// What was, comes again: the last M samples at the RIC stand for the M to come. With
-/// stolidis2024's times each point is 810 ms old when it is used: T_RD + T_m + T_RC and the length
-/// of the forecast.
+/// Repeats the last M samples at the RIC as the next M. With stolidis2024's delays each point is
+/// 810 ms old when it is used: T_RD + T_m + T_RC and the length of the forecast.
 #[derive(Clone, Debug)]
 pub struct Late {
     lag_us: u64,
     step_us: u64,
-    /// In order of time, no older than need be.
+    /// In order of time, pruned to those a forecast may use.
     samples: VecDeque<RlcSample>,
 }
 
 impl Late {
-    /// With the times of the RIC it is for.
+    /// For a RIC with these delays.
     pub fn new(timing: &Timing) -> Self {
         Self {
             lag_us: timing.latency_us() + timing.length_us(),
@@ -68,7 +65,7 @@ impl Late {
 
 impl Forecaster for Late {
     fn observe(&mut self, sample: &RlcSample) {
-        // What an inference that ends now may ask for, a step before, and one sample before that.
+        // The oldest point of an inference that ends now, a step before it, and one sample more.
         let oldest_us = sample.time_us.saturating_sub(self.lag_us + self.step_us);
         while self.samples.get(1).is_some_and(|second| second.time_us <= oldest_us) {
             self.samples.pop_front();
@@ -94,8 +91,7 @@ impl Forecaster for Late {
     }
 }
 
-/// What is, stays: the newest sample at the RIC stands for all to come, and what was drained between
-/// the two newest for what will be.
+/// Repeats the newest sample at the RIC, and the drain between the two newest samples.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Persistence {
     newest: Option<RlcSample>,
@@ -103,12 +99,12 @@ pub struct Persistence {
 }
 
 impl Persistence {
-    /// Drained in a step as long as this, as lately.
+    /// Drain of a step of this length at the latest rate.
     fn drain_bytes(&self, step_us: u32) -> u64 {
         let (Some(newest), Some(before)) = (&self.newest, &self.before) else { return 0 };
-        let apart_us = newest.time_us.saturating_sub(before.time_us).max(1);
+        let interval_us = newest.time_us.saturating_sub(before.time_us).max(1);
         let drained_bytes = newest.drained_bytes.saturating_sub(before.drained_bytes);
-        drained_bytes * u64::from(step_us) / apart_us
+        drained_bytes * u64::from(step_us) / interval_us
     }
 }
 
@@ -140,7 +136,7 @@ mod tests {
         }
     }
 
-    fn said(
+    fn occupancy(
         forecaster: &mut impl Forecaster,
         origin: u64,
         first: u64,
@@ -159,11 +155,11 @@ mod tests {
     }
 
     #[test]
-    fn perfect_says_what_the_other_run_has_at_that_time() {
+    fn perfect_returns_the_recorded_run() {
         let mut perfect = Perfect::new((0..100).map(sample).collect());
-        assert_eq!(said(&mut perfect, 0, 50, 3), Some(vec![50, 51, 52]));
-        assert_eq!(said(&mut perfect, 0, 98, 4), Some(vec![98, 99, 99, 99]), "past its end");
-        assert_eq!(said(&mut Perfect::new([].into()), 0, 0, 1), None);
+        assert_eq!(occupancy(&mut perfect, 0, 50, 3), Some(vec![50, 51, 52]));
+        assert_eq!(occupancy(&mut perfect, 0, 98, 4), Some(vec![98, 99, 99, 99]), "past its end");
+        assert_eq!(occupancy(&mut Perfect::new([].into()), 0, 0, 1), None);
     }
 
     #[test]
@@ -172,25 +168,25 @@ mod tests {
         let timing = Timing { inference_us: 40_000, points: 40, ..Timing::stolidis2024(10_000) };
         let mut late = Late::new(&timing);
         (0..40).for_each(|ms| late.observe(&sample(ms)));
-        assert_eq!(said(&mut late, 39, 89, 40), None, "one sample short");
+        assert_eq!(occupancy(&mut late, 39, 89, 40), None, "one sample short");
         (40..200).for_each(|ms| late.observe(&sample(ms)));
-        let known = said(&mut late, 199, 249, 40).unwrap();
+        let known = occupancy(&mut late, 199, 249, 40).unwrap();
         assert_eq!((known[0], known[39], known.len()), (159, 198, 40));
         assert!(late.samples.len() <= 93, "{} samples kept", late.samples.len());
     }
 
     #[test]
-    fn persistence_says_the_newest_and_nothing_before_the_first() {
+    fn persistence_repeats_the_newest_sample() {
         let mut persistence = Persistence::default();
-        assert_eq!(said(&mut persistence, 0, 0, 3), None);
+        assert_eq!(occupancy(&mut persistence, 0, 0, 3), None);
         persistence.observe(&sample(7));
         persistence.observe(&sample(8));
-        assert_eq!(said(&mut persistence, 8, 18, 3), Some(vec![8, 8, 8]));
+        assert_eq!(occupancy(&mut persistence, 8, 18, 3), Some(vec![8, 8, 8]));
     }
 
-    /// The sum of what was drained is the square of the time in ms.
+    /// In these samples, the drained bytes are the square of the time in ms.
     #[test]
-    fn drain_is_that_of_the_step_which_ends_at_the_point() {
+    fn the_drain_of_a_point_is_that_of_the_step_before_it() {
         let horizon = |first_ms: u64, step_us| Horizon {
             origin_us: 0,
             first_us: first_ms * 1_000,

@@ -1,10 +1,10 @@
-//! A near-RT RIC beside a world: it hears of each RLC, forecasts, and feeds the CU (stolidis2024 §III).
+//! A near-RT RIC on virtual time: it samples each RLC, forecasts it, and feeds the CU (stolidis2024
+//! §III).
 //!
-//! [`Forecaster`] is the door for what forecasts one bearer: it is shown samples as they reach the RIC
-//! and is asked for points to come. [`NodeForecaster`] is that for what reads the E2 indications of a
-//! whole node, as [`Served`] does, a trained model at the end of a pipe. [`Ric`] keeps the time: samples
-//! each T_r that take T_RD, an inference of T_m, forecasts that take T_RC, handed over as E2SM-TC
-//! forecast feeds (control style 3).
+//! A [`Forecaster`] forecasts one bearer from samples. A [`NodeForecaster`] forecasts all bearers of a
+//! node from its E2 indications; [`Served`] is one, with a trained model in a child process. [`Ric`]
+//! applies the delays: samples each T_r that take T_RD, inferences of T_m, and forecasts that take
+//! T_RC, delivered as E2SM-TC forecast feeds (control style 3).
 
 mod forecasters;
 mod reports;
@@ -15,34 +15,31 @@ mod timing;
 pub use forecasters::{Late, Perfect, Persistence};
 pub use lab_world::RlcSample;
 pub use reports::Report;
-pub use ric::{Ric, RicError, Said, Tells};
+pub use ric::{FeedQuantity, ForecastCounts, Ric, RicError};
 pub use served::{Hello, ModelHorizon, Program, Served, ServedError, StepTime};
 pub use timing::Timing;
 
 /// Forecasts the RLC of one bearer.
 pub trait Forecaster: Send {
-    /// A sample reached the RIC. They come in order of time.
+    /// Processes a sample that reached the RIC, in order of time.
     fn observe(&mut self, sample: &RlcSample);
 
-    /// Writes the points of `horizon`; answers whether there is anything to say. The lists are empty
-    /// when it is called.
+    /// Appends the points of `horizon` to the empty `points`; `false` without a forecast.
     fn forecast(&mut self, horizon: &Horizon, points: &mut Points) -> bool;
 }
 
-/// Forecasts the RLC of all bearers of a node, by what its RAN functions report over E2.
+/// Forecasts the RLC of all bearers of a node from the reports of its RAN functions.
 pub trait NodeForecaster: Send {
-    /// An indication reached the RIC. They come in order of time, those of one time before the
-    /// forecasts that rest on it are asked for.
+    /// Processes a report that reached the RIC, in order of time.
     ///
     /// # Errors
-    /// A sentence, when it cannot go on.
-    fn hear(&mut self, report: &Report) -> Result<(), String>;
+    /// The reason why the forecaster failed.
+    fn on_report(&mut self, report: &Report) -> Result<(), String>;
 
-    /// Writes the points of `horizon` for a bearer; who made them, or none when there is nothing to
-    /// say. The lists are empty when it is called.
+    /// Appends the points of `horizon` for a bearer to the empty `points`; `None` without a forecast.
     ///
     /// # Errors
-    /// A sentence, when it cannot say anything of such a horizon.
+    /// The reason why it cannot forecast this horizon.
     fn forecast(
         &mut self,
         rnti: u16,
@@ -52,16 +49,16 @@ pub trait NodeForecaster: Send {
     ) -> Result<Option<Source>, String>;
 }
 
-/// Who made a forecast.
+/// Origin of a forecast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// The forecaster itself.
+    /// The model.
     Model,
-    /// What it falls back to.
+    /// The fallback of the model.
     Fallback,
 }
 
-/// What times a forecast is for.
+/// The points in time of a forecast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Horizon {
     /// Time of the newest sample, virtual µs.
@@ -70,7 +67,7 @@ pub struct Horizon {
     pub first_us: u64,
     /// Between points (T_w), µs; 1 or more.
     pub step_us: u32,
-    /// How many points (M).
+    /// Number of points (M).
     pub points: u32,
 }
 
@@ -82,10 +79,10 @@ impl Horizon {
     }
 }
 
-/// A forecast: a value per point of the horizon in each list that is not empty.
+/// A forecast: each list is empty or has a value per point of the horizon.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Points {
-    /// In the RLC, bytes.
+    /// Occupancy of the RLC, bytes.
     pub occupancy_bytes: Vec<u32>,
     /// DRQL's limit, bytes.
     pub limit_bytes: Vec<u32>,
@@ -94,7 +91,7 @@ pub struct Points {
 }
 
 impl Points {
-    /// Adds what a sample says, and what was drained in the step before it.
+    /// Appends the values of a sample, and the bytes drained in the step before it.
     fn push(&mut self, sample: &RlcSample, drain_bytes: u64) {
         self.occupancy_bytes.push(sample.occupancy_bytes);
         self.limit_bytes.push(sample.limit_bytes);

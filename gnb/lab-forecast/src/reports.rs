@@ -14,7 +14,7 @@ const CONTEXT_MS: u32 = 20;
 pub struct Report {
     /// Its RAN function: RLC, MAC or E2SM-TC v1.
     pub function: RanFunction,
-    /// When it was taken, µs since the Unix epoch.
+    /// Time of collection, µs since the Unix epoch.
     pub collected_at_us: u64,
     /// RIC indication message.
     pub message: Bytes,
@@ -28,12 +28,12 @@ impl Subscriptions {
     /// Subscribes to RLC each T_r, and to MAC and pipeline status.
     ///
     /// # Errors
-    /// The reason for which the RAN function refuses one.
-    pub(super) fn begin(world: &mut World, sample_us: u32) -> Result<Self, String> {
+    /// The reason why the RAN function refuses one.
+    pub(super) fn subscribe(world: &mut World, sample_us: u32) -> Result<Self, String> {
         let status =
             ActionDefinition { style: ReportStyle::PipelineStatus, bearers: vec![], top_flows: 1 };
         let status = v1::encode(&status).map_err(|error| error.to_string())?.into();
-        let mut begun = Vec::new();
+        let mut ids = Vec::new();
         for (function, period_ms, actions) in [
             (RanFunction::Rlc, sample_us.div_ceil(1_000), vec![]),
             (RanFunction::Mac, CONTEXT_MS, vec![]),
@@ -43,9 +43,9 @@ impl Subscriptions {
                 action_definitions: actions,
                 ..SubscriptionRequest::periodic(world.node_id(), function, period_ms)
             };
-            begun.push(world.subscribe(&request).map_err(|error| error.to_string())?);
+            ids.push(world.subscribe(&request).map_err(|error| error.to_string())?);
         }
-        Ok(Self(begun))
+        Ok(Self(ids))
     }
 
     /// The report of an indication and when it left the node's E2 interface, µs since the Unix epoch;

@@ -1,4 +1,4 @@
-//! The RIC's clock: samples up, an inference at a time, forecasts down.
+//! Scheduling of a RIC on virtual time: samples up, one inference at a time, forecasts down.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -13,25 +13,24 @@ use lab_world::{Output, RanFunction, World};
 
 /// Points of a bearer in one feed (E2SM-TC v1 §8).
 pub(super) const FEED_POINTS: u32 = 64;
-/// A longer forecast goes down in parts, one each so many points; a part begins as many points before
-/// it is handed over and reaches 48 beyond, for a CU that looks back to its last status and ahead
-/// to what it sends now.
+/// A longer forecast is delivered in parts, one per this many points. A part covers 16 points before
+/// its delivery and 48 after it: the CU needs those since its last status and those ahead.
 const FEED_STRIDE: u32 = 16;
 
-/// Why a RIC cannot go on.
+/// Failure of a RIC.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RicError {
-    /// A control the RAN function did not take.
+    /// The RAN function refused a control.
     #[error("forecast of RNTI {rnti}, DRB {drb}: {why}")]
     Refused {
         /// C-RNTI.
         rnti: u16,
         /// DRB identity.
         drb: u8,
-        /// What the RAN function said.
+        /// Reason of the RAN function.
         why: String,
     },
-    /// The RAN functions do not report what the forecaster lives on.
+    /// The RAN functions refused a subscription of the forecaster.
     #[error("subscription: {0}")]
     Subscription(String),
     /// The forecaster failed.
@@ -45,126 +44,126 @@ impl From<RicError> for ScenarioError {
     }
 }
 
-/// What of a forecast goes to the CU beside the occupancy.
+/// Quantity that is fed to the CU beside the occupancy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Tells {
-    /// DRQL's limit, as stolidis2024 (§IV-B) has it: the CU puts the RLC as forecast in the place of the
-    /// RLC.
+pub enum FeedQuantity {
+    /// DRQL's limit (stolidis2024 §IV-B): the CU uses the forecast in place of the state of the RLC.
     #[default]
     Limit,
-    /// What will be drained: the CU knows of the RLC itself, and lacks what the MAC pulls until a
-    /// packet is there.
+    /// The drain: the CU knows the state of the RLC, but not what the MAC pulls until a packet
+    /// arrives.
     Drain,
 }
 
-/// Who made the forecasts that left for the CU.
+/// Numbers of forecasts sent to the CU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Said {
-    /// All.
+pub struct ForecastCounts {
+    /// All forecasts.
     pub forecasts: u64,
-    /// Those of the model, not of what it falls back to.
+    /// Those of the model, without those of its fallback.
     pub by_model: u64,
 }
 
-/// Makes the forecaster of a bearer.
+/// Creates the forecaster of a bearer.
 type Factory = Box<dyn FnMut(u16, u8) -> Box<dyn Forecaster>>;
 
-/// Who forecasts.
-enum Who {
-    /// One for each bearer.
-    EachBearer { make: Factory, forecasters: HashMap<(u16, u8), Box<dyn Forecaster>> },
+enum Forecasters {
+    /// One per bearer.
+    PerBearer { create: Factory, by_id: HashMap<(u16, u8), Box<dyn Forecaster>> },
     /// One for the node.
     Node { forecaster: Box<dyn NodeForecaster>, subscriptions: Subscriptions },
 }
 
-/// What is on its way to the RIC.
+/// A message to the RIC.
 #[derive(Clone, Debug)]
 enum Up {
     Report(Report),
     Sample(RlcSample),
 }
 
-/// A forecast on its way to the CU, or part of it.
+/// A forecast, or part of one, sent to the CU.
 #[derive(Clone, Debug)]
-struct OnItsWay {
+struct Down {
     at_us: u64,
     forecast: BearerForecast,
 }
 
-/// A near-RT RIC that forecasts. It works through `World::control`, so that what the
-/// CU has of it is what E2SM-TC carries.
+/// A near-RT RIC that forecasts. It uses `World::control`, so the CU gets what E2SM-TC carries.
 pub struct Ric {
     timing: Timing,
-    tells: Tells,
-    who: Who,
-    has_begun: bool,
+    quantity: FeedQuantity,
+    forecasters: Forecasters,
+    has_started: bool,
     next_sample_us: u64,
-    /// On its way to the RIC, with when it is there, in order of that.
+    /// Messages to the RIC in order of arrival, with its time.
     up: VecDeque<(u64, Up)>,
-    /// Bearers of which a sample came since the inference before, in the order of their coming.
+    /// Newest sample of each bearer since the last inference started, in order of first arrival.
     fresh: Vec<RlcSample>,
-    /// When the inference ends, and what it began with.
+    /// End of the current inference, and its samples.
     inference: Option<(u64, Vec<RlcSample>)>,
-    /// In order of time.
-    down: VecDeque<OnItsWay>,
+    /// Forecasts to the CU in order of arrival.
+    down: VecDeque<Down>,
     points: Points,
-    said: Said,
+    counts: ForecastCounts,
 }
 
 impl Ric {
-    /// A RIC that begins at virtual time 0; `make` is called once per bearer, at its first sample.
-    pub fn new(timing: Timing, make: impl FnMut(u16, u8) -> Box<dyn Forecaster> + 'static) -> Self {
-        let forecasters = HashMap::new();
-        Self::of(timing, Who::EachBearer { make: Box::new(make), forecasters })
+    /// A RIC that starts at virtual time 0; `create` is called at the first sample of each bearer.
+    pub fn new(
+        timing: Timing,
+        create: impl FnMut(u16, u8) -> Box<dyn Forecaster> + 'static,
+    ) -> Self {
+        let (create, by_id) = (Box::new(create), HashMap::new());
+        Self::of(timing, Forecasters::PerBearer { create, by_id })
     }
 
-    /// A RIC whose forecaster lives on the node's E2 indications.
+    /// A RIC whose forecaster uses the E2 indications of the node.
     pub fn of_node(timing: Timing, forecaster: Box<dyn NodeForecaster>) -> Self {
-        Self::of(timing, Who::Node { forecaster, subscriptions: Subscriptions::default() })
+        Self::of(timing, Forecasters::Node { forecaster, subscriptions: Subscriptions::default() })
     }
 
-    fn of(timing: Timing, who: Who) -> Self {
+    fn of(timing: Timing, forecasters: Forecasters) -> Self {
         Self {
             timing,
-            tells: Tells::default(),
-            who,
-            has_begun: false,
+            quantity: FeedQuantity::default(),
+            forecasters,
+            has_started: false,
             next_sample_us: 0,
             up: VecDeque::new(),
             fresh: Vec::new(),
             inference: None,
             down: VecDeque::new(),
             points: Points::default(),
-            said: Said::default(),
+            counts: ForecastCounts::default(),
         }
     }
 
-    /// Tells the CU this of each forecast.
+    /// Sets the quantity that is fed to the CU.
     #[must_use]
-    pub fn telling(mut self, tells: Tells) -> Self {
-        self.tells = tells;
+    pub fn with_quantity(mut self, quantity: FeedQuantity) -> Self {
+        self.quantity = quantity;
         self
     }
 
-    /// Who made the forecasts so far; none where nothing falls back.
-    pub fn said(&self) -> Option<Said> {
-        matches!(self.who, Who::Node { .. }).then_some(self.said)
+    /// Numbers of forecasts so far; `None` for forecasters without a fallback.
+    pub fn counts(&self) -> Option<ForecastCounts> {
+        matches!(self.forecasters, Forecasters::Node { .. }).then_some(self.counts)
     }
 
-    /// Steps the world to `to_us` through `step`, with reports and feeds on the way. `step` hands on
-    /// what comes out of the world.
+    /// Steps the world to `to_us` through `step`, which passes on the outputs of the world, and
+    /// delivers reports and forecasts at their times.
     ///
     /// # Errors
-    /// What `step` says, and [`RicError`].
+    /// Those of `step`, and [`RicError`].
     pub fn step_until<E: From<RicError>>(
         &mut self,
         world: &mut World,
         to_us: u64,
         mut step: impl FnMut(&mut World, u64, &mut dyn FnMut(Output)) -> Result<(), E>,
     ) -> Result<(), E> {
-        if !self.has_begun {
-            self.begin(world)?;
+        if !self.has_started {
+            self.start(world)?;
         }
         loop {
             let next_us = self.next_us();
@@ -177,11 +176,11 @@ impl Ric {
         self.step(world, to_us, &mut step)
     }
 
-    fn begin(&mut self, world: &mut World) -> Result<(), RicError> {
-        self.has_begun = true;
+    fn start(&mut self, world: &mut World) -> Result<(), RicError> {
+        self.has_started = true;
         world.keep_drql_limits(true);
-        if let Who::Node { subscriptions, .. } = &mut self.who {
-            *subscriptions = Subscriptions::begin(world, self.timing.sample_us)
+        if let Forecasters::Node { subscriptions, .. } = &mut self.forecasters {
+            *subscriptions = Subscriptions::subscribe(world, self.timing.sample_us)
                 .map_err(RicError::Subscription)?;
         }
         Ok(())
@@ -193,15 +192,17 @@ impl Ric {
         to_us: u64,
         step: &mut impl FnMut(&mut World, u64, &mut dyn FnMut(Output)) -> Result<(), E>,
     ) -> Result<(), E> {
-        let Self { who, up, timing, .. } = self;
+        let Self { forecasters, up, timing, .. } = self;
         let (to_us, epoch_us) = (to_us.max(world.now_us()), world.epoch_us());
-        let Who::Node { subscriptions, .. } = who else { return step(world, to_us, &mut |_| {}) };
+        let Forecasters::Node { subscriptions, .. } = forecasters else {
+            return step(world, to_us, &mut |_| {});
+        };
         step(world, to_us, &mut |output| {
             let Output::Indication(indication) = output else { return };
             let Some((out_us, report)) = subscriptions.report(indication) else { return };
             let out_us = out_us.saturating_sub(epoch_us);
-            let there_us = out_us + u64::from(timing.report_delay_us);
-            up.push_back((there_us, Up::Report(report)));
+            let arrival_us = out_us + u64::from(timing.report_delay_us);
+            up.push_back((arrival_us, Up::Report(report)));
         })
     }
 
@@ -215,15 +216,15 @@ impl Ric {
     fn run_due(&mut self, world: &mut World) -> Result<(), RicError> {
         let now_us = world.now_us();
         if self.next_sample_us <= now_us {
-            let there_us = now_us + u64::from(self.timing.report_delay_us);
-            let samples = world.rlc_samples().map(|sample| (there_us, Up::Sample(sample)));
+            let arrival_us = now_us + u64::from(self.timing.report_delay_us);
+            let samples = world.rlc_samples().map(|sample| (arrival_us, Up::Sample(sample)));
             self.up.extend(samples);
             self.next_sample_us = now_us + u64::from(self.timing.sample_us.max(1));
         }
         while self.up.front().is_some_and(|(at_us, _)| *at_us <= now_us) {
             match self.up.pop_front() {
-                Some((_, Up::Report(report))) => self.hear_report(&report)?,
-                Some((_, Up::Sample(sample))) => self.hear(sample),
+                Some((_, Up::Report(report))) => self.on_report(&report)?,
+                Some((_, Up::Sample(sample))) => self.on_sample(sample),
                 None => break,
             }
         }
@@ -246,17 +247,19 @@ impl Ric {
         Ok(())
     }
 
-    fn hear_report(&mut self, report: &Report) -> Result<(), RicError> {
-        match &mut self.who {
-            Who::Node { forecaster, .. } => forecaster.hear(report).map_err(RicError::Forecaster),
-            Who::EachBearer { .. } => Ok(()),
+    fn on_report(&mut self, report: &Report) -> Result<(), RicError> {
+        match &mut self.forecasters {
+            Forecasters::Node { forecaster, .. } => {
+                forecaster.on_report(report).map_err(RicError::Forecaster)
+            }
+            Forecasters::PerBearer { .. } => Ok(()),
         }
     }
 
-    fn hear(&mut self, sample: RlcSample) {
+    fn on_sample(&mut self, sample: RlcSample) {
         let id = (sample.rnti, sample.drb);
-        if let Who::EachBearer { make, forecasters } = &mut self.who {
-            forecasters.entry(id).or_insert_with(|| make(id.0, id.1)).observe(&sample);
+        if let Forecasters::PerBearer { create, by_id } = &mut self.forecasters {
+            by_id.entry(id).or_insert_with(|| create(id.0, id.1)).observe(&sample);
         }
         match self.fresh.iter_mut().find(|known| (known.rnti, known.drb) == id) {
             Some(known) => *known = sample,
@@ -264,59 +267,59 @@ impl Ric {
         }
     }
 
-    /// What is forecast from a sample, into `points`; whether there is anything to say.
-    fn ask(&mut self, sample: &RlcSample, horizon: &Horizon) -> Result<bool, RicError> {
-        let Self { who, points, tells, said, .. } = self;
+    /// Forecasts a bearer into `points`; `false` without a forecast.
+    fn forecast_bearer(&mut self, sample: &RlcSample, horizon: &Horizon) -> Result<bool, RicError> {
+        let Self { forecasters, points, quantity, counts, .. } = self;
         let (rnti, drb) = (sample.rnti, sample.drb);
         points.clear();
-        let source = match who {
-            Who::EachBearer { forecasters, .. } => match forecasters.get_mut(&(rnti, drb)) {
+        let source = match forecasters {
+            Forecasters::PerBearer { by_id, .. } => match by_id.get_mut(&(rnti, drb)) {
                 Some(forecaster) => forecaster.forecast(horizon, points).then_some(Source::Model),
                 None => None,
             },
-            Who::Node { forecaster, .. } => {
+            Forecasters::Node { forecaster, .. } => {
                 forecaster.forecast(rnti, drb, horizon, points).map_err(RicError::Forecaster)?
             }
         };
-        let wanted = match tells {
-            Tells::Limit => {
+        let fed = match quantity {
+            FeedQuantity::Limit => {
                 points.drain_bytes.clear();
                 &points.limit_bytes
             }
-            Tells::Drain => {
+            FeedQuantity::Drain => {
                 points.limit_bytes.clear();
                 &points.drain_bytes
             }
         };
-        // Of a bearer whose limit nobody told there is none to forecast.
-        let Some(source) = source.filter(|_| !wanted.is_empty()) else { return Ok(false) };
-        said.forecasts += 1;
-        said.by_model += u64::from(source == Source::Model);
+        // A bearer without a reported limit has no forecast of it.
+        let Some(source) = source.filter(|_| !fed.is_empty()) else { return Ok(false) };
+        counts.forecasts += 1;
+        counts.by_model += u64::from(source == Source::Model);
         Ok(true)
     }
 
-    /// An inference ended: its forecasts leave for the CU, in place of what is left of older ones.
+    /// Sends the forecasts of an inference that ended, in place of undelivered older ones.
     fn forecast(&mut self, newest: &[RlcSample], now_us: u64) -> Result<(), RicError> {
-        let Timing { step_us, points: wanted, first_point_us, .. } = self.timing;
+        let Timing { step_us, points: count, first_point_us, .. } = self.timing;
         let step_us = step_us.max(1);
         for sample in newest {
             let horizon = Horizon {
                 origin_us: sample.time_us,
                 first_us: sample.time_us + u64::from(first_point_us),
                 step_us,
-                points: wanted,
+                points: count,
             };
-            if !self.ask(sample, &horizon)? {
+            if !self.forecast_bearer(sample, &horizon)? {
                 continue;
             }
             let bearer = BearerId { ue: UeId::Rnti(sample.rnti), drb: sample.drb };
-            let there_us = now_us + u64::from(self.timing.control_delay_us);
-            self.down.retain(|down| down.forecast.bearer != bearer || down.at_us <= there_us);
-            for handed in (0..wanted).step_by(FEED_STRIDE as usize) {
-                let from = handed.saturating_sub(FEED_STRIDE);
-                let range = from as usize..(from + FEED_POINTS).min(wanted) as usize;
+            let arrival_us = now_us + u64::from(self.timing.control_delay_us);
+            self.down.retain(|down| down.forecast.bearer != bearer || down.at_us <= arrival_us);
+            for delivered in (0..count).step_by(FEED_STRIDE as usize) {
+                let from = delivered.saturating_sub(FEED_STRIDE);
+                let range = from as usize..(from + FEED_POINTS).min(count) as usize;
                 let part = |list: &[u32]| list.get(range.clone()).unwrap_or_default().to_vec();
-                let at_us = there_us + u64::from(handed) * u64::from(step_us);
+                let at_us = arrival_us + u64::from(delivered) * u64::from(step_us);
                 let start_us = u64::from(first_point_us) + u64::from(from) * u64::from(step_us);
                 let forecast = BearerForecast {
                     bearer,
@@ -328,8 +331,8 @@ impl Ric {
                     drain_bytes: part(&self.points.drain_bytes),
                 };
                 let place = self.down.partition_point(|down| down.at_us <= at_us);
-                self.down.insert(place, OnItsWay { at_us, forecast });
-                if from + FEED_POINTS >= wanted {
+                self.down.insert(place, Down { at_us, forecast });
+                if from + FEED_POINTS >= count {
                     break;
                 }
             }
@@ -338,8 +341,7 @@ impl Ric {
     }
 }
 
-/// Hands a forecast to the CU; its times become Unix time. That of a bearer which is no more there is
-/// dropped.
+/// Delivers a forecast to the CU with Unix times; that of a released bearer is dropped.
 fn feed(world: &mut World, mut forecast: BearerForecast) -> Result<(), RicError> {
     let UeId::Rnti(rnti) = forecast.bearer.ue else { return Ok(()) };
     let drb = forecast.bearer.drb;

@@ -1,21 +1,20 @@
-//! When samples are taken, and how long what takes.
+//! Sampling period, delays and horizon of a RIC.
 
 use serde::Serialize;
 
 /// The times of stolidis2024 §III-C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Timing {
-    /// T_r: the DU is sampled this often, µs; 1 or more.
+    /// T_r: sampling period, µs; 1 or more.
     pub sample_us: u32,
     /// T_RD: from the DU to the RIC, µs.
     pub report_delay_us: u32,
-    /// T_m: one inference, µs. The next one begins when it ends; at 0 there is one per sample.
+    /// T_m: duration of an inference, µs. The next one starts when it ends; 0 is one per sample.
     pub inference_us: u32,
     /// T_RC: from the RIC to the CU, µs.
     pub control_delay_us: u32,
-    /// From the newest sample to the first point, µs: T_RD + T_m + T_RC where a model is made for the
-    /// times of its network. One that was made for others keeps its own, and whoever uses the
-    /// forecast before its first point or after its last holds the nearest.
+    /// From the newest sample to the first point, µs: T_RD + T_m + T_RC for a model trained for the
+    /// delays of its network, else that of the model. Outside the forecast the nearest point is used.
     pub first_point_us: u32,
     /// T_w: between points, µs; 1 or more.
     pub step_us: u32,
@@ -25,7 +24,7 @@ pub struct Timing {
 
 impl Timing {
     /// The paper's own setting (§IV-D): T_r = T_w = 1 ms, M 400, T_m 400 ms, T_RC 0; T_RD is T_c,
-    /// for "the Near-RT RIC is collocated with the CU".
+    /// since "the Near-RT RIC is collocated with the CU".
     pub fn stolidis2024(t_c_us: u32) -> Self {
         Self {
             sample_us: 1_000,
@@ -38,8 +37,7 @@ impl Timing {
         }
     }
 
-    /// As [`stolidis2024`](Self::stolidis2024), with an inference that takes no time and looks 64
-    /// points ahead.
+    /// As [`stolidis2024`](Self::stolidis2024), with an inference without duration and 64 points.
     pub fn at_once(t_c_us: u32) -> Self {
         Self { inference_us: 0, first_point_us: t_c_us, points: 64, ..Self::stolidis2024(t_c_us) }
     }

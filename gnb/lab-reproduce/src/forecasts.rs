@@ -10,7 +10,8 @@ use serde_json::Value;
 
 use super::run::with_seed;
 use lab_forecast::{
-    Hello, Late, Perfect, Persistence, Program, Ric, RicError, RlcSample, Served, Tells, Timing,
+    FeedQuantity, Hello, Late, Perfect, Persistence, Program, Ric, RicError, RlcSample, Served,
+    Timing,
 };
 use lab_scenario::{LoadedScenario, ScenarioError};
 use lab_world::{DEFAULT_EPOCH_US, World};
@@ -23,7 +24,7 @@ pub struct Forecasts {
     /// Delays and horizon.
     pub timing: Timing,
     /// Quantities sent to the CU.
-    pub tells: Tells,
+    pub quantity: FeedQuantity,
 }
 
 /// A forecaster.
@@ -93,7 +94,7 @@ impl Forecasts {
                 Ric::of_node(timing, Box::new(served))
             }
         };
-        Ok(Some(ric.telling(self.tells)))
+        Ok(Some(ric.with_quantity(self.quantity)))
     }
 }
 

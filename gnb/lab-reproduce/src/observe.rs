@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::xapp::{XApp, XAppRunner};
 use super::{Forecasts, Watch};
-use lab_forecast::{Ric, Said};
+use lab_forecast::{ForecastCounts, Ric};
 use lab_scenario::{LoadedScenario, ScenarioError};
 use lab_world::{BearerSample, Removals, Summary, World};
 
@@ -66,7 +66,7 @@ pub struct Observed {
     /// Totals since the start of the run.
     pub summary: Summary,
     /// Who made the forecasts since the start of the run; none without a forecaster that falls back.
-    pub forecasts: Option<Said>,
+    pub forecasts: Option<ForecastCounts>,
 }
 
 /// Inputs of a run from the RIC.
@@ -178,7 +178,7 @@ pub(super) fn observe(
         occupancy: occupancy.means(),
         removals: world.removals().zip(&removed_before).map(|(all, old)| all.since(old)).collect(),
         summary: world.summary(),
-        forecasts: stepper.ric.as_ref().and_then(Ric::said),
+        forecasts: stepper.ric.as_ref().and_then(Ric::counts),
     }))
 }
 

@@ -12,7 +12,8 @@ use std::sync::atomic::AtomicBool;
 
 use common::{flow, scenario};
 use lab_forecast::{
-    Forecaster, Horizon, Points, Program, Ric, Said, Served, ServedError, Tells, Timing,
+    FeedQuantity, ForecastCounts, Forecaster, Horizon, Points, Program, Ric, Served, ServedError,
+    Timing,
 };
 use lab_reproduce::{Inputs, Options, Reproduction, Trained, papers, reproduce};
 use lab_scenario::ScenarioError;
@@ -44,15 +45,15 @@ fn summary(ric: &mut Ric, t_c_us: u32, rlc_status: &str) -> Result<Summary, Scen
     Ok(world.summary())
 }
 
-fn served(behaviour: &str, tells: Tells) -> Result<(Summary, Said), String> {
+fn served(behaviour: &str, quantity: FeedQuantity) -> Result<(Summary, ForecastCounts), String> {
     let program = program(behaviour);
     let hello = Served::probe(&program, &[]).map_err(|error| error.to_string())?;
     let served =
         Served::start(&program, &hello, DEFAULT_EPOCH_US).map_err(|error| error.to_string())?;
-    let mut ric = Ric::of_node(timing(10_000), Box::new(served)).telling(tells);
-    let rlc_status = if tells == Tells::Drain { "each_slot" } else { "never" };
+    let mut ric = Ric::of_node(timing(10_000), Box::new(served)).with_quantity(quantity);
+    let rlc_status = if quantity == FeedQuantity::Drain { "each_slot" } else { "never" };
     let summary = summary(&mut ric, 10_000, rlc_status).map_err(|error| error.to_string())?;
-    Ok((summary, ric.said().unwrap()))
+    Ok((summary, ric.counts().unwrap()))
 }
 
 fn downlink(summary: &Summary) -> u64 {
@@ -61,18 +62,18 @@ fn downlink(summary: &Summary) -> u64 {
 
 #[test]
 fn the_median_forecast_reaches_the_pacer() {
-    let (summary, said) = served("well", Tells::Limit).unwrap();
+    let (summary, counts) = served("well", FeedQuantity::Limit).unwrap();
     // An empty buffer as forecast, up to 3000 bytes: two packets in each of 2000 TTIs.
     let all = downlink(&summary);
     assert!((3_950..=4_100).contains(&all), "{all}");
-    assert_eq!(said.forecasts, 3_989, "one per ms, except at either end");
-    assert_eq!(said.by_model, 3_591, "one in ten is from the fallback");
+    assert_eq!(counts.forecasts, 3_989, "one per ms, except at either end");
+    assert_eq!(counts.by_model, 3_591, "one in ten is from the fallback");
 }
 
 #[test]
 fn the_same_seed_gives_the_same_run() {
-    let (first, _) = served("well", Tells::Drain).unwrap();
-    let (second, _) = served("well", Tells::Drain).unwrap();
+    let (first, _) = served("well", FeedQuantity::Drain).unwrap();
+    let (second, _) = served("well", FeedQuantity::Drain).unwrap();
     assert_eq!(serde_json::to_string(&first).unwrap(), serde_json::to_string(&second).unwrap());
     assert!(downlink(&first) > 3 * 2_000, "the drain forecast helps: {}", downlink(&first));
 }
@@ -89,7 +90,7 @@ fn errors_of_a_program_contain_its_output() {
         ("says-half", &["no ForecastBatch"]),
         ("changes", &["another digest"]),
     ] {
-        let error = served(behaviour, Tells::Limit).unwrap_err();
+        let error = served(behaviour, FeedQuantity::Limit).unwrap_err();
         assert!(words.iter().all(|word| error.contains(word)), "{behaviour}: {error}");
         assert_eq!(error.lines().count(), 1, "{behaviour}: {error}");
     }

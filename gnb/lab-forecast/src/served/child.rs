@@ -1,5 +1,5 @@
-//! The program at the other end of the pipe, and the frames between: u32 length of what follows, u8
-//! kind, body; integers little-endian (`rlc_forecaster.lockstep.frames` has the table).
+//! The child process and its frames: u32 length of kind and body, u8 kind, body; integers are
+//! little-endian (`rlc_forecaster.lockstep.frames` has the table).
 
 use std::fmt;
 use std::io::{BufReader, Read, Write};
@@ -20,17 +20,17 @@ const FORECASTS: u8 = 0x82;
 const ERROR: u8 = 0x8f;
 
 const MAX_FRAME_BYTES: usize = 16 << 20;
-/// Starting, loading a model and measuring it takes a second or two; a busy machine a multiple.
-const HELLO_WITHIN: Duration = Duration::from_secs(60);
-/// A step is microseconds.
-const ANSWER_WITHIN: Duration = Duration::from_secs(20);
-/// Of what it says on standard error, the end is kept.
+/// Start, load of the model and measurement take a second or two; more under load.
+const HELLO_TIMEOUT: Duration = Duration::from_secs(60);
+/// An inference takes microseconds.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
+/// Length of the end of standard error that is kept.
 const STDERR_BYTES: usize = 4_096;
 
-/// What to start.
+/// A program to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// `rlc-forecaster`, or what stands for it.
+    /// `rlc-forecaster` or a substitute.
     pub command: PathBuf,
     /// Model directory.
     pub model: PathBuf,
@@ -42,79 +42,79 @@ impl fmt::Display for Program {
     }
 }
 
-/// Why there is no model in the loop.
+/// Failure of a served model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ServedError {
     /// It cannot be started.
     #[error("{program}: {why}")]
     NotStarted {
-        /// What was started.
+        /// Command.
         program: String,
-        /// What the system says.
+        /// Error of the operating system.
         why: String,
     },
-    /// It said why it cannot go on.
+    /// It reported an error.
     #[error("{program}: {why}")]
     Refused {
-        /// What was started.
+        /// Command.
         program: String,
-        /// Its own words.
+        /// Its message.
         why: String,
     },
     /// It ended.
-    #[error("{program}: ended{}{}", status, last_words(said))]
+    #[error("{program}: ended{}{}", status, suffix(stderr))]
     Ended {
-        /// What was started.
+        /// Command.
         program: String,
-        /// How, ` with exit status: 1` or nothing.
+        /// ` with exit status: 1`, or empty if unknown.
         status: String,
         /// The last line on its standard error.
-        said: String,
+        stderr: String,
     },
-    /// It says nothing.
-    #[error("{program}: no answer within {} s", within.as_secs())]
-    Silent {
-        /// What was started.
+    /// It did not answer in time.
+    #[error("{program}: no answer within {} s", timeout.as_secs())]
+    Timeout {
+        /// Command.
         program: String,
-        /// How long was waited.
-        within: Duration,
+        /// Time-out.
+        timeout: Duration,
     },
-    /// It says what it should not.
+    /// It sent an invalid answer.
     #[error("{program}: answered {why}")]
-    Garbage {
-        /// What was started.
+    Unexpected {
+        /// Command.
         program: String,
-        /// What it said, and what was expected.
+        /// What it sent, and what was expected.
         why: String,
     },
-    /// It is another than that which was asked before.
+    /// It serves another model than before.
     #[error("{program}: serves {now}; it was {before} with another digest when T_m was measured")]
     Changed {
-        /// What was started.
+        /// Command.
         program: String,
-        /// Model of before.
+        /// Model when T_m was measured.
         before: String,
-        /// Model of now.
+        /// Model now.
         now: String,
     },
 }
 
-fn last_words(said: &str) -> String {
-    if said.is_empty() { String::new() } else { format!(": {said}") }
+fn suffix(stderr: &str) -> String {
+    if stderr.is_empty() { String::new() } else { format!(": {stderr}") }
 }
 
-/// What the thread that reads its answers has read.
+/// A frame, or the end of frames.
 type Incoming = Result<(u8, Vec<u8>), Unread>;
 
-/// Why nothing can be read any more.
+/// Why no more frames can be read.
 enum Unread {
     /// The pipe is closed.
     End,
-    /// No frame.
-    NoFrame(String),
+    /// Not a frame.
+    Malformed(String),
 }
 
-/// A running program. It ends when this is dropped.
+/// A running program; killed on drop.
 #[derive(Debug)]
 pub(super) struct Child {
     program: String,
@@ -126,7 +126,7 @@ pub(super) struct Child {
 }
 
 impl Child {
-    /// Starts the program and waits for its hello, with T_m measured for so many bearers.
+    /// Starts the program and waits for its hello, with T_m measured for these numbers of bearers.
     pub(super) fn start(program: &Program, measure: &[u32]) -> Result<(Self, Hello), ServedError> {
         let name = program.to_string();
         let failed = |why: String| ServedError::NotStarted { program: name.clone(), why };
@@ -134,7 +134,7 @@ impl Child {
         command.arg("lockstep").arg("--model").arg(&program.model).arg("--measure");
         command.args(measure.iter().map(u32::to_string));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // Ctrl-C is for this program, which ends that one by closing the pipe.
+        // Ctrl-C must reach this process only, which ends the child.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut process = command.spawn().map_err(|error| failed(error.to_string()))?;
@@ -155,17 +155,15 @@ impl Child {
         });
         let stderr = Some(thread::spawn(move || tail(err)));
         let mut child = Self { program: name, process, to, from, stderr, frame: Vec::new() };
-        let hello = child.receive(HELLO, HELLO_WITHIN)?;
+        let hello = child.receive(HELLO, HELLO_TIMEOUT)?;
         let hello: Hello = serde_json::from_slice(&hello)
-            .map_err(|error| child.garbage(format!("a hello that is none: {error}")))?;
-        match hello.complaint() {
-            None => Ok((child, hello)),
-            Some(why) => Err(child.garbage(why)),
-        }
+            .map_err(|error| child.unexpected(format!("an invalid hello: {error}")))?;
+        hello.validate().map_err(|why| child.unexpected(why))?;
+        Ok((child, hello))
     }
 
-    /// Hands it an indication; the answer, to an RLC report.
-    pub(super) fn hand(&mut self, report: &Report) -> Result<Option<Vec<u8>>, ServedError> {
+    /// Sends a report; returns the answer, which only RLC reports have.
+    pub(super) fn send_report(&mut self, report: &Report) -> Result<Option<Vec<u8>>, ServedError> {
         let Some(kind) = report.frame_kind() else { return Ok(None) };
         let length = 1 + size_of::<u64>() + report.message.len();
         self.frame.clear();
@@ -173,60 +171,61 @@ impl Child {
         self.frame.push(kind);
         self.frame.extend_from_slice(&report.collected_at_us.to_le_bytes());
         self.frame.extend_from_slice(&report.message);
-        // One that is gone is found by what it said last.
-        let gone = self.to.write_all(&self.frame).and_then(|()| self.to.flush()).is_err();
-        if kind == RLC || gone {
-            return self.receive(FORECASTS, ANSWER_WITHIN).map(Some);
+        // After a failed write `receive` returns the reason.
+        let failed = self.to.write_all(&self.frame).and_then(|()| self.to.flush()).is_err();
+        if kind == RLC || failed {
+            return self.receive(FORECASTS, ANSWER_TIMEOUT).map(Some);
         }
         Ok(None)
     }
 
-    pub(super) fn garbage(&self, why: String) -> ServedError {
-        ServedError::Garbage { program: self.program.clone(), why }
+    pub(super) fn unexpected(&self, why: String) -> ServedError {
+        ServedError::Unexpected { program: self.program.clone(), why }
     }
 
-    fn receive(&mut self, wanted: u8, within: Duration) -> Result<Vec<u8>, ServedError> {
-        match self.from.recv_timeout(within) {
-            Ok(Ok((kind, body))) if kind == wanted => Ok(body),
+    fn receive(&mut self, expected: u8, timeout: Duration) -> Result<Vec<u8>, ServedError> {
+        match self.from.recv_timeout(timeout) {
+            Ok(Ok((kind, body))) if kind == expected => Ok(body),
             Ok(Ok((ERROR, body))) => Err(self.refused(&body)),
             Ok(Ok((kind, _))) => {
-                Err(self.garbage(format!("a frame of kind {kind:#04x}; expected {wanted:#04x}")))
+                Err(self
+                    .unexpected(format!("a frame of kind {kind:#04x}; expected {expected:#04x}")))
             }
-            Ok(Err(Unread::NoFrame(why))) => Err(self.garbage(why)),
+            Ok(Err(Unread::Malformed(why))) => Err(self.unexpected(why)),
             Ok(Err(Unread::End)) | Err(RecvTimeoutError::Disconnected) => Err(self.ended()),
             Err(RecvTimeoutError::Timeout) => {
-                Err(ServedError::Silent { program: self.program.clone(), within })
+                Err(ServedError::Timeout { program: self.program.clone(), timeout })
             }
         }
     }
 
     fn refused(&self, body: &[u8]) -> ServedError {
-        let said = serde_json::from_slice::<serde_json::Value>(body).ok();
-        match said.as_ref().and_then(|said| said.get("error")?.as_str()) {
+        let report = serde_json::from_slice::<serde_json::Value>(body).ok();
+        match report.as_ref().and_then(|report| report.get("error")?.as_str()) {
             Some(why) => {
                 ServedError::Refused { program: self.program.clone(), why: why.to_owned() }
             }
-            None => self.garbage("an error without a sentence".to_owned()),
+            None => self.unexpected("an error frame without a message".to_owned()),
         }
     }
 
     fn ended(&mut self) -> ServedError {
-        // What closes its standard output without ending is ended.
+        // It may have closed its standard output without exiting.
         let _ = self.process.kill();
         let status = self.process.wait();
-        let said = self.stderr.take().and_then(|reader| reader.join().ok()).unwrap_or_default();
-        let said = String::from_utf8_lossy(&said);
+        let stderr = self.stderr.take().and_then(|reader| reader.join().ok()).unwrap_or_default();
+        let stderr = String::from_utf8_lossy(&stderr);
+        let last_line = stderr.lines().rfind(|line| !line.trim().is_empty());
         ServedError::Ended {
             program: self.program.clone(),
             status: status.map_or_else(|_| String::new(), |status| format!(" with {status}")),
-            said: said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default().to_owned(),
+            stderr: last_line.unwrap_or_default().to_owned(),
         }
     }
 }
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // It holds nothing that would need a goodbye.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
@@ -239,7 +238,7 @@ fn read(out: &mut BufReader<ChildStdout>) -> Incoming {
     let length = u32::from_le_bytes([a, b, c, d]) as usize;
     if !(1..=MAX_FRAME_BYTES).contains(&length) || ![HELLO, FORECASTS, ERROR].contains(&kind) {
         let shown = String::from_utf8_lossy(&head).into_owned();
-        return Err(Unread::NoFrame(format!(
+        return Err(Unread::Malformed(format!(
             "{shown:?}, the head of a frame of {length} bytes and kind {kind:#04x}"
         )));
     }
@@ -248,7 +247,7 @@ fn read(out: &mut BufReader<ChildStdout>) -> Incoming {
     Ok((kind, body))
 }
 
-/// The end of what comes.
+/// The last bytes until the end of the stream.
 fn tail(mut from: ChildStderr) -> Vec<u8> {
     let mut kept = Vec::new();
     let mut part = [0; 1_024];

@@ -1,8 +1,8 @@
-//! What a forecaster says of itself before anything else.
+//! The first frame of a forecaster: model, layout and T_m.
 
 use serde::{Deserialize, Serialize};
 
-/// Frames as this program reads and writes them.
+/// Supported version of the frames.
 pub(super) const PROTOCOL: u32 = 1;
 
 /// Model, layout and T_m of `rlc-forecaster lockstep`.
@@ -16,16 +16,15 @@ pub struct Hello {
     pub model_sha256: String,
     /// Digest of the program's code.
     pub program_sha256: String,
-    /// When points are.
+    /// Points of its forecasts.
     pub horizon: ModelHorizon,
     /// Levels of its quantiles.
     pub quantiles: Vec<f32>,
-    /// What is forecast, by the names of `forecast.proto`.
+    /// Quantities that are forecast, by the names of `forecast.proto`.
     pub quantities: Vec<String>,
-    /// Reports of a bearer before the model is served.
+    /// Reports of a bearer before the model is used.
     pub warm_up_steps: u32,
-    /// T_m by number of bearers; empty when it was not to be measured. It says nothing of what is
-    /// forecast, so it is left out where runs are told apart.
+    /// T_m by number of bearers; empty if not measured. Not serialised: it does not affect forecasts.
     #[serde(skip_serializing)]
     pub t_m: Vec<StepTime>,
 }
@@ -37,25 +36,24 @@ pub struct ModelHorizon {
     pub start_us: u32,
     /// Between points, µs.
     pub step_us: u32,
-    /// How many.
+    /// Number of points.
     pub points: u32,
 }
 
 /// T_m, from the bytes of an RLC report to those of its forecasts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepTime {
-    /// In each report.
+    /// Bearers in each report.
     pub bearers: u32,
-    /// Measured.
+    /// Reports measured.
     pub reports: u32,
-    /// Half of them took no longer, µs.
+    /// Median, µs.
     pub median_us: f64,
 }
 
 impl Hello {
-    /// Whether forecasts are the same as those of another, T_m aside.
+    /// Whether the other gives the same forecasts.
     pub(super) fn is_same_model(&self, other: &Self) -> bool {
-        let Self { t_m: _, protocol: _, .. } = self;
         (&self.model_sha256, &self.program_sha256) == (&other.model_sha256, &other.program_sha256)
             && self.horizon == other.horizon
     }
@@ -65,28 +63,30 @@ impl Hello {
         self.quantities.iter().any(|known| known == quantity)
     }
 
-    /// T_m for so many bearers, rounded up to whole µs; none where it was not measured.
+    /// T_m for this number of bearers, rounded up to whole µs; `None` if not measured.
     pub fn t_m_us(&self, bearers: u32) -> Option<u32> {
         let measured = self.t_m.iter().find(|time| time.bearers == bearers)?;
         Some(measured.median_us.ceil() as u32)
     }
 
-    /// What is wrong with it, if anything: of what a run needs.
-    pub(super) fn complaint(&self) -> Option<String> {
+    /// Checks what a run needs.
+    pub(super) fn validate(&self) -> Result<(), String> {
         let ModelHorizon { step_us, points, .. } = self.horizon;
         if self.protocol != PROTOCOL {
-            return Some(format!("frames of version {}; expected {PROTOCOL}", self.protocol));
+            return Err(format!("frames of version {}; expected {PROTOCOL}", self.protocol));
         }
         if step_us == 0 || !(1..=super::super::ric::FEED_POINTS).contains(&points) {
-            return Some(format!(
+            return Err(format!(
                 "{points} points each {step_us} µs; expected 1 to {} points, 1 µs apart or more",
                 super::super::ric::FEED_POINTS
             ));
         }
         if !self.quantiles.iter().any(|level| (level - super::QUANTILE).abs() < 1e-6) {
-            return Some(format!("quantiles {:?} without {}", self.quantiles, super::QUANTILE));
+            return Err(format!("quantiles {:?} without {}", self.quantiles, super::QUANTILE));
         }
-        let odd = self.t_m.iter().find(|time| !(0.0..=1e7).contains(&time.median_us))?;
-        Some(format!("T_m of {} µs for {} bearers", odd.median_us, odd.bearers))
+        match self.t_m.iter().find(|time| !(0.0..=1e7).contains(&time.median_us)) {
+            Some(time) => Err(format!("T_m of {} µs for {} bearers", time.median_us, time.bearers)),
+            None => Ok(()),
+        }
     }
 }

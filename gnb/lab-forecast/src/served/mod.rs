@@ -1,9 +1,8 @@
-//! A trained model in the loop: `rlc-forecaster lockstep` at the other end of a pipe.
+//! A trained model in the loop: a child process `rlc-forecaster lockstep`, connected by pipes.
 //!
-//! It is handed the bytes of the E2 indications and answers each RLC report with a `ForecastBatch`, so
-//! that features, model, calibration and fall-back are those that serve live, and virtual time waits
-//! for them. How long it takes is not measured here: T_m is in [`Timing`](super::Timing), as the
-//! program measured it at another time, or runs would differ from each other.
+//! It gets the bytes of the E2 indications and answers each RLC report with a `ForecastBatch`, so
+//! features, model, calibration and fallback are those of live operation; virtual time waits for it.
+//! T_m is taken from [`Timing`](super::Timing) and not measured here: runs are reproducible.
 
 mod child;
 mod hello;
@@ -26,13 +25,13 @@ mod proto {
     include!(concat!(env!("OUT_DIR"), "/sojourn.forecast.v1.rs"));
 }
 
-/// The quantile that stands for a forecast. A pacer takes one number for what will be, and the level
-/// it keeps copies of is put right by each status: what is too high as often as too low cancels out.
+/// Quantile that is fed to pacers, which use one value. Each status corrects their estimate of the
+/// backlog, so errors that are as often positive as negative cancel out.
 const QUANTILE: f32 = 0.5;
-/// Forecasts kept for inferences that have not ended.
-const KEPT: usize = 1_024;
+/// Limit of batches kept for inferences that have not ended.
+const MAX_BATCHES: usize = 1_024;
 
-/// What was said of each bearer, by RNTI and DRB, and by whom.
+/// Origin and points of each bearer, by RNTI and DRB.
 type ByBearer = HashMap<(u16, u8), (Source, Points)>;
 
 /// A served model, for one run.
@@ -41,7 +40,7 @@ pub struct Served {
     child: Child,
     hello: Hello,
     /// By time of the report, µs since the Unix epoch; oldest first.
-    said: VecDeque<(u64, ByBearer)>,
+    batches: VecDeque<(u64, ByBearer)>,
     epoch_us: u64,
 }
 
@@ -49,7 +48,7 @@ impl Served {
     /// Starts the program for a run whose virtual time 0 is at `epoch_us`.
     ///
     /// # Errors
-    /// [`ServedError`] when it does not start, refuses the model, or is not what `expected` says.
+    /// [`ServedError`] when it does not start, refuses the model, or differs from `expected`.
     pub fn start(program: &Program, expected: &Hello, epoch_us: u64) -> Result<Self, ServedError> {
         let (child, hello) = Child::start(program, &[])?;
         if !hello.is_same_model(expected) {
@@ -59,10 +58,10 @@ impl Served {
                 now: hello.model.clone(),
             });
         }
-        Ok(Self { child, hello, said: VecDeque::new(), epoch_us })
+        Ok(Self { child, hello, batches: VecDeque::new(), epoch_us })
     }
 
-    /// Asks a program what it serves, with T_m measured for so many bearers at a time.
+    /// Starts a program to get its hello, with T_m measured for these numbers of bearers.
     ///
     /// # Errors
     /// [`ServedError`].
@@ -70,32 +69,32 @@ impl Served {
         Child::start(program, bearers).map(|(_, hello)| hello)
     }
 
-    fn take_in(&mut self, batch: &[u8]) -> Result<(), ServedError> {
+    fn on_batch(&mut self, batch: &[u8]) -> Result<(), ServedError> {
         let batch = ForecastBatch::decode(batch)
-            .map_err(|error| self.child.garbage(format!("no ForecastBatch: {error}")))?;
+            .map_err(|error| self.child.unexpected(format!("no ForecastBatch: {error}")))?;
         let median = batch.quantiles.iter().position(|level| (level - QUANTILE).abs() < 1e-6);
         for forecast in &batch.forecasts {
             let (id, source, points) = median
                 .ok_or_else(|| format!("quantiles {:?} without {QUANTILE}", batch.quantiles))
                 .and_then(|median| self.points(forecast, median, batch.quantiles.len()))
-                .map_err(|why| self.child.garbage(why))?;
-            let of_time = match self.said.back_mut() {
-                Some((at_us, of_time)) if *at_us == forecast.origin_us => of_time,
+                .map_err(|why| self.child.unexpected(why))?;
+            let bearers = match self.batches.back_mut() {
+                Some((at_us, bearers)) if *at_us == forecast.origin_us => bearers,
                 _ => {
-                    self.said.push_back((forecast.origin_us, ByBearer::new()));
-                    let Some((_, of_time)) = self.said.back_mut() else { continue };
-                    of_time
+                    self.batches.push_back((forecast.origin_us, ByBearer::new()));
+                    let Some((_, bearers)) = self.batches.back_mut() else { continue };
+                    bearers
                 }
             };
-            of_time.insert(id, (source, points));
+            bearers.insert(id, (source, points));
         }
-        while self.said.len() > KEPT {
-            self.said.pop_front();
+        while self.batches.len() > MAX_BATCHES {
+            self.batches.pop_front();
         }
         Ok(())
     }
 
-    /// What a forecast says at the middle quantile.
+    /// Bearer, origin and points of a forecast at quantile number `median`.
     fn points(
         &self,
         forecast: &Forecast,
@@ -120,9 +119,9 @@ impl Served {
                 Ok(Quantity::DrainBytes) => &mut points.drain_bytes,
                 _ => return Err(format!("quantity {}", series.quantity)),
             };
-            let wanted = horizon.points as usize * quantiles;
-            if series.values.len() != wanted {
-                return Err(format!("{} values; expected {wanted}", series.values.len()));
+            let expected = horizon.points as usize * quantiles;
+            if series.values.len() != expected {
+                return Err(format!("{} values; expected {expected}", series.values.len()));
             }
             for value in series.values.iter().skip(median).step_by(quantiles) {
                 if !(0.0..=u32::MAX as f32).contains(value) {
@@ -141,10 +140,10 @@ impl Served {
 }
 
 impl NodeForecaster for Served {
-    fn hear(&mut self, report: &Report) -> Result<(), String> {
-        let batch = self.child.hand(report).map_err(|error| error.to_string())?;
+    fn on_report(&mut self, report: &Report) -> Result<(), String> {
+        let batch = self.child.send_report(report).map_err(|error| error.to_string())?;
         match batch {
-            Some(batch) => self.take_in(&batch).map_err(|error| error.to_string()),
+            Some(batch) => self.on_batch(&batch).map_err(|error| error.to_string()),
             None => Ok(()),
         }
     }
@@ -157,28 +156,28 @@ impl NodeForecaster for Served {
         points: &mut Points,
     ) -> Result<Option<Source>, String> {
         let ModelHorizon { start_us, step_us, points: count } = self.hello.horizon;
-        let asked = (horizon.first_us - horizon.origin_us, horizon.step_us, horizon.points);
-        if asked != (u64::from(start_us), step_us, count) {
+        let requested = (horizon.first_us - horizon.origin_us, horizon.step_us, horizon.points);
+        if requested != (u64::from(start_us), step_us, count) {
             return Err(format!(
-                "asked for {} points of {} µs from {} µs on; the model has {count} of {step_us} \
+                "{} points of {} µs from {} µs on requested; the model has {count} of {step_us} \
                  from {start_us} on",
-                asked.2, asked.1, asked.0
+                requested.2, requested.1, requested.0
             ));
         }
         let at_us = self.epoch_us + horizon.origin_us;
-        while self.said.front().is_some_and(|(said_us, _)| *said_us < at_us) {
-            self.said.pop_front();
+        while self.batches.front().is_some_and(|(origin_us, _)| *origin_us < at_us) {
+            self.batches.pop_front();
         }
-        let Some((said_us, of_time)) = self.said.front() else { return Ok(None) };
-        Ok(of_time.get(&(rnti, drb)).filter(|_| *said_us == at_us).map(|(source, said)| {
-            points.clone_from(said);
+        let Some((origin_us, bearers)) = self.batches.front() else { return Ok(None) };
+        Ok(bearers.get(&(rnti, drb)).filter(|_| *origin_us == at_us).map(|(source, forecast)| {
+            points.clone_from(forecast);
             *source
         }))
     }
 }
 
 impl Report {
-    /// Kind of its frame; none for what no forecaster reads.
+    /// Kind of its frame; `None` for RAN functions that forecasters do not read.
     fn frame_kind(&self) -> Option<u8> {
         match self.function {
             RanFunction::Rlc => Some(child::RLC),

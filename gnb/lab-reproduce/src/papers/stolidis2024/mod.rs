@@ -90,8 +90,9 @@ fn experiment(name: &'static str, source: &'static str, title: &'static str) -> 
             Metric::used_rb("used_rb"),
             // The rest is from the forecaster's fallback, persistence.
             Metric::new("by_model", "%", |run| {
-                let said = run.forecasts?;
-                (said.forecasts > 0).then(|| said.by_model as f64 * 100.0 / said.forecasts as f64)
+                let counts = run.forecasts?;
+                (counts.forecasts > 0)
+                    .then(|| counts.by_model as f64 * 100.0 / counts.forecasts as f64)
             }),
         ],
         ..Experiment::new(name, source, title)

@@ -7,7 +7,7 @@ use super::super::super::{
     At, Cell, ForecasterKind, Forecasts, ReproduceError, ScenarioBuilder, Trained, Work,
 };
 use super::{START_S, T_C_US};
-use lab_forecast::{Tells, Timing};
+use lab_forecast::{FeedQuantity, Timing};
 
 /// Age after which the CU ignores a forecast. At the paper's delays the newest sample of a forecast in
 /// use is up to 810 ms old.
@@ -104,7 +104,7 @@ impl<'a> Schemes<'a> {
     pub(super) fn forecast_alone(self) -> Result<Vec<Named>, ReproduceError> {
         let builder = self.paced_by_forecast("never")?;
         let builder = each_drb(builder, |drb| drb["rlc"]["drql_limit"] = true.into())?;
-        self.with_each(&builder, Tells::Limit)
+        self.with_each(&builder, FeedQuantity::Limit)
     }
 
     /// The paper's queues above a forecast pacer.
@@ -128,12 +128,12 @@ impl<'a> Schemes<'a> {
 
     /// With RLC status and a drain forecast, by each forecaster.
     pub(super) fn with_status_and_drain(self) -> Result<Vec<Named>, ReproduceError> {
-        self.with_each(&self.with_status_builder()?, Tells::Drain)
+        self.with_each(&self.with_status_builder()?, FeedQuantity::Drain)
     }
 
     /// With RLC status and perfect forecasts of limit and occupancy.
     pub(super) fn with_status_and_limit(self) -> Result<Scheme, ReproduceError> {
-        self.with(&self.with_status_builder()?, Source::Perfect, Tells::Limit)
+        self.with(&self.with_status_builder()?, Source::Perfect, FeedQuantity::Limit)
     }
 
     /// RLC status each TTI, with queues and scheduler of the template `drql_forecast` for this T_c.
@@ -148,10 +148,10 @@ impl<'a> Schemes<'a> {
     fn with_each(
         self,
         builder: &ScenarioBuilder,
-        tells: Tells,
+        quantity: FeedQuantity,
     ) -> Result<Vec<Named>, ReproduceError> {
         let each = self.forecasters().into_iter();
-        each.map(|(name, source)| Ok((name.to_owned(), self.with(builder, source, tells)?)))
+        each.map(|(name, source)| Ok((name.to_owned(), self.with(builder, source, quantity)?)))
             .collect()
     }
 
@@ -159,7 +159,7 @@ impl<'a> Schemes<'a> {
         self,
         builder: &ScenarioBuilder,
         source: Source<'_>,
-        tells: Tells,
+        quantity: FeedQuantity,
     ) -> Result<Scheme, ReproduceError> {
         let (forecaster, timing) = match source {
             Source::Perfect => {
@@ -169,25 +169,25 @@ impl<'a> Schemes<'a> {
             }
             Source::Late => (ForecasterKind::Late, Timing::stolidis2024(self.t_c_us)),
             Source::Persistence => (ForecasterKind::Persistence, Timing::at_once(self.t_c_us)),
-            Source::Trained(trained) => match self.trained_timing(trained, tells) {
+            Source::Trained(trained) => match self.trained_timing(trained, quantity) {
                 Ok(timing) => (ForecasterKind::Trained(Box::new(trained.clone())), timing),
                 Err(why) => return Ok(Scheme::Missing(why)),
             },
         };
-        let forecasts = Forecasts { forecaster, timing, tells };
+        let forecasts = Forecasts { forecaster, timing, quantity };
         Ok(Scheme::Run(Box::new(builder.clone().with_forecasts(forecasts))))
     }
 
     /// T_m as measured and the model's points, or why it cannot be used.
-    fn trained_timing(self, trained: &Trained, tells: Tells) -> Result<Timing, String> {
+    fn trained_timing(self, trained: &Trained, quantity: FeedQuantity) -> Result<Timing, String> {
         let hello = &trained.hello;
-        let quantity = match tells {
-            Tells::Limit => "LIMIT_BYTES",
-            Tells::Drain => "DRAIN_BYTES",
+        let name = match quantity {
+            FeedQuantity::Limit => "LIMIT_BYTES",
+            FeedQuantity::Drain => "DRAIN_BYTES",
         };
-        if !hello.forecasts("OCCUPANCY_BYTES") || !hello.forecasts(quantity) {
+        if !hello.forecasts("OCCUPANCY_BYTES") || !hello.forecasts(name) {
             return Err(format!(
-                "{} forecasts {}; expected OCCUPANCY_BYTES and {quantity}",
+                "{} forecasts {}; expected OCCUPANCY_BYTES and {name}",
                 hello.model,
                 hello.quantities.join(", ")
             ));
