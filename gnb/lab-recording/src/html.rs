@@ -1,4 +1,4 @@
-//! `report.html`: one page, nothing fetched.
+//! `report.html`: one page without external resources.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use super::trail::{BIN_US, Trail};
 use crate::plots::{self, Line};
 use lab_world::{DelayMs, Summary, World};
 
-/// Flows drawn one by one; a run of many has its table.
+/// Maximum number of flows in a plot.
 const MAX_LINES: usize = 8;
 
 /// Style sheet of all reports.
@@ -71,7 +71,7 @@ fn flow_table(page: &mut String, summary: &Summary) {
     page.push_str("</table>");
 }
 
-/// What applications say of themselves: a row per number.
+/// Figures of the applications, a row per number.
 fn app_table(page: &mut String, summary: &Summary) {
     if summary.flows.iter().all(|flow| flow.app.is_empty()) {
         return;

@@ -1,5 +1,5 @@
-//! What a run leaves behind in its folder: `summary.json`, `bearers.parquet`, `flows.parquet`,
-//! `packets.parquet` if wanted, and `report.html`.
+//! Output files of a run: `summary.json`, `bearers.parquet`, `flows.parquet`, `packets.parquet` if
+//! enabled, and `report.html`.
 
 mod html;
 pub mod plots;
@@ -16,7 +16,7 @@ use lab_world::{BearerSample, PacketSample, World};
 use tables::Rows;
 use trail::Trail;
 
-/// Why a run could not be written down.
+/// Failure to write the output of a run.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
     /// A file or folder.
@@ -97,7 +97,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Ends the tables and writes summary and report.
+    /// Closes the tables and writes summary and report.
     ///
     /// # Errors
     /// When a file cannot be written.

@@ -31,7 +31,7 @@ pub struct Line {
     pub points: Vec<(f64, f64)>,
 }
 
-/// What a line plot's axes say.
+/// Title and axes of a line plot.
 #[derive(Clone, Debug)]
 pub struct Axes {
     /// Above the plot.
@@ -46,7 +46,7 @@ pub struct Axes {
     pub x_max: Option<f64>,
 }
 
-/// Two values that stand beside each other, such as what a paper says and what a run says.
+/// A value of a paper beside that of a run.
 #[derive(Clone, Debug)]
 pub struct Bar {
     /// Below the bars.
@@ -68,7 +68,7 @@ pub struct GroupedBar {
     pub value: f64,
 }
 
-/// Lines over time in seconds: an SVG element, or what kept it from being drawn.
+/// Lines over time in seconds: an SVG element, or the error that prevented it.
 pub fn over_time(title: &str, unit: &str, lines: &[Line]) -> String {
     let axes = Axes {
         title: title.to_owned(),

@@ -1,4 +1,4 @@
-//! The course of a run in few points, for plots.
+//! A run in bins of 100 ms, for plots.
 
 use lab_world::BearerSample;
 
@@ -27,7 +27,7 @@ pub(super) struct Point {
 }
 
 impl Trail {
-    /// Takes rows in order of time, whole instants at a time.
+    /// Adds rows in order of time; rows of one instant must not be split over calls.
     pub(super) fn note(&mut self, rows: &[BearerSample]) {
         for instant in rows.chunk_by(|a, b| a.time_us == b.time_us) {
             let index = (instant[0].time_us / BIN_US) as usize;

@@ -2,8 +2,8 @@
 
 use crate::rng::SplitMix64;
 
-/// Draws before a value out of the range is taken as the nearest bound. A range that holds at least
-/// a hundredth of the probability is missed with probability 0.99¹⁰⁰⁰⁰.
+/// Draws after which a value is clamped to the range. A range with at least a hundredth of the
+/// probability is missed with probability 0.99¹⁰⁰⁰⁰.
 const MAX_DRAWS: usize = 10_000;
 
 /// A distribution of sizes, counts or times.
@@ -14,7 +14,7 @@ pub(crate) enum Distribution {
     /// Lognormal of the normal's μ and σ; a value outside `min..=max` is discarded and drawn again,
     /// as the models of 3GPP2 C.R1002 §4.1 say.
     TruncatedLognormal { mu: f64, sigma: f64, min: f64, max: f64 },
-    /// Pareto with shape α from k on, with all that exceeds m put on m (C.R1002 §4.1.3.2).
+    /// Pareto with shape α and minimum k, capped at m (C.R1002 §4.1.3.2).
     CappedPareto { alpha: f64, k: f64, m: f64 },
     /// Largest extreme value (Gumbel): a − b ln(−ln U), as Färber 2002 fits game traffic.
     LargestExtreme { a: f64, b: f64 },

@@ -50,7 +50,8 @@ fn opinion(r: f64) -> f64 {
     }
 }
 
-/// The best quality with a constant play-out delay: later frames are lost, a longer delay reduces R. `None` without a frame.
+/// The best quality with a constant play-out delay: later frames are lost, a longer delay reduces R.
+/// `None` without a frame.
 pub fn rate_call(one_way: &DelayRecorder, lost_frames: u64) -> Option<Voice> {
     let frames = one_way.count() + lost_frames;
     one_way

@@ -1,6 +1,6 @@
-//! Randomness of this crate: one stream per use, drawn from the caller's seed.
+//! Random numbers: one stream per use, derived from the caller's seed.
 //!
-//! Functions of `libm` instead of the platform's: a run has to give the same bytes everywhere.
+//! Functions are those of `libm`, not of the platform: a run must give the same bytes everywhere.
 
 /// Weyl increment of SplitMix64 (Steele, Lea, Flood 2014).
 const WEYL: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -27,7 +27,7 @@ impl SplitMix64 {
         Self { state: seed }
     }
 
-    /// A stream of its own for use number `number` of the same seed.
+    /// The stream number `number` of a seed.
     pub(crate) fn stream(seed: u64, number: u64) -> Self {
         Self::new(mix(seed ^ mix(number.wrapping_add(WEYL))))
     }

@@ -14,7 +14,7 @@ pub(crate) struct Periodic {
 impl Periodic {
     /// One firing each `numerator / denominator` µs in `[start_us, stop_us)`.
     ///
-    /// Both must be positive; the configuration's validation sees to it.
+    /// Both must be positive; the validation of the configuration ensures it.
     pub(crate) fn new(
         start_us: u64,
         stop_us: Option<u64>,
@@ -30,7 +30,7 @@ impl Periodic {
         }
     }
 
-    /// When it fires next.
+    /// Time of the next firing.
     pub(crate) fn next_us(&self) -> Option<u64> {
         let offset = u128::from(self.fired) * u128::from(self.period_numerator)
             / u128::from(self.period_denominator);
@@ -41,7 +41,7 @@ impl Periodic {
         }
     }
 
-    /// Consumes one firing that is due, and gives its number.
+    /// Consumes one firing that is due; returns its number.
     pub(crate) fn fire(&mut self, now_us: u64) -> Option<u64> {
         if self.next_us()? > now_us {
             return None;

@@ -7,7 +7,7 @@ use super::{COLOURS, DrawError, GroupedBar, TALL, round, two_digits};
 /// Part of a group's width that its bars fill.
 const FILL: f64 = 0.84;
 
-/// In the order in which they first come.
+/// The distinct names in order of first occurrence.
 fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut all: Vec<&str> = Vec::new();
     for name in names {

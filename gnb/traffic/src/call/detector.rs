@@ -4,12 +4,12 @@
 const INITIAL_THRESHOLD_MS: f64 = 12.5;
 /// Range of the threshold, ms (§5.4).
 const THRESHOLD_MS: std::ops::RangeInclusive<f64> = 6.0..=600.0;
-/// How fast the threshold rises and falls, per ms (§8).
+/// Gains of the threshold for rise and fall, per ms (§8).
 const K_UP: f64 = 0.01;
 const K_DOWN: f64 = 0.00018;
 /// A gradient this far above the threshold does not move it (§5.4), ms.
 const SPIKE_MS: f64 = 15.0;
-/// Over-use has to last this long (§8, overuse_time_th), ms.
+/// Minimum duration of over-use (§8, overuse_time_th), ms.
 const OVERUSE_TIME_MS: f64 = 10.0;
 /// Gaps longer than this between two groups count as this much time, ms, as in libwebrtc: after a
 /// silence the threshold must not jump.
@@ -53,7 +53,7 @@ impl Default for Detector {
 }
 
 impl Detector {
-    /// Takes m̂(i) of the `groups`-th group, complete at `arrived_us`.
+    /// Processes m̂(i) of the `groups`-th group, complete at `arrived_us`.
     pub(super) fn detect(
         &mut self,
         m_hat_ms: f64,

@@ -3,9 +3,9 @@
 use super::CallConfig;
 use crate::rng::SplitMix64;
 
-/// An overdraft is paid back over so many frames.
+/// Frames over which an excess over the rate is compensated.
 const PAYBACK_FRAMES: f64 = 10.0;
-/// No frame is smaller than this share of what the rate allows.
+/// Minimum size of a frame, as a share of what the rate allows.
 const LEAST_SHARE: f64 = 0.2;
 /// Unused rate is carried over for at most this many frames.
 const MAX_CREDIT_FRAMES: f64 = 1.0;

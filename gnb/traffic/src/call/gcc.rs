@@ -11,7 +11,7 @@ use super::rate::DelayRate;
 
 /// Window of R̂ (draft-ietf-rmcat-gcc-02 §5.5: 0.5 s), µs.
 const INCOMING_WINDOW_US: u64 = 500_000;
-/// Packets remembered without a report; older ones are forgotten as lost.
+/// Maximum number of packets without a report; older ones are dropped as lost.
 const MAX_HISTORY: usize = 20_000;
 
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +31,7 @@ pub(super) struct Gcc {
     detector: Detector,
     delay_rate: DelayRate,
     loss_rate: LossRate,
-    /// Arrival time and size of what arrived within the window of R̂.
+    /// Arrival time and size of the packets within the window of R̂.
     incoming: VecDeque<(u64, u32)>,
     incoming_bytes: u64,
     first_arrival_us: Option<u64>,
@@ -79,7 +79,7 @@ impl Gcc {
         let (mut received, mut lost, mut rtt_ms) = (0, 0, 0.0);
         let mut worst = None;
         for (seq, arrived_us) in arrivals {
-            // Numbers passed over were lost: the path keeps the order of a flow.
+            // Skipped numbers were lost: the path preserves the order of a flow.
             while self.history.front().is_some_and(|sent| sent.seq < seq) {
                 self.history.pop_front();
                 lost += 1;

@@ -1,16 +1,16 @@
 //! The loss-based rate: draft-ietf-rmcat-gcc-02 §6.
 
-/// Losses below this leave room for more (§6).
+/// A loss rate below this increases the rate (§6).
 const LOW: f64 = 0.02;
-/// Losses above this are congestion (§6).
+/// A loss rate above this decreases the rate (§6).
 const HIGH: f64 = 0.10;
-/// Packets that make a share of losses worth looking at, as in libwebrtc.
+/// Minimum number of packets for a loss rate, as in libwebrtc.
 const MIN_PACKETS: u64 = 20;
 /// Time over which losses are counted: that of an RTCP report, µs.
 const REPORT_US: u64 = 1_000_000;
 
-/// As_hat of §6, and the losses it is fed with. The draft does not say where it begins; here it
-/// begins at the maximum, as no loss has been seen.
+/// As_hat of §6, with its loss counters. The draft leaves the initial value open; here it is the
+/// maximum, since no loss has occurred.
 #[derive(Debug, Clone)]
 pub(super) struct LossRate {
     rate_bps: f64,
@@ -49,7 +49,7 @@ impl LossRate {
         (self.received, self.lost, self.since_us) = (0, 0, Some(now_us));
     }
 
-    /// Keeps the rate within a range, so that an As_hat that does not bind stays bounded.
+    /// Clamps the rate, so that an As_hat above the delay-based rate stays bounded.
     pub(super) fn limit(&mut self, range_bps: (f64, f64)) {
         self.rate_bps = self.rate_bps.clamp(range_bps.0, range_bps.1);
     }

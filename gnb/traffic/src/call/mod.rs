@@ -1,6 +1,6 @@
 //! A video call: frames at a fixed rate over RTP, an encoder that follows Google Congestion Control.
 //!
-//! The server talks, the UE sees: the downlink is what the gNB queues. GCC is the delay-based and
+//! The server sends the video: the downlink is queued in the gNB. GCC is the delay-based and
 //! loss-based controller of draft-ietf-rmcat-gcc-02, run at the sender on per-packet arrival times
 //! (the draft's first figure; transport-wide feedback), which is what WebRTC does and, by
 //! measurement, not far from what Skype does.
@@ -82,7 +82,7 @@ impl CallConfig {
     }
 }
 
-/// Payload of RTP that WebRTC puts in a packet at most.
+/// Largest RTP payload of a packet in WebRTC.
 const MAX_MEDIA_BYTES: u32 = 1_200;
 /// RTP header (RFC 3550 §5.1) and the header extension with the transport-wide number (RFC 8285).
 const RTP_HEADER_BYTES: u32 = 12 + 8;
@@ -98,13 +98,13 @@ pub struct MediaPacket {
     pub seq: u64,
     /// Its frame, from 0.
     pub frame: u64,
-    /// Its place in the frame.
+    /// Its index in the frame.
     pub index: u16,
-    /// Packets of the frame.
+    /// Number of packets of the frame.
     pub count: u16,
     /// The frame can be decoded without others.
     pub is_key: bool,
-    /// When the camera took the frame.
+    /// Time of capture.
     pub captured_us: u64,
 }
 
@@ -113,7 +113,7 @@ pub struct MediaPacket {
 pub struct MediaFeedback {
     /// Number and arrival time of each packet since the last report, in order of arrival.
     pub arrivals: Vec<(u64, u64)>,
-    /// A picture was lost: send a key frame (RFC 4585 §6.3.1).
+    /// A picture was lost: a key frame is requested (RFC 4585 §6.3.1).
     pub wants_key_frame: bool,
 }
 

@@ -4,9 +4,9 @@ use super::detector::Usage;
 
 /// Decrease factor β (§8).
 const BETA: f64 = 0.85;
-/// Increase per second while the capacity is not known (§5.5).
+/// Increase per second while the capacity is unknown (§5.5).
 const ETA_PER_S: f64 = 1.08;
-/// The rate stays below this multiple of what arrives (§5.5).
+/// Maximum ratio of the rate to R̂ (§5.5).
 const MAX_OVER_INCOMING: f64 = 1.5;
 /// Smoothing of the mean of R̂ at decreases (§5.5: 0.95).
 const CAPACITY_SMOOTHING: f64 = 0.95;
@@ -20,7 +20,7 @@ enum State {
     Decrease,
 }
 
-/// What the link carried when it was over-used: mean and variance of R̂ (§5.5).
+/// Estimated capacity: mean and variance of R̂ at over-use (§5.5).
 #[derive(Debug, Clone, Copy)]
 struct Capacity {
     mean_bps: f64,
@@ -54,8 +54,7 @@ impl DelayRate {
         self.rate_bps
     }
 
-    /// Keeps the rate within what the encoder can do and what the loss-based bound allows to be
-    /// used, so that it does not run away from what is sent.
+    /// Clamps the rate to the range of the encoder, so that it stays near the rate sent.
     pub(super) fn limit(&mut self, range_bps: (f64, f64)) {
         self.rate_bps = self.rate_bps.clamp(range_bps.0, range_bps.1);
     }
@@ -89,7 +88,7 @@ impl DelayRate {
         if let (Some(capacity), Some(incoming)) = (self.capacity, incoming_bps)
             && incoming > capacity.mean_bps + 3.0 * libm::sqrt(capacity.variance)
         {
-            // Above what it was: the capacity has grown and is not known any more.
+            // The capacity has grown: the estimate is obsolete.
             self.capacity = None;
         }
         let increased = if self.capacity.is_some() {
@@ -117,7 +116,7 @@ impl DelayRate {
                 variance: CAPACITY_SMOOTHING * it.variance
                     + (1.0 - CAPACITY_SMOOTHING) * deviation * deviation,
             },
-            // The first time, or a link that has become another: a spread of a tenth to begin with.
+            // First estimate, or the link has changed: the initial deviation is a tenth.
             _ => Capacity { mean_bps: incoming, variance: (0.1 * incoming) * (0.1 * incoming) },
         });
         self.state = State::Hold;

@@ -87,7 +87,7 @@ impl Belief {
         self.probability.iter().enumerate().map(|(index, p)| p * rate(index)).sum()
     }
 
-    /// A tick passes.
+    /// Advances by a tick.
     pub fn evolve(&mut self) {
         let mut next = vec![0.0; RATES];
         for (p, step) in self.probability.iter().zip(STEPS.iter()) {
@@ -109,8 +109,8 @@ impl Belief {
         });
     }
 
-    /// `packets` came within the tick, and there were no more to come: the link would have carried
-    /// at least so many.
+    /// `packets` arrived within the tick and no more were sent: a lower bound of what the link could
+    /// carry.
     pub fn observe_at_least(&mut self, packets: u32) {
         self.weigh(|mean| {
             if packets == 0 {

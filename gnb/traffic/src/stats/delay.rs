@@ -62,7 +62,7 @@ impl DelayRecorder {
         }
     }
 
-    /// Notes a delay measured at `now_us`.
+    /// Records a delay measured at `now_us`.
     pub fn record(&mut self, now_us: u64, delay_us: u64) {
         if self.histogram.len().is_multiple_of(self.stride) {
             if self.series.len() == SERIES_LIMIT {

@@ -55,7 +55,7 @@ impl Figures {
         self.0.iter().map(|(name, value)| (name.as_str(), *value))
     }
 
-    /// There are none.
+    /// Whether there are no figures.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

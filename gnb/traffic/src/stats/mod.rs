@@ -36,7 +36,7 @@ pub struct FlowStats {
     pub lost_packets: u64,
     /// One-way delay, server to UE.
     pub one_way_delay: DelaySummary,
-    /// One-way delay of what the UE sent by itself (VoIP both ways, game).
+    /// One-way delay of the packets of the UE (VoIP both ways, game).
     pub uplink_delay: Option<DelaySummary>,
     /// Round-trip time (ping, game, Vivace-like).
     pub rtt: Option<DelaySummary>,
@@ -57,7 +57,7 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Notes that `packet` arrived.
+    /// Counts a packet that arrived.
     pub(crate) fn on_packet(&mut self, packet: &Packet, now_us: u64) {
         self.packets += 1;
         self.bytes += u64::from(packet.len_bytes);
@@ -65,7 +65,7 @@ impl Arrivals {
         self.delay.record(now_us, now_us.saturating_sub(packet.sent_us));
     }
 
-    /// Notes that `bytes` of payload reached the application.
+    /// Counts payload bytes delivered to the application.
     pub(crate) fn on_delivered(&mut self, bytes: u64, now_us: u64) {
         if bytes > 0 {
             self.goodput.add(now_us, bytes);

@@ -1,7 +1,7 @@
 //! Video streaming with adaptive bit rate over TCP.
 //!
-//! A player fetches a video chunk by chunk, one request at a time, and decides before each which
-//! rung of the ladder it wants. The controllers are those of abbasloo2019 §VI-B: BB, FESTIVE, BOLA
+//! A player fetches a video chunk by chunk, one request at a time, and selects a rung of the ladder for
+//! each. The controllers are those of abbasloo2019 §VI-B: BB, FESTIVE, BOLA
 //! and robust MPC ([`abr`]); the video is the one its ABR tests stream (48 chunks, 193 s, {240, 360,
 //! 480, 720, 1080, 1440}p) with the ladder of the modified dash.js it names (Mao et al., Pensieve,
 //! SIGCOMM 2017, §5.1: 300 to 4300 kbit/s), and the QoE is that of Yin et al. 2015 with its
@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{ConfigError, check};
 
-/// Which controller picks the bit rate.
+/// Controller of the bit rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -61,7 +61,7 @@ pub struct VideoConfig {
     pub startup_us: u64,
     /// Size of a request, bytes.
     pub request_bytes: u32,
-    /// μ of the QoE: a second of stalling costs as much as so many Mbit/s.
+    /// μ of the QoE: cost of a second of stalling in Mbit/s.
     pub rebuffer_penalty: f64,
     /// μ_s of the QoE: the same for a second before the first picture.
     pub startup_penalty: f64,

@@ -1,18 +1,18 @@
-//! The buffer of a player, and what its viewer sees of it.
+//! The buffer of a player: start-up, playing and stalls.
 
-/// Where playing stands.
+/// State of playing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Nothing was shown yet.
+    /// Before the first picture.
     Starting,
     Playing,
     /// The buffer ran empty.
     Stalled,
-    /// Everything was shown.
+    /// The whole video was shown.
     Ended,
 }
 
-/// Plays what is in the buffer.
+/// Plays the video in the buffer.
 #[derive(Debug, Clone)]
 pub struct Player {
     threshold_us: u64,
@@ -27,7 +27,7 @@ pub struct Player {
 }
 
 impl Player {
-    /// A player that the viewer starts at `now_us`; it plays once `threshold_us` are in the buffer.
+    /// A player started at `now_us`; it plays once `threshold_us` are in the buffer.
     pub fn new(threshold_us: u64, now_us: u64) -> Self {
         Self {
             threshold_us,
@@ -65,7 +65,7 @@ impl Player {
         }
     }
 
-    /// A chunk of `chunk_us` came in, the last one if `is_last`.
+    /// Adds a chunk of `chunk_us`, the last one if `is_last`.
     pub fn add(&mut self, chunk_us: u64, is_last: bool, now_us: u64) {
         self.advance(now_us);
         self.buffer_us += chunk_us;
@@ -91,7 +91,7 @@ impl Player {
         self.stalled_us
     }
 
-    /// How often it stalled.
+    /// Number of stalls.
     pub fn stalls(&self) -> u64 {
         self.stalls
     }
@@ -101,12 +101,12 @@ impl Player {
         self.played_us
     }
 
-    /// It waits for video.
+    /// Whether it waits for video.
     pub fn is_waiting(&self) -> bool {
         matches!(self.state, State::Starting | State::Stalled)
     }
 
-    /// Everything was shown.
+    /// Whether the whole video was shown.
     pub fn has_ended(&self) -> bool {
         self.state == State::Ended
     }
@@ -116,7 +116,7 @@ impl Player {
         self.at_us
     }
 
-    /// When the buffer will be empty unless something comes; `None` when it does not play.
+    /// When the buffer is empty without another chunk; `None` unless it plays.
     pub fn empty_at_us(&self) -> Option<u64> {
         (self.state == State::Playing).then(|| self.at_us + self.buffer_us)
     }

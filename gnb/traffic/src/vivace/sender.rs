@@ -118,7 +118,7 @@ impl VivaceSender {
         }
     }
 
-    /// The rate to send at now.
+    /// The current sending rate.
     fn current_mbps(&self) -> f64 {
         match self.intervals.last() {
             Some(interval) if self.is_measuring => interval.rate_mbps,
@@ -210,7 +210,7 @@ impl VivaceSender {
     }
 
     fn on_ack(&mut self, seq: u64, data_sent_us: u64, now_us: u64) {
-        // The path keeps the order of a flow: what was passed over is lost.
+        // The path preserves the order of a flow: skipped packets are lost.
         while self.outstanding.front().is_some_and(|packet| packet.seq < seq) {
             let Some(packet) = self.outstanding.pop_front() else { break };
             self.lose(&packet);
@@ -232,7 +232,7 @@ impl VivaceSender {
         if self.give_up_us.is_none_or(|at_us| at_us > now_us) {
             return;
         }
-        // Whatever of the intervals is not acknowledged by now will not be.
+        // Unacknowledged packets of the intervals count as lost.
         self.give_up_us = None;
         let last = self.outstanding.iter().rposition(|packet| packet.interval.is_some());
         for _ in 0..last.map_or(0, |last| last + 1) {

@@ -1,4 +1,4 @@
-//! Web browsing: pages of a main object and embedded objects, read for a while, then the next.
+//! Web browsing: pages of a main object and embedded objects with reading times between them.
 //!
 //! The model is 3GPP2 C.R1002-0 "cdma2000 Evaluation Methodology" §4.1.3.2 (HTTP; the same as in
 //! NGMN's evaluation methodology and 3GPP R1-070674): sizes are truncated lognormal, the number of
@@ -8,8 +8,8 @@
 //! time. Connections stay open from page to page; their windows restart after the time of reading
 //! (RFC 5681 §4.1).
 //!
-//! The model is of its time. A page of today has some 2 MB in 70 objects; `scale` multiplies all
-//! sizes and the keys for the number of objects are there for that.
+//! A current page has about 2 MB in 70 objects: `scale` multiplies all sizes, and the keys for the
+//! number of objects are configurable.
 
 mod client;
 mod page;

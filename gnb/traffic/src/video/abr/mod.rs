@@ -1,4 +1,4 @@
-//! Controllers of the bit rate. Each is a pure decision on what the player knows.
+//! Controllers of the bit rate: pure decisions from the state of the player.
 
 mod bba0;
 mod bola;
@@ -14,7 +14,7 @@ use super::manifest::Manifest;
 use super::{AbrAlgorithm, VideoConfig};
 use crate::rng::SplitMix64;
 
-/// What a player knows when it decides about a chunk.
+/// Input of a decision.
 #[derive(Debug, Clone, Copy)]
 pub struct Situation<'a> {
     /// The video.
@@ -52,7 +52,7 @@ impl Controller {
         }
     }
 
-    /// How long to let the buffer drain before the chunk is asked for, seconds.
+    /// Time to wait before the chunk is requested, seconds.
     pub fn wait_s(&mut self, situation: &Situation<'_>) -> f64 {
         match self {
             Self::Festive(festive) => festive.wait_s(situation),
