@@ -38,8 +38,8 @@ pub(super) struct Grouping {
 }
 
 impl Grouping {
-    /// Processes a packet, in order of sending; returns the variation when a group after the first is
-    /// complete.
+    /// Processes a packet, in order of sending; returns the variation when a group after the first
+    /// is complete.
     pub(super) fn on_packet(&mut self, sent_us: u64, arrived_us: u64) -> Option<Variation> {
         let Some(group) = &mut self.current else {
             self.current = Some(Group {
@@ -53,8 +53,8 @@ impl Grouping {
             // Reordered into an earlier group: ignored.
             return None;
         }
-        // §5.2: also packets that arrive within the burst time with less delay than the group so far,
-        // since a queue has bunched them.
+        // §5.2: also packets that arrive within the burst time with less delay than the group so
+        // far, since a queue has bunched them.
         let together = arrived_us.saturating_sub(group.last_arrived_us) < BURST_TIME_US
             && arrived_us.saturating_sub(group.last_arrived_us)
                 < sent_us.saturating_sub(group.last_sent_us);

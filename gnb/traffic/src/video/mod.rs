@@ -1,7 +1,7 @@
 //! Video streaming with adaptive bit rate over TCP.
 //!
-//! A player fetches a video chunk by chunk, one request at a time, and selects a rung of the ladder for
-//! each. The controllers are those of abbasloo2019 §VI-B: BB, FESTIVE, BOLA
+//! A player fetches a video chunk by chunk, one request at a time, and selects a rung of the ladder
+//! for each. The controllers are those of abbasloo2019 §VI-B: BB, FESTIVE, BOLA
 //! and robust MPC ([`abr`]); the video is the one its ABR tests stream (48 chunks, 193 s, {240, 360,
 //! 480, 720, 1080, 1440}p) with the ladder of the modified dash.js it names (Mao et al., Pensieve,
 //! SIGCOMM 2017, §5.1: 300 to 4300 kbit/s), and the QoE is that of Yin et al. 2015 with its
