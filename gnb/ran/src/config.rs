@@ -1,7 +1,7 @@
 //! Configuration of cells, UEs and bearers.
 
 use crate::channel::Channel;
-use crate::error::ConfigError;
+use crate::error::{ConfigError, ensure};
 use crate::mac::harq::{BlockErrors, HarqConfig};
 use crate::mac::scheduler::SchedulerConfig;
 use crate::numerology::{Duplexing, Numerology, SlotKind, TddPattern};
@@ -126,20 +126,13 @@ impl CellConfig {
     /// # Errors
     /// [`ConfigError`] with the path of the first invalid field.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        if !(1..=275).contains(&self.n_prb) {
-            return Err(ConfigError::new("n_prb", self.n_prb, "1 to 275 PRB"));
-        }
-        if !(1..=self.n_prb).contains(&self.rbg_size_prb) {
-            let expected = format!("1 to n_prb = {}", self.n_prb);
-            return Err(ConfigError::new("rbg_size_prb", self.rbg_size_prb, expected));
-        }
-        if self.max_ues_per_slot == 0 {
-            return Err(ConfigError::new("max_ues_per_slot", 0, "1 or more"));
-        }
+        let Self { n_prb, rbg_size_prb, max_ues_per_slot, .. } = *self;
+        ensure((1..=275).contains(&n_prb), "n_prb", n_prb, "1 to 275 PRB")?;
+        let expected = format!("1 to n_prb = {n_prb}");
+        ensure((1..=n_prb).contains(&rbg_size_prb), "rbg_size_prb", rbg_size_prb, expected)?;
+        ensure(max_ues_per_slot > 0, "max_ues_per_slot", max_ues_per_slot, "1 or more")?;
         if let Some(reserved) = &self.reserved {
-            if reserved.period_slots == 0 {
-                return Err(ConfigError::new("reserved.period_slots", 0, "1 or more"));
-            }
+            ensure(reserved.period_slots > 0, "reserved.period_slots", 0, "1 or more")?;
             if let Some(slot) = reserved.slots.iter().find(|s| **s >= reserved.period_slots) {
                 let expected = format!("less than period_slots = {}", reserved.period_slots);
                 return Err(ConfigError::new("reserved.slots", slot, expected));
@@ -232,18 +225,10 @@ impl BearerConfig {
     /// [`ConfigError`] with the path of the first invalid field.
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.mode.validate()?;
-        if !(1..=32).contains(&self.drb) {
-            return Err(ConfigError::new("drb", self.drb, "1 to 32"));
-        }
-        if !(1..=16).contains(&self.priority) {
-            return Err(ConfigError::new("priority", self.priority, "1 (first) to 16"));
-        }
-        if self.limit_packets == 0 {
-            return Err(ConfigError::new("limit_packets", 0, "1 or more"));
-        }
-        if self.limit_bytes == 0 {
-            return Err(ConfigError::new("limit_bytes", 0, "1 or more"));
-        }
-        Ok(())
+        let (drb, priority) = (self.drb, self.priority);
+        ensure((1..=32).contains(&drb), "drb", drb, "1 to 32")?;
+        ensure((1..=16).contains(&priority), "priority", priority, "1 (first) to 16")?;
+        ensure(self.limit_packets > 0, "limit_packets", 0, "1 or more")?;
+        ensure(self.limit_bytes > 0, "limit_bytes", 0, "1 or more")
     }
 }

@@ -45,3 +45,13 @@ impl ConfigError {
         Self::Value { path: path.into(), value: value.to_string(), expected: expected.into() }
     }
 }
+
+/// Refuses a value unless `condition` holds.
+pub(crate) fn ensure(
+    condition: bool,
+    path: impl Into<String>,
+    value: impl ToString,
+    expected: impl Into<String>,
+) -> Result<(), ConfigError> {
+    if condition { Ok(()) } else { Err(ConfigError::new(path, value, expected)) }
+}

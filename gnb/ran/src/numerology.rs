@@ -1,6 +1,6 @@
 //! Slots, frames, FDD and TDD patterns (38.211 §4.2–4.3).
 
-use crate::error::ConfigError;
+use crate::error::{ConfigError, ensure};
 
 /// OFDM symbols of a slot with normal cyclic prefix (38.211 table 4.3.2-1).
 pub const SYMBOLS_PER_SLOT: u8 = 14;
@@ -20,10 +20,7 @@ impl Numerology {
     /// # Errors
     /// [`ConfigError`] for any other µ.
     pub fn new(mu: u8) -> Result<Self, ConfigError> {
-        if mu > 4 {
-            return Err(ConfigError::new("numerology", mu, "µ in 0..=4"));
-        }
-        Ok(Self(mu))
+        ensure(mu <= 4, "numerology", mu, "µ in 0..=4").map(|()| Self(mu))
     }
 
     /// From a subcarrier spacing in kHz: 15, 30, 60, 120 or 240.
@@ -110,20 +107,16 @@ impl TddPattern {
                     });
                 }
             });
-            if slots.len() > MAX_TDD_SLOTS {
-                return Err(ConfigError::new(path, "a longer one", "at most 320 slots"));
-            }
+            ensure(slots.len() <= MAX_TDD_SLOTS, path, "a longer one", "at most 320 slots")?;
         }
-        if !slots.iter().any(|s| *s != SlotKind::Up) {
-            return Err(ConfigError::new(path, pattern, "at least one D or M"));
-        }
-        if u16::from(mixed_dl_symbols) + u16::from(mixed_ul_symbols) > u16::from(SYMBOLS_PER_SLOT) {
-            return Err(ConfigError::new(
-                "duplexing.tdd.mixed_symbols",
-                format!("{mixed_dl_symbols} down and {mixed_ul_symbols} up"),
-                "14 together at most",
-            ));
-        }
+        let has_downlink = slots.iter().any(|s| *s != SlotKind::Up);
+        ensure(has_downlink, path, pattern, "at least one D or M")?;
+        let symbols = u16::from(mixed_dl_symbols) + u16::from(mixed_ul_symbols);
+        let (path, value) = (
+            "duplexing.tdd.mixed_symbols",
+            format!("{mixed_dl_symbols} down and {mixed_ul_symbols} up"),
+        );
+        ensure(symbols <= u16::from(SYMBOLS_PER_SLOT), path, value, "14 together at most")?;
         Ok(Self { slots, mixed_dl_symbols, mixed_ul_symbols })
     }
 

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use crate::error::ConfigError;
+use crate::error::{ConfigError, ensure};
 use crate::numerology::{Duplexing, Numerology};
 
 /// Uplink access of one UE.
@@ -53,22 +53,14 @@ impl UplinkConfig {
     }
 
     fn validate(&self, duplexing: &Duplexing) -> Result<(), ConfigError> {
-        if self.sr_period_us == 0 {
-            return Err(ConfigError::new("uplink.sr_period_us", 0, "1 or more"));
-        }
-        if self.sr_offset_us >= self.sr_period_us {
-            let expected = format!("less than sr_period_us = {}", self.sr_period_us);
-            return Err(ConfigError::new("uplink.sr_offset_us", self.sr_offset_us, expected));
-        }
+        let Self { sr_period_us, sr_offset_us, tbs_bytes, .. } = *self;
+        ensure(sr_period_us > 0, "uplink.sr_period_us", sr_period_us, "1 or more")?;
+        let expected = format!("less than sr_period_us = {sr_period_us}");
+        ensure(sr_offset_us < sr_period_us, "uplink.sr_offset_us", sr_offset_us, expected)?;
         // A smaller block cannot carry an acknowledgement.
-        if self.tbs_bytes < 32 {
-            return Err(ConfigError::new("uplink.tbs_bytes", self.tbs_bytes, "32 or more"));
-        }
-        if !duplexing.has_uplink() {
-            let path = "duplexing.tdd.pattern";
-            return Err(ConfigError::new(path, "no uplink slot", "at least one U"));
-        }
-        Ok(())
+        ensure(tbs_bytes >= 32, "uplink.tbs_bytes", tbs_bytes, "32 or more")?;
+        let path = "duplexing.tdd.pattern";
+        ensure(duplexing.has_uplink(), path, "no uplink slot", "at least one U")
     }
 }
 

@@ -12,6 +12,7 @@ use crate::mac::harq::PendingBlock;
 use crate::mac::round_robin::Grant;
 use crate::numerology::SlotKind;
 use crate::rlc::RlcPdu;
+use crate::rlc::report::count;
 
 impl<P: Sdu> Cell<P> {
     pub(super) fn downlink(&mut self, slot: &Slot, io: &mut SlotIo<'_, P>) {
@@ -118,7 +119,7 @@ impl<P: Sdu> Cell<P> {
     /// Counts a block that failed in its last transmission.
     fn drop_block(&mut self, block: PendingBlock<P>) {
         if let Some(ue) = self.ues[block.ue].as_mut() {
-            ue.counters.failed_blocks += 1;
+            count(&mut ue.counters.report.dl_harq[4], 1u32);
         }
         let lost = block.pdus.iter().filter(|(_, pdu)| pdu.carries_payload()).count();
         self.totals.lost_sdus += lost as u64;
@@ -156,14 +157,13 @@ impl<P: Sdu> Cell<P> {
             bearer.pull_upper_layer(*index, left, next_block, slot.start_us, io.upper);
             let pulled = bearer.pull(*index, left, slot.start_us, &mut block);
             left -= pulled.used;
-            counters.aggr_sdus += pulled.pdus;
-            counters.aggr_bytes_sdus += pulled.pdu_bytes;
+            counters.count_downlink(pulled.pdu_bytes, pulled.pdus);
             backlog_bytes += bearer.demand_bytes();
             if !failed {
                 watch_timers(&mut self.timers, *index, bearer);
             }
         }
-        counters.aggr_tbs += u64::from(tbs_bytes);
+        counters.report.dl_aggr_tbs += u64::from(tbs_bytes);
         counters.aggr_prb += u64::from(grant.prb);
         counters.last_slot = slot.slot;
         counters.last_tbs = u64::from(tbs_bytes);
@@ -217,11 +217,7 @@ impl<P: Sdu> Cell<P> {
 
     /// Transport block bytes over the whole carrier at the current MCS.
     pub(super) fn capacity_bytes(&self, ue: &Ue) -> u32 {
-        match self.radio_now(ue) {
-            Radio::Mcs(mcs) => self.tables.full(SlotKind::Down, mcs),
-            Radio::Bytes(bytes) => bytes,
-            Radio::OutOfRange => 0,
-        }
+        self.radio_now(ue).bytes(|mcs| self.tables.full(SlotKind::Down, mcs))
     }
 
     /// Transport block bytes of the next slot over the whole carrier; 0 without downlink.
@@ -232,11 +228,8 @@ impl<P: Sdu> Cell<P> {
             return 0;
         }
         let end_us = self.config.numerology.slot_start_us(self.slot + 1);
-        match ue.channel.radio_ahead(self.next_slot_us(), self.downlink_until_us, end_us) {
-            Radio::Mcs(mcs) => self.tables.full(kind, mcs),
-            Radio::Bytes(bytes) => bytes,
-            Radio::OutOfRange => 0,
-        }
+        let radio = ue.channel.radio_ahead(self.next_slot_us(), self.downlink_until_us, end_us);
+        radio.bytes(|mcs| self.tables.full(kind, mcs))
     }
 
     /// Transport block bytes that the last slot could have carried to a UE.
@@ -245,11 +238,8 @@ impl<P: Sdu> Cell<P> {
         if kind == SlotKind::Up || available_prb == 0 {
             return 0;
         }
-        match self.radio_now(ue) {
-            Radio::Mcs(mcs) => Link::Table(self.tables.row(kind, mcs)).bytes(available_prb),
-            Radio::Bytes(bytes) => bytes,
-            Radio::OutOfRange => 0,
-        }
+        let of_mcs = |mcs| Link::Table(self.tables.row(kind, mcs)).bytes(available_prb);
+        self.radio_now(ue).bytes(of_mcs)
     }
 
     /// Current MCS of a UE; on a trace, the highest whose transport block fits the last slot.

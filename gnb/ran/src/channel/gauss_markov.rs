@@ -1,7 +1,7 @@
 //! A Gauss–Markov channel: the SNR in dB is a first-order autoregressive process, which determines
 //! CQI and MCS.
 
-use crate::error::ConfigError;
+use crate::error::{ConfigError, ensure};
 use crate::rng::SplitMix64;
 
 /// Parameters of the process.
@@ -19,19 +19,13 @@ pub struct GaussMarkov {
 
 impl GaussMarkov {
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
-        if !(-50.0..=80.0).contains(&self.mean_snr_db) {
-            let path = "channel.mean_snr_db";
-            return Err(ConfigError::new(path, self.mean_snr_db, "-50 to 80 dB"));
-        }
-        if !(0.0..=40.0).contains(&self.std_dev_db) {
-            return Err(ConfigError::new("channel.std_dev_db", self.std_dev_db, "0 to 40 dB"));
-        }
-        for (path, us) in
-            [("channel.coherence_us", self.coherence_us), ("channel.period_us", self.period_us)]
+        let Self { mean_snr_db: mean, std_dev_db: std_dev, coherence_us, period_us } = *self;
+        let day_us = 86_400_000_000;
+        ensure((-50.0..=80.0).contains(&mean), "channel.mean_snr_db", mean, "-50 to 80 dB")?;
+        ensure((0.0..=40.0).contains(&std_dev), "channel.std_dev_db", std_dev, "0 to 40 dB")?;
+        for (path, us) in [("channel.coherence_us", coherence_us), ("channel.period_us", period_us)]
         {
-            if !(1..=86_400_000_000).contains(&us) {
-                return Err(ConfigError::new(path, us, "1 µs to a day"));
-            }
+            ensure((1..=day_us).contains(&us), path, us, "1 µs to a day")?;
         }
         Ok(())
     }

@@ -30,7 +30,7 @@
 
 use std::sync::Arc;
 
-use crate::error::ConfigError;
+use crate::error::{ConfigError, ensure};
 use crate::rng::SplitMix64;
 
 /// How a UE moves (Raca et al., MMSys 2018).
@@ -87,26 +87,20 @@ impl MobilityModel {
     /// range.
     pub fn chain(&self, max_mcs: u8) -> Result<McsChain, ConfigError> {
         let n = f64::from(max_mcs);
-        if !(self.mean_mcs > 0.0 && self.mean_mcs < n) {
-            let expected = format!("above 0 and below {max_mcs}, the highest MCS");
-            return Err(ConfigError::new("channel.mean_mcs", self.mean_mcs, expected));
-        }
-        let p = self.mean_mcs / n;
+        let Self { mean_mcs, std_dev_mcs, coherence_us, period_us } = *self;
+        let expected = format!("above 0 and below {max_mcs}, the highest MCS");
+        ensure(mean_mcs > 0.0 && mean_mcs < n, "channel.mean_mcs", mean_mcs, expected)?;
+        let p = mean_mcs / n;
         let binomial = n * p * (1.0 - p);
-        let variance = self.std_dev_mcs * self.std_dev_mcs;
-        if !(variance > binomial && variance < n * binomial) {
-            let (least, most) = (binomial.sqrt(), (n * binomial).sqrt());
-            let expected = format!("above {least:.3} and below {most:.3} at this mean");
-            return Err(ConfigError::new("channel.std_dev_mcs", self.std_dev_mcs, expected));
-        }
-        if self.coherence_us == 0 {
-            return Err(ConfigError::new("channel.coherence_us", 0, "1 or more"));
-        }
-        let longest_us = self.coherence_us.saturating_mul(MOST_PERIODS_OF_COHERENCE);
-        if !(1..=longest_us).contains(&self.period_us) {
-            let expected = format!("1 to {longest_us}, 50 times the coherence time");
-            return Err(ConfigError::new("channel.period_us", self.period_us, expected));
-        }
+        let variance = std_dev_mcs * std_dev_mcs;
+        let (least, most) = (binomial.sqrt(), (n * binomial).sqrt());
+        let expected = format!("above {least:.3} and below {most:.3} at this mean");
+        let possible = variance > binomial && variance < n * binomial;
+        ensure(possible, "channel.std_dev_mcs", std_dev_mcs, expected)?;
+        ensure(coherence_us > 0, "channel.coherence_us", 0, "1 or more")?;
+        let longest_us = coherence_us.saturating_mul(MOST_PERIODS_OF_COHERENCE);
+        let expected = format!("1 to {longest_us}, 50 times the coherence time");
+        ensure((1..=longest_us).contains(&period_us), "channel.period_us", period_us, expected)?;
         // Solves the variance for A.
         let total = (n * binomial - variance) / (variance - binomial);
         Ok(McsChain::new(max_mcs, p * total, (1.0 - p) * total, self))

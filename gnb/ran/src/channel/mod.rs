@@ -16,7 +16,7 @@ pub use series::{AtEnd, CqiSeries, CqiToMcs, McsSeries};
 pub(crate) use state::ChannelState;
 pub use ucc::{Missing, UccColumn, UccTrace};
 
-use crate::error::ConfigError;
+use crate::error::{ConfigError, ensure};
 
 /// The channel of one UE.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,6 +46,17 @@ pub(crate) enum Radio {
     Bytes(u32),
     /// CQI 0: nothing can be sent.
     OutOfRange,
+}
+
+impl Radio {
+    /// Bytes over all PRBs, with the transport block sizes `of_mcs`.
+    pub(crate) fn bytes(self, of_mcs: impl FnOnce(u8) -> u32) -> u32 {
+        match self {
+            Self::Mcs(mcs) => of_mcs(mcs),
+            Self::Bytes(bytes) => bytes,
+            Self::OutOfRange => 0,
+        }
+    }
 }
 
 /// Why a recorded trace cannot be used.
@@ -81,12 +92,8 @@ impl TraceError {
 
 impl Channel {
     pub(crate) fn validate(&self, max_mcs: u8) -> Result<(), ConfigError> {
-        let check = |path: &str, mcs: u8| {
-            if mcs > max_mcs {
-                return Err(ConfigError::new(path, mcs, format!("MCS 0 to {max_mcs}")));
-            }
-            Ok(())
-        };
+        let check =
+            |path: &str, mcs: u8| ensure(mcs <= max_mcs, path, mcs, format!("MCS 0 to {max_mcs}"));
         let check_all = |path: &str, values: &[u8]| {
             let mut values = values.iter().enumerate();
             values.try_for_each(|(at, mcs)| check(&format!("{path}[{at}]"), *mcs))

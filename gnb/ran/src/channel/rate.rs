@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::series::{AtEnd, check};
-use crate::error::ConfigError;
+use crate::error::{ConfigError, ensure};
 
 /// The highest rate accepted: 100 Gbit/s.
 pub const MAX_RATE_KBPS: u32 = 100_000_000;
@@ -25,9 +25,7 @@ impl RateSeries {
     /// a day.
     pub fn new(period_us: u64, rates_kbps: &[u32], at_end: AtEnd) -> Result<Self, ConfigError> {
         check(period_us, rates_kbps.len(), "rate")?;
-        if period_us > 86_400_000_000 {
-            return Err(ConfigError::new("channel.period_us", period_us, "at most a day"));
-        }
+        ensure(period_us <= 86_400_000_000, "channel.period_us", period_us, "at most a day")?;
         if let Some(at) = rates_kbps.iter().position(|rate| *rate > MAX_RATE_KBPS) {
             let expected = format!("at most {MAX_RATE_KBPS} kbit/s");
             let path = format!("channel.values[{at}]");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::error::ConfigError;
+use crate::error::{ConfigError, ensure};
 
 /// Value after the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -28,14 +28,8 @@ impl AtEnd {
 
 /// Refuses an empty series and a period of 0.
 pub(super) fn check(period_us: u64, len: usize, what: &str) -> Result<(), ConfigError> {
-    if period_us == 0 {
-        return Err(ConfigError::new("channel.period_us", 0, "1 or more"));
-    }
-    if len == 0 {
-        let expected = format!("at least one {what}");
-        return Err(ConfigError::new("channel.values", "an empty list", expected));
-    }
-    Ok(())
+    ensure(period_us > 0, "channel.period_us", 0, "1 or more")?;
+    ensure(len > 0, "channel.values", "an empty list", format!("at least one {what}"))
 }
 
 /// MCS values, each for one period.

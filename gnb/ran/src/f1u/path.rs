@@ -1,6 +1,6 @@
 //! One direction of F1-U: delay, jitter and loss.
 
-use crate::error::ConfigError;
+use crate::error::{ConfigError, ensure};
 use crate::rng::SplitMix64;
 
 /// Delay, jitter and loss of one direction.
@@ -30,10 +30,7 @@ impl F1Config {
     /// [`ConfigError`] with the path of the first invalid field.
     pub fn validate(&self) -> Result<(), ConfigError> {
         // With a loss of 1 no queue above ever drains.
-        if !(0.0..1.0).contains(&self.loss) {
-            return Err(ConfigError::new("f1.loss", self.loss, "0 to below 1"));
-        }
-        Ok(())
+        ensure((0.0..1.0).contains(&self.loss), "f1.loss", self.loss, "0 to below 1")
     }
 }
 

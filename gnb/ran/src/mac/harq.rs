@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::error::ConfigError;
+use crate::error::{ConfigError, ensure};
 use crate::numerology::SlotKind;
 use crate::rlc::RlcPdu;
 
@@ -40,9 +40,7 @@ impl BlockErrors {
     pub(crate) fn validate(&self, path: &str) -> Result<(), ConfigError> {
         let fields = [("bler", self.bler), ("combining_gain", self.combining_gain)];
         for (field, value) in fields {
-            if !(0.0..=1.0).contains(&value) {
-                return Err(ConfigError::new(format!("{path}.{field}"), value, "0 to 1"));
-            }
+            ensure((0.0..=1.0).contains(&value), format!("{path}.{field}"), value, "0 to 1")?;
         }
         Ok(())
     }
@@ -80,17 +78,12 @@ impl Default for HarqConfig {
 impl HarqConfig {
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         self.errors.validate("harq")?;
-        if !(1..=MAX_TRANSMISSIONS).contains(&self.max_transmissions) {
-            let path = "harq.max_transmissions";
-            return Err(ConfigError::new(path, self.max_transmissions, "1 to 4"));
-        }
-        if !(1..=MAX_PROCESSES).contains(&self.processes) {
-            return Err(ConfigError::new("harq.processes", self.processes, "1 to 16"));
-        }
-        if self.rtt_us == 0 {
-            return Err(ConfigError::new("harq.rtt_us", 0, "1 or more"));
-        }
-        Ok(())
+        let (most, processes) = (self.max_transmissions, self.processes);
+        let path = "harq.max_transmissions";
+        ensure((1..=MAX_TRANSMISSIONS).contains(&most), path, most, "1 to 4")?;
+        let path = "harq.processes";
+        ensure((1..=MAX_PROCESSES).contains(&processes), path, processes, "1 to 16")?;
+        ensure(self.rtt_us > 0, "harq.rtt_us", 0, "1 or more")
     }
 }
 

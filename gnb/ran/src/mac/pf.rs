@@ -3,7 +3,7 @@
 
 use super::rbg;
 use super::round_robin::Grant;
-use crate::error::ConfigError;
+use crate::error::{ConfigError, ensure};
 
 /// Granularity of scheduling decisions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -34,11 +34,8 @@ impl Default for PfConfig {
 
 impl PfConfig {
     pub(crate) fn validate(self, path: &str) -> Result<(), ConfigError> {
-        if !(1_000..=100_000_000).contains(&self.time_constant_us) {
-            let path = format!("{path}.time_constant_us");
-            return Err(ConfigError::new(path, self.time_constant_us, "1000 to 100000000 µs"));
-        }
-        Ok(())
+        let (us, path) = (self.time_constant_us, format!("{path}.time_constant_us"));
+        ensure((1_000..=100_000_000).contains(&us), path, us, "1000 to 100000000 µs")
     }
 
     /// Weight of one slot in the average, at most 1.

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::harq::MAX_TRANSMISSIONS;
+use crate::rlc::report::count;
 
 /// OAI filters the BLER over windows of ten frames.
 const BLER_WINDOW_US: u64 = 100_000;
@@ -80,21 +81,14 @@ pub struct MacReport {
 /// MAC counters of one UE.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MacCounters {
-    pub(crate) aggr_tbs: u64,
-    pub(crate) aggr_bytes_sdus: u64,
-    pub(crate) aggr_sdus: u64,
+    /// Cumulative fields, and those of the last uplink transport block.
+    pub(crate) report: MacReport,
     pub(crate) aggr_prb: u64,
     pub(crate) aggr_retx_prb: u64,
-    pub(crate) ul_aggr_tbs: u64,
-    pub(crate) ul_aggr_bytes_sdus: u64,
-    pub(crate) ul_aggr_sdus: u64,
-    pub(crate) ul_curr_tbs: u64,
     /// Transport block and PRBs of the slot `last_slot`.
     pub(crate) last_slot: u64,
     pub(crate) last_tbs: u64,
     pub(crate) last_prb: u64,
-    pub(crate) rounds: [u64; MAX_TRANSMISSIONS as usize],
-    pub(crate) failed_blocks: u64,
     bler: f64,
     window_end_us: u64,
     window_sent: u32,
@@ -104,8 +98,8 @@ pub(crate) struct MacCounters {
 impl MacCounters {
     /// Counts a transmission in HARQ round `round` at `now_us`.
     pub(crate) fn count_round(&mut self, round: u8, failed: bool, now_us: u64) {
-        if let Some(count) = self.rounds.get_mut(usize::from(round)) {
-            *count += 1;
+        if let Some(counter) = self.report.dl_harq.get_mut(usize::from(round)) {
+            count(counter, 1u32);
         }
         if round > 0 {
             return;
@@ -124,38 +118,32 @@ impl MacCounters {
 
     /// Counts `sdus` MAC SDUs of `bytes` in `tbs_bytes` of uplink transport blocks.
     pub(crate) fn count_uplink(&mut self, tbs_bytes: u64, bytes: u64, sdus: u64) {
-        self.ul_aggr_tbs += tbs_bytes;
-        self.ul_curr_tbs = tbs_bytes;
-        self.ul_aggr_bytes_sdus += bytes;
-        self.ul_aggr_sdus += sdus;
+        self.report.ul_aggr_tbs += tbs_bytes;
+        self.report.ul_curr_tbs = tbs_bytes;
+        self.report.ul_aggr_bytes_sdus += bytes;
+        count(&mut self.report.ul_aggr_sdus, sdus);
+    }
+
+    /// Counts MAC SDUs in downlink transport blocks.
+    pub(crate) fn count_downlink(&mut self, bytes: u64, sdus: u64) {
+        self.report.dl_aggr_bytes_sdus += bytes;
+        count(&mut self.report.dl_aggr_sdus, sdus);
     }
 
     /// The report; `last_slot` is the number of the slot before now.
     pub(crate) fn report(&self, rnti: u16, last_slot: u64) -> MacReport {
         let current = self.last_slot == last_slot;
-        let mut dl_harq = [0; 5];
-        for (to, from) in dl_harq.iter_mut().zip(self.rounds) {
-            *to = from as u32;
-        }
-        dl_harq[4] = self.failed_blocks as u32;
         MacReport {
-            dl_aggr_tbs: self.aggr_tbs,
-            ul_aggr_tbs: self.ul_aggr_tbs,
-            dl_aggr_bytes_sdus: self.aggr_bytes_sdus,
-            ul_aggr_bytes_sdus: self.ul_aggr_bytes_sdus,
             dl_curr_tbs: if current { self.last_tbs } else { 0 },
-            ul_curr_tbs: self.ul_curr_tbs,
             dl_sched_rb: if current { self.last_prb } else { 0 },
             dl_bler: self.bler as f32,
-            dl_harq,
             dl_num_harq: u32::from(MAX_TRANSMISSIONS),
             ul_num_harq: u32::from(MAX_TRANSMISSIONS),
             rnti: u32::from(rnti),
+            // `as` keeps the low 32 bits: the counter wraps as on the wire.
             dl_aggr_prb: self.aggr_prb as u32,
-            dl_aggr_sdus: self.aggr_sdus as u32,
-            ul_aggr_sdus: self.ul_aggr_sdus as u32,
             dl_aggr_retx_prb: self.aggr_retx_prb as u32,
-            ..MacReport::default()
+            ..self.report
         }
     }
 }

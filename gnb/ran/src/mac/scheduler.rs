@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::pf::PfConfig;
-use crate::error::ConfigError;
+use crate::error::{ConfigError, ensure};
 
 /// How the UEs of a slice, or of a cell without slices, share its PRBs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -94,35 +94,25 @@ impl SchedulerConfig {
 }
 
 fn validate_shares(shares: &[SliceShare], n_prb: u16) -> Result<(), ConfigError> {
-    if shares.is_empty() {
-        let expected = "at least one slice";
-        return Err(ConfigError::new("scheduler.shares", "an empty list", expected));
-    }
+    let list = "scheduler.shares";
+    ensure(!shares.is_empty(), list, "an empty list", "at least one slice")?;
     let mut sum = 0u32;
     for (at, share) in shares.iter().enumerate() {
-        let path = format!("scheduler.shares[{at}]");
-        if !(1..=100).contains(&share.percent) {
-            return Err(ConfigError::new(format!("{path}.percent"), share.percent, "1 to 100"));
-        }
-        if shares[..at].iter().any(|earlier| earlier.slice == share.slice) {
-            return Err(ConfigError::new(format!("{path}.slice"), share.slice, "each slice once"));
-        }
+        let (slice, percent) = (share.slice, share.percent);
+        let path = format!("{list}[{at}]");
+        ensure((1..=100).contains(&percent), format!("{path}.percent"), percent, "1 to 100")?;
+        let is_first = shares[..at].iter().all(|earlier| earlier.slice != slice);
+        ensure(is_first, format!("{path}.slice"), slice, "each slice once")?;
         // A slice whose share rounds down to no PRB can never send.
         let least = 100u32.div_ceil(u32::from(n_prb.max(1)));
-        if u32::from(share.percent) < least {
-            let expected = format!("{least} or more, which of {n_prb} PRB is one");
-            return Err(ConfigError::new(format!("{path}.percent"), share.percent, expected));
-        }
+        let expected = format!("{least} or more, which of {n_prb} PRB is one");
+        ensure(u32::from(percent) >= least, format!("{path}.percent"), percent, expected)?;
         if let UeScheduler::ProportionalFair(pf) = share.ues {
             pf.validate(&path)?;
         }
-        sum += u32::from(share.percent);
+        sum += u32::from(percent);
     }
-    if sum > 100 {
-        let path = "scheduler.shares";
-        return Err(ConfigError::new(path, format!("{sum} % in all"), "at most 100 %"));
-    }
-    Ok(())
+    ensure(sum <= 100, list, format!("{sum} % in all"), "at most 100 %")
 }
 
 /// State of a slice: its share and the UEs with data, longest wait first.

@@ -2,6 +2,7 @@
 
 pub mod am;
 pub mod delays;
+pub mod ranges;
 pub mod report;
 pub mod um;
 

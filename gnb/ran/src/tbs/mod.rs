@@ -6,7 +6,7 @@ mod tables;
 
 use std::sync::Arc;
 
-use crate::error::ConfigError;
+use crate::error::{ConfigError, ensure};
 use crate::numerology::{Duplexing, Numerology, SYMBOLS_PER_SLOT, SlotKind};
 use nr::{McsTable, NrOverhead};
 
@@ -36,23 +36,15 @@ impl TbsConfig {
     ) -> Result<(), ConfigError> {
         match self {
             Self::Lte => {
-                if usize::from(n_prb) > lte::MAX_N_PRB {
-                    let expected = "at most 25 PRB for LTE transport block sizes";
-                    return Err(ConfigError::new("n_prb", n_prb, expected));
-                }
-                if *duplexing != Duplexing::Fdd {
-                    return Err(ConfigError::new("duplexing", "tdd", "fdd for an LTE cell"));
-                }
-                if numerology.mu() != 0 {
-                    let expected = "µ = 0 for an LTE cell";
-                    return Err(ConfigError::new("numerology", numerology.mu(), expected));
-                }
-                Ok(())
+                let expected = "at most 25 PRB for LTE transport block sizes";
+                ensure(usize::from(n_prb) <= lte::MAX_N_PRB, "n_prb", n_prb, expected)?;
+                let is_fdd = *duplexing == Duplexing::Fdd;
+                ensure(is_fdd, "duplexing", "tdd", "fdd for an LTE cell")?;
+                let mu = numerology.mu();
+                ensure(mu == 0, "numerology", mu, "µ = 0 for an LTE cell")
             }
             Self::Nr { layers, overhead, .. } => {
-                if !(1..=4).contains(layers) {
-                    return Err(ConfigError::new("tbs.layers", layers, "1 to 4"));
-                }
+                ensure((1..=4).contains(layers), "tbs.layers", layers, "1 to 4")?;
                 overhead.validate()
             }
         }

@@ -1,7 +1,7 @@
 //! NR transport block sizes, 38.214 §5.1.3.
 
 use super::tables::{MCS_QAM64, MCS_QAM256, NR_TBS_UP_TO_3824};
-use crate::error::ConfigError;
+use crate::error::{ConfigError, ensure};
 use crate::numerology::SYMBOLS_PER_SLOT;
 
 pub use super::tables::McsEntry;
@@ -64,24 +64,15 @@ impl Default for NrOverhead {
 
 impl NrOverhead {
     pub(super) fn validate(self) -> Result<(), ConfigError> {
-        if self.pdcch_symbols > 3 {
-            let path = "tbs.overhead.pdcch_symbols";
-            return Err(ConfigError::new(path, self.pdcch_symbols, "0 to 3"));
-        }
-        for (path, symbols) in [
-            ("tbs.overhead.dmrs_symbols", self.dmrs_symbols),
-            ("tbs.overhead.mixed_dmrs_symbols", self.mixed_dmrs_symbols),
+        let Self { pdcch_symbols, dmrs_symbols, mixed_dmrs_symbols, dmrs_re, x_overhead } = self;
+        for (field, value, range, expected) in [
+            ("pdcch_symbols", pdcch_symbols, &[0u8, 1, 2, 3][..], "0 to 3"),
+            ("dmrs_symbols", dmrs_symbols, &[1, 2, 3, 4], "1 to 4"),
+            ("mixed_dmrs_symbols", mixed_dmrs_symbols, &[1, 2, 3, 4], "1 to 4"),
+            ("dmrs_re", dmrs_re, &[6, 12], "6 or 12"),
+            ("x_overhead", x_overhead, &[0, 6, 12, 18], "0, 6, 12 or 18"),
         ] {
-            if !(1..=4).contains(&symbols) {
-                return Err(ConfigError::new(path, symbols, "1 to 4"));
-            }
-        }
-        if ![6, 12].contains(&self.dmrs_re) {
-            return Err(ConfigError::new("tbs.overhead.dmrs_re", self.dmrs_re, "6 or 12"));
-        }
-        if ![0, 6, 12, 18].contains(&self.x_overhead) {
-            let path = "tbs.overhead.x_overhead";
-            return Err(ConfigError::new(path, self.x_overhead, "0, 6, 12 or 18"));
+            ensure(range.contains(&value), format!("tbs.overhead.{field}"), value, expected)?;
         }
         Ok(())
     }

@@ -1,9 +1,8 @@
 //! RLC acknowledged mode (38.322 §5.2.3): [`tx`] with [`poll`] transmits, [`rx`] receives and
-//! reports; [`ranges`] are the bytes of an SDU that have arrived or are to be retransmitted.
+//! reports.
 
 pub mod pdu;
 pub mod poll;
-pub mod ranges;
 pub mod rx;
 pub mod status;
 pub mod tx;
@@ -13,7 +12,7 @@ pub use rx::AmReceiver;
 pub use status::StatusPdu;
 pub use tx::{AmTransmitter, StatusOutcome};
 
-use crate::error::ConfigError;
+use crate::error::{ConfigError, ensure};
 
 /// Length of the sequence number (`sn-FieldLength`, 38.331).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -124,20 +123,11 @@ impl AmConfig {
     /// # Errors
     /// [`ConfigError`] with the path of the first invalid field.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        if self.t_poll_retransmit_us == 0 {
-            return Err(ConfigError::new("rlc.t_poll_retransmit_us", 0, "1 or more"));
-        }
-        if self.poll_pdu == Some(0) {
-            return Err(ConfigError::new("rlc.poll_pdu", 0, "1 or more, or none"));
-        }
-        if self.poll_byte == Some(0) {
-            return Err(ConfigError::new("rlc.poll_byte", 0, "1 or more, or none"));
-        }
-        if !(1..=32).contains(&self.max_retx_threshold) {
-            let path = "rlc.max_retx_threshold";
-            return Err(ConfigError::new(path, self.max_retx_threshold, "1 to 32"));
-        }
-        Ok(())
+        ensure(self.t_poll_retransmit_us > 0, "rlc.t_poll_retransmit_us", 0, "1 or more")?;
+        ensure(self.poll_pdu != Some(0), "rlc.poll_pdu", 0, "1 or more, or none")?;
+        ensure(self.poll_byte != Some(0), "rlc.poll_byte", 0, "1 or more, or none")?;
+        let most = self.max_retx_threshold;
+        ensure((1..=32).contains(&most), "rlc.max_retx_threshold", most, "1 to 32")
     }
 }
 

@@ -6,8 +6,8 @@ mod report;
 use std::collections::{BTreeMap, VecDeque};
 
 use super::pdu::AmdPdu;
-use super::ranges::Ranges;
 use super::{AmConfig, AmSnLength};
+use crate::rlc::ranges::Ranges;
 use crate::rlc::um::Payload;
 
 /// Reception state of one SDU of the window.

@@ -10,8 +10,8 @@ use std::collections::{BTreeSet, VecDeque};
 
 use super::pdu::{AmdPdu, header_bytes};
 use super::poll::Polling;
-use super::ranges::Ranges;
 use super::{AmConfig, AmSnLength};
+use crate::rlc::ranges::Ranges;
 use crate::rlc::um::Payload;
 use crate::rlc::um::pdu::{longest_pdu, mac_subheader_bytes};
 use crate::rlc::um::tx::MAX_SDU_BYTES;

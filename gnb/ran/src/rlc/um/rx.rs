@@ -2,16 +2,14 @@
 
 use super::pdu::{Payload, UmdPdu};
 use super::{SnLength, UmConfig};
+use crate::rlc::ranges::Ranges;
 
 /// Reception state of one SDU.
 #[derive(Debug, Clone)]
 struct Partial<P> {
     sn: u16,
     count: u64,
-    /// Bytes before the first gap.
-    contiguous: u32,
-    /// Pieces after the first gap: (from, to).
-    beyond: Vec<(u32, u32)>,
+    received: Ranges,
     /// Length, once the last segment is received.
     total: Option<u32>,
     payload: Option<Payload<P>>,
@@ -19,23 +17,6 @@ struct Partial<P> {
     mixed: bool,
     /// Delivered; remembered while its number is in the window.
     delivered: bool,
-}
-
-impl<P> Partial<P> {
-    fn add(&mut self, from: u32, to: u32) {
-        if from > self.contiguous {
-            self.beyond.push((from, to));
-            return;
-        }
-        self.contiguous = self.contiguous.max(to);
-        while let Some(at) = self.beyond.iter().position(|piece| piece.0 <= self.contiguous) {
-            self.contiguous = self.contiguous.max(self.beyond.swap_remove(at).1);
-        }
-    }
-
-    fn is_complete(&self) -> bool {
-        self.total.is_some_and(|total| self.contiguous >= total)
-    }
 }
 
 /// Order of sequence numbers from the lower edge of the window (38.322 §7.1).
@@ -177,8 +158,7 @@ impl<P> UmReceiver<P> {
                 self.partials.push(Partial {
                     sn: pdu.sn,
                     count: pdu.count,
-                    contiguous: 0,
-                    beyond: Vec::new(),
+                    received: Ranges::default(),
                     total: None,
                     payload: None,
                     mixed: false,
@@ -193,12 +173,12 @@ impl<P> UmReceiver<P> {
         }
         partial.mixed |= partial.count != pdu.count;
         let end = pdu.so + pdu.data_bytes;
-        partial.add(pdu.so, end);
+        partial.received.insert(pdu.so, end);
         if pdu.last {
             partial.total = Some(end);
             partial.payload = pdu.payload;
         }
-        if !partial.is_complete() {
+        if !partial.total.is_some_and(|total| partial.received.covers(total)) {
             return None;
         }
         partial.delivered = true;
@@ -265,7 +245,7 @@ impl<P> UmReceiver<P> {
     }
 
     fn has_gap(&self, sn: u16) -> bool {
-        self.partials.iter().any(|p| p.sn == sn && !p.delivered && !p.beyond.is_empty())
+        self.partials.iter().any(|p| p.sn == sn && !p.delivered && p.received.has_gap())
     }
 
     fn is_delivered(&self, sn: u16) -> bool {

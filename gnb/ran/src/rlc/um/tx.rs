@@ -170,65 +170,41 @@ impl<P> UmTransmitter<P> {
     ) -> u32 {
         let mut used = 0;
         while let Some(head) = self.queue.front() {
-            let first = self.sent_of_head == 0;
-            let rest = head.bytes - self.sent_of_head;
+            let (count, so, enqueued_us) = (head.count, self.sent_of_head, head.enqueued_us);
+            let rest = head.bytes - so;
             let longest = longest_pdu(grant_bytes - used);
-            let (enqueued_us, whole, count) = (head.enqueued_us, head.bytes, head.count);
-            let header = header_bytes(self.sn_length, first, true);
-            if header + rest <= longest {
-                let Some(head) = self.queue.pop_front() else { break };
-                let pdu_bytes = header + rest;
-                used += pdu_bytes + mac_subheader_bytes(pdu_bytes);
-                let so = std::mem::take(&mut self.sent_of_head);
-                let pdu = UmdPdu {
-                    sn: self.next_sn,
-                    count,
-                    so,
-                    data_bytes: rest,
-                    last: true,
-                    payload: Some(Payload {
-                        sdu: head.sdu,
-                        enqueued_us: head.enqueued_us,
-                        dequeued_us: now_us,
-                    }),
-                };
-                if first {
-                    waited(now_us.saturating_sub(enqueued_us));
-                } else {
-                    // TX_Next counts only SDUs that were segmented.
-                    self.next_sn = (self.next_sn + 1) % self.sn_length.modulus();
-                }
-                self.whole_cost -= u64::from(self.cost(true, whole));
-                self.bytes -= rest;
-                self.highest_sent_count = self.highest_sent_count.max(Some(count));
-                emit(pdu, pdu_bytes);
-            } else {
-                let header = header_bytes(self.sn_length, first, false);
-                // At least one byte is sent and at least one stays.
-                let data_bytes = longest.saturating_sub(header).min(rest - 1);
-                if data_bytes == 0 {
-                    break;
-                }
-                let pdu_bytes = header + data_bytes;
-                used += pdu_bytes + mac_subheader_bytes(pdu_bytes);
-                let pdu = UmdPdu {
-                    sn: self.next_sn,
-                    count,
-                    so: self.sent_of_head,
-                    data_bytes,
-                    last: false,
-                    payload: None,
-                };
-                if first {
-                    waited(now_us.saturating_sub(enqueued_us));
-                }
-                self.sent_of_head += data_bytes;
-                self.bytes -= data_bytes;
-                emit(pdu, pdu_bytes);
+            let last = header_bytes(self.sn_length, so == 0, true) + rest <= longest;
+            let header = header_bytes(self.sn_length, so == 0, last);
+            // Of a segment, at least one byte is sent and at least one stays.
+            let data_bytes = if last { rest } else { longest.saturating_sub(header).min(rest - 1) };
+            if data_bytes == 0 {
+                break;
+            }
+            if so == 0 {
+                waited(now_us.saturating_sub(enqueued_us));
+            }
+            let sn = self.next_sn;
+            self.sent_of_head += data_bytes;
+            self.bytes -= data_bytes;
+            let payload = if last { self.remove_head(so > 0, now_us) } else { None };
+            let pdu_bytes = header + data_bytes;
+            used += pdu_bytes + mac_subheader_bytes(pdu_bytes);
+            emit(UmdPdu { sn, count, so, data_bytes, last, payload }, pdu_bytes);
+            if !last {
                 break;
             }
         }
         used
+    }
+
+    /// Removes the head, sent in full. TX_Next counts segmented SDUs only.
+    fn remove_head(&mut self, is_segmented: bool, now_us: u64) -> Option<Payload<P>> {
+        let Queued { sdu, bytes, count, enqueued_us } = self.queue.pop_front()?;
+        self.sent_of_head = 0;
+        self.next_sn = (self.next_sn + u16::from(is_segmented)) % self.sn_length.modulus();
+        self.whole_cost -= u64::from(self.cost(true, bytes));
+        self.highest_sent_count = self.highest_sent_count.max(Some(count));
+        Some(Payload { sdu, enqueued_us, dequeued_us: now_us })
     }
 }
 
