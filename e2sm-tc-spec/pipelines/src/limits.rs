@@ -16,7 +16,7 @@ use crate::PipelineError;
 /// What is checked, or why it is refused.
 pub type Result<T = ()> = std::result::Result<T, PipelineError>;
 
-/// A limit below one packet of the MTU would let none of that length through, ever.
+/// A limit below one packet of the MTU would never pass a packet of that length.
 const LIMIT_BYTES: RangeInclusive<u32> = MTU_BYTES..=u32::MAX;
 /// Of Ethernet (RFC 894).
 pub(crate) const MTU_BYTES: u32 = 1500;
@@ -73,7 +73,7 @@ pub fn check_forecast(forecast: &BearerForecast) -> Result {
     forecast.validate().map_err(|invalid| refused("", invalid))
 }
 
-/// What the service model says of an element, with its place in the transaction.
+/// The service model's error about an element, with its place in the transaction.
 fn refused(path: &str, invalid: Invalid) -> PipelineError {
     let Invalid { element, cause, expected, found } = invalid;
     let element = match (path, element.as_str()) {

@@ -52,7 +52,7 @@ fn vectors_are_what_templates_make() {
 
 #[test]
 fn what_a_template_does_not_take_is_refused_by_its_place() {
-    for (name, parameters, said) in [
+    for (name, parameters, message) in [
         ("fq_codel", json!({"queue": 8}), "queue: unknown field `queue`"),
         ("fq_codel", json!({"queues": 0}), "queues: 0; expected 1 to 4096"),
         ("fq_codel", json!({"codel": {"target_us": "5ms"}}), "codel.target_us: invalid type"),
@@ -73,7 +73,7 @@ fn what_a_template_does_not_take_is_refused_by_its_place() {
         ("l4s", json!({"buffer": [1]}), "buffer: [1]; expected parameters by name"),
     ] {
         let error = made(name, parameters.clone()).expect_err("refused");
-        assert!(error.starts_with(said), "{parameters}: {error}");
+        assert!(error.starts_with(message), "{parameters}: {error}");
     }
 }
 
@@ -89,8 +89,8 @@ fn schemas_describe_what_is_taken() {
             continue;
         };
         for (parameter, of) in properties {
-            let told = of.get("description").or_else(|| of.get("oneOf"));
-            assert!(told.is_some(), "{name}.{parameter} has no description");
+            let description = of.get("description").or_else(|| of.get("oneOf"));
+            assert!(description.is_some(), "{name}.{parameter} has no description");
             let default = of.get("default").cloned().unwrap_or(Value::Null);
             assert!(made(name, json!({ parameter: default })).is_ok(), "{name}.{parameter}");
         }

@@ -1,4 +1,4 @@
-//! Flows that somebody named, apart from the rest.
+//! Listed flows, separate from the rest.
 
 use e2sm_tc::v1::{
     FiveTuple, FlowMatch, Overflow, Pacer, Pipeline, QueueDiscipline, QueueSet, Scheduler, Shaper,

@@ -374,7 +374,7 @@ pub(super) fn scheduler_content(scheduler: &Scheduler) -> Result<ModifyScheduler
     }
 }
 
-/// The content of PCR MOD. `drb_sz` and `tstamp` are the state of the RLC, which the node knows.
+/// The content of PCR MOD. `drb_sz` and `tstamp` are the state of the RLC in the node.
 pub(super) fn pacer(pacer: &Pacer) -> Result<ModifyPacer> {
     match pacer {
         Pacer::None => Ok(ModifyPacer::Dummy { dummy: 0 }),

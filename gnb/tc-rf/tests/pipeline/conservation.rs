@@ -82,7 +82,7 @@ fn arriving(n: u16) -> FiveTuple {
     FiveTuple { destination, ..flow(n) }
 }
 
-/// Flows by what they say of ECN: none at all; classic, whose handshake is Not-ECT; classic that
+/// Flows by their use of ECN: none at all; classic, whose handshake is Not-ECT; classic that
 /// was marked before it came here; L4S that was.
 fn ecn_of(flow: u16, variant: bool, seen_ect0: bool) -> Ecn {
     match (flow % 4, variant) {
@@ -114,7 +114,7 @@ fn filters_by_dscp(pipeline: &Pipeline) -> bool {
     }
 }
 
-/// The bearer with what the test knows of its packets.
+/// The bearer with the test's record of its packets.
 struct Run {
     tc: TrafficControl<TestPacket>,
     events: Recorder,

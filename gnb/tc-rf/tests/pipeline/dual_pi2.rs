@@ -23,7 +23,7 @@ fn state(bench: &mut Bench, now_us: u64) -> DualPi2 {
     }
 }
 
-/// A Classic queue that nobody serves until update `updates`; the clock stands 1 ms after it.
+/// A Classic queue that is not served until update `updates`; the clock stands 1 ms after it.
 fn loaded(updates: u64) -> (Bench, u64) {
     let mut bench = pair();
     bench.enqueue(C, 4_000, Ecn::NotEct, 0);

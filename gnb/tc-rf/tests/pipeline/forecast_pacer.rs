@@ -84,7 +84,7 @@ fn knowing_is_better_than_not_knowing() {
 
 #[test]
 fn a_stale_forecast_is_not_believed() {
-    // The forecaster says the radio is away, and then says nothing for good.
+    // The forecaster reports that the radio is away and then falls silent.
     let away = |now_us: u64| {
         (now_us < SECOND_US).then(|| BearerForecast {
             bearer: BEARER,
@@ -187,7 +187,7 @@ fn a_forecast_older_than_the_last_is_passed_over_and_a_wrong_one_refused() {
     assert_eq!(refused(|f| f.bearer.drb += 1), "bearer");
 }
 
-/// What a stream says at `origin_us`: 20 points from 11 ms on.
+/// A forecast of `origin_us`: 20 points from 11 ms on.
 fn streamed(origin_us: u64) -> BearerForecast {
     BearerForecast {
         bearer: BEARER,
@@ -217,9 +217,9 @@ fn changes_of_pacing(way_us: u64, stale_us: u32) -> Vec<(u64, bool)> {
             EventKind::PacingChanged { by_forecast } => Some((now_us / 1_000, *by_forecast)),
             _ => None,
         }));
-        let told = changes.last().is_some_and(|(_, by_forecast)| *by_forecast);
-        assert_eq!(tc.paced_by_forecast(now_us), Some(told), "at {now_us} µs");
-        assert_eq!(tc.status(now_us).pacer.by_forecast, Some(told));
+        let expected = changes.last().is_some_and(|(_, by_forecast)| *by_forecast);
+        assert_eq!(tc.paced_by_forecast(now_us), Some(expected), "at {now_us} µs");
+        assert_eq!(tc.status(now_us).pacer.by_forecast, Some(expected));
     }
     changes
 }
@@ -243,7 +243,7 @@ fn a_stalled_stream_costs_no_throughput_and_its_last_limit_is_not_kept() {
     let mut du = Split::new(WAY_US, capacity);
     let mut forecasts = perfect(capacity);
     du.run(&mut tc, (0, SECOND_US), bulk, |now_us| {
-        // The last ones said that all would stay as it was.
+        // The last forecasts were of no change.
         forecasts(now_us).map(|f| BearerForecast { drain_bytes: vec![9_000; 64], ..f })
     });
     du.run(&mut tc, (SECOND_US, 2 * SECOND_US), bulk, |_| None);

@@ -124,8 +124,8 @@ fn flows_share_by_bytes_whatever_their_packet_size() {
         bytes[dequeued.queue] += u64::from(dequeued.packet.len_bytes);
     }
     let (least, most) = (bytes.iter().min().copied(), bytes.iter().max().copied());
-    let apart = most.unwrap_or(0) - least.unwrap_or(0);
-    assert!(apart <= 2 * u64::from(QUANTUM), "{bytes:?}");
+    let difference = most.unwrap_or(0) - least.unwrap_or(0);
+    assert!(difference <= 2 * u64::from(QUANTUM), "{bytes:?}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The just-in-time pacer above a MAC that asks: what is in a block, what is left, and what happens
+//! The just-in-time pacer above a MAC that queries the buffer status: what is in a block, what is left, and what happens
 //! when the MAC stops asking.
 
 use crate::util::*;

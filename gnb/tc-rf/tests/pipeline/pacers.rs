@@ -124,7 +124,7 @@ fn the_same_twice() {
     }
 }
 
-/// What a DU may say, sense or nonsense.
+/// Statuses of a DU, plausible or not.
 fn any_status() -> impl Strategy<Value = RlcStatus> {
     let extreme = prop_oneof![Just(0u32), Just(u32::MAX), any::<u32>(), 0..5_000u32];
     let time = prop_oneof![Just(0u64), Just(u64::MAX), any::<u64>(), 0..10 * SECOND_US];

@@ -7,7 +7,7 @@ use tc_rf::queueing::{
 
 use super::{Recorder, TestPacket, packet};
 
-/// Queues `0..n` in turn, without limits to speak of.
+/// Queues `0..n` in turn, with limits that are never reached.
 pub(crate) struct Bench {
     pub(crate) queues: Queues<TestPacket>,
     pub(crate) events: Recorder,

@@ -72,7 +72,7 @@ pub(crate) fn packet(flow_number: u16, len_bytes: u32, number: u64) -> TestPacke
     TestPacket { flow: flow(flow_number), len_bytes, ecn: Ecn::NotEct, dscp: 0, qfi: None, number }
 }
 
-/// Writes down what it is told.
+/// Records all events.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     pub(crate) drops: Vec<(TestPacket, DropReason, u64)>,
@@ -158,7 +158,7 @@ pub(crate) fn numbers(packets: &[TestPacket]) -> Vec<u64> {
     packets.iter().map(|packet| packet.number).collect()
 }
 
-/// An RLC buffer drained by a cell: `slots` says which slots carry downlink.
+/// An RLC buffer drained by a cell: `slots` selects the slots with downlink.
 pub(crate) struct Rlc {
     pub(crate) slots: Vec<bool>,
     pub(crate) slot_us: u64,

@@ -30,7 +30,7 @@ pub(crate) fn all() -> Vec<Pacer> {
         Pacer::Ebb { target_us: 5_000 },
         Pacer::UpfSdap,
         Pacer::Forecast { stale_us: 100_000 },
-        // Where nobody asks it, the forecast pacer.
+        // Without MAC queries, the forecast pacer.
         Pacer::JustInTime,
     ]
 }

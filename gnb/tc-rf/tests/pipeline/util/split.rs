@@ -7,12 +7,12 @@ use tc_rf::{RlcStatus, SduDelays, TrafficControl};
 
 use super::{TestPacket, egress};
 
-/// RLC-UM in a DU `way_us` away from the CU; each TTI pulls what `capacity` says.
+/// RLC-UM in a DU `way_us` away from the CU; each TTI pulls up to `capacity`.
 pub(crate) struct Split<C> {
     pub(crate) way_us: u64,
     pub(crate) tti_us: u64,
     pub(crate) capacity: C,
-    /// Whether the DU says what it has received.
+    /// Whether the DU reports what it received.
     pub(crate) tells_received: bool,
     down: VecDeque<(u64, u32)>,
     up: VecDeque<(u64, RlcStatus)>,

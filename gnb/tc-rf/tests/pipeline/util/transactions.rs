@@ -1,4 +1,4 @@
-//! What became of a transaction.
+//! Outcomes of transactions.
 
 use e2sm_tc::v1::{Cause, ControlOutcome, Transaction};
 use tc_rf::TrafficControl;
