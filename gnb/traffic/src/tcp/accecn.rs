@@ -1,13 +1,13 @@
-//! Accurate ECN feedback, RFC 9768: how many packets arrived marked, not merely whether one did.
+//! Accurate ECN feedback, RFC 9768: the number of packets that arrived marked.
 //!
-//! Negotiated by configuration, as everything else; the handshake and its counter exchange are not
-//! modelled, so the counters start from their initial values of §3.2.1. Pure acknowledgements are
-//! not ECN-capable, so only the data's direction has anything to count.
+//! The configuration enables it; the handshake with its counter exchange is not modelled, so the counters
+//! start at the initial values of §3.2.1. Pure acknowledgements are not ECN-capable, so only the
+//! direction of the data counts marks.
 
 use super::segment::{AccEcn, AccEcnOption};
 use crate::ip::Ecn;
 
-/// §3.2.1: initial r.cep, so that a peer or a box that zeroes the bits is noticed.
+/// §3.2.1: initial r.cep, which reveals a peer or middlebox that zeroes the bits.
 const INITIAL_CEP: u64 = 5;
 /// §3.2.1: initial r.e0b and r.e1b.
 const INITIAL_ECT_BYTES: u32 = 1;
@@ -15,7 +15,7 @@ const INITIAL_ECT_BYTES: u32 = 1;
 const ACE_MODULUS: u64 = 8;
 /// §3.2.3: the fields of the option have 24 bits.
 const OPTION_MASK: u32 = (1 << 24) - 1;
-/// §3.2.2.5.1: with this many marks since the last acknowledgement, the next goes at once.
+/// §3.2.2.5.1: marks since the last acknowledgement that require the next at once.
 const CE_PER_ACK: u32 = 2;
 
 /// Counters of the data receiver.
@@ -43,8 +43,8 @@ impl Default for MarkCounter {
 }
 
 impl MarkCounter {
-    /// A data packet arrived, new or not. Says whether it has to be acknowledged at once
-    /// (§3.2.2.5.1): the first mark after none, and each second mark.
+    /// A data packet arrived, new or not. Returns whether to acknowledge at once (§3.2.2.5.1): the first
+    /// mark after an unmarked packet, and each second mark.
     pub(super) fn on_packet(&mut self, ecn: Ecn, payload_bytes: u32) -> bool {
         let add = |counter: &mut u32| *counter = counter.wrapping_add(payload_bytes) & OPTION_MASK;
         match ecn {
@@ -79,25 +79,25 @@ impl MarkCounter {
 
 /// The data sender's copy of the counters.
 #[derive(Debug, Clone)]
-pub(super) struct MarkReader {
+pub(super) struct MarkDecoder {
     /// s.cep.
     ce_packets: u64,
-    /// Bytes marked by the options seen so far: s.ceb without its wrap.
+    /// Bytes marked by the options received: s.ceb without wrap.
     ce_bytes: u64,
-    /// Timestamp of the latest acknowledgement that was read.
+    /// Timestamp of the latest acknowledgement.
     ts_val: Option<u32>,
 }
 
-impl Default for MarkReader {
+impl Default for MarkDecoder {
     fn default() -> Self {
         Self { ce_packets: INITIAL_CEP, ce_bytes: 0, ts_val: None }
     }
 }
 
-impl MarkReader {
-    /// Packets newly reported as marked. `newly_acked_packets` is what the acknowledgement
-    /// delivered; `ts_val` tells an overtaken acknowledgement, which is not read (§3.2.2.5.2).
-    pub(super) fn read(
+impl MarkDecoder {
+    /// Packets newly reported as marked. `newly_acked_packets`: delivered by the acknowledgement. `ts_val`
+    /// identifies a reordered acknowledgement, which is ignored (§3.2.2.5.2).
+    pub(super) fn on_feedback(
         &mut self,
         feedback: &AccEcn,
         newly_acked_packets: u64,
@@ -109,21 +109,21 @@ impl MarkReader {
         }
         self.ts_val = Some(ts_val);
         let ace = u64::from(feedback.ace) % ACE_MODULUS;
-        // Appendix A.2.1: the least increase that agrees with the field.
+        // Appendix A.2.1: the least increase consistent with the field.
         let least = (ace + ACE_MODULUS - self.ce_packets % ACE_MODULUS) % ACE_MODULUS;
         let increase = match feedback.option {
             Some(option) => {
-                // A packet carries at most a full segment, so the bytes say how many packets there
-                // were at the least; the field gives the last three bits of their number. Taking
-                // the total, not the step, holds for options left out in between (§3.2.3.3).
+                // A packet carries at most a full segment, so the bytes give the minimum number of
+                // packets and the field its last three bits. The total, not the step, stays correct
+                // if options were omitted in between (§3.2.3.3).
                 let step = option.ce_bytes.wrapping_sub(self.ce_bytes as u32) & OPTION_MASK;
                 self.ce_bytes += u64::from(step);
                 let at_least = INITIAL_CEP + self.ce_bytes.div_ceil(u64::from(mss_bytes.max(1)));
                 let missing = at_least.saturating_sub(self.ce_packets + least);
                 least + missing.div_ceil(ACE_MODULUS) * ACE_MODULUS
             }
-            // Appendix A.2.1: the field may have wrapped; the safe assumption is that as many were
-            // marked as agree with it.
+            // Appendix A.2.1: the field may have wrapped; the safe assumption is the largest consistent
+            // number of marks.
             None if newly_acked_packets >= ACE_MODULUS => {
                 newly_acked_packets - (newly_acked_packets - least) % ACE_MODULUS
             }
@@ -142,17 +142,17 @@ mod tests {
     const MSS: u32 = 1448;
 
     #[test]
-    fn the_counters_start_where_the_rfc_says() {
+    fn the_counters_start_at_the_values_of_the_rfc() {
         let mut counter = MarkCounter::default();
         let feedback = counter.feedback(true);
         assert_eq!(feedback.ace, 5);
         let option = feedback.option.unwrap();
         assert_eq!((option.ect0_bytes, option.ce_bytes, option.ect1_bytes), (1, 0, 1));
-        assert_eq!(MarkReader::default().read(&feedback, 0, MSS, 0), 0);
+        assert_eq!(MarkDecoder::default().on_feedback(&feedback, 0, MSS, 0), 0);
     }
 
     #[test]
-    fn the_first_mark_and_each_second_are_acknowledged_at_once() {
+    fn the_first_mark_and_each_second_mark_are_acknowledged_at_once() {
         let mut counter = MarkCounter::default();
         assert!(!counter.on_packet(Ecn::Ect1, MSS));
         assert!(counter.on_packet(Ecn::Ce, MSS));
@@ -165,34 +165,34 @@ mod tests {
     }
 
     #[test]
-    fn the_field_alone_wraps_to_the_safe_side() {
-        let mut reader = MarkReader::default();
-        let says = |ace| AccEcn { ace, option: None };
+    fn without_the_option_a_wrap_counts_the_largest_consistent_number() {
+        let mut decoder = MarkDecoder::default();
+        let ace_only = |ace| AccEcn { ace, option: None };
         // 5 → 7: two; 7 → 1: two.
-        assert_eq!(reader.read(&says(7), 2, MSS, 1), 2);
-        assert_eq!(reader.read(&says(1), 4, MSS, 2), 2);
+        assert_eq!(decoder.on_feedback(&ace_only(7), 2, MSS, 1), 2);
+        assert_eq!(decoder.on_feedback(&ace_only(1), 4, MSS, 2), 2);
         // Twenty acknowledged and one more in the field: 1, 9 or 17.
-        assert_eq!(reader.read(&says(2), 20, MSS, 3), 17);
+        assert_eq!(decoder.on_feedback(&ace_only(2), 20, MSS, 3), 17);
     }
 
     #[test]
-    fn an_overtaken_acknowledgement_is_not_read() {
-        let mut reader = MarkReader::default();
-        assert_eq!(reader.read(&AccEcn { ace: 0, option: None }, 3, MSS, 100), 3);
-        assert_eq!(reader.read(&AccEcn { ace: 7, option: None }, 0, MSS, 99), 0);
-        assert_eq!(reader.read(&AccEcn { ace: 1, option: None }, 1, MSS, 100), 1);
+    fn a_reordered_acknowledgement_is_ignored() {
+        let mut decoder = MarkDecoder::default();
+        assert_eq!(decoder.on_feedback(&AccEcn { ace: 0, option: None }, 3, MSS, 100), 3);
+        assert_eq!(decoder.on_feedback(&AccEcn { ace: 7, option: None }, 0, MSS, 99), 0);
+        assert_eq!(decoder.on_feedback(&AccEcn { ace: 1, option: None }, 1, MSS, 100), 1);
     }
 
     proptest! {
-        /// With the option the count is exact over any wrap of field and bytes, whichever
-        /// acknowledgements are lost, as long as full segments are sent.
+        /// With the option and full segments the count is exact despite wraps of field and bytes and lost
+        /// acknowledgements.
         #[test]
-        fn nothing_is_lost_or_counted_twice(
+        fn the_option_counts_each_mark_once(
             runs in prop::collection::vec((0_u64..1_000, 0..3), 1..60),
         ) {
-            let (mut counter, mut reader) = (MarkCounter::default(), MarkReader::default());
-            let (mut marked, mut read, mut ts) = (0, 0, 0);
-            for (packets, fate) in runs {
+            let (mut counter, mut decoder) = (MarkCounter::default(), MarkDecoder::default());
+            let (mut marked, mut reported, mut ts) = (0, 0, 0);
+            for (packets, ack_loss) in runs {
                 for n in 0..packets {
                     let ecn = if n % 3 == 0 { Ecn::Ect1 } else { Ecn::Ce };
                     marked += u64::from(ecn == Ecn::Ce);
@@ -200,9 +200,9 @@ mod tests {
                 }
                 ts += 1;
                 let feedback = counter.feedback(true);
-                if fate > 0 {
-                    read += reader.read(&feedback, packets, MSS, ts);
-                    prop_assert_eq!(read, marked);
+                if ack_loss > 0 {
+                    reported += decoder.on_feedback(&feedback, packets, MSS, ts);
+                    prop_assert_eq!(reported, marked);
                 }
             }
         }

@@ -129,7 +129,7 @@ impl TcpConfig {
         self.mss_bytes.unwrap_or(DEFAULT_MSS_BYTES)
     }
 
-    /// ECN feedback that both ends use.
+    /// ECN feedback of the connection.
     pub(crate) fn ecn_mode(&self) -> EcnMode {
         let (ecn, accecn) = (self.ecn == Some(true), self.accecn == Some(true));
         match self.congestion_control {
@@ -141,7 +141,7 @@ impl TcpConfig {
         }
     }
 
-    /// The codepoint of data: ECT(1) is for senders that answer marks in proportion (RFC 9331 §4.3).
+    /// The codepoint of data: ECT(1) for senders with a scalable response to marks (RFC 9331 §4.3).
     pub(crate) fn data_codepoint(&self) -> Ecn {
         match (self.ecn_mode(), self.congestion_control) {
             (EcnMode::Off, _) => Ecn::NotEct,
@@ -158,8 +158,7 @@ impl TcpConfig {
             1..=1_000,
             "1 to 1000 segments",
         )?;
-        // The wire carries 32-bit sequence numbers: a window of 1 GiB is the most that RFC 7323
-        // §2.3 can scale to, and keeps "before" and "after" unambiguous.
+        // RFC 7323 §2.3: windows scale to at most 1 GiB, so that 32-bit sequence numbers stay unambiguous.
         check(
             "receive_window_bytes",
             self.receive_window_bytes,
@@ -171,7 +170,7 @@ impl TcpConfig {
         self.validate_congestion_control()
     }
 
-    /// Keys that a congestion control needs, and those that only one of them has.
+    /// Keys that depend on the congestion control.
     fn validate_congestion_control(&self) -> Result<(), ConfigError> {
         let control = self.congestion_control;
         for (field, value) in [("ecn", self.ecn), ("accecn", self.accecn)] {

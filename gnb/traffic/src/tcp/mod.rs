@@ -1,8 +1,8 @@
 //! TCP bulk transfer over an established connection.
 //!
-//! There is no handshake and no teardown: the lab is about the queue that a running transfer
-//! builds, and ECN, window scale, SACK and timestamps are taken as negotiated. Sequence numbers
-//! start at 0 and are kept as 64-bit byte offsets; only SACK edges are 32 bits, as on the wire.
+//! Handshake and teardown are not modelled: the lab studies the queue of a running transfer. ECN,
+//! window scale, SACK and timestamps count as negotiated. Sequence numbers start at 0 and are 64-bit
+//! byte offsets; only SACK edges have 32 bits, as on the wire.
 
 mod accecn;
 pub(crate) mod config;
@@ -17,12 +17,9 @@ mod rtt;
 mod scoreboard;
 pub(crate) mod segment;
 mod sender;
-mod snapshot;
-mod stats;
 mod undo;
 
 pub use config::{CongestionControl, TcpConfig};
 pub use receiver::TcpReceiver;
 pub use segment::{AccEcn, AccEcnOption, MAX_SACK_BLOCKS, SackBlocks, TcpSegment};
-pub use sender::TcpSender;
-pub use stats::TcpStats;
+pub use sender::{TcpSender, TcpStats};

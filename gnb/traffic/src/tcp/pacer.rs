@@ -1,12 +1,11 @@
-//! When the next datagram may leave.
+//! Departure times of paced datagrams.
 
 /// Spaces datagrams at a rate.
 ///
-/// One datagram leaves at a time, as from a host without segmentation offload. Departures are kept
-/// in nanoseconds, while virtual time moves in whole microseconds: a datagram leaves at the first
-/// microsecond at or after its departure time. What that rounding, or a timer that is served late,
-/// costs is made good with the next gap, of which at least half remains (as Linux does,
-/// `tcp_update_skb_after_send`), so the rate is met on average up to one datagram per 2 µs.
+/// Datagrams leave one by one, as from a host without segmentation offload. Departure times are in
+/// nanoseconds, virtual time in microseconds: a datagram leaves at the first microsecond at or after its
+/// departure time. The next gap shrinks by that delay, at most by half (as in Linux,
+/// `tcp_update_skb_after_send`), so the average rate is exact up to one datagram per 2 µs.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pacer {
     next_ns: u64,
@@ -18,7 +17,7 @@ impl Pacer {
         self.next_ns <= now_us.saturating_mul(1_000)
     }
 
-    /// When a datagram may leave.
+    /// When the next datagram may leave.
     pub(super) fn next_us(&self) -> u64 {
         self.next_ns.div_ceil(1_000)
     }

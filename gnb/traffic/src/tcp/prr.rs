@@ -1,13 +1,12 @@
-//! Proportional Rate Reduction, RFC 9937 (RFC 6937 before): how the window comes down over the round trip after a
-//! loss or a mark, instead of a silence of half a round trip and a burst.
+//! Proportional Rate Reduction, RFC 9937 (before: RFC 6937): reduces the window over the round trip after
+//! a loss or a mark, instead of half a round trip without sending and a burst.
 
-/// One reduction under way.
+/// A reduction in progress.
 #[derive(Debug, Clone)]
 pub(super) struct Prr {
-    /// The window to arrive at.
+    /// Final window.
     ssthresh_bytes: u64,
-    /// RecoverFS: bytes that are still to be reported as delivered, those that the acknowledgement
-    /// which began it reported included.
+    /// RecoverFS: bytes not reported as delivered before the acknowledgement that started the reduction.
     recover_fs_bytes: u64,
     delivered_bytes: u64,
     out_bytes: u64,
@@ -25,13 +24,12 @@ impl Prr {
         }
     }
 
-    /// Makes room for the first retransmission at once, before any acknowledgement is counted.
+    /// Allows the first retransmission before any acknowledgement.
     pub(super) fn allow_first(&mut self, mss_bytes: u64) {
         self.window_bytes += mss_bytes;
     }
 
-    /// An acknowledgement told of `delivered_bytes` more. `progress`: it advanced `una` and brought
-    /// no new loss.
+    /// An acknowledgement of `delivered_bytes`. `progress`: it advanced `una` without a new loss.
     pub(super) fn on_ack(
         &mut self,
         delivered_bytes: u64,
@@ -40,7 +38,6 @@ impl Prr {
         mss_bytes: u64,
     ) {
         if delivered_bytes == 0 {
-            // It says nothing about room in the network; what was allowed before still is.
             return;
         }
         self.delivered_bytes += delivered_bytes;
@@ -50,23 +47,21 @@ impl Prr {
                 .div_ceil(u128::from(self.recover_fs_bytes))
                 .saturating_sub(u128::from(self.out_bytes)) as u64
         } else {
-            // RFC 9937 §6.2, slow start reduction bound while recovery makes progress (safeACK), else
-            // conservative, so that retransmissions into a full queue do not grow.
+            // RFC 9937 §6.2: slow start reduction bound while recovery makes progress (safeACK), else the
+            // conservative bound, which does not send more into a full queue.
             let catch_up = self.delivered_bytes.saturating_sub(self.out_bytes).max(delivered_bytes)
                 + if progress { mss_bytes } else { 0 };
             catch_up.min(self.ssthresh_bytes - in_flight_bytes)
         };
-        // RFC 9937 §6.2: the first retransmission leaves at once, whatever the arithmetic says.
+        // RFC 9937 §6.2: the first retransmission always leaves at once.
         let least = if self.out_bytes == 0 { mss_bytes } else { 0 };
         self.window_bytes = in_flight_bytes + send_bytes.max(least);
     }
 
-    /// `bytes` were sent.
     pub(super) fn on_sent(&mut self, bytes: u64) {
         self.out_bytes += bytes;
     }
 
-    /// The window for now.
     pub(super) fn window_bytes(&self) -> u64 {
         self.window_bytes
     }
@@ -95,13 +90,13 @@ mod tests {
             }
             sent.push(now);
         }
-        // The first goes at once, half a segment early; from then on one for two.
+        // The first leaves at once, half a segment early, then one for two.
         assert_eq!(&sent[..8], [1, 0, 0, 1, 0, 1, 0, 1]);
         assert!((9 * MSS..=10 * MSS).contains(&in_flight), "{in_flight}");
     }
 
     #[test]
-    fn after_heavy_loss_it_grows_back_to_ssthresh_and_no_further() {
+    fn after_heavy_loss_the_window_grows_to_ssthresh_and_no_further() {
         // 20 out, 15 lost: 5 in flight, target 10.
         let mut prr = Prr::new(10 * MSS, 20 * MSS, 5 * MSS);
         let mut in_flight = 5 * MSS;

@@ -2,8 +2,7 @@
 
 use super::scoreboard::{Scoreboard, Segment, Verdict};
 
-/// RFC 8985 §6.2 step 4: with this many segments SACKed and no reordering ever seen, there is no
-/// waiting.
+/// RFC 8985 §6.2 step 4: with this many segments SACKed and no reordering seen, RACK does not wait.
 const DUP_THRESH: u64 = 3;
 /// RFC 8985 §6.2 step 4: recoveries for which a reordering window widened by a D-SACK stays wide.
 const REO_WND_PERSIST: u32 = 16;
@@ -27,9 +26,9 @@ pub(super) struct Rack {
     reo_wnd_persist: u32,
 }
 
-/// What the sender knows while an acknowledgement is processed.
+/// State of the sender for loss detection.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Situation {
+pub(super) struct LossContext {
     pub(super) now_us: u64,
     pub(super) min_rtt_us: u64,
     pub(super) srtt_us: u64,
@@ -38,9 +37,8 @@ pub(super) struct Situation {
 }
 
 impl Rack {
-    /// Steps 2 and 3: `segment` was delivered. `ts_ecr` is the echo of an acknowledgement that covers
-    /// it cumulatively; a SACK of it has none to offer, because the echo stays with the last
-    /// segment in order (RFC 7323 §4.3).
+    /// Steps 2 and 3: `segment` was delivered. `ts_ecr`: echo of a cumulative acknowledgement; `None` for a
+    /// SACK, whose echo is of the last segment in order (RFC 7323 §4.3).
     pub(super) fn on_delivered(
         &mut self,
         segment: &Segment,
@@ -56,8 +54,7 @@ impl Rack {
         }
         let rtt_us = now_us.saturating_sub(segment.sent_us);
         if segment.retransmitted {
-            // Which of its transmissions was it? Not the last, if the echo is older than that or
-            // the answer came quicker than any before.
+            // Not the latest transmission if the echo is older or the RTT below the minimum.
             let echo_is_older =
                 ts_ecr.is_some_and(|echo| (echo.wrapping_sub(segment.sent_us as u32) as i32) < 0);
             if echo_is_older || rtt_us < min_rtt_us {
@@ -71,13 +68,13 @@ impl Rack {
         }
     }
 
-    /// Step 3: a segment arrived late that had been retransmitted meanwhile. RFC 8985 cannot see
-    /// that; like Linux (`tcp_try_undo_partial`) the echoed timestamp tells.
+    /// Step 3: the original of a retransmitted segment arrived late. RFC 8985 cannot detect that; as in
+    /// Linux (`tcp_try_undo_partial`) the echoed timestamp does.
     pub(super) fn on_reordering(&mut self) {
         self.reordering_seen = true;
     }
 
-    /// Step 4: a duplicate reached the receiver, so something was retransmitted too early.
+    /// Step 4: a duplicate reached the receiver, so a retransmission was premature.
     pub(super) fn on_dsack(&mut self, una: u64, next: u64) {
         if self.dsack_round.is_some_and(|round| una >= round) {
             self.dsack_round = None;
@@ -89,7 +86,7 @@ impl Rack {
         }
     }
 
-    /// Step 4: a recovery is over.
+    /// Step 4: a recovery ended.
     pub(super) fn on_recovery_exit(&mut self) {
         self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
         if self.reo_wnd_persist == 0 {
@@ -97,49 +94,46 @@ impl Rack {
         }
     }
 
-    fn reordering_window_us(&self, board: &Scoreboard, situation: Situation) -> u64 {
-        if !self.reordering_seen && (situation.in_recovery || board.sacked_segments() >= DUP_THRESH)
-        {
+    fn reordering_window_us(&self, board: &Scoreboard, context: LossContext) -> u64 {
+        if !self.reordering_seen && (context.in_recovery || board.sacked_segments() >= DUP_THRESH) {
             return 0;
         }
-        let window_us = u64::from(self.reo_wnd_extra + 1) * situation.min_rtt_us / 4;
-        window_us.min(situation.srtt_us)
+        let window_us = u64::from(self.reo_wnd_extra + 1) * context.min_rtt_us / 4;
+        window_us.min(context.srtt_us)
     }
 
-    /// Step 5: marks what is lost. Gives how many segments, and when to look again at those that
-    /// may only be late.
+    /// Step 5: marks lost segments. Returns their number and when to check again those that may be late.
     pub(super) fn detect(
         &self,
         board: &mut Scoreboard,
-        situation: Situation,
+        context: LossContext,
     ) -> (u64, Option<u64>) {
-        let wait_us = self.rtt_us + self.reordering_window_us(board, situation);
-        let mut look_again_us = None;
+        let wait_us = self.rtt_us + self.reordering_window_us(board, context);
+        let mut recheck_us = None;
         let marked = board.detect_lost(|segment| {
             if (segment.sent_us, segment.end()) >= (self.xmit_us, self.end_seq) {
                 return Verdict::Stop;
             }
             let deadline_us = segment.sent_us + wait_us;
-            if deadline_us <= situation.now_us {
+            if deadline_us <= context.now_us {
                 Verdict::Lost
             } else {
-                look_again_us = look_again_us.max(Some(deadline_us));
+                recheck_us = recheck_us.max(Some(deadline_us));
                 Verdict::Wait
             }
         });
-        (marked, look_again_us)
+        (marked, recheck_us)
     }
 
-    /// Whether a time-out should count `segment` as lost: not one sent so recently that it can
-    /// still be on its way (§6.3).
+    /// Whether a time-out marks `segment` lost: not if it may still be in flight (§6.3).
     pub(super) fn lost_at_timeout(
         &self,
         segment: &Segment,
         board_una: u64,
-        situation: Situation,
+        context: LossContext,
     ) -> bool {
         segment.seq <= board_una
-            || segment.sent_us + self.rtt_us + situation.min_rtt_us / 4 <= situation.now_us
+            || segment.sent_us + self.rtt_us + context.min_rtt_us / 4 <= context.now_us
     }
 }
 
@@ -159,8 +153,8 @@ mod tests {
         board
     }
 
-    fn at(now_us: u64) -> Situation {
-        Situation { now_us, min_rtt_us: RTT_US, srtt_us: RTT_US, in_recovery: false }
+    fn at(now_us: u64) -> LossContext {
+        LossContext { now_us, min_rtt_us: RTT_US, srtt_us: RTT_US, in_recovery: false }
     }
 
     fn sack(rack: &mut Rack, board: &mut Scoreboard, index: u64, now_us: u64) {
@@ -184,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn once_reordering_was_seen_three_sacks_wait_as_well() {
+    fn after_reordering_three_sacks_wait_as_well() {
         let (mut rack, mut board) = (Rack::default(), sent());
         sack(&mut rack, &mut board, 1, 41_000);
         sack(&mut rack, &mut board, 0, 41_500);
@@ -195,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dsack_widens_the_window_once_a_round() {
+    fn a_dsack_widens_the_window_once_per_round() {
         let (mut rack, mut board) = (Rack::default(), sent());
         rack.on_dsack(0, 1_000);
         rack.on_dsack(0, 1_000);
@@ -216,8 +210,8 @@ mod tests {
         rack.detect(&mut board, at(43_000));
         let (id, _) = board.next_lost().unwrap();
         board.on_retransmitted(id, 43_000);
-        // Acknowledged 60 ms later, but the echo is of the original: RACK must not move on to the
-        // retransmission, or everything sent before it would count as lost.
+        // Acknowledged 60 ms later with the echo of the original: if RACK advanced to the retransmission,
+        // all segments sent before it would count as lost.
         board
             .on_cumulative_ack(400, |segment| rack.on_delivered(segment, 103_000, Some(0), RTT_US));
         assert_eq!(rack.detect(&mut board, at(103_000)).0, 0);

@@ -1,11 +1,11 @@
-//! A set of byte ranges: what lies beyond a gap at the receiver, what is SACKed at the sender.
+//! A set of byte ranges: out-of-order data at the receiver, SACKed data at the sender.
 
 use std::collections::VecDeque;
 
 /// Disjoint, non-adjacent half-open ranges in ascending order.
 ///
-/// Finding is a binary search. Inserting at either end, which is where acknowledgements and
-/// arrivals work, is amortised constant; in the middle it moves the shorter side.
+/// Lookup is a binary search. Insertion at either end, the usual case, is amortised constant; in the
+/// middle it moves the shorter side.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RangeSet {
     ranges: VecDeque<(u64, u64)>,
@@ -13,7 +13,7 @@ pub(crate) struct RangeSet {
 }
 
 impl RangeSet {
-    /// Adds `[start, end)` and calls `new` with each part that was not there before, ascending.
+    /// Adds `[start, end)`; calls `new` with each part that is new, ascending.
     pub(crate) fn insert(&mut self, start: u64, end: u64, mut new: impl FnMut(u64, u64)) {
         if start >= end {
             return;
@@ -47,7 +47,7 @@ impl RangeSet {
         }
     }
 
-    /// The range that holds `offset`.
+    /// The range that contains `offset`.
     pub(crate) fn containing(&self, offset: u64) -> Option<(u64, u64)> {
         let index = self.ranges.partition_point(|&(_, e)| e <= offset);
         self.ranges.get(index).copied().filter(|&(s, _)| s <= offset)
@@ -58,7 +58,7 @@ impl RangeSet {
         self.containing(start).is_some_and(|(_, e)| end <= e)
     }
 
-    /// Forgets everything below `offset`.
+    /// Removes everything below `offset`.
     pub(crate) fn remove_below(&mut self, offset: u64) {
         while let Some(front) = self.ranges.front_mut() {
             if front.0 >= offset {
@@ -79,7 +79,6 @@ impl RangeSet {
         self.covered
     }
 
-    /// Nothing in it.
     pub(crate) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }

@@ -1,9 +1,8 @@
-//! Delivery rate, sampled with each acknowledgement: draft-cheng-iccrg-delivery-rate-estimation-00,
-//! in the wording of draft-ietf-ccwg-bbr-02 §4.5.2.
+//! Delivery rate, sampled per acknowledgement: draft-cheng-iccrg-delivery-rate-estimation-00, with the
+//! names of draft-ietf-ccwg-bbr-02 §4.5.2.
 
 use super::congestion::RateSample;
-use super::scoreboard::Segment;
-use super::snapshot::Snapshot;
+use super::scoreboard::{Segment, Snapshot};
 
 /// The most recently sent of the segments that one acknowledgement delivers.
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +21,7 @@ pub(super) struct RateSampler {
     first_sent_us: u64,
     lost_bytes: u64,
     ce_bytes: u64,
-    /// Samples count as limited by the application until this much is delivered.
+    /// Samples are app-limited until this much is delivered.
     app_limited_until: Option<u64>,
     newest: Option<Newest>,
 }
@@ -33,15 +32,14 @@ impl RateSampler {
         self.delivered_bytes
     }
 
-    /// Something was sent lately while there was nothing else to send.
+    /// Data in flight was sent while the application had no more to send.
     pub(super) fn is_app_limited(&self) -> bool {
         self.app_limited_until.is_some()
     }
 
-    /// §4.5.2.3.2: a segment is sent; `alone` when nothing else was outstanding. `in_flight_bytes`
-    /// has it counted in.
-    pub(super) fn on_sent(&mut self, alone: bool, in_flight_bytes: u64, now_us: u64) -> Snapshot {
-        if alone {
+    /// §4.5.2.3.2: a segment is sent; `is_only` if no other is outstanding. `in_flight_bytes` includes it.
+    pub(super) fn on_sent(&mut self, is_only: bool, in_flight_bytes: u64, now_us: u64) -> Snapshot {
+        if is_only {
             self.first_sent_us = now_us;
             self.delivered_us = now_us;
         }
@@ -71,26 +69,26 @@ impl RateSampler {
         }
     }
 
-    /// A segment was marked lost; gives what was lost since it was sent, itself included, and what
-    /// was in flight then.
+    /// A segment was marked lost; returns the bytes lost since it was sent, itself included, and the
+    /// bytes in flight then.
     pub(super) fn on_lost(&mut self, segment: &Segment) -> (u64, u64) {
         self.lost_bytes += u64::from(segment.len);
         let snapshot = &segment.snapshot;
         (self.lost_bytes.saturating_sub(snapshot.lost_bytes), snapshot.in_flight_bytes)
     }
 
-    /// The receiver reports congestion marks on this much.
+    /// The receiver reports this much as CE-marked.
     pub(super) fn on_ce(&mut self, bytes: u64) {
         self.ce_bytes += bytes;
     }
 
-    /// §4.5.2.3.4: there is nothing to send although the window would allow it.
+    /// §4.5.2.3.4: the window allows more than the application has to send.
     pub(super) fn mark_app_limited(&mut self, in_flight_bytes: u64) {
         self.app_limited_until = Some((self.delivered_bytes + in_flight_bytes).max(1));
     }
 
-    /// §4.5.2.3.3, GenerateRateSample: the sample of the acknowledgement that was just taken in.
-    /// `None` when it delivered nothing.
+    /// §4.5.2.3.3, GenerateRateSample: the sample of the current acknowledgement; `None` if it delivered
+    /// nothing.
     pub(super) fn sample(&mut self, min_rtt_us: u64) -> Option<RateSample> {
         if self.app_limited_until.is_some_and(|until| self.delivered_bytes > until) {
             self.app_limited_until = None;
@@ -100,8 +98,7 @@ impl RateSampler {
         let send_elapsed_us = sent_us.saturating_sub(snapshot.first_sent_us);
         let interval_us = send_elapsed_us.max(ack_elapsed_us);
         let delivered_bytes = self.delivered_bytes.saturating_sub(snapshot.delivered_bytes);
-        // Shorter than any round trip: the original of a retransmission was acknowledged, and the
-        // interval is not what it seems.
+        // An interval below the minimum RTT means that the original of a retransmission was acknowledged.
         let reliable = interval_us > 0 && interval_us >= min_rtt_us;
         Some(RateSample {
             delivery_rate_bps: reliable.then(|| {
@@ -126,9 +123,9 @@ mod tests {
     const RTT_US: u64 = 40_000;
 
     fn send(board: &mut Scoreboard, sampler: &mut RateSampler, now_us: u64) {
-        let alone = board.outstanding_segments() == 0;
+        let is_only = board.outstanding_segments() == 0;
         board.on_new_sent(LEN, now_us);
-        board.stamp(sampler.on_sent(alone, board.in_flight_bytes(), now_us));
+        board.set_snapshot(sampler.on_sent(is_only, board.in_flight_bytes(), now_us));
     }
 
     fn ack(
@@ -157,7 +154,7 @@ mod tests {
         assert_eq!((sample.in_flight_at_send_bytes, sample.is_app_limited), (40_000, false));
     }
 
-    /// §4.5.2.2.2.4: acknowledgements that arrive in a heap say nothing about the bottleneck.
+    /// §4.5.2.2.2.4: acknowledgements that arrive together do not show the bottleneck rate.
     #[test]
     fn compressed_acknowledgements_do_not_raise_the_rate_above_the_sending_rate() {
         let (mut board, mut sampler) = (Scoreboard::default(), RateSampler::default());
@@ -174,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_shorter_than_any_round_trip_gives_no_rate() {
+    fn an_interval_below_the_minimum_rtt_gives_no_rate() {
         let (mut board, mut sampler) = (Scoreboard::default(), RateSampler::default());
         send(&mut board, &mut sampler, 0);
         let sample = ack(&mut board, &mut sampler, 1_000, RTT_US - 1).unwrap();
@@ -182,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_are_app_limited_until_the_bubble_has_left_the_path() {
+    fn samples_are_app_limited_until_the_app_limited_data_is_delivered() {
         let (mut board, mut sampler) = (Scoreboard::default(), RateSampler::default());
         send(&mut board, &mut sampler, 0);
         sampler.mark_app_limited(board.in_flight_bytes());
@@ -197,15 +194,15 @@ mod tests {
     }
 
     #[test]
-    fn losses_are_counted_from_the_transmission_on() {
+    fn a_sample_counts_the_losses_since_its_transmission() {
         let (mut board, mut sampler) = (Scoreboard::default(), RateSampler::default());
         for ms in 0..4 {
             send(&mut board, &mut sampler, ms * 1_000);
         }
         board.mark_all_lost(|segment| segment.seq < 2_000);
-        let mut seen = Vec::new();
-        board.drain_newly_lost(|segment| seen.push(sampler.on_lost(segment)));
-        assert_eq!(seen, [(1_000, 1_000), (2_000, 2_000)]);
+        let mut losses = Vec::new();
+        board.drain_newly_lost(|segment| losses.push(sampler.on_lost(segment)));
+        assert_eq!(losses, [(1_000, 1_000), (2_000, 2_000)]);
         let sample = ack(&mut board, &mut sampler, 4_000, 50_000).unwrap();
         assert_eq!(sample.lost_bytes, 2_000);
     }

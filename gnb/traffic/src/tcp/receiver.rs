@@ -1,4 +1,4 @@
-//! The receiving end of a bulk transfer.
+//! The receiver of a bulk transfer.
 
 use super::accecn::MarkCounter;
 use super::ranges::RangeSet;
@@ -11,14 +11,13 @@ use crate::tcp::config::{EcnMode, TcpConfig};
 
 /// RFC 5681 §4.2: an acknowledgement for at least every second full-sized segment.
 const ACK_EVERY_SEGMENTS: u32 = 2;
-/// Linux acknowledges the first segments of a connection one by one (`TCP_MAX_QUICKACKS`), so that
-/// the peer's slow start is not held up.
+/// Linux acknowledges the first segments of a connection one by one (`TCP_MAX_QUICKACKS`), to not delay
+/// the slow start of the peer.
 const QUICK_ACKS: u32 = 16;
 
 /// Reassembles, acknowledges, echoes congestion marks.
 ///
-/// The application reads at once, so the window offered is the whole buffer at all times, and
-/// never closes.
+/// The application reads at once, so the advertised window is always the whole buffer.
 #[derive(Debug, Clone)]
 pub struct TcpReceiver {
     flow: FlowId,
@@ -30,8 +29,8 @@ pub struct TcpReceiver {
     delayed_ack_us: u64,
 
     rcv_next: u64,
-    beyond: RangeSet,
-    /// An offset in each of the ranges beyond the gap that changed last, latest first.
+    out_of_order: RangeSet,
+    /// An offset in each of the out-of-order ranges that changed last, latest first.
     recent: [u64; MAX_SACK_BLOCKS],
     recent_len: usize,
     /// The duplicate to report in the next acknowledgement.
@@ -42,15 +41,14 @@ pub struct TcpReceiver {
     unacked_segments: u32,
     quick_acks: u32,
     ack_deadline_us: Option<u64>,
-    /// RFC 3168 §6.1.3: echo until the sender says it has reduced its window.
+    /// RFC 3168 §6.1.3: echo until the sender sets CWR.
     echo_ce: bool,
 
     arrivals: Arrivals,
-    duplicate_segments: u64,
     acks_sent: u64,
 }
 
-/// How soon an acknowledgement is due.
+/// When an acknowledgement is due.
 #[derive(PartialEq, Eq)]
 enum Urgency {
     Now,
@@ -68,7 +66,7 @@ impl TcpReceiver {
             window_bytes: u32::try_from(config.receive_window_bytes).unwrap_or(u32::MAX),
             delayed_ack_us: config.delayed_ack_us,
             rcv_next: 0,
-            beyond: RangeSet::default(),
+            out_of_order: RangeSet::default(),
             recent: [0; MAX_SACK_BLOCKS],
             recent_len: 0,
             duplicate: None,
@@ -79,29 +77,18 @@ impl TcpReceiver {
             ack_deadline_us: None,
             echo_ce: false,
             arrivals: Arrivals::default(),
-            duplicate_segments: 0,
             acks_sent: 0,
         }
     }
 
-    /// What arrived: packets, delay, goodput.
+    /// Arrived packets, delay, goodput.
     pub fn arrivals(&self) -> &Arrivals {
         &self.arrivals
     }
 
-    /// Bytes handed to the application, in order and once.
+    /// Bytes delivered to the application.
     pub fn delivered_bytes(&self) -> u64 {
         self.rcv_next
-    }
-
-    /// Bytes that wait for a gap to be filled.
-    pub fn out_of_order_bytes(&self) -> u64 {
-        self.beyond.covered_bytes()
-    }
-
-    /// Duplicate segments.
-    pub fn duplicate_segments(&self) -> u64 {
-        self.duplicate_segments
     }
 
     /// Acknowledgements sent.
@@ -110,8 +97,8 @@ impl TcpReceiver {
     }
 
     fn on_segment(&mut self, segment: &TcpSegment, ecn: Ecn, now_us: u64) -> Urgency {
-        let ecn_news = self.on_ecn(segment, ecn);
-        // RFC 7323 §4.3: the segment that the next acknowledgement starts from sets the echo.
+        let ecn_changed = self.on_ecn(segment, ecn);
+        // RFC 7323 §4.3: the segment at the edge of the last acknowledgement sets the echo.
         if segment.seq <= self.last_ack_sent
             && (segment.ts_val.wrapping_sub(self.ts_recent) as i32) >= 0
         {
@@ -119,25 +106,25 @@ impl TcpReceiver {
         }
         let (seq, end) = (segment.seq, segment.end());
         if end <= self.rcv_next {
-            self.on_duplicate(seq, end);
+            self.duplicate = Some((seq, end));
             return Urgency::Now;
         }
         if seq > self.rcv_next {
             // RFC 5681 §4.2: an out-of-order segment is acknowledged at once.
-            self.on_beyond_gap(seq, end);
+            self.on_out_of_order(seq, end);
             return Urgency::Now;
         }
-        let filled_gap = !self.beyond.is_empty();
+        let filled_gap = !self.out_of_order.is_empty();
         let before = self.rcv_next;
         self.rcv_next = end;
         if filled_gap {
-            self.rcv_next = self.beyond.containing(end).map_or(end, |(_, e)| e);
-            self.beyond.remove_below(self.rcv_next);
+            self.rcv_next = self.out_of_order.containing(end).map_or(end, |(_, e)| e);
+            self.out_of_order.remove_below(self.rcv_next);
         }
         self.arrivals.on_delivered(self.rcv_next - before, now_us);
         self.unacked_segments += 1;
         if filled_gap
-            || ecn_news
+            || ecn_changed
             || self.quick_acks > 0
             || self.unacked_segments >= ACK_EVERY_SEGMENTS
         {
@@ -147,7 +134,7 @@ impl TcpReceiver {
         }
     }
 
-    /// Whether the feedback on marks has to be sent without delay.
+    /// Returns whether the feedback is due at once.
     fn on_ecn(&mut self, segment: &TcpSegment, ecn: Ecn) -> bool {
         match self.ecn {
             EcnMode::Off => return false,
@@ -165,43 +152,38 @@ impl TcpReceiver {
         self.echo_ce != before
     }
 
-    fn on_duplicate(&mut self, seq: u64, end: u64) {
-        self.duplicate_segments += 1;
-        self.duplicate = Some((seq, end));
-    }
-
-    fn on_beyond_gap(&mut self, seq: u64, end: u64) {
-        if self.beyond.contains(seq, end) {
-            self.on_duplicate(seq, end);
+    fn on_out_of_order(&mut self, seq: u64, end: u64) {
+        if self.out_of_order.contains(seq, end) {
+            self.duplicate = Some((seq, end));
         } else {
-            self.beyond.insert(seq, end, |_, _| {});
+            self.out_of_order.insert(seq, end, |_, _| {});
         }
         // RFC 2018 §4: the block that changed last comes first.
-        let Some(range) = self.beyond.containing(seq) else { return };
-        let mut kept = [seq; MAX_SACK_BLOCKS];
+        let Some(range) = self.out_of_order.containing(seq) else { return };
+        let mut recent = [seq; MAX_SACK_BLOCKS];
         let mut len = 1;
         for &offset in &self.recent[..self.recent_len] {
             let in_range = (range.0..range.1).contains(&offset);
             if !in_range && offset >= self.rcv_next && len < MAX_SACK_BLOCKS {
-                kept[len] = offset;
+                recent[len] = offset;
                 len += 1;
             }
         }
-        (self.recent, self.recent_len) = (kept, len);
+        (self.recent, self.recent_len) = (recent, len);
     }
 
     fn sack(&mut self) -> SackBlocks {
         let mut sack = SackBlocks::default();
         if let Some((start, end)) = self.duplicate.take() {
-            // RFC 2883 §4: the duplicate comes before all other blocks.
+            // RFC 2883 §4: the duplicate is the first block.
             sack.push(start, end);
         }
-        if self.beyond.is_empty() {
+        if self.out_of_order.is_empty() {
             self.recent_len = 0;
             return sack;
         }
         for &offset in &self.recent[..self.recent_len] {
-            if let Some((start, end)) = self.beyond.containing(offset)
+            if let Some((start, end)) = self.out_of_order.containing(offset)
                 && !sack.push(start, end)
             {
                 break;
@@ -212,7 +194,7 @@ impl TcpReceiver {
 
     fn send_ack(&mut self, now_us: u64, out: &mut Vec<Packet>) {
         let sack = self.sack();
-        // RFC 9768 §3.2.3.3: the option may be left out where others need the room; SACK does.
+        // RFC 9768 §3.2.3.3: the option may be omitted if others need the room; SACK does.
         let with_option = self.accecn_option && sack.len() <= MAX_SACK_BLOCKS_WITH_ACCECN;
         let accecn = (self.ecn == EcnMode::Accurate).then(|| self.marks.feedback(with_option));
         let segment = TcpSegment {

@@ -7,21 +7,19 @@ const INITIAL_RTO_US: u64 = 1_000_000;
 
 /// Estimator of RFC 6298, with two departures that Linux makes (`tcp_rtt_estimator`):
 ///
-/// - the variance is the *largest* mean deviation of a round trip rather than the latest: with a
-///   sample on each acknowledgement it would otherwise forget a spike before the spike's own round
-///   is over;
-/// - `min_rto` bounds the variance term rather than the sum, so a steady RTT of 1 s under a bloated
-///   queue gives 1.2 s, not just above 1 s.
-#[derive(Debug, Clone)]
+/// - the variance is the *largest* mean deviation of a round trip, not the latest, else with a sample per
+///   acknowledgement a spike would decay within its own round;
+/// - `min_rto` bounds the variance term, not the sum: a steady RTT of 1 s gives 1.2 s, not just above 1 s.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct RttEstimator {
     min_rto_us: u64,
-    /// Eight times the smoothed RTT, to keep the fraction of the 1/8 gain.
+    /// Eight times the smoothed RTT, which preserves the fraction of the 1/8 gain.
     srtt_x8: u64,
     /// Four times the mean deviation.
     mdev_x4: u64,
     mdev_max_x4: u64,
     rttvar_x4: u64,
-    /// The round that `mdev_max` is taken over ends when this byte is acknowledged.
+    /// The round of `mdev_max` ends when this byte is acknowledged.
     round_end: u64,
     min_us: u64,
     backoff: u32,
@@ -29,19 +27,10 @@ pub(crate) struct RttEstimator {
 
 impl RttEstimator {
     pub(crate) fn new(min_rto_us: u64) -> Self {
-        Self {
-            min_rto_us,
-            srtt_x8: 0,
-            mdev_x4: 0,
-            mdev_max_x4: 0,
-            rttvar_x4: 0,
-            round_end: 0,
-            min_us: u64::MAX,
-            backoff: 0,
-        }
+        Self { min_rto_us, min_us: u64::MAX, ..Self::default() }
     }
 
-    /// A sample taken from an acknowledgement up to `una` while `next` was the next byte to send.
+    /// A sample of an acknowledgement up to `una` while `next` is the next byte to send.
     pub(crate) fn on_sample(&mut self, rtt_us: u64, una: u64, next: u64) {
         let rtt_us = rtt_us.max(1);
         self.min_us = self.min_us.min(rtt_us);
@@ -57,7 +46,7 @@ impl RttEstimator {
         let srtt_us = self.srtt_x8 / 8;
         let (mut deviation, mean) = (rtt_us.abs_diff(srtt_us), self.mdev_x4 / 4);
         if rtt_us < srtt_us && deviation > mean {
-            // A falling RTT is no reason to wait longer: what exceeds the mean weighs 1/32, not 1/4.
+            // A falling RTT must not raise the RTO: the excess over the mean weighs 1/32, not 1/4.
             deviation = mean + (deviation - mean) / 8;
         }
         self.srtt_x8 = self.srtt_x8 - srtt_us + rtt_us;
@@ -80,7 +69,7 @@ impl RttEstimator {
         (self.srtt_x8 != 0).then_some(self.srtt_x8 / 8)
     }
 
-    /// Smallest RTT seen.
+    /// Minimum RTT; `None` before the first sample.
     pub(crate) fn min_us(&self) -> Option<u64> {
         (self.min_us != u64::MAX).then_some(self.min_us)
     }
@@ -105,18 +94,17 @@ impl RttEstimator {
     }
 }
 
-/// RFC 8985 §7.2: until there is an RTT, a probe after one second.
+/// RFC 8985 §7.2: time to a probe before the first RTT sample.
 const INITIAL_PROBE_US: u64 = 1_000_000;
-/// RFC 8985 §7.2, TLP.max_ack_delay: a lone segment may be waiting for a delayed acknowledgement.
+/// RFC 8985 §7.2, TLP.max_ack_delay: the acknowledgement of a single segment may be delayed.
 const MAX_ACK_DELAY_US: u64 = 200_000;
 
 /// Deadlines of a sender.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Timers {
-    /// Since when the retransmission timer runs. Kept instead of its end, because each sample moves
-    /// the time-out.
+    /// Start of the retransmission timer; each RTT sample moves its end.
     pub(super) rto_base_us: Option<u64>,
-    /// When RACK looks again for segments that were only late.
+    /// When RACK checks late segments again.
     pub(super) reorder_us: Option<u64>,
     /// When a tail loss probe is due.
     pub(super) probe_us: Option<u64>,
@@ -128,17 +116,17 @@ impl Timers {
         self.rto_base_us.map(|base_us| base_us + rtt.rto_us())
     }
 
-    /// RFC 8985 §7.2: twice the smoothed RTT, more if one segment is `alone`, and never behind the
-    /// retransmission timer.
-    pub(super) fn probe_at(&self, now_us: u64, rtt: &RttEstimator, alone: bool) -> u64 {
+    /// RFC 8985 §7.2: twice the smoothed RTT, longer if only one segment is outstanding, and never after
+    /// the retransmission timer.
+    pub(super) fn probe_at(&self, now_us: u64, rtt: &RttEstimator, is_only: bool) -> u64 {
         let wait_us = match rtt.srtt_us() {
-            Some(srtt_us) => 2 * srtt_us + if alone { MAX_ACK_DELAY_US } else { 0 },
+            Some(srtt_us) => 2 * srtt_us + if is_only { MAX_ACK_DELAY_US } else { 0 },
             None => INITIAL_PROBE_US,
         };
         (now_us + wait_us).min(self.rto_us(rtt).unwrap_or(u64::MAX))
     }
 
-    /// The earliest.
+    /// The earliest deadline.
     pub(super) fn next_us(&self, rtt: &RttEstimator) -> Option<u64> {
         [self.rto_us(rtt), self.reorder_us, self.probe_us].into_iter().flatten().min()
     }
@@ -149,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn starts_at_one_second_and_doubles() {
+    fn the_rto_starts_at_one_second_and_doubles() {
         let mut rtt = RttEstimator::new(200_000);
         assert_eq!(rtt.rto_us(), 1_000_000);
         rtt.back_off();
@@ -164,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn first_sample_sets_srtt_and_half_of_it_as_variance() {
+    fn the_first_sample_sets_srtt_and_half_of_it_as_variance() {
         let mut rtt = RttEstimator::new(200_000);
         rtt.on_sample(300_000, 1, 10);
         assert_eq!(rtt.srtt_us(), Some(300_000));
@@ -172,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_steady_rtt_keeps_the_minimum_above_it() {
+    fn the_rto_of_a_steady_rtt_is_the_rtt_plus_the_minimum() {
         let mut rtt = RttEstimator::new(200_000);
         for round in 0..200 {
             rtt.on_sample(1_000_000, round * 10 + 1, round * 10 + 10);
@@ -183,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spike_is_remembered_for_its_round_and_then_forgotten() {
+    fn a_spike_raises_the_rto_for_its_round_and_then_decays() {
         let mut rtt = RttEstimator::new(200_000);
         for round in 0..100 {
             rtt.on_sample(50_000, round * 10 + 1, round * 10 + 10);

@@ -1,24 +1,36 @@
-//! What the sender knows about each segment between `una` and `next`.
+//! State of each segment between `una` and `next`.
 //!
-//! Seconds of queue mean thousands of segments in flight, so nothing here walks them per
-//! acknowledgement: a SACK block touches only the segments it newly covers, loss detection only
-//! the front of the queue of transmissions, retransmission only the heap of lost segments. Each
-//! segment passes each of them a constant number of times per transmission. The one walk is the
-//! retransmission time-out's.
+//! Seconds of queue mean thousands of segments in flight, so no step per acknowledgement walks all of
+//! them: a SACK block visits the segments it newly covers, loss detection the front of the queue of
+//! transmissions, retransmission the heap of lost segments. Each visits a segment a constant number of
+//! times per transmission. Only the retransmission time-out walks all segments.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use super::ranges::RangeSet;
-use super::snapshot::Snapshot;
 
 /// State of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum SegmentState {
     InFlight,
-    /// Lost, and not yet retransmitted.
+    /// Lost and not retransmitted.
     Lost,
     Sacked,
+}
+
+/// Base of a delivery-rate sample: counters of the connection when a segment was last sent
+/// (draft-cheng-iccrg-delivery-rate-estimation-00, "P.").
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Snapshot {
+    pub(super) delivered_bytes: u64,
+    pub(super) delivered_us: u64,
+    pub(super) first_sent_us: u64,
+    pub(super) lost_bytes: u64,
+    pub(super) ce_bytes: u64,
+    pub(super) in_flight_bytes: u64,
+    /// The application had run out of data.
+    pub(super) is_app_limited: bool,
 }
 
 /// A segment that was sent and not cumulatively acknowledged.
@@ -28,14 +40,12 @@ pub(super) struct Segment {
     pub(super) seq: u64,
     /// Length.
     pub(super) len: u32,
-    place: Place,
-    /// When it was first sent.
+    state: SegmentState,
+    /// First transmission.
     pub(super) first_sent_us: u64,
-    /// When it was last sent.
+    /// Latest transmission.
     pub(super) sent_us: u64,
-    /// It was sent more than once.
     pub(super) retransmitted: bool,
-    /// What had been delivered and lost when it was last sent.
     pub(super) snapshot: Snapshot,
 }
 
@@ -46,8 +56,7 @@ impl Segment {
     }
 }
 
-/// One transmission, in the order they were made. Stale once its segment was sent again, SACKed,
-/// marked lost or acknowledged.
+/// One transmission. Stale once its segment is sent again, SACKed, marked lost or acknowledged.
 #[derive(Debug, Clone, Copy)]
 struct Transmission {
     id: u64,
@@ -58,8 +67,9 @@ struct Transmission {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Scoreboard {
     segments: VecDeque<Segment>,
-    /// Number of the first segment held; segments are numbered in order of sequence.
+    /// Number of the first segment; numbers follow the sequence.
     first_id: u64,
+    /// In order of time.
     transmissions: VecDeque<Transmission>,
     /// Numbers of lost segments, lowest first; entries may be stale.
     lost: BinaryHeap<Reverse<u64>>,
@@ -84,17 +94,17 @@ impl Scoreboard {
         self.next
     }
 
-    /// Bytes believed to be in the network: the `pipe` of RFC 6675 §4.
+    /// Bytes in flight: the `pipe` of RFC 6675 §4.
     pub(super) fn in_flight_bytes(&self) -> u64 {
         self.in_flight_bytes
     }
 
-    /// Segments the receiver holds beyond a gap.
+    /// Segments selectively acknowledged.
     pub(super) fn sacked_segments(&self) -> u64 {
         self.sacked_segments
     }
 
-    /// Bytes the receiver holds beyond a gap.
+    /// Bytes selectively acknowledged.
     pub(super) fn sacked_bytes(&self) -> u64 {
         self.sacked.covered_bytes()
     }
@@ -104,12 +114,12 @@ impl Scoreboard {
         self.segments.len()
     }
 
-    /// Some segment is lost and waits to be retransmitted.
+    /// A lost segment waits for retransmission.
     pub(super) fn has_lost(&self) -> bool {
         self.lost_segments > 0
     }
 
-    /// Notes `len` new bytes sent; gives their first byte.
+    /// Records `len` new bytes sent; returns their first byte.
     pub(super) fn on_new_sent(&mut self, len: u32, now_us: u64) -> u64 {
         let seq = self.next;
         self.next += u64::from(len);
@@ -118,7 +128,7 @@ impl Scoreboard {
         self.segments.push_back(Segment {
             seq,
             len,
-            place: Place::InFlight,
+            state: SegmentState::InFlight,
             first_sent_us: now_us,
             sent_us: now_us,
             retransmitted: false,
@@ -128,15 +138,15 @@ impl Scoreboard {
         seq
     }
 
-    /// Notes with the segment sent last, or sent again last, what the connection had come to.
-    pub(super) fn stamp(&mut self, snapshot: Snapshot) {
+    /// Stores `snapshot` with the segment of the latest transmission.
+    pub(super) fn set_snapshot(&mut self, snapshot: Snapshot) {
         let Some(id) = self.transmissions.back().map(|last| last.id) else { return };
         if let Some(index) = self.index(id) {
             self.segments[index].snapshot = snapshot;
         }
     }
 
-    /// Hands out each segment that was marked lost since the last call, in the order of marking.
+    /// Calls `lost` with each segment marked lost since the last call, in order of marking.
     pub(super) fn drain_newly_lost(&mut self, mut lost: impl FnMut(&Segment)) {
         self.newly_lost.drain(..).for_each(|segment| lost(&segment));
     }
@@ -145,42 +155,44 @@ impl Scoreboard {
     pub(super) fn next_lost(&mut self) -> Option<(u64, u32)> {
         while let Some(&Reverse(id)) = self.lost.peek() {
             match self.segment(id) {
-                Some(segment) if segment.place == Place::Lost => return Some((id, segment.len)),
+                Some(segment) if segment.state == SegmentState::Lost => {
+                    return Some((id, segment.len));
+                }
                 _ => self.lost.pop(),
             };
         }
         None
     }
 
-    /// The last segment sent for the first time, unless it is SACKed: what a tail loss probe sends.
+    /// The highest segment unless SACKed: a tail loss probe sends it.
     pub(super) fn tail(&self) -> Option<u64> {
         let last = self.segments.back()?;
-        (last.place != Place::Sacked).then(|| self.first_id + self.segments.len() as u64 - 1)
+        (last.state != SegmentState::Sacked).then(|| self.first_id + self.segments.len() as u64 - 1)
     }
 
-    /// Notes that segment `id` is sent again; gives its first byte, its length, and how long ago it
-    /// was first sent.
+    /// Records that segment `id` is sent again; returns its first byte, its length and the time since
+    /// its first transmission.
     pub(super) fn on_retransmitted(&mut self, id: u64, now_us: u64) -> Option<(u64, u32, u64)> {
         let index = self.index(id)?;
         let segment = self.segments.get_mut(index)?;
-        match segment.place {
-            Place::Sacked => return None,
-            Place::Lost => {
+        match segment.state {
+            SegmentState::Sacked => return None,
+            SegmentState::Lost => {
                 self.lost_segments -= 1;
                 self.in_flight_bytes += u64::from(segment.len);
             }
-            // A probe repeats a segment that is not known to be lost; it is counted once.
-            Place::InFlight => {}
+            // A probe repeats a segment that is not known to be lost; it counts once.
+            SegmentState::InFlight => {}
         }
-        segment.place = Place::InFlight;
+        segment.state = SegmentState::InFlight;
         segment.sent_us = now_us;
         segment.retransmitted = true;
         self.transmissions.push_back(Transmission { id, sent_us: now_us });
         Some((segment.seq, segment.len, now_us.saturating_sub(segment.first_sent_us)))
     }
 
-    /// Advances to the cumulative acknowledgement `ack`; `delivered` sees each segment that was not
-    /// known to be delivered before. Gives the bytes those add up to.
+    /// Advances to the cumulative acknowledgement `ack`. Calls `delivered` with each newly delivered
+    /// segment; returns the bytes of these.
     pub(super) fn on_cumulative_ack(
         &mut self,
         ack: u64,
@@ -188,12 +200,12 @@ impl Scoreboard {
     ) -> u64 {
         let mut delivered_bytes = 0;
         while let Some(segment) = self.segments.front().filter(|segment| segment.end() <= ack) {
-            match segment.place {
-                Place::Sacked => self.sacked_segments -= 1,
-                Place::Lost => self.lost_segments -= 1,
-                Place::InFlight => self.in_flight_bytes -= u64::from(segment.len),
+            match segment.state {
+                SegmentState::Sacked => self.sacked_segments -= 1,
+                SegmentState::Lost => self.lost_segments -= 1,
+                SegmentState::InFlight => self.in_flight_bytes -= u64::from(segment.len),
             }
-            if segment.place != Place::Sacked {
+            if segment.state != SegmentState::Sacked {
                 delivered_bytes += u64::from(segment.len);
                 delivered(segment);
             }
@@ -206,8 +218,8 @@ impl Scoreboard {
         delivered_bytes
     }
 
-    /// Processes a SACK block `[start, end)` within `una..=next`; as
-    /// [`Scoreboard::on_cumulative_ack`] otherwise.
+    /// Processes the part of a SACK block `[start, end)` within `una..=next`; otherwise as
+    /// [`Scoreboard::on_cumulative_ack`].
     pub(super) fn on_sack(
         &mut self,
         start: u64,
@@ -218,24 +230,24 @@ impl Scoreboard {
         if start >= end || self.sacked.contains(start, end) {
             return 0;
         }
-        // Only whole segments count as received; a block that cuts one is taken as if it did not.
+        // Only whole segments count as received.
         let first = self.first_at_or_after(start);
         let last = self.segments.get(self.first_at_or_after(end)).map_or(self.next, |s| s.seq);
         let Some(start) = self.segments.get(first).map(|segment| segment.seq) else { return 0 };
         let last = if last > end { self.floor(end) } else { last };
 
         let Self { sacked, segments, .. } = self;
-        let (mut delivered_bytes, mut left_flight, mut newly_sacked, mut found) = (0, 0, 0, 0);
+        let (mut delivered_bytes, mut left_flight, mut newly_sacked, mut were_lost) = (0, 0, 0, 0);
         let mut index = first;
         sacked.insert(start, last, |from, to| {
             index += segments.range(index..).position(|s| s.seq >= from).unwrap_or(0);
             while let Some(segment) = segments.get_mut(index).filter(|s| s.end() <= to) {
-                match segment.place {
-                    Place::Lost => found += 1,
-                    Place::InFlight => left_flight += u64::from(segment.len),
-                    Place::Sacked => {}
+                match segment.state {
+                    SegmentState::Lost => were_lost += 1,
+                    SegmentState::InFlight => left_flight += u64::from(segment.len),
+                    SegmentState::Sacked => {}
                 }
-                segment.place = Place::Sacked;
+                segment.state = SegmentState::Sacked;
                 newly_sacked += 1;
                 delivered_bytes += u64::from(segment.len);
                 delivered(segment);
@@ -243,20 +255,20 @@ impl Scoreboard {
             }
         });
         self.sacked_segments += newly_sacked;
-        self.lost_segments -= found;
+        self.lost_segments -= were_lost;
         self.in_flight_bytes -= left_flight;
         delivered_bytes
     }
 
-    /// Walks the transmissions that may still be in flight, oldest first, and marks lost those for
-    /// which `judge` says so, until it says to stop. Gives the number of segments marked.
-    pub(super) fn detect_lost(&mut self, mut judge: impl FnMut(&Segment) -> Verdict) -> u64 {
+    /// Classifies the transmissions in flight, oldest first, until [`Verdict::Stop`]. Returns the number
+    /// of segments marked lost.
+    pub(super) fn detect_lost(&mut self, mut classify: impl FnMut(&Segment) -> Verdict) -> u64 {
         let mut marked = 0;
         self.drop_stale_front();
         let mut position = 0;
         while let Some(&transmission) = self.transmissions.get(position) {
             if let Some(segment) = live(&self.segments, self.first_id, transmission) {
-                match judge(segment) {
+                match classify(segment) {
                     Verdict::Lost => {
                         let index = (transmission.id - self.first_id) as usize;
                         self.mark_lost(index);
@@ -272,13 +284,13 @@ impl Scoreboard {
         marked
     }
 
-    /// Marks lost every segment in flight for which `lost` says so; for a time-out. Gives the
-    /// number marked.
+    /// Marks every segment in flight lost that satisfies `lost`, for a time-out. Returns the number
+    /// marked.
     pub(super) fn mark_all_lost(&mut self, mut lost: impl FnMut(&Segment) -> bool) -> u64 {
         let mut marked = 0;
         for index in 0..self.segments.len() {
             let segment = &self.segments[index];
-            if segment.place == Place::InFlight && lost(segment) {
+            if segment.state == SegmentState::InFlight && lost(segment) {
                 self.mark_lost(index);
                 marked += 1;
             }
@@ -287,19 +299,18 @@ impl Scoreboard {
         marked
     }
 
-    /// Takes back every loss that has not been acted upon: those segments are in flight after all.
-    /// Gives how many.
+    /// Returns lost segments that were not retransmitted to flight; returns their number.
     pub(super) fn undo_lost(&mut self) -> u64 {
         let mut undone = 0;
         while let Some(Reverse(id)) = self.lost.pop() {
             let Some(index) = self.index(id) else { continue };
             let segment = &mut self.segments[index];
-            if segment.place == Place::Lost {
-                segment.place = Place::InFlight;
+            if segment.state == SegmentState::Lost {
+                segment.state = SegmentState::InFlight;
                 self.in_flight_bytes += u64::from(segment.len);
                 undone += 1;
-                // Its transmission left the queue when it was marked. Losses found again later are
-                // judged by the time it was really sent, so it goes back to the front.
+                // Marking removed its transmission from the queue; a later detection needs it again,
+                // with the actual time.
                 self.transmissions.push_front(Transmission { id, sent_us: segment.sent_us });
             }
         }
@@ -310,7 +321,7 @@ impl Scoreboard {
 
     fn mark_lost(&mut self, index: usize) {
         let Some(segment) = self.segments.get_mut(index) else { return };
-        segment.place = Place::Lost;
+        segment.state = SegmentState::Lost;
         self.in_flight_bytes -= u64::from(segment.len);
         self.lost_segments += 1;
         self.newly_lost.push(segment.clone());
@@ -328,7 +339,7 @@ impl Scoreboard {
 
     /// Index of the first segment that starts at or after `offset`.
     fn first_at_or_after(&self, offset: u64) -> usize {
-        // A bulk sender's segments are all of one size, so the guess is nearly always right.
+        // The segments of a bulk sender have one size, so the guess is nearly always right.
         if let Some(front) = self.segments.front() {
             let guess = (offset.saturating_sub(front.seq) / u64::from(front.len.max(1))) as usize;
             if self.segments.get(guess).is_some_and(|segment| segment.seq == offset) {
@@ -354,18 +365,18 @@ impl Scoreboard {
     }
 }
 
-/// Verdict on a segment in [`Scoreboard::detect_lost`].
+/// Classification of a segment in [`Scoreboard::detect_lost`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// Mark it lost.
     Lost,
-    /// It may be late; look at the next.
+    /// It may be late; continue with the next.
     Wait,
-    /// Stop: neither it nor any segment sent later can be marked.
+    /// Neither it nor any segment sent later is lost.
     Stop,
 }
 
-/// The segment of a transmission that may still be in flight.
+/// The segment of a transmission that is not stale.
 fn live(
     segments: &VecDeque<Segment>,
     first_id: u64,
@@ -373,7 +384,7 @@ fn live(
 ) -> Option<&Segment> {
     let index = usize::try_from(transmission.id.checked_sub(first_id)?).ok()?;
     segments.get(index).filter(|segment| {
-        segment.place == Place::InFlight && segment.sent_us == transmission.sent_us
+        segment.state == SegmentState::InFlight && segment.sent_us == transmission.sent_us
     })
 }
 
@@ -418,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn lost_segments_come_back_lowest_first() {
+    fn lost_segments_are_retransmitted_lowest_first() {
         let mut board = board(6);
         board.on_sack(500, 600, |_| {});
         let marked = board
@@ -435,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn a_retransmission_is_judged_by_its_own_time() {
+    fn a_retransmission_is_classified_by_its_own_time() {
         let mut board = board(3);
         board.detect_lost(|segment| if segment.seq == 0 { Verdict::Lost } else { Verdict::Stop });
         let (id, _) = board.next_lost().unwrap();
@@ -453,11 +464,11 @@ mod tests {
         let mut board = board(3);
         assert_eq!(board.on_retransmitted(2, 50), Some((2 * u64::from(LEN), LEN, 48)));
         assert_eq!(board.on_retransmitted(2, 80), Some((2 * u64::from(LEN), LEN, 78)));
-        assert_eq!(board.on_retransmitted(2, 0).map(|sent| sent.2), Some(0), "a clock that jumps");
+        assert_eq!(board.on_retransmitted(2, 0).map(|sent| sent.2), Some(0), "the clock went back");
     }
 
     #[test]
-    fn an_undone_loss_is_in_flight_again_and_can_be_found_again() {
+    fn an_undone_loss_is_in_flight_again_and_can_be_detected_again() {
         let mut board = board(4);
         board.mark_all_lost(|_| true);
         assert_eq!(board.in_flight_bytes(), 0);
@@ -475,24 +486,24 @@ mod tests {
 
     /// Recounts everything and compares with the running counts.
     fn check(board: &Scoreboard) -> Result<(), TestCaseError> {
-        let count = |place| board.segments.iter().filter(move |it| it.place == place);
-        let in_flight: u64 = count(Place::InFlight).map(|it| u64::from(it.len)).sum();
+        let count = |state| board.segments.iter().filter(move |it| it.state == state);
+        let in_flight: u64 = count(SegmentState::InFlight).map(|it| u64::from(it.len)).sum();
         prop_assert_eq!(board.in_flight_bytes, in_flight);
-        prop_assert_eq!(board.lost_segments, count(Place::Lost).count() as u64);
-        prop_assert_eq!(board.sacked_segments, count(Place::Sacked).count() as u64);
+        prop_assert_eq!(board.lost_segments, count(SegmentState::Lost).count() as u64);
+        prop_assert_eq!(board.sacked_segments, count(SegmentState::Sacked).count() as u64);
         prop_assert_eq!(
             board.sacked.covered_bytes(),
-            count(Place::Sacked).map(|it| u64::from(it.len)).sum::<u64>()
+            count(SegmentState::Sacked).map(|it| u64::from(it.len)).sum::<u64>()
         );
         for (index, segment) in board.segments.iter().enumerate() {
             let id = board.first_id + index as u64;
-            if segment.place == Place::InFlight {
+            if segment.state == SegmentState::InFlight {
                 prop_assert!(
                     board
                         .transmissions
                         .iter()
                         .any(|it| { it.id == id && it.sent_us == segment.sent_us }),
-                    "{segment:?} would never be found lost"
+                    "{segment:?} has no transmission"
                 );
             }
         }
@@ -528,7 +539,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_running_counts_are_those_of_a_recount(
+        fn the_running_counts_equal_a_recount(
             operations in prop::collection::vec(operation(), 1..120)
         ) {
             let mut board = Scoreboard::default();

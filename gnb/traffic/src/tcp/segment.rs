@@ -10,9 +10,9 @@ const TIMESTAMP_OPTION_BYTES: u32 = 12;
 const ACCECN_OPTION_BYTES: u32 = 12;
 /// Headers of a data segment: IP, TCP and the timestamp option.
 pub(crate) const HEADER_BYTES: u32 = IP_HEADER_BYTES + TCP_HEADER_BYTES + TIMESTAMP_OPTION_BYTES;
-/// Beside timestamps and the AccECN option there is room for one SACK block.
+/// SACK blocks that fit beside timestamps and the AccECN option.
 pub(super) const MAX_SACK_BLOCKS_WITH_ACCECN: usize = 1;
-/// Beside timestamps the 40 bytes of options have room for three SACK blocks (RFC 2018 §3).
+/// SACK blocks that fit beside timestamps in the 40 bytes of options (RFC 2018 §3).
 pub const MAX_SACK_BLOCKS: usize = 3;
 
 /// A segment of data, or a pure acknowledgement when `payload_bytes` is 0.
@@ -36,13 +36,13 @@ pub struct TcpSegment {
     pub ece: bool,
     /// Congestion window reduced, RFC 3168 §6.1.2.
     pub cwr: bool,
-    /// Content of the application's message that ends with this segment. The lab counts bytes and
-    /// carries none; the content of a message is this word.
+    /// Content of the application message that ends with this segment, reduced to one word: the lab counts
+    /// payload bytes without carrying them.
     pub message: Option<NonZeroU32>,
-    /// How long ago its payload was first sent, µs; 0 unless it is a retransmission. For the lab's
-    /// statistics alone: no segment carries it.
+    /// Time since its payload was first sent, µs; 0 unless it is a retransmission. For the statistics of
+    /// the lab; not on the wire.
     pub age_us: u32,
-    /// AccECN feedback in place of ECE and CWR, where it was negotiated.
+    /// AccECN feedback in place of ECE and CWR; `None` unless negotiated.
     pub accecn: Option<AccEcn>,
 }
 
@@ -51,7 +51,7 @@ pub struct TcpSegment {
 pub struct AccEcn {
     /// The ACE field, three bits: packets that arrived marked, modulo 8 (§3.2.2).
     pub ace: u8,
-    /// The option, where it was negotiated and has room.
+    /// The option; `None` unless negotiated and there is room.
     pub option: Option<AccEcnOption>,
 }
 
@@ -92,7 +92,7 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// Adds `[start, end)`, unless the option is full; says whether it fitted.
+    /// Adds `[start, end)`; `false` if the option is full.
     pub fn push(&mut self, start: u64, end: u64) -> bool {
         match self.edges.get_mut(usize::from(self.len)) {
             Some(slot) => {
@@ -104,12 +104,12 @@ impl SackBlocks {
         }
     }
 
-    /// How many.
+    /// Number of blocks.
     pub fn len(&self) -> usize {
         usize::from(self.len)
     }
 
-    /// None.
+    /// Without blocks.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -2,12 +2,11 @@
 
 use super::congestion::CongestionController;
 
-/// State needed to undo a reduction: the controller from before it and the outcome of the
-/// retransmissions since.
+/// State to undo a reduction: the controller before it and the outcome of the retransmissions since.
 #[derive(Debug, Clone)]
 pub(super) struct Undo {
     controller: Box<dyn CongestionController>,
-    /// `una` when it began; duplicates of older data are not of this episode.
+    /// `una` at the reduction; duplicates of older data do not count.
     marker: u64,
     /// Timestamp of the first retransmission.
     first_retransmission_ts: Option<u32>,
@@ -45,18 +44,17 @@ impl Undo {
         self.retransmissions > 0 && self.duplicates >= self.retransmissions
     }
 
-    /// RFC 3522: the acknowledgement of a retransmitted segment echoes a timestamp from before the
-    /// first retransmission, so it is the original that arrived.
+    /// RFC 3522: the echo of a retransmitted segment is older than the first retransmission, so the
+    /// original arrived.
     pub(super) fn echo_predates(&self, ts_ecr: u32) -> bool {
         self.first_retransmission_ts.is_some_and(|first| (ts_ecr.wrapping_sub(first) as i32) < 0)
     }
 
-    /// The recovery is over; duplicates may be reported for one more round trip, up to `next`.
+    /// The recovery ended; duplicates may be reported for one more round trip, up to `next`.
     pub(super) fn expire_at(&mut self, next: u64) {
         self.expires_at_seq.get_or_insert(next);
     }
 
-    /// That round trip is over as well.
     pub(super) fn expired(&self, una: u64) -> bool {
         self.expires_at_seq.is_some_and(|at| una >= at)
     }

@@ -2,15 +2,10 @@
 
 use traffic::{CongestionControl, Ecn, TcpConfig};
 
-use crate::pair::{LinkAction, Pair, coin};
+use crate::pair::{LinkAction, Pair, coin, with};
 
 fn reno() -> TcpConfig {
-    TcpConfig {
-        congestion_control: CongestionControl::Reno,
-        ecn: Some(true),
-        hystart: false,
-        ..TcpConfig::default()
-    }
+    TcpConfig { ecn: Some(true), hystart: false, ..with(CongestionControl::Reno) }
 }
 
 #[test]
@@ -28,11 +23,11 @@ fn a_burst_of_marks_halves_the_window_once() {
     assert_eq!((stats.ecn_reductions, stats.lost_packets, stats.timeouts), (1, 0, 0));
     let ssthresh = stats.ssthresh_bytes.unwrap();
     assert!(ssthresh.abs_diff(peak / 2) <= 2 * 1448, "{ssthresh} of {peak}");
-    assert!(stats.cwnd_bytes > ssthresh, "it grows again");
+    assert!(stats.cwnd_bytes > ssthresh, "grows again");
 }
 
 #[test]
-fn marks_on_everything_reduce_once_a_round_trip_at_most() {
+fn marks_on_all_packets_reduce_at_most_once_per_round_trip() {
     let mut pair = Pair::tcp(reno(), 1_000_000_000, 100_000, 100_000);
     pair.down.judge = |_, _, now_us| LinkAction::Mark.when(now_us > 500_000);
     pair.run_until(3_500_000);
@@ -42,13 +37,13 @@ fn marks_on_everything_reduce_once_a_round_trip_at_most() {
     assert_eq!(pair.tcp_stats().timeouts, 0);
 }
 
-/// RFC 3168 §6.1: congestion is signalled without the loss of a packet.
+/// RFC 3168 §6.1: marks signal congestion without loss.
 #[test]
 fn periodic_marks_give_the_goodput_of_periodic_losses_without_a_loss() {
     let run = |ecn| {
         let mut pair =
             Pair::tcp(TcpConfig { ecn: Some(ecn), ..reno() }, 1_000_000_000, 50_000, 2_000);
-        // On a packet that is not ECN-capable a mark is a drop.
+        // The link drops a marked packet that is not ECN-capable.
         pair.down.judge = |_, n, _| LinkAction::Mark.when(n % 1_000 == 999);
         pair.run_until(60_000_000);
         (pair.tcp_stats(), pair.goodput_bps(5_000_000, 60_000_000))
@@ -61,15 +56,10 @@ fn periodic_marks_give_the_goodput_of_periodic_losses_without_a_loss() {
 }
 
 #[test]
-fn without_ecn_no_packet_claims_to_be_capable_of_it() {
+fn packets_are_ecn_capable_only_with_ecn() {
     let capable = |ecn| {
-        let mut pair = Pair::tcp(
-            TcpConfig { ecn: Some(ecn), ..TcpConfig::default() },
-            50_000_000,
-            40_000,
-            1_000,
-        );
-        // A mark on a packet that is not ECN-capable is a drop.
+        let config = TcpConfig { ecn: Some(ecn), ..TcpConfig::default() };
+        let mut pair = Pair::tcp(config, 50_000_000, 40_000, 1_000);
         pair.down.judge =
             |packet, n, _| LinkAction::Drop.when(n == 50 && packet.ecn == Ecn::NotEct);
         pair.run_until(500_000);
@@ -79,16 +69,12 @@ fn without_ecn_no_packet_claims_to_be_capable_of_it() {
     assert!(!capable(false));
 }
 
-/// RFC 9768: every mark is counted once, although acknowledgements are lost and delayed.
+/// RFC 9768: every mark counts once despite lost and delayed acknowledgements.
 #[test]
 fn accurate_feedback_counts_each_mark() {
     for congestion in [CongestionControl::Reno, CongestionControl::Prague] {
-        let config = TcpConfig {
-            congestion_control: congestion,
-            accecn: Some(true),
-            total_bytes: Some(20_000_000),
-            ..TcpConfig::default()
-        };
+        let config =
+            TcpConfig { accecn: Some(true), total_bytes: Some(20_000_000), ..with(congestion) };
         let mut pair = Pair::tcp(config, 50_000_000, 40_000, 2_000);
         pair.down.judge = |_, n, _| LinkAction::Mark.when(n % 50 == 7);
         pair.up.judge = |_, n, _| LinkAction::Drop.when(coin(n, 200_000));
@@ -101,7 +87,7 @@ fn accurate_feedback_counts_each_mark() {
     }
 }
 
-/// RFC 9768 §2.5: a controller that knows marks only as congestion events sees the same.
+/// RFC 9768 §2.5: for a controller without its own response, marks remain congestion events.
 #[test]
 fn accurate_feedback_changes_nothing_for_reno() {
     let run = |accecn| {
@@ -115,20 +101,16 @@ fn accurate_feedback_changes_nothing_for_reno() {
     assert!((0.95..1.05).contains(&ratio), "{ratio}");
 }
 
-/// RFC 9331 §4.1, RFC 3168 §6.1.1: who says what about itself.
+/// RFC 9331 §4.1, RFC 3168 §6.1.1.
 #[test]
-fn each_controller_marks_its_data_with_its_codepoint() {
+fn each_controller_sends_data_with_its_codepoint() {
     for (congestion, ecn, expected) in [
         (CongestionControl::Prague, false, Ecn::Ect1),
         (CongestionControl::Bbr3, true, Ecn::Ect1),
         (CongestionControl::Bbr3, false, Ecn::NotEct),
         (CongestionControl::Cubic, true, Ecn::Ect0),
     ] {
-        let config = TcpConfig {
-            congestion_control: congestion,
-            ecn: ecn.then_some(true),
-            ..TcpConfig::default()
-        };
+        let config = TcpConfig { ecn: ecn.then_some(true), ..with(congestion) };
         let mut pair = Pair::tcp(config, 50_000_000, 40_000, 1_000);
         let mut out = Vec::new();
         traffic::Endpoint::poll(&mut pair.flow.server, 0, &mut out);

@@ -1,16 +1,14 @@
-//! Flows over virtual links: the laws they must obey and the accidents they must survive.
+//! Flows over virtual links: throughput, fairness, recovery and delivery.
 
-// Clippy knows functions marked as tests; the helpers beside them may fail a test as well.
+// Clippy allows these in test functions only; shared functions of tests need them too.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod acks;
 mod apps;
 mod bursts;
 mod controllers;
 mod delay_based;
 mod delivery;
 mod ecn;
-mod fairness;
 mod interactive;
 mod laws;
 mod link;

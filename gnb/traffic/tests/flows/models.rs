@@ -1,4 +1,4 @@
-//! BBR and Prague: what they promise about queues, losses and marks.
+//! BBR and Prague: properties of queue, goodput under loss, and response to marks.
 
 use traffic::{CongestionControl, TcpConfig};
 
@@ -6,18 +6,17 @@ use crate::pair::{LinkAction, Pair, coin, with};
 
 const RATE_BPS: u64 = 20_000_000;
 const RTT_US: u64 = 40_000;
-const FULL_BPS: f64 = 20e6 * 1448.0 / 1500.0;
 
-/// What was seen between two times.
-struct Seen {
+/// Observations over a period.
+struct Observed {
     utilisation: f64,
     mean_wait_us: f64,
     max_wait_us: u64,
-    /// States in the order of their beginning, with that time.
+    /// Start times and names of the states.
     states: Vec<(u64, &'static str)>,
 }
 
-fn watch(pair: &mut Pair, from_us: u64, to_us: u64) -> Seen {
+fn observe(pair: &mut Pair, from_us: u64, to_us: u64) -> Observed {
     pair.run_until(from_us);
     let (mut area, mut max_wait_us, mut last_us) = (0.0, 0, from_us);
     let mut states: Vec<(u64, &'static str)> = Vec::new();
@@ -31,15 +30,15 @@ fn watch(pair: &mut Pair, from_us: u64, to_us: u64) -> Seen {
             states.push((pair.now_us, state));
         }
     }
-    Seen {
-        utilisation: pair.goodput_bps(from_us, to_us) / FULL_BPS,
+    Observed {
+        utilisation: pair.utilisation(from_us, to_us),
         mean_wait_us: area / (to_us - from_us) as f64,
         max_wait_us,
         states,
     }
 }
 
-/// A buffer of 15 BDP, which Cubic would fill.
+/// A buffer of 15 BDP.
 fn deep(congestion: CongestionControl) -> Pair {
     Pair::tcp(with(congestion), RATE_BPS, RTT_US, 1_000)
 }
@@ -47,19 +46,23 @@ fn deep(congestion: CongestionControl) -> Pair {
 #[test]
 fn bbr_fills_the_link_with_less_than_a_bdp_queued() {
     for congestion in [CongestionControl::Bbr, CongestionControl::Bbr3] {
-        let seen = watch(&mut deep(congestion), 3_000_000, 40_000_000);
-        assert!(seen.utilisation > 0.95, "{congestion:?}: {:.3}", seen.utilisation);
-        // Twice the BDP and three quanta are the most that may be in flight.
-        assert!(seen.max_wait_us < RTT_US + 5_000, "{congestion:?}: {}", seen.max_wait_us);
-        assert!(seen.mean_wait_us < 0.3 * RTT_US as f64, "{congestion:?}: {}", seen.mean_wait_us);
+        let observed = observe(&mut deep(congestion), 3_000_000, 40_000_000);
+        assert!(observed.utilisation > 0.95, "{congestion:?}: {:.3}", observed.utilisation);
+        // At most two BDPs and three quanta are in flight.
+        assert!(observed.max_wait_us < RTT_US + 5_000, "{congestion:?}: {}", observed.max_wait_us);
+        assert!(
+            observed.mean_wait_us < 0.3 * RTT_US as f64,
+            "{congestion:?}: {}",
+            observed.mean_wait_us
+        );
     }
 }
 
 #[test]
-fn probe_rtt_comes_in_time_and_is_left_again() {
+fn probe_rtt_follows_its_interval_and_lasts_200_ms() {
     for (congestion, interval_s) in [(CongestionControl::Bbr, 10), (CongestionControl::Bbr3, 5)] {
-        let seen = watch(&mut deep(congestion), 100_000, 42_000_000);
-        let visits: Vec<(u64, u64)> = seen
+        let observed = observe(&mut deep(congestion), 100_000, 42_000_000);
+        let visits: Vec<(u64, u64)> = observed
             .states
             .windows(2)
             .filter(|pair| pair[0].1 == "PROBE_RTT")
@@ -67,38 +70,38 @@ fn probe_rtt_comes_in_time_and_is_left_again() {
             .collect();
         assert!((40 / interval_s - 2..=40 / interval_s + 1).contains(&(visits.len() as u64)));
         for (at_us, lasted_us) in visits {
-            // 200 ms at the low volume, a round trip to get there and one to notice.
+            // 200 ms at the low volume, plus a round trip to reach and one to leave it.
             assert!((200_000..350_000).contains(&lasted_us), "{congestion:?} {at_us}: {lasted_us}");
         }
     }
 }
 
 #[test]
-fn one_per_cent_of_random_loss_does_not_hold_bbr_back() {
+fn one_per_cent_of_random_loss_barely_slows_bbr() {
     let run = |congestion| {
         let mut pair = deep(congestion);
         pair.down.judge = |_, n, _| LinkAction::Drop.when(coin(n, 10_000));
-        watch(&mut pair, 5_000_000, 60_000_000).utilisation
+        observe(&mut pair, 5_000_000, 60_000_000).utilisation
     };
     let bbr = run(CongestionControl::Bbr);
     assert!(bbr > 0.9, "{bbr:.3}");
-    // draft-ietf-ccwg-bbr-02 §4.3.3.5.3: version 3 gives way by as much as is lost each round it
-    // cruises, and comes back with the next probe: (1 − 1 %)⁶² at the end of a cycle.
+    // draft-ietf-ccwg-bbr-02 §4.3.3.5.3: version 3 reduces by the loss of each round in CRUISE and
+    // recovers with the next probe: (1 − 1 %)⁶² at the end of a cycle.
     let bbr3 = run(CongestionControl::Bbr3);
     assert!(bbr3 > 0.7, "{bbr3:.3}");
     let cubic = run(CongestionControl::Cubic);
     assert!(cubic < 0.5, "{cubic:.3}");
 }
 
-/// draft-ietf-ccwg-bbr-02 §4.5.10: version 3 learns what a shallow buffer holds.
+/// draft-ietf-ccwg-bbr-02 §4.5.10: version 3 bounds the volume to a shallow buffer.
 #[test]
 fn in_a_shallow_buffer_version_three_loses_far_less_than_version_one() {
     let run = |congestion| {
         // A quarter of a BDP.
         let mut pair = Pair::tcp(with(congestion), RATE_BPS, RTT_US, 17);
-        let seen = watch(&mut pair, 5_000_000, 60_000_000);
+        let observed = observe(&mut pair, 5_000_000, 60_000_000);
         let stats = pair.tcp_stats();
-        (seen.utilisation, stats.lost_packets as f64 / stats.sent_packets as f64)
+        (observed.utilisation, stats.lost_packets as f64 / stats.sent_packets as f64)
     };
     let (bbr, bbr_loss) = run(CongestionControl::Bbr);
     let (bbr3, bbr3_loss) = run(CongestionControl::Bbr3);
@@ -107,18 +110,22 @@ fn in_a_shallow_buffer_version_three_loses_far_less_than_version_one() {
 }
 
 #[test]
-fn bbr_finds_a_rate_that_rises_and_falls() {
+fn bbr_follows_a_rate_that_rises_and_falls() {
     for congestion in [CongestionControl::Bbr, CongestionControl::Bbr3] {
         let mut pair = deep(congestion);
         pair.run_until(10_000_000);
         pair.down.rate_bps = 2 * RATE_BPS;
         pair.run_until(30_000_000);
-        let risen = pair.goodput_bps(20_000_000, 30_000_000) / (2.0 * FULL_BPS);
+        let risen = pair.utilisation(20_000_000, 30_000_000);
         assert!(risen > 0.9, "{congestion:?}: {risen:.3}");
         pair.down.rate_bps = RATE_BPS;
-        let seen = watch(&mut pair, 45_000_000, 60_000_000);
-        assert!(seen.utilisation > 0.95, "{congestion:?}: {:.3}", seen.utilisation);
-        assert!(seen.mean_wait_us < 0.7 * RTT_US as f64, "{congestion:?}: {}", seen.mean_wait_us);
+        let observed = observe(&mut pair, 45_000_000, 60_000_000);
+        assert!(observed.utilisation > 0.95, "{congestion:?}: {:.3}", observed.utilisation);
+        assert!(
+            observed.mean_wait_us < 0.7 * RTT_US as f64,
+            "{congestion:?}: {}",
+            observed.mean_wait_us
+        );
     }
 }
 
@@ -129,52 +136,53 @@ fn prague_fills_a_step_marked_link_with_a_millisecond_of_queue() {
         let config = TcpConfig { accecn_option, ..with(CongestionControl::Prague) };
         let mut pair = Pair::tcp(config, RATE_BPS, 20_000, 1_000);
         pair.down.mark_above_us = Some(1_000);
-        let seen = watch(&mut pair, 5_000_000, 40_000_000);
-        assert!(seen.utilisation > 0.97, "{:.4}", seen.utilisation);
-        assert!(seen.mean_wait_us < 1_500.0, "{}", seen.mean_wait_us);
-        assert!(seen.max_wait_us < 6_000, "{}", seen.max_wait_us);
+        let observed = observe(&mut pair, 5_000_000, 40_000_000);
+        assert!(observed.utilisation > 0.97, "{:.4}", observed.utilisation);
+        assert!(observed.mean_wait_us < 1_500.0, "{}", observed.mean_wait_us);
+        assert!(observed.max_wait_us < 6_000, "{}", observed.max_wait_us);
         let stats = pair.tcp_stats();
         assert_eq!((stats.lost_packets, stats.timeouts), (0, 0));
         assert!(stats.ce_packets > 100);
     }
 }
 
-/// BBRv3 with ECN keeps what its own model would queue below the step.
+/// With ECN, BBRv3 queues less than by its model alone.
 #[test]
 fn marks_shorten_the_queue_of_bbr3() {
     let run = |ecn| {
         let config = TcpConfig { ecn: Some(ecn), ..with(CongestionControl::Bbr3) };
         let mut pair = Pair::tcp(config, RATE_BPS, 20_000, 1_000);
         pair.down.mark_above_us = Some(1_000);
-        watch(&mut pair, 5_000_000, 40_000_000)
+        observe(&mut pair, 5_000_000, 40_000_000)
     };
     let (with_ecn, without) = (run(true), run(false));
     assert!(with_ecn.utilisation > 0.85, "{:.3}", with_ecn.utilisation);
     assert!(with_ecn.mean_wait_us < 0.7 * without.mean_wait_us);
 }
 
-/// Acknowledgements leave each 8 ms, on a path of 2 ms that carries 50 Mbit/s.
-fn acknowledged_in_heaps(config: TcpConfig) -> f64 {
+/// Utilisation of 50 Mbit/s and 2 ms with acknowledgements aggregated over 8 ms.
+fn utilisation_with_aggregated_acks(config: TcpConfig) -> f64 {
     let mut pair = Pair::tcp(config, 50_000_000, 2_000, 1_000);
     pair.up.judge = |_, _, now_us| LinkAction::Late(now_us.next_multiple_of(8_000) - now_us);
     pair.run_until(20_000_000);
-    pair.goodput_bps(2_000_000, 20_000_000) / (50e6 * 1448.0 / 1500.0)
+    pair.utilisation(2_000_000, 20_000_000)
 }
 
-/// The draft's window is by the least round trip, which is that of the last segment of a heap; Linux
-/// adds what comes in a heap.
+/// The window of the draft follows the minimum RTT, of the last segment of an aggregate; Linux adds the
+/// aggregated data.
 #[test]
-fn bbr_fills_a_path_that_acknowledges_in_heaps_when_it_counts_them() {
+fn bbr_fills_a_path_with_aggregated_acks_if_it_counts_them() {
     let draft = with(CongestionControl::Bbr);
     let linux = TcpConfig { bbr_ack_aggregation: true, ..draft.clone() };
-    let (without, counted) = (acknowledged_in_heaps(draft), acknowledged_in_heaps(linux));
+    let (without, counted) =
+        (utilisation_with_aggregated_acks(draft), utilisation_with_aggregated_acks(linux));
     assert!(without < 0.5, "{without:.3}");
     assert!(counted > 0.9, "{counted:.3}");
 }
 
-/// After the bottleneck has fallen to an eighth, without losses: when the pacing rate was last above
-/// one and a half times what is left.
-fn leaves_a_rate_eight_times_too_high_after_us(congestion: CongestionControl) -> u64 {
+/// Time after the bottleneck falls to an eighth, without losses, until the pacing rate stays below 1.5
+/// times the new rate.
+fn rate_convergence_us(congestion: CongestionControl) -> u64 {
     let mut pair = Pair::tcp(with(congestion), 8 * RATE_BPS, RTT_US, 20_000);
     pair.run_until(10_000_000);
     pair.down.rate_bps = RATE_BPS;
@@ -189,13 +197,13 @@ fn leaves_a_rate_eight_times_too_high_after_us(congestion: CongestionControl) ->
     last_us
 }
 
-/// BBR v1 forgets a bandwidth after ten rounds (draft-00 §4.1.1.2), which here are of sixteen round
-/// trips at first. BBR v3 does after two cycles of its probing, each of up to 3 s and some five such
-/// rounds (draft-ietf-ccwg-bbr-02, MaxBwFilterLen), although PROBE_RTT comes before a cycle ends.
+/// The bandwidth filter of BBR v1 holds ten rounds (draft-00 §4.1.1.2), here of sixteen RTTs at first, that
+/// of BBR v3 two probing cycles, each of up to 3 s and about five such rounds (draft-ietf-ccwg-bbr-02,
+/// MaxBwFilterLen), even though PROBE_RTT precedes the end of a cycle.
 #[test]
-fn bbr_leaves_a_rate_that_is_not_there_any_more() {
-    let v1_us = leaves_a_rate_eight_times_too_high_after_us(CongestionControl::Bbr);
-    let v3_us = leaves_a_rate_eight_times_too_high_after_us(CongestionControl::Bbr3);
+fn bbr_follows_a_rate_that_falls_to_an_eighth() {
+    let v1_us = rate_convergence_us(CongestionControl::Bbr);
+    let v3_us = rate_convergence_us(CongestionControl::Bbr3);
     let queued_round_us = 16 * RTT_US;
     assert!(v1_us <= 10 * queued_round_us, "{v1_us}");
     assert!(v3_us <= 2 * (3_000_000 + 5 * queued_round_us), "{v3_us}");

@@ -1,7 +1,6 @@
 //! Both ends of a flow, connected by virtual links, after quinn-proto's `Pair`.
 
-use std::cmp::{Ordering, Reverse};
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use traffic::tcp::TcpStats;
 use traffic::{
@@ -115,31 +114,6 @@ impl Link {
     }
 }
 
-#[derive(Clone)]
-struct Arrival {
-    at_us: u64,
-    order: u64,
-    to_ue: bool,
-    packet: Packet,
-}
-
-impl PartialEq for Arrival {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-impl Eq for Arrival {}
-impl PartialOrd for Arrival {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Arrival {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (self.at_us, self.order).cmp(&(other.at_us, other.order))
-    }
-}
-
 /// A flow over a downlink and an uplink.
 #[derive(Clone)]
 pub(crate) struct Pair {
@@ -147,7 +121,8 @@ pub(crate) struct Pair {
     pub(crate) now_us: u64,
     pub(crate) down: Link,
     pub(crate) up: Link,
-    on_the_way: BinaryHeap<Reverse<Arrival>>,
+    /// By arrival time and order of sending: whether to the UE, and the packet.
+    in_transit: BTreeMap<(u64, u64), (bool, Packet)>,
     order: u64,
     outbox: Vec<Packet>,
     /// FNV-1a over time, direction and length of every packet sent.
@@ -170,7 +145,7 @@ impl Pair {
             now_us: 0,
             down,
             up,
-            on_the_way: BinaryHeap::new(),
+            in_transit: BTreeMap::new(),
             order: 0,
             outbox: Vec::new(),
             fingerprint: 0xcbf2_9ce4_8422_2325,
@@ -211,6 +186,18 @@ impl Pair {
         }
     }
 
+    /// Runs to `end_us`, by which the sender must be finished; returns its statistics.
+    pub(crate) fn finish(&mut self, end_us: u64) -> TcpStats {
+        self.run_until(end_us);
+        assert!(self.is_finished(), "{:?}", self.tcp_stats());
+        self.tcp_stats()
+    }
+
+    /// Goodput over `[from, to)` relative to full segments at the downlink rate.
+    pub(crate) fn utilisation(&self, from_us: u64, to_us: u64) -> f64 {
+        self.goodput_bps(from_us, to_us) / (self.down.rate_bps as f64 * 1448.0 / 1500.0)
+    }
+
     /// Goodput over `[from, to)`, bit/s.
     pub(crate) fn goodput_bps(&self, from_us: u64, to_us: u64) -> f64 {
         self.flow.ue.arrivals().goodput().mean_bps(from_us, to_us)
@@ -218,7 +205,7 @@ impl Pair {
 
     fn next_us(&self) -> Option<u64> {
         [
-            self.on_the_way.peek().map(|Reverse(arrival)| arrival.at_us),
+            self.in_transit.keys().next().map(|&(at_us, _)| at_us),
             self.flow.server.next_deadline_us(),
             self.flow.ue.next_deadline_us(),
         ]
@@ -232,14 +219,14 @@ impl Pair {
         let Some(next_us) = self.next_us() else { return false };
         self.now_us = self.now_us.max(next_us);
         let now_us = self.now_us;
-        while self.on_the_way.peek().is_some_and(|Reverse(arrival)| arrival.at_us <= now_us) {
-            let Some(Reverse(arrival)) = self.on_the_way.pop() else { break };
-            if arrival.to_ue {
-                self.flow.ue.on_packet(&arrival.packet, now_us, &mut self.outbox);
-            } else {
-                self.flow.server.on_packet(&arrival.packet, now_us, &mut self.outbox);
-            }
-            self.send(!arrival.to_ue);
+        while let Some(arrival) = self.in_transit.first_entry()
+            && arrival.key().0 <= now_us
+        {
+            let (to_ue, packet) = arrival.remove();
+            let end: &mut dyn Endpoint =
+                if to_ue { &mut self.flow.ue } else { &mut self.flow.server };
+            end.on_packet(&packet, now_us, &mut self.outbox);
+            self.send(!to_ue);
         }
         for to_ue in [true, false] {
             let end: &mut dyn Endpoint =
@@ -271,9 +258,7 @@ impl Pair {
             if let Some((at_us, again_us)) = link.carry(&mut packet, self.now_us) {
                 for at_us in [Some(at_us), again_us].into_iter().flatten() {
                     self.order += 1;
-                    let packet = packet.clone();
-                    let arrival = Arrival { at_us, order: self.order, to_ue, packet };
-                    self.on_the_way.push(Reverse(arrival));
+                    self.in_transit.insert((at_us, self.order), (to_ue, packet.clone()));
                 }
             }
         }
@@ -298,6 +283,11 @@ pub(crate) const ALL: [CongestionControl; 8] = [
     CongestionControl::Prague,
     CongestionControl::C2tcp,
 ];
+
+/// A download of this many segments.
+pub(crate) fn download(segments: u64) -> TcpConfig {
+    TcpConfig { total_bytes: Some(segments * 1448), ..TcpConfig::default() }
+}
 
 /// A download with this congestion control.
 pub(crate) fn with(congestion: CongestionControl) -> TcpConfig {

@@ -1,4 +1,4 @@
-//! A sender alone, answered by hand.
+//! A sender alone, with constructed acknowledgements.
 
 use proptest::prelude::*;
 use traffic::tcp::congestion::{CongestionController, CongestionSignal};
@@ -7,7 +7,7 @@ use traffic::{Body, Ecn, Endpoint, Packet, TcpConfig};
 
 const MSS: u64 = 1448;
 
-/// `window_segments` is the receive window.
+/// An acknowledgement of `bytes` with this receive window.
 fn ack(window_segments: u32, bytes: u64, ts_ecr: u32, sack: SackBlocks) -> Packet {
     Packet {
         sent_us: 0,
@@ -33,7 +33,7 @@ fn seq(packet: &Packet) -> u64 {
     }
 }
 
-/// Holds a fixed window and paces at a fixed rate.
+/// Fixed window and pacing rate.
 #[derive(Debug, Clone)]
 struct Fixed {
     window_bytes: u64,
@@ -77,10 +77,10 @@ fn a_pacing_controller_spaces_its_datagrams() {
     assert_eq!(times, (0..20).map(|n| n * 1_000).collect::<Vec<_>>());
 }
 
-/// Pacing was due before the stop, but the window opened only after it: nothing is left to wake
-/// for, and a deadline in the past would keep the world at that instant for ever.
+/// The pacing deadline is before the stop, but the window opens after it: a deadline in the past would
+/// stop virtual time.
 #[test]
-fn a_sender_whose_window_opens_after_its_stop_is_done() {
+fn a_sender_whose_window_opens_after_its_stop_has_no_deadline() {
     let stop_us = 10_000;
     let controller = Fixed { window_bytes: 2 * MSS, rate_bps: Some(12_000_000), reductions: 0 };
     let config = TcpConfig::default();
@@ -96,8 +96,8 @@ fn a_sender_whose_window_opens_after_its_stop_is_done() {
     assert!(next_us.is_none_or(|at_us| at_us > stop_us + 500), "{next_us:?}");
 }
 
-/// RFC 8985 §7.4.2: when data sent after a retransmitted probe is acknowledged and no duplicate was
-/// reported, the probe has filled a hole, and the window answers to that loss.
+/// RFC 8985 §7.4.2: if data sent after a retransmitted probe is acknowledged without a reported duplicate,
+/// the probe repaired a loss, which reduces the window.
 #[test]
 fn a_probe_that_repaired_a_loss_reduces_the_window() {
     for (duplicate, reductions) in [(false, 1), (true, 0)] {
@@ -106,12 +106,12 @@ fn a_probe_that_repaired_a_loss_reduces_the_window() {
         sender.poll(0, &mut out);
         assert_eq!(out.len(), 10, "the receive window is full");
         sender.on_packet(&ack(10, 9 * MSS, 0, SackBlocks::default()), 40_000, &mut out);
-        // The receive window moved by nine, and the tenth is still unanswered with the new nine.
+        // The receive window moved by nine; the tenth is outstanding with nine new segments.
         sender.on_packet(&ack(10, 9 * MSS, 0, SackBlocks::default()), 41_000, &mut out);
         out.clear();
         let now_us = sender.next_deadline_us().unwrap();
         sender.poll(now_us, &mut out);
-        assert_eq!(out.iter().map(seq).collect::<Vec<_>>(), [18], "the tail once more");
+        assert_eq!(out.iter().map(seq).collect::<Vec<_>>(), [18], "the tail again");
         out.clear();
         let mut sack = SackBlocks::default();
         if duplicate {
@@ -130,7 +130,7 @@ fn a_probe_that_repaired_a_loss_reduces_the_window() {
 }
 
 #[test]
-fn an_acknowledgement_of_what_was_never_sent_is_ignored() {
+fn an_acknowledgement_of_unsent_data_is_ignored() {
     let mut sender = sender(10, 100, None);
     let mut out = Vec::new();
     sender.poll(0, &mut out);
@@ -140,7 +140,7 @@ fn an_acknowledgement_of_what_was_never_sent_is_ignored() {
 }
 
 #[test]
-fn nonsense_in_sack_blocks_does_not_upset_the_count() {
+fn invalid_sack_blocks_do_not_change_the_data_in_flight() {
     let mut sender = sender(10, 100, None);
     let mut out = Vec::new();
     sender.poll(0, &mut out);
@@ -151,9 +151,9 @@ fn nonsense_in_sack_blocks_does_not_upset_the_count() {
         sack.push(start, end);
         sender.on_packet(&ack(100, 0, 0, sack), 40_000, &mut out);
     }
-    // Of all these only the last covers a whole segment, the third.
+    // Only the last block covers a whole segment, the third.
     assert_eq!(sender.stats().in_flight_bytes, 10 * MSS);
-    assert_eq!(out.len(), 11, "which lets one more go");
+    assert_eq!(out.len(), 11, "one more segment");
     sender.on_packet(&ack(100, 11 * MSS, 0, SackBlocks::default()), 80_000, &mut out);
     assert_eq!(sender.stats().in_flight_bytes, 10 * MSS);
     assert_eq!(sender.stats().acked_bytes, 11 * MSS);
@@ -161,7 +161,7 @@ fn nonsense_in_sack_blocks_does_not_upset_the_count() {
 
 /// RFC 6298 §5.5.
 #[test]
-fn the_time_out_doubles_until_something_is_acknowledged() {
+fn the_time_out_doubles_until_an_acknowledgement() {
     let mut sender = sender(1, 100, None);
     let mut out = Vec::new();
     sender.poll(0, &mut out);
@@ -177,19 +177,16 @@ fn the_time_out_doubles_until_something_is_acknowledged() {
     let gaps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert_eq!(gaps, [300_000, 600_000, 1_200_000, 2_400_000, 4_800_000]);
     let now_us = times[5] + 100_000;
-    sender.on_packet(
-        &ack(100, 2 * MSS, now_us as u32 - 100_000, SackBlocks::default()),
-        now_us,
-        &mut out,
-    );
+    let acknowledgement = ack(100, 2 * MSS, now_us as u32 - 100_000, SackBlocks::default());
+    sender.on_packet(&acknowledgement, now_us, &mut out);
     assert!(sender.stats().rto_us < 400_000, "{}", sender.stats().rto_us);
 }
 
 proptest! {
-    /// Whatever arrives in place of an acknowledgement, the sender goes on and never exceeds its
-    /// window by more than a probe and a forced retransmission.
+    /// With arbitrary acknowledgements the sender continues and exceeds its window by at most a probe and a
+    /// forced retransmission.
     #[test]
-    fn arbitrary_acknowledgements_do_no_harm(
+    fn arbitrary_acknowledgements_do_not_break_the_window(
         acks in prop::collection::vec(
             (
                 0_u64..120_000,

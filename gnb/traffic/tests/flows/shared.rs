@@ -1,20 +1,20 @@
-//! Several flows through one bottleneck.
+//! Several flows through one bottleneck, and the fairness of two of the same kind.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 
-use traffic::{AppConfig, Endpoint, Flow, FlowConfig, Packet, TcpConfig};
+use traffic::{AppConfig, CongestionControl, Endpoint, Flow, FlowConfig, Packet, TcpConfig};
 
-use crate::pair::Link;
+use crate::pair::{ALL, Link, with};
 
-/// Flows that share a downlink; each has a delay of its own, half there and half back.
+/// Flows that share a downlink, each with its own delay, half per direction.
 pub(crate) struct Shared {
     pub(crate) flows: Vec<Flow>,
     pub(crate) down: Link,
     pub(crate) now_us: u64,
     half_rtt_us: Vec<u64>,
-    on_the_way: BinaryHeap<Reverse<(u64, u64)>>,
-    packets: Vec<Option<(usize, bool, Packet)>>,
+    /// By arrival time and order of sending: flow, whether to the UE, and the packet.
+    in_transit: BTreeMap<(u64, u64), (usize, bool, Packet)>,
+    order: u64,
     outbox: Vec<Packet>,
 }
 
@@ -40,8 +40,8 @@ impl Shared {
             down,
             now_us: 0,
             half_rtt_us: flows.iter().map(|(_, _, rtt_us)| rtt_us / 2).collect(),
-            on_the_way: BinaryHeap::new(),
-            packets: Vec::new(),
+            in_transit: BTreeMap::new(),
+            order: 0,
             outbox: Vec::new(),
         }
     }
@@ -57,8 +57,8 @@ impl Shared {
             };
             if let Some(at_us) = at_us {
                 let at_us = at_us + self.half_rtt_us[flow];
-                self.on_the_way.push(Reverse((at_us, self.packets.len() as u64)));
-                self.packets.push(Some((flow, to_ue, packet)));
+                self.order += 1;
+                self.in_transit.insert((at_us, self.order), (flow, to_ue, packet));
             }
         }
         self.outbox = outbox;
@@ -70,17 +70,14 @@ impl Shared {
                 .flows
                 .iter()
                 .flat_map(|flow| [flow.server.next_deadline_us(), flow.ue.next_deadline_us()]);
-            let arrival_us = self.on_the_way.peek().map(|Reverse((at_us, _))| *at_us);
+            let arrival_us = self.in_transit.keys().next().map(|&(at_us, _)| at_us);
             let next_us = ends.chain([arrival_us]).flatten().min();
             let Some(next_us) = next_us.filter(|&at_us| at_us <= end_us) else { break };
             self.now_us = self.now_us.max(next_us);
-            while let Some(&Reverse((at_us, id))) = self.on_the_way.peek()
-                && at_us <= self.now_us
+            while let Some(arrival) = self.in_transit.first_entry()
+                && arrival.key().0 <= self.now_us
             {
-                self.on_the_way.pop();
-                let Some((flow, to_ue, packet)) = self.packets[id as usize].take() else {
-                    continue;
-                };
+                let (flow, to_ue, packet) = arrival.remove();
                 let flow = &mut self.flows[flow];
                 let end: &mut dyn Endpoint = if to_ue { &mut flow.ue } else { &mut flow.server };
                 end.on_packet(&packet, self.now_us, &mut self.outbox);
@@ -108,4 +105,44 @@ pub(crate) fn jain(rates: &[f64]) -> f64 {
     let sum: f64 = rates.iter().sum();
     let squares: f64 = rates.iter().map(|rate| rate * rate).sum();
     sum * sum / (rates.len() as f64 * squares)
+}
+
+/// 20 Mbit/s, 40 ms: a BDP of 67 packets and a buffer of one BDP. Marks at a step for Prague.
+fn bottleneck(congestion: CongestionControl) -> Link {
+    let mut link = Link::new(20_000_000, 0, 67);
+    if congestion == CongestionControl::Prague {
+        link.mark_above_us = Some(1_000);
+    }
+    link
+}
+
+#[test]
+fn two_flows_of_the_same_kind_share_fairly() {
+    for congestion in ALL {
+        // A setpoint by the minimum RTT would favour the later flow, which never measures the empty path.
+        let setpoint_ms = (congestion == CongestionControl::C2tcp).then_some(60);
+        let config = TcpConfig { c2tcp_setpoint_ms: setpoint_ms, ..with(congestion) };
+        let flows = [(config.clone(), 0, 40_000), (config, 5, 40_000)];
+        let mut shared = Shared::new(bottleneck(congestion), &flows);
+        shared.run_until(120_000_000);
+        let rates = shared.goodputs_bps(40_000_000, 120_000_000);
+        let (jain, total) = (jain(&rates), rates.iter().sum::<f64>() / 19.3e6);
+        assert!(jain >= 0.9, "{congestion:?}: {jain:.3} of {rates:?}");
+        assert!(total > 0.75, "{congestion:?}: {total:.3} of {rates:?}");
+    }
+}
+
+/// draft-briscoe-iccrg-prague-congestion-control-03 §2.4.4: Prague on a short path does not starve
+/// Prague on a long one; Reno does.
+#[test]
+fn prague_is_independent_of_the_round_trip_below_25_ms() {
+    let run = |congestion: CongestionControl| {
+        let flows = [(with(congestion), 0, 5_000), (with(congestion), 0, 25_000)];
+        let mut shared = Shared::new(bottleneck(congestion), &flows);
+        shared.run_until(60_000_000);
+        let rates = shared.goodputs_bps(20_000_000, 60_000_000);
+        rates[0] / rates[1]
+    };
+    let ratio = run(CongestionControl::Prague);
+    assert!((0.5..2.0).contains(&ratio), "{ratio:.2}");
 }

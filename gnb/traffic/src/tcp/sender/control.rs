@@ -1,13 +1,13 @@
-//! Events to the congestion control, and limits that keep its window from leaving as one burst.
+//! Events for the congestion control, and limits that prevent bursts of its window.
 
-use super::acks::Tally;
+use super::acks::AckEffects;
 use super::{State, TcpSender};
 use crate::tcp::congestion::{AckEvent, DeliveryEvent, LossEvent, RestartEvent, SenderPhase};
 use crate::tcp::segment::HEADER_BYTES;
 
-/// Linux, `tcp_pacing_ss_ratio`: in slow start, which doubles the window in a round.
+/// Linux, `tcp_pacing_ss_ratio`: slow start doubles the window per round.
 const PACING_SLOW_START_PERCENT: u128 = 200;
-/// Linux, `tcp_pacing_ca_ratio`: the growth of a round has room, and the ACK clock leads.
+/// Linux, `tcp_pacing_ca_ratio`: room for the growth of a round, so that the ACK clock dominates.
 const PACING_AVOIDANCE_PERCENT: u128 = 120;
 
 impl TcpSender {
@@ -25,8 +25,8 @@ impl TcpSender {
         self.board.in_flight_bytes() + u64::from(self.mss_bytes) > self.window_bytes()
     }
 
-    /// draft-ietf-ccwg-bbr-02 §4.5.2.3.4: before an acknowledgement or a timer is looked at.
-    pub(super) fn note_app_limit(&mut self, now_us: u64) {
+    /// draft-ietf-ccwg-bbr-02 §4.5.2.3.4: before processing an acknowledgement or a timer.
+    pub(super) fn update_app_limited(&mut self, now_us: u64) {
         let has_data = self.unsent_bytes(now_us) >= u64::from(self.mss_bytes);
         let in_flight = self.board.in_flight_bytes();
         if !has_data && in_flight < self.window_bytes() && !self.board.has_lost() {
@@ -45,34 +45,33 @@ impl TcpSender {
                 len_bytes: u64::from(segment.len),
                 in_flight_at_send_bytes,
                 lost_since_send_bytes,
-                is_app_limited: segment.snapshot.is_app_limited(),
+                is_app_limited: segment.snapshot.is_app_limited,
                 total_delivered_bytes: sampler.delivered_bytes(),
             });
         });
     }
 
-    /// Reports an acknowledgement.
-    pub(super) fn tell_controller(
+    pub(super) fn report_delivery(
         &mut self,
-        tally: &Tally,
+        effects: &AckEffects,
         newly_lost_segments: u64,
         prior_in_flight_bytes: u64,
         is_window_limited: bool,
         now_us: u64,
     ) {
         let rate = self.sampler.sample(self.rtt.min_us().unwrap_or(0));
-        if rate.is_none() && newly_lost_segments == 0 && tally.ce_bytes == 0 {
+        if rate.is_none() && newly_lost_segments == 0 && effects.ce_bytes == 0 {
             return;
         }
         self.controller.on_delivery(&DeliveryEvent {
             now_us,
-            newly_delivered_bytes: tally.delivered_bytes,
+            newly_delivered_bytes: effects.delivered_bytes,
             newly_lost_bytes: newly_lost_segments * u64::from(self.mss_bytes),
-            newly_ce_bytes: tally.ce_bytes,
+            newly_ce_bytes: effects.ce_bytes,
             total_delivered_bytes: self.sampler.delivered_bytes(),
             prior_in_flight_bytes,
             in_flight_bytes: self.board.in_flight_bytes(),
-            rtt_us: tally.last_sent_us.map(|sent_us| now_us.saturating_sub(sent_us)),
+            rtt_us: effects.last_sent_us.map(|sent_us| now_us.saturating_sub(sent_us)),
             srtt_us: self.rtt.srtt_us().unwrap_or(0),
             rate,
             is_window_limited,
@@ -85,13 +84,12 @@ impl TcpSender {
         }
     }
 
-    /// New data was acknowledged: the window grows if it was in use.
-    pub(super) fn grow(&mut self, tally: &Tally, in_flight_before: u64, now_us: u64) {
+    /// New data was acknowledged: the window grows if it was used.
+    pub(super) fn grow(&mut self, effects: &AckEffects, in_flight_before: u64, now_us: u64) {
         if !matches!(self.state, State::Open | State::Loss) {
             return;
         }
-        // A window that is not used says nothing about the network (RFC 7661). In slow start,
-        // which doubles, half of it in use is enough.
+        // RFC 7661: an unused window is not validated. Slow start doubles, so half of it suffices there.
         let window = self.controller.window_bytes();
         let slow_start = self.controller.ssthresh_bytes().is_none_or(|it| window < it);
         let used = in_flight_before + u64::from(self.mss_bytes);
@@ -101,8 +99,8 @@ impl TcpSender {
         }
         self.controller.on_ack(&AckEvent {
             now_us,
-            delivered_bytes: tally.delivered_bytes,
-            rtt_us: tally.last_sent_us.map(|sent_us| now_us.saturating_sub(sent_us)),
+            delivered_bytes: effects.delivered_bytes,
+            rtt_us: effects.last_sent_us.map(|sent_us| now_us.saturating_sub(sent_us)),
             srtt_us: self.rtt.srtt_us().unwrap_or(0),
             una: self.board.una(),
             next: self.board.next(),
@@ -114,8 +112,8 @@ impl TcpSender {
         self.controller.limit_window(self.board.in_flight_bytes() + more_bytes);
     }
 
-    /// RFC 7661 §4.4.1: a congestion event while the application did not fill the window is judged
-    /// by what was in use, not by a window that nothing had validated.
+    /// RFC 7661 §4.4.1: a congestion event while the application did not fill the window reduces the used
+    /// part of it, since the rest is not validated.
     pub(super) fn limit_unused_window(&mut self) {
         if self.sampler.is_app_limited() {
             let outstanding = self.board.next() - self.board.una();
@@ -123,7 +121,7 @@ impl TcpSender {
         }
     }
 
-    /// RFC 5681 §4.1: sending starts anew with nothing outstanding.
+    /// RFC 5681 §4.1: sending resumes with nothing outstanding.
     pub(super) fn restart_after_idle(&mut self, now_us: u64) {
         let begun = self.counters.sent_packets > 0;
         if !begun || self.board.outstanding_segments() > 0 || !self.may_receive_more(now_us) {
@@ -151,7 +149,7 @@ impl TcpSender {
         self.window_pacing_bps = Some(u64::try_from(rate_bps).unwrap_or(u64::MAX).max(1));
     }
 
-    /// The rate at which datagrams leave; `None`: as fast as the window allows.
+    /// Pacing rate with headers; `None`: not paced.
     pub(super) fn pacing_rate_bps(&self) -> Option<u64> {
         self.controller.pacing_rate_bps().or(self.window_pacing_bps)
     }

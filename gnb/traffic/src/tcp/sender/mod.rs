@@ -1,4 +1,4 @@
-//! The sending end of a bulk transfer: what may be sent, when, and what an acknowledgement means.
+//! The sender of a bulk transfer.
 //!
 //! This file holds the state and sends; `acks` processes acknowledgements, `control` drives the
 //! congestion control, `repair` handles expired timers.
@@ -7,28 +7,74 @@ mod acks;
 mod control;
 mod repair;
 
+use serde::Serialize;
+
 use crate::endpoint::Endpoint;
 use crate::ip::Ecn;
 use crate::packet::{Body, FlowId, Packet};
-use crate::tcp::accecn::MarkReader;
+use crate::tcp::accecn::MarkDecoder;
 use crate::tcp::config::{EcnMode, TcpConfig};
 use crate::tcp::congestion::{self, CongestionController};
 use crate::tcp::pacer::Pacer;
 use crate::tcp::prr::Prr;
-use crate::tcp::rack::{Rack, Situation};
+use crate::tcp::rack::{LossContext, Rack};
 use crate::tcp::rate::RateSampler;
 use crate::tcp::rtt::{RttEstimator, Timers};
 use crate::tcp::scoreboard::Scoreboard;
 use crate::tcp::segment::TcpSegment;
-use crate::tcp::stats::{Counters, TcpStats};
 use crate::tcp::undo::Undo;
+
+/// State and counters of a TCP sender.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct TcpStats {
+    /// Segments sent, retransmissions included.
+    pub sent_packets: u64,
+    /// Bytes sent, headers and retransmissions included.
+    pub sent_bytes: u64,
+    /// Segments sent again.
+    pub retransmitted_packets: u64,
+    /// Segments marked lost, less the spurious ones.
+    pub lost_packets: u64,
+    /// Segments reported as duplicates, and undone losses.
+    pub spurious_packets: u64,
+    /// Entries into fast recovery.
+    pub fast_recoveries: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Tail loss probes.
+    pub tail_loss_probes: u64,
+    /// Reductions because of an ECN-Echo.
+    pub ecn_reductions: u64,
+    /// Reductions undone because the retransmissions were spurious.
+    pub undone_reductions: u64,
+    /// Bytes acknowledged cumulatively.
+    pub acked_bytes: u64,
+    /// Bytes in flight.
+    pub in_flight_bytes: u64,
+    /// Congestion window in force.
+    pub cwnd_bytes: u64,
+    /// Slow start threshold; `None` before the first reduction.
+    pub ssthresh_bytes: Option<u64>,
+    /// Smoothed RTT; `None` before the first sample.
+    pub srtt_us: Option<u64>,
+    /// Smallest RTT.
+    pub min_rtt_us: Option<u64>,
+    /// Retransmission time-out with back-off.
+    pub rto_us: u64,
+    /// Pacing rate, bit/s with headers; `None` without pacing.
+    pub pacing_rate_bps: Option<u64>,
+    /// Packets reported as CE-marked by AccECN.
+    pub ce_packets: u64,
+    /// State of a model-based congestion control, such as `PROBE_BW`; otherwise empty.
+    pub congestion_state: &'static str,
+}
 
 /// State of loss recovery, in Linux's terms.
 #[derive(Debug, Clone)]
 enum State {
     /// No loss known; there may be SACKed data below the reordering threshold.
     Open,
-    /// Reducing after an ECN-Echo or a repaired tail loss; nothing is known to be missing.
+    /// Reducing after an ECN-Echo or a repaired tail loss, without known loss.
     Reducing(Prr),
     /// Fast recovery: reducing and retransmitting.
     Recovery(Prr),
@@ -41,7 +87,7 @@ enum State {
 struct Probe {
     /// SND.NXT when it was sent: TLP.end_seq.
     end_seq: u64,
-    /// It repeated old data: TLP.is_retrans.
+    /// TLP.is_retrans.
     is_retransmission: bool,
 }
 
@@ -62,12 +108,12 @@ pub struct TcpSender {
     controller: Box<dyn CongestionController>,
     board: Scoreboard,
     sampler: RateSampler,
-    marks: MarkReader,
+    marks: MarkDecoder,
     rack: Rack,
     rtt: RttEstimator,
     timers: Timers,
     state: State,
-    /// The reduction under way, or the last one, is over when this byte is acknowledged.
+    /// The latest reduction is complete when this byte is acknowledged.
     high_seq: u64,
     undo: Option<Undo>,
     probe: Option<Probe>,
@@ -75,13 +121,14 @@ pub struct TcpSender {
     receive_window_bytes: u64,
     ts_recent: u32,
     cwr_pending: bool,
-    /// Pace window-based congestion control.
+    /// Paces window-based congestion control.
     paces_window: bool,
-    /// The rate that gives, once there is an RTT.
+    /// Rate of window pacing; `None` before the first RTT sample.
     window_pacing_bps: Option<u64>,
     pacer: Pacer,
     last_sent_us: u64,
-    counters: Counters,
+    /// Running counts; [`TcpSender::stats`] fills in the state.
+    counters: TcpStats,
 }
 
 impl TcpSender {
@@ -97,8 +144,8 @@ impl TcpSender {
         Self::with_controller(flow, dscp, config, start_us, stop_us, controller)
     }
 
-    /// A sender with a congestion control of the caller's. `config` must have passed
-    /// [`crate::FlowConfig::validate`]; its congestion control is ignored.
+    /// A sender with the congestion control `controller` instead of the configured one. `config` must
+    /// have passed [`crate::FlowConfig::validate`].
     pub fn with_controller(
         flow: FlowId,
         dscp: u8,
@@ -121,7 +168,7 @@ impl TcpSender {
             controller,
             board: Scoreboard::default(),
             sampler: RateSampler::default(),
-            marks: MarkReader::default(),
+            marks: MarkDecoder::default(),
             rack: Rack::default(),
             rtt: RttEstimator::new(config.min_rto_us),
             timers: Timers::default(),
@@ -136,26 +183,15 @@ impl TcpSender {
             window_pacing_bps: None,
             pacer: Pacer::default(),
             last_sent_us: 0,
-            counters: Counters::default(),
+            counters: TcpStats::default(),
         }
     }
 
     /// Statistics.
     pub fn stats(&self) -> TcpStats {
+        let counters = &self.counters;
         TcpStats {
-            sent_packets: self.counters.sent_packets,
-            sent_bytes: self.counters.sent_bytes,
-            retransmitted_packets: self.counters.retransmitted_packets,
-            lost_packets: self
-                .counters
-                .marked_lost_packets
-                .saturating_sub(self.counters.spurious_packets),
-            spurious_packets: self.counters.spurious_packets,
-            fast_recoveries: self.counters.fast_recoveries,
-            timeouts: self.counters.timeouts,
-            tail_loss_probes: self.counters.tail_loss_probes,
-            ecn_reductions: self.counters.ecn_reductions,
-            undone_reductions: self.counters.undone_reductions,
+            lost_packets: counters.lost_packets.saturating_sub(counters.spurious_packets),
             acked_bytes: self.board.una(),
             in_flight_bytes: self.board.in_flight_bytes(),
             cwnd_bytes: self.window_bytes(),
@@ -164,30 +200,30 @@ impl TcpSender {
             min_rtt_us: self.rtt.min_us(),
             rto_us: self.rtt.rto_us(),
             pacing_rate_bps: self.pacing_rate_bps(),
-            ce_packets: self.counters.ce_packets,
             congestion_state: self.controller.state_name(),
+            ..counters.clone()
         }
     }
 
-    /// Appends `bytes` to the stream; [`Endpoint::poll`] sends what the window allows. A sender that
-    /// is to send only what is written has `total_bytes: Some(0)`.
+    /// Appends `bytes` to the stream; [`Endpoint::poll`] sends what the window allows. With
+    /// `total_bytes: Some(0)` the sender sends written bytes only.
     pub fn write(&mut self, bytes: u64, now_us: u64) {
-        self.note_app_limit(now_us);
+        self.update_app_limited(now_us);
         self.total_bytes = self.total_bytes.saturating_add(bytes);
     }
 
-    /// Bytes the peer has acknowledged, in order and once: what was delivered for certain.
+    /// Bytes acknowledged cumulatively.
     pub fn acked_bytes(&self) -> u64 {
         self.board.una()
     }
 
-    /// Everything has been sent and acknowledged, and no more data will follow.
+    /// All data is sent and acknowledged, and no more will follow.
     pub fn is_finished(&self, now_us: u64) -> bool {
         let stopped = self.stop_us.is_some_and(|stop_us| stop_us <= now_us);
         self.board.outstanding_segments() == 0 && (stopped || self.board.next() >= self.total_bytes)
     }
 
-    /// The window in force: the controller's, or that of PRR during a reduction.
+    /// The window: of PRR during a reduction, else of the controller.
     fn window_bytes(&self) -> u64 {
         match &self.state {
             _ if self.controller.owns_window() => self.controller.window_bytes(),
@@ -203,8 +239,8 @@ impl TcpSender {
         self.total_bytes.saturating_sub(self.board.next())
     }
 
-    fn situation(&self, now_us: u64) -> Situation {
-        Situation {
+    fn loss_context(&self, now_us: u64) -> LossContext {
+        LossContext {
             now_us,
             min_rtt_us: self.rtt.min_us().unwrap_or(0),
             srtt_us: self.rtt.srtt_us().unwrap_or(0),
@@ -225,12 +261,12 @@ impl TcpSender {
     fn transmit(&mut self, now_us: u64, out: &mut Vec<Packet>) {
         self.restart_after_idle(now_us);
         if self.stop_us.is_some_and(|stop_us| now_us >= stop_us) {
-            // Data not sent by the stop never will be; a pacing deadline before it is void.
+            // Drops data not sent before the stop, and with it the pacing deadline.
             self.total_bytes = self.total_bytes.min(self.board.next());
         }
         let window = self.window_bytes();
         let next = self.board.next();
-        while self.paced_by(now_us) {
+        while self.is_pacing_due(now_us) {
             let room = window.saturating_sub(self.board.in_flight_bytes());
             if let Some((id, len)) = self.board.next_lost() {
                 if u64::from(len) > room {
@@ -251,9 +287,13 @@ impl TcpSender {
 
     fn send_new(&mut self, now_us: u64, out: &mut Vec<Packet>) {
         let len = self.unsent_bytes(now_us).min(u64::from(self.mss_bytes)) as u32;
-        let alone = self.board.outstanding_segments() == 0;
+        let is_only = self.board.outstanding_segments() == 0;
         let seq = self.board.on_new_sent(len, now_us);
-        self.board.stamp(self.sampler.on_sent(alone, self.board.in_flight_bytes(), now_us));
+        self.board.set_snapshot(self.sampler.on_sent(
+            is_only,
+            self.board.in_flight_bytes(),
+            now_us,
+        ));
         let cwr = std::mem::take(&mut self.cwr_pending);
         // RFC 3168 §6.1.1.
         self.send(seq, len, self.codepoint, cwr, now_us, out);
@@ -261,13 +301,13 @@ impl TcpSender {
 
     fn retransmit(&mut self, id: u64, now_us: u64, out: &mut Vec<Packet>) {
         let Some((seq, len, age_us)) = self.board.on_retransmitted(id, now_us) else { return };
-        self.board.stamp(self.sampler.on_sent(false, self.board.in_flight_bytes(), now_us));
+        self.board.set_snapshot(self.sampler.on_sent(false, self.board.in_flight_bytes(), now_us));
         self.counters.retransmitted_packets += 1;
         if let Some(undo) = &mut self.undo {
             undo.on_retransmission(now_us);
         }
         // RFC 3168 §6.1.5: retransmissions are not ECN-capable. With AccECN they may be
-        // (draft-ietf-tcpm-generalized-ecn §3.2.6), and stay in the queue of the others.
+        // (draft-ietf-tcpm-generalized-ecn §3.2.6) and then share the queue of other data.
         let ecn = if self.ecn == EcnMode::Accurate { self.codepoint } else { Ecn::NotEct };
         self.send(seq, len, ecn, false, now_us, out);
         if let Some(Packet { body: Body::Tcp(segment), .. }) = out.last_mut() {
@@ -314,8 +354,7 @@ impl TcpSender {
         });
     }
 
-    /// Pacing lets a datagram go now.
-    fn paced_by(&self, now_us: u64) -> bool {
+    fn is_pacing_due(&self, now_us: u64) -> bool {
         self.pacing_rate_bps().is_none() || self.pacer.is_due(now_us)
     }
 }

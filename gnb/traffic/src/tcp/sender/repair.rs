@@ -8,27 +8,27 @@ use crate::tcp::rtt::Timers;
 use crate::tcp::undo::Undo;
 
 impl TcpSender {
-    /// RFC 8985 §7.2: a probe is scheduled unless losses are being repaired or found already.
+    /// RFC 8985 §7.2: schedules a probe unless losses are known or under repair.
     pub(super) fn arm_probe(&mut self, now_us: u64) {
         let allowed = matches!(self.state, State::Open | State::Reducing(_))
             && self.board.sacked_segments() == 0
             && self.probe.is_none();
         self.timers.probe_us = if allowed {
-            let alone = self.board.outstanding_segments() == 1;
-            Some(self.timers.probe_at(now_us, &self.rtt, alone))
+            let is_only = self.board.outstanding_segments() == 1;
+            Some(self.timers.probe_at(now_us, &self.rtt, is_only))
         } else {
             None
         };
     }
 
     pub(super) fn on_timers(&mut self, now_us: u64, out: &mut Vec<Packet>) {
-        self.note_app_limit(now_us);
+        self.update_app_limited(now_us);
         if self.timers.reorder_us.is_some_and(|at_us| at_us <= now_us) {
             self.detect_losses(now_us);
             self.advance_state(now_us, 0);
         }
-        // A probe is never scheduled behind the time-out; when both are due the probe goes first and
-        // starts the time-out anew (RFC 8985 §7.2, §7.3).
+        // A probe is never scheduled after the time-out; if both are due, the probe goes first and
+        // restarts the timer (RFC 8985 §7.2, §7.3).
         if self.timers.probe_us.is_some_and(|at_us| at_us <= now_us) {
             self.send_probe(now_us, out);
         }
@@ -49,24 +49,24 @@ impl TcpSender {
             self.cwr_pending = self.ecn == EcnMode::Classic;
         }
         self.controller.on_retransmission_timeout(now_us);
-        let (una, situation) = (self.board.una(), self.situation(now_us));
+        let (una, context) = (self.board.una(), self.loss_context(now_us));
         let rack = &self.rack;
-        self.counters.marked_lost_packets +=
-            self.board.mark_all_lost(|segment| rack.lost_at_timeout(segment, una, situation));
+        self.counters.lost_packets +=
+            self.board.mark_all_lost(|segment| rack.lost_at_timeout(segment, una, context));
         self.report_losses(now_us);
         self.high_seq = self.board.next();
         self.state = State::Loss;
         self.probe = None;
         self.rtt.back_off();
         self.timers = Timers { rto_base_us: Some(now_us), reorder_us: None, probe_us: None };
-        // §5.4: the earliest segment goes at once, even where others sent lately fill the window.
+        // §5.4: the earliest segment leaves at once, even if later ones fill the window.
         if let Some((id, _)) = self.board.next_lost() {
             self.retransmit(id, now_us, out);
         }
     }
 
-    /// RFC 8985 §7.3: new data if there is some, else the last segment once more, to draw an
-    /// acknowledgement that reports losses of the tail.
+    /// RFC 8985 §7.3: sends new data, else the last segment again, to elicit an acknowledgement that
+    /// reports tail losses.
     fn send_probe(&mut self, now_us: u64, out: &mut Vec<Packet>) {
         self.timers.probe_us = None;
         let end_seq = self.board.next();
