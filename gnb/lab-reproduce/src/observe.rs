@@ -65,7 +65,7 @@ pub struct Observed {
     pub removals: Vec<Removals>,
     /// Totals since the start of the run.
     pub summary: Summary,
-    /// Who made the forecasts since the start of the run; none without a forecaster that falls back.
+    /// Forecasts since the start of the run by source; `None` unless the forecaster has a fallback.
     pub forecasts: Option<ForecastCounts>,
 }
 

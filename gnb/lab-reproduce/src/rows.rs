@@ -50,7 +50,7 @@ impl Row {
     }
 }
 
-/// Significant digits: enough to tell schemes apart.
+/// A value with enough significant digits to distinguish schemes.
 fn number(value: Option<f64>) -> String {
     match value {
         None => "–".to_owned(),

@@ -1,5 +1,5 @@
-//! What a scheduling decision costs: EQP's segmentation avoidance over packets and RBs, which is
-//! linear in both (irazabal2021 §IV-B: O(N·C)), and a slot of ten UEs on 100 RBs by each scheduler.
+//! Time per scheduling decision: EQP's segmentation avoidance, linear in packets and RBs (irazabal2021
+//! §IV-B: O(N·C)), and a slot of ten UEs on 100 RBs by each scheduler.
 
 use std::hint::black_box;
 
@@ -105,7 +105,7 @@ fn slot_of_ten_ues(c: &mut Criterion) {
             b.iter(|| {
                 let now_us = cell.next_slot_us();
                 cell.slot(now_us, &mut out);
-                // What is delivered comes back, so that the load stays.
+                // Delivered packets are enqueued again to keep the load constant.
                 for delivery in out.drain(..) {
                     let _full = cell.enqueue(delivery.bearer, delivery.sdu, now_us);
                 }

@@ -1,4 +1,4 @@
-//! What a slot and a packet cost: one UE at full load, and many bearers at once, in UM and in AM.
+//! Time per slot and packet: one UE at full load, and many bearers, in UM and AM.
 
 use std::hint::black_box;
 
@@ -43,7 +43,7 @@ struct Loaded {
 }
 
 impl Loaded {
-    /// One slot; every packet delivered comes back to its queue, so that the load stays.
+    /// One slot; delivered packets are enqueued again to keep the load constant.
     fn slot(&mut self) -> usize {
         let now_us = self.cell.next_slot_us();
         self.cell.slot(now_us, &mut self.out);

@@ -34,7 +34,7 @@ pub enum ConfigError {
     /// No UE of this RNTI.
     #[error("rnti {rnti:#06x}: no such UE in the cell")]
     NoSuchUe {
-        /// The RNTI asked for.
+        /// The RNTI given.
         rnti: u16,
     },
 }

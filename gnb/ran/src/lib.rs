@@ -1,23 +1,21 @@
 //! RLC, MAC, channels and F1-U of a 5G downlink on virtual time.
 //!
-//! Everything here is pure: time in microseconds and SDUs in, decisions out. No clock, no socket,
-//! no randomness but the seed of the configuration, so the same calls give the same answers on any
-//! machine, and a [`Cell`] that is cloned continues as the original would have.
+//! Everything here is pure: time in microseconds and SDUs in, decisions out. There is no clock and no
+//! socket, and all random numbers depend on the seed of the configuration: the same calls give the
+//! same results on any machine, and a cloned [`Cell`] continues as the original.
 //!
-//! Where to look:
-//!
-//! | module | what it holds |
+//! | module | content |
 //! |---|---|
 //! | [`cell`] | the DU: UEs, bearers and one call per slot |
-//! | [`config`] | what a cell, a UE and a bearer are made of, and what a bad value is answered with |
+//! | [`config`] | configuration of cells, UEs and bearers |
 //! | [`numerology`] | slots, frames, FDD and TDD patterns |
 //! | [`tbs`] | transport block sizes: NR (38.214) and LTE (36.213) |
 //! | [`mac`] | schedulers, HARQ, the MAC report |
-//! | [`rlc`] | RLC-UM and RLC-AM, transmitters and receivers (38.322), the RLC report |
+//! | [`rlc`] | RLC-UM and RLC-AM (38.322), the RLC report |
 //! | [`pdcp`] | header sizes and in-order delivery at the UE (38.323) |
-//! | [`channel`] | how much a UE's radio carries: MCS and opportunity traces |
+//! | [`channel`] | fixed MCS, series, traces and random channels |
 //! | [`f1u`] | the link between CU and DU (38.425), delivery status |
-//! | [`uplink`] | how long a packet of the UE takes to the gNB |
+//! | [`uplink`] | uplink delay of a packet |
 
 pub mod cell;
 pub mod channel;
@@ -51,8 +49,8 @@ pub use numerology::{Duplexing, Numerology, SlotKind, TddPattern};
 pub use rlc::{AmConfig, AmSnLength, RlcMode, RlcReport, SduDelays};
 pub use uplink::{Uplink, UplinkConfig};
 
-/// What the RLC carries: the payload stays whole and opaque, only its length matters here.
+/// A packet carried by the RLC. Only its length is used.
 pub trait Sdu {
-    /// Length of the IP packet in bytes, before any SDAP or PDCP header.
+    /// Length of the IP packet in bytes, without SDAP and PDCP headers.
     fn len_bytes(&self) -> u32;
 }

@@ -45,7 +45,7 @@ fn eqp_keeps_the_shares_of_busy_slices() {
             let share = |prb: u16| f64::from(u16::from(percent) * prb / 100);
             8_000.0 * share(25) + 2_000.0 * share(17)
         };
-        // Off by no more than the limit (§IV-B), and none is idle but what rounding discards.
+        // Off by at most the limit (§IV-B); no RB is idle except those discarded by rounding.
         assert!((prbs(&cell, 1) - owned(one)).abs() <= 100.0, "{} of {total}", prbs(&cell, 1));
         assert_eq!(total, owned(one) + owned(two));
         assert_eq!(cell.quantum_prb(1).unwrap() + cell.quantum_prb(2).unwrap(), 0);
