@@ -14,7 +14,7 @@ unexport CONDA_PREFIX
 
 # Distributions installed editable, in the order of their dependencies.
 PACKAGES := interfaces interfaces/model_contract xapps/e2_gateway_server xapps/ric xapps/ric_doctor \
-            xapps/tc_controller \
+            xapps/tc_controller xapps/tc_evaluate \
             xapps/rlc_forecaster xapps/flexric_bridge datasets nonrt-ric/training demo
 PACKAGE_FILES := $(addsuffix /pyproject.toml,$(PACKAGES))
 TYPED_TESTS := $(patsubst %,xapps/%/tests,ric ric_doctor e2_gateway_server tc_controller flexric_bridge)

@@ -125,6 +125,9 @@ class World:
     def rtt_samples_us(self, flow: str) -> list[tuple[int, int]]:
         """Round trips of a ping flow: virtual time measured, and how long, µs."""
 
+    def unanswered_pings_us(self, flow: str) -> list[int]:
+        """When the requests of a ping flow were sent that have no reply so far, µs."""
+
     def fork(self) -> World:
         """An independent copy that goes on from here."""
 

@@ -350,6 +350,14 @@ impl World {
             .ok_or_else(|| PyValueError::new_err(format!("'{flow}' is no ping flow")))
     }
 
+    fn unanswered_pings_us(&self, flow: &str) -> PyResult<Vec<u64>> {
+        self.inner
+            .flow(flow)
+            .filter(|flow| flow.kind() == "ping")
+            .map(|flow| flow.unanswered_us())
+            .ok_or_else(|| PyValueError::new_err(format!("'{flow}' is no ping flow")))
+    }
+
     fn fork(&self, py: Python<'_>) -> Self {
         let inner = py.detach(|| self.inner.fork());
         Self { inner, waiting: self.waiting.clone() }

@@ -69,6 +69,11 @@ pub(crate) trait Measured {
         None
     }
 
+    /// When the requests of a ping were sent that have no reply so far, µs.
+    fn unanswered_us(&self) -> Vec<u64> {
+        Vec::new()
+    }
+
     /// The delay that matters to the application, with its name.
     fn app_delay(&self) -> Option<(&'static str, &DelayRecorder)> {
         None

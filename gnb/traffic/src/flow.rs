@@ -182,6 +182,11 @@ impl Flow {
         self.server.measured().rtt().or(self.ue.measured().rtt())
     }
 
+    /// When the requests of a ping were sent that have no reply so far, µs; empty for other flows.
+    pub fn unanswered_us(&self) -> Vec<u64> {
+        self.server.measured().unanswered_us()
+    }
+
     /// The delay that matters to the application, with its name: `frame` of a video call, `action
     /// to screen` of a game, `page load`, `chunk`.
     pub fn app_delay(&self) -> Option<(&'static str, &DelayRecorder)> {

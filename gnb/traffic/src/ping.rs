@@ -1,5 +1,7 @@
 //! ICMP echo: requests from the server, replies from the UE.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::endpoint::{Endpoint, FlowContext, Measured};
@@ -55,6 +57,8 @@ pub struct Pinger {
     sent_packets: u64,
     rtt: DelayRecorder,
     replies: SequenceTracker,
+    /// Sequence number and time of the requests without a reply.
+    unanswered: BTreeMap<u64, u64>,
 }
 
 impl Pinger {
@@ -70,6 +74,7 @@ impl Pinger {
             sent_packets: 0,
             rtt: DelayRecorder::new(),
             replies: SequenceTracker::default(),
+            unanswered: BTreeMap::new(),
         }
     }
 }
@@ -79,6 +84,7 @@ impl Endpoint for Pinger {
         if let Body::Ping { seq, is_reply: true, request_sent_us } = packet.body
             && self.replies.on_arrival(seq)
         {
+            self.unanswered.remove(&seq);
             self.rtt.record(now_us, now_us.saturating_sub(request_sent_us));
         }
     }
@@ -86,6 +92,7 @@ impl Endpoint for Pinger {
     fn poll(&mut self, now_us: u64, out: &mut Vec<Packet>) {
         while let Some(seq) = self.timer.fire(now_us) {
             self.sent_packets += 1;
+            self.unanswered.insert(seq, now_us);
             let body = Body::Ping { seq, is_reply: false, request_sent_us: now_us };
             out.push(self.stamp.packet(self.len_bytes, body, now_us));
         }
@@ -129,6 +136,10 @@ impl Measured for Pinger {
     fn rtt(&self) -> Option<&DelayRecorder> {
         Some(&self.rtt)
     }
+
+    fn unanswered_us(&self) -> Vec<u64> {
+        self.unanswered.values().copied().collect()
+    }
 }
 
 impl Measured for PingResponder {
@@ -161,6 +172,7 @@ mod tests {
         }
         let summary = pinger.rtt.summary();
         assert_eq!((summary.count, summary.min_us, summary.max_us), (2, 160_000, 160_000));
+        assert_eq!(pinger.unanswered_us(), [100_000]);
         assert_eq!(pinger.lost_packets(), Some(1));
     }
 

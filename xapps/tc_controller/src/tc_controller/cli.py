@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Final, Protocol
 
 from ric.errors import SettingsError
 from ric.lifecycle import XApp, run_xapp
@@ -23,28 +25,55 @@ from tc_controller.settings import ControllerSettings
 from tc_controller.states import FORMATS
 
 _ACTIONS = ("run", "check", "schema", "explain", "states")
+ACTIONS: Final = "tc_controller.actions"
+"""Entry-point group of actions of other distributions: each names a module, an `Action`."""
+_ELSEWHERE: Final = {"evaluate": "sojourn-tc-evaluate"}
+"""Actions of other distributions of ours."""
+
+
+class Action(Protocol):
+    """An action of another distribution."""
+
+    #: For the list of actions.
+    HELP: str
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the arguments."""
+
+    def run(self, given: argparse.Namespace) -> int:
+        """Run; returns the exit status."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; returns the exit status. `run` is the default action."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if not given or (given[0] not in _ACTIONS and given[0] not in ("-h", "--help")):
+    installed = {entry.name: entry for entry in entry_points(group=ACTIONS)}
+    if given[:1] and given[0] in _ELSEWHERE.keys() - installed.keys():
+        return _fail(f"{given[0]}: not installed; install {_ELSEWHERE[given[0]]}")
+    if not given or given[0] not in (*_ACTIONS, *installed, "-h", "--help"):
         given.insert(0, "run")
-    options = _parser().parse_args(given)
+    parser, actions = _parser()
+    # What an action imports is loaded only where it is asked for or listed.
+    others: dict[str, Action] = {
+        name: entry.load()
+        for name, entry in installed.items()
+        if given[0] in (name, "-h", "--help")
+    }
+    for name, action in others.items():
+        action.add_arguments(actions.add_parser(name, help=action.HELP))
+    handlers: dict[str, Callable[[argparse.Namespace], int]] = {
+        "run": _run,
+        "check": _check,
+        "schema": _schema,
+        "explain": _explain,
+        "states": _states,
+        **{name: action.run for name, action in others.items()},
+    }
+    options = parser.parse_args(given)
     try:
-        if options.action == "run":
-            return _run(options)
-        if options.action == "check":
-            return _check(options)
-        if options.action == "explain":
-            return _explain(options)
-        if options.action == "states":
-            sys.stdout.write(FORMATS[options.format]() + "\n")
-            return 0
+        return handlers[options.action](options)
     except BrokenPipeError:
         return 1
-    sys.stdout.write(json.dumps(json_schema(), indent=2) + "\n")
-    return 0
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -59,6 +88,16 @@ def _run(options: argparse.Namespace) -> int:
         await ControllerApp(xapp).main()
 
     return run_xapp("tc_controller", settings, run)
+
+
+def _schema(_: argparse.Namespace) -> int:
+    sys.stdout.write(json.dumps(json_schema(), indent=2) + "\n")
+    return 0
+
+
+def _states(options: argparse.Namespace) -> int:
+    sys.stdout.write(FORMATS[options.format]() + "\n")
+    return 0
 
 
 def _check(options: argparse.Namespace) -> int:
@@ -108,7 +147,7 @@ def _fail(message: str) -> int:
     return 1
 
 
-def _parser() -> ProgramParser:
+def _parser() -> tuple[ProgramParser, argparse._SubParsersAction[ProgramParser]]:
     parser = ProgramParser(
         prog="tc-controller",
         description=ControllerSettings.__doc__,
@@ -146,7 +185,7 @@ def _parser() -> ProgramParser:
     states.add_argument(
         "--format", choices=list(FORMATS), default="table", help="(default: %(default)s)"
     )
-    return parser
+    return parser, actions
 
 
 if __name__ == "__main__":

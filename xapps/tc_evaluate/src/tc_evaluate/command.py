@@ -1,0 +1,140 @@
+"""`tc-controller evaluate`: arguments, progress and output."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+from rich.progress import Progress
+from tc_controller.policy_file import PolicyError, load_policy
+from tc_controller.policy_source import default_policy
+
+from tc_evaluate import report
+from tc_evaluate.campaign import run_all
+from tc_evaluate.errors import EvaluationError
+from tc_evaluate.regret import compare
+from tc_evaluate.run import CONTROLLER, LAB, NONE, UNCONTROLLED, Result, Task, static_arms, world_of
+from tc_evaluate.situation import find_situations
+
+_PIPE_WIDTH: Final = 160
+HELP: Final = "replay scenarios under a policy and under each template, print the regret"
+_EXAMPLE: Final = (
+    "tc-controller evaluate benchmarks/situations --traces traces --jobs 2 --json regret.jsonl"
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.description = (
+        "Run each scenario once with nobody in control, once under each template and once under "
+        "the controller with the policy, the same seconds each, and compare goodput over ping "
+        "delay (power) with that of the best template."
+    )
+    parser.epilog = f"example:\n  {_EXAMPLE}"
+    parser.add_argument(
+        "scenarios", nargs="+", type=Path, metavar="SCENARIO", help="scenario files or folders"
+    )
+    parser.add_argument("--policy", type=Path, help="policy file (default: the built-in policy)")
+    parser.add_argument(
+        "--traces", type=Path, metavar="DIR", help="folder of the recordings that scenarios name"
+    )
+    parser.add_argument(
+        "--arms", metavar="A,B", help="run only these arms: templates, none, controller"
+    )
+    parser.add_argument(
+        "--seeds",
+        type=_positive,
+        default=1,
+        help="seeds per scenario, from its own on (default: 1)",
+    )
+    parser.add_argument(
+        "--jobs",
+        type=_positive,
+        default=os.cpu_count() or 1,
+        help="runs at a time (default: %(default)s, the number of CPUs)",
+    )
+    parser.add_argument(
+        "--json",
+        type=Path,
+        metavar="FILE",
+        help="append one JSON object a run; runs that FILE has are not repeated",
+    )
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the regret (.svg, .png)")
+
+
+def run(given: argparse.Namespace) -> int:
+    """Evaluate; returns the exit status."""
+    console = Console()
+    try:
+        tasks, skipped = _tasks(given)
+        for sentence in skipped:
+            sys.stderr.write(f"tc-controller: {sentence}\n")
+        with Progress(console=Console(stderr=True), transient=True) as progress:
+            bar = progress.add_task("runs", total=len(tasks))
+
+            def done(result: Result) -> None:
+                progress.update(bar, advance=1, description=f"{result.situation} {result.arm}")
+
+            results = run_all(tasks, jobs=given.jobs, file=given.json, done=done)
+    except (EvaluationError, PolicyError) as error:
+        sys.stderr.write(f"tc-controller: {error}\n")
+        return 1
+    except KeyboardInterrupt:
+        kept = f"; {given.json} has the runs that ended" if given.json else ""
+        sys.stderr.write(f"tc-controller: interrupted{kept}\n")
+        return 130
+    places = {task.situation.name: number for number, task in enumerate(tasks)}
+    comparisons = compare(sorted(results, key=lambda result: places[result.situation]))
+    table = report.table(comparisons)
+    if not console.is_terminal:
+        # In a pipe the table has the width it needs.
+        console = Console(width=_PIPE_WIDTH)
+    console.print(table)
+    if given.plot is not None:
+        report.plot(comparisons, given.plot)
+    return 0
+
+
+def _tasks(given: argparse.Namespace) -> tuple[list[Task], list[str]]:
+    if importlib.util.find_spec(LAB) is None:
+        raise EvaluationError(f"{LAB}, the Python module of the emulated gNB, is not installed")
+    policy = given.policy or default_policy()
+    load_policy(policy)
+    digest = hashlib.sha256(policy.read_bytes()).hexdigest()[:16]
+    situations, skipped = find_situations(given.scenarios, given.traces)
+    if not situations:
+        raise EvaluationError("no situation is left to run")
+    for situation in situations:
+        # A scenario that the lab refuses is named now, not after the runs before it.
+        world_of(situation, UNCONTROLLED, situation.seed)
+    tasks = [
+        Task(situation, situation.seed + offset, arm, policy, digest)
+        for situation in situations
+        for offset in range(given.seeds)
+        for arm in _arms(given.arms)
+    ]
+    return tasks, skipped
+
+
+def _arms(given: str | None) -> list[str]:
+    every = [NONE, *static_arms(), CONTROLLER]
+    if given is None:
+        return every
+    arms = given.split(",")
+    for arm in arms:
+        if arm not in every:
+            raise EvaluationError(f"--arms: {arm!r}; expected some of {', '.join(every)}")
+    return arms
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text}; expected at least 1")
+    return number

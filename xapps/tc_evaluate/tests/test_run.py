@@ -1,0 +1,130 @@
+"""What a run measures, and that an evaluation keeps what it has done."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tc_controller.cli import main
+from tc_controller.policy_source import default_policy
+from tc_evaluate import campaign
+from tc_evaluate.campaign import read_results, run_all
+from tc_evaluate.errors import EvaluationError
+from tc_evaluate.regret import compare
+from tc_evaluate.run import CONTROLLER, NONE, Result, Task, execute
+from tc_evaluate.situation import find_situations
+
+Write = Callable[..., Path]
+
+
+def task(path: Path, arm: str, policy_digest: str = "p") -> Task:
+    (situation,), _ = find_situations([path], None)
+    return Task(situation, situation.seed, arm, default_policy(), policy_digest)
+
+
+def test_a_queue_per_flow_is_better_than_none_in_the_same_seconds(write: Write) -> None:
+    path = write("bulk")
+    none, template, controlled = (
+        execute(task(path, arm)) for arm in (NONE, "fq_codel", CONTROLLER)
+    )
+    assert none.ping_p95_ms > 300
+    assert none.bloat_s > 2
+    assert template.ping_p95_ms < 50
+    assert template.bloat_s == 0
+    assert template.power > 5 * none.power
+    assert none.transactions == template.transactions == 0
+    assert controlled.transactions > 0
+
+
+def test_a_ping_without_reply_counts_as_old_as_it_is(write: Write) -> None:
+    # The radio is gone from 2 s on: half of the pings are never answered.
+    channel = "{ rate_series: { period_ms: 2000, values_kbps: [20000, 0] } }"
+    result = execute(task(write("outage", channel), "sojourn"))
+    assert 1_800 < result.ping_p95_ms < 2_000
+    assert 1.8 < result.bloat_s < 2.0
+
+
+def test_results_of_a_file_are_not_made_again_unless_their_inputs_changed(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+
+    def counted(one: Task) -> Result:
+        made.append(one.arm)
+        if one.arm == "sojourn":
+            raise EvaluationError("broken")
+        return execute(one)
+
+    monkeypatch.setattr(campaign, "execute", counted)
+    path, file = write("short", duration_s=0.5), tmp_path / "runs.jsonl"
+    tasks = [task(path, arm) for arm in (NONE, CONTROLLER, "sojourn")]
+    with pytest.raises(EvaluationError):
+        run_all(tasks, jobs=1, file=file, done=lambda _: None)
+    assert [result.arm for result in read_results(file)] == [NONE, CONTROLLER]
+
+    made.clear()
+    other_policy = [replace(one, policy_digest="q") for one in tasks[:2]]
+    results = run_all(other_policy, jobs=1, file=file, done=lambda _: None)
+    assert made == [CONTROLLER]
+    assert {result.arm for result in results} == {NONE, CONTROLLER}
+
+
+def test_a_file_that_holds_something_else_is_refused_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "runs.jsonl"
+    file.write_text('{"situation": "a"}\n')
+    with pytest.raises(EvaluationError, match=r"runs\.jsonl: line 1: .*expected a result"):
+        read_results(file)
+
+
+def test_regret_is_against_the_best_template_of_each_seed() -> None:
+    def result(seed: int, arm: str, power: float) -> Result:
+        return Result("s", seed, arm, 1.0, 1.0, 0.0, power, 0, 0, "")
+
+    (comparison,) = compare(
+        [
+            result(1, NONE, 9.0),
+            result(1, "fq_codel", 1.0),
+            result(1, "sojourn", 4.0),
+            result(1, CONTROLLER, 1.0),
+            result(2, NONE, 9.0),
+            result(2, "fq_codel", 4.0),
+            result(2, "sojourn", 2.0),
+            result(2, CONTROLLER, 8.0),
+        ]
+    )
+    assert comparison.best == "sojourn"
+    assert comparison.relative_power[CONTROLLER] == pytest.approx(0.5**0.5)
+    assert comparison.relative_power["sojourn"] == pytest.approx(0.5**0.5)
+
+
+def test_the_command_prints_a_table_and_writes_runs_and_plot(
+    write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, runs, plot = write("one", duration_s=1.0), tmp_path / "r.jsonl", tmp_path / "r.svg"
+    arguments = ["evaluate", str(path), "--arms", "none,sojourn,controller", "--jobs", "2"]
+    assert main([*arguments, "--json", str(runs), "--plot", str(plot)]) == 0
+    out = capsys.readouterr().out
+    assert "geometric mean" in out
+    assert "sojourn" in out
+    assert {json.loads(line)["arm"] for line in runs.read_text().splitlines()} == {
+        "none",
+        "sojourn",
+        "controller",
+    }
+    assert plot.read_text().startswith("<?xml")
+
+
+def test_the_command_names_what_it_cannot_use(
+    write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write("one")
+    assert main(["evaluate", str(path), "--arms", "codel"]) == 1
+    assert "--arms: 'codel'; expected some of none, " in capsys.readouterr().err
+    assert main(["evaluate", str(tmp_path / "none.yaml")]) == 1
+    assert "no such file or folder" in capsys.readouterr().err
+    path.write_text(path.read_text().replace("n_prb: 24", "n_prb: 0"))
+    assert main(["evaluate", str(path)]) == 1
+    assert "cell.n_prb" in capsys.readouterr().err
