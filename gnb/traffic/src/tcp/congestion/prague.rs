@@ -42,6 +42,8 @@ pub struct Prague {
     round_end: u64,
     /// After a reduction: time and acknowledged byte before which marks do not reduce again.
     reduced: Option<(u64, u64)>,
+    /// The window was full in the round that ends with this byte.
+    limited_until: u64,
     srtt_us: u64,
 }
 
@@ -61,6 +63,7 @@ impl Prague {
             rounds: 0,
             round_end: 0,
             reduced: None,
+            limited_until: 0,
             srtt_us: 0,
         }
     }
@@ -149,7 +152,12 @@ impl CongestionController for Prague {
             return;
         }
         self.reduce_for_marks(event);
+        // Paced at the window's own rate, the flow seldom fills the window at the very moment of an
+        // acknowledgement. As in Linux (`tcp_cwnd_validate`), a window full once is used all round.
         if event.is_window_limited {
+            self.limited_until = event.next;
+        }
+        if event.una <= self.limited_until {
             self.grow(event);
         }
     }
