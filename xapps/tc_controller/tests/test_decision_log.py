@@ -105,7 +105,7 @@ def test_explain_shows_inputs_decision_control_answer_and_verdict(
         "Reason: sojourn 11.0 ms, above 10 ms for 3 ms",
         "tcp 10.0.0.1:443 > 10.1.0.2:5000  60000 kbit/s  greedy",
         "Skipped: fq_l4s, no ECT(1) traffic seen",
-        "Rung 2: flow_slicing (pacer bdp5g), lease 6000 ms, expected revision 1",
+        "Ladder 2: flow_slicing (pacer bdp5g), lease 6000 ms, expected revision 1",
         "Accepted after 0.50 ms: revision 2",
         ": worse",
         "PRB use fell to",
@@ -132,10 +132,10 @@ def test_check_and_schema(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     bad.write_text("version: 1\nrules: [{name: a, ladder: [], objective: {bound_ms: 0}}]")
     assert cli.main(["check", str(good)]) == 0
     rule, fair, plain = capsys.readouterr().out.splitlines()
-    assert rule == "a: within 10 ms; fq_codel, transparent"
-    assert fair.startswith("  1. fq_codel: buffer.bytes 33554432, ")
+    assert rule == "a: within 10 ms"
+    assert fair.startswith("  ladder 1. fq_codel: buffer.bytes 33554432, ")
     assert "pacer bdp5g, quantum_bytes 1514, queues 64 (default 1024), " in fair
-    assert plain == "  2. transparent: no parameters"
+    assert plain == "  ladder 2. transparent: no parameters"
     assert cli.main(["check", str(bad)]) == 1
     assert capsys.readouterr().err.startswith(
         "tc-controller: bad.yaml: rules[0].objective.bound_ms: 0 "

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from ric.sm import MAC_OID, RLC_OID, TC_V1_OID, tc
-from tc_controller.core.actions import SendControl, WriteRecord
 from tc_controller.core.controller import Controller
-from tc_controller.core.inputs import NodeUp, parse_outcome
 from tc_controller.policy_file import load_policy, parse_policy
-from tc_controller.reports import report_of
+from tc_evaluate import lockstep
 
 gnb_lab = pytest.importorskip("gnb_lab", reason="the lab's Python module is not built")
 
@@ -23,53 +19,11 @@ SCENARIO = ROOT / "gnb" / "scenarios" / "default.yaml"
 DEFAULT = Path(__file__).parents[1] / "policies" / "default.yaml"
 
 
-class Lockstep:
-    """A world and a controller that share virtual time."""
+class Lockstep(lockstep.Lockstep):
+    """The default scenario and a controller, with what the tests read of them."""
 
     def __init__(self, controller: Controller, **overrides: Any) -> None:
-        self.world = gnb_lab.World(SCENARIO, overrides=overrides)
-        self.controller = controller
-        self.records: list[dict[str, Any]] = []
-        self.node = self.world.node_id
-        definition = self.world.ran_functions[TC_V1_OID]
-        declared = tc.decode("ran-function-definition", definition)["capabilities"]
-        controller.on_node_event(self.world.now_us, NodeUp(self.node, declared))
-        self.world.subscribe(RLC_OID, 1)
-        self.world.subscribe(MAC_OID, 10)
-        for style, period_ms in (("pipeline_status", 10), ("flow_inventory", 50)):
-            action = {"style": style, "bearers": [], "top_flows": 32}
-            self.world.subscribe(TC_V1_OID, period_ms, tc.encode("action-definition", action))
-
-    def run(self, until_s: float) -> None:
-        until_us = int(until_s * 1e6)
-        while self.world.now_us < until_us:
-            for indication in self.world.step_until(self.world.now_us + 1_000):
-                report = report_of(
-                    SimpleNamespace(  # type: ignore[arg-type]
-                        node_id=self.node,
-                        oid=indication.ran_function_oid,
-                        message=indication.message,
-                        collected_at_us=indication.collected_at_us,
-                    )
-                )
-                self.do(self.controller.on_indication(self.world.now_us, report))
-
-    def do(self, actions: list[Any]) -> None:
-        for action in actions:
-            if isinstance(action, WriteRecord):
-                self.records.append(dict(action.record))
-            elif isinstance(action, SendControl):
-                answer = self.world.control(
-                    TC_V1_OID,
-                    tc.encode("control-header", action.header),
-                    tc.encode("control", action.message),
-                )
-                outcome = parse_outcome(tc.decode("control-outcome", answer))
-                now_us = self.world.now_us
-                self.do(self.controller.on_control_answer(now_us, action.control_id, outcome))
-
-    def events(self, name: str) -> list[dict[str, Any]]:
-        return [record for record in self.records if record["event"] == name]
+        super().__init__(gnb_lab.World(SCENARIO, overrides=overrides), controller)
 
     def ping_p95_ms(self, from_s: float, to_s: float) -> float:
         samples = self.world.rtt_samples_us("ping")
@@ -95,7 +49,7 @@ def test_bloat_is_detected_and_removed() -> None:
     lab.run(10.1)
     (decided,) = lab.events("decided")
     (answered,) = lab.events("answered")
-    assert decided["rung"]["template"] == "fq_codel"
+    assert (decided["trigger"], decided["rung"]["template"]) == ("base", "sojourn")
     assert "accepted" in answered["outcome"]
     assert answered["detect_to_ack_us"] < 3_000
     lab.run(16)
@@ -110,12 +64,28 @@ def test_bloat_is_detected_and_removed() -> None:
     assert not lab.events("rolled_back")
 
 
-def test_a_young_violation_never_becomes_bloat() -> None:
+def test_the_base_is_in_force_before_anything_is_wrong() -> None:
     lab = Lockstep(Controller(load_policy(DEFAULT)))
+    lab.run(8)
+    assert lab.events("decided")[0]["inputs"]["hol_us"] < 5_000
+    assert lab.ping_p95_ms(0, 8) <= 20
+    assert lab.transactions == 1
+
+
+def test_a_young_violation_never_becomes_bloat() -> None:
+    lab = Lockstep(policy("[{template: fq_codel}]"))
     lab.run(6)
     assert lab.events("decided")[0]["inputs"]["hol_us"] < 20_000
     assert lab.ping_p95_ms(2, 6) <= 30
     assert [record["verdict"] for record in lab.events("verified")] == ["satisfied"]
+
+
+def test_reports_that_are_on_their_way_at_a_decision_undo_nothing() -> None:
+    delays = {"split.e2_report_delay_us": 80_000, "split.e2_control_delay_us": 1_000}
+    lab = Lockstep(Controller(load_policy(DEFAULT)), **delays)
+    lab.run(5)
+    assert lab.transactions == 1
+    assert not lab.events("reapplied")
 
 
 def test_a_rung_that_starves_the_radio_is_rolled_back_and_the_next_one_helps() -> None:

@@ -106,10 +106,12 @@ def _check(options: argparse.Namespace) -> int:
     except PolicyError as error:
         return _fail(str(error))
     for rule in policy.rules:
-        ladder = ", ".join(rung.template for rung in rule.ladder) or "watch only"
-        sys.stdout.write(f"{rule.name}: within {rule.objective.bound_ms:g} ms; {ladder}\n")
-        for number, rung in enumerate(rule.ladder, 1):
-            sys.stdout.write(f"  {number}. {rung.template}: {_parameters(rung)}\n")
+        sys.stdout.write(f"{rule.name}: within {rule.objective.bound_ms:g} ms\n")
+        if not rule.base and not rule.ladder:
+            sys.stdout.write("  watch only\n")
+        for kind, rungs in (("base", rule.base), ("ladder", rule.ladder)):
+            for number, rung in enumerate(rungs, 1):
+                sys.stdout.write(f"  {kind} {number}. {rung.template}: {_parameters(rung)}\n")
     return 0
 
 

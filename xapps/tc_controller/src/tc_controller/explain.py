@@ -68,7 +68,7 @@ def _decided(record: Record) -> list[str]:
     lines += [f"  Skipped: {item['template']}, {item['reason']}" for item in record["skipped"]]
     transaction = record["transaction"]
     lines.append(
-        f"  Rung {rung['index'] + 1}: {rung['template']} "
+        f"  {rung['of'].capitalize()} {rung['index'] + 1}: {rung['template']} "
         f"(pacer {_name(transaction['pipeline']['pacer'])}), lease {transaction['lease_ms']} ms, "
         f"expected revision {transaction['expected_revision']}"
     )

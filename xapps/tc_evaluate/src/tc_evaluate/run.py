@@ -90,12 +90,12 @@ def world_of(situation: Situation, pipeline: str, seed: int) -> World:
         EvaluationError: the lab refuses the scenario.
     """
     gnb_lab = import_module(LAB)
+    overrides = situation.with_pipeline(pipeline, seed)
     try:
-        overrides = situation.with_pipeline(pipeline, seed)
         world: World = gnb_lab.World(situation.path, overrides=overrides)
-        return world
     except gnb_lab.ScenarioError as error:
         raise EvaluationError(str(error)) from error
+    return world
 
 
 def execute(task: Task) -> Result:

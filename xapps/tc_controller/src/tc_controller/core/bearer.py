@@ -7,10 +7,10 @@ from tc_controller.core.act import Pending, Purpose
 from tc_controller.core.actions import Action
 from tc_controller.core.bearer_state import Occurrence, Proposal, Shared
 from tc_controller.core.bearer_view import BearerView
-from tc_controller.core.decide import Facts, choose
+from tc_controller.core.decide import BASE, Facts, choose, choose_base
 from tc_controller.core.effects import BearerEffects
 from tc_controller.core.inputs import Accepted, BearerKey, Ie, Outcome, Refused, Unanswered
-from tc_controller.core.lifecycle import DECIDING, LIFECYCLE, Event, State
+from tc_controller.core.lifecycle import BASED, DECIDING, LIFECYCLE, Event, State
 from tc_controller.core.pipeline_view import PipelineView
 from tc_controller.core.policy import Rule
 from tc_controller.core.reconcile import Desired, compare
@@ -45,6 +45,7 @@ class BearerControl(BearerEffects):
             and self._capabilities is not None
             and now_us >= self.pause.until_us
             and bool(self.rule.ladder)
+            and (self.desired is not None or not self.base_due(now_us))
         )
 
     # -------------------------------------------------------------------- events
@@ -93,6 +94,8 @@ class BearerControl(BearerEffects):
             out,
             view,
             revision=status.revision,
+            collected_at_us=status.collected_at_us,
+            safe_in_force=status.safe,
             in_force=status.name,
             reason="safe_pipeline_in_force",
         )
@@ -115,11 +118,13 @@ class BearerControl(BearerEffects):
         """A status report while the controller only observes."""
         if not self.desired is not None:
             self.revision = status.revision
+            self.safe_in_force = status.safe
 
     def lease_expired(self, revision: int, now_us: int, out: list[Action]) -> None:
         """The RAN function returned to the safe pipeline at this revision."""
         self._fire(
-            Event.LEASE_EXPIRED, Occurrence(now_us, out, revision=revision, reason="lease_expired")
+            Event.LEASE_EXPIRED,
+            Occurrence(now_us, out, revision=revision, safe_in_force=True, reason="lease_expired"),
         )
 
     def tick(self, view: BearerView | None, now_us: int, out: list[Action]) -> None:
@@ -131,10 +136,14 @@ class BearerControl(BearerEffects):
                 self._judged(verifier, judgement, view, now_us, out)
         if self.state in (State.HOLDING, State.VERIFYING) and view is not None:
             self.lease.note_drained(self.rule, view.drained_bytes, now_us)
-        self._fire(Event.TIMER, Occurrence(now_us, out, view))
+        occurrence = Occurrence(now_us, out, view)
+        if view is not None and self.state in BASED and self.base_due(now_us):
+            occurrence.proposal = self._propose_base(view, now_us)
+        self._fire(Event.TIMER, occurrence)
 
     def release(self, now_us: int, out: list[Action]) -> None:
-        """Return to the safe pipeline."""
+        """Return to the safe pipeline, at a stop."""
+        self.pause.stop()
         self._fire(Event.RELEASE, Occurrence(now_us, out))
 
     def removed(self, now_us: int, out: list[Action]) -> None:
@@ -189,13 +198,30 @@ class BearerControl(BearerEffects):
         )
         return Proposal(view, choice, trigger, over_for_us, follows)
 
+    def _propose_base(self, view: BearerView, now_us: int) -> Proposal | None:
+        """The base to install; ``None`` without capabilities, or if it is in force already."""
+        rule, desired = self.rule, self.desired
+        if rule is None or self._capabilities is None:
+            return None
+        facts = Facts(view.flows, None, self._capabilities)
+        choice = choose_base(rule.base, self.pause.skipped(now_us), facts)
+        self.base_unchecked = False
+        if desired is not None and choice.pipeline in (None, desired.pipeline):
+            return None
+        return Proposal(view, choice, BASE, 0, None)
+
     # ------------------------------------------------- what is no event of the lifecycle
 
     def rule_changed(self, rule: Rule | None) -> None:
         """Another rule, or none, holds from now on."""
         old, self.rule = self.rule, rule
-        same_ladder = old is not None and rule is not None and old.ladder == rule.ladder
-        self.pause.rule_changed(same_ladder=same_ladder)
+        same_rungs = (
+            old is not None
+            and rule is not None
+            and (old.base, old.ladder) == (rule.base, rule.ladder)
+        )
+        self.pause.rule_changed(same_rungs=same_rungs)
+        self.base_unchecked = True
         desired = self.desired
         if desired is None or rule is None:
             return
@@ -222,12 +248,15 @@ class BearerControl(BearerEffects):
         """Set when `tick` is next of use; to be called after anything happened to the bearer."""
         if self.state is State.AWAITING_ANSWER:
             self.wake_at_us = NEVER
-        elif self.state in (State.VERIFYING, State.AWAITING_STATUS) or self._may_release():
+        elif (
+            self.state in (State.VERIFYING, State.AWAITING_STATUS)
+            or (self.state in BASED and self.base_due(now_us))
+            or self._may_release()
+        ):
             self.wake_at_us = 0
-        elif self.pause.until_us > now_us:
-            self.wake_at_us = min(self.lease.renew_at_us, self.pause.until_us)
         else:
-            self.wake_at_us = self.lease.renew_at_us
+            waits = (self.pause.until_us, self.pause.base_until_us)
+            self.wake_at_us = min([self.lease.renew_at_us, *(at for at in waits if at > now_us)])
 
     def _may_release(self) -> bool:
         """Whether a pipeline in force may have to be released."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from tc_controller.core.act import OpenTransaction, Outbox, Purpose
 from tc_controller.core.actions import Action
 from tc_controller.core.bearer_view import BearerView
-from tc_controller.core.decide import Choice
+from tc_controller.core.decide import BASE, Choice
 from tc_controller.core.inputs import BearerKey, Outcome, Unanswered
 from tc_controller.core.policy import Rule
 from tc_controller.core.reconcile import Desired, DesiredStore, Divergence
@@ -23,6 +23,9 @@ from tc_controller.core.verify import Verifier
 #: been on its way when ours took effect.
 DIVERGED_REPORTS = 3
 _NO_ANSWER = Unanswered("no answer")
+#: A lower revision in all reports for longer than a report can be late: the RAN function restarted
+#: and counts anew.
+_RESTARTED_AFTER_US = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +58,10 @@ class Occurrence:
     view: BearerView | None = None
     proposal: Proposal | None = None
     outcome: Outcome = _NO_ANSWER
-    #: Of the pipeline in force, by a status report or an event.
+    #: Of the pipeline in force, by a status report or an event; ``collected_at_us`` in node time.
     revision: int = 0
+    collected_at_us: int = 0
+    safe_in_force: bool = False
     in_force: str = ""
     divergence: Divergence = Divergence.NONE
     reason: str = ""
@@ -79,6 +84,12 @@ class BearerState:
         self.previous: Desired | None = None
         #: Status reports in a row that showed another pipeline.
         self.diverged = 0
+        #: Node time of the first of the status reports in a row with an older revision.
+        self.older_since_us: int | None = None
+        #: The newest status report showed the node's safe pipeline.
+        self.safe_in_force = False
+        #: The base may be another than the pipeline in force: a rule came or changed.
+        self.base_unchecked = True
 
     @property
     def desired(self) -> Desired | None:
@@ -98,8 +109,16 @@ class BearerState:
         return self.transaction is not None and self.transaction.purpose is Purpose.APPLY
 
     def verifiable(self, on: Occurrence) -> bool:
-        """a rung was applied; RLC reports are there to verify it with"""
-        return self.applies(on) and self.rule is not None and on.view is not None
+        """a rung was applied to a bearer that violates; RLC reports are there to verify it with"""
+        rule, decision = self.rule, self.decision
+        if not self.applies(on) or rule is None or on.view is None or decision is None:
+            return False
+        sojourn_us = decision.before.sojourn_us or 0.0
+        return decision.trigger != BASE or sojourn_us > rule.objective.bound_ms * 1000.0
+
+    def is_base(self, _: Occurrence) -> bool:
+        """the change is to the base of the rule"""
+        return self.decision is not None and self.decision.trigger == BASE
 
     def replaces(self, on: Occurrence) -> bool:
         """a rung was applied; the pipeline before stays in force"""
@@ -142,6 +161,13 @@ class BearerState:
         """the safe pipeline is in force; a rule applies that is no dry run"""
         return self.safe(on) and self.may_reapply(on)
 
+    def late(self, on: Occurrence) -> bool:
+        """of an older revision, for less than 1 s: collected before the change, delivered after"""
+        if self.desired is None or on.revision >= self.desired.revision:
+            return False
+        since_us = on.collected_at_us if self.older_since_us is None else self.older_since_us
+        return on.collected_at_us - since_us < _RESTARTED_AFTER_US
+
     def outdated(self, on: Occurrence) -> bool:
         """older than the revision that is known"""
         if self.transaction is not None:
@@ -153,8 +179,24 @@ class BearerState:
         return self.rule is None
 
     def idle(self, on: Occurrence) -> bool:
-        """idle for as long as the rule allows"""
-        return on.view is not None and self.lease.idle(self.rule, on.now_us)
+        """idle for as long as the rule allows, and not on its base"""
+        based = self.rule is not None and bool(self.rule.base)
+        on_base = based and self.desired is not None and self.desired.rung < 0
+        return on.view is not None and not on_base and self.lease.idle(self.rule, on.now_us)
+
+    def base_due(self, now_us: int) -> bool:
+        """Whether the rule's base is to be looked at: it is not in force, or may have changed."""
+        if self.rule is None or not self.rule.base or now_us < self.pause.base_until_us:
+            return False
+        if self.desired is not None:
+            return self.base_unchecked and self.desired.rung < 0
+        # Without a status report it is not known what is in force; another controller's pipeline
+        # stays.
+        return self.revision is not None and self.safe_in_force
+
+    def base_missing(self, on: Occurrence) -> bool:
+        """the rule's base is due; the node supports none of it"""
+        return on.proposal is not None and not self.rung_found(on)
 
     def renewal_due(self, on: Occurrence) -> bool:
         """a third of the lease has passed"""

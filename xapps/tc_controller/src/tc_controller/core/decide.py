@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from ric.sm import tc
 
@@ -13,6 +13,9 @@ from tc_controller.core.inputs import Ie, Pipeline
 from tc_controller.core.inventory import Flow, FlowView
 from tc_controller.core.ladder import CHOSEN, FOR_L4S, Condition, Rung
 from tc_controller.core.policy import Rule
+
+#: Trigger of a decision that no violation led to.
+BASE: Final = "base"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,16 @@ def choose(
                     return Choice(index, rung, pipeline, tuple(skipped))
         skipped.append(Skipped(index, rung.template, reason))
     return Choice(len(ladder), None, None, tuple(skipped))
+
+
+def choose_base(base: Sequence[Rung], failed: Collection[int], facts: Facts) -> Choice:
+    """The first of the rule's base pipelines that the node supports.
+
+    Its index is counted down from -1, below the ladder; so are those of ``failed``.
+    """
+    skipped_before = {-1 - index for index in failed}
+    choice = choose(base, None, None, skipped_before, facts)
+    return replace(choice, index=-1 - choice.index)
 
 
 def _obstacle(index: int, rung: Rung, failed: Collection[int], facts: Facts) -> str | None:
@@ -193,7 +206,9 @@ def reasons(
 ) -> list[str]:
     """The reasons of the decision, in sentences."""
     bound = rule.objective.bound_ms
-    if trigger == "violation":
+    if trigger == BASE:
+        why = "the base pipeline of the rule is not in force"
+    elif trigger == "violation":
         why = (
             f"sojourn {view.sojourn_us / 1000:.1f} ms, above {bound:g} ms for "
             f"{over_for_us / 1000:g} ms (RLC mean {view.mean_us / 1000:.1f} ms)"

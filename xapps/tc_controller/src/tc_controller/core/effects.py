@@ -12,11 +12,12 @@ from tc_controller.core.act import OpenTransaction, Purpose
 from tc_controller.core.actions import SaveDesired
 from tc_controller.core.bearer_state import DIVERGED_REPORTS, BearerState, Occurrence
 from tc_controller.core.bearer_view import BearerView, Snapshot, snapshot
-from tc_controller.core.decide import reasons
+from tc_controller.core.decide import BASE, reasons
 from tc_controller.core.inputs import Accepted, Refused
 from tc_controller.core.policy import Rule
 from tc_controller.core.reconcile import Desired
 from tc_controller.core.records import Decision
+from tc_controller.core.timers import NEVER
 from tc_controller.core.verify import Verifier
 
 #: Wait for a status report before a transaction is sent again without one.
@@ -36,6 +37,9 @@ class BearerEffects(BearerState):
         if decision is not None:
             self._count_decision(decision, "dry_run")
             self.pause.cool_down(self.rule, on.now_us)
+            if decision.trigger == BASE:
+                # One record is enough: nothing will change before the rule does.
+                self.pause.base_until_us = NEVER
 
     def apply_rung(self, on: Occurrence) -> None:
         """log the decision, send the rung's pipeline"""
@@ -56,6 +60,16 @@ class BearerEffects(BearerState):
         before, skipped = _before(rule, proposal.view), proposal.choice.skipped
         on.out.append(records.no_rung(on.now_us, self.key, rule, before, skipped))
         self.shared.counters.decisions[(proposal.trigger, "none", "no_rung")] += 1
+
+    def wait_for_base(self, on: Occurrence) -> None:
+        """log that the node supports no base of the rule, try again later"""
+        proposal, rule = on.proposal, self.rule
+        if proposal is None or rule is None:
+            return
+        self.pause.base_until_us = on.now_us + rule.enforce.retry_failed_rung_ms * 1000
+        before, skipped = _before(rule, proposal.view), proposal.choice.skipped
+        on.out.append(records.no_rung(on.now_us, self.key, rule, before, skipped))
+        self.shared.counters.decisions[(BASE, "none", "no_rung")] += 1
 
     def _decide(self, on: Occurrence) -> Decision | None:
         """Log the decision that is proposed."""
@@ -100,6 +114,8 @@ class BearerEffects(BearerState):
             return
         self.revision = outcome.revision
         self.diverged = 0
+        self.older_since_us = None
+        self.safe_in_force = transaction.target is None
         self.transaction = None
         self._desire(transaction.target, outcome.revision, on)
         if transaction.purpose is Purpose.APPLY:
@@ -144,7 +160,11 @@ class BearerEffects(BearerState):
         self.pause.cool_down(self.rule, on.now_us)
         if decision is not None:
             self._count_decision(decision, records.result_name(outcome))
-            self.pause.skip(decision.index, self.rule, on.now_us)
+            if decision.trigger == BASE and not isinstance(outcome, Refused):
+                # A lost answer is no evidence against the pipeline.
+                self.pause.base_until_us = self.pause.until_us
+            else:
+                self.pause.skip(decision.index, self.rule, on.now_us)
             self.decision = None
         if self.desired is not None:
             self.lease.renew_at_us = on.now_us
@@ -216,7 +236,14 @@ class BearerEffects(BearerState):
     def record_revision(self, on: Occurrence) -> None:
         """record the revision"""
         self.diverged = 0
+        self.older_since_us = None
         self.revision = on.revision
+        self.safe_in_force = on.safe_in_force
+
+    def ignore_late(self, on: Occurrence) -> None:
+        """ignore the report"""
+        if self.older_since_us is None:
+            self.older_since_us = on.collected_at_us
 
     def count_divergence(self, _: Occurrence) -> None:
         """count the report"""

@@ -123,8 +123,20 @@ _LOST: Final[tuple[_Row, ...]] = (
     (_B.safe, _B.drop, State.UNCONTROLLED),
     (None, _B.give_way, State.UNCONTROLLED),
 )
+_LATE: Final[_Row] = (_B.late, _B.ignore_late, None)
+_BASE: Final[tuple[_Row, ...]] = (
+    (_B.dry_run, _B.log_dry_run, None),
+    (_B.rung_found, _B.apply_rung, State.AWAITING_ANSWER),
+)
 _RELEASE: Final[_Row] = (None, _B.release_bearer, State.AWAITING_ANSWER)
-_RENEWAL: Final[tuple[_Row, ...]] = ((_B.renewal_due, _B.renew, None), (None, _B.nothing, None))
+_UNWANTED: Final[tuple[_Row, ...]] = (
+    (_B.unmatched, _B.release_bearer, State.AWAITING_ANSWER),
+    (_B.idle, _B.release_bearer, State.AWAITING_ANSWER),
+)
+_RENEWAL: Final[tuple[_Row, ...]] = (
+    (_B.renewal_due, _B.renew, None),
+    (None, _B.nothing, None),
+)
 
 TRANSITIONS: Final[tuple[Transition, ...]] = (
     # Decide.
@@ -169,7 +181,12 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
         _RUNG,
         (None, _B.back_off, State.HOLDING),
     ),
-    *_on((State.VERIFYING,), (Event.WORSE,), (None, _B.roll_back, State.AWAITING_ANSWER)),
+    *_on(
+        (State.VERIFYING,),
+        (Event.WORSE,),
+        (_B.is_base, _B.nothing, State.HOLDING),
+        (None, _B.roll_back, State.AWAITING_ANSWER),
+    ),
     *_ignore(
         (State.UNCONTROLLED, State.UNCONFIRMED, State.HOLDING, *_AWAITING),
         _VERDICTS,
@@ -182,6 +199,7 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
         (State.HOLDING, State.VERIFYING),
         (Event.STATUS,),
         (_B.matches, _B.record_revision, None),
+        _LATE,
         _TRANSIENT,
         *_LOST,
     ),
@@ -215,12 +233,15 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
         "the lease is not renewed in this state",
     ),
     *_on((State.UNCONFIRMED,), (Event.TIMER,), *_RENEWAL),
+    *_on((State.HOLDING, State.VERIFYING), (Event.TIMER,), *_UNWANTED),
+    *_on((State.HOLDING,), (Event.TIMER,), *_BASE),
+    *_on((State.HOLDING, State.VERIFYING), (Event.TIMER,), *_RENEWAL),
     *_on(
-        (State.HOLDING, State.VERIFYING),
+        (State.UNCONTROLLED,),
         (Event.TIMER,),
-        (_B.unmatched, _B.release_bearer, State.AWAITING_ANSWER),
-        (_B.idle, _B.release_bearer, State.AWAITING_ANSWER),
-        *_RENEWAL,
+        *_BASE,
+        (_B.base_missing, _B.wait_for_base, None),
+        (None, _B.nothing, None),
     ),
     *_on(
         (State.AWAITING_STATUS,),
@@ -228,7 +249,6 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
         (_B.status_overdue, _B.resend_unreported, State.AWAITING_ANSWER),
         (None, _B.nothing, None),
     ),
-    *_ignore((State.UNCONTROLLED,), (Event.TIMER,), "no lease to keep"),
     *_ignore((State.AWAITING_ANSWER,), (Event.TIMER,), "the control has a time-out of its own"),
     # End.
     *_on(_OWN, (Event.RELEASE,), _RELEASE),
@@ -258,4 +278,10 @@ DECIDING: Final = frozenset(
     transition.state
     for transition in TRANSITIONS
     if transition.event is Event.VIOLATION and transition.effect is _B.apply_rung
+)
+#: States in which the base of the rule may be installed.
+BASED: Final = frozenset(
+    transition.state
+    for transition in TRANSITIONS
+    if transition.event is Event.TIMER and transition.effect is _B.apply_rung
 )

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from ric.explain import PlacedError
 
 from tc_controller.core.inputs import BearerKey
-from tc_controller.core.ladder import Rung
+from tc_controller.core.ladder import CHOSEN, Condition, Rung
 
 Share = Annotated[float, Field(gt=0.0, le=1.0)]
 Ms = Annotated[int, Field(ge=1, le=600_000)]
@@ -210,9 +211,32 @@ class Rule(Strict):
     guard: Guard = Field(default_factory=Guard)
     verify: Verification = Field(default_factory=Verification)
     enforce: Enforcement = Field(default_factory=Enforcement)
-    ladder: Annotated[tuple[Rung, ...], Field(max_length=16)] = Field(
-        description="Templates in the order in which they are tried. Empty: watch only."
+    base: Annotated[tuple[Rung, ...], Field(max_length=8)] = Field(
+        default=(),
+        description="The pipeline of every matched bearer, installed before anything is wrong and "
+        "kept there: the first of these that the node supports. Empty: the node's own.",
     )
+    ladder: Annotated[tuple[Rung, ...], Field(max_length=16)] = Field(
+        default=(),
+        description="Templates that are tried in this order when the objective is violated under "
+        "the base. Base and ladder empty: watch only.",
+    )
+
+    @model_validator(mode="after")
+    def _base_is_unconditional(self) -> Rule:
+        for position, rung in enumerate(self.base):
+            if rung.template in CHOSEN:
+                raise PlacedError(
+                    ("base", position, "template"),
+                    f"{rung.template} is for flows selected at a violation; expected a template "
+                    "for any traffic",
+                )
+            if rung.when != Condition():
+                raise PlacedError(
+                    ("base", position, "when"),
+                    "unknown key; what depends on the traffic belongs to the ladder",
+                )
+        return self
 
 
 class SliceId(Strict):

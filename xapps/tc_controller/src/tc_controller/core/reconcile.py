@@ -27,7 +27,7 @@ class Desired:
 
     bearer: BearerKey
     rule: str
-    #: Index and template of its rung.
+    #: Index and template of its rung; the index of a base is negative.
     rung: int
     template: str
     pipeline: Pipeline

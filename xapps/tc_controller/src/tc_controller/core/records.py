@@ -52,6 +52,7 @@ class Decision:
     at_us: int
     #: violation, predicted or climb.
     trigger: str
+    #: Place in the ladder, or in the base: counted down from -1.
     index: int
     rung: Rung
     pipeline: Pipeline
@@ -94,7 +95,8 @@ def decided(
                 "flows": None if flows is None else flows.summary(),
             },
             "rung": {
-                "index": decision.index,
+                "of": "base" if decision.index < 0 else "ladder",
+                "index": decision.index if decision.index >= 0 else -1 - decision.index,
                 "template": decision.rung.template,
                 "parameters": decision.rung.model_dump(exclude={"template", "when"}),
             },

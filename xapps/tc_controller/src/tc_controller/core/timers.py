@@ -12,13 +12,19 @@ _NO_RUNG_WAIT_US = 50_000
 
 
 class HoldOff:
-    """Cool-downs of one bearer, and the rungs of its ladder that are skipped for a while."""
+    """Cool-downs of one bearer, and the rungs of base and ladder that are skipped for a while."""
 
     def __init__(self) -> None:
         #: No decision before this.
         self.until_us = 0
         self._failed: dict[int, int] = {}
         self._no_rung_wait_us = 0
+        #: The base pipeline is not installed before this.
+        self.base_until_us = 0
+
+    def stop(self) -> None:
+        """Install nothing any more: the controller stops."""
+        self.base_until_us = NEVER
 
     def cool_down(self, rule: Rule | None, now_us: int) -> None:
         """No decision for the rule's cool-down: a change was made or given up."""
@@ -54,11 +60,11 @@ class HoldOff:
         """The next back-off begins anew."""
         self._no_rung_wait_us = 0
 
-    def rule_changed(self, *, same_ladder: bool) -> None:
-        """Another rule holds: decide at once, and on another ladder skip no rung."""
+    def rule_changed(self, *, same_rungs: bool) -> None:
+        """Another rule holds: decide at once; skip no rung of another base or ladder."""
         self._no_rung_wait_us = 0
-        self.until_us = 0
-        if not same_ladder:
+        self.until_us = self.base_until_us = 0
+        if not same_rungs:
             self._failed.clear()
 
 
