@@ -13,6 +13,7 @@ from tc_controller.core.decide import Facts, choose, compose
 from tc_controller.core.inputs import BearerKey
 from tc_controller.core.inventory import Flow, FlowView, greedy_flows, read_inventory
 from tc_controller.core.policy import GreedyFlows, Policy
+from tc_world import bulk
 
 TEMPLATES: dict[str, dict[str, Any]] = {
     "bdp_only": {"drop": "head"},
@@ -126,16 +127,33 @@ def test_nothing_is_segregated_without_greedy_flows(template: str) -> None:
 # --------------------------------------------------------------- greedy selection
 
 
-def test_greedy_are_the_fewest_largest_flows_that_make_the_share() -> None:
-    flows = [flow(1, 30_000), flow(2, 8_000), flow(3, 64), flow(4, 50)]
-    greedy = greedy_flows(flows, GreedyFlows())
-    assert [item.five_tuple[2] for item in greedy] == [1, 2]
+def ports(flows: tuple[Flow, ...]) -> set[int]:
+    return {item.five_tuple[2] for item in flows}
+
+
+def test_equal_downloads_are_all_greedy_and_what_asks_for_less_is_sparse() -> None:
+    equal = [flow(port, 5_000 + 400 * port) for port in range(8)]
+    assert ports(greedy_flows(equal, GreedyFlows())) == set(range(8))
+    film, call, ping = flow(8, 3_000), flow(9, 64), flow(10, 8)
+    assert ports(greedy_flows([flow(1, 30_000), film, call, ping], GreedyFlows())) == {1}
 
 
 def test_a_flow_that_backed_off_still_owns_the_backlog_it_built() -> None:
     flows = [flow(1, 30_000, 0), flow(2, 2_000, 900_000), flow(3, 64)]
-    greedy = greedy_flows(flows, GreedyFlows())
-    assert {item.five_tuple[2] for item in greedy} == {1, 2}
+    assert ports(greedy_flows(flows, GreedyFlows())) == {1, 2}
+
+
+def test_a_greedy_flow_stays_so_for_the_dwell_time() -> None:
+    rule, view = GreedyFlows(dwell_ms=1_000), None
+    seen = []
+    for at_ms, second_kbps in ((0, 20_000), (100, 10), (900, 10), (1_100, 10)):
+        inventory = {
+            "active_flows": 2,
+            "flows": [bulk(1).record(30_000, 0, 1), bulk(1, 2).record(second_kbps, 0, 1)],
+        }
+        view = read_inventory(at_ms * 1000, inventory, rule, view)
+        seen.append(len(view.greedy))
+    assert seen == [2, 2, 2, 1]
 
 
 def test_slow_flows_with_little_queued_are_never_greedy() -> None:
@@ -149,15 +167,16 @@ def test_a_stalled_flow_is_greedy_by_what_it_has_queued() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**6)), max_size=40))
-def test_greedy_flows_cover_the_share_and_never_exceed_the_bound(
+def test_the_fastest_flow_is_never_sparse_and_no_sparse_flow_is_faster_than_a_greedy_one(
     loads: list[tuple[int, int]],
 ) -> None:
     flows = [flow(port, kbps, backlog) for port, (kbps, backlog) in enumerate(loads)]
-    rule = GreedyFlows(min_rate_kbps=0, max_flows=255)
-    greedy = greedy_flows(flows, rule)
-    assert len({item.five_tuple for item in greedy}) == len(greedy)
-    total = sum(item.rate_kbps for item in flows)
-    assert sum(item.rate_kbps for item in greedy) >= rule.share * total
+    rule = GreedyFlows(min_rate_kbps=0, min_backlog_bytes=10**9)
+    greedy = ports(greedy_flows(flows, rule))
+    sparse = [item.rate_kbps for item in flows if item.five_tuple[2] not in greedy]
+    rates = [item.rate_kbps for item in flows if item.five_tuple[2] in greedy]
+    assert bool(rates) == bool(flows)
+    assert max(sparse, default=0) <= min(rates, default=0)
 
 
 def test_inventory_is_read_from_the_information_element() -> None:
@@ -189,7 +208,8 @@ def test_inventory_is_read_from_the_information_element() -> None:
 
 
 def view(*flows: Flow, ect1: bool = False) -> FlowView:
-    return FlowView(0, len(flows), flows, greedy_flows(flows, GreedyFlows()), ect1=ect1)
+    greedy = greedy_flows(flows, GreedyFlows())
+    return FlowView(0, len(flows), flows, greedy, greedy, {}, ect1=ect1)
 
 
 def test_conditions_skip_rungs_with_a_reason() -> None:

@@ -195,6 +195,7 @@ class BearerControl(BearerEffects):
             None if current is None else current.pipeline,
             self.pause.skipped(now_us),
             Facts(view.flows, view.drain_kbps(view.at_us - _DRAIN_SPAN_US), self._capabilities),
+            climbing=trigger == "climb",
         )
         return Proposal(view, choice, trigger, over_for_us, follows)
 

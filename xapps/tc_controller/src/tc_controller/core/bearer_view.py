@@ -11,6 +11,10 @@ from tc_controller.core.pipeline_view import PipelineView
 from tc_controller.core.prb_window import PrbRate, PrbWindow
 from tc_controller.core.rlc_windows import RlcWindows
 
+#: Span over which the growth of the sojourn is measured: longer than a TDD period, shorter than a
+#: queue takes to fill.
+_GROWTH_SPAN_US = 20_000
+
 
 @dataclass(frozen=True, slots=True)
 class BearerView:
@@ -95,6 +99,8 @@ class Snapshot:
     sojourn_us: float | None
     #: The pipeline's part of it, newest.
     pipeline_us: float
+    #: How fast the sojourn grew at the end of the span, µs per µs; 0 if it did not.
+    growth: float
     occupancy_bytes: int
     drain_kbps: float | None
     #: Lowest drain rate under backlog over as long a span of the last seconds.
@@ -113,6 +119,7 @@ class Snapshot:
             "mean_sojourn_us": round(self.mean_us),
             "sojourn_us": None if self.sojourn_us is None else round(self.sojourn_us),
             "pipeline_sojourn_us": round(self.pipeline_us),
+            "sojourn_growth": round(self.growth, 3),
             "occupancy_bytes": self.occupancy_bytes,
             "drain_kbps": None if self.drain_kbps is None else round(self.drain_kbps),
             "lowest_drain_kbps": None if self.lowest_kbps is None else round(self.lowest_kbps),
@@ -134,6 +141,7 @@ def snapshot(view: BearerView, since_us: int, percentile: float) -> Snapshot:
         mean_us=view.mean_us,
         sojourn_us=view.sojourn_percentile(since_us, percentile),
         pipeline_us=view.sojourn_us - view.hol_us,
+        growth=view.windows.sojourn_growth(view.slot, view.at_us - _GROWTH_SPAN_US),
         occupancy_bytes=view.occupancy_bytes,
         drain_kbps=view.drain_kbps(since_us),
         lowest_kbps=view.lowest_kbps(view.at_us - since_us),

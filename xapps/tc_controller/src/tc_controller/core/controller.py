@@ -234,7 +234,7 @@ class Controller:
                 self.counters.ignored["bearer_without_rnti"] += 1
                 continue
             old = node.inventories.get(key)
-            view = read_inventory(report.collected_at_us, inventory, self.policy.greedy)
+            view = read_inventory(report.collected_at_us, inventory, self.policy.greedy, old)
             node.inventories[key] = view
             if self._rematch and (old is None or old.qfis() != view.qfis()):
                 bearer = node.bearers.get(key)

@@ -53,6 +53,8 @@ def choose(
     in_force: Pipeline | None,
     failed: Collection[int],
     facts: Facts,
+    *,
+    climbing: bool = False,
 ) -> Choice:
     """The next rung.
 
@@ -61,15 +63,18 @@ def choose(
         in_force: pipeline of that rung. If other flows are greedy now than when it was composed,
             the same rung is taken again for them.
         failed: rungs that were rolled back or refused recently.
+        climbing: the rung in force did not meet the objective; it is not taken again.
     """
     skipped: list[Skipped] = []
     for index in range(0 if current is None else current, len(ladder)):
         rung = ladder[index]
         reason = _obstacle(index, rung, failed, facts)
         if reason is None:
-            greedy = facts.flows.greedy if facts.flows is not None else ()
+            greedy = facts.flows.set_apart if facts.flows is not None else ()
             pipeline = compose(rung, greedy, facts.drain_kbps)
-            if index == current and not _made_for_other_flows(rung, in_force, pipeline):
+            if index == current and (
+                climbing or not _made_for_other_flows(rung, in_force, pipeline)
+            ):
                 reason = "already in force"
             else:
                 reason = _unsupported(pipeline, facts.capabilities)

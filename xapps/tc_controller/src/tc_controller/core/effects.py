@@ -188,6 +188,11 @@ class BearerEffects(BearerState):
         to_safe = self.rule is None or self.rule.guard.rollback_to == "safe"
         self._start(Purpose.ROLL_BACK, None if to_safe else self.previous, on)
 
+    def note_help(self, _: Occurrence) -> None:
+        """forget earlier failures of the rung"""
+        if self.decision is not None:
+            self.pause.helped(self.decision.index)
+
     def _start(self, purpose: Purpose, target: Desired | None, on: Occurrence) -> None:
         self.transaction = OpenTransaction(purpose, target)
         self._send(on)

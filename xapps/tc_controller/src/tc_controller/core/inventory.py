@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,7 +68,12 @@ class FlowView:
     collected_at_us: int
     active: int
     flows: tuple[Flow, ...]
+    #: Those that are not sparse, the fastest first.
     greedy: tuple[Flow, ...]
+    #: The greedy flows that a pipeline may set apart: as many as the policy allows.
+    set_apart: tuple[Flow, ...]
+    #: Node time until which each greedy flow counts as such.
+    greedy_until_us: Mapping[FlowId, int] = field(repr=False)
     ect1: bool
 
     def greedy_ids(self) -> frozenset[FlowId]:
@@ -103,44 +108,61 @@ class FlowView:
         }
 
 
-def read_inventory(collected_at_us: int, inventory: Ie, rule: GreedyFlows) -> FlowView:
-    """The view of one E2SM-TC ``FlowInventory``."""
+def read_inventory(
+    collected_at_us: int, inventory: Ie, rule: GreedyFlows, former: FlowView | None = None
+) -> FlowView:
+    """The view of one E2SM-TC ``FlowInventory``.
+
+    A flow that was greedy in a ``former`` inventory stays so for the rule's dwell time: rates of
+    equal flows cross each other many times a second.
+    """
     flows = tuple(
         sorted(
             (Flow.from_ie(record) for record in inventory["flows"]),
             key=lambda flow: (-flow.rate_kbps, flow.five_tuple),
         )
     )
+    until_us = {} if former is None else former.greedy_until_us
+    now = {flow.five_tuple for flow in greedy_flows(flows, rule)}
+    greedy_until_us = {
+        flow.five_tuple: (
+            collected_at_us + rule.dwell_ms * 1000
+            if flow.five_tuple in now
+            else until_us[flow.five_tuple]
+        )
+        for flow in flows
+        if flow.five_tuple in now or until_us.get(flow.five_tuple, 0) > collected_at_us
+    }
+    greedy = tuple(flow for flow in flows if flow.five_tuple in greedy_until_us)
     return FlowView(
         collected_at_us=collected_at_us,
         active=int(inventory["active_flows"]),
         flows=flows,
-        greedy=greedy_flows(flows, rule),
+        greedy=greedy,
+        set_apart=greedy[: rule.max_flows],
+        greedy_until_us=greedy_until_us,
         ect1=any(flow.ecn == ECT1 and flow.rate_kbps > 0 for flow in flows),
     )
 
 
 def greedy_flows(flows: Sequence[Flow], rule: GreedyFlows) -> tuple[Flow, ...]:
-    """The fewest largest flows that make the rule's share of the arrival rate, and those that make
-    it of the backlog: a flow that already backed off still holds the queue it built."""
-    by_rate = _cover([(flow.rate_kbps, flow) for flow in flows], rule.share)
-    by_backlog = _cover([(flow.backlog_bytes, flow) for flow in flows], rule.share)
-    chosen = {flow.five_tuple: flow for flow in by_rate if flow.rate_kbps >= rule.min_rate_kbps}
-    for flow in by_backlog:
-        if flow.backlog_bytes >= rule.min_backlog_bytes:
-            chosen.setdefault(flow.five_tuple, flow)
-    return tuple(chosen.values())[: rule.max_flows]
+    """The flows that are not sparse.
 
-
-def _cover(weighted: list[tuple[int, Flow]], share: float) -> list[Flow]:
-    total = sum(weight for weight, _ in weighted)
-    if total <= 0:
-        return []
-    weighted = sorted(weighted, key=lambda item: (-item[0], item[1].five_tuple))
-    covered, chosen = 0, []
-    for weight, flow in weighted:
-        if covered >= share * total or weight == 0:
+    A sparse flow arrives at well below its max-min fair share of the bearer: what all flows bring,
+    less what the smaller ones take, divided among the rest. And a flow that backed off still holds
+    the queue it built, so a backlog makes a flow greedy whatever its rate.
+    """
+    rest_kbps, rest = sum(flow.rate_kbps for flow in flows), len(flows)
+    least_kbps = 0.0
+    for flow in sorted(flows, key=lambda flow: flow.rate_kbps):
+        least_kbps = rule.fair_share_ratio * rest_kbps / rest
+        if flow.rate_kbps >= least_kbps:
             break
-        covered += weight
-        chosen.append(flow)
-    return chosen
+        rest_kbps -= flow.rate_kbps
+        rest -= 1
+    least_kbps = max(least_kbps, rule.min_rate_kbps)
+    return tuple(
+        flow
+        for flow in flows
+        if flow.rate_kbps >= least_kbps or flow.backlog_bytes >= rule.min_backlog_bytes
+    )

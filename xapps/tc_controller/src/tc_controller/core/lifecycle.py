@@ -173,7 +173,7 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
     ),
     *_ignore((*_SETTLED, State.AWAITING_ANSWER), (Event.TOOK_EFFECT,), "no status is awaited"),
     # Verify.
-    *_on((State.VERIFYING,), (Event.SATISFIED,), (None, _B.nothing, State.HOLDING)),
+    *_on((State.VERIFYING,), (Event.SATISFIED,), (None, _B.note_help, State.HOLDING)),
     *_on(
         (State.VERIFYING,),
         (Event.INSUFFICIENT,),

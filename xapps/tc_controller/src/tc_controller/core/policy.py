@@ -149,7 +149,8 @@ class Enforcement(Strict):
     )
     retry_failed_rung_ms: Ms = Field(
         default=60_000,
-        description="A rung that was rolled back or refused is skipped for this long, ms.",
+        description="A rung that was rolled back or refused is skipped for this long, ms; each "
+        "further failure doubles it, up to 64 times.",
     )
     stale_retries: int = Field(
         default=3,
@@ -271,11 +272,12 @@ class Reports(Strict):
 
 
 class GreedyFlows(Strict):
-    """Which flows of an inventory are greedy: the largest that together make the share."""
+    """Which flows of an inventory are greedy. The others are sparse; their delay is what counts."""
 
-    share: Share = Field(
-        default=0.8,
-        description="Share of the arrival rate, or of the backlog, that they make together.",
+    fair_share_ratio: Share = Field(
+        default=0.5,
+        description="A flow that arrives at less than this ratio of its max-min fair share of the "
+        "bearer is sparse.",
     )
     min_rate_kbps: int = Field(
         default=1_000,
@@ -284,9 +286,16 @@ class GreedyFlows(Strict):
         description="A slower flow is greedy by its backlog only, kbit/s.",
     )
     min_backlog_bytes: int = Field(
-        default=30_000, ge=0, description="A smaller backlog makes no flow greedy, bytes."
+        default=30_000,
+        ge=1,
+        description="A flow with this much queued is greedy whatever its rate, bytes.",
     )
-    max_flows: int = Field(default=16, ge=1, le=255, description="Most greedy flows per bearer.")
+    dwell_ms: Ms = Field(
+        default=2_000, description="A greedy flow stays so for this long after it last was, ms."
+    )
+    max_flows: int = Field(
+        default=16, ge=1, le=255, description="Most greedy flows that a pipeline sets apart."
+    )
 
 
 class Policy(Strict):

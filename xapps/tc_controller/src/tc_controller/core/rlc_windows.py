@@ -229,6 +229,15 @@ class RlcWindows:
         rank = max(0, math.ceil(percentile / 100.0 * rows.size) - 1)
         return float(np.partition(self.sojourn_ring[rows, slot], rank)[rank])
 
+    def sojourn_growth(self, slot: int, since_us: int) -> float:
+        """How fast the sojourn grew after ``since_us``, µs per µs; 0 if it did not."""
+        rows = self.rows_since(since_us)
+        if rows.size < 2:
+            return 0.0
+        first, last = int(rows[0]), int(rows[-1])
+        rise_us = float(self.sojourn_ring[last, slot] - self.sojourn_ring[first, slot])
+        return max(0.0, rise_us / int(self.at_us[last] - self.at_us[first]))
+
     def drain_kbps(self, slot: int, since_us: int) -> float | None:
         """Rate at which the MAC drained the bearer after ``since_us``, kbit/s."""
         rows = self.rows_since(since_us)

@@ -9,6 +9,8 @@ from tc_controller.core.policy import Rule
 NEVER: Final = 1 << 62
 #: First wait after a violation for which no rung could be tried.
 _NO_RUNG_WAIT_US = 50_000
+#: A rung that fails each time is tried again after an hour, if the first wait is a minute.
+_MOST_DOUBLINGS = 6
 
 
 class HoldOff:
@@ -18,6 +20,7 @@ class HoldOff:
         #: No decision before this.
         self.until_us = 0
         self._failed: dict[int, int] = {}
+        self._failures: dict[int, int] = {}
         self._no_rung_wait_us = 0
         #: The base pipeline is not installed before this.
         self.base_until_us = 0
@@ -36,9 +39,16 @@ class HoldOff:
         self.until_us = max(self.until_us, until_us)
 
     def skip(self, rung: int, rule: Rule | None, now_us: int) -> None:
-        """Skip a rung that did not help or was refused."""
+        """Skip a rung that did harm or was refused, twice as long as last time."""
         if rule is not None:
-            self._failed[rung] = now_us + rule.enforce.retry_failed_rung_ms * 1000
+            failures = self._failures.get(rung, 0)
+            self._failures[rung] = failures + 1
+            wait_us = rule.enforce.retry_failed_rung_ms * 1000 << min(failures, _MOST_DOUBLINGS)
+            self._failed[rung] = now_us + wait_us
+
+    def helped(self, rung: int) -> None:
+        """The rung met the objective: earlier failures no longer count."""
+        self._failures.pop(rung, None)
 
     def skipped(self, now_us: int) -> dict[int, int]:
         """The rungs to skip, and until when."""
@@ -66,6 +76,7 @@ class HoldOff:
         self.until_us = self.base_until_us = 0
         if not same_rungs:
             self._failed.clear()
+            self._failures.clear()
 
 
 class LeaseTimer:

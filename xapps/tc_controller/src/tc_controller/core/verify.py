@@ -200,9 +200,13 @@ class Verifier:
     def _sojourn_harm(self, after: Snapshot) -> list[str]:
         if after.sojourn_us is None or self.before.sojourn_us is None:
             return []
+        # A violation detected early has a small sojourn before it; without the change the queue
+        # would have grown on.
+        elapsed_us = max(0, after.at_us - self.before.at_us)
+        uncontrolled_us = self.before.sojourn_us + self.before.growth * elapsed_us
         limit_us = max(
             self._guard.sojourn_floor_ms * 1000.0,
-            self.before.sojourn_us * self._guard.max_sojourn_ratio,
+            uncontrolled_us * self._guard.max_sojourn_ratio,
         )
         if after.sojourn_us <= limit_us:
             return []
