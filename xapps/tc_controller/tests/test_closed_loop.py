@@ -70,7 +70,7 @@ def test_observes_without_acting_until_enabled() -> None:
     core = controller(FQ, acting=False)
     world = World(core, bulk(), ping())
     world.run(500)
-    assert not world.sent and not world.records
+    assert not world.sent and not world.events("decided", "no_rung")
     assert core.counters.violations["r"] == 1
     core.enable()
     world.run(5)

@@ -282,7 +282,7 @@ def test_forecasts_below_the_bound_or_of_persistence_are_ignored(
         world.run(1)
         report = forecast(world, occupancy, from_model=from_model)
         world.do(world.controller.on_indication(world.now_us, report))
-    assert not world.records
+    assert not world.events("decided", "no_rung")
 
 
 def test_contradicting_forecasts_trigger_no_decision() -> None:
@@ -290,7 +290,7 @@ def test_contradicting_forecasts_trigger_no_decision() -> None:
     for occupancy in (30_000, 30_000, 1_000) * 5:
         world.run(1)
         world.do(world.controller.on_indication(world.now_us, forecast(world, occupancy)))
-    assert not world.records
+    assert not world.events("decided", "no_rung")
 
 
 # --------------------------------------------------------------------------- events

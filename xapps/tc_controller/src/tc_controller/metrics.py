@@ -12,6 +12,9 @@
 | `sojourn_controller_ignored_total` | counter | `reason` |
 | `sojourn_controller_bearers_gone_total` | counter | |
 | `sojourn_controller_bearers_watched`, `…_controlled`, `…_violating` | gauge | `node` |
+| `sojourn_controller_compliance_seconds_total` | counter (bearer seconds) | `rule`, `state` |
+| `sojourn_controller_bearers` | gauge | `node`, `state` |
+| `sojourn_controller_transactions_per_bearer_hour` | gauge (largest of the node) | `node` |
 | `sojourn_controller_acting` | gauge | |
 | `sojourn_controller_controls_in_flight` | gauge | |
 | `sojourn_controller_policy_reloads_total` | counter | `result` |
@@ -24,6 +27,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -31,6 +35,7 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 from ric.metrics import counter, gauge, histogram
 
+from tc_controller.core.compliance import Compliance
 from tc_controller.core.controller import Controller
 from tc_controller.latency import LoopLatencies
 from tc_controller.policy_source import PolicySource
@@ -80,6 +85,12 @@ class ControllerCollector(Collector):
             ),
             ("ignored", "Reports and answers that were not used.", ("reason",), counters.ignored),
             ("bearers_gone", "Bearers that were removed.", (), gone),
+            (
+                "compliance_seconds",
+                "Seconds of bearers against their objective.",
+                ("rule", "state"),
+                counters.compliance,
+            ),
             ("policy_reloads", "Reads of the policy.", ("result",), self.policy.reloads),
             ("log_records_lost", "Decision records not written.", (), lost),
         ):
@@ -101,6 +112,21 @@ class ControllerCollector(Collector):
             ),
         ):
             yield gauge(f"{_P}bearers_{name}", text, ("node",), counts)
+        states = Counter(
+            (i, bearer.compliance.value)
+            for i, node in nodes
+            for bearer in node.bearers.values()
+            if bearer.compliance is not None
+        )
+        every = {(i, state.value): states[i, state.value] for i, _ in nodes for state in Compliance}
+        text = "Bearers by compliance with their objective."
+        yield gauge(f"{_P}bearers", text, ("node", "state"), every)
+        most = {
+            i: max((len(bearer.transactions_us) for bearer in node.bearers.values()), default=0)
+            for i, node in nodes
+        }
+        text = "Transactions of the last hour of the bearer that has most: does it flap?"
+        yield gauge(f"{_P}transactions_per_bearer_hour", text, ("node",), most)
         for name, text, value in (
             ("acting", "1: acts on violations; 0: only observes.", float(self.controller.acting)),
             (

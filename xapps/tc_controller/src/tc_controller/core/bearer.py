@@ -7,6 +7,7 @@ from tc_controller.core.act import Pending, Purpose
 from tc_controller.core.actions import Action
 from tc_controller.core.bearer_state import Occurrence, Proposal, Shared
 from tc_controller.core.bearer_view import BearerView
+from tc_controller.core.compliance import Compliance, assess
 from tc_controller.core.decide import BASE, Facts, choose, choose_base
 from tc_controller.core.effects import BearerEffects
 from tc_controller.core.inputs import Accepted, BearerKey, Ie, Outcome, Refused, Unanswered
@@ -19,6 +20,7 @@ from tc_controller.core.verify import Judgement, Verdict, Verifier
 
 #: Drain rate for a decision is measured over this.
 _DRAIN_SPAN_US = 100_000
+_HOUR_US = 3_600_000_000
 
 
 class BearerControl(BearerEffects):
@@ -210,6 +212,48 @@ class BearerControl(BearerEffects):
         if desired is not None and choice.pipeline in (None, desired.pipeline):
             return None
         return Proposal(view, choice, BASE, 0, None)
+
+    def assess(
+        self, view: BearerView | None, silent_for_us: int, now_us: int, out: list[Action]
+    ) -> None:
+        """Set `compliance`; a change of it is logged with what holds a remedy up."""
+        while self.transactions_us and now_us - self.transactions_us[0] > _HOUR_US:
+            self.transactions_us.popleft()
+        if self.rule is None:
+            self.compliance = None
+            return
+        assessment = assess(view, self.rule.objective, silent_for_us)
+        former, self.compliance = self.compliance, assessment.state
+        self.shared.counters.compliance[(self.rule.name, assessment.state.value)] += 1
+        if former is not assessment.state:
+            blocker = self.blocker(now_us) if assessment.state is Compliance.VIOLATED else None
+            out.append(
+                records.noted(
+                    "compliance",
+                    now_us,
+                    self.key,
+                    rule=self.rule.name,
+                    state=assessment.state.value,
+                    former=None if former is None else former.value,
+                    reason=assessment.reason,
+                    blocker=blocker,
+                )
+            )
+
+    def blocker(self, now_us: int) -> str | None:
+        """Why no decision is taken now, were the objective violated; ``None``: one would be."""
+        rule = self.rule
+        if rule is None or self._capabilities is None:
+            return "no rule matches the bearer" if rule is None else "the node has no E2SM-TC v1"
+        if self.state not in DECIDING:
+            return f"{self.state.label}: {self.state.meaning}"
+        if self.desired is None and self.base_due(now_us):
+            return "the base pipeline is about to be installed"
+        if not rule.ladder:
+            return "the rule has no ladder: its base is all it has"
+        if now_us < self.pause.until_us:
+            return f"no decision for another {(self.pause.until_us - now_us) / 1e6:.1f} s"
+        return None
 
     # ------------------------------------------------- what is no event of the lifecycle
 

@@ -5,12 +5,14 @@ The docstring of a condition is what ``tc-controller states`` prints.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from tc_controller.core.act import OpenTransaction, Outbox, Purpose
 from tc_controller.core.actions import Action
 from tc_controller.core.bearer_view import BearerView
+from tc_controller.core.compliance import Compliance
 from tc_controller.core.decide import BASE, Choice
 from tc_controller.core.inputs import BearerKey, Outcome, Unanswered
 from tc_controller.core.policy import Rule
@@ -88,6 +90,10 @@ class BearerState:
         self.older_since_us: int | None = None
         #: The newest status report showed the node's safe pipeline.
         self.safe_in_force = False
+        #: Against the objective, for the last second; ``None``: no rule, or not assessed yet.
+        self.compliance: Compliance | None = None
+        #: Times of the transactions of the last hour.
+        self.transactions_us: deque[int] = deque()
         #: The base may be another than the pipeline in force: a rule came or changed.
         self.base_unchecked = True
 

@@ -13,6 +13,7 @@ from tc_controller.core.act import Outbox, Pending
 from tc_controller.core.actions import Action, SaveDesired
 from tc_controller.core.bearer import BearerControl
 from tc_controller.core.bearer_state import Shared
+from tc_controller.core.compliance import PERIOD_US
 from tc_controller.core.inputs import (
     BearerKey,
     EventReport,
@@ -81,6 +82,7 @@ class Controller:
         self.nodes: dict[str, Node] = {}
         self._reclaim_at_us: dict[str, int] = {}
         self._ticked_at_us = 0
+        self._assessed_at_us = 0
         self._rematch = policy.depends_on_flows
 
     def _next_id(self) -> str:
@@ -120,6 +122,8 @@ class Controller:
         self._ticked_at_us = now_us
         for pending in self._outbox.overdue(now_us):
             self._answer(pending, Unanswered("no answer in time"), now_us, out)
+        if now_us - self._assessed_at_us >= PERIOD_US:
+            self._assess(now_us, out)
         if not self.acting:
             return out
         for node in self.nodes.values():
@@ -184,6 +188,7 @@ class Controller:
         if changes is None:
             self.counters.ignored["late_report"] += 1
             return
+        node.reported_at_us = now_us
         new, gone = changes
         for key in gone:
             node.remove(key, now_us, out)
@@ -320,6 +325,13 @@ class Controller:
             return
         bearer.answered(pending, outcome, node.view(pending.bearer), now_us, out)
         node.sync(bearer, now_us)
+
+    def _assess(self, now_us: int, out: list[Action]) -> None:
+        self._assessed_at_us = now_us
+        for node in self.nodes.values():
+            heard_us = now_us if node.reported_at_us is None else node.reported_at_us
+            for bearer in node.bearers.values():
+                bearer.assess(node.view(bearer.key), now_us - heard_us, now_us, out)
 
     def _at(self, node: Node, slot: int) -> BearerControl | None:
         key = node.windows.keys[slot]

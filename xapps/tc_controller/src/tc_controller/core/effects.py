@@ -202,6 +202,7 @@ class BearerEffects(BearerState):
         if transaction is None:
             return
         self.lease.stop()
+        self.transactions_us.append(on.now_us)
         on.out.append(
             self.shared.outbox.transaction(
                 on.now_us,

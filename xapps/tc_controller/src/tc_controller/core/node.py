@@ -33,6 +33,8 @@ class Node:
         self.pipelines: dict[BearerKey, PipelineView] = {}
         self._slots: dict[BearerKey, int] = {}
         self._policy = policy
+        #: Controller time of the newest RLC report; ``None`` before the first.
+        self.reported_at_us: int | None = None
         self._open_windows(policy)
 
     def _open_windows(self, policy: Policy) -> None:

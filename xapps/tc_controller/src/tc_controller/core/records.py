@@ -36,6 +36,8 @@ class Counters:
     controls: Counter[tuple[str, str]] = field(default_factory=Counter)
     #: Reconciliations by what was done: adopted, reapplied, foreign.
     reconciliations: Counter[str] = field(default_factory=Counter)
+    #: Seconds of bearers by (rule, compliance).
+    compliance: Counter[tuple[str, str]] = field(default_factory=Counter)
     #: Bearers that were removed.
     bearers_gone: int = 0
     #: Reports and answers that were not used, by reason.

@@ -1,0 +1,80 @@
+"""Whether a bearer meets its objective, once a second.
+
+*No data*, *idle*, *radio stalled* and *violated* are four states: a bearer without reports is not
+good, a bearer without traffic is not bad, and a radio that sends nothing is not the fault of a
+queue. A state holds for the last second of node time, or for as much of it as the windows keep.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Final
+
+from tc_controller.core.bearer_view import BearerView
+from tc_controller.core.policy import Objective
+from tc_controller.core.verify import standing_us
+
+#: Period and span of an assessment.
+PERIOD_US: Final = 1_000_000
+#: Without an RLC report for this long nothing is known.
+_SILENT_US: Final = 500_000
+
+
+class Compliance(enum.Enum):
+    """State of a bearer against its objective."""
+
+    MET = "met"
+    #: Within the bound, but not below the share of it at which a violation would end.
+    AT_RISK = "at_risk"
+    VIOLATED = "violated"
+    #: Above the bound, but no pipeline shortens it: the radio sent little or nothing.
+    RADIO_STALLED = "radio_stalled"
+    #: Nothing was queued and nothing was sent.
+    IDLE = "idle"
+    NO_DATA = "no_data"
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """A state and the sentence that explains it."""
+
+    state: Compliance
+    reason: str
+
+
+def assess(view: BearerView | None, objective: Objective, silent_for_us: int) -> Assessment:
+    """The state of a bearer.
+
+    Args:
+        view: ``None`` while no RLC report has the bearer.
+        silent_for_us: controller time since the node's newest RLC report.
+    """
+    if view is None or silent_for_us > _SILENT_US:
+        return Assessment(Compliance.NO_DATA, f"no RLC report for {silent_for_us / 1e6:.1f} s")
+    since_us = view.at_us - PERIOD_US
+    sojourn_us = view.sojourn_percentile(since_us, objective.percentile)
+    drain_kbps = view.drain_kbps(since_us)
+    if sojourn_us is None or drain_kbps is None:
+        return Assessment(Compliance.NO_DATA, "fewer than two RLC reports")
+    backlog_bytes = 0 if view.pipeline is None else view.pipeline.backlog_bytes
+    if drain_kbps == 0.0:
+        queued_bytes = view.occupancy_bytes + backlog_bytes
+        if queued_bytes == 0:
+            return Assessment(Compliance.IDLE, "nothing sent and nothing queued")
+        return Assessment(Compliance.RADIO_STALLED, f"nothing sent of {queued_bytes} queued bytes")
+    return _against_bound(view, objective, sojourn_us)
+
+
+def _against_bound(view: BearerView, objective: Objective, sojourn_us: float) -> Assessment:
+    bound_us = objective.bound_ms * 1000.0
+    figure = f"p{objective.percentile:g} sojourn {sojourn_us / 1000:.1f} ms"
+    if sojourn_us <= bound_us * objective.clear_ratio:
+        return Assessment(Compliance.MET, f"{figure}, within {objective.bound_ms:g} ms")
+    if sojourn_us <= bound_us:
+        share = f"{objective.clear_ratio:.0%} of {objective.bound_ms:g} ms"
+        return Assessment(Compliance.AT_RISK, f"{figure}, above {share}")
+    if standing_us(view.standing_bytes, view.mean_kbps) <= bound_us:
+        waiting = f"with {view.standing_bytes} bytes in front of a sparse packet"
+        return Assessment(Compliance.RADIO_STALLED, f"{figure}, {waiting}: the radio pauses")
+    return Assessment(Compliance.VIOLATED, f"{figure}, above {objective.bound_ms:g} ms")

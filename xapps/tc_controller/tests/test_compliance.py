@@ -1,0 +1,80 @@
+"""Whether a bearer meets its objective, and what is no fault of its pipeline."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tc_controller.core.compliance import Compliance
+from tc_controller.core.controller import Controller
+from tc_controller.core.inputs import BearerKey
+from tc_controller.policy_file import parse_policy
+from tc_world import DRB, NODE, RNTI, Source, World, bulk, ping
+
+
+def world(*sources: Source, rule: str = "base: [{template: sojourn}]", **options: Any) -> World:
+    policy = parse_policy(f"version: 1\nrules: [{{name: r, {rule}}}]")
+    return World(Controller(policy, **options), *sources)
+
+
+def states(of: World) -> list[str]:
+    return [record["state"] for record in of.events("compliance")]
+
+
+def state(of: World) -> Compliance | None:
+    return of.controller.nodes[NODE].bearers[BearerKey(NODE, RNTI, DRB)].compliance
+
+
+def test_a_bearer_that_carries_little_meets_its_objective_and_an_empty_one_is_idle() -> None:
+    light = world(ping())
+    light.run(3_000)
+    assert state(light) is Compliance.MET
+    light.sources = []
+    light.run(3_000)
+    assert state(light) is Compliance.IDLE
+    assert states(light)[-1] == "idle"
+
+
+def test_bloat_without_control_is_a_violation_and_names_what_blocks_a_decision() -> None:
+    bloated = world(bulk(), ping(), rule="ladder: []")
+    bloated.run(3_000)
+    record = bloated.events("compliance")[-1]
+    assert record["state"] == "violated"
+    assert state(bloated) is Compliance.VIOLATED
+    assert "above 10 ms" in record["reason"]
+    assert record["blocker"] == "the rule has no ladder: its base is all it has"
+    seconds = bloated.controller.counters.compliance
+    assert seconds["r", "violated"] >= 2
+
+
+def test_a_radio_that_sends_nothing_is_stalled_not_violated() -> None:
+    stalled = world(ping(), rule="base: [{template: bdp_only}]")
+    stalled.run(3_000)
+    stalled.link_kbps = 0
+    stalled.run(3_000)
+    assert state(stalled) is Compliance.RADIO_STALLED
+
+
+def test_a_node_that_is_silent_gives_no_data() -> None:
+    silent = world(ping())
+    silent.run(3_000)
+    silent.do(silent.controller.on_tick(silent.now_us + 2_000_000))
+    assert state(silent) is Compliance.NO_DATA
+    assert silent.events("compliance")[-1]["reason"] == "no RLC report for 2.0 s"
+
+
+def test_delay_just_within_the_bound_is_at_risk() -> None:
+    risky = world(bulk(60_000), rule="objective: {bound_ms: 12}")
+    risky.run(20)
+    # As fast as the link: the queue of 10 ms stays.
+    risky.sources = [bulk(40_000)]
+    risky.run(3_000)
+    assert state(risky) is Compliance.AT_RISK
+
+
+def test_transactions_of_the_last_hour_are_counted_for_each_bearer() -> None:
+    controlled = world(ping())
+    controlled.run(500)
+    bearer = controlled.controller.nodes[NODE].bearers[BearerKey(NODE, RNTI, DRB)]
+    assert len(bearer.transactions_us) == 1
+    controlled.do(controlled.controller.on_tick(controlled.now_us + 3_601_000_000))
+    assert not bearer.transactions_us
