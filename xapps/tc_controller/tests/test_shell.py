@@ -20,7 +20,8 @@ async def test_watches_decides_acts_and_verifies(lab: Lab) -> None:
     await asyncio.sleep(3)
     await lab.stop()
     events = [record["event"] for record in lab.records()]
-    assert events == ["decided", "answered", "verified", "stats"]
+    assert events == ["decided", "answered", "verified", "compliance", "stats"]
+    assert lab.metric("compliance_seconds_total", rule="r", state="met") >= 1
     assert lab.model.tc.names() == ["fq_codel"]
     assert lab.records("verified")[0]["verdict"] == "satisfied"
     assert (

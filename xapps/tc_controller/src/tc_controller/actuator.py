@@ -203,7 +203,9 @@ class Actuator:
 def _brief(record: Mapping[str, Any]) -> dict[str, Any]:
     """The parts of a record that fit a log line."""
     brief = {
-        name: record[name] for name in ("id", "bearer", "verdict", "reasons") if name in record
+        name: record[name]
+        for name in ("id", "bearer", "verdict", "state", "reason", "reasons", "blocker")
+        if record.get(name) is not None
     }
     if "rung" in record:
         brief["template"] = record["rung"]["template"]

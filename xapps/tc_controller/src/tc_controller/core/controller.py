@@ -82,7 +82,7 @@ class Controller:
         self.nodes: dict[str, Node] = {}
         self._reclaim_at_us: dict[str, int] = {}
         self._ticked_at_us = 0
-        self._assessed_at_us = 0
+        self._assessed_at_us: int | None = None
         self._rematch = policy.depends_on_flows
 
     def _next_id(self) -> str:
@@ -122,6 +122,8 @@ class Controller:
         self._ticked_at_us = now_us
         for pending in self._outbox.overdue(now_us):
             self._answer(pending, Unanswered("no answer in time"), now_us, out)
+        if self._assessed_at_us is None:
+            self._assessed_at_us = now_us
         if now_us - self._assessed_at_us >= PERIOD_US:
             self._assess(now_us, out)
         if not self.acting:
