@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from matplotlib import rc_context
 from matplotlib.figure import Figure
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
@@ -58,7 +59,13 @@ def plot(comparisons: Sequence[Comparison], path: Path) -> None:
             axes.scatter(powers, rows, s=size, color=colour, label=arm, zorder=3)
     axes.axvline(1.0, color="#1c2530", linewidth=0.8)
     axes.set_yticks(rows, [item.situation for item in ordered])
-    axes.set(xlim=(0, None), xlabel="power relative to the best template of the situation")
+    axes.set(
+        xlim=(0, None),
+        ylim=(-1, len(ordered)),
+        xlabel="power relative to the best template of the situation",
+    )
     axes.grid(axis="x", alpha=0.3)
-    axes.legend(loc="lower left", frameon=True)
-    figure.savefig(path)
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(_SHOWN), frameon=False)
+    # The same runs give the same file.
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "sojourn"}):
+        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
