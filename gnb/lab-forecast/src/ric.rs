@@ -178,7 +178,7 @@ impl Ric {
 
     fn start(&mut self, world: &mut World) -> Result<(), RicError> {
         self.has_started = true;
-        world.keep_drql_limits(true);
+        world.record_drql_limits(true);
         if let Forecasters::Node { subscriptions, .. } = &mut self.forecasters {
             *subscriptions = Subscriptions::subscribe(world, self.timing.sample_us)
                 .map_err(RicError::Subscription)?;

@@ -60,7 +60,7 @@ fn a_monolithic_gnb_needs_no_status_requests() {
 #[test]
 fn the_drql_limit_at_the_du_equals_that_of_the_pacer() {
     let mut world = world(&[]);
-    world.keep_drql_limits(true);
+    world.record_drql_limits(true);
     let mut difference = 0.0;
     let mut samples = 0;
     for ms in 3_000..12_000 {
@@ -73,7 +73,7 @@ fn the_drql_limit_at_the_du_equals_that_of_the_pacer() {
     }
     let mean = difference / f64::from(samples);
     assert!(mean.abs() < 1_500.0, "mean difference {mean} bytes");
-    world.keep_drql_limits(false);
+    world.record_drql_limits(false);
     assert_eq!(world.rlc_samples().count(), 0);
 }
 

@@ -109,7 +109,7 @@ fn record(
 ) -> Result<Option<Recorded>, ScenarioError> {
     let loaded = LoadedScenario::from_value(scenario, "recorded", Path::new(""), &[])?;
     let mut world = World::new(&loaded)?;
-    world.keep_drql_limits(true);
+    world.record_drql_limits(true);
     let mut samples: HashMap<(u16, u8), Vec<RlcSample>> = HashMap::new();
     for at_us in (0..=to_us).step_by(sample_us.max(1) as usize) {
         if stop.load(Ordering::Relaxed) {

@@ -1,7 +1,7 @@
-//! One bearer: its TC pipeline in the CU, its RLC in the DU, and what is measured of both.
+//! One bearer: its TC pipeline in the CU, its RLC in the DU, and measurements of both.
 
 use e2sm_tc::v1::EventKind;
-use ran::BearerIndex;
+use ran::{BearerIndex, Cell};
 use tc_rf::{DropReason, EventSink, SduDelays, TrafficControl};
 
 use super::delays::Delays;
@@ -12,35 +12,35 @@ use super::rlc_query::RlcQuery;
 use super::rlc_queue::RlcQueue;
 use super::snapshot::Removals;
 
-/// A bearer of the world. It keeps its place when its UE leaves.
+/// A bearer of the world. Its index stays valid when its UE leaves.
 #[derive(Clone, Debug)]
 pub(crate) struct Bearer {
     pub(crate) rnti: u16,
     pub(crate) drb: u8,
     pub(crate) tc: TrafficControl<GnbPacket>,
-    /// Its place in the cell; none before the UE joins and after it leaves.
+    /// Its index in the cell while its UE is attached.
     pub(crate) cell: Option<BearerIndex>,
-    /// Whether its RLC is in acknowledged mode.
+    /// RLC-AM, otherwise RLC-UM.
     pub(crate) is_am: bool,
-    /// F1-U; none where CU and DU are one.
+    /// F1-U of a split gNB.
     pub(crate) f1: Option<Box<F1Bearer>>,
-    /// Where the CU queries the RLC status before each packet.
+    /// The CU queries the RLC status before each packet.
     pub(crate) rlc_query: Option<RlcQuery>,
-    /// Queue management in place of the RLC's FIFO.
+    /// AQM instead of the RLC's FIFO.
     pub(crate) rlc_queue: Option<RlcQueue>,
-    /// DRQL's limit as the DU keeps it, while somebody wants to know.
+    /// DRQL's limit computed by the DU, if recorded or enforced.
     pub(crate) drql_limit: Option<DrqlLimit>,
     pub(crate) tally: Tally,
     pub(crate) measured: Measured,
 }
 
-/// What the pipeline says about itself.
+/// Drops, marks and events of the pipeline.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) dropped_packets: u64,
     pub(crate) dropped_bytes: u64,
     pub(crate) marked_packets: u64,
-    /// Pipeline events not yet passed on.
+    /// Pipeline events not yet reported.
     pub(crate) events: Vec<EventKind>,
 }
 
@@ -65,19 +65,19 @@ pub(crate) struct Measured {
     /// Packets that entered SDAP.
     pub(crate) ingress_packets: u64,
     pub(crate) ingress_bytes: u64,
-    /// Bytes the CU handed to the RLC.
+    /// Bytes that the CU forwarded towards the RLC.
     pub(crate) forwarded_bytes: u64,
-    /// Bytes that reached the DU, those its RLC had no room for included.
+    /// Bytes that reached the DU, including those that its RLC dropped.
     pub(crate) received_bytes: u64,
-    /// SDUs that left the RLC since the CU was last told.
+    /// SDUs that left the RLC since the last RLC status.
     pub(crate) removed: SduDelays,
-    /// Those and all before.
+    /// SDUs that left the RLC so far.
     pub(crate) removals: Removals,
     /// Bytes of IP packets the UE sent.
     pub(crate) uplink_bytes: u64,
-    /// Packets the RLC had no room for.
+    /// Packets dropped by a full RLC buffer.
     pub(crate) rlc_dropped_packets: u64,
-    /// Times that RLC-AM gave up, until the UE left.
+    /// RLC-AM failures (maxRetxThreshold reached) until the UE left.
     pub(crate) radio_link_failures: u64,
     /// Packets that were queued when the UE left.
     pub(crate) released_packets: u64,
@@ -94,11 +94,50 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    /// A packet goes down to the RLC; one that was taken back since is not counted again.
-    pub(crate) fn take_down(&mut self, packet: &mut GnbPacket) {
+    /// Counts a packet forwarded to the RLC; not again if it was recalled in between.
+    pub(crate) fn count_forwarded(&mut self, packet: &mut GnbPacket) {
         if !packet.is_counted {
             packet.is_counted = true;
             self.forwarded_bytes += u64::from(packet.len_bytes());
+        }
+    }
+}
+
+/// The parts of a bearer through which a packet enters its RLC.
+pub(crate) struct RlcEntry<'a> {
+    pub(crate) cell: &'a mut Cell<GnbPacket>,
+    pub(crate) place: BearerIndex,
+    /// AQM instead of the RLC's FIFO.
+    pub(crate) queue: Option<&'a mut RlcQueue>,
+    pub(crate) limit: Option<&'a mut DrqlLimit>,
+    pub(crate) f1: Option<&'a mut F1Bearer>,
+    pub(crate) measured: &'a mut Measured,
+}
+
+impl RlcEntry<'_> {
+    /// Enqueues a packet in the AQM or the RLC; `count` is its COUNT if F1-U assigned one.
+    pub(crate) fn put(&mut self, mut packet: GnbPacket, count: Option<u64>, now_us: u64) {
+        packet.rlc_us = now_us;
+        let len_bytes = u64::from(packet.len_bytes());
+        if self.limit.as_mut().is_some_and(|limit| !limit.admit(len_bytes)) {
+            self.measured.rlc_dropped_packets += 1;
+            return;
+        }
+        match &mut self.queue {
+            Some(queue) => queue.enqueue(packet, now_us),
+            None => self.enqueue(packet, count, now_us),
+        }
+    }
+
+    /// Enqueues a packet in the RLC. Without `count` it gets the next COUNT, so packets that were lost
+    /// or dropped leave no gap.
+    pub(crate) fn enqueue(&mut self, packet: GnbPacket, count: Option<u64>, now_us: u64) {
+        let number = packet.f1_number;
+        let count = count.or_else(|| self.cell.next_count(self.place)).unwrap_or(0);
+        match (self.cell.enqueue_numbered(self.place, count, packet, now_us), &mut self.f1) {
+            (Ok(()), Some(f1)) => f1.enqueued(number, count),
+            (Ok(()), None) => {}
+            (Err(_), _) => self.measured.rlc_dropped_packets += 1,
         }
     }
 }

@@ -1,22 +1,21 @@
-//! The bearers of the world, and their pipelines as the MAC of the same gNB sees them.
+//! The bearers of the world and their pipelines' interface to the MAC of an unsplit gNB.
 
 use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
 
 use ran::{BearerIndex, BlockRoom, BufferStatus, Cell, UpperLayer};
 
-use super::bearer::Bearer;
+use super::bearer::{Bearer, RlcEntry};
 use super::build::UePlan;
 use super::packet::GnbPacket;
-use super::rlc_entry::RlcEntry;
 
-/// Every bearer of the scenario, whether its UE is attached or not; a slice of them.
+/// Every bearer of the scenario, attached or not.
 #[derive(Clone, Debug)]
 pub(crate) struct Bearers {
     all: Vec<Bearer>,
-    /// Those with queue management in their RLC, by logical channel priority.
+    /// Bearers with an AQM in their RLC, by logical channel priority.
     managed: Vec<u32>,
-    /// Index of each bearer that the cell ever had, by its place in the cell.
+    /// Index of each bearer by its index in the cell.
     by_place: Vec<u32>,
     by_id: HashMap<(u16, u8), u32>,
 }
@@ -48,12 +47,11 @@ impl Bearers {
         Self { all, managed, by_place: Vec::new(), by_id }
     }
 
-    /// Index of a bearer.
     pub(crate) fn find(&self, rnti: u16, drb: u8) -> Option<u32> {
         self.by_id.get(&(rnti, drb)).copied()
     }
 
-    /// A bearer has its place in the cell, or `None` if the cell refused it.
+    /// Stores the index of a bearer in the cell; `None` if the cell refused it.
     pub(crate) fn add_to_cell(&mut self, index: u32, place: Option<BearerIndex>) {
         if let Some(place) = place {
             self.by_place.resize(place + 1, u32::MAX);
@@ -62,8 +60,8 @@ impl Bearers {
         self.all[index as usize].cell = place;
     }
 
-    /// Where an AQM replaces the RLC's FIFO, the MAC draws from it what the coming slot can carry,
-    /// right before it schedules: first from the bearers that it serves first.
+    /// Moves packets from AQMs into the RLC, right before scheduling, as far as the coming slot can carry
+    /// them; bearers of the highest priority first.
     pub(crate) fn fill_rlc(&mut self, cell: &mut Cell<GnbPacket>, now_us: u64) {
         for index in &self.managed {
             let bearer = &mut self.all[*index as usize];
@@ -81,8 +79,8 @@ impl Bearers {
         }
     }
 
-    /// The bearer at a place of the cell if the MAC can pull from its pipeline: not over F1-U, nor
-    /// past an AQM in the RLC.
+    /// The bearer at an index of the cell if the MAC can pull from its pipeline: without F1-U and without
+    /// AQM in the RLC.
     fn pulled(&mut self, place: BearerIndex) -> Option<&mut Bearer> {
         let bearer = self.all.get_mut(*self.by_place.get(place)? as usize)?;
         (bearer.f1.is_none() && bearer.rlc_queue.is_none()).then_some(bearer)
@@ -104,7 +102,7 @@ impl UpperLayer<GnbPacket> for Bearers {
             room.next_block.map(|next| tc_rf::NextBlock { at_us: next.at_us, bytes: next.bytes });
         let room = tc_rf::BlockRoom { bytes: room.bytes, next_block };
         let mut packet = tc.pull(&room, now_us, tally)?;
-        measured.take_down(&mut packet);
+        measured.count_forwarded(&mut packet);
         measured.received_bytes += u64::from(packet.len_bytes());
         packet.rlc_us = now_us;
         Some(packet)

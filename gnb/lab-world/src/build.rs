@@ -1,6 +1,6 @@
-//! From a scenario to the parts of a world.
+//! Builds the parts of a world from a scenario.
 
-mod link;
+mod radio;
 
 use e2sm_tc::v1::{BearerId, PipelineChange, Transaction, UeId};
 use ran::mac::rbg;
@@ -16,23 +16,22 @@ use super::packet::GnbPacket;
 use super::random::SplitMix64;
 use super::rlc_query::RlcQuery;
 use super::rlc_queue::RlcQueue;
-use super::scheduler;
 use lab_scenario::{
     self, Drb, Flow, FlowUe, LoadedScenario, PipelineSpec, Rat, ResourceAllocation, ScenarioError,
     Violation,
 };
 
-/// A UE of the world and when it is there.
+/// A UE and when it attaches and leaves.
 #[derive(Clone, Debug)]
 pub(super) struct UePlan {
     pub(super) config: ran::UeConfig,
     pub(super) join_us: u64,
     pub(super) leave_us: Option<u64>,
-    /// Its bearers: index in the world and configuration.
+    /// Index in the world and configuration of each of its bearers.
     pub(super) bearers: Vec<(u32, BearerConfig)>,
 }
 
-/// The parts, before they are put together.
+/// The parts of a world.
 pub(super) struct Parts {
     pub(super) cell: Cell<GnbPacket>,
     pub(super) ues: Vec<UePlan>,
@@ -42,7 +41,7 @@ pub(super) struct Parts {
     pub(super) sdap_random: SplitMix64,
 }
 
-/// Sets everything up.
+/// Builds the parts.
 pub(super) fn parts(loaded: &LoadedScenario) -> Result<Parts, ScenarioError> {
     let builder = Builder { loaded };
     builder
@@ -54,7 +53,7 @@ struct Builder<'a> {
     loaded: &'a LoadedScenario,
 }
 
-/// An independent seed for stream `number` of a kind.
+/// Seed of random stream number `number` of `kind`.
 fn stream_seed(seed: u64, kind: u64, number: u64) -> u64 {
     SplitMix64::new(seed ^ (kind << 56) ^ number.rotate_left(24)).next()
 }
@@ -78,12 +77,12 @@ impl Builder<'_> {
         let config = cell_config(scenario)?;
         let uplink_of = |ue: u64| {
             let random = SplitMix64::new(stream_seed(scenario.seed, STREAM_UPLINK, ue));
-            link::uplink(&scenario.cell.uplink, &config, random)
+            radio::uplink(&scenario.cell.uplink, &config, random)
         };
         let harq = config.harq;
         let cell: Cell<GnbPacket> =
             Cell::new(config.clone()).map_err(|error| Violation::new("cell", error.to_string()))?;
-        // UEs attach when their time comes; that they can is found out now.
+        // Validates UEs and bearers now, though they attach later.
         let mut trial = cell.clone();
         let mut channels = Channels::new(&self.loaded.directory, config.tbs.clone());
         let mut bearers = Vec::new();
@@ -98,8 +97,8 @@ impl Builder<'_> {
                 let config = ran::UeConfig {
                     rnti,
                     channel: channel.clone(),
-                    slice: scheduler::slice_of(scenario, entry),
-                    errors: ue.harq.as_ref().map(|own| link::ue_errors(own, &harq)),
+                    slice: radio::slice_of(scenario, entry),
+                    errors: ue.harq.as_ref().map(|own| radio::ue_errors(own, &harq)),
                     uplink: Some(uplink_of(ues.len() as u64)),
                 };
                 trial
@@ -109,7 +108,7 @@ impl Builder<'_> {
                     let path = format!("{path}.drbs[{index}]");
                     let number = bearers.len() as u32;
                     bearers.push(self.bearer(rnti, drb, number, &path)?);
-                    let rlc = link::bearer_config(drb, scenario.cell.rat);
+                    let rlc = radio::bearer_config(drb, scenario.cell.rat);
                     trial
                         .add_bearer(rnti, rlc.clone())
                         .map_err(|error| Violation::new(&*path, error.to_string()))?;
@@ -180,7 +179,7 @@ impl Builder<'_> {
 
     fn flows(&self, ues: &[UePlan], bearers: &[Bearer]) -> Result<Vec<BoundFlow>, Violation> {
         let mut bound = Vec::new();
-        // Each connection of an application has a number of its own, and with it a 5-tuple.
+        // Each connection of an application has its own number and so its own 5-tuple.
         let mut next_connection = 0;
         for (index, flow) in self.loaded.scenario.flows.iter().enumerate() {
             let path = format!("flows[{index}]");
@@ -232,9 +231,8 @@ impl Builder<'_> {
     }
 }
 
-/// The configuration of copy number `copy` of a flow. Copies start one in each part of the jitter,
-/// all turned by a `phase` of the seed, and vary within the first half of their part: they never
-/// coincide.
+/// Configuration of copy number `copy` of a flow. The start jitter is divided among the copies, shifted
+/// by a `phase` of the seed; each copy starts in the first half of its part, so they never coincide.
 fn spread(flow: &Flow, copy: u64, phase: u64) -> traffic::FlowConfig {
     let mut config = flow.config();
     let jitter_us = config.start_jitter_us;
@@ -246,13 +244,13 @@ fn spread(flow: &Flow, copy: u64, phase: u64) -> traffic::FlowConfig {
     config
 }
 
-/// The composition a scenario names or spells out.
+/// The pipeline of a template name or a full specification.
 fn pipeline(spec: &PipelineSpec, path: &str) -> Result<e2sm_tc::v1::Pipeline, Violation> {
     match spec {
         PipelineSpec::Full(pipeline) => Ok(pipeline.as_ref().clone()),
         PipelineSpec::Template(name) => templates::by_name(name).ok_or_else(|| {
             let known = templates::NAMES.join(", ");
-            Violation::new(path, format!("'{name}' is no template; expected one of {known}"))
+            Violation::new(path, format!("'{name}' is not a template; expected one of {known}"))
         }),
     }
 }
@@ -299,16 +297,16 @@ fn cell_config(scenario: &lab_scenario::Scenario) -> Result<CellConfig, Violatio
         numerology,
         duplexing,
         tbs,
-        scheduler: scheduler::config(scenario),
+        scheduler: radio::scheduler(scenario),
         rbg_size_prb: rbg_size_prb(cell),
         max_ues_per_slot: cell.max_ues_per_slot,
         reserved,
-        harq: link::harq(cell, numerology, base.harq),
+        harq: radio::harq(cell, numerology, base.harq),
         seed: stream_seed(scenario.seed, STREAM_CELL, 0),
     })
 }
 
-/// PRBs of a group, which a UE gets whole.
+/// PRBs per resource block group.
 fn rbg_size_prb(cell: &lab_scenario::Cell) -> u16 {
     let nr = |configuration| rbg::nr_rbg_size_prb(cell.n_prb, configuration);
     let size_prb = match (cell.rat, cell.resource_allocation) {
@@ -317,6 +315,6 @@ fn rbg_size_prb(cell: &lab_scenario::Cell) -> u16 {
         (Rat::Nr, ResourceAllocation::Type0Config1) => nr(RbgConfiguration::One),
         (Rat::Nr, ResourceAllocation::Type0Config2) => nr(RbgConfiguration::Two),
     };
-    // Type 1, or a carrier of no width, which is refused elsewhere.
+    // `None` for type 1, and for 0 PRBs, which Cell::new refuses.
     size_prb.unwrap_or(1).min(cell.n_prb)
 }

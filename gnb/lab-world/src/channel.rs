@@ -1,4 +1,4 @@
-//! The channels of a scenario, with the files they need.
+//! Builds the channels of a scenario and reads their trace files.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use ran::{
 
 use lab_scenario::{Channel, MAX_TRACE_BYTES, UccColumn, Violation, read_bounded};
 
-/// Makes channels; files that several UEs use are read once.
+/// Builds channels; a file shared by several UEs is read once.
 pub(super) struct Channels {
     directory: PathBuf,
     tbs: TbsConfig,
@@ -21,15 +21,15 @@ pub(super) struct Channels {
 const SECOND_US: u64 = 1_000_000;
 
 impl Channels {
-    /// For scenarios whose relative paths begin at `directory`, in a cell with `tbs`.
+    /// Relative paths start at `directory`; the cell has transport block sizes `tbs`.
     pub(super) fn new(directory: &Path, tbs: TbsConfig) -> Self {
         let directory = directory.to_owned();
         Self { directory, tbs, mahimahi: HashMap::new(), ucc: HashMap::new() }
     }
 
-    /// The channel that stands at `path` in the file.
+    /// Builds the channel at element `path` of the scenario.
     pub(super) fn get(&mut self, channel: &Channel, path: &str) -> Result<ran::Channel, Violation> {
-        let said = |key: &str, error: &dyn std::fmt::Display| {
+        let invalid = |key: &str, error: &dyn std::fmt::Display| {
             Violation::new(format!("{path}.{key}"), error.to_string())
         };
         match channel {
@@ -38,20 +38,20 @@ impl Channels {
                 let period_us = u64::from(series.period_ms) * 1000;
                 McsSeries::new(period_us, series.values.clone(), at_end(series.at_end))
                     .map(ran::Channel::McsSeries)
-                    .map_err(|error| said("mcs_series", &error))
+                    .map_err(|error| invalid("mcs_series", &error))
             }
             Channel::CqiSeries(series) => {
                 let period_us = u64::from(series.period_ms) * 1000;
                 let (values, at_end) = (series.values.clone(), at_end(series.at_end));
                 CqiSeries::new(period_us, values, at_end, series.cqi_to_mcs)
                     .map(ran::Channel::CqiSeries)
-                    .map_err(|error| said("cqi_series", &error))
+                    .map_err(|error| invalid("cqi_series", &error))
             }
             Channel::RateSeries(series) => {
                 let period_us = u64::from(series.period_ms) * 1000;
                 RateSeries::new(period_us, &series.values_kbps, at_end(series.at_end))
                     .map(ran::Channel::Rate)
-                    .map_err(|error| said("rate_series", &error))
+                    .map_err(|error| invalid("rate_series", &error))
             }
             Channel::UccCsv(csv) => self.ucc_csv(csv, &format!("{path}.ucc_csv")),
             Channel::Mahimahi(trace) => {
@@ -71,7 +71,7 @@ impl Channels {
             Channel::Mobility(mobility) => model(mobility)
                 .chain(self.tbs.max_mcs())
                 .map(ran::Channel::Mobility)
-                .map_err(|error| said("mobility", &error)),
+                .map_err(|error| invalid("mobility", &error)),
         }
     }
 

@@ -1,60 +1,65 @@
-//! What no scheduler can beat: the delay of a flow that is served first in every slot, by someone
-//! who knows each slot's capacity and each arrival ahead, while bulk traffic keeps the link full.
+//! Lower bound of delay: a clairvoyant scheduler knows each slot's capacity and each arrival, and
+//! serves one flow first in every slot while bulk traffic uses the rest.
 //!
-//! Time is slotted: a packet that is there when a slot begins can leave in it, and has left when its
-//! last byte has. The delay is from arrival to the beginning of that slot, as the lab measures the
-//! sojourn in SDAP and RLC. There is always bulk to send, so every slot with capacity is used:
-//! delay and used RBs are those of one and the same schedule.
+//! A packet that arrived before a slot can leave in it; it has left with its last byte. Its delay is
+//! from arrival to the start of that slot, as the lab measures the sojourn in SDAP and RLC. Bulk
+//! traffic is always available, so delay and used RBs belong to the same schedule.
 
 use std::collections::VecDeque;
+
+use lab_scenario::{LoadedScenario, ScenarioError};
+use ran::Delivery;
+
+use crate::packet::GnbPacket;
+use crate::{World, build};
 
 /// A packet of the delay-sensitive flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// When it comes, in µs.
+    /// Arrival time, µs.
     pub time_us: u64,
-    /// Its length in bytes, 1 or more.
+    /// Length, 1 byte or more.
     pub bytes: u32,
 }
 
 /// A slot of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
-    /// When it begins, in µs.
+    /// Start, µs.
     pub time_us: u64,
-    /// Bytes of its transport block if one UE has all of it; 0 for none.
+    /// Size of its transport block if one UE has all of it; 0 if none.
     pub capacity_bytes: u32,
 }
 
-/// Which queue the flow shares.
+/// The queue of the flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queueing {
-    /// None: a bearer of its own, served before all others.
+    /// A separate bearer, served before all others.
     Own,
-    /// The RLC queue of the bulk traffic, a FIFO: a packet of bulk that has begun to leave is
-    /// finished first. With the link kept full there is always one.
+    /// The RLC FIFO of the bulk traffic: a bulk packet that has started is completed first, and there
+    /// always is one.
     Shared {
         /// Length of a bulk packet, 1 byte or more.
         bulk_packet_bytes: u32,
     },
 }
 
-/// What the link does with packets.
+/// Segmentation and headers of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// Which queue the flow shares.
+    /// The queue of the flow.
     pub queueing: Queueing,
-    /// Whether a packet may leave in parts; without, it waits for a slot that holds it whole.
+    /// Whether packets may be segmented; if not, a packet waits for a slot that fits it.
     pub segmentation: bool,
-    /// Bytes of headers on a packet, or on its first part.
+    /// Header bytes of a packet or of its first segment.
     pub header_bytes: u32,
-    /// Bytes of headers on each further part.
+    /// Header bytes of each further segment.
     pub segment_header_bytes: u32,
 }
 
 impl Default for Rules {
-    /// A bearer of its own and RLC-UM with 12-bit sequence numbers: 2 bytes of PDCP, 1 of RLC on a
-    /// whole SDU and 2 of MAC subheader; a further part has 4 of RLC and 2 of MAC.
+    /// A separate bearer and RLC-UM with 12-bit sequence numbers: PDCP 2 bytes, RLC 1 byte for a whole
+    /// SDU and MAC subheader 2 bytes; further segments have 4 bytes of RLC and 2 of MAC.
     fn default() -> Self {
         Self {
             queueing: Queueing::Own,
@@ -65,15 +70,15 @@ impl Default for Rules {
     }
 }
 
-/// An input that cannot be used: where, what is there, what was expected.
+/// An invalid input.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{element}: {value}; expected {expected}")]
 pub struct ClairvoyantError {
-    /// Such as `arrivals[3].time_us`.
+    /// Its place, such as `arrivals[3].time_us`.
     pub element: String,
-    /// What is there.
+    /// Its value.
     pub value: u64,
-    /// What would have been accepted.
+    /// Accepted values.
     pub expected: String,
 }
 
@@ -83,24 +88,24 @@ impl ClairvoyantError {
     }
 }
 
-/// The floor of a flow on a link.
+/// The lower bound of a flow's delays.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Floor {
-    /// Delay of each arrival in µs; `None` where the slots end before it has left.
+    /// Delay of each arrival, µs; `None` if it has not left by the last slot.
     pub delays_us: Vec<Option<u64>>,
-    /// Bytes that the slots could carry.
+    /// Capacity of all slots.
     pub capacity_bytes: u64,
-    /// Bytes that the flow took, headers included.
+    /// Bytes of the flow, with headers.
     pub flow_bytes: u64,
-    /// Bytes that bulk took, headers included.
+    /// Bytes of bulk traffic, with headers.
     pub bulk_bytes: u64,
-    /// Delays of what has left, shortest first.
+    /// Delays of the packets that left, ascending.
     sorted_us: Vec<u64>,
 }
 
 impl Floor {
-    /// The delay that `percent` of the packets that left do not exceed (nearest rank); `None` when
-    /// none left or `percent` is not within 0 to 100.
+    /// Percentile (nearest rank) of the delays of packets that left; `None` if none left or `percent` is
+    /// outside 0 to 100.
     pub fn percentile_us(&self, percent: f64) -> Option<u64> {
         if !(0.0..=100.0).contains(&percent) {
             return None;
@@ -109,14 +114,14 @@ impl Floor {
         self.sorted_us.get(rank.saturating_sub(1)).copied()
     }
 
-    /// Mean delay of the packets that left; `None` when none did.
+    /// Mean delay of the packets that left; `None` if none did.
     pub fn mean_us(&self) -> Option<f64> {
         let sum: u128 = self.sorted_us.iter().map(|us| u128::from(*us)).sum();
         let count = self.sorted_us.len();
         (count > 0).then(|| sum as f64 / count as f64)
     }
 
-    /// Packets that left within less than `us`, percent of all arrivals; 100 when there were none.
+    /// Share of arrivals that left in less than `us`, percent; 100 without arrivals.
     pub fn below_pct(&self, us: u64) -> f64 {
         if self.delays_us.is_empty() {
             return 100.0;
@@ -125,14 +130,13 @@ impl Floor {
         100.0 * below as f64 / self.delays_us.len() as f64
     }
 
-    /// The part of the link that the flow needs at least, percent of its bytes: what RBs would be
-    /// used without bulk. With bulk all of them are.
+    /// Share of the capacity that the flow uses, percent.
     pub fn flow_pct(&self) -> f64 {
         self.percent_of_capacity(self.flow_bytes)
     }
 
-    /// The part of the link that carries something, percent of its bytes: less than 100 only by
-    /// what is too small for a header, or without segmentation for a packet.
+    /// Share of the capacity that is used, percent; below 100 only where the rest of a slot is too small
+    /// for a header, or for a packet without segmentation.
     pub fn used_pct(&self) -> f64 {
         self.percent_of_capacity(self.flow_bytes + self.bulk_bytes)
     }
@@ -145,11 +149,50 @@ impl Floor {
     }
 }
 
+impl World {
+    /// Capacity of every slot before `until_us` if UE `rnti` had all of it, with the channel, seed and
+    /// reserved PRBs of the scenario; 0 bytes for slots without downlink or without the UE. Input of
+    /// [`floor`].
+    ///
+    /// # Errors
+    /// [`ScenarioError`] as [`World::new`], and when the scenario has no such UE.
+    pub fn capacity_series(
+        loaded: &LoadedScenario,
+        rnti: u16,
+        until_us: u64,
+    ) -> Result<Vec<Slot>, ScenarioError> {
+        let parts = build::parts(loaded)?;
+        let Some(plan) = parts.ues.iter().find(|plan| plan.config.rnti == rnti) else {
+            let message = format!("{rnti} is not a UE of this scenario");
+            return Err(ScenarioError::new(&loaded.file, "ues", message));
+        };
+        let mut cell = parts.cell;
+        let mut nothing: Vec<Delivery<GnbPacket>> = Vec::new();
+        let mut slots = Vec::new();
+        let mut joined = false;
+        while cell.next_slot_us() < until_us {
+            let time_us = cell.next_slot_us();
+            if !joined && plan.join_us <= time_us {
+                joined = true;
+                cell.add_ue(plan.config.clone())
+                    .map_err(|error| ScenarioError::new(&loaded.file, "ues", error.to_string()))?;
+            }
+            if plan.leave_us.is_some_and(|leave_us| leave_us <= time_us) {
+                cell.remove_ue(rnti);
+            }
+            cell.slot(time_us, &mut nothing);
+            let capacity_bytes = cell.last_slot_bytes(rnti).unwrap_or(0);
+            slots.push(Slot { time_us, capacity_bytes });
+        }
+        Ok(slots)
+    }
+}
+
 /// Serves `arrivals` first in each of `slots`.
 ///
 /// # Errors
-/// [`ClairvoyantError`] when arrivals or slots are not in the order of time, two slots begin at
-/// once, or a length is 0.
+/// [`ClairvoyantError`] if arrivals or slots are not in order of time, two slots start at the same time,
+/// or a length is 0.
 pub fn floor(
     arrivals: &[Arrival],
     slots: &[Slot],
@@ -181,10 +224,10 @@ pub fn floor(
             floor.delays_us[index] = Some(delay_us);
             floor.sorted_us.push(delay_us);
         }
-        // Bulk in a bearer of its own is cut wherever the slot ends, and never in the way.
+        // Bulk traffic of another bearer is segmented at the end of the slot and delays nothing.
         match rules.queueing {
             Queueing::Own => floor.bulk_bytes += u64::from(std::mem::take(&mut left)),
-            // Behind a packet that is still being sent nothing begins.
+            // A FIFO starts nothing behind a packet that is still being sent.
             Queueing::Shared { .. } if bulk.is_some() => {}
             Queueing::Shared { .. } if waiting.front().is_some_and(|(_, p)| p.begun) => {}
             Queueing::Shared { bulk_packet_bytes } => {
@@ -211,14 +254,15 @@ fn check(arrivals: &[Arrival], slots: &[Slot], rules: &Rules) -> Result<(), Clai
         }
         let before = at.checked_sub(1).map_or(0, |before| arrivals[before].time_us);
         if arrival.time_us < before {
-            let expected = format!("{before} or later, after the one before");
+            let expected = format!("{before} or later, the time of the previous arrival");
             let element = format!("arrivals[{at}].time_us");
             return Err(ClairvoyantError::new(element, arrival.time_us, expected));
         }
     }
     for (at, pair) in slots.windows(2).enumerate() {
         if pair[1].time_us <= pair[0].time_us {
-            let expected = format!("later than {}, when the one before begins", pair[0].time_us);
+            let expected =
+                format!("later than {}, the start of the previous slot", pair[0].time_us);
             let element = format!("slots[{}].time_us", at + 1);
             return Err(ClairvoyantError::new(element, pair[1].time_us, expected));
         }
@@ -230,11 +274,11 @@ fn check(arrivals: &[Arrival], slots: &[Slot], rules: &Rules) -> Result<(), Clai
     Ok(())
 }
 
-/// A packet on its way.
+/// A packet being sent.
 #[derive(Clone, Copy, Debug)]
 struct Packet {
     rest_bytes: u32,
-    /// Whether a part has left.
+    /// Whether a segment has left.
     begun: bool,
 }
 
@@ -244,8 +288,8 @@ impl Packet {
     }
 }
 
-/// Sends what it can of `packet` in the `left` bytes of a slot, and takes it out when it has left;
-/// returns the bytes used.
+/// Sends what fits of `packet` into the `left` bytes of a slot; clears `packet` when it has left.
+/// Returns the bytes used.
 fn send(packet: &mut Option<Packet>, left: &mut u32, rules: &Rules) -> u64 {
     let Some(sending) = packet else { return 0 };
     let header = if sending.begun { rules.segment_header_bytes } else { rules.header_bytes };
@@ -289,7 +333,7 @@ mod tests {
     const OWN: Queueing = Queueing::Own;
 
     #[test]
-    fn a_packet_waits_for_the_next_slot_and_no_longer() {
+    fn a_packet_waits_for_the_next_slot_only() {
         let floor = floor(
             &arrivals(&[(0, 100), (1, 100), (999, 100), (1000, 100)]),
             &slots(&[500, 500]),
@@ -302,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_packet_takes_as_many_slots_as_it_needs_with_a_header_each() {
+    fn a_long_packet_is_segmented_with_a_header_per_segment() {
         let rules = Rules { header_bytes: 5, segment_header_bytes: 6, ..bare(OWN) };
         // 95 + 94 + 11 bytes of 200.
         let got = floor(&arrivals(&[(500, 200)]), &slots(&[100, 100, 0, 100, 17]), &rules).unwrap();
@@ -315,16 +359,16 @@ mod tests {
     }
 
     #[test]
-    fn without_segmentation_it_waits_for_a_slot_that_holds_it() {
+    fn without_segmentation_a_packet_waits_for_a_slot_that_fits_it() {
         let rules = Rules { segmentation: false, ..bare(OWN) };
         let list = arrivals(&[(0, 200), (0, 50)]);
         let floor = floor(&list, &slots(&[100, 199, 200, 100]), &rules).unwrap();
         assert_eq!(floor.delays_us, [Some(2000), Some(3000)], "in order");
-        assert_eq!(floor.used_pct(), 100.0, "bulk takes what is left");
+        assert_eq!(floor.used_pct(), 100.0, "bulk uses the rest");
     }
 
     #[test]
-    fn in_a_shared_queue_a_bulk_packet_that_has_begun_goes_first() {
+    fn in_a_shared_queue_a_started_bulk_packet_is_completed_first() {
         let rules = bare(Queueing::Shared { bulk_packet_bytes: 1500 });
         // 2289 a slot: 1500 and 789 of the next, whose 711 go before the call's packet.
         let list = arrivals(&[(500, 200), (1500, 200)]);
@@ -334,13 +378,13 @@ mod tests {
         // 500 a slot: a bulk packet takes three slots, and the packet comes right after the first.
         let got = floor(&arrivals(&[(500, 200)]), &slots(&[500; 6]), &rules).unwrap();
         assert_eq!(got.delays_us, [Some(2500)]);
-        // In a bearer of its own it would not wait.
+        // In a separate bearer it does not wait.
         let got = floor(&arrivals(&[(500, 200)]), &slots(&[500; 6]), &bare(OWN)).unwrap();
         assert_eq!(got.delays_us, [Some(500)]);
     }
 
     #[test]
-    fn in_a_shared_queue_no_bulk_begins_behind_a_packet_in_parts() {
+    fn in_a_shared_queue_no_bulk_starts_behind_a_segmented_packet() {
         let rules = bare(Queueing::Shared { bulk_packet_bytes: 100 });
         // 100 of bulk, 100 of 250, 100, 50 and 50 of bulk, whose other 50 go before the second.
         let list = arrivals(&[(1, 250), (3001, 50)]);
@@ -350,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_is_down_for_seconds_delays_and_comes_back() {
+    fn a_link_outage_of_seconds_delays_packets() {
         let mut capacities = vec![1000; 10];
         capacities.extend([0; 3000]);
         capacities.extend([1000; 10]);
@@ -378,25 +422,25 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_order_is_named() {
+    fn an_invalid_input_is_named() {
         let rules = bare(OWN);
-        let said = |result: Result<Floor, ClairvoyantError>| result.unwrap_err().to_string();
+        let message = |result: Result<Floor, ClairvoyantError>| result.unwrap_err().to_string();
         assert_eq!(
-            said(floor(&arrivals(&[(5, 1), (4, 1)]), &[], &rules)),
-            "arrivals[1].time_us: 4; expected 5 or later, after the one before"
+            message(floor(&arrivals(&[(5, 1), (4, 1)]), &[], &rules)),
+            "arrivals[1].time_us: 4; expected 5 or later, the time of the previous arrival"
         );
         assert_eq!(
-            said(floor(&arrivals(&[(5, 0)]), &[], &rules)),
+            message(floor(&arrivals(&[(5, 0)]), &[], &rules)),
             "arrivals[0].bytes: 0; expected 1 or more"
         );
         let twice = [Slot { time_us: 7, capacity_bytes: 1 }; 2];
         assert_eq!(
-            said(floor(&[], &twice, &rules)),
-            "slots[1].time_us: 7; expected later than 7, when the one before begins"
+            message(floor(&[], &twice, &rules)),
+            "slots[1].time_us: 7; expected later than 7, the start of the previous slot"
         );
         let shared = bare(Queueing::Shared { bulk_packet_bytes: 0 });
         assert_eq!(
-            said(floor(&[], &[], &shared)),
+            message(floor(&[], &[], &shared)),
             "rules.queueing.bulk_packet_bytes: 0; expected 1 or more"
         );
     }

@@ -4,17 +4,15 @@ use lab_scenario::Split;
 use ran::Cell;
 use tc_rf::RlcStatus;
 
-use super::bearer::Bearer;
+use super::bearer::{Bearer, RlcEntry};
 use super::bearers::Bearers;
 use super::f1::FromDu;
 use super::links::Links;
 use super::packet::GnbPacket;
 use super::random::SplitMix64;
-use super::rlc_entry::RlcEntry;
-use super::sdap_clock::SdapClock;
 use super::timers::{Timer, Timers};
 
-/// How the CU of a scenario schedules and recalls.
+/// SDAP scheduling and recall settings of the CU.
 #[derive(Clone, Debug)]
 pub(crate) struct Cu {
     sdap_poll_us: u32,
@@ -42,7 +40,7 @@ impl Cu {
         }
     }
 
-    /// A packet of the core network arrives; the index of its bearer, if that is attached.
+    /// A packet arrives from the core network; returns the index of its bearer if its UE is attached.
     pub(crate) fn enter_sdap(
         &mut self,
         mut packet: GnbPacket,
@@ -59,7 +57,7 @@ impl Cu {
         Some(index)
     }
 
-    /// Lets the pipeline forward what it will: now, or when the SDAP scheduler runs next.
+    /// Forwards what the pipeline releases: now, or when the SDAP scheduler runs next.
     pub(crate) fn poll(&mut self, index: u32, gnb: &mut GnbParts<'_>) {
         if self.sdap_poll_us == 0 {
             self.run_sdap_scheduler(index, gnb);
@@ -68,7 +66,7 @@ impl Cu {
         }
     }
 
-    /// The deadline of a bearer's pipeline has come.
+    /// The timer of a bearer's pipeline expired.
     pub(crate) fn on_timer(&mut self, index: u32, gnb: &mut GnbParts<'_>) {
         let bearer = &mut gnb.bearers[index as usize];
         bearer.tc.tick(gnb.now_us, &mut bearer.tally);
@@ -83,7 +81,7 @@ impl Cu {
         if let Some(query) = rlc_query {
             deadline_us = query.next_poll_us(deadline_us, now_us);
         }
-        // A pipeline that cannot forward now is polled again in the next instant at the soonest.
+        // A pipeline that cannot forward now is polled again 1 µs later at the earliest.
         let mut earliest_us = now_us + 1;
         if self.sdap_poll_us > 0 {
             earliest_us = self.sdap_clock.next_us(now_us);
@@ -94,7 +92,7 @@ impl Cu {
         gnb.timers.set(Timer::Bearer(index), deadline_us.map(|at_us| at_us.max(earliest_us)));
     }
 
-    /// A frame of the DU about a bearer arrives; whether the bearer's pipeline was polled.
+    /// A frame arrives from the DU; returns whether the bearer's pipeline was polled.
     pub(crate) fn on_f1_uplink(
         &mut self,
         index: u32,
@@ -107,7 +105,7 @@ impl Cu {
         status.is_some_and(|status| self.on_rlc_status(index, &status, gnb))
     }
 
-    /// The state of a bearer's RLC arrives; whether the bearer's pipeline was polled.
+    /// An RLC status arrives; returns whether the bearer's pipeline was polled.
     pub(crate) fn on_rlc_status(
         &mut self,
         index: u32,
@@ -129,15 +127,15 @@ impl Cu {
         has_backlog
     }
 
-    /// A pacer takes over a bearer: has the DU return the SDUs that it has not begun to send, a slot
-    /// later at the soonest. That may be thousands of packets, so the answer to the control does not
-    /// wait for it.
+    /// Requests from the DU the SDUs that it has not started to send, when a bearer gets a pacer. They
+    /// return a slot later at the earliest; there may be thousands, so the answer to the control does
+    /// not wait for them.
     ///
-    /// A pipeline without pacer forwards everything at once, so its backlog is in the RLC, where no
-    /// classifier or scheduler reaches it. The RLC may discard, on PDCP's request, SDUs of which no
-    /// segment was submitted to lower layers (38.322 §5.4; 38.323 §5.3). In a split gNB the CU asks
-    /// over F1-U (38.425 §5.4.1, DL discard) and keeps what it sent until delivery status reports it
-    /// transmitted. Their COUNT values were never sent, so the packets that follow get them.
+    /// A pipeline without pacer forwards everything at once: its backlog is in the RLC, out of reach of
+    /// classifier and scheduler. The RLC may discard, on PDCP's request, SDUs of which no segment was
+    /// submitted to lower layers (38.322 §5.4; 38.323 §5.3). In a split gNB the CU requests this over
+    /// F1-U (38.425 §5.4.1, DL discard) and stores sent SDUs until delivery status reports them
+    /// transmitted. Their COUNT values were never sent and are reused.
     pub(crate) fn recall_unsent(&self, index: u32, gnb: &mut GnbParts<'_>) {
         if self.can_recall {
             let delay_us = self.f1_delay_us.max(gnb.cell.tti_us());
@@ -145,8 +143,8 @@ impl Cu {
         }
     }
 
-    /// Runs the next discard that reaches the DU, or the next return of packets that reaches the CU.
-    /// The bearer, and whether its pipeline was polled; `None` when neither is due.
+    /// Runs the next discard that has reached the DU, or the next return of packets to the CU. Returns
+    /// the bearer and whether its pipeline was polled; `None` if neither is due.
     pub(crate) fn run_recall(&mut self, gnb: &mut GnbParts<'_>) -> Option<(u32, bool)> {
         if let Some((_, index)) = gnb.links.discards.pop_due(gnb.now_us) {
             return Some((index, self.discard(index, gnb)));
@@ -194,7 +192,7 @@ impl Cu {
     }
 }
 
-/// Hands to the DU what scheduler, shapers and pacer of a bearer release.
+/// Sends to the DU what scheduler, shapers and pacer of a bearer release.
 fn forward(index: u32, gnb: &mut GnbParts<'_>) {
     let GnbParts { bearers, cell, links, now_us, .. } = gnb;
     let now_us = *now_us;
@@ -204,7 +202,7 @@ fn forward(index: u32, gnb: &mut GnbParts<'_>) {
     let (queue, limit) = (rlc_queue.as_mut(), drql_limit.as_mut());
     let mut rlc = RlcEntry { cell, place, queue, limit, f1: f1.as_deref_mut(), measured };
     let mut forward = |mut packet: GnbPacket| {
-        rlc.measured.take_down(&mut packet);
+        rlc.measured.count_forwarded(&mut packet);
         let Some(f1) = &mut rlc.f1 else {
             rlc.measured.received_bytes += u64::from(packet.len_bytes());
             rlc.put(packet, None, now_us);
@@ -221,10 +219,62 @@ fn forward(index: u32, gnb: &mut GnbParts<'_>) {
     while let Some(packet) = query.release(tc, now_us, tally) {
         forward(packet);
     }
-    if query.take()
+    if query.take_due()
         && let Some(f1) = f1
         && let Some(at_us) = f1.query(now_us)
     {
         links.rlc_queries.push(at_us, index);
+    }
+}
+
+/// Linux wakes a sleeping thread up to this much late (default timer slack, prctl(2)).
+const TIMER_SLACK_US: u64 = 50;
+
+/// Wake-up times of an SDAP scheduler thread that sleeps `period_us` plus a random timer slack, so
+/// that they drift through all phases of a slot.
+#[derive(Clone, Debug)]
+pub(crate) struct SdapClock {
+    period_us: u64,
+    next_us: u64,
+    random: SplitMix64,
+}
+
+impl SdapClock {
+    pub(crate) fn new(period_us: u32, mut random: SplitMix64) -> Self {
+        let period_us = u64::from(period_us);
+        Self { period_us, next_us: random.below(period_us), random }
+    }
+
+    /// The first wake-up after `now_us`, which must not decrease; `now_us` if the period is 0.
+    pub(crate) fn next_us(&mut self, now_us: u64) -> u64 {
+        if self.period_us == 0 {
+            return now_us;
+        }
+        while self.next_us <= now_us {
+            self.next_us += self.period_us + self.random.below(TIMER_SLACK_US + 1);
+        }
+        self.next_us
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sdap_scheduler_sleeps_at_least_its_period_and_drifts() {
+        let mut clock = SdapClock::new(200, SplitMix64::new(7));
+        let mut now_us = 0;
+        let mut phases = std::collections::BTreeSet::new();
+        for _ in 0..10_000 {
+            let next_us = clock.next_us(now_us);
+            assert_eq!(clock.next_us(next_us - 1), next_us, "the wake-up is stable");
+            if now_us > 0 {
+                assert!((200..=250).contains(&(next_us - now_us)));
+            }
+            now_us = next_us;
+            phases.insert(now_us % 1000 / 100);
+        }
+        assert_eq!(phases.len(), 10);
     }
 }

@@ -1,4 +1,4 @@
-//! Delay percentiles in little memory: a world may have thousands of bearers.
+//! Delay percentiles in bounded memory, for worlds of thousands of bearers.
 
 use hdrhistogram::Histogram;
 
@@ -10,8 +10,7 @@ const SIGNIFICANT_DIGITS: u8 = 3;
 /// A histogram of delays. Unlike [`traffic::DelayRecorder`] it keeps no series.
 #[derive(Clone, Debug)]
 pub(crate) struct Delays {
-    /// Counted apart: the age of the head of an empty buffer, which most of a thousand bearers
-    /// have each ms, must not cost a walk through a histogram's memory.
+    /// Counted separately for speed: most of a thousand bearers have an empty buffer, age 0, each ms.
     zeros: u64,
     sum_us: u64,
     histogram: Histogram<u32>,
@@ -32,14 +31,12 @@ impl Delays {
             return;
         }
         self.sum_us += delay_us;
-        // A histogram that resizes itself takes any delay that memory can index.
+        // Fails only for delays beyond the memory of the resizing histogram.
         if self.histogram.record(delay_us).is_err() {
             self.histogram.saturating_record(delay_us);
         }
     }
-}
 
-impl Delays {
     fn count(&self) -> u64 {
         self.zeros + self.histogram.len()
     }

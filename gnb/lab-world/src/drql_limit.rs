@@ -1,22 +1,22 @@
-//! DRQL's limit as the DU keeps it: "the RLC layer, enabling it to dynamically adjust the limits of its
+//! DRQL's limit computed in the DU: "the RLC layer, enabling it to dynamically adjust the limits of its
 //! queues based on the incoming packet volume" (stolidis2024 §IV-A).
 //!
-//! A CU apart that lives on forecasts does not run DRQL, but what is forecast is DRQL's limit. The rule
-//! is that of §II, by what the DU alone can see: the MAC pulled "a full RLC buffer" when no further MTU
-//! had fitted below the limit.
+//! A CU that paces by forecasts does not run DRQL, but the forecast quantity is DRQL's limit. The rule is
+//! that of §II with what the DU observes: the MAC pulled "a full RLC buffer" if no further MTU fitted
+//! below the limit.
 
 use tc_rf::RlcStatus;
 
 use super::World;
 
-/// What DRQL leaves in the buffer (irazabal2021 §V-D).
+/// Bytes that DRQL leaves in the buffer (irazabal2021 §V-D).
 const MTU_BYTES: u64 = 1_500;
 
-/// What a DU reports of a bearer's RLC for forecasts (stolidis2024 §IV-B: "the RLC's queue limits and
-/// actual sizes"), as the last TTI left it.
+/// State of a bearer's RLC after the last TTI, which the DU reports for forecasts (stolidis2024 §IV-B:
+/// "the RLC's queue limits and actual sizes").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RlcSample {
-    /// When it was taken, virtual µs.
+    /// Virtual time, µs.
     pub time_us: u64,
     /// C-RNTI.
     pub rnti: u16,
@@ -24,9 +24,9 @@ pub struct RlcSample {
     pub drb: u8,
     /// Bytes left in the RLC buffer.
     pub occupancy_bytes: u32,
-    /// DRQL's limit up to which it may be filled now, bytes.
+    /// DRQL's limit, bytes.
     pub limit_bytes: u32,
-    /// Bytes that the MAC has pulled since the samples began.
+    /// Bytes pulled by the MAC since recording started.
     pub drained_bytes: u64,
 }
 
@@ -34,15 +34,15 @@ pub struct RlcSample {
 #[derive(Clone, Debug)]
 pub(crate) struct DrqlLimit {
     limit_bytes: u64,
-    /// In the RLC after the last TTI.
+    /// Bytes in the RLC after the last TTI.
     left_bytes: u64,
-    /// That and what it took since.
+    /// `left_bytes` and bytes admitted since.
     held_bytes: u64,
-    /// Whether something came since that would not have fitted any more, or only just did.
+    /// Whether a packet has arrived since that did not fit.
     was_full: bool,
-    /// Pulled since it is kept.
+    /// Bytes pulled since recording started.
     drained_bytes: u64,
-    /// Whether what does not fit is dropped.
+    /// Whether packets beyond the limit are dropped.
     drops: bool,
 }
 
@@ -58,13 +58,13 @@ impl DrqlLimit {
         }
     }
 
-    /// The limit, where the RLC drops by it.
+    /// The limit if the RLC enforces it.
     pub(crate) fn in_force_bytes(&self) -> Option<u32> {
         self.drops.then(|| narrow(self.limit_bytes))
     }
 
-    /// A packet arrives; whether the RLC takes it. An empty one does.
-    pub(crate) fn takes(&mut self, len_bytes: u64) -> bool {
+    /// Whether the RLC admits an arriving packet; an empty RLC admits any.
+    pub(crate) fn admit(&mut self, len_bytes: u64) -> bool {
         let fits = self.held_bytes == 0 || self.held_bytes + len_bytes <= self.limit_bytes;
         self.was_full |= !fits;
         if fits || !self.drops {
@@ -74,8 +74,8 @@ impl DrqlLimit {
         false
     }
 
-    /// The MAC pulled for a TTI.
-    pub(crate) fn tti(&mut self, status: &RlcStatus) {
+    /// Updates the limit after the MAC pulled for a TTI.
+    pub(crate) fn on_tti(&mut self, status: &RlcStatus) {
         let held_bytes = self.held_bytes;
         self.left_bytes = u64::from(status.occupancy_bytes);
         self.drained_bytes += held_bytes.saturating_sub(self.left_bytes);
@@ -95,18 +95,18 @@ impl DrqlLimit {
 }
 
 impl World {
-    /// Has each DU keep DRQL's limit from now on, or no longer; see
-    /// [`rlc_samples`](Self::rlc_samples). An RLC that drops by it keeps it in any case.
-    pub fn keep_drql_limits(&mut self, wanted: bool) {
+    /// Starts or stops computing DRQL's limit in the DU; see [`rlc_samples`](Self::rlc_samples). An RLC
+    /// that enforces it always computes it.
+    pub fn record_drql_limits(&mut self, enabled: bool) {
         for bearer in self.bearers.iter_mut() {
             if !bearer.drql_limit.as_ref().is_some_and(|limit| limit.drops) {
-                bearer.drql_limit = wanted.then(|| DrqlLimit::new(false));
+                bearer.drql_limit = enabled.then(|| DrqlLimit::new(false));
             }
         }
     }
 
-    /// Occupancy and limit of each bearer that is here, as the last TTI left them; none while limits
-    /// are not [kept](Self::keep_drql_limits).
+    /// RLC occupancy and limit of each attached bearer after the last TTI; empty unless
+    /// [recorded](Self::record_drql_limits).
     pub fn rlc_samples(&self) -> impl Iterator<Item = RlcSample> + '_ {
         self.bearers.iter().filter(|bearer| bearer.cell.is_some()).filter_map(move |bearer| {
             let limit = bearer.drql_limit.as_ref()?;
@@ -135,19 +135,19 @@ mod tests {
         RlcStatus { occupancy_bytes, dl_opportunity, ..RlcStatus::default() }
     }
 
-    /// So many packets offered before each TTI, of which so much is pulled; how many were dropped.
+    /// Offers `packets` before each TTI, which pulls up to `capacity` bytes; returns the drops.
     fn run(limit: &mut DrqlLimit, ttis: u32, packets: u64, capacity: u64) -> u64 {
         let mut dropped = 0;
         for _ in 0..ttis {
-            dropped += (0..packets).filter(|_| !limit.takes(MTU_BYTES)).count() as u64;
+            dropped += (0..packets).filter(|_| !limit.admit(MTU_BYTES)).count() as u64;
             let left = limit.held_bytes.saturating_sub(capacity);
-            limit.tti(&status(left, true));
+            limit.on_tti(&status(left, true));
         }
         dropped
     }
 
     #[test]
-    fn finds_what_a_tti_pulls_and_an_mtu_more() {
+    fn the_limit_converges_to_the_bytes_of_a_tti_and_one_mtu() {
         let mut limit = DrqlLimit::new(true);
         run(&mut limit, 200, 20, 6_000);
         assert!((6_000..=9_000).contains(&limit.limit_bytes), "{}", limit.limit_bytes);
@@ -156,31 +156,31 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_dropped_and_no_more() {
+    fn only_packets_beyond_the_limit_are_dropped() {
         let mut limit = DrqlLimit::new(true);
         run(&mut limit, 200, 20, 6_000);
-        // Four packets are pulled of each TTI; the fifth has no place.
+        // A TTI pulls four packets; the fifth does not fit.
         let dropped = run(&mut limit, 1_000, 5, 6_000);
         assert!((990..=1_010).contains(&dropped), "{dropped}");
         assert_eq!(run(&mut limit, 1_000, 4, 6_000), 0);
-        let mut watched = DrqlLimit::new(false);
-        assert_eq!(run(&mut watched, 200, 20, 6_000), 0, "watched alone, it drops nothing");
+        let mut recorded = DrqlLimit::new(false);
+        assert_eq!(run(&mut recorded, 200, 20, 6_000), 0, "without enforcement nothing is dropped");
     }
 
     #[test]
-    fn neither_idleness_nor_uplink_slots_nor_other_ues_move_it() {
+    fn idle_ttis_uplink_slots_and_other_ues_do_not_change_the_limit() {
         let mut limit = DrqlLimit::new(true);
         run(&mut limit, 200, 20, 6_000);
         let found = limit.limit_bytes;
-        limit.tti(&status(50_000, false));
+        limit.on_tti(&status(50_000, false));
         assert_eq!(limit.limit_bytes, found, "uplink");
-        limit.tti(&status(50_000, true));
+        limit.on_tti(&status(50_000, true));
         assert_eq!(limit.limit_bytes, found, "nothing was pulled");
-        limit.tti(&status(0, false));
+        limit.on_tti(&status(0, false));
         for _ in 0..100 {
-            assert!(limit.takes(100));
-            limit.tti(&status(0, true));
+            assert!(limit.admit(100));
+            limit.on_tti(&status(0, true));
         }
-        assert_eq!(limit.limit_bytes, found, "100 bytes are no full buffer");
+        assert_eq!(limit.limit_bytes, found, "100 bytes are not a full buffer");
     }
 }

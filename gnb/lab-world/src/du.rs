@@ -1,16 +1,15 @@
-//! The DU: packets from F1-U, queries of the CU, and the status of each RLC after a slot.
+//! The DU: packets from CU to RLC, answers to RLC status queries, RLC status after each slot.
 
 use ran::{BearerIndex, Cell};
 use tc_rf::RlcStatus;
 
-use super::bearer::Bearer;
+use super::bearer::{Bearer, RlcEntry};
 use super::cu::GnbParts;
 use super::f1;
 use super::packet::GnbPacket;
-use super::rlc_entry::RlcEntry;
 use super::rlc_queue::RlcQueue;
 
-/// A packet of the CU arrives over F1-U.
+/// A packet arrives over F1-U.
 pub(crate) fn enter_rlc(packet: GnbPacket, gnb: &mut GnbParts<'_>) {
     let GnbParts { bearers, cell, now_us, .. } = gnb;
     let Bearer { cell: place, rlc_queue, drql_limit, measured, f1, .. } =
@@ -63,7 +62,7 @@ pub(crate) fn rlc_status(
         received_bytes: Some(measured.received_bytes),
     };
     if let Some(limit) = &mut bearer.drql_limit {
-        limit.tti(&status);
+        limit.on_tti(&status);
     }
     Some((place, status))
 }

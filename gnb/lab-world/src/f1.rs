@@ -1,7 +1,6 @@
-//! F1-U of a bearer: packets down and up, RLC state or delivery status to the CU.
+//! F1-U of a bearer in a split gNB: packets down and up, RLC status or delivery status to the CU.
 //!
-//! Where CU and DU are one, none of this is in the way. Apart, the CU numbers what it sends; the DU
-//! finds from the numbers what was lost, and PDCP at the UE waits for it.
+//! The CU numbers packets; the DU detects losses by the numbers, and PDCP of the UE waits for them.
 
 use ran::f1u::delivery_status::{MAX_LOST_RANGES, sn24};
 use ran::{
@@ -12,16 +11,16 @@ use tc_rf::{RlcStatus, SduDelays};
 use super::packet::GnbPacket;
 use lab_scenario::{RlcStatusReporting, Split};
 
-/// What a DU sends to its CU about a bearer.
+/// A frame about a bearer from DU to CU.
 #[derive(Clone, Debug)]
 pub(super) enum FromDu {
-    /// The state of the RLC as it was.
+    /// RLC status.
     Rlc(RlcStatus),
-    /// A delivery status frame.
+    /// Downlink data delivery status (38.425 §5.4.2).
     Delivery {
         made_us: u64,
         frame: Vec<u8>,
-        /// Whether there was downlink since the frame before: the CU knows the cell's TDD pattern
+        /// Whether there was downlink since the previous frame: the CU knows the cell's TDD pattern
         /// from F1 setup.
         dl_opportunity: bool,
         tti_us: u32,
@@ -35,25 +34,26 @@ pub(crate) struct F1Bearer {
     up: F1Path,
     uplink: F1Path,
     down_us: u64,
-    /// None where the CU is told the state of the RLC itself.
+    /// Period of delivery status; `None` if the CU gets RLC status instead.
     period_us: Option<u64>,
-    told: RlcStatusReporting,
-    /// The state of the RLC after the last slot, with what the slots had since the last answer.
+    rlc_status_mode: RlcStatusReporting,
+    /// RLC status after the last slot, accumulated since the last answer to a query.
     latest: Option<RlcStatus>,
     tracker: DeliveryTracker,
     next_number: u64,
-    /// Bytes sent so far, for packets to carry.
+    /// Bytes sent so far.
     sent_bytes: u64,
     receiver: NrUReceiver,
     next_frame_us: u64,
     dl_opportunity: bool,
-    heard_us: u64,
-    /// Highest delivered, and when the frame that told was made.
+    /// Time of the latest status received by the CU.
+    latest_status_us: u64,
+    /// Highest delivered number, and the time of the frame that reported it.
     delivered: (Option<u32>, Option<u64>),
 }
 
 impl F1Bearer {
-    /// F1-U of bearer number `number`; `None` where CU and DU are one.
+    /// F1-U of bearer number `number`; `None` if the gNB is not split.
     pub(super) fn new(split: &Split, seed: u64, number: u64) -> Result<Option<Self>, ConfigError> {
         let f1 = split.f1;
         let config = F1Config {
@@ -75,7 +75,7 @@ impl F1Bearer {
             uplink: path(2)?,
             down_us: u64::from(split.f1_delay_us),
             period_us: f1.delivery_status_us.map(u64::from),
-            told: f1.rlc_status,
+            rlc_status_mode: f1.rlc_status,
             latest: None,
             tracker: DeliveryTracker::default(),
             next_number: 0,
@@ -83,12 +83,12 @@ impl F1Bearer {
             receiver: NrUReceiver::new(if f1.keep_order { 0 } else { f1.jitter_us }),
             next_frame_us: 0,
             dl_opportunity: false,
-            heard_us: 0,
+            latest_status_us: 0,
             delivered: (None, None),
         }))
     }
 
-    /// The CU sends a packet; when it reaches the DU, or `None` when it is lost.
+    /// The CU sends a packet; returns its arrival time at the DU, `None` if lost.
     pub(super) fn send(&mut self, packet: &mut GnbPacket, now_us: u64) -> Option<u64> {
         self.sent_bytes += u64::from(packet.len_bytes());
         packet.f1_number = self.next_number;
@@ -100,36 +100,36 @@ impl F1Bearer {
         self.down.transit(now_us)
     }
 
-    /// A packet of the UE that is at the DU at `at_us`; when it is at the CU.
+    /// An uplink packet reaches the DU at `at_us`; returns its arrival time at the CU, `None` if lost.
     pub(super) fn send_up(&mut self, at_us: u64) -> Option<u64> {
         self.uplink.transit(at_us)
     }
 
-    /// COUNT of a packet that arrives at the DU.
+    /// A packet arrives at the DU; returns its COUNT.
     pub(super) fn arrive(&mut self, number: u64, next_count: u64, now_us: u64) -> u64 {
         self.receiver.receive(number, next_count, now_us)
     }
 
-    /// The RLC took a packet.
-    pub(super) fn taken(&mut self, number: u64, count: u64) {
+    /// The RLC enqueued a packet.
+    pub(super) fn enqueued(&mut self, number: u64, count: u64) {
         if self.period_us.is_some() {
             self.receiver.enqueued(number, count);
         }
     }
 
-    /// The DU discarded packets that it had not begun to send.
+    /// The DU discarded packets that it had not started to send.
     pub(super) fn discarded(&mut self, next_count: u64) {
         self.receiver.recalled(next_count);
     }
 
-    /// A discarded packet is in the CU's queue again.
+    /// A discarded packet is back in the CU's queue.
     pub(super) fn recalled(&mut self, number: u64) {
         if self.period_us.is_some() {
             self.tracker.recalled(number);
         }
     }
 
-    /// The frame that the DU sends after a slot, if it sends one, and when it reaches the CU.
+    /// The frame that the DU sends after a slot, if any, and its arrival time at the CU.
     pub(super) fn report(
         &mut self,
         status: &RlcStatus,
@@ -138,12 +138,12 @@ impl F1Bearer {
     ) -> Option<(u64, FromDu)> {
         let now_us = status.at_us;
         let Some(period_us) = self.period_us else {
-            return match self.told {
+            return match self.rlc_status_mode {
                 RlcStatusReporting::EachSlot => {
                     Some((self.up.transit(now_us)?, FromDu::Rlc(*status)))
                 }
                 RlcStatusReporting::OnRequest => {
-                    self.keep(status);
+                    self.accumulate(status);
                     None
                 }
                 RlcStatusReporting::Never => None,
@@ -180,24 +180,24 @@ impl F1Bearer {
         Some((self.up.transit(now_us)?, frame))
     }
 
-    /// Keeps the state of the RLC until the CU asks.
-    fn keep(&mut self, status: &RlcStatus) {
-        let mut kept = *status;
+    /// Stores the RLC status until the next query.
+    fn accumulate(&mut self, status: &RlcStatus) {
+        let mut latest = *status;
         if let Some(before) = &self.latest {
-            kept.dl_opportunity |= before.dl_opportunity;
-            kept.removed = before.removed;
-            kept.removed.merge(&status.removed);
+            latest.dl_opportunity |= before.dl_opportunity;
+            latest.removed = before.removed;
+            latest.removed.merge(&status.removed);
         }
-        self.latest = Some(kept);
+        self.latest = Some(latest);
     }
 
-    /// The CU queries the RLC status at `now_us`: when the query reaches the DU; `None` if it is lost.
+    /// The CU queries the RLC status; returns the arrival time at the DU, `None` if lost.
     pub(super) fn query(&mut self, now_us: u64) -> Option<u64> {
         self.down.transit(now_us)
     }
 
-    /// The DU answers a query at `now_us`: when the answer reaches the CU; `None` if it is lost or there
-    /// was no slot yet.
+    /// The DU answers a query; returns the arrival time at the CU and the frame, `None` if it is lost or
+    /// before the first slot.
     pub(super) fn answer(&mut self, now_us: u64) -> Option<(u64, FromDu)> {
         let status = self.latest.as_mut()?;
         let frame = FromDu::Rlc(*status);
@@ -206,7 +206,7 @@ impl F1Bearer {
         Some((self.up.transit(now_us)?, frame))
     }
 
-    /// The RLC status in a frame that reached the CU; `None` if a later one arrived before.
+    /// The RLC status in a frame that reached the CU; `None` if a later one has arrived already.
     pub(super) fn rlc_status(&mut self, frame: &FromDu, is_am: bool) -> Option<RlcStatus> {
         let status = match frame {
             FromDu::Rlc(status) => *status,
@@ -233,20 +233,20 @@ impl F1Bearer {
                 }
             }
         };
-        if status.at_us < self.heard_us {
+        if status.at_us < self.latest_status_us {
             return None;
         }
-        self.heard_us = status.at_us;
+        self.latest_status_us = status.at_us;
         Some(status)
     }
 
-    /// Frames lost so far: packets towards the UE, and packets of the UE.
+    /// Downlink and uplink packets lost so far.
     pub(super) fn lost_packets(&self) -> (u64, u64) {
         (self.down.lost_frames(), self.uplink.lost_frames())
     }
 }
 
-/// Delays in the terms of the pacers.
+/// Converts delays to the pacers' type.
 pub(super) fn narrowed(removed: &ran::SduDelays) -> SduDelays {
     let narrow = |delay_us: u64| u32::try_from(delay_us).unwrap_or(u32::MAX);
     SduDelays {

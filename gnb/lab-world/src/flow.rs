@@ -1,8 +1,9 @@
-//! One flow of the scenario and what the gNB adds to its statistics.
+//! One flow of the scenario.
 
 use traffic::{Flow, IpVersion};
 
 use super::delays::Delays;
+use super::packet::GnbPacket;
 
 /// A flow bound to a bearer.
 #[derive(Clone, Debug)]
@@ -20,17 +21,24 @@ pub(crate) struct BoundFlow {
     pub(crate) core_delay_us: u64,
     /// When its last packet from the server reaches the CU.
     pub(crate) core_last_us: u64,
-    /// How many connections it has; those of all flows are numbered in the order of the flows.
+    /// Number of its connections; connections are numbered across flows, in the order of the flows.
     pub(crate) connections: u16,
     pub(crate) ends: Flow,
     pub(crate) queuing: Queuing,
 }
 
-/// SDAP and RLC sojourn of a flow's packets (irazabal2021 §V-G).
+impl BoundFlow {
+    /// A downlink packet of this flow.
+    pub(crate) fn packet(&self, inner: traffic::Packet) -> GnbPacket {
+        GnbPacket::new(inner, self.bearer, self.rnti, self.qfi, self.ip_version)
+    }
+}
+
+/// Sojourn of a flow's packets in SDAP and RLC (irazabal2021 §V-G).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queuing {
     pub(crate) delay: Delays,
-    /// Packets below one LTE TTI, the first column of irazabal2021's Table 2.
+    /// Packets below one LTE TTI (first column of irazabal2021 Table 2).
     pub(crate) below_1ms: u64,
     pub(crate) packets: u64,
 }

@@ -1,4 +1,4 @@
-//! The traffic of the world: what servers and UEs send, and when.
+//! Traffic of all flows: what servers and UEs send and receive.
 
 use traffic::Endpoint as _;
 
@@ -66,13 +66,13 @@ impl Flows {
         self.server_sends(flow, gnb);
     }
 
-    /// The deadline of a server has come.
+    /// The timer of a server expired.
     pub(crate) fn poll_server(&mut self, flow: u32, gnb: &mut GnbParts<'_>) {
         self.all[flow as usize].ends.server.poll(gnb.now_us, &mut self.sent);
         self.server_sends(flow, gnb);
     }
 
-    /// The deadline of a UE has come.
+    /// The timer of a UE expired.
     pub(crate) fn poll_ue(&mut self, flow: u32, gnb: &mut GnbParts<'_>) {
         self.all[flow as usize].ends.ue.poll(gnb.now_us, &mut self.sent);
         self.ue_sends(flow, gnb);
@@ -85,7 +85,7 @@ impl Flows {
             let jitter_us = self.core_jitter.below(u64::from(self.core_jitter_us) + 1);
             let at_us = gnb.now_us + bound.core_delay_us + jitter_us;
             bound.core_last_us = at_us.max(bound.core_last_us);
-            gnb.links.core_down.push(bound.core_last_us, GnbPacket::new(packet, bound));
+            gnb.links.core_down.push(bound.core_last_us, bound.packet(packet));
         }
     }
 

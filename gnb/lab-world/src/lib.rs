@@ -1,13 +1,12 @@
 //! The world: servers → core → CU (one TC pipeline per bearer) → F1-U → DU (RLC and MAC) → UE and
 //! back, on virtual time in whole microseconds, with the gNB's E2 side attached.
 //!
-//! [`World`] is the door. Inside: `build` sets it up from a scenario, `step` moves packets, `e2`
-//! keeps subscriptions and controls, `measure` says what happened.
+//! [`World`] is the interface. `build` sets it up from a scenario, `step` is the event loop, `e2` is the
+//! E2 agent, `measure` samples and summarizes.
 
 mod bearer;
 mod bearers;
 mod build;
-mod capacity;
 mod channel;
 pub mod clairvoyant;
 mod cu;
@@ -22,13 +21,9 @@ mod links;
 mod measure;
 mod packet;
 mod random;
-mod recording;
 pub mod reports;
-mod rlc_entry;
 mod rlc_query;
 mod rlc_queue;
-mod scheduler;
-mod sdap_clock;
 mod snapshot;
 mod step;
 mod summary;
@@ -55,20 +50,19 @@ use e2::E2Agent;
 use flows::Flows;
 use lab_scenario::{LoadedScenario, ScenarioError};
 use links::Links;
+use measure::Recording;
 use packet::GnbPacket;
-use recording::Recording;
 use timers::Timers;
 use ues::Ues;
 
-/// Unix time of virtual time 0 unless the caller says otherwise: 2026-01-01T00:00:00Z, fixed so
-/// that the same scenario and seed give the same bytes.
+/// Default Unix time of virtual time 0: 2026-01-01T00:00:00Z, fixed so that the same scenario and seed
+/// give the same bytes.
 pub const DEFAULT_EPOCH_US: u64 = 1_767_225_600_000_000;
 
 /// A gNB with its UEs and servers on virtual time.
 ///
-/// Nothing here reads a clock: [`step_until`](Self::step_until) runs as fast as it goes, and a
-/// gateway that wants real time calls it with the time that has passed. Timestamps in reports are
-/// `epoch_us` + virtual time.
+/// It reads no clock: [`step_until`](Self::step_until) runs as fast as possible; a gateway calls it with
+/// the elapsed time. Timestamps in reports are `epoch_us` + virtual time.
 #[derive(Clone, Debug)]
 pub struct World {
     name: String,
@@ -94,7 +88,7 @@ impl World {
     /// Builds the world of a scenario at virtual time 0.
     ///
     /// # Errors
-    /// [`ScenarioError`] when a trace cannot be read or an element does not fit the parts it sets up.
+    /// [`ScenarioError`] if a trace cannot be read or a part refuses an element.
     pub fn new(loaded: &LoadedScenario) -> Result<Self, ScenarioError> {
         let parts = build::parts(loaded)?;
         let scenario = &loaded.scenario;
@@ -135,8 +129,8 @@ impl World {
         self.now_us
     }
 
-    /// Runs until virtual time `t_us`, all of what happens at `t_us` included; a time in the past
-    /// only hands over what is already due. Outputs come in order of time.
+    /// Runs until virtual time `t_us`, including all events at `t_us`. A time in the past only outputs
+    /// what is already due. Outputs are in order of time.
     pub fn step_until(&mut self, t_us: u64, sink: &mut dyn FnMut(Output)) {
         let t_us = t_us.max(self.now_us);
         loop {
@@ -144,14 +138,14 @@ impl World {
             if at_us > t_us {
                 break;
             }
-            // What was put in at the present time has that time; nothing lies before it.
+            // Events added since the last step may be due at the present time, not before it.
             self.now_us = self.now_us.max(at_us);
             self.run_due(sink);
         }
         self.now_us = t_us;
     }
 
-    /// An independent copy that goes on from here.
+    /// An independent copy that continues from the present state.
     pub fn fork(&self) -> Self {
         self.clone()
     }

@@ -1,18 +1,18 @@
-//! Packets and frames on their way between servers, CU, DU and UEs, in order of arrival.
+//! Packets and frames in flight between servers, CU, DU and UEs, in order of arrival.
 
 use std::collections::VecDeque;
 
 use super::f1::FromDu;
 use super::packet::GnbPacket;
 
-/// Everything on its way.
+/// Everything in flight.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Links {
     /// Servers to CU.
     pub(crate) core_down: Line<GnbPacket>,
     /// CU to DU.
     pub(crate) f1_down: Line<GnbPacket>,
-    /// DU to CU: bearer and RLC state or delivery status.
+    /// DU to CU: bearer and RLC status or delivery status.
     pub(crate) f1_up: Line<(u32, FromDu)>,
     /// CU to DU: bearers whose RLC status the CU queries.
     pub(crate) rlc_queries: Line<u32>,
@@ -20,14 +20,14 @@ pub(crate) struct Links {
     pub(crate) discards: Line<u32>,
     /// DU to CU: recalled packets by bearer.
     pub(crate) recalled: Line<(u32, Vec<GnbPacket>)>,
-    /// Decoded at a UE.
+    /// To a UE; arrival when decoded.
     pub(crate) radio_down: Line<GnbPacket>,
     /// UEs to servers.
     pub(crate) uplink: Line<traffic::Packet>,
 }
 
 impl Links {
-    /// When the next item arrives; `u64::MAX` when none is on its way.
+    /// Time of the next arrival; `u64::MAX` if nothing is in flight.
     pub(crate) fn next_us(&self) -> u64 {
         [
             self.core_down.next_us(),
@@ -44,8 +44,7 @@ impl Links {
     }
 }
 
-/// A first-in first-out line in which each item has its own arrival time. Items of equal time keep
-/// the order they were put in.
+/// Items ordered by arrival time, and by insertion at equal times.
 #[derive(Clone, Debug)]
 pub(crate) struct Line<T> {
     items: VecDeque<(u64, T)>,
@@ -58,7 +57,7 @@ impl<T> Default for Line<T> {
 }
 
 impl<T> Line<T> {
-    /// Puts an item on its way. Nearly always the last to arrive; an earlier one is put in place.
+    /// Inserts an item; fast for the latest arrival, the usual case.
     pub(crate) fn push(&mut self, at_us: u64, item: T) {
         match self.items.back() {
             Some((last_us, _)) if *last_us > at_us => {
@@ -69,12 +68,12 @@ impl<T> Line<T> {
         }
     }
 
-    /// When the next item arrives; `u64::MAX` when none is on its way.
+    /// Time of the next arrival; `u64::MAX` if nothing is in flight.
     pub(crate) fn next_us(&self) -> u64 {
         self.items.front().map_or(u64::MAX, |(at_us, _)| *at_us)
     }
 
-    /// The next item that has arrived by `now_us`, with its time.
+    /// Removes the next item that has arrived by `now_us`, with its time.
     pub(crate) fn pop_due(&mut self, now_us: u64) -> Option<(u64, T)> {
         if self.next_us() <= now_us { self.items.pop_front() } else { None }
     }
@@ -85,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_overtaker_is_put_in_place_and_ties_keep_their_order() {
+    fn an_earlier_arrival_is_inserted_in_order_and_ties_keep_their_order() {
         let mut line = Line::default();
         for (at_us, name) in [(5, 'a'), (9, 'b'), (5, 'c'), (7, 'd'), (9, 'e')] {
             line.push(at_us, name);
@@ -98,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_arrives_early() {
+    fn nothing_arrives_before_its_time() {
         let mut line = Line::default();
         line.push(5, ());
         assert!(line.pop_due(4).is_none());

@@ -1,11 +1,67 @@
-//! What happened: samples each ms, snapshots and the summary of a run.
+//! Measurements: samples each ms, recorded rows, snapshots and the summary of a run.
 
 use super::World;
-use super::snapshot::{BearerSample, CellSample, FlowSample, Removals};
+use super::snapshot::{BearerSample, CellSample, FlowSample, PacketSample, Removals};
 use super::summary::{BearerSummary, CellSummary, DelayMs, FlowSummary, Summary, percent};
 
+/// Time between two samples of the bearers; also the finest period of reports.
+pub(crate) const SAMPLE_PERIOD_US: u64 = 1_000;
+
+/// Rows recorded since they were last taken; `None` if not recorded.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Recording {
+    /// Time of the next sample.
+    pub(crate) next_sample_us: u64,
+    /// A row per bearer and ms.
+    pub(crate) series: Option<Vec<BearerSample>>,
+    /// A row per packet that left the RLC.
+    pub(crate) packets: Option<Vec<PacketSample>>,
+    /// RNTI and DRB of bearers whose pacer switched to forecasts (`true`) or back.
+    pub(crate) pacing_changes: Option<Vec<(u16, u8, bool)>>,
+}
+
+fn enable<T>(rows: &mut Option<Vec<T>>, enabled: bool) {
+    *rows = enabled.then(|| rows.take().unwrap_or_default());
+}
+
+fn take<T>(rows: &mut Option<Vec<T>>) -> Vec<T> {
+    rows.as_mut().map(std::mem::take).unwrap_or_default()
+}
+
 impl World {
-    /// Each ms: head-of-line age, the series if wanted, thresholds of subscriptions.
+    /// Starts or stops recording a row per bearer and ms; see [`take_series`](Self::take_series).
+    pub fn record_series(&mut self, enabled: bool) {
+        enable(&mut self.recording.series, enabled);
+    }
+
+    /// The rows recorded since the last call.
+    pub fn take_series(&mut self) -> Vec<BearerSample> {
+        take(&mut self.recording.series)
+    }
+
+    /// Starts or stops recording a row per packet; see [`take_packets`](Self::take_packets).
+    pub fn record_packets(&mut self, enabled: bool) {
+        enable(&mut self.recording.packets, enabled);
+    }
+
+    /// The rows recorded since the last call.
+    pub fn take_packets(&mut self) -> Vec<PacketSample> {
+        take(&mut self.recording.packets)
+    }
+
+    /// Starts or stops recording changes of pacing; see
+    /// [`take_pacing_changes`](Self::take_pacing_changes).
+    pub fn record_pacing_changes(&mut self, enabled: bool) {
+        enable(&mut self.recording.pacing_changes, enabled);
+    }
+
+    /// RNTI and DRB of bearers whose pacer switched to forecasts (`true`) or back to its own
+    /// measurements since the last call.
+    pub fn take_pacing_changes(&mut self) -> Vec<(u16, u8, bool)> {
+        take(&mut self.recording.pacing_changes)
+    }
+
+    /// Samples, each ms, head-of-line ages, recorded series and thresholds of subscriptions.
     pub(super) fn sample(&mut self) {
         for index in 0..self.bearers.len() {
             let hol_us = self.head_of_line_age_us(index);
@@ -39,7 +95,7 @@ impl World {
         let bearer = &mut self.bearers[index];
         let mut report = self.cell.rlc_report(bearer.cell?, self.now_us)?;
         if let Some(queue) = &mut bearer.rlc_queue {
-            queue.complete(&mut report, self.now_us);
+            queue.add_to(&mut report, self.now_us);
         }
         let mac = self.cell.mac_report(bearer.rnti, self.now_us)?;
         Some(BearerSample {
@@ -62,17 +118,17 @@ impl World {
         })
     }
 
-    /// The bearers that are here, as they are now.
+    /// Present state of the bearers of attached UEs.
     pub fn bearer_samples(&mut self) -> Vec<BearerSample> {
         self.active_bearers().filter_map(|index| self.bearer_sample(index as usize)).collect()
     }
 
-    /// What was removed from each RLC buffer so far, in the order of the bearers.
+    /// SDUs removed from each RLC buffer so far, in the order of the bearers.
     pub fn removals(&self) -> impl Iterator<Item = Removals> + '_ {
         self.bearers.iter().map(|bearer| bearer.measured.removals)
     }
 
-    /// The flows, as they are now.
+    /// Present state of the flows.
     pub fn flow_samples(&self) -> Vec<FlowSample> {
         self.flows
             .iter()
@@ -98,7 +154,7 @@ impl World {
         self.flows.iter().map(|flow| (flow.name.as_str(), flow.ends.kind(), &flow.ends))
     }
 
-    /// Both ends of the flow of that name, for delay series and statistics.
+    /// Both ends of the flow called `name`.
     pub fn flow(&self, name: &str) -> Option<&traffic::Flow> {
         self.flows.iter().find(|flow| flow.name == name).map(|flow| &flow.ends)
     }

@@ -1,12 +1,9 @@
-//! A packet inside the gNB: what the traffic source sent, and what SDAP knows about it.
+//! A downlink packet inside the gNB.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use tc_rf::{Ecn, FiveTuple};
-use traffic::Body;
-
-use super::flow::BoundFlow;
-use traffic::IpVersion;
+use traffic::{Body, IpVersion};
 
 /// Protocol numbers of the IANA registry.
 const ICMP: u8 = 1;
@@ -22,54 +19,61 @@ const SERVER_PORT: u16 = 5201;
 const UE_PORT: u16 = 49_152;
 const UE_PORTS: u32 = 16_384;
 
-/// Stands for "no QFI".
+/// Value for "no QFI".
 const NO_QFI: u8 = u8::MAX;
 
-/// A downlink packet on its way through CU and DU.
+/// A downlink packet in CU and DU.
 #[derive(Clone, Debug)]
 pub(crate) struct GnbPacket {
     pub(crate) inner: traffic::Packet,
-    /// When it entered SDAP.
+    /// Time of entry to SDAP.
     pub(crate) ingress_us: u64,
-    /// When it entered the RLC.
+    /// Time of entry to the RLC.
     pub(crate) rlc_us: u64,
-    /// Its number on F1-U, where CU and DU are apart.
+    /// Its number on F1-U in a split gNB.
     pub(crate) f1_number: u64,
-    /// Bytes of the bearer that the CU had sent over F1-U with it.
+    /// Bytes of the bearer sent over F1-U up to and including it.
     pub(crate) f1_sent_bytes: u64,
     /// Index of its bearer in the world.
     pub(crate) bearer: u32,
     rnti: u16,
     qfi: u8,
-    /// PDCP has handed it down before, and counted it.
+    /// Already counted as forwarded by PDCP.
     pub(crate) is_counted: bool,
     ip_version: IpVersion,
 }
 
 impl GnbPacket {
-    pub(crate) fn new(inner: traffic::Packet, flow: &BoundFlow) -> Self {
+    /// A packet of a flow to `rnti`; `bearer` is the index of its bearer in the world.
+    pub(crate) fn new(
+        inner: traffic::Packet,
+        bearer: u32,
+        rnti: u16,
+        qfi: Option<u8>,
+        ip_version: IpVersion,
+    ) -> Self {
         Self {
             inner,
             ingress_us: 0,
             rlc_us: 0,
             f1_number: 0,
             f1_sent_bytes: 0,
-            bearer: flow.bearer,
-            rnti: flow.rnti,
-            qfi: flow.qfi.unwrap_or(NO_QFI),
+            bearer,
+            rnti,
+            qfi: qfi.unwrap_or(NO_QFI),
             is_counted: false,
-            ip_version: flow.ip_version,
+            ip_version,
         }
     }
 
-    /// The IP datagram. Senders count the header of IPv4.
+    /// Length of the IP datagram; senders assume the header of IPv4.
     pub(crate) fn len_bytes(&self) -> u32 {
         self.inner.len_bytes + self.ip_version.extra_bytes()
     }
 }
 
-/// Address of a UE: of IPv4, in the pool that Open5GS and OAI's examples use; of IPv6, in a prefix
-/// of its own (23.501 §5.8.2.2.3).
+/// Address of a UE: IPv4 in the pool of Open5GS and OAI's examples; IPv6 in its own prefix (23.501
+/// §5.8.2.2.3).
 pub(crate) fn ue_address(rnti: u16, ip_version: IpVersion) -> IpAddr {
     let [high, low] = rnti.to_be_bytes();
     match ip_version {
@@ -78,8 +82,7 @@ pub(crate) fn ue_address(rnti: u16, ip_version: IpVersion) -> IpAddr {
     }
 }
 
-/// 5-tuple of a downlink packet of connection number `connection`: ports follow from the number, so
-/// that no packet has to carry them.
+/// 5-tuple of a downlink packet of connection number `connection`, which determines the ports.
 pub(crate) fn five_tuple(
     connection: u32,
     rnti: u16,
@@ -153,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flows_of_one_ue_have_tuples_of_their_own() {
+    fn flows_of_one_ue_have_different_tuples() {
         let udp = Body::Udp { seq: 0 };
         let tuples: std::collections::HashSet<_> =
             (0..100_000).map(|flow| five_tuple(flow, 0x4601, IpVersion::V4, &udp)).collect();

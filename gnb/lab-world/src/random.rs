@@ -1,4 +1,4 @@
-//! SplitMix64 (Steele, Lea and Flood 2014): small, fast, and good enough for jitter and seeds.
+//! SplitMix64 (Steele, Lea and Flood 2014), for jitter and seeds.
 
 /// A stream of random numbers.
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gives_the_published_sequence() {
+    fn it_gives_the_published_sequence() {
         let mut random = SplitMix64::new(1_234_567);
         let first: Vec<u64> = (0..3).map(|_| random.next()).collect();
         let published =
@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn stays_below_its_bound_and_reaches_both_ends() {
+    fn numbers_are_below_the_bound_and_reach_both_ends() {
         let mut random = SplitMix64::new(1);
         let drawn: std::collections::BTreeSet<u64> = (0..1000).map(|_| random.below(10)).collect();
         assert_eq!(drawn.into_iter().collect::<Vec<_>>(), (0..10).collect::<Vec<_>>());

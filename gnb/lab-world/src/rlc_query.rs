@@ -1,28 +1,27 @@
-//! A CU that queries the DU before each packet: "the SDAP requires this information for every available
-//! packet residing in its queues to facilitate packet forwarding", and what it requested at t₀ − 2T_c it
-//! has at t₀ (stolidis2024 §III-B).
+//! RLC status queries before each packet: "the SDAP requires this information for every available packet
+//! residing in its queues to facilitate packet forwarding"; the answer to a query at t₀ − 2T_c arrives at
+//! t₀ (stolidis2024 §III-B).
 //!
-//! It decides about the release of each packet in front of the bearer's pacer. An answer is for one
-//! packet. If the pacer then holds the packet back, the CU queries again ("continuously querying", §II).
-//! Without an answer for [`ANSWER_TIMEOUT_US`] the packet passes, as every pacer lets packets pass
-//! without RLC status.
+//! The query delays each packet before the bearer's pacer. An answer is valid for one packet. If the
+//! pacer does not release the packet, the CU queries again ("continuously querying", §II). Without an
+//! answer for [`ANSWER_TIMEOUT_US`] the packet is released, as pacers do without RLC status.
 
 use e2sm_tc::v1::Pacer;
 use tc_rf::{EventSink, Packet, TrafficControl};
 
-/// After this time without an RLC status a pacer lets everything pass.
+/// Time without RLC status after which a pacer releases everything.
 const ANSWER_TIMEOUT_US: u64 = 100_000;
-/// While a query is on its way the pipeline is polled at most this often; only its lease can end.
+/// Shortest poll period of the pipeline while a query is in flight; only its lease can expire.
 const POLL_US: u64 = 200;
 
-/// The query about the packet at the head.
+/// State of the query for the packet at the head.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Query {
     #[default]
     None,
-    /// To be sent to the DU, since then.
+    /// To be sent to the DU since this time.
     Due(u64),
-    /// Sent; due since then.
+    /// Sent; was due at this time.
     Sent(u64),
     Answered,
 }
@@ -34,7 +33,7 @@ pub(crate) struct RlcQuery {
 }
 
 impl RlcQuery {
-    /// The next packet that the pipeline forwards, if one may go now.
+    /// The next packet that the pipeline forwards, if one may be released now.
     pub(crate) fn release<P: Packet>(
         &mut self,
         tc: &mut TrafficControl<P>,
@@ -51,13 +50,13 @@ impl RlcQuery {
         if packet.is_some() {
             self.query = Query::None;
         } else if tc.has_candidate(now_us, events) {
-            // The pacer held it back.
+            // The pacer did not release it.
             self.query = Query::Due(now_us);
         }
         packet
     }
 
-    /// Whether the pacer decides now about the packet at the head. Begins its query.
+    /// Whether the pacer may decide about the packet at the head now; otherwise its query is due.
     fn may_release(&mut self, now_us: u64) -> bool {
         match self.query {
             Query::None => {
@@ -71,8 +70,8 @@ impl RlcQuery {
         }
     }
 
-    /// Whether a query is to be sent to the DU now; it counts as sent.
-    pub(crate) fn take(&mut self) -> bool {
+    /// Whether a query must be sent to the DU now; marks it as sent.
+    pub(crate) fn take_due(&mut self) -> bool {
         let Query::Due(at_us) = self.query else { return false };
         self.query = Query::Sent(at_us);
         true
@@ -85,7 +84,7 @@ impl RlcQuery {
         }
     }
 
-    /// When the pipeline is to be polled, which asks for `deadline_us`.
+    /// Next poll time of a pipeline with deadline `deadline_us`.
     pub(crate) fn next_poll_us(&self, deadline_us: Option<u64>, now_us: u64) -> Option<u64> {
         let (Query::Due(at_us) | Query::Sent(at_us)) = self.query else { return deadline_us };
         let timeout_us = at_us.saturating_add(ANSWER_TIMEOUT_US);
@@ -99,18 +98,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_for_one_packet() {
+    fn an_answer_is_valid_for_one_packet() {
         let mut query = RlcQuery::default();
-        assert!(!query.take(), "nothing to send");
+        assert!(!query.take_due(), "nothing to send");
         assert!(!query.may_release(5));
-        assert!(query.take() && !query.take(), "queried once");
+        assert!(query.take_due() && !query.take_due(), "queried once");
         assert!(!query.may_release(6));
         query.on_status();
         assert!(query.may_release(7));
     }
 
     #[test]
-    fn a_status_without_a_query_is_no_answer() {
+    fn a_status_without_a_query_is_not_an_answer() {
         let mut query = RlcQuery::default();
         query.on_status();
         assert_eq!(query.query, Query::None);
@@ -123,7 +122,7 @@ mod tests {
     fn a_lost_query_does_not_stall_the_bearer() {
         let mut query = RlcQuery::default();
         query.may_release(1_000);
-        query.take();
+        query.take_due();
         let timeout_us = 1_000 + ANSWER_TIMEOUT_US;
         assert!(!query.may_release(timeout_us - 1));
         assert!(query.may_release(timeout_us));

@@ -1,11 +1,8 @@
-//! Queue management in place of the RLC's FIFO (irazabal2021 §V-D: "we substituted the default RLC
-//! FIFO buffer with a CoDel queue").
+//! AQM instead of the RLC's FIFO (irazabal2021 §V-D: "we substituted the default RLC FIFO buffer with a
+//! CoDel queue"; abbasloo2019 §VI: BoDe, PIE and head drop).
 //!
-//! abbasloo2019 does the same with BoDe, PIE and head drop in the queue of an emulated link (§VI).
-//!
-//! The AQM holds the SDUs; right before each slot the MAC draws from it as much as one transport
-//! block can carry, and that alone waits in the RLC itself. So the sojourn time runs from
-//! arrival at the RLC to the slot that begins to send the packet, as in a queue within the RLC.
+//! The AQM stores the SDUs; right before each slot, one transport block's worth moves into the RLC. The
+//! sojourn time is therefore from arrival at the RLC to the slot that starts to send the packet.
 
 use std::collections::VecDeque;
 
@@ -21,16 +18,16 @@ use tc_rf::{DropReason, EventSink, PipelineError};
 use super::packet::GnbPacket;
 use lab_scenario::{Rlc, RlcAqm};
 
-/// The queue with what the RLC report says about it.
+/// The queue and its statistics for the RLC report.
 #[derive(Clone, Debug)]
 pub(crate) struct RlcQueue {
     queues: Queues<GnbPacket>,
     log: ArrivalLog,
-    /// Of packets the MAC drew, as the RLC's own: mean over 100 ms.
+    /// Mean over 100 ms, as for the RLC itself.
     sojourn: SojournWindow,
 }
 
-/// When the packets in the queue arrived, oldest first, and what was dropped.
+/// Arrival times of the queued packets, oldest first, and drops.
 #[derive(Clone, Debug, Default)]
 struct ArrivalLog {
     arrived_us: VecDeque<u64>,
@@ -42,8 +39,7 @@ impl EventSink<GnbPacket> for ArrivalLog {
     fn dropped(&mut self, packet: GnbPacket, _: DropReason, _: u64) {
         self.dropped_packets += 1;
         self.dropped_bytes += u64::from(packet.len_bytes());
-        // Dropped at the head or on arrival: what is noted of the other end is as good if both
-        // arrived at the same time.
+        // Packets are dropped at the head or on arrival; with equal arrival times either entry will do.
         if self.arrived_us.front() == Some(&packet.rlc_us) {
             self.arrived_us.pop_front();
         } else {
@@ -53,10 +49,8 @@ impl EventSink<GnbPacket> for ArrivalLog {
 }
 
 impl RlcQueue {
-    /// A queue of its own random numbers.
-    ///
     /// # Errors
-    /// What the queue cannot be made of.
+    /// Invalid parameters of the AQM.
     pub(crate) fn new(aqm: RlcAqm, rlc: &Rlc, seed: u64) -> Result<Self, PipelineError> {
         let queue = QueueSet {
             first: 0,
@@ -88,7 +82,7 @@ impl RlcQueue {
 
     pub(crate) fn enqueue(&mut self, packet: GnbPacket, now_us: u64) {
         self.log.arrived_us.push_back(now_us);
-        // Queue 0 is there, so nothing comes back.
+        // Fails only for queues other than 0.
         let _ = self.queues.enqueue(0, packet, now_us, &mut self.log);
     }
 
@@ -100,24 +94,24 @@ impl RlcQueue {
         Some(dequeued.packet)
     }
 
-    /// Bytes and packets held.
+    /// Queued bytes and packets.
     pub(crate) fn backlog(&self) -> (u32, u32) {
         let bytes = u32::try_from(self.queues.backlog_bytes()).unwrap_or(u32::MAX);
         (bytes, self.queues.backlog_packets())
     }
 
-    /// When the packet at the head arrived.
+    /// Arrival time of the packet at the head.
     pub(crate) fn head_arrived_us(&self) -> Option<u64> {
         self.log.arrived_us.front().copied()
     }
 
-    /// Packets dropped by the discipline or for want of room.
+    /// Packets dropped by the AQM or a full buffer.
     pub(crate) fn dropped_packets(&self) -> u64 {
         self.log.dropped_packets
     }
 
-    /// Makes the RLC's report that of RLC and queue together.
-    pub(crate) fn complete(&mut self, report: &mut RlcReport, now_us: u64) {
+    /// Adds the queue to the report of the RLC.
+    pub(crate) fn add_to(&mut self, report: &mut RlcReport, now_us: u64) {
         let (bytes, packets) = self.backlog();
         let log = &self.log;
         report.txbuf_occ_bytes += bytes;

@@ -1,6 +1,6 @@
-//! The state of bearers, flows and cell now, for metrics and live views.
+//! Present state of bearers, flows and cell: rows of tables, samples for metrics.
 
-/// One bearer now; the row of `bearers.parquet`.
+/// State of a bearer; a row of `bearers.parquet`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BearerSample {
     /// Virtual time.
@@ -21,9 +21,9 @@ pub struct BearerSample {
     pub tc_backlog_bytes: u64,
     /// Queued in the TC pipeline, packets.
     pub tc_backlog_packets: u32,
-    /// What the pacer lets stand in the RLC; absent when it does not limit.
+    /// RLC limit of the pacer; `None` if it sets none.
     pub pacer_limit_bytes: Option<u32>,
-    /// Whether the pacer goes by a forecast; absent where it takes none.
+    /// Whether the pacer uses a forecast; `None` if it supports none.
     pub by_forecast: Option<bool>,
     /// Arrived at SDAP, cumulative.
     pub ingress_bytes: u64,
@@ -37,7 +37,7 @@ pub struct BearerSample {
     pub cell: CellSample,
 }
 
-/// One flow now, cumulative.
+/// State of a flow; counters are cumulative.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowSample {
     /// Name in the scenario.
@@ -50,7 +50,7 @@ pub struct FlowSample {
     pub drb: u8,
     /// Payload handed to the application.
     pub goodput_bytes: u64,
-    /// Its last round trip, of a ping or an echoed call.
+    /// Last round trip of a ping or an echoed call.
     pub rtt_us: Option<u64>,
 }
 
@@ -60,14 +60,14 @@ pub struct FlowSample {
 pub struct Removals {
     /// SDUs.
     pub sdus: u64,
-    /// Slots in which some were removed: blocks.
+    /// Slots with removals.
     pub blocks: u64,
     /// Sum of their delays from arrival in the RLC to removal, µs.
     pub delay_us: u64,
 }
 
 impl Removals {
-    /// What came after `before`.
+    /// Removals since `before`.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self {
@@ -83,11 +83,11 @@ impl Removals {
 pub struct CellSample {
     /// PRBs that carried data.
     pub used_prb: u64,
-    /// PRBs there were for data.
+    /// PRBs available for data.
     pub available_prb: u64,
 }
 
-/// A downlink packet that left the RLC; the row of `packets.parquet`. Times are virtual µs.
+/// A downlink packet that left the RLC; a row of `packets.parquet`. Times are virtual µs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketSample {
     /// Index of its flow in the summary.
@@ -96,20 +96,20 @@ pub struct PacketSample {
     pub rnti: u16,
     /// DRB identity.
     pub drb: u8,
-    /// IP datagram.
+    /// Length of the IP datagram.
     pub len_bytes: u32,
-    /// When the server sent it.
+    /// Sent by the server.
     pub sent_us: u64,
-    /// When it entered SDAP.
+    /// Entered SDAP.
     pub sdap_us: u64,
-    /// When it entered the RLC.
+    /// Entered the RLC.
     pub rlc_us: u64,
-    /// When its last byte went to the MAC.
+    /// Its last byte went to the MAC.
     pub mac_us: u64,
-    /// When the UE had it.
+    /// Received by the UE.
     pub ue_us: u64,
-    /// Whether it carries the mark of congestion.
+    /// Whether it is marked CE.
     pub ce: bool,
-    /// How long before `sent_us` its payload was first sent, µs: above 0 for what TCP retransmits.
+    /// Time from the first transmission of its payload to `sent_us`, µs: above 0 for retransmissions.
     pub age_us: u32,
 }

@@ -1,8 +1,8 @@
-//! The event loop: what happens when.
+//! The event loop.
 //!
-//! Sources of events are links (what is on its way, in order of arrival), timers (deadlines of state
-//! machines) and the cell's slots. At one instant they run in the fixed order of
-//! [`World::run_due`], so a run depends on scenario and seed alone.
+//! Events come from links (arrivals), timers (deadlines of state machines) and the cell's slots. Events
+//! of the same time run in the fixed order of [`World::run_due`], so a run depends only on scenario and
+//! seed.
 
 use ran::Delivery;
 use tc_rf::RlcStatus;
@@ -12,14 +12,14 @@ use super::bearer::Bearer;
 use super::cu::{Cu, GnbParts};
 use super::du;
 use super::flows::Flows;
+use super::measure::SAMPLE_PERIOD_US;
 use super::packet::GnbPacket;
-use super::recording::SAMPLE_PERIOD_US;
 use super::snapshot::PacketSample;
 use super::timers::Timer;
 use super::{Output, World};
 
 impl World {
-    /// When something happens next; `u64::MAX` when nothing ever will.
+    /// Time of the next event; `u64::MAX` if there is none.
     pub(super) fn next_event_us(&self) -> u64 {
         self.next_traffic_us().min(self.e2.next_us())
     }
@@ -38,14 +38,14 @@ impl World {
         .fold(u64::MAX, u64::min)
     }
 
-    /// The CU, the flows, and what both act on.
+    /// The CU, the flows, and the parts that both act on.
     fn parts(&mut self) -> (&mut Cu, &mut Flows, GnbParts<'_>) {
         let Self { cu, flows, bearers, cell, links, timers, now_us, .. } = self;
         (cu, flows, GnbParts { bearers, cell, links, timers, now_us: *now_us })
     }
 
-    /// Runs what is due now. Packets come before the slot that may carry them, the slot before the
-    /// pollers that look at what it left, and reports last.
+    /// Runs what is due now: packets before the slot that may carry them, the slot before timers and
+    /// samples, reports last.
     pub(super) fn run_due(&mut self, sink: &mut dyn FnMut(Output)) {
         let now_us = self.now_us;
         while let Some((_, (ue, attaches))) = self.ues.attachments.pop_due(now_us) {
@@ -55,13 +55,13 @@ impl World {
         while let Some((_, packet)) = self.links.core_down.pop_due(now_us) {
             let (cu, _, mut gnb) = self.parts();
             if let Some(index) = cu.enter_sdap(packet, &mut gnb) {
-                self.pass_on_events(index);
+                self.report_events_of(index);
             }
         }
         while let Some((_, (index, frame))) = self.links.f1_up.pop_due(now_us) {
             let (cu, _, mut gnb) = self.parts();
             if cu.on_f1_uplink(index, &frame, &mut gnb) {
-                self.pass_on_events(index);
+                self.report_events_of(index);
             }
         }
         while let Some((_, packet)) = self.links.f1_down.pop_due(now_us) {
@@ -99,19 +99,19 @@ impl World {
             Timer::Ue(flow) => flows.poll_ue(flow, &mut gnb),
             Timer::Bearer(index) => {
                 cu.on_timer(index, &mut gnb);
-                self.pass_on_events(index);
+                self.report_events_of(index);
             }
         }
     }
 
-    /// Lets the pipeline of a bearer forward what it will.
+    /// Forwards what the pipeline of a bearer releases.
     pub(super) fn poll_bearer(&mut self, index: u32) {
         let (cu, _, mut gnb) = self.parts();
         cu.poll(index, &mut gnb);
-        self.pass_on_events(index);
+        self.report_events_of(index);
     }
 
-    /// Has the DU return the SDUs of a bearer that it has not begun to send.
+    /// Recalls the SDUs of a bearer that the DU has not started to send.
     pub(super) fn recall_unsent_from_rlc(&mut self, index: u32) {
         let (cu, _, mut gnb) = self.parts();
         cu.recall_unsent(index, &mut gnb);
@@ -122,18 +122,18 @@ impl World {
             let (cu, _, mut gnb) = self.parts();
             let Some((index, polled)) = cu.run_recall(&mut gnb) else { break };
             if polled {
-                self.pass_on_events(index);
+                self.report_events_of(index);
             }
         }
     }
 
-    fn pass_on_events(&mut self, index: u32) {
+    fn report_events_of(&mut self, index: u32) {
         if !self.bearers[index as usize].tally.events.is_empty() {
             self.report_pipeline_events(index);
         }
     }
 
-    /// One slot of the cell, and the status of each RLC on its way to the CU.
+    /// Runs one slot of the cell and sends the status of each RLC to the CU.
     fn slot(&mut self) {
         let now_us = self.now_us;
         self.bearers.fill_rlc(&mut self.cell, now_us);
@@ -163,11 +163,11 @@ impl World {
     fn on_rlc_status(&mut self, index: u32, status: &RlcStatus) {
         let (cu, _, mut gnb) = self.parts();
         if cu.on_rlc_status(index, status, &mut gnb) {
-            self.pass_on_events(index);
+            self.report_events_of(index);
         }
     }
 
-    /// The last byte of an SDU went to the MAC; the packet is at the UE when it is decoded.
+    /// Records an SDU whose last byte went to the MAC, and sends it to the UE.
     fn drained(&mut self, delivery: Delivery<GnbPacket>) {
         let packet = delivery.sdu;
         let Bearer { measured, rnti, drb, is_am, .. } = &mut self.bearers[packet.bearer as usize];

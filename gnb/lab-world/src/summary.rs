@@ -1,4 +1,4 @@
-//! What a run says when it is over, machine-readable: units in the keys.
+//! Summary of a run, serialized with units in the keys.
 
 use serde::Serialize;
 use traffic::{DelaySummary, Figures};
@@ -23,10 +23,10 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The text of `summary.json`: this, the version of the program and the command line of the run.
+    /// The text of `summary.json`: the summary, the program's version and the command line.
     ///
     /// # Errors
-    /// A value that JSON does not have.
+    /// Values that JSON cannot represent.
     pub fn to_json(&self, command: &str) -> serde_json::Result<String> {
         let mut summary = serde_json::to_value(self)?;
         if let Some(object) = summary.as_object_mut() {
@@ -42,11 +42,11 @@ impl Summary {
 pub struct CellSummary {
     /// PRBs that carried data.
     pub used_prb: u64,
-    /// PRBs there were for data.
+    /// PRBs available for data.
     pub available_prb: u64,
     /// Their ratio.
     pub used_rb_pct: f64,
-    /// SDUs lost on the air for good.
+    /// SDUs lost on the radio.
     pub lost_sdus: u64,
 }
 
@@ -88,7 +88,7 @@ pub struct BearerSummary {
     pub rnti: u16,
     /// DRB identity.
     pub drb: u8,
-    /// Composition in force.
+    /// Name of the pipeline in force.
     pub pipeline: String,
     /// Its revision.
     pub revision: u32,
@@ -104,13 +104,13 @@ pub struct BearerSummary {
     pub tc_dropped_packets: u64,
     /// Packets the pipeline marked CE.
     pub tc_marked_packets: u64,
-    /// Packets the RLC had no room for, or its AQM dropped.
+    /// Packets dropped by a full RLC buffer or its AQM.
     pub rlc_dropped_packets: u64,
-    /// Packets towards the UE that F1-U lost.
+    /// Downlink packets lost on F1-U.
     pub f1_lost_packets: u64,
-    /// Packets of the UE that F1-U lost.
+    /// Uplink packets lost on F1-U.
     pub f1_lost_uplink_packets: u64,
-    /// Times that RLC-AM gave up and was re-established.
+    /// Re-establishments of RLC-AM after maxRetxThreshold.
     pub radio_link_failures: u64,
     /// Age of the head of the RLC buffer, sampled each ms.
     pub rlc_hol_ms: DelayMs,
@@ -131,7 +131,7 @@ pub struct FlowSummary {
     pub rnti: u16,
     /// DRB that carries it.
     pub drb: u8,
-    /// Payload handed to the application, over the time the flow was on.
+    /// Payload handed to the application per time that the flow was active.
     pub goodput_mbps: f64,
     /// Payload handed to the application.
     pub goodput_bytes: u64,
@@ -139,9 +139,9 @@ pub struct FlowSummary {
     pub sent_packets: u64,
     /// Downlink packets that arrived.
     pub received_packets: u64,
-    /// Downlink packets known to be lost.
+    /// Lost downlink packets.
     pub lost_packets: u64,
-    /// Downlink packets that arrived with the mark of congestion.
+    /// Downlink packets that arrived marked CE.
     pub ce_packets: u64,
     /// Server to UE.
     pub one_way_delay_ms: DelayMs,
@@ -151,13 +151,13 @@ pub struct FlowSummary {
     pub queued_below_1ms_pct: f64,
     /// Round trips of a ping or an echoed call.
     pub rtt_ms: Option<DelayMs>,
-    /// UE to server, of what the UE sends by itself.
+    /// UE to server, of packets that the UE originates.
     pub uplink_delay_ms: Option<DelayMs>,
-    /// What the application says about its experience; the unit ends each name.
+    /// Quality of experience of the application; each name ends with its unit.
     pub app: Figures,
 }
 
-/// A share in percent, 0 of nothing.
+/// A share in percent; 0 if `whole` is 0.
 pub(crate) fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
 }

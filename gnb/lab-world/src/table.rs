@@ -1,4 +1,4 @@
-//! The tables of a run: columns by name, and series of flows. Every format is written from these.
+//! The tables of a run, independent of the file format: columns by name, series of flows.
 
 use super::World;
 use super::snapshot::{BearerSample, PacketSample};
@@ -8,7 +8,7 @@ use super::snapshot::{BearerSample, PacketSample};
 pub struct Column<R> {
     /// Name, with the unit.
     pub name: &'static str,
-    /// Whether a row may lack the value.
+    /// Whether the value may be missing.
     pub optional: bool,
     /// The value of a row.
     pub value: fn(&R) -> Option<u64>,
@@ -66,8 +66,8 @@ pub struct FlowSeries<'a> {
     pub flow: &'a str,
     /// Its kind in the scenario.
     pub kind: &'static str,
-    /// `rtt`, `one_way` or `app_delay` (µs, at the time measured; the last is what the application
-    /// judges itself by: frame, action to screen, page load, chunk) or `goodput_bytes` (cumulative).
+    /// `rtt`, `one_way`, `app_delay` (µs, at the time of measurement; `app_delay` is frame delay, action
+    /// to screen, page load or chunk download) or `goodput_bytes` (cumulative).
     pub quantity: &'static str,
     /// Virtual time, µs, and value.
     pub samples: Vec<(u64, u64)>,
@@ -95,7 +95,7 @@ impl World {
     }
 }
 
-/// Bytes handed to the application by the end of each bin, from nothing at time 0.
+/// Bytes handed to the application by the end of each bin; 0 at time 0.
 fn cumulative_goodput(flow: &traffic::Flow, now_us: u64) -> Vec<(u64, u64)> {
     let goodput = flow.ue.arrivals().goodput();
     let mut total = 0;

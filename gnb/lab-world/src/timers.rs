@@ -1,4 +1,4 @@
-//! The deadlines of all state machines of the world, earliest first.
+//! Timers of the world's state machines, earliest deadline first.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,16 +16,16 @@ pub(crate) enum Timer {
     Bearer(u32),
 }
 
-/// One deadline per timer. At equal deadlines flows come before bearers and the server side of a
-/// flow before its UE side, so the order never depends on history.
+/// One deadline per timer. At equal deadlines flows precede bearers and a flow's server its UE, so the
+/// order does not depend on history.
 #[derive(Clone, Debug)]
 pub(crate) struct Timers {
     flows: u32,
     heap: BinaryHeap<Reverse<(u64, u32)>>,
-    /// The deadline each timer has.
+    /// Deadline of each timer.
     deadline_us: Vec<u64>,
-    /// The earliest entry of each timer in the heap. A deadline that moves later, as TCP's does
-    /// with each acknowledgement, leaves its entry where it is until that comes up.
+    /// Earliest entry of each timer in the heap. Moving a deadline later, as TCP does with each
+    /// acknowledgement, leaves the entry in the heap until it is due.
     queued_us: Vec<u64>,
 }
 
@@ -40,7 +40,7 @@ impl Timers {
         }
     }
 
-    /// Rank of a timer among those of equal deadlines.
+    /// Order among timers of equal deadlines.
     fn rank(&self, timer: Timer) -> u32 {
         match timer {
             Timer::Server(flow) => 2 * flow,
@@ -72,19 +72,19 @@ impl Timers {
         }
     }
 
-    /// Brings the deadline of a timer forward; one that is earlier stays.
+    /// Moves the deadline of a timer forward; an earlier deadline stays.
     pub(crate) fn advance(&mut self, timer: Timer, deadline_us: u64) {
         if deadline_us < self.deadline_us[self.rank(timer) as usize] {
             self.set(timer, Some(deadline_us));
         }
     }
 
-    /// A time no later than the earliest deadline; `u64::MAX` when there is none.
+    /// A lower bound of the earliest deadline; `u64::MAX` if there is none.
     pub(crate) fn next_us(&self) -> u64 {
         self.heap.peek().map_or(NEVER, |Reverse((at_us, _))| *at_us)
     }
 
-    /// The next timer whose deadline has come by `now_us`; it is cleared.
+    /// Clears and returns the next timer that expired by `now_us`.
     pub(crate) fn pop_due(&mut self, now_us: u64) -> Option<Timer> {
         while let Some(&Reverse((at_us, rank))) = self.heap.peek() {
             if at_us > now_us {
@@ -114,7 +114,7 @@ mod tests {
     use super::Timer::{Bearer, Server, Ue};
 
     #[test]
-    fn fires_in_order_of_time_then_flows_before_bearers() {
+    fn timers_expire_in_order_of_time_then_flows_before_bearers() {
         let mut timers = Timers::new(2, 1);
         timers.set(Bearer(0), Some(10));
         timers.set(Server(0), Some(20));
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_moved_later_or_cleared_does_not_fire_early() {
+    fn a_deadline_moved_later_or_cleared_does_not_expire_early() {
         let mut timers = Timers::new(1, 0);
         timers.set(Server(0), Some(10));
         timers.set(Server(0), Some(30));
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_moved_earlier_fires_once() {
+    fn a_deadline_moved_earlier_expires_once() {
         let mut timers = Timers::new(0, 1);
         timers.set(Bearer(0), Some(30));
         timers.set(Bearer(0), Some(10));

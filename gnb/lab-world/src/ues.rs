@@ -1,4 +1,4 @@
-//! UEs attach and leave.
+//! Attachment and release of UEs.
 
 use e2sm_tc::v1::EventKind;
 
@@ -7,11 +7,11 @@ use super::build::UePlan;
 use super::links::Line;
 use super::timers::Timer;
 
-/// The UEs of the scenario and their attachments to come.
+/// The UEs of the scenario and their future attachments and releases.
 #[derive(Clone, Debug)]
 pub(crate) struct Ues {
     plans: Vec<UePlan>,
-    /// UEs that attach (`true`) and leave.
+    /// UEs that attach (`true`) or leave.
     pub(crate) attachments: Line<(u32, bool)>,
 }
 
@@ -29,10 +29,10 @@ impl Ues {
 }
 
 impl World {
-    /// A UE attaches with its bearers.
+    /// Attaches a UE with its bearers.
     pub(super) fn attach(&mut self, ue: u32) {
         let plan = &self.ues.plans[ue as usize];
-        // The configuration was checked with a trial cell when the world was built.
+        // Fails never: `build` validated the configuration.
         if self.cell.add_ue(plan.config.clone()).is_err() {
             return;
         }
@@ -43,7 +43,7 @@ impl World {
         }
     }
 
-    /// A UE is released; what was queued for it is lost.
+    /// Releases a UE; its queued packets are lost.
     pub(super) fn release(&mut self, ue: u32) {
         let plan = &self.ues.plans[ue as usize];
         let rnti = plan.config.rnti;

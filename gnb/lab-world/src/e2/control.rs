@@ -67,27 +67,27 @@ impl World {
         }
     }
 
-    /// Hands each forecast to its bearer; times are Unix time.
+    /// Passes each forecast to its bearer; times are Unix time.
     fn feed_forecasts(&mut self, feed: &ForecastFeed) -> ControlOutcome {
-        control::feed(feed, self.epoch_us, |forecast| self.take_forecast(forecast))
+        control::feed(feed, self.epoch_us, |forecast| self.set_forecast(forecast))
     }
 
-    /// Hands a forecast to its bearer without a RIC control; times are Unix time, as in a forecast
-    /// feed of E2SM-TC.
+    /// Passes a forecast to its bearer without a RIC control; times are Unix time, as in a forecast feed
+    /// of E2SM-TC.
     ///
     /// # Errors
-    /// The cause that a feed would be refused with.
+    /// The cause with which a feed would be refused.
     pub fn feed_forecast(&mut self, forecast: &BearerForecast) -> Result<(), Cause> {
         let origin_us = forecast.origin_us.saturating_sub(self.epoch_us);
-        match self.take_forecast(&BearerForecast { origin_us, ..forecast.clone() }) {
+        match self.set_forecast(&BearerForecast { origin_us, ..forecast.clone() }) {
             Ok(_) => Ok(()),
             Err(ControlOutcome::Refused { cause, .. }) => Err(cause),
             Err(ControlOutcome::Accepted { .. }) => Ok(()),
         }
     }
 
-    /// Hands a forecast in virtual time to its bearer; returns the revision of its pipeline.
-    fn take_forecast(&mut self, forecast: &BearerForecast) -> Result<u32, ControlOutcome> {
+    /// Passes a forecast in virtual time to its bearer; returns the revision of its pipeline.
+    fn set_forecast(&mut self, forecast: &BearerForecast) -> Result<u32, ControlOutcome> {
         let index = self.find(&forecast.bearer)?;
         let tc = &mut self.bearers[index as usize].tc;
         let revision = tc.revision();
@@ -98,9 +98,9 @@ impl World {
 
     fn transact(&mut self, index: u32, transaction: &Transaction) -> ControlOutcome {
         let bearer = &mut self.bearers[index as usize];
-        let unpaced = bearer.tc.pipeline().pacer == Pacer::None;
+        let was_unpaced = bearer.tc.pipeline().pacer == Pacer::None;
         let outcome = bearer.tc.apply(transaction, self.now_us, &mut bearer.tally);
-        if unpaced && bearer.tc.pipeline().pacer != Pacer::None {
+        if was_unpaced && bearer.tc.pipeline().pacer != Pacer::None {
             self.recall_unsent_from_rlc(index);
         }
         self.poll_bearer(index);

@@ -1,4 +1,4 @@
-//! The E2 agent of the gNB: subscriptions and their reports, controls and their answers on the way.
+//! The E2 agent of the gNB: subscriptions, reports, controls and answers in flight.
 
 mod control;
 mod report;
@@ -24,7 +24,7 @@ use super::links::Line;
 /// Id of the only node.
 const NODE_ID: &str = "gnb-001-01-0xe00";
 
-/// A control on its way to its RAN function.
+/// A control in flight to its RAN function.
 #[derive(Clone, Debug)]
 struct PendingControl {
     ticket: ControlTicket,
@@ -72,7 +72,7 @@ impl E2Agent {
         self.to_ran.next_us()
     }
 
-    /// Earliest arrival at the RIC known now.
+    /// Earliest known arrival at the RIC.
     fn next_output_us(&self) -> Option<u64> {
         let sent_us = self.next_report_us.min(self.next_control_us());
         let arrives_us = sent_us.saturating_add(self.report_delay_us).min(self.to_ric.next_us());
@@ -205,7 +205,7 @@ impl World {
     /// the next multiple of the period.
     ///
     /// # Errors
-    /// [`SubscribeError`] if there is no such node or RAN function or it refuses the trigger or an
+    /// [`SubscribeError`] if there is no such node or RAN function, or it refuses the trigger or an
     /// action.
     pub fn subscribe(
         &mut self,
@@ -237,7 +237,7 @@ impl World {
     /// present time).
     ///
     /// # Errors
-    /// [`ControlError`] if no RAN function takes it.
+    /// [`ControlError`] if no RAN function accepts it.
     pub fn submit_control(
         &mut self,
         request: ControlRequest,
@@ -249,7 +249,7 @@ impl World {
     /// Applies a RIC control now, as if it had just arrived at the RAN function.
     ///
     /// # Errors
-    /// [`ControlError`] if no RAN function takes it.
+    /// [`ControlError`] if no RAN function accepts it.
     pub fn control(
         &mut self,
         oid: &str,

@@ -80,7 +80,7 @@ impl Gnb<'_> {
             let report = bearer.cell.and_then(|at| self.cell.rlc_report(at, self.now_us));
             let Some(mut report) = report else { continue };
             if let Some(queue) = &mut bearer.rlc_queue {
-                queue.complete(&mut report, self.now_us);
+                queue.add_to(&mut report, self.now_us);
             }
             records.push(report);
         }
@@ -146,7 +146,7 @@ impl Gnb<'_> {
             let report = bearer.cell.and_then(|at| self.cell.rlc_report(at, self.now_us));
             if let Some(mut report) = report {
                 if let Some(queue) = &mut bearer.rlc_queue {
-                    queue.complete(&mut report, self.now_us);
+                    queue.add_to(&mut report, self.now_us);
                 }
                 slowest = slowest.max(report.txsdu_avg_time_to_tx);
             }

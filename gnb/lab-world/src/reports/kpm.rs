@@ -1,8 +1,8 @@
-//! KPM measurements in the names and units that OAI serves (28.552 has other units for some).
+//! KPM measurements with the names and units of OAI (28.552 has other units for some).
 
 use std::collections::BTreeMap;
 
-/// Measurements this node has, each with its unit; volumes and PRBs are those of a period.
+/// Measurements of this node and their units; volumes and PRBs are per period.
 pub const MEASUREMENTS: [(&str, &str); 6] = [
     ("DRB.PdcpSduVolumeDL", "kbit"),
     ("DRB.PdcpSduVolumeUL", "kbit"),
@@ -16,10 +16,10 @@ fn names() -> impl Iterator<Item = &'static str> {
     MEASUREMENTS.into_iter().map(|(name, _)| name)
 }
 
-/// Cumulative counters of one UE, from which a period's measurements follow.
+/// Cumulative counters of one UE, the basis of a period's measurements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UeCounters {
-    /// PDCP SDU bytes handed down.
+    /// PDCP SDU bytes sent towards the UE.
     pub pdcp_dl_bytes: u64,
     /// PDCP SDU bytes received from the UE.
     pub pdcp_ul_bytes: u64,
@@ -29,7 +29,7 @@ pub struct UeCounters {
     pub prb_dl: u64,
 }
 
-/// The wanted measurements of one UE over a period.
+/// The measurements `wanted` of one UE over a period.
 pub fn measure(
     wanted: &[&'static str],
     before: &UeCounters,
@@ -55,15 +55,14 @@ pub fn measure(
         .collect()
 }
 
-/// Splits what was asked for into what there is and what there is not; all there is when nothing
-/// was asked for.
-pub fn select(asked: &[String]) -> (Vec<&'static str>, Vec<String>) {
-    if asked.is_empty() {
+/// Splits requested names into supported and unsupported ones; an empty request selects all supported.
+pub fn select(requested: &[String]) -> (Vec<&'static str>, Vec<String>) {
+    if requested.is_empty() {
         return (names().collect(), Vec::new());
     }
     let mut wanted = Vec::new();
     let mut unsupported = Vec::new();
-    for name in asked {
+    for name in requested {
         match names().find(|known| known == name) {
             Some(known) if wanted.contains(&known) => {}
             Some(known) => wanted.push(known),
@@ -78,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn volumes_and_rates_are_of_the_period() {
+    fn volumes_and_rates_are_per_period() {
         let before = UeCounters {
             pdcp_dl_bytes: 1_000,
             drained_bytes: 500,
@@ -101,9 +100,9 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_named_and_the_rest_is_served() {
-        let asked = ["RRU.PrbTotDl", "DRB.Magic", "RRU.PrbTotDl"].map(str::to_owned);
-        assert_eq!(select(&asked), (vec!["RRU.PrbTotDl"], vec!["DRB.Magic".to_owned()]));
+    fn an_unsupported_name_is_listed_and_the_rest_is_measured() {
+        let requested = ["RRU.PrbTotDl", "DRB.Magic", "RRU.PrbTotDl"].map(str::to_owned);
+        assert_eq!(select(&requested), (vec!["RRU.PrbTotDl"], vec!["DRB.Magic".to_owned()]));
         assert_eq!(select(&[]).0.len(), MEASUREMENTS.len());
     }
 }

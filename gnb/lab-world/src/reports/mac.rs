@@ -2,24 +2,17 @@
 
 use ran::MacReport;
 
-use super::{Record, begin, end};
+use super::{Record, plain_message};
 
-/// Bytes of one UE's record, six bytes of tail padding included.
+/// Bytes of one UE's record, with six bytes of padding at its end.
 pub const RECORD_BYTES: usize = 176;
 
 /// Encodes an indication message.
 pub fn encode(reports: &[MacReport], tstamp_us: u64) -> Vec<u8> {
-    let mut out = Vec::new();
-    begin(&mut out, reports.len(), RECORD_BYTES);
-    for report in reports {
-        put(&mut out, report);
-    }
-    end(&mut out, tstamp_us);
-    out
+    plain_message(reports, RECORD_BYTES, tstamp_us, put)
 }
 
-fn put(out: &mut Vec<u8>, r: &MacReport) {
-    let mut record = Record::append(out, RECORD_BYTES);
+fn put(record: &mut Record<'_>, r: &MacReport) {
     for value in [
         r.dl_aggr_tbs,
         r.ul_aggr_tbs,
@@ -62,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_stand_at_the_offsets_of_the_c_struct() {
+    fn fields_are_at_the_offsets_of_the_c_struct() {
         let report = MacReport {
             dl_aggr_tbs: 1,
             ul_sched_rb: 8,

@@ -1,4 +1,4 @@
-//! What the RAN functions say over E2, as bytes: one encoder per service model, without the world.
+//! Encoders of E2 reports, one per service model.
 
 pub mod kpm;
 pub mod mac;
@@ -7,18 +7,23 @@ pub mod rlc;
 /// RIC indication header of FlexRIC's plain service models: a u32 without meaning.
 pub const PLAIN_HEADER: [u8; 4] = [0; 4];
 
-/// Starts a plain message: the number of records.
-fn begin(out: &mut Vec<u8>, records: usize, record_bytes: usize) {
-    out.reserve(4 + records * record_bytes + 8);
-    out.extend_from_slice(&(records as u32).to_le_bytes());
-}
-
-/// Ends a plain message: the wall clock in µs.
-fn end(out: &mut Vec<u8>, tstamp_us: u64) {
+/// Encodes a plain message: u32 number of records, records of `record_bytes`, i64 wall clock in µs.
+fn plain_message<T>(
+    reports: &[T],
+    record_bytes: usize,
+    tstamp_us: u64,
+    put: fn(&mut Record<'_>, &T),
+) -> Vec<u8> {
+    let mut out = Vec::with_capacity(4 + reports.len() * record_bytes + 8);
+    out.extend_from_slice(&(reports.len() as u32).to_le_bytes());
+    for report in reports {
+        put(&mut Record::append(&mut out, record_bytes), report);
+    }
     out.extend_from_slice(&(tstamp_us as i64).to_le_bytes());
+    out
 }
 
-/// A record of fixed size being filled, field after field.
+/// A record of fixed size, filled field by field.
 struct Record<'a> {
     bytes: &'a mut [u8],
     at: usize,
@@ -35,7 +40,7 @@ macro_rules! put {
 }
 
 impl<'a> Record<'a> {
-    /// Appends `size` zero bytes to `out` to be filled.
+    /// Appends `size` zero bytes to `out`.
     fn append(out: &'a mut Vec<u8>, size: usize) -> Self {
         let start = out.len();
         out.resize(start + size, 0);

@@ -2,24 +2,17 @@
 
 use ran::RlcReport;
 
-use super::{Record, begin, end};
+use super::{Record, plain_message};
 
 /// Bytes of one bearer's record.
 pub const RECORD_BYTES: usize = 152;
 
 /// Encodes an indication message.
 pub fn encode(reports: &[RlcReport], tstamp_us: u64) -> Vec<u8> {
-    let mut out = Vec::new();
-    begin(&mut out, reports.len(), RECORD_BYTES);
-    for report in reports {
-        put(&mut out, report);
-    }
-    end(&mut out, tstamp_us);
-    out
+    plain_message(reports, RECORD_BYTES, tstamp_us, put)
 }
 
-fn put(out: &mut Vec<u8>, r: &RlcReport) {
-    let mut record = Record::append(out, RECORD_BYTES);
+fn put(record: &mut Record<'_>, r: &RlcReport) {
     record.u32s(&[
         r.txpdu_pkts,
         r.txpdu_bytes,
@@ -47,7 +40,7 @@ fn put(out: &mut Vec<u8>, r: &RlcReport) {
         r.rxbuf_occ_pkts,
         r.txsdu_pkts,
     ]);
-    // The native alignment of the u64 that follows.
+    // Alignment of the following u64.
     record.skip(4);
     record.u64(r.txsdu_bytes);
     record.f64(r.txsdu_avg_time_to_tx);
@@ -67,7 +60,7 @@ mod tests {
 
     /// The published vector `rlc_ind_1rb`, field by field.
     #[test]
-    fn lays_fields_out_as_flexric_does() {
+    fn fields_are_laid_out_as_in_flexric() {
         let report = RlcReport {
             txpdu_pkts: 1100,
             txpdu_bytes: 1101,
@@ -105,23 +98,18 @@ mod tests {
             mode: 0,
             rbid: 1,
         };
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         let mut expected = String::from("01000000");
-        (1100_u32..1125).for_each(|value| {
-            value.to_le_bytes().iter().for_each(|byte| expected.push_str(&format!("{byte:02x}")));
-        });
+        (1100_u32..1125).for_each(|value| expected.push_str(&hex(&value.to_le_bytes())));
         expected.push_str("000000004c0400000100000000000000004a93400f27000005000000");
         expected.push_str("4c040000020000000100000002000000341200000001");
         expected.push_str("0000");
         expected.push_str("01401e18240a0600");
-        let hex: String = encode(&[report], 1_700_000_000_000_001)
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        assert_eq!(hex, expected);
+        assert_eq!(hex(&encode(&[report], 1_700_000_000_000_001)), expected);
     }
 
     #[test]
-    fn no_bearer_is_an_empty_table() {
+    fn without_bearers_the_table_is_empty() {
         assert_eq!(encode(&[], 1), [0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
     }
 }

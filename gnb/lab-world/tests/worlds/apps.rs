@@ -1,4 +1,4 @@
-//! Applications in the world: what they say of themselves, and that the gNB can tell them apart.
+//! Applications: quality of experience, and their flows in the gNB.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -34,15 +34,9 @@ fn figure(flow: &FlowSummary, name: &str) -> f64 {
 }
 
 #[test]
-fn the_scenario_of_all_applications_runs_and_shows_what_a_queue_does_to_them() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios/applications.yaml");
-    let run = |overrides: &[&str]| {
-        let overrides: Vec<Override> = overrides.iter().map(|it| it.parse().unwrap()).collect();
-        let loaded = LoadedScenario::from_file(&file, &overrides).unwrap();
-        let mut world = World::new(&loaded).unwrap();
-        world.step_until(40_000_000, &mut |_| {});
-        world.summary()
-    };
+fn fq_codel_improves_the_quality_of_experience_of_every_application() {
+    let run =
+        |overrides: &[&str]| crate::common::run("applications.yaml", 40.0, overrides).summary();
     let bloated = run(&[]);
     let queued = run(&["ues[0].drbs[0].pipeline=fq_codel"]);
     for (name, figure_name) in [
@@ -71,15 +65,15 @@ fn calls_in_parallel_do_not_coincide() {
     let mut sent: Vec<u64> = world.take_packets().iter().map(|it| it.sent_us % 20_000).collect();
     sent.sort_unstable();
     sent.dedup();
-    assert_eq!(sent.len(), 8, "a phase for each");
+    assert_eq!(sent.len(), 8, "each has its own phase");
     let gaps = sent.iter().zip(sent.iter().cycle().skip(1));
     let least = gaps.map(|(a, b)| (b + 20_000 - a) % 20_000).min().unwrap();
-    // An eighth of 20 ms each, of which the phase takes the first half.
+    // Each has an eighth of 20 ms and starts in its first half.
     assert!(least >= 1_250, "{sent:?}");
 }
 
 #[test]
-fn connections_of_a_browser_are_flows_to_the_gnb() {
+fn connections_of_a_browser_are_one_flow_of_the_scenario() {
     let flows = "
   - { name: first, kind: web, web: { connections: 5, reading_mean_s: 0.5, embedded_k: 10, \
                  embedded_alpha: 0.5 } }
@@ -121,8 +115,8 @@ fn an_ipv6_datagram_is_twenty_bytes_longer() {
     };
     assert_eq!(lengths(4).0, 200);
     assert_eq!(lengths(6).0, 220);
-    assert_eq!((lengths(4).1, lengths(6).1), (1_500, 1_500), "TCP makes its segments shorter");
-    assert_eq!(lengths(4).2, lengths(6).2, "the voice is the same");
+    assert_eq!((lengths(4).1, lengths(6).1), (1_500, 1_500), "TCP segments are shorter");
+    assert_eq!(lengths(4).2, lengths(6).2, "the payload is the same");
 }
 
 #[test]
@@ -142,7 +136,7 @@ fn an_ect_datagram_can_be_marked() {
 }
 
 #[test]
-fn rate_controllers_use_the_cell() {
+fn sprout_and_vivace_use_the_cell() {
     let world = run("  - { name: vivace, kind: vivace }\n", 30);
     let vivace = &world.summary().flows[0];
     assert!(vivace.goodput_mbps > 5.0, "{vivace:?}");

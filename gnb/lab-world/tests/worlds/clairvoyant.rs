@@ -1,13 +1,12 @@
-//! The floor of a scenario: what was run is not below it, and what is optimal meets it.
+//! The lower bound of delays compared with runs of the same scenario.
 
-use std::path::Path;
-
+use crate::setup::load;
 use lab_scenario::LoadedScenario;
 use lab_world::World;
 use lab_world::clairvoyant::{Arrival, Queueing, Rules, floor};
 
-fn load(channel: &str, bulk: &str) -> LoadedScenario {
-    let text = format!(
+fn loaded(channel: &str, bulk: &str) -> LoadedScenario {
+    load(&format!(
         "
 seed: 3
 duration_s: 5
@@ -17,8 +16,7 @@ ues: [{{ rnti: 1, channel: {{ {channel} }}, drbs: [{{ id: 1 }}] }}]
 flows:
   - {{ name: call, kind: voip }}
 {bulk}"
-    );
-    LoadedScenario::from_yaml(&text, "scenario.yaml", Path::new(""), &[]).unwrap()
+    ))
 }
 
 const CHANNELS: [&str; 3] = [
@@ -27,7 +25,7 @@ const CHANNELS: [&str; 3] = [
     "gauss_markov: { mean_snr_db: 6, std_dev_db: 6, coherence_ms: 300 }",
 ];
 
-/// Arrivals of the call at SDAP and their sojourn in SDAP and RLC, as run.
+/// Runs the scenario; arrivals of the call at SDAP and their sojourn in SDAP and RLC.
 fn run(loaded: &LoadedScenario) -> (Vec<Arrival>, Vec<u64>) {
     let mut world = World::new(loaded).unwrap();
     world.record_packets(true);
@@ -43,33 +41,33 @@ fn run(loaded: &LoadedScenario) -> (Vec<Arrival>, Vec<u64>) {
 }
 
 #[test]
-fn a_call_alone_is_at_the_floor() {
+fn a_call_alone_meets_the_lower_bound() {
     for channel in CHANNELS {
-        let loaded = load(channel, "");
+        let loaded = loaded(channel, "");
         let (arrivals, delays) = run(&loaded);
         assert!(arrivals.len() > 200, "{channel}: {}", arrivals.len());
         let slots = World::capacity_series(&loaded, 1, 5_000_000).unwrap();
         let floor = floor(&arrivals, &slots, &Rules::default()).unwrap();
         let ideal: Vec<u64> = floor.delays_us.iter().map(|delay| delay.unwrap()).collect();
         assert!(ideal.iter().zip(&delays).all(|(ideal, delay)| ideal <= delay), "{channel}");
-        // In parts of a few bytes the headers of the real RLC are a byte longer now and then.
-        let apart = ideal.iter().zip(&delays).filter(|(ideal, delay)| ideal != delay).count();
-        assert!(apart * 100 <= delays.len(), "{channel}: {apart} of {}", delays.len());
+        // For segments of a few bytes the RLC's headers are sometimes a byte longer.
+        let differing = ideal.iter().zip(&delays).filter(|(ideal, delay)| ideal != delay).count();
+        assert!(differing * 100 <= delays.len(), "{channel}: {differing} of {}", delays.len());
     }
 }
 
 #[test]
-fn nothing_that_was_run_is_below_the_floor() {
+fn no_delay_of_a_run_is_below_the_lower_bound() {
     let bulk = "  - { name: bulk, kind: udp_cbr, rate_kbps: 12000, packet_bytes: 1500 }\n";
     for channel in CHANNELS {
-        let loaded = load(channel, bulk);
+        let loaded = loaded(channel, bulk);
         let (arrivals, delays) = run(&loaded);
         let slots = World::capacity_series(&loaded, 1, 5_000_000).unwrap();
         let own = floor(&arrivals, &slots, &Rules::default()).unwrap();
         for (delay, least) in delays.iter().zip(&own.delays_us) {
             assert!(*delay >= least.unwrap(), "{channel}: {delay} {least:?}");
         }
-        // One queue with the bulk costs something, if anything.
+        // A queue shared with bulk traffic is not faster.
         let rules =
             Rules { queueing: Queueing::Shared { bulk_packet_bytes: 1500 }, ..Rules::default() };
         let shared = floor(&arrivals, &slots, &rules).unwrap();
@@ -79,8 +77,8 @@ fn nothing_that_was_run_is_below_the_floor() {
 }
 
 #[test]
-fn the_static_cell_of_irazabal2021_has_a_floor_of_half_a_tti() {
-    let loaded = load(CHANNELS[0], "");
+fn the_lower_bound_in_the_static_cell_of_irazabal2021_is_half_a_tti() {
+    let loaded = loaded(CHANNELS[0], "");
     let (arrivals, _) = run(&loaded);
     let slots = World::capacity_series(&loaded, 1, 5_000_000).unwrap();
     assert_eq!((slots[0].capacity_bytes, slots[1].capacity_bytes), (1572, 2292));
@@ -91,7 +89,7 @@ fn the_static_cell_of_irazabal2021_has_a_floor_of_half_a_tti() {
 }
 
 #[test]
-fn a_ue_that_is_not_there_is_named() {
-    let error = World::capacity_series(&load(CHANNELS[0], ""), 9, 1).unwrap_err().to_string();
-    assert_eq!(error, "scenario.yaml: ues: 9 is no UE of this scenario");
+fn an_unknown_ue_is_named() {
+    let error = World::capacity_series(&loaded(CHANNELS[0], ""), 9, 1).unwrap_err().to_string();
+    assert_eq!(error, "scenario.yaml: ues: 9 is not a UE of this scenario");
 }

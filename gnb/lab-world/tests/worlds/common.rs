@@ -1,6 +1,6 @@
-//! What the tests of the world share.
+//! Runs of committed scenarios, also for the tests of other crates.
 
-// Each test binary uses its own part of this, and clippy.toml's leniency does not reach helpers.
+// Each test binary uses a part of it; clippy.toml exempts test functions only.
 #![allow(dead_code, clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub(crate) fn scenario(name: &str, overrides: &[&str]) -> LoadedScenario {
     LoadedScenario::from_file(&scenarios().join(name), &overrides).unwrap()
 }
 
-/// Its world after so many seconds.
+/// Its world after `seconds`.
 pub(crate) fn run(name: &str, seconds: f64, overrides: &[&str]) -> World {
     let mut world = World::new(&scenario(name, overrides)).unwrap();
     world.step_until((seconds * 1e6) as u64, &mut |_| {});

@@ -1,23 +1,17 @@
-//! The E2 side: reports say what the RAN does, controls do what they say or are refused by name.
+//! The E2 interface: reports, subscriptions, controls and their refusals.
 
 use crate::common::{flow, run, scenario};
+use crate::setup::{RNTI, bearer, control, encode, replace};
 use e2sm_tc::v0;
 use e2sm_tc::v1::{
-    self, ActionDefinition, BearerId, Cause, ControlHeader, ControlMessage, ControlOutcome,
-    EventKind, EventTrigger, ForecastFeed, IndicationHeader, IndicationMessage, LeaseRenewal,
-    PipelineChange, Quantity, ReportStyle, Transaction, UeId,
+    self, ActionDefinition, BearerId, Cause, ControlMessage, ControlOutcome, EventKind,
+    EventTrigger, ForecastFeed, IndicationHeader, IndicationMessage, LeaseRenewal, Quantity,
+    ReportStyle, Transaction, UeId,
 };
 use lab_world::{
     ControlError, ControlRequest, Indication, Output, Payload, RanFunction, RouteError,
     SubscribeError, SubscriptionRequest, World,
 };
-use tc_rf::templates;
-
-const RNTI: u16 = 17921;
-
-fn bearer() -> BearerId {
-    BearerId { ue: UeId::Rnti(RNTI), drb: 1 }
-}
 
 const NODE: &str = "gnb-001-01-0xe00";
 
@@ -67,24 +61,12 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())
 }
 
-fn control(world: &mut World, style: u8, message: &ControlMessage) -> ControlOutcome {
-    let header = v1::encode(&ControlHeader { style, correlation_id: 1 }).unwrap();
-    let message = v1::encode(message).unwrap();
-    let reply = world.control(RanFunction::TcV1.oid(), &header, &message).unwrap();
+fn apply(world: &mut World, style: u8, message: &ControlMessage) -> ControlOutcome {
+    let reply = control(world, style, message);
     let outcome: ControlOutcome = v1::decode(&reply.outcome).unwrap();
     assert_eq!(reply.acknowledged, matches!(outcome, ControlOutcome::Accepted { .. }));
     assert_eq!(reply.detail.is_empty(), reply.acknowledged);
     outcome
-}
-
-fn replace(template: &str) -> Transaction {
-    Transaction {
-        bearer: bearer(),
-        expected_revision: None,
-        lease_ms: None,
-        dry_run: false,
-        change: PipelineChange::Replace(templates::by_name(template).unwrap()),
-    }
 }
 
 fn cause(outcome: &ControlOutcome) -> (Cause, &str) {
@@ -95,7 +77,7 @@ fn cause(outcome: &ControlOutcome) -> (Cause, &str) {
 }
 
 #[test]
-fn rlc_and_mac_reports_come_each_ms_and_count_what_was_carried() {
+fn rlc_and_mac_reports_arrive_each_ms_with_the_state_of_the_bearer() {
     let mut world = run("default.yaml", 1.0, &[]);
     world.set_epoch_us(1_700_000_000_000_000);
     let rlc = world.subscribe(&periodic(RanFunction::Rlc, 1)).unwrap();
@@ -120,13 +102,13 @@ fn rlc_and_mac_reports_come_each_ms_and_count_what_was_carried() {
     assert_eq!(u32_at(record, 40), sample.rlc_occupancy_bytes);
     assert_eq!(u64::from(u32_at(record, 120)), sample.hol_us);
     assert_eq!((u32_at(record, 144), record[148], record[149]), (u32::from(RNTI), 1, 1));
-    assert!(sample.hol_us > 50_000, "the default bearer bloats: {} µs", sample.hol_us);
+    assert!(sample.hol_us > 50_000, "the default bearer queues: {} µs", sample.hol_us);
 }
 
 #[test]
-fn kpm_serves_what_it_has_and_names_what_it_lacks() {
+fn kpm_reports_supported_measurements_and_lists_unsupported_ones() {
     let mut world = run("default.yaml", 5.0, &[]);
-    let wanted = ["DRB.UEThpDl", "RRU.PrbTotDl", "DRB.Unheard"].map(str::to_owned);
+    let wanted = ["DRB.UEThpDl", "RRU.PrbTotDl", "DRB.Unknown"].map(str::to_owned);
     let request = SubscriptionRequest {
         kpm_measurements: wanted.to_vec(),
         ..periodic(RanFunction::Kpm, 1000)
@@ -135,7 +117,7 @@ fn kpm_serves_what_it_has_and_names_what_it_lacks() {
     let arrived = indications(&mut world, 6_000_000);
     let Payload::Kpm(report) = &arrived[0].report.payload else { panic!("{arrived:?}") };
     assert_eq!((report.period_ms, report.ues[0].rnti), (1000, RNTI));
-    assert_eq!(report.unsupported, ["DRB.Unheard"]);
+    assert_eq!(report.unsupported, ["DRB.Unknown"]);
     let values = &report.ues[0].values;
     assert_eq!(values.len(), 2);
     assert!((38_000.0..43_000.0).contains(&values["DRB.UEThpDl"]), "{values:?}");
@@ -144,10 +126,10 @@ fn kpm_serves_what_it_has_and_names_what_it_lacks() {
 }
 
 #[test]
-fn no_report_takes_the_traffic_of_another() {
+fn a_report_does_not_reset_the_counters_of_another() {
     let status = |triggers: &[EventTrigger]| {
-        // A sparse flow: most of the time its queue is empty when a report is taken, and shows only
-        // for what was forwarded since the last one.
+        // The queue of a sparse flow is mostly empty at a report, and listed only for the packets
+        // forwarded since the previous one.
         let mut world = run("default.yaml", 3.0, &["ues[0].drbs[0].pipeline=fq_codel"]);
         let styles = [ReportStyle::PipelineStatus];
         let period = EventTrigger::Periodic { period_ms: 100 };
@@ -167,7 +149,7 @@ fn no_report_takes_the_traffic_of_another() {
         }
         other => panic!("{other:?}"),
     });
-    assert!(shows_an_empty_queue, "or there is nothing to be taken");
+    assert!(shows_an_empty_queue, "a queue that is listed for its counters only");
     let never = |quantity| EventTrigger::Threshold {
         quantity,
         above: u32::MAX,
@@ -205,12 +187,12 @@ fn a_transaction_takes_effect_and_its_lease_ends() {
     let mut world = run("default.yaml", 3.0, &[]);
     world.subscribe(&tc(&EventTrigger::OnChange, &[ReportStyle::Events])).unwrap();
     let transaction = Transaction { lease_ms: Some(500), ..replace("fq_codel") };
-    let outcome = control(&mut world, 1, &ControlMessage::Transaction(transaction));
+    let outcome = apply(&mut world, 1, &ControlMessage::Transaction(transaction));
     let ControlOutcome::Accepted { revision, lease_ms } = outcome else { panic!("{outcome:?}") };
     assert_eq!(lease_ms, Some(500));
     let renewal = LeaseRenewal { bearer: bearer(), revision, lease_ms: 1000 };
     world.step_until(3_400_000, &mut |_| {});
-    control(&mut world, 2, &ControlMessage::LeaseRenewal(renewal));
+    apply(&mut world, 2, &ControlMessage::LeaseRenewal(renewal));
     let arrived = indications(&mut world, 6_000_000);
     assert_eq!(arrived.len(), 1, "the lease ends: {arrived:?}");
     let IndicationMessage::Events(events) = tc_message(&arrived[0]) else { panic!() };
@@ -221,7 +203,7 @@ fn a_transaction_takes_effect_and_its_lease_ends() {
 }
 
 #[test]
-fn changing_pipelines_under_load_loses_no_packet() {
+fn a_change_of_pipeline_under_load_loses_no_packet() {
     let flows = "flows=[{name: a, kind: udp_cbr, rate_kbps: 45000, stop_s: 4}, \
                  {name: b, kind: voip, stop_s: 4}]";
     for split in ["split={}", "split={f1_delay_us: 10000}", "split={recall: false}"] {
@@ -229,7 +211,7 @@ fn changing_pipelines_under_load_loses_no_packet() {
         for (at_s, template) in (1..).zip(["fq_codel", "bdp_only", "transparent", "fq_codel"]) {
             world.step_until(at_s * 800_000, &mut |_| {});
             let transaction = ControlMessage::Transaction(replace(template));
-            let outcome = control(&mut world, 1, &transaction);
+            let outcome = apply(&mut world, 1, &transaction);
             assert!(matches!(outcome, ControlOutcome::Accepted { .. }), "{outcome:?}");
         }
         world.step_until(20_000_000, &mut |_| {});
@@ -265,15 +247,15 @@ fn a_threshold_reports_the_crossing_once_until_it_rearms() {
 #[test]
 fn refusals_name_cause_and_element() {
     let mut world = run("default.yaml", 1.0, &[]);
-    let stranger = BearerId { ue: UeId::Rnti(1), drb: 1 };
-    let elsewhere = Transaction { bearer: stranger, ..replace("fq_codel") };
+    let unknown = BearerId { ue: UeId::Rnti(1), drb: 1 };
+    let elsewhere = Transaction { bearer: unknown, ..replace("fq_codel") };
     let by_f1ap = Transaction {
         bearer: BearerId { ue: UeId::GnbCuUeF1apId(1), drb: 1 },
         ..elsewhere.clone()
     };
     let stale = Transaction { expected_revision: Some(99), ..replace("fq_codel") };
     let uneven = v1::BearerForecast { drain_bytes: vec![1, 2], ..forecast() };
-    let strange = v1::BearerForecast { bearer: stranger, ..forecast() };
+    let of_unknown = v1::BearerForecast { bearer: unknown, ..forecast() };
     let ahead = v1::BearerForecast { origin_us: u64::MAX, ..forecast() };
     let feed = |forecast| ControlMessage::ForecastFeed(ForecastFeed { bearers: vec![forecast] });
     let table = [
@@ -281,21 +263,21 @@ fn refusals_name_cause_and_element() {
         (1, ControlMessage::Transaction(by_f1ap), Cause::UnknownBearer, "bearer.ue"),
         (1, ControlMessage::Transaction(stale), Cause::StaleRevision, "expected_revision"),
         (2, ControlMessage::Transaction(replace("fq_codel")), Cause::Inconsistent, "header.style"),
-        (3, feed(strange), Cause::UnknownBearer, "forecast_feed.bearers[0].bearer"),
+        (3, feed(of_unknown), Cause::UnknownBearer, "forecast_feed.bearers[0].bearer"),
         (3, feed(ahead), Cause::OutOfRange, "forecast_feed.bearers[0].origin_us"),
         (3, feed(uneven), Cause::Inconsistent, "forecast_feed.bearers[0].drain_bytes"),
     ];
     for (style, message, expected, element) in table {
-        let outcome = control(&mut world, style, &message);
+        let outcome = apply(&mut world, style, &message);
         assert_eq!(cause(&outcome), (expected, element), "{outcome:?}");
     }
     assert_eq!(world.summary().bearers[0].revision, 1, "nothing changed");
 }
 
 #[test]
-fn a_forecast_feed_reaches_the_pacer() {
-    // The CU is 10 ms from the DU. The feed says that the radio takes next to nothing and the RLC
-    // shall hold one packet. That is believed, until it proves wrong for long or is stale.
+fn a_pacer_follows_a_forecast_feed() {
+    // F1 delay is 10 ms. The feed forecasts almost no drain and a limit of one packet; the pacer
+    // follows it until it is wrong for long or stale.
     let pipeline = "ues[0].drbs[0].pipeline={name: ahead, classifier: {round_robin: {first: 0, \
                     count: 1}}, queues: [{first: 0, count: 1, discipline: {fifo: {drop: tail}}, \
                     limit_packets: null, limit_bytes: null, policer: null, shaper: null}], \
@@ -317,14 +299,14 @@ fn a_forecast_feed_reaches_the_pacer() {
     while world.now_us() < 2_200_000 {
         let little = v1::BearerForecast {
             origin_us: world.epoch_us() + world.now_us() - 10_000,
-            // As far as what is sent until the next one arrives.
+            // Covers packets sent until the next feed arrives.
             occupancy_bytes: vec![1_500; 40],
             limit_bytes: vec![1_500; 40],
             drain_bytes: vec![10; 40],
             ..forecast()
         };
         let feed = ControlMessage::ForecastFeed(ForecastFeed { bearers: vec![little] });
-        let outcome = control(&mut world, 3, &feed);
+        let outcome = apply(&mut world, 3, &feed);
         assert!(matches!(outcome, ControlOutcome::Accepted { revision: 2, .. }), "{outcome:?}");
         let next_us = world.now_us() + 10_000;
         world.step_until(next_us, &mut |_| {});
@@ -356,21 +338,20 @@ fn a_control_for_a_bearer_that_has_left_is_refused() {
     let mut world = World::new(&scenario("default.yaml", &[flows, ues])).unwrap();
     world.step_until(999_000, &mut |_| {});
     let transaction = ControlMessage::Transaction(replace("bdp_only"));
-    let outcome = control(&mut world, 1, &transaction);
+    let outcome = apply(&mut world, 1, &transaction);
     assert!(matches!(outcome, ControlOutcome::Accepted { .. }), "{outcome:?}");
     world.subscribe(&tc(&EventTrigger::OnChange, &[ReportStyle::Events])).unwrap();
     let arrived = indications(&mut world, 1_000_000);
     let IndicationMessage::Events(events) = tc_message(&arrived[0]) else { panic!() };
     assert_eq!(events[0].kind, EventKind::BearerRemoved);
-    let outcome = control(&mut world, 1, &transaction);
+    let outcome = apply(&mut world, 1, &transaction);
     assert_eq!(cause(&outcome).0, Cause::UnknownBearer);
 }
 
 #[test]
-fn damaged_bytes_are_refused_and_never_harm() {
+fn damaged_bytes_are_refused_and_change_nothing() {
     let mut world = run("default.yaml", 0.5, &[]);
-    let header = v1::encode(&ControlHeader { style: 1, correlation_id: 1 }).unwrap();
-    let good = v1::encode(&ControlMessage::Transaction(replace("fq_codel"))).unwrap();
+    let (header, good) = encode(1, &ControlMessage::Transaction(replace("fq_codel")));
     let oid = RanFunction::TcV1.oid();
     for length in 0..good.len() {
         let reply = world.control(oid, &header, &good[..length]).unwrap();
@@ -383,7 +364,7 @@ fn damaged_bytes_are_refused_and_never_harm() {
     for bit in 0..good.len() * 8 {
         let mut flipped = good.clone();
         flipped[bit / 8] ^= 1 << (bit % 8);
-        // Some flips are other valid transactions; all are answered.
+        // Some flips give other valid transactions; all get an outcome.
         assert!(!world.control(oid, &header, &flipped).unwrap().outcome.is_empty());
     }
     world.step_until(1_000_000, &mut |_| {});
@@ -391,7 +372,7 @@ fn damaged_bytes_are_refused_and_never_harm() {
 }
 
 #[test]
-fn v0_controls_the_only_bearer_and_is_refused_where_it_is_ambiguous() {
+fn v0_controls_the_only_bearer_and_is_refused_with_several() {
     let header = v0::encode_control_header(&v0::ControlHeader { dummy: 0 }).unwrap();
     let add = |parameters| v0::ControlMessage::Queue(v0::QueueControl::Add(parameters));
     let codel = v0::QueueParameters::Codel { target_ms: 5, interval_ms: 100 };
@@ -441,7 +422,7 @@ fn v0_controls_the_only_bearer_and_is_refused_where_it_is_ambiguous() {
 }
 
 #[test]
-fn e2_delays_hold_reports_and_controls_back() {
+fn e2_delays_apply_to_reports_and_controls() {
     let split = "split={e2_report_delay_us: 10000, e2_control_delay_us: 7000}";
     let mut world = World::new(&scenario("default.yaml", &[split])).unwrap();
     world.subscribe(&periodic(RanFunction::Rlc, 10)).unwrap();
@@ -451,8 +432,7 @@ fn e2_delays_hold_reports_and_controls_back() {
     assert_eq!(arrived.len(), 1);
     assert_eq!(arrived[0].received_at_us - arrived[0].report.collected_at_us, 10_000);
 
-    let header = v1::encode(&ControlHeader { style: 1, correlation_id: 1 }).unwrap();
-    let message = v1::encode(&ControlMessage::Transaction(replace("bdp_only"))).unwrap();
+    let (header, message) = encode(1, &ControlMessage::Transaction(replace("bdp_only")));
     let request = ControlRequest {
         node_id: NODE.to_owned(),
         ran_function_oid: RanFunction::TcV1.oid().to_owned(),
@@ -474,7 +454,7 @@ fn e2_delays_hold_reports_and_controls_back() {
 }
 
 #[test]
-fn what_no_ran_function_takes_is_an_error() {
+fn requests_that_no_ran_function_accepts_are_errors() {
     let mut world = run("default.yaml", 0.1, &[]);
     let unknown = SubscriptionRequest {
         ran_function_oid: "1.2.3".to_owned(),
@@ -511,7 +491,7 @@ fn what_no_ran_function_takes_is_an_error() {
 }
 
 #[test]
-fn a_subscription_that_has_ended_is_silent() {
+fn an_ended_subscription_sends_nothing() {
     let mut world = run("default.yaml", 0.1, &[]);
     let id = world.subscribe(&periodic(RanFunction::Rlc, 1)).unwrap();
     assert_eq!(indications(&mut world, 110_000).len(), 10);

@@ -1,16 +1,15 @@
-//! What goes wrong on a radio and above it: under every template nothing stalls for good, and no
-//! packet vanishes without a cause that is counted.
+//! Radio outages and extreme traffic: under every template all packets are received or counted as drops.
 
 use crate::common::run;
 use lab_world::Summary;
 use tc_rf::templates;
 
-/// Two seconds of two flows, 60 Mbit/s together: more than the cell carries.
+/// Two seconds of 60 Mbit/s: more than the cell carries.
 const FLOWS: &str = "flows=[{name: a, kind: udp_cbr, rate_kbps: 40000, stop_s: 2}, \
                      {name: b, kind: udp_cbr, rate_kbps: 20000, stop_s: 2, ecn_field: ect1}, \
                      {name: c, kind: voip, stop_s: 2, dscp: 46}]";
 
-/// Where every packet is, once traffic has stopped and all has drained.
+/// Every sent packet is received or dropped once traffic has stopped and queues have drained.
 fn assert_accounted_for(summary: &Summary, what: &str) {
     let sent: u64 = summary.flows.iter().map(|flow| flow.sent_packets).sum();
     let received: u64 = summary.flows.iter().map(|flow| flow.received_packets).sum();
@@ -36,14 +35,14 @@ fn under_every_template(fault: &str, seconds: f64, overrides: &[&str]) {
 }
 
 #[test]
-fn a_radio_that_is_gone_for_seconds_comes_back() {
+fn traffic_recovers_from_a_radio_outage_of_seconds() {
     // CQI 0 is out of range (38.214 table 5.2.2.1-2): 1 s of radio, 3 s of none.
     let channel = "ues[0].channel={cqi_series: {period_ms: 1000, values: [9, 0, 0, 0]}}";
-    under_every_template("radio gone", 16.0, &[FLOWS, channel]);
+    under_every_template("radio outage", 16.0, &[FLOWS, channel]);
 }
 
 #[test]
-fn the_slowest_radio_drains_in_the_end() {
+fn the_slowest_radio_drains_all_queues() {
     let slow = "flows=[{name: a, kind: udp_cbr, rate_kbps: 12000, stop_s: 1}, \
                 {name: c, kind: voip, stop_s: 2}]";
     let bulk = ["ues[0].channel={fixed_mcs: 0}", slow];

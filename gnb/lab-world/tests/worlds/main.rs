@@ -1,15 +1,15 @@
-//! Simulated worlds: what happens in them, what is asked of them, what is written down of them.
+//! Simulated worlds.
 
-// Clippy knows functions marked as tests; the helpers beside them may fail a test as well.
+// clippy.toml exempts test functions only, not the functions they call.
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::panic)]
 
 mod apps;
 mod clairvoyant;
 mod common;
 mod e2;
-mod experiments;
 mod faults;
 mod radio;
 mod recorded_radio;
 mod rlc;
+mod setup;
 mod world;

@@ -1,9 +1,10 @@
-//! Schedulers, slices and channels of a scenario, from its keys to what they do.
-
-use std::path::Path;
+//! Schedulers, slices and channels of a scenario.
 
 use lab_scenario::LoadedScenario;
 use lab_world::World;
+use tempfile::TempDir;
+
+use crate::setup::{load, shared_trace};
 
 /// Two UEs with a greedy sender each, 24 Mbit/s into 17 Mbit/s.
 fn scenario(scheduler: &str, ues: [&str; 2], seed: u64) -> String {
@@ -23,14 +24,9 @@ flows:
     )
 }
 
-fn load(text: &str) -> Result<LoadedScenario, String> {
-    LoadedScenario::from_yaml(text, "scenario.yaml", Path::new(""), &[])
-        .map_err(|error| error.to_string())
-}
-
 /// Goodput of each flow, Mbit/s, and RBs used, percent.
 fn run(text: &str) -> (Vec<f64>, f64) {
-    let mut world = World::new(&load(text).unwrap()).unwrap();
+    let mut world = World::new(&load(text)).unwrap();
     world.step_until(10_000_000, &mut |_| {});
     let goodput = |name: &str| {
         let (_, _, flow) = world.flows().find(|(own, _, _)| *own == name).unwrap();
@@ -53,7 +49,7 @@ fn sliced(kind: &str) -> String {
 }
 
 #[test]
-fn slices_carry_their_shares() {
+fn slices_get_their_shares() {
     for kind in ["fp", "eqp", "fixed_partition", "elastic_quantum_partition"] {
         let (goodput, used) = run(&sliced(kind));
         let ratio = goodput[0] / goodput[1];
@@ -64,14 +60,14 @@ fn slices_carry_their_shares() {
 }
 
 #[test]
-fn a_slice_without_traffic_lends_within_its_limit() {
+fn a_slice_without_traffic_lends_prbs_up_to_the_quantum_limit() {
     let used = |kind: &str| {
         let ues = ["prb_share_percent: 25", "prb_share_percent: 75"]
             .map(|share| format!("{share}, channel: {{ fixed_mcs: 28 }}"));
         let text = scenario(kind, [&ues[0], &ues[1]], 1);
         // A packet in twelve seconds.
         let text = text.replace("rnti: 2, rate_kbps: 24000", "rnti: 2, rate_kbps: 1");
-        let mut world = World::new(&load(&text).unwrap()).unwrap();
+        let mut world = World::new(&load(&text)).unwrap();
         world.step_until(10_000_000, &mut |_| {});
         world.cell_sample().used_prb
     };
@@ -80,14 +76,14 @@ fn a_slice_without_traffic_lends_within_its_limit() {
         let kind = format!("{{ kind: eqp, quantum_limit_prb: {limit} }}");
         used(&kind) - alone
     });
-    // Three quarters of the limit by choice, all of it by the last group.
+    // From three quarters of the limit to all of it, by the size of the last group.
     for (borrowed, limit) in borrowed.into_iter().zip([25, 100, 500]) {
         assert!((3 * limit / 4..=limit).contains(&borrowed), "{borrowed} of {limit}");
     }
 }
 
 #[test]
-fn proportional_fair_serves_who_is_at_its_best() {
+fn proportional_fair_serves_the_ue_at_its_best_channel() {
     // In opposite phases: one is good while the other is bad.
     let ues = [
         "channel: { mcs_series: { period_ms: 20, values: [28, 8] } }",
@@ -131,32 +127,31 @@ fn each_kind_of_channel_carries_traffic_and_repeats_with_its_seed() {
 }
 
 #[test]
-fn a_chain_that_cannot_be_names_its_place() {
+fn an_impossible_mobility_model_names_its_place() {
     let ue = "channel: { mobility: { pattern: train, std_dev_mcs: 1 } }";
-    let loaded = load(&scenario("rr", [ue, ue], 1)).unwrap();
+    let loaded = load(&scenario("rr", [ue, ue], 1));
     let error = World::new(&loaded).err().unwrap().to_string();
     let expected = "scenario.yaml: ues[0].channel.mobility: channel.std_dev_mcs: 1; expected above";
     assert!(error.starts_with(expected), "{error}");
 }
 
-/// A directory with a CSV of UCC's columns.
-fn csv(name: &str, rows: &str) -> std::path::PathBuf {
-    let directory = std::env::temp_dir().join(format!("gnb-lab-{name}-{}", std::process::id()));
-    std::fs::create_dir_all(&directory).unwrap();
+/// A folder with a CSV of UCC's columns.
+fn csv(rows: &str) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
     let text = format!("Timestamp,SNR,CQI,DL_bitrate\n{rows}");
-    std::fs::write(directory.join("trace.csv"), text).unwrap();
-    directory
+    std::fs::write(folder.path().join("trace.csv"), text).unwrap();
+    folder
 }
 
 #[test]
 fn a_csv_of_ucc_is_a_channel_by_any_of_its_columns() {
     let rows = "2020.02.14_10.00.00,20.0,15,4000\n2020.02.14_10.00.01,-5.0,2,1000\n\
                 2020.02.14_10.00.02,-,-,0\n";
-    let directory = csv("ucc", rows);
+    let directory = csv(rows);
     let mbps = |channel: &str| {
         let ue = format!("channel: {{ ucc_csv: {{ path: trace.csv, {channel} }} }}");
         let text = scenario("rr", [&ue, "channel: { fixed_mcs: 0 }"], 1);
-        let loaded = LoadedScenario::from_yaml(&text, "s.yaml", &directory, &[]).unwrap();
+        let loaded = LoadedScenario::from_yaml(&text, "s.yaml", directory.path(), &[]).unwrap();
         let mut world = World::new(&loaded).unwrap();
         world.step_until(9_000_000, &mut |_| {});
         let (_, _, flow) = world.flows().next().unwrap();
@@ -170,41 +165,31 @@ fn a_csv_of_ucc_is_a_channel_by_any_of_its_columns() {
     assert!((0.7..1.7).contains(&rate), "{rate}");
     let held = mbps("column: cqi, at_end: hold");
     assert!(held < 1.0, "{held}");
-    std::fs::remove_dir_all(&directory).unwrap();
 }
 
 #[test]
-fn what_is_wrong_in_a_csv_is_named_with_file_line_and_column() {
+fn an_invalid_csv_value_is_named_with_file_line_and_column() {
     let rows = "2020.02.14_10.00.00,20.0,15,4000\n2020.02.14_10.00.01,-5.0,NaN,1000\n";
-    let directory = csv("bad-ucc", rows);
+    let directory = csv(rows);
     let ue = "channel: { ucc_csv: { path: trace.csv } }";
     let text = scenario("rr", [ue, ue], 1);
-    let loaded = LoadedScenario::from_yaml(&text, "s.yaml", &directory, &[]).unwrap();
+    let loaded = LoadedScenario::from_yaml(&text, "s.yaml", directory.path(), &[]).unwrap();
     let error = World::new(&loaded).err().unwrap().to_string();
     let expected = "s.yaml: ues[0].channel.ucc_csv.path: trace.csv: line 3, column 'CQI': 'NaN'; \
                     expected a whole number from 0 to 15, or '-'";
     assert_eq!(error, expected);
-    std::fs::remove_dir_all(&directory).unwrap();
 }
 
 #[test]
 fn a_recorded_drive_runs() {
-    let root = std::env::var("SOJOURN_SHARED").map_or_else(
-        |_| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
-        std::path::PathBuf::from,
-    );
-    let file = root.join("traces/ucc-5g/driving-2019.12.16.csv.gz");
-    if !file.exists() {
-        println!("skipped: no trace at {}", file.display());
-        return;
-    }
+    let Some(file) = shared_trace("ucc-5g/driving-2019.12.16.csv.gz") else { return };
     let ue = format!("channel: {{ ucc_csv: {{ path: '{}' }} }}", file.display());
     let (goodput, _) = run(&scenario("rr", [&ue, &ue], 1));
     assert!(goodput.iter().all(|mbps| *mbps > 1.0), "{goodput:?}");
 }
 
 #[test]
-fn groups_of_an_nr_carrier_are_given_whole() {
+fn nr_resource_block_groups_are_allocated_whole() {
     let used = |allocation: &str| {
         let text = format!(
             "
@@ -214,11 +199,11 @@ ues: [{{ rnti: 1, channel: {{ fixed_mcs: 20 }}, drbs: [{{ id: 1 }}] }}]
 flows: [{{ name: ping, kind: ping, interval_ms: 20 }}]
 "
         );
-        let mut world = World::new(&load(&text).unwrap()).unwrap();
+        let mut world = World::new(&load(&text)).unwrap();
         world.step_until(1_000_000, &mut |_| {});
         world.cell_sample().used_prb
     };
-    // An echo takes one or two PRBs: a group of 8 in configuration 1, of 16 in configuration 2.
+    // An echo needs one or two PRBs: a group of 8 in configuration 1, of 16 in configuration 2.
     let single = used("type1");
     assert!(single > 0);
     assert_eq!(used("type0_config2"), 2 * used("type0_config1"));

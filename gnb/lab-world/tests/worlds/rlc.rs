@@ -1,7 +1,9 @@
-//! RLC-AM, HARQ with errors and uplink access, from the scenario file on.
+//! RLC-AM, HARQ with errors, uplink access and F1-U of a scenario.
 
 use crate::common::{flow, run};
-use lab_world::{Indication, Output, Payload, RanFunction, SubscriptionRequest, Summary, World};
+use crate::setup::{control, replace};
+use e2sm_tc::v1::ControlMessage;
+use lab_world::{Indication, Output, Payload, RanFunction, SubscriptionRequest, Summary};
 
 const AM: &str = "ues[0].drbs[0].rlc={mode: am}";
 
@@ -10,7 +12,7 @@ fn goodput(summary: &Summary) -> f64 {
 }
 
 #[test]
-fn an_am_bearer_carries_what_a_um_bearer_does() {
+fn an_am_bearer_has_the_goodput_of_a_um_bearer() {
     let um = run("default.yaml", 10.0, &[]).summary();
     let am = run("default.yaml", 10.0, &[AM]).summary();
     let ratio = goodput(&am) / goodput(&um);
@@ -18,7 +20,7 @@ fn an_am_bearer_carries_what_a_um_bearer_does() {
 }
 
 #[test]
-fn errors_cost_a_um_bearer_packets_and_an_am_bearer_hardly_any() {
+fn block_errors_lose_packets_of_a_um_bearer_and_hardly_any_of_an_am_bearer() {
     let harq = "cell.harq={bler: 0.3, combining_gain: 1, max_transmissions: 2}";
     let udp = "flows=[{name: udp, kind: udp_cbr, rate_kbps: 8000, stop_s: 5}]";
     let um = run("default.yaml", 8.0, &[harq, udp]).summary();
@@ -28,7 +30,7 @@ fn errors_cost_a_um_bearer_packets_and_an_am_bearer_hardly_any() {
         udp.sent_packets - udp.received_packets
     };
     assert!(lost(&um) > 100 && um.cell.lost_sdus == lost(&um), "{}", lost(&um));
-    // t-Reordering of PDCP (100 ms) may give up what AM would still bring.
+    // t-Reordering of PDCP (100 ms) may expire before AM delivers.
     assert!(lost(&am) * 20 < lost(&um), "{}", lost(&am));
     assert_eq!(am.cell.lost_sdus, lost(&am));
 }
@@ -47,7 +49,7 @@ fn pipelines_work_above_am_with_errors_and_the_same_seed_gives_the_same_bytes() 
 }
 
 #[test]
-fn reports_say_that_the_bearer_is_am_and_what_was_sent_again() {
+fn rlc_reports_show_mode_am_and_retransmissions() {
     let harq = "cell.harq={bler: 0.2, combining_gain: 1, max_transmissions: 1}";
     let mut world = run("default.yaml", 3.0, &[AM, harq]);
     let request = SubscriptionRequest::periodic(world.node_id(), RanFunction::Rlc, 100);
@@ -64,8 +66,9 @@ fn reports_say_that_the_bearer_is_am_and_what_was_sent_again() {
         let at = 4 + 4 * index;
         u32::from_le_bytes(last[at..at + 4].try_into().unwrap())
     };
-    let (sent, again, status_pdus, status_bytes) = (field(0), field(5), field(20), field(21));
-    assert!(again > 100 && again < sent / 2, "{again} of {sent}");
+    let (sent, retransmitted, status_pdus, status_bytes) =
+        (field(0), field(5), field(20), field(21));
+    assert!((101..sent / 2).contains(&retransmitted), "{retransmitted} of {sent}");
     assert!(status_pdus > 50 && status_bytes > 3 * status_pdus, "{status_bytes} B");
     assert_eq!(last[4 + 148], 0, "mode AM");
 }
@@ -85,7 +88,7 @@ fn uplink_access_follows_the_scenario() {
 }
 
 #[test]
-fn f1_loses_delays_and_reorders_and_every_packet_is_accounted_for() {
+fn every_packet_is_accounted_for_when_f1_loses_delays_and_reorders() {
     let udp = "flows=[{name: udp, kind: udp_cbr, rate_kbps: 8000, stop_s: 4}]";
     for rlc in ["ues[0].drbs[0].rlc={mode: um}", AM] {
         for f1 in [
@@ -107,7 +110,7 @@ fn f1_loses_delays_and_reorders_and_every_packet_is_accounted_for() {
 }
 
 #[test]
-fn delivery_status_serves_the_pacers_as_the_state_of_the_rlc_does() {
+fn pacers_work_with_delivery_status_as_with_rlc_status() {
     let run = |f1: &str, rlc: &str| {
         let f1 = format!("split={{f1_delay_us: 2000, core_delay_us: 2000{f1}}}");
         let pipeline = "ues[0].drbs[0].pipeline=bdp_only";
@@ -115,18 +118,18 @@ fn delivery_status_serves_the_pacers_as_the_state_of_the_rlc_does() {
         (goodput(&summary), summary.bearers[0].rlc_sojourn_ms.mean)
     };
     for rlc in ["ues[0].drbs[0].rlc={mode: um}", AM] {
-        let (told, told_ms) = run("", rlc);
+        let (direct, direct_ms) = run("", rlc);
         let (derived, derived_ms) = run(", f1: {delivery_status_us: 500}", rlc);
-        assert!((derived / told - 1.0).abs() < 0.05, "{rlc}: {told} and {derived} Mbit/s");
+        assert!((derived / direct - 1.0).abs() < 0.05, "{rlc}: {direct} and {derived} Mbit/s");
         assert!(
-            (derived_ms - told_ms).abs() < 0.3 * told_ms + 0.5,
-            "{told_ms} and {derived_ms} ms"
+            (derived_ms - direct_ms).abs() < 0.3 * direct_ms + 0.5,
+            "{direct_ms} and {derived_ms} ms"
         );
     }
 }
 
 #[test]
-fn packets_that_are_taken_back_leave_no_hole_and_are_counted_once() {
+fn recalled_packets_leave_no_gap_and_are_counted_once() {
     let volume = |f1: &str, rlc: &str| {
         let split = format!("split={{core_delay_us: 2000{f1}}}");
         let mut world = run("default.yaml", 4.0, &[&split, rlc]);
@@ -136,7 +139,8 @@ fn packets_that_are_taken_back_leave_no_hole_and_are_counted_once() {
         };
         world.subscribe(&request).unwrap();
         let before = world.summary().bearers[0].ingress_bytes;
-        switch_to_fq_codel(&mut world);
+        let switch = ControlMessage::Transaction(replace("fq_codel"));
+        assert!(control(&mut world, 1, &switch).acknowledged);
         let mut kbit = 0.0;
         world.step_until(6_000_000, &mut |output| {
             if let Output::Indication(Indication { report, .. }) = output
@@ -152,25 +156,10 @@ fn packets_that_are_taken_back_leave_no_hole_and_are_counted_once() {
     for f1 in ["", ", f1_delay_us: 5000", ", f1_delay_us: 5000, f1: {delivery_status_us: 1000}"] {
         for rlc in ["ues[0].drbs[0].rlc={mode: um}", AM] {
             let (kbit, entered, summary) = volume(f1, rlc);
-            // Megabytes were in the RLC and came back; a packet is handed down once.
+            // Megabytes are recalled from the RLC; each packet counts once.
             assert!(kbit <= entered + 1_000.0, "{rlc} {f1}: {kbit} kbit down, {entered} entered");
             assert_eq!(summary.cell.lost_sdus, 0);
             assert_eq!(summary.bearers[0].rlc_dropped_packets, 0);
         }
     }
-}
-
-fn switch_to_fq_codel(world: &mut World) {
-    use e2sm_tc::v1;
-    let pipeline = tc_rf::templates::by_name("fq_codel").unwrap();
-    let transaction = v1::Transaction {
-        bearer: v1::BearerId { ue: v1::UeId::Rnti(17_921), drb: 1 },
-        expected_revision: None,
-        lease_ms: None,
-        dry_run: false,
-        change: v1::PipelineChange::Replace(pipeline),
-    };
-    let header = v1::encode(&v1::ControlHeader { style: 1, correlation_id: 1 }).unwrap();
-    let message = v1::encode(&v1::ControlMessage::Transaction(transaction)).unwrap();
-    assert!(world.control(RanFunction::TcV1.oid(), &header, &message).unwrap().acknowledged);
 }

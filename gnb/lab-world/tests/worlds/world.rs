@@ -1,12 +1,16 @@
-//! The world on virtual time: bloat without control, none with it, the same bytes each time, and
-//! no packet that vanishes.
+//! The world on virtual time: delay with and without traffic control, determinism, conservation of
+//! packets, channels from traces.
 
-use crate::common::{flow, run, scenario};
+use std::path::{Path, PathBuf};
+
+use crate::common::{flow, run, scenario, scenarios};
+use crate::setup::{mahimahi, trace};
+use lab_scenario::LoadedScenario;
 use lab_world::{Summary, World};
 use tc_rf::templates::Sojourn;
 
 #[test]
-fn a_greedy_flow_bloats_the_default_bearer_and_fq_codel_cures_it() {
+fn a_greedy_flow_delays_the_default_bearer_and_fq_codel_prevents_it() {
     let before = run("default.yaml", 20.0, &[]).summary();
     let ping = flow(&before, "ping").rtt_ms.unwrap();
     assert!(ping.p95 > 300.0, "uncontrolled ping p95 is {} ms", ping.p95);
@@ -19,7 +23,7 @@ fn a_greedy_flow_bloats_the_default_bearer_and_fq_codel_cures_it() {
 }
 
 #[test]
-fn the_default_cell_carries_what_the_paper_reports() {
+fn the_default_cell_has_the_goodput_of_the_paper() {
     // irazabal2024 §V: about 40 Mbit/s at MCS 10.
     let summary = run("default.yaml", 20.0, &[]).summary();
     let goodput = flow(&summary, "bulk").goodput_mbps;
@@ -28,19 +32,19 @@ fn the_default_cell_carries_what_the_paper_reports() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_world_and_another_does_not() {
-    let of = |seed: u32| {
+fn the_same_seed_gives_the_same_world_and_another_seed_does_not() {
+    let world = |seed: u32| {
         let overrides = [format!("seed={seed}"), "split.core_jitter_us=900".to_owned()];
         let overrides: Vec<&str> = overrides.iter().map(String::as_str).collect();
         let mut world = run("default.yaml", 4.0, &overrides);
         format!("{:?} {:?}", world.summary(), world.bearer_samples())
     };
-    assert_eq!(of(7), of(7));
-    assert_ne!(of(7), of(8));
+    assert_eq!(world(7), world(7));
+    assert_ne!(world(7), world(8));
 }
 
 #[test]
-fn how_far_each_step_goes_changes_nothing() {
+fn the_length_of_steps_does_not_change_the_result() {
     let loaded = scenario("default.yaml", &[]);
     let whole = {
         let mut world = World::new(&loaded).unwrap();
@@ -55,7 +59,7 @@ fn how_far_each_step_goes_changes_nothing() {
 }
 
 #[test]
-fn a_fork_goes_its_own_way_and_leaves_the_original_alone() {
+fn a_fork_does_not_affect_the_original() {
     let mut world = run("default.yaml", 2.0, &[]);
     let mut fork = world.fork();
     fork.step_until(3_000_000, &mut |_| {});
@@ -64,7 +68,7 @@ fn a_fork_goes_its_own_way_and_leaves_the_original_alone() {
     assert_eq!(world.summary(), fork.summary());
 }
 
-/// Every packet a server sent is where it should be, once traffic has stopped and all has drained.
+/// Every sent packet is received or dropped once traffic has stopped and queues have drained.
 fn assert_conserved(summary: &Summary) {
     let sent: u64 = summary.flows.iter().map(|flow| flow.sent_packets).sum();
     let received: u64 = summary.flows.iter().map(|flow| flow.received_packets).sum();
@@ -79,7 +83,7 @@ fn assert_conserved(summary: &Summary) {
 }
 
 #[test]
-fn no_packet_vanishes_between_server_and_ue() {
+fn every_packet_between_server_and_ue_is_accounted_for() {
     let udp = "flows=[{name: a, kind: udp_cbr, rate_kbps: 60000, stop_s: 3}, \
                {name: b, kind: voip, stop_s: 3}, {name: c, kind: ping, stop_s: 3}]";
     let shallow = "ues[0].drbs[0].rlc.limit_bytes=200000";
@@ -94,8 +98,7 @@ fn no_packet_vanishes_between_server_and_ue() {
     assert_conserved(&run("default.yaml", 12.0, &[udp, codel]).summary());
 }
 
-/// The radio is no bottleneck to be told about losses: the RLC buffer holds seconds. What fills it,
-/// and what does not, is the congestion control.
+/// The RLC buffer holds seconds and drops nothing; the congestion control determines how far it fills.
 #[test]
 fn each_congestion_control_runs_and_some_keep_the_buffer_short() {
     let measure = |flow_keys: &str| {
@@ -132,30 +135,30 @@ fn each_layer_adds_its_delay() {
 }
 
 #[test]
-fn a_ue_that_leaves_takes_its_traffic_with_it_and_the_other_gets_the_cell() {
+fn a_ue_that_leaves_stops_its_traffic_and_the_other_gets_the_cell() {
     let ues = "ues=[{rnti: 1, channel: {fixed_mcs: 10}, drbs: [{id: 1}], leave_at_s: 4}, \
                {rnti: 2, channel: {fixed_mcs: 10}, drbs: [{id: 1}], join_at_s: 2}]";
     let flows = "flows=[{name: one, kind: udp_cbr, rnti: 1, rate_kbps: 50000}, \
                  {name: two, kind: udp_cbr, rnti: 2, rate_kbps: 50000}]";
     let mut world = World::new(&scenario("default.yaml", &[flows, ues])).unwrap();
-    let mut there = Vec::new();
+    let mut attached = Vec::new();
     let mut before = [0, 0];
     let mut mbps = Vec::new();
     for second in 1..=6 {
         world.step_until(second * 1_000_000, &mut |_| {});
-        there.push(world.bearer_samples().len());
+        attached.push(world.bearer_samples().len());
         let now: Vec<u64> = world.flow_samples().iter().map(|f| f.goodput_bytes).collect();
         mbps.push([0, 1].map(|flow| (now[flow] - before[flow]) * 8 / 1_000_000));
         before = [now[0], now[1]];
     }
-    assert_eq!(there, [1, 2, 2, 1, 1, 1], "bearers at the end of each second");
+    assert_eq!(attached, [1, 2, 2, 1, 1, 1], "bearers at the end of each second");
     assert!(mbps[1][0] > 36 && mbps[1][1] == 0, "alone: {mbps:?}");
     assert!(mbps[3][0].abs_diff(mbps[3][1]) <= 2 && mbps[3][0] > 15, "shared: {mbps:?}");
     assert!(mbps[5][0] == 0 && mbps[5][1] > 36, "the other alone: {mbps:?}");
 }
 
 #[test]
-fn a_fixed_partition_keeps_its_shares() {
+fn a_fixed_partition_divides_the_cell_by_its_shares() {
     let cell = "cell.scheduler=fixed_partition";
     let ues = "ues=[{rnti: 1, prb_share_percent: 25, channel: {fixed_mcs: 10}, drbs: [{id: 1}]}, \
                {rnti: 2, prb_share_percent: 75, channel: {fixed_mcs: 10}, drbs: [{id: 1}]}]";
@@ -166,32 +169,20 @@ fn a_fixed_partition_keeps_its_shares() {
 }
 
 #[test]
-fn a_trace_bounds_what_the_radio_carries() {
+fn a_trace_limits_the_capacity_of_the_radio() {
     // Two opportunities of 1500 B each ms: 24 Mbit/s.
-    let directory = std::env::temp_dir().join(format!("gnb-lab-trace-{}", std::process::id()));
-    std::fs::create_dir_all(&directory).unwrap();
-    let lines: String = (1..=1000).map(|ms| format!("{ms}\n{ms}\n")).collect();
-    let path = directory.join("flat.down");
-    std::fs::write(&path, lines).unwrap();
-    let channel = format!("ues[0].channel={{mahimahi: {{path: {}}}}}", path.display());
+    let (_folder, channel) = trace((1..=1000).map(|ms| format!("{ms}\n{ms}\n")), "");
     let flows = "flows=[{name: udp, kind: udp_cbr, rate_kbps: 60000}]";
     let summary = run("default.yaml", 5.0, &[&channel, flows, "cell.tdd="]).summary();
     let goodput = summary.flows[0].goodput_mbps;
     assert!((21.0..24.0).contains(&goodput), "{goodput} Mbit/s");
-    std::fs::remove_dir_all(&directory).unwrap();
 }
 
 #[test]
-fn a_managed_queue_that_drops_nothing_costs_no_capacity() {
-    // Bursts and gaps: what the MAC may draw is what this slot offers, not what the last one did.
-    let directory = std::env::temp_dir().join(format!("gnb-lab-bursts-{}", std::process::id()));
-    std::fs::create_dir_all(&directory).unwrap();
-    let lines: String = (1..=1000)
-        .flat_map(|ms| std::iter::repeat_n(format!("{ms}\n"), [0, 5, 0, 1, 0, 0, 9][ms % 7]))
-        .collect();
-    let path = directory.join("bursts.down");
-    std::fs::write(&path, lines).unwrap();
-    let channel = format!("ues[0].channel={{mahimahi: {{path: {}}}}}", path.display());
+fn an_aqm_in_the_rlc_that_drops_nothing_costs_no_capacity() {
+    // Bursts and gaps: the RLC draws what the present slot can carry, not the previous one.
+    let lines = (1..=1000).map(|ms| format!("{ms}\n").repeat([0, 5, 0, 1, 0, 0, 9][ms % 7]));
+    let (_folder, channel) = trace(lines, "");
     let goodput = |aqm: &str| {
         let aqm = format!("ues[0].drbs[0].rlc.aqm={aqm}");
         let flows = "flows=[{name: udp, kind: udp_cbr, rate_kbps: 60000}]";
@@ -209,46 +200,31 @@ fn a_managed_queue_that_drops_nothing_costs_no_capacity() {
         let managed = goodput(aqm);
         assert!((managed / fifo - 1.0).abs() < 0.01, "{aqm}: {managed} of {fifo} Mbit/s");
     }
-    std::fs::remove_dir_all(&directory).unwrap();
 }
 
 #[test]
-fn an_opportunity_that_fits_a_datagram_with_its_headers_carries_each_whole() {
+fn an_opportunity_of_a_datagram_and_its_headers_carries_each_without_segmentation() {
     // One opportunity each 10 ms, and as many datagrams of 1500 bytes.
-    let directory = std::env::temp_dir().join(format!("gnb-lab-whole-{}", std::process::id()));
-    std::fs::create_dir_all(&directory).unwrap();
-    let lines: String = (1..=100).map(|n| format!("{}\n", 10 * n)).collect();
-    let path = directory.join("slow.down");
-    std::fs::write(&path, lines).unwrap();
     let worst_ms = |bytes: u32| {
-        let path = path.display();
-        let channel =
-            format!("ues[0].channel={{mahimahi: {{path: {path}, opportunity_bytes: {bytes}}}}}");
+        let lines = (1..=100).map(|n| format!("{}\n", 10 * n));
+        let (_folder, channel) = trace(lines, &format!(", opportunity_bytes: {bytes}"));
         let flows = "flows=[{name: udp, kind: udp_cbr, rate_kbps: 600, packet_bytes: 1500}]";
         let aqm = "ues[0].drbs[0].rlc.aqm={bode: {bound_us: 5000}}";
         run("default.yaml", 5.0, &[&channel, flows, "cell.tdd=", aqm]).summary().flows[0]
             .queuing_ms
             .max
     };
-    // What remains of a datagram waits for the next opportunity, where no queue reaches it.
+    // The rest of a segmented datagram waits in the RLC for the next opportunity.
     assert!(worst_ms(1506) <= 10.5, "{} ms", worst_ms(1506));
     assert!(worst_ms(1500) > 10.5, "{} ms", worst_ms(1500));
-    std::fs::remove_dir_all(&directory).unwrap();
 }
 
 #[test]
-fn the_mac_draws_from_managed_bearers_by_priority() {
-    // Ten datagrams each 20 ms for two flows of seven: the first bearer has what it wants, whatever
-    // the order in the file.
-    let directory = std::env::temp_dir().join(format!("gnb-lab-drawn-{}", std::process::id()));
-    std::fs::create_dir_all(&directory).unwrap();
-    let lines: String = (1..=50).map(|n| format!("{}\n", 20 * n).repeat(10)).collect();
-    let path = directory.join("bursts.down");
-    std::fs::write(&path, lines).unwrap();
-    let channel = format!(
-        "ues[0].channel={{mahimahi: {{path: {}, opportunity_bytes: 1506}}}}",
-        path.display()
-    );
+fn the_rlc_draws_from_bearers_with_aqm_by_priority() {
+    // Ten datagrams each 20 ms for two flows of seven: the first bearer gets all it needs, in either
+    // order of the file.
+    let lines = (1..=50).map(|n| format!("{}\n", 20 * n).repeat(10));
+    let (_folder, channel) = trace(lines, ", opportunity_bytes: 1506");
     let flow = |id: u8| format!("{{name: f{id}, kind: udp_cbr, rate_kbps: 4000, drb: {id}}}");
     let flows = format!("flows=[{}, {}]", flow(1), flow(2));
     let drb = |id: u8| {
@@ -260,36 +236,32 @@ fn the_mac_draws_from_managed_bearers_by_priority() {
         let [first, second] = &summary.flows[..] else { panic!("two flows") };
         assert!(first.goodput_mbps > 3.8 && second.goodput_mbps < 2.1, "{drbs}: {summary:?}");
         assert!(first.queuing_ms.max < 21.0, "{drbs}: {} ms", first.queuing_ms.max);
-        // What the MAC has drawn leaves at once: it is not left over behind the first bearer's.
+        // Drawn packets leave in the same slot instead of waiting behind the first bearer's.
         assert!(second.queuing_ms.max < 31.0, "{drbs}: {} ms", second.queuing_ms.max);
     }
-    std::fs::remove_dir_all(&directory).unwrap();
 }
 
 #[test]
-fn a_trace_that_is_none_is_named_with_its_line() {
-    let directory = std::env::temp_dir().join(format!("gnb-lab-bad-{}", std::process::id()));
-    std::fs::create_dir_all(&directory).unwrap();
+fn an_invalid_trace_is_named() {
+    let folder = tempfile::tempdir().unwrap();
     for (name, content) in [("empty", ""), ("words", "1\n2\nthree\n"), ("missing", "")] {
-        let path = directory.join(name);
+        let path = folder.path().join(name);
         if name != "missing" {
             std::fs::write(&path, content).unwrap();
         }
-        let channel = format!("ues[0].channel={{mahimahi: {{path: {}}}}}", path.display());
+        let channel = mahimahi(&path, "");
         let error = World::new(&scenario("default.yaml", &[&channel])).unwrap_err().to_string();
         assert!(error.contains("ues[0].channel.mahimahi.path: "), "{error}");
         assert!(error.contains(name), "{error}");
     }
-    std::fs::remove_dir_all(&directory).unwrap();
 }
 
 #[test]
-fn a_compressed_trace_is_read_and_a_bomb_is_not() {
+fn a_compressed_trace_is_read_up_to_a_size_limit() {
     use std::io::Write as _;
-    let directory = std::env::temp_dir().join(format!("gnb-lab-gz-{}", std::process::id()));
-    std::fs::create_dir_all(&directory).unwrap();
+    let folder = tempfile::tempdir().unwrap();
     let gzip = |name: &str, bytes: &mut dyn Iterator<Item = Vec<u8>>| {
-        let path = directory.join(name);
+        let path = folder.path().join(name);
         let file = std::fs::File::create(&path).unwrap();
         let mut encoder = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
         bytes.for_each(|chunk| encoder.write_all(&chunk).unwrap());
@@ -298,14 +270,10 @@ fn a_compressed_trace_is_read_and_a_bomb_is_not() {
     };
     let good = gzip("good.gz", &mut std::iter::once(b"1\n2\n3\n".to_vec()));
     let bomb = gzip("bomb.gz", &mut (0..80).map(|_| vec![b'\n'; 1 << 20]));
-    let load = |path: &std::path::Path| {
-        let channel = format!("ues[0].channel={{mahimahi: {{path: {}}}}}", path.display());
-        World::new(&scenario("default.yaml", &[&channel]))
-    };
+    let load = |path: &Path| World::new(&scenario("default.yaml", &[&mahimahi(path, "")]));
     load(&good).unwrap();
     let error = load(&bomb).unwrap_err().to_string();
     assert!(error.contains("is larger than"), "{error}");
-    std::fs::remove_dir_all(&directory).unwrap();
 }
 
 #[test]
@@ -316,11 +284,11 @@ fn codel_in_the_rlc_keeps_its_queue_short() {
     let p95 = |summary: &Summary| summary.bearers[0].rlc_sojourn_ms.p95;
     assert!(p95(&base) > 500.0, "FIFO p95 {} ms", p95(&base));
     assert!(p95(&codel) < 50.0, "CoDel p95 {} ms", p95(&codel));
-    assert!(codel.bearers[0].rlc_dropped_packets > 0, "CoDel tells the sender by dropping");
+    assert!(codel.bearers[0].rlc_dropped_packets > 0, "CoDel drops");
 }
 
 #[test]
-fn a_bound_on_bulk_holds_in_our_own_template_and_without_one_the_download_queues() {
+fn the_bulk_bound_of_the_sojourn_template_limits_the_delay_of_downloads() {
     let measure = |bulk_bound_us| {
         let template = Sojourn { bulk_bound_us, ..Sojourn::default() };
         let pipeline = serde_json::to_string(&template.pipeline()).unwrap();
@@ -332,8 +300,37 @@ fn a_bound_on_bulk_holds_in_our_own_template_and_without_one_the_download_queues
     let (queued_ms, goodput_mbps, ping_ms) = measure(None);
     assert!(queued_ms > 300.0, "{queued_ms} ms");
     let (bounded_ms, bounded_mbps, bounded_ping_ms) = measure(Some(40_000));
-    // The bound, and the way from the server.
+    // The bound and the core delay.
     assert!(bounded_ms < 60.0, "{bounded_ms} ms");
     assert!(bounded_mbps > 0.9 * goodput_mbps, "{bounded_mbps} of {goodput_mbps} Mbit/s");
     assert!(ping_ms < 20.0 && bounded_ping_ms < 20.0, "{ping_ms} and {bounded_ping_ms} ms");
+}
+
+fn yaml_files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            yaml_files(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "yaml") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn every_committed_scenario_runs_and_delivers() {
+    let mut files = Vec::new();
+    yaml_files(&scenarios(), &mut files);
+    assert!(files.len() >= 6, "{files:?}");
+    for file in files {
+        let loaded = LoadedScenario::from_file(&file, &[]).unwrap();
+        let mut world = World::new(&loaded).unwrap();
+        // 1.5 s into the first bulk flow, if any.
+        let is_bulk = |kind: &str| ["tcp", "udp_cbr"].contains(&kind);
+        let bulk = loaded.scenario.flows.iter().filter(|flow| is_bulk(flow.app.kind()));
+        let begins_s = bulk.map(|flow| flow.keys.start_s).reduce(f64::min).unwrap_or(0.0);
+        world.step_until(((begins_s + 1.5) * 1e6) as u64, &mut |_| {});
+        let delivered: u64 = world.flow_samples().iter().map(|flow| flow.goodput_bytes).sum();
+        assert!(delivered > 100_000, "{}: {delivered} bytes", file.display());
+    }
 }

@@ -1,19 +1,22 @@
-//! RLC, HARQ and uplink access of a scenario in the terms of `ran`.
+//! Configuration of MAC scheduler, RLC, HARQ and uplink access for `ran`.
 
 use ran::rlc::{SnLength, UmConfig};
 use ran::{
-    AmConfig, AmSnLength, BearerConfig, BlockErrors, CellConfig, Duplexing, HarqConfig, Numerology,
-    RlcMode, UplinkConfig,
+    AmConfig, AmSnLength, BearerConfig, BlockErrors, CellConfig, Duplexing, EqpConfig, HarqConfig,
+    Numerology, PfConfig, RlcMode, SchedulerConfig, SliceShare, UplinkConfig,
 };
 
 use crate::random::SplitMix64;
-use lab_scenario::{Cell, Drb, Rat, UeHarq, UplinkAccess};
+use lab_scenario::{
+    Cell, Drb, MacScheduler, PfGranularity, Rat, Scenario, SchedulerKind, UeHarq, UeScheduler,
+    UplinkAccess,
+};
 
-/// A round trip of HARQ in slots where the scenario has none, and what it never exceeds.
+/// Default round trip of NR HARQ, slots, and its upper bound.
 const NR_RTT_SLOTS: u32 = 10;
 const NR_RTT_US: u32 = 5_000;
 
-/// HARQ of the cell; `base` is its radio access technology's.
+/// HARQ of the cell; `base` has the defaults of its radio access technology.
 pub(super) fn harq(cell: &Cell, numerology: Numerology, base: HarqConfig) -> HarqConfig {
     let given = &cell.harq;
     let slot_us = numerology.slot_us();
@@ -33,15 +36,14 @@ pub(super) fn harq(cell: &Cell, numerology: Numerology, base: HarqConfig) -> Har
     }
 }
 
-/// A UE's own errors.
+/// Block errors of a UE with its own HARQ settings.
 pub(super) fn ue_errors(own: &UeHarq, cell: &HarqConfig) -> BlockErrors {
     let combining_gain = own.combining_gain.unwrap_or(cell.errors.combining_gain);
     BlockErrors { bler: own.bler, combining_gain }
 }
 
-/// Uplink access of a UE: what the scenario says, and for the rest what follows from the cell. Where
-/// every slot has uplink, requests go in one of the UE's own (I_SR of 36.213 §10.1.5 spreads the UEs
-/// of a cell).
+/// Uplink access of a UE; the cell provides defaults. In FDD each UE has its own random slot for
+/// scheduling requests (I_SR, 36.213 §10.1.5, spreads the UEs of a cell).
 pub(super) fn uplink(
     given: &UplinkAccess,
     cell: &CellConfig,
@@ -52,7 +54,7 @@ pub(super) fn uplink(
     let sr_period_us = given.sr_period_us.unwrap_or(base.sr_period_us);
     let sr_offset_us = match cell.duplexing {
         Duplexing::Fdd => random.below(u64::from(sr_period_us / slot_us).max(1)) as u32 * slot_us,
-        // A period that the scenario shortens may leave the pattern's offset behind.
+        // A period set by the scenario may be shorter than the pattern's offset.
         Duplexing::Tdd(_) => base.sr_offset_us % sr_period_us.max(1),
     };
     UplinkConfig {
@@ -65,7 +67,7 @@ pub(super) fn uplink(
     }
 }
 
-/// The bearer: RLC entity, its buffer, and PDCP at the UE.
+/// Configuration of a bearer: RLC entity, its buffer, and PDCP of the UE.
 pub(super) fn bearer_config(drb: &Drb, rat: Rat) -> BearerConfig {
     let rlc = &drb.rlc;
     let base = match rlc.mode {
@@ -98,7 +100,7 @@ fn am_config(rlc: &lab_scenario::Rlc, rat: Rat) -> AmConfig {
         Rat::Lte => AmConfig::lte(),
         Rat::Nr => AmConfig::default(),
     };
-    // 0 is infinity, as it polls for neither.
+    // 0 means infinity: no polling.
     let or_infinity = |given: Option<u32>| given.map(|value| (value > 0).then_some(value));
     AmConfig {
         sn_length: match rlc.sn_bits {
@@ -113,4 +115,61 @@ fn am_config(rlc: &lab_scenario::Rlc, rat: Rat) -> AmConfig {
         t_status_prohibit_us: rlc.t_status_prohibit_us.unwrap_or(base.t_status_prohibit_us),
         in_order: rlc.in_order.unwrap_or(base.in_order),
     }
+}
+
+/// The MAC scheduler.
+pub(super) fn scheduler(scenario: &Scenario) -> SchedulerConfig {
+    let scheduler = &scenario.cell.scheduler;
+    match scheduler.kind {
+        SchedulerKind::Rr => SchedulerConfig::RoundRobin,
+        SchedulerKind::Pf => SchedulerConfig::ProportionalFair(proportional_fair(scheduler)),
+        SchedulerKind::Fp => SchedulerConfig::FixedPartition(slices(scenario)),
+        SchedulerKind::Eqp => {
+            let config = EqpConfig::new(slices(scenario));
+            SchedulerConfig::ElasticQuantumPartition(EqpConfig {
+                quantum_limit_prb: scheduler.quantum_limit_prb.unwrap_or(config.quantum_limit_prb),
+                ..config
+            })
+        }
+    }
+}
+
+/// Slice of the UEs of entry number `entry` of `ues`; each entry has its own by default.
+pub(super) fn slice_of(scenario: &Scenario, entry: usize) -> u8 {
+    if !scenario.cell.scheduler.kind.has_slices() {
+        return 0;
+    }
+    scenario.ues[entry].slice.unwrap_or(entry as u8)
+}
+
+fn proportional_fair(scheduler: &MacScheduler) -> PfConfig {
+    let default = PfConfig::default();
+    PfConfig {
+        time_constant_us: scheduler
+            .time_constant_ms
+            .map_or(default.time_constant_us, |ms| ms.saturating_mul(1000)),
+        granularity: match scheduler.granularity.unwrap_or_default() {
+            PfGranularity::Wideband => ran::PfGranularity::Wideband,
+            PfGranularity::PerRbg => ran::PfGranularity::PerRbg,
+        },
+    }
+}
+
+fn slices(scenario: &Scenario) -> Vec<SliceShare> {
+    let scheduler = &scenario.cell.scheduler;
+    if scheduler.slices.is_empty() {
+        let entries = (0..=u8::MAX).zip(&scenario.ues);
+        let share = |(slice, ue): (u8, &lab_scenario::Ue)| {
+            SliceShare::new(slice, ue.prb_share_percent.unwrap_or(0))
+        };
+        return entries.map(share).collect();
+    }
+    let own = scheduler.slices.iter().map(|slice| SliceShare {
+        ues: match slice.ue_scheduler {
+            UeScheduler::Rr => ran::UeScheduler::RoundRobin,
+            UeScheduler::Pf => ran::UeScheduler::ProportionalFair(proportional_fair(scheduler)),
+        },
+        ..SliceShare::new(slice.id, slice.percent)
+    });
+    own.collect()
 }
