@@ -1,13 +1,13 @@
-//! The mapping between virtual time and the wall clock.
+//! Mapping between virtual time and the wall clock.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// The system clock may differ from the anchored epoch by this much before it is followed: well
-/// above what two clock reads are apart, well below what an indication's latency matters at.
+/// Change of the system clock that is followed: far above the time between two clock reads, far below a
+/// latency that matters.
 const EPOCH_TOLERANCE_US: u64 = 10_000;
 
-/// Virtual time runs with the monotonic clock from an anchor; the Unix time of virtual zero is
-/// read once per anchor, so that time stamps inside and outside payloads never disagree.
+/// Virtual time follows the monotonic clock from an anchor. The Unix time of virtual time 0 is read once
+/// per anchor, so time stamps inside and outside payloads agree.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WallClock {
     anchor: Instant,
@@ -25,20 +25,20 @@ impl WallClock {
         }
     }
 
-    /// The same anchor with the system clock's present epoch, if that was set or the machine slept
-    /// (the monotonic clock stands still meanwhile).
+    /// The same anchor with a new epoch, if the system clock was set or the machine slept (which stops
+    /// the monotonic clock).
     pub(super) fn resynced(&self) -> Option<Self> {
         let epoch_us = unix_now_us().saturating_sub(self.now_us());
         (epoch_us.abs_diff(self.epoch_us) > EPOCH_TOLERANCE_US)
             .then_some(Self { epoch_us, ..*self })
     }
 
-    /// Virtual time that the wall clock has reached.
+    /// Present virtual time, µs.
     pub(super) fn now_us(&self) -> u64 {
         self.anchor_virtual_us + micros(self.anchor.elapsed())
     }
 
-    /// Unix time of virtual zero, µs.
+    /// Unix time of virtual time 0, µs.
     pub(super) fn epoch_us(&self) -> u64 {
         self.epoch_us
     }
@@ -63,14 +63,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_anchor_holds_virtual_time_and_its_unix_time_together() {
+    fn the_anchor_maps_virtual_time_to_unix_time() {
         let clock = WallClock::anchored_at(5_000_000);
         assert!(clock.now_us() >= 5_000_000);
         assert_eq!(clock.unix_us(7_000_000), clock.epoch_us() + 7_000_000);
     }
 
     #[test]
-    fn a_system_clock_that_was_set_is_followed_without_moving_virtual_time() {
+    fn a_change_of_the_system_clock_changes_the_epoch_but_not_virtual_time() {
         let now = WallClock::anchored_at(0);
         let hour_us = 3_600_000_000;
         let before = WallClock { epoch_us: now.epoch_us() - hour_us, ..now };

@@ -19,7 +19,7 @@ use super::outbox::OutboxStream;
 /// must return at once and not call the gateway.
 pub type ReportCallback = Box<dyn FnMut(&Report) + Send>;
 
-/// Commands that may wait for the world's thread; more are refused.
+/// Capacity of the command queue; further commands are refused.
 pub(super) const COMMAND_QUEUE: usize = 1024;
 
 /// One request to the world's thread.
@@ -86,7 +86,7 @@ impl Commands {
     pub(super) fn send(&self, command: Command) -> Result<(), Status> {
         self.0.try_send(command).map_err(|error| match error {
             TrySendError::Full(_) => Status::resource_exhausted(format!(
-                "{COMMAND_QUEUE} requests wait for the node already; try again later"
+                "{COMMAND_QUEUE} requests are waiting for the node; try again later"
             )),
             TrySendError::Disconnected(_) => stopped(),
         })

@@ -5,17 +5,19 @@ use std::{io, net::SocketAddr, path::PathBuf};
 /// Errors of [`serve`](super::serve).
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// An address that is none.
-    #[error("{option}: {value:?} is no address ({source}); expected HOST:PORT, e.g. 127.0.0.1:0")]
+    /// An invalid address.
+    #[error(
+        "{option}: {value:?} is not an address ({source}); expected HOST:PORT, e.g. 127.0.0.1:0"
+    )]
     Address {
         /// The option.
         option: &'static str,
         /// Its value.
         value: String,
-        /// What the resolver said.
+        /// Cause.
         source: io::Error,
     },
-    /// Plaintext gRPC on an address others can reach.
+    /// Plaintext gRPC on an address beyond loopback.
     #[error(
         "--listen {address}: plaintext gRPC beyond loopback is refused; \
          give --tls-cert and --tls-key, or --insecure if the network is trusted"
@@ -33,14 +35,14 @@ pub enum ServeError {
         /// The address.
         address: SocketAddr,
     },
-    /// The address is taken or not ours.
+    /// The address is in use or not local.
     #[error("{option} {address}: cannot listen: {source}")]
     Bind {
         /// The option.
         option: &'static str,
         /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// Cause.
         source: io::Error,
     },
     /// A certificate or key cannot be read.
@@ -50,20 +52,20 @@ pub enum ServeError {
         option: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Cause.
         source: io::Error,
     },
-    /// Certificates or key are not what TLS needs.
+    /// Invalid certificates or key.
     #[error(
         "--tls-cert, --tls-key, --tls-client-ca: {0}; expected PEM files, the key matching the certificate"
     )]
     Tls(String),
     /// The gRPC or metrics server failed.
-    #[error("{door} server failed: {detail}")]
+    #[error("{server} server failed: {detail}")]
     Server {
         /// `gRPC` or `metrics`.
-        door: &'static str,
-        /// What it said.
+        server: &'static str,
+        /// Cause.
         detail: String,
     },
     /// Threads or signal handlers could not be set up.
@@ -71,7 +73,7 @@ pub enum ServeError {
     System {
         /// What was being set up.
         what: &'static str,
-        /// What the system said.
+        /// Cause.
         source: io::Error,
     },
     /// A component that uses the local client could not be started.
@@ -85,15 +87,15 @@ pub enum ServeError {
         /// Summary of the run.
         summary: serde_json::Value,
     },
-    /// The thread that steps the world died.
-    #[error("the world stopped on an internal error; the log above says where")]
+    /// The world's thread panicked.
+    #[error("the world's thread panicked; the log has the cause")]
     World,
     /// The summary could not be written.
     #[error("--summary {}: cannot write: {source}", path.display())]
     Summary {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Cause.
         source: io::Error,
     },
 }

@@ -1,5 +1,4 @@
-//! Access to the gateway from within the same process, for another E2 transport than gRPC such as
-//! the agent of a near-RT RIC.
+//! Client within the gateway's process, for E2 transports other than gRPC such as FlexRIC's agent.
 
 use std::{
     fmt,
@@ -71,11 +70,11 @@ impl LocalClient {
         })
     }
 
-    /// A report of the present state of a RAN function, for a transport with timers of its own: the
-    /// latest report of a subscription is up to a period old.
+    /// A report of the present state of a RAN function, for a transport with its own timers: the latest
+    /// report of a subscription is up to a period old.
     ///
     /// # Errors
-    /// When there is no such report or none comes within `limit`.
+    /// When there is no such report or none arrives within `limit`.
     pub fn report_now(
         &self,
         node_id: &str,
@@ -88,7 +87,7 @@ impl LocalClient {
     /// One RIC control procedure. A refusal by the RAN function is an answer.
     ///
     /// # Errors
-    /// When nothing takes it or no answer comes within `limit`.
+    /// When no RAN function accepts it or no answer arrives within `limit`.
     pub fn control(
         &self,
         request: ControlRequest,
@@ -96,7 +95,7 @@ impl LocalClient {
     ) -> Result<ControlReply, LocalClientError> {
         let (reply, mut answer) = oneshot::channel();
         self.done(self.world()?.control(request, reply, limit), limit)?;
-        // Where E2 takes time, the answer comes from the world's own thread.
+        // With E2 delays the answer comes later, from the world's thread.
         let answered = match answer.try_recv() {
             Ok(answered) => answered,
             Err(_) => self

@@ -12,7 +12,7 @@ use lab_world::{
 pub struct NodeState {
     /// Its E2 setup.
     pub node: NodeInfo,
-    /// Number of its connection, so that a watcher sees a quick reconnection.
+    /// Number of its connection, which reveals a reconnection between two table reads.
     pub generation: u64,
 }
 
@@ -63,7 +63,7 @@ impl E2Node for World {
     }
 
     fn nodes(&self) -> Vec<NodeState> {
-        // The lab's gNB never disconnects.
+        // The lab's gNB does not disconnect.
         World::nodes(self).into_iter().map(|node| NodeState { node, generation: 0 }).collect()
     }
 
@@ -139,13 +139,13 @@ pub trait Recording<W>: Send + 'static {
     /// Writes what happened since the last call.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// File and cause.
     fn write(&mut self, world: &mut W) -> Result<(), RecordingError>;
 
     /// Writes the rest and closes the files.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// File and cause.
     fn finish(self: Box<Self>, world: &mut W) -> Result<(), RecordingError>;
 }
 
@@ -155,7 +155,7 @@ pub type RecordingError = Box<dyn std::error::Error + Send + Sync>;
 /// Virtual time between two writes of a recording.
 const RECORDING_PERIOD_US: u64 = 1_000_000;
 
-/// The recording of a run, if there is one.
+/// The recording of a run, if enabled.
 pub(super) struct Recorder<W> {
     recording: Option<Box<dyn Recording<W>>>,
     /// First failure to write; later writes are skipped.

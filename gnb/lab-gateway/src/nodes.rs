@@ -1,7 +1,7 @@
 //! Node table and the streams that watch it.
 //!
-//! A watcher compares the table it saw last with the present one: a slow watcher skips intermediate
-//! states, always ends with the present one, and has no backlog.
+//! A watcher compares the previous table with the present one: a slow watcher skips intermediate states
+//! and has no backlog.
 
 use std::{
     collections::{BTreeMap, VecDeque},

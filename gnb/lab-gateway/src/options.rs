@@ -1,13 +1,14 @@
 //! Settings of `gnb-lab serve`.
 
 use std::{
-    io,
+    fs, io,
     net::{SocketAddr, ToSocketAddrs},
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::Duration,
 };
 
 use clap::Args;
+use tonic::transport::{Certificate, Identity, ServerTlsConfig};
 
 use super::error::ServeError;
 
@@ -100,10 +101,33 @@ impl ServeOptions {
         Ok(Some(address))
     }
 
+    /// Reads certificate, key and client CA; `None` without TLS.
+    pub(super) fn tls_config(&self) -> Result<Option<ServerTlsConfig>, ServeError> {
+        let (Some(cert), Some(key)) = (&self.tls_cert, &self.tls_key) else {
+            return match (&self.tls_cert, &self.tls_key, &self.tls_client_ca) {
+                (None, None, None) => Ok(None),
+                _ => Err(ServeError::Tls("certificate and key must both be given".to_owned())),
+            };
+        };
+        let identity = Identity::from_pem(read("--tls-cert", cert)?, read("--tls-key", key)?);
+        let config = ServerTlsConfig::new().identity(identity);
+        match &self.tls_client_ca {
+            None => Ok(Some(config)),
+            Some(ca) => {
+                let ca = Certificate::from_pem(read("--tls-client-ca", ca)?);
+                Ok(Some(config.client_ca_root(ca)))
+            }
+        }
+    }
+
     /// Resolves `--metrics-listen`.
     pub(super) fn metrics_address(&self) -> Result<Option<SocketAddr>, ServeError> {
         self.metrics_listen.as_deref().map(|value| resolve("--metrics-listen", value)).transpose()
     }
+}
+
+fn read(option: &'static str, path: &Path) -> Result<Vec<u8>, ServeError> {
+    fs::read(path).map_err(|source| ServeError::TlsFile { option, path: path.to_owned(), source })
 }
 
 fn resolve(option: &'static str, value: &str) -> Result<SocketAddr, ServeError> {
@@ -141,13 +165,13 @@ mod tests {
     }
 
     #[test]
-    fn no_flags_are_the_defaults() {
+    fn without_flags_options_are_the_defaults() {
         let parsed = parse(&[]).expect("valid");
         assert_eq!(format!("{parsed:?}"), format!("{:?}", ServeOptions::default()));
     }
 
     #[test]
-    fn flags_that_contradict_or_miss_their_companion_are_named() {
+    fn conflicting_or_incomplete_flags_are_named() {
         for (arguments, word) in [
             (&["--tls-cert", "a.pem"][..], "--tls-key"),
             (&["--tls-client-ca", "a.pem"], "--tls-cert"),
@@ -163,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn plaintext_is_for_loopback_only_whatever_its_family() {
+    fn plaintext_is_for_loopback_only_in_ipv4_and_ipv6() {
         for (listen, secure) in [("127.0.0.1:0", true), ("[::1]:0", true), ("[::]:0", false)] {
             let options = ServeOptions { listen: listen.to_owned(), ..ServeOptions::default() };
             assert_eq!(options.grpc_address().is_ok(), secure, "{listen}");

@@ -1,7 +1,7 @@
 //! The bounded queue between the world's thread and one subscription's stream.
 //!
-//! The world never waits for a reader: a queue that is full, by count or by bytes, drops its oldest
-//! report. Reports are shared between subscriptions; only the gRPC framing is per stream.
+//! The world never waits for a reader: a full queue, by count or bytes, drops its oldest report. Reports
+//! are shared between readers; only the gRPC framing is per stream.
 
 use std::{
     collections::VecDeque,
@@ -24,8 +24,8 @@ use super::proto;
 /// Message bytes that a queue may hold beside its newest report.
 const MAX_QUEUED_BYTES: usize = 64 << 20;
 
-/// Indications in one message: half of HTTP/2's initial window, for those in flight can no longer be
-/// dropped.
+/// Bytes of indications in one message: half of HTTP/2's initial window, since those in flight can no
+/// longer be dropped.
 pub(super) const MAX_BATCH_BYTES: usize = 32 << 10;
 
 /// A report as shared by the readers of one subscription of the world.
@@ -256,22 +256,22 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_does_not_read_costs_bounded_memory() {
+    fn memory_is_bounded_if_the_reader_does_not_read() {
         let (outbox, mut stream) = Outbox::new(4096, OutboxCounters::default());
         let large = Bytes::from(vec![0; 1 << 20]);
         for at_us in 0..200 {
             outbox.push(report_of(at_us, large.clone()));
         }
-        let mut held = 0;
+        let mut queued = 0;
         while let Poll::Ready(Some(Ok(indication))) = poll(&mut stream) {
             assert_eq!(indication.collected_at_us, indication.sequence);
-            held += 1;
+            queued += 1;
         }
-        assert_eq!(held, (MAX_QUEUED_BYTES >> 20) + 1);
+        assert_eq!(queued, (MAX_QUEUED_BYTES >> 20) + 1);
     }
 
     #[test]
-    fn the_end_follows_the_queued_reports_once() {
+    fn the_status_follows_the_queued_reports_once() {
         let (outbox, mut stream) = Outbox::new(2, OutboxCounters::default());
         outbox.push(report(0));
         outbox.end(Status::unavailable("node went away"));

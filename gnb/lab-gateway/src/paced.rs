@@ -25,27 +25,27 @@ use super::{
     node::{E2Node, Recorder, Recording, RecordingError},
 };
 
-/// Shortest stretch of virtual time between two steps for want of anything else to do: an NR slot
-/// at 30 kHz, to whose boundaries the world's work clusters. Shorter ones only cost wake-ups.
+/// Shortest time between two steps without output or command: an NR slot at 30 kHz. The world's work is
+/// at slot boundaries; shorter strides only cost wake-ups.
 const MIN_STRIDE_US: u64 = 500;
-/// Longest stretch of virtual time in one step.
-const MAX_BITE_US: u64 = 5_000;
-/// Work that a report or a control may find before it.
+/// Longest virtual time of one step.
+const MAX_STEP_US: u64 = 5_000;
+/// Work that may delay a report or a control.
 const WORK_AHEAD_US: f64 = 50.0;
-/// Weight of the newest step in what a stretch of time is expected to cost.
+/// Weight of the newest step in the moving mean of load.
 const STEP_WEIGHT: f64 = 1.0 / 16.0;
-/// A lag beyond this is not caught up: long enough for a busy machine's hiccups, short enough that
-/// a node too large for its machine still reports something recent.
+/// A longer lag is skipped, not caught up: stalls of a busy machine are shorter, and a node too large for
+/// its machine still reports recent state.
 const MAX_LAG_US: u64 = 250_000;
-/// Between two looks for readers that left.
+/// Period of removing readers that left.
 const PRUNE_US: u64 = 100_000;
-/// Window of the PRB ratio, and between two looks at the system clock.
+/// Window of the PRB ratio; period of checking the system clock.
 const SECOND_US: u64 = 1_000_000;
 
-/// What other threads see of the pacer.
+/// State of the pacer for other threads.
 #[derive(Debug)]
 pub(super) struct PacerState {
-    /// Set to make it stop.
+    /// Set to stop it.
     pub(super) stop: AtomicBool,
     origin: Instant,
     stepped_after_us: AtomicU64,
@@ -71,10 +71,8 @@ impl PacerState {
     }
 }
 
-/// How far virtual time may fall behind before it is stepped, though nothing is due.
-///
-/// A wake-up costs as much as a slot of a small cell, which has nothing to gain from it; of a cell
-/// that fills half a core, a few milliseconds are work that the next report would wait for.
+/// How far virtual time may lag before a step if nothing is due: long for small cells, where a wake-up
+/// costs as much as a slot; short for large cells, where the next report would wait for the work.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stride {
     /// Work per virtual time, moving mean.
@@ -82,7 +80,7 @@ struct Stride {
 }
 
 impl Stride {
-    /// A step through `virtual_us` took so long.
+    /// Records the duration of a step through `virtual_us`.
     fn stepped(&mut self, virtual_us: u64, took: Duration) {
         if virtual_us > 0 {
             let load = took.as_secs_f64() * 1e6 / virtual_us as f64;
@@ -91,12 +89,12 @@ impl Stride {
     }
 
     fn us(self) -> u64 {
-        // As a float first: a world that does nothing may be left alone for ever.
-        (WORK_AHEAD_US / self.load).clamp(MIN_STRIDE_US as f64, MAX_BITE_US as f64) as u64
+        // Clamped as a float: an idle world has load 0.
+        (WORK_AHEAD_US / self.load).clamp(MIN_STRIDE_US as f64, MAX_STEP_US as f64) as u64
     }
 }
 
-/// The world and what its outputs turn into.
+/// The world and the receivers of its outputs.
 pub(super) struct Paced<W> {
     world: W,
     recorder: Recorder<W>,
@@ -106,7 +104,7 @@ pub(super) struct Paced<W> {
     metrics: GatewayMetrics,
     end_us: Option<u64>,
     stride: Stride,
-    /// When the pacer's thread comes by itself.
+    /// Time of the next step planned by the pacer's thread.
     planned_us: u64,
     prune_at_us: u64,
     second_at_us: u64,
@@ -142,12 +140,12 @@ impl<W: E2Node> Paced<W> {
         }
     }
 
-    /// Virtual time starts now, not when the world was built.
+    /// Starts the mapping of virtual time to the wall clock now.
     pub(super) fn anchor(&mut self) {
-        self.keep_time_by(WallClock::anchored_at(self.world.now_us()));
+        self.set_clock(WallClock::anchored_at(self.world.now_us()));
     }
 
-    fn keep_time_by(&mut self, clock: WallClock) {
+    fn set_clock(&mut self, clock: WallClock) {
         self.clock = clock;
         self.world.set_epoch_us(self.clock.epoch_us());
         self.hub.set_clock(self.clock);
@@ -184,7 +182,7 @@ impl<W: E2Node> Paced<W> {
         self.world.summary()
     }
 
-    /// Steps towards now, by no more than a bite.
+    /// Steps towards now, by `MAX_STEP_US` at most.
     pub(super) fn step(&mut self) {
         let now_us = self.clock.now_us();
         let world_us = self.world.now_us();
@@ -195,7 +193,7 @@ impl<W: E2Node> Paced<W> {
             self.anchor();
             return;
         }
-        let mut target_us = now_us.min(world_us.saturating_add(MAX_BITE_US));
+        let mut target_us = now_us.min(world_us.saturating_add(MAX_STEP_US));
         if let Some(end_us) = self.end_us {
             target_us = target_us.min(end_us);
         }
@@ -285,7 +283,7 @@ impl<W: E2Node> Paced<W> {
             self.second_at_us = now_us + SECOND_US;
             if let Some(clock) = self.clock.resynced() {
                 tracing::info!("the system clock was set; time stamps follow it");
-                self.keep_time_by(clock);
+                self.set_clock(clock);
             }
             let cell = self.world.cell_sample();
             self.prb_last_second = self.prb_before.map(|before| CellSample {
@@ -359,7 +357,7 @@ impl<W: E2Node> DirectAccess for Mutex<Paced<W>> {
 mod tests {
     use super::*;
 
-    /// What the stride becomes when each millisecond costs so much.
+    /// The stride at a load of `work_us_per_ms`.
     fn stride_us(work_us_per_ms: u64) -> u64 {
         let mut stride = Stride::default();
         for _ in 0..200 {
@@ -369,18 +367,18 @@ mod tests {
     }
 
     #[test]
-    fn the_more_a_cell_costs_the_less_of_its_work_is_put_off() {
-        assert_eq!(stride_us(0), MAX_BITE_US, "an idle world has nothing to do");
-        assert_eq!(stride_us(5), MAX_BITE_US);
+    fn the_stride_shrinks_with_the_load_of_the_cell() {
+        assert_eq!(stride_us(0), MAX_STEP_US, "an idle world");
+        assert_eq!(stride_us(5), MAX_STEP_US);
         // 20 µs of work a millisecond: 50 µs of it are 2.5 ms.
         assert!((2_499..=2_501).contains(&stride_us(20)), "{}", stride_us(20));
-        assert_eq!(stride_us(900), MIN_STRIDE_US, "not below a slot, however dear");
+        assert_eq!(stride_us(900), MIN_STRIDE_US, "at least a slot");
     }
 
     #[test]
-    fn a_step_through_no_time_says_nothing_of_its_cost() {
+    fn a_step_through_no_virtual_time_does_not_change_the_stride() {
         let mut stride = Stride::default();
         stride.stepped(0, Duration::from_secs(1));
-        assert_eq!(stride.us(), MAX_BITE_US);
+        assert_eq!(stride.us(), MAX_STEP_US);
     }
 }

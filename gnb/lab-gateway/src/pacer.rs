@@ -1,10 +1,9 @@
 //! The thread that steps the world to the wall clock.
 //!
-//! It sleeps until the next output of the world or a command, whichever is first. In between it
-//! steps as often as it takes for a report or a control never to wait for a long stretch of work
-//! behind it (`Stride`). After a stall it catches up in bounded bites, with commands served between
-//! them; a lag beyond a quarter of a second is given up: virtual time is anchored anew and the loss is
-//! counted.
+//! It sleeps until the next output of the world or a command, and steps in between so that a report or
+//! a control never waits for much work (`Stride`). After a stall it catches up in bounded steps and
+//! serves commands between them. A lag beyond a quarter of a second is skipped: virtual time gets a new
+//! anchor and the loss is counted.
 
 use std::{
     sync::{
@@ -26,7 +25,7 @@ use super::{
 /// Commands served between two steps.
 const MAX_COMMANDS: usize = 64;
 
-/// Everything the thread needs.
+/// State of the thread.
 pub(super) struct Pacer<W> {
     pub(super) paced: Arc<Mutex<Paced<W>>>,
     pub(super) commands: Receiver<Command>,
@@ -34,15 +33,14 @@ pub(super) struct Pacer<W> {
 }
 
 impl<W: E2Node> Pacer<W> {
-    /// Runs until told to stop, the duration is over or every gateway task is gone, and gives the
-    /// summary of the run. The world goes with it.
+    /// Runs until stopped, the duration is over or every gateway task has ended; returns the summary.
     pub(super) fn run(&self) -> serde_json::Value {
-        ask_for_precise_timers();
+        request_precise_timers();
         self.paced.lock().anchor();
         let mut woken_by = None;
         while !self.state.stop.load(Ordering::Relaxed) {
             let mut paced = self.paced.lock();
-            // Another thread may have stepped the world meanwhile, so that nothing is left to do here.
+            // Another thread may have stepped the world meanwhile.
             paced.housekeeping();
             if paced.has_ended() {
                 break;
@@ -63,14 +61,13 @@ impl<W: E2Node> Pacer<W> {
             if !self.serve(&mut paced, woken_by.take()) {
                 break;
             }
-            // Who waits for the world while it catches up has a turn.
+            // Fair, so that a waiting thread gets the world while this one catches up.
             MutexGuard::unlock_fair(paced);
         }
         self.paced.lock().summary()
     }
 
-    /// Serves the command that woke the thread and those behind it; false when no one is left
-    /// who could send any.
+    /// Serves the command that woke the thread and queued ones; false if every sender is gone.
     fn serve(&self, paced: &mut Paced<W>, first: Option<Command>) -> bool {
         if let Some(command) = first {
             paced.serve(command);
@@ -97,14 +94,13 @@ impl<W: E2Node> Pacer<W> {
 /// Every task that could send commands is gone.
 struct Stopped;
 
-/// Linux rounds a thread's sleeps up by 50 µs unless asked not to (`man 2 prctl`,
-/// `PR_SET_TIMERSLACK`). Without permission the sleeps are a little late, and lateness is measured.
+/// Linux delays a thread's wake-ups by up to 50 µs by default (`man 2 prctl`, `PR_SET_TIMERSLACK`).
 #[cfg(target_os = "linux")]
-fn ask_for_precise_timers() {
+fn request_precise_timers() {
     if let Err(error) = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1)) {
-        tracing::debug!(%error, "timer slack stays as it is");
+        tracing::debug!(%error, "timer slack is unchanged");
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn ask_for_precise_timers() {}
+fn request_precise_timers() {}

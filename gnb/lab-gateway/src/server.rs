@@ -1,4 +1,4 @@
-//! A running gateway: the thread that steps the world, the gRPC server, the metrics endpoint.
+//! A running gateway: the world's thread, the gRPC service and its server, the metrics endpoint.
 
 use std::{
     net::{SocketAddr, TcpListener},
@@ -16,30 +16,35 @@ use tokio::{
     task::JoinHandle,
     time::{interval, timeout},
 };
-use tonic::transport::{Server, server::TcpIncoming};
+use tonic::{
+    Request, Response, Status, Streaming,
+    transport::{Server, server::TcpIncoming},
+};
 
 use super::{
     clock::WallClock,
     command::{COMMAND_QUEUE, Commands},
-    controls::ControlHandler,
+    controls::{ControlHandler, ControlResponses},
     error::ServeError,
     forecasts::ForecastStream,
     hub::Hub,
     local_client::LocalClient,
     metrics::{self, GatewayMetrics},
     node::{E2Node, Recording},
+    nodes::{NodeTable, NodeWatch, to_proto},
     options::ServeOptions,
     paced::{Paced, PacerState},
     pacer::Pacer,
-    proto::{FILE_DESCRIPTOR_SET, e2_gateway_server::E2GatewayServer},
-    service::GatewayService,
-    subscriptions::SubscribeHandler,
-    tls,
+    proto::{
+        self, FILE_DESCRIPTOR_SET,
+        e2_gateway_server::{E2Gateway, E2GatewayServer},
+    },
+    subscriptions::{SubscribeHandler, SubscribeStream},
 };
 
-/// Largest request; a control of E2SM-TC is far smaller.
+/// Largest request; controls of E2SM-TC are far smaller.
 const MAX_REQUEST_BYTES: usize = 1 << 20;
-/// HTTP/2 windows for requests; clients choose those for responses.
+/// HTTP/2 windows for requests; clients set those for responses.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 4 << 20;
 /// A peer that disappears without closing is detected within twice this.
@@ -48,9 +53,9 @@ const KEEPALIVE: Duration = Duration::from_secs(10);
 const MAX_CALLS: u32 = 256;
 /// Time for open calls to end on stop.
 const STOP_GRACE: Duration = Duration::from_secs(1);
-/// Time for the world's thread to end: longer than any bounded step.
+/// Time for the world's thread to end; longer than any step.
 const WORLD_GRACE: Duration = Duration::from_secs(10);
-/// Health reports NOT_SERVING if no step completed for this long.
+/// Health is NOT_SERVING if no step completed for this long.
 const FRESH: Duration = Duration::from_secs(2);
 
 /// A running gateway. Dropping it stops it without waiting; see [`stop`](Self::stop).
@@ -79,7 +84,7 @@ struct WorldThread {
 #[derive(Debug)]
 enum WorldEnd {
     Running,
-    /// With the summary of the run.
+    /// Summary of the run.
     Completed(Result<serde_json::Value, ServeError>),
     Panicked,
 }
@@ -93,7 +98,7 @@ impl Gateway {
         Self::start_recorded(world, None, options).await
     }
 
-    /// As [`start`](Self::start); `recording` is completed when the world ends, or its thread panics.
+    /// As [`start`](Self::start); `recording` is completed when the world ends or its thread panics.
     ///
     /// # Errors
     /// An address, certificate or key that cannot be used.
@@ -109,7 +114,7 @@ impl Gateway {
         };
         let forecaster = options.forecaster_address()?;
         let mut server = Server::builder();
-        if let Some(config) = tls::server_config(options)? {
+        if let Some(config) = options.tls_config()? {
             server = server.tls_config(config).map_err(|error| ServeError::Tls(cause(&error)))?;
         }
 
@@ -177,7 +182,7 @@ impl Gateway {
                 router
                     .serve_with_incoming_shutdown(incoming, stop)
                     .await
-                    .map_err(|error| ServeError::Server { door: "gRPC", detail: cause(&error) })
+                    .map_err(|error| ServeError::Server { server: "gRPC", detail: cause(&error) })
             }),
         )];
 
@@ -191,7 +196,7 @@ impl Gateway {
             let stop = until(stopping.clone());
             tokio::spawn(async move {
                 tokio::select! {
-                    () = stream.follow() => {}
+                    () = stream.run() => {}
                     () = stop => {}
                 }
             });
@@ -206,7 +211,7 @@ impl Gateway {
                 "metrics",
                 tokio::spawn(async move {
                     axum::serve(listener, app).with_graceful_shutdown(stop).await.map_err(|error| {
-                        ServeError::Server { door: "metrics", detail: error.to_string() }
+                        ServeError::Server { server: "metrics", detail: error.to_string() }
                     })
                 }),
             ));
@@ -219,12 +224,12 @@ impl Gateway {
         self.address
     }
 
-    /// Address of the metrics endpoint, if there is one.
+    /// Address of the metrics endpoint, if enabled.
     pub fn metrics_address(&self) -> Option<SocketAddr> {
         self.metrics_address
     }
 
-    /// Access to the gateway from within this process.
+    /// Client within this process.
     pub fn local(&self) -> LocalClient {
         self.local.clone()
     }
@@ -248,19 +253,19 @@ impl Gateway {
         let ended = timeout(WORLD_GRACE, self.ended()).await;
         self.shutdown.send_replace(true);
         let mut failure = None;
-        for (door, mut task) in std::mem::take(&mut self.tasks) {
+        for (server, mut task) in std::mem::take(&mut self.tasks) {
             match timeout(STOP_GRACE, &mut task).await {
                 Ok(Ok(Ok(()))) => {}
                 Ok(Ok(Err(error))) => failure = Some(error),
                 Ok(Err(error)) => {
-                    failure = Some(ServeError::Server { door, detail: error.to_string() });
+                    failure = Some(ServeError::Server { server, detail: error.to_string() });
                 }
                 // A client does not read its stream to the end.
                 Err(_) => task.abort(),
             }
         }
         if ended.is_ok() {
-            // The result is `ended`; a panic is seen there as a missing summary.
+            // `ended` has the result; a panic shows as a missing summary.
             let _ = self.world.thread.join();
         }
         match (failure, self.world.end) {
@@ -283,7 +288,7 @@ impl WorldThread {
         let thread = thread::Builder::new()
             .name("world".to_owned())
             .spawn(move || {
-                // A panic leaves a world whose recording can still be completed.
+                // After a panic the recording can still be completed.
                 let run = panic::catch_unwind(AssertUnwindSafe(|| pacer.run()));
                 let recorded = pacer.paced.lock().finish_recording();
                 drop(pacer);
@@ -363,7 +368,7 @@ fn reflection() -> tonic_reflection::server::Builder<'static> {
 }
 
 fn reflection_failed(error: &tonic_reflection::server::Error) -> ServeError {
-    ServeError::Server { door: "gRPC reflection", detail: error.to_string() }
+    ServeError::Server { server: "gRPC reflection", detail: error.to_string() }
 }
 
 /// The innermost cause; tonic's own text is only "transport error".
@@ -373,4 +378,48 @@ pub(super) fn cause(error: &dyn std::error::Error) -> String {
         innermost = source;
     }
     innermost.to_string()
+}
+
+/// The `E2Gateway` gRPC service of `e2_gateway.proto`.
+#[derive(Debug)]
+struct GatewayService {
+    nodes: watch::Receiver<NodeTable>,
+    subscriptions: SubscribeHandler,
+    controls: ControlHandler,
+}
+
+#[tonic::async_trait]
+impl E2Gateway for GatewayService {
+    type WatchNodesStream = NodeWatch;
+    type SubscribeStream = SubscribeStream;
+    type ControlStream = ControlResponses;
+
+    async fn list_nodes(
+        &self,
+        _request: Request<proto::ListNodesRequest>,
+    ) -> Result<Response<proto::ListNodesResponse>, Status> {
+        let nodes = self.nodes.borrow().iter().map(|state| to_proto(&state.node)).collect();
+        Ok(Response::new(proto::ListNodesResponse { nodes }))
+    }
+
+    async fn watch_nodes(
+        &self,
+        _request: Request<proto::WatchNodesRequest>,
+    ) -> Result<Response<Self::WatchNodesStream>, Status> {
+        Ok(Response::new(NodeWatch::new(self.nodes.clone())))
+    }
+
+    async fn subscribe(
+        &self,
+        request: Request<Streaming<proto::SubscribeRequest>>,
+    ) -> Result<Response<Self::SubscribeStream>, Status> {
+        Ok(Response::new(self.subscriptions.serve(request.into_inner())))
+    }
+
+    async fn control(
+        &self,
+        request: Request<Streaming<proto::ControlRequest>>,
+    ) -> Result<Response<Self::ControlStream>, Status> {
+        Ok(Response::new(self.controls.serve(request.into_inner())))
+    }
 }

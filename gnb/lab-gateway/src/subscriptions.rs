@@ -65,13 +65,13 @@ impl SubscribeHandler {
                 )));
             }
         };
-        if let Some(asked) = &request.kpm_slice
-            && (asked.sst, asked.sd) != (1, None)
+        if let Some(slice) = &request.kpm_slice
+            && (slice.sst, slice.sd) != (1, None)
         {
-            let sd = asked.sd.map(|sd| format!(" SD {sd:#08x}")).unwrap_or_default();
+            let sd = slice.sd.map(|sd| format!(" SD {sd:#08x}")).unwrap_or_default();
             return Err(Status::invalid_argument(format!(
-                "kpm_slice: SST {}{sd}; the lab's UEs are all of SST 1 without SD",
-                asked.sst
+                "kpm_slice: SST {}{sd}; all UEs of the lab have SST 1 without SD",
+                slice.sst
             )));
         }
         let (reply, answer) = oneshot::channel();
@@ -93,7 +93,7 @@ impl SubscribeHandler {
             }
             AdmissionError::World(error) => Status::invalid_argument(error.to_string()),
             AdmissionError::TooManySubscribers { limit } => Status::resource_exhausted(format!(
-                "{limit} indication streams are open already, the most this gateway serves"
+                "{limit} indication streams are open, the maximum of this gateway"
             )),
         })
     }

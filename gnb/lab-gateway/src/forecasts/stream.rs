@@ -1,4 +1,4 @@
-//! The subscription, for as long as the gateway lives.
+//! The subscription to the forecast stream, reconnected while the gateway runs.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -18,15 +18,15 @@ use crate::{
     nodes::NodeTable,
 };
 
-/// First wait before the forecaster is looked for again; it doubles up to the last.
+/// First wait before a reconnection; it doubles up to the last.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 const LAST_RETRY: Duration = Duration::from_secs(5);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// A forecaster that vanished without closing is noticed within twice this.
+/// A forecaster that disappears without closing is detected within twice this.
 const KEEPALIVE: Duration = Duration::from_secs(5);
-/// A batch of thousands of bearers stays below.
+/// Larger than a batch of thousands of bearers.
 const MAX_BATCH_BYTES: usize = 64 << 20;
-/// What a pacer asks of a forecast is what will be, no bound.
+/// Pacers need the expected value, not a bound.
 const MEDIAN: f32 = 0.5;
 const QUANTITIES: [Quantity; 3] =
     [Quantity::OccupancyBytes, Quantity::DrainBytes, Quantity::LimitBytes];
@@ -41,8 +41,8 @@ pub(crate) struct ForecastStream {
 }
 
 impl ForecastStream {
-    /// Follows the forecaster for ever; drop the future to stop.
-    pub(crate) async fn follow(self) {
+    /// Reads forecasts and reconnects until the future is dropped.
+    pub(crate) async fn run(self) {
         let mut retry = FIRST_RETRY;
         let mut is_lost = false;
         loop {
@@ -55,10 +55,10 @@ impl ForecastStream {
             if batches > 0 {
                 (retry, is_lost) = (FIRST_RETRY, false);
             }
-            // Once per loss, however often it is then looked for in vain.
+            // Logged once per loss.
             if !is_lost {
                 let address = self.address;
-                tracing::warn!(%address, reason, "no forecasts; looking for the forecaster");
+                tracing::warn!(%address, reason, "no forecasts; reconnecting to the forecaster");
                 is_lost = true;
             }
             sleep(retry).await;
@@ -76,17 +76,17 @@ impl ForecastStream {
             .keep_alive_while_idle(true);
         let channel = endpoint.connect().await.map_err(|error| crate::server::cause(&error))?;
         let mut client = ForecasterClient::new(channel).max_decoding_message_size(MAX_BATCH_BYTES);
-        let answer = match self.ask(&mut client, &QUANTITIES).await {
-            // One without a model, or whose model knows no limits: the pacer then has its own.
+        let answer = match self.request(&mut client, &QUANTITIES).await {
+            // The model does not forecast limits: the pacer then uses its own.
             Err(status) if status.code() == Code::InvalidArgument => {
-                self.ask(&mut client, &QUANTITIES[..2]).await
+                self.request(&mut client, &QUANTITIES[..2]).await
             }
             answer => answer,
         };
-        answer.map_err(|status| said(&status))
+        answer.map_err(|status| describe(&status))
     }
 
-    async fn ask(
+    async fn request(
         &self,
         client: &mut ForecasterClient<Channel>,
         quantities: &[Quantity],
@@ -104,25 +104,25 @@ impl ForecastStream {
         client.subscribe(request).await.map(tonic::Response::into_inner)
     }
 
-    /// Reads until the stream ends; says why it did.
+    /// Reads until the stream ends; returns why.
     async fn read(&self, mut stream: Streaming<ForecastBatch>, batches: &mut u64) -> String {
         loop {
             match stream.message().await {
                 Ok(Some(batch)) => {
                     if *batches == 0 {
                         self.metrics.forecast_stream(true);
-                        tracing::info!(address = %self.address, "forecasts come");
+                        tracing::info!(address = %self.address, "receiving forecasts");
                     }
                     *batches += 1;
-                    self.hand_on(batch);
+                    self.pass_on(batch);
                 }
                 Ok(None) => return "the forecaster ended the stream".to_owned(),
-                Err(status) => return said(&status),
+                Err(status) => return describe(&status),
             }
         }
     }
 
-    fn hand_on(&self, batch: ForecastBatch) {
+    fn pass_on(&self, batch: ForecastBatch) {
         let (forecasts, malformed) = bearer_forecasts(&batch);
         self.metrics.forecasts(ForecastOutcome::Malformed, malformed);
         let count = forecasts.len() as u64;
@@ -133,6 +133,6 @@ impl ForecastStream {
     }
 }
 
-fn said(status: &Status) -> String {
+fn describe(status: &Status) -> String {
     format!("{}: {}", status.code(), status.message())
 }

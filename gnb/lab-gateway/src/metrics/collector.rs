@@ -127,8 +127,8 @@ impl Collector for WorldCollector {
         self.bearers(
             &mut encoder,
             "cu_paced_by_forecast",
-            "Whether the pacer goes by a forecast (1) or by what it measures itself (0); none for \
-             pacers that take no forecasts.",
+            "Whether the pacer uses a forecast (1) or its own measurements (0); absent for pacers \
+             without forecasts.",
             |bearer| bearer.by_forecast.map(f64::from),
         )?;
         self.prb_ratio(&mut encoder)?;

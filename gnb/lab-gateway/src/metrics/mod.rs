@@ -1,9 +1,16 @@
 //! Prometheus metrics: counters of the gateway itself, and the world's state read at scrape time.
 
 mod collector;
-mod http;
 
 use std::{fmt, time::Duration};
+
+use axum::{
+    Router,
+    extract::State,
+    http::{StatusCode, header},
+    response::{IntoResponse, Response},
+    routing::get,
+};
 
 use prometheus_client::{
     encoding::{EncodeLabelSet, text},
@@ -12,10 +19,13 @@ use prometheus_client::{
 };
 
 use lab_world::ControlReply;
+use tokio::{sync::oneshot, time::timeout};
 
-use super::{command::Scrape, forecasts::ForecastOutcome, outbox::OutboxCounters};
-
-pub(super) use http::router;
+use super::{
+    command::{Command, Commands, Scrape},
+    forecasts::ForecastOutcome,
+    outbox::OutboxCounters,
+};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RanFunctionLabels {
@@ -38,7 +48,7 @@ struct ForecastLabels {
     result: &'static str,
 }
 
-/// Counters that the gateway's parts share; clones count together.
+/// Metrics of the gateway; clones share their counters.
 #[derive(Clone, Debug)]
 pub(super) struct GatewayMetrics {
     sent: Family<RanFunctionLabels, Counter>,
@@ -98,29 +108,29 @@ impl GatewayMetrics {
         self.controls.get_or_create(&ControlLabels { outcome: code_name(code), cause: "" }).inc();
     }
 
-    /// How long after its planned time a step began.
+    /// Delay from the planned to the actual start of a step.
     pub(super) fn lateness(&self, late: Duration) {
         self.lateness.observe(late.as_secs_f64());
     }
 
-    /// How long a step took.
+    /// Duration of a step.
     pub(super) fn stepped(&self, took: Duration) {
         self.busy.inc_by(took.as_secs_f64());
     }
 
-    /// Time given up after a stall.
+    /// Time skipped after a stall.
     pub(super) fn skipped(&self, lag: Duration) {
         self.skipped.inc_by(lag.as_secs_f64());
     }
 
-    /// What became of forecasts of the forecast stream.
+    /// Counts forecasts of the forecast stream.
     pub(super) fn forecasts(&self, outcome: ForecastOutcome, count: u64) {
         if count > 0 {
             self.forecasts.get_or_create(&ForecastLabels { result: outcome.name() }).inc_by(count);
         }
     }
 
-    /// Whether the forecast stream is open and tells something.
+    /// Whether forecasts arrive by the forecast stream.
     pub(super) fn forecast_stream(&self, open: bool) {
         self.forecast_stream.set(i64::from(open));
     }
@@ -183,6 +193,37 @@ impl GatewayMetrics {
     }
 }
 
+/// Content type of the OpenMetrics text format.
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// Well below the default scrape timeout of Prometheus, 10 s.
+const SCRAPE_TIMEOUT: Duration = Duration::from_secs(1);
+
+#[derive(Clone)]
+struct Scraper {
+    commands: Commands,
+    metrics: GatewayMetrics,
+}
+
+/// Serves `GET /metrics`.
+pub(crate) fn router(commands: Commands, metrics: GatewayMetrics) -> Router {
+    Router::new().route("/metrics", get(scrape)).with_state(Scraper { commands, metrics })
+}
+
+async fn scrape(State(scraper): State<Scraper>) -> Response {
+    let (reply, answer) = oneshot::channel();
+    if let Err(status) = scraper.commands.send(Command::Measure { reply }) {
+        return (StatusCode::SERVICE_UNAVAILABLE, status.message().to_owned()).into_response();
+    }
+    let Ok(Ok(measured)) = timeout(SCRAPE_TIMEOUT, answer).await else {
+        return (StatusCode::SERVICE_UNAVAILABLE, "the node did not answer within 1 s")
+            .into_response();
+    };
+    match scraper.metrics.exposition(measured) {
+        Ok(text) => ([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
+}
+
 /// Label value of a gRPC code, in the spelling of the gRPC specification.
 fn code_name(code: tonic::Code) -> &'static str {
     match code {
@@ -208,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scrape_shows_the_world_and_the_gateway() {
+    fn a_scrape_has_metrics_of_world_and_gateway() {
         let metrics = GatewayMetrics::default();
         let counters = metrics.indications("1.143");
         counters.sent.inc_by(3);
@@ -259,6 +300,9 @@ mod tests {
         ] {
             assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
         }
-        assert!(!text.contains(r#"sojourn_flow_rtt_seconds{flow="bulk"}"#), "bulk has no echo");
+        assert!(
+            !text.contains(r#"sojourn_flow_rtt_seconds{flow="bulk"}"#),
+            "bulk has no round trips"
+        );
     }
 }
