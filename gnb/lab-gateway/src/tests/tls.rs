@@ -134,7 +134,9 @@ async fn files_that_are_missing_or_no_certificates_are_named() {
     let absent = ServeOptions { tls_key: Some(folder.0.join("absent.pem")), ..good.clone() };
     let garbage = ServeOptions { tls_cert: folder.file("bad.pem", "no PEM"), ..good.clone() };
     let alone = ServeOptions { tls_key: None, ..good };
-    for (options, word) in [(absent, "absent.pem"), (garbage, "--tls-cert"), (alone, "together")] {
+    for (options, word) in
+        [(absent, "absent.pem"), (garbage, "--tls-cert"), (alone, "both be given")]
+    {
         let (double, _script) = Double::new();
         let error: ServeError = Gateway::start(double, &options).await.expect_err("refused");
         assert!(error.to_string().contains(word), "{error}");
