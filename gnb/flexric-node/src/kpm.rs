@@ -1,7 +1,7 @@
 //! KPM over whatever period a subscription has.
 //!
 //! The agent does not say when a subscription begins or how long its period is: it asks for a report
-//! when the timer says so. The world's short reports are added up, and a subscription's report is what
+//! when its timer fires. The world's short reports are added up, and a subscription's report is what
 //! was added since its last.
 
 use std::{

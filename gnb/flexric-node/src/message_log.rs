@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-/// What is written down; nothing where there is no file.
+/// Files of messages; unset: not written.
 #[derive(Debug, Default)]
 pub struct MessageLogs {
     /// Each control message that came in.
@@ -16,12 +16,12 @@ pub struct MessageLogs {
     pub reports: Option<MessageLog>,
 }
 
-/// Writes a message into a log. After a failure, which is told, nothing more is written.
-pub(crate) fn note(log: &mut Option<MessageLog>, what: &str, message: &[u8]) {
+/// Writes a message into a log. After a failure, which is logged, nothing more is written.
+pub(crate) fn write(log: &mut Option<MessageLog>, what: &str, message: &[u8]) {
     if let Some(file) = log
-        && let Err(error) = file.note(message)
+        && let Err(error) = file.append(message)
     {
-        tracing::error!(%error, what, "not written down, nor is what follows");
+        tracing::error!(%error, what, "message log not written; later messages are not logged");
         *log = None;
     }
 }
@@ -43,7 +43,7 @@ impl MessageLog {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn note(&mut self, message: &[u8]) -> io::Result<()> {
+    pub fn append(&mut self, message: &[u8]) -> io::Result<()> {
         let mut line = String::with_capacity(2 * message.len() + 1);
         for byte in message {
             // A string takes whatever is written.
@@ -63,9 +63,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("messages.hex");
         let mut log = MessageLog::create(&path).expect("a file");
-        log.note(&[0x02, 0x00, 0xff]).expect("written");
-        log.note(&[]).expect("written");
-        log.note(&[0x0a]).expect("written");
+        log.append(&[0x02, 0x00, 0xff]).expect("written");
+        log.append(&[]).expect("written");
+        log.append(&[0x0a]).expect("written");
         assert_eq!(std::fs::read_to_string(path).expect("read"), "0200ff\n\n0a\n");
     }
 }

@@ -18,7 +18,7 @@ use lab_world::{
 
 use crate::{
     kpm::{KpmSums, UeMeasurements},
-    message_log::{MessageLogs, note},
+    message_log::{MessageLogs, write},
     table::{MAX_MESSAGE_BYTES, fitting},
 };
 
@@ -72,7 +72,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// Has the world tell what KPM sums up from now on, and writes into `logs`.
+    /// Subscribes to the reports that KPM sums up, and writes messages into `logs`.
     ///
     /// # Errors
     /// When the world refuses a subscription, which it does not while it lives.
@@ -110,14 +110,14 @@ impl Node {
                     return None;
                 }
             };
-        note(&mut lock(&self.logs).reports, "report", &message);
+        write(&mut lock(&self.logs).reports, "report", &message);
         Some(message)
     }
 
-    /// Applies a TC control and returns when it is applied. What came of it cannot be told to the
-    /// near-RT RIC, so it is told to the log.
+    /// Applies a TC control and returns when it is applied. FlexRIC's acknowledgement has no
+    /// place for the outcome, so it is logged.
     pub fn control(&self, header: &[u8], message: &[u8]) {
-        note(&mut lock(&self.logs).controls, "control", message);
+        write(&mut lock(&self.logs).controls, "control", message);
         let request = ControlRequest {
             node_id: self.node_id.clone(),
             ran_function_oid: RanFunction::TcV0.oid().to_owned(),

@@ -53,7 +53,7 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     while world.now_us() < end_us && !stop.load(Ordering::Relaxed) {
         world.step_until((world.now_us() + CHUNK_US).min(end_us), &mut |_| {});
         if recorded.is_ok() {
-            recorded = recorder.note(&mut world);
+            recorded = recorder.record(&mut world);
         }
         progress.show(world.now_us());
     }
@@ -110,7 +110,7 @@ struct Tables(Recorder);
 
 impl Recording<World> for Tables {
     fn write(&mut self, world: &mut World) -> Result<(), RecordingError> {
-        Ok(self.0.note(world)?)
+        Ok(self.0.record(world)?)
     }
 
     fn finish(self: Box<Self>, world: &mut World) -> Result<(), RecordingError> {

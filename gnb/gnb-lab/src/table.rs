@@ -8,7 +8,7 @@ use lab_world::{DelayMs, Summary};
 /// Rows beyond this are for `summary.json`.
 const MAX_ROWS: usize = 20;
 
-/// What the table says of each kind; the rest is in `summary.json`.
+/// What the table shows of each kind; the rest is in `summary.json`.
 const HEADLINES: [(&str, &[&str]); 7] = [
     ("voip", &["mos", "playout_delay_ms", "late_or_lost_pct"]),
     ("game", &["action_to_screen_p50_ms", "action_to_screen_p95_ms", "state_gap_max_ms"]),
@@ -46,7 +46,7 @@ pub(super) fn of(summary: &Summary) -> String {
             rtt(|rtt| rtt.p95),
         ]);
     }
-    let mut apps = begin(&["application", "kind", "what it says of itself"]);
+    let mut apps = begin(&["application", "kind", "figures"]);
     for flow in summary.flows.iter().take(MAX_ROWS).filter(|flow| !flow.app.is_empty()) {
         let headlines = HEADLINES.iter().find(|(kind, _)| *kind == flow.kind);
         let figures: Vec<String> = headlines

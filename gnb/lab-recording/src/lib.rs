@@ -87,9 +87,9 @@ impl Recorder {
     ///
     /// # Errors
     /// When a table cannot be written.
-    pub fn note(&mut self, world: &mut World) -> Result<(), RecordingError> {
+    pub fn record(&mut self, world: &mut World) -> Result<(), RecordingError> {
         let rows = world.take_series();
-        self.trail.note(&rows);
+        self.trail.add(&rows);
         self.bearers.append(&rows)?;
         if let Some(packets) = &mut self.packets {
             packets.append(&world.take_packets())?;
@@ -102,7 +102,7 @@ impl Recorder {
     /// # Errors
     /// When a file cannot be written.
     pub fn finish(mut self, world: &mut World) -> Result<(), RecordingError> {
-        self.note(world)?;
+        self.record(world)?;
         self.bearers.finish()?;
         if let Some(packets) = self.packets {
             packets.finish()?;

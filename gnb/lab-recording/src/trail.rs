@@ -28,7 +28,7 @@ pub(super) struct Point {
 
 impl Trail {
     /// Adds rows in order of time; rows of one instant must not be split over calls.
-    pub(super) fn note(&mut self, rows: &[BearerSample]) {
+    pub(super) fn add(&mut self, rows: &[BearerSample]) {
         for instant in rows.chunk_by(|a, b| a.time_us == b.time_us) {
             let index = (instant[0].time_us / BIN_US) as usize;
             if self.points.len() <= index {
@@ -75,8 +75,8 @@ mod tests {
             ..BearerSample::default()
         };
         let mut trail = Trail::default();
-        trail.note(&[row(50_000, 7, 10), row(50_000, 3, 10), row(99_000, 1, 99)]);
-        trail.note(&[row(199_000, 0, 149)]);
+        trail.add(&[row(50_000, 7, 10), row(50_000, 3, 10), row(99_000, 1, 99)]);
+        trail.add(&[row(199_000, 0, 149)]);
         assert_eq!(trail.points[0].hol_us, 7);
         assert_eq!(trail.points[0].rlc_bytes, 20);
         assert_eq!(trail.used_rb_pct(), [100.0, 50.0]);

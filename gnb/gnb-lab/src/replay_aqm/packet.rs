@@ -34,7 +34,7 @@ impl tc_rf::Packet for Replayed {
         self.size
     }
     fn flow(&self) -> FiveTuple {
-        // The case says which queue a packet belongs to: nothing is classified.
+        // The case names the queue of each packet: nothing is classified.
         let nowhere = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
         FiveTuple {
             source: nowhere,
