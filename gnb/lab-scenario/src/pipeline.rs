@@ -1,4 +1,4 @@
-//! A pipeline in a scenario: a template by name, or a whole E2SM-TC v1 pipeline.
+//! A pipeline in a scenario: a template by name, with parameters, or a whole E2SM-TC v1 pipeline.
 
 use std::borrow::Cow;
 
@@ -7,8 +7,10 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use tc_rf::templates::{self, Template};
 
-/// A pipeline: the name of a template, or all six stages in the shape of E2SM-TC v1.
+/// A pipeline: the name of a template, `template` with its parameters as in a policy of
+/// tc-controller, or all six stages in the shape of E2SM-TC v1.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PipelineSpec {
     /// A named composition of tc-rf.
@@ -30,15 +32,27 @@ impl<'de> Deserialize<'de> for PipelineSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match Value::deserialize(deserializer)? {
             Value::String(name) => Ok(Self::Template(name)),
-            value @ Value::Object(_) => strict_pipeline(value)
-                .map(|pipeline| Self::Full(Box::new(pipeline)))
-                .map_err(D::Error::custom),
+            Value::Object(mut keys) => match keys.remove("template") {
+                Some(template) => composed(&template, Value::Object(keys)),
+                None => strict_pipeline(Value::Object(keys)),
+            }
+            .map(|pipeline| Self::Full(Box::new(pipeline)))
+            .map_err(D::Error::custom),
             other => Err(D::Error::custom(format!(
                 "expected the name of a template or a pipeline, found {}",
                 kind_of(&other)
             ))),
         }
     }
+}
+
+/// The pipeline of a template with these parameters; what they leave out has its default.
+fn composed(template: &Value, parameters: Value) -> Result<Pipeline, String> {
+    let Value::String(name) = template else {
+        return Err(format!("template: expected a name, found {}", kind_of(template)));
+    };
+    let template = Template::parse(name, parameters).map_err(|error| error.to_string())?;
+    template.pipeline().map_err(|error| error.to_string())
 }
 
 /// Refuses unknown keys, which the wire model ignores: they would hide typos.
@@ -74,9 +88,17 @@ impl JsonSchema for PipelineSpec {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "Name of a template or a pipeline in the JSON shape of E2SM-TC v1.",
+            "description": "Name of a template, a template with parameters, or a pipeline in the \
+                JSON shape of E2SM-TC v1.",
             "oneOf": [
-                { "type": "string", "enum": tc_rf::templates::NAMES },
+                { "type": "string", "enum": templates::NAMES },
+                {
+                    "description": "A template with its parameters (annex A of the E2SM-TC \
+                        document).",
+                    "type": "object",
+                    "required": ["template"],
+                    "properties": { "template": { "enum": templates::NAMES } }
+                },
                 {
                     "type": "object",
                     "required": ["name", "classifier", "queues", "scheduler", "pacer", "buffer"],

@@ -5,7 +5,8 @@
 
 use std::path::Path;
 
-use lab_scenario::{LoadedScenario, Override};
+use lab_scenario::{LoadedScenario, Override, PipelineSpec};
+use tc_rf::templates::Template;
 
 const GOOD: &str = "
 duration_s: 1
@@ -105,6 +106,10 @@ cell.uplink={tbs_bytes: 8} -> cell.uplink.tbs_bytes: 8 is outside 32..=1000000
 cell.uplink={sr_period_us: 5000, sr_offset_us: 5000}
   -> cell.uplink.sr_offset_us: 5000 is not below sr_period_us (5000)
 ues[0].drbs[0].pipeline=7 -> ues[0].drbs[0].pipeline: expected the name of a template
+ues[0].drbs[0].pipeline={template: codel} -> ues[0].drbs[0].pipeline: template: 'codel'; expected one of
+ues[0].drbs[0].pipeline={template: [1]} -> ues[0].drbs[0].pipeline: template: expected a name, found a list
+ues[0].drbs[0].pipeline={template: fq_codel, queues: 0} -> ues[0].drbs[0].pipeline: queues: 0
+ues[0].drbs[0].pipeline={template: fq_codel, queue: 8} -> ues[0].drbs[0].pipeline: queue: unknown key 'queue'; expected one of 'queues'
 ues[0].drbs[0].pipeline={name: x} -> ues[0].drbs[0].pipeline: .: missing key 'classifier'
 ues[0].prb_share_percent=50 -> ues[0].prb_share_percent: is for cell.scheduler
 cell.scheduler=fixed_partition -> ues[0].prb_share_percent: missing
@@ -261,6 +266,16 @@ fn an_unknown_key_within_a_pipeline_is_reported() {
     assert!(error.contains("ues[0].drbs[0].pipeline: "), "{error}");
     assert!(error.contains("ecnn") && error.contains("unknown key"), "{error}");
     load(GOOD, &[&change.replace(", ecnn: true", "")]).unwrap();
+}
+
+#[test]
+fn a_template_takes_the_parameters_that_a_policy_gives_it() {
+    let change = "ues[0].drbs[0].pipeline={template: fq_codel, queues: 64, pacer: none}";
+    let loaded = load(GOOD, &[change]).unwrap();
+    let parameters = serde_json::json!({ "queues": 64, "pacer": "none" });
+    let expected = Template::parse("fq_codel", parameters).unwrap().pipeline().unwrap();
+    let pipeline = &loaded.scenario.ues[0].drbs[0].pipeline;
+    assert_eq!(*pipeline, PipelineSpec::Full(Box::new(expected)));
 }
 
 #[test]
