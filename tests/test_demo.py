@@ -49,7 +49,7 @@ async def test_a_short_demo_leaves_a_report_and_a_summary(tmp_path: Path) -> Non
     assert (before["name"], after["name"]) == ("uncontrolled", "controlled")
     assert after["ping_rtt_ms"]["p95"] < before["ping_rtt_ms"]["p95"]
     assert summary["loop"]["indication_latency_us"]["p50"] > 0
-    assert summary["decisions"][0]["template"] == "fq_codel"
+    assert summary["decisions"][0]["template"] == "sojourn"
     assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
     assert running_with(str(tmp_path)) == []
 
