@@ -19,6 +19,9 @@ from ric.lifecycle import XApp
 from ric.sm import RLC_OID
 from ric.state_file import StateFile, write_document
 
+from tc_controller.a1.identities import load_identities
+from tc_controller.a1.server import A1Server
+from tc_controller.a1.store import InstanceStore
 from tc_controller.actuator import Actuator, ControlSender, OffLoop, RecordWriter, StateWriter
 from tc_controller.core.controller import TICK_US, Controller
 from tc_controller.core.inputs import ForecastReport, NodeEvent, NodeUp, Outcome, PipelineReport
@@ -56,7 +59,13 @@ class ControllerApp:
         self._enable_at_us: int | None = None
         self._policy = PolicySource(settings, xapp.clock)
         state = StateFile(settings.state, xapp.registry)
-        self.controller = self._restored(self._policy.load(), state)
+        self._a1_store = (
+            InstanceStore(settings.a1.state, load_identities(settings.a1.identities), off_loop)
+            if settings.a1.listen
+            else None
+        )
+        self._file_policy = self._policy.load()
+        self.controller = self._restored(self._in_force(), state)
         self.latencies = LoopLatencies()
         log = settings.decision_log
         self._decision_log = (
@@ -89,8 +98,31 @@ class ControllerApp:
 
         return state.restore(controller) or controller()
 
+    def _in_force(self) -> Policy:
+        """The policy of the file, with the A1 policies before its rules."""
+        if self._a1_store is None:
+            return self._file_policy
+        return self._a1_store.apply_to(self._file_policy)
+
+    def _apply_a1(self) -> None:
+        policy = self._in_force()
+        self._actuator.perform(self.controller.set_policy(self._now_us(), policy))
+
     async def main(self) -> None:
         """Run until cancelled."""
+        if self._a1_store is None:
+            await self._main({})
+            return
+        a1 = A1Server(self._a1_store, self.controller, self._apply_a1, self._xapp.clock)
+        runner, address = await a1.start(self._settings.a1)
+        try:
+            self._xapp.log.info("A1-P", address=address)
+            self._xapp.supervise("a1-notifications", a1.notify)
+            await self._main({"a1": address})
+        finally:
+            await runner.cleanup()
+
+    async def _main(self, addresses: dict[str, str]) -> None:
         settings, xapp = self._settings, self._xapp
         with contextlib.ExitStack() as files:
             if self._decision_log is not None:
@@ -114,7 +146,7 @@ class ControllerApp:
             if settings.forecaster is not None:
                 follow = partial(follow_forecasts, settings.forecaster, xapp.clock, self._forecast)
                 tasks.append(xapp.supervise("forecasts", follow))
-            xapp.announce_ready()
+            xapp.announce_ready(**addresses)
             await asyncio.gather(*tasks)
 
     def enable(self) -> None:
@@ -169,7 +201,8 @@ class ControllerApp:
             if policy is None:
                 continue
             resubscribe = policy.reports != self.controller.policy.reports
-            self._actuator.perform(self.controller.set_policy(self._now_us(), policy))
+            self._file_policy = policy
+            self._actuator.perform(self.controller.set_policy(self._now_us(), self._in_force()))
             if resubscribe:
                 self._nodes.resubscribe()
             self._actuator.records.write(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, field_validator
-from ric.settings import Section, XAppSettings, is_local, split_address
+from pydantic import Field, field_validator, model_validator
+from ric.settings import Flag, Section, XAppSettings, is_local, split_address
 
 
 class DecisionLogSettings(Section):
@@ -17,6 +17,51 @@ class DecisionLogSettings(Section):
         default=16 << 20, ge=4096, description="Size at which the file is rotated, bytes."
     )
     keep: int = Field(default=3, ge=1, le=100, description="Number of rotated files kept.")
+
+
+class A1Settings(Section):
+    """The A1-P server."""
+
+    listen: Annotated[str, Flag("a1-listen")] = Field(
+        default="",
+        description="Address of the A1-P server, host:port; port 0 takes a free one; off if empty.",
+    )
+    certificate_file: Annotated[Path | None, Flag("a1-certificate-file")] = Field(
+        default=None,
+        description="Server certificate chain, PEM. Plain HTTP, on loopback only, if unset.",
+    )
+    key_file: Annotated[Path | None, Flag("a1-key-file")] = Field(
+        default=None, description="Private key of that certificate, PEM, not encrypted."
+    )
+    client_ca_file: Annotated[Path | None, Flag("a1-client-ca-file")] = Field(
+        default=None,
+        description="CA certificates for client certificates, PEM; if set, mutual TLS is required.",
+    )
+    identities: Annotated[Path | None, Flag("a1-identities")] = Field(
+        default=None,
+        description="File that maps UE identifiers to node and RNTI, and 5QIs to QFIs, YAML.",
+    )
+    state: Annotated[Path | None, Flag("a1-state")] = Field(
+        default=None, description="File that keeps A1 policies over restarts; off if unset."
+    )
+
+    @model_validator(mode="after")
+    def _protected(self) -> Self:
+        if not self.listen:
+            return self
+        split_address(self.listen)
+        if self.listen.startswith("unix:"):
+            raise ValueError(f"listen is {self.listen}; expected host:port")
+        if (self.certificate_file is None) != (self.key_file is None):
+            raise ValueError("one without the other; expected certificate_file and key_file both")
+        if self.client_ca_file is not None and self.certificate_file is None:
+            raise ValueError("client_ca_file without TLS; expected certificate_file and key_file")
+        if self.certificate_file is None and not is_local(self.listen):
+            raise ValueError(
+                f"plain text on {self.listen}; expected certificate_file and key_file,"
+                " or a loopback address"
+            )
+        return self
 
 
 class ControllerSettings(XAppSettings):
@@ -53,6 +98,10 @@ class ControllerSettings(XAppSettings):
     )
     decision_log: DecisionLogSettings = Field(
         default_factory=DecisionLogSettings, title="Decision log", description="Decision log."
+    )
+
+    a1: A1Settings = Field(
+        default_factory=A1Settings, title="A1", description="Policies of a Non-RT RIC over A1-P."
     )
 
     @field_validator("forecaster")

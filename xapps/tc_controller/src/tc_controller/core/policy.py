@@ -197,6 +197,23 @@ def _like(pattern: str, name: str) -> bool:
     return name == pattern
 
 
+class SliceId(Strict):
+    """An S-NSSAI (3GPP TS 23.003 clause 28.4)."""
+
+    sst: int = Field(ge=0, le=255, description="Slice/service type; 1 is eMBB.")
+    sd: int | None = Field(
+        default=None, ge=0, le=0xFFFFFF, description="Slice differentiator, as 0x010203."
+    )
+
+
+class Slice(Selector):
+    """Bearers of a slice."""
+
+    s_nssai: SliceId | None = Field(
+        default=None, description="S-NSSAI by which A1 policies name the slice."
+    )
+
+
 class Match(Selector):
     """Selector of a rule, which may also name slices."""
 
@@ -238,15 +255,6 @@ class Rule(Strict):
                     "unknown key; what depends on the traffic belongs to the ladder",
                 )
         return self
-
-
-class SliceId(Strict):
-    """An S-NSSAI (3GPP TS 23.003 clause 28.4)."""
-
-    sst: int = Field(ge=0, le=255, description="Slice/service type; 1 is eMBB.")
-    sd: int | None = Field(
-        default=None, ge=0, le=0xFFFFFF, description="Slice differentiator, as 0x010203."
-    )
 
 
 class Reports(Strict):
@@ -311,7 +319,7 @@ class Policy(Strict):
         description="Transactions to one node per second; further ones wait. Lease renewals are "
         "not limited.",
     )
-    slices: dict[str, Selector] = Field(
+    slices: dict[str, Slice] = Field(
         default_factory=dict,
         description="Named sets of bearers. Reports carry no S-NSSAI, so the policy lists the "
         "bearers of a slice.",

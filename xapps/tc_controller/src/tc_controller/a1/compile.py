@@ -1,0 +1,137 @@
+"""Compiles policy instances to targets and says how each is enforced. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from tc_controller.a1.identities import Identities
+from tc_controller.a1.types import (
+    QosObjectives,
+    QosTarget,
+    SliceScope,
+    SliceSlaObjectives,
+    SliceSlaTarget,
+    Statement,
+    UeLevelObjectives,
+    UeLevelTarget,
+)
+from tc_controller.core.controller import Controller
+from tc_controller.core.inputs import BearerKey
+from tc_controller.core.policy import Policy, Selector
+from tc_controller.core.targets import Target, TargetedPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Enforcement of an instance; ``reason`` is a value of A1TD clause 7.1.2.2."""
+
+    enforced: bool
+    reason: str | None = None
+    detail: str = ""
+
+    def document(self) -> dict[str, str]:
+        """The PolicyStatusObject."""
+        document = {"enforceStatus": "ENFORCED" if self.enforced else "NOT_ENFORCED"}
+        if self.reason is not None:
+            document |= {"enforceReason": self.reason, "detail": self.detail}
+        return document
+
+
+def _out_of_scope(detail: str) -> Status:
+    return Status(False, "SCOPE_NOT_APPLICABLE", detail)
+
+
+def _delay(statement: Statement) -> tuple[float | None, list[str]]:
+    """The bound in ms, and the attributes that cannot be measured or enforced."""
+    objectives: QosObjectives | UeLevelObjectives | SliceSlaObjectives
+    if isinstance(statement, QosTarget):
+        objectives, name, ms = statement.qosObjectives, "pdb", 1.0
+    elif isinstance(statement, UeLevelTarget):
+        objectives, name, ms = statement.ueLevelObjectives, "dlPacketDelay", 0.1
+    else:
+        objectives, name, ms = statement.sliceSlaObjectives, "maxDlPacketDelayPerUe", 1.0
+    given = objectives.model_dump(exclude_none=True)
+    delay = given.pop(name, None)
+    return None if delay is None else delay * ms, sorted(given)
+
+
+def _slices(wanted: SliceScope, policy: Policy) -> tuple[Selector, ...]:
+    sd = None if wanted.sd is None else int(wanted.sd, 16)
+    return tuple(
+        each
+        for each in policy.slices.values()
+        if each.s_nssai is not None and (each.s_nssai.sst, each.s_nssai.sd) == (wanted.sst, sd)
+    )
+
+
+def compiled(
+    name: str, statement: Statement, policy: Policy, identities: Identities
+) -> Target | Status:
+    """The target of an instance, or why there is none. An instance is enforced whole or not."""
+    bound_ms, others = _delay(statement)
+    if others or bound_ms is None:
+        return Status(
+            False,
+            "STATEMENT_NOT_APPLICABLE",
+            f"cannot be measured or enforced: {', '.join(others) or 'an empty statement'}",
+        )
+    scope = statement.scope
+    ue = qfis = slices = None
+    if not isinstance(statement, SliceSlaTarget):
+        for key in ("groupId", "cellId"):
+            if getattr(scope, key) is not None:
+                return _out_of_scope(f"{key}: not known here")
+        identifier, qos = statement.scope.ueId, statement.scope.qosId
+        if identifier is not None and (ue := identities.ue(identifier)) is None:
+            return _out_of_scope("ueId: not in the identity file")
+        if qos is not None:
+            known = () if qos.five_qi is None else identities.qfis_of_5qi.get(qos.five_qi, ())
+            if not known:
+                return _out_of_scope("qosId: the identity file has no QFIs for it")
+            qfis = frozenset(known)
+    if scope.sliceId is not None:
+        slices = _slices(scope.sliceId, policy)
+        if not slices:
+            return _out_of_scope("sliceId: no slice of the policy file has this s_nssai")
+    return Target(name, bound_ms, ue, qfis, slices)
+
+
+def statuses(
+    results: Mapping[str, Target | Status], controller: Controller, policy: TargetedPolicy
+) -> dict[str, Status]:
+    """How each instance is enforced now, by one pass over the bearers."""
+    targets = {name: each for name, each in results.items() if isinstance(each, Target)}
+    counts = {name: [0, 0, 0] for name in targets}
+    for bearer, qfis, has_pipeline in _watched(controller) if targets else ():
+        applies = policy.target_for(bearer, qfis)
+        for name, target in targets.items():
+            if target.selects(bearer, qfis):
+                governed = applies is not None and applies.name == name
+                counts[name][0] += 1
+                counts[name][1] += governed
+                counts[name][2] += governed and has_pipeline
+    return {
+        name: each if isinstance(each, Status) else _judged(*counts[name])
+        for name, each in results.items()
+    }
+
+
+def _watched(controller: Controller) -> Iterator[tuple[BearerKey, frozenset[int], bool]]:
+    for node in list(controller.nodes.values()):
+        for key, bearer in node.bearers.items():
+            if bearer.rule is not None:
+                flows = node.inventories.get(key)
+                qfis: frozenset[int] = frozenset() if flows is None else flows.qfis()
+                yield key, qfis, bearer.desired is not None
+
+
+def _judged(in_scope: int, governed: int, controlled: int) -> Status:
+    if in_scope == 0:
+        return _out_of_scope("no watched bearer is in scope")
+    if governed == 0:
+        return Status(False, "OTHER_REASON", "other policies apply to all bearers in scope")
+    if controlled < governed:
+        detail = f"{governed - controlled} of {governed} bearers in scope have no pipeline"
+        return Status(False, "OTHER_REASON", detail)
+    return Status(True)

@@ -1,0 +1,353 @@
+"""A1-P: types, instances, status, persistence, precedence, TLS, notifications, a fuzzer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from aiohttp import ClientError, ClientSession, web
+from pydantic import ValidationError
+from ric.clock import SystemClock
+from ric.errors import SettingsError
+from ric.state_file import StateError
+from tc_controller.a1.identities import Identities, load_identities
+from tc_controller.a1.server import A1Server
+from tc_controller.a1.store import InstanceStore, instance
+from tc_controller.core.controller import Controller
+from tc_controller.core.inputs import BearerKey, NodeDown
+from tc_controller.core.policy import Policy
+from tc_controller.settings import A1Settings
+from tc_ric import POLICY
+from tc_world import NODE, RNTI, World, bulk, ping
+
+QOS, UE, SLA = "ORAN_QoSTarget_6.0.0", "ORAN_UELevelTarget_5.0.0", "ORAN_SliceSLATarget_4.0.1"
+UE_ID = {"guAmfUeNgapId": {"amfUeNgapId": 7}}
+IDENTITIES = Identities.model_validate(
+    {"ues": [{"ueId": UE_ID, "node": NODE, "rnti": RNTI}], "qfis_of_5qi": {9: [1]}}
+)
+FILE = Policy.model_validate(
+    {
+        **yaml.safe_load(POLICY),
+        "slices": {"gold": {"rntis": [RNTI], "s_nssai": {"sst": 1, "sd": 0x010203}}},
+    }
+)
+BEARER = BearerKey(NODE, RNTI, 1)
+
+
+def qos(**objectives: Any) -> dict[str, Any]:
+    return {"scope": {"qosId": {"5qI": 9}}, "qosObjectives": objectives}
+
+
+def ue(identifier: Any = UE_ID, **objectives: Any) -> dict[str, Any]:
+    return {"scope": {"ueId": identifier}, "ueLevelObjectives": objectives}
+
+
+def sla(sd: str = "010203", **objectives: Any) -> dict[str, Any]:
+    return {"scope": {"sliceId": {"sst": 1, "sd": sd}}, "sliceSlaObjectives": objectives}
+
+
+async def _at_once(work: Any) -> None:
+    work()
+
+
+class Door:
+    """A server on loopback and its client."""
+
+    def __init__(self, store: InstanceStore, server: A1Server, controller: Controller) -> None:
+        self.store, self.server, self.controller = store, server, controller
+        self.session: ClientSession
+        self.root = ""
+
+    async def call(self, method: str, path: str, **more: Any) -> tuple[int, Any]:
+        async with self.session.request(method, f"{self.root}{path}", **more) as answer:
+            text = await answer.text()
+            return answer.status, json.loads(text) if text else None
+
+    async def put(self, type_id: str, name: str, body: Any, query: str = "") -> tuple[int, Any]:
+        return await self.call("PUT", f"/{type_id}/policies/{name}{query}", json=body)
+
+    async def status(self, type_id: str, name: str) -> Any:
+        return (await self.call("GET", f"/{type_id}/policies/{name}/status"))[1]
+
+    def bound(self, qfis: frozenset[int] = frozenset({1})) -> float:
+        rule = self.controller.policy.rule_for(BEARER, qfis)
+        assert rule is not None
+        return rule.objective.bound_ms
+
+
+@asynccontextmanager
+async def door(
+    state: Path | None = None, world: World | None = None, **settings: Any
+) -> AsyncIterator[Door]:
+    store = InstanceStore(state, IDENTITIES, _at_once)
+    controller = Controller(FILE) if world is None else world.controller
+
+    def apply() -> None:
+        now_us = 0 if world is None else world.now_us
+        actions = controller.set_policy(now_us, store.apply_to(FILE))
+        if world is not None:
+            world.do(actions)
+
+    apply()
+    server = A1Server(store, controller, apply, SystemClock())
+    made = Door(store, server, controller)
+    runner, address = await server.start(A1Settings(listen="127.0.0.1:0", **settings))
+    made.root = f"http{'s' if settings else ''}://{address}/A1-P/v2/policytypes"
+    try:
+        async with ClientSession() as made.session:
+            yield made
+    finally:
+        await runner.cleanup()
+
+
+async def test_types_are_listed_with_their_schemas() -> None:
+    async with door() as a1:
+        assert await a1.call("GET", "") == (200, [QOS, UE, SLA])
+        _, found = await a1.call("GET", f"/{UE}")
+        assert found["policySchema"]["additionalProperties"] is False
+        assert "NOT_ENFORCED" in found["statusSchema"]["properties"]["enforceStatus"]["enum"]
+        assert (await a1.call("GET", "/ORAN_QoETarget_6.0.0"))[0] == 404
+
+
+async def test_an_instance_is_created_read_updated_and_deleted() -> None:
+    async with door() as a1:
+        assert (await a1.put(QOS, "p", qos(pdb=20)))[0] == 201
+        assert a1.bound() == 20
+        assert (await a1.put(QOS, "p", qos(pdb=30)))[0] == 200
+        assert a1.bound() == 30
+        assert await a1.call("GET", f"/{QOS}/policies/p") == (200, qos(pdb=30))
+        assert await a1.call("GET", f"/{QOS}/policies") == (200, ["p"])
+        assert (await a1.put(SLA, "p", sla(maxDlPacketDelayPerUe=5)))[0] == 409
+        assert (await a1.call("DELETE", f"/{QOS}/policies/p"))[0] == 204
+        assert a1.bound() == FILE.rules[0].objective.bound_ms
+        assert (await a1.call("GET", f"/{QOS}/policies/p/status"))[0] == 404
+
+
+async def test_a_narrower_scope_comes_first_and_all_before_the_file() -> None:
+    async with door() as a1:
+        await a1.put(SLA, "slice", sla(maxDlPacketDelayPerUe=5))
+        assert a1.bound() == 5
+        await a1.put(QOS, "class", qos(pdb=4))
+        assert a1.bound() == 4, "as narrow: the smaller bound"
+        await a1.put(UE, "ue", ue(dlPacketDelay=500))
+        assert a1.bound() == 50, "unit 0.1 ms; a UE is narrower than a slice"
+        other = a1.controller.policy.rule_for(BearerKey(NODE, 1, 1), frozenset())
+        assert other == FILE.rules[0]
+
+
+@pytest.mark.parametrize(
+    ("type_id", "body", "reason", "detail"),
+    [
+        (QOS, qos(pdb=20, gfbr=1e6), "STATEMENT_NOT_APPLICABLE", "gfbr"),
+        (UE, ue(dlThroughput=5), "STATEMENT_NOT_APPLICABLE", "dlThroughput"),
+        (UE, ue("other", dlPacketDelay=5), "SCOPE_NOT_APPLICABLE", "ueId"),
+        (SLA, sla("000001", maxDlPacketDelayPerUe=5), "SCOPE_NOT_APPLICABLE", "sliceId"),
+        (
+            QOS,
+            {"scope": {"qosId": {"5qI": 1}}, "qosObjectives": {"pdb": 9}},
+            "SCOPE_NOT_APPLICABLE",
+            "qosId",
+        ),
+        (
+            QOS,
+            {"scope": {"qosId": {"5qI": 9}, "groupId": 3}, "qosObjectives": {"pdb": 9}},
+            "SCOPE_NOT_APPLICABLE",
+            "groupId",
+        ),
+        (UE, ue(dlPacketDelay=5), "SCOPE_NOT_APPLICABLE", "no watched bearer"),
+    ],
+)
+async def test_what_cannot_be_enforced_says_why_and_changes_nothing(
+    type_id: str, body: Any, reason: str, detail: str
+) -> None:
+    async with door() as a1:
+        assert (await a1.put(type_id, "p", body))[0] == 201
+        status = await a1.status(type_id, "p")
+        assert (status["enforceStatus"], status["enforceReason"]) == ("NOT_ENFORCED", reason)
+        assert detail in status["detail"]
+        if "no watched" not in detail:
+            assert a1.bound() == FILE.rules[0].objective.bound_ms
+
+
+async def test_misprints_of_the_published_schemas_are_accepted() -> None:
+    async with door() as a1:
+        body = ue()
+        body["ueLevelObjectives"] = {
+            "dlRlcSduPacketLossRate ": 1,
+            "dlReliability": {"successProbility": 0.9},
+            "ulReliability": {" successProbability": 0.9},
+        }
+        assert (await a1.put(UE, "p", body))[0] == 201
+        body["ueLevelObjectives"]["dlRlcSduPacketLossRate"] = 2
+        status, problem = await a1.put(UE, "p", body)
+        assert (status, "twice" in problem["detail"]) == (400, True)
+
+
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        (b"{", "body"),
+        (b"[" * 60_000, "body"),
+        (b'{"scope": NaN}', "body"),
+        (b"[]", "policy"),
+        (json.dumps(qos()).encode(), "policy: qosObjectives"),
+        (json.dumps(qos(pdb=-1)).encode(), "policy: qosObjectives.pdb"),
+        (json.dumps(qos(pdb=1, pbd=1)).encode(), "policy: qosObjectives.pbd"),
+    ],
+)
+async def test_a_problem_names_the_place(body: bytes, place: str) -> None:
+    async with door() as a1:
+        status, problem = await a1.call("PUT", f"/{QOS}/policies/p", data=body)
+        assert (status, problem["status"], problem["title"]) == (400, 400, "Bad Request")
+        assert problem["detail"].startswith(place)
+        assert not a1.store.instances
+        too_large = await a1.call("PUT", f"/{QOS}/policies/p", data=b" " * 70_000)
+        assert too_large[0] == 413
+
+
+async def test_instances_survive_a_restart(tmp_path: Path) -> None:
+    state = tmp_path / "a1.json"
+    async with door(state) as a1:
+        await a1.put(QOS, "kept", qos(pdb=20), "?notificationDestination=http://127.0.0.1:9/")
+        await a1.put(QOS, "gone", qos(pdb=7))
+        await a1.call("DELETE", f"/{QOS}/policies/gone")
+    async with door(state) as a1:
+        assert list(a1.store.instances) == ["kept"]
+        assert a1.store.instances["kept"] == instance(QOS, qos(pdb=20), "http://127.0.0.1:9/")
+        assert a1.bound() == 20
+    state.write_text('{"version": 1, "instances": {"x": {}}}')
+    with pytest.raises(StateError, match=r"a1\.json"):
+        InstanceStore(state, IDENTITIES, _at_once)
+
+
+async def test_what_cannot_be_kept_is_not_in_force(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    store_path = tmp_path / "a1.json"
+    async with door(store_path) as a1:
+        a1.store._path = tmp_path / "file" / "a1.json"
+        assert (await a1.put(QOS, "p", qos(pdb=20)))[0] == 500
+        assert not a1.store.instances
+
+
+async def test_a_change_of_status_is_posted_to_the_destination() -> None:
+    got: asyncio.Queue[Any] = asyncio.Queue()
+
+    async def receive(request: web.Request) -> web.Response:
+        await got.put(await request.json())
+        return web.Response(status=204)
+
+    sink = web.Application()
+    sink.router.add_post("/status", receive)
+    runner = web.AppRunner(sink)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    port = runner.addresses[0][1]
+    world = World(Controller(FILE), bulk(), ping())
+    async with door(world=world) as a1:
+        query = f"?notificationDestination=http://127.0.0.1:{port}/status"
+        await a1.put(UE, "p", ue(dlPacketDelay=100), query)
+        assert (await a1.status(UE, "p"))["enforceReason"] == "SCOPE_NOT_APPLICABLE"
+        notifying = asyncio.create_task(a1.server.notify())
+        world.run(4000)
+        assert await a1.status(UE, "p") == {"enforceStatus": "ENFORCED"}
+        assert await asyncio.wait_for(got.get(), 60) == {"enforceStatus": "ENFORCED"}
+        world.controller.on_node_event(world.now_us, NodeDown(NODE))
+        gone = await asyncio.wait_for(got.get(), 60)
+        assert (gone["enforceStatus"], gone["enforceReason"]) == (
+            "NOT_ENFORCED",
+            "SCOPE_NOT_APPLICABLE",
+        )
+        notifying.cancel()
+        for bad in ("ftp://a/b", "nothing", "http://[::1"):
+            status, problem = await a1.put(
+                UE, "p", ue(dlPacketDelay=1), f"?notificationDestination={bad}"
+            )
+            assert (status, problem["detail"][:23]) == (400, "notificationDestination")
+    await runner.cleanup()
+
+
+def _self_signed(tmp_path: Path) -> tuple[Path, Path]:
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"),
+            *("-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"),
+            *("-keyout", str(key), "-out", str(certificate)),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    return key, certificate
+
+
+async def test_tls_with_certificate_and_key_plain_text_on_loopback_alone(tmp_path: Path) -> None:
+    key, certificate = _self_signed(tmp_path)
+    async with door(certificate_file=certificate, key_file=key) as a1:
+        trusted = ssl.create_default_context(cafile=str(certificate))
+        assert (await a1.call("GET", "", ssl=trusted))[0] == 200
+    async with door(certificate_file=certificate, key_file=key, client_ca_file=certificate) as a1:
+        with pytest.raises(ClientError):
+            await a1.call("GET", "", ssl=trusted)
+        trusted.load_cert_chain(certificate, key)
+        assert (await a1.call("GET", "", ssl=trusted))[0] == 200
+    with pytest.raises(ValidationError, match="plain text on"):
+        A1Settings(listen="0.0.0.0:9200")
+    with pytest.raises(SettingsError):
+        async with door(certificate_file=key, key_file=certificate):
+            pass
+
+
+def test_an_identity_file_names_the_place_of_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "identities.yaml"
+    path.write_text("ues: [{ueId: a, node: n, rnti: 70000}]\n")
+    with pytest.raises(SettingsError, match=r"identities\.yaml: ues\[0\]\.rnti"):
+        load_identities(path)
+
+
+async def test_a_schema_driven_fuzzer_finds_no_server_error() -> None:
+    """Each operation with valid and invalid requests, as schemathesis derives them."""
+    schemathesis = pytest.importorskip("schemathesis")
+    from hypothesis import HealthCheck, Phase, given, settings  # noqa: PLC0415
+    from hypothesis.errors import Unsatisfiable  # noqa: PLC0415
+
+    async with door() as a1:
+        _, document = await a1.call("GET", "/../openapi.json")
+        origin = a1.root.removesuffix("/A1-P/v2/policytypes")
+        schema = schemathesis.openapi.from_dict(document)
+        loop = asyncio.get_running_loop()
+        seen: set[int] = set()
+
+        def fuzz() -> None:
+            modes = (schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE)
+            for result in schema.get_all_operations():
+                operation = result.ok()
+                for mode in modes:
+
+                    @settings(
+                        max_examples=20,
+                        deadline=None,
+                        database=None,
+                        derandomize=True,
+                        phases=[Phase.generate],
+                        suppress_health_check=list(HealthCheck),
+                    )
+                    @given(case=operation.as_strategy(generation_mode=mode))
+                    def each(case: Any) -> None:
+                        answer = case.call(base_url=origin)
+                        seen.add(answer.status_code)
+                        assert answer.status_code < 500, (case.as_curl_command(), answer.text)
+
+                    # An operation without parameters has no invalid request.
+                    with suppress(Unsatisfiable):
+                        each()
+
+        await loop.run_in_executor(None, fuzz)
+        assert {200, 201, 400} <= seen
