@@ -25,7 +25,7 @@ from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import BearerKey, NodeDown
 from tc_controller.core.policy import Policy
 from tc_controller.settings import A1Settings
-from tc_ric import POLICY
+from tc_ric import POLICY, Lab, in_lab
 from tc_world import NODE, RNTI, World, bulk, ping
 
 QOS, UE, SLA = "ORAN_QoSTarget_6.0.0", "ORAN_UELevelTarget_5.0.0", "ORAN_SliceSLATarget_4.0.1"
@@ -351,3 +351,24 @@ async def test_a_schema_driven_fuzzer_finds_no_server_error() -> None:
 
         await loop.run_in_executor(None, fuzz)
         assert {200, 201, 400} <= seen
+
+
+@in_lab
+async def test_the_controller_serves_a1_and_keeps_instances_over_a_reload_of_its_file(
+    lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = lab.directory / "a1.json"
+    item = {"type": QOS, "policy": qos(pdb=20), "notify": None}
+    path.write_text(json.dumps({"version": 1, "instances": {"p": item}}))
+    identities = lab.directory / "identities.yaml"
+    identities.write_text("qfis_of_5qi: {9: [1]}\n")
+    lab.start(a1=A1Settings(listen="127.0.0.1:0", state=path, identities=identities))
+    await asyncio.sleep(0.1)
+    assert lab.app is not None
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["a1"].startswith("127.0.0.1:")
+    for text in (POLICY, POLICY + "\n# changed\n"):
+        lab.write_policy(text)
+        await asyncio.sleep(2)
+        rule = lab.app.controller.policy.rule_for(BEARER, frozenset({1}))
+        assert rule is not None
+        assert (rule.name, rule.objective.bound_ms) == ("r/a1", 20)
