@@ -12,6 +12,8 @@ from pathlib import Path
 UNCONTROLLED_P95_MS = 300.0
 CONTROLLED_P95_MS = 30.0
 GOODPUT_RATIO = 0.95
+EACH_SECOND_RATIO = 0.7
+"""Goodput that each of the first three seconds after the decision keeps."""
 
 
 def main() -> int:
@@ -19,11 +21,20 @@ def main() -> int:
     path = Path(sys.argv[1])
     summary = json.loads(path.read_text())
     before, after = summary["phases"]
-    ratio = summary["ratios"]["goodput_after_over_before"]
+    ratios = summary["ratios"]
+    each_second = ratios["goodput_with_over_without_control_each_second"]
+    least = min(each_second) if len(each_second) == 3 and None not in each_second else None
     checks = (
         ("uncontrolled ping p95, ms", before["ping_rtt_ms"]["p95"], ">", UNCONTROLLED_P95_MS),
         ("controlled ping p95, ms", after["ping_rtt_ms"]["p95"], "<=", CONTROLLED_P95_MS),
-        ("goodput, after over before", ratio, ">=", GOODPUT_RATIO),
+        ("goodput, after over before", ratios["goodput_after_over_before"], ">=", GOODPUT_RATIO),
+        (
+            "goodput from the decision on, with over without control",
+            ratios["goodput_with_over_without_control"],
+            ">=",
+            GOODPUT_RATIO,
+        ),
+        ("the same, least of the first three seconds", least, ">=", EACH_SECOND_RATIO),
         ("decisions", len(summary["decisions"]), ">=", 1),
     )
     good = True

@@ -9,6 +9,7 @@ import signal
 import sys
 from pathlib import Path
 
+import pytest
 from loop import PATIENCE_S, ROOT
 
 DEMO = str(Path(sys.executable).parent / "sojourn-demo")
@@ -49,7 +50,16 @@ async def test_a_short_demo_leaves_a_report_and_a_summary(tmp_path: Path) -> Non
     assert (before["name"], after["name"]) == ("uncontrolled", "controlled")
     assert after["ping_rtt_ms"]["p95"] < before["ping_rtt_ms"]["p95"]
     assert summary["loop"]["indication_latency_us"]["p50"] > 0
-    assert summary["decisions"][0]["template"] == "sojourn"
+    # The base of the default policy, applied as soon as the controller may act.
+    first = summary["decisions"][0]
+    assert (first["template"], first["trigger"]) == ("sojourn", "base")
+    assert first["at_s"] == summary["switched_s"] == after["from_s"] == before["to_s"]
+    assert len(summary["first_seconds"]) == 6
+    lengths = [
+        json.loads((tmp_path / run / "summary.json").read_text())["duration_s"]
+        for run in ("with_control", "without_control")
+    ]
+    assert lengths[0] == pytest.approx(lengths[1], abs=0.001)
     assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
     assert running_with(str(tmp_path)) == []
 

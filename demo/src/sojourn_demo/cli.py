@@ -20,7 +20,7 @@ from sojourn_demo.live import View, read_decisions
 from sojourn_demo.measure import summarise
 from sojourn_demo.programs import Programs
 from sojourn_demo.recording import read_recording, write_scenario
-from sojourn_demo.report import table
+from sojourn_demo.tables import tables
 
 INTERRUPTED = 130
 
@@ -73,22 +73,26 @@ async def finish(
     """Simulates the same seconds without control and writes summary and report."""
     out: Path = arguments.out
     uncontrolled = out / "without_control"
+    recording = read_recording(recorded)
     program = Path(sys.executable).parent / "gnb-lab"
     process = await asyncio.create_subprocess_exec(
         *(str(program), "run", str(scenario), "--out", str(uncontrolled)),
+        # As long as the run with control, which lasts until its programs are stopped.
+        *("--duration", f"{recording.duration_s:.3f}"),
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
     )
     _, errors = await process.communicate()
     if process.returncode != 0:
         raise DemoError(f"gnb-lab run: {errors.decode(errors='replace').strip()}")
-    recording, without = read_recording(recorded), read_recording(uncontrolled)
+    without = read_recording(uncontrolled)
     summary = summarise(
         recording,
         without,
         read_decisions(out / "decisions.jsonl"),
         _json(out / "stats.json"),
-        arguments.before,
+        control_from_s=arguments.before,
+        own_revisions=arguments.through == "lab",
     )
     summary["through"] = arguments.through
     (out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
@@ -98,7 +102,8 @@ async def finish(
     if arguments.through == "flexric":
         title += ", through a FlexRIC near-RT RIC"
     report.write_report(out / "report.html", title, recording, without, summary)
-    console.print(table(summary))
+    for table in tables(summary):
+        console.print(table)
     loop = summary["loop"]
     console.print(
         f"indication p50 {_show(loop['indication_latency_us']['p50'])} µs, detection to"

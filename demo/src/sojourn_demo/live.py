@@ -18,41 +18,48 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from sojourn_demo.colours import GOODPUT, PING, RADIO, RLC, TC
 from sojourn_demo.programs import Programs
 
 PERIOD_S = 0.25
 BARS = " ▁▂▃▄▅▆▇█"
-HISTORY = 60
+HISTORY = 30
+PATIENCE = 3.0
+"""The run takes at most this many seconds per second of the gNB."""
 SHOWN_DECISIONS = 6
-GOODPUT = "goodput"
+NODE_TIME = "sojourn_node_time_seconds_total"
+"""The gNB's clock: it may be late, or skip ahead, on a busy machine."""
+GOODPUT_RATE = "goodput"
 """Computed from a counter, bytes/s."""
 TRENDS = (
-    ("ping round trip", "ms", "sojourn_flow_rtt_seconds", 1e3),
-    ("RLC head of line", "ms", "sojourn_rlc_hol_seconds", 1e3),
-    ("RLC buffer", "kB", "sojourn_rlc_occupancy_bytes", 1e-3),
-    ("TC pipeline", "kB", "sojourn_tc_backlog_bytes", 1e-3),
-    ("bulk goodput", "Mbit/s", GOODPUT, 8e-6),
-    ("used RBs", "%", "sojourn_prb_used_ratio", 1e2),
+    ("ping round trip", "ms", PING, "sojourn_flow_rtt_seconds", 1e3),
+    ("RLC head of line", "ms", RLC, "sojourn_rlc_hol_seconds", 1e3),
+    ("RLC buffer", "kB", RLC, "sojourn_rlc_occupancy_bytes", 1e-3),
+    ("TC pipeline", "kB", TC, "sojourn_tc_backlog_bytes", 1e-3),
+    ("bulk goodput", "Mbit/s", GOODPUT, GOODPUT_RATE, 8e-6),
+    ("used RBs", "%", RADIO, "sojourn_prb_used_ratio", 1e2),
 )
-"""Name, unit, metric, factor."""
+"""Name, unit, colour, metric, factor."""
 
 
 @dataclass(slots=True)
 class Trend:
-    """The last values of one quantity, with a sparkline."""
+    """The last values of one quantity, as bars from 0 to the largest of them."""
 
     name: str
     unit: str
+    colour: str
     values: deque[float] = field(default_factory=lambda: deque(maxlen=HISTORY))
 
-    def row(self) -> tuple[str, str, str]:
-        """Name, value with unit, sparkline."""
+    def row(self) -> tuple[str, str, Text, str]:
+        """Name, value with unit, bars, scale of the bars."""
         if not self.values:
-            return self.name, "–", ""
+            return self.name, "–", Text(), ""
         top = max(self.values) or 1.0
         last = len(BARS) - 1
-        line = "".join(BARS[round(max(v, 0.0) / top * last)] for v in self.values)
-        return self.name, f"{self.values[-1]:,.1f} {self.unit}", line
+        bars = "".join(BARS[round(max(v, 0.0) / top * last)] for v in self.values)
+        value = f"{self.values[-1]:,.1f} {self.unit}"
+        return self.name, value, Text(bars, self.colour), f"0–{top:,.4g}"
 
 
 class View:
@@ -63,24 +70,28 @@ class View:
         self._metrics = metrics
         self._log = log
         self._control_from_s = control_from_s
-        self._trends = [Trend(name, unit) for name, unit, *_ in TRENDS]
+        self._node_s = 0.0
+        self._trends = [Trend(name, unit, colour) for name, unit, colour, *_ in TRENDS]
         self._before: tuple[float, float] | None = None
 
     async def run(self, programs: Programs, seconds: float) -> None:
-        """Displays `seconds` of the run; raises `DemoError` if a program ends."""
-        began = time.monotonic()
+        """Displays `seconds` of the gNB's clock; raises `DemoError` if a program ends."""
+        # Whatever the gNB's clock does, the run ends.
+        give_up_s = time.monotonic() + PATIENCE * seconds
+        await self._poll()
+        end_s = self._node_s + seconds
         terminal = self._console.is_terminal
         with Live(console=self._console, auto_refresh=False, transient=True) as live:
             next_line_s = 0.0
-            while (elapsed_s := time.monotonic() - began) < seconds:
+            while self._node_s < end_s and time.monotonic() < give_up_s:
                 programs.check()
-                await self._poll()
                 if terminal:
-                    live.update(self._draw(elapsed_s, seconds), refresh=True)
-                elif elapsed_s >= next_line_s:
-                    self._console.print(self._line(elapsed_s))
-                    next_line_s += 5.0
+                    live.update(self._draw(end_s), refresh=True)
+                elif self._node_s >= next_line_s:
+                    self._console.print(self._line())
+                    next_line_s = self._node_s + 5.0
                 await asyncio.sleep(PERIOD_S)
+                await self._poll()
 
     async def _poll(self) -> None:
         try:
@@ -88,36 +99,38 @@ class View:
         except OSError:
             return
         values = _sums(text)
-        now = (time.monotonic(), values.get("sojourn_flow_goodput_bytes_total", 0.0))
+        self._node_s = values.get(NODE_TIME, self._node_s)
+        now = (self._node_s, values.get("sojourn_flow_goodput_bytes_total", 0.0))
         if self._before is not None and now[0] > self._before[0]:
-            values[GOODPUT] = (now[1] - self._before[1]) / (now[0] - self._before[0])
+            values[GOODPUT_RATE] = (now[1] - self._before[1]) / (now[0] - self._before[0])
         self._before = now
-        for trend, (_, _, metric, factor) in zip(self._trends, TRENDS, strict=True):
+        for trend, (_, _, _, metric, factor) in zip(self._trends, TRENDS, strict=True):
             if metric in values:
                 trend.values.append(factor * values[metric])
 
-    def _draw(self, elapsed_s: float, seconds: float) -> Panel:
+    def _draw(self, end_s: float) -> Panel:
         grid = Table.grid(padding=(0, 2))
         grid.add_column()
-        grid.add_column(justify="right", min_width=16)
-        grid.add_column(style="cyan")
+        grid.add_column(justify="right", min_width=14)
+        grid.add_column(no_wrap=True)
+        grid.add_column(style="dim", no_wrap=True)
         for trend in self._trends:
             grid.add_row(*trend.row())
         decisions = [Text(line) for line in self._decisions()]
         return Panel(
             Group(grid, Text(), *(decisions or [Text("no decision yet", style="dim")])),
-            title=f"{elapsed_s:4.1f} of {seconds:.0f} s · {self._phase(elapsed_s)}",
+            title=f"{self._node_s:4.1f} of {end_s:.0f} s · {self._phase()}",
             title_align="left",
         )
 
-    def _line(self, elapsed_s: float) -> str:
-        shown = "  ".join(f"{name} {value}" for name, value, _ in map(Trend.row, self._trends))
-        return f"{elapsed_s:5.1f} s  {shown}"
+    def _line(self) -> str:
+        shown = "  ".join(f"{name} {value}" for name, value, *_ in map(Trend.row, self._trends))
+        return f"{self._node_s:5.1f} s  {shown}"
 
-    def _phase(self, elapsed_s: float) -> str:
-        if elapsed_s < self._control_from_s:
-            return f"uncontrolled, control from {self._control_from_s:.0f} s"
-        return "controlled"
+    def _phase(self) -> str:
+        if any("accepted" in record.get("outcome", ()) for record in read_decisions(self._log)):
+            return "controlled"
+        return f"uncontrolled; the controller observes for {self._control_from_s:g} s"
 
     def _decisions(self) -> list[str]:
         lines = []

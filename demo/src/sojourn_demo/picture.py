@@ -7,50 +7,51 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sojourn_demo.recording import BIN_S, read_recording
-from sojourn_demo.report import BLUE, GREY
+from sojourn_demo.colours import DECISION, DRAINED, GOODPUT, PING, STYLE, line, themed
+from sojourn_demo.recording import Series, read_recording
 
-RED = "#b03050"
+STEP_S = 0.5
 
 
 def draw(run: Path, path: Path) -> None:
-    """Draws ping round trip and bytes downloaded, with and without control."""
+    """Draws ping round trip, goodput and drained bytes, with and without control."""
     controlled, without = (
         read_recording(run / "with_control"),
         read_recording(run / "without_control"),
     )
-    decision = json.loads((run / "summary.json").read_text())["decisions"][0]
-    figure = Figure(figsize=(8.4, 3.6), layout="constrained")
+    summary = json.loads((run / "summary.json").read_text())
+    decision, switched_s = summary["decisions"][0], summary["switched_s"]
+    figure = Figure(figsize=(8.4, 3.8), layout="constrained")
     delay, data = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
-    for recording, colour, label in ((without, GREY, "no control"), (controlled, BLUE, "Sojourn")):
-        delay.plot(recording.rtt_ms.at_s, recording.rtt_ms.value, color=colour, label=label)
-        downloaded_mb = np.cumsum(recording.delivered_mbps.value) * BIN_S / 8
-        data.plot(recording.delivered_mbps.at_s, downloaded_mb, color=colour)
+    # A step begins at the change, so that none mixes before and after.
+    edges = np.arange(switched_s % STEP_S, controlled.duration_s, STEP_S)
+    for recording, solid in ((without, False), (controlled, True)):
+        line(delay, recording.rtt_ms, PING, controlled=solid)
+        for counter, colour in (
+            (recording.drained_mbit, DRAINED),
+            (recording.goodput_mbit, GOODPUT),
+        ):
+            line(data, Series(edges[1:], counter.rates(edges)), colour, controlled=solid)
     delay.set(yscale="log", ylim=(5, 4000), ylabel="ping round trip,\nms", yticks=(10, 100, 1000))
     delay.set_yticklabels(["10", "100", "1000"])
     delay.minorticks_off()
-    data.set(ylim=(0, None), ylabel="downloaded,\nMB", xlabel="s")
+    data.set(xlim=(0, None), ylim=(0, None), ylabel="Mbit/s,\neach 500 ms", xlabel="s")
     for axes in (delay, data):
-        _frame(axes)
-        axes.axvline(decision["at_s"], color=RED, linewidth=1, linestyle=":")
-    delay.text(
-        decision["at_s"] + 0.3,
-        600,
-        f"the controller applies {decision['template']}",
-        color=RED,
-    )
-    delay.legend(loc="center right", bbox_to_anchor=(1, 0.55), frameon=False)
-    figure.savefig(path, format="svg", metadata={"Date": None})
-
-
-def _frame(axes: Axes) -> None:
-    axes.set_xlim(0, None)
-    axes.grid(alpha=0.25)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+        axes.axvline(switched_s, color=DECISION, linewidth=1, linestyle=":")
+    after_s = switched_s + 0.3
+    delay.text(after_s, 500, f"the controller applies {decision['template']}", color=DECISION)
+    for text, y in (("dashed: no control", 700), ("solid: Sojourn", 24)):
+        delay.text(controlled.duration_s, y, text, color=PING, ha="right")
+    for text, y, colour in (
+        ("goodput of the download", 22, GOODPUT),
+        ("drained by the MAC, all flows", 8, DRAINED),
+    ):
+        data.text(after_s, y, text, color=colour)
+    svg = themed(figure)
+    end = svg.index(">") + 1
+    path.write_text(f"{svg[:end]}<style>{STYLE}</style>{svg[end:]}", encoding="utf-8")
 
 
 if __name__ == "__main__":

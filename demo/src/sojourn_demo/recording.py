@@ -17,6 +17,7 @@ from pyarrow import csv
 from sojourn_demo import DemoError
 
 Floats = NDArray[np.float64]
+MBIT_PER_BYTE = 8e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,33 +33,71 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
+class Counter:
+    """A cumulative quantity at times in s of the run, linear between them."""
+
+    at_s: Floats
+    total: Floats
+
+    def rates(self, edges_s: Floats) -> Floats:
+        """Its mean rate per second between neighbouring edges."""
+        totals = np.interp(edges_s, self.at_s, self.total)
+        return np.asarray(np.diff(totals) / np.diff(edges_s))
+
+    def rate(self, from_s: float, to_s: float) -> float | None:
+        """Its mean rate per second; None if the span is empty."""
+        return float(self.rates(np.array([from_s, to_s]))[0]) if to_s > from_s else None
+
+
+@dataclass(frozen=True, slots=True)
 class Recording:
-    """One run of the first bearer.
+    """One run of the first bearer. All times are of the gNB's clock, 0 at its start.
 
     Attributes:
         epoch_us: Unix time of the start.
         duration_s: Duration.
         rtt_ms: Ping round trips, by the time the request was sent.
+        pings_s: When each ping was sent, answered or not.
         voip_ms: One-way delay of VoIP packets, by the time they were sent.
-        delivered_mbps: Bulk goodput in bins of 100 ms.
+        goodput_mbit: Bytes of TCP flows handed to the application in order.
+        drained_mbit: SDU bytes of the bearer that the MAC drained, of all flows.
         rlc_hol_ms: Age of the head of the RLC buffer, each ms.
         rlc_mb: RLC occupancy, each ms.
         tc_mb: Backlog of the pipeline, each ms.
-        used_rb_pct: Used share of the downlink PRBs in bins of 100 ms.
+        used_prb: Downlink PRBs of the cell that carried data.
+        available_prb: Downlink PRBs of the cell.
+        revision: Revision of the pipeline in force, each ms.
     """
 
     epoch_us: int
     duration_s: float
     rtt_ms: Series
+    pings_s: Floats
     voip_ms: Series
-    delivered_mbps: Series
+    goodput_mbit: Counter
+    drained_mbit: Counter
     rlc_hol_ms: Series
     rlc_mb: Series
     tc_mb: Series
-    used_rb_pct: Series
+    used_prb: Counter
+    available_prb: Counter
+    revision: Series
 
+    def switched_s(self) -> float | None:
+        """When a pipeline other than the first came into force; None if none did."""
+        changed = np.flatnonzero(np.diff(self.revision.value))
+        return float(self.revision.at_s[changed[0] + 1]) if len(changed) else None
 
-BIN_S = 0.1
+    def in_force_s(self, revision: int) -> float | None:
+        """When this revision of the pipeline came into force; None if it never did."""
+        found = np.flatnonzero(self.revision.value == revision)
+        return float(self.revision.at_s[found[0]]) if len(found) else None
+
+    def used_rb_pct(self, edges_s: Floats) -> Floats:
+        """Used share of the downlink PRBs between neighbouring edges."""
+        used, available = self.used_prb.rates(edges_s), self.available_prb.rates(edges_s)
+        share = np.zeros_like(used)
+        return np.asarray(np.divide(100 * used, available, out=share, where=available > 0))
 
 
 def read_recording(folder: Path) -> Recording:
@@ -83,12 +122,16 @@ def read_recording(folder: Path) -> Recording:
         epoch_us=int(summary["epoch_us"]),
         duration_s=duration_s,
         rtt_ms=_delays(f, "rtt"),
+        pings_s=_pings(f, duration_s),
         voip_ms=_delays(f, "one_way"),
-        delivered_mbps=_bulk(f, duration_s),
+        goodput_mbit=_goodput(f),
+        drained_mbit=Counter(at_s, b["drained_bytes"] * MBIT_PER_BYTE),
         rlc_hol_ms=Series(at_s, b["rlc_hol_us"] / 1e3),
         rlc_mb=Series(at_s, b["rlc_occupancy_bytes"] / 1e6),
         tc_mb=Series(at_s, b["tc_backlog_bytes"] / 1e6),
-        used_rb_pct=_used(at_s, b, duration_s),
+        used_prb=Counter(at_s, b["cell_used_prb"]),
+        available_prb=Counter(at_s, b["cell_available_prb"]),
+        revision=Series(at_s, b["tc_revision"]),
     )
 
 
@@ -110,24 +153,29 @@ def _delays(flows: dict[str, NDArray[Any]], quantity: str) -> Series:
     return Series(sent_s[order], delay_us[order] / 1e3)
 
 
-def _bulk(flows: dict[str, NDArray[Any]], duration_s: float) -> Series:
-    """Goodput of all TCP flows, from their cumulative counters."""
-    edges = np.arange(0, duration_s + BIN_S / 2, BIN_S)
-    total = np.zeros(len(edges))
-    counters = (flows["quantity"] == "goodput_bytes") & (flows["kind"] == "tcp")
-    for name in np.unique(flows["flow"][counters]):
-        rows = counters & (flows["flow"] == name)
-        total += np.interp(edges, flows["time_us"][rows] / 1e6, flows["value"][rows], left=0.0)
-    return Series(edges[:-1], np.diff(total) * 8 / BIN_S / 1e6)
+def _pings(flows: dict[str, NDArray[Any]], duration_s: float) -> Floats:
+    """Times of all pings: they are sent at a fixed interval from the first to the end."""
+    sent = []
+    pings = (flows["quantity"] == "rtt") & (flows["kind"] == "ping")
+    for name in np.unique(flows["flow"][pings]):
+        rows = pings & (flows["flow"] == name)
+        answered_s = np.sort(flows["time_us"][rows] - flows["value"][rows]) / 1e6
+        if len(answered_s) > 1:
+            sent.append(np.arange(answered_s[0], duration_s, np.median(np.diff(answered_s))))
+    return np.sort(np.concatenate(sent)) if sent else np.array([])
 
 
-def _used(at_s: Floats, bearer: dict[str, NDArray[Any]], duration_s: float) -> Series:
-    edges = np.arange(0, duration_s + BIN_S / 2, BIN_S)
-    used = np.diff(np.interp(edges, at_s, bearer["cell_used_prb"]))
-    available = np.diff(np.interp(edges, at_s, bearer["cell_available_prb"]))
-    return Series(
-        edges[:-1], np.divide(100 * used, available, out=np.zeros_like(used), where=available > 0)
-    )
+def _goodput(flows: dict[str, NDArray[Any]]) -> Counter:
+    """All TCP flows together."""
+    rows = (flows["quantity"] == "goodput_bytes") & (flows["kind"] == "tcp")
+    if not rows.any():
+        return Counter(np.zeros(1), np.zeros(1))
+    at_s = np.unique(flows["time_us"][rows]) / 1e6
+    total = np.zeros(len(at_s))
+    for name in np.unique(flows["flow"][rows]):
+        flow = rows & (flows["flow"] == name)
+        total += np.interp(at_s, flows["time_us"][flow] / 1e6, flows["value"][flow], left=0.0)
+    return Counter(at_s, total * MBIT_PER_BYTE)
 
 
 def write_scenario(

@@ -1,59 +1,94 @@
-"""``report.html``: one self-contained file with plots, table and decisions."""
+"""``report.html``: one self-contained file with plots, tables and decisions."""
 
 from __future__ import annotations
 
 import html
-import io
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-import matplotlib as mpl
 import numpy as np
-from rich.table import Table
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from sojourn_demo.recording import Recording, Series
+from sojourn_demo.colours import (
+    DECISION,
+    DRAINED,
+    GOODPUT,
+    PING,
+    RADIO,
+    RLC,
+    STYLE,
+    TC,
+    VARIABLES,
+    line,
+    themed,
+)
+from sojourn_demo.measure import FIRST_SECONDS
+from sojourn_demo.recording import Counter, Floats, Recording, Series
+from sojourn_demo.tables import (
+    AFTER,
+    BEFORE_AND_AFTER,
+    FIRST_HEADS,
+    WITH,
+    cells,
+    first_cells,
+    first_title,
+    spans,
+)
 
-mpl.use("svg")
-mpl.rcParams["svg.fonttype"] = "none"
-mpl.rcParams["svg.hashsalt"] = "sojourn"
-
-from matplotlib.axes import Axes  # noqa: E402
-from matplotlib.figure import Figure  # noqa: E402
-
-BLUE, ORANGE, GREY = "#0b6fa4", "#d5740f", "#9aa5ad"
-STYLE = """
-body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}
-body{color:#1c2530}
-h1{font-size:1.6rem;margin-bottom:.2rem}h2{font-size:1.15rem;margin-top:2rem}
-table{border-collapse:collapse;width:100%}
-th,td{padding:.3rem .6rem;border-bottom:1px solid #dde3e8}
-th{text-align:left;font-weight:600}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}
-td.c{font-weight:700}svg{width:100%;height:auto}code{background:#f1f4f6;padding:.1em .3em}
-.lead{font-size:1.05rem}.muted{color:#63707c}
+PAGE: Final = """
+:root{color-scheme:light dark}
+body{font:16px/1.5 system-ui,sans-serif;max-width:68rem;margin:1.5rem auto;padding:0 1rem}
+body{color:var(--ink);background:var(--paper)}
+h1{font-size:1.5rem;line-height:1.2;margin-bottom:.3rem}h2{font-size:1.15rem;margin-top:2rem}
+.plots{display:grid;gap:1rem 2rem}
+.plots{grid-template-columns:repeat(auto-fit,minmax(min(100%,26rem),1fr))}
+figure{margin:0}figcaption{font-size:.9rem}figcaption b{display:block}
+figcaption span{margin-right:.9em;white-space:nowrap}
+.s::before,.d::before{content:"";display:inline-block;width:1.6em;margin-right:.4em}
+.s::before,.d::before{vertical-align:middle;border-top:2.5px solid}
+.d::before{border-top-style:dashed}
+svg{display:block;width:100%;height:auto}.t{overflow-x:auto}
+table{border-collapse:collapse;width:100%;font-size:.92rem}
+th,td{padding:.3rem .5rem;border-bottom:1px solid var(--grid);text-align:left;white-space:pre-line}
+td.w{min-width:12rem}.n{text-align:right;font-variant-numeric:tabular-nums;white-space:pre}
+th{font-weight:600}td.c{font-weight:700}code{background:var(--shade);padding:.1em .3em}
+.lead{font-size:1.05rem}.muted{color:var(--muted)}
 """
+SIZE: Final = (5.6, 2.7)
+"""Inches of a plot: half a page or a whole phone wide, so that its text is legible on both."""
+BEFORE_S, AFTER_S = 1.0, 4.0
+"""Span around the change in the plot of its seconds."""
 
 
 def write_report(
     path: Path, title: str, recording: Recording, without: Recording, summary: dict[str, Any]
 ) -> None:
     """Writes the page."""
-    before, after = summary["phases"]
     body = [
         f"<h1>{html.escape(title)}</h1>",
         f"<p class=lead>{_lead(summary)}</p>",
-        _plots(recording, without, summary),
-        "<h2>Before and after</h2>",
-        _table(summary, before, after),
+        f"<div class=plots>{''.join(_plots(recording, without, summary))}</div>",
+        f"<h2>{html.escape(first_title(summary))}</h2>",
+        _first_seconds(summary),
+        f"<h2>{BEFORE_AND_AFTER}</h2>",
+        _phases(summary),
         "<h2>The loop</h2>",
         _loop(summary["loop"]),
         "<h2>Decisions</h2>",
         _decisions(summary["decisions"]),
-        "<p class=muted>Grey: simulation of the same scenario and seed without control. "
-        "<code>summary.json</code> has the data of this page.</p>",
+        "<p class=muted>Without control (dashed): a simulation of the same scenario, seed and"
+        " duration. Times are of the gNB's clock. Goodput counts bytes that TCP handed to the"
+        " application in order; drained bytes are those that the MAC took from the RLC."
+        " <code>summary.json</code> has the data of this page.</p>",
     ]
     page = (
         "<!doctype html><html lang=en><meta charset=utf-8>"
-        f"<title>{html.escape(title)}</title><style>{STYLE}</style>{''.join(body)}</html>"
+        "<meta name=viewport content='width=device-width,initial-scale=1'>"
+        f"<title>{html.escape(title)}</title><style>{STYLE}{PAGE}</style>{''.join(body)}</html>"
     )
     path.write_text(page, encoding="utf-8")
 
@@ -64,62 +99,126 @@ def _lead(summary: dict[str, Any]) -> str:
     ratio = summary["ratios"]["goodput_with_over_without_control"]
     if not summary["decisions"] or None in (*p95, ratio):
         return "The controller made no decision in this run."
+    kept = [k for k in summary["ratios"]["goodput_with_over_without_control_each_second"] if k]
+    least = f", at least <b>{min(kept):.1%}</b> in each of the first {len(kept)} s" if kept else ""
     return (
-        f"Ping p95 went from <b>{p95[0]:,.0f} ms</b> to <b>{p95[1]:,.1f} ms</b>; the goodput of the"
-        f" bulk flow is <b>{ratio:.0%}</b> of that without control in the same seconds."
+        f"Ping p95 went from <b>{p95[0]:,.0f} ms</b> to <b>{p95[1]:,.1f} ms</b>. From the decision"
+        f" on, the bulk goodput is <b>{ratio:.0%}</b> of that without control in the same"
+        f" seconds{least}."
     )
 
 
-def _plots(recording: Recording, without: Recording, summary: dict[str, Any]) -> str:
-    figure = Figure(figsize=(10, 9), layout="constrained")
-    axes = figure.subplots(4, 1, sharex=True)
-    _line(axes[0], without.rtt_ms, GREY, "without control")
-    _line(axes[0], recording.rtt_ms, BLUE, "ping round trip")
-    axes[0].set(yscale="log", ylabel="ms")
-    axes[0].set_title("Delay, by send time of the ping", loc="left")
-    _line(axes[1], _thin(recording.rlc_mb), ORANGE, "RLC buffer")
-    _line(axes[1], _thin(recording.tc_mb), BLUE, "TC pipeline")
-    axes[1].set_ylabel("MB")
-    axes[1].set_title("Queues", loc="left")
-    _line(axes[2], _smooth(without.delivered_mbps), GREY, "without control")
-    _line(axes[2], _smooth(recording.delivered_mbps), BLUE, "bulk goodput")
-    axes[2].set(ylabel="Mbit/s", ylim=(0, None))
-    axes[2].set_title("Throughput, mean of 500 ms", loc="left")
-    _line(axes[3], _smooth(recording.used_rb_pct), BLUE, "used resource blocks")
-    axes[3].set(ylabel="%", ylim=(0, 105), xlabel="s")
-    axes[3].set_title("Radio, mean of 500 ms", loc="left")
-    for axis in axes:
-        for decision in summary["decisions"]:
-            axis.axvline(decision["at_s"], color="#b03050", linewidth=1, linestyle=":")
-        axis.grid(alpha=0.25)
-        # Beside the title, where it hides no line.
-        axis.legend(
-            loc="lower right",
-            bbox_to_anchor=(1, 1),
-            borderpad=0.2,
-            ncols=2,
-            frameon=False,
-            fontsize=9,
-        )
+# ------------------------------------------------------------------------------ plots
+
+
+def _plots(recording: Recording, without: Recording, summary: dict[str, Any]) -> Iterable[str]:
+    from_s = summary["phases"][1]["from_s"]
+    runs = ((without, False), (recording, True))
+
+    figure, axis = _plot(summary, "s")
+    for run, controlled in runs:
+        line(axis, run.rtt_ms, PING, controlled=controlled)
+    # Room above the lines for the names of templates.
+    highest_ms = max((run.rtt_ms.value.max(initial=1.0) for run, _ in runs), default=1.0)
+    axis.set(yscale="log", ylim=(None, 4 * highest_ms), ylabel="ms")
+    _plain(axis.yaxis)
     for number, decision in enumerate(summary["decisions"]):
-        axes[0].annotate(
+        axis.annotate(
             decision["template"],
             (decision["at_s"], 1),
             xycoords=("data", "axes fraction"),
             # Staggered, because decisions may be close together.
-            xytext=(3, -12 - 11 * (number % 6)),
+            xytext=(3, -10 - 11 * (number % 6)),
             textcoords="offset points",
-            color="#b03050",
+            color=DECISION,
             fontsize=9,
         )
-    out = io.StringIO()
-    figure.savefig(out, format="svg", metadata={"Date": None})
-    svg = out.getvalue()
-    return svg[svg.index("<svg") :]
+    yield _figure(figure, "Ping round trip, by the time of sending", _both(PING))
+
+    figure, axis = _plot({}, "ms")
+    for run, controlled in runs:
+        line(axis, _distribution(run, from_s), PING, controlled=controlled)
+    axis.set(xscale="log", ylim=(0, 101), ylabel="% of pings sent")
+    _plain(axis.xaxis)
+    yield _figure(figure, "Ping round trip from the decision on, distribution", _both(PING))
+
+    figure, axis = _plot(summary, "s")
+    span = np.arange(max(0.0, from_s - BEFORE_S), min(from_s + AFTER_S, recording.duration_s), 0.1)
+    for run, controlled in runs:
+        for counter, colour in ((run.drained_mbit, DRAINED), (run.goodput_mbit, GOODPUT)):
+            line(axis, _rates(counter, span), colour, controlled=controlled)
+    axis.set(ylabel="Mbit/s", ylim=(0, None))
+    throughput = (*_both(GOODPUT, "goodput, "), *_both(DRAINED, "drained, "))
+    yield _figure(figure, "Throughput around the decision, each 100 ms", throughput)
+
+    figure, axis = _plot(summary, "s")
+    edges = np.arange(0, min(recording.duration_s, without.duration_s), 0.5)
+    for run, controlled in runs:
+        for counter, colour in ((run.drained_mbit, DRAINED), (run.goodput_mbit, GOODPUT)):
+            line(axis, _rates(counter, edges), colour, controlled=controlled)
+    axis.set(ylabel="Mbit/s", ylim=(0, None))
+    yield _figure(figure, "Throughput, each 500 ms", throughput)
+
+    figure, axis = _plot(summary, "s")
+    line(axis, _thin(without.rlc_mb), RLC, controlled=False)
+    line(axis, _thin(recording.rlc_mb), RLC)
+    line(axis, _thin(recording.tc_mb), TC)
+    axis.set(ylabel="MB", ylim=(0, None))
+    keys = (*_both(RLC, "RLC buffer, "), (TC, True, "TC pipeline"))
+    yield _figure(figure, "Queues", keys)
+
+    figure, axis = _plot(summary, "s")
+    for run, controlled in runs:
+        used = run.used_rb_pct(edges)
+        line(axis, Series(edges[1:], used), RADIO, controlled=controlled)
+    axis.set(ylabel="%", ylim=(0, 105))
+    yield _figure(figure, "Used resource blocks, each 500 ms", _both(RADIO))
 
 
-def _line(axis: Axes, series: Series, colour: str, label: str) -> None:
-    axis.plot(series.at_s, series.value, color=colour, linewidth=1.2, label=label)
+def _plain(axis: Axis) -> None:
+    """Ticks of a logarithmic axis as 10, 100, 1000."""
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+Key = tuple[str, bool, str]
+"""Colour, solid line, text."""
+
+
+def _both(colour: str, what: str = "") -> tuple[Key, Key]:
+    return (colour, True, f"{what}with control"), (colour, False, f"{what}without")
+
+
+def _plot(summary: dict[str, Any], unit: str) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=SIZE, layout="constrained")
+    axis = figure.subplots()
+    axis.set_xlabel(unit)
+    for decision in summary.get("decisions", ()):
+        axis.axvline(decision["at_s"], color=DECISION, linewidth=1, linestyle=":")
+    return figure, axis
+
+
+def _figure(figure: Figure, caption: str, keys: Iterable[Key]) -> str:
+    names = {light: name for name, (light, _) in VARIABLES.items()}
+    shown = "".join(
+        f"<span class={'s' if solid else 'd'} style='color:var(--{names[colour]})'>{text}</span>"
+        for colour, solid, text in keys
+    )
+    return f"<figure><figcaption><b>{caption}</b>{shown}</figcaption>{themed(figure)}</figure>"
+
+
+def _distribution(run: Recording, from_s: float) -> Series:
+    """Share of the pings sent from `from_s` on that were answered within a time, percent."""
+    sent = int(np.count_nonzero(run.pings_s >= from_s))
+    rtt_ms = np.sort(run.rtt_ms.value[run.rtt_ms.at_s >= from_s])
+    return Series(rtt_ms, 100 * np.arange(1, len(rtt_ms) + 1) / max(sent, len(rtt_ms), 1))
+
+
+def _rates(counter: Counter, edges_s: Floats) -> Series:
+    """Mean rates between the edges, each at the end of its span: none shows before it happened."""
+    if len(edges_s) < 2:
+        return Series(np.array([]), np.array([]))
+    return Series(edges_s[1:], counter.rates(edges_s))
 
 
 def _thin(series: Series, step: int = 20) -> Series:
@@ -131,27 +230,33 @@ def _thin(series: Series, step: int = 20) -> Series:
     )
 
 
-def _smooth(series: Series, bins: int = 5) -> Series:
-    rows = len(series.value) // bins
-    return Series(
-        series.at_s[: rows * bins : bins],
-        np.asarray(series.value[: rows * bins].reshape(rows, bins).mean(axis=1)),
-    )
+# ----------------------------------------------------------------------------- tables
 
 
-def _table(summary: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> str:
-    heads = (
-        f"uncontrolled, {before['from_s']:.0f}–{before['to_s']:.0f} s",
-        f"controlled, {after['from_s']:.0f}–{after['to_s']:.0f} s",
-        "same seconds without control",
-    )
-    head = "".join(f"<th class=n>{h}</th>" for h in heads)
+def _phases(summary: dict[str, Any]) -> str:
+    head = "".join(f"<th class=n>{head}</th>" for head in spans(summary))
     rows = "".join(
-        f"<tr><td>{name}</td><td>{unit}</td><td class=n>{a}</td><td class='n c'>{b}</td>"
-        f"<td class=n>{c}</td></tr>"
+        f"<tr><td>{name}{', ' if unit else ''}{unit}</td><td class=n>{a}</td>"
+        f"<td class='n c'>{b}</td><td class=n>{c}</td></tr>"
         for name, unit, a, b, c in cells(summary)
     )
-    return f"<table><tr><th></th><th>unit</th>{head}</tr>{rows}</table>"
+    return _table(f"<tr><th></th>{head}</tr>", rows)
+
+
+def _first_seconds(summary: dict[str, Any]) -> str:
+    groups = "".join(f"<th class=n colspan={len(c)}>{group}</th>" for group, c in FIRST_HEADS)
+    columns = [column for _, group in FIRST_HEADS for column in group]
+    bold = [" c" if column == WITH else "" for column in columns]
+    heads = "".join(f"<th class=n>{column}</th>" for column in columns)
+    rows = "".join(
+        f"<tr><td class=n>{after}</td>"
+        + "".join(f"<td class='n{c}'>{cell}</td>" for c, cell in zip(bold, row, strict=True))
+        + "</tr>"
+        for after, *row in first_cells(summary)
+    )
+    if not rows:
+        return f"<p>The run ended within {FIRST_SECONDS} s.</p>"
+    return _table(f"<tr><th></th>{groups}</tr><tr><th class=n>{AFTER}</th>{heads}</tr>", rows)
 
 
 def _loop(loop: dict[str, Any]) -> str:
@@ -166,7 +271,7 @@ def _loop(loop: dict[str, Any]) -> str:
         for key, (name, unit) in names.items()
     )
     head = "<tr><th></th><th>unit</th><th class=n>p50</th><th class=n>p99</th></tr>"
-    return f"<table>{head}{rows}</table>"
+    return _table(head, rows)
 
 
 def _decisions(decisions: list[dict[str, Any]]) -> str:
@@ -176,64 +281,19 @@ def _decisions(decisions: list[dict[str, Any]]) -> str:
         f"<tr><td class=n>{d['at_s']:.3f} s</td><td><code>{d['id']}</code></td>"
         f"<td>{d['template']}</td><td>{d['trigger']}</td>"
         f"<td class=n>{_number(d.get('detect_to_ack_ms'))}</td><td>{d.get('verdict', '–')}</td>"
-        f"<td>{html.escape('; '.join(d['reasons']))}</td></tr>"
+        f"<td class=w>{html.escape('; '.join(d['reasons']))}</td></tr>"
         for d in decisions
     )
-    return (
-        "<table><tr><th class=n>at</th><th>id</th><th>template</th><th>trigger</th>"
-        f"<th class=n>ack, ms</th><th>verdict</th><th>reason</th></tr>{rows}</table>"
+    head = (
+        "<tr><th class=n>at</th><th>id</th><th>template</th><th>trigger</th>"
+        "<th class=n>ack, ms</th><th>verdict</th><th>reason</th></tr>"
     )
+    return _table(head, rows)
+
+
+def _table(head: str, rows: str) -> str:
+    return f"<div class=t><table>{head}{rows}</table></div>"
 
 
 def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:,.2f}" if value < 100 else f"{value:,.0f}"
-
-
-ROWS = (
-    ("ping round trip p50", "ms", ("ping_rtt_ms", "p50")),
-    ("ping round trip p95", "ms", ("ping_rtt_ms", "p95")),
-    ("ping round trip p99", "ms", ("ping_rtt_ms", "p99")),
-    ("VoIP one-way p95", "ms", ("voip_one_way_ms", "p95")),
-    ("RLC head-of-line age p95", "ms", ("rlc_hol_ms", "p95")),
-    ("bulk goodput", "Mbit/s", ("goodput_mbps",)),
-    ("used resource blocks", "%", ("used_rb_pct",)),
-)
-
-
-def cells(summary: dict[str, Any]) -> list[tuple[str, str, str, str, str]]:
-    """Rows of name, unit, uncontrolled, controlled, and the same seconds without control."""
-    before, after = summary["phases"]
-    columns = (before, after, summary["without_control"])
-    return [
-        (name, unit, *(_cell(_value(column, path)) for column in columns))  # type: ignore[misc]
-        for name, unit, path in ROWS
-    ]
-
-
-def table(summary: dict[str, Any]) -> Table:
-    """The table for the terminal."""
-    before, after = summary["phases"]
-    table = Table(title="Before and after", title_style="bold", title_justify="left")
-    table.add_column("")
-    table.add_column("unit")
-    table.add_column(f"uncontrolled\n{_span(before)}", justify="right")
-    table.add_column(f"controlled\n{_span(after)}", justify="right", style="bold")
-    table.add_column(f"without control\n{_span(summary['without_control'])}", justify="right")
-    for row in cells(summary):
-        table.add_row(*row)
-    return table
-
-
-def _value(phase: dict[str, Any], path: tuple[str, ...]) -> float | None:
-    value: Any = phase
-    for key in path:
-        value = value[key]
-    return None if value is None else float(value)
-
-
-def _span(phase: dict[str, Any]) -> str:
-    return f"{phase['from_s']:.0f}–{phase['to_s']:.0f} s"
-
-
-def _cell(value: float | None) -> str:
-    return "–" if value is None else f"{value:,.1f}"

@@ -321,6 +321,7 @@ impl World {
                 row.set_item("used_prb", sample.used_prb)?;
                 row.set_item("cell_used_prb", sample.cell.used_prb)?;
                 row.set_item("cell_available_prb", sample.cell.available_prb)?;
+                row.set_item("tc_revision", sample.tc_revision)?;
                 Ok(row)
             })
             .collect()

@@ -114,6 +114,7 @@ impl World {
             drained_bytes: bearer.measured.drained_bytes,
             mcs: mac.dl_mcs1,
             used_prb: self.cell.used_prb(bearer.rnti).unwrap_or(0),
+            tc_revision: bearer.tc.revision(),
             cell: self.cell_sample(),
         })
     }

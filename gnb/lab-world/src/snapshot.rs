@@ -35,6 +35,8 @@ pub struct BearerSample {
     pub used_prb: u64,
     /// The cell's PRBs.
     pub cell: CellSample,
+    /// Revision of the TC pipeline in force.
+    pub tc_revision: u32,
 }
 
 /// State of a flow; counters are cumulative.

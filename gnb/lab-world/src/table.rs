@@ -40,6 +40,7 @@ pub const BEARER_COLUMNS: &[Column<BearerSample>] = &[
     always("used_prb", |r| Some(r.used_prb)),
     always("cell_used_prb", |r| Some(r.cell.used_prb)),
     always("cell_available_prb", |r| Some(r.cell.available_prb)),
+    always("tc_revision", |r| Some(r.tc_revision.into())),
 ];
 
 /// Columns of the table of packets, a row per downlink packet that left the RLC.
