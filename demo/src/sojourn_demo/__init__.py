@@ -1,7 +1,8 @@
 """The demo: the controller reduces the delay of a bufferbloated 5G bearer.
 
 ``cli`` runs it: ``programs`` starts the programs, ``live`` displays their metrics, ``recording``
-writes the scenario and reads the recording, ``measure`` makes the summary, ``report`` the report.
+writes the scenario and reads the recording, ``measure`` makes the summary, ``tables`` and
+``report`` show it in the ``colours`` of its quantities.
 """
 
 
