@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tc_controller.core.bearer_state import Occurrence
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import PipelineReport
+from tc_controller.core.verify import Verdict
 from tc_controller.policy_file import PolicyError, parse_policy
 from tc_world import NODE, World, bulk, ping
 
@@ -152,6 +154,21 @@ def test_a_ran_function_that_restarted_unannounced_is_found() -> None:
     assert world.tc.names() == ["sojourn"]
     world.run(400)
     assert world.tc.names() == ["sojourn", "sojourn"]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "wait_s"), [(Verdict.SATISFIED, 60), (Verdict.INCONCLUSIVE, 120)]
+)
+def test_only_a_met_objective_makes_earlier_failures_forgotten(
+    verdict: Verdict, wait_s: int
+) -> None:
+    world = World(controller("ladder: [{template: fq_codel}]"), bulk(), ping())
+    world.run_until("decided")
+    (bearer,) = world.controller.nodes[NODE].bearers.values()
+    bearer.pause.skip(0, bearer.rule, 0)
+    bearer.note_help(Occurrence(0, [], verdict=verdict))
+    bearer.pause.skip(0, bearer.rule, 0)
+    assert bearer.pause.skipped(0) == {0: wait_s * 1_000_000}
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from grpc_reflection.v1alpha import reflection
 from pydantic import Field, field_validator, model_validator
 
 from ric.errors import SettingsError
-from ric.settings import Flag, Section, is_local, read_pem, split_address
+from ric.settings import Flag, Section, check_protection, read_pem, split_address
 
 
 class DoorSettings(Section):
@@ -44,15 +44,7 @@ class DoorSettings(Section):
 
     @model_validator(mode="after")
     def _protected(self) -> Self:
-        if (self.certificate_file is None) != (self.key_file is None):
-            raise ValueError("one without the other; expected certificate_file and key_file both")
-        if self.client_ca_file is not None and self.certificate_file is None:
-            raise ValueError("client_ca_file without TLS; expected certificate_file and key_file")
-        if self.certificate_file is None and not is_local(self.listen):
-            raise ValueError(
-                f"plain text on {self.listen}; expected certificate_file and key_file,"
-                " or a loopback address"
-            )
+        check_protection(self.listen, self.certificate_file, self.key_file, self.client_ca_file)
         return self
 
     def credentials(self) -> grpc.ServerCredentials | None:

@@ -236,6 +236,20 @@ def split_address(address: str) -> tuple[str, int]:
     return host, int(port)
 
 
+def check_protection(
+    listen: str, certificate_file: Path | None, key_file: Path | None, client_ca_file: Path | None
+) -> None:
+    """Raise `ValueError` for TLS files that do not belong together, or plain text off the host."""
+    if (certificate_file is None) != (key_file is None):
+        raise ValueError("one without the other; expected certificate_file and key_file both")
+    if client_ca_file is not None and certificate_file is None:
+        raise ValueError("client_ca_file without TLS; expected certificate_file and key_file")
+    if certificate_file is None and not is_local(listen):
+        raise ValueError(
+            f"plain text on {listen}; expected certificate_file and key_file, or a loopback address"
+        )
+
+
 def is_local(address: str) -> bool:
     """Whether `address` cannot leave this machine."""
     host, _ = split_address(address)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
-from ric.settings import Flag, Section, XAppSettings, is_local, split_address
+from ric.settings import Flag, Section, XAppSettings, check_protection, is_local, split_address
 
 
 class DecisionLogSettings(Section):
@@ -52,15 +52,7 @@ class A1Settings(Section):
         split_address(self.listen)
         if self.listen.startswith("unix:"):
             raise ValueError(f"listen is {self.listen}; expected host:port")
-        if (self.certificate_file is None) != (self.key_file is None):
-            raise ValueError("one without the other; expected certificate_file and key_file both")
-        if self.client_ca_file is not None and self.certificate_file is None:
-            raise ValueError("client_ca_file without TLS; expected certificate_file and key_file")
-        if self.certificate_file is None and not is_local(self.listen):
-            raise ValueError(
-                f"plain text on {self.listen}; expected certificate_file and key_file,"
-                " or a loopback address"
-            )
+        check_protection(self.listen, self.certificate_file, self.key_file, self.client_ca_file)
         return self
 
 

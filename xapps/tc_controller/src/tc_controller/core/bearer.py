@@ -174,7 +174,7 @@ class BearerControl(BearerEffects):
                 expected_us=verifier.expected_settle_us(),
             )
         )
-        occurrence = Occurrence(now_us, out, view)
+        occurrence = Occurrence(now_us, out, view, verdict=verdict)
         if verdict is Verdict.WORSE:
             self._fire(Event.WORSE, occurrence)
         elif verdict is Verdict.INSUFFICIENT:

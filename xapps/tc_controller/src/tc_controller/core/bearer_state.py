@@ -19,7 +19,7 @@ from tc_controller.core.policy import Rule
 from tc_controller.core.reconcile import Desired, DesiredStore, Divergence
 from tc_controller.core.records import Counters, Decision
 from tc_controller.core.timers import HoldOff, LeaseTimer
-from tc_controller.core.verify import Verifier
+from tc_controller.core.verify import Verdict, Verifier
 
 #: Status reports in a row that must show another pipeline before it counts as lost: one may have
 #: been on its way when ours took effect.
@@ -64,6 +64,8 @@ class Occurrence:
     revision: int = 0
     collected_at_us: int = 0
     safe_in_force: bool = False
+    #: Of a verification that ended.
+    verdict: Verdict | None = None
     in_force: str = ""
     divergence: Divergence = Divergence.NONE
     reason: str = ""

@@ -18,7 +18,7 @@ from tc_controller.core.policy import Rule
 from tc_controller.core.reconcile import Desired
 from tc_controller.core.records import Decision
 from tc_controller.core.timers import NEVER
-from tc_controller.core.verify import Verifier
+from tc_controller.core.verify import Verdict, Verifier
 
 #: Wait for a status report before a transaction is sent again without one.
 _STATUS_WAIT_US = 500_000
@@ -188,9 +188,9 @@ class BearerEffects(BearerState):
         to_safe = self.rule is None or self.rule.guard.rollback_to == "safe"
         self._start(Purpose.ROLL_BACK, None if to_safe else self.previous, on)
 
-    def note_help(self, _: Occurrence) -> None:
-        """forget earlier failures of the rung"""
-        if self.decision is not None:
+    def note_help(self, on: Occurrence) -> None:
+        """if the objective is met, forget earlier failures of the rung"""
+        if self.decision is not None and on.verdict is Verdict.SATISFIED:
             self.pause.helped(self.decision.index)
 
     def _start(self, purpose: Purpose, target: Desired | None, on: Occurrence) -> None:
