@@ -18,7 +18,8 @@
 //! - **Correction**: a forecast may be wrong for a long time. The limit is raised when the MAC found
 //!   nothing to send while packets were held back, once per round trip, after which an effect shows.
 //!   It is lowered by the least that was left beyond one MTU after all TTIs of a second (DQL's hold
-//!   time): on a radio that bursts, one TTI takes what another leaves. It restarts when a forecast
+//!   time): on a radio that bursts, one TTI takes what another leaves. Where the DU does not report
+//!   each TTI, what the TTIs between may take is not left (`unseen_swing`). It restarts when a forecast
 //!   replaces persistence or the reverse.
 //! - Without a status newer than the forecast the prediction starts from the forecast's occupancy.
 //! - A DU that never sent a status, and a forecast of limit and occupancy alone, is stolidis2024's
@@ -53,6 +54,10 @@ pub(super) struct Forecast {
     way_us: f64,
     tti_us: u64,
     status_us: Option<u64>,
+    /// Mean time between two statuses.
+    interval_us: f64,
+    /// At the last status; 0 when unknown.
+    capacity_bytes_per_tti: u32,
     drain: Drain,
     burst: Burst,
     /// The RLC buffer as it will be at `level_us`, bytes.
@@ -74,6 +79,8 @@ impl Forecast {
             way_us: received.map_or(0.0, |received| received.one_way_us() as f64),
             tti_us: received.map_or(1_000, ReceivedStatus::tti_us),
             status_us: received.map(|received| received.status.at_us),
+            interval_us: 0.0,
+            capacity_bytes_per_tti: 0,
             drain: Drain::new(received),
             burst: Burst::default(),
             level: received.map_or(0.0, |received| f64::from(received.status.occupancy_bytes)),
@@ -137,6 +144,11 @@ impl Algorithm for Forecast {
         self.without_status = None;
         let way_us = received.one_way_us() as f64;
         let first = self.status_us.is_none();
+        if let Some(before_us) = self.status_us {
+            let interval_us = status.at_us.saturating_sub(before_us) as f64;
+            self.interval_us += MEAN_GAIN * (interval_us - self.interval_us);
+        }
+        self.capacity_bytes_per_tti = status.capacity_bytes_per_tti;
         self.way_us += if first { 1.0 } else { MEAN_GAIN } * (way_us - self.way_us);
         self.tti_us = received.tti_us();
         self.status_us = Some(status.at_us);
@@ -152,7 +164,8 @@ impl Algorithm for Forecast {
             let step = (STEP * self.burst.bytes() as f64).max(MTU_BYTES);
             let most = self.burst.bytes() as f64
                 + self.drain.mean.max(MTU_BYTES / FRAME_US as f64) * self.round_trip_us() as f64;
-            self.correction.tti(received, limited, step, most, self.round_trip_us());
+            let left = (f64::from(status.occupancy_bytes) - self.unseen_swing()).max(0.0);
+            self.correction.tti(received.at_us, left, limited, step, most, self.round_trip_us());
         }
         self.level = f64::from(status.occupancy_bytes);
         self.level_us = status.at_us;
@@ -222,6 +235,17 @@ impl Algorithm for Forecast {
 }
 
 impl Forecast {
+    /// How far the buffer may fall below its level at a status before the next one. TTIs between
+    /// two statuses are not seen, and a status in step with the TDD pattern always sees the same
+    /// one. A drain that is on for a share of the time departs from its mean by at most
+    /// mean · (1 - share) per interval.
+    fn unseen_swing(&self) -> f64 {
+        let unseen_us = (self.interval_us - self.tti_us as f64).max(0.0);
+        let most = f64::from(self.capacity_bytes_per_tti) / self.tti_us as f64;
+        let share = if most > 0.0 { (self.drain.mean / most).min(1.0) } else { 0.0 };
+        self.drain.mean * (1.0 - share) * unseen_us
+    }
+
     /// From a decision to the status that shows its effect.
     fn round_trip_us(&self) -> u64 {
         2 * self.way_us as u64 + self.tti_us
@@ -296,7 +320,7 @@ struct Correction {
     /// When it was last raised; what the MAC finds for a round trip after is of before.
     raised_us: u64,
     slack_since_us: u64,
-    least_left_bytes: u32,
+    least_left: f64,
 }
 
 impl Correction {
@@ -306,7 +330,7 @@ impl Correction {
             limited_us: None,
             raised_us: now_us,
             slack_since_us: now_us,
-            least_left_bytes: u32::MAX,
+            least_left: f64::MAX,
         }
     }
 
@@ -317,24 +341,24 @@ impl Correction {
     /// After a TTI with downlink.
     fn tti(
         &mut self,
-        received: &ReceivedStatus,
+        now_us: u64,
+        left: f64,
         limited: bool,
         step: f64,
         most: f64,
         round_trip_us: u64,
     ) {
-        let (now_us, left_bytes) = (received.at_us, received.status.occupancy_bytes);
         let since = |at_us: u64| now_us.checked_sub(at_us).unwrap_or(u64::MAX);
-        self.least_left_bytes = self.least_left_bytes.min(left_bytes);
-        if left_bytes == 0 && limited && since(self.raised_us) >= round_trip_us {
+        self.least_left = self.least_left.min(left);
+        if left == 0.0 && limited && since(self.raised_us) >= round_trip_us {
             self.bytes += step;
             self.raised_us = now_us;
             self.slack_since_us = now_us;
-            self.least_left_bytes = u32::MAX;
+            self.least_left = f64::MAX;
         } else if since(self.slack_since_us) >= SLACK_HOLD_US {
-            self.bytes -= (f64::from(self.least_left_bytes) - MTU_BYTES).max(0.0);
+            self.bytes -= (self.least_left - MTU_BYTES).max(0.0);
             self.slack_since_us = now_us;
-            self.least_left_bytes = u32::MAX;
+            self.least_left = f64::MAX;
         }
         self.bytes = self.bytes.clamp(-most, most);
     }

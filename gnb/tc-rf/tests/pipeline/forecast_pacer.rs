@@ -157,6 +157,23 @@ fn a_du_that_does_not_say_what_it_received_does_as_well() {
 }
 
 #[test]
+fn statuses_in_step_with_the_tdd_pattern_do_not_starve_the_radio() {
+    // A pattern of seven downlink and three uplink TTIs; the DU reports once a pattern, so the CU
+    // sees the same TTI each time, and never how low the buffer gets between.
+    let tdd = |us: u64| if us / 1_000 % 10 < 7 { 3_270 } else { 0 };
+    for phase_us in (0..7_000).step_by(1_000) {
+        let mut tc = bearer(FORECAST);
+        let mut du = Split::new(WAY_US, tdd);
+        du.status_us = (10_000, phase_us);
+        du.run(&mut tc, (0, SECOND_US), bulk, |_| None);
+        du.clear_counts();
+        du.run(&mut tc, (SECOND_US, 4 * SECOND_US), bulk, |_| None);
+        let share = du.drained_bytes * 1000 / du.offered_bytes;
+        assert!(share >= 995, "{share} ‰ with statuses at {phase_us} µs of the pattern");
+    }
+}
+
+#[test]
 fn a_forecast_older_than_the_last_is_passed_over_and_a_wrong_one_refused() {
     let mut tc = bearer(FORECAST);
     let at = |origin_us, limit: u32| BearerForecast {

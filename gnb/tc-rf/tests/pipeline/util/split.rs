@@ -14,6 +14,8 @@ pub(crate) struct Split<C> {
     pub(crate) capacity: C,
     /// Whether the DU reports what it received.
     pub(crate) tells_received: bool,
+    /// Period and phase of the statuses; each TTI by default.
+    pub(crate) status_us: (u64, u64),
     down: VecDeque<(u64, u32)>,
     up: VecDeque<(u64, RlcStatus)>,
     /// SDUs in the RLC: when they came, and what of them is left.
@@ -34,6 +36,7 @@ impl<C: FnMut(u64) -> u32> Split<C> {
             tti_us: 1_000,
             capacity,
             tells_received: true,
+            status_us: (1, 0),
             down: VecDeque::new(),
             up: VecDeque::new(),
             rlc: VecDeque::new(),
@@ -101,7 +104,10 @@ impl<C: FnMut(u64) -> u32> Split<C> {
             }
             if now_us % self.tti_us == 0 {
                 let status = self.tti(now_us);
-                self.up.push_back((now_us + self.way_us, status));
+                let (period_us, phase_us) = self.status_us;
+                if now_us % period_us == phase_us {
+                    self.up.push_back((now_us + self.way_us, status));
+                }
                 arrivals(tc, now_us);
                 if let Some(forecast) = feed(now_us) {
                     tc.feed_forecast(&forecast, now_us).expect("a sound forecast");
