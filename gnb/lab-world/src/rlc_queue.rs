@@ -145,6 +145,6 @@ fn discipline(aqm: RlcAqm) -> QueueDiscipline {
             beta_milli: pie.beta_milli,
             ecn: false,
         },
-        RlcAqm::Bode(bode) => QueueDiscipline::Bode { bound_us: bode.bound_us },
+        RlcAqm::Bode(bode) => QueueDiscipline::Bode { bound_us: bode.bound_us, spare_bytes: None },
     }
 }

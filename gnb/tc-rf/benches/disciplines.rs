@@ -58,7 +58,7 @@ fn disciplines() -> Vec<(&'static str, QueueDiscipline)> {
             },
         ),
         ("cobalt", QueueDiscipline::Cobalt(codel)),
-        ("bode", QueueDiscipline::Bode { bound_us: 20_000 }),
+        ("bode", QueueDiscipline::Bode { bound_us: 20_000, spare_bytes: None }),
         ("l4s_marking", QueueDiscipline::L4sMarking { threshold_us: 800, ramp_us: 1_200 }),
         (
             "dual_pi2",

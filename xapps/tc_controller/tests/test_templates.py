@@ -58,8 +58,9 @@ def test_every_template_survives_the_codec(template: str, kind: str) -> None:
 @pytest.mark.parametrize(
     ("bound", "bulk"),
     [
-        ({"bulk_bound_us": 300_000}, {"bode": {"bound_us": 300_000}}),
-        ({}, {"fifo": {"drop": "tail"}}),
+        ({}, {"bode": {"bound_us": 300_000, "spare_bytes": 15_000}}),
+        ({"bulk_bound_us": 50_000}, {"bode": {"bound_us": 50_000, "spare_bytes": 15_000}}),
+        ({"bulk_bound_us": None}, {"fifo": {"drop": "tail"}}),
     ],
 )
 def test_sojourn_marks_l4s_and_leaves_the_rest_to_its_bound(

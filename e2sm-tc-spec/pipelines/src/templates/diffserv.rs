@@ -149,7 +149,12 @@ impl BodeDiffserv {
         let rules = classes()
             .flat_map(|(id, class)| class.dscps.iter().map(move |&dscp| (marked(dscp), one(id))));
         let mut sets: Vec<_> = classes()
-            .map(|(id, class)| queues(one(id), QueueDiscipline::Bode { bound_us: class.bound_us }))
+            .map(|(id, class)| {
+                queues(
+                    one(id),
+                    QueueDiscipline::Bode { bound_us: class.bound_us, spare_bytes: None },
+                )
+            })
             .collect();
         // Tail drop at half the buffer, so that the rest cannot take the room of the classes.
         sets.push(QueueSet {

@@ -12,7 +12,7 @@
 //! | `fq_l4s` | ECN, then hash | CoDel, step marking | DRR with new and old lists |
 //! | `cake_diffserv` | DSCP, then hash | COBALT | weights per class, DRR within |
 //! | `bode_diffserv` | DSCP | BoDe, FIFO for the rest | strict priority |
-//! | `sojourn` | ECN, then hash | FIFO or BoDe, step marking; filled as the MAC pulls | DRR with new and old lists |
+//! | `sojourn` | ECN, then hash | BoDe or FIFO, step marking; filled as the MAC pulls | DRR with new and old lists |
 //!
 //! Each is a structure of its parameters, with their defaults. [`Template`] is any of them, by the
 //! name that policies and gateways use.

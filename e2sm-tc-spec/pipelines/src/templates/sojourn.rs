@@ -11,11 +11,17 @@ use super::parameters::{
 };
 use super::parts::{FIFO, queues, run};
 
+/// Packet delay budget of 5QI 8 and 9 (TS 23.501 table 5.7.4-1), µs.
+const BULK_BOUND_US: u32 = 300_000;
+/// A flow with less than this queued is sparse: the initial window of TCP, ten segments (RFC 6928).
+const SPARSE_BYTES: u32 = 15_000;
+
 /// A queue per flow, sparse flows first, and packets leave only when the MAC builds the transport
 /// block that carries them.
 ///
 /// The queue of a download then delays no other flow, and it keeps the radio busy while the rate
-/// varies faster than a sender can follow: it is not limited unless `bulk_bound_us` is set. ECT(1)
+/// varies faster than a sender can follow. `bulk_bound_us` limits it: a loss is repaired behind what
+/// is queued, so a flow with seconds of queue delivers nothing in order for seconds after one. ECT(1)
 /// flows (L4S) are marked above `threshold_us`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -33,7 +39,9 @@ pub struct Sojourn {
     #[schemars(range(min = 1, max = 10_000_000))]
     pub threshold_us: u32,
     /// Longest wait of a packet of a flow without L4S before it is dropped (BoDe, abbasloo2019
-    /// §V-C), µs; unlimited when absent.
+    /// §V-C), µs; 300 ms, the packet delay budget of the default bearer (5QI 8 and 9, TS 23.501
+    /// table 5.7.4-1). A flow with less than 15 kB queued, the initial window of TCP (RFC 6928),
+    /// loses nothing. Unlimited when null.
     #[schemars(range(min = 1, max = 10_000_000))]
     pub bulk_bound_us: Option<u32>,
     /// Stage 6.
@@ -50,7 +58,7 @@ impl Default for Sojourn {
             queues: 1024,
             quantum_bytes: 300,
             threshold_us: L4S_THRESHOLD_US,
-            bulk_bound_us: None,
+            bulk_bound_us: Some(BULK_BOUND_US),
             pacer: Pacer::JustInTime,
             buffer: Buffer::default(),
         }
@@ -62,7 +70,7 @@ impl Sojourn {
     pub fn pipeline(&self) -> Pipeline {
         let (classic, scalable) = (run(0, self.queues), run(self.queues, self.queues));
         let bulk = match self.bulk_bound_us {
-            Some(bound_us) => QueueDiscipline::Bode { bound_us },
+            Some(bound_us) => QueueDiscipline::Bode { bound_us, spare_bytes: Some(SPARSE_BYTES) },
             None => FIFO,
         };
         let step = marking_by_step(CodelParameters::default(), self.threshold_us);

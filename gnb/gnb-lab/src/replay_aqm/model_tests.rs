@@ -54,7 +54,7 @@ fn every_kind_of_queue_shows_its_inner_state() {
         ("pie", pie(), vec!["drop_prob", "qdelay_us", "burst_allowance_us", "accu_prob"]),
         ("red", red, vec!["avg_bytes", "count"]),
         ("cobalt", json!({"cobalt": codel()}), vec!["p_blue", "dropping", "count"]),
-        ("bode", json!({"bode": {"bound_us": 20_000}}), vec!["bound_us"]),
+        ("bode", json!({"bode": {"bound_us": 20_000}}), vec!["bound_us", "spare_bytes"]),
         (
             "l4s_marking",
             json!({"l4s_marking": {"threshold_us": 1_000, "ramp_us": 1_000}}),

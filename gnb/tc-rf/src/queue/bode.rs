@@ -21,6 +21,9 @@ pub const BODE_MIN_PACKETS: u32 = 3;
 pub struct BodeParams {
     /// `BoundedDelay`.
     pub bound_us: u64,
+    /// Ours: with fewer bytes behind it a packet is not dropped either. In a queue per flow it
+    /// spares sparse flows after an outage: what ages then is all they sent, not a standing queue.
+    pub spare_bytes: u64,
 }
 
 /// BoDe has no state.
@@ -43,7 +46,9 @@ impl Aqm for Bode {
     ) -> Option<Q::Item> {
         loop {
             let item = queue.pop()?;
-            if !drops(params.bound_us, queue.sojourn_us(&item), queue.packets()) {
+            if queue.bytes() < params.spare_bytes
+                || !drops(params.bound_us, queue.sojourn_us(&item), queue.packets())
+            {
                 return Some(item);
             }
             queue.drop(item, DropReason::Discipline("bode"));
@@ -51,7 +56,7 @@ impl Aqm for Bode {
     }
 
     fn report(&self, params: &BodeParams) -> Vec<(&'static str, StateValue)> {
-        vec![("bound_us", params.bound_us.into())]
+        vec![("bound_us", params.bound_us.into()), ("spare_bytes", params.spare_bytes.into())]
     }
 }
 

@@ -250,9 +250,10 @@ impl Discipline {
                 })
             }
             v1::QueueDiscipline::Cobalt(ref codel) => Self::Cobalt(CodelParams::from_model(codel)),
-            v1::QueueDiscipline::Bode { bound_us } => {
-                Self::Bode(BodeParams { bound_us: u64::from(bound_us) })
-            }
+            v1::QueueDiscipline::Bode { bound_us, spare_bytes } => Self::Bode(BodeParams {
+                bound_us: u64::from(bound_us),
+                spare_bytes: spare_bytes.map_or(0, u64::from),
+            }),
             v1::QueueDiscipline::L4sMarking { threshold_us, ramp_us } => {
                 Self::L4sMarking(RampParams {
                     threshold_us: u64::from(threshold_us),

@@ -11,7 +11,7 @@ use tc_rf::queueing::{BodeParams, Discipline};
 const BOUND_US: u64 = 20_000;
 
 fn bench() -> Bench {
-    Bench::new(&[Discipline::Bode(BodeParams { bound_us: BOUND_US })])
+    Bench::new(&[Discipline::Bode(BodeParams { bound_us: BOUND_US, spare_bytes: 0 })])
 }
 
 #[test]
@@ -34,6 +34,16 @@ fn the_last_three_are_served_however_late() {
         std::iter::from_fn(|| bench.dequeue(10_000_000)).map(|packet| packet.number).collect();
     assert_eq!(left, [7, 8, 9]);
     assert_eq!(bench.events.drops.len(), 7);
+}
+
+#[test]
+fn a_queue_with_fewer_bytes_than_spared_loses_nothing_however_late() {
+    let spare_bytes = 5 * 1_500;
+    let mut bench = Bench::new(&[Discipline::Bode(BodeParams { bound_us: BOUND_US, spare_bytes })]);
+    bench.enqueue(0, 10, Ecn::NotEct, 0);
+    let left: Vec<u64> =
+        std::iter::from_fn(|| bench.dequeue(10_000_000)).map(|packet| packet.number).collect();
+    assert_eq!(left, [5, 6, 7, 8, 9], "four behind the first of them are less than five");
 }
 
 proptest! {

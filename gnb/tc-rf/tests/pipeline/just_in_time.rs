@@ -48,7 +48,7 @@ impl Rlc {
 }
 
 fn pipeline() -> TrafficControl<TestPacket> {
-    control(Sojourn::default().pipeline())
+    control(Sojourn { bulk_bound_us: None, ..Sojourn::default() }.pipeline())
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn other_pacers_have_nothing_for_a_mac_that_asks() {
 
 #[test]
 fn what_a_shaper_holds_back_is_no_demand() {
-    let mut pipeline = Sojourn::default().pipeline();
+    let mut pipeline = Sojourn { bulk_bound_us: None, ..Sojourn::default() }.pipeline();
     // 1500 bytes at once, then 1 Mbit/s: the next after 12 ms.
     let shaper = Shaper { rate_kbps: 1_000, burst_bytes: 1_500, group: None };
     pipeline.queues.iter_mut().for_each(|set| set.shaper = Some(shaper));

@@ -193,7 +193,7 @@ fn a_discipline_that_cannot_work_is_refused_with_its_place() {
         (red(5_000, 15_000, 1_001), "red.max_probability_milli"),
         (cobalt(0, 100_000), "cobalt.target_us"),
         (cobalt(5_000, 0), "cobalt.interval_us"),
-        (QueueDiscipline::Bode { bound_us: 0 }, "bode.bound_us"),
+        (QueueDiscipline::Bode { bound_us: 0, spare_bytes: None }, "bode.bound_us"),
         (marking(1_000, 999), "l4s_marking.ramp_us"),
         (marking(u32::MAX, u32::MAX), "l4s_marking.threshold_us"),
         (dual(0, 16_000, 2_000), "dual_pi2.target_us"),

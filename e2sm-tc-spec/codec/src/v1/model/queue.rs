@@ -93,6 +93,8 @@ choice! {
         5 bode => Bode {
             /// Sojourn bound.
             bound_us: u32 where DELAY_US,
+            /// A queue with fewer bytes than this behind the packet keeps it, however late.
+            spare_bytes: Option<u32>,
         },
         /// L4S immediate marking (RFC 9332 §2.4), step at `threshold_us` or ramp up to `ramp_us`.
         6 l4s_marking => L4sMarking {

@@ -237,7 +237,8 @@ fn disciplines() -> Vec<QueueDiscipline> {
             ecn: false,
         },
         QueueDiscipline::Cobalt(codel()),
-        QueueDiscipline::Bode { bound_us: 20_000 },
+        QueueDiscipline::Bode { bound_us: 20_000, spare_bytes: None },
+        QueueDiscipline::Bode { bound_us: 300_000, spare_bytes: Some(3_000) },
         QueueDiscipline::L4sMarking { threshold_us: 1_000, ramp_us: 2_000 },
         QueueDiscipline::DualPi2 { target_us: 15_000, update_us: 16_000, coupling_milli: 2_000 },
     ]
