@@ -11,6 +11,8 @@ pub enum DropReason {
     QueueLimit,
     /// The bound on all queues together.
     BufferLimit,
+    /// Late when the queue's discipline took over a backlog.
+    Takeover,
     /// The queue discipline, by the name of its control law: `codel` (also in COBALT), `blue` (in
     /// COBALT), `pie`, `red`, `bode`, `dual_pi2`.
     Discipline(&'static str),
@@ -23,6 +25,7 @@ impl DropReason {
             Self::Policer => "policer",
             Self::QueueLimit => "queue_limit",
             Self::BufferLimit => "buffer_limit",
+            Self::Takeover => "takeover",
             Self::Discipline(name) => name,
         }
     }

@@ -139,6 +139,7 @@ impl<P: Packet> TrafficControl<P> {
         for queued in later {
             self.place(queued);
         }
+        self.stage.take_over(now_us);
         self.pacer.rlc_recalled(now_us);
     }
 

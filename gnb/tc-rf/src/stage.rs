@@ -10,6 +10,7 @@
 mod discipline;
 mod pairs;
 mod reconfigure;
+mod takeover;
 
 use e2sm_tc::v1::{BufferLimit, Overflow, QueueId};
 
@@ -22,6 +23,7 @@ use crate::stats::QueueStats;
 use crate::{BufferStatus, DropReason, Packet};
 use pairs::Pairs;
 use reconfigure::compile;
+use takeover::Takeover;
 
 /// Most packets dropped at once from the fattest queue (RFC 8290 §4.1).
 pub const DROP_BATCH_PACKETS: u32 = 64;
@@ -64,6 +66,8 @@ pub(crate) struct Stage<P> {
     buffer: BufferLimit,
     pub(crate) packets: u32,
     pub(crate) bytes: u64,
+    /// While a backlog from before the pipeline took effect is worked off.
+    takeover: Option<Takeover>,
 }
 
 impl<P: Packet> Stage<P> {
@@ -89,6 +93,7 @@ impl<P: Packet> Stage<P> {
             buffer,
             packets: 0,
             bytes: 0,
+            takeover: None,
         }
     }
 

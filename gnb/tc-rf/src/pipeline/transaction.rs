@@ -101,23 +101,29 @@ impl<P: Packet> TrafficControl<P> {
     /// Puts a pipeline in force. Queued packets keep their arrival time. Where the classifier or
     /// the set of queues changed they are classified again in the order in which they arrived, so
     /// a flow's packets are all where its next ones will go; else they stay where they are. The
-    /// limits of the new pipeline are for packets to come.
+    /// limits of the new pipeline are for packets to come, and so are its drops at departure if the
+    /// pipeline before tolerated a longer wait (`stage/takeover.rs`).
     fn install(&mut self, pipeline: Pipeline, mut plan: Plan, now_us: u64) {
         let old_ids = self.stage.queues.iter().map(|queue| queue.id);
         let same_queues = old_ids.eq(plan.queues.iter().map(|queue| queue.id));
         let same_scheduler = self.current.scheduler == pipeline.scheduler;
+        let mut takes_over = self.stage.tolerates_more_than(&plan.queues);
         self.inherit_tokens(&mut plan);
         self.policers = plan.policers;
         if same_queues && self.current.classifier == pipeline.classifier {
             let new_scheduler = (!same_scheduler).then_some(&plan.scheduler);
             self.stage.reconfigure(&plan.queues, new_scheduler, plan.shapers, plan.buffer);
         } else {
+            takes_over |= self.stage.is_taking_over();
             self.classifier = plan.classifier;
             let packets = self.stage.take_all();
             self.stage.rebuild(&plan.queues, &plan.scheduler, plan.shapers, plan.buffer);
             for queued in packets {
                 self.place(queued);
             }
+        }
+        if takes_over {
+            self.stage.take_over(now_us);
         }
         self.pacer.replace(&pipeline.pacer, now_us);
         self.current = pipeline;

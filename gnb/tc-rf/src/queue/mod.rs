@@ -27,6 +27,7 @@ pub(crate) use target::{Target, index_of};
 
 use e2sm_tc::v1::{self, FifoDrop};
 
+use crate::Ecn;
 use crate::rng::Rng;
 
 /// A line per discipline: `kind of E2SM-TC => Variant(Parameters): Algorithm as State`. Algorithms with
@@ -270,6 +271,26 @@ impl Discipline {
                 let member = if offset == 0 { Member::LowLatency } else { Member::Classic };
                 Self::DualPi2(params, member)
             }
+        }
+    }
+
+    /// Longest wait in a standing queue that a discipline which drops at departure tolerates, µs: the
+    /// bound of BoDe, the interval of CoDel (RFC 8289 §4.3). `None` for other kinds.
+    pub(crate) fn tolerated_us(&self) -> Option<u64> {
+        match self {
+            Self::Codel(params) | Self::Cobalt(params) => Some(params.interval_us),
+            Self::Bode(params) => Some(params.bound_us),
+            _ => None,
+        }
+    }
+
+    /// Whether CoDel or COBALT signals congestion to this packet's sender by marks.
+    pub(crate) fn marks(&self, ecn: Ecn) -> bool {
+        match self {
+            Self::Codel(params) | Self::Cobalt(params) => {
+                (params.ecn && ecn != Ecn::NotEct) || params.is_l4s(ecn)
+            }
+            _ => false,
         }
     }
 

@@ -23,5 +23,6 @@ mod refusals;
 mod schedulers;
 mod shapers;
 mod snapshots;
+mod takeover;
 mod transactions;
 mod util;
