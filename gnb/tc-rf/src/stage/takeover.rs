@@ -40,7 +40,9 @@ enum Progress {
     /// No inherited packet was late so far.
     Begun,
     /// When the last late inherited packet was forwarded.
-    Late { forwarded_us: u64 },
+    Late {
+        forwarded_us: u64,
+    },
     Done,
 }
 

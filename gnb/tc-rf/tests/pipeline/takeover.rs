@@ -8,6 +8,9 @@ use tc_rf::{BlockRoom, DropReason, TrafficControl};
 const SECOND_US: u64 = 1_000_000;
 /// When the pipeline changes in these tests.
 const CHANGE_US: u64 = 2 * SECOND_US;
+/// The next ms, and the one in which the backlog of [`changed`] has left, a packet each ms.
+const NEXT_US: u64 = CHANGE_US + 1000;
+const CLEARED_US: u64 = 2 * CHANGE_US + 1000;
 
 fn codel(ecn: bool) -> QueueDiscipline {
     QueueDiscipline::Codel(Codel {
@@ -39,7 +42,7 @@ fn arrive(tc: &mut TrafficControl<TestPacket>, ecn: Ecn, from_us: u64, to_us: u6
 
 fn pull(tc: &mut TrafficControl<TestPacket>, now_us: u64, events: &mut Recorder) -> Option<u64> {
     tc.buffer_status(now_us, events);
-    let room = BlockRoom { left_bytes: 1600, grant_bytes: 1600 };
+    let room = BlockRoom { bytes: 1600, next_block: None };
     tc.pull(&room, now_us, events).map(|packet| packet.number)
 }
 
@@ -69,20 +72,21 @@ fn serve(
 #[test]
 fn what_was_queued_before_is_forwarded_and_what_came_meanwhile_is_cut_once() {
     for discipline in [codel(false), QueueDiscipline::Cobalt(cobalt()), BODE] {
-        let mut tc = changed(discipline, Ecn::NotEct);
+        let mut tc = changed(discipline.clone(), Ecn::NotEct);
         let mut events = Recorder::default();
-        let served = serve(&mut tc, Ecn::NotEct, (CHANGE_US, 2 * CHANGE_US), &mut events);
+        let served = serve(&mut tc, Ecn::NotEct, (NEXT_US, CLEARED_US), &mut events);
         assert_eq!(served, (0..2000).collect::<Vec<_>>(), "{discipline:?}: the inherited backlog");
         assert!(events.drops.is_empty(), "{discipline:?}");
 
-        let next = pull(&mut tc, 2 * CHANGE_US, &mut events).expect("a packet");
-        assert_eq!(next, 3900, "{discipline:?}: what waited for 100 ms stays");
-        let cut: Vec<_> = events.drops.iter().map(|(packet, why, _)| (packet.number, *why)).collect();
-        let expected: Vec<_> = (2000..3900).map(|n| (n, DropReason::Takeover)).collect();
+        let next = pull(&mut tc, CLEARED_US, &mut events).expect("a packet");
+        assert_eq!(next, 3901, "{discipline:?}: what waited for 100 ms stays");
+        let cut: Vec<_> =
+            events.drops.iter().map(|(packet, why, _)| (packet.number, *why)).collect();
+        let expected: Vec<_> = (2001..3901).map(|n| (n, DropReason::Takeover)).collect();
         assert_eq!(cut, expected, "{discipline:?}");
 
         events.drops.clear();
-        let rest = (2 * CHANGE_US + 1000, 2 * CHANGE_US + 5 * SECOND_US);
+        let rest = (CLEARED_US, CLEARED_US + 5 * SECOND_US);
         serve(&mut tc, Ecn::NotEct, rest, &mut events);
         let repeated = events.drops.iter().any(|(_, why, _)| *why == DropReason::Takeover);
         assert!(!repeated, "{discipline:?}: its own rules from there on");
@@ -97,11 +101,11 @@ fn cobalt() -> Codel {
 #[test]
 fn the_cut_leaves_three_packets_for_duplicate_acknowledgements() {
     let mut tc = changed(BODE, Ecn::NotEct);
-    arrive(&mut tc, Ecn::NotEct, CHANGE_US, CHANGE_US + 10_000);
+    arrive(&mut tc, Ecn::NotEct, NEXT_US, NEXT_US + 10_000);
     let mut events = Recorder::default();
     let now_us = CHANGE_US + SECOND_US;
     let served: Vec<u64> = std::iter::from_fn(|| pull(&mut tc, now_us, &mut events)).collect();
-    let expected: Vec<u64> = (0..2000).chain(2007..2010).collect();
+    let expected: Vec<u64> = (0..2000).chain(2008..2011).collect();
     assert_eq!(served, expected);
     assert_eq!(events.drops.len(), 7);
 }
@@ -153,13 +157,13 @@ fn what_the_rlc_returns_is_inherited() {
 fn the_same_pipeline_again_spares_nothing_that_came_after_the_first() {
     let mut tc = changed(codel(false), Ecn::NotEct);
     let mut events = Recorder::default();
-    let mut now_us = CHANGE_US;
-    while now_us < 2 * CHANGE_US {
+    let mut now_us = NEXT_US;
+    while now_us < CLEARED_US {
         serve(&mut tc, Ecn::NotEct, (now_us, now_us + 500_000), &mut events);
         now_us += 500_000;
         tc.apply(&replace(pulled(codel(false))), now_us, &mut ());
     }
-    assert_eq!(pull(&mut tc, now_us, &mut events), Some(3900));
+    assert_eq!(pull(&mut tc, now_us, &mut events), Some(3901));
     assert_eq!(events.drops.len(), 1900);
 }
 
