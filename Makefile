@@ -130,6 +130,7 @@ bench: setup ## Speed, as ratios and rates measured in one run
 	$(BIN)/python benchmarks/loop_latency.py --out $(OUT)/bench
 	$(BIN)/python benchmarks/controller_load.py --out $(OUT)/bench
 	$(BIN)/python benchmarks/forecaster.py --out $(OUT)/bench
+	$(BIN)/python benchmarks/transient.py --out $(OUT)/bench
 	$(BIN)/python benchmarks/bridge_latency.py --out $(OUT)/bench
 
 .PHONY: bench-flexric

@@ -67,7 +67,7 @@ pub(crate) struct Stage<P> {
     pub(crate) packets: u32,
     pub(crate) bytes: u64,
     /// While a backlog from before the pipeline took effect is worked off.
-    takeover: Option<Takeover>,
+    takeover: Option<Box<Takeover>>,
 }
 
 impl<P: Packet> Stage<P> {
@@ -295,7 +295,10 @@ impl<P: Packet> Stage<P> {
         now_us: u64,
         sink: &mut impl StageSink<P>,
     ) -> Option<Queued<P>> {
-        let queued = self.departure(index, now_us, sink)?;
+        let queued = match self.takeover {
+            None => self.departure(index, now_us, sink)?,
+            Some(_) => self.departure_in_takeover(index, now_us, sink)?,
+        };
         let sojourn_us = now_us.saturating_sub(queued.arrived_us);
         let len_bytes = queued.len_bytes;
         self.stats[index as usize].forwarded(len_bytes, sojourn_us, now_us);

@@ -95,7 +95,9 @@ impl<P: Packet> Stage<P> {
 
     /// The scheduler selected a queue that is empty.
     pub(super) fn found_empty(&mut self, index: u32, now_us: u64) {
-        self.end_takeover(index);
+        if self.takeover.is_some() {
+            self.end_takeover(index);
+        }
         let discipline = self.discipline(index);
         self.queues[index as usize].aqm.found_empty(&discipline, now_us);
     }
@@ -107,11 +109,6 @@ impl<P: Packet> Stage<P> {
         now_us: u64,
         sink: &mut impl StageSink<P>,
     ) -> Option<Queued<P>> {
-        if self.takeover.is_some()
-            && let Some(queued) = self.takeover_departure(index, now_us, sink)
-        {
-            return Some(queued);
-        }
         let discipline = &self.rules(&self.queues[index as usize]).discipline;
         match discipline {
             Discipline::Fifo { .. } => self.pop(index),

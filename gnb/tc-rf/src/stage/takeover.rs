@@ -70,13 +70,28 @@ impl<P: Packet> Stage<P> {
         });
         let queues: Vec<_> = progress.collect();
         let left = queues.iter().filter(|progress| !matches!(progress, Progress::Done)).count();
-        self.takeover = (left > 0).then_some(Takeover { since_us: now_us, queues, left });
+        self.takeover = (left > 0).then(|| Box::new(Takeover { since_us: now_us, queues, left }));
     }
 
-    /// Step 1 or 2 of a takeover: the packet to forward, or `None` if the discipline decides about the
-    /// queue as it is now.
+    /// The packet that leaves a queue while a backlog is taken over. Out of line, for the path of
+    /// packets at other times.
     #[cold]
-    pub(super) fn takeover_departure(
+    #[inline(never)]
+    pub(super) fn departure_in_takeover(
+        &mut self,
+        index: u32,
+        now_us: u64,
+        sink: &mut impl StageSink<P>,
+    ) -> Option<Queued<P>> {
+        match self.inherited_departure(index, now_us, sink) {
+            None => self.departure(index, now_us, sink),
+            inherited => inherited,
+        }
+    }
+
+    /// Steps 1 and 2: the inherited packet to forward, or `None` if the discipline decides about the
+    /// queue as it is now.
+    fn inherited_departure(
         &mut self,
         index: u32,
         now_us: u64,
@@ -120,6 +135,8 @@ impl<P: Packet> Stage<P> {
     }
 
     /// A queue holds nothing any more that a takeover is about.
+    #[cold]
+    #[inline(never)]
     pub(super) fn end_takeover(&mut self, index: u32) {
         let Some(takeover) = &mut self.takeover else { return };
         let progress = &mut takeover.queues[index as usize];
