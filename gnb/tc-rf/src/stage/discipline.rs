@@ -95,9 +95,6 @@ impl<P: Packet> Stage<P> {
 
     /// The scheduler selected a queue that is empty.
     pub(super) fn found_empty(&mut self, index: u32, now_us: u64) {
-        if self.takeover.is_some() {
-            self.end_takeover(index);
-        }
         let discipline = self.discipline(index);
         self.queues[index as usize].aqm.found_empty(&discipline, now_us);
     }

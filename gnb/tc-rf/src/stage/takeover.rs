@@ -83,10 +83,12 @@ impl<P: Packet> Stage<P> {
         now_us: u64,
         sink: &mut impl StageSink<P>,
     ) -> Option<Queued<P>> {
-        match self.inherited_departure(index, now_us, sink) {
-            None => self.departure(index, now_us, sink),
-            inherited => inherited,
+        let inherited = self.inherited_departure(index, now_us, sink);
+        let queued = inherited.or_else(|| self.departure(index, now_us, sink));
+        if self.queues[index as usize].backlog.is_empty() {
+            self.end_takeover(index);
         }
+        queued
     }
 
     /// Steps 1 and 2: the inherited packet to forward, or `None` if the discipline decides about the
@@ -135,9 +137,7 @@ impl<P: Packet> Stage<P> {
     }
 
     /// A queue holds nothing any more that a takeover is about.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn end_takeover(&mut self, index: u32) {
+    fn end_takeover(&mut self, index: u32) {
         let Some(takeover) = &mut self.takeover else { return };
         let progress = &mut takeover.queues[index as usize];
         if !matches!(progress, Progress::Done) {
