@@ -65,7 +65,7 @@ impl EventSink<CPacket> for Sink<'_> {
             DropReason::Policer => TcRfDrop::Policer,
             DropReason::QueueLimit => TcRfDrop::QueueLimit,
             DropReason::BufferLimit => TcRfDrop::BufferLimit,
-            DropReason::Discipline(_) => TcRfDrop::Aqm,
+            DropReason::Discipline(_) | DropReason::Takeover => TcRfDrop::Aqm,
         };
         self.drop_for(&packet, reason, now_us);
     }

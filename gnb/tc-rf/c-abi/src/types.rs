@@ -147,7 +147,7 @@ pub enum TcRfDrop {
     QueueLimit = 1,
     /// The bearer's buffer was full.
     BufferLimit = 2,
-    /// Active queue management (CoDel, PIE, …) chose it.
+    /// Active queue management (CoDel, PIE, …) chose it, or the cut of a backlog that it takes over.
     Aqm = 3,
     /// Its bearer was removed, or the handle destroyed.
     BearerRemoved = 4,
