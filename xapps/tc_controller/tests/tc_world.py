@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from ric.sm import tc
 from tc_controller.core.actions import Action, SaveDesired, SendControl, WriteRecord
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import (
@@ -44,6 +45,16 @@ RLC_FIELDS = np.dtype(
     ]
 )
 MAC_FIELDS = np.dtype([("rnti", "<u4"), ("dl_aggr_prb", "<u4")])
+
+
+def statuses(*items: dict[str, Any]) -> Any:
+    """The E2SM-TC ``PipelineStatus`` of each JSON shape, as the core is given them."""
+    return tc.decode_indication(tc.encode("indication", {"pipeline_status": items}))[1]
+
+
+def inventories(*items: dict[str, Any]) -> Any:
+    """The same of each ``FlowInventory``."""
+    return tc.decode_indication(tc.encode("indication", {"flow_inventory": items}))[1]
 
 
 @dataclass
@@ -363,7 +374,7 @@ class World(NodeModel):
             if isinstance(action, WriteRecord):
                 self.records.append(dict(action.record))
             elif isinstance(action, SaveDesired):
-                self.saved = dict(action.document)
+                self.saved = dict(action.document())
             else:
                 self.sent.append((self.now_us, action))
                 outcome = self.tc.control(dict(action.message), self.now_us)
@@ -393,6 +404,6 @@ class World(NodeModel):
         if now_us % 10_000 == 0:
             self.do(feed(now_us, MacReport(NODE, now_us, self.mac_rows())))
             if self.reports_pipelines:
-                self.do(feed(now_us, PipelineReport(NODE, now_us, [self.status()])))
+                self.do(feed(now_us, PipelineReport(NODE, now_us, statuses(self.status()))))
         if now_us % 50_000 == 0 or len(self.hol_us) == 1:
-            self.do(feed(now_us, FlowReport(NODE, now_us, [self.inventory()])))
+            self.do(feed(now_us, FlowReport(NODE, now_us, inventories(self.inventory()))))

@@ -10,7 +10,7 @@ from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import PipelineReport
 from tc_controller.core.verify import Verdict
 from tc_controller.policy_file import PolicyError, parse_policy
-from tc_world import NODE, World, bulk, ping
+from tc_world import NODE, World, bulk, ping, statuses
 
 BASE = "base: [{template: sojourn}, {template: fq_codel, pacer: bdp5g}]"
 
@@ -139,7 +139,7 @@ def test_reports_of_an_older_revision_that_come_late_undo_nothing() -> None:
     collected_us = world.now_us
     world.run_until("answered")
     for _ in range(20):
-        report = PipelineReport(NODE, collected_us, [before])
+        report = PipelineReport(NODE, collected_us, statuses(before))
         world.do(world.controller.on_indication(world.now_us, report))
         collected_us += 10_000
     world.run(1_000)

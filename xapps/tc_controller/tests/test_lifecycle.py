@@ -10,7 +10,7 @@ import pytest
 from tc_controller.cli import main
 from tc_controller.core.bearer import BearerControl
 from tc_controller.core.controller import Controller
-from tc_controller.core.inputs import EventReport, NodeUp
+from tc_controller.core.inputs import BearerKey, EventReport, NodeUp
 from tc_controller.core.lifecycle import DECIDING, LIFECYCLE, TRANSITIONS, Event, State, Transition
 from tc_controller.policy_file import parse_policy
 from tc_controller.states import label
@@ -56,14 +56,15 @@ class Watched:
         self.changes: list[tuple[State, State]] = []
         fire = BearerControl._fire
 
-        def recorded(bearer: BearerControl, event: Event, on: Any) -> None:
+        def recorded(bearer: BearerControl, event: Event, on: Any) -> Any:
             before = bearer.state
             passing = [
                 row for row in LIFECYCLE[before, event] if not row.guard or row.guard(bearer, on)
             ]
-            fire(bearer, event, on)
+            effect = fire(bearer, event, on)
             assert bearer.state is passing[0].target
             self.rows.add(passing[0])
+            return effect
 
         monkeypatch.setattr(BearerControl, "_fire", recorded)
         changes = self.changes
@@ -82,6 +83,7 @@ RULES = (
     "enforce: {cool_down_ms: 300, stale_retries: 1, lease_ms: 900}",
     "enforce: {release_idle_after_ms: 700, cool_down_ms: 300}",
     "enforce: {dry_run: true, cool_down_ms: 300}",
+    "base: [{template: sojourn}]",
 )
 LADDERS = (
     "[{template: fq_codel}]",
@@ -90,7 +92,7 @@ LADDERS = (
 )
 
 
-def random_life(seed: int) -> None:
+def random_life(seed: int) -> World:
     """Seconds of a bearer whose node, controls, flows and policy misbehave."""
     chance = random.Random(seed)
 
@@ -137,6 +139,7 @@ def random_life(seed: int) -> None:
             world.do(core.on_indication(world.now_us, EventReport(NODE, world.now_us, events)))
         else:
             world.do(core.release_all(world.now_us))
+    return world
 
 
 def test_bearers_take_transitions_of_the_table_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,6 +153,41 @@ def test_bearers_take_transitions_of_the_table_alone(monkeypatch: pytest.MonkeyP
     taken = {row for row in watched.rows if not row.ignored}
     every = {row for row in TRANSITIONS if not row.ignored}
     assert len(taken) >= 0.6 * len(every), "the random sequences reach most of the table"
+
+
+def test_passing_over_a_repeated_status_changes_no_decision(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lives = [random_life(seed) for seed in range(20)]
+    monkeypatch.setattr(BearerControl, "repeats", lambda *_: False)
+    for seed, life in enumerate(lives):
+        other = random_life(seed)
+        assert life.records == other.records
+        assert life.sent == other.sent
+        assert life.saved == other.saved
+        assert life.controller.counters == other.controller.counters
+
+
+def test_a_bearer_that_holds_its_pipeline_passes_over_nearly_all_reports(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    policy = parse_policy("version: 1\nrules: [{name: r, base: [{template: sojourn}]}]")
+    world = World(Controller(policy), bulk(), ping())
+    world.run(500)
+    taken = []
+    status = BearerControl.status
+
+    def counted(bearer: BearerControl, *given: Any) -> None:
+        taken.append(given)
+        status(bearer, *given)
+
+    monkeypatch.setattr(BearerControl, "status", counted)
+    world.run(1_000)
+    assert len(taken) <= 2
+    view = world.controller.nodes[NODE].view(BearerKey(NODE, RNTI, DRB))
+    assert view is not None
+    assert view.pipeline is not None
+    assert world.now_us - view.pipeline.collected_at_us <= 10_000
 
 
 def test_the_table_is_printed_and_drawn(capsys: pytest.CaptureFixture[str]) -> None:

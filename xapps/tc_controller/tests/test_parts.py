@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import numpy as np
 import pytest
@@ -25,8 +24,8 @@ from tc_controller.core.inputs import (
     Unanswered,
     parse_outcome,
 )
-from tc_controller.core.inventory import read_inventory
-from tc_controller.core.pipeline_view import read_status
+from tc_controller.core.inventory import FlowView, read_inventory
+from tc_controller.core.pipeline_view import PipelineView
 from tc_controller.core.policy import GreedyFlows
 from tc_controller.core.prb_window import PrbRate, PrbWindow
 from tc_controller.core.reconcile import DesiredStore, StateError
@@ -34,7 +33,18 @@ from tc_controller.core.rlc_windows import RlcWindows
 from tc_controller.latency import Recent
 from tc_controller.policy_file import parse_policy
 from tc_controller.warm_up import rehearse
-from tc_world import MAC_FIELDS, NODE, RLC_FIELDS, RNTI, World, bulk, ping
+from tc_world import (
+    MAC_FIELDS,
+    NODE,
+    RLC_FIELDS,
+    RNTI,
+    Source,
+    World,
+    bulk,
+    inventories,
+    ping,
+    statuses,
+)
 
 BEARER = BearerKey(NODE, RNTI, 1)
 
@@ -142,65 +152,50 @@ def test_the_history_of_a_slot_starts_with_its_bearer() -> None:
 # ------------------------------------------------------------------- pipeline view
 
 
-def status(*queues: tuple[int, int, int]) -> dict[str, Any]:
-    """Queues of (id, mean sojourn ms, forwarded bytes)."""
-    return {
-        "revision": 2,
-        "name": "x",
-        "safe": False,
-        "lease_left_ms": None,
-        "head_of_line_age_us": 0,
-        "dropped_packets": 0,
-        "queues": [
-            {
-                "id": number,
-                "backlog_bytes": 1,
-                "marked_packets": 0,
-                "mean_sojourn_us": ms * 1000,
-                "last_sojourn_us": 9,
-                "forwarded_bytes": forwarded,
-            }
-            for number, ms, forwarded in queues
-        ],
-    }
-
-
-def inventory(*flows: tuple[int, int, int]) -> Any:
-    """Flows of (port, kbit/s, queue)."""
-    records = [
+def ungreedy_us(flows: FlowView | None, *queues: tuple[int, int, int]) -> float:
+    """Of a status with these queues: (id, mean sojourn ms, forwarded bytes)."""
+    counters = dict.fromkeys(
+        ("backlog_packets", "forwarded_packets", "dropped_packets", "marked_packets"), 0
+    )
+    given = [
         {
-            "flow": {
-                "source": "10.0.0.1",
-                "destination": "10.0.0.2",
-                "source_port": port,
-                "destination_port": 1,
-                "protocol": 6,
-            },
-            "ecn": "not-ect",
-            "rate_kbps": kbps,
-            "backlog_bytes": 0,
-            "queue": queue,
+            **counters,
+            "id": number,
+            "backlog_bytes": 1,
+            "forwarded_bytes": forwarded,
+            "policed_packets": 0,
+            "mean_sojourn_us": ms * 1000,
+            "last_sojourn_us": 9,
+            "shaped": False,
         }
-        for port, kbps, queue in flows
+        for number, ms, forwarded in queues
     ]
-    return read_inventory(0, {"active_flows": len(flows), "flows": records}, GreedyFlows())
+    policy = parse_policy("version: 1\nrules: [{name: r, ladder: []}]")
+    (status,) = statuses({**World(Controller(policy)).status(), "queues": given})
+    return PipelineView(0, status, flows).ungreedy_sojourn_us
+
+
+def inventory(*flows: tuple[int, int, int]) -> FlowView:
+    """Flows of (port, kbit/s, queue)."""
+    records = [Source("flow", kbps, port).record(kbps, 0, queue) for port, kbps, queue in flows]
+    given = {"bearer": BEARER.ie(), "active_flows": 9, "window_ms": 1000, "flows": records}
+    return read_inventory(0, inventories(given)[0], GreedyFlows())
 
 
 def test_the_sojourn_of_a_greedy_flow_in_its_own_queue_does_not_count() -> None:
     flows = inventory((1, 40_000, 0), (2, 50, 1))
-    assert read_status(0, status((0, 80, 9), (1, 2, 1)), flows).ungreedy_sojourn_us == 2_000
+    assert ungreedy_us(flows, (0, 80, 9), (1, 2, 1)) == 2_000
 
 
 def test_the_sojourn_of_others_in_the_queue_of_a_greedy_flow_counts() -> None:
     flows = inventory((1, 40_000, 0), (2, 50, 0))
-    assert read_status(0, status((0, 80, 9)), flows).ungreedy_sojourn_us == 80_000
+    assert ungreedy_us(flows, (0, 80, 9)) == 80_000
 
 
 def test_without_inventory_the_busiest_of_several_queues_is_greedy() -> None:
-    assert read_status(0, status((0, 80, 9)), None).ungreedy_sojourn_us == 80_000
-    several = status((0, 80, 9), (1, 2, 1), (2, 3, 1))
-    assert read_status(0, several, None).ungreedy_sojourn_us == 3_000
-    assert read_status(0, status(), None).ungreedy_sojourn_us == 0
+    assert ungreedy_us(None, (0, 80, 9)) == 80_000
+    assert ungreedy_us(None, (0, 80, 9), (1, 2, 1), (2, 3, 1)) == 3_000
+    assert ungreedy_us(None) == 0
 
 
 # --------------------------------------------------------------- controls on their way
@@ -331,7 +326,7 @@ def test_reports_of_unknown_nodes_and_ues_without_rnti_are_counted() -> None:
     core.on_indication(0, EventReport("other", 0, []))
     assert core.counters.ignored["unknown_node"] == 1
     flows = {**world.inventory(), "bearer": {"ue": {"gnb_cu_ue_f1ap_id": 3}, "drb": 1}}
-    core.on_indication(0, FlowReport(NODE, 0, [flows]))
+    core.on_indication(0, FlowReport(NODE, 0, inventories(flows)))
     assert core.counters.ignored["bearer_without_rnti"] == 1
 
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from ric.sm import tc
 from tc_controller.core.act import Outbox, Purpose
 from tc_controller.core.decide import Facts, choose, compose
-from tc_controller.core.inputs import BearerKey
-from tc_controller.core.inventory import Flow, FlowView, greedy_flows, read_inventory
+from tc_controller.core.inputs import BearerKey, Flow, FlowInventory
+from tc_controller.core.inventory import FlowView, greedy_flows, label, read_inventory
 from tc_controller.core.policy import GreedyFlows, Policy
-from tc_world import bulk
+from tc_world import Source, inventories
 
 TEMPLATES: dict[str, dict[str, Any]] = {
     "bdp_only": {"drop": "head"},
@@ -31,9 +31,26 @@ def rungs(*items: dict[str, Any]) -> Any:
     return policy.rules[0].ladder
 
 
-def flow(port: int, kbps: int, backlog: int = 0, address: str = "10.0.0.1") -> Flow:
-    five_tuple = (address, "2001:db8::1" if ":" in address else "10.1.0.1", port, 5000, 6)
-    return Flow(five_tuple, "not-ect", None, kbps, backlog, 0, {})
+def inventory(*records: dict[str, Any]) -> FlowInventory:
+    bearer = BearerKey("n", 1, 1).ie()
+    given = {"bearer": bearer, "active_flows": len(records), "window_ms": 1000, "flows": records}
+    (found,) = inventories(given)
+    return found  # type: ignore[no-any-return]
+
+
+def flow(
+    port: int,
+    kbps: int,
+    backlog: int = 0,
+    address: str = "10.0.0.1",
+    *,
+    ecn: str = "not-ect",
+    qfi: int | None = None,
+) -> Flow:
+    record = Source("flow", kbps, port, ecn=ecn).record(kbps, backlog, 0)
+    to = "2001:db8::1" if ":" in address else "10.1.0.1"
+    five_tuple = {**record["flow"], "source": address, "destination": to}
+    return inventory({**record, "flow": five_tuple, "qfi": qfi}).flows[0]
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
@@ -148,11 +165,9 @@ def test_a_greedy_flow_stays_so_for_the_dwell_time() -> None:
     rule, view = GreedyFlows(dwell_ms=1_000), None
     seen = []
     for at_ms, second_kbps in ((0, 20_000), (100, 10), (900, 10), (1_100, 10)):
-        inventory = {
-            "active_flows": 2,
-            "flows": [bulk(1).record(30_000, 0, 1), bulk(1, 2).record(second_kbps, 0, 1)],
-        }
-        view = read_inventory(at_ms * 1000, inventory, rule, view)
+        first = Source("first", 0, 443).record(30_000, 0, 1)
+        second = Source("second", 0, 2).record(second_kbps, 0, 1)
+        view = read_inventory(at_ms * 1000, inventory(first, second), rule, view)
         seen.append(len(view.greedy))
     assert seen == [2, 2, 2, 1]
 
@@ -180,37 +195,20 @@ def test_the_fastest_flow_is_never_sparse_and_no_sparse_flow_is_faster_than_a_gr
     assert max(sparse, default=0) <= min(rates, default=0)
 
 
-def test_inventory_is_read_from_the_information_element() -> None:
-    record = {
-        "flow": {
-            "source": "2001:db8::2",
-            "destination": "2001:db8::1",
-            "source_port": 443,
-            "destination_port": 5001,
-            "protocol": 6,
-        },
-        "qfi": 9,
-        "dscp": 0,
-        "ecn": "ect1",
-        "rate_kbps": 30_000,
-        "mean_packet_bytes": 1500,
-        "backlog_bytes": 5,
-        "queue": 3,
-    }
-    view = read_inventory(
-        1, {"bearer": {}, "active_flows": 1, "window_ms": 1000, "flows": [record]}, GreedyFlows()
-    )
-    assert view.ect1
-    assert view.qfis() == {9}
-    assert view.flows[0].label() == "tcp [2001:db8::2]:443 > [2001:db8::1]:5001"
+def test_the_view_of_an_inventory_sums_up_its_flows() -> None:
+    seen = flow(443, 30_000, 5, "2001:db8::2", ecn="ect1", qfi=9)
+    found = FlowView(1, 1, [seen], {}, 4)
+    assert found.ect1
+    assert found.qfis() == {9}
+    assert label(found.flows[0]) == "tcp [2001:db8::2]:443 > [2001:db8::1]:5000"
 
 
 # ------------------------------------------------------------------------ ladder
 
 
-def view(*flows: Flow, ect1: bool = False) -> FlowView:
+def view(*flows: Flow) -> FlowView:
     greedy = greedy_flows(flows, GreedyFlows())
-    return FlowView(0, len(flows), flows, greedy, greedy, {}, ect1=ect1)
+    return FlowView(0, len(flows), flows, {flow.five_tuple: 1 for flow in greedy}, 4)
 
 
 def test_conditions_skip_rungs_with_a_reason() -> None:

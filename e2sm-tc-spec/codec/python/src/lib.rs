@@ -2,6 +2,7 @@
 //! `py/e2sm_tc` is the public module.
 
 mod pipelines;
+mod reports;
 mod v0;
 
 use e2sm_tc::json::{self, CodecError as JsonCodecError};
@@ -118,5 +119,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(pacer_limits, module)?)?;
     module.add_function(wrap_pyfunction!(new_codec_error, module)?)?;
     pipelines::register(module)?;
+    reports::register(module)?;
     v0::register(module)
 }

@@ -149,12 +149,75 @@ def test_other_messages_are_validated_too():
         e2sm_tc.validate("control-header", {"style": 0, "correlation_id": 1})
 
 
-def test_pacer_limits_are_those_of_the_decoded_status():
+def vectors_of_indications() -> list[dict[str, Any]]:
     vectors = Path(__file__).parents[3] / "vectors" / "v1.jsonl"
     messages = [json.loads(line) for line in vectors.read_text().splitlines()]
-    indications = [v for v in messages if v["kind"] == "indication"]
+    return [vector for vector in messages if vector["kind"] == "indication"]
+
+
+def bearer_of(value: dict[str, Any]) -> dict[str, Any]:
+    return {"rnti": value["bearer"]["ue"].get("rnti"), "drb": value["bearer"]["drb"]}
+
+
+def of_status(value: dict[str, Any]) -> dict[str, Any]:
+    absent = ("bearer", "pacer", "ingress_packets", "ingress_bytes")
+    absent_of_queue = ("backlog_packets", "forwarded_packets", "dropped_packets")
+    absent_of_queue += ("policed_packets", "shaped")
+    queues = [{k: v for k, v in q.items() if k not in absent_of_queue} for q in value["queues"]]
+    rest = {name: item for name, item in value.items() if name not in absent}
+    return {**rest, **bearer_of(value), "queues": queues}
+
+
+def of_inventory(value: dict[str, Any]) -> dict[str, Any]:
+    absent = ("flow", "dscp", "mean_packet_bytes")
+    flows = [
+        {
+            **{name: item for name, item in flow.items() if name not in absent},
+            "five_tuple": tuple(flow["flow"].values()),
+        }
+        for flow in value["flows"]
+    ]
+    return {**bearer_of(value), "active_flows": value["active_flows"], "flows": flows}
+
+
+def shape(found: object) -> Any:
+    """An object as a ``dict`` of its attributes."""
+    if isinstance(found, list):
+        return [shape(item) for item in found]
+    if type(found).__module__ != "e2sm_tc":
+        return found
+    names = [name for name in dir(found) if not name.startswith("_")]
+    return {name: shape(getattr(found, name)) for name in names}
+
+
+def test_the_objects_of_an_indication_have_the_values_of_the_decoded_one():
+    styles = set()
+    for vector in vectors_of_indications():
+        data = bytes.fromhex(vector["hex"])
+        style, content = e2sm_tc.decode_indication(data)
+        ((expected_style, value),) = vector["value"].items()
+        assert style == expected_style
+        read = {"pipeline_status": of_status, "flow_inventory": of_inventory, "events": dict}
+        assert shape(content) == [read[style](item) for item in value], vector["name"]
+        styles.add(style)
+    assert styles == {"pipeline_status", "flow_inventory", "events"}
+
+
+def test_damaged_indications_are_refused_as_by_decode():
+    for vector in vectors_of_indications():
+        data = bytes.fromhex(vector["hex"])
+        for damaged in (data[:-1], data + b"\0", b"\xff" + data[1:], b""):
+            with pytest.raises(e2sm_tc.CodecError) as expected:
+                e2sm_tc.decode("indication", damaged)
+            with pytest.raises(e2sm_tc.CodecError) as refused:
+                e2sm_tc.decode_indication(damaged)
+            assert str(refused.value) == str(expected.value)
+            assert refused.value.element == expected.value.element
+
+
+def test_pacer_limits_are_those_of_the_decoded_status():
     found = 0
-    for vector in indications:
+    for vector in vectors_of_indications():
         expected = [
             (s["bearer"]["ue"]["rnti"], s["bearer"]["drb"], s["pacer"]["limit_bytes"])
             for s in vector["value"].get("pipeline_status", [])

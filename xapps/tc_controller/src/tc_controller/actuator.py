@@ -18,6 +18,7 @@ from ric.state_file import StateFile
 from tc_controller.core.actions import Action, SaveDesired, SendControl, WriteRecord
 from tc_controller.core.inputs import (
     Accepted,
+    BearerKey,
     Ie,
     Outcome,
     PipelineReport,
@@ -60,9 +61,14 @@ class ControlSender:
 
     def probe(self, report: PipelineReport) -> None:
         """Send a node one dry-run control; the log shows whether it answers."""
-        if report.node_id not in self._probed and report.statuses:
-            self._probed.add(report.node_id)
-            self._start(self._probe(report.node_id, report.statuses[0]["bearer"]))
+        if report.node_id in self._probed:
+            return
+        for status in report.statuses:
+            if status.rnti is not None:
+                self._probed.add(report.node_id)
+                bearer = BearerKey(report.node_id, status.rnti, status.drb)
+                self._start(self._probe(report.node_id, bearer.ie()))
+                return
 
     def forget(self, node_id: str) -> None:
         """Probe the node again when it reconnects."""
@@ -154,15 +160,16 @@ class StateWriter:
         self._file = file
         self._clock = clock
         self._off_loop = off_loop
+        self._newest: SaveDesired | None = None
         # The newest; filled by the loop, emptied by the thread that writes.
-        self._unsaved: deque[SaveDesired] = deque(maxlen=1)
+        self._unsaved: deque[Mapping[str, Any]] = deque(maxlen=1)
         self._changed = asyncio.Event()
         # The last write, at a stop, may overlap with an earlier one.
         self._writing = threading.Lock()
 
     def add(self, action: SaveDesired) -> None:
         """Schedule a write."""
-        self._unsaved.append(action)
+        self._newest = action
         self._changed.set()
 
     async def run(self) -> None:
@@ -172,13 +179,23 @@ class StateWriter:
             # Many bearers may change at once; one write covers them all.
             await self._clock.sleep(_SAVE_DELAY_S)
             self._changed.clear()
-            await self._off_loop(self.write)
+            self._compile()
+            await self._off_loop(self._save)
 
     def write(self) -> None:
-        """Save the newest state now."""
+        """Save the newest state now; to be called on the event loop."""
+        self._compile()
+        self._save()
+
+    def _compile(self) -> None:
+        if self._newest is not None:
+            self._unsaved.append(self._newest.document())
+            self._newest = None
+
+    def _save(self) -> None:
         with self._writing:
             if self._unsaved:
-                self._file.save(self._unsaved.pop().document)
+                self._file.save(self._unsaved.pop())
 
 
 class Actuator:

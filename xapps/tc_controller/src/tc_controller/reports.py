@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 from ric.e2 import Indication as E2Indication
-from ric.errors import ServiceModelError
 from ric.sm import KPM_OID, MAC_OID, RLC_OID, kpm, mac, rlc, tc
 from sojourn_interfaces import forecast_pb2
 
@@ -40,17 +36,12 @@ def report_of(indication: E2Indication) -> Indication:
             {ue.rnti: ue.values for ue in report.ues},
             report.units,
         )
-    return _tc_report(node_id, at_us, tc.decode("indication", indication.message))
-
-
-def _tc_report(node_id: str, at_us: int, message: Mapping[str, Any]) -> Indication:
-    if "pipeline_status" in message:
-        return PipelineReport(node_id, at_us, message["pipeline_status"])
-    if "flow_inventory" in message:
-        return FlowReport(node_id, at_us, message["flow_inventory"])
-    if "events" in message:
-        return EventReport(node_id, at_us, message["events"])
-    raise ServiceModelError("tc", "indication", str(list(message)), "a report style of E2SM-TC v1")
+    content = tc.decode_indication(indication.message)
+    if content[0] == "pipeline_status":
+        return PipelineReport(node_id, at_us, content[1])
+    if content[0] == "flow_inventory":
+        return FlowReport(node_id, at_us, content[1])
+    return EventReport(node_id, at_us, content[1])
 
 
 def forecast_of(batch: forecast_pb2.ForecastBatch) -> ForecastReport:

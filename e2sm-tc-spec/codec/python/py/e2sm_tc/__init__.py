@@ -15,7 +15,11 @@ from e2sm_tc._native import (
     OID_V1,
     TEMPLATES,
     CodecError,
+    FlowInventory,
+    FlowRecord,
     PipelineError,
+    PipelineStatus,
+    QueueStatus,
     TemplateError,
     ValidationError,
 )
@@ -26,13 +30,19 @@ __all__ = [
     "TEMPLATES",
     "CodecError",
     "Encoding",
+    "FlowInventory",
+    "FlowRecord",
     "Kind",
     "PipelineError",
+    "PipelineStatus",
+    "QueueStatus",
+    "Report",
     "TemplateError",
     "ValidationError",
     "candidate",
     "check_pipeline",
     "decode",
+    "decode_indication",
     "encode",
     "pacer_limits",
     "pipeline",
@@ -54,6 +64,12 @@ Kind: TypeAlias = Literal[
     "pipeline",
 ]
 
+#: Style of a v1 indication and its content.
+Report: TypeAlias = (
+    tuple[Literal["pipeline_status"], list[PipelineStatus]]
+    | tuple[Literal["flow_inventory"], list[FlowInventory]]
+    | tuple[Literal["events"], list[dict[str, Any]]]
+)
 
 _ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 
@@ -78,6 +94,23 @@ def decode(kind: Kind, data: bytes, encoding: Encoding = "v1") -> Any:
         CodecError: the bytes do not decode; names the element and what was expected.
     """
     return json.loads(_native.decode(encoding, kind, bytes(data)))
+
+
+def decode_indication(data: bytes) -> Report:
+    """Decode a v1 indication to objects: what :func:`decode` gives as ``dict``, except for the
+    elements that no consumer reads. Events are as :func:`decode` gives them.
+
+    Takes a tenth of the time of :func:`decode`.
+
+    Raises:
+        CodecError: as :func:`decode`.
+    """
+    style, content = _native.decode_indication(bytes(data))
+    if style == "pipeline_status":
+        return "pipeline_status", content
+    if style == "flow_inventory":
+        return "flow_inventory", content
+    return "events", json.loads(content)
 
 
 def pacer_limits(data: bytes) -> tuple[list[int], list[int], list[int]]:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import functools
 import importlib
-from typing import Any, Final, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, cast
 
 from ric.errors import ServiceModelError, ServiceModelUnavailable, TemplateParameterError
+
+if TYPE_CHECKING:
+    from e2sm_tc import Report
 
 Encoding = Literal["v0", "v1"]
 Kind = Literal[
@@ -44,6 +47,8 @@ class _Codec(Protocol):
     def encode(self, kind: str, value: Any, encoding: str = ...) -> bytes: ...
 
     def decode(self, kind: str, data: bytes, encoding: str = ...) -> Any: ...
+
+    def decode_indication(self, data: bytes) -> Report: ...
 
     def pacer_limits(self, data: bytes) -> tuple[list[int], list[int], list[int]]: ...
 
@@ -85,6 +90,17 @@ def decode(kind: Kind, data: bytes, encoding: Encoding = "v1") -> Any:
         return codec.decode(kind, data, encoding)
     except codec.CodecError as error:
         raise _as_service_model_error(kind, encoding, error) from error
+
+
+def decode_indication(data: bytes) -> Report:
+    """Style and content of a v1 indication: objects for statuses and inventories, `dict`s for
+    events. Takes a tenth of the time of `decode`; raises as `encode` does.
+    """
+    codec = _codec()
+    try:
+        return codec.decode_indication(data)
+    except codec.CodecError as error:
+        raise _as_service_model_error("indication", "v1", error) from error
 
 
 def pacer_limits(data: bytes) -> tuple[list[int], list[int], list[int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -33,7 +33,8 @@ class WriteRecord:
 class SaveDesired:
     """The desired pipelines changed; keep them for the next start."""
 
-    document: Mapping[str, Any]
+    #: Gives the state document as it is when called, so that many changes cost one document.
+    document: Callable[[], Mapping[str, Any]]
 
 
 Action: TypeAlias = SendControl | WriteRecord | SaveDesired

@@ -10,8 +10,16 @@ from tc_controller.core.bearer_view import BearerView
 from tc_controller.core.compliance import Compliance, assess
 from tc_controller.core.decide import BASE, Facts, choose, choose_base
 from tc_controller.core.effects import BearerEffects
-from tc_controller.core.inputs import Accepted, BearerKey, Ie, Outcome, Refused, Unanswered
-from tc_controller.core.lifecycle import BASED, DECIDING, LIFECYCLE, Event, State
+from tc_controller.core.inputs import (
+    Accepted,
+    BearerKey,
+    Ie,
+    Outcome,
+    PipelineStatus,
+    Refused,
+    Unanswered,
+)
+from tc_controller.core.lifecycle import BASED, DECIDING, LIFECYCLE, EffectOf, Event, State
 from tc_controller.core.pipeline_view import PipelineView
 from tc_controller.core.policy import Rule
 from tc_controller.core.reconcile import Desired, compare
@@ -34,6 +42,9 @@ class BearerControl(BearerEffects):
         #: `tick` does nothing before this.
         self.wake_at_us = 0
         self._capabilities = capabilities
+        #: Revision, name and safety of the newest status, if it was as expected and nothing
+        #: happened since.
+        self._settled_on: tuple[int, str, bool] | None = None
         if self.desired is not None:
             self.state = State.UNCONFIRMED
             # The age of the lease is not known.
@@ -114,7 +125,17 @@ class BearerControl(BearerEffects):
         desired = self.desired
         if desired is not None:
             occurrence.divergence = compare(desired, status)
-        self._fire(Event.STATUS, occurrence)
+        if self._fire(Event.STATUS, occurrence) is BearerEffects.record_revision:
+            self._settled_on = (status.revision, status.name, status.safe)
+
+    def repeats(self, status: PipelineStatus, now_us: int) -> bool:
+        """Whether `status` would change nothing: the last report said the same, nothing happened to
+        the bearer since, and nothing is due."""
+        return (
+            self._settled_on is not None
+            and now_us < self.wake_at_us
+            and self._settled_on == (status.revision, status.name, status.safe)
+        )
 
     def observe_status(self, status: PipelineView) -> None:
         """A status report while the controller only observes."""
@@ -310,13 +331,15 @@ class BearerControl(BearerEffects):
             rule is None or rule.enforce.release_idle_after_ms is not None
         )
 
-    def _fire(self, event: Event, on: Occurrence) -> None:
-        """Take the first transition of the state and event whose guard holds."""
+    def _fire(self, event: Event, on: Occurrence) -> EffectOf | None:
+        """Take the first transition whose guard holds; returns its effect."""
+        self._settled_on = None
         for transition in LIFECYCLE[self.state, event]:
             if transition.guard is None or transition.guard(self, on):
                 transition.effect(self, on)
                 self.state = transition.target
-                return
+                return transition.effect
+        return None
 
 
 def _event_of(outcome: Outcome) -> Event:

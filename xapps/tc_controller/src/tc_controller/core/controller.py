@@ -31,7 +31,7 @@ from tc_controller.core.inputs import (
 )
 from tc_controller.core.inventory import read_inventory
 from tc_controller.core.node import Node
-from tc_controller.core.pipeline_view import read_status
+from tc_controller.core.pipeline_view import PipelineView
 from tc_controller.core.policy import Policy
 from tc_controller.core.reconcile import DesiredStore
 from tc_controller.core.records import Counters
@@ -218,25 +218,32 @@ class Controller:
     def _pipelines(
         self, node: Node, report: PipelineReport, now_us: int, out: list[Action]
     ) -> None:
+        # 100 000 times a second with 1000 bearers at 10 ms: no attribute is looked up twice.
+        key_of, note, acting = node.key, node.note_pipeline, self.acting
+        find_flows, find_bearer, at_us = (
+            node.inventories.get,
+            node.bearers.get,
+            report.collected_at_us,
+        )
         for status in report.statuses:
-            key = BearerKey.from_ie(node.node_id, status["bearer"])
+            key = key_of(status)
             if key is None:
                 self.counters.ignored["bearer_without_rnti"] += 1
                 continue
-            pipeline = read_status(report.collected_at_us, status, node.inventories.get(key))
-            node.note_pipeline(key, pipeline)
-            bearer = node.bearers.get(key)
-            if bearer is None:
+            pipeline = PipelineView(at_us, status, find_flows(key))
+            note(key, pipeline)
+            bearer = find_bearer(key)
+            if bearer is None or (acting and bearer.repeats(status, now_us)):
                 continue
-            if not self.acting:
-                bearer.observe_status(pipeline)
-            else:
+            if acting:
                 bearer.status(pipeline, node.view(key), now_us, out)
                 node.sync(bearer, now_us)
+            else:
+                bearer.observe_status(pipeline)
 
     def _inventories(self, node: Node, report: FlowReport, now_us: int) -> None:
         for inventory in report.inventories:
-            key = BearerKey.from_ie(node.node_id, inventory["bearer"])
+            key = node.key(inventory)
             if key is None:
                 self.counters.ignored["bearer_without_rnti"] += 1
                 continue
@@ -352,4 +359,4 @@ class Controller:
                 if item.bearer not in node.bearers:
                     self.desired.drop(item.bearer)
                     out.append(records.noted("bearer_gone", now_us, item.bearer))
-                    out.append(SaveDesired(self.desired.document()))
+                    out.append(SaveDesired(self.desired.document))

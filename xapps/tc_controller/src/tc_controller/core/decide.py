@@ -9,8 +9,8 @@ from typing import Any, Final
 from ric.sm import tc
 
 from tc_controller.core.bearer_view import BearerView
-from tc_controller.core.inputs import Ie, Pipeline
-from tc_controller.core.inventory import Flow, FlowView
+from tc_controller.core.inputs import Flow, Ie, Pipeline
+from tc_controller.core.inventory import FlowView
 from tc_controller.core.ladder import CHOSEN, FOR_L4S, Condition, Rung
 from tc_controller.core.policy import Rule
 
@@ -141,6 +141,9 @@ def _unmet(when: Condition, flows: FlowView | None) -> str | None:
 def _made_for_other_flows(rung: Rung, in_force: Pipeline | None, pipeline: Pipeline) -> bool:
     if in_force is None or rung.template not in CHOSEN:
         return False
+    if in_force["name"] != pipeline["name"]:
+        # The ladder changed while the transaction was on its way: the index is of the old one.
+        return True
     old = {_key(item) for item in in_force["classifier"]["osi"]["filters"]}
     new = {_key(item) for item in pipeline["classifier"]["osi"]["filters"]}
     return not new <= old

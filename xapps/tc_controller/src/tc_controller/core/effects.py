@@ -222,7 +222,7 @@ class BearerEffects(BearerState):
         else:
             self.shared.desired.put(replace(target, revision=revision))
             self.lease.schedule(self.rule, on.now_us)
-        on.out.append(SaveDesired(self.shared.desired.document()))
+        on.out.append(SaveDesired(self.shared.desired.document))
 
     def _log_roll_back(self, transaction: OpenTransaction, on: Occurrence) -> None:
         self.pause.cool_down(self.rule, on.now_us)
@@ -349,7 +349,7 @@ class BearerEffects(BearerState):
         details = {} if self.decision is None else {"id": self.decision.id}
         on.out.append(records.noted("bearer_gone", on.now_us, self.key, **details))
         if self.shared.desired.drop(self.key):
-            on.out.append(SaveDesired(self.shared.desired.document()))
+            on.out.append(SaveDesired(self.shared.desired.document))
 
     def _count_decision(self, decision: Decision, result: str) -> None:
         key = (decision.trigger, decision.rung.template, result)

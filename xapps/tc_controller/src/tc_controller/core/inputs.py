@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,7 @@ Ie: TypeAlias = Mapping[str, Any]
 Pipeline: TypeAlias = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class BearerKey:
+class BearerKey(NamedTuple):
     """One data radio bearer of one UE of one E2 node."""
 
     node_id: str
@@ -85,13 +84,87 @@ class KpmReport:
     """By name; absent if unknown."""
 
 
+class QueueStatus(Protocol):
+    """An E2SM-TC ``QueueStatus``."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def backlog_bytes(self) -> int: ...
+    @property
+    def forwarded_bytes(self) -> int: ...
+    @property
+    def marked_packets(self) -> int: ...
+    @property
+    def mean_sojourn_us(self) -> int: ...
+    @property
+    def last_sojourn_us(self) -> int: ...
+
+
+class PipelineStatus(Protocol):
+    """An E2SM-TC ``PipelineStatus``; ``rnti`` is ``None`` for a UE identified otherwise."""
+
+    @property
+    def rnti(self) -> int | None: ...
+    @property
+    def drb(self) -> int: ...
+    @property
+    def revision(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def safe(self) -> bool: ...
+    @property
+    def lease_left_ms(self) -> int | None: ...
+    @property
+    def head_of_line_age_us(self) -> int: ...
+    @property
+    def dropped_packets(self) -> int: ...
+    @property
+    def queues(self) -> Sequence[QueueStatus]: ...
+
+
+#: Source and destination address, source and destination port, protocol.
+FlowId: TypeAlias = tuple[str, str, int, int, int]
+
+
+class Flow(Protocol):
+    """An E2SM-TC ``FlowRecord``."""
+
+    @property
+    def five_tuple(self) -> FlowId: ...
+    @property
+    def qfi(self) -> int | None: ...
+    @property
+    def ecn(self) -> str: ...
+    @property
+    def rate_kbps(self) -> int: ...
+    @property
+    def backlog_bytes(self) -> int: ...
+    @property
+    def queue(self) -> int: ...
+
+
+class FlowInventory(Protocol):
+    """An E2SM-TC ``FlowInventory``; ``rnti`` as in `PipelineStatus`."""
+
+    @property
+    def rnti(self) -> int | None: ...
+    @property
+    def drb(self) -> int: ...
+    @property
+    def active_flows(self) -> int: ...
+    @property
+    def flows(self) -> Sequence[Flow]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class PipelineReport:
     """E2SM-TC report style 1: one ``PipelineStatus`` per bearer."""
 
     node_id: str
     collected_at_us: int
-    statuses: Sequence[Ie]
+    statuses: Sequence[PipelineStatus]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +173,7 @@ class FlowReport:
 
     node_id: str
     collected_at_us: int
-    inventories: Sequence[Ie]
+    inventories: Sequence[FlowInventory]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from tc_controller.core.bearer_state import Shared
 from tc_controller.core.bearer_view import BearerView
 from tc_controller.core.detect import Detector, Predictor
 from tc_controller.core.drain_history import DrainHistory
-from tc_controller.core.inputs import BearerKey, Ie
+from tc_controller.core.inputs import BearerKey, FlowInventory, Ie, PipelineStatus
 from tc_controller.core.inventory import FlowView
 from tc_controller.core.pipeline_view import PipelineView
 from tc_controller.core.policy import Policy, Rule
@@ -32,6 +32,8 @@ class Node:
         self.inventories: dict[BearerKey, FlowView] = {}
         self.pipelines: dict[BearerKey, PipelineView] = {}
         self._slots: dict[BearerKey, int] = {}
+        #: Of the bearers that RLC reports have, by C-RNTI and DRB.
+        self._keys: dict[int, BearerKey] = {}
         self._policy = policy
         #: Controller time of the newest RLC report; ``None`` before the first.
         self.reported_at_us: int | None = None
@@ -64,12 +66,21 @@ class Node:
             self.inventories.get(key),
         )
 
+    def key(self, report: PipelineStatus | FlowInventory) -> BearerKey | None:
+        """Bearer of a report; see `BearerKey.from_ie`."""
+        rnti, drb = report.rnti, report.drb
+        if rnti is None:
+            return None
+        key = self._keys.get(rnti << 8 | drb)
+        return BearerKey(self.node_id, rnti, drb) if key is None else key
+
     def add(self, slot: int, now_us: int, out: list[Action]) -> None:
         """A report has a new bearer."""
         key = self.windows.keys[slot]
         if key is None:
             return
         self._slots[key] = slot
+        self._keys[key.rnti << 8 | key.drb] = key
         self.history.born(slot)
         bearer = self.bearers.get(key)
         if bearer is None:
@@ -105,6 +116,7 @@ class Node:
         bearer = self.bearers.pop(key, None)
         if bearer is not None:
             bearer.removed(now_us, out)
+        self._keys.pop(key.rnti << 8 | key.drb, None)
         slot = self._slots.pop(key, None)
         if slot is not None:
             self.detector.watch(slot, None)

@@ -15,8 +15,8 @@ from typing import Any
 from tc_controller.core.actions import WriteRecord
 from tc_controller.core.bearer_view import Snapshot
 from tc_controller.core.decide import Skipped
-from tc_controller.core.inputs import Accepted, BearerKey, Outcome, Pipeline, Refused
-from tc_controller.core.inventory import FlowId, FlowView
+from tc_controller.core.inputs import Accepted, BearerKey, FlowId, Outcome, Pipeline, Refused
+from tc_controller.core.inventory import FlowView
 from tc_controller.core.ladder import Rung
 from tc_controller.core.policy import Rule
 from tc_controller.core.verify import Judgement

@@ -14,7 +14,8 @@ from collections import deque
 from dataclasses import dataclass
 
 from tc_controller.core.bearer_view import BearerView, Snapshot, snapshot
-from tc_controller.core.inventory import FlowId, FlowView
+from tc_controller.core.inputs import FlowId
+from tc_controller.core.inventory import FlowView
 from tc_controller.core.policy import Guard, Objective, Rule, Verification
 
 #: A greedy flow below this share of its old rate has ended, not been slowed.
