@@ -22,7 +22,7 @@ fn codel(ecn: bool) -> QueueDiscipline {
     })
 }
 
-const BODE: QueueDiscipline = QueueDiscipline::Bode { bound_us: 300_000 };
+const BODE: QueueDiscipline = QueueDiscipline::Bode { bound_us: 300_000, spare_bytes: None };
 
 /// Two queues of one discipline, pulled just in time; flow `n` goes to queue `n`.
 fn pulled(discipline: QueueDiscipline) -> Pipeline {
@@ -169,7 +169,7 @@ fn the_same_pipeline_again_spares_nothing_that_came_after_the_first() {
 
 #[test]
 fn a_longer_bound_takes_nothing_over_and_a_shorter_one_does() {
-    let bode = |bound_us| pulled(QueueDiscipline::Bode { bound_us });
+    let bode = |bound_us| pulled(QueueDiscipline::Bode { bound_us, spare_bytes: None });
     for (from_us, to_us, drops) in [(300_000, 400_000, 0), (400_000, 300_000, 0)] {
         let mut tc = control(bode(from_us));
         arrive(&mut tc, Ecn::NotEct, 0, 350_000);
