@@ -110,6 +110,16 @@ fn targets_exist() {
     );
     refused(
         |p| {
+            p.scheduler = Scheduler::Guaranteed {
+                quantum_bytes: 300,
+                shares: vec![QueueShare { target: target(4, 1), weight: 1, guarantee: None }],
+            }
+        },
+        "scheduler.guaranteed.shares[0].target",
+        Inconsistent,
+    );
+    refused(
+        |p| {
             p.scheduler =
                 Scheduler::ConditionalPriority { l4s: 11, classic: 0, time_shift_us: 50_000 }
         },

@@ -68,6 +68,21 @@ fn cases() -> Vec<(&'static str, Value)> {
             json!({"bulk_bound_us": 100_000, "quantum_bytes": 600, "threshold_us": 1_000, "pacer": "forecast",
                 "buffer": buffer}),
         ),
+        (
+            "classes",
+            json!({"classes": [
+                {"matches": [{"qfi": 5}, {"dscp": 46, "ecn": "ect1"}], "guaranteed_kbps": 4_000,
+                    "maximum_kbps": 8_000, "bound_us": 20_000},
+                {"matches": [{"protocol": 6, "source_port": {"low": 80, "high": 80}}], "weight": 3,
+                    "codel": codel},
+                {"matches": [{"dscp": 18}], "fifo": true}
+            ], "rest_weight": 2, "bulk_bound_us": null, "queues": 8}),
+        ),
+        (
+            "classes",
+            json!({"classes": [{"matches": [{"dscp": 8}]}], "maximum_kbps": 20_000, "codel": codel,
+                "quantum_bytes": 600, "threshold_us": 1_000, "pacer": "bdp5g", "buffer": buffer}),
+        ),
     ]);
     cases
 }

@@ -68,6 +68,31 @@ fn what_a_template_does_not_take_is_refused_by_its_place() {
         ("bdp_only", json!({"pacer": {"bdp5g": {"x": 1}}}), "pacer: bdp5g: expected no"),
         ("bdp_only", json!({"pacer": {"drql": {"mtu": 1}}}), "pacer: unknown field `mtu`"),
         ("bode_diffserv", json!({"classes": [{"dscps": [64], "bound_us": 1}]}), "classes[0].dscps"),
+        (
+            "classes",
+            json!({"classes": [{"matches": []}]}),
+            "classes[0].matches: []; expected at least one",
+        ),
+        (
+            "classes",
+            json!({"classes": [{"matches": [{"qfi": 1}], "guaranteed_kbps": 2, "maximum_kbps": 1}]}),
+            "classes[0].guaranteed_kbps: 2; expected at most the maximum, 1",
+        ),
+        (
+            "classes",
+            json!({"classes": [{"matches": [{"qfi": 1}], "maximum_kbps": 1}], "maximum_kbps": 2}),
+            "classes[0].maximum_kbps: 1; expected none beside",
+        ),
+        (
+            "classes",
+            json!({"classes": [{"matches": [{"qfi": 1}], "bound_us": 1, "codel": {}}]}),
+            "classes[0]: expected one of bound_us, codel and fifo at most",
+        ),
+        (
+            "classes",
+            json!({"classes": [{"matches": vec![json!({"qfi": 1}); 85]}]}),
+            "classes: filters: 257; expected 0 to 256",
+        ),
         ("transparent", json!({"pacer": "none"}), "pacer: unknown field"),
         ("l4s", json!([]), "parameters: []; expected parameters by name"),
         ("l4s", json!({"buffer": [1]}), "buffer: [1]; expected parameters by name"),

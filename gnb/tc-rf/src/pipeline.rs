@@ -281,7 +281,7 @@ impl<P: Packet> TrafficControl<P> {
     pub fn next_deadline_us(&self, now_us: u64) -> Option<u64> {
         let backlog = self.stage.unshaped_backlog().packets > 0;
         let poll_us = backlog.then(|| self.pacer.next_poll_us(now_us));
-        [poll_us, self.stage.parked_until_us(), self.lease.ends_us()].into_iter().flatten().min()
+        [poll_us, self.stage.shaped_until_us(), self.lease.ends_us()].into_iter().flatten().min()
     }
 
     /// State of the pipeline for a report (style 1) by itself: queues with a backlog or with

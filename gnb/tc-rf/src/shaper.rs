@@ -13,6 +13,8 @@ pub(crate) struct Shapers {
     /// Bucket of each queue, by queue index; empty when there is no shaper at all.
     bucket_of_queue: Vec<u32>,
     buckets: Vec<Bucket>,
+    /// Whether all queues share one bucket.
+    one_for_all: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +34,7 @@ impl Shapers {
             let index = shaper.map_or(NONE, |config| this.bucket_for(config, now_us));
             this.bucket_of_queue.push(index);
         }
+        this.one_for_all = this.buckets.len() == 1 && !this.bucket_of_queue.contains(&NONE);
         if this.buckets.is_empty() {
             this.bucket_of_queue.clear();
         }
@@ -59,6 +62,11 @@ impl Shapers {
         {
             new.tokens = old.tokens;
         }
+    }
+
+    /// Whether all queues share one bucket.
+    pub(crate) fn one_for_all(&self) -> bool {
+        self.one_for_all
     }
 
     fn bucket(&self, queue: usize) -> Option<&Bucket> {

@@ -63,6 +63,9 @@ pub(crate) struct Stage<P> {
     parked: Vec<u32>,
     /// When the first of them may send.
     parked_until_us: u64,
+    /// When the one shaper of all queues has tokens for the candidate; `u64::MAX` if it is not
+    /// waited for.
+    held_until_us: u64,
     buffer: BufferLimit,
     pub(crate) packets: u32,
     pub(crate) bytes: u64,
@@ -84,6 +87,7 @@ impl<P: Packet> Stage<P> {
             scheduler: Scheduler::new(scheduler, queues.len()),
             parked: Vec::with_capacity(queues.len()),
             parked_until_us: u64::MAX,
+            held_until_us: u64::MAX,
             stats: vec![QueueStats::default(); queues.len()],
             queues,
             rules,
@@ -225,11 +229,15 @@ impl<P: Packet> Stage<P> {
 
     /// The queue that may send next. Empty queues leave the scheduler; queues whose shaper has no
     /// tokens are parked. Idempotent.
+    ///
+    /// A shaper of all queues parks none of them: the candidate keeps its turn. Parked in turn, each
+    /// would leave the scheduler to the next, and weights would not count.
     pub(crate) fn select(&mut self, now_us: u64) -> Option<u32> {
+        self.held_until_us = u64::MAX;
         self.resume_parked(now_us);
         loop {
             let heads = QueueHeads { arena: &self.arena, queues: &self.queues };
-            let index = self.scheduler.candidate(&heads)?;
+            let index = self.scheduler.candidate(&heads, now_us)?;
             let queue = &self.queues[index as usize];
             let Some(head) = self.arena.head(&queue.backlog) else {
                 self.found_empty(index, now_us);
@@ -239,6 +247,10 @@ impl<P: Packet> Stage<P> {
             let ready_us = self.shapers.ready_at_us(index, head.len_bytes, now_us);
             if ready_us <= now_us {
                 return Some(index);
+            }
+            if self.shapers.one_for_all() {
+                self.held_until_us = ready_us;
+                return None;
             }
             self.scheduler.park(index);
             self.parked.push(index);
@@ -266,13 +278,17 @@ impl<P: Packet> Stage<P> {
         });
     }
 
-    /// When the first parked queue may send.
-    pub(crate) fn parked_until_us(&self) -> Option<u64> {
-        (self.parked_until_us != u64::MAX).then_some(self.parked_until_us)
+    /// When the first queue that a shaper holds back may send.
+    pub(crate) fn shaped_until_us(&self) -> Option<u64> {
+        let until_us = self.parked_until_us.min(self.held_until_us);
+        (until_us != u64::MAX).then_some(until_us)
     }
 
-    /// The backlog of queues that are not parked.
+    /// The backlog of queues that no shaper holds back.
     pub(crate) fn unshaped_backlog(&self) -> BufferStatus {
+        if self.held_until_us != u64::MAX {
+            return BufferStatus::default();
+        }
         let parked = self.parked.iter().map(|&index| &self.queues[index as usize].backlog);
         parked.fold(BufferStatus { bytes: self.bytes, packets: self.packets }, |all, backlog| {
             BufferStatus {
@@ -317,8 +333,10 @@ impl<P: Packet> Stage<P> {
             .unwrap_or(0)
     }
 
-    pub(crate) fn is_parked(&self, index: u32) -> bool {
-        self.scheduler.place(index) == Place::Parked
+    /// Whether a shaper holds a queue back.
+    pub(crate) fn is_shaped(&self, index: u32) -> bool {
+        let waits = self.held_until_us != u64::MAX && self.head_len_bytes(index) > 0;
+        waits || self.scheduler.place(index) == Place::Parked
     }
 }
 

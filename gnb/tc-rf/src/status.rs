@@ -52,7 +52,7 @@ pub(crate) fn queues<P: Packet>(
             policed_packets: stats.policed_packets,
             mean_sojourn_us: clamp(stats.sojourn.mean_us(now_us)),
             last_sojourn_us: clamp(stats.last_sojourn_us),
-            shaped: stage.is_parked(index as u32),
+            shaped: stage.is_shaped(index as u32),
         });
     }
     cursor.reported = now;

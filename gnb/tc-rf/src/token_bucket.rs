@@ -38,6 +38,12 @@ impl TokenBucket {
         true
     }
 
+    /// Whether it is not in debt: the question of a guarantee.
+    pub(crate) fn has_credit(&mut self, now_us: u64) -> bool {
+        self.refill(now_us);
+        self.level > 0
+    }
+
     /// When a packet of this length may go: the shaper's question. A packet longer than the bucket
     /// is deep goes when the bucket is full, and leaves it in debt.
     pub(crate) fn ready_at_us(&mut self, len_bytes: u32, now_us: u64) -> u64 {
@@ -48,6 +54,15 @@ impl TokenBucket {
             return now_us;
         }
         now_us + (missing as u64).div_ceil(u64::from(self.rate_kbps.max(1)))
+    }
+
+    /// Takes the tokens of a packet that goes, into a debt of at most the bucket's depth and the
+    /// packet: what a share sends beyond its guarantee does not suspend the guarantee for longer
+    /// than the bucket takes to fill.
+    pub(crate) fn spend_within_depth(&mut self, len_bytes: u32) {
+        if self.level > -self.depth {
+            self.spend(len_bytes);
+        }
     }
 
     /// Takes the tokens of a packet that goes, into debt if need be.

@@ -99,6 +99,16 @@ impl QueueStatus {
     }
 
     #[getter]
+    fn forwarded_packets(&self) -> u64 {
+        self.0.forwarded_packets
+    }
+
+    #[getter]
+    fn dropped_packets(&self) -> u64 {
+        self.0.dropped_packets
+    }
+
+    #[getter]
     fn marked_packets(&self) -> u64 {
         self.0.marked_packets
     }

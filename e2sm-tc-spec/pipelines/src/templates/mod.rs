@@ -13,10 +13,12 @@
 //! | `cake_diffserv` | DSCP, then hash | COBALT | weights per class, DRR within |
 //! | `bode_diffserv` | DSCP | BoDe, FIFO for the rest | strict priority |
 //! | `sojourn` | ECN, then hash | BoDe or FIFO, step marking; filled as the MAC pulls | DRR with new and old lists |
+//! | `classes` | filters and ECN, then hash | FIFO, CoDel or BoDe with shaper, step marking | guarantees, weights per class, DRR within |
 //!
 //! Each is a structure of its parameters, with their defaults. [`Template`] is any of them, by the
 //! name that policies and gateways use.
 
+mod classes;
 mod diffserv;
 mod fair;
 mod l4s;
@@ -31,6 +33,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
+pub use classes::{Classes, TrafficClass};
 pub use diffserv::{BodeDiffserv, BoundedClass, CakeDiffserv};
 pub use fair::{DrqlForecast, FqCodel};
 pub use l4s::{FqL4s, L4s};
@@ -137,6 +140,7 @@ templates! {
     "cake_diffserv" => CakeDiffserv,
     "bode_diffserv" => BodeDiffserv,
     "sojourn" => Sojourn,
+    "classes" => Classes,
 }
 
 fn schema_of<T: JsonSchema>() -> Value {
@@ -151,7 +155,8 @@ fn schema_of<T: JsonSchema>() -> Value {
 fn read<T: serde::de::DeserializeOwned>(parameters: Value) -> Result<T, ParameterError> {
     // Serde takes lists for structures as well.
     let objects = [("parameters", Some(&parameters))];
-    let within = ["codel", "buffer"].map(|name| (name, parameters.get(name)));
+    let given = |name| parameters.get(name).filter(|value: &&Value| !value.is_null());
+    let within = ["codel", "buffer"].map(|name| (name, given(name)));
     for (name, value) in objects.into_iter().chain(within) {
         if let Some(value) = value.filter(|value| !value.is_object()) {
             let detail = format!("{value}; expected parameters by name");

@@ -12,7 +12,7 @@ use super::parameters::{
 use super::parts::{FIFO, queues, run};
 
 /// Packet delay budget of 5QI 8 and 9 (TS 23.501 table 5.7.4-1), µs.
-const BULK_BOUND_US: u32 = 300_000;
+pub(super) const BULK_BOUND_US: u32 = 300_000;
 /// A flow with less than this queued is sparse: the initial window of TCP, ten segments (RFC 6928).
 const SPARSE_BYTES: u32 = 15_000;
 
@@ -69,15 +69,11 @@ impl Sojourn {
     /// The composition.
     pub fn pipeline(&self) -> Pipeline {
         let (classic, scalable) = (run(0, self.queues), run(self.queues, self.queues));
-        let bulk = match self.bulk_bound_us {
-            Some(bound_us) => QueueDiscipline::Bode { bound_us, spare_bytes: Some(SPARSE_BYTES) },
-            None => FIFO,
-        };
         let step = marking_by_step(CodelParameters::default(), self.threshold_us);
         Pipeline {
             name: "sojourn".to_owned(),
             classifier: by_ecn(scalable, classic),
-            queues: vec![queues(classic, bulk), queues(scalable, step)],
+            queues: vec![queues(classic, bulk(self.bulk_bound_us)), queues(scalable, step)],
             scheduler: Scheduler::DeficitRoundRobin { quantum_bytes: self.quantum_bytes },
             pacer: self.pacer,
             buffer: self.buffer.dropping(Overflow::FattestHead),
@@ -92,5 +88,13 @@ impl Sojourn {
             within("bulk_bound_us", bound_us, DELAY_US)?;
         }
         self.buffer.check()
+    }
+}
+
+/// Stage 3 of flows without L4S.
+pub(super) fn bulk(bound_us: Option<u32>) -> QueueDiscipline {
+    match bound_us {
+        Some(bound_us) => QueueDiscipline::Bode { bound_us, spare_bytes: Some(SPARSE_BYTES) },
+        None => FIFO,
     }
 }

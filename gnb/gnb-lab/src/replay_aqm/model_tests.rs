@@ -88,6 +88,11 @@ fn every_declared_scheduler_is_taken() {
                 "weights": [{"target": target, "weight": 2, "shared": false}]}}),
         ),
         (
+            "guaranteed",
+            json!({"guaranteed": {"quantum_bytes": 1514, "shares": [{"target": target,
+                "weight": 2, "guarantee": {"rate_kbps": 1_000, "burst_bytes": 3_000}}]}}),
+        ),
+        (
             "conditional_priority",
             json!({"conditional_priority": {"l4s": 0, "classic": 1, "time_shift_us": 30_000}}),
         ),

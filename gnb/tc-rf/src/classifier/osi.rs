@@ -1,4 +1,7 @@
 //! Ordered filters on L3 and L4 fields; the first match wins.
+//!
+//! For filters by ECN, CE packets of a flow all ECT packets of which have been ECT(0) count as ECT(0):
+//! RFC 9331 §5.3 allows it, and the flow stays in order.
 
 use std::net::IpAddr;
 
@@ -85,7 +88,9 @@ impl Rule {
             && self.destination.is_none_or(|mask| mask.contains(flow.destination))
             && self.dscp.is_none_or(|dscp| dscp == arrival.header.dscp)
             && self.qfi.is_none_or(|qfi| Some(qfi) == arrival.packet.qfi())
-            && self.ecn.is_none_or(|ecn| ecn == arrival.header.ecn)
+            && self.ecn.is_none_or(|ecn| {
+                ecn == if arrival.flow_is_classic { Ecn::Ect0 } else { arrival.header.ecn }
+            })
     }
 }
 

@@ -7,6 +7,7 @@
 mod conditional_priority;
 mod drr;
 mod edf;
+mod guaranteed;
 mod list;
 mod round_robin;
 mod shared;
@@ -18,6 +19,7 @@ use crate::queue::{QueueConfig, index_of};
 use conditional_priority::ConditionalPriority;
 use drr::Drr;
 use edf::EarliestDeadlineFirst;
+use guaranteed::Guaranteed;
 use list::Link;
 pub use list::Place;
 use round_robin::RoundRobin;
@@ -41,6 +43,9 @@ pub(crate) trait Heads {
 
 /// A scheduling algorithm over queues that have packets. `links` has the state of each queue.
 pub(crate) trait Algorithm {
+    /// Time is `now_us` from here on.
+    fn advance(&mut self, _now_us: u64) {}
+
     /// An inactive queue received a packet.
     fn activate(&mut self, links: &mut [Link], queue: u32);
 
@@ -73,6 +78,7 @@ enum Kind {
     RoundRobin(RoundRobin),
     Drr(Drr),
     SharedDrr(SharedDrr),
+    Guaranteed(Guaranteed),
     StrictPriority(StrictPriority),
     ConditionalPriority(ConditionalPriority),
     EarliestDeadlineFirst(EarliestDeadlineFirst),
@@ -85,6 +91,7 @@ macro_rules! dispatch {
             Kind::RoundRobin($algorithm) => $call,
             Kind::Drr($algorithm) => $call,
             Kind::SharedDrr($algorithm) => $call,
+            Kind::Guaranteed($algorithm) => $call,
             Kind::StrictPriority($algorithm) => $call,
             Kind::ConditionalPriority($algorithm) => $call,
             Kind::EarliestDeadlineFirst($algorithm) => $call,
@@ -123,6 +130,17 @@ pub enum SchedulerConfig {
         /// Weight of each share; 1 beyond the end.
         weight_of_share: Vec<u8>,
     },
+    /// Shares below their guaranteed rate first, then as `Shared`.
+    Guaranteed {
+        /// Bytes per unit of weight and turn of a share, and per turn of a queue.
+        quantum_bytes: u32,
+        /// Share of each queue by queue index. A queue beyond the end is a share of its own.
+        share_of_queue: Vec<u32>,
+        /// Weight of each share; 1 beyond the end.
+        weight_of_share: Vec<u8>,
+        /// Guarantee of each share; none beyond the end.
+        guarantee_of_share: Vec<Option<v1::Guarantee>>,
+    },
     /// L first unless the head of C is older by more than the shift (RFC 9332 §4.2.2).
     ConditionalPriority {
         /// Index of the L queue.
@@ -153,6 +171,9 @@ impl SchedulerConfig {
             }
             Model::Weighted { quantum_bytes, weights } => {
                 shared::compile(*quantum_bytes, weights, classifier, queues)?
+            }
+            Model::Guaranteed { quantum_bytes, shares } => {
+                guaranteed::compile(*quantum_bytes, shares, classifier, queues)?
             }
             Model::StrictPriority { order } => {
                 Self::StrictPriority { level_of_queue: strict_priority::levels(order, queues)? }
@@ -189,10 +210,18 @@ impl Kind {
                 Self::Drr(Drr::weighted(*quantum_bytes, weight_of_queue.clone()))
             }
             SchedulerConfig::Shared { quantum_bytes, share_of_queue, weight_of_share } => {
-                let mut shares = share_of_queue.clone();
-                let next = shares.iter().max().map_or(0, |&share| share + 1);
-                shares.extend((next..).take(queues.saturating_sub(shares.len())));
+                let shares = completed(share_of_queue, queues);
                 Self::SharedDrr(SharedDrr::new(*quantum_bytes, shares, weight_of_share.clone()))
+            }
+            SchedulerConfig::Guaranteed {
+                quantum_bytes,
+                share_of_queue,
+                weight_of_share,
+                guarantee_of_share,
+            } => {
+                let shares = completed(share_of_queue, queues);
+                let shared = SharedDrr::new(*quantum_bytes, shares, weight_of_share.clone());
+                Self::Guaranteed(Guaranteed::new(shared, guarantee_of_share))
             }
             SchedulerConfig::StrictPriority { level_of_queue } => {
                 let mut levels = level_of_queue.clone();
@@ -210,6 +239,14 @@ impl Kind {
             }
         }
     }
+}
+
+/// The share of each queue; those beyond the end get one each.
+fn completed(share_of_queue: &[u32], queues: usize) -> Vec<u32> {
+    let mut shares = share_of_queue.to_vec();
+    let next = shares.iter().max().map_or(0, |&share| share + 1);
+    shares.extend((next..).take(queues.saturating_sub(shares.len())));
+    shares
 }
 
 impl Scheduler {
@@ -236,8 +273,11 @@ impl Scheduler {
     /// The queue to serve next. The calls below refer to the queue this returned last, while no
     /// packet has been queued since.
     #[inline]
-    pub(crate) fn candidate(&mut self, heads: &impl Heads) -> Option<u32> {
-        dispatch!(self, algorithm => algorithm.candidate(&mut self.links, heads))
+    pub(crate) fn candidate(&mut self, heads: &impl Heads, now_us: u64) -> Option<u32> {
+        dispatch!(self, algorithm => {
+            algorithm.advance(now_us);
+            algorithm.candidate(&mut self.links, heads)
+        })
     }
 
     /// See [`Algorithm::served`].

@@ -39,8 +39,24 @@ impl SharedDrr {
         }
     }
 
-    fn share_of(&self, queue: u32) -> u32 {
+    pub(super) fn share_of(&self, queue: u32) -> u32 {
         self.share_of_queue[queue as usize]
+    }
+
+    /// The next queue of a share out of turn; `served_within` follows.
+    pub(super) fn candidate_of(
+        &mut self,
+        share: u32,
+        links: &mut [Link],
+        heads: &impl Heads,
+    ) -> Option<u32> {
+        self.queues[share as usize].candidate(links, heads)
+    }
+
+    /// A queue sent a packet that does not count against the turn of its share.
+    pub(super) fn served_within(&mut self, links: &mut [Link], queue: u32, len_bytes: u32) {
+        let share = self.share_of(queue);
+        self.queues[share as usize].served(links, queue, len_bytes);
     }
 }
 

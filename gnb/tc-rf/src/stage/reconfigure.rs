@@ -42,6 +42,7 @@ impl<P: Packet> Stage<P> {
         if !self.parked.is_empty() {
             self.parked_until_us = 0;
         }
+        self.held_until_us = u64::MAX;
         packets
     }
 
@@ -90,6 +91,7 @@ impl<P: Packet> Stage<P> {
         self.shapers = shapers;
         // Parked queues are checked against the new shapers.
         self.parked_until_us = u64::MAX;
+        self.held_until_us = u64::MAX;
         for index in self.parked.drain(..) {
             self.scheduler.resume(index);
         }

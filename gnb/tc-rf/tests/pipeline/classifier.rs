@@ -190,10 +190,23 @@ fn ect1_and_ce_go_to_the_l_queue() {
     }
 }
 
+/// The same by filters.
+fn l4s_by_filters() -> TrafficControl<TestPacket> {
+    let filters = [Ecn::Ect1, Ecn::Ce]
+        .map(|ecn| (FlowMatch { ecn: Some(ecn), ..FlowMatch::default() }, target(1, 1)));
+    control(Pipeline { classifier: osi(filters.to_vec(), target(0, 1)), ..by_port(2) })
+}
+
 #[test]
 fn a_flow_of_ect0_keeps_its_ce_packets_and_others_do_not() {
+    for control in [l4s_by_ecn, l4s_by_filters] {
+        ce_of_ect0_flows_is_classic(control);
+    }
+}
+
+fn ce_of_ect0_flows_is_classic(control: fn() -> TrafficControl<TestPacket>) {
     let ce_goes_to_l = |before: &[Ecn]| {
-        let mut tc = l4s_by_ecn();
+        let mut tc = control();
         for &ecn in before {
             tc.ingress(with_ecn(1, ecn), 0, &mut ());
         }

@@ -109,6 +109,14 @@ fn a_value_out_of_range_names_its_place() {
         ),
         (
             Box::new(|p| {
+                let guarantee = Some(Guarantee { rate_kbps: 0, burst_bytes: 1_500 });
+                let shares = vec![QueueShare { target: target(0, 1), weight: 1, guarantee }];
+                p.scheduler = Scheduler::Guaranteed { quantum_bytes: 1514, shares };
+            }),
+            "scheduler.guaranteed.shares[0].guarantee.rate_kbps",
+        ),
+        (
+            Box::new(|p| {
                 let budgets = vec![QueueBudget { target: target(0, 1), budget_us: 0 }];
                 p.scheduler = Scheduler::EarliestDeadlineFirst { budgets };
             }),

@@ -63,6 +63,14 @@ choice! {
             /// Delay budget of the queues of each target.
             budgets: Vec<QueueBudget> as ListOf<QueueBudget, 0, 256>,
         },
+        /// Shares below their guaranteed rate first; the rest as in `weighted`, by the weight of the
+        /// shares.
+        6 guaranteed => Guaranteed {
+            /// Bytes per unit of weight and turn of a share, and per turn of a queue in it.
+            quantum_bytes: u32 where QUANTUM_BYTES,
+            /// Shares; an unlisted queue is a share of weight 1 without a guarantee.
+            shares: Vec<QueueShare> as ListOf<QueueShare, 0, 256>,
+        },
     }
     check distinct_queues
 }
@@ -83,6 +91,9 @@ impl Scheduler {
             Self::StrictPriority { order } => listed("order", order.iter().copied(), ""),
             Self::Weighted { weights, .. } => {
                 listed("weights", weights.iter().map(|weight| weight.target), ".target")
+            }
+            Self::Guaranteed { shares, .. } => {
+                listed("shares", shares.iter().map(|share| share.target), ".target")
             }
             Self::EarliestDeadlineFirst { budgets } => {
                 listed("budgets", budgets.iter().map(|budget| budget.target), ".target")
@@ -116,6 +127,33 @@ sequence! {
         weight: u8 as Int<1, 255>,
         /// The queues share one turn of this weight by round robin; otherwise each has such a turn.
         shared: bool,
+    }
+}
+
+sequence! {
+    /// A share of the guaranteed scheduler: queues that divide one turn by deficit round robin.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct QueueShare { ...
+        /// Queues.
+        target: QueueTarget,
+        /// Share relative to 1.
+        weight: u8 as Int<1, 255>,
+        /// Rate up to which the share goes before those without or above theirs; none if absent.
+        #[serde(default)]
+        guarantee: Option<Guarantee>,
+    }
+}
+
+sequence! {
+    /// A guaranteed rate, as a token bucket.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct Guarantee { ...
+        /// Rate.
+        rate_kbps: u32 where POSITIVE,
+        /// Bucket depth: what a share may catch up on with priority after it was not served.
+        burst_bytes: u32 where POSITIVE,
     }
 }
 

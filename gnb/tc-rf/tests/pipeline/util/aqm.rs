@@ -127,6 +127,20 @@ pub(crate) fn schedulers(count: u16) -> Vec<Scheduler> {
             },
         ),
         (
+            "guaranteed",
+            Scheduler::Guaranteed {
+                quantum_bytes: 1514,
+                shares: vec![
+                    QueueShare {
+                        target: one(0),
+                        weight: 1,
+                        guarantee: Some(Guarantee { rate_kbps: 2_000, burst_bytes: 20_000 }),
+                    },
+                    QueueShare { target: rest, weight: 2, guarantee: None },
+                ],
+            },
+        ),
+        (
             "conditional_priority",
             Scheduler::ConditionalPriority { l4s: 0, classic: 1, time_shift_us: 30_000 },
         ),

@@ -77,6 +77,13 @@ pub(crate) fn scheduler() -> impl Strategy<Value = Scheduler> {
             .clone()
             .prop_map(|quantum_bytes| { Scheduler::DeficitRoundRobin { quantum_bytes } }),
         Just(Scheduler::StrictPriority { order: vec![target(0, 1)] }),
+        (quantum_bytes.clone(), 1u8.., 1u32..50_000, 1u32..100_000).prop_map(
+            |(quantum_bytes, weight, rate_kbps, burst_bytes)| {
+                let guarantee = Some(Guarantee { rate_kbps, burst_bytes });
+                let shares = vec![QueueShare { target: target(0, 2), weight, guarantee }];
+                Scheduler::Guaranteed { quantum_bytes, shares }
+            }
+        ),
         (quantum_bytes, 1u8.., any::<bool>()).prop_map(|(quantum_bytes, weight, shared)| {
             let weights = vec![QueueWeight { target: target(0, 2), weight, shared }];
             Scheduler::Weighted { quantum_bytes, weights }

@@ -162,6 +162,17 @@ fn schedulers() -> Vec<Scheduler> {
         Scheduler::EarliestDeadlineFirst {
             budgets: vec![QueueBudget { target: target(0, 2), budget_us: 20_000 }],
         },
+        Scheduler::Guaranteed {
+            quantum_bytes: 300,
+            shares: vec![
+                QueueShare {
+                    target: target(0, 1),
+                    weight: 255,
+                    guarantee: Some(Guarantee { rate_kbps: 20_000, burst_bytes: 250_000 }),
+                },
+                QueueShare { target: target(1, 1), weight: 1, guarantee: None },
+            ],
+        },
     ]
 }
 
