@@ -109,7 +109,7 @@ def _check(options: argparse.Namespace) -> int:
         sys.stdout.write(f"{rule.name}: within {rule.objective.bound_ms:g} ms\n")
         if not rule.base and not rule.ladder:
             sys.stdout.write("  watch only\n")
-        for kind, rungs in (("base", rule.base), ("ladder", rule.ladder)):
+        for kind, rungs in (("base", rule.compiled_base()), ("ladder", rule.ladder)):
             for number, rung in enumerate(rungs, 1):
                 sys.stdout.write(f"  {kind} {number}. {rung.template}: {_parameters(rung)}\n")
     return 0

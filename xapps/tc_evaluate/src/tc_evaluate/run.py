@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from ric.sm import tc
+from tc_controller.core.compile import CLASSES
 from tc_controller.core.controller import Controller
 from tc_controller.core.ladder import CHOSEN
 from tc_controller.policy_file import load_policy
@@ -33,7 +34,8 @@ _BLOAT_US: Final = 100_000
 
 def static_arms() -> list[str]:
     """The templates that need no knowledge of the flows; each is an arm."""
-    return [name for name in tc.templates() if name not in CHOSEN and name != UNCONTROLLED]
+    not_alone = {*CHOSEN, CLASSES, UNCONTROLLED}
+    return [name for name in tc.templates() if name not in not_alone]
 
 
 @dataclass(frozen=True, slots=True)

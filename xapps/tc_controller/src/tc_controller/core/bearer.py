@@ -228,7 +228,7 @@ class BearerControl(BearerEffects):
         if rule is None or self._capabilities is None:
             return None
         facts = Facts(view.flows, None, self._capabilities)
-        choice = choose_base(rule.base, self.pause.skipped(now_us), facts)
+        choice = choose_base(rule.compiled_base(), self.pause.skipped(now_us), facts)
         self.base_unchecked = False
         if desired is not None and choice.pipeline in (None, desired.pipeline):
             return None
@@ -284,7 +284,7 @@ class BearerControl(BearerEffects):
         same_rungs = (
             old is not None
             and rule is not None
-            and (old.base, old.ladder) == (rule.base, rule.ladder)
+            and (old.compiled_base(), old.ladder) == (rule.compiled_base(), rule.ladder)
         )
         self.pause.rule_changed(same_rungs=same_rungs)
         self.base_unchecked = True

@@ -18,11 +18,13 @@ FOR_L4S: Final = frozenset({"l4s", "fq_l4s"})
 _SLICING: Final = ("greedy_rate_kbps", "greedy_share", "burst_ms")
 
 
-class _Strict(BaseModel):
+class Strict(BaseModel):
+    """Unknown keys, NaN and infinities are errors."""
+
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-class Condition(_Strict):
+class Condition(Strict):
     """When a rung may be tried. A condition on a quantity that is not known yet is not met."""
 
     min_active_flows: int | None = Field(

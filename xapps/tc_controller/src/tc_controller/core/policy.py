@@ -8,22 +8,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 from ric.explain import PlacedError
 
+from tc_controller.core.classes import RateMbps, Share, TrafficClass, check_rates
+from tc_controller.core.compile import with_classes
 from tc_controller.core.inputs import BearerKey
-from tc_controller.core.ladder import CHOSEN, Condition, Rung
+from tc_controller.core.ladder import CHOSEN, Condition, Rung, Strict
 
-Share = Annotated[float, Field(gt=0.0, le=1.0)]
 Ms = Annotated[int, Field(ge=1, le=600_000)]
 #: Spans whose reports are all kept in memory.
 WindowMs = Annotated[int, Field(ge=10, le=10_000)]
-
-
-class Strict(BaseModel):
-    """Unknown keys, NaN and infinities are errors."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Prediction(Strict):
@@ -46,8 +41,8 @@ class Prediction(Strict):
 
 
 class Objective(Strict):
-    """Bound on the sojourn of a bearer's packets: age of the RLC head of line plus the sojourn in
-    the pipeline queues that ungreedy flows use."""
+    """What the packets of a bearer are promised. The sojourn is the age of the RLC head of line
+    plus the sojourn in the pipeline queues that ungreedy flows use."""
 
     bound_ms: float = Field(
         default=10.0,
@@ -77,6 +72,20 @@ class Objective(Strict):
     )
     clear_ms: Ms = Field(default=50, description="See `clear_ratio`, ms.")
     predict: Prediction = Field(default_factory=Prediction)
+    guaranteed_mbps: RateMbps | None = Field(
+        default=None,
+        description="Rate that a backlogged bearer is to get, Mbit/s. Measured, not enforced: the "
+        "MAC divides the radio among bearers.",
+    )
+    maximum_mbps: RateMbps | None = Field(
+        default=None,
+        description="Rate that the bearer does not exceed, Mbit/s: a shaper of all its queues.",
+    )
+
+    @model_validator(mode="after")
+    def _rates_ordered(self) -> Objective:
+        check_rates(self.guaranteed_mbps, self.maximum_mbps)
+        return self
 
 
 class Guard(Strict):
@@ -239,6 +248,11 @@ class Rule(Strict):
         description="Templates that are tried in this order when the objective is violated under "
         "the base. Base and ladder empty: watch only.",
     )
+    classes: Annotated[tuple[TrafficClass, ...], Field(max_length=127)] = Field(
+        default=(),
+        description="Classes of flows within a bearer, with objectives of their own; a packet "
+        "belongs to the first that matches. They are compiled to a pipeline out of `base`.",
+    )
 
     @model_validator(mode="after")
     def _base_is_unconditional(self) -> Rule:
@@ -255,6 +269,48 @@ class Rule(Strict):
                     "unknown key; what depends on the traffic belongs to the ladder",
                 )
         return self
+
+    @model_validator(mode="after")
+    def _classes_fit_together(self) -> Rule:
+        seen: set[str] = set()
+        for position, each in enumerate(self.classes):
+            if each.name in seen:
+                problem = f"{each.name!r}; names of classes must differ"
+                raise PlacedError(("classes", position, "name"), problem)
+            seen.add(each.name)
+        self._check_rates()
+        shares = sum(each.share or 0.0 for each in self.classes)
+        # Shares such as 0.1 add up to 1 but for the last bits.
+        if shares > 1.0 + 1e-9:
+            raise PlacedError(("classes",), f"shares add up to {shares:g}; expected at most 1")
+        self.compiled_base()
+        return self
+
+    def _check_rates(self) -> None:
+        maximum_mbps = self.objective.maximum_mbps
+        if maximum_mbps is None:
+            return
+        for position, each in enumerate(self.classes):
+            if each.objective.maximum_mbps is not None:
+                place = ("classes", position, "objective", "maximum_mbps")
+                problem = "a queue has one shaper; expected none beside objective.maximum_mbps"
+                raise PlacedError(place, problem)
+        guaranteed_mbps = sum(each.objective.guaranteed_mbps or 0.0 for each in self.classes)
+        if guaranteed_mbps > maximum_mbps:
+            problem = (
+                f"guaranteed rates add up to {guaranteed_mbps:g}; expected at most "
+                f"objective.maximum_mbps, {maximum_mbps:g}"
+            )
+            raise PlacedError(("classes",), problem)
+
+    def compiled_base(self) -> tuple[Rung, ...]:
+        """The pipelines to install, in order of preference: `base` with the objectives that a
+        pipeline can keep."""
+        rungs = with_classes(self.base, self.classes, self.objective.maximum_mbps)
+        if rungs != self.base and self.ladder:
+            problem = "its rungs would replace the pipeline of the objectives; expected no ladder"
+            raise PlacedError(("ladder",), problem)
+        return rungs
 
 
 class Reports(Strict):

@@ -1,0 +1,98 @@
+"""Objectives of classes in lockstep with the emulated gNB: what each class gets of a radio."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tc_controller.core.controller import Controller
+from tc_controller.policy_file import parse_policy
+from tc_evaluate.lockstep import Lockstep
+
+gnb_lab = pytest.importorskip("gnb_lab", reason="the lab's Python module is not built")
+
+SCENARIO = Path(__file__).parents[3] / "gnb" / "scenarios" / "default.yaml"
+
+
+def tcp(name: str, qfi: int, count: int = 1) -> dict[str, Any]:
+    return {
+        "name": name,
+        "kind": "tcp",
+        "congestion_control": "cubic",
+        "start_s": 0.5,
+        "qfi": qfi,
+        "count": count,
+    }
+
+
+def rates_mbps(classes: str, *flows: dict[str, Any], rule: str = "", **overrides: Any) -> Any:
+    """Goodput of each flow by name from 5 s to 15 s; the lab carries about 40 Mbit/s."""
+    text = (
+        f"version: 1\nrules: [{{name: r, base: [{{template: sojourn}}], classes: {classes}{rule}}}]"
+    )
+    ping = {"name": "ping", "kind": "ping", "interval_ms": 100, "qfi": 9}
+    world = gnb_lab.World(SCENARIO, overrides={"flows": [*flows, ping], **overrides})
+    lab = Lockstep(world, Controller(parse_policy(text)))
+    lab.run(5)
+    before = goodput(world)
+    lab.run(15)
+    (decided,) = lab.events("decided")
+    assert decided["rung"]["template"] == "classes"
+    assert not lab.events("rolled_back")
+    return {name: (at - before[name]) * 8 / 10e6 for name, at in goodput(world).items()}
+
+
+def goodput(world: Any) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for flow in world.flows():
+        name = flow["name"].split("#")[0].split("[")[0]
+        total[name] = total.get(name, 0) + int(flow["goodput_bytes"] or 0)
+    return total
+
+
+def test_a_guaranteed_class_has_its_rate_among_many_flows() -> None:
+    one = "[{name: video, match: [{qfi: 5}], objective: {guaranteed_mbps: 20}%s}]"
+    flows = [tcp("video", 5), tcp("bulk", 9, count=12)]
+    # Its part by weight is its guarantee.
+    even = rates_mbps(one % "", *flows)
+    assert even["video"] >= 0.95 * 20
+    # Even where its share is a tenth.
+    least = rates_mbps(one % ", share: 0.1", *flows)
+    assert least["video"] >= 0.95 * 20
+    assert least["bulk"] >= 0.9 * (40 - 20) * 0.9
+
+
+def test_a_class_does_not_exceed_its_maximum_and_the_rest_has_what_it_leaves() -> None:
+    capped = "[{name: updates, match: [{qfi: 5}], objective: {maximum_mbps: 4}}]"
+    rates = rates_mbps(capped, tcp("updates", 5, count=3), tcp("bulk", 9))
+    assert 0.85 * 4 <= rates["updates"] <= 4
+    assert rates["bulk"] >= 0.9 * (40 - 4)
+
+
+def test_shares_hold_however_many_flows_a_class_has() -> None:
+    shared = "[{name: a, match: [{qfi: 5}], share: 0.6}, {name: b, match: [{qfi: 6}], share: 0.2}]"
+    rates = rates_mbps(shared, tcp("a", 5), tcp("b", 6, count=6), tcp("bulk", 9, count=3))
+    total = rates["a"] + rates["b"] + rates["bulk"]
+    assert rates["a"] / total == pytest.approx(0.6, abs=0.05)
+    assert rates["b"] / total == pytest.approx(0.2, abs=0.05)
+
+
+def test_guarantees_beyond_the_radio_shrink_alike() -> None:
+    both = (
+        "[{name: a, match: [{qfi: 5}], objective: {guaranteed_mbps: 60}}, "
+        "{name: b, match: [{qfi: 6}], objective: {guaranteed_mbps: 20}}]"
+    )
+    rates = rates_mbps(both, tcp("a", 5), tcp("b", 6), tcp("bulk", 9))
+    assert rates["a"] / rates["b"] == pytest.approx(3, rel=0.15)
+
+
+def test_a_maximum_of_the_bearer_holds_all_classes_together() -> None:
+    rates = rates_mbps(
+        "[{name: a, match: [{qfi: 5}], share: 0.75}]",
+        tcp("a", 5),
+        tcp("bulk", 9),
+        rule=", objective: {maximum_mbps: 12}",
+    )
+    assert 0.9 * 12 <= rates["a"] + rates["bulk"] <= 12
+    assert rates["a"] / rates["bulk"] == pytest.approx(3, rel=0.15)
