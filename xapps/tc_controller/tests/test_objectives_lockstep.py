@@ -96,3 +96,47 @@ def test_a_maximum_of_the_bearer_holds_all_classes_together() -> None:
     )
     assert 0.9 * 12 <= rates["a"] + rates["bulk"] <= 12
     assert rates["a"] / rates["bulk"] == pytest.approx(3, rel=0.15)
+
+
+def compliance(text: str, *flows: dict[str, Any]) -> Lockstep:
+    world = gnb_lab.World(SCENARIO, overrides={"flows": list(flows)})
+    lab = Lockstep(world, Controller(parse_policy(f"version: 1\nrules: [{{name: r, {text}}}]")))
+    lab.run(8)
+    return lab
+
+
+def test_guarantees_beyond_the_radio_are_infeasible_and_say_what_is_missing() -> None:
+    lab = compliance(
+        "base: [{template: sojourn}], classes: ["
+        "{name: a, match: [{qfi: 5}], objective: {guaranteed_mbps: 60}}, "
+        "{name: b, match: [{qfi: 6}], objective: {guaranteed_mbps: 10}}]",
+        tcp("a", 5),
+        tcp("b", 6),
+    )
+    seconds = lab.controller.counters.class_compliance
+    assert seconds["r", "a", "infeasible"] >= 3
+    records = [each for each in lab.events("compliance") if each["state"] == "infeasible"]
+    of_class = next(each for each in records if each.get("class_name") == "a")
+    of_bearer = next(each for each in records if "class_name" not in each)
+    assert "needs 70.0 Mbit/s, radio gives" in of_class["reason"]
+    assert of_bearer["reason"].startswith("class ")
+
+
+def test_what_the_radio_carries_is_met() -> None:
+    lab = compliance(
+        "base: [{template: sojourn}], classes: ["
+        "{name: a, match: [{qfi: 5}], objective: {guaranteed_mbps: 10}}, "
+        "{name: b, match: [{qfi: 6}], share: 0.25}, "
+        "{name: c, match: [{qfi: 7}], objective: {maximum_mbps: 3, loss_ratio: 0.05}}, "
+        "{name: d, match: [{qfi: 8}], objective: {guaranteed_mbps: 1}}]",
+        tcp("a", 5, count=2),
+        tcp("b", 6),
+        tcp("c", 7),
+        tcp("bulk", 9),
+    )
+    last = {
+        each["class_name"]: each["state"]
+        for each in lab.events("compliance")
+        if "class_name" in each
+    }
+    assert last == {"a": "met", "b": "met", "c": "met", "d": "idle"}

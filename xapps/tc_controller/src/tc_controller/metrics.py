@@ -13,6 +13,7 @@
 | `sojourn_controller_bearers_gone_total` | counter | |
 | `sojourn_controller_bearers_watched`, `…_controlled`, `…_violating` | gauge | `node` |
 | `sojourn_controller_compliance_seconds_total` | counter (bearer seconds) | `rule`, `state` |
+| `sojourn_controller_class_compliance_seconds_total` | counter | `rule`, `class`, `state` |
 | `sojourn_controller_bearers` | gauge | `node`, `state` |
 | `sojourn_controller_transactions_per_bearer_hour` | gauge (largest of the node) | `node` |
 | `sojourn_controller_acting` | gauge | |
@@ -90,6 +91,12 @@ class ControllerCollector(Collector):
                 "Seconds of bearers against their objective.",
                 ("rule", "state"),
                 counters.compliance,
+            ),
+            (
+                "class_compliance_seconds",
+                "Seconds of classes of traffic against their objective.",
+                ("rule", "class", "state"),
+                counters.class_compliance,
             ),
             ("policy_reloads", "Reads of the policy.", ("result",), self.policy.reloads),
             ("log_records_lost", "Decision records not written.", (), lost),

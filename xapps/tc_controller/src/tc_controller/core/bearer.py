@@ -7,7 +7,8 @@ from tc_controller.core.act import Pending, Purpose
 from tc_controller.core.actions import Action
 from tc_controller.core.bearer_state import Occurrence, Proposal, Shared
 from tc_controller.core.bearer_view import BearerView
-from tc_controller.core.compliance import Compliance, assess
+from tc_controller.core.class_compliance import meter_for, with_rates
+from tc_controller.core.compliance import Assessment, Compliance, assess
 from tc_controller.core.decide import BASE, Facts, choose, choose_base
 from tc_controller.core.effects import BearerEffects
 from tc_controller.core.inputs import (
@@ -241,25 +242,48 @@ class BearerControl(BearerEffects):
         while self.transactions_us and now_us - self.transactions_us[0] > _HOUR_US:
             self.transactions_us.popleft()
         if self.rule is None:
-            self.compliance = None
+            self.compliance, self.meter, self.class_compliance = None, None, {}
             return
         assessment = assess(view, self.rule.objective, silent_for_us)
+        classes: dict[str, Assessment] = {}
+        if self.meter is not None:
+            rate, classes = self.meter.assess(self.rule)
+            assessment = with_rates(assessment, rate, classes)
+        desired = self.desired
+        in_force = None if desired is None else desired.pipeline
+        self.meter = meter_for(self.meter, in_force, self.rule)
         former, self.compliance = self.compliance, assessment.state
         self.shared.counters.compliance[(self.rule.name, assessment.state.value)] += 1
         if former is not assessment.state:
             blocker = self.blocker(now_us) if assessment.state is Compliance.VIOLATED else None
-            out.append(
-                records.noted(
-                    "compliance",
-                    now_us,
-                    self.key,
-                    rule=self.rule.name,
-                    state=assessment.state.value,
-                    former=None if former is None else former.value,
-                    reason=assessment.reason,
-                    blocker=blocker,
-                )
+            self._note_compliance(former, assessment, now_us, out, blocker=blocker)
+        formers, self.class_compliance = self.class_compliance, {}
+        for name, each in classes.items():
+            self.class_compliance[name] = each.state
+            self.shared.counters.class_compliance[(self.rule.name, name, each.state.value)] += 1
+            if formers.get(name) is not each.state:
+                self._note_compliance(formers.get(name), each, now_us, out, class_name=name)
+
+    def _note_compliance(
+        self,
+        former: Compliance | None,
+        now: Assessment,
+        now_us: int,
+        out: list[Action],
+        **details: str | None,
+    ) -> None:
+        out.append(
+            records.noted(
+                "compliance",
+                now_us,
+                self.key,
+                rule=None if self.rule is None else self.rule.name,
+                state=now.state.value,
+                former=None if former is None else former.value,
+                reason=now.reason,
+                **details,
             )
+        )
 
     def blocker(self, now_us: int) -> str | None:
         """Why no decision is taken now, were the objective violated; ``None``: one would be."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from tc_controller.core.act import OpenTransaction, Outbox, Purpose
 from tc_controller.core.actions import Action
 from tc_controller.core.bearer_view import BearerView
+from tc_controller.core.class_compliance import ClassMeter
 from tc_controller.core.compliance import Compliance
 from tc_controller.core.decide import BASE, Choice
 from tc_controller.core.inputs import BearerKey, Outcome, Unanswered
@@ -94,6 +95,10 @@ class BearerState:
         self.safe_in_force = False
         #: Against the objective, for the last second; ``None``: no rule, or not assessed yet.
         self.compliance: Compliance | None = None
+        #: The same of each class of the rule, by name.
+        self.class_compliance: dict[str, Compliance] = {}
+        #: Of classes and guaranteed rates; ``None``: the rule has none.
+        self.meter: ClassMeter | None = None
         #: Times of the transactions of the last hour.
         self.transactions_us: deque[int] = deque()
         #: The base may be another than the pipeline in force: a rule came or changed.

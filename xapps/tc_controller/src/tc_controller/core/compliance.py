@@ -28,6 +28,8 @@ class Compliance(enum.Enum):
     #: Within the bound, but not below the share of it at which a violation would end.
     AT_RISK = "at_risk"
     VIOLATED = "violated"
+    #: Guaranteed rates together exceed what the radio carries.
+    INFEASIBLE = "infeasible"
     #: Above the bound, but no pipeline shortens it: the radio sent little or nothing.
     RADIO_STALLED = "radio_stalled"
     #: Nothing was queued and nothing was sent.

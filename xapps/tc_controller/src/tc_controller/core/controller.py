@@ -233,7 +233,11 @@ class Controller:
             pipeline = PipelineView(at_us, status, find_flows(key))
             note(key, pipeline)
             bearer = find_bearer(key)
-            if bearer is None or (acting and bearer.repeats(status, now_us)):
+            if bearer is None:
+                continue
+            if bearer.meter is not None:
+                bearer.meter.add(at_us, status.queues)
+            if acting and bearer.repeats(status, now_us):
                 continue
             if acting:
                 bearer.status(pipeline, node.view(key), now_us, out)

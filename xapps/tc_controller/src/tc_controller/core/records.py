@@ -38,6 +38,8 @@ class Counters:
     reconciliations: Counter[str] = field(default_factory=Counter)
     #: Seconds of bearers by (rule, compliance).
     compliance: Counter[tuple[str, str]] = field(default_factory=Counter)
+    #: The same of classes, by (rule, class, compliance).
+    class_compliance: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     #: Bearers that were removed.
     bearers_gone: int = 0
     #: Reports and answers that were not used, by reason.
