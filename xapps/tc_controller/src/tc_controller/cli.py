@@ -15,6 +15,7 @@ from ric.lifecycle import XApp, run_xapp
 from ric.settings import ProgramParser, add_settings_arguments, settings_from
 
 from tc_controller.app import ControllerApp
+from tc_controller.core.conflicts import Severity, findings
 from tc_controller.core.ladder import Rung, in_force
 from tc_controller.core.policy import json_schema
 from tc_controller.decision_log import DEFAULT_NAME, read_log
@@ -112,7 +113,10 @@ def _check(options: argparse.Namespace) -> int:
         for kind, rungs in (("base", rule.compiled_base()), ("ladder", rule.ladder)):
             for number, rung in enumerate(rungs, 1):
                 sys.stdout.write(f"  {kind} {number}. {rung.template}: {_parameters(rung)}\n")
-    return 0
+    found = findings(policy)
+    for finding in found:
+        sys.stderr.write(f"{options.policy}: {finding}\n")
+    return int(any(finding.severity is Severity.ERROR for finding in found))
 
 
 def _parameters(rung: Rung) -> str:
