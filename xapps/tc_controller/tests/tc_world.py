@@ -67,6 +67,7 @@ class Source:
     protocol: int = 6
     ecn: str = "not-ect"
     packet_bytes: int = 1500
+    qfi: int | None = None
 
     def record(self, rate_kbps: int, backlog: int, queue: int) -> dict[str, Any]:
         return {
@@ -77,7 +78,7 @@ class Source:
                 "destination_port": 5000,
                 "protocol": self.protocol,
             },
-            "qfi": None,
+            "qfi": self.qfi,
             "dscp": 0,
             "ecn": self.ecn,
             "rate_kbps": rate_kbps,

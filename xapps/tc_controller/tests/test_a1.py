@@ -8,6 +8,7 @@ import ssl
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from tc_controller.a1.server import A1Server
 from tc_controller.a1.store import InstanceStore, instance
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import BearerKey, NodeDown
-from tc_controller.core.policy import Policy
+from tc_controller.core.policy import Policy, Rule
 from tc_controller.settings import A1Settings
 from tc_ric import POLICY, Lab, in_lab
 from tc_world import NODE, RNTI, World, bulk, ping
@@ -77,22 +78,25 @@ class Door:
     async def status(self, type_id: str, name: str) -> Any:
         return (await self.call("GET", f"/{type_id}/policies/{name}/status"))[1]
 
-    def bound(self, qfis: frozenset[int] = frozenset({1})) -> float:
-        rule = self.controller.policy.rule_for(BEARER, qfis)
+    def rule(self) -> Rule:
+        rule = self.controller.policy.rule_for(BEARER, frozenset({1}))
         assert rule is not None
-        return rule.objective.bound_ms
+        return rule
+
+    def bound(self) -> float:
+        return self.rule().objective.bound_ms
 
 
 @asynccontextmanager
 async def door(
-    state: Path | None = None, world: World | None = None, **settings: Any
+    state: Path | None = None, world: World | None = None, file: Policy = FILE, **settings: Any
 ) -> AsyncIterator[Door]:
     store = InstanceStore(state, IDENTITIES, _at_once)
-    controller = Controller(FILE) if world is None else world.controller
+    controller = Controller(file) if world is None else world.controller
 
     def apply() -> None:
         now_us = 0 if world is None else world.now_us
-        actions = controller.set_policy(now_us, store.apply_to(FILE))
+        actions = controller.set_policy(now_us, store.apply_to(file))
         if world is not None:
             world.do(actions)
 
@@ -146,7 +150,9 @@ async def test_a_narrower_scope_comes_first_and_all_before_the_file() -> None:
 @pytest.mark.parametrize(
     ("type_id", "body", "reason", "detail"),
     [
-        (QOS, qos(pdb=20, gfbr=1e6), "STATEMENT_NOT_APPLICABLE", "gfbr"),
+        (QOS, qos(pdb=20, priorityLevel=1), "STATEMENT_NOT_APPLICABLE", "priorityLevel"),
+        (QOS, qos(gfbr=2e6, mfbr=1e6), "STATEMENT_NOT_APPLICABLE", "gfbr, mfbr"),
+        (QOS, qos(mfbr=0), "STATEMENT_NOT_APPLICABLE", "mfbr"),
         (UE, ue(dlThroughput=5), "STATEMENT_NOT_APPLICABLE", "dlThroughput"),
         (UE, ue("other", dlPacketDelay=5), "SCOPE_NOT_APPLICABLE", "ueId"),
         (SLA, sla("000001", maxDlPacketDelayPerUe=5), "SCOPE_NOT_APPLICABLE", "sliceId"),
@@ -175,6 +181,40 @@ async def test_what_cannot_be_enforced_says_why_and_changes_nothing(
         assert detail in status["detail"]
         if "no watched" not in detail:
             assert a1.bound() == FILE.rules[0].objective.bound_ms
+
+
+async def test_bit_rates_of_a_5qi_become_classes_of_its_qos_flows() -> None:
+    file = Policy.model_validate(
+        {"version": 1, "rules": [{"name": "r", "base": [{"template": "sojourn"}]}]}
+    )
+    world = World(Controller(file), replace(bulk(), qfi=1), ping())
+    async with door(world=world, file=file) as a1:
+        world.run(1_000)
+        await a1.put(QOS, "p", qos(gfbr=5e6, mfbr=2e7))
+        world.run(1_000)
+        assert await a1.status(QOS, "p") == {"enforceStatus": "ENFORCED"}
+        (each,) = a1.rule().classes
+        rates = each.objective.guaranteed_mbps, each.objective.maximum_mbps
+        assert (each.match[0].qfi, rates) == (1, (5, 20))
+        assert a1.bound() == file.rules[0].objective.bound_ms
+        assert world.tc.names()[-1] == "classes"
+        await a1.call("DELETE", f"/{QOS}/policies/p")
+        world.run(1_000)
+        assert world.tc.names()[-1] == "sojourn"
+
+
+async def test_bit_rates_without_a_base_that_takes_classes_are_not_enforced() -> None:
+    world = World(Controller(FILE), replace(bulk(), qfi=1), ping())
+    async with door(world=world) as a1:
+        await a1.put(QOS, "p", qos(mfbr=2e7, pdb=3))
+        world.run(3_000)
+        status = await a1.status(QOS, "p")
+        assert (status["enforceStatus"], status["enforceReason"]) == (
+            "NOT_ENFORCED",
+            "OTHER_REASON",
+        )
+        assert status["detail"] == "1 of 1 bearers in scope have no pipeline for it"
+        assert a1.rule() == FILE.rules[0]
 
 
 async def test_misprints_of_the_published_schemas_are_accepted() -> None:

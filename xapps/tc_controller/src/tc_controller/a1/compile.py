@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from pydantic import ValidationError
+
 from tc_controller.a1.identities import Identities
 from tc_controller.a1.types import (
     QosObjectives,
@@ -16,6 +18,8 @@ from tc_controller.a1.types import (
     UeLevelObjectives,
     UeLevelTarget,
 )
+from tc_controller.core.classes import ClassObjective
+from tc_controller.core.compile import CLASSES
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import BearerKey
 from tc_controller.core.policy import Policy, Selector
@@ -42,9 +46,22 @@ def _out_of_scope(detail: str) -> Status:
     return Status(False, "SCOPE_NOT_APPLICABLE", detail)
 
 
-def _delay(statement: Statement) -> tuple[float | None, list[str]]:
-    """The bound in ms, and the attributes that cannot be measured or enforced."""
+#: Bit rates are in bit/s (TS 38.413 clause 9.3.1.4).
+_BPS_PER_MBPS = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What of a statement can be enforced, and the names of what cannot."""
+
+    bound_ms: float | None
+    rates: ClassObjective | None
+    others: list[str]
+
+
+def _wanted(statement: Statement) -> _Wanted:
     objectives: QosObjectives | UeLevelObjectives | SliceSlaObjectives
+    rates = None
     if isinstance(statement, QosTarget):
         objectives, name, ms = statement.qosObjectives, "pdb", 1.0
     elif isinstance(statement, UeLevelTarget):
@@ -53,7 +70,22 @@ def _delay(statement: Statement) -> tuple[float | None, list[str]]:
         objectives, name, ms = statement.sliceSlaObjectives, "maxDlPacketDelayPerUe", 1.0
     given = objectives.model_dump(exclude_none=True)
     delay = given.pop(name, None)
-    return None if delay is None else delay * ms, sorted(given)
+    if isinstance(statement, QosTarget):
+        rates = _rates(given)
+    return _Wanted(None if delay is None else delay * ms, rates, sorted(given))
+
+
+def _rates(given: dict[str, float]) -> ClassObjective | None:
+    """Takes the bit rates from the attributes unless no shaper has them."""
+    names = {"gfbr": "guaranteed_mbps", "mfbr": "maximum_mbps"}
+    mbps = {names[key]: value / _BPS_PER_MBPS for key, value in given.items() if key in names}
+    try:
+        rates = ClassObjective.model_validate(mbps)
+    except ValidationError:
+        return None
+    for key in names:
+        given.pop(key, None)
+    return rates if mbps else None
 
 
 def _slices(wanted: SliceScope, policy: Policy) -> tuple[Selector, ...]:
@@ -69,12 +101,12 @@ def compiled(
     name: str, statement: Statement, policy: Policy, identities: Identities
 ) -> Target | Status:
     """The target of an instance, or why there is none. An instance is enforced whole or not."""
-    bound_ms, others = _delay(statement)
-    if others or bound_ms is None:
+    wanted = _wanted(statement)
+    if wanted.others or (wanted.bound_ms is None and wanted.rates is None):
         return Status(
             False,
             "STATEMENT_NOT_APPLICABLE",
-            f"cannot be measured or enforced: {', '.join(others) or 'an empty statement'}",
+            f"cannot be measured or enforced: {', '.join(wanted.others) or 'an empty statement'}",
         )
     scope = statement.scope
     ue = qfis = slices = None
@@ -94,7 +126,7 @@ def compiled(
         slices = _slices(scope.sliceId, policy)
         if not slices:
             return _out_of_scope("sliceId: no slice of the policy file has this s_nssai")
-    return Target(name, bound_ms, ue, qfis, slices)
+    return Target(name, wanted.bound_ms, ue, qfis, slices, wanted.rates)
 
 
 def statuses(
@@ -103,27 +135,30 @@ def statuses(
     """How each instance is enforced now, by one pass over the bearers."""
     targets = {name: each for name, each in results.items() if isinstance(each, Target)}
     counts = {name: [0, 0, 0] for name in targets}
-    for bearer, qfis, has_pipeline in _watched(controller) if targets else ():
+    for bearer, qfis, template in _watched(controller) if targets else ():
         applies = policy.target_for(bearer, qfis)
         for name, target in targets.items():
             if target.selects(bearer, qfis):
                 governed = applies is not None and applies.name == name
                 counts[name][0] += 1
                 counts[name][1] += governed
-                counts[name][2] += governed and has_pipeline
+                # The base without classes, where the node or the rule has nothing better.
+                keeps = template is not None and (target.rates is None or template == CLASSES)
+                counts[name][2] += governed and keeps
     return {
         name: each if isinstance(each, Status) else _judged(*counts[name])
         for name, each in results.items()
     }
 
 
-def _watched(controller: Controller) -> Iterator[tuple[BearerKey, frozenset[int], bool]]:
+def _watched(controller: Controller) -> Iterator[tuple[BearerKey, frozenset[int], str | None]]:
     for node in list(controller.nodes.values()):
         for key, bearer in node.bearers.items():
             if bearer.rule is not None:
                 flows = node.inventories.get(key)
                 qfis: frozenset[int] = frozenset() if flows is None else flows.qfis()
-                yield key, qfis, bearer.desired is not None
+                desired = bearer.desired
+                yield key, qfis, None if desired is None else desired.template
 
 
 def _judged(in_scope: int, governed: int, controlled: int) -> Status:
@@ -132,6 +167,6 @@ def _judged(in_scope: int, governed: int, controlled: int) -> Status:
     if governed == 0:
         return Status(False, "OTHER_REASON", "other policies apply to all bearers in scope")
     if controlled < governed:
-        detail = f"{governed - controlled} of {governed} bearers in scope have no pipeline"
+        detail = f"{governed - controlled} of {governed} bearers in scope have no pipeline for it"
         return Status(False, "OTHER_REASON", detail)
     return Status(True)
