@@ -78,6 +78,8 @@ fn oversized_counts() -> Vec<Vec<u8>> {
         bearer: e2sm_tc::v1::BearerId { ue: e2sm_tc::v1::UeId::Rnti(1), drb: 1 },
         expected_revision: None,
         lease_ms: None,
+        owner: None,
+        as_safe: false,
         dry_run: false,
         change: e2sm_tc::v1::PipelineChange::Delta(vec![
             e2sm_tc::v1::PipelineEdit::SetPacer(

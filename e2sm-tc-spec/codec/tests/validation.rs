@@ -293,6 +293,8 @@ fn paths_of_a_transaction_start_at_the_pipeline_or_at_the_edit() {
             bearer: BearerId { ue: UeId::Rnti(1), drb: 1 },
             expected_revision: None,
             lease_ms: Some(1_000),
+            owner: None,
+            as_safe: false,
             dry_run: false,
             change,
         };

@@ -71,7 +71,7 @@ fn controls() -> Vec<Value> {
                 Ok(edits) => {
                     made["edits"] = json!(edits);
                     let change = PipelineChange::Delta(edits);
-                    let after = candidate(&before, &before, &change, &everything)
+                    let after = candidate(&before, &before, &before, &change, &everything)
                         .and_then(|after| limits::check(&after, &everything).map(|()| after));
                     match after {
                         Ok(after) => made["after"] = json!(after),

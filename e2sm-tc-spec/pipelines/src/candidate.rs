@@ -16,11 +16,13 @@ use crate::limits::{Result, check_edit};
 pub fn candidate(
     current: &Pipeline,
     safe: &Pipeline,
+    initial: &Pipeline,
     change: &PipelineChange,
     capabilities: &Capabilities,
 ) -> Result<Pipeline> {
     match change {
         PipelineChange::Safe => Ok(safe.clone()),
+        PipelineChange::Initial => Ok(initial.clone()),
         PipelineChange::Replace(pipeline) => Ok(pipeline.clone()),
         PipelineChange::Delta(edits) => {
             let mut pipeline = current.clone();

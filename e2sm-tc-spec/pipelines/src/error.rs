@@ -27,6 +27,7 @@ impl PipelineError {
             element: self.element,
             detail: self.detail,
             revision: Some(revision),
+            holder: None,
         }
     }
 }

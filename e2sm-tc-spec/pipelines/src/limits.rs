@@ -33,6 +33,8 @@ pub fn everything() -> Capabilities {
         pacers: names(Pacer::KINDS),
         policer: true,
         shaper: true,
+        node_lease: true,
+        as_safe: true,
         max_queues: u16::MAX,
         max_filters: u16::MAX,
         max_bearers: u32::MAX,

@@ -150,14 +150,18 @@ fn what_a_node_lacks_is_refused_by_its_place() {
 fn a_change_is_applied_to_the_pipeline_or_refused_by_its_place() {
     let current = by_name("fq_codel").expect("a template");
     let change = |edits| PipelineChange::Delta(edits);
-    let apply = |edits| candidate(&current, &transparent(), &change(edits), &everything());
-    let after = apply(vec![PipelineEdit::SetName("x".to_owned())]).expect("applied");
-    assert_eq!(after, Pipeline { name: "x".to_owned(), ..current.clone() });
+    let initial = by_name("bdp_only").expect("a template");
+    let after = |change: &PipelineChange| {
+        candidate(&current, &transparent(), &initial, change, &everything())
+    };
+    let apply = |edits| after(&change(edits));
+    let renamed = apply(vec![PipelineEdit::SetName("x".to_owned())]).expect("applied");
+    assert_eq!(renamed, Pipeline { name: "x".to_owned(), ..current.clone() });
     let error = apply(vec![PipelineEdit::RemoveFilter(1)]).expect_err("no filters");
     assert_eq!(
         (error.cause, error.element.as_str()),
         (Cause::Inconsistent, "delta[0].remove_filter")
     );
-    let safe = candidate(&current, &transparent(), &PipelineChange::Safe, &everything());
-    assert_eq!(safe, Ok(transparent()));
+    assert_eq!(after(&PipelineChange::Safe), Ok(transparent()));
+    assert_eq!(after(&PipelineChange::Initial), Ok(initial.clone()));
 }

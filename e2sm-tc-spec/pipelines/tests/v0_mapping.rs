@@ -129,6 +129,7 @@ fn idle() -> PipelineStatus {
         name: "fq_codel".to_owned(),
         safe: false,
         lease_left_ms: None,
+        owner: None,
         head_of_line_age_us: 0,
         queues: Vec::new(),
         pacer: PacerStatus {

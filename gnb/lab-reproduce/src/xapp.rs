@@ -110,6 +110,8 @@ fn deploy(xapp: &XApp, world: &mut World) -> Result<(), String> {
         bearer: BearerId { ue: UeId::Rnti(xapp.rnti), drb: xapp.drb },
         expected_revision: None,
         lease_ms: None,
+        owner: None,
+        as_safe: false,
         dry_run: false,
         change: PipelineChange::Replace(xapp.pipeline.clone()),
     });

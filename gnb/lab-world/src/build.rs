@@ -143,6 +143,8 @@ impl Builder<'_> {
                 bearer: id,
                 expected_revision: None,
                 lease_ms: None,
+                owner: None,
+                as_safe: false,
                 dry_run: false,
                 change: PipelineChange::Replace(pipeline(&drb.pipeline, &path)?),
             };

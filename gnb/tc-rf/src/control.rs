@@ -42,9 +42,9 @@ pub fn feed(
             Ok(revision) => {
                 first.get_or_insert(revision);
             }
-            Err(ControlOutcome::Refused { cause, element, detail, revision }) => {
+            Err(ControlOutcome::Refused { cause, element, detail, revision, holder }) => {
                 let element = format!("forecast_feed.bearers[{index}].{element}");
-                let refusal = ControlOutcome::Refused { cause, element, detail, revision };
+                let refusal = ControlOutcome::Refused { cause, element, detail, revision, holder };
                 if cause != Cause::UnknownBearer {
                     return refusal;
                 }
@@ -65,19 +65,28 @@ pub fn feed(
 
 /// A refusal without a revision.
 pub fn refused(cause: Cause, element: &str, detail: String) -> ControlOutcome {
-    ControlOutcome::Refused { cause, element: element.to_owned(), detail, revision: None }
+    ControlOutcome::Refused {
+        cause,
+        element: element.to_owned(),
+        detail,
+        revision: None,
+        holder: None,
+    }
 }
 
 /// The bytes of an outcome. One whose texts are too long or not printable for the wire is sent
 /// with its cause alone.
 pub fn encode_outcome(outcome: ControlOutcome) -> Vec<u8> {
     v1::encode(&outcome).unwrap_or_else(|_| {
-        let ControlOutcome::Refused { cause, revision, .. } = outcome else { return Vec::new() };
+        let ControlOutcome::Refused { cause, revision, holder, .. } = outcome else {
+            return Vec::new();
+        };
         let short = ControlOutcome::Refused {
             cause,
             element: String::new(),
             detail: String::new(),
             revision,
+            holder,
         };
         v1::encode(&short).unwrap_or_default()
     })

@@ -16,6 +16,7 @@ pub mod control;
 mod events;
 mod flow_inventory;
 mod hash;
+mod node_lease;
 mod pacer;
 mod packet;
 mod pipeline;
@@ -32,6 +33,7 @@ mod status;
 mod token_bucket;
 
 pub use events::{DropReason, EventSink};
+pub use node_lease::NodeLeaseState;
 pub use pacer::{BlockRoom, BufferStatus, NextBlock, RlcStatus, SduDelays};
 pub use packet::{Ecn, FiveTuple, Packet};
 pub use pipeline::TrafficControl;

@@ -19,7 +19,7 @@ use crate::{
     BlockRoom, BufferStatus, DropReason, Ecn, EventSink, Packet, PipelineError, RlcStatus,
 };
 use ledger::{Ledger, Totals};
-use transaction::Lease;
+pub(crate) use transaction::Lease;
 
 /// Traffic control of one (UE, DRB).
 ///
@@ -28,9 +28,14 @@ use transaction::Lease;
 #[derive(Clone, Debug)]
 pub struct TrafficControl<P> {
     bearer: BearerId,
+    /// In force before any control.
+    initial: Pipeline,
+    /// What returns when a lease ends.
     safe: Pipeline,
     current: Pipeline,
     in_safe: bool,
+    /// Who installed the pipeline in force, if it is not the safe one.
+    owner: Option<String>,
     revision: u32,
     lease: Lease,
     key: HashKey,
@@ -50,18 +55,20 @@ pub struct TrafficControl<P> {
 const FIRST_SEQUENCE: u64 = 1 << 63;
 
 impl<P: Packet> TrafficControl<P> {
-    /// A bearer that starts with its safe pipeline at revision 1. All randomness comes from `seed`.
+    /// A bearer that starts with `initial` as its safe pipeline, at revision 1. All randomness comes from `seed`.
     ///
     /// # Errors
-    /// When the safe pipeline is not acceptable.
-    pub fn new(bearer: BearerId, safe: Pipeline, seed: u64) -> Result<Self, PipelineError> {
-        let plan = Plan::compile(&safe, 0)?;
+    /// When the pipeline is not acceptable.
+    pub fn new(bearer: BearerId, initial: Pipeline, seed: u64) -> Result<Self, PipelineError> {
+        let plan = Plan::compile(&initial, 0)?;
         Ok(Self {
             bearer,
-            pacer: Pacer::new(&safe.pacer),
-            current: safe.clone(),
-            safe,
+            pacer: Pacer::new(&initial.pacer),
+            current: initial.clone(),
+            safe: initial.clone(),
+            initial,
             in_safe: true,
+            owner: None,
             revision: 1,
             lease: Lease::default(),
             key: HashKey::from_seed(seed),
@@ -299,6 +306,7 @@ impl<P: Packet> TrafficControl<P> {
             name: self.current.name.clone(),
             safe: self.in_safe,
             lease_left_ms: self.lease.left_ms(now_us),
+            owner: self.owner.clone(),
             head_of_line_age_us: status::clamp(self.head_of_line_age_us(now_us)),
             queues: status::queues(&self.stage, cursor, now_us),
             pacer: self.pacer.report(now_us),

@@ -423,3 +423,39 @@ async def test_a_transaction_waits_for_the_report_of_a_node_that_is_overdue(
         world.spawn(lab.run())
         assert "accepted" in await change
     assert world.ric.controls
+
+
+async def test_one_client_holds_the_node_and_the_next_takes_it_when_the_lease_ends(
+    world: BridgeWorld,
+) -> None:
+    lab = LabNode(world.ric)
+    await world.start()
+    world.spawn(lab.run())
+    async with world.client(lab.node.id) as client:
+        tc = Tc(client, lab.node.id)
+        await status(tc)
+
+        async def take(owner: str, lease_ms: int | None) -> Outcome:
+            return await tc.send({"node_lease": {"owner": owner, "lease_ms": lease_ms}}, style=4)
+
+        assert (await take("a", 60_000))["accepted"] == {"revision": 1, "lease_ms": 60_000}
+        done = await tc.change({"replace": hashed(4)}, lease_ms=60_000, owner="a")
+        assert "accepted" in done
+        assert (await status(tc, 2))["owner"] == "a"
+        for outcome in (
+            await take("b", 1_000),
+            await tc.change("safe", owner="b"),
+            await tc.change("safe", dry_run=True),
+            await tc.renew(2, 60_000),
+        ):
+            assert refusal(outcome) == ("not_owner", "owner")
+            holder = outcome["refused"]["holder"]
+            assert holder["owner"] == "a"
+            assert 50_000 < holder["lease_left_ms"] <= 60_000
+        assert "accepted" in await take("a", None)
+        assert (await take("b", 60_000))["accepted"]["revision"] == 2
+        assert refusal(await tc.change("safe", owner="a")) == ("not_owner", "owner")
+        sent = await tc.change({"replace": hashed(4)}, owner="b", as_safe=True)
+        assert refusal(sent) == ("unsupported", "as_safe")
+        assert "accepted" in await tc.change("initial", owner="b")
+        assert (await status(tc, 3))["safe"]

@@ -535,6 +535,7 @@ def test_a_busy_machine_is_reported_first() -> None:
             "refused (malformed at message: x)",
         ),
         ({"tried": Tried.REFUSED, "cause": "unknown_bearer"}, Level.FAIL, "(unknown_bearer)"),
+        ({"tried": Tried.REFUSED, "cause": "not_owner"}, Level.OK, "a controller owns the node"),
         ({"tried": Tried.REFUSED, "cause": "stale_revision"}, Level.NOTE, "changed twice"),
         (
             {"tried": Tried.REFUSED, "cause": "inconsistent", "element": "delta"},

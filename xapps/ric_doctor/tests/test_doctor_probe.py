@@ -177,7 +177,9 @@ async def test_the_control_that_is_tried_changes_nothing(ric: FakeRic) -> None:
         "bearer": STATUS["bearer"],
         "expected_revision": 4,
         "lease_ms": None,
+        "owner": None,
         "dry_run": True,
+        "as_safe": False,
         "change": "safe",
     }
 

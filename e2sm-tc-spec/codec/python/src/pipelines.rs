@@ -96,7 +96,8 @@ fn pipeline(py: Python<'_>, template: &str, parameters: &str) -> PyResult<String
     to_json(py, &made.map_err(|error| template_error(py, &error))?)
 }
 
-/// The pipeline after a transaction's change, checked as a whole.
+/// The pipeline after a transaction's change, checked as a whole; for a bearer whose safe pipeline is
+/// the one it had before any control.
 #[pyfunction(name = "candidate")]
 fn changed(
     py: Python<'_>,
@@ -109,7 +110,7 @@ fn changed(
     let safe: Pipeline = from_json(py, "safe", safe)?;
     let change: PipelineChange = from_json(py, "change", change)?;
     let capabilities = capabilities_from_json(py, capabilities)?;
-    let after = candidate(&current, &safe, &change, &capabilities)
+    let after = candidate(&current, &safe, &safe, &change, &capabilities)
         .and_then(|after| limits::check(&after, &capabilities).map(|()| after));
     to_json(py, &after.map_err(|error| pipeline_error(py, &error))?)
 }

@@ -66,6 +66,11 @@ impl PipelineStatus {
     }
 
     #[getter]
+    fn owner(&self) -> Option<&str> {
+        self.0.owner.as_deref()
+    }
+
+    #[getter]
     fn head_of_line_age_us(&self) -> u32 {
         self.0.head_of_line_age_us
     }

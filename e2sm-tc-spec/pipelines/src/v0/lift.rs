@@ -17,7 +17,7 @@ use super::state::{NodeState, numbers_of};
 const RESTART: u32 = 1 << 31;
 
 /// The parts of a pipeline status that neither [`NodeState`] nor the report has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BearerContext {
     /// The bearer of the one pipeline.
@@ -26,6 +26,8 @@ pub struct BearerContext {
     pub revision: u32,
     /// Lease left, ms; absent without lease.
     pub lease_left_ms: Option<u32>,
+    /// Who installed the pipeline.
+    pub owner: Option<String>,
     /// Occupancy of the RLC buffer, from RLC reports.
     pub rlc_occupancy_bytes: u32,
 }
@@ -203,6 +205,7 @@ pub fn lift(
         name: state.pipeline().name.clone(),
         safe: state.is_safe(),
         lease_left_ms: context.lease_left_ms,
+        owner: context.owner.clone(),
         head_of_line_age_us: longest_us,
         queues,
         pacer: PacerStatus {

@@ -45,6 +45,8 @@ pub fn capabilities(max_queues: u16, max_filters: u16) -> Capabilities {
         pacers: names(&["none", "bdp5g"]),
         policer: true,
         shaper: true,
+        node_lease: true,
+        as_safe: false,
         max_queues,
         max_filters,
         max_bearers: 1,

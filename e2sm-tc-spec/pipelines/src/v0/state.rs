@@ -204,8 +204,9 @@ impl NodeState {
         everything: &Capabilities,
     ) -> Result<Self, ControlError> {
         let change = PipelineChange::Delta(controls::edits(&self.pipeline, control)?);
-        let pipeline = candidate(&self.pipeline, &self.pipeline, &change, everything)
-            .map_err(|error| ControlError::from(error.to_string()))?;
+        let pipeline =
+            candidate(&self.pipeline, &self.pipeline, &self.pipeline, &change, everything)
+                .map_err(|error| ControlError::from(error.to_string()))?;
         let mut unknown = self.unknown.clone();
         unknown.retain(|item| !sets(control, *item));
         Ok(Self { pipeline, unknown, v1_ids: self.v1_ids.clone() })

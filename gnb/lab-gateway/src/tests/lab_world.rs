@@ -50,6 +50,8 @@ fn transaction(change: v1::PipelineChange, expected_revision: Option<u32>, rnti:
         bearer: v1::BearerId { ue: v1::UeId::Rnti(rnti), drb: 1 },
         expected_revision,
         lease_ms: Some(10),
+        owner: None,
+        as_safe: false,
         dry_run: false,
         change,
     });

@@ -50,21 +50,32 @@ impl World {
             Err(outcome) => return outcome,
         };
         match message {
-            ControlMessage::Transaction(transaction) => match self.find(&transaction.bearer) {
-                Ok(index) => self.transact(index, &transaction),
-                Err(refusal) => refusal,
-            },
-            ControlMessage::LeaseRenewal(renewal) => match self.find(&renewal.bearer) {
-                Ok(index) => {
-                    let tc = &mut self.bearers[index as usize].tc;
-                    let outcome = tc.renew_lease(&renewal, self.now_us);
-                    self.poll_bearer(index);
-                    outcome
+            ControlMessage::Transaction(transaction) => {
+                match self.find_for(&transaction.bearer, transaction.owner.as_deref()) {
+                    Ok(index) => self.transact(index, &transaction),
+                    Err(refusal) => refusal,
                 }
-                Err(refusal) => refusal,
-            },
+            }
+            ControlMessage::LeaseRenewal(renewal) => {
+                match self.find_for(&renewal.bearer, renewal.owner.as_deref()) {
+                    Ok(index) => {
+                        let tc = &mut self.bearers[index as usize].tc;
+                        let outcome = tc.renew_lease(&renewal, self.now_us);
+                        self.poll_bearer(index);
+                        outcome
+                    }
+                    Err(refusal) => refusal,
+                }
+            }
             ControlMessage::ForecastFeed(feed) => self.feed_forecasts(&feed),
+            ControlMessage::NodeLease(lease) => self.e2.node_lease.apply(&lease, self.now_us),
         }
+    }
+
+    /// Index of a bearer that `owner` may control now.
+    fn find_for(&self, id: &BearerId, owner: Option<&str>) -> Result<u32, ControlOutcome> {
+        let index = self.find(id)?;
+        self.e2.node_lease.admit(owner, self.now_us).map(|()| index)
     }
 
     /// Passes each forecast to its bearer; times are Unix time.
@@ -125,6 +136,11 @@ impl World {
         v0::decode_control_header(header).map_err(|error| format!("header: {error}"))?;
         let message = v0::decode_control(message).map_err(|error| format!("message: {error}"))?;
         let active: Vec<u32> = self.active_bearers().collect();
+        if let Err(ControlOutcome::Refused { detail, .. }) =
+            self.e2.node_lease.admit(None, self.now_us)
+        {
+            return Err(detail);
+        }
         let [index] = active[..] else {
             return Err(format!(
                 "v0 cannot say which bearer it means, and this node has {}; use v1",
@@ -138,6 +154,8 @@ impl World {
             bearer: bearer_id(&self.bearers[index as usize]),
             expected_revision: None,
             lease_ms: None,
+            owner: None,
+            as_safe: false,
             dry_run: false,
             change: PipelineChange::Delta(edits),
         };
@@ -162,5 +180,6 @@ fn cause_name(cause: Cause) -> &'static str {
         Cause::Unsupported => "unsupported",
         Cause::Capacity => "capacity",
         Cause::Malformed => "malformed",
+        Cause::NotOwner => "not_owner",
     }
 }

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use e2sm_tc::v1::{self, Event, EventKind};
 use lab_scenario::Split;
+use tc_rf::NodeLeaseState;
 
 use report::{Gnb, active, bearer_id};
 use subscription::{NEVER, Subscription, What};
@@ -46,6 +47,7 @@ pub(crate) struct E2Agent {
     next_report_us: u64,
     to_ran: Line<PendingControl>,
     to_ric: Line<Output>,
+    node_lease: NodeLeaseState,
 }
 
 impl E2Agent {
@@ -57,6 +59,7 @@ impl E2Agent {
             next_ticket: 0,
             subscriptions: BTreeMap::new(),
             next_report_us: NEVER,
+            node_lease: NodeLeaseState::default(),
             to_ran: Line::default(),
             to_ric: Line::default(),
         }

@@ -5,8 +5,8 @@ use crate::setup::{RNTI, bearer, control, encode, replace};
 use e2sm_tc::v0;
 use e2sm_tc::v1::{
     self, ActionDefinition, BearerId, Cause, ControlMessage, ControlOutcome, EventKind,
-    EventTrigger, ForecastFeed, IndicationHeader, IndicationMessage, LeaseRenewal, Quantity,
-    ReportStyle, Transaction, UeId,
+    EventTrigger, ForecastFeed, IndicationHeader, IndicationMessage, LeaseRenewal, NodeLease,
+    Quantity, ReportStyle, Transaction, UeId,
 };
 use lab_world::{
     ControlError, ControlRequest, Indication, Output, Payload, RanFunction, RouteError,
@@ -190,7 +190,7 @@ fn a_transaction_takes_effect_and_its_lease_ends() {
     let outcome = apply(&mut world, 1, &ControlMessage::Transaction(transaction));
     let ControlOutcome::Accepted { revision, lease_ms } = outcome else { panic!("{outcome:?}") };
     assert_eq!(lease_ms, Some(500));
-    let renewal = LeaseRenewal { bearer: bearer(), revision, lease_ms: 1000 };
+    let renewal = LeaseRenewal { bearer: bearer(), revision, lease_ms: 1000, owner: None };
     world.step_until(3_400_000, &mut |_| {});
     apply(&mut world, 2, &ControlMessage::LeaseRenewal(renewal));
     let arrived = indications(&mut world, 6_000_000);
@@ -511,4 +511,51 @@ fn the_node_declares_its_ran_functions() {
         v1::decode(&node.ran_functions[4].definition).unwrap();
     assert_eq!(definition.oid, RanFunction::TcV1.oid());
     assert_eq!(definition.capabilities, tc_rf::capabilities());
+}
+
+#[test]
+fn one_controller_holds_the_node_and_another_takes_over_when_its_lease_ends() {
+    let mut world = run("default.yaml", 0.1, &[]);
+    let lease = |owner: &str, lease_ms| {
+        ControlMessage::NodeLease(NodeLease { owner: owner.to_owned(), lease_ms })
+    };
+    let owned = |owner: &str| {
+        ControlMessage::Transaction(Transaction {
+            owner: Some(owner.to_owned()),
+            lease_ms: Some(5_000),
+            ..replace("fq_codel")
+        })
+    };
+    let outcome = apply(&mut world, 4, &lease("a", Some(200)));
+    assert!(matches!(outcome, ControlOutcome::Accepted { revision: 1, .. }), "{outcome:?}");
+    assert!(matches!(apply(&mut world, 1, &owned("a")), ControlOutcome::Accepted { .. }));
+    let unnamed = ControlMessage::Transaction(replace("bdp_only"));
+    for (style, message) in [(1, owned("b")), (1, unnamed), (4, lease("b", Some(200)))] {
+        let outcome = apply(&mut world, style, &message);
+        let ControlOutcome::Refused { cause: Cause::NotOwner, holder: Some(holder), .. } = outcome
+        else {
+            panic!("{outcome:?}");
+        };
+        assert_eq!(holder.owner, "a");
+        assert!((100..=200).contains(&holder.lease_left_ms), "{holder:?}");
+    }
+    let revision = 2;
+    let renewal = |owner: &str| {
+        let owner = Some(owner.to_owned());
+        ControlMessage::LeaseRenewal(LeaseRenewal {
+            bearer: bearer(),
+            revision,
+            lease_ms: 5_000,
+            owner,
+        })
+    };
+    assert_eq!(cause(&apply(&mut world, 2, &renewal("b"))).0, Cause::NotOwner);
+    world.step_until(world.now_us() + 250_000, &mut |_| {});
+    assert!(matches!(
+        apply(&mut world, 4, &lease("b", Some(200))),
+        ControlOutcome::Accepted { revision: 2, .. }
+    ));
+    assert_eq!(cause(&apply(&mut world, 2, &renewal("a"))).0, Cause::NotOwner);
+    let renewed = apply(&mut world, 2, &renewal("b"));
+    assert!(matches!(renewed, ControlOutcome::Accepted { revision: 2, .. }), "{renewed:?}");
 }

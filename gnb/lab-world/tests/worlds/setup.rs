@@ -53,6 +53,8 @@ pub(crate) fn replace(template: &str) -> Transaction {
         bearer: bearer(),
         expected_revision: None,
         lease_ms: None,
+        owner: None,
+        as_safe: false,
         dry_run: false,
         change: PipelineChange::Replace(tc_rf::templates::by_name(template).unwrap()),
     }

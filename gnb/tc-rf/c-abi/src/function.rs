@@ -10,7 +10,7 @@ use e2sm_tc::v1::{
 };
 use tc_rf::control::{self, refused};
 use tc_rf::templates;
-use tc_rf::{BlockRoom, BufferStatus, TrafficControl};
+use tc_rf::{BlockRoom, BufferStatus, NodeLeaseState, TrafficControl};
 
 use crate::callbacks::{Sink, TcRfCallbacks};
 use crate::packet::CPacket;
@@ -31,6 +31,7 @@ pub(crate) struct Function {
     callbacks: TcRfCallbacks,
     seed: u64,
     bearers: RwLock<BTreeMap<(u16, u8), Shared>>,
+    node_lease: Mutex<NodeLeaseState>,
 }
 
 impl std::fmt::Debug for Function {
@@ -41,7 +42,7 @@ impl std::fmt::Debug for Function {
 
 impl Function {
     pub(crate) fn new(callbacks: TcRfCallbacks, seed: u64) -> Self {
-        Self { callbacks, seed, bearers: RwLock::default() }
+        Self { callbacks, seed, bearers: RwLock::default(), node_lease: Mutex::default() }
     }
 
     pub(crate) fn add(&self, bearer: TcRfBearer) -> Result<(), Failure> {
@@ -152,6 +153,8 @@ impl Function {
             bearer: id,
             expected_revision: None,
             lease_ms: None,
+            owner: None,
+            as_safe: false,
             dry_run: false,
             change,
         };
@@ -174,11 +177,21 @@ impl Function {
 
     fn dispatch(&self, message: &ControlMessage, now_us: u64) -> ControlOutcome {
         let outcome = match message {
-            ControlMessage::Transaction(transaction) => named(&transaction.bearer)
-                .and_then(|bearer| self.transact(bearer, transaction, now_us)),
+            ControlMessage::Transaction(transaction) => {
+                named(&transaction.bearer).and_then(|bearer| {
+                    match self.admit(bearer, transaction.owner.as_deref(), now_us)? {
+                        None => self.transact(bearer, transaction, now_us),
+                        Some(refusal) => Ok(refusal),
+                    }
+                })
+            }
             ControlMessage::LeaseRenewal(renewal) => named(&renewal.bearer).and_then(|bearer| {
-                self.with(bearer, |control, _| control.renew_lease(renewal, now_us))
+                match self.admit(bearer, renewal.owner.as_deref(), now_us)? {
+                    None => self.with(bearer, |control, _| control.renew_lease(renewal, now_us)),
+                    Some(refusal) => Ok(refusal),
+                }
             }),
+            ControlMessage::NodeLease(lease) => Ok(self.node_lease().apply(lease, now_us)),
             // The feed's clock is that of the samples it rests on: the gNB's.
             ControlMessage::ForecastFeed(feed) => Ok(control::feed(feed, 0, |forecast| {
                 let revision = named(&forecast.bearer).and_then(|bearer| {
@@ -194,6 +207,21 @@ impl Function {
             })),
         };
         outcome.unwrap_or_else(|(_, detail)| refused(Cause::UnknownBearer, "bearer", detail))
+    }
+
+    fn node_lease(&self) -> MutexGuard<'_, NodeLeaseState> {
+        self.node_lease.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The refusal for a control of `owner` while another holds the node.
+    fn admit(
+        &self,
+        bearer: TcRfBearer,
+        owner: Option<&str>,
+        now_us: u64,
+    ) -> Result<Option<ControlOutcome>, Failure> {
+        self.with(bearer, |_, _| ())?;
+        Ok(self.node_lease().admit(owner, now_us).err())
     }
 
     fn transact(

@@ -50,14 +50,19 @@ impl<P: Packet> TrafficControl<P> {
         }
         match self.prepare(transaction, now_us) {
             Err(error) => error.into_outcome(self.revision),
-            Ok(_) if transaction.dry_run => {
-                ControlOutcome::Accepted { revision: self.revision, lease_ms: transaction.lease_ms }
-            }
+            Ok(_) if transaction.dry_run => ControlOutcome::Accepted {
+                revision: self.revision,
+                lease_ms: transaction.lease_ms.filter(|_| !leads_to_safe(transaction)),
+            },
             Ok((pipeline, plan)) => {
                 self.install(pipeline, plan, now_us);
-                self.in_safe = transaction.change == PipelineChange::Safe;
-                let lease_ms = if self.in_safe { None } else { transaction.lease_ms };
+                self.in_safe = leads_to_safe(transaction);
+                if self.in_safe {
+                    self.safe = self.current.clone();
+                }
+                let lease_ms = transaction.lease_ms.filter(|_| !self.in_safe);
                 self.lease = Lease::new(lease_ms, now_us);
+                self.owner = transaction.owner.clone().filter(|_| !self.in_safe);
                 let (revision, name) = (self.revision, self.current.name.clone());
                 events.pipeline(EventKind::PipelineChanged { revision, name });
                 ControlOutcome::Accepted { revision, lease_ms }
@@ -76,7 +81,13 @@ impl<P: Packet> TrafficControl<P> {
         if transaction.lease_ms == Some(0) {
             return Err(zero_lease());
         }
-        let pipeline = candidate(&self.current, &self.safe, &transaction.change, &CAPABILITIES)?;
+        let pipeline = candidate(
+            &self.current,
+            &self.safe,
+            &self.initial,
+            &transaction.change,
+            &CAPABILITIES,
+        )?;
         let plan = Plan::compile(&pipeline, now_us)?;
         Ok((pipeline, plan))
     }
@@ -95,6 +106,7 @@ impl<P: Packet> TrafficControl<P> {
             element: element.to_owned(),
             detail: format!("expected {:?}", self.bearer),
             revision: None,
+            holder: None,
         }
     }
 
@@ -180,11 +192,12 @@ impl<P: Packet> TrafficControl<P> {
             return;
         }
         self.lease = Lease::default();
-        // The safe pipeline was accepted when the bearer was made.
+        // The safe pipeline was accepted when the bearer was made, or by a transaction.
         let safe = self.safe.clone();
         if let Ok(plan) = Plan::compile(&safe, now_us) {
             self.install(safe, plan, now_us);
             self.in_safe = true;
+            self.owner = None;
             events.pipeline(EventKind::LeaseExpired { revision: self.revision });
         }
     }
@@ -199,6 +212,12 @@ impl<P: Packet> TrafficControl<P> {
             events.pipeline(EventKind::PacingChanged { by_forecast });
         }
     }
+}
+
+/// Whether the result is the safe pipeline: it has no lease and no owner.
+fn leads_to_safe(transaction: &Transaction) -> bool {
+    transaction.as_safe
+        || matches!(transaction.change, PipelineChange::Safe | PipelineChange::Initial)
 }
 
 fn zero_lease() -> PipelineError {

@@ -8,7 +8,7 @@ fn leased(lease_ms: u32) -> Transaction {
 }
 
 fn renewal(revision: u32, lease_ms: u32) -> LeaseRenewal {
-    LeaseRenewal { bearer: BEARER, revision, lease_ms }
+    LeaseRenewal { bearer: BEARER, revision, lease_ms, owner: None }
 }
 
 #[test]
@@ -108,4 +108,51 @@ fn a_pipeline_without_lease_stays_and_safe_ends_a_lease() {
     assert_eq!(outcome, ControlOutcome::Accepted { revision: 4, lease_ms: None });
     let status = tc.status(0);
     assert_eq!((status.safe, status.lease_left_ms), (true, None));
+}
+
+#[test]
+fn a_lease_falls_back_to_the_pipeline_that_a_transaction_set_as_safe() {
+    let mut tc = control(by_port(1));
+    let as_safe = Transaction {
+        as_safe: true,
+        owner: Some("a".to_owned()),
+        lease_ms: Some(500),
+        ..replace(by_port(2))
+    };
+    let outcome = tc.apply(&as_safe, 0, &mut ());
+    assert_eq!(outcome, ControlOutcome::Accepted { revision: 2, lease_ms: None });
+    let status = tc.status(0);
+    assert_eq!((status.safe, status.lease_left_ms, status.owner), (true, None, None));
+    let owned = Transaction { owner: Some("a".to_owned()), ..leased(500) };
+    tc.apply(&owned, 1_000, &mut ());
+    assert_eq!(tc.status(1_000).owner.as_deref(), Some("a"));
+    let mut events = Recorder::default();
+    tc.tick(501_000, &mut events);
+    assert_eq!(tc.pipeline(), &by_port(2));
+    assert_eq!(events.events.last(), Some(&EventKind::LeaseExpired { revision: 4 }));
+    assert_eq!((tc.status(501_000).safe, tc.status(501_000).owner), (true, None));
+}
+
+#[test]
+fn initial_returns_to_the_pipeline_of_before_any_control() {
+    let mut tc = control(by_port(1));
+    tc.apply(&Transaction { as_safe: true, ..replace(by_port(2)) }, 0, &mut ());
+    tc.apply(&leased(500), 0, &mut ());
+    tc.apply(&change(PipelineChange::Safe), 0, &mut ());
+    assert_eq!(tc.pipeline(), &by_port(2));
+    let initial = Transaction { lease_ms: Some(500), ..change(PipelineChange::Initial) };
+    let outcome = tc.apply(&initial, 0, &mut ());
+    assert_eq!(outcome, ControlOutcome::Accepted { revision: 5, lease_ms: None });
+    assert_eq!((tc.pipeline(), tc.status(0).safe), (&by_port(1), true));
+    tc.apply(&leased(500), 0, &mut ());
+    tc.tick(500_000, &mut ());
+    assert_eq!(tc.pipeline(), &by_port(1), "the safe pipeline is the initial one again");
+}
+
+#[test]
+fn a_dry_run_sets_no_safe_pipeline() {
+    let mut tc = control(by_port(1));
+    tc.apply(&Transaction { dry_run: true, as_safe: true, ..replace(by_port(2)) }, 0, &mut ());
+    tc.apply(&change(PipelineChange::Safe), 0, &mut ());
+    assert_eq!(tc.pipeline(), &by_port(1));
 }

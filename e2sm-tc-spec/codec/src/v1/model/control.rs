@@ -7,12 +7,12 @@ use crate::v1::per::*;
 
 use super::addressing::each_once;
 use super::{
-    BearerId, BufferLimit, Classifier, Filter, FilterId, Pacer, Pipeline, PipelineName, QueueSet,
-    QueueTarget, Scheduler,
+    BearerId, BufferLimit, Classifier, Filter, FilterId, Owner, Pacer, Pipeline, PipelineName,
+    QueueSet, QueueTarget, Scheduler,
 };
 
 sequence! {
-    /// RIC control header: style 1 pipeline, 2 lease, 3 forecast feed.
+    /// RIC control header: style 1 pipeline, 2 lease, 3 forecast feed, 4 node lease.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct ControlHeader { ...
@@ -34,6 +34,8 @@ choice! {
         1 lease_renewal => LeaseRenewal(LeaseRenewal),
         /// Style 3: forecasts of the RLC.
         2 forecast_feed => ForecastFeed(ForecastFeed),
+        /// Style 4: exclusive control of the node.
+        3 node_lease => NodeLease(NodeLease),
     }
 }
 
@@ -45,6 +47,7 @@ impl ControlMessage {
             Self::Transaction(_) => 1,
             Self::LeaseRenewal(_) => 2,
             Self::ForecastFeed(_) => 3,
+            Self::NodeLease(_) => 4,
         }
     }
 }
@@ -60,8 +63,14 @@ sequence! {
         expected_revision: Option<u32>,
         /// The safe pipeline returns after this time without renewal; never if absent.
         lease_ms: Option<u32> as Option<Int<1, 0xffff_ffff>>,
+        /// Who sends it; refused with `not_owner` while another holds the node's lease.
+        owner: Option<String> as Option<Owner>,
         /// Check and answer without a change.
         dry_run: bool,
+        /// The result becomes the safe pipeline: it has no owner and no lease, and is what returns
+        /// when a later lease ends.
+        #[serde(default)]
+        as_safe: bool,
         /// The change.
         change: PipelineChange,
     }
@@ -78,6 +87,9 @@ choice! {
         1 delta => Delta(Vec<PipelineEdit> as ListOf<PipelineEdit, 1, 256>),
         /// Return to the safe pipeline now.
         2 safe => Safe,
+        /// Return to the pipeline that the bearer had before any control, which becomes the safe
+        /// one again.
+        3 initial => Initial,
     }
 }
 
@@ -116,7 +128,7 @@ choice! {
 
 sequence! {
     /// Extends the lease of a pipeline.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct LeaseRenewal { ...
         /// The bearer.
@@ -125,6 +137,21 @@ sequence! {
         revision: u32,
         /// New lease, from now.
         lease_ms: u32 as Int<1, 0xffff_ffff>,
+        /// Who sends it; as in a transaction.
+        owner: Option<String> as Option<Owner>,
+    }
+}
+
+sequence! {
+    /// Takes, renews or gives up exclusive control of the node: while a lease of the node runs,
+    /// transactions and renewals of others are refused.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct NodeLease { ...
+        /// Who holds the node from now on.
+        owner: String as Owner,
+        /// New lease, from now; gives the node up if absent.
+        lease_ms: Option<u32> as Option<Int<1, 0xffff_ffff>>,
     }
 }
 
@@ -201,6 +228,8 @@ choice! {
             detail: String as Utf8<1023>,
             /// Revision in force; absent if the bearer is unknown.
             revision: Option<u32>,
+            /// With `not_owner`: who holds the node.
+            holder: Option<Holder>,
         },
     }
 }
@@ -221,7 +250,20 @@ impl ControlOutcome {
             element: clip(element.as_ref(), 255),
             detail: clip(detail.as_ref(), 1023),
             revision,
+            holder: None,
         }
+    }
+}
+
+sequence! {
+    /// Who holds a node, and for how long.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct Holder { ...
+        /// Identity given in its node lease.
+        owner: String as Owner,
+        /// Remaining lease of the node, ms.
+        lease_left_ms: u32,
     }
 }
 
@@ -250,5 +292,7 @@ enumerated! {
         8 "capacity" => Capacity,
         /// The message could not be decoded.
         9 "malformed" => Malformed,
+        /// Another holds the node's lease.
+        10 "not_owner" => NotOwner,
     }
 }

@@ -12,6 +12,8 @@ pub type QueueId = u16;
 /// Filter identifier, unique within a classifier.
 pub type FilterId = u16;
 pub(super) type PipelineName = Visible<1, 64>;
+/// `Owner` of the ASN.1: identity of a controller.
+pub(super) type Owner = Visible<1, 64>;
 
 sequence! {
     /// The whole six-stage pipeline of a bearer: classifier → policer → queue → scheduler → shaper →

@@ -38,6 +38,12 @@ sequence! {
         policer: bool,
         /// Whether shapers are supported.
         shaper: bool,
+        /// Whether the node has leases (control style 4).
+        #[serde(default)]
+        node_lease: bool,
+        /// Whether a transaction may set the safe pipeline.
+        #[serde(default)]
+        as_safe: bool,
         /// Maximum queues per pipeline.
         max_queues: u16,
         /// Maximum filters per classifier.

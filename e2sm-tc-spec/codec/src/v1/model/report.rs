@@ -6,7 +6,7 @@ use crate::error::{DecodeError, EncodeError, Problem, Violation, at_least};
 use crate::v1::per::*;
 
 use super::addressing::each_once;
-use super::{BearerId, Ecn, PipelineName, QueueId};
+use super::{BearerId, Ecn, Owner, PipelineName, QueueId};
 
 choice! {
     /// RIC event trigger definition.
@@ -133,6 +133,8 @@ sequence! {
         safe: bool,
         /// Remaining lease, ms; absent without lease.
         lease_left_ms: Option<u32>,
+        /// Who installed it; absent for the safe pipeline and where the transaction named nobody.
+        owner: Option<String> as Option<Owner>,
         /// Age of the oldest packet, µs; 0 if empty.
         head_of_line_age_us: u32,
         /// Queues with a backlog or traffic since the last report, at most 256, by backlog.

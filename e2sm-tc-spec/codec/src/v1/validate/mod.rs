@@ -12,7 +12,7 @@ use std::fmt::Display;
 
 use super::model::{
     ActionDefinition, BearerForecast, Cause, ControlMessage, EventTrigger, ForecastFeed,
-    LeaseRenewal, PipelineChange, PipelineEdit, Transaction,
+    LeaseRenewal, NodeLease, PipelineChange, PipelineEdit, Transaction,
 };
 use super::per::{Type, Writer};
 use crate::error::{Violation, ViolationKind, element_path};
@@ -91,7 +91,14 @@ macro_rules! validated_as_declared {
     };
 }
 
-validated_as_declared!(ActionDefinition, BearerForecast, EventTrigger, ForecastFeed, LeaseRenewal);
+validated_as_declared!(
+    ActionDefinition,
+    BearerForecast,
+    EventTrigger,
+    ForecastFeed,
+    LeaseRenewal,
+    NodeLease
+);
 
 impl Validate for ControlMessage {
     fn validate(&self) -> Result<(), Invalid> {
@@ -99,6 +106,7 @@ impl Validate for ControlMessage {
             Self::Transaction(transaction) => transaction.validate(),
             Self::LeaseRenewal(renewal) => renewal.validate(),
             Self::ForecastFeed(feed) => feed.validate(),
+            Self::NodeLease(lease) => lease.validate(),
         }
     }
 }
@@ -115,7 +123,7 @@ impl Validate for Transaction {
                     edit.validate().map_err(|invalid| invalid.at_index(index).within("delta"))?;
                 }
             }
-            PipelineChange::Safe => {}
+            PipelineChange::Safe | PipelineChange::Initial => {}
         }
         declared(self)
     }

@@ -107,7 +107,15 @@ pub(crate) fn delta(edits: Vec<PipelineEdit>) -> Transaction {
 }
 
 pub(crate) fn change(change: PipelineChange) -> Transaction {
-    Transaction { bearer: BEARER, expected_revision: None, lease_ms: None, dry_run: false, change }
+    Transaction {
+        bearer: BEARER,
+        expected_revision: None,
+        lease_ms: None,
+        owner: None,
+        dry_run: false,
+        as_safe: false,
+        change,
+    }
 }
 
 pub(crate) fn target(first: QueueId, count: u16) -> QueueTarget {

@@ -22,7 +22,7 @@ pub(crate) fn refusal(
     assert_eq!(tc.pipeline(), &pipeline);
     assert_eq!(tc.revision(), revision);
     match outcome {
-        ControlOutcome::Refused { cause, element, detail, revision: at } => {
+        ControlOutcome::Refused { cause, element, detail, revision: at, .. } => {
             assert!(!detail.is_empty());
             assert_eq!(at, (cause != Cause::UnknownBearer).then_some(revision));
             (cause, element)

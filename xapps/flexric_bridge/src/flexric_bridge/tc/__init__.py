@@ -2,7 +2,8 @@
 
 - `messages`: v1 messages of the RAN function.
 - `bearer`: the bearer of the one pipeline of a v0 node.
-- `in_force`: revision and lease of a node's pipeline, which v0 does not have.
+- `in_force`: revision, lease and owner of a node's pipeline, which v0 does not have.
+- `node_lease`: which client of the bridge controls the node.
 - `transition`: from one pipeline to another by v0 controls, undone where the node refuses one.
 - `stub`: detects TC functions that invent their reports.
 - `ran_function`: the RAN function, composed of these.

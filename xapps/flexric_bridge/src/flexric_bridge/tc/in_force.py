@@ -26,6 +26,8 @@ class InForce:
     pipeline: dict[str, Any] | None
     state: v0.State
     lease_ends_at_us: int | None = None
+    owner: str | None = None
+    """Of the transaction that installed it."""
 
     def lease_left_ms(self, now_us: int) -> int | None:
         """Remaining lease, ms; `None` without one."""
@@ -49,6 +51,7 @@ class InForce:
             "pipeline": self.pipeline,
             "base": self.state.base,
             "lease_ends_at_us": self.lease_ends_at_us,
+            "owner": self.owner,
         }
 
 
@@ -63,10 +66,11 @@ def from_json(value: Any, max_queues: int, max_filters: int) -> InForce:
     try:
         revision, base = int(value["revision"]), int(value["base"])
         pipeline, ends_at_us = value["pipeline"], value["lease_ends_at_us"]
+        owner = value["owner"]
         if pipeline is None:
-            return InForce(revision, None, v0.State.safe(base), ends_at_us)
+            return InForce(revision, None, v0.State.safe(base), ends_at_us, owner)
         e2sm_tc.validate_pipeline(pipeline)
         state = v0.lower(pipeline, base, max_queues, max_filters)
     except (KeyError, TypeError, OverflowError) as error:
         raise ValueError(f"{type(error).__name__}: {error}") from None
-    return InForce(revision, pipeline, state, ends_at_us)
+    return InForce(revision, pipeline, state, ends_at_us, owner)

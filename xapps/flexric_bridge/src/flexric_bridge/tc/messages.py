@@ -9,7 +9,7 @@ from typing import Any, Final
 import e2sm_tc
 from e2sm_tc import v0
 
-_STYLES: Final = {1: "transaction", 2: "lease_renewal", 3: "forecast_feed"}
+_STYLES: Final = {1: "transaction", 2: "lease_renewal", 3: "forecast_feed", 4: "node_lease"}
 BUFFER_NOTE: Final = "the node's own buffer limit applies: E2SM-TC v0 has no control for it"
 FEED_NOTE: Final = (
     "each message of a forecast feed costs one of the RIC's requests; the CU takes forecasts from"
@@ -20,11 +20,14 @@ FEED_NOTE: Final = (
 class Refused(Exception):  # noqa: N818 - an answer, not a fault
     """A control that is refused: the content of a v1 `ControlOutcome`, but for the revision."""
 
-    def __init__(self, cause: str, element: str, detail: str) -> None:
+    def __init__(
+        self, cause: str, element: str, detail: str, holder: Mapping[str, Any] | None = None
+    ) -> None:
         super().__init__(f"{element}: {detail}" if element else detail)
         self.cause = cause
         self.element = element
         self.detail = detail
+        self.holder = holder
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,8 @@ def definition(max_queues: int, max_filters: int) -> bytes:
 
 
 def decode_control(header: bytes, message: bytes) -> tuple[str, Mapping[str, Any]]:
-    """Kind and content of a transaction or lease renewal; raises `Refused` for anything else."""
+    """Kind and content of a transaction, lease renewal or node lease; raises `Refused` for anything
+    else."""
     try:
         style = e2sm_tc.decode("control-header", header)["style"]
     except e2sm_tc.CodecError as error:
@@ -60,7 +64,7 @@ def decode_control(header: bytes, message: bytes) -> tuple[str, Mapping[str, Any
     except e2sm_tc.CodecError as error:
         raise Refused("malformed", "message", str(error)) from None
     if style not in _STYLES:
-        raise Refused("unsupported", "header.style", f"{style}; expected 1, 2 or 3")
+        raise Refused("unsupported", "header.style", f"{style}; expected 1 to 4")
     if _STYLES[style] != kind:
         raise Refused("inconsistent", "header.style", f"{style}, with a {kind}")
     if kind == "forecast_feed":
@@ -84,6 +88,7 @@ def refused(refusal: Refused, revision: int | None) -> Answer:
             "element": element[:255],
             "detail": detail[:1023],
             "revision": None if cause == "unknown_bearer" else revision,
+            "holder": refusal.holder,
         }
     }
     return Answer(False, e2sm_tc.encode("control-outcome", outcome), f"{cause}: {refusal}")

@@ -22,6 +22,7 @@ from flexric_bridge.tc import in_force
 from flexric_bridge.tc.bearer import NodeBearer
 from flexric_bridge.tc.in_force import InForce
 from flexric_bridge.tc.messages import Answer, Refused, accepted, decode_control, event, refused
+from flexric_bridge.tc.node_lease import NodeLease
 from flexric_bridge.tc.stub import StubWatch
 from flexric_bridge.tc.transition import Port, carry_out
 
@@ -31,6 +32,9 @@ _OVERTAKEN_US: Final = 1_000_000
 """Largest age of an overtaken report relative to the newest; beyond it the node's clock was set."""
 _MAX_QUEUES_REPORTED: Final = 256
 """Most entries of `PipelineStatus.queues`."""
+
+_TO_SAFE: Final = ("safe", "initial")
+"""Changes to the safe pipeline, which is the initial one: v0 sets no other."""
 
 QueueActivity = dict[int, tuple[int, int]]
 """Packets forwarded and dropped of each queue, as of the last report to a reader."""
@@ -68,6 +72,7 @@ class RanFunction:
         self._limits = (settings.max_queues, settings.max_filters)
         self._port = port
         self.bearer = NodeBearer(node_id, settings.bearers)
+        self.node_lease = NodeLease()
         self.in_force: InForce | None = None
         self._remembered: InForce | None = None
         self._reports = v0.Reports()
@@ -165,6 +170,7 @@ class RanFunction:
             "bearer": bearer,
             "revision": current.revision,
             "lease_left_ms": current.lease_left_ms(self._port.now_us()),
+            "owner": current.owner,
             "rlc_occupancy_bytes": self.bearer.rlc_occupancy_bytes,
         }
         status = v0.lift(self._reports, current.state, context)
@@ -179,19 +185,30 @@ class RanFunction:
         """The answer to a control that needs nothing of the node; otherwise the transaction."""
         try:
             kind, content = decode_control(header, message)
+            if kind == "node_lease":
+                term, lease_ms = self.node_lease.apply(content, self._port.now_us())
+                self._port.changed()
+                return accepted(term, lease_ms)
             if kind == "lease_renewal":
-                self.bearer.check(content["bearer"])
+                self._check(content)
                 return self._renewed(self._current(), content)
             if self._changing and not content["dry_run"]:
-                self.bearer.check(content["bearer"])
+                self._check(content)
                 return Pending(content, None)
             change = self._checked(content)
             return change if isinstance(change, Answer) else Pending(content, change)
         except Refused as refusal:
             return self._refused(refusal)
 
-    def _checked(self, content: Mapping[str, Any]) -> Answer | _Change:
+    def _check(self, content: Mapping[str, Any]) -> None:
         self.bearer.check(content["bearer"])
+        self.node_lease.admit(content["owner"], self._port.now_us())
+
+    def _checked(self, content: Mapping[str, Any]) -> Answer | _Change:
+        self._check(content)
+        if content["as_safe"]:
+            detail = "an E2SM-TC v0 node returns to one FIFO; expected false"
+            raise Refused("unsupported", "as_safe", detail)
         current = self._current()
         _check_revision("expected_revision", content["expected_revision"], current)
         change = self._target(current, content["change"])
@@ -203,14 +220,14 @@ class RanFunction:
         asked: what is on it then follows from its reports."""
         content, change = pending.content, pending.change
         try:
-            self.bearer.check(content["bearer"])
+            self._check(content)
             # While it waited, another transaction may have changed the pipeline.
             if change is None or change.current is not self.in_force:
                 checked = self._checked(content)
                 if isinstance(checked, Answer):
                     return checked
                 change = checked
-            to_safe = content["change"] == "safe"
+            to_safe = content["change"] in _TO_SAFE
             await self._execute(change.current, change.state, content["lease_ms"], safe=to_safe)
         except Refused as refusal:
             return self._refused(refusal)
@@ -280,7 +297,7 @@ class RanFunction:
     def _target(self, current: InForce, change: Any) -> _Change:
         base = current.state.base
         safe = v0.State.safe(base)
-        if change == "safe":
+        if change in _TO_SAFE:
             return _Change(current, safe, v0.pipeline(safe))
         if "delta" in change and current.pipeline is None:
             raise Refused(
@@ -313,8 +330,9 @@ class RanFunction:
         if content["dry_run"]:
             return self._accepted(change.current)
         after = InForce(change.current.next_revision(), change.pipeline, change.state)
-        lease_ms = None if content["change"] == "safe" else content["lease_ms"]
-        after = after.leased(lease_ms, self._port.now_us())
+        if content["change"] not in _TO_SAFE:
+            after = replace(after, owner=content["owner"])
+            after = after.leased(content["lease_ms"], self._port.now_us())
         self._enter(after, "pipeline_changed")
         return self._accepted(after)
 
@@ -344,12 +362,15 @@ class RanFunction:
     def to_json(self) -> dict[str, Any] | None:
         """State of the node for a restart; `None` if there is none."""
         current = self.in_force or self._remembered
-        return None if current is None else current.to_json()
+        if current is None:
+            return None
+        return {**current.to_json(), "node_lease": self.node_lease.to_json()}
 
     def load(self, value: Any) -> None:
         """Restore the result of `to_json`; raises `ValueError` for anything else."""
         try:
             self._remembered = in_force.from_json(value, *self._limits)
+            self.node_lease = NodeLease.from_json(value["node_lease"])
         except ValueError as error:
             raise ValueError(f"pipeline of {self.node_id}: {error}") from None
 

@@ -74,7 +74,7 @@ def _accepted(tried: DryRun, subject: str) -> Finding:
             "a dry run was accepted for a bearer that cannot exist",
             "The RAN function ignores the address of a control: a control for a UE that left may"
             " reach another.",
-            "The RAN function must refuse it with unknown-bearer (E2SM-TC §7.5).",
+            "The RAN function must refuse it with unknown-bearer (E2SM-TC §7.6).",
         )
     if tried.revision != tried.expected_revision:
         return Check(_CHECK, subject).fail(
@@ -106,6 +106,9 @@ def _refused(tried: DryRun, subject: str) -> Finding:
         return _slow(tried, subject, what) or Check(_CHECK, subject).note(
             f"{what}{detail}", "", "Attach a UE to examine more."
         )
+    if tried.cause == "not_owner":
+        what = f"answers in {duration(tried.took_us)}; a controller owns the node{detail}"
+        return _slow(tried, subject, what) or Check(_CHECK, subject).ok(what)
     if tried.cause == "inconsistent" and tried.element.startswith("delta"):
         return Check(_CHECK, subject).note(
             f"answers in {duration(tried.took_us)}, but has the pipeline in force only in part"

@@ -67,7 +67,9 @@ def _transaction(status: dict[str, Any] | None) -> dict[str, Any]:
         "expected_revision": status["revision"],
         # Without a lease the pipeline would stay for ever if this took effect.
         "lease_ms": status["lease_left_ms"] or None,
+        "owner": None,
         "dry_run": True,
+        "as_safe": False,
         "change": "safe" if status["safe"] else {"delta": [{"set_name": status["name"]}]},
     }
 

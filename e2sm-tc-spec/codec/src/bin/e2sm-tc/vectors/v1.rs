@@ -10,6 +10,7 @@ use super::Vectors;
 use super::pipelines::{self, buffer, codel, fq_codel, full_filter, queue_set, target};
 
 const BEARER: BearerId = BearerId { ue: UeId::Rnti(0x4601), drb: 1 };
+const OWNER: &str = "near-rt-ric-0/1700000000";
 const OTHER: BearerId = BearerId { ue: UeId::GnbCuUeF1apId(4_000_000_000), drb: 32 };
 
 pub(super) fn all(vectors: &mut Vectors<impl Write>) -> io::Result<()> {
@@ -25,7 +26,7 @@ pub(super) fn all(vectors: &mut Vectors<impl Write>) -> io::Result<()> {
 
 fn controls(vectors: &mut Vectors<impl Write>) -> io::Result<()> {
     for (name, style, correlation_id) in
-        [("smallest", 1, 0), ("lease", 2, 7), ("largest", 255, u32::MAX)]
+        [("smallest", 1, 0), ("lease", 2, 7), ("node_lease", 4, 8), ("largest", 255, u32::MAX)]
     {
         let header = ControlHeader { style, correlation_id };
         vectors.v1(Kind::ControlHeader, &format!("control_header_{name}"), &header)?;
@@ -34,13 +35,16 @@ fn controls(vectors: &mut Vectors<impl Write>) -> io::Result<()> {
         bearer: BEARER,
         expected_revision: Some(41),
         lease_ms: Some(2_000),
+        owner: None,
         dry_run: false,
+        as_safe: false,
         change,
     };
     let changes = [
         ("replace", PipelineChange::Replace(fq_codel())),
         ("delta", PipelineChange::Delta(edits())),
         ("safe", PipelineChange::Safe),
+        ("initial", PipelineChange::Initial),
     ];
     for (name, change) in changes {
         let message = ControlMessage::Transaction(transaction(change));
@@ -52,13 +56,31 @@ fn controls(vectors: &mut Vectors<impl Write>) -> io::Result<()> {
             bearer: OTHER,
             expected_revision: None,
             lease_ms: None,
+            owner: None,
             dry_run: true,
+            as_safe: false,
             change: PipelineChange::Delta(vec![edit]),
         });
         vectors.v1(Kind::Control, &name, &message)?;
     }
-    let renewal = LeaseRenewal { bearer: BEARER, revision: 42, lease_ms: 1 };
-    vectors.v1(Kind::Control, "lease_renewal", &ControlMessage::LeaseRenewal(renewal))?;
+    let owned = ControlMessage::Transaction(Transaction {
+        owner: Some(OWNER.to_owned()),
+        as_safe: true,
+        ..transaction(PipelineChange::Replace(fq_codel()))
+    });
+    vectors.v1(Kind::Control, "transaction_owned_as_safe", &owned)?;
+    for (name, owner) in [("lease_renewal", None), ("lease_renewal_owned", Some(OWNER.to_owned()))]
+    {
+        let renewal = LeaseRenewal { bearer: BEARER, revision: 42, lease_ms: 1, owner };
+        vectors.v1(Kind::Control, name, &ControlMessage::LeaseRenewal(renewal))?;
+    }
+    for (name, owner, lease_ms) in [
+        ("node_lease", OWNER.to_owned(), Some(3_000)),
+        ("node_lease_given_up", "~".repeat(64), None),
+    ] {
+        let lease = NodeLease { owner, lease_ms };
+        vectors.v1(Kind::Control, name, &ControlMessage::NodeLease(lease))?;
+    }
     let feed = ForecastFeed { bearers: vec![forecast(BEARER, 8), forecast(OTHER, 1)] };
     vectors.v1(Kind::Control, "forecast_feed", &ControlMessage::ForecastFeed(feed))
 }
@@ -111,6 +133,8 @@ fn outcomes(vectors: &mut Vectors<impl Write>) -> io::Result<()> {
             element: "queues[2].shaper.rate_kbps".to_owned(),
             detail: if unknown { String::new() } else { "expected ≥ 1, found 0".to_owned() },
             revision: if unknown { None } else { Some(42) },
+            holder: (cause == Cause::NotOwner)
+                .then(|| Holder { owner: OWNER.to_owned(), lease_left_ms: 2_500 }),
         };
         vectors.v1(kind, &format!("refused_{}", cause.kind()), &outcome)?;
     }
@@ -119,11 +143,12 @@ fn outcomes(vectors: &mut Vectors<impl Write>) -> io::Result<()> {
         element: "e".repeat(255),
         detail: "µ".repeat(1_023),
         revision: None,
+        holder: None,
     };
     vectors.v1(kind, "refused_longest_texts", &longest)
 }
 
-const CAUSES: [Cause; 10] = [
+const CAUSES: [Cause; 11] = [
     Cause::UnknownBearer,
     Cause::StaleRevision,
     Cause::UnknownQueue,
@@ -134,6 +159,7 @@ const CAUSES: [Cause; 10] = [
     Cause::Unsupported,
     Cause::Capacity,
     Cause::Malformed,
+    Cause::NotOwner,
 ];
 
 const QUANTITIES: [Quantity; 4] =
@@ -189,6 +215,7 @@ fn status() -> PipelineStatus {
         name: "fq_codel".to_owned(),
         safe: false,
         lease_left_ms: Some(1_500),
+        owner: Some(OWNER.to_owned()),
         head_of_line_age_us: 4_321,
         queues: vec![QueueStatus {
             id: 1_023,
@@ -223,6 +250,7 @@ fn idle_status() -> PipelineStatus {
         name: "s".to_owned(),
         safe: true,
         lease_left_ms: None,
+        owner: None,
         head_of_line_age_us: 0,
         queues: vec![],
         pacer: PacerStatus {
@@ -298,6 +326,8 @@ fn ran_function(vectors: &mut Vectors<impl Write>) -> io::Result<()> {
             pacers: names(Pacer::KINDS),
             policer: true,
             shaper: true,
+            node_lease: true,
+            as_safe: true,
             max_queues: 4_096,
             max_filters: 256,
             max_bearers: 1_000,
