@@ -124,7 +124,7 @@ def replay(policy: Policy, recorded: Recorded, nodes: int, seconds: float, ues: 
                 if isinstance(action, SendControl):
                     decisions += "transaction" in action.message
                     tc.encode("control", action.message)
-                    outcome = answers[action.bearer.node_id].popleft()
+                    outcome = answers[action.node_id].popleft()
                     controller.on_control_answer(now_us, action.control_id, outcome)
     return Result(
         nodes=nodes,

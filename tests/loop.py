@@ -52,12 +52,12 @@ class Loop:
         scenario = str(self.folder / "scenario.yaml")
         return await self._start("gnb-lab", "serve", scenario, "--listen", listen, *arguments)
 
-    async def controller(self, gateway: str) -> Program:
+    async def controller(self, gateway: str, name: str = "controller") -> Program:
         return await self._start(
             *("tc-controller", "--gateway", gateway, "--metrics-listen", ANY_PORT),
             *("--policy", str(self.folder / "policy.yaml")),
-            *("--state", str(self.folder / "state.json")),
-            *("--decision-log", str(self.folder / "decisions.jsonl")),
+            *("--state", str(self.folder / f"{name}-state.json")),
+            *("--decision-log", str(self.folder / f"{name}-decisions.jsonl")),
             *("--gateway-backoff-max-s", "0.5"),
         )
 

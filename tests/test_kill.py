@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from loop import PATIENCE_S, controlled, loop_in, pipeline_status, safe
+from sojourn_demo.programs import Program
 
 
 async def test_the_gnb_returns_to_safe_without_its_controller_and_a_new_one_takes_over(
@@ -83,3 +87,43 @@ async def test_the_loop_does_not_need_its_forecaster(tmp_path: Path) -> None:
         assert controller.alive
         again = await loop.forecaster(gateway)
         assert again.alive
+
+
+OWNER = re.compile(r"^sojourn_controller_node_owner\{[^}]*\} (\d)", re.MULTILINE)
+
+
+def owns(controller: Program) -> bool:
+    found = OWNER.search(controller.metrics())
+    return found is not None and found[1] == "1"
+
+
+def owned_by_another(former: str, status: dict[str, Any]) -> bool:
+    return status["owner"] not in (None, former)
+
+
+async def until_owner(controller: Program) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not await asyncio.to_thread(owns, controller):
+            await asyncio.sleep(0.05)
+
+
+async def test_of_two_controllers_one_owns_the_gnb_and_the_other_takes_over_when_it_is_killed(
+    tmp_path: Path,
+) -> None:
+    async with loop_in(tmp_path, lease_ms=3_000) as loop:
+        gateway = (await loop.gnb()).ready["listen"]
+        first = await loop.controller(gateway, "first")
+        await until_owner(first)
+        second = await loop.controller(gateway, "second")
+        before = await pipeline_status(gateway, controlled)
+        assert before["owner"] is not None
+        assert not owns(second)
+        for _ in range(2):
+            gone = before["owner"]
+            first.kill()
+            await until_owner(second)
+            taken = await pipeline_status(gateway, partial(owned_by_another, gone))
+            # The killed one, started again, is the standby.
+            first, second, before = second, await loop.controller(gateway, "again"), taken
+            assert owns(first)
+            assert not owns(second)

@@ -535,7 +535,11 @@ def test_a_busy_machine_is_reported_first() -> None:
             "refused (malformed at message: x)",
         ),
         ({"tried": Tried.REFUSED, "cause": "unknown_bearer"}, Level.FAIL, "(unknown_bearer)"),
-        ({"tried": Tried.REFUSED, "cause": "not_owner"}, Level.OK, "a controller owns the node"),
+        (
+            {"tried": Tried.REFUSED, "cause": "not_owner", "took_us": 250_000},
+            Level.WARN,
+            "a controller owns the node",
+        ),
         ({"tried": Tried.REFUSED, "cause": "stale_revision"}, Level.NOTE, "changed twice"),
         (
             {"tried": Tried.REFUSED, "cause": "inconsistent", "element": "delta"},
@@ -561,6 +565,11 @@ def test_each_result_of_a_dry_run_has_its_finding(
     finding = only(replace(HEALTHY, dry_runs=(replace(DRY_RUN, **changed),)))
     assert (finding.level, finding.check) == (level, "control")
     assert text_in in finding.what
+
+
+def test_a_dry_run_refused_to_another_than_the_owner_is_no_trouble() -> None:
+    refused = replace(DRY_RUN, tried=Tried.REFUSED, cause="not_owner", element="owner")
+    assert troubles(replace(HEALTHY, dry_runs=(refused,))) == []
 
 
 # ------------------------------------------------------------------- forecaster

@@ -202,7 +202,7 @@ def test_without_inventory_the_busiest_of_several_queues_is_greedy() -> None:
 
 
 def test_a_node_is_not_sent_more_transactions_than_its_budget() -> None:
-    outbox = Outbox(1_000_000, per_second=100)
+    outbox = Outbox("me", 1_000_000, per_second=100)
     sent = 0
     for now_us in range(0, 1_000_000, 1_000):
         while outbox.admits(NODE, now_us):
@@ -215,7 +215,7 @@ def test_a_node_is_not_sent_more_transactions_than_its_budget() -> None:
 
 
 def test_a_control_times_out_once() -> None:
-    outbox = Outbox(1_000_000, per_second=100)
+    outbox = Outbox("me", 1_000_000, per_second=100)
     control = outbox.renewal(0, BEARER, 1, 6000)
     assert outbox.overdue(999_999) == []
     (late,) = outbox.overdue(1_000_000)

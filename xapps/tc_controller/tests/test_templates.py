@@ -60,7 +60,7 @@ def test_every_template_survives_the_codec(template: str, kind: str) -> None:
     (rung,) = rungs(parameters)
     greedy = [flow(443, 40_000), flow(80, 9_000, address="2001:db8::2")]
     pipeline = compose(rung, greedy, 40_000.0)
-    outbox = Outbox(1_000_000, 100)
+    outbox = Outbox("me", 1_000_000, 100)
     control = outbox.transaction(
         0, BearerKey("n", 1, 1), Purpose.APPLY, pipeline, expected_revision=3, lease_ms=6000
     )
@@ -117,7 +117,7 @@ def test_pacers_with_parameters_survive_the_codec(kind: str) -> None:
 
 
 def test_renewals_and_releases_survive_the_codec() -> None:
-    outbox = Outbox(1_000_000, 100)
+    outbox = Outbox("me", 1_000_000, 100)
     bearer = BearerKey("n", 0x4601, 2)
     renewal = outbox.renewal(0, bearer, 7, 6000)
     assert tc.decode("control", tc.encode("control", renewal.message)) == renewal.message

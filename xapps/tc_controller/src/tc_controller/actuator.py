@@ -44,11 +44,13 @@ class ControlSender:
     def __init__(
         self,
         gateway: E2Gateway,
+        owner: str,
         now_us: Callable[[], int],
         latencies: LoopLatencies,
         on_answer: Callable[[int, int, Outcome], None],
     ) -> None:
         self._gateway = gateway
+        self._owner = owner
         self._now_us = now_us
         self._latencies = latencies
         self._on_answer = on_answer
@@ -86,7 +88,7 @@ class ControlSender:
 
     async def _send(self, action: SendControl) -> None:
         sent_us = self._now_us()
-        outcome = await self._outcome(action.bearer.node_id, action.header, action.message)
+        outcome = await self._outcome(action.node_id, action.header, action.message)
         now_us = self._now_us()
         if not isinstance(outcome, Unanswered):
             self._latencies.control.add(now_us - sent_us)
@@ -94,8 +96,9 @@ class ControlSender:
 
     async def _probe(self, node_id: str, bearer: Ie) -> None:
         sent_us = self._now_us()
-        outcome = await self._outcome(node_id, *probe(bearer))
-        if isinstance(outcome, Accepted):
+        outcome = await self._outcome(node_id, *probe(bearer, self._owner))
+        held = isinstance(outcome, Refused) and outcome.cause == "not_owner"
+        if held or isinstance(outcome, Accepted):
             took_us = self._now_us() - sent_us
             _log.info("node answers controls", node=node_id, round_trip_us=took_us)
         else:
@@ -217,13 +220,15 @@ class Actuator:
                 self.records.add(action)
 
 
+_BRIEF: Final = (
+    *("id", "bearer", "verdict", "state", "reason", "reasons", "blocker"),
+    *("node", "role", "holder"),
+)
+
+
 def _brief(record: Mapping[str, Any]) -> dict[str, Any]:
     """The parts of a record that fit a log line."""
-    brief = {
-        name: record[name]
-        for name in ("id", "bearer", "verdict", "state", "reason", "reasons", "blocker")
-        if record.get(name) is not None
-    }
+    brief = {name: record[name] for name in _BRIEF if record.get(name) is not None}
     if "rung" in record:
         brief["template"] = record["rung"]["template"]
     return brief

@@ -8,13 +8,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
+import socket
 import threading
+from collections import Counter
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from ric.e2 import Indication
 from ric.errors import ServiceModelError
+from ric.health import Condition
 from ric.lifecycle import XApp
 from ric.sm import RLC_OID
 from ric.state_file import StateFile, write_document
@@ -65,6 +68,7 @@ class ControllerApp:
             else None
         )
         self._file_policy = self._policy.load()
+        self._identity = settings.identity or _identity(xapp.clock.now_us())
         self.controller = self._restored(self._in_force(), state)
         self.latencies = LoopLatencies()
         log = settings.decision_log
@@ -74,7 +78,9 @@ class ControllerApp:
             else DecisionLog(log.path, max_bytes=log.max_bytes, keep=log.keep)
         )
         self._actuator = Actuator(
-            ControlSender(xapp.gateway, self._now_us, self.latencies, self._answered),
+            ControlSender(
+                xapp.gateway, self._identity, self._now_us, self.latencies, self._answered
+            ),
             RecordWriter(self._decision_log, self.latencies),
             StateWriter(state, xapp.clock, off_loop),
         )
@@ -93,7 +99,11 @@ class ControllerApp:
 
         def controller(document: object = None) -> Controller:
             return Controller(
-                policy, id_prefix=id_prefix, state=document, control_timeout_us=timeout_us
+                policy,
+                owner=self._identity,
+                id_prefix=id_prefix,
+                state=document,
+                control_timeout_us=timeout_us,
             )
 
         return state.restore(controller) or controller()
@@ -146,6 +156,7 @@ class ControllerApp:
             if settings.forecaster is not None:
                 follow = partial(follow_forecasts, settings.forecaster, xapp.clock, self._forecast)
                 tasks.append(xapp.supervise("forecasts", follow))
+            xapp.readiness.require("nodes", self._roles)
             xapp.announce_ready(**addresses)
             await asyncio.gather(*tasks)
 
@@ -154,6 +165,12 @@ class ControllerApp:
         if not self.controller.acting:
             self.controller.enable()
             self._xapp.log.info("acting")
+
+    def _roles(self) -> Condition:
+        """The role at each node, for readiness; a standby is ready."""
+        roles = Counter(node.ownership.detail() for node in self.controller.nodes.values())
+        parts = [f"{role}: {count}" for role, count in sorted(roles.items())]
+        return Condition(True, f"{self._identity}; " + (", ".join(parts) or "no nodes"))
 
     # ------------------------------------------------------------------- inputs
 
@@ -237,8 +254,16 @@ class ControllerApp:
         if self._settings.on_stop == "release":
             self._actuator.perform(self.controller.release_all(self._now_us()))
             await self._actuator.controls.drain(_RELEASE_S)
+        self._actuator.perform(self.controller.give_up(self._now_us()))
+        await self._actuator.controls.drain(_RELEASE_S)
 
     def _now_us(self) -> int:
         # The wall clock may be set back; the core's time must not go back.
         self._newest_us = max(self._newest_us, self._xapp.clock.now_us())
         return self._newest_us
+
+
+def _identity(now_us: int) -> str:
+    """Host name and start time."""
+    host = socket.gethostname().encode("ascii", "replace").decode()
+    return f"{host[:40]}/{now_us}"

@@ -9,6 +9,9 @@
 | `sojourn_controller_controls_total` | counter | `purpose`, `result` |
 | `sojourn_controller_lease_renewals_total` | counter | `result` |
 | `sojourn_controller_reconciliations_total` | counter | `kind` |
+| `sojourn_controller_node_owner` | gauge (1: this controller holds the node) | `node` |
+| `sojourn_controller_nodes` | gauge | `role` |
+| `sojourn_controller_role_changes_total` | counter | `role` |
 | `sojourn_controller_ignored_total` | counter | `reason` |
 | `sojourn_controller_bearers_gone_total` | counter | |
 | `sojourn_controller_bearers_watched`, `…_controlled`, `…_violating` | gauge | `node` |
@@ -38,6 +41,7 @@ from ric.metrics import counter, gauge, histogram
 
 from tc_controller.core.compliance import Compliance
 from tc_controller.core.controller import Controller
+from tc_controller.core.ownership import Role
 from tc_controller.latency import LoopLatencies
 from tc_controller.policy_source import PolicySource
 
@@ -84,6 +88,12 @@ class ControllerCollector(Collector):
                 ("kind",),
                 counters.reconciliations,
             ),
+            (
+                "role_changes",
+                "Changes of the role at a node, by the new role.",
+                ("role",),
+                counters.roles,
+            ),
             ("ignored", "Reports and answers that were not used.", ("reason",), counters.ignored),
             ("bearers_gone", "Bearers that were removed.", (), gone),
             (
@@ -119,6 +129,11 @@ class ControllerCollector(Collector):
             ),
         ):
             yield gauge(f"{_P}bearers_{name}", text, ("node",), counts)
+        owner = {i: int(node.ownership.role is Role.OWNER) for i, node in nodes}
+        yield gauge(f"{_P}node_owner", "1: this controller holds the node.", ("node",), owner)
+        roles = Counter(node.ownership.role for _, node in nodes)
+        text = "Nodes by the role of this controller."
+        yield gauge(f"{_P}nodes", text, ("role",), {(r.label,): roles[r] for r in Role})
         states = Counter(
             (i, bearer.compliance.value)
             for i, node in nodes

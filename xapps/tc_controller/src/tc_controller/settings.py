@@ -65,6 +65,11 @@ class ControllerSettings(XAppSettings):
     policy_poll_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
         default=1.0, description="Period of checking the policy file for changes, s."
     )
+    identity: Annotated[str | None, Field(pattern="^[ -~]{1,64}$")] = Field(
+        default=None,
+        description="Identity among the controllers of the same nodes, unique, printable ASCII. "
+        "Host name and start time if unset.",
+    )
     dry_run: bool = Field(default=False, description="Decide and log, but send no control.")
     observe_for_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
         default=0.0,

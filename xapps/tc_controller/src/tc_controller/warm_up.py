@@ -28,7 +28,10 @@ def rehearse(policy: Policy) -> int:
     Then exclude the objects that exist by now from garbage collection.
     """
     scratch = Controller(policy, id_prefix="rehearsal")
-    scratch.on_node_event(0, NodeUp("rehearsal", {}))
+    for action in scratch.on_node_event(0, NodeUp("rehearsal", {"node_lease": True})):
+        if isinstance(action, SendControl):
+            tc.encode("control", action.message)
+            scratch.on_control_answer(0, action.control_id, Accepted(1, 1_000_000))
     rows = rlc.zeros(1)
     rows["rnti"], rows["rbid"] = 1, 1
     rows["txsdu_wt_us"] = rows["txsdu_avg_time_to_tx"] = _BLOATED_US
@@ -49,7 +52,7 @@ def rehearse(policy: Policy) -> int:
     return sent
 
 
-def probe(bearer: Ie) -> tuple[dict[str, Any], dict[str, Any]]:
+def probe(bearer: Ie, owner: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Header and message of a dry-run control: the node checks and answers it but changes nothing.
     It shows whether controls get through, and sets up their connection."""
     message = {
@@ -57,7 +60,9 @@ def probe(bearer: Ie) -> tuple[dict[str, Any], dict[str, Any]]:
             "bearer": bearer,
             "expected_revision": None,
             "lease_ms": None,
+            "owner": owner,
             "dry_run": True,
+            "as_safe": False,
             "change": "safe",
         }
     }

@@ -13,7 +13,7 @@ from tc_controller.core.pipeline_view import PipelineView
 from tc_controller.core.reconcile import Desired
 
 #: Control styles of E2SM-TC v1.
-_STYLE_PIPELINE, _STYLE_LEASE = 1, 2
+_STYLE_PIPELINE, _STYLE_LEASE, _STYLE_NODE_LEASE = 1, 2, 4
 
 
 class Purpose(enum.Enum):
@@ -24,6 +24,7 @@ class Purpose(enum.Enum):
     REAPPLY = "reapply"
     RELEASE = "release"
     RENEW = "renew"
+    OWN = "own"
 
 
 @dataclass(slots=True)
@@ -64,10 +65,10 @@ class Pending:
     """A control without an answer so far."""
 
     control_id: int
-    bearer: BearerKey
+    node_id: str
+    #: ``None``: the control is of the node.
+    bearer: BearerKey | None
     purpose: Purpose
-    #: What the transaction installs; ``None`` for the safe pipeline and for renewals.
-    pipeline: Pipeline | None
     sent_at_us: int
 
 
@@ -75,13 +76,15 @@ class Outbox:
     """Numbers controls, tracks those in flight, limits the rate of transactions per node.
 
     Args:
+        owner: identity of this controller.
         timeout_us: after this a control counts as unanswered.
         per_second: transactions to one node per second. A RIC has a budget of requests and an E2
             node decodes on the CPU that schedules; renewals are exempt because a lost lease costs
             a transaction.
     """
 
-    def __init__(self, timeout_us: int, per_second: int) -> None:
+    def __init__(self, owner: str, timeout_us: int, per_second: int) -> None:
+        self._owner = owner
         self._timeout_us = timeout_us
         self.per_second = per_second
         self._next_id = 1
@@ -110,20 +113,33 @@ class Outbox:
                 "bearer": bearer.ie(),
                 "expected_revision": expected_revision,
                 "lease_ms": None if pipeline is None else lease_ms,
+                "owner": self._owner,
                 "dry_run": False,
+                "as_safe": False,
                 "change": change,
             }
         }
-        pending = Pending(self._take_id(), bearer, purpose, pipeline, now_us)
+        pending = Pending(self._take_id(), bearer.node_id, bearer, purpose, now_us)
         return self._send(pending, _STYLE_PIPELINE, message)
 
     def renewal(self, now_us: int, bearer: BearerKey, revision: int, lease_ms: int) -> SendControl:
         """Keep the bearer's pipeline for another lease."""
         message = {
-            "lease_renewal": {"bearer": bearer.ie(), "revision": revision, "lease_ms": lease_ms}
+            "lease_renewal": {
+                "bearer": bearer.ie(),
+                "revision": revision,
+                "lease_ms": lease_ms,
+                "owner": self._owner,
+            }
         }
-        pending = Pending(self._take_id(), bearer, Purpose.RENEW, None, now_us)
+        pending = Pending(self._take_id(), bearer.node_id, bearer, Purpose.RENEW, now_us)
         return self._send(pending, _STYLE_LEASE, message)
+
+    def node_lease(self, now_us: int, node_id: str, lease_ms: int | None) -> SendControl:
+        """Take the node or keep it for another lease; give it up when ``lease_ms`` is None."""
+        message = {"node_lease": {"owner": self._owner, "lease_ms": lease_ms}}
+        pending = Pending(self._take_id(), node_id, None, Purpose.OWN, now_us)
+        return self._send(pending, _STYLE_NODE_LEASE, message)
 
     def take(self, control_id: int) -> Pending | None:
         """The control of an answer; ``None`` if it timed out before."""
@@ -145,6 +161,13 @@ class Outbox:
         ]:
             del self._pending[control_id]
 
+    def forget_node(self, node_id: str) -> None:
+        """Drop the controls in flight of this node and its bearers."""
+        for control_id in [
+            item.control_id for item in self._pending.values() if item.node_id == node_id
+        ]:
+            del self._pending[control_id]
+
     def in_flight(self) -> int:
         """Controls not answered yet."""
         return len(self._pending)
@@ -163,4 +186,4 @@ class Outbox:
     def _send(self, pending: Pending, style: int, message: Mapping[str, Any]) -> SendControl:
         self._pending[pending.control_id] = pending
         header = {"style": style, "correlation_id": pending.control_id}
-        return SendControl(pending.control_id, pending.bearer, header, message)
+        return SendControl(pending.control_id, pending.node_id, header, message)

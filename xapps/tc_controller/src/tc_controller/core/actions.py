@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from tc_controller.core.inputs import BearerKey
-
 
 @dataclass(frozen=True, slots=True)
 class SendControl:
@@ -15,7 +13,7 @@ class SendControl:
 
     #: Identifies the control in its answer; also the correlation id on the wire.
     control_id: int
-    bearer: BearerKey
+    node_id: str
     #: E2SM-TC ``ControlHeader``.
     header: Mapping[str, Any]
     #: E2SM-TC ``ControlMessage``.

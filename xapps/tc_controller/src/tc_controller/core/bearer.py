@@ -21,6 +21,7 @@ from tc_controller.core.inputs import (
     Unanswered,
 )
 from tc_controller.core.lifecycle import BASED, DECIDING, LIFECYCLE, EffectOf, Event, State
+from tc_controller.core.ownership import Role
 from tc_controller.core.pipeline_view import PipelineView
 from tc_controller.core.policy import Rule
 from tc_controller.core.reconcile import Desired, compare
@@ -110,6 +111,7 @@ class BearerControl(BearerEffects):
             revision=status.revision,
             collected_at_us=status.collected_at_us,
             safe_in_force=status.safe,
+            owner=status.owner,
             in_force=status.name,
             reason="safe_pipeline_in_force",
         )
@@ -140,9 +142,10 @@ class BearerControl(BearerEffects):
 
     def observe_status(self, status: PipelineView) -> None:
         """A status report while the controller only observes."""
-        if not self.desired is not None:
+        if self.desired is None:
             self.revision = status.revision
             self.safe_in_force = status.safe
+            self.owner_in_force = status.owner
 
     def lease_expired(self, revision: int, now_us: int, out: list[Action]) -> None:
         """The RAN function returned to the safe pipeline at this revision."""
@@ -169,6 +172,10 @@ class BearerControl(BearerEffects):
         """Return to the safe pipeline, at a stop."""
         self.pause.stop()
         self._fire(Event.RELEASE, Occurrence(now_us, out))
+
+    def disowned(self, outcome: Outcome, now_us: int, out: list[Action]) -> None:
+        """Another controller holds the node."""
+        self._fire(Event.DISOWNED, Occurrence(now_us, out, outcome=outcome))
 
     def removed(self, now_us: int, out: list[Action]) -> None:
         """The bearer is gone, and with it what was desired for it."""
@@ -290,8 +297,10 @@ class BearerControl(BearerEffects):
         rule = self.rule
         if rule is None or self._capabilities is None:
             return "no rule matches the bearer" if rule is None else "the node has no E2SM-TC v1"
-        if self.state not in DECIDING:
-            return f"{self.state.label}: {self.state.meaning}"
+        waits = self.role in (Role.CANDIDATE, Role.STANDBY)
+        if waits or self.state not in DECIDING:
+            held_up = self.role if waits else self.state
+            return f"{held_up.label}: {held_up.meaning}"
         if self.desired is None and self.base_due(now_us):
             return "the base pipeline is about to be installed"
         if not rule.ladder:

@@ -16,6 +16,7 @@ from tc_controller.core.class_compliance import ClassMeter
 from tc_controller.core.compliance import Compliance
 from tc_controller.core.decide import BASE, Choice
 from tc_controller.core.inputs import BearerKey, Outcome, Unanswered
+from tc_controller.core.ownership import Role
 from tc_controller.core.policy import Rule
 from tc_controller.core.reconcile import Desired, DesiredStore, Divergence
 from tc_controller.core.records import Counters, Decision
@@ -65,6 +66,7 @@ class Occurrence:
     revision: int = 0
     collected_at_us: int = 0
     safe_in_force: bool = False
+    owner: str | None = None
     #: Of a verification that ended.
     verdict: Verdict | None = None
     in_force: str = ""
@@ -93,6 +95,10 @@ class BearerState:
         self.older_since_us: int | None = None
         #: The newest status report showed the node's safe pipeline.
         self.safe_in_force = False
+        #: Controller that installed what the newest status report showed.
+        self.owner_in_force: str | None = None
+        #: Of this controller at the node.
+        self.role = Role.OBSERVER
         #: Against the objective, for the last second; ``None``: no rule, or not assessed yet.
         self.compliance: Compliance | None = None
         #: The same of each class of the rule, by name.
@@ -203,9 +209,10 @@ class BearerState:
             return False
         if self.desired is not None:
             return self.base_unchecked and self.desired.rung < 0
-        # Without a status report it is not known what is in force; another controller's pipeline
-        # stays.
-        return self.revision is not None and self.safe_in_force
+        # Without a status report it is not known what is in force. A pipeline that no controller
+        # installed stays; that of another one is replaced by the owner of the node, which is alone.
+        inherited = self.role is Role.OWNER and self.owner_in_force is not None
+        return self.revision is not None and (self.safe_in_force or inherited)
 
     def base_missing(self, on: Occurrence) -> bool:
         """the rule's base is due; the node supports none of it"""

@@ -26,11 +26,13 @@ from tc_controller.core.inputs import (
     NodeUp,
     Outcome,
     PipelineReport,
+    Refused,
     RlcReport,
     Unanswered,
 )
 from tc_controller.core.inventory import read_inventory
 from tc_controller.core.node import Node
+from tc_controller.core.ownership import Role
 from tc_controller.core.pipeline_view import PipelineView
 from tc_controller.core.policy import Policy
 from tc_controller.core.reconcile import DesiredStore
@@ -51,6 +53,7 @@ class Controller:
 
     Args:
         policy: objectives and ladders.
+        owner: identity of this controller among those that watch the same nodes.
         id_prefix: prefix of decision ids; should differ from start to start.
         acting: False: only observe, until `enable`.
         state: document of an earlier `SaveDesired`.
@@ -64,6 +67,7 @@ class Controller:
         self,
         policy: Policy,
         *,
+        owner: str = "tc-controller",
         id_prefix: str = "d",
         acting: bool = True,
         state: object | None = None,
@@ -77,7 +81,9 @@ class Controller:
             self.desired.load(state)
         self._id_prefix = id_prefix
         self._decisions = 0
-        self._outbox = Outbox(control_timeout_us, policy.max_controls_per_s)
+        self.owner = owner
+        self._stopping = False
+        self._outbox = Outbox(owner, control_timeout_us, policy.max_controls_per_s)
         self._shared = Shared(self._outbox, self.desired, self.counters, self._next_id)
         self.nodes: dict[str, Node] = {}
         self._reclaim_at_us: dict[str, int] = {}
@@ -128,7 +134,10 @@ class Controller:
             self._assess(now_us, out)
         if not self.acting:
             return out
+        self._own(now_us, out)
         for node in self.nodes.values():
+            if not node.ownership.acts:
+                continue
             for bearer in node.bearers.values():
                 if now_us >= bearer.wake_at_us:
                     bearer.tick(node.view(bearer.key), now_us, out)
@@ -145,16 +154,18 @@ class Controller:
     def on_node_event(self, now_us: int, event: NodeEvent) -> list[Action]:
         """A node connected or disconnected. After a restart its counters restart, and its pipelines
         are read before controls are sent."""
+        out: list[Action] = []
         node = self.nodes.pop(event.node_id, None)
         if node is not None:
-            for key in node.bearers:
-                self._outbox.forget(key)
+            self._outbox.forget_node(event.node_id)
         if isinstance(event, NodeUp):
             self.nodes[event.node_id] = Node(
-                event.node_id, event.capabilities, self.policy, self._shared
+                event.node_id, event.capabilities, self.policy, self._shared, now_us
             )
             self._reclaim_at_us[event.node_id] = now_us + _RECLAIM_US
-        return []
+            if self.acting:
+                self._own(now_us, out)
+        return out
 
     def set_policy(self, now_us: int, policy: Policy) -> list[Action]:
         """Another policy is in force."""
@@ -173,9 +184,22 @@ class Controller:
         """Return all bearers to their safe pipelines, at a stop."""
         out: list[Action] = []
         for node in self.nodes.values():
+            if not node.ownership.acts:
+                continue
             for bearer in node.bearers.values():
                 bearer.release(now_us, out)
                 node.sync(bearer, now_us)
+        return out
+
+    def give_up(self, now_us: int) -> list[Action]:
+        """Give all nodes up, at a stop: another controller may take them at once."""
+        self._stopping = True
+        out: list[Action] = []
+        for node in self.nodes.values():
+            if node.ownership.role is Role.OWNER:
+                node.ownership.give_up()
+                self._role_changed(node, Role.OWNER, now_us, out)
+                out.append(self._outbox.node_lease(now_us, node.node_id, None))
         return out
 
     @property
@@ -206,7 +230,7 @@ class Controller:
             bearer = self._at(node, slot)
             if bearer is not None:
                 bearer.violation_ended()
-        if not self.acting or not node.detector.any_violating:
+        if not self._acts(node) or not node.detector.any_violating:
             return
         size = min(node.ready.size, node.detector.violating.size)
         for slot in np.flatnonzero(node.detector.violating[:size] & node.ready[:size]).tolist():
@@ -219,7 +243,7 @@ class Controller:
         self, node: Node, report: PipelineReport, now_us: int, out: list[Action]
     ) -> None:
         # 100 000 times a second with 1000 bearers at 10 ms: no attribute is looked up twice.
-        key_of, note, acting = node.key, node.note_pipeline, self.acting
+        key_of, note, acting = node.key, node.note_pipeline, self._acts(node)
         find_flows, find_bearer, at_us = (
             node.inventories.get,
             node.bearers.get,
@@ -268,14 +292,14 @@ class Controller:
             kind = event["kind"]
             if kind == "bearer_removed":
                 node.remove(key, now_us, out)
-            elif isinstance(kind, dict) and "lease_expired" in kind and self.acting:
+            elif isinstance(kind, dict) and "lease_expired" in kind and self._acts(node):
                 bearer.lease_expired(int(kind["lease_expired"]["revision"]), now_us, out)
                 node.sync(bearer, now_us)
 
     def _forecasts(
         self, node: Node, report: ForecastReport, now_us: int, out: list[Action]
     ) -> None:
-        if not self.acting:
+        if not self._acts(node):
             return
         for forecast in report.forecasts:
             key = BearerKey(node.node_id, forecast.rnti, forecast.drb)
@@ -331,13 +355,58 @@ class Controller:
         if pending is None:
             self.counters.ignored["late_answer"] += 1
             return
-        node = self.nodes.get(pending.bearer.node_id)
-        bearer = None if node is None else node.bearers.get(pending.bearer)
-        if node is None or bearer is None:
+        node, key = self.nodes.get(pending.node_id), pending.bearer
+        bearer = None if node is None or key is None else node.bearers.get(key)
+        if node is None or (key is not None and bearer is None):
             self.counters.ignored["late_answer"] += 1
             return
-        bearer.answered(pending, outcome, node.view(pending.bearer), now_us, out)
-        node.sync(bearer, now_us)
+        former = node.ownership.role
+        if key is None or bearer is None:
+            name = pending.purpose.value, records.result_name(outcome)
+            self.counters.controls[name] += 1
+            if not self._stopping:
+                node.ownership.answered(outcome, pending.sent_at_us, now_us)
+        elif isinstance(outcome, Refused) and outcome.cause == "not_owner":
+            self.counters.controls[(pending.purpose.value, outcome.cause)] += 1
+            node.ownership.refused(outcome, now_us)
+            bearer.disowned(outcome, now_us, out)
+        else:
+            bearer.answered(pending, outcome, node.view(key), now_us, out)
+            node.sync(bearer, now_us)
+        self._role_changed(node, former, now_us, out)
+
+    def _acts(self, node: Node) -> bool:
+        return self.acting and node.ownership.acts
+
+    def _own(self, now_us: int, out: list[Action]) -> None:
+        """Ask for the nodes that are to be asked for, and renew the leases of those owned."""
+        if self._stopping:
+            return
+        owned = sum(node.ownership.role is Role.OWNER for node in self.nodes.values())
+        for node in self.nodes.values():
+            former = node.ownership.role
+            lease_ms = node.ownership.due(owned, now_us)
+            self._role_changed(node, former, now_us, out)
+            if lease_ms is not None:
+                owned += node.ownership.role is not Role.OWNER
+                out.append(self._outbox.node_lease(now_us, node.node_id, lease_ms))
+
+    def _role_changed(self, node: Node, former: Role, now_us: int, out: list[Action]) -> None:
+        ownership = node.ownership
+        if ownership.role is former:
+            return
+        self.counters.roles[ownership.role.label] += 1
+        out.append(
+            records.ownership(node.node_id, now_us, ownership.role, former, ownership.holder)
+        )
+        # One that has not acted yet keeps what its state file wants: it may still be in force.
+        lost = ownership.role is Role.STANDBY and ownership.acted
+        for bearer in node.bearers.values():
+            bearer.role = ownership.role
+            if lost:
+                bearer.disowned(Unanswered("another controller holds the node"), now_us, out)
+            node.sync(bearer, now_us)
+        ownership.acted = ownership.role is Role.OWNER or (ownership.acted and not lost)
 
     def _assess(self, now_us: int, out: list[Action]) -> None:
         self._assessed_at_us = now_us

@@ -245,6 +245,7 @@ class BearerEffects(BearerState):
         self.older_since_us = None
         self.revision = on.revision
         self.safe_in_force = on.safe_in_force
+        self.owner_in_force = on.owner
 
     def ignore_late(self, on: Occurrence) -> None:
         """ignore the report"""
@@ -337,6 +338,17 @@ class BearerEffects(BearerState):
         self._start(Purpose.RELEASE, None, on)
 
     # --------------------------------------------------------------- effects: end
+
+    def stand_by(self, on: Occurrence) -> None:
+        """expect no answers, want nothing"""
+        transaction, decision = self.transaction, self.decision
+        if transaction is not None and decision is not None and isinstance(on.outcome, Refused):
+            on.out.append(records.answered(decision, on.now_us, on.outcome, transaction.attempt))
+        self.shared.outbox.forget(self.key)
+        self.transaction = self.decision = self.verifier = None
+        self.pause.rule_changed(same_rungs=True)
+        self.base_unchecked = True
+        self._desire(None, 0, on)
 
     def forget(self, _: Occurrence) -> None:
         """expect no answers"""

@@ -121,6 +121,8 @@ class PipelineStatus(Protocol):
     @property
     def lease_left_ms(self) -> int | None: ...
     @property
+    def owner(self) -> str | None: ...
+    @property
     def head_of_line_age_us(self) -> int: ...
     @property
     def dropped_packets(self) -> int: ...
@@ -258,6 +260,9 @@ class Refused:
     detail: str
     #: Revision in force; ``None`` when the bearer is unknown.
     revision: int | None
+    #: With the cause ``not_owner``: who holds the node, and for how long unless it renews.
+    holder: str | None = None
+    holder_left_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,9 +283,12 @@ def parse_outcome(ie: Ie) -> Outcome:
     refused = ie.get("refused")
     if refused is None:
         return Unanswered(f"control outcome of unknown shape: {dict(ie)}")
+    holder = refused.get("holder") or {}
     return Refused(
         cause=str(refused["cause"]),
         element=str(refused.get("element", "")),
         detail=str(refused.get("detail", "")),
         revision=refused.get("revision"),
+        holder=holder.get("owner"),
+        holder_left_ms=int(holder.get("lease_left_ms", 0)),
     )

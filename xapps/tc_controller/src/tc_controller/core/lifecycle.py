@@ -57,6 +57,7 @@ class Event(enum.Enum):
     WORSE = "worse", "Verdict: the guard measured harm."
     TIMER = "timer", "Time passed: leases, idleness and waits are checked."
     RELEASE = "release", "The controller stops and returns bearers to their safe pipelines."
+    DISOWNED = "disowned", "Another controller holds the node."
     REMOVED = "removed", "The bearer is gone."
 
     def __init__(self, label: str, meaning: str) -> None:
@@ -259,6 +260,8 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
         (None, _B.nothing, None),
     ),
     *_ignore((State.UNCONTROLLED,), (Event.RELEASE,), "the safe pipeline is in force"),
+    *_on((*_OWN, *_AWAITING), (Event.DISOWNED,), (None, _B.stand_by, State.UNCONTROLLED)),
+    *_ignore((State.UNCONTROLLED,), (Event.DISOWNED,), "no pipeline of ours is in force"),
     *_on((State.UNCONTROLLED,), (Event.REMOVED,), (None, _B.forget, State.GONE)),
     *_on((*_OWN, *_AWAITING), (Event.REMOVED,), (None, _B.forget_and_log, State.GONE)),
 )

@@ -13,6 +13,7 @@ from tc_controller.core.detect import Detector, Predictor
 from tc_controller.core.drain_history import DrainHistory
 from tc_controller.core.inputs import BearerKey, FlowInventory, Ie, PipelineStatus
 from tc_controller.core.inventory import FlowView
+from tc_controller.core.ownership import Ownership
 from tc_controller.core.pipeline_view import PipelineView
 from tc_controller.core.policy import Policy, Rule
 from tc_controller.core.prb_window import PrbWindow
@@ -23,10 +24,11 @@ class Node:
     """Windows, reports and bearers of one node."""
 
     def __init__(
-        self, node_id: str, capabilities: Ie | None, policy: Policy, shared: Shared
+        self, node_id: str, capabilities: Ie | None, policy: Policy, shared: Shared, now_us: int
     ) -> None:
         self.node_id = node_id
         self.capabilities = capabilities
+        self.ownership = Ownership(capabilities, policy, now_us)
         self._shared = shared
         self.bearers: dict[BearerKey, BearerControl] = {}
         self.inventories: dict[BearerKey, FlowView] = {}
@@ -85,12 +87,16 @@ class Node:
         bearer = self.bearers.get(key)
         if bearer is None:
             bearer = BearerControl(key, self._rule(key), self._shared, self.capabilities)
+            bearer.role = self.ownership.role
             self.bearers[key] = bearer
         self.detector.watch(slot, None if bearer.rule is None else bearer.rule.objective)
         pipeline = self.pipelines.get(key)
         if pipeline is not None:
             self.note_pipeline(key, pipeline)
-            bearer.status(pipeline, self.view(key), now_us, out)
+            if self.ownership.acts:
+                bearer.status(pipeline, self.view(key), now_us, out)
+            else:
+                bearer.observe_status(pipeline)
         self.sync(bearer, now_us)
 
     def note_pipeline(self, key: BearerKey, pipeline: PipelineView) -> None:
@@ -129,6 +135,7 @@ class Node:
     def set_policy(self, policy: Policy, now_us: int) -> None:
         """Another policy is in force."""
         old, self._policy = self._policy, policy
+        self.ownership.set_policy(policy)
         if depth(policy) > self._depth or policy.reports.rlc_period_ms != old.reports.rlc_period_ms:
             # The windows begin anew; bearers find their slots with the next report.
             self._open_windows(policy)

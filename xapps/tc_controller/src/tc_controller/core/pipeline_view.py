@@ -59,6 +59,11 @@ class PipelineView:
         return self._status.lease_left_ms
 
     @property
+    def owner(self) -> str | None:
+        """Controller that installed it, if it named itself."""
+        return self._status.owner
+
+    @property
     def backlog_bytes(self) -> int:
         """Backlog of all queues."""
         return sum(queue.backlog_bytes for queue in self._queues)

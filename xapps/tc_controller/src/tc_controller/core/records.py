@@ -18,6 +18,7 @@ from tc_controller.core.decide import Skipped
 from tc_controller.core.inputs import Accepted, BearerKey, FlowId, Outcome, Pipeline, Refused
 from tc_controller.core.inventory import FlowView
 from tc_controller.core.ladder import Rung
+from tc_controller.core.ownership import Role
 from tc_controller.core.policy import Rule
 from tc_controller.core.verify import Judgement
 
@@ -42,6 +43,8 @@ class Counters:
     class_compliance: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     #: Bearers that were removed.
     bearers_gone: int = 0
+    #: Changes of the role at a node, by the new role.
+    roles: Counter[str] = field(default_factory=Counter)
     #: Reports and answers that were not used, by reason.
     ignored: Counter[str] = field(default_factory=Counter)
 
@@ -184,6 +187,22 @@ def no_rung(
 def noted(event: str, now_us: int, bearer: BearerKey, **details: Any) -> WriteRecord:
     """The record of an event other than a decision: a lease lost, a bearer removed, …"""
     return WriteRecord({"event": event, "at_us": now_us, "bearer": bearer.as_dict(), **details})
+
+
+def ownership(
+    node_id: str, now_us: int, role: Role, former: Role, holder: str | None
+) -> WriteRecord:
+    """The record of a change of the role at a node; ``holder``: another controller."""
+    return WriteRecord(
+        {
+            "event": "ownership",
+            "at_us": now_us,
+            "node": node_id,
+            "role": role.label,
+            "former": former.label,
+            "holder": holder,
+        }
+    )
 
 
 def outcome_dict(outcome: Outcome) -> Mapping[str, Any]:
