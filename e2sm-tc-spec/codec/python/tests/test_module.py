@@ -161,8 +161,7 @@ def bearer_of(value: dict[str, Any]) -> dict[str, Any]:
 
 def of_status(value: dict[str, Any]) -> dict[str, Any]:
     absent = ("bearer", "pacer", "ingress_packets", "ingress_bytes")
-    absent_of_queue = ("backlog_packets", "forwarded_packets", "dropped_packets")
-    absent_of_queue += ("policed_packets", "shaped")
+    absent_of_queue = ("backlog_packets", "policed_packets", "shaped")
     queues = [{k: v for k, v in q.items() if k not in absent_of_queue} for q in value["queues"]]
     rest = {name: item for name, item in value.items() if name not in absent}
     return {**rest, **bearer_of(value), "queues": queues}
