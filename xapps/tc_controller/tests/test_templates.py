@@ -86,7 +86,9 @@ def test_sojourn_marks_l4s_and_leaves_the_rest_to_its_bound(
     (rung,) = rungs({"template": "sojourn", "queues": 8, **bound})
     pipeline = compose(rung)
     of = {(item["first"], item["count"]): item["discipline"] for item in pipeline["queues"]}
-    side = {name: of[tuple(t.values())] for name, t in pipeline["classifier"]["l4s_ecn"].items()}
+    classifier = pipeline["classifier"]["l4s_ecn"]
+    assert classifier["ways"] == 8
+    side = {name: of[tuple(classifier[name].values())] for name in ("l4s", "classic")}
     assert side["classic"] == bulk
     assert side["l4s"]["codel"]["l4s"]
     assert side["l4s"]["codel"]["ce_threshold_us"] == 2_000

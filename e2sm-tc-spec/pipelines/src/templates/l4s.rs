@@ -18,8 +18,8 @@ use super::parts::{between, codel, one, queues, run};
 pub(super) const L4S_THRESHOLD_US: u32 = 2_000;
 
 /// By ECN as RFC 9331 §5.1 and §5.3 classify.
-pub(super) fn by_ecn(l4s: QueueTarget, classic: QueueTarget) -> Classifier {
-    Classifier::L4sEcn(L4sEcnClassifier { l4s, classic })
+pub(super) fn by_ecn(l4s: QueueTarget, classic: QueueTarget, ways: Option<u8>) -> Classifier {
+    Classifier::L4sEcn(L4sEcnClassifier { l4s, classic, ways })
 }
 
 /// CoDel that marks ECT(1) by a step (RFC 8290 §4.2 `ce_threshold`).
@@ -82,7 +82,7 @@ impl L4s {
         };
         Pipeline {
             name: "l4s".to_owned(),
-            classifier: by_ecn(one(0), one(1)),
+            classifier: by_ecn(one(0), one(1), None),
             queues: vec![queues(run(0, 2), pair)],
             scheduler: Scheduler::ConditionalPriority {
                 l4s: 0,
@@ -148,7 +148,7 @@ impl FqL4s {
         let (classic, scalable) = (run(0, self.queues), run(self.queues, self.queues));
         Pipeline {
             name: "fq_l4s".to_owned(),
-            classifier: by_ecn(scalable, classic),
+            classifier: by_ecn(scalable, classic, None),
             queues: vec![
                 queues(classic, QueueDiscipline::Codel(codel(self.codel))),
                 queues(scalable, marking_by_step(self.codel, self.threshold_us)),

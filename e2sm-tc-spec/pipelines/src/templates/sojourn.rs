@@ -19,7 +19,9 @@ const SPARSE_BYTES: u32 = 15_000;
 /// A queue per flow, sparse flows first, and packets leave only when the MAC builds the transport
 /// block that carries them.
 ///
-/// The queue of a download then delays no other flow, and it keeps the radio busy while the rate
+/// The hash is set-associative with 8 ways (Høiland-Jørgensen et al. 2018 §III-B): among 32
+/// downloads a plain hash puts one call in 30 into the queue of a download. The queue of a download
+/// then delays no other flow, and it keeps the radio busy while the rate
 /// varies faster than a sender can follow. `bulk_bound_us` limits it: a loss is repaired behind what
 /// is queued, so a flow with seconds of queue delivers nothing in order for seconds after one. ECT(1)
 /// flows (L4S) are marked above `threshold_us`.
@@ -66,13 +68,18 @@ impl Default for Sojourn {
 }
 
 impl Sojourn {
+    /// Eight as in CAKE, or as many as divide the queues.
+    fn ways(&self) -> u8 {
+        [8, 4, 2].into_iter().find(|ways| self.queues.is_multiple_of(u16::from(*ways))).unwrap_or(1)
+    }
+
     /// The composition.
     pub fn pipeline(&self) -> Pipeline {
         let (classic, scalable) = (run(0, self.queues), run(self.queues, self.queues));
         let step = marking_by_step(CodelParameters::default(), self.threshold_us);
         Pipeline {
             name: "sojourn".to_owned(),
-            classifier: by_ecn(scalable, classic),
+            classifier: by_ecn(scalable, classic, Some(self.ways())),
             queues: vec![queues(classic, bulk(self.bulk_bound_us)), queues(scalable, step)],
             scheduler: Scheduler::DeficitRoundRobin { quantum_bytes: self.quantum_bytes },
             pacer: self.pacer,

@@ -15,10 +15,36 @@ pub(crate) struct StochasticHash {
     queues: Queues,
 }
 
+/// Queues that a hash selects from.
 #[derive(Clone, Debug)]
-enum Queues {
+pub(super) enum Queues {
     Plain(Target),
     Sets(SetAssociative),
+}
+
+impl Queues {
+    pub(super) fn new(target: Target, ways: u8) -> Self {
+        match ways {
+            0 | 1 => Self::Plain(target),
+            ways => Self::Sets(SetAssociative::new(target, ways)),
+        }
+    }
+
+    pub(super) fn pick(&mut self, hash: u64, sequence: u64, heads: &impl Heads) -> u32 {
+        match self {
+            Self::Plain(target) => target.pick(hash),
+            Self::Sets(sets) => {
+                sets.classify(Claim { set_hash: hash, flow_hash: hash, sequence }, heads)
+            }
+        }
+    }
+
+    /// See [`Classifier::emptied`](super::Classifier::emptied).
+    pub(super) fn emptied(&mut self) {
+        if let Self::Sets(sets) = self {
+            sets.emptied();
+        }
+    }
 }
 
 /// Without a perturbation the flow hash alone, whose key comes from the seed, decides.
@@ -28,28 +54,17 @@ pub(super) fn perturbation(model: Option<u32>) -> u64 {
 
 impl StochasticHash {
     pub(crate) fn new(model: &v1::StochasticHash, target: Target) -> Self {
-        let queues = match model.ways {
-            0 | 1 => Queues::Plain(target),
-            ways => Queues::Sets(SetAssociative::new(target, ways)),
-        };
+        let queues = Queues::new(target, model.ways);
         Self { perturbation: perturbation(model.perturbation), queues }
     }
 
     pub(crate) fn classify<P>(&mut self, arrival: &Arrival<'_, P>, heads: &impl Heads) -> u32 {
         // Flows whose 64-bit hashes differ collide under one perturbation and part under another.
         let hash = mix(arrival.flow_hash ^ self.perturbation);
-        match &mut self.queues {
-            Queues::Plain(target) => target.pick(hash),
-            Queues::Sets(sets) => {
-                let sequence = arrival.sequence;
-                sets.classify(Claim { set_hash: hash, flow_hash: hash, sequence }, heads)
-            }
-        }
+        self.queues.pick(hash, arrival.sequence, heads)
     }
 
     pub(crate) fn emptied(&mut self) {
-        if let Queues::Sets(sets) = &mut self.queues {
-            sets.emptied();
-        }
+        self.queues.emptied();
     }
 }

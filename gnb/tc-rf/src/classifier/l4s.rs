@@ -7,27 +7,40 @@
 //! whose packets come back from the RLC.
 
 use super::Arrival;
+use super::hash::Queues;
 use crate::queue::Target;
+use crate::scheduler::Heads;
 use crate::{Ecn, Packet};
 
 /// L4S classifier.
 #[derive(Clone, Debug)]
 pub(crate) struct L4sEcn {
-    l4s: Target,
-    classic: Target,
+    l4s: Queues,
+    classic: Queues,
 }
 
 impl L4sEcn {
-    pub(crate) fn new(l4s: Target, classic: Target) -> Self {
-        Self { l4s, classic }
+    pub(crate) fn new(l4s: Target, classic: Target, ways: Option<u8>) -> Self {
+        let ways = ways.unwrap_or(1);
+        Self { l4s: Queues::new(l4s, ways), classic: Queues::new(classic, ways) }
     }
 
-    pub(crate) fn classify<P: Packet>(&self, arrival: &Arrival<'_, P>) -> u32 {
+    pub(crate) fn classify<P: Packet>(
+        &mut self,
+        arrival: &Arrival<'_, P>,
+        heads: &impl Heads,
+    ) -> u32 {
         let is_l4s = match arrival.header.ecn {
             Ecn::Ect1 => true,
             Ecn::Ce => !arrival.flow_is_classic,
             Ecn::NotEct | Ecn::Ect0 => false,
         };
-        if is_l4s { self.l4s } else { self.classic }.pick(arrival.flow_hash)
+        let queues = if is_l4s { &mut self.l4s } else { &mut self.classic };
+        queues.pick(arrival.flow_hash, arrival.sequence, heads)
+    }
+
+    pub(crate) fn emptied(&mut self) {
+        self.l4s.emptied();
+        self.classic.emptied();
     }
 }

@@ -74,7 +74,7 @@ impl Classifier {
             }
             v1::Classifier::Osi(osi) => Self::Osi(Osi::compile(osi, resolve)?),
             v1::Classifier::L4sEcn(l4s) => {
-                Self::L4sEcn(L4sEcn::new(resolve(&l4s.l4s)?, resolve(&l4s.classic)?))
+                Self::L4sEcn(L4sEcn::new(resolve(&l4s.l4s)?, resolve(&l4s.classic)?, l4s.ways))
             }
             v1::Classifier::HostThenFlow(hash) => {
                 Self::HostThenFlow(HostThenFlow::new(hash, resolve(&hash.target)?))
@@ -92,7 +92,7 @@ impl Classifier {
             Self::RoundRobin(round_robin) => round_robin.classify(),
             Self::StochasticHash(hash) => hash.classify(arrival, heads),
             Self::Osi(osi) => osi.classify(arrival),
-            Self::L4sEcn(l4s) => l4s.classify(arrival),
+            Self::L4sEcn(l4s) => l4s.classify(arrival, heads),
             Self::HostThenFlow(host) => host.classify(arrival, heads),
         }
     }
@@ -102,7 +102,8 @@ impl Classifier {
         match self {
             Self::StochasticHash(hash) => hash.emptied(),
             Self::HostThenFlow(host) => host.emptied(),
-            Self::RoundRobin(_) | Self::Osi(_) | Self::L4sEcn(_) => {}
+            Self::L4sEcn(l4s) => l4s.emptied(),
+            Self::RoundRobin(_) | Self::Osi(_) => {}
         }
     }
 }

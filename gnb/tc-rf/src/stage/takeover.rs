@@ -12,12 +12,17 @@
 //!    last three stay, for duplicate acknowledgements (as in abbasloo2019 §V-C).
 //! 3. From there on the discipline decides alone.
 //!
+//! BoDe keeps an inherited queue in step 1 until a packet at its head is within the bound. A window of
+//! seconds comes down to the bound by some five losses, each of which stalls the flow for as long as
+//! its queue is; the wait that this avoids is the flow's own, in a queue of its own. So a bound holds
+//! at once for flows that begin, and for others when they have been within it.
+//!
 //! Flows that the discipline signals by marks need none of this: a mark leaves nothing to repair.
 //! Packets that are not late are left to the discipline in every step.
 
 use super::{Stage, StageSink};
 use crate::arena::Queued;
-use crate::queue::{BODE_MIN_PACKETS, QueueConfig};
+use crate::queue::{BODE_MIN_PACKETS, Discipline, QueueConfig};
 use crate::{DropReason, Packet};
 
 /// Longest wait that step 2 leaves in a queue: the default interval of CoDel, about a round trip
@@ -105,6 +110,7 @@ impl<P: Packet> Stage<P> {
             return None;
         };
         let cut_us = tolerated_us.min(REPAIR_US);
+        let is_bound = matches!(discipline, Discipline::Bode(_));
         loop {
             let backlog = &self.queues[index as usize].backlog;
             let head = self.arena.head(backlog)?;
@@ -114,6 +120,13 @@ impl<P: Packet> Stage<P> {
             let progress = &mut takeover.queues[index as usize];
             match *progress {
                 Progress::Done => return None,
+                _ if is_bound => {
+                    if sojourn_us > tolerated_us {
+                        return self.pop(index);
+                    }
+                    self.end_takeover(index);
+                    return None;
+                }
                 _ if head.arrived_us <= takeover.since_us => {
                     if marked || sojourn_us <= tolerated_us {
                         return None;

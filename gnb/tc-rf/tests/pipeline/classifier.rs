@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use crate::util::*;
 use e2sm_tc::v1::*;
 use tc_rf::TrafficControl;
-use tc_rf::templates::{BodeDiffserv, CakeDiffserv};
+use tc_rf::templates::{BodeDiffserv, CakeDiffserv, Sojourn};
 
 /// Filter 0 sends what matches to queue 1; the rest goes to queue 0.
 fn matches(rule: FlowMatch, packet: TestPacket) -> bool {
@@ -174,7 +174,7 @@ fn with_ecn(n: u16, ecn: Ecn) -> TestPacket {
 
 /// L in queue 1, classic in queue 0.
 fn l4s_by_ecn() -> TrafficControl<TestPacket> {
-    let classifier = L4sEcnClassifier { l4s: target(1, 1), classic: target(0, 1) };
+    let classifier = L4sEcnClassifier { l4s: target(1, 1), classic: target(0, 1), ways: None };
     control(Pipeline { classifier: Classifier::L4sEcn(classifier), ..by_port(2) })
 }
 
@@ -239,7 +239,7 @@ fn a_mark_of_our_own_keeps_a_packet_with_its_flow() {
     tc.ingress(TestPacket { ecn: Ecn::Ect0, ..packet(0, 1500, 10) }, 1_000_000, &mut ());
     tc.recall_unsent(marked.into_iter().map(|packet| (packet, 0)), 1_000_000);
     // All in the classic queue, which strict priority puts last.
-    let classifier = L4sEcnClassifier { l4s: target(1, 1), classic: target(0, 1) };
+    let classifier = L4sEcnClassifier { l4s: target(1, 1), classic: target(0, 1), ways: None };
     let l4s = Pipeline {
         classifier: Classifier::L4sEcn(classifier),
         scheduler: Scheduler::StrictPriority { order: vec![target(1, 1)] },
@@ -272,6 +272,19 @@ fn a_set_associative_hash_tells_more_flows_apart() {
     assert!((42..58).contains(&plain), "{plain}");
     assert!(sets >= 63, "{sets}: a set of eight is hardly ever full at half load");
     assert_eq!(occupied(Classifier::StochasticHash(set_hash(64, 64)), 64, 64), 64);
+}
+
+#[test]
+fn each_of_64_flows_has_a_queue_of_its_own_under_the_sojourn_template() {
+    let mut tc = control(Sojourn { pacer: Pacer::None, ..Sojourn::default() }.pipeline());
+    for n in 0..64 {
+        tc.ingress(with_ecn(n, if n < 32 { Ecn::NotEct } else { Ecn::Ect1 }), 0, &mut ());
+    }
+    assert_eq!(
+        tc.status(0).queues.len(),
+        64,
+        "a plain hash into twice 1024 puts two of them together"
+    );
 }
 
 #[test]

@@ -254,8 +254,20 @@ fn stages_must_fit_together() {
         (Classifier::StochasticHash(hash), "classifier.stochastic_hash.ways"),
         (Classifier::HostThenFlow(hash), "classifier.host_then_flow.ways"),
         (
-            Classifier::L4sEcn(L4sEcnClassifier { l4s: target(3, 2), classic: target(0, 1) }),
+            Classifier::L4sEcn(L4sEcnClassifier {
+                l4s: target(3, 2),
+                classic: target(0, 1),
+                ways: None,
+            }),
             "classifier.l4s_ecn.l4s",
+        ),
+        (
+            Classifier::L4sEcn(L4sEcnClassifier {
+                l4s: target(0, 2),
+                classic: target(2, 1),
+                ways: Some(2),
+            }),
+            "classifier.l4s_ecn.ways",
         ),
     ] {
         assert_eq!(refused(|p| p.classifier = classifier), is(Cause::Inconsistent, element));

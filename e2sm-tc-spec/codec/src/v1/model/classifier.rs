@@ -54,15 +54,19 @@ sequence! {
         /// Ways of a set-associative hash, 1 for a plain hash; or queues of a host's share.
         ways: u8 as Int<1, 64>,
     }
-    check whole_sets
+    check whole_sets_of_hash
 }
 
-fn whole_sets(hash: &StochasticHash) -> Result<(), Violation> {
-    if hash.target.count.is_multiple_of(u16::from(hash.ways.max(1))) {
+fn whole_sets_of_hash(hash: &StochasticHash) -> Result<(), Violation> {
+    whole_sets(&hash.target, hash.ways)
+}
+
+fn whole_sets(target: &QueueTarget, ways: u8) -> Result<(), Violation> {
+    if target.count.is_multiple_of(u16::from(ways.max(1))) {
         return Ok(());
     }
-    let expected = format!("a divisor of the {} queues hashed into", hash.target.count);
-    Err(ViolationKind::Inconsistent.at("ways", expected, hash.ways))
+    let expected = format!("a divisor of the {} queues hashed into", target.count);
+    Err(ViolationKind::Inconsistent.at("ways", expected, ways))
 }
 
 sequence! {
@@ -99,7 +103,15 @@ sequence! {
         l4s: QueueTarget,
         /// Queue of everything else.
         classic: QueueTarget,
+        /// Ways of a set-associative hash within each target; a plain hash if absent.
+        ways: Option<u8> as Option<Int<1, 64>>,
     }
+    check whole_sets_of_both
+}
+
+fn whole_sets_of_both(classifier: &L4sEcnClassifier) -> Result<(), Violation> {
+    let ways = classifier.ways.unwrap_or(1);
+    whole_sets(&classifier.l4s, ways).and_then(|()| whole_sets(&classifier.classic, ways))
 }
 
 sequence! {

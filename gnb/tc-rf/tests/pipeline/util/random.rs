@@ -119,7 +119,9 @@ pub(crate) fn classifier(sets: u16) -> impl Strategy<Value = Classifier> {
         (ways, any::<Option<u32>>()).prop_map(hash).prop_map(Classifier::HostThenFlow),
         (1..count).prop_map(move |first| {
             let (l4s, classic) = (target(0, first), target(first, count - first));
-            Classifier::L4sEcn(L4sEcnClassifier { l4s, classic })
+            let is_even = first.is_multiple_of(2) && count.is_multiple_of(2);
+            let ways = is_even.then_some(2);
+            Classifier::L4sEcn(L4sEcnClassifier { l4s, classic, ways })
         }),
         (1..count).prop_map(move |first| {
             let filters = vec![(bulk.clone(), target(0, first)), (dscp.clone(), target(first, 1))];

@@ -141,7 +141,11 @@ fn classifiers() -> Vec<Classifier> {
             filters: vec![full_filter(), ipv6_filter(), any_filter()],
             default: target(1, 1),
         }),
-        Classifier::L4sEcn(L4sEcnClassifier { l4s: target(0, 1), classic: target(1, 1) }),
+        Classifier::L4sEcn(L4sEcnClassifier {
+            l4s: target(0, 1),
+            classic: target(1, 1),
+            ways: None,
+        }),
         Classifier::HostThenFlow(hash(0, 2)),
     ]
 }
