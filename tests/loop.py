@@ -32,21 +32,20 @@ SCENARIO = {
 }
 
 
-def policy(lease_ms: int = 1_000) -> str:
-    """A policy file for all bearers."""
-    enforce, ladder = {"lease_ms": lease_ms}, [{"template": "fq_codel"}]
-    rules = [{"name": "all", "enforce": enforce, "ladder": ladder}]
-    return yaml.safe_dump({"version": 1, "rules": rules})
+def policy(lease_ms: int = 1_000, place: str = "ladder") -> str:
+    """A policy file for all bearers with `fq_codel` as ladder or base."""
+    rule = {"name": "all", "enforce": {"lease_ms": lease_ms}, place: [{"template": "fq_codel"}]}
+    return yaml.safe_dump({"version": 1, "rules": [rule]})
 
 
 class Loop:
     """The programs of a closed loop."""
 
-    def __init__(self, folder: Path, programs: Programs, lease_ms: int) -> None:
+    def __init__(self, folder: Path, programs: Programs, policy_text: str) -> None:
         self.folder = folder
         self._start = programs.start
         (folder / "scenario.yaml").write_text(yaml.safe_dump(SCENARIO))
-        (folder / "policy.yaml").write_text(policy(lease_ms))
+        (folder / "policy.yaml").write_text(policy_text)
 
     async def gnb(self, *arguments: str, listen: str = ANY_PORT) -> Program:
         scenario = str(self.folder / "scenario.yaml")
@@ -70,10 +69,12 @@ class Loop:
 
 
 @asynccontextmanager
-async def loop_in(folder: Path, lease_ms: int = 1_000) -> AsyncIterator[Loop]:
+async def loop_in(
+    folder: Path, lease_ms: int = 1_000, place: str = "ladder"
+) -> AsyncIterator[Loop]:
     """A loop whose programs are stopped afterwards."""
     async with Programs(folder) as programs:
-        yield Loop(folder, programs, lease_ms)
+        yield Loop(folder, programs, policy(lease_ms, place))
 
 
 async def pipeline_status(gateway: str, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:

@@ -30,6 +30,32 @@ async def test_the_gnb_returns_to_safe_without_its_controller_and_a_new_one_take
         assert gnb.alive
 
 
+async def test_the_base_stays_without_a_controller_and_the_next_one_finds_it(
+    tmp_path: Path,
+) -> None:
+    async with loop_in(tmp_path, place="base") as loop:
+        gateway = (await loop.gnb()).ready["listen"]
+        controller = await loop.controller(gateway)
+        before = await pipeline_status(gateway, controlled)
+        assert (before["safe"], before["lease_left_ms"]) == (True, None)
+        state = tmp_path / "controller-state.json"
+        async with asyncio.timeout(PATIENCE_S):
+            while not (state.exists() and "fq_codel" in state.read_text()):
+                await asyncio.sleep(0.05)
+        controller.kill()
+        # At some 40 Mbit/s of ingress a lease of 1 s would have ended by then.
+        later = await pipeline_status(
+            gateway, lambda s: s["ingress_bytes"] > before["ingress_bytes"] + 20_000_000
+        )
+        assert (later["name"], later["revision"]) == (before["name"], before["revision"])
+        again = await loop.controller(gateway)
+        async with asyncio.timeout(PATIENCE_S):
+            while not await asyncio.to_thread(keeps_base, again):
+                await asyncio.sleep(0.05)
+        found = await pipeline_status(gateway, controlled)
+        assert found["revision"] == before["revision"]
+
+
 async def test_a_lease_is_renewed_for_as_long_as_the_controller_lives(tmp_path: Path) -> None:
     # Renewed each third of the lease: a loaded machine may delay a renewal by 3 s.
     async with loop_in(tmp_path, lease_ms=5_000) as loop:
@@ -87,6 +113,13 @@ async def test_the_loop_does_not_need_its_forecaster(tmp_path: Path) -> None:
         assert controller.alive
         again = await loop.forecaster(gateway)
         assert again.alive
+
+
+KEPT = re.compile(r"^sojourn_controller_bearers_base_kept\{[^}]*\} 1", re.MULTILINE)
+
+
+def keeps_base(controller: Program) -> bool:
+    return KEPT.search(controller.metrics()) is not None
 
 
 OWNER = re.compile(r"^sojourn_controller_node_owner\{[^}]*\} (\d)", re.MULTILINE)

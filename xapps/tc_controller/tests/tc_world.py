@@ -133,6 +133,10 @@ class TcFunction:
     revision: int = 1
     pipeline: dict[str, Any] | None = None
     lease_until_us: int | None = None
+    #: What leases fall back to; ``None``: the initial pipeline.
+    safe: dict[str, Any] | None = None
+    in_safe: bool = True
+    owner: str | None = None
     refuse: Callable[[dict[str, Any]], dict[str, Any] | None] = lambda _: None
     applied: list[tuple[int, dict[str, Any] | None]] = field(default_factory=list)
     renewals: list[int] = field(default_factory=list)
@@ -152,22 +156,43 @@ class TcFunction:
         expected = change["expected_revision"]
         if expected is not None and expected != self.revision:
             return self._stale()
-        if change["dry_run"]:
-            return {"accepted": {"revision": self.revision, "lease_ms": None}}
-        self.install(None if change["change"] == "safe" else change["change"]["replace"], now_us)
-        lease_ms = change["lease_ms"]
-        self.lease_until_us = None if lease_ms is None else now_us + lease_ms * 1000
+        lease_ms = None if change["dry_run"] else self._change(change, now_us)
         return {"accepted": {"revision": self.revision, "lease_ms": lease_ms}}
 
-    def install(self, pipeline: dict[str, Any] | None, now_us: int) -> None:
-        self.pipeline = pipeline
+    def _change(self, change: dict[str, Any], now_us: int) -> int | None:
+        """Carry out a transaction; returns the lease."""
+        kind, lease_ms = change["change"], change["lease_ms"]
+        if kind == "initial":
+            self.safe = None
+        elif change["as_safe"]:
+            self.safe = kind["replace"]
+        if change["as_safe"] or kind in ("safe", "initial"):
+            self.restore(now_us)
+            return None
+        self.install(kind["replace"], now_us, change["owner"])
+        self.lease_until_us = None if lease_ms is None else now_us + lease_ms * 1000
+        return int(lease_ms)
+
+    def restart(self) -> None:
+        """All is forgotten; revisions begin anew."""
+        self.pipeline, self.safe, self.in_safe = None, None, True
+        self.revision, self.lease_until_us, self.owner = 1, None, None
+
+    def install(
+        self, pipeline: dict[str, Any] | None, now_us: int, owner: str | None = None
+    ) -> None:
+        self.pipeline, self.owner, self.in_safe = pipeline, owner, pipeline is None
         self.revision += 1
         self.applied.append((now_us, pipeline))
 
     def expire(self, now_us: int) -> None:
         if self.lease_until_us is not None and now_us >= self.lease_until_us:
-            self.lease_until_us = None
-            self.install(None, now_us)
+            self.restore(now_us)
+
+    def restore(self, now_us: int) -> None:
+        """Return to the safe pipeline."""
+        self.install(self.safe, now_us)
+        self.lease_until_us, self.in_safe = None, True
 
     def names(self) -> list[str]:
         """Names of what was installed, in order."""
@@ -276,7 +301,8 @@ class NodeModel:
             "bearer": {"ue": {"rnti": RNTI}, "drb": DRB},
             "revision": self.tc.revision,
             "name": "transparent" if pipeline is None else pipeline["name"],
-            "safe": pipeline is None,
+            "safe": self.tc.in_safe,
+            "owner": self.tc.owner,
             "lease_left_ms": None if lease is None else max(0, lease - self.now_us) // 1000,
             "head_of_line_age_us": max(q.age_us(self.now_us) for q in self.queues.values()),
             "queues": [self._queue_status(number) for number in used],
@@ -342,7 +368,8 @@ class World(NodeModel):
         self.reports_pipelines = True
         self.answer_delay_us = 500
         self._answers: list[tuple[int, int, Outcome]] = []
-        self.do(controller.on_node_event(self.now_us, NodeUp(NODE, capabilities or {})))
+        self.capabilities = capabilities or {}
+        self.do(controller.on_node_event(self.now_us, NodeUp(NODE, self.capabilities)))
 
     # ------------------------------------------------------------------- running
 
@@ -387,7 +414,7 @@ class World(NodeModel):
         """The gNB restarts: its pipelines and counters are gone."""
         self.do(self.controller.on_node_event(self.now_us, NodeDown(NODE)))
         self.reset()
-        self.do(self.controller.on_node_event(self.now_us, NodeUp(NODE, {})))
+        self.do(self.controller.on_node_event(self.now_us, NodeUp(NODE, self.capabilities)))
 
     # ------------------------------------------------------------------- reading
 

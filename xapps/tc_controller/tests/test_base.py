@@ -149,7 +149,7 @@ def test_reports_of_an_older_revision_that_come_late_undo_nothing() -> None:
 def test_a_ran_function_that_restarted_unannounced_is_found() -> None:
     world = World(controller(BASE), bulk(), ping())
     world.run(200)
-    world.tc.pipeline, world.tc.revision, world.tc.lease_until_us = None, 1, None
+    world.tc.restart()
     world.run(900)
     assert world.tc.names() == ["sojourn"]
     world.run(400)

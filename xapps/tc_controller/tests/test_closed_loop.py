@@ -377,7 +377,7 @@ def test_release_returns_every_bearer_to_its_safe_pipeline() -> None:
     world.do(world.controller.release_all(world.now_us))
     world.step()
     assert world.tc.names() == ["fq_codel", "safe"]
-    assert world.saved == {"version": 1, "desired": []}
+    assert world.saved == {"version": 1, "desired": [], "kept": []}
 
 
 def test_an_idle_bearer_is_released_after_the_time_of_the_policy() -> None:

@@ -84,12 +84,27 @@ RULES = (
     "enforce: {release_idle_after_ms: 700, cool_down_ms: 300}",
     "enforce: {dry_run: true, cool_down_ms: 300}",
     "base: [{template: sojourn}]",
+    "base: [{template: sojourn}]",
+    "base: [{template: sojourn}]\n  enforce: {keep_base_without_controller: false}",
+    "base: [{template: fq_codel}]\n  enforce: {lease_ms: 300, release_idle_after_ms: 700}",
 )
 LADDERS = (
     "[{template: fq_codel}]",
     "[{template: flow_slicing, greedy_rate_kbps: 2000}, {template: fq_codel}]",
     "[{template: bdp_only}, {template: fq_codel}]",
 )
+
+
+def happen_at_the_node(fault: int, world: World) -> None:
+    function = world.tc
+    if fault == 1:
+        function.restore(world.now_us)
+    elif fault == 2 and function.pipeline is not None:
+        function.install({**function.pipeline, "name": "theirs"}, world.now_us)
+    elif fault == 9:
+        function.restart()
+    elif fault == 10 and function.lease_until_us is not None:
+        function.lease_until_us = world.now_us
 
 
 def random_life(seed: int) -> World:
@@ -103,7 +118,8 @@ def random_life(seed: int) -> World:
             f"  ladder: {chance.choice(LADDERS)}\n  {chance.choice(RULES)}\n"
         )
 
-    world = World(Controller(policy(), control_timeout_us=50_000), bulk(), ping())
+    controller = Controller(policy(), control_timeout_us=50_000)
+    world = World(controller, bulk(), ping(), capabilities={"as_safe": chance.random() < 0.7})
     core = world.controller
     refusing: tuple[int, str] = (0, "")
 
@@ -116,18 +132,16 @@ def random_life(seed: int) -> World:
         world.step()
         if chance.random() > 0.01:
             continue
-        fault = chance.randrange(10)
+        fault = chance.randrange(12)
         if fault == 0:
             world.answering = not world.answering
-        elif fault == 1:
-            world.tc.install(None, world.now_us)
-        elif fault == 2 and world.tc.pipeline is not None:
-            world.tc.install({**world.tc.pipeline, "name": "theirs"}, world.now_us)
+        elif fault in (1, 2, 9, 10):
+            happen_at_the_node(fault, world)
         elif fault in (3, 4):
             cause = chance.choice(("stale_revision", "unsupported", "unknown_bearer"))
             refusing = (world.now_us + chance.choice((3_000, 400_000)), cause)
         elif fault == 5:
-            world.do(core.on_node_event(world.now_us, NodeUp(NODE, {})))
+            world.do(core.on_node_event(world.now_us, NodeUp(NODE, world.capabilities)))
         elif fault == 6:
             world.do(core.set_policy(world.now_us, policy()))
         elif fault == 7:
@@ -144,7 +158,7 @@ def random_life(seed: int) -> World:
 
 def test_bearers_take_transitions_of_the_table_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     watched = Watched(monkeypatch)
-    for seed in range(20):
+    for seed in range(30):
         random_life(seed)
     edges = {(row.state, row.target) for row in TRANSITIONS}
     # A bearer that is desired begins unconfirmed; its constructor sets that.

@@ -207,7 +207,10 @@ def test_a_node_is_not_sent_more_transactions_than_its_budget() -> None:
     for now_us in range(0, 1_000_000, 1_000):
         while outbox.admits(NODE, now_us):
             outbox.transaction(
-                now_us, BEARER, Purpose.APPLY, None, expected_revision=None, lease_ms=None
+                *(now_us, BEARER, Purpose.APPLY, "safe"),
+                as_safe=False,
+                expected_revision=None,
+                lease_ms=None,
             )
             sent += 1
     assert 100 <= sent <= 110
@@ -342,12 +345,15 @@ GOOD = {
     "template": "fq_codel",
     "pipeline": {"name": "fq_codel"},
     "revision": 3,
+    "as_safe": False,
 }
 
 
 def test_state_survives_json() -> None:
     store = DesiredStore()
-    store.load({"version": 1, "desired": [GOOD]})
+    other = {**GOOD, "rnti": 2, "as_safe": True}
+    store.load({"version": 1, "desired": [GOOD], "kept": [{**GOOD, "as_safe": True}, other]})
+    assert len(store.of_node("n")) == 2
     again = DesiredStore()
     again.load(json.loads(json.dumps(store.document())))
     assert again.document() == store.document()
@@ -360,6 +366,11 @@ def test_state_survives_json() -> None:
         ({"version": 2}, "expected an object with version 1"),
         ({"version": 1, "desired": 3}, "desired: expected a list"),
         ({"version": 1, "desired": [3]}, "desired[0]: expected an object"),
+        ({"version": 1, "desired": []}, "kept: expected a list"),
+        (
+            {"version": 1, "desired": [], "kept": [GOOD]},
+            "kept[0].as_safe: False; expected true",
+        ),
         (
             {"version": 1, "desired": [GOOD, {**GOOD, "rnti": "x"}]},
             "desired[1].rnti: 'x'; expected an integer",

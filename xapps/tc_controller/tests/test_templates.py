@@ -62,7 +62,10 @@ def test_every_template_survives_the_codec(template: str, kind: str) -> None:
     pipeline = compose(rung, greedy, 40_000.0)
     outbox = Outbox("me", 1_000_000, 100)
     control = outbox.transaction(
-        0, BearerKey("n", 1, 1), Purpose.APPLY, pipeline, expected_revision=3, lease_ms=6000
+        *(0, BearerKey("n", 1, 1), Purpose.APPLY, {"replace": pipeline}),
+        as_safe=False,
+        expected_revision=3,
+        lease_ms=6000,
     )
     message = tc.encode("control", control.message)
     assert tc.decode("control", message)["transaction"]["change"]["replace"] == pipeline
@@ -123,10 +126,18 @@ def test_renewals_and_releases_survive_the_codec() -> None:
     bearer = BearerKey("n", 0x4601, 2)
     renewal = outbox.renewal(0, bearer, 7, 6000)
     assert tc.decode("control", tc.encode("control", renewal.message)) == renewal.message
-    release = outbox.transaction(
-        0, bearer, Purpose.RELEASE, None, expected_revision=7, lease_ms=6000
-    )
-    assert tc.decode("control", tc.encode("control", release.message)) == release.message
+    for change, as_safe in (
+        ("safe", False),
+        ("initial", False),
+        ({"replace": tc.pipeline("sojourn", {})}, True),
+    ):
+        sent = outbox.transaction(
+            *(0, bearer, Purpose.RELEASE, change),
+            as_safe=as_safe,
+            expected_revision=7,
+            lease_ms=None,
+        )
+        assert tc.decode("control", tc.encode("control", sent.message)) == sent.message
 
 
 def test_the_shaper_of_a_slice_leaves_the_requested_share() -> None:

@@ -221,7 +221,7 @@ class Actuator:
 
 
 _BRIEF: Final = (
-    *("id", "bearer", "verdict", "state", "reason", "reasons", "blocker"),
+    *("id", "bearer", "verdict", "state", "reason", "reasons", "blocker", "pipeline"),
     *("node", "role", "holder"),
 )
 

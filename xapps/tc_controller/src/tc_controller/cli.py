@@ -17,7 +17,7 @@ from ric.settings import ProgramParser, add_settings_arguments, settings_from
 from tc_controller.app import ControllerApp
 from tc_controller.core.conflicts import Severity, findings
 from tc_controller.core.ladder import Rung, in_force
-from tc_controller.core.policy import json_schema
+from tc_controller.core.policy import Rule, json_schema
 from tc_controller.decision_log import DEFAULT_NAME, read_log
 from tc_controller.explain import decision_ids, explain
 from tc_controller.policy_file import PolicyError, load_policy
@@ -113,10 +113,20 @@ def _check(options: argparse.Namespace) -> int:
         for kind, rungs in (("base", rule.compiled_base()), ("ladder", rule.ladder)):
             for number, rung in enumerate(rungs, 1):
                 sys.stdout.write(f"  {kind} {number}. {rung.template}: {_parameters(rung)}\n")
+        if rule.base:
+            sys.stdout.write(f"  without the controller: {_without_controller(rule)}\n")
     found = findings(policy)
     for finding in found:
         sys.stderr.write(f"{options.policy}: {finding}\n")
     return int(any(finding.severity is Severity.ERROR for finding in found))
+
+
+def _without_controller(rule: Rule) -> str:
+    """What remains of the base when the controller is gone."""
+    ends = f"ends after {rule.enforce.lease_ms} ms"
+    if rule.enforce.keep_base_without_controller:
+        return f"the base stays on nodes that announce as_safe, elsewhere it {ends}"
+    return f"the base {ends}"
 
 
 def _parameters(rung: Rung) -> str:

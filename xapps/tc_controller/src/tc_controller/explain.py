@@ -69,7 +69,7 @@ def _decided(record: Record) -> list[str]:
     transaction = record["transaction"]
     lines.append(
         f"  {rung['of'].capitalize()} {rung['index'] + 1}: {rung['template']} "
-        f"(pacer {_name(transaction['pipeline']['pacer'])}), lease {transaction['lease_ms']} ms, "
+        f"(pacer {_name(transaction['pipeline']['pacer'])}), {_stays(transaction)}, "
         f"expected revision {transaction['expected_revision']}"
     )
     return lines
@@ -147,6 +147,12 @@ def _result(record: Record) -> str:
 def _bearer(record: Record) -> str:
     bearer = record["bearer"]
     return f"{bearer['node']}/0x{bearer['rnti']:04x}/drb{bearer['drb']}"
+
+
+def _stays(transaction: Record) -> str:
+    if transaction["as_safe"]:
+        return "stays without the controller"
+    return f"lease {transaction['lease_ms']} ms"
 
 
 def _name(element: Any) -> str:

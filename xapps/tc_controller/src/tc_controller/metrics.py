@@ -15,6 +15,7 @@
 | `sojourn_controller_ignored_total` | counter | `reason` |
 | `sojourn_controller_bearers_gone_total` | counter | |
 | `sojourn_controller_bearers_watched`, `…_controlled`, `…_violating` | gauge | `node` |
+| `sojourn_controller_bearers_base_kept` | gauge (the base is the safe pipeline) | `node` |
 | `sojourn_controller_compliance_seconds_total` | counter (bearer seconds) | `rule`, `state` |
 | `sojourn_controller_class_compliance_seconds_total` | counter | `rule`, `class`, `state` |
 | `sojourn_controller_bearers` | gauge | `node`, `state` |
@@ -121,6 +122,11 @@ class ControllerCollector(Collector):
                 "controlled",
                 "Bearers with a pipeline of this controller.",
                 {i: sum(b.desired is not None for b in n.bearers.values()) for i, n in nodes},
+            ),
+            (
+                "base_kept",
+                "Bearers whose base is the gNB's safe pipeline: it stays without a controller.",
+                {i: node.bases_kept() for i, node in nodes},
             ),
             (
                 "violating",

@@ -77,9 +77,9 @@ class ControllerSettings(XAppSettings):
     )
     on_stop: Literal["leave", "release"] = Field(
         default="leave",
-        description="At a graceful stop: leave the pipelines in force until their leases end (a "
-        "controller that starts before that adopts them), or release every bearer to its safe "
-        "pipeline.",
+        description="At a graceful stop: leave the pipelines in force, rungs until their leases "
+        "end (a controller that starts before that adopts them), or release every bearer to its "
+        "initial pipeline, the one of before any control.",
     )
     state: Path | None = Field(
         default=None,

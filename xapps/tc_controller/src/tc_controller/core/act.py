@@ -32,8 +32,10 @@ class OpenTransaction:
     """A transaction over all its attempts."""
 
     purpose: Purpose
-    #: ``None``: the safe pipeline.
+    #: ``None``: the safe pipeline, or the initial one.
     target: Desired | None
+    #: Name of a kept base: the initial pipeline replaces it and becomes the safe one again.
+    undoes: str | None = None
     attempt: int = 1
     #: A status report of an older revision was on its way when the attempt failed.
     min_revision: int = 0
@@ -45,15 +47,28 @@ class OpenTransaction:
         """The pipeline to install; ``None``: the safe pipeline."""
         return None if self.target is None else self.target.pipeline
 
+    @property
+    def as_safe(self) -> bool:
+        """Whether the pipeline to install becomes the safe one."""
+        return self.target is not None and self.target.as_safe
+
+    @property
+    def change(self) -> Any:
+        """The E2SM-TC ``PipelineChange``."""
+        if self.pipeline is not None:
+            return {"replace": self.pipeline}
+        return "safe" if self.undoes is None else "initial"
+
     def took_effect(self, status: PipelineView, revision_before: int | None) -> bool:
         """Whether the status shows the requested pipeline: the answer was lost, not the control."""
         if status.revision < self.min_revision:
             return False
         pipeline = self.pipeline
         if pipeline is None:
-            return status.safe
+            # The base to undo is safe as well; of two with one name the initial one is sent again.
+            return status.safe and status.name != self.undoes
         return (
-            not status.safe
+            status.safe == self.as_safe
             and status.name == pipeline["name"]
             and status.revision != revision_before
             and self.min_revision == 0
@@ -100,22 +115,22 @@ class Outbox:
         now_us: int,
         bearer: BearerKey,
         purpose: Purpose,
-        pipeline: Pipeline | None,
+        change: Any,
         *,
+        as_safe: bool,
         expected_revision: int | None,
         lease_ms: int | None,
     ) -> SendControl:
-        """Replace the bearer's pipeline, or return to the safe one when ``pipeline`` is None."""
+        """Change the bearer's pipeline; ``change`` is an E2SM-TC ``PipelineChange``."""
         self._budget[bearer.node_id] = (self._tokens(bearer.node_id, now_us) - 1.0, now_us)
-        change: Any = "safe" if pipeline is None else {"replace": pipeline}
         message = {
             "transaction": {
                 "bearer": bearer.ie(),
                 "expected_revision": expected_revision,
-                "lease_ms": None if pipeline is None else lease_ms,
+                "lease_ms": lease_ms,
                 "owner": self._owner,
                 "dry_run": False,
-                "as_safe": False,
+                "as_safe": as_safe,
                 "change": change,
             }
         }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tc_controller.core import records
 from tc_controller.core.act import Pending, Purpose
 from tc_controller.core.actions import Action
@@ -24,7 +26,7 @@ from tc_controller.core.lifecycle import BASED, DECIDING, LIFECYCLE, EffectOf, E
 from tc_controller.core.ownership import Role
 from tc_controller.core.pipeline_view import PipelineView
 from tc_controller.core.policy import Rule
-from tc_controller.core.reconcile import Desired, compare
+from tc_controller.core.reconcile import Divergence, compare, falls_back
 from tc_controller.core.timers import NEVER
 from tc_controller.core.verify import Judgement, Verdict, Verifier
 
@@ -44,13 +46,14 @@ class BearerControl(BearerEffects):
         #: `tick` does nothing before this.
         self.wake_at_us = 0
         self._capabilities = capabilities
+        self.can_set_safe = capabilities is not None and bool(capabilities.get("as_safe"))
         #: Revision, name and safety of the newest status, if it was as expected and nothing
         #: happened since.
         self._settled_on: tuple[int, str, bool] | None = None
         if self.desired is not None:
             self.state = State.UNCONFIRMED
             # The age of the lease is not known.
-            self.lease.renew_at_us = 0
+            self.renew_at(0)
 
     def ready(self, now_us: int) -> bool:
         """Whether a violation may be acted on now."""
@@ -128,6 +131,8 @@ class BearerControl(BearerEffects):
         desired = self.desired
         if desired is not None:
             occurrence.divergence = compare(desired, status)
+            if status.safe and self._falls_back(status.revision, status.name):
+                occurrence.divergence = Divergence.BASE
         if self._fire(Event.STATUS, occurrence) is BearerEffects.record_revision:
             self._settled_on = (status.revision, status.name, status.safe)
 
@@ -145,13 +150,22 @@ class BearerControl(BearerEffects):
         if self.desired is None:
             self.revision = status.revision
             self.safe_in_force = status.safe
+            self.name_in_force = status.name
             self.owner_in_force = status.owner
 
     def lease_expired(self, revision: int, now_us: int, out: list[Action]) -> None:
         """The RAN function returned to the safe pipeline at this revision."""
-        self._fire(
-            Event.LEASE_EXPIRED,
-            Occurrence(now_us, out, revision=revision, safe_in_force=True, reason="lease_expired"),
+        on = Occurrence(now_us, out, revision=revision, safe_in_force=True, reason="lease_expired")
+        kept = self.kept
+        if kept is not None and self._falls_back(revision, kept.pipeline["name"]):
+            # The event names no pipeline; the lease can only have fallen back to this one.
+            on.in_force, on.divergence = kept.pipeline["name"], Divergence.BASE
+        self._fire(Event.LEASE_EXPIRED, on)
+
+    def _falls_back(self, revision: int, name: str) -> bool:
+        desired, kept = self.desired, self.kept
+        return (
+            desired is not None and kept is not None and falls_back(desired, kept, revision, name)
         )
 
     def tick(self, view: BearerView | None, now_us: int, out: list[Action]) -> None:
@@ -169,7 +183,7 @@ class BearerControl(BearerEffects):
         self._fire(Event.TIMER, occurrence)
 
     def release(self, now_us: int, out: list[Action]) -> None:
-        """Return to the safe pipeline, at a stop."""
+        """Return to the initial pipeline, at a stop."""
         self.pause.stop()
         self._fire(Event.RELEASE, Occurrence(now_us, out))
 
@@ -238,7 +252,10 @@ class BearerControl(BearerEffects):
         facts = Facts(view.flows, None, self._capabilities)
         choice = choose_base(rule.compiled_base(), self.pause.skipped(now_us), facts)
         self.base_unchecked = False
-        if desired is not None and choice.pipeline in (None, desired.pipeline):
+        if desired is not None and (
+            choice.pipeline is None
+            or (choice.pipeline, self.keeps_base) == (desired.pipeline, desired.as_safe)
+        ):
             return None
         return Proposal(view, choice, BASE, 0, None)
 
@@ -326,14 +343,9 @@ class BearerControl(BearerEffects):
             return
         # The rung in force is found by its template; a template the new ladder lacks counts as
         # below it.
-        index = next(
-            (i for i, rung in enumerate(rule.ladder) if rung.template == desired.template), -1
-        )
-        self.shared.desired.put(
-            Desired(
-                self.key, rule.name, index, desired.template, desired.pipeline, desired.revision
-            )
-        )
+        rungs = [] if desired.as_safe else [rung.template for rung in rule.ladder]
+        index = rungs.index(desired.template) if desired.template in rungs else -1
+        self.shared.desired.put(replace(desired, rule=rule.name, rung=index))
 
     def hold_off(self, until_us: int) -> None:
         """Take no decision before this."""
@@ -350,6 +362,7 @@ class BearerControl(BearerEffects):
         elif (
             self.state in (State.VERIFYING, State.AWAITING_STATUS)
             or (self.state in BASED and self.base_due(now_us))
+            or self.keeps_unwanted(now_us)
             or self._may_release()
         ):
             self.wake_at_us = 0

@@ -95,8 +95,11 @@ class BearerState:
         self.older_since_us: int | None = None
         #: The newest status report showed the node's safe pipeline.
         self.safe_in_force = False
-        #: Controller that installed what the newest status report showed.
+        #: Name of the pipeline that it showed, and the controller that installed it.
+        self.name_in_force = ""
         self.owner_in_force: str | None = None
+        #: The RAN function lets a transaction set the safe pipeline.
+        self.can_set_safe = False
         #: Of this controller at the node.
         self.role = Role.OBSERVER
         #: Against the objective, for the last second; ``None``: no rule, or not assessed yet.
@@ -114,6 +117,28 @@ class BearerState:
     def desired(self) -> Desired | None:
         """The pipeline that this controller wants in force; ``None``: the safe one."""
         return self.shared.desired.get(self.key)
+
+    @property
+    def kept(self) -> Desired | None:
+        """The base that this controller made the node's safe pipeline."""
+        return self.shared.desired.kept(self.key)
+
+    @property
+    def keeps_base(self) -> bool:
+        """Whether the base of the rule is to be the node's safe pipeline."""
+        rule = self.rule
+        return (
+            self.can_set_safe
+            and rule is not None
+            and bool(rule.base)
+            and rule.enforce.keep_base_without_controller
+        )
+
+    def keeps_unwanted(self, now_us: int) -> bool:
+        """Whether the node is to be told to forget the base that it keeps."""
+        if self.kept is None or self.keeps_base or now_us < self.pause.base_until_us:
+            return False
+        return self.rule is None or not self.rule.enforce.dry_run
 
     def rung_found(self, on: Occurrence) -> bool:
         """a rung can be tried"""
@@ -156,9 +181,27 @@ class BearerState:
         """no status report for 500 ms"""
         return self.transaction is not None and on.now_us >= self.transaction.status_until_us
 
-    def controlled(self, _: Occurrence) -> bool:
-        """a pipeline of ours is in force"""
-        return self.desired is not None
+    def controlled(self, on: Occurrence) -> bool:
+        """a pipeline of ours is in force, kept or on its way"""
+        return self.desired is not None or self.keeps(on) or self.installs(on)
+
+    def keeps(self, _: Occurrence) -> bool:
+        """the node keeps a base of ours"""
+        return self.kept is not None
+
+    def base_unwanted(self, on: Occurrence) -> bool:
+        """the node keeps a base that the rule does not want kept"""
+        return self.keeps_unwanted(on.now_us)
+
+    def kept_found(self, _: Occurrence) -> bool:
+        """the base that the node keeps for the rule is in force"""
+        kept = self.kept
+        return (
+            kept is not None
+            and self.keeps_base
+            and self.safe_in_force
+            and (self.revision, self.name_in_force) == (kept.revision, kept.pipeline["name"])
+        )
 
     def matches(self, on: Occurrence) -> bool:
         """the desired pipeline is in force"""
@@ -171,6 +214,15 @@ class BearerState:
     def safe(self, on: Occurrence) -> bool:
         """the safe pipeline is in force"""
         return on.divergence is Divergence.SAFE
+
+    def fell_back(self, on: Occurrence) -> bool:
+        """the lease of a rung ended; the base is in force"""
+        return on.divergence is Divergence.BASE and self.keeps_base
+
+    def inherited(self, on: Occurrence) -> bool:
+        """the pipeline of a former owner of the node is in force; the rule has a base"""
+        based = self.rule is not None and bool(self.rule.base)
+        return self.role is Role.OWNER and on.owner is not None and based and self.may_reapply(on)
 
     def may_reapply(self, _: Occurrence) -> bool:
         """a rule applies that is no dry run"""
@@ -221,3 +273,9 @@ class BearerState:
     def renewal_due(self, on: Occurrence) -> bool:
         """a third of the lease has passed"""
         return self.rule is not None and on.now_us >= self.lease.renew_at_us
+
+    def renew_at(self, at_us: int) -> None:
+        """Renew the lease of what is desired then; a base that the node keeps has none."""
+        desired = self.desired
+        if desired is not None and not desired.as_safe:
+            self.lease.renew_at_us = at_us

@@ -90,6 +90,7 @@ class Controller:
         self._ticked_at_us = 0
         self._assessed_at_us: int | None = None
         self._rematch = policy.depends_on_flows
+        self._unkept: set[str] = set()
 
     def _next_id(self) -> str:
         self._decisions += 1
@@ -163,6 +164,7 @@ class Controller:
                 event.node_id, event.capabilities, self.policy, self._shared, now_us
             )
             self._reclaim_at_us[event.node_id] = now_us + _RECLAIM_US
+            self._note_unkept(now_us, out)
             if self.acting:
                 self._own(now_us, out)
         return out
@@ -174,14 +176,16 @@ class Controller:
         self._rematch = policy.depends_on_flows
         for node in self.nodes.values():
             node.set_policy(policy, now_us)
-        return self.on_tick(now_us)
+        out: list[Action] = []
+        self._note_unkept(now_us, out)
+        return out + self.on_tick(now_us)
 
     def enable(self) -> None:
         """Begin to act on violations."""
         self.acting = True
 
     def release_all(self, now_us: int) -> list[Action]:
-        """Return all bearers to their safe pipelines, at a stop."""
+        """Return all bearers to their initial pipelines, at a stop."""
         out: list[Action] = []
         for node in self.nodes.values():
             if not node.ownership.acts:
@@ -408,6 +412,15 @@ class Controller:
             node.sync(bearer, now_us)
         ownership.acted = ownership.role is Role.OWNER or (ownership.acted and not lost)
 
+    def _note_unkept(self, now_us: int, out: list[Action]) -> None:
+        """Log once a node that cannot keep the bases that the policy wants kept."""
+        wanted = any(r.base and r.enforce.keep_base_without_controller for r in self.policy.rules)
+        for node in self.nodes.values() if wanted else ():
+            unable = node.capabilities is not None and not node.capabilities.get("as_safe")
+            if unable and node.node_id not in self._unkept:
+                self._unkept.add(node.node_id)
+                out.append(records.base_not_kept(node.node_id, now_us))
+
     def _assess(self, now_us: int, out: list[Action]) -> None:
         self._assessed_at_us = now_us
         for node in self.nodes.values():
@@ -428,8 +441,8 @@ class Controller:
             node = self.nodes.get(node_id)
             if node is None:
                 continue
-            for item in self.desired.of_node(node_id):
-                if item.bearer not in node.bearers:
-                    self.desired.drop(item.bearer)
-                    out.append(records.noted("bearer_gone", now_us, item.bearer))
+            for bearer in self.desired.of_node(node_id):
+                if bearer not in node.bearers:
+                    self.desired.forget(bearer)
+                    out.append(records.noted("bearer_gone", now_us, bearer))
                     out.append(SaveDesired(self.desired.document))

@@ -216,6 +216,9 @@ def reasons(
     bound = rule.objective.bound_ms
     if trigger == BASE:
         why = "the base pipeline of the rule is not in force"
+        seen = view.pipeline
+        if seen is not None and seen.owner is not None:
+            why += f": {seen.name} of {seen.owner} is"
     elif trigger == "violation":
         why = (
             f"sojourn {view.sojourn_us / 1000:.1f} ms, above {bound:g} ms for "

@@ -22,6 +22,8 @@ from tc_controller.core.verify import Verdict, Verifier
 
 #: Wait for a status report before a transaction is sent again without one.
 _STATUS_WAIT_US = 500_000
+#: Wait before a release that failed is sent again.
+_RELEASE_AGAIN_US = 60_000_000
 #: Causes of a refusal that another rung would meet as well.
 _NOT_OF_THE_RUNG = ("stale_revision", "unknown_bearer")
 
@@ -48,7 +50,8 @@ class BearerEffects(BearerState):
             return
         self.decision, self.previous = decision, self.desired
         template, pipeline = decision.rung.template, decision.pipeline
-        target = Desired(self.key, rule.name, decision.index, template, pipeline, 0)
+        as_safe = decision.index < 0 and self.keeps_base
+        target = Desired(self.key, rule.name, decision.index, template, pipeline, 0, as_safe)
         self._start(Purpose.APPLY, target, on)
 
     def back_off(self, on: Occurrence) -> None:
@@ -98,6 +101,7 @@ class BearerEffects(BearerState):
                 flows=flows,
                 skipped=choice.skipped,
                 expected_revision=self.revision,
+                as_safe=choice.index < 0 and self.keeps_base,
                 over_for_us=proposal.over_for_us,
                 follows=proposal.follows,
                 reasons=reasons(proposal.trigger, choice, rule, view, proposal.over_for_us),
@@ -115,8 +119,10 @@ class BearerEffects(BearerState):
         self.revision = outcome.revision
         self.diverged = 0
         self.older_since_us = None
-        self.safe_in_force = transaction.target is None
+        self.safe_in_force = transaction.target is None or transaction.as_safe
         self.transaction = None
+        if transaction.undoes is not None:
+            self.shared.desired.forget(self.key)
         self._desire(transaction.target, outcome.revision, on)
         if transaction.purpose is Purpose.APPLY:
             if self.decision is not None and self.rule is not None:
@@ -166,8 +172,7 @@ class BearerEffects(BearerState):
             else:
                 self.pause.skip(decision.index, self.rule, on.now_us)
             self.decision = None
-        if self.desired is not None:
-            self.lease.renew_at_us = on.now_us
+        self.renew_at(on.now_us)
         if isinstance(outcome, Refused) and outcome.cause not in _NOT_OF_THE_RUNG:
             # Nothing changed, so there is no effect to wait for: the next rung may be tried.
             self.pause.until_us = on.now_us
@@ -177,6 +182,10 @@ class BearerEffects(BearerState):
         transaction = self.transaction
         self.transaction = None
         self.pause.cool_down(self.rule, on.now_us)
+        if transaction is not None and transaction.undoes is not None:
+            # A kept base has no lease that would end: it is released again later.
+            retry_us = on.now_us + _RELEASE_AGAIN_US
+            self.pause.base_until_us = max(self.pause.base_until_us, retry_us)
         if transaction is not None and transaction.purpose is Purpose.ROLL_BACK:
             self._log_roll_back(transaction, on)
         self._desire(None, 0, on)
@@ -186,15 +195,18 @@ class BearerEffects(BearerState):
         if self.decision is not None:
             self.pause.skip(self.decision.index, self.rule, on.now_us)
         to_safe = self.rule is None or self.rule.guard.rollback_to == "safe"
-        self._start(Purpose.ROLL_BACK, None if to_safe else self.previous, on)
+        target = None if to_safe else self.previous
+        self._start(Purpose.ROLL_BACK, target or self.kept, on)
 
     def note_help(self, on: Occurrence) -> None:
         """if the objective is met, forget earlier failures of the rung"""
         if self.decision is not None and on.verdict is Verdict.SATISFIED:
             self.pause.helped(self.decision.index)
 
-    def _start(self, purpose: Purpose, target: Desired | None, on: Occurrence) -> None:
-        self.transaction = OpenTransaction(purpose, target)
+    def _start(
+        self, purpose: Purpose, target: Desired | None, on: Occurrence, *, undoes: str | None = None
+    ) -> None:
+        self.transaction = OpenTransaction(purpose, target, undoes)
         self._send(on)
 
     def _send(self, on: Occurrence) -> None:
@@ -203,25 +215,27 @@ class BearerEffects(BearerState):
             return
         self.lease.stop()
         self.transactions_us.append(on.now_us)
+        leased = transaction.target is not None and not transaction.as_safe
         on.out.append(
             self.shared.outbox.transaction(
                 on.now_us,
                 self.key,
                 transaction.purpose,
-                transaction.pipeline,
+                transaction.change,
+                as_safe=transaction.as_safe,
                 expected_revision=self.revision,
-                lease_ms=None if self.rule is None else self.rule.enforce.lease_ms,
+                lease_ms=self.rule.enforce.lease_ms if leased and self.rule is not None else None,
             )
         )
 
     def _desire(self, target: Desired | None, revision: int, on: Occurrence) -> None:
         """``target`` is in force at ``revision``; ``None``: the safe pipeline is to be."""
+        self.lease.stop()
         if target is None:
             self.shared.desired.drop(self.key)
-            self.lease.stop()
         else:
             self.shared.desired.put(replace(target, revision=revision))
-            self.lease.schedule(self.rule, on.now_us)
+            self.schedule_renewal(on)
         on.out.append(SaveDesired(self.shared.desired.document))
 
     def _log_roll_back(self, transaction: OpenTransaction, on: Occurrence) -> None:
@@ -245,6 +259,7 @@ class BearerEffects(BearerState):
         self.older_since_us = None
         self.revision = on.revision
         self.safe_in_force = on.safe_in_force
+        self.name_in_force = on.in_force
         self.owner_in_force = on.owner
 
     def ignore_late(self, on: Occurrence) -> None:
@@ -265,11 +280,41 @@ class BearerEffects(BearerState):
         """log it, renew the lease"""
         self.record_revision(on)
         self._log_divergence("adopted", "adopted", on)
-        self.lease.renew_at_us = on.now_us
+        self.renew_at(on.now_us)
+
+    def keep_base(self, on: Occurrence) -> None:
+        """log it, want the base that is in force"""
+        self.record_revision(on)
+        self._want_kept(on.reason, on)
+
+    def adopt_base(self, on: Occurrence) -> None:
+        """log it, want the base that is in force"""
+        self._want_kept("in_force", on)
+
+    def _want_kept(self, reason: str, on: Occurrence) -> None:
+        kept, former = self.kept, self.desired
+        if kept is None or self.revision is None:
+            return
+        self.shared.counters.reconciliations["base_kept"] += 1
+        name = kept.pipeline["name"]
+        details = {} if former is None else {"former": former.pipeline["name"]}
+        on.out.append(
+            records.noted(
+                *("base_kept", on.now_us, self.key),
+                reason=reason,
+                pipeline=name,
+                revision=self.revision,
+                **details,
+            )
+        )
+        # The policy may want another base by now.
+        self.base_unchecked = True
+        self._desire(kept, self.revision, on)
 
     def reapply(self, on: Occurrence) -> None:
-        """log it, send the desired pipeline again"""
-        desired = self.desired
+        """log it, send the base that the node is to keep, or the desired pipeline, again"""
+        # A node that restarted has forgotten which base it was to keep.
+        desired = self.kept or self.desired
         if desired is None:
             return
         self.record_revision(on)
@@ -290,6 +335,12 @@ class BearerEffects(BearerState):
     def drop(self, on: Occurrence) -> None:
         """want the safe pipeline"""
         self.record_revision(on)
+        self._desire(None, 0, on)
+
+    def take_over(self, on: Occurrence) -> None:
+        """log it, let the base replace the pipeline"""
+        self.record_revision(on)
+        self._log_divergence("inherited", "inherited", on)
         self._desire(None, 0, on)
 
     def give_way(self, on: Occurrence) -> None:
@@ -313,13 +364,16 @@ class BearerEffects(BearerState):
                 desired=desired.pipeline["name"],
                 desired_revision=desired.revision,
                 in_force=on.in_force,
+                owner=on.owner,
                 revision=on.revision,
             )
         )
 
     def schedule_renewal(self, on: Occurrence) -> None:
         """schedule the next renewal"""
-        self.lease.schedule(self.rule, on.now_us)
+        desired = self.desired
+        if desired is not None and not desired.as_safe:
+            self.lease.schedule(self.rule, on.now_us)
 
     def renew(self, on: Occurrence) -> None:
         """send a lease renewal"""
@@ -333,9 +387,20 @@ class BearerEffects(BearerState):
             on.out.append(self.shared.outbox.renewal(on.now_us, self.key, revision, lease_ms))
 
     def release_bearer(self, on: Occurrence) -> None:
+        """send the initial pipeline"""
+        self.lease.released()
+        # The answer of a transaction that is on its way is not taken for that of this one.
+        self.shared.outbox.forget(self.key)
+        # Without a base that is kept, or may be by then, the safe pipeline is that one.
+        sent = None if self.transaction is None else self.transaction.target
+        base = sent if sent is not None and sent.as_safe else self.kept
+        undoes = None if base is None else str(base.pipeline["name"])
+        self._start(Purpose.RELEASE, None, on, undoes=undoes)
+
+    def release_idle(self, on: Occurrence) -> None:
         """send the safe pipeline"""
         self.lease.released()
-        self._start(Purpose.RELEASE, None, on)
+        self._start(Purpose.RELEASE, self.kept, on)
 
     # --------------------------------------------------------------- effects: end
 
@@ -350,18 +415,18 @@ class BearerEffects(BearerState):
         self.base_unchecked = True
         self._desire(None, 0, on)
 
-    def forget(self, _: Occurrence) -> None:
-        """expect no answers"""
+    def forget(self, on: Occurrence) -> None:
+        """expect no answers, want nothing"""
         self.shared.outbox.forget(self.key)
         self.shared.counters.bearers_gone += 1
+        if self.shared.desired.forget(self.key):
+            on.out.append(SaveDesired(self.shared.desired.document))
 
     def forget_and_log(self, on: Occurrence) -> None:
         """expect no answers, want nothing, log it"""
         self.forget(on)
         details = {} if self.decision is None else {"id": self.decision.id}
         on.out.append(records.noted("bearer_gone", on.now_us, self.key, **details))
-        if self.shared.desired.drop(self.key):
-            on.out.append(SaveDesired(self.shared.desired.document))
 
     def _count_decision(self, decision: Decision, result: str) -> None:
         key = (decision.trigger, decision.rung.template, result)

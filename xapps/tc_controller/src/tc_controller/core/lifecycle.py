@@ -56,7 +56,10 @@ class Event(enum.Enum):
     INSUFFICIENT = "insufficient", "Verdict: no harm, but the objective is still violated."
     WORSE = "worse", "Verdict: the guard measured harm."
     TIMER = "timer", "Time passed: leases, idleness and waits are checked."
-    RELEASE = "release", "The controller stops and returns bearers to their safe pipelines."
+    RELEASE = (
+        "release",
+        "The controller stops and returns bearers to their initial pipelines.",
+    )
     DISOWNED = "disowned", "Another controller holds the node."
     REMOVED = "removed", "The bearer is gone."
 
@@ -119,9 +122,11 @@ _FAILED: Final[tuple[_Row, ...]] = (
     (None, _B.abandon, State.UNCONTROLLED),
 )
 _TRANSIENT: Final[_Row] = (_B.transient, _B.count_divergence, None)
+_FELL_BACK: Final[_Row] = (_B.fell_back, _B.keep_base, State.HOLDING)
 _LOST: Final[tuple[_Row, ...]] = (
     (_B.lost, _B.reapply, State.AWAITING_ANSWER),
     (_B.safe, _B.drop, State.UNCONTROLLED),
+    (_B.inherited, _B.take_over, State.UNCONTROLLED),
     (None, _B.give_way, State.UNCONTROLLED),
 )
 _LATE: Final[_Row] = (_B.late, _B.ignore_late, None)
@@ -132,7 +137,8 @@ _BASE: Final[tuple[_Row, ...]] = (
 _RELEASE: Final[_Row] = (None, _B.release_bearer, State.AWAITING_ANSWER)
 _UNWANTED: Final[tuple[_Row, ...]] = (
     (_B.unmatched, _B.release_bearer, State.AWAITING_ANSWER),
-    (_B.idle, _B.release_bearer, State.AWAITING_ANSWER),
+    (_B.base_unwanted, _B.release_bearer, State.AWAITING_ANSWER),
+    (_B.idle, _B.release_idle, State.AWAITING_ANSWER),
 )
 _RENEWAL: Final[tuple[_Row, ...]] = (
     (_B.renewal_due, _B.renew, None),
@@ -195,11 +201,18 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
     ),
     # Reconcile.
     *_on((State.UNCONTROLLED,), (Event.STATUS,), (None, _B.record_revision, None)),
-    *_on((State.UNCONFIRMED,), (Event.STATUS,), (_B.matches, _B.adopt, State.HOLDING), *_LOST),
+    *_on(
+        (State.UNCONFIRMED,),
+        (Event.STATUS,),
+        (_B.matches, _B.adopt, State.HOLDING),
+        _FELL_BACK,
+        *_LOST,
+    ),
     *_on(
         (State.HOLDING, State.VERIFYING),
         (Event.STATUS,),
         (_B.matches, _B.record_revision, None),
+        _FELL_BACK,
         _LATE,
         _TRANSIENT,
         *_LOST,
@@ -215,6 +228,7 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
         _OWN,
         (Event.LEASE_EXPIRED,),
         (_B.outdated, _B.nothing, None),
+        _FELL_BACK,
         (_B.may_reapply, _B.reapply, State.AWAITING_ANSWER),
         (None, _B.drop, State.UNCONTROLLED),
     ),
@@ -240,6 +254,8 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
     *_on(
         (State.UNCONTROLLED,),
         (Event.TIMER,),
+        (_B.kept_found, _B.adopt_base, State.HOLDING),
+        (_B.base_unwanted, _B.release_bearer, State.AWAITING_ANSWER),
         *_BASE,
         (_B.base_missing, _B.wait_for_base, None),
         (None, _B.nothing, None),
@@ -259,7 +275,12 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
         (_B.controlled, _B.release_bearer, State.AWAITING_ANSWER),
         (None, _B.nothing, None),
     ),
-    *_ignore((State.UNCONTROLLED,), (Event.RELEASE,), "the safe pipeline is in force"),
+    *_on(
+        (State.UNCONTROLLED,),
+        (Event.RELEASE,),
+        (_B.keeps, _B.release_bearer, State.AWAITING_ANSWER),
+        (None, _B.nothing, None),
+    ),
     *_on((*_OWN, *_AWAITING), (Event.DISOWNED,), (None, _B.stand_by, State.UNCONTROLLED)),
     *_ignore((State.UNCONTROLLED,), (Event.DISOWNED,), "no pipeline of ours is in force"),
     *_on((State.UNCONTROLLED,), (Event.REMOVED,), (None, _B.forget, State.GONE)),

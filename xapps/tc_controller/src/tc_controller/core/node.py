@@ -156,6 +156,11 @@ class Node:
         flows = self.inventories.get(key)
         return self._policy.rule_for(key, frozenset() if flows is None else flows.qfis())
 
+    def bases_kept(self) -> int:
+        """Bearers whose base stays without the controller."""
+        bearers = self.bearers.values()
+        return sum(bearer.desired is not None and bearer.kept is not None for bearer in bearers)
+
     def watched(self) -> int:
         """Bearers matched by a rule."""
         return sum(bearer.rule is not None for bearer in self.bearers.values())

@@ -150,7 +150,14 @@ class Enforcement(Strict):
         ge=30,
         le=600_000,
         description="Lease of a pipeline, ms; renewed each third of it. Without renewal the RAN "
-        "function returns to its safe pipeline.",
+        "function returns to its safe pipeline: the base, or with `keep_base_without_controller` "
+        "false the one of before any control.",
+    )
+    keep_base_without_controller: bool = Field(
+        default=True,
+        description="Make the base the safe pipeline of the RAN function: it has no lease, stays "
+        "when the controller is gone, and is what the lease of a rung falls back to. Without "
+        "effect on a node that does not announce `as_safe`.",
     )
     dry_run: bool = Field(default=False, description="Decide and log, send nothing.")
     cool_down_ms: Ms = Field(

@@ -1,13 +1,13 @@
 """Desired pipelines, and their comparison with the pipelines in force.
 
-Desired pipelines survive restarts of the controller (through a state document), of the RIC and
-of the gNB (in memory).
+Both desired pipelines and bases made safe survive restarts of the controller (through a state
+document), of the RIC and of the gNB (in memory).
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ class StateError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Desired:
-    """The pipeline a bearer should have."""
+    """The pipeline a bearer should have: the base of its rule or a rung of its ladder."""
 
     bearer: BearerKey
     rule: str
@@ -33,32 +33,43 @@ class Desired:
     pipeline: Pipeline
     #: Revision at which the RAN function accepted it.
     revision: int
+    #: It is the node's safe pipeline: without lease, and where a lease falls back to.
+    as_safe: bool = False
 
 
 class Divergence(enum.Enum):
     """How the pipeline in force relates to the desired one."""
 
     NONE = "none"
-    #: The safe pipeline is in force: the lease ended, or the node restarted.
+    #: Another safe pipeline is in force: the lease ended, or the node restarted.
     SAFE = "safe"
+    #: The lease of a rung ended; the base that this controller made safe is in force.
+    BASE = "base"
     #: Another controller installed its own pipeline.
     FOREIGN = "foreign"
 
 
 def compare(desired: Desired, view: PipelineView) -> Divergence:
     """Whether the desired pipeline is in force."""
-    if view.safe:
-        return Divergence.SAFE
-    if view.revision == desired.revision and view.name == desired.pipeline["name"]:
+    same = view.revision == desired.revision and view.name == desired.pipeline["name"]
+    if same and view.safe == desired.as_safe:
         return Divergence.NONE
-    return Divergence.FOREIGN
+    return Divergence.SAFE if view.safe else Divergence.FOREIGN
+
+
+def falls_back(desired: Desired, kept: Desired, revision: int, name: str) -> bool:
+    """Whether a safe pipeline is the base ``kept``: the lease of ``desired`` ended, and nothing
+    else has happened since."""
+    ended = not desired.as_safe and revision == (desired.revision + 1) % 2**32
+    return ended and name == kept.pipeline["name"]
 
 
 class DesiredStore:
-    """The desired pipelines of all nodes."""
+    """The desired pipelines of all nodes, and the bases that were made safe."""
 
     def __init__(self) -> None:
         self._desired: dict[BearerKey, Desired] = {}
+        self._kept: dict[BearerKey, Desired] = {}
 
     def __len__(self) -> int:
         return len(self._desired)
@@ -70,30 +81,35 @@ class DesiredStore:
     def put(self, desired: Desired) -> None:
         """Store a desired pipeline."""
         self._desired[desired.bearer] = desired
+        if desired.as_safe:
+            self._kept[desired.bearer] = desired
 
-    def drop(self, bearer: BearerKey) -> bool:
-        """Want the safe pipeline; returns whether another one was desired."""
-        return self._desired.pop(bearer, None) is not None
+    def kept(self, bearer: BearerKey) -> Desired | None:
+        """The base that this controller made the safe pipeline of a bearer. Its revision is that at
+        which it was last seen in force."""
+        return self._kept.get(bearer)
 
-    def of_node(self, node_id: str) -> list[Desired]:
-        """Desired pipelines on one node."""
-        return [item for item in self._desired.values() if item.bearer.node_id == node_id]
+    def drop(self, bearer: BearerKey) -> None:
+        """Want the safe pipeline, whichever that is."""
+        self._desired.pop(bearer, None)
+
+    def forget(self, bearer: BearerKey) -> bool:
+        """The bearer is gone, or has its initial pipeline again; returns whether it was known."""
+        desired, kept = self._desired.pop(bearer, None), self._kept.pop(bearer, None)
+        return desired is not None or kept is not None
+
+    def of_node(self, node_id: str) -> list[BearerKey]:
+        """Bearers of one node with a desired or kept pipeline."""
+        known = self._desired.keys() | self._kept.keys()
+        return sorted(bearer for bearer in known if bearer.node_id == node_id)
 
     def document(self) -> dict[str, Any]:
         """For the state file."""
+        kept = (item for item in self._kept.values() if item != self._desired.get(item.bearer))
         return {
             "version": VERSION,
-            "desired": [
-                {
-                    **item.bearer.as_dict(),
-                    "rule": item.rule,
-                    "rung": item.rung,
-                    "template": item.template,
-                    "pipeline": item.pipeline,
-                    "revision": item.revision,
-                }
-                for item in sorted(self._desired.values(), key=lambda item: item.bearer)
-            ],
+            "desired": _entries(self._desired.values()),
+            "kept": _entries(kept),
         }
 
     def load(self, document: object) -> None:
@@ -104,18 +120,38 @@ class DesiredStore:
         """
         if not isinstance(document, Mapping) or document.get("version") != VERSION:
             raise StateError(f"expected an object with version {VERSION}")
-        entries = document.get("desired")
-        if not isinstance(entries, list):
-            raise StateError("desired: expected a list")
-        loaded = {}
-        for index, entry in enumerate(entries):
-            item = _entry(index, entry)
-            loaded[item.bearer] = item
-        self._desired = loaded
+        desired, kept = _loaded(document, "desired"), _loaded(document, "kept")
+        for index, item in enumerate(kept.values()):
+            if not item.as_safe:
+                raise StateError(f"kept[{index}].as_safe: False; expected true")
+        self._desired = desired
+        self._kept = {**kept, **{key: item for key, item in desired.items() if item.as_safe}}
 
 
-def _entry(index: int, entry: object) -> Desired:
-    place = f"desired[{index}]"
+def _entries(items: Iterable[Desired]) -> list[dict[str, Any]]:
+    return [
+        {
+            **item.bearer.as_dict(),
+            "rule": item.rule,
+            "rung": item.rung,
+            "template": item.template,
+            "pipeline": item.pipeline,
+            "revision": item.revision,
+            "as_safe": item.as_safe,
+        }
+        for item in sorted(items, key=lambda item: item.bearer)
+    ]
+
+
+def _loaded(document: Mapping[str, Any], name: str) -> dict[BearerKey, Desired]:
+    entries = document.get(name)
+    if not isinstance(entries, list):
+        raise StateError(f"{name}: expected a list")
+    items = (_entry(f"{name}[{index}]", entry) for index, entry in enumerate(entries))
+    return {item.bearer: item for item in items}
+
+
+def _entry(place: str, entry: object) -> Desired:
     if not isinstance(entry, Mapping):
         raise StateError(f"{place}: expected an object")
     kinds: dict[str, type] = {
@@ -127,6 +163,7 @@ def _entry(index: int, entry: object) -> Desired:
         "template": str,
         "pipeline": dict,
         "revision": int,
+        "as_safe": bool,
     }
     for name, kind in kinds.items():
         if not isinstance(entry.get(name), kind):
@@ -141,7 +178,8 @@ def _entry(index: int, entry: object) -> Desired:
         template=entry["template"],
         pipeline=pipeline,
         revision=entry["revision"],
+        as_safe=entry["as_safe"],
     )
 
 
-_ARTICLES = {str: "a string", int: "an integer", dict: "an object"}
+_ARTICLES = {str: "a string", int: "an integer", bool: "a boolean", dict: "an object"}

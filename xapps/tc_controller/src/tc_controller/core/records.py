@@ -35,7 +35,7 @@ class Counters:
     verdicts: Counter[str] = field(default_factory=Counter)
     #: Controls by (purpose, result); result is accepted, unanswered or the cause of a refusal.
     controls: Counter[tuple[str, str]] = field(default_factory=Counter)
-    #: Reconciliations by what was done: adopted, reapplied, foreign.
+    #: Reconciliations by what was done: adopted, base_kept, reapplied, inherited, foreign.
     reconciliations: Counter[str] = field(default_factory=Counter)
     #: Seconds of bearers by (rule, compliance).
     compliance: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -75,6 +75,7 @@ def decided(
     flows: FlowView | None,
     skipped: tuple[Skipped, ...],
     expected_revision: int | None,
+    as_safe: bool,
     over_for_us: int,
     follows: str | None,
     reasons: list[str],
@@ -110,7 +111,8 @@ def decided(
             "skipped": _skipped(skipped),
             "transaction": {
                 "expected_revision": expected_revision,
-                "lease_ms": enforce.lease_ms,
+                "lease_ms": None if as_safe else enforce.lease_ms,
+                "as_safe": as_safe,
                 "pipeline": decision.pipeline,
             },
             "dry_run": enforce.dry_run,
@@ -201,6 +203,19 @@ def ownership(
             "role": role.label,
             "former": former.label,
             "holder": holder,
+        }
+    )
+
+
+def base_not_kept(node_id: str, now_us: int) -> WriteRecord:
+    """The record of a node that cannot keep a base without a controller."""
+    return WriteRecord(
+        {
+            "event": "base_not_kept",
+            "at_us": now_us,
+            "node": node_id,
+            "reason": "the RAN function does not announce as_safe: without a controller, bases end "
+            "with their leases",
         }
     )
 
