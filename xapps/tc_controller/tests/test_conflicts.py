@@ -139,3 +139,20 @@ def test_check_fails_on_errors_only(tmp_path: Path, capsys: pytest.CaptureFixtur
     policy.write_text("version: 1\nrules: [{name: a}, {name: b}]")
     assert main(["check", str(policy)]) == 1
     assert f"{policy}: error: rules[1].match: never reached" in capsys.readouterr().err
+
+
+def test_a_trial_that_can_decide_nothing_is_an_error() -> None:
+    trial = "against: {template: fq_codel}, share_of_time: 0.25, period_s: 30"
+    rule = "name: r, base: [{template: sojourn}]"
+    assert not found(f"{{{rule}, trial: {{{trial}}}}}")
+    (short,) = found(f"{{{rule}, trial: {{{trial}, max_duration_s: 600}}}}")
+    assert short == (
+        "error: rules[0].trial.max_duration_s: 600 s; it has 5 pairs of periods, and fewer than 7 "
+        "prove nothing at a confidence of 0.95; expected at least 840 s"
+    )
+    same, dry = found(
+        f"{{{rule}, enforce: {{dry_run: true}}, "
+        "trial: {against: {template: sojourn}, share_of_bearers: 0.1}}"
+    )
+    assert same.startswith("warning: rules[0].trial.against: the same pipeline as of the base")
+    assert dry.startswith("warning: rules[0].enforce.dry_run: a dry run sends nothing")

@@ -11,7 +11,15 @@ from tc_controller.core.bearer_state import Occurrence, Proposal, Shared
 from tc_controller.core.bearer_view import BearerView
 from tc_controller.core.class_compliance import meter_for, with_rates
 from tc_controller.core.compliance import Assessment, Compliance, assess
-from tc_controller.core.decide import BASE, Facts, choose, choose_base
+from tc_controller.core.decide import (
+    BASE,
+    TRIAL,
+    Facts,
+    choose,
+    choose_base,
+    choose_tried,
+    trial_index,
+)
 from tc_controller.core.effects import BearerEffects
 from tc_controller.core.inputs import (
     Accepted,
@@ -22,6 +30,7 @@ from tc_controller.core.inputs import (
     Refused,
     Unanswered,
 )
+from tc_controller.core.ladder import Rung
 from tc_controller.core.lifecycle import BASED, DECIDING, LIFECYCLE, EffectOf, Event, State
 from tc_controller.core.ownership import Role
 from tc_controller.core.pipeline_view import PipelineView
@@ -63,6 +72,7 @@ class BearerControl(BearerEffects):
             and self._capabilities is not None
             and now_us >= self.pause.until_us
             and bool(self.rule.ladder)
+            and self.assigned is None
             and (self.desired is not None or not self.base_due(now_us))
         )
 
@@ -249,15 +259,28 @@ class BearerControl(BearerEffects):
         rule, desired = self.rule, self.desired
         if rule is None or self._capabilities is None:
             return None
-        facts = Facts(view.flows, None, self._capabilities)
-        choice = choose_base(rule.compiled_base(), self.pause.skipped(now_us), facts)
+        returns = desired is not None and desired.rung == trial_index(rule)
+        trigger = BASE if self.assigned is None and not returns else TRIAL
+        if trigger == TRIAL and not self.shared.outbox.admits(self.key.node_id, now_us):
+            return None
+        if self.assigned is None:
+            facts = Facts(view.flows, None, self._capabilities)
+            choice = choose_base(rule.compiled_base(), self.pause.skipped(now_us), facts)
+        else:
+            choice = choose_tried(rule, self.assigned)
         self.base_unchecked = False
         if desired is not None and (
             choice.pipeline is None
-            or (choice.pipeline, self.keeps_base) == (desired.pipeline, desired.as_safe)
+            or (choice.pipeline, self.installs_safe) == (desired.pipeline, desired.as_safe)
         ):
             return None
-        return Proposal(view, choice, BASE, 0, None)
+        return Proposal(view, choice, trigger, 0, None)
+
+    def assign(self, rung: Rung | None) -> None:
+        """Have the pipeline of a trial in force instead of the base; ``None``: the base."""
+        self.assigned = rung
+        self.base_unchecked = True
+        self.wake_at_us = 0
 
     def assess(
         self, view: BearerView | None, silent_for_us: int, now_us: int, out: list[Action]
@@ -320,8 +343,10 @@ class BearerControl(BearerEffects):
             return f"{held_up.label}: {held_up.meaning}"
         if self.desired is None and self.base_due(now_us):
             return "the base pipeline is about to be installed"
-        if not rule.ladder:
-            return "the rule has no ladder: its base is all it has"
+        if self.assigned is not None or not rule.ladder:
+            tried = None if self.assigned is None else self.assigned.template
+            trial = f"a trial has {tried} in force instead of the base"
+            return "the rule has no ladder: its base is all it has" if tried is None else trial
         if now_us < self.pause.until_us:
             return f"no decision for another {(self.pause.until_us - now_us) / 1e6:.1f} s"
         return None

@@ -14,8 +14,9 @@ from tc_controller.core.actions import Action
 from tc_controller.core.bearer_view import BearerView
 from tc_controller.core.class_compliance import ClassMeter
 from tc_controller.core.compliance import Compliance
-from tc_controller.core.decide import BASE, Choice
+from tc_controller.core.decide import BASE, TRIAL, Choice
 from tc_controller.core.inputs import BearerKey, Outcome, Unanswered
+from tc_controller.core.ladder import Rung
 from tc_controller.core.ownership import Role
 from tc_controller.core.policy import Rule
 from tc_controller.core.reconcile import Desired, DesiredStore, Divergence
@@ -112,6 +113,8 @@ class BearerState:
         self.transactions_us: deque[int] = deque()
         #: The base may be another than the pipeline in force: a rule came or changed.
         self.base_unchecked = True
+        #: The pipeline that a trial has in force instead of the base; ``None``: the base.
+        self.assigned: Rung | None = None
 
     @property
     def desired(self) -> Desired | None:
@@ -133,6 +136,12 @@ class BearerState:
             and bool(rule.base)
             and rule.enforce.keep_base_without_controller
         )
+
+    @property
+    def installs_safe(self) -> bool:
+        """Whether the pipeline below the ladder is to be the node's safe one: the base, but not
+        what a trial has in force instead. Its lease falls back to the base."""
+        return self.keeps_base and self.assigned is None
 
     def keeps_unwanted(self, now_us: int) -> bool:
         """Whether the node is to be told to forget the base that it keeps."""
@@ -156,6 +165,9 @@ class BearerState:
         """a rung was applied to a bearer that violates; RLC reports are there to verify it with"""
         rule, decision = self.rule, self.decision
         if not self.applies(on) or rule is None or on.view is None or decision is None:
+            return False
+        if decision.trigger == TRIAL:
+            # The trial measures it, against more than one moment before.
             return False
         sojourn_us = decision.before.sojourn_us or 0.0
         return decision.trigger != BASE or sojourn_us > rule.objective.bound_ms * 1000.0

@@ -58,6 +58,7 @@ def findings(policy: Policy) -> list[Finding]:
             found += _overlapping_slices(policy, rule, earlier, place)
         found += _classes(rule.classes, place)
         found += _bounds(rule, place)
+        found += _trial(rule, place)
     return found
 
 
@@ -248,3 +249,28 @@ def _shared_wait_us(rung: Rung) -> float | None:
 def _wait_us(discipline: dict[str, dict[str, Any]]) -> float:
     (parameters,) = discipline.values()
     return next((parameters[name] for name in _WAITS if name in parameters), float("inf"))
+
+
+# ------------------------------------------------------------------------------------ trials
+
+
+def _trial(rule: Rule, place: str) -> Iterator[Finding]:
+    """Trials that can decide nothing."""
+    trial = rule.trial
+    if trial is None:
+        return
+    too_short = trial.too_short()
+    if too_short is not None:
+        yield Finding(Severity.ERROR, f"{place}.trial.max_duration_s", too_short)
+    against = trial.against
+    own = tc.pipeline(against.template, against.parameters)
+    if any(own == _pipeline(rung) for rung in rule.compiled_base()):
+        problem = "the same pipeline as of the base: an A/A trial, whose effect is 0"
+        yield Finding(Severity.WARNING, f"{place}.trial.against", problem)
+    if rule.enforce.dry_run:
+        problem = "a dry run sends nothing: the trial does not begin"
+        yield Finding(Severity.WARNING, f"{place}.enforce.dry_run", problem)
+
+
+def _pipeline(rung: Rung) -> Any:
+    return tc.pipeline(rung.template, rung.parameters)

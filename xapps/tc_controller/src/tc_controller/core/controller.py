@@ -139,6 +139,8 @@ class Controller:
         for node in self.nodes.values():
             if not node.ownership.acts:
                 continue
+            if node.trials.runs:
+                node.trials.tick(now_us, node, node.capabilities, out)
             for bearer in node.bearers.values():
                 if now_us >= bearer.wake_at_us:
                     bearer.tick(node.view(bearer.key), now_us, out)

@@ -14,8 +14,9 @@ from tc_controller.core.inventory import FlowView
 from tc_controller.core.ladder import CHOSEN, FOR_L4S, Condition, Rung
 from tc_controller.core.policy import Rule
 
-#: Trigger of a decision that no violation led to.
+#: Triggers of decisions that no violation led to.
 BASE: Final = "base"
+TRIAL: Final = "trial"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,16 @@ def choose_base(base: Sequence[Rung], failed: Collection[int], facts: Facts) -> 
     skipped_before = {-1 - index for index in failed}
     choice = choose(base, None, None, skipped_before, facts)
     return replace(choice, index=-1 - choice.index)
+
+
+def trial_index(rule: Rule) -> int:
+    """Index of the pipeline that a trial compares the base with: after those of the base."""
+    return -1 - len(rule.compiled_base())
+
+
+def choose_tried(rule: Rule, tried: Rung) -> Choice:
+    """The pipeline that a trial compares the base with."""
+    return Choice(trial_index(rule), tried, compose(tried), ())
 
 
 def _obstacle(index: int, rung: Rung, failed: Collection[int], facts: Facts) -> str | None:
@@ -219,6 +230,9 @@ def reasons(
         seen = view.pipeline
         if seen is not None and seen.owner is not None:
             why += f": {seen.name} of {seen.owner} is"
+    elif trigger == TRIAL:
+        template = None if choice.rung is None else choice.rung.template
+        why = f"the trial of the rule has {template} in force now"
     elif trigger == "violation":
         why = (
             f"sojourn {view.sojourn_us / 1000:.1f} ms, above {bound:g} ms for "

@@ -50,7 +50,7 @@ class BearerEffects(BearerState):
             return
         self.decision, self.previous = decision, self.desired
         template, pipeline = decision.rung.template, decision.pipeline
-        as_safe = decision.index < 0 and self.keeps_base
+        as_safe = decision.index < 0 and self.installs_safe
         target = Desired(self.key, rule.name, decision.index, template, pipeline, 0, as_safe)
         self._start(Purpose.APPLY, target, on)
 
@@ -101,7 +101,7 @@ class BearerEffects(BearerState):
                 flows=flows,
                 skipped=choice.skipped,
                 expected_revision=self.revision,
-                as_safe=choice.index < 0 and self.keeps_base,
+                as_safe=choice.index < 0 and self.installs_safe,
                 over_for_us=proposal.over_for_us,
                 follows=proposal.follows,
                 reasons=reasons(proposal.trigger, choice, rule, view, proposal.over_for_us),

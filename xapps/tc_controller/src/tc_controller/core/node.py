@@ -13,6 +13,7 @@ from tc_controller.core.detect import Detector, Predictor
 from tc_controller.core.drain_history import DrainHistory
 from tc_controller.core.inputs import BearerKey, FlowInventory, Ie, PipelineStatus
 from tc_controller.core.inventory import FlowView
+from tc_controller.core.node_trials import NodeTrials
 from tc_controller.core.ownership import Ownership
 from tc_controller.core.pipeline_view import PipelineView
 from tc_controller.core.policy import Policy, Rule
@@ -39,6 +40,7 @@ class Node:
         self._policy = policy
         #: Controller time of the newest RLC report; ``None`` before the first.
         self.reported_at_us: int | None = None
+        self.trials = NodeTrials(node_id, policy, shared)
         self._open_windows(policy)
 
     def _open_windows(self, policy: Policy) -> None:
@@ -89,6 +91,7 @@ class Node:
             bearer = BearerControl(key, self._rule(key), self._shared, self.capabilities)
             bearer.role = self.ownership.role
             self.bearers[key] = bearer
+            self.trials.joined(bearer, now_us)
         self.detector.watch(slot, None if bearer.rule is None else bearer.rule.objective)
         pipeline = self.pipelines.get(key)
         if pipeline is not None:
@@ -136,17 +139,20 @@ class Node:
         """Another policy is in force."""
         old, self._policy = self._policy, policy
         self.ownership.set_policy(policy)
+        self.trials.set_policy(policy)
         if depth(policy) > self._depth or policy.reports.rlc_period_ms != old.reports.rlc_period_ms:
             # The windows begin anew; bearers find their slots with the next report.
             self._open_windows(policy)
         for bearer in self.bearers.values():
             self.match_rule(bearer, now_us)
+            self.trials.joined(bearer, now_us)
 
     def match_rule(self, bearer: BearerControl, now_us: int) -> None:
         """Set the rule that matches the bearer now."""
         rule = self._rule(bearer.key)
         if rule != bearer.rule:
             bearer.rule_changed(rule)
+            self.trials.joined(bearer, now_us)
             slot = self._slots.get(bearer.key)
             if slot is not None:
                 self.detector.watch(slot, None if rule is None else rule.objective)

@@ -15,6 +15,7 @@ from tc_controller.core.classes import RateMbps, Share, TrafficClass, check_rate
 from tc_controller.core.compile import with_classes
 from tc_controller.core.inputs import BearerKey
 from tc_controller.core.ladder import CHOSEN, Condition, Rung, Strict
+from tc_controller.core.trial_policy import Trial
 
 Ms = Annotated[int, Field(ge=1, le=600_000)]
 #: Spans whose reports are all kept in memory.
@@ -260,6 +261,16 @@ class Rule(Strict):
         description="Classes of flows within a bearer, with objectives of their own; a packet "
         "belongs to the first that matches. They are compiled to a pipeline out of `base`.",
     )
+    trial: Trial | None = Field(
+        default=None,
+        description="Measures what the base is worth against another pipeline. Disabled if unset.",
+    )
+
+    @model_validator(mode="after")
+    def _trial_has_a_base(self) -> Rule:
+        if self.trial is not None and not self.base:
+            raise PlacedError(("base",), "an empty list; expected a base, which the trial compares")
+        return self
 
     @model_validator(mode="after")
     def _base_is_unconditional(self) -> Rule:

@@ -1,4 +1,4 @@
-"""Desired pipelines, and their comparison with the pipelines in force.
+"""Desired pipelines, trials under way, and the comparison with the pipelines in force.
 
 Both desired pipelines and bases made safe survive restarts of the controller (through a state
 document), of the RIC and of the gNB (in memory).
@@ -65,11 +65,13 @@ def falls_back(desired: Desired, kept: Desired, revision: int, name: str) -> boo
 
 
 class DesiredStore:
-    """The desired pipelines of all nodes, and the bases that were made safe."""
+    """The desired pipelines and the trials of all nodes, and the bases that were made safe."""
 
     def __init__(self) -> None:
         self._desired: dict[BearerKey, Desired] = {}
         self._kept: dict[BearerKey, Desired] = {}
+        #: Documents of `tc_controller.core.trial_run`, by node and rule.
+        self.trials: dict[tuple[str, str], Mapping[str, Any]] = {}
 
     def __len__(self) -> int:
         return len(self._desired)
@@ -106,7 +108,9 @@ class DesiredStore:
     def document(self) -> dict[str, Any]:
         """For the state file."""
         kept = (item for item in self._kept.values() if item != self._desired.get(item.bearer))
+        trials = {"trials": list(self.trials.values())} if self.trials else {}
         return {
+            **trials,
             "version": VERSION,
             "desired": _entries(self._desired.values()),
             "kept": _entries(kept),
@@ -124,6 +128,10 @@ class DesiredStore:
         for index, item in enumerate(kept.values()):
             if not item.as_safe:
                 raise StateError(f"kept[{index}].as_safe: False; expected true")
+        trials = document.get("trials", [])
+        if not isinstance(trials, list):
+            raise StateError("trials: expected a list")
+        self.trials = dict(_trial(index, entry) for index, entry in enumerate(trials))
         self._desired = desired
         self._kept = {**kept, **{key: item for key, item in desired.items() if item.as_safe}}
 
@@ -149,6 +157,15 @@ def _loaded(document: Mapping[str, Any], name: str) -> dict[BearerKey, Desired]:
         raise StateError(f"{name}: expected a list")
     items = (_entry(f"{name}[{index}]", entry) for index, entry in enumerate(entries))
     return {item.bearer: item for item in items}
+
+
+def _trial(index: int, entry: object) -> tuple[tuple[str, str], Mapping[str, Any]]:
+    if not isinstance(entry, Mapping):
+        raise StateError(f"trials[{index}]: expected an object")
+    for name in ("node", "rule"):
+        if not isinstance(entry.get(name), str):
+            raise StateError(f"trials[{index}].{name}: {entry.get(name)!r}; expected a string")
+    return (entry["node"], entry["rule"]), entry
 
 
 def _entry(place: str, entry: object) -> Desired:

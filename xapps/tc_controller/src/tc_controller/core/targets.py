@@ -45,7 +45,8 @@ class Target:
     def applied_to(self, rule: Rule) -> Rule | None:
         """The rule with this target, its name with the suffix ``/a1``; ``None`` if no pipeline
         can be made of them."""
-        update: dict[str, Any] = {"name": f"{rule.name}/a1"}
+        # What is promised over A1 is not tried out.
+        update: dict[str, Any] = {"name": f"{rule.name}/a1", "trial": None}
         if self.bound_ms is not None:
             update["objective"] = rule.objective.model_copy(update={"bound_ms": self.bound_ms})
         if self.rates is not None:

@@ -28,9 +28,10 @@ class Arm(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """One half of a pair. Times are the controller's."""
+    """One half of a pair, or one of `Blocks`. Times are the controller's."""
 
     pair: int
+    #: The last of its pair.
     second: bool
     arm: Arm
     begins_us: int
@@ -72,6 +73,20 @@ class Schedule:
     def base_first(self, pair: int) -> bool:
         """Whether the coin puts the base into the first period of this pair."""
         return Random(f"{self.seed}/{pair}").random() < 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Periods of a trial of bearers: they divide the measurement, not the pipelines."""
+
+    started_us: int
+    period_us: int
+
+    def at(self, now_us: int) -> Period:
+        """The period that this time is in; each is complete in itself."""
+        number = max(0, now_us - self.started_us) // self.period_us
+        begins_us = self.started_us + number * self.period_us
+        return Period(number, True, Arm.BASE, begins_us, begins_us + self.period_us)
 
 
 def arm_of_bearer(seed: str, bearer: BearerKey, share: float) -> Arm:

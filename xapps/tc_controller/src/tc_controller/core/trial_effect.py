@@ -58,11 +58,14 @@ class Effect:
             "high": round(self.high * scale, digits) if math.isfinite(self.high) else None,
         }
 
-    def mapped_exp(self) -> Effect:
+    def relative(self) -> Effect:
         """Of a difference of logarithms: the relative change."""
-        return Effect(
-            self.units, math.expm1(self.estimate), math.expm1(self.low), math.expm1(self.high)
-        )
+        return Effect(self.units, *map(_relative, (self.estimate, self.low, self.high)))
+
+
+def _relative(log_ratio: float) -> float:
+    # -1, that of -inf, would look like a bound.
+    return math.expm1(log_ratio) if math.isfinite(log_ratio) else log_ratio
 
 
 def least_pairs(confidence: float) -> int:

@@ -1,0 +1,136 @@
+"""A trial as the policy states it: against which pipeline, how much of it, when it ends early."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from pydantic import Field, model_validator
+from ric.explain import PlacedError
+
+from tc_controller.core.ladder import CHOSEN, Condition, Rung, Strict
+from tc_controller.core.trial import Blocks, Schedule
+from tc_controller.core.trial_effect import least_pairs
+
+#: The interval is computed anew after each pair, in 20 ms after a thousand.
+MAX_PAIRS: Final = 2_000
+
+
+class TrialStop(Strict):
+    """When a trial ends before its time. Each interval holds at all looks at once."""
+
+    confidence: float = Field(
+        default=0.95,
+        gt=0.5,
+        lt=1.0,
+        description="Probability that an interval contains the effect, whenever the trial ends.",
+    )
+    harm_ms: float = Field(
+        default=0.0,
+        ge=0.0,
+        le=60_000.0,
+        description="The trial ends when the interval of the sojourn says that one pipeline is "
+        "worse by more than this, ms. A larger value gives a narrower interval.",
+    )
+    rate_loss_ratio: float = Field(
+        default=0.05,
+        ge=0.0,
+        lt=1.0,
+        description="The trial ends when the interval of the drained rate says that one pipeline "
+        "loses more than this ratio of it.",
+    )
+    max_sojourn_ms: float = Field(
+        default=2_000.0,
+        gt=0.0,
+        le=60_000.0,
+        description="Hard bound: the trial ends at once when a bearer violates its objective with "
+        "a sojourn above this under the pipeline that is tried, ms.",
+    )
+    max_sojourn_ratio: float | None = Field(
+        default=None,
+        gt=1.0,
+        le=10_000.0,
+        description="The same, as a ratio to the mean sojourn under the base so far, which counts "
+        "as at least `guard.sojourn_floor_ms`. Disabled if unset.",
+    )
+
+
+class Trial(Strict):
+    """Part of the time, or of the bearers, on another pipeline than the base, to measure what the
+    base is worth."""
+
+    against: Rung = Field(description="The pipeline that the base is compared with.")
+    share_of_time: Annotated[float, Field(gt=0.0, le=0.5)] | None = Field(
+        default=None,
+        description="Share of the time that all bearers of the rule on a node spend on `against`, "
+        "in pairs of periods in random order.",
+    )
+    share_of_bearers: Annotated[float, Field(gt=0.0, lt=1.0)] | None = Field(
+        default=None,
+        description="Share of the bearers of the rule that are on `against` during the trial, "
+        "chosen by a hash of seed and bearer.",
+    )
+    period_s: float = Field(
+        default=30.0,
+        ge=0.1,
+        le=86_400.0,
+        description="Length of a period under one pipeline, s, the wash-out included.",
+    )
+    wash_out_ms: int = Field(
+        default=5_000,
+        ge=0,
+        le=600_000,
+        description="Begin of each period that is not measured, ms: the backlog that the other "
+        "pipeline left drains, and senders adapt.",
+    )
+    seed: int = Field(default=1, ge=0, description="Decides order of periods or arm of bearers.")
+    max_duration_s: float = Field(
+        default=86_400.0, gt=0.0, le=31_536_000.0, description="The trial ends after this, s."
+    )
+    stop: TrialStop = Field(default_factory=TrialStop)
+
+    @model_validator(mode="after")
+    def _is_a_trial(self) -> Trial:
+        if (self.share_of_time is None) == (self.share_of_bearers is None):
+            raise ValueError("expected exactly one of share_of_time and share_of_bearers")
+        if self.against.template in CHOSEN:
+            problem = (
+                f"{self.against.template} is for flows selected at a violation; expected a "
+                "template for any traffic"
+            )
+            raise PlacedError(("against", "template"), problem)
+        if self.against.when != Condition():
+            raise PlacedError(("against", "when"), "unknown key; a trial has no condition")
+        if self.wash_out_ms >= self.period_s * 1000:
+            problem = f"{self.wash_out_ms}; expected less than period_s, {self.period_s:g} s"
+            raise PlacedError(("wash_out_ms",), problem)
+        if self.pairs()[0] > MAX_PAIRS:
+            problem = f"{self.max_duration_s:g} s; expected at most {MAX_PAIRS} pairs of periods"
+            raise PlacedError(("max_duration_s",), problem)
+        return self
+
+    @property
+    def period_us(self) -> int:
+        """Length of a period."""
+        return round(self.period_s * 1e6)
+
+    def schedule(self, seed: str, started_us: int) -> Schedule | Blocks:
+        """The periods of a trial that began then."""
+        if self.share_of_time is None:
+            return Blocks(started_us, self.period_us)
+        return Schedule(seed, started_us, self.period_us, self.share_of_time)
+
+    def pairs(self) -> tuple[int, int]:
+        """Pairs of periods within the longest duration, and the length of a cycle, µs."""
+        cycle_us = Schedule("", 0, self.period_us, self.share_of_time or 0.5).cycle_us
+        return int(self.max_duration_s * 1e6) // cycle_us, cycle_us
+
+    def too_short(self) -> str | None:
+        """Why the trial can decide nothing, if it cannot."""
+        (pairs, cycle_us), least = self.pairs(), least_pairs(self.stop.confidence)
+        if self.share_of_bearers is not None or pairs >= least:
+            return None
+        return (
+            f"{self.max_duration_s:g} s; it has {pairs} pairs of periods, and fewer than {least} "
+            f"prove nothing at a confidence of {self.stop.confidence:g}; expected at least "
+            f"{least * cycle_us / 1e6:g} s"
+        )
