@@ -46,6 +46,23 @@ def test_an_arm_that_hurts_ends_the_trial_as_soon_as_it_is_proven() -> None:
     assert world.events("decided")[2]["reasons"][0].startswith("the trial of the rule has")
 
 
+def test_when_the_controller_dies_under_the_tried_pipeline_the_gnb_returns_to_the_base() -> None:
+    core = controller(more=", enforce: {lease_ms: 1000}")
+    world = World(core, bulk(), ping(), capabilities={"as_safe": True})
+    world.run_until("trial_started")
+    while world.tc.names()[-1] != "bdp_only":
+        world.step()
+    for _ in range(1_100):
+        world.advance()
+    assert world.tc.pipeline is not None
+    assert world.tc.pipeline["name"] == "sojourn"
+    # One that lives switches again, and the base is the safe pipeline each time.
+    assert world.run_until("trial_result")["kept"] == "sojourn"
+    world.run(100)
+    assert world.status()["safe"]
+    assert world.tc.pipeline["name"] == "sojourn"
+
+
 def test_a_hard_bound_ends_it_at_once_and_returns_to_the_base() -> None:
     settings = SHORT.replace("period_s: 0.5", "period_s: 4") + ", stop: {max_sojourn_ms: 100}"
     world = World(controller(settings=settings), bulk(), ping())
@@ -53,7 +70,7 @@ def test_a_hard_bound_ends_it_at_once_and_returns_to_the_base() -> None:
     assert result["reason"] == "harm"
     assert result["kept"] == "sojourn"
     assert "above the hard bound of 100 ms" in result["detail"]
-    since_us = next(at for at, pipeline in world.tc.applied if pipeline["name"] == "bdp_only")
+    since_us = next(at for at, each in world.tc.applied if each and each["name"] == "bdp_only")
     # Half a second in which the queue grows to 100 ms, and a second of measurement.
     assert world.now_us - since_us < 2_500_000
     world.run(100)
@@ -74,7 +91,8 @@ def test_the_same_seed_switches_at_the_same_times_and_another_does_not() -> None
     def switches(seed: int) -> list[tuple[int, str]]:
         world = World(controller(settings=f"{SHORT}, seed: {seed}"), ping())
         world.run(8_000)
-        return [(at, pipeline["name"]) for at, pipeline in world.tc.applied]
+        times = [at for at, _ in world.tc.applied]
+        return list(zip(times, world.tc.names(), strict=True))
 
     assert switches(1) == switches(1)
     assert switches(1) != switches(2)

@@ -237,10 +237,12 @@ class TrialRun:
             return False
         if desired.pipeline == self._against or bearer.compliance is not Compliance.VIOLATED:
             return True
+        if view is None:
+            return False
         # The last assessment may have seen what the other pipeline left.
         span_us = min(_GUARD_US, self.trial.period_us - self.trial.wash_out_ms * 1000)
         objective = self.rule.objective
-        sojourn_us = view and view.sojourn_percentile(view.at_us - span_us, objective.percentile)
+        sojourn_us = view.sojourn_percentile(view.at_us - span_us, objective.percentile)
         return sojourn_us is not None and sojourn_us <= objective.bound_ms * 1000.0
 
     def _assign(self, bearer: BearerControl, now_us: int) -> None:
