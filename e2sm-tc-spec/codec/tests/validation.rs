@@ -217,11 +217,6 @@ fn parameters_of_disciplines_are_bounded_and_ordered() {
         OutOfRange,
     );
     with(
-        QueueDiscipline::Codel(Codel { l4s: true, ..codel() }),
-        "queues[1].discipline.codel.ce_threshold_us",
-        Inconsistent,
-    );
-    with(
         QueueDiscipline::Red { min_bytes: 10, max_bytes: 10, max_probability_milli: 1, ecn: false },
         "queues[1].discipline.red.max_bytes",
         OutOfRange,

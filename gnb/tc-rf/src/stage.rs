@@ -10,6 +10,7 @@
 mod discipline;
 mod pairs;
 mod reconfigure;
+mod service_gaps;
 mod takeover;
 
 use e2sm_tc::v1::{BufferLimit, Overflow, QueueId};
@@ -23,6 +24,7 @@ use crate::stats::QueueStats;
 use crate::{BufferStatus, DropReason, Packet};
 use pairs::Pairs;
 use reconfigure::compile;
+use service_gaps::ServiceGaps;
 use takeover::Takeover;
 
 /// Most packets dropped at once from the fattest queue (RFC 8290 §4.1).
@@ -71,6 +73,7 @@ pub(crate) struct Stage<P> {
     pub(crate) bytes: u64,
     /// While a backlog from before the pipeline took effect is worked off.
     takeover: Option<Box<Takeover>>,
+    gaps: ServiceGaps,
 }
 
 impl<P: Packet> Stage<P> {
@@ -98,6 +101,7 @@ impl<P: Packet> Stage<P> {
             packets: 0,
             bytes: 0,
             takeover: None,
+            gaps: ServiceGaps::default(),
         }
     }
 
@@ -135,6 +139,9 @@ impl<P: Packet> Stage<P> {
         }
         if let Some(reason) = self.arrival(index, &mut queued, now_us, sink) {
             return self.refuse(index, queued, reason, now_us, sink);
+        }
+        if self.packets == 0 {
+            self.gaps.began(now_us);
         }
         self.push(index, queued);
         // RFC 8290 §4.1: the limit is checked after the packet was queued.
@@ -311,6 +318,7 @@ impl<P: Packet> Stage<P> {
         now_us: u64,
         sink: &mut impl StageSink<P>,
     ) -> Option<Queued<P>> {
+        self.gaps.departed(now_us);
         let queued = match self.takeover {
             None => self.departure(index, now_us, sink)?,
             Some(_) => self.departure_in_takeover(index, now_us, sink)?,

@@ -94,7 +94,7 @@ def test_sojourn_marks_l4s_and_leaves_the_rest_to_its_bound(
     side = {name: of[tuple(classifier[name].values())] for name in ("l4s", "classic")}
     assert side["classic"] == bulk
     assert side["l4s"]["codel"]["l4s"]
-    assert side["l4s"]["codel"]["ce_threshold_us"] == 2_000
+    assert side["l4s"]["codel"]["ce_threshold_us"] is None
     assert pipeline["pacer"] == "just_in_time"
 
 

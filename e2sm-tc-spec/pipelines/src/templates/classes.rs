@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::ParameterError;
-use super::l4s::{L4S_THRESHOLD_US, marking_by_step};
+use super::l4s::{marking_by_step, threshold};
 use super::parameters::{
     Buffer, CodelParameters, DELAY_US, QUANTUM_BYTES, QUEUES, pacer, pacer_schema, within,
 };
@@ -96,9 +96,9 @@ pub struct Classes {
     /// Deficit per turn of a flow, and of a class per unit of weight, bytes; as in `sojourn`.
     #[schemars(range(min = 256, max = 1_048_576))]
     pub quantum_bytes: u32,
-    /// Sojourn above which L4S queues mark, µs; 2 ms, as in `fq_l4s`.
+    /// Sojourn above which L4S queues mark, µs. If absent, the node measures it, as in `fq_l4s`.
     #[schemars(range(min = 1, max = 10_000_000))]
-    pub threshold_us: u32,
+    pub threshold_us: Option<u32>,
     /// Stage 6.
     #[serde(deserialize_with = "pacer")]
     #[schemars(schema_with = "pacer_schema")]
@@ -117,7 +117,7 @@ impl Default for Classes {
             bulk_bound_us: Some(BULK_BOUND_US),
             queues: 1024,
             quantum_bytes: 300,
-            threshold_us: L4S_THRESHOLD_US,
+            threshold_us: None,
             pacer: Pacer::JustInTime,
             buffer: Buffer::default(),
         }
@@ -217,7 +217,7 @@ impl Classes {
         }
         within("queues", self.queues, *QUEUES.start()..=QUEUES.end() / 2)?;
         within("quantum_bytes", self.quantum_bytes, QUANTUM_BYTES)?;
-        within("threshold_us", self.threshold_us, DELAY_US)?;
+        threshold(self.threshold_us)?;
         for (i, class) in self.classes.iter().enumerate() {
             self.check_class(&format!("classes[{i}]"), class)?;
         }

@@ -14,21 +14,22 @@ use super::parameters::{
 };
 use super::parts::{between, codel, one, queues, run};
 
-/// Above RFC 9332's 1 ms: a TDD cell drains nothing for up to 1.5 ms and everything comes in slots.
-pub(super) const L4S_THRESHOLD_US: u32 = 2_000;
-
 /// By ECN as RFC 9331 §5.1 and §5.3 classify.
 pub(super) fn by_ecn(l4s: QueueTarget, classic: QueueTarget, ways: Option<u8>) -> Classifier {
     Classifier::L4sEcn(L4sEcnClassifier { l4s, classic, ways })
 }
 
 /// CoDel that marks ECT(1) by a step (RFC 8290 §4.2 `ce_threshold`).
-pub(super) fn marking_by_step(parameters: CodelParameters, threshold_us: u32) -> QueueDiscipline {
-    QueueDiscipline::Codel(Codel {
-        ce_threshold_us: Some(threshold_us),
-        l4s: true,
-        ..codel(parameters)
-    })
+pub(super) fn marking_by_step(
+    parameters: CodelParameters,
+    threshold_us: Option<u32>,
+) -> QueueDiscipline {
+    QueueDiscipline::Codel(Codel { ce_threshold_us: threshold_us, l4s: true, ..codel(parameters) })
+}
+
+/// Refuses a threshold out of range.
+pub(super) fn threshold(threshold_us: Option<u32>) -> Result<(), ParameterError> {
+    threshold_us.map_or(Ok(()), |threshold_us| within("threshold_us", threshold_us, DELAY_US))
 }
 
 /// The DualQ of L4S as irazabal2024 §IV-B composes it: a classifier by ECN (RFC 9331 §5.1), two
@@ -103,8 +104,7 @@ impl L4s {
     }
 }
 
-/// L4S with a queue per flow: ECT(1) and CE packets in queues marked by a step at `threshold_us`,
-/// the rest as in `fq_codel`; all flows of both kinds share by DRR, which does what the coupling does
+/// L4S with a queue per flow: ECT(1) and CE packets in queues marked by a step, the rest as in `fq_codel`; all flows of both kinds share by DRR, which does what the coupling does
 /// in `l4s`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -112,10 +112,11 @@ pub struct FqL4s {
     /// Queues of the stochastic hash, as many again for L4S; 1024 (RFC 8290 §4.1.2).
     #[schemars(range(min = 1, max = 2048))]
     pub queues: u16,
-    /// Sojourn above which L4S queues mark, µs; 2 ms, above RFC 9332's 1 ms since a TDD cell drains
-    /// nothing for up to 1.5 ms and everything comes in slots.
+    /// Sojourn above which L4S queues mark, µs. If absent, 2 ms and the longest recent gap between
+    /// departures from the bearer, which the node measures: a slot without downlink, a grant of
+    /// another UE, a packet on a slow radio.
     #[schemars(range(min = 1, max = 10_000_000))]
-    pub threshold_us: u32,
+    pub threshold_us: Option<u32>,
     /// Deficit per turn, bytes; one Ethernet frame of 1514 (RFC 8290 §4.2).
     #[schemars(range(min = 256, max = 1_048_576))]
     pub quantum_bytes: u32,
@@ -133,7 +134,7 @@ impl Default for FqL4s {
     fn default() -> Self {
         Self {
             queues: 1024,
-            threshold_us: L4S_THRESHOLD_US,
+            threshold_us: None,
             quantum_bytes: 1514,
             codel: CodelParameters::default(),
             pacer: PACER,
@@ -161,7 +162,7 @@ impl FqL4s {
 
     pub(super) fn check(&self) -> Result<(), ParameterError> {
         within("queues", self.queues, *QUEUES.start()..=QUEUES.end() / 2)?;
-        within("threshold_us", self.threshold_us, DELAY_US)?;
+        threshold(self.threshold_us)?;
         within("quantum_bytes", self.quantum_bytes, QUANTUM_BYTES)?;
         self.codel.check()?;
         self.buffer.check()

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ParameterError;
-use super::l4s::{L4S_THRESHOLD_US, by_ecn, marking_by_step};
+use super::l4s::{by_ecn, marking_by_step, threshold};
 use super::parameters::{
     Buffer, CodelParameters, DELAY_US, QUANTUM_BYTES, QUEUES, pacer, pacer_schema, within,
 };
@@ -37,9 +37,9 @@ pub struct Sojourn {
     /// below 100 Mbit/s use the same value.
     #[schemars(range(min = 256, max = 1_048_576))]
     pub quantum_bytes: u32,
-    /// Sojourn above which L4S queues mark, µs; 2 ms, as in `fq_l4s`.
+    /// Sojourn above which L4S queues mark, µs. If absent, the node measures it, as in `fq_l4s`.
     #[schemars(range(min = 1, max = 10_000_000))]
-    pub threshold_us: u32,
+    pub threshold_us: Option<u32>,
     /// Longest wait of a packet of a flow without L4S before it is dropped (BoDe, abbasloo2019
     /// §V-C), µs; 300 ms, the packet delay budget of the default bearer (5QI 8 and 9, TS 23.501
     /// table 5.7.4-1). A flow with less than 15 kB queued, the initial window of TCP (RFC 6928),
@@ -59,7 +59,7 @@ impl Default for Sojourn {
         Self {
             queues: 1024,
             quantum_bytes: 300,
-            threshold_us: L4S_THRESHOLD_US,
+            threshold_us: None,
             bulk_bound_us: Some(BULK_BOUND_US),
             pacer: Pacer::JustInTime,
             buffer: Buffer::default(),
@@ -90,7 +90,7 @@ impl Sojourn {
     pub(super) fn check(&self) -> Result<(), ParameterError> {
         within("queues", self.queues, *QUEUES.start()..=QUEUES.end() / 2)?;
         within("quantum_bytes", self.quantum_bytes, QUANTUM_BYTES)?;
-        within("threshold_us", self.threshold_us, DELAY_US)?;
+        threshold(self.threshold_us)?;
         if let Some(bound_us) = self.bulk_bound_us {
             within("bulk_bound_us", bound_us, DELAY_US)?;
         }

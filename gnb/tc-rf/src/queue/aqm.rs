@@ -55,6 +55,8 @@ pub(crate) trait AqmQueue {
     /// Bytes still queued.
     fn bytes(&self) -> u64;
     fn sojourn_us(&self, item: &Self::Item) -> u64;
+    /// The longest recent gap between departures from the bearer while packets waited.
+    fn service_gap_us(&self) -> u64;
     fn ecn(&self, item: &Self::Item) -> Ecn;
     /// Counts a mark and sets CE where it is not set already.
     fn mark(&mut self, item: &mut Self::Item, mark: Mark);

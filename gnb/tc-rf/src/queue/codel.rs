@@ -21,6 +21,10 @@ pub(super) const DROP: DropReason = DropReason::Discipline("codel");
 /// The MTU of a bearer: CoDel does not drop when no more than this is left (RFC 8289 §4.1).
 pub const MTU_BYTES: u32 = 1500;
 
+/// Queue that L4S senders are left on a radio that always serves: twice the 1 ms of RFC 9332 appendix
+/// A.1, as a TTI of up to 1 ms is served at once.
+const L4S_QUEUE_US: u64 = 2_000;
+
 /// Parameters of CoDel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodelParams {
@@ -30,9 +34,10 @@ pub struct CodelParams {
     pub interval_us: u64,
     /// Mark ECN-capable packets instead of dropping them.
     pub ecn: bool,
-    /// Mark ECN-capable packets whose sojourn is above this, independent of CoDel.
+    /// Mark ECN-capable packets whose sojourn is above this, independent of CoDel. Without it `l4s`
+    /// marks above 2 ms and the longest recent gap between departures from the bearer.
     pub ce_threshold_us: Option<u64>,
-    /// ECT(1) and CE packets belong to L4S (RFC 9331 §5.1): they are marked by `ce_threshold_us`
+    /// ECT(1) and CE packets belong to L4S (RFC 9331 §5.1): they are marked by that step
     /// alone and CoDel neither drops them nor learns from them; other packets are then not marked
     /// by `ce_threshold_us`.
     pub l4s: bool,
@@ -51,6 +56,13 @@ impl CodelParams {
             l4s: model.l4s,
             mtu_bytes: u64::from(MTU_BYTES),
         }
+    }
+
+    /// Sojourn above which packets are marked. What the radio does not serve in time is no congestion:
+    /// a packet that leaves with the first grant after it came is not marked.
+    fn step_us(&self, queue: &impl AqmQueue) -> Option<u64> {
+        let measured_us = || L4S_QUEUE_US.saturating_add(queue.service_gap_us());
+        self.ce_threshold_us.or_else(|| self.l4s.then(measured_us))
     }
 
     pub(super) fn is_l4s(&self, ecn: Ecn) -> bool {
@@ -246,7 +258,7 @@ pub(super) fn step_mark<Q: AqmQueue>(
     mut item: Q::Item,
     queue: &mut Q,
 ) -> Q::Item {
-    let above = params.ce_threshold_us.is_some_and(|limit| queue.sojourn_us(&item) > limit);
+    let above = params.step_us(queue).is_some_and(|step_us| queue.sojourn_us(&item) > step_us);
     if above && queue.ecn(&item) != Ecn::NotEct {
         queue.mark(&mut item, Mark::Threshold);
     }

@@ -221,6 +221,11 @@ impl<P: Packet, S: StageSink<P>> AqmQueue for View<'_, P, S> {
     }
 
     #[inline]
+    fn service_gap_us(&self) -> u64 {
+        self.stage.gaps.longest_us()
+    }
+
+    #[inline]
     fn ecn(&self, item: &Queued<P>) -> Ecn {
         item.packet.ecn()
     }

@@ -225,6 +225,53 @@ fn l4s_packets_obey_the_threshold_alone() {
     assert_eq!((stats.marked_packets, stats.threshold_marked_packets), (2, 0));
 }
 
+/// A packet each ms; all leave when the radio serves, each `period_us`.
+fn serve_each(bench: &mut Bench, period_us: u64, span_us: std::ops::Range<u64>) {
+    for now_us in span_us.step_by(1_000) {
+        bench.enqueue(1, Ecn::Ect1, now_us);
+        if (now_us + 1_000) % period_us == 0 {
+            while bench.dequeue(now_us + 1_000).is_some() {}
+        }
+    }
+}
+
+#[test]
+fn l4s_without_a_threshold_does_not_mark_what_waits_for_a_slot() {
+    let l4s = CodelParams { l4s: true, ..params() };
+    let mut bench = Bench::new(l4s);
+    serve_each(&mut bench, 10_000, 0..200_000);
+    let stats = bench.state().stats;
+    assert_eq!((stats.forwarded_packets, stats.threshold_marked_packets), (200, 0));
+
+    let fixed = CodelParams { ce_threshold_us: Some(2_000), ..l4s };
+    let mut bench = Bench::new(fixed);
+    serve_each(&mut bench, 10_000, 0..200_000);
+    assert_eq!(bench.state().stats.threshold_marked_packets, 8 * 20, "aged 3 to 10 ms");
+}
+
+#[test]
+fn l4s_without_a_threshold_marks_above_2_ms_and_the_longest_gap() {
+    let mut bench = Bench::new(CodelParams { l4s: true, ..params() });
+    serve_each(&mut bench, 10_000, 0..100_000);
+    bench.enqueue(13, Ecn::Ect1, 100_000);
+    bench.drain(101_000, 114_000);
+    let marks: Vec<_> = bench.events.marks.iter().map(|mark| mark.1).collect();
+    assert_eq!(marks, [113_000], "the only one older than 12 ms");
+}
+
+#[test]
+fn l4s_without_a_threshold_forgets_gaps_and_takes_an_outage_for_20_ms() {
+    let mut bench = Bench::new(CodelParams { l4s: true, ..params() });
+    bench.enqueue(2, Ecn::Ect1, 0);
+    let ecn = |packet: Option<TestPacket>| packet.expect("a packet").ecn;
+    assert_eq!(ecn(bench.dequeue(22_000)), Ecn::Ect1);
+    assert_eq!(ecn(bench.dequeue(22_001)), Ecn::Ce);
+    serve_each(&mut bench, 1_000, 30_000..300_000);
+    bench.enqueue(4, Ecn::Ect1, 300_000);
+    bench.drain(301_000, 304_000);
+    assert_eq!(ecn(bench.dequeue(303_001)), Ecn::Ce, "2 ms and a gap of 1 ms");
+}
+
 #[test]
 fn an_l4s_packet_behind_a_drop_is_forwarded() {
     let l4s = CodelParams { ce_threshold_us: Some(1_000), l4s: true, ..params() };

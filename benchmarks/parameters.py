@@ -1,0 +1,170 @@
+"""Values of a template's parameter, cell by cell: goodput, queueing of a flow, ping.
+
+A value that is best on one cell and ruins another is no default. `l4s`: the marking threshold of
+`sojourn`; `codel`: interval and target of `fq_codel` with CU and DU apart, beside `sojourn`;
+`bound`: the longest wait of a download in `sojourn`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import gnb_lab
+import numpy as np
+from measuring import write
+from tc_evaluate.situation import Situation, find_situations
+
+ROOT = Path(__file__).parent
+#: A template and its parameters by the name of an arm.
+Arms = dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """A parameter with its values, and the cells on which they are compared."""
+
+    folder: str
+    #: Beginnings of the names of the cells.
+    cells: tuple[str, ...]
+    #: Beginning of the names of the flows whose queueing counts.
+    flow: str
+    arms: Arms
+
+
+def _thresholds() -> Arms:
+    fixed = {f"{ms} ms": {"threshold_us": ms * 1000} for ms in (1, 2, 4, 8, 16, 32)}
+    return {name: {"template": "sojourn", **each} for name, each in fixed.items()} | {
+        "measured": {"template": "sojourn"}
+    }
+
+
+def _intervals() -> Arms:
+    # The target is a twentieth (RFC 8289 §4.4).
+    codel = {ms: {"interval_us": ms * 1000, "target_us": ms * 50} for ms in (100, 150, 200, 300)}
+    arms = {f"{ms} ms": {"template": "fq_codel", "codel": each} for ms, each in codel.items()}
+    return arms | {"sojourn": {"template": "sojourn"}}
+
+
+def _bounds() -> Arms:
+    bounds = {f"{ms} ms": ms * 1000 for ms in (50, 100, 200, 300, 500, 1000)}
+    return {
+        name: {"template": "sojourn", "bulk_bound_us": bound_us}
+        for name, bound_us in {**bounds, "none": None}.items()
+    }
+
+
+STUDIES = {
+    "l4s": Study("parameters", ("l4s_",), "prague", _thresholds()),
+    "codel": Study("parameters", ("f1_",), "bulk", _intervals()),
+    "bound": Study("situations", ("cell_edge", "radio_", "recorded_"), "bulk", _bounds()),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """An arm on a cell, mean over the seeds."""
+
+    cell: str
+    arm: str
+    #: Payload of all flows but pings.
+    goodput_mbps: float
+    #: p95 of the queueing of the study's flows, mean over the flows.
+    queueing_p95_ms: float
+    ping_p95_ms: float
+    #: Seconds with pings above 100 ms.
+    bloat_s: float
+
+
+def measure(study: Study, situation: Situation, arm: str, seed: int) -> Result:
+    """One run from its first second to its last."""
+    overrides: dict[str, Any] = {**situation.overrides, "seed": seed}
+    for ue, drb in situation.bearers:
+        overrides[f"ues[{ue}].drbs[{drb}].pipeline"] = study.arms[arm]
+    world = gnb_lab.World(situation.path, overrides=overrides)
+    world.step_until(round(situation.duration_s * 1e6))
+    end_us = world.now_us
+    flows = world.summary()["flows"]
+    queueing = [f["queuing_ms"]["p95"] or 0.0 for f in flows if f["name"].startswith(study.flow)]
+    pings_us: list[int] = []
+    for flow in flows:
+        if flow["kind"] == "ping":
+            pings_us += [rtt_us for _, rtt_us in world.rtt_samples_us(flow["name"])]
+            pings_us += [end_us - at_us for at_us in world.unanswered_pings_us(flow["name"])]
+    return Result(
+        cell=situation.name,
+        arm=arm,
+        goodput_mbps=sum(flow["goodput_mbps"] for flow in flows if flow["kind"] != "ping"),
+        queueing_p95_ms=float(np.mean(queueing)),
+        ping_p95_ms=float(np.percentile(pings_us, 95, method="higher")) / 1e3,
+        bloat_s=float(np.mean(np.array(pings_us) > 100_000)) * end_us / 1e6,
+    )
+
+
+def mean(results: Sequence[Result]) -> Result:
+    """Of the seeds of an arm."""
+
+    def of(name: str) -> float:
+        return round(float(np.mean([getattr(each, name) for each in results])), 3)
+
+    return replace(
+        results[0],
+        goodput_mbps=of("goodput_mbps"),
+        queueing_p95_ms=of("queueing_p95_ms"),
+        ping_p95_ms=of("ping_p95_ms"),
+        bloat_s=of("bloat_s"),
+    )
+
+
+def table(results: Sequence[Result], arms: Sequence[str]) -> list[str]:
+    """A row per cell; the last ones compare each arm's goodput with the best of each cell."""
+    cells = list(dict.fromkeys(each.cell for each in results))
+    by_key = {(each.cell, each.arm): each for each in results}
+    rows = [["cell", *arms]]
+    relative: list[list[float]] = []
+    for cell in cells:
+        row = [by_key[cell, arm] for arm in arms]
+        best = max(each.goodput_mbps for each in row)
+        relative.append([each.goodput_mbps / best for each in row])
+        rows.append(
+            [
+                cell,
+                *(
+                    f"{each.goodput_mbps:.1f}, {each.queueing_p95_ms:.0f}, {each.ping_p95_ms:.0f}"
+                    for each in row
+                ),
+            ]
+        )
+    shares = np.array(relative)
+    rows.append(["geometric mean", *(f"{each:.2f}" for each in np.exp(np.log(shares).mean(0)))])
+    rows.append(["least", *(f"{each:.2f}" for each in shares.min(0))])
+    return ["| " + " | ".join(row) + " |" for row in (rows[0], ["---"] * len(rows[0]), *rows[1:])]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("study", choices=STUDIES)
+    parser.add_argument("--traces", type=Path, help="folder of the recorded radios")
+    parser.add_argument("--seeds", type=int, default=3, help="runs of each cell (default 3)")
+    parser.add_argument("--out", type=Path, help="folder for parameters-STUDY.json")
+    options = parser.parse_args()
+    study = STUDIES[options.study]
+    situations, skipped = find_situations([ROOT / study.folder], options.traces)
+    results = []
+    for situation in situations:
+        if not situation.name.startswith(study.cells):
+            continue
+        for arm in study.arms:
+            seeds = [situation.seed + 100 * number for number in range(options.seeds)]
+            runs = [measure(study, situation, arm, seed) for seed in seeds]
+            results.append(mean(runs))
+    print("Goodput Mbit/s, p95 of that flow's queueing ms, p95 of ping ms\n")
+    print("\n".join([*table(results, list(study.arms)), "", *skipped]))
+    write(options.out, f"parameters-{options.study}.json", [asdict(each) for each in results])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+//! How long packets of a bearer wait for the radio although nothing is in front of them: for a slot
+//! with downlink, for a grant beside other UEs, for the packet before them on a slow radio.
+
+/// A gap counts for this long, twice at most: some periods of any TDD pattern, and the interval over
+/// which CoDel takes a minimum (RFC 8289 §4.3).
+const WINDOW_US: u64 = 100_000;
+/// No TDD pattern is longer: two of at most 10 ms each (38.331, tdd-UL-DL-ConfigurationCommon). A
+/// longer gap is an outage, which says nothing about the next packets.
+const LONGEST_US: u64 = 20_000;
+
+/// The longest recent gap between departures from a bearer whose queues were not empty.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ServiceGaps {
+    /// Since when packets wait and none has left.
+    waiting_since_us: u64,
+    window_ends_us: u64,
+    longest_us: u64,
+    /// Of the window before.
+    former_us: u64,
+}
+
+impl ServiceGaps {
+    /// A packet arrived at empty queues.
+    pub(super) fn began(&mut self, now_us: u64) {
+        self.waiting_since_us = now_us;
+    }
+
+    /// A packet leaves.
+    #[inline]
+    pub(super) fn departed(&mut self, now_us: u64) {
+        let gap_us = now_us.saturating_sub(self.waiting_since_us).min(LONGEST_US);
+        self.waiting_since_us = now_us;
+        if now_us >= self.window_ends_us {
+            let consecutive = now_us < self.window_ends_us.saturating_add(WINDOW_US);
+            self.former_us = if consecutive { self.longest_us } else { 0 };
+            self.longest_us = 0;
+            self.window_ends_us = now_us.saturating_add(WINDOW_US);
+        }
+        self.longest_us = self.longest_us.max(gap_us);
+    }
+
+    /// The longest gap.
+    #[inline]
+    pub(super) fn longest_us(&self) -> u64 {
+        self.longest_us.max(self.former_us)
+    }
+}
