@@ -129,6 +129,7 @@ bench: setup ## Speed, as ratios and rates measured in one run
 	cargo bench --locked -p tc-rf -p ran -p traffic -p lab-world
 	$(BIN)/python benchmarks/loop_latency.py --out $(OUT)/bench
 	$(BIN)/python benchmarks/controller_load.py --out $(OUT)/bench
+	$(BIN)/python benchmarks/lockstep_speed.py --out $(OUT)/bench
 	$(BIN)/python benchmarks/forecaster.py --out $(OUT)/bench
 	$(BIN)/python benchmarks/transient.py --out $(OUT)/bench
 	$(BIN)/python benchmarks/bridge_latency.py --out $(OUT)/bench

@@ -22,6 +22,7 @@ from tc_controller.core.actions import Action, SendControl
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import NodeUp, Outcome
 from tc_controller.core.policy import Policy
+from tc_controller.core.quiet import Quiet
 from tc_controller.policy_file import load_policy
 from tc_controller.policy_source import default_policy
 from tc_controller.reports import report_of
@@ -60,6 +61,10 @@ class Recorder(Controller):
         super().__init__(policy)
         self.outcomes: list[Outcome] = []
         self.capabilities: Any = None
+
+    def quiet(self, node_id: str) -> Quiet:
+        """Every report is given alone, and so recorded."""
+        return super().quiet(node_id)._replace(stop_above_us=-1)
 
     def on_node_event(self, now_us: int, event: Any) -> list[Action]:
         """See `Controller`."""

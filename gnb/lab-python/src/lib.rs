@@ -3,6 +3,8 @@
 // `create_exception!` leaves no place for a doc comment; the stub documents both.
 #![allow(missing_docs)]
 
+mod quiet;
+
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +17,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
+use quiet::{Span, Stepper, Until};
 use serde_json::Value;
 
 create_exception!(gnb_lab, ScenarioError, PyValueError);
@@ -119,7 +122,12 @@ struct World {
     inner: world::World,
     /// Arrived while a control was waited for.
     waiting: VecDeque<world::Indication>,
+    stepper: Stepper,
 }
+
+/// Times of arrival and collection and records of reports; indications between and after them.
+type Reports<'py> =
+    (Vec<u64>, Vec<u64>, Bound<'py, PyBytes>, Vec<(usize, u64, Indication)>, Vec<Indication>);
 
 fn load(
     scenario: &Bound<'_, PyAny>,
@@ -164,7 +172,7 @@ impl World {
         if let Some(epoch_us) = epoch_us {
             inner.set_epoch_us(epoch_us);
         }
-        Ok(Self { inner, waiting: VecDeque::new() })
+        Ok(Self { inner, waiting: VecDeque::new(), stepper: Stepper::default() })
     }
 
     #[getter]
@@ -245,7 +253,31 @@ impl World {
                 }
             });
         });
+        arrived.iter().for_each(|indication| self.stepper.note(indication));
         arrived.into_iter().map(|inner| Indication { inner }).collect()
+    }
+
+    #[pyo3(signature = (t_us, step_us, stop_above_us, passing=Vec::new()))]
+    fn step_reports<'py>(
+        &mut self,
+        py: Python<'py>,
+        t_us: u64,
+        step_us: u64,
+        stop_above_us: u32,
+        passing: Vec<u64>,
+    ) -> PyResult<Reports<'py>> {
+        if step_us == 0 {
+            return Err(PyValueError::new_err("step_us: 0; expected at least 1"));
+        }
+        let Self { inner, waiting, stepper } = self;
+        let until = Until { t_us, stop_above_us, passing: &passing };
+        let span = py.detach(|| stepper.step(inner, waiting, step_us, until));
+        let Span { at_us, collected_at_us, records, passed, rest } = span;
+        let of = |inner| Indication { inner };
+        let passed =
+            passed.into_iter().map(|(before, at, inner)| (before, at, of(inner))).collect();
+        let rest = rest.into_iter().map(of).collect();
+        Ok((at_us, collected_at_us, PyBytes::new(py, &records), passed, rest))
     }
 
     fn control<'py>(
@@ -265,7 +297,7 @@ impl World {
             .inner
             .submit_control(request)
             .map_err(|error| E2Error::new_err(error.to_string()))?;
-        let Self { inner, waiting } = self;
+        let Self { inner, waiting, .. } = self;
         let reply = py.detach(|| {
             let mut answer = None;
             let mut t_us = inner.now_us();
@@ -361,7 +393,7 @@ impl World {
 
     fn fork(&self, py: Python<'_>) -> Self {
         let inner = py.detach(|| self.inner.fork());
-        Self { inner, waiting: self.waiting.clone() }
+        Self { inner, waiting: self.waiting.clone(), stepper: self.stepper.clone() }
     }
 
     fn __repr__(&self) -> String {

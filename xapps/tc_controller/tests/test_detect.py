@@ -44,8 +44,8 @@ class Bench:
             self.detector.watch(slot, self.objective)
         began, ended = self.detector.step()
         ms = self.at_us // MS
-        self.began += [(ms, slot) for slot in began.tolist()]
-        self.ended += [(ms, slot) for slot in ended.tolist()]
+        self.began += [(ms, slot) for slot in began]
+        self.ended += [(ms, slot) for slot in ended]
 
     def series(self, *hol_ms: float, mean_ms: float = 0.0) -> None:
         for value in hol_ms:

@@ -54,6 +54,21 @@ fn put(record: &mut Record<'_>, r: &RlcReport) {
     record.u8(r.rbid);
 }
 
+/// The records of a message; `None` if it is too short to be one.
+pub fn records(message: &[u8]) -> Option<&[u8]> {
+    message.get(4..message.len().checked_sub(8)?)
+}
+
+/// What identifies the bearer of a record: C-RNTI, mode and RB identity.
+pub fn bearer_of(record: &[u8]) -> Option<&[u8]> {
+    record.get(144..150)
+}
+
+/// `txsdu_wt_us` of a record.
+pub fn head_of_line_us(record: &[u8]) -> Option<u32> {
+    record.get(120..124)?.try_into().ok().map(u32::from_le_bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,11 +120,19 @@ mod tests {
         expected.push_str("4c040000020000000100000002000000341200000001");
         expected.push_str("0000");
         expected.push_str("01401e18240a0600");
-        assert_eq!(hex(&encode(&[report], 1_700_000_000_000_001)), expected);
+        let message = encode(&[report], 1_700_000_000_000_001);
+        assert_eq!(hex(&message), expected);
+        let record = records(&message).unwrap();
+        assert_eq!(record.len(), RECORD_BYTES);
+        assert_eq!(head_of_line_us(record), Some(9999));
+        assert_eq!(bearer_of(record).map(hex).as_deref(), Some("341200000001"));
     }
 
     #[test]
     fn without_bearers_the_table_is_empty() {
-        assert_eq!(encode(&[], 1), [0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
+        let message = encode(&[], 1);
+        assert_eq!(message, [0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(records(&message), Some(&[][..]));
+        assert_eq!(records(&message[..7]), None);
     }
 }

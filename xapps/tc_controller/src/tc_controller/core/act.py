@@ -11,6 +11,7 @@ from tc_controller.core.actions import SendControl
 from tc_controller.core.inputs import BearerKey, Pipeline
 from tc_controller.core.pipeline_view import PipelineView
 from tc_controller.core.reconcile import Desired
+from tc_controller.core.timers import NEVER
 
 #: Control styles of E2SM-TC v1.
 _STYLE_PIPELINE, _STYLE_LEASE, _STYLE_NODE_LEASE = 1, 2, 4
@@ -168,6 +169,11 @@ class Outbox:
         for item in late:
             del self._pending[item.control_id]
         return late
+
+    def overdue_at_us(self) -> int:
+        """When the first of the controls in flight is overdue."""
+        sent_us = (item.sent_at_us for item in self._pending.values())
+        return min(sent_us, default=NEVER - self._timeout_us) + self._timeout_us
 
     def forget(self, bearer: BearerKey) -> None:
         """Drop the controls in flight of this bearer."""

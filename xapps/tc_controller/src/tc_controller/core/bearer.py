@@ -146,6 +146,11 @@ class BearerControl(BearerEffects):
         if self._fire(Event.STATUS, occurrence) is BearerEffects.record_revision:
             self._settled_on = (status.revision, status.name, status.safe)
 
+    @property
+    def settled(self) -> bool:
+        """Whether the last status report was as expected, and nothing happened since."""
+        return self._settled_on is not None
+
     def repeats(self, status: PipelineStatus, now_us: int) -> bool:
         """Whether `status` would change nothing: the last report said the same, nothing happened to
         the bearer since, and nothing is due."""

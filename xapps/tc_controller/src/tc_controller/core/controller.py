@@ -6,8 +6,6 @@ an E2 gateway (`tc_controller.app`) and in lockstep with a simulated gNB (the te
 
 from __future__ import annotations
 
-import numpy as np
-
 from tc_controller.core import records
 from tc_controller.core.act import Outbox, Pending
 from tc_controller.core.actions import Action, SaveDesired
@@ -35,12 +33,11 @@ from tc_controller.core.node import Node
 from tc_controller.core.ownership import Role
 from tc_controller.core.pipeline_view import PipelineView
 from tc_controller.core.policy import Policy
+from tc_controller.core.quiet import TICK_US, QuietReports
 from tc_controller.core.reconcile import DesiredStore
 from tc_controller.core.records import Counters
 from tc_controller.core.verify import standing_us
 
-#: Period at which renewals, verifications and time-outs are checked.
-TICK_US = 5_000
 #: Desired pipelines of bearers that did not return are dropped this long after their node did.
 _RECLAIM_US = 60_000_000
 _DRAIN_SPAN_US = 100_000
@@ -48,7 +45,7 @@ _DRAIN_SPAN_US = 100_000
 _PAUSE_US = 20_000
 
 
-class Controller:
+class Controller(QuietReports):
     """Watches bearers, decides, and returns what to send.
 
     Args:
@@ -105,6 +102,12 @@ class Controller:
         if node is None:
             self.counters.ignored["unknown_node"] += 1
             return out
+        self._handle(node, indication, now_us, out)
+        if now_us - self._ticked_at_us >= TICK_US:
+            out += self.on_tick(now_us)
+        return out
+
+    def _handle(self, node: Node, indication: Indication, now_us: int, out: list[Action]) -> None:
         if isinstance(indication, RlcReport):
             self._rlc(node, indication, now_us, out)
         elif isinstance(indication, MacReport):
@@ -119,9 +122,24 @@ class Controller:
             self._forecasts(node, indication, now_us, out)
         elif isinstance(indication, KpmReport) and self.policy.reports.mac_period_ms is None:
             node.prbs.kpm(indication)
-        if now_us - self._ticked_at_us >= TICK_US:
-            out += self.on_tick(now_us)
-        return out
+
+    def _due_at_us(self) -> int:
+        """Until when `on_tick` does nothing, if nothing else happens."""
+        if self._assessed_at_us is None:
+            return 0
+        due_us = min(self._assessed_at_us + PERIOD_US, self._outbox.overdue_at_us())
+        if not self.acting:
+            return due_us
+        owned = self._owned()
+        for node in self.nodes.values():
+            if not self._stopping:
+                due_us = min(due_us, node.ownership.due_at_us(owned))
+            if node.ownership.acts:
+                if node.trials.runs:
+                    # They measure at each tick.
+                    return 0
+                due_us = min([due_us, *[each.wake_at_us for each in node.bearers.values()]])
+        return min([due_us, *self._reclaim_at_us.values()])
 
     def on_tick(self, now_us: int) -> list[Action]:
         """Time passed; to be called at least every `TICK_US` while no reports arrive."""
@@ -140,6 +158,7 @@ class Controller:
             if not node.ownership.acts:
                 continue
             if node.trials.runs:
+                node.catch_up()
                 node.trials.tick(now_us, node, node.capabilities, out)
             for bearer in node.bearers.values():
                 if now_us >= bearer.wake_at_us:
@@ -216,31 +235,14 @@ class Controller:
     # ------------------------------------------------------------------- reports
 
     def _rlc(self, node: Node, report: RlcReport, now_us: int, out: list[Action]) -> None:
-        changes = node.windows.update(report.collected_at_us, report.bearers)
-        if changes is None:
+        if not node.rlc(report, now_us, out):
             self.counters.ignored["late_report"] += 1
             return
         node.reported_at_us = now_us
-        new, gone = changes
-        for key in gone:
-            node.remove(key, now_us, out)
-        for slot in new:
-            node.add(slot, now_us, out)
-        node.history.step()
-        began, ended = node.detector.step()
-        for slot in began.tolist():
-            bearer = self._at(node, slot)
-            if bearer is not None and bearer.rule is not None:
-                self.counters.violations[bearer.rule.name] += 1
-        for slot in ended.tolist():
-            bearer = self._at(node, slot)
-            if bearer is not None:
-                bearer.violation_ended()
         if not self._acts(node) or not node.detector.any_violating:
             return
-        size = min(node.ready.size, node.detector.violating.size)
-        for slot in np.flatnonzero(node.detector.violating[:size] & node.ready[:size]).tolist():
-            bearer = self._at(node, slot)
+        for slot in node.decidable().tolist():
+            bearer = node.at(slot)
             if bearer is not None and not self._radio_pauses(node, bearer, now_us):
                 over_us = node.detector.over_for_us(slot)
                 self._decide(node, bearer, now_us, "violation", out, over_for_us=over_us)
@@ -388,7 +390,7 @@ class Controller:
         """Ask for the nodes that are to be asked for, and renew the leases of those owned."""
         if self._stopping:
             return
-        owned = sum(node.ownership.role is Role.OWNER for node in self.nodes.values())
+        owned = self._owned()
         for node in self.nodes.values():
             former = node.ownership.role
             lease_ms = node.ownership.due(owned, now_us)
@@ -396,6 +398,9 @@ class Controller:
             if lease_ms is not None:
                 owned += node.ownership.role is not Role.OWNER
                 out.append(self._outbox.node_lease(now_us, node.node_id, lease_ms))
+
+    def _owned(self) -> int:
+        return sum(node.ownership.role is Role.OWNER for node in self.nodes.values())
 
     def _role_changed(self, node: Node, former: Role, now_us: int, out: list[Action]) -> None:
         ownership = node.ownership
@@ -429,10 +434,6 @@ class Controller:
             heard_us = now_us if node.reported_at_us is None else node.reported_at_us
             for bearer in node.bearers.values():
                 bearer.assess(node.view(bearer.key), now_us - heard_us, now_us, out)
-
-    def _at(self, node: Node, slot: int) -> BearerControl | None:
-        key = node.windows.keys[slot]
-        return None if key is None else node.bearers.get(key)
 
     def _reclaim(self, now_us: int, out: list[Action]) -> None:
         """Drop desired pipelines of bearers that did not return with their node."""

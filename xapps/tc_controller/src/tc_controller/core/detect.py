@@ -23,9 +23,7 @@ from numpy.typing import NDArray
 
 from tc_controller.core.inputs import BearerForecast, BearerKey
 from tc_controller.core.policy import Objective
-from tc_controller.core.rlc_windows import RlcWindows
-
-_NONE: NDArray[np.intp] = np.empty(0, np.intp)
+from tc_controller.core.rlc_windows import Block, RlcWindows
 
 
 class Detector:
@@ -44,7 +42,7 @@ class Detector:
         self._over_run: NDArray[np.int64] = np.zeros(0, np.int64)
         self._clear_run: NDArray[np.int64] = np.zeros(0, np.int64)
         self._judged = 0
-        self._slots: NDArray[np.intp] = _NONE
+        self._slots: NDArray[np.intp] = np.empty(0, np.intp)
         #: Samples above, of all bearers; and whether any violates.
         self._over_total = 0
         self.any_violating = False
@@ -76,38 +74,81 @@ class Detector:
         self.violating[slot] = False
         self._sum_up()
 
-    def step(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def step(self) -> tuple[list[int], list[int]]:
         """Judge the newest report; returns the slots where a violation began and where one ended.
 
-        Every new slot must have been given to `watch`, and every report to `step`.
+        Every new slot must have been given to `watch`, and every report to this or `step_block`.
         """
         self._fit()
         windows = self._windows
         self._judged = windows.reports
-        now = windows.sojourn_us
-        over = now > self._bound_us
-        if not (self._over_total or self.any_violating or np.count_nonzero(over)):
-            return _NONE, _NONE
-        evicted_row = (windows.row - self._window) % windows.depth
-        evicted = windows.sojourn_ring[evicted_row, self._slots] > self._bound_us
+        over = windows.sojourn_us > self._bound_us
+        began: list[int] = []
+        ended: list[int] = []
+        if self._over_total or self.any_violating or np.count_nonzero(over):
+            mean_us = windows.mean_us + windows.pipeline_us
+            self._judge(windows.row, windows.sojourn_us, over, mean_us, (began, ended))
+            self._sum_up()
+        return began, ended
+
+    def step_block(self, block: Block) -> tuple[list[int], list[int]]:
+        """Judge the newest reports, at most `longest_block`; as `step` does one by one."""
+        self._judged = self._windows.reports
+        over = block.sojourn_us > self._bound_us
+        above = bool(np.count_nonzero(over))
+        began: list[int] = []
+        ended: list[int] = []
+        if self.any_violating or above:
+            mean_us = block.mean_us + block.pipeline_us
+            for index, row in enumerate(block.rows):
+                now_us = block.sojourn_us[index]
+                self._judge(row, now_us, over[index], mean_us[index], (began, ended))
+            self._sum_up()
+        elif self._over_total:
+            rows = np.array(block.rows)[:, np.newaxis]
+            self._over_count -= np.count_nonzero(self._evicted(rows), axis=0)
+            self._over_run[:] = 0
+            self._sum_up()
+        return began, ended
+
+    def _judge(
+        self,
+        row: int,
+        now_us: NDArray[np.float32],
+        over: NDArray[np.bool_],
+        mean_us: NDArray[np.float32],
+        changes: tuple[list[int], list[int]],
+    ) -> None:
         self._over_count += over
-        self._over_count -= evicted
+        self._over_count -= self._evicted(row)
         self._over_run += 1
         self._over_run *= over
         self._clear_run += 1
-        self._clear_run *= now <= self._clear_us
-        mean = windows.mean_us + windows.pipeline_us
+        self._clear_run *= now_us <= self._clear_us
         confirmed = (
             (self._over_run >= self._confirm)
             | (self._over_count > self._tolerated)
-            | (mean > self._bound_us)
+            | (mean_us > self._bound_us)
         )
-        began = over & confirmed & ~self.violating
-        ended = self.violating & (self._clear_run >= self._clear)
-        self.violating |= began
-        self.violating &= ~ended
-        self._sum_up()
-        return began.nonzero()[0], ended.nonzero()[0]
+        starts = over & confirmed & ~self.violating
+        stops = self.violating & (self._clear_run >= self._clear)
+        self.violating |= starts
+        self.violating &= ~stops
+        changes[0].extend(starts.nonzero()[0].tolist())
+        changes[1].extend(stops.nonzero()[0].tolist())
+
+    def _evicted(self, row: int | NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Which slots were above their bound in the report that left their window with this row, or
+        with each of a column of rows."""
+        former = (row - self._window) % self._windows.depth
+        above: NDArray[np.bool_] = self._windows.sojourn_ring[former, self._slots] > self._bound_us
+        return above
+
+    @property
+    def longest_block(self) -> int:
+        """Reports that may be judged at once: none overwrites what left a window with another."""
+        longest = int(self._window.max()) if self._window.size else 0
+        return max(1, self._windows.depth - longest)
 
     def _sum_up(self) -> None:
         self._over_total = int(self._over_count.sum())
@@ -117,9 +158,12 @@ class Detector:
         """How long the sojourn has been above the bound without a break."""
         return int(self._over_run[slot]) * self._period_us
 
-    def bound_us(self, slot: int) -> float:
-        """Bound of a slot, µs."""
-        return float(self._bound_us[slot])
+    def room_us(self, slots: NDArray[np.intp]) -> int:
+        """Head of line with which the sojourn of each of these slots is within its bound, so that
+        no violation begins; negative if there is none."""
+        room_us = self._bound_us[slots] - self._windows.pipeline_us[slots]
+        # Sojourns are rounded to 24 bits: one less is on the safe side.
+        return int(min(float(room_us.min()), 1 << 24)) - 1
 
     def _samples(self, span_ms: int) -> int:
         return max(1, round(span_ms * 1000 / self._period_us))

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from tc_controller.core.actions import Action
+from tc_controller.core.backlog import Backlog
 from tc_controller.core.bearer import BearerControl
 from tc_controller.core.bearer_state import Shared
 from tc_controller.core.bearer_view import BearerView
 from tc_controller.core.detect import Detector, Predictor
 from tc_controller.core.drain_history import DrainHistory
-from tc_controller.core.inputs import BearerKey, FlowInventory, Ie, PipelineStatus
+from tc_controller.core.inputs import (
+    BearerKey,
+    FlowInventory,
+    Ie,
+    PipelineStatus,
+    RlcReport,
+    RlcReports,
+)
 from tc_controller.core.inventory import FlowView
 from tc_controller.core.node_trials import NodeTrials
 from tc_controller.core.ownership import Ownership
@@ -19,6 +29,11 @@ from tc_controller.core.pipeline_view import PipelineView
 from tc_controller.core.policy import Policy, Rule
 from tc_controller.core.prb_window import PrbWindow
 from tc_controller.core.rlc_windows import RlcWindows
+
+#: Longer than any packet waits: the field has 32 bits.
+ANY_WAIT_US = 0xFFFF_FFFF
+#: Most reports that wait.
+_MOST_WAITING = 100
 
 
 class Node:
@@ -46,6 +61,7 @@ class Node:
     def _open_windows(self, policy: Policy) -> None:
         period_ms = policy.reports.rlc_period_ms
         self._depth = depth(policy)
+        self._backlog = Backlog()
         self.windows = RlcWindows(self.node_id, self._depth, gone_after=max(50, 200 // period_ms))
         self.detector = Detector(self.windows, period_ms * 1000)
         self.history = DrainHistory(self.windows)
@@ -60,6 +76,7 @@ class Node:
         slot = self._slots.get(key)
         if slot is None:
             return None
+        self.catch_up()
         return BearerView(
             self.windows,
             self.history,
@@ -77,6 +94,80 @@ class Node:
             return None
         key = self._keys.get(rnti << 8 | drb)
         return BearerKey(self.node_id, rnti, drb) if key is None else key
+
+    def rlc(self, report: RlcReport, now_us: int, out: list[Action]) -> bool:
+        """Take a report in; ``False`` if it is not newer than the last one."""
+        self.catch_up()
+        changes = self.windows.update(report.collected_at_us, report.bearers)
+        if changes is None:
+            return False
+        new, gone = changes
+        for key in gone:
+            self.remove(key, now_us, out)
+        for slot in new:
+            self.add(slot, now_us, out)
+        self.history.step()
+        self._note(*self.detector.step())
+        return True
+
+    def follows(self, reports: RlcReports) -> bool:
+        """Whether `wait` takes these: they are of the bearers known and newer."""
+        at_us, backlog = reports.collected_at_us, self._backlog
+        after_us = backlog.newest_us if backlog.reports else self.windows.newest_us()
+        return not at_us or self.windows.continues(after_us, at_us, reports.bearers)
+
+    def wait(self, reports: RlcReports, begin: int, end: int) -> None:
+        """Take in some of reports that need no decision; they are looked at when something is asked
+        of the bearers."""
+        if begin == end:
+            return
+        at_us, bearers = reports.collected_at_us[begin:end], reports.bearers[begin:end]
+        self._backlog.add(at_us, bearers, self.windows.pipeline_us)
+        if self._backlog.reports >= _MOST_WAITING:
+            self.catch_up()
+
+    def catch_up(self) -> None:
+        """Look at the reports that wait."""
+        if self._backlog.reports:
+            for at_us, bearers, pipeline_us in self._backlog.take(self.detector.longest_block):
+                block = self.windows.extend(at_us, bearers, pipeline_us)
+                self.history.step_block(block)
+                self._note(*self.detector.step_block(block))
+
+    def _note(self, began: Sequence[int], ended: Sequence[int]) -> None:
+        """Violations of these slots began and ended."""
+        for slot in began:
+            bearer = self.at(slot)
+            if bearer is not None and bearer.rule is not None:
+                self._shared.counters.violations[bearer.rule.name] += 1
+        for slot in ended:
+            bearer = self.at(slot)
+            if bearer is not None:
+                bearer.violation_ended()
+
+    def settled(self) -> bool:
+        """Whether a status report of each bearer as the last one would change nothing."""
+        return all(bearer.settled for bearer in self.bearers.values())
+
+    def at(self, slot: int) -> BearerControl | None:
+        """The bearer of a slot."""
+        key = self.windows.keys[slot]
+        return None if key is None else self.bearers.get(key)
+
+    def decidable(self) -> NDArray[np.intp]:
+        """Slots of the bearers that violate their objective and may be acted on."""
+        violating = self.detector.violating
+        size = min(self.ready.size, violating.size)
+        return np.flatnonzero(violating[:size] & self.ready[:size])
+
+    def stop_above_us(self) -> int:
+        """Longest head of line for which no bearer needs a decision; negative: each may."""
+        if self.windows.absent:
+            return -1
+        slots = self.ready.nonzero()[0]
+        if slots.size == 0:
+            return ANY_WAIT_US
+        return -1 if self.detector.violating[slots].any() else self.detector.room_us(slots)
 
     def add(self, slot: int, now_us: int, out: list[Action]) -> None:
         """A report has a new bearer."""
@@ -105,9 +196,14 @@ class Node:
     def note_pipeline(self, key: BearerKey, pipeline: PipelineView) -> None:
         """Store the newest status; what an ungreedy flow waits in it is part of its sojourn."""
         self.pipelines[key] = pipeline
-        slot = self._slots.get(key)
-        if slot is not None:
-            self.windows.pipeline_us[slot] = pipeline.ungreedy_sojourn_us
+        slot, windows = self._slots.get(key), self.windows
+        if slot is None:
+            return
+        sojourn_us = pipeline.ungreedy_sojourn_us
+        if self._backlog.reports and windows.pipeline_us[slot] != sojourn_us:
+            # The reports that wait keep theirs.
+            windows.pipeline_us = windows.pipeline_us.copy()
+        windows.pipeline_us[slot] = sojourn_us
 
     def sync(self, bearer: BearerControl, now_us: int) -> None:
         """Update schedule and readiness; to be called after anything happened to a bearer."""
@@ -118,10 +214,15 @@ class Node:
         if self.ready.size < self.windows.capacity:
             extra = self.windows.capacity - self.ready.size
             self.ready = np.pad(self.ready, (0, extra))
-        self.ready[slot] = bearer.ready(now_us)
+        ready = bearer.ready(now_us)
+        if ready != self.ready[slot]:
+            # The reports that wait were of the bearer as it was.
+            self.catch_up()
+            self.ready[slot] = ready
 
     def remove(self, key: BearerKey, now_us: int, out: list[Action]) -> None:
         """A bearer is gone."""
+        self.catch_up()
         bearer = self.bearers.pop(key, None)
         if bearer is not None:
             bearer.removed(now_us, out)
@@ -137,6 +238,7 @@ class Node:
 
     def set_policy(self, policy: Policy, now_us: int) -> None:
         """Another policy is in force."""
+        self.catch_up()
         old, self._policy = self._policy, policy
         self.ownership.set_policy(policy)
         self.trials.set_policy(policy)
@@ -151,6 +253,7 @@ class Node:
         """Set the rule that matches the bearer now."""
         rule = self._rule(bearer.key)
         if rule != bearer.rule:
+            self.catch_up()
             bearer.rule_changed(rule)
             self.trials.joined(bearer, now_us)
             slot = self._slots.get(bearer.key)

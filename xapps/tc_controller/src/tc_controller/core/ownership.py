@@ -11,6 +11,7 @@ from typing import Final
 
 from tc_controller.core.inputs import Accepted, Ie, Outcome, Refused
 from tc_controller.core.policy import Policy
+from tc_controller.core.timers import NEVER
 
 #: An owner of n nodes waits n times this before it asks for another, so that controllers that
 #: watch the same nodes share them.
@@ -71,6 +72,17 @@ class Ownership:
         """Whether this controller decides about the node's bearers; in a dry run it logs only."""
         return self.role in (Role.OBSERVER, Role.OWNER, Role.UNLEASED)
 
+    def due_at_us(self, owned: int) -> int:
+        """Until when `due` asks for nothing and changes nothing."""
+        if self.role in (Role.OBSERVER, Role.UNLEASED):
+            return NEVER
+        if self.role is Role.OWNER:
+            return min(self._until_us, self._ask_at_us)
+        return self._ask_at_us + self._wait_us(owned)
+
+    def _wait_us(self, owned: int) -> int:
+        return min(owned * _SPREAD_US, self._lease_us // 12)
+
     def due(self, owned: int, now_us: int) -> int | None:
         """Lease to ask for now, ms; ``None``: not now. ``owned``: nodes owned or asked for."""
         if self.role in (Role.OBSERVER, Role.UNLEASED):
@@ -81,7 +93,7 @@ class Ownership:
                 self.role = Role.CANDIDATE
             wait_us = 0
         else:
-            wait_us = min(owned * _SPREAD_US, self._lease_us // 12)
+            wait_us = self._wait_us(owned)
         if now_us < self._ask_at_us + wait_us:
             return None
         # Also the next attempt if this one is not answered.

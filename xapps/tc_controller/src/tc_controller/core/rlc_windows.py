@@ -8,6 +8,9 @@ pipeline in front of it (`tc_controller.core.pipeline_view`).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import lt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +22,20 @@ _COUNTER = np.uint32
 #: A difference of 2³¹ and more, negative in this type, is a restart of the counter, not traffic: at
 #: 1 ms it would be 17 Tbit/s.
 _STEP = np.int32
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Reports that were added at once."""
+
+    at_us: Sequence[int]
+    #: Their rows in the rings, oldest first.
+    rows: Sequence[int]
+    #: By report and slot, µs. ``pipeline_us`` is of all reports where it has one dimension.
+    sojourn_us: NDArray[np.float32]
+    mean_us: NDArray[np.float32]
+    pipeline_us: NDArray[np.float32]
+    occupancy_bytes: NDArray[np.int64]
 
 
 class RlcWindows:
@@ -39,8 +56,8 @@ class RlcWindows:
         self.keys: list[BearerKey | None] = []
         self._slots: dict[int, int] = {}
         self._free: list[int] = []
-        #: The bytes that identify the bearers of the newest report; ``None``: not cached.
-        self._names: bytes | None = None
+        #: C-RNTIs and DRBs of the newest report as it has them; ``None``: not cached.
+        self._names: tuple[bytes, bytes] | None = None
         #: Slots of its rows.
         self._present: NDArray[np.intp] = np.empty(0, np.intp)
         #: The same for indexing: as a slice where they follow each other, which costs no copy.
@@ -85,7 +102,7 @@ class RlcWindows:
         self._newest_us = at_us
         self.at_us[self.row] = at_us
 
-        if self._absent:
+        if self.absent:
             self.hol_us[:] = 0.0
         self.hol_us[at] = rows["txsdu_wt_us"]
         self.mean_us[at] = rows["txsdu_avg_time_to_tx"]
@@ -105,6 +122,62 @@ class RlcWindows:
             # Before the bearer existed its counter did not move.
             self.drained_ring[:, new] = self.drained_bytes[new]
         return new, self._expire()
+
+    def continues(self, after_us: int, at_us: Sequence[int], records: NDArray[np.void]) -> bool:
+        """Whether reports name the bearers known in the order of the newest report and follow each
+        other, the first after ``after_us``: `extend` takes such."""
+        names, count = self._names, len(at_us)
+        return (
+            names is not None
+            and not self.absent
+            and records["rnti"].tobytes() == names[0] * count
+            and records["rbid"].tobytes() == names[1] * count
+            and at_us[0] > after_us
+            and all(map(lt, at_us, at_us[1:]))
+        )
+
+    def extend(
+        self, at_us: Sequence[int], records: NDArray[np.void], pipeline_us: NDArray[np.float32]
+    ) -> Block:
+        """Add reports of which `continues` holds, as `update` does one by one.
+
+        Args:
+            at_us: when they were collected.
+            records: by report and bearer; at most `depth` reports.
+            pipeline_us: sojourn in the pipeline by report and slot, or by slot for all reports.
+        """
+        at, count, begin = self._at, len(at_us), self.row + 1
+        rows: Sequence[int] = range(begin, begin + count)
+        ring: slice | Sequence[int] = slice(begin, begin + count)
+        if begin + count > self.depth:
+            rows = ring = [row % self.depth for row in rows]
+        self.row = rows[-1]
+        self.reports += count
+        self._newest_us = at_us[-1]
+        self.at_us[ring] = at_us
+
+        shape = count, self.capacity
+        hol_us, mean_us = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
+        occupancy_bytes, drained_bytes = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        hol_us[:, at] = records["txsdu_wt_us"]
+        mean_us[:, at] = records["txsdu_avg_time_to_tx"]
+        occupancy_bytes[:, at] = records["txbuf_occ_bytes"]
+        counter = np.empty((count + 1, records.shape[1]), _COUNTER)
+        counter[0] = self._counter[at]
+        counter[1:] = records["txpdu_bytes"]
+        step = (counter[1:] - counter[:-1]).view(_STEP)
+        np.maximum(step, 0, out=step)
+        drained_bytes[:, at] = step.cumsum(axis=0, dtype=np.int64)
+        drained_bytes += self.drained_bytes
+        self._counter[at] = counter[-1]
+        self.hol_us, self.mean_us = hol_us[-1], mean_us[-1]
+        self.occupancy_bytes, self.drained_bytes = occupancy_bytes[-1], drained_bytes[-1]
+
+        sojourn_us = hol_us + pipeline_us
+        self.sojourn_ring[ring] = sojourn_us
+        self.sojourn_us = self.sojourn_ring[self.row]
+        self.drained_ring[ring] = drained_bytes
+        return Block(at_us, rows, sojourn_us, mean_us, pipeline_us, occupancy_bytes)
 
     def forget(self, key: BearerKey) -> None:
         """Free the slot of a bearer that is gone."""
@@ -126,7 +199,7 @@ class RlcWindows:
     def _locate(self, rows: NDArray[np.void]) -> tuple[NDArray[np.void], list[int]]:
         """Set ``_present`` to the slots of the rows; reports name the same bearers in the same
         order nearly always, which costs one comparison."""
-        names = rows["rnti"].tobytes() + rows["rbid"].tobytes()
+        names = rows["rnti"].tobytes(), rows["rbid"].tobytes()
         if names == self._names:
             return rows, []
         self._seen[self._present] = self.reports
@@ -183,12 +256,12 @@ class RlcWindows:
         self._born = np.pad(self._born, (0, extra))
 
     @property
-    def _absent(self) -> bool:
+    def absent(self) -> bool:
         """Whether the newest report lacks bearers that are known."""
         return len(self._slots) != self._present.size
 
     def _expire(self) -> list[BearerKey]:
-        if not self._absent:
+        if not self.absent:
             return []
         self._seen[self._present] = self.reports
         gone = []

@@ -1,0 +1,133 @@
+"""Reports in blocks give the windows, violations and drain rates of reports one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tc_controller.core.backlog import Backlog
+from tc_controller.core.detect import Detector
+from tc_controller.core.drain_history import DrainHistory
+from tc_controller.core.policy import Objective
+from tc_controller.core.rlc_windows import RlcWindows
+from tc_world import RLC_FIELDS
+
+MS = 1_000
+DEPTH = 130
+OBJECTIVES = (
+    Objective(bound_ms=10, percentile=90, window_ms=40, confirm_ms=3, clear_ms=5),
+    Objective(bound_ms=20, percentile=50, window_ms=100, confirm_ms=8, clear_ms=2),
+    None,
+)
+
+
+class Bench:
+    """What a node keeps of three bearers."""
+
+    def __init__(self) -> None:
+        self.windows = RlcWindows("n", DEPTH)
+        self.detector = Detector(self.windows, MS)
+        self.history = DrainHistory(self.windows)
+        self.began: list[int] = []
+        self.ended: list[int] = []
+
+    def one(self, at_us: int, rows: Any) -> None:
+        changes = self.windows.update(at_us, rows)
+        assert changes is not None
+        for slot in changes[0]:
+            self.history.born(slot)
+            self.detector.watch(slot, OBJECTIVES[slot])
+        self.history.step()
+        self._note(*self.detector.step())
+
+    def block(self, at_us: Any, rows: Any, pipeline_us: Any) -> None:
+        block = self.windows.extend(at_us, rows, pipeline_us)
+        self.history.step_block(block)
+        self._note(*self.detector.step_block(block))
+
+    def _note(self, began: list[int], ended: list[int]) -> None:
+        self.began += began
+        self.ended += ended
+
+    def state(self) -> dict[str, Any]:
+        windows, detector, history = self.windows, self.detector, self.history
+        rows = windows.rows_since(0)
+        return {
+            "rings": (windows.sojourn_ring[rows], windows.drained_ring[rows], windows.at_us[rows]),
+            "newest": (windows.hol_us, windows.mean_us, windows.occupancy_bytes),
+            "sojourn": (windows.sojourn_us, windows.drained_bytes),
+            "violating": (detector.violating, [detector.any_violating]),
+            "changes": (sorted(self.began), sorted(self.ended)),
+            "over": ([detector.over_for_us(slot) for slot in range(3)],),
+            "drain": ([history.mean_kbps(slot) for slot in range(3)],),
+            "lowest": ([history.lowest_kbps(slot, 200 * MS) for slot in range(3)],),
+        }
+
+
+def table(count: int, seed: int) -> Any:
+    """Reports of three bearers with queues that come and go, and counters that wrap and restart."""
+    random = np.random.default_rng(seed)
+    rows = np.zeros((count, 3), RLC_FIELDS)
+    rows["rnti"], rows["rbid"] = (5, 3, 9), 1
+    busy = np.repeat(random.random((count // 20 + 1, 3)) < 0.4, 20, axis=0)[:count]
+    rows["txsdu_wt_us"] = random.integers(0, 9 * MS, (count, 3)) + busy * random.integers(
+        0, 30 * MS, (count, 3)
+    )
+    rows["txsdu_avg_time_to_tx"] = random.integers(0, 25 * MS, (count, 3))
+    rows["txbuf_occ_bytes"] = busy * random.integers(0, 90_000, (count, 3))
+    start = np.array([0, 2**32 - 40_000, 5], np.uint32)
+    rows["txpdu_bytes"] = start + random.integers(0, 3_000, (count, 3)).cumsum(axis=0).astype("u4")
+    rows["txpdu_bytes"][count // 2 :, 2] = 7
+    return rows
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 1_000_000), sizes=st.lists(st.integers(1, 70), min_size=1, max_size=12))
+def test_blocks_have_the_effect_of_reports_one_by_one(seed: int, sizes: list[int]) -> None:
+    rows = table(1 + sum(sizes), seed)
+    random = np.random.default_rng(seed)
+    single, blocks, backlog = Bench(), Bench(), Backlog()
+    at_us = [MS * (index + 1) for index in range(len(rows))]
+    for bench in (single, blocks):
+        bench.one(at_us[0], rows[0])
+    begin = 1
+    for size in sizes:
+        pipeline_us = single.windows.pipeline_us
+        if random.random() < 0.5:
+            pipeline_us = np.zeros_like(pipeline_us)
+            pipeline_us[:3] = random.integers(0, 5 * MS, 3)
+        single.windows.pipeline_us = pipeline_us
+        for index in range(begin, begin + size):
+            single.one(at_us[index], rows[index])
+        chosen = slice(begin, begin + size)
+        backlog.add(at_us[chosen], rows[chosen], pipeline_us)
+        begin += size
+        if random.random() < 0.5:
+            catch_up(blocks, backlog)
+    catch_up(blocks, backlog)
+    for (name, ours), theirs in zip(blocks.state().items(), single.state().values(), strict=True):
+        for one, other in zip(ours, theirs, strict=True):
+            assert np.array_equal(one, other), name
+
+
+def catch_up(bench: Bench, backlog: Backlog) -> None:
+    if backlog.reports:
+        for at_us, rows, pipeline_us in backlog.take(bench.detector.longest_block):
+            bench.block(at_us, rows, pipeline_us)
+
+
+def test_a_block_continues_only_reports_of_the_same_bearers_that_are_older() -> None:
+    windows, rows = RlcWindows("n", DEPTH), table(4, 1)
+    assert not windows.continues(0, [1], rows[:1]), "nothing is known before the first report"
+    windows.update(10, rows[0])
+    assert windows.continues(10, [11, 12, 13], rows[1:])
+    assert not windows.continues(10, [10, 11, 12], rows[1:])
+    assert not windows.continues(10, [11, 13, 12], rows[1:])
+    assert not windows.continues(10, [11, 12, 13], rows[1:, :2])
+    others = rows[1:].copy()
+    others["rbid"][2, 0] = 2
+    assert not windows.continues(10, [11, 12, 13], others)
+    windows.update(14, rows[3][:2])
+    assert not windows.continues(14, [15], rows[:1, :2]), "one bearer may be gone soon"
